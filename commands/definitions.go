@@ -16,6 +16,8 @@ type Definitions interface {
 	// Modes returns the agent of each mode of a tenant's threads; nil if the tenant has no
 	// policy of modes.
 	Modes(ctx context.Context, tenant string) (map[string]string, error)
+	// Titles returns how a tenant's threads get titles; nil: not by themselves.
+	Titles(ctx context.Context, tenant string) (*thread.Titles, error)
 	// ContextType returns the function that checks a content against a type of contexts. The
 	// error is a not_found if there is no such type.
 	ContextType(ctx context.Context, tenant, name string) (func(events.JSON) error, error)
@@ -27,6 +29,8 @@ type noDefinitions struct{}
 func (noDefinitions) Policy(context.Context, string, string) (events.Policy, error) { return "", nil }
 
 func (noDefinitions) Modes(context.Context, string) (map[string]string, error) { return nil, nil }
+
+func (noDefinitions) Titles(context.Context, string) (*thread.Titles, error) { return nil, nil }
 
 func (noDefinitions) ContextType(_ context.Context, _, name string) (func(events.JSON) error, error) {
 	return nil, events.Missing("definition of the context", name)
@@ -42,6 +46,12 @@ func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error)
 			return nil, err
 		}
 		j.command.Modes = modes
+	}
+	if need.Titles {
+		titles, err := d.cfg.Definitions.Titles(j.ctx, j.command.Tenant)
+		if err == nil { // else the end of the next run gives the title, and this one does not wait
+			j.command.Titles = titles
+		}
 	}
 	if err := d.knowAgents(j, need.Asked); err != nil {
 		return nil, err

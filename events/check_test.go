@@ -54,7 +54,7 @@ func checks() map[string][]struct {
 			{AgentDefinition{Type: DualAI, SideA: side, SideB: side, Prompt: "p"}, "/prompt"}, {AgentDefinition{Type: DualAI, SideA: side, SideB: side, Tools: []string{"t"}}, "/tools"},
 		},
 		"AgentSide":        {{AgentSide{Model: "m"}, fits}, {AgentSide{Reactor: "r"}, fits}, {AgentSide{}, "/model"}},
-		"PolicyDefinition": {{PolicyDefinition{Name: RetentionPolicy}, fits}, {PolicyDefinition{Name: ModesPolicy}, fits}, {PolicyDefinition{Name: "mercy"}, "/name"}},
+		"PolicyDefinition": {{PolicyDefinition{Name: RetentionPolicy}, fits}, {PolicyDefinition{Name: ModesPolicy}, fits}, {PolicyDefinition{Name: TitlesPolicy}, fits}, {PolicyDefinition{Name: "mercy"}, "/name"}},
 		"ToolDefinition": {
 			{ToolDefinition{Type: GoTool}, fits}, {ToolDefinition{Type: NATSTool}, fits}, {ToolDefinition{Type: MCPTool, Server: &ToolServer{URL: "x"}}, fits}, {ToolDefinition{Type: AgentTool, Agent: "a"}, fits},
 			{ToolDefinition{Type: MCPTool}, "/server"}, {ToolDefinition{Type: GoTool, Server: &ToolServer{}}, "/server"},

@@ -12,15 +12,17 @@ import (
 const (
 	RetentionPolicy = "retention" // when threads are archived
 	ModesPolicy     = "modes"     // which agent answers in which mode
+	TitlesPolicy    = "titles"    // how threads get titles
 )
 
 // PolicyDefinition says what Skein does with a tenant's threads on its own. The name says
 // which policy it is, and each policy has fields of its own.
 type PolicyDefinition struct {
-	Name             string `json:"name" schema:"required,pattern=name" doc:"Which policy: retention or modes."`
+	Name             string `json:"name" schema:"required,pattern=name" doc:"Which policy: retention, modes or titles."`
 	Description      string `json:"description,omitzero" schema:"maxLength=4096" doc:"Why it is so."`
 	ArchiveAfterDays *int64 `json:"archiveAfterDays,omitzero" schema:"minimum=1,maximum=36500" doc:"Of retention: threads to which nothing was written for so many days are archived; absent: none are."`
 	Modes            JSON   `json:"modes,omitzero" schema:"object" doc:"Of modes: the name of an agent for each agentMode of threads. It answers a message that names no agent."`
+	Off              bool   `json:"off,omitzero" doc:"Of titles: threads get no titles by themselves."`
 }
 
 // MaxModes bounds the modes of a tenant.
@@ -33,7 +35,7 @@ func (d PolicyDefinition) policyFields() map[string][]string {
 		policy, name string
 		set          bool
 	}{
-		{RetentionPolicy, "archiveAfterDays", d.ArchiveAfterDays != nil}, {ModesPolicy, "modes", d.Modes != nil},
+		{RetentionPolicy, "archiveAfterDays", d.ArchiveAfterDays != nil}, {ModesPolicy, "modes", d.Modes != nil}, {TitlesPolicy, "off", d.Off},
 	} {
 		if f.set {
 			fields[f.policy] = append(fields[f.policy], f.name)
@@ -43,7 +45,7 @@ func (d PolicyDefinition) policyFields() map[string][]string {
 }
 
 // PolicyNames returns the names of the policies, in a fixed order.
-func PolicyNames() []string { return []string{RetentionPolicy, ModesPolicy} }
+func PolicyNames() []string { return []string{RetentionPolicy, ModesPolicy, TitlesPolicy} }
 
 // Check validates the name. CheckFields validates the rest.
 func (d PolicyDefinition) Check() error {

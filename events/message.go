@@ -150,6 +150,14 @@ func (i *Item) micros() int64 {
 	return int64(t)
 }
 
+// TextOfParts returns the texts and refusals of a list of parts, joined with newlines.
+func TextOfParts(content JSON) string {
+	if text := textOf(content); text != nil {
+		return *text
+	}
+	return ""
+}
+
 // textOf joins the texts and refusals of a list of parts with newlines. It returns nil if
 // there are none.
 func textOf(content JSON) *string {

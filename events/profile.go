@@ -1,5 +1,10 @@
 package events
 
+import (
+	"strings"
+	"unicode"
+)
+
 // The events of what describes a thread.
 const (
 	ProfileChangedType Type = "profile.changed"
@@ -20,6 +25,65 @@ type ProfileChanged struct {
 	Metadata        JSON    `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
 	Env             JSON    `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
 	Policy          *Policy `json:"policy,omitzero" doc:"What happens to a message that arrives during a run."`
+
+	TitleFrom TitleSource `json:"titleFrom,omitzero" doc:"Of a title that Skein set by itself: what it was made from. Absent: a caller set it."`
+}
+
+// TitleSource says from what Skein made a title.
+type TitleSource string
+
+// TitleFromMessage is the source of a title that is the beginning of the first message.
+const TitleFromMessage TitleSource = "message"
+
+// Enum lists the sources.
+func (TitleSource) Enum() []string { return []string{string(TitleFromMessage)} }
+
+// MaxTitle is the number of characters that a title by Skein may have.
+const MaxTitle = 80
+
+// TitleOf returns the beginning of a text as a title: at most MaxTitle characters, up to the
+// end of a word if one ends there, without line breaks, control characters and others that do
+// not show. It is empty if nothing of the text shows.
+func TitleOf(text string) string {
+	var title []rune
+	gap := false
+	for _, r := range text {
+		switch {
+		case unicode.IsSpace(r), unicode.IsControl(r), r == '\u2028', r == '\u2029':
+			gap = len(title) > 0
+			continue
+		case unicode.Is(unicode.Cf, r) && r != zwj && r != zwnj, r == unicode.ReplacementChar:
+			continue
+		}
+		if gap {
+			title, gap = append(title, ' '), false
+		}
+		if title = append(title, r); len(title) > MaxTitle {
+			return cutTitle(title)
+		}
+	}
+	return strings.Trim(string(title), string([]rune{zwj, zwnj}))
+}
+
+// Joiners of characters: they are part of words and of pictures, and alone show nothing.
+const (
+	zwnj = '\u200c'
+	zwj  = '\u200d'
+)
+
+// cutTitle shortens a text by its last word, or if it has only one, between two of its
+// characters that do not combine.
+func cutTitle(title []rune) string {
+	for i := len(title) - 1; i > 0; i-- {
+		if title[i] == ' ' {
+			return string(title[:i])
+		}
+	}
+	end := MaxTitle
+	for end > 1 && (unicode.Is(unicode.M, title[end]) || title[end] == zwj || title[end-1] == zwj) {
+		end--
+	}
+	return string(title[:end])
 }
 
 // Policy says what happens to a message that arrives during a run.

@@ -106,6 +106,9 @@ func (m *maker) finish(execution string, to events.ExecutionStatus, text string)
 		return err
 	}
 	x, _ := m.state.execution(execution)
+	if to == events.ExecutionCompleted && !x.Run.Once {
+		m.titleThread()
+	}
 	if item, _ := m.state.item(x.Reaction); !item.Deleted && item.Status != events.ItemCompleted {
 		m.emit(events.ItemStatusChangedType, x.Reaction, execution, events.ItemStatusChanged{From: item.Status, To: events.ItemCompleted})
 	}

@@ -63,7 +63,10 @@ func (m *maker) updateThread(d events.UpdateThread) error {
 		d.MaxTokens == nil && d.UserID == nil && d.Metadata == nil && d.Env == nil && d.Policy == nil {
 		return events.Invalid("", "thread.update needs at least one field to change")
 	}
-	m.emit(events.ProfileChangedType, m.command.ThreadID, "", events.ProfileChanged(d))
+	m.emit(events.ProfileChangedType, m.command.ThreadID, "", events.ProfileChanged{
+		Title: d.Title, Archived: d.Archived, Draft: d.Draft, AutoSubmitDraft: d.AutoSubmitDraft, AgentMode: d.AgentMode,
+		MaxTokens: d.MaxTokens, UserID: d.UserID, Metadata: d.Metadata, Env: d.Env, Policy: d.Policy,
+	})
 	return nil
 }
 

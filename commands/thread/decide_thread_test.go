@@ -64,12 +64,12 @@ func TestUpdateThread(t *testing.T) {
 		Title: to(""), Archived: to(true), Draft: to("Dear"), AutoSubmitDraft: to(false), AgentMode: to("smart"),
 		MaxTokens: to(int64(7)), UserID: to("u"), Metadata: raw(`{}`), Env: raw(`{}`),
 	}
-	want(t, k.do(all), fact{events.ProfileChangedType, threadID, "", events.ProfileChanged(all)})
+	want(t, k.do(all), fact{events.ProfileChangedType, threadID, "", profileOf(all)})
 	for _, one := range []events.UpdateThread{
 		{Title: all.Title}, {Archived: all.Archived}, {Draft: all.Draft}, {AutoSubmitDraft: all.AutoSubmitDraft}, {AgentMode: all.AgentMode},
 		{MaxTokens: all.MaxTokens}, {UserID: all.UserID}, {Metadata: all.Metadata}, {Env: all.Env},
 	} {
-		want(t, k.do(one), fact{events.ProfileChangedType, threadID, "", events.ProfileChanged(one)})
+		want(t, k.do(one), fact{events.ProfileChangedType, threadID, "", profileOf(one)})
 	}
 	wantRefusal(t, k.refuse(events.UpdateThread{}), events.InvalidRequest, events.ErrorDetails{Path: "/data"})
 }
@@ -113,4 +113,12 @@ func TestRejectCommand(t *testing.T) {
 	whole := newStory(t)
 	whole.thread = events.TenantAggregate
 	want(t, whole.do(rejected), fact{events.CommandRejectedType, events.TenantAggregate, "", rejected})
+}
+
+// profileOf returns the event of a change that a caller makes.
+func profileOf(d events.UpdateThread) events.ProfileChanged {
+	return events.ProfileChanged{
+		Title: d.Title, Archived: d.Archived, Draft: d.Draft, AutoSubmitDraft: d.AutoSubmitDraft, AgentMode: d.AgentMode,
+		MaxTokens: d.MaxTokens, UserID: d.UserID, Metadata: d.Metadata, Env: d.Env, Policy: d.Policy,
+	}
 }

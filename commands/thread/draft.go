@@ -231,6 +231,7 @@ func (m *maker) id(given, prefix string) string {
 type Known struct {
 	Policy events.Policy                      // of the agent that works; empty: it has none
 	Modes  map[string]string                  // the agent of each mode; nil: the tenant has no policy of modes
+	Titles *Titles                            // how threads get titles; nil: not by themselves
 	Types  map[string]func(events.JSON) error // check a content against a type of contexts, by name; nil: there is no such type
 	// Fits checks an answer against the JSON Schema of its question; nil: the process cannot.
 	Fits func(schema, answer events.JSON) error
@@ -240,6 +241,8 @@ type Known struct {
 type Need struct {
 	Agent string   // whose policy applies; empty: none
 	Modes bool     // the agents of modes
+	// Titles says whether it must know how threads get titles: one may get its title.
+	Titles bool
 	Types []string // of contexts
 	Asked []Asked  // agents that are asked to answer
 }
@@ -265,6 +268,8 @@ func (d *Draft) Needs(c *Command) Need {
 			if d.AgentMode != nil {
 				mode = *d.AgentMode
 			}
+		case ReactStep, EndCalls, FailRun, ClaimRun, ParkRun, events.StopRun: // a run may end with it
+			need.Titles = s.Profile.wantsTitle()
 		case ReactFor:
 			need.Modes = need.Modes || d.AgentID == "" && mode != ""
 		case events.ReactThread:

@@ -17,6 +17,7 @@ func Evolve(s *State, e *events.Event) *State {
 		if d.Key != nil {
 			s.Key = *d.Key
 		}
+		s.head.Profile.Untitled = d.MainThreadID == "" && d.Title == ""
 	case events.ThreadStatusChanged:
 		s.Status = d.To
 	case events.ThreadFinished:
@@ -122,6 +123,7 @@ func Evolve(s *State, e *events.Event) *State {
 		s.foldFile(e)
 	}
 	evolveRun(s, e)
+	s.evolveOpening(e)
 	return s
 }
 

@@ -13,10 +13,16 @@ type profile struct {
 	Draft  string `json:"draft,omitzero"`  // an unsent message
 	Submit bool   `json:"submit,omitzero"` // it is sent when a run has ended
 	Mode   string `json:"mode,omitzero"`   // picks the agent
+
+	Untitled bool   `json:"untitled,omitzero"` // nobody has set a title, and it is no thread of another one
+	Opening  string `json:"opening,omitzero"`  // of an untitled thread: the title that its first message makes
+	First    string `json:"first,omitzero"`    // that message
 }
 
 // size returns the memory of the profile's texts.
-func (p profile) size() int64 { return textSize(p.Draft) + textSize(p.Mode) }
+func (p profile) size() int64 {
+	return textSize(p.Draft) + textSize(p.Mode) + textSize(p.Opening) + textSize(p.First)
+}
 
 // submits reports whether a draft is to be sent when a run has ended.
 func (p profile) submits() bool { return p.Submit && strings.TrimSpace(p.Draft) != "" }
@@ -30,6 +36,9 @@ func (s *State) evolveProfile(d events.ProfileChanged) {
 	}
 	if d.AutoSubmitDraft != nil {
 		p.Submit = *d.AutoSubmitDraft
+	}
+	if d.Title != nil {
+		p.Untitled, p.Opening, p.First = false, "", ""
 	}
 }
 
@@ -87,4 +96,59 @@ func (m *maker) submitDraft(last string) error {
 	none, sent := "", false
 	m.emit(events.ProfileChangedType, m.command.ThreadID, "", events.ProfileChanged{Draft: &none, AutoSubmitDraft: &sent})
 	return m.start(begin{item: events.UserText(p.Draft), context: context, agent: agent})
+}
+
+// Titles says how a tenant's threads get titles.
+type Titles struct{}
+
+// hasTitle reports whether a caller or Skein has set the title, or the thread gets none.
+func (p profile) hasTitle() bool { return !p.Untitled }
+
+// wantsTitle reports whether the end of a run gives the thread a title.
+func (p profile) wantsTitle() bool { return p.Untitled && p.Opening != "" }
+
+// evolveOpening keeps what the title of an untitled thread is made of: its first message of a
+// user that shows a text.
+func (s *State) evolveOpening(e *events.Event) {
+	p := &s.head.Profile
+	if !p.Untitled {
+		return
+	}
+	switch d := e.Data.(type) {
+	case events.ItemCreated:
+		if p.First == "" && d.Type == events.Message && d.Role == events.User && !d.Silent && d.Depth == 0 {
+			s.open(d.ID, d.Content)
+		}
+	case events.MessageEdited:
+		switch {
+		case e.Subject != p.First:
+		case d.Silent != nil && *d.Silent:
+			p.First, p.Opening = "", ""
+		case d.Content != nil:
+			s.open(p.First, d.Content)
+		}
+	case events.MessageDeleted, events.HistoryTruncated:
+		if i, ok := s.item(p.First); ok && i.Deleted {
+			p.First, p.Opening = "", ""
+		}
+	}
+}
+
+// open notes a message as the first one, if it shows a text.
+func (s *State) open(id string, content events.JSON) {
+	p := &s.head.Profile
+	p.First, p.Opening = "", ""
+	if title := events.TitleOf(events.TextOfParts(content)); title != "" {
+		p.First, p.Opening = id, title
+	}
+}
+
+// titleThread gives an untitled thread the title that its first message makes. It is part of
+// the end of a run, so a thread to which somebody gave a title in the meantime keeps it.
+func (m *maker) titleThread() {
+	p := m.state.Profile
+	if m.command.Titles == nil || m.ending || !p.wantsTitle() {
+		return
+	}
+	m.emit(events.ProfileChangedType, m.command.ThreadID, "", events.ProfileChanged{Title: &p.Opening, TitleFrom: events.TitleFromMessage})
 }

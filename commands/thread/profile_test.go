@@ -178,3 +178,131 @@ func TestMode_PicksTheAgent(t *testing.T) {
 		t.Errorf("the draft: %v, %v", kinds(made), failed)
 	}
 }
+
+// titled makes a command whose tenant gives titles.
+func (k *story) titled(data ...any) *Command {
+	c := k.command(data...)
+	c.Titles = &Titles{}
+	return c
+}
+
+// finished ends the run of a work as a worker does, on behalf of a tenant that gives titles.
+func (w *work) finished() []events.Event {
+	w.t.Helper()
+	made, err := w.try(w.titled(w.reaction()))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return made
+}
+
+// titles returns the titles among events, and from what they were made.
+func titles(made []events.Event) (list []string) {
+	for i := range made {
+		if d, ok := made[i].Data.(events.ProfileChanged); ok && d.Title != nil {
+			list = append(list, string(d.TitleFrom)+":"+*d.Title)
+		}
+	}
+	return list
+}
+
+// AM-11, AM-111: after the first answer an untitled thread has the beginning of its first message
+// as its title, in the commit that ends the run; later runs leave it as it is.
+func TestTitle_OfTheFirstMessage(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	w := k.reacting("triage")
+	made := w.finished()
+	wantKinds(t, made, "part.created item.created step.status.changed profile.changed item.status.changed execution.status.changed thread.finished "+
+		"context.status.changed thread.status.changed")
+	if got := titles(made); len(got) != 1 || got[0] != "message:hello" {
+		t.Errorf("the titles are %q", got)
+	}
+	if got := titles(k.reacting("triage").finished()); got != nil {
+		t.Errorf("the second run gives %q", got)
+	}
+}
+
+// A title that somebody set stays, also one that was set or cleared during the run, and what is
+// no conversation of a user has none.
+func TestTitle_Stays(t *testing.T) {
+	silent := events.NewItem{Type: events.Message, Role: events.User, Content: raw(`[{"type":"input_text","text":"hidden"}]`), Silent: true}
+	blank := events.NewItem{Type: events.Message, Role: events.User, Content: raw(`[{"type":"input_text","text":" \n\u202e"},{"type":"input_image"}]`)}
+	said := events.NewItem{ID: "itm_said", Type: events.Message, Role: events.User, Content: raw(`[{"type":"input_text","text":"first"}]`)}
+	again := raw(`[{"type":"input_text","text":"second"}]`)
+	for name, c := range map[string]struct {
+		create events.CreateThread
+		item   *events.NewItem
+		during any
+		off    bool
+		want   string
+	}{
+		"it has one":                        {create: events.CreateThread{Title: "mine"}},
+		"one is set during the run":         {during: events.UpdateThread{Title: to("mine")}},
+		"it is cleared during the run":      {during: events.UpdateThread{Title: to("")}},
+		"it works for another thread":       {create: events.CreateThread{MainThreadID: otherID}},
+		"the tenant gives no titles":        {off: true},
+		"the message is silent":             {item: &silent},
+		"the message shows no text":         {item: &blank},
+		"the message was deleted":           {item: &said, during: events.DeleteMessage{ItemID: "itm_said"}},
+		"the message was silenced":          {item: &said, during: events.EditMessage{ItemID: "itm_said", Silent: to(true)}},
+		"the message was edited":            {item: &said, during: events.EditMessage{ItemID: "itm_said", Content: again}, want: "message:second"},
+		"another message of the run":        {item: &silent, during: events.ReactThread{Text: to("aloud"), Policy: events.Steer}, want: "message:aloud"},
+		"the agent was changed in the run":  {item: &said, during: events.AssignAgent{AgentID: "billing"}, want: "message:first"},
+		"what a run before it failed to do": {item: &said, during: events.CancelRun{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newStory(t)
+			c.create.AgentID = "triage"
+			k.do(c.create)
+			if c.item == nil {
+				c.item = to(events.UserText("hello"))
+			}
+			k.do(events.ReactThread{Item: c.item, ExecutionID: "exe_a"})
+			w := &work{story: k, execution: "exe_a"}
+			w.claim()
+			if c.during != nil {
+				k.do(c.during)
+			}
+			var made []events.Event
+			if c.off {
+				made = w.do(w.reaction())
+			} else {
+				made = w.finished()
+				if w.state.Active() != "" { // a message that steered it is answered
+					made = w.finished()
+				}
+			}
+			var want []string
+			if c.want != "" {
+				want = []string{c.want}
+			}
+			if got := titles(made); strings.Join(got, " ") != strings.Join(want, " ") {
+				t.Errorf("the titles are %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// How threads get titles is asked for only where one may be given.
+func TestNeeds_Titles(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	needs := func(data any) bool { return NewDraft(k.state).Needs(k.command(data)).Titles }
+	if needs(events.StopRun{}) {
+		t.Error("a thread without a message needs titles")
+	}
+	w := k.reacting("triage")
+	for _, data := range []any{w.reaction(), w.results(), FailRun{}, ClaimRun{}, ParkRun{}, events.StopRun{}} {
+		if !needs(data) {
+			t.Errorf("%T needs none", data)
+		}
+	}
+	if needs(events.ReactThread{Text: to("x"), Policy: events.Interrupt}) {
+		t.Error("a message needs titles")
+	}
+	k.do(events.UpdateThread{Title: to("mine")})
+	if needs(w.reaction()) {
+		t.Error("a thread with a title needs titles")
+	}
+}

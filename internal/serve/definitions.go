@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
@@ -58,6 +59,18 @@ func (d *defined) Modes(ctx context.Context, tenant string) (map[string]string, 
 		return nil, err
 	}
 	return policy.AgentModes()
+}
+
+// Titles implements commands.Definitions.
+func (d *defined) Titles(ctx context.Context, tenant string) (*thread.Titles, error) {
+	policy, err := d.policy(ctx, tenant, events.TitlesPolicy, false)
+	switch {
+	case err != nil:
+		return nil, err
+	case policy != nil && policy.Off:
+		return nil, nil
+	}
+	return &thread.Titles{}, nil
 }
 
 // policy returns a tenant's policy of a name, nil if it has none; with all, as any process has
