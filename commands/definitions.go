@@ -18,6 +18,8 @@ type Definitions interface {
 	Modes(ctx context.Context, tenant string) (map[string]string, error)
 	// Titles returns how a tenant's threads get titles; nil: not by themselves.
 	Titles(ctx context.Context, tenant string) (*thread.Titles, error)
+	// Skill reports whether a tenant has a skill.
+	Skill(ctx context.Context, tenant, name string) (bool, error)
 	// ContextType returns the function that checks a content against a type of contexts. The
 	// error is a not_found if there is no such type.
 	ContextType(ctx context.Context, tenant, name string) (func(events.JSON) error, error)
@@ -31,6 +33,8 @@ func (noDefinitions) Policy(context.Context, string, string) (events.Policy, err
 func (noDefinitions) Modes(context.Context, string) (map[string]string, error) { return nil, nil }
 
 func (noDefinitions) Titles(context.Context, string) (*thread.Titles, error) { return nil, nil }
+
+func (noDefinitions) Skill(context.Context, string, string) (bool, error) { return false, nil }
 
 func (noDefinitions) ContextType(_ context.Context, _, name string) (func(events.JSON) error, error) {
 	return nil, events.Missing("definition of the context", name)
@@ -62,6 +66,16 @@ func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error)
 			return nil, err
 		}
 		j.command.Policy = policy
+	}
+	for _, name := range need.Skills {
+		there, err := d.cfg.Definitions.Skill(j.ctx, j.command.Tenant, name)
+		if err != nil {
+			return nil, err
+		}
+		if j.command.Skills == nil {
+			j.command.Skills = map[string]bool{}
+		}
+		j.command.Skills[name] = there
 	}
 	for _, name := range need.Types {
 		check, err := d.cfg.Definitions.ContextType(j.ctx, j.command.Tenant, name)

@@ -135,7 +135,7 @@ func Commands() []Command {
 	return slices.Concat(
 		threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(), queueCommands(), writerCommands(), kvCommands(),
 		traceCommands(), effectCommands(), fileCommands(), definitionCommands(),
-		relationshipCommands(), stateCommands(),
+		relationshipCommands(), stateCommands(), skillCommands(),
 	)
 }
 

@@ -22,11 +22,12 @@ const (
 	PolicyKind DefinitionKind = "policy"
 	// ContextKind defines a type of contexts.
 	ContextKind DefinitionKind = "context"
+	SkillKind   DefinitionKind = "skill"
 )
 
 // Enum lists the kinds.
 func (DefinitionKind) Enum() []string {
-	return []string{string(ModelKind), string(PromptKind), string(AgentKind), string(ToolKind), string(PolicyKind), string(ContextKind)}
+	return []string{string(ModelKind), string(PromptKind), string(AgentKind), string(ToolKind), string(PolicyKind), string(ContextKind), string(SkillKind)}
 }
 
 // Limits of a tenant's definitions.
@@ -99,6 +100,7 @@ func DefinitionRows() []DefinitionRow {
 		definition[AgentDefinition](AgentKind, "Who answers in a thread: a model, a prompt, tools, and their limits."),
 		definition[PolicyDefinition](PolicyKind, "What becomes of a tenant's threads by itself."),
 		definition[ContextDefinition](ContextKind, "What the content of a type of contexts must be."),
+		definition[SkillDefinition](SkillKind, "A text that a model loads when it needs it, and the tools that need it."),
 	}
 }
 
@@ -206,6 +208,8 @@ func DefinitionName(definition any) string {
 		return d.Name
 	case ContextDefinition:
 		return d.Name
+	case SkillDefinition:
+		return d.Name
 	}
 	return ""
 }
@@ -217,7 +221,7 @@ func DefinitionRefs(definition any) []DefinitionRef {
 	case ToolDefinition:
 		return refs{}.add(AgentKind, "/agent", d.Agent)
 	case AgentDefinition:
-		list := refs{}.add(ModelKind, "/model", d.Model).add(PromptKind, "/prompt", d.Prompt).all(ToolKind, "/tools", d.Tools)
+		list := refs{}.add(ModelKind, "/model", d.Model).add(PromptKind, "/prompt", d.Prompt).all(ToolKind, "/tools", d.Tools).all(SkillKind, "/skills", d.Skills)
 		for _, side := range []struct {
 			path string
 			*AgentSide
@@ -227,6 +231,8 @@ func DefinitionRefs(definition any) []DefinitionRef {
 			}
 		}
 		return list
+	case SkillDefinition:
+		return refs{}.all(ToolKind, "/tools", d.Tools)
 	}
 	return nil
 }

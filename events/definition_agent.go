@@ -35,7 +35,7 @@ type AgentDefinition struct {
 	History     *AgentHistory `json:"history,omitzero" doc:"What of the thread the model is shown."`
 	Loop        *AgentLoop    `json:"loop,omitzero" doc:"When a step is followed by another; of type ai_human."`
 	Hooks       []string      `json:"hooks,omitempty" schema:"maxItems=64,items=name" doc:"The hooks that are called around what it does, in this order: names that the process which runs it has registered."`
-	Skills      []string      `json:"skills,omitempty" schema:"maxItems=256,items=name" doc:"The skills that it may activate. This version has none, and refuses any."`
+	Skills      []string      `json:"skills,omitempty" schema:"maxItems=256,items=name" doc:"The skills that the model may load, with the tool skill; of type ai_human."`
 }
 
 // AgentSide is one side of an agent of type dual_ai.

@@ -85,6 +85,8 @@ type Thread struct {
 	MessageBlocks   [][]int64  `json:"messageBlocks,omitempty" doc:"Internal: the number of its messages, for pages; not in answers."`
 	ListedSeq       int64      `json:"listedSeq,omitzero" schema:"minimum=0" doc:"Internal: its place in lists, if an archive came after it; not in answers."`
 
+	ActivatedSkills []ActivatedSkill `json:"activatedSkills,omitempty" doc:"The skills that are active, in the order in which they were activated."`
+
 	Changes              int64      `json:"changes,omitzero" schema:"minimum=0" doc:"How many changes there were after its creation: v of thread.document. What is traced or archived is no change."`
 	NextMessageID        int64      `json:"nextMessageId,omitzero" schema:"minimum=0" doc:"The number that the next message will take."`
 	UserLastInteractedAt int64      `json:"userLastInteractedAt,omitzero" schema:"minimum=0" doc:"The time of the last message of a user, in milliseconds since the epoch; absent if there was none."`

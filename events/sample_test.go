@@ -102,7 +102,7 @@ func written() []sample {
 		{HistoryTruncatedType, thread, HistoryTruncated{FromIndex: 2}},
 		{ProfileChangedType, thread, ProfileChanged{
 			Title: to("Orders"), Archived: to(true), Draft: to("Dear"), AutoSubmitDraft: to(false), AgentMode: to("smart"),
-			MaxTokens: to(int64(4096)), UserID: to("u-2"), Metadata: raw(`{}`), Env: raw(`{"os":"linux"}`), Policy: to(Steer),
+			MaxTokens: to(int64(4096)), UserID: to("u-2"), Metadata: raw(`{}`), Env: raw(`{"os":"linux"}`), Policy: to(Steer), TitleFrom: TitleFromMessage,
 		}},
 		{AgentAssignedType, thread, AgentAssigned{AgentID: "billing", From: "triage", Reason: "an invoice"}},
 		{SkillActivatedType, thread, SkillActivated{Name: "pdf", Arguments: raw(`{"page":1}`)}},

@@ -52,7 +52,8 @@ type Side struct {
 	Model          Model
 	Prompt         events.PromptDefinition // its variables are filled in for each step
 	Tools          []Tool
-	StopOnResponse bool // the run ends after an answer without calls
+	Skills         []Skill // that the model may load
+	StopOnResponse bool    // the run ends after an answer without calls
 	MaxSteps       int64
 }
 
@@ -111,6 +112,9 @@ func (s *Side) tool(name string) Tool {
 		if t.Spec().Name == name {
 			return t
 		}
+	}
+	if name == events.SkillTool && len(s.Skills) > 0 {
+		return skillTool{s.Skills}
 	}
 	return nil
 }

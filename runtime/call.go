@@ -22,10 +22,11 @@ type callOutcome struct {
 	result  ToolResult
 	tool    string // the tool that was called
 	started time.Time
-	again   int    // attempts after the first
-	agent   string // the agent that takes the thread over
-	unfit   bool   // its result was too large to record
-	unmade  bool   // it was not made: no process serves its tool, and the run gives up its place
+	again   int                   // attempts after the first
+	agent   string                // the agent that takes the thread over
+	unfit   bool                  // its result was too large to record
+	unmade  bool                  // it was not made: no process serves its tool, and the run gives up its place
+	skill   *events.ActivateSkill // that it has loaded
 }
 
 // makeCalls makes the permitted calls of the open step concurrently, and records each
@@ -56,6 +57,11 @@ func (t *turn) makeCalls(ctx context.Context) error {
 		tool, err := t.tool(ctx, side, c.Name)
 		if err != nil {
 			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: Failed(events.AsError(err).Message), started: time.Now()})
+			open = append(open, c)
+			continue
+		}
+		if refused := t.locked(side, c.Name); refused != nil {
+			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: *refused, started: time.Now()})
 			open = append(open, c)
 			continue
 		}
@@ -298,6 +304,7 @@ func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput) (e callOutcome)
 	}
 	t.afterTool(in, &e.result)
 	e.result = bounded(e.result)
+	e.skill = loaded(tool, in, e.result)
 	return e
 }
 

@@ -21,6 +21,7 @@ type conversation struct {
 	mode     string               // of the thread's agent
 	tokens   int64                // the most that a run may write; 0: no limit
 	sides    map[string][]segment // of answers that are not complete
+	skills   map[string]bool      // that are active; true: a caller has activated it
 	bytes    int
 
 	run     string // the execution of the last run that was requested; what follows is of that run
@@ -47,7 +48,7 @@ type segment struct {
 }
 
 func newConversation() *conversation {
-	return &conversation{byID: map[string]*said{}, contexts: map[string]events.JSON{}, sides: map[string][]segment{}}
+	return &conversation{byID: map[string]*said{}, contexts: map[string]events.JSON{}, sides: map[string][]segment{}, skills: map[string]bool{}}
 }
 
 // apply folds a commit. It reports false, without a change, if commits before it are
@@ -83,6 +84,8 @@ func (c *conversation) evolve(e *events.Event) {
 		if d.MaxTokens != nil {
 			c.tokens = *d.MaxTokens
 		}
+	case events.SkillActivated:
+		c.skills[d.Name] = e.Correlation == ""
 	case events.ContextCreated:
 		c.contexts[d.ID] = d.Content
 	case events.StateChanged:

@@ -66,7 +66,10 @@ func (x *Execution) invoke(ctx context.Context, call, name string, args events.J
 	spec := tool.Spec()
 	_, agent := tool.(AgentTool)
 	_, person := tool.(PersonTool)
+	_, skill := tool.(skillTool)
 	switch {
+	case skill:
+		return Failed("a skill is loaded by the model, or activated with skill.activate")
 	case person:
 		return Failed("the tool " + clip(name) + " asks a person, and a call within a run cannot wait; queue it")
 	case agent:

@@ -114,7 +114,7 @@ func (t *turn) runReactor(ctx context.Context) error {
 		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
 	}
 	for _, c := range calls {
-		if tool := side.tool(c.Name); tool != nil && tool.Spec().Manual {
+		if tool := side.tool(c.Name); tool != nil && tool.Spec().Manual && t.locked(side, c.Name) == nil {
 			d.Approve = append(d.Approve, c.CallID)
 		}
 	}
@@ -160,6 +160,12 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 	if err != nil {
 		return nil, err
 	}
+	if note := t.skillsNote(side); note != "" {
+		if instructions != "" {
+			note = instructions + "\n\n" + note
+		}
+		instructions = note
+	}
 	in := &StepInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ContextID: t.run.ContextID, ExecutionID: t.job.Execution, StepID: t.run.StepID,
 		ItemID: t.run.ReactionItemID, Iteration: t.run.Iteration, Side: string(t.run.Side), Agent: t.agent.Name, Model: side.Model,
@@ -172,6 +178,9 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 		in.Items, in.Omitted = events.FitItems(in.Items, t.agent.MaxBytes)
 	}
 	for _, tool := range side.Tools {
+		in.Tools = append(in.Tools, tool.Spec())
+	}
+	if tool := side.tool(events.SkillTool); len(side.Skills) > 0 {
 		in.Tools = append(in.Tools, tool.Spec())
 	}
 	return in, nil

@@ -67,7 +67,7 @@ func (t *turn) recordSome(ctx context.Context, side *Side, batch []callOutcome, 
 		After: t.nextAfter(side, called, nil),
 	}
 	for _, e := range batch {
-		r := thread.CallResult{CallID: e.call.CallID, Output: e.result.Result, IsError: e.result.Status != Success}
+		r := thread.CallResult{CallID: e.call.CallID, Output: e.result.Result, IsError: e.result.Status != Success, Skill: e.skill}
 		state := "output-available"
 		if r.IsError {
 			state, r.Output = "output-error", text(e.result.Error)

@@ -82,6 +82,8 @@ func further(value any) *events.Error {
 		return furtherTool(d)
 	case events.ContextDefinition:
 		return in("schema", checkParameters(d.Schema))
+	case events.SkillDefinition:
+		return in("tools", noneTwice(d.Tools))
 	case events.PolicyDefinition:
 		if err := d.CheckFields(); err != nil {
 			e := events.AsError(err)
@@ -90,7 +92,7 @@ func further(value any) *events.Error {
 	case events.AgentDefinition:
 		err := furtherLists(d.Tools, d.Hooks, d.Skills)
 		if err == nil && len(d.Skills) > 0 {
-			return in("skills", refuse("are not there yet: an agent that names one would run without it; leave them out"))
+			err = furtherSkills(d)
 		}
 		if err == nil && d.Loop != nil {
 			if d.Type == events.DualAI {
@@ -107,6 +109,17 @@ func further(value any) *events.Error {
 			}
 		}
 		return err
+	}
+	return nil
+}
+
+// furtherSkills checks what an agent's skills need.
+func furtherSkills(d events.AgentDefinition) *events.Error {
+	if d.Type == events.DualAI {
+		return in("skills", refuse("are only of an agent of type ai_human"))
+	}
+	if i := slices.Index(d.Tools, events.SkillTool); i >= 0 {
+		return in("tools", in(strconv.Itoa(i), refuse("%s is the tool by which the model loads skills; give this one another name", events.SkillTool)))
 	}
 	return nil
 }

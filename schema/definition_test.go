@@ -39,7 +39,7 @@ func TestDefinitionRefusals(t *testing.T) {
 		kind               events.DefinitionKind
 		raw, path, message string
 	}{
-		{"skill", `{}`, "/kind", `there is no kind of definition "skill"`},
+		{"skilful", `{}`, "/kind", `there is no kind of definition "skilful"`},
 		{"model", ``, "/definition", "nothing was sent"},
 		{"model", `[]`, "/definition", "must be an object"},
 		{"model", `{"name":"m"}`, "/definition/model", "is missing; it must be a text of 1 to 256 characters"},
@@ -129,7 +129,13 @@ func TestDefinitionRefusals(t *testing.T) {
 		{"agent", agent(`,"tools":["a",null]`), "/definition/tools/1", "is null"},
 		{"agent", agent(`,"tools":["a","a"]`), "/definition/tools/1", "a stands twice"},
 		{"agent", agent(`,"skills":["a","a"]`), "/definition/skills/1", "a stands twice"},
-		{"agent", agent(`,"skills":["a"]`), "/definition/skills", "are not there yet"},
+		{"agent", agent(`,"skills":["a","a"]`), "/definition/skills/1", "a stands twice"},
+		{"agent", agent(`,"skills":["a"],"tools":["t","skill"]`), "/definition/tools/1", "skill is the tool by which the model loads skills"},
+		{"agent", `{"name":"d","type":"dual_ai","sideA":{"model":"m"},"sideB":{"model":"m"},"skills":["a"]}`, "/definition/skills", "are only of an agent of type ai_human"},
+		{"skill", `{"name":"s","text":"x"}`, "/definition/description", "is missing"},
+		{"skill", `{"name":"s","description":"x"}`, "/definition/text", "is missing"},
+		{"skill", `{"name":"s","description":"x","text":"y","tools":["t","t"]}`, "/definition/tools/1", "t stands twice"},
+		{"skill", `{"name":"s","description":"x","text":"` + strings.Repeat("y", 32769) + `"}`, "/definition/text", "32768"},
 		{"agent", agent(`,"loop":{"continue":"sometimes"}`), "/definition/loop/continue", "must be one of calls, always, never"},
 		{"agent", agent(`,"loop":{"continue":"always"}`), "/definition/loop/stopAfter", "needs a tool that ends it"},
 		{"agent", agent(`,"tools":["t"],"loop":{"stopAfter":["u"]}`), "/definition/loop/stopAfter/0", "u is no tool of the agent"},

@@ -260,6 +260,9 @@ func (m *maker) endCalls(d EndCalls) error {
 		if err != nil {
 			return err
 		}
+		if r.Skill != nil && !r.IsError {
+			m.activate(d.ExecutionID, *r.Skill)
+		}
 	}
 	if len(placed) > 0 {
 		m.emit(events.MessageEditedType, x.Reaction, d.ExecutionID, events.MessageEdited{Parts: placed})

@@ -233,18 +233,20 @@ type Known struct {
 	Modes  map[string]string                  // the agent of each mode; nil: the tenant has no policy of modes
 	Titles *Titles                            // how threads get titles; nil: not by themselves
 	Types  map[string]func(events.JSON) error // check a content against a type of contexts, by name; nil: there is no such type
+	Skills map[string]bool                    // that are defined
 	// Fits checks an answer against the JSON Schema of its question; nil: the process cannot.
 	Fits func(schema, answer events.JSON) error
 }
 
 // Need is what a decision must know of the tenant's definitions.
 type Need struct {
-	Agent string   // whose policy applies; empty: none
-	Modes bool     // the agents of modes
+	Agent string // whose policy applies; empty: none
+	Modes bool   // the agents of modes
 	// Titles says whether it must know how threads get titles: one may get its title.
 	Titles bool
-	Types []string // of contexts
-	Asked []Asked  // agents that are asked to answer
+	Skills []string // that are to be activated
+	Types  []string // of contexts
+	Asked  []Asked  // agents that are asked to answer
 }
 
 // Asked is an agent that a part of a command asks to answer.
@@ -283,6 +285,8 @@ func (d *Draft) Needs(c *Command) Need {
 			if d.Policy == "" && s.Policy == "" && s.Status == events.ThreadStreaming {
 				need.Agent = s.working()
 			}
+		case events.ActivateSkill:
+			need.Skills = append(need.Skills, d.Name)
 		case events.CreateThread:
 			need.of(d.ContextType)
 		case events.ResolveThread:

@@ -36,6 +36,9 @@ func evolveRun(s *State, e *events.Event) {
 	case events.AgentAssigned:
 		s.Agent = d.AgentID
 		s.run(s.head.Active, func(r *runState) { r.Agent = d.AgentID })
+	case events.SkillActivated:
+		s.Skills = append(slices.Clip(s.Skills), d.Name)
+		s.bytes += textSize(d.Name) + 16
 	case events.ProfileChanged:
 		if d.Policy != nil {
 			s.Policy = *d.Policy

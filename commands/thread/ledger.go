@@ -14,9 +14,8 @@ import (
 // It keeps the aggregate's state, and little else.
 type Ledger struct {
 	state  *State
-	holder string          // of a key, on the key's aggregate
-	ties   map[tie]bool    // relationships that were added and not removed
-	skills map[string]bool // that were loaded
+	holder string       // of a key, on the key's aggregate
+	ties   map[tie]bool // relationships that were added and not removed
 }
 
 // State returns the state after the commits. The caller must not change it.
@@ -92,11 +91,6 @@ func (l *Ledger) evolve(e *events.Event) {
 		l.ties[tie{d.ThreadID, d.Type, d.Role}] = true
 	case events.RelationshipRemoved:
 		delete(l.ties, tie{d.ThreadID, d.Type, d.Role})
-	case events.SkillActivated:
-		if l.skills == nil {
-			l.skills = map[string]bool{}
-		}
-		l.skills[d.Name] = true
 	}
 	Evolve(l.state, e)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/schema"
 )
 
 // profile holds the settings of a thread that its runs follow.
@@ -151,4 +152,24 @@ func (m *maker) titleThread() {
 		return
 	}
 	m.emit(events.ProfileChangedType, m.command.ThreadID, "", events.ProfileChanged{Title: &p.Opening, TitleFrom: events.TitleFromMessage})
+}
+
+// activateSkill activates a skill of the tenant, as a caller asks.
+func (m *maker) activateSkill(d events.ActivateSkill) error {
+	if len(d.Arguments) > events.MaxSkillArguments {
+		return schema.Under("/arguments", events.TooLarge("the arguments of the skill", int64(len(d.Arguments)), events.MaxSkillArguments))
+	}
+	if !slices.Contains(m.state.Skills, d.Name) && !m.command.Skills[d.Name] {
+		return events.Missing("skill", d.Name)
+	}
+	m.activate("", d)
+	return nil
+}
+
+// activate records that a skill is active, unless it is. The execution is that of the call
+// that has loaded it, empty for a caller's.
+func (m *maker) activate(execution string, d events.ActivateSkill) {
+	if !slices.Contains(m.state.Skills, d.Name) {
+		m.emit(events.SkillActivatedType, m.command.ThreadID, execution, events.SkillActivated(d))
+	}
 }

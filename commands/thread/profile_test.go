@@ -306,3 +306,42 @@ func TestNeeds_Titles(t *testing.T) {
 		t.Error("a thread with a title needs titles")
 	}
 }
+
+// AM-90 to AM-92: a skill is active once for each name; the first arguments stay, and another
+// activation makes no event, be it a caller's or one of a call of the model.
+func TestSkill_ActivatedOnce(t *testing.T) {
+	w := atWork(t)
+	activate := func(d events.ActivateSkill) []events.Event {
+		t.Helper()
+		c := w.command(d)
+		c.Skills = map[string]bool{"refunds": true, "orders": true}
+		made, err := w.try(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	want(t, activate(events.ActivateSkill{Name: "refunds", Arguments: raw(`{"a":1}`)}),
+		fact{events.SkillActivatedType, threadID, "", events.SkillActivated{Name: "refunds", Arguments: raw(`{"a":1}`)}})
+	if made := activate(events.ActivateSkill{Name: "refunds", Arguments: raw(`{"a":2}`)}); len(made) > 0 {
+		t.Errorf("again: %s", kinds(made))
+	}
+	wantRefusal(t, w.refuse(events.ActivateSkill{Name: "poems"}), events.NotFound, events.ErrorDetails{Entity: "skill", ID: "poems"})
+	large := raw(`{"x":"` + strings.Repeat("x", events.MaxSkillArguments) + `"}`)
+	if err := w.refuse(events.ActivateSkill{Name: "refunds", Arguments: large}); err.Code != events.PayloadTooLarge {
+		t.Errorf("large arguments: %v", err)
+	}
+
+	w.do(w.reaction("call_1", "call_2", "call_3"))
+	end := w.results("call_1", "call_2", "call_3")
+	end.Results[0].Skill = &events.ActivateSkill{Name: "orders", Arguments: raw(`{"b":1}`)}
+	end.Results[1].Skill = &events.ActivateSkill{Name: "orders"}
+	end.Results[2].Skill, end.Results[2].IsError = &events.ActivateSkill{Name: "poems"}, true
+	var active []events.Event
+	for _, e := range w.do(end) {
+		if e.Type == events.SkillActivatedType {
+			active = append(active, e)
+		}
+	}
+	want(t, active, fact{events.SkillActivatedType, threadID, "exe_a", events.SkillActivated{Name: "orders", Arguments: raw(`{"b":1}`)}})
+}

@@ -3,6 +3,7 @@ package thread
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -61,7 +62,7 @@ func (r rules) AgentAssigned(e *events.Event, d events.AgentAssigned) error {
 func (r rules) SkillActivated(e *events.Event, d events.SkillActivated) error {
 	return firstFault(
 		about(e, e.ThreadID, e.Correlation), r.needExecution(e.Correlation),
-		unless(!r.skills[d.Name], "skill %.80q is loaded twice", d.Name),
+		unless(!slices.Contains(r.state.Skills, d.Name), "skill %.80q is loaded twice", d.Name),
 	)
 }
 

@@ -84,6 +84,9 @@ func DecodeState(b []byte) (*State, error) {
 	for _, q := range s.Queue {
 		s.bytes += q.size()
 	}
+	for _, name := range s.Skills {
+		s.bytes += textSize(name) + 16
+	}
 	for id, v := range in.Contexts {
 		s.setContext(id, v)
 	}

@@ -42,6 +42,7 @@ type head struct {
 	CreatedTime events.Time         `json:"createdAt,omitzero"` // when it was created
 	User        string              `json:"user,omitzero"`      // the user that it belongs to
 	Policy      events.Policy       `json:"policy,omitzero"`
+	Skills      []string            `json:"skills,omitempty"`  // that are active; never changed in place
 	Profile     profile             `json:"profile,omitzero"`  // what runs do with the thread's settings
 	Active      string              `json:"active,omitzero"`   // the current execution, if Skein runs it
 	Failed      string              `json:"failed,omitzero"`   // the last execution, if Skein ran it and it failed

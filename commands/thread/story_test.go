@@ -96,7 +96,7 @@ func (k *story) command(data ...any) *Command {
 	k.now += 1000
 	c := &Command{
 		ID: "cmd-" + strconv.Itoa(k.told), Tenant: tenant, ThreadID: k.thread, Time: k.now,
-		ShareKey: []byte("key"), Actor: "user:ada", Batch: len(data) > 1,
+		ShareKey: []byte("key"), Actor: "user:ada", Batch: len(data) > 1, Known: Known{Skills: map[string]bool{"refunds": true}},
 	}
 	for _, d := range data {
 		c.Parts = append(c.Parts, Part{Name: nameOf(k.t, d), Data: d})

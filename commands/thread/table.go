@@ -60,6 +60,7 @@ func decisions() []decision {
 		decides((*maker).denyApproval),
 		decides((*maker).queueTool),
 		decides((*maker).assignAgent),
+		decides((*maker).activateSkill),
 		decides((*maker).removeQueued),
 		decides((*maker).editQueued),
 		decides((*maker).moveQueued),

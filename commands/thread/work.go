@@ -46,6 +46,7 @@ type CallResult struct {
 	Part    events.JSON // the call's part with its result merged in
 	Output  events.JSON // of the action_result item
 	IsError bool
+	Skill   *events.ActivateSkill // that the call has loaded; nil: none
 }
 
 // HoldCalls makes calls of the open step wait: for approvals, or for something else that

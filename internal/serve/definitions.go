@@ -73,6 +73,18 @@ func (d *defined) Titles(ctx context.Context, tenant string) (*thread.Titles, er
 	return &thread.Titles{}, nil
 }
 
+// Skill implements commands.Definitions.
+func (d *defined) Skill(ctx context.Context, tenant, name string) (bool, error) {
+	if err := d.s.defined(ctx, d.log, tenant, true); err != nil {
+		return false, err
+	}
+	_, err := d.list.Get(ctx, tenant, events.SkillKind, name)
+	if errors.Is(err, &events.Error{Code: events.NotFound}) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // policy returns a tenant's policy of a name, nil if it has none; with all, as any process has
 // defined it.
 func (d *defined) policy(ctx context.Context, tenant, name string, all bool) (*events.PolicyDefinition, error) {

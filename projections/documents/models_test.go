@@ -12,7 +12,7 @@ import (
 // the version and the time alone.
 func TestModels_EventsWithoutReadModel(t *testing.T) {
 	hidden := []events.Type{
-		events.ThreadResolvedType, events.ContextResolvedType, events.SkillActivatedType,
+		events.ThreadResolvedType, events.ContextResolvedType,
 		events.WriterClaimedType, events.WriterRenewedType, events.WriterReleasedType,
 		events.RunTurnedType, events.QueueEditedType, events.QueueMovedType,
 		events.CommandRejectedType, events.LifecycleArchivedType,

@@ -19,6 +19,9 @@ func threads() Projection {
 			}),
 			on(events.ThreadStatusChangedType, own, func(_ *change, doc *T, d events.ThreadStatusChanged) { doc.Status = d.To }),
 			on(events.ProfileChangedType, own, func(_ *change, doc *T, d events.ProfileChanged) { setProfile(doc, d) }),
+			on(events.SkillActivatedType, own, func(_ *change, doc *T, d events.SkillActivated) {
+				doc.ActivatedSkills = append(doc.ActivatedSkills, events.ActivatedSkill(d))
+			}),
 			on(events.QueuePushedType, own, func(_ *change, doc *T, d events.QueuePushed) {
 				doc.Queued++
 				doc.NextMessageID = max(doc.NextMessageID, d.MessageID+1)

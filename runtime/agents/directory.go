@@ -136,8 +136,25 @@ func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Ag
 		a.B, err = d.side(ctx, tenant, a, *def.SideB)
 		return a, err
 	}
-	a.A, err = d.side(ctx, tenant, a, events.AgentSide{Reactor: def.Reactor, Model: def.Model, Prompt: def.Prompt, Tools: def.Tools})
+	if a.A, err = d.side(ctx, tenant, a, events.AgentSide{Reactor: def.Reactor, Model: def.Model, Prompt: def.Prompt, Tools: def.Tools}); err != nil {
+		return a, err
+	}
+	a.A.Skills, err = d.skills(ctx, tenant, a, def.Skills)
 	return a, err
+}
+
+// skills returns the skills of an agent, and notes their definitions.
+func (d *Directory) skills(ctx context.Context, tenant string, a *runtime.Agent, names []string) ([]runtime.Skill, error) {
+	var list []runtime.Skill
+	for _, name := range names {
+		def, version, err := definitions.Load[events.SkillDefinition](ctx, d.cfg.Definitions, tenant, events.SkillKind, name)
+		if err != nil {
+			return nil, err
+		}
+		a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.SkillKind, Name: name, Version: version})
+		list = append(list, runtime.Skill{Name: name, Description: def.Description, Text: def.Text, Tools: def.Tools})
+	}
+	return list, nil
 }
 
 // hooks returns the hooks that an agent's definition names.

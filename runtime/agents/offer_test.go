@@ -108,10 +108,12 @@ func shownElsewhere() map[string]string {
 		"tool/server/command": "TestServerOfDefinition", "tool/server/args": "TestServerOfDefinition", "tool/server/env": "TestServerOfDefinition",
 		"tool/server/tool": "TestServerOfDefinition", "tool/server/url": "TestDefinitions_AreRestricted", "tool/server/tokenEnv": "TestDefinitions_AreRestricted",
 		"tool/server/include": "TestWholeServer", "tool/server/exclude": "TestWholeServer", "tool/ownThread": "TestAgentInAThreadOfItsOwn",
-		"agent/type": "TestSidesOfDefinitions", "agent/policy": "TestPolicyOfDefinition", "agent/hooks": "TestHooksOfDefinition", "agent/skills": "TestDefinitionRefusals",
+		"agent/type": "TestSidesOfDefinitions", "agent/policy": "TestPolicyOfDefinition", "agent/hooks": "TestHooksOfDefinition", "agent/skills": "TestSkill_LoadedByTheModel",
 		"agent/loop/continue": "TestLoopOfDefinition", "agent/loop/stopAfter": "TestLoopOfDefinition",
 		"tool/question": "TestPerson_AnswerIsTheResult", "tool/answer": "TestPerson_AnswerIsTheResult",
 		"tool/workerWaitMs": "TestCall_AbsentToolIsWaitedFor", "agent/limits/workerWaitMs": "TestCall_AbsentToolIsWaitedFor",
+		"policy/modes": "TestDraftAndMode_OnAServer", "policy/off": "TestTitles_OnAServer",
+		"skill/name": "TestSkill_LoadedByTheModel", "skill/description": "TestSkill_LoadedByTheModel", "skill/text": "TestSkill_LoadedByTheModel", "skill/tools": "TestSkill_LoadedByTheModel",
 		"policy/name": "TestPolicies", "policy/archiveAfterDays": "TestPolicies",
 		"context/name": "TestTypedContexts", "context/schema": "TestTypedContexts",
 	}

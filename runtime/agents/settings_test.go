@@ -82,9 +82,10 @@ func (h *house) messages(thread string, runs int) (said []string, doc *events.Th
 // AM-13, AM-15, AM-118: on a server, a draft is sent when the run ends, to the agent of the
 // thread's mode, and a mode that the tenant's policy does not have is refused.
 func TestDraftAndMode_OnAServer(t *testing.T) {
-	release := make(chan struct{})
+	release, asked := make(chan struct{}), make(chan struct{}, 2)
 	h := with(t, func(r *runtime.Registry) error {
 		return r.AddReactor("wait", runtime.ReactorFunc(func(ctx context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
+			asked <- struct{}{}
 			select {
 			case <-release:
 			case <-ctx.Done():
@@ -114,6 +115,7 @@ func TestDraftAndMode_OnAServer(t *testing.T) {
 	if _, err := h.c.React(ctx, made.ThreadID, events.ReactThread{Text: new("one")}); err != nil {
 		t.Fatal(err)
 	}
+	natstest.Within(t, "the reactor was not called", asked)
 	update(events.UpdateThread{AgentMode: new("rush"), Draft: new("two"), AutoSubmitDraft: new(true)})
 	close(release)
 	said, doc := h.messages(made.ThreadID, 2)
@@ -123,5 +125,28 @@ func TestDraftAndMode_OnAServer(t *testing.T) {
 	}
 	if !slices.Equal(said, want) || doc.Draft != "" || doc.AutoSubmitDraft {
 		t.Errorf("they said %q; the draft is %q", said, doc.Draft)
+	}
+}
+
+// AM-11, AM-111: on a server, a thread without a title gets one after its first answer, unless
+// the tenant's policy is "off".
+func TestTitles_OnAServer(t *testing.T) {
+	h := start(t, nil)
+	h.apply("agent", `{"name":"a","type":"ai_human","reactor":"say"}`)
+	title := func() string {
+		made, err := h.c.CreateThread(t.Context(), events.CreateThread{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.react(t.Context(), made.ThreadID, "a")
+		_, doc := h.messages(made.ThreadID, 1)
+		return doc.Title
+	}
+	if got := title(); got != "hello" {
+		t.Errorf("the title is %q", got)
+	}
+	h.apply("policy", `{"name":"titles","off":true}`)
+	if got := title(); got != "" {
+		t.Errorf("with titles off it is %q", got)
 	}
 }

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+func (a *app) skillCommand() *cobra.Command {
+	return group("skill", "Show skills, and activate them on threads", a.skillList(), a.skillActivate())
+}
+
+func (a *app) skillList() *cobra.Command {
+	return remoteCommand("list [THREAD]", "List the tenant's skills, or those that are active on a thread", cobra.MaximumNArgs(1),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			if len(args) == 1 {
+				return a.activeSkills(ctx, r, c, args[0])
+			}
+			t := table{tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)}
+			row := func(d *events.Definition) {
+				value, _ := events.DecodeDefinition(d.Kind, d.Definition)
+				skill, _ := value.(events.SkillDefinition)
+				t.row(d.Name, brief(skill.Description, textWidth))
+			}
+			return printPages(a, r, 0, t, row, "", func(n int64, cursor string) ([]events.Definition, string, error) {
+				list, err := client.Read[events.DefinitionList](ctx, c, events.ListDefinitions{Kind: events.SkillKind, Limit: &n, Cursor: cursor})
+				if err != nil {
+					return nil, "", err
+				}
+				return list.Definitions, list.NextCursor, nil
+			})
+		})
+}
+
+// activeSkills prints the skills that are active on a thread.
+func (a *app) activeSkills(ctx context.Context, r *remote, c *client.Client, thread string) error {
+	doc, err := client.Read[events.Thread](ctx, c, events.GetThread{ThreadID: thread})
+	if err != nil {
+		return err
+	}
+	t := table{tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)}
+	for i := range doc.ActivatedSkills {
+		s := &doc.ActivatedSkills[i]
+		if r.json {
+			if err := a.printJSON(s); err != nil {
+				return err
+			}
+			continue
+		}
+		t.row(s.Name, brief(string(s.Arguments), textWidth))
+	}
+	return t.flush()
+}
+
+func (a *app) skillActivate() *cobra.Command {
+	var arguments jsonFlag
+	cmd := remoteCommand("activate THREAD NAME", "Activate a skill on a thread", cobra.ExactArgs(2),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			reply, err := client.Send(ctx, c, args[0], events.ActivateSkill{Name: args[1], Arguments: arguments.value()})
+			return a.printReply(r, reply, err)
+		})
+	cmd.Flags().Var(&arguments, "arguments", "what the skill is activated for: a JSON object")
+	return cmd
+}
