@@ -53,7 +53,7 @@ func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error)
 	}
 	if need.Titles {
 		titles, err := d.cfg.Definitions.Titles(j.ctx, j.command.Tenant)
-		if err == nil { // else the end of the next run gives the title, and this one does not wait
+		if err == nil { // else the end of the next run sets the title, and this one does not wait
 			j.command.Titles = titles
 		}
 	}

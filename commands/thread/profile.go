@@ -105,7 +105,7 @@ type Titles struct{}
 // hasTitle reports whether a caller or Skein has set the title, or the thread gets none.
 func (p profile) hasTitle() bool { return !p.Untitled }
 
-// wantsTitle reports whether the end of a run gives the thread a title.
+// wantsTitle reports whether the thread gets a title at the end of a run.
 func (p profile) wantsTitle() bool { return p.Untitled && p.Opening != "" }
 
 // evolveOpening keeps what the title of an untitled thread is made of: its first message of a
@@ -144,7 +144,7 @@ func (s *State) open(id string, content events.JSON) {
 	}
 }
 
-// titleThread gives an untitled thread the title that its first message makes. It is part of
+// titleThread sets the title of an untitled thread to the one that its first message makes. It is part of
 // the end of a run, so a thread to which somebody gave a title in the meantime keeps it.
 func (m *maker) titleThread() {
 	p := m.state.Profile

@@ -179,14 +179,14 @@ func TestMode_PicksTheAgent(t *testing.T) {
 	}
 }
 
-// titled makes a command whose tenant gives titles.
+// titled makes a command of a tenant whose threads get titles.
 func (k *story) titled(data ...any) *Command {
 	c := k.command(data...)
 	c.Titles = &Titles{}
 	return c
 }
 
-// finished ends the run of a work as a worker does, on behalf of a tenant that gives titles.
+// finished ends the run of a work as a worker does, of a tenant whose threads get titles.
 func (w *work) finished() []events.Event {
 	w.t.Helper()
 	made, err := w.try(w.titled(w.reaction()))
@@ -219,7 +219,7 @@ func TestTitle_OfTheFirstMessage(t *testing.T) {
 		t.Errorf("the titles are %q", got)
 	}
 	if got := titles(k.reacting("triage").finished()); got != nil {
-		t.Errorf("the second run gives %q", got)
+		t.Errorf("the second run sets %q", got)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestTitle_Stays(t *testing.T) {
 		"one is set during the run":         {during: events.UpdateThread{Title: to("mine")}},
 		"it is cleared during the run":      {during: events.UpdateThread{Title: to("")}},
 		"it works for another thread":       {create: events.CreateThread{MainThreadID: otherID}},
-		"the tenant gives no titles":        {off: true},
+		"the tenant has titles off":         {off: true},
 		"the message is silent":             {item: &silent},
 		"the message shows no text":         {item: &blank},
 		"the message was deleted":           {item: &said, during: events.DeleteMessage{ItemID: "itm_said"}},

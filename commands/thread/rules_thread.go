@@ -47,7 +47,7 @@ func (r rules) ProfileChanged(e *events.Event, d events.ProfileChanged) error {
 	none := d.Title == nil && d.Archived == nil && d.Draft == nil && d.AutoSubmitDraft == nil && d.AgentMode == nil &&
 		d.MaxTokens == nil && d.UserID == nil && d.Metadata == nil && d.Env == nil && d.Policy == nil
 	return firstFault(ofAggregate(e), unless(!none, "it changes nothing"),
-		unless(d.TitleFrom == "" || d.Title != nil && !r.state.Profile.hasTitle(), "Skein gives a title to a thread that has one, or gives none"))
+		unless(d.TitleFrom == "" || d.Title != nil && !r.state.Profile.hasTitle(), "Skein sets the title of a thread that has one, or sets none"))
 }
 
 func (r rules) AgentAssigned(e *events.Event, d events.AgentAssigned) error {
