@@ -2,6 +2,7 @@ package query
 
 import (
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/service"
@@ -30,22 +31,19 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// BenchmarkThreadHistory lists 50 of 100,000 threads, each with a turn.
+// BenchmarkThreadHistory lists 50 of 100,000 threads.
 func BenchmarkThreadHistory(b *testing.B) {
 	h := newHouse(b)
-	h.Fill(100_000, 1)
-	r, _ := h.Run(projections.Config{})
-	end, err := h.EventLog.LastSeq(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := r.Progress().Wait(b.Context(), end); err != nil {
-		b.Fatal(err)
-	}
+	h.putThreads(0, 100_000)
 	a := h.asker(Config{})
+	a.listed(100_000)
+	best := time.Hour
 	for b.Loop() {
+		start := time.Now()
 		if _, err := a.q.Handle(b.Context(), acme, "thread.history", []byte(`{"limit":50}`), service.Meta{}); err != nil {
 			b.Fatal(err)
 		}
+		best = min(best, time.Since(start))
 	}
+	b.ReportMetric(float64(best.Microseconds())/1000, "best-ms")
 }
