@@ -79,6 +79,10 @@ skein approval resolve key:order:42 call_1 --result '{"refunded":true}'
 skein approval resolve key:order:42 call_1 --grant --arguments '{"eur":4}'
 skein queue list key:order:42
 skein queue rm key:order:42 0190c0de-0000-7000-a000-000000000001
+skein kv get settings theme
+skein kv set settings theme '"dark"'
+skein kv rm settings theme
+skein kv list settings
 skein skill list key:order:42
 skein skill activate key:order:42 refunds --arguments '{"order":42}'
 skein queue edit key:order:42 0190c0de-0000-7000-a000-000000000001 'Where are my parcels?'
