@@ -81,6 +81,9 @@ func forgeries(def string) []forgedEvent {
 		{"the state of an unknown context", whole, events.StateChangedType, "ctx_9", "", events.StateChanged{Content: raw(`1`)}, cond},
 		{"a state with content and patch", whole, events.StateChangedType, "ctx_a", "", events.StateChanged{Content: raw(`1`), Patch: raw(`{}`)}, cond},
 		{"a state with neither", whole, events.StateChangedType, "ctx_a", "", events.StateChanged{}, cond},
+		{"a state with a life that is none renewed", whole, events.StateRenewedType, "ctx_a", "", events.StateRenewed{Life: 1, Until: "2026-02-20T13:00:00.000000Z", IdleSeconds: 3600}, either},
+		{"a life that never was released", whole, events.StateReleasedType, "ctx_a", "", events.StateReleased{Life: 1, Listener: "evil"}, either},
+		{"operations on a context that is no life", whole, events.StateChangedType, "ctx_a", "", events.StateChanged{Operations: []events.StateOperation{{Op: events.ClearOp}}, Life: 1}, either},
 		{"an unknown context's state closed", whole, events.StateClosedType, "ctx_9", "", events.StateClosed{}, cond},
 
 		{"an index used twice", whole, events.ItemCreatedType, "itm_9", "", msg("itm_9", 0), cond},
