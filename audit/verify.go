@@ -91,8 +91,8 @@ type verifier struct {
 	erased      int64 // versions that purged threads have lost
 	keeps       retention
 	snapshots   snapshotCheck
-	archived    int64                       // commits that are in archives
-	suspects    []suspect                   // keys and threads that do not confirm one another
+	archived    int64     // commits that are in archives
+	suspects    []suspect // keys and threads that do not confirm one another
 	relatives   *relatives
 }
 

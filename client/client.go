@@ -63,7 +63,7 @@ type Client struct {
 	opts   Options
 	minSeq int64
 	writer string // the token of the thread that the caller holds; see AsWriter
-	owned  bool // Connect made the connection
+	owned  bool   // Connect made the connection
 }
 
 // Connect connects to a server and returns a client, whose Close closes the connection.
