@@ -103,7 +103,7 @@ func TestUpdate_StoresChanges(t *testing.T) { // AM-58 AM-110
 	if want := `[{"type":"text","text":"Let me see"},{"type":"tool_use","id":"c1","name":"find","input":{"order":42}}]`; string(raw) != want {
 		t.Errorf("the assistant says %s, want %s", raw, want)
 	}
-	got, patches, err = s.Update(t.Context(), id, func(t *threads.Thread) error {
+	got, _, err = s.Update(t.Context(), id, func(t *threads.Thread) error {
 		*t.Messages[1].Content[0].Text = "Where is it?"
 		t.Messages = append(t.Messages[:2], threads.UserMessage("Never mind"))
 		return nil
