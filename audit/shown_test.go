@@ -92,6 +92,11 @@ func TestTampering_Documents(t *testing.T) {
 		ids = append(ids, id)
 		last = p.write(whole(t, id).messages(), 17)
 	}
+	for i, id := range ids {
+		p.do("thread.mention", `{"threadId":"`+id+`","data":{"mentionedId":"`+ids[(i+1)%len(ids)]+`"}}`)
+		p.do("thread.share", `{"threadId":"`+id+`","data":{}}`)
+		last = uint64(p.do("state.merge", `{"threadId":"`+id+`","data":{"operations":[{"op":"set","key":"a","value":1}]}}`).Seq)
+	}
 	p.settle(int64(last))
 	p.stopRunner()
 	want := map[string]bool{}

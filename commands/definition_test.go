@@ -85,7 +85,7 @@ func TestDefinitionApplyRefusals(t *testing.T) {
 		{"definition.apply", `{}`, "/data", events.InvalidRequest},
 		{"definition.apply", `{"data":{"definitions":{}}}`, "/data/definitions", events.InvalidRequest},
 		{"definition.apply", `{"data":{"definitions":[{"kind":"model"}]}}`, "/data/definitions/0/definition", events.InvalidRequest},
-		{"definition.apply", `{"data":{"definitions":[{"kind":"skill","definition":{}}]}}`, "/data/definitions/0/kind", events.InvalidRequest},
+		{"definition.apply", `{"data":{"definitions":[{"kind":"spell","definition":{}}]}}`, "/data/definitions/0/kind", events.InvalidRequest},
 		{"definition.apply", `{"data":{"definitions":[{"kind":"model","name":"a","definition":{"name":"b","model":"x"}}]}}`, "/data/definitions/0/name", events.InvalidRequest},
 		{"definition.apply", `{"data":{"definitions":[` + modelOf("a", "x") + `,{"kind":"model","definition":{"name":"b","modle":"x"}}]}}`, "/data/definitions/1/definition/modle", events.InvalidRequest},
 		{"definition.apply", definitions(`{"kind":"agent","definition":{"name":"a","type":"ai_human","model":"gone"}}`), "/data/definitions/0/definition/model", events.InvalidRequest},

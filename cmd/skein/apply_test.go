@@ -151,7 +151,7 @@ func TestApply_Refusals(t *testing.T) {
 		want string
 	}{
 		{"apply", 2, "apply needs -f FILE"}, {"apply -f", 2, "skein: usage: "}, {"apply x", 2, "skein: usage: "}, {"apply -f nowhere.yaml", 1, "nowhere.yaml"},
-		{"definition", 2, "skein: usage: "}, {"definition get agent", 2, "skein: usage: "}, {"definition get skill x", 2, "KIND"},
+		{"definition", 2, "skein: usage: "}, {"definition get agent", 2, "skein: usage: "}, {"definition get spell x", 2, "KIND"},
 		{"definition get agent x --version -1", 2, "the first version is 1"}, {"definition list --kind x", 2, "--kind"},
 		{"definition get agent x", 1, "skein: not_found: "}, {"definition get agent a*b", 1, "skein: invalid_request: "},
 	} {
