@@ -125,6 +125,9 @@ func (s *Service) FlushVersion(ctx context.Context, id string, version int64, ti
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &TimeoutError{ID: id, Version: version})
 	defer cancel()
 	for c, err := range s.ObserveRaw(ctx, id) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err != nil {
 			return err
 		}

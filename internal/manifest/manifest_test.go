@@ -130,7 +130,7 @@ func TestRefusals(t *testing.T) {
 		{"a.yaml", "kind: model\nname: [x\n", "a.yaml:1: not YAML"},
 		{"a.yaml", "just a text", "a.yaml:1: a definition is an object with a kind"},
 		{"a.yaml", "name: x\nmodel: y\n", "a.yaml:1: a definition has a kind: model, prompt, agent, tool"},
-		{"a.yaml", "---\nkind: prompt\nname: p\ntext: x\n---\nkind: skill\nname: y\n", "a.yaml:6: /kind: there is no kind"},
+		{"a.yaml", "---\nkind: prompt\nname: p\ntext: x\n---\nkind: spell\nname: y\n", "a.yaml:6: /kind: there is no kind"},
 		{"a.yaml", "kind: model\nname: m\nmodle: x\n", "a.yaml:3: /modle: there is no such field"},
 		{"a.yaml", "kind: model\nname: m\nmodel: x\nmodel: y\n", "a.yaml:4: "},
 		{"a.yaml", "kind: agent\nname: a\ntype: ai_human\nmodel: m\ntools:\n - ok\n - not ok\n", "a.yaml:7: /tools/1: must be a tool's name"},

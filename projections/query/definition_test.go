@@ -55,7 +55,7 @@ func TestDefinitionQueries(t *testing.T) {
 	} {
 		a.refused(events.NotFound, "definition.get", body)
 	}
-	for _, body := range []string{`{"kind":"skill","name":"a"}`, `{"kind":"prompt","name":"a b"}`, `{"kind":"prompt","name":"help","version":0}`, `{"kind":"prompt","name":"help","minVersion":1}`} {
+	for _, body := range []string{`{"kind":"spell","name":"a"}`, `{"kind":"prompt","name":"a b"}`, `{"kind":"prompt","name":"help","version":0}`, `{"kind":"prompt","name":"help","minVersion":1}`} {
 		a.refused(events.InvalidRequest, "definition.get", body)
 	}
 	for body, want := range map[string]string{

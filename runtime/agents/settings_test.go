@@ -59,15 +59,21 @@ func TestMaxTokens_CapsTheRun(t *testing.T) {
 func (h *house) messages(thread string, runs int) (said []string, doc *events.Thread) {
 	h.t.Helper()
 	natstest.Eventually(h.t, "the runs have not ended", func() bool {
-		var err error
-		if doc, err = client.Read[events.Thread](h.t.Context(), h.c, events.GetThread{ThreadID: thread}); err != nil {
-			h.t.Fatal(err)
-		}
-		list, err := client.Read[events.ExecutionList](h.t.Context(), h.c, events.ListExecutions{ThreadID: thread, Fresh: events.Fresh{MinSeq: &doc.Seq}})
+		list, err := client.Read[events.ExecutionList](h.t.Context(), h.c, events.ListExecutions{ThreadID: thread})
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		return doc.Status != events.ThreadStreaming && len(list.Executions) >= runs
+		if len(list.Executions) < runs {
+			return false
+		}
+		end := int64(0)
+		for _, x := range list.Executions {
+			end = max(end, x.Seq)
+		}
+		if doc, err = client.Read[events.Thread](h.t.Context(), h.c, events.GetThread{ThreadID: thread, Fresh: events.Fresh{MinSeq: &end}}); err != nil {
+			h.t.Fatal(err)
+		}
+		return doc.Status != events.ThreadStreaming
 	})
 	items, err := client.Read[events.ItemList](h.t.Context(), h.c, events.ListItems{ThreadID: thread, Fresh: events.Fresh{MinSeq: &doc.Seq}})
 	if err != nil {
