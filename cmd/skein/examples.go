@@ -50,6 +50,10 @@ skein thread react key:order:42 'Where is my parcel?' --follow
 skein thread update key:order:42 --title 'Order 42, delayed' --archived=false
 skein thread status key:order:42 open
 skein thread delete key:order:42 --purge
+skein thread fork key:order:42 --message 3 --key order:42:b
+skein thread mention key:order:42 key:order:17 --comment 'the same parcel'
+skein thread truncate key:order:42 3
+skein thread tree key:order:42
 skein thread share key:order:42 --expires-at 2030-01-01T00:00:00Z
 skein thread share key:order:42 --list
 skein thread share key:order:42 --revoke shr_0190c0de00007000a000000000000001

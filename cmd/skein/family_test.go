@@ -1,0 +1,44 @@
+package main_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// Forks, mentions and truncations on the command line, and the family that they make.
+func TestThread_Family(t *testing.T) {
+	s := start(t, t.TempDir())
+	s.ok("thread", "create", "--key", "one", "--title", "Order 42")
+	s.ok("thread", "create", "--key", "two", "--title", "Order\x1b[31m 17")
+	for _, text := range []string{"first", "second", "third"} {
+		s.ok("item", "add", "key:one", text)
+	}
+	child := strings.TrimSpace(s.ok("thread", "fork", "key:one", "--message", "1", "--key", "fork"))
+	s.ok("thread", "mention", "key:one", "key:two", "--comment", "the same parcel")
+	if got := s.ok("item", "list", child); strings.Contains(got, "third") || !strings.Contains(got, "second") {
+		t.Errorf("the fork holds %s", got)
+	}
+	s.ok("thread", "fork", child, "--message", "0", "--key", "fork of the fork")
+	tree := s.ok("thread", "tree", "key:fork")
+	lines := strings.Split(strings.TrimSpace(tree), "\n")
+	if len(lines) != 4 || !strings.Contains(lines[0], "Order 42") || !strings.HasPrefix(lines[1], "├─ "+child+" * fork at 1  Forked: Order 42") ||
+		!strings.HasPrefix(lines[2], "│  └─ ") || !strings.HasSuffix(lines[2], " fork at 0  Forked(2): Order 42") ||
+		!strings.HasPrefix(lines[3], "└─ ") || !strings.HasSuffix(lines[3], " mention at 2  Order[31m 17  the same parcel") {
+		t.Errorf("the family is\n%s", tree)
+	}
+	var root struct {
+		Title    string
+		Children []struct {
+			ThreadID, Type string
+			Children       []struct{ Type string }
+		}
+	}
+	decode(t, s.ok("thread", "tree", child, "--json"), &root)
+	if len(root.Children) != 2 || root.Children[0].ThreadID != child || len(root.Children[0].Children) != 1 || root.Children[1].Type != "mention" {
+		t.Errorf("as JSON it is %+v", root)
+	}
+	s.ok("thread", "truncate", "key:one", "0")
+	if got := strings.TrimSpace(s.ok("thread", "tree", "key:one")); strings.Contains(got, "\n") {
+		t.Errorf("after the truncation the family is\n%s", got)
+	}
+}
