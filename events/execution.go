@@ -39,3 +39,61 @@ func executionEvents() []Row {
 			ExecutionStatusChanged{From: Executing, To: ExecutionCompleted}, Rules.ExecutionStatusChanged),
 	}
 }
+
+// CreateExecution creates an execution.
+type CreateExecution struct {
+	ID             string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
+	ContextID      string `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the trigger item's if absent."`
+	TriggerItemID  string `json:"triggerItemId" schema:"required,pattern=id" doc:"The item that it answers, which must be there."`
+	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The id of the item that it writes; allotted if absent."`
+	WorkflowRunID  string `json:"workflowRunId,omitzero" schema:"maxLength=256" doc:"The id of the durable run behind it."`
+}
+
+// SetExecutionStatus moves an execution's state machine.
+type SetExecutionStatus struct {
+	ExecutionID string          `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
+	To          ExecutionStatus `json:"to" schema:"required" doc:"The state to move to."`
+	ErrorText   string          `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
+}
+
+// CreateStep creates a step of an execution.
+type CreateStep struct {
+	ID          string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
+	ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
+	Iteration   *int64 `json:"iteration,omitzero" schema:"minimum=0" doc:"Its place in the execution; the next one if absent."`
+	EventID     string `json:"eventId,omitzero" schema:"pattern=id" doc:"The id of the item that the step writes; the reaction item's if absent."`
+}
+
+// SetStepStatus moves a step's state machine and records its result.
+type SetStepStatus struct {
+	StepID               string     `json:"stepId" schema:"required,pattern=id" doc:"The step."`
+	ExecutionID          string     `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if present."`
+	To                   StepStatus `json:"to" schema:"required" doc:"The state to move to."`
+	ToolCalls            JSON       `json:"toolCalls,omitzero" doc:"The calls that the reactor asked for."`
+	ToolExecutionResults JSON       `json:"toolExecutionResults,omitzero" doc:"What the tools answered."`
+	ContinueLoop         *bool      `json:"continueLoop,omitzero" doc:"Whether another step follows."`
+	ErrorText            string     `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
+}
+
+// PutPart creates or replaces a part of a step.
+type PutPart struct {
+	StepID      string `json:"stepId" schema:"required,pattern=id" doc:"The step."`
+	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if present."`
+	Idx         *int64 `json:"idx" schema:"required,minimum=0,maximum=99999" doc:"The part's place in the step, from 0."`
+	Key         string `json:"key,omitzero" schema:"pattern=partKey" doc:"stepId:idx; checked if present."`
+	Type        string `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
+	Part        JSON   `json:"part,omitzero" doc:"The part itself: any JSON, stored unchanged."`
+}
+
+func executionCommands() []Command {
+	return []Command{
+		command("execution.create", "Creates an execution.", CreateExecution{TriggerItemID: exampleQuestion}, ExecutionCreatedType),
+		command("execution.status", "Changes the state of an execution.",
+			SetExecutionStatus{ExecutionID: exampleExecution, To: ExecutionFailed, ErrorText: "the model did not answer"}, ExecutionStatusChangedType),
+		command("step.create", "Creates a step of an execution.", CreateStep{ExecutionID: exampleExecution}, StepCreatedType),
+		command("step.status", "Changes the state of a step.",
+			SetStepStatus{StepID: exampleStep, To: StepCompleted, ContinueLoop: new(false)}, StepStatusChangedType),
+		command("part.put", "Creates or replaces a part of a step.",
+			PutPart{StepID: exampleStep, Idx: new(int64(0)), Type: OutputText, Part: JSON(`{"type":"output_text","text":"It was shipped today."}`)}, PartCreatedType, PartUpdatedType),
+	}
+}

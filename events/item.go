@@ -62,3 +62,96 @@ func itemEvents() []Row {
 		row(ItemStatusChangedType, 1, "The state of the item changed.", ItemStatusChanged{From: ItemPending, To: ItemCompleted}, Rules.ItemStatusChanged),
 	}
 }
+
+// CreateItem adds an item to a context of a thread.
+type CreateItem struct {
+	ContextID string  `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
+	Item      NewItem `json:"item" schema:"required" doc:"The item."`
+}
+
+// NewItem is an item as a caller sends it. The rules for its content depend on its type; see
+// Check.
+type NewItem struct {
+	ID           string     `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
+	Type         ItemType   `json:"type" schema:"required" doc:"What kind of item it is."`
+	Role         Role       `json:"role,omitzero" doc:"Who speaks; a message needs it, others have none."`
+	Status       ItemStatus `json:"status,omitzero" doc:"Its first state; stored if absent."`
+	Channel      Channel    `json:"channel,omitzero" doc:"The channel through which it came."`
+	Content      JSON       `json:"content,omitzero" doc:"A message's list of parts; {callId, name, arguments}; {callId, output, isError?, name?}; {itemId}."`
+	CreatedAt    string     `json:"createdAt,omitzero" schema:"pattern=time" doc:"The time of creation, if that is not now."`
+	ParentItemID string     `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
+	Depth        *int64     `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its depth; 0 is the conversation itself."`
+	Silent       bool       `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+	Metadata     JSON       `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+}
+
+// Check validates what spans more than one field: a message has a role and a list of parts;
+// the other types have no role, and content of their own form.
+func (i NewItem) Check() error {
+	switch i.Type {
+	case Message:
+		if i.Role == "" {
+			return Invalid("/role", "a message needs a role")
+		}
+		return checkParts(i.Content)
+	case ActionExecute:
+		return i.other(func() error { return checkFields[actionExecute](i.Content) })
+	case ActionResult:
+		return i.other(func() error { return checkFields[actionResult](i.Content) })
+	case ItemReference:
+		return i.other(func() error { return checkFields[itemReference](i.Content) })
+	}
+	return nil
+}
+
+func (i NewItem) other(check func() error) error {
+	if i.Role != "" {
+		return Invalid("/role", "only a message has a role")
+	}
+	return check()
+}
+
+// Constraint returns the rules of Check as JSON Schema.
+func (NewItem) Constraint() string {
+	other := func(t ItemType, content string) string {
+		return `{"if":{"properties":{"type":{"const":"` + string(t) + `"}},"required":["type"]},` +
+			`"then":{"properties":{"role":{"enum":["",null]},"content":` + content + `},"required":["content"]}}`
+	}
+	return `{"allOf":[` +
+		`{"if":{"properties":{"type":{"const":"message"}},"required":["type"]},` +
+		`"then":{"properties":{"role":{"type":"string","minLength":1},"content":` + partsSchema + `},"required":["role","content"]}},` +
+		other(ActionExecute, actionExecuteSchema) + `,` +
+		other(ActionResult, actionResultSchema) + `,` +
+		other(ItemReference, itemReferenceSchema) + `]}`
+}
+
+// SetItemStatus moves an item's state machine.
+type SetItemStatus struct {
+	ItemID string     `json:"itemId" schema:"required,pattern=id" doc:"The item."`
+	To     ItemStatus `json:"to" schema:"required" doc:"The state to move to."`
+}
+
+// EditMessage changes what an item shows. At least one field must be set.
+type EditMessage struct {
+	ItemID   string `json:"itemId" schema:"required,pattern=id" doc:"The item."`
+	Content  JSON   `json:"content,omitzero" doc:"The whole new content."`
+	Metadata JSON   `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
+	Silent   *bool  `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+}
+
+// DeleteMessage hides an item from every view.
+type DeleteMessage struct {
+	ItemID string `json:"itemId" schema:"required,pattern=id" doc:"The item."`
+}
+
+func itemCommands() []Command {
+	return []Command{
+		command("item.create", "Adds an item to a context.",
+			CreateItem{Item: NewItem{Type: Message, Role: User, Channel: Web, Content: exampleText("Where is my order?")}}, ItemCreatedType),
+		command("item.status", "Changes the state of an item.",
+			SetItemStatus{ItemID: exampleAnswer, To: ItemCompleted}, ItemStatusChangedType),
+		command("message.edit", "Changes what an item shows.",
+			EditMessage{ItemID: exampleQuestion, Content: exampleText("Where is order 42?")}, MessageEditedType),
+		command("message.delete", "Hides an item from every view.", DeleteMessage{ItemID: exampleQuestion}, MessageDeletedType),
+	}
+}
