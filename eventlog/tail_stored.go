@@ -38,7 +38,7 @@ func (t *Tail) follow(ctx context.Context, from jetstream.OrderedConsumerConfig)
 
 // read delivers what the consumer receives. It returns nil when own can go on.
 func (s *storedCommits) read(ctx context.Context, own *ownCommits) error {
-	defer context.AfterFunc(ctx, s.msgs.Stop)() // whoever stops asking stops what is asked
+	defer context.AfterFunc(ctx, s.msgs.Stop)() // or Next would wait for a message
 	for {
 		m, err := s.msgs.Next(jetstream.NextContext(ctx))
 		switch {
