@@ -1,5 +1,12 @@
 package events
 
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
 // MaxRelationships bounds the relationships in which a thread is the parent: truncating it
 // writes to each of those threads in one atomic batch, of which the server takes 1,000.
 const MaxRelationships = 500
@@ -194,4 +201,56 @@ func keyEvents() []Row {
 		row(KeyClaimedType, 1, "A thread claimed a key.", KeyClaimed{Key: "support/42", ThreadID: exampleThread}, Rules.KeyClaimed),
 		row(KeyReleasedType, 1, "A key was released.", KeyReleased{Key: "support/42", ThreadID: exampleThread}, Rules.KeyReleased),
 	}
+}
+
+// maxTitleLength is the number of characters that a title may have.
+const maxTitleLength = 1024
+
+// ForkTitle returns the title of a fork of a thread. It counts up what an earlier fork put in
+// front: the result is that of JavaScript's /^Forked(?:\((\d+)\))?: (.+)$/, in which "." is no
+// line break. Titles come from callers, so it looks at each character once.
+func ForkTitle(of string) string {
+	title := "Forked: " + of
+	if of == "" {
+		title = "Forked: Untitled"
+	}
+	if count, rest, ok := forked(of); ok {
+		title = "Forked(" + count + "): " + rest
+	}
+	if utf8.RuneCountInString(title) > maxTitleLength {
+		title = string([]rune(title)[:maxTitleLength])
+	}
+	return title
+}
+
+// forked splits the title of a fork into the number of the next one and the rest.
+func forked(title string) (next, rest string, ok bool) {
+	after, ok := strings.CutPrefix(title, "Forked")
+	if !ok {
+		return "", "", false
+	}
+	digits := "1"
+	if inner, has := strings.CutPrefix(after, "("); has {
+		if digits, after, ok = strings.Cut(inner, ")"); !ok || digits == "" || strings.Trim(digits, "0123456789") != "" {
+			return "", "", false
+		}
+	}
+	rest, ok = strings.CutPrefix(after, ": ")
+	if !ok || rest == "" || strings.ContainsAny(rest, "\n\r\u2028\u2029") {
+		return "", "", false
+	}
+	return afterNumber(digits), rest, true
+}
+
+// afterNumber adds one to a number, as JavaScript does it: with 53 bits.
+func afterNumber(digits string) string {
+	n, err := strconv.ParseFloat(digits, 64)
+	n++
+	switch {
+	case math.IsInf(n, 0) || err != nil:
+		return "Infinity"
+	case n < 1e21:
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(n, 'e', -1, 64)
 }

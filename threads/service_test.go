@@ -57,6 +57,7 @@ func TestForkTitle(t *testing.T) { // AM-55 AM-56 AM-114
 	for title, want := range map[string]string{
 		"X": "Forked: X", "Forked: X": "Forked(2): X", "Forked(2): X": "Forked(3): X", "": "Forked: Untitled", "Forked: ": "Forked: Forked: ",
 		"Forked(9): a: b": "Forked(10): a: b", "Forked: a\nb": "Forked: Forked: a\nb", "forked: X": "Forked: forked: X", "Forked(): X": "Forked: Forked(): X",
+		"Forked(999999999999999999999): X": "Forked(1e+21): X",
 	} {
 		if got := threads.ForkTitle(title); got != want {
 			t.Errorf("a fork of %q is %q, want %q", title, got, want)

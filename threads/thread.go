@@ -1,8 +1,6 @@
 package threads
 
 import (
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -36,25 +34,7 @@ func NewThread(id string) *Thread {
 }
 
 // ForkTitle returns the title of a fork of a thread with that title.
-func ForkTitle(title string) string {
-	if title == "" {
-		title = "Untitled"
-	}
-	// JavaScript's dot matches no line break of four kinds, and its $ only the end.
-	match := regexp.MustCompile(`^Forked(?:\((\d+)\))?: ([^\n\r\x{2028}\x{2029}]+)$`).FindStringSubmatch(title)
-	if match == nil {
-		return "Forked: " + title
-	}
-	count := 1
-	if match[1] != "" {
-		n, err := strconv.Atoi(match[1])
-		if err != nil {
-			return "Forked: " + title
-		}
-		count = n
-	}
-	return "Forked(" + strconv.Itoa(count+1) + "): " + match[2]
-}
+func ForkTitle(title string) string { return events.ForkTitle(title) }
 
 // Text returns a block of text.
 func Text(text string) Block { return Block{Type: events.TextBlock, Text: &text} }

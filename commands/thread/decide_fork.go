@@ -1,11 +1,7 @@
 package thread
 
 import (
-	"math"
 	"slices"
-	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -55,7 +51,7 @@ func (m *maker) copy(parent string, d events.ForkThread, from *Copied) {
 		Title: d.Title, OriginThreadID: parent, ForkPointIndex: from.Point,
 	}
 	if d.Title == "" {
-		created.Title = ForkTitle(from.Title)
+		created.Title = events.ForkTitle(from.Title)
 	}
 	if d.Key != "" {
 		created.Key = &d.Key
@@ -99,58 +95,6 @@ func (m *maker) copyItem(ctx, parent string, from *events.Item) string {
 	}
 	m.emit(events.ItemCreatedType, id, "", created)
 	return id
-}
-
-// maxTitle is the number of characters that a title may have.
-const maxTitle = 1024
-
-// ForkTitle returns the title of a fork of a thread. It counts up what an earlier fork put in
-// front: the result is that of JavaScript's /^Forked(?:\((\d+)\))?: (.+)$/, in which "." is no
-// line break. Titles come from callers, so it looks at each character once.
-func ForkTitle(of string) string {
-	title := "Forked: " + of
-	if of == "" {
-		title = "Forked: Untitled"
-	}
-	if count, rest, ok := forked(of); ok {
-		title = "Forked(" + count + "): " + rest
-	}
-	if utf8.RuneCountInString(title) > maxTitle {
-		title = string([]rune(title)[:maxTitle])
-	}
-	return title
-}
-
-// forked splits the title of a fork into the number of the next one and the rest.
-func forked(title string) (next, rest string, ok bool) {
-	after, ok := strings.CutPrefix(title, "Forked")
-	if !ok {
-		return "", "", false
-	}
-	digits := "1"
-	if inner, has := strings.CutPrefix(after, "("); has {
-		if digits, after, ok = strings.Cut(inner, ")"); !ok || digits == "" || strings.Trim(digits, "0123456789") != "" {
-			return "", "", false
-		}
-	}
-	rest, ok = strings.CutPrefix(after, ": ")
-	if !ok || rest == "" || strings.ContainsAny(rest, "\n\r\u2028\u2029") {
-		return "", "", false
-	}
-	return afterNumber(digits), rest, true
-}
-
-// afterNumber adds one to a number, as JavaScript does it: with 53 bits.
-func afterNumber(digits string) string {
-	n, err := strconv.ParseFloat(digits, 64)
-	n++
-	switch {
-	case math.IsInf(n, 0) || err != nil:
-		return "Infinity"
-	case n < 1e21:
-		return strconv.FormatFloat(n, 'f', -1, 64)
-	}
-	return strconv.FormatFloat(n, 'e', -1, 64)
 }
 
 // cut returns the place of the first item that a truncation hides, and the relationships that

@@ -1,4 +1,4 @@
-package thread
+package events
 
 import (
 	"strings"
@@ -22,7 +22,7 @@ func TestForkTitle(t *testing.T) {
 		}
 	}
 	for _, bomb := range []string{strings.Repeat("Forked: ", 128), "Forked(" + strings.Repeat("1", 1017), strings.Repeat("日", 1024)} {
-		if got := ForkTitle(bomb); len([]rune(got)) > maxTitle || !strings.HasPrefix(got, "Forked") {
+		if got := ForkTitle(bomb); len([]rune(got)) > maxTitleLength || !strings.HasPrefix(got, "Forked") {
 			t.Errorf("%.40q: %d characters", got, len([]rune(got)))
 		}
 	}
