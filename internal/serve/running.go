@@ -117,8 +117,12 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	if err != nil {
 		return err
 	}
+	builtIn, err := threads.tools()
+	if err != nil {
+		return err
+	}
 	directory := agents.New(agents.Config{
-		Presence:    presence,
+		Presence: presence, BuiltIn: builtIn,
 		Definitions: definitions, Registry: s.work.registry, Conn: log.Conn(), Names: s.cfg.Names,
 		CatchUp:  func(ctx context.Context, tenant string, all bool) error { return s.defined(ctx, log, tenant, all) },
 		Programs: s.cfg.MCPPrograms, Variables: variables, Lookup: os.LookupEnv,

@@ -21,6 +21,7 @@ import (
 type Config struct {
 	Definitions *definitions.Definitions
 	Registry    *runtime.Registry
+	BuiltIn     []runtime.Tool // where neither the tenant nor Registry has a tool of that name
 	Conn        *nats.Conn
 	Names       events.Names
 	// CatchUp waits until the definitions show what the tenant has defined through this
@@ -299,7 +300,7 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 // Tool returns a tool that callers may queue: one that the tenant defines, one of this
 // process, or an agent.
 func (d *Directory) Tool(ctx context.Context, tenant, name string) (runtime.Tool, error) {
-	t, own := d.cfg.Registry.Tool(name)
+	t, own := d.goTool(name)
 	if own == nil && d.cfg.Definitions.Absent(tenant, events.ToolKind, name) {
 		return t, nil
 	}
@@ -316,6 +317,20 @@ func (d *Directory) Tool(ctx context.Context, tenant, name string) (runtime.Tool
 		return agentTool{spec: runtime.ToolSpec{Name: name}, agent: name}, nil
 	}
 	return nil, events.Missing("tool", name)
+}
+
+// goTool returns the tool of that name of this process: one that was registered, or else one
+// that is built in.
+func (d *Directory) goTool(name string) (runtime.Tool, error) {
+	t, err := d.cfg.Registry.Tool(name)
+	if missing(err) {
+		for _, own := range d.cfg.BuiltIn {
+			if own.Spec().Name == name {
+				return own, nil
+			}
+		}
+	}
+	return t, err
 }
 
 func missing(err error) bool { return errors.Is(err, &events.Error{Code: events.NotFound}) }

@@ -39,7 +39,7 @@ func (d *Directory) tool(ctx context.Context, tenant, name string) (runtime.Tool
 		t, err := d.mcpTool(ctx, tenant, def)
 		return specified{t, over(spec, t)}, version, err
 	default:
-		t, err := d.cfg.Registry.Tool(name)
+		t, err := d.goTool(name)
 		if missing(err) {
 			err = events.Errorf(events.NotFound, "no process here has the Go tool %s", name)
 		}
