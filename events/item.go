@@ -23,6 +23,7 @@ type ItemCreated struct {
 	Metadata     JSON       `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	CallOf       *int64     `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
 
+	MessageID      *int64 `json:"messageId,omitzero" schema:"minimum=0" doc:"Of a message: its number in the thread, which it keeps from the moment it is sent or queued. Absent in older logs: the next number."`
 	SourceItemID   string `json:"sourceItemId,omitzero" schema:"pattern=id" doc:"Of a copy in a fork: the item of the parent."`
 	OutputOf       string `json:"outputOf,omitzero" schema:"pattern=partKey" doc:"Of a large result: the part of a step that holds its output, in the same commit."`
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message that steers a run: the item with which that run answers."`
@@ -40,7 +41,7 @@ func (d ItemCreated) Item(thread string, at Time) Item {
 		ID: d.ID, ThreadID: thread, ContextID: d.ContextID, Type: d.Type, Role: d.Role, Status: d.Status,
 		Channel: d.Channel, Content: d.Content, CreatedAt: made.ISO(), Index: d.Index,
 		ParentItemID: d.ParentItemID, Depth: d.Depth, Silent: d.Silent, Metadata: d.Metadata,
-		CallOf: d.CallOf, SourceItemID: d.SourceItemID, CreatedAtMicros: int64(made),
+		CallOf: d.CallOf, SourceItemID: d.SourceItemID, MessageID: d.MessageID, CreatedAtMicros: int64(made),
 	}
 }
 

@@ -155,6 +155,7 @@ type Item struct {
 	Failed       bool   `json:"failed,omitzero" doc:"Its execution or a step of it failed, or its writer says so."`
 	CallOf       *int64 `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
 	SourceItemID string `json:"sourceItemId,omitzero" schema:"pattern=id" doc:"Of a copy in a fork: the item of the parent."`
+	MessageID    *int64 `json:"messageId,omitzero" schema:"minimum=0" doc:"Of a message: its number in the thread."`
 
 	CreatedAtMicros int64 `json:"createdAtMicros,omitzero" schema:"minimum=0" doc:"createdAt in microseconds since the epoch."`
 	Stamp

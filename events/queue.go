@@ -1,5 +1,7 @@
 package events
 
+import "github.com/go-json-experiment/json"
+
 // The events of the queue of messages that wait for the agent.
 const (
 	QueuePushedType  Type = "queue.pushed"
@@ -23,6 +25,14 @@ type QueuePushed struct {
 
 	ExecutionID    string `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the id of the execution that will answer it."`
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message: the id of the item that will answer it."`
+}
+
+// IsCall reports whether a call of a tool waits, which has no number.
+func (d QueuePushed) IsCall() bool {
+	var item struct {
+		Type ItemType `json:"type"`
+	}
+	return json.Unmarshal(d.Item, &item) == nil && item.Type == ActionExecute
 }
 
 // QueueDrained records that waiting messages were taken out of the queue.

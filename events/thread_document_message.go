@@ -179,9 +179,14 @@ func DocumentQueuedOf(q Queued) (*DocumentQueued, string) {
 // Document returns the thread as a document, without what is not in its own read model: its
 // messages and its queue.
 func (t *Thread) Document() *ThreadDocument {
+	var skills []DocumentSkill
+	for _, s := range t.ActivatedSkills {
+		skills = append(skills, DocumentSkill(s))
+	}
 	return &ThreadDocument{
 		V: t.Changes, ID: t.ID, Created: t.CreatedAtMicros / 1000, Messages: []DocumentMessage{}, Title: t.Title, Archived: t.Archived,
 		Draft: t.Draft, AutoSubmitDraft: t.AutoSubmitDraft, AgentMode: t.AgentMode, MaxTokens: t.MaxTokens, NextMessageID: t.NextMessageID,
 		MainThreadID: t.MainThreadID, OriginThreadID: t.OriginThreadID, ForkPointIndex: t.ForkPointIndex, Env: t.Env,
+		ActivatedSkills: skills,
 	}
 }

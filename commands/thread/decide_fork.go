@@ -86,7 +86,7 @@ func (m *maker) copyItem(ctx, parent string, from *events.Item) string {
 	created := events.ItemCreated{
 		ID: id, ContextID: ctx, Index: m.state.NextItem, Type: from.Type, Role: from.Role, Status: events.ItemCompleted,
 		Channel: from.Channel, Content: from.Content, CreatedAt: events.Time(from.CreatedAtMicros).String(), ParentItemID: parent,
-		Depth: from.Depth, Silent: from.Silent, Metadata: from.Metadata, SourceItemID: from.ID,
+		Depth: from.Depth, Silent: from.Silent, Metadata: from.Metadata, SourceItemID: from.ID, MessageID: m.state.numberOf(from.Type),
 	}
 	above, _ := m.state.item(parent)
 	if from.Type == events.ActionExecute && above.Assistant && above.Context == ctx && int64(above.Depth) == created.Depth {

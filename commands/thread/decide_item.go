@@ -32,6 +32,7 @@ func (m *maker) addItem(d events.CreateItem) error {
 	if in.Status == "" {
 		created.Status = events.ItemMachine().Initial()
 	}
+	created.MessageID = m.state.numberOf(in.Type)
 	if in.Depth != nil {
 		created.Depth = *in.Depth
 	}

@@ -19,13 +19,16 @@ func TestCreateItem(t *testing.T) {
 	want(t, k.do(events.CreateItem{ContextID: "ctx_a", Item: full}), fact{events.ItemCreatedType, "itm_a", "", events.ItemCreated{
 		ID: "itm_a", ContextID: "ctx_a", Index: 1, Type: events.Message, Role: events.Assistant, Status: events.ItemPending, Channel: events.Web,
 		Content: raw(`[]`), CreatedAt: full.CreatedAt, ParentItemID: "itm_user", Depth: 2, Silent: true, Metadata: raw(`{"k":1}`),
+		MessageID: to(int64(1)),
 	}})
 	for i, kind := range []events.ItemType{events.Message, events.ActionExecute, events.ActionResult, events.ItemReference} {
 		made := k.do(events.CreateItem{Item: events.NewItem{Type: kind}})
 		id := events.DeriveID(events.ItemPrefix, k.now, tenant, threadID, made[0].CommandID, 1)
-		want(t, made, fact{events.ItemCreatedType, id, "", events.ItemCreated{
-			ID: id, ContextID: main, Index: int64(i) + 2, Type: kind, Status: events.ItemStored,
-		}})
+		created := events.ItemCreated{ID: id, ContextID: main, Index: int64(i) + 2, Type: kind, Status: events.ItemStored}
+		if kind == events.Message {
+			created.MessageID = to(int64(2))
+		}
+		want(t, made, fact{events.ItemCreatedType, id, "", created})
 	}
 }
 

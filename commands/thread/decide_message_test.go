@@ -28,6 +28,7 @@ func TestAddMessage(t *testing.T) {
 		fact{events.ItemCreatedType, "itm_m", "", events.ItemCreated{
 			ID: "itm_m", ContextID: main, Index: place, Type: events.Message, Role: events.Assistant, Status: events.ItemCompleted,
 			Content: raw(`[{"type":"output_text","text":"hm"}]`), ParentItemID: "itm_user", Depth: 2, Silent: true, Metadata: raw(`{"a":1}`),
+			MessageID: to(int64(1)),
 		}},
 		call(1, `{"callId":"c1","name":"find","arguments":{"a":1}}`), call(2, `{"callId":"c2","name":"find","arguments":"x"}`),
 		fact{events.MessageEditedType, "itm_m", "", events.MessageEdited{Index: place, Failed: to(true)}},

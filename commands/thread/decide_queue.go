@@ -100,6 +100,42 @@ func (s *State) dequeue(ids ...string) {
 	s.Queue = kept
 }
 
+// leave removes the entries with the ids from the queue. A message among them keeps its number
+// as an item.
+func (s *State) leave(ids []string) {
+	for i := range s.Queue {
+		if q := s.Queue[i]; !q.Tool && slices.Contains(ids, q.ID) {
+			s.Left = &q.Message
+		}
+	}
+	s.dequeue(ids...)
+}
+
+// numberOf returns the number that a new item of a type takes: that with which a message waited,
+// or the next one. It returns nil for an item that is no message.
+func (s *State) numberOf(t events.ItemType) *int64 {
+	switch {
+	case t != events.Message:
+		return nil
+	case s.Left != nil:
+		return s.Left
+	}
+	return new(s.Messages)
+}
+
+// numbered records the number that an item took. Older logs do not have it, and count a message
+// again that has waited.
+func (s *State) numbered(d events.ItemCreated) {
+	if d.Type != events.Message {
+		return
+	}
+	number := s.Messages
+	if d.MessageID != nil {
+		number = *d.MessageID
+	}
+	s.Messages, s.Left = max(s.Messages, number+1), nil
+}
+
 // requeue replaces the item of the queue entry with an id.
 func (s *State) requeue(id string, item []byte) {
 	i := s.placeInQueue(id)

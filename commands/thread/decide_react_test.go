@@ -19,7 +19,7 @@ func TestReact_Events(t *testing.T) {
 		fact{events.ContextResolvedType, ctx, "", events.ContextResolved{}},
 		fact{events.ItemCreatedType, trigger, "", events.ItemCreated{
 			ID: trigger, ContextID: ctx, Type: events.Message, Role: events.User, Status: events.ItemStored,
-			Content: raw(`[{"type":"input_text","text":"say \"é<\n"}]`),
+			Content: raw(`[{"type":"input_text","text":"say \"é<\n"}]`), MessageID: to(int64(0)),
 		}},
 		fact{events.ThreadStatusChangedType, threadID, "", events.ThreadStatusChanged{From: events.ThreadOpen, To: events.ThreadStreaming}},
 		fact{events.ContextStatusChangedType, ctx, "exe_a", events.ContextStatusChanged{From: events.ContextOpen, To: events.ContextStreaming}},

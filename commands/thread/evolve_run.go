@@ -22,7 +22,9 @@ func evolveRun(s *State, e *events.Event) {
 		} else {
 			s.Queue = append(slices.Clip(s.Queue), q)
 		}
-		s.Messages = max(s.Messages, d.MessageID+1)
+		if !q.Tool {
+			s.Messages = max(s.Messages, d.MessageID+1)
+		}
 		s.bytes += q.size()
 	case events.QueueRemoved:
 		s.dequeue(d.ID)
@@ -31,7 +33,7 @@ func evolveRun(s *State, e *events.Event) {
 	case events.QueueMoved:
 		s.moveQueued(d.ID, d.Before)
 	case events.QueueDrained:
-		s.dequeue(d.IDs...)
+		s.leave(d.IDs)
 		s.run(e.Correlation, func(r *runState) { r.Drained = true })
 	case events.AgentAssigned:
 		s.Agent = d.AgentID
@@ -117,9 +119,7 @@ func evolveRun(s *State, e *events.Event) {
 	case events.ApprovalDenied:
 		s.phase(e.Correlation, d.CallID, callDenied)
 	case events.ItemCreated:
-		if d.Type == events.Message {
-			s.Messages++
-		}
+		s.numbered(d)
 		if d.Type == events.Message && d.Role == events.User {
 			s.run(e.Correlation, func(r *runState) { r.Steered = d.Index + 1 })
 		}
@@ -228,9 +228,4 @@ func openCall(part events.JSON) string {
 }
 
 // isCall reports whether an item is a call of a tool.
-func isCall(item []byte) bool {
-	var i struct {
-		Type events.ItemType `json:"type"`
-	}
-	return json.Unmarshal(item, &i) == nil && i.Type == events.ActionExecute
-}
+func isCall(item []byte) bool { return events.QueuePushed{Item: item}.IsCall() }

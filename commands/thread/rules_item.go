@@ -75,6 +75,14 @@ func (r rules) StateChanged(e *events.Event, d events.StateChanged) error {
 	)
 }
 
+// numbered checks the number of an item against the one that it should take.
+func numbered(want *int64, have int64) error {
+	if want == nil {
+		return unless(false, "it has the number %d, and only messages have one", have)
+	}
+	return unless(have == *want, "its number is %d, and should be %d", have, *want)
+}
+
 func (r rules) ItemCreated(e *events.Event, d events.ItemCreated) error {
 	_, taken := r.state.item(d.ID)
 	var parent itemState
@@ -92,6 +100,9 @@ func (r rules) ItemCreated(e *events.Event, d events.ItemCreated) error {
 	}
 	x, _ := r.state.execution(e.Correlation)
 	faults = append(faults, unless(d.OutputOf == "" || d.Type == events.ActionResult && x.Run != nil, "only the result of a run's call has its output in a part"))
+	if d.MessageID != nil {
+		faults = append(faults, numbered(r.state.numberOf(d.Type), *d.MessageID))
+	}
 	part := d.Type == events.ActionExecute && parent.Assistant && parent.Context == d.ContextID && int64(parent.Depth) == d.Depth
 	return firstFault(append(faults,
 		unless(part == (d.CallOf != nil), "it is part of a message, or not, against what its parent says"),

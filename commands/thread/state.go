@@ -47,6 +47,7 @@ type head struct {
 	Active      string              `json:"active,omitzero"`   // the current execution, if Skein runs it
 	Failed      string              `json:"failed,omitzero"`   // the last execution, if Skein ran it and it failed
 	Messages    int64               `json:"messages,omitzero"` // the number of the next message
+	Left        *int64              `json:"left,omitzero"`     // the number of the message that left the queue and is not an item yet
 	Queue       []queued            `json:"queue,omitempty"`   // never changed in place
 	Effects     int                 `json:"effects,omitzero"`  // the number of pending effects
 	NumFiles    int64               `json:"numFiles,omitzero"` // including directories

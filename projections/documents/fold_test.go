@@ -151,7 +151,7 @@ func TestItem(t *testing.T) {
 	shows(t, h, map[Place]string{
 		{Kind: Items, ID: "i1"}: `{"id":"i1","threadId":"$T","contextId":"` + ctx + `","type":"message","role":"user","status":"stored","channel":"web",
 			"content":[{"type":"input_text","text":"hi"}],"createdAt":"2020-01-01T00:00:00.000Z","updatedAt":` + at + `5.123Z","index":0,"depth":1,
-			"metadata":{"a":1,"b":3,"c":null},"createdAtMicros":1577836800000000,"version":6,"seq":15}`,
+			"metadata":{"a":1,"b":3,"c":null},"messageId":0,"createdAtMicros":1577836800000000,"version":6,"seq":15}`,
 		{Kind: Items, ID: "i2"}: `{"id":"i2","threadId":"$T","contextId":"` + ctx + `","type":"action_result","status":"completed",
 			"content":{"callId":"c","output":[1]},"createdAt":` + at + `3.123Z","updatedAt":` + at + `4.123Z","index":1,"parentItemId":"i1","createdAtMicros":1771581603123456,"version":5,"seq":12}`,
 	})

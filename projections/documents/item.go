@@ -6,7 +6,7 @@ import "github.com/skein-threads/skein/events"
 func items() Projection {
 	type T = events.Item
 	return Projection{
-		Kind: Items, Name: "items", Version: 2, Bucket: "thread_items",
+		Kind: Items, Name: "items", Version: 3, Bucket: "thread_items",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{

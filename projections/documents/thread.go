@@ -6,7 +6,7 @@ import "github.com/skein-threads/skein/events"
 func threads() Projection {
 	type T = events.Thread
 	return Projection{
-		Kind: Threads, Name: "threads", Version: 6, Bucket: "thread_threads",
+		Kind: Threads, Name: "threads", Version: 7, Bucket: "thread_threads",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: append(ofThreadRun(),
@@ -24,7 +24,9 @@ func threads() Projection {
 			}),
 			on(events.QueuePushedType, own, func(_ *change, doc *T, d events.QueuePushed) {
 				doc.Queued++
-				doc.NextMessageID = max(doc.NextMessageID, d.MessageID+1)
+				if !d.IsCall() {
+					doc.NextMessageID = max(doc.NextMessageID, d.MessageID+1)
+				}
 			}),
 			on(events.QueueDrainedType, own, func(_ *change, doc *T, d events.QueueDrained) {
 				doc.Queued = max(0, doc.Queued-int64(len(d.IDs)))
@@ -42,7 +44,9 @@ func threads() Projection {
 				doc.Items++
 				*doc.ItemTypes.Of(d.Type)++
 				doc.NextItem = max(doc.NextItem, d.Index+1)
-				if d.Type == events.Message {
+				if d.MessageID != nil {
+					doc.NextMessageID = max(doc.NextMessageID, *d.MessageID+1)
+				} else if d.Type == events.Message {
 					doc.NextMessageID++
 				}
 				if d.Type == events.Message && d.Role == events.User && d.Depth == 0 && !d.Silent {

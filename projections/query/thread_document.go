@@ -155,8 +155,8 @@ type documentReader struct {
 // numbered is a message in the index, with its number in the thread.
 type numbered struct {
 	pick
-	message int64 // its index in the document
-	number  *int64
+	message int64  // its index in the document
+	number  *int64 // in older logs
 }
 
 // read reads the messages from the first that is wanted to the last that fits.
@@ -176,8 +176,8 @@ func (r *documentReader) read() error {
 	return nil
 }
 
-// numbered returns the messages of some pages that are wanted. Every message takes a number,
-// also one that is hidden.
+// numbered returns the messages of some pages that are wanted. In older logs a message's number
+// is that of the messages before it, hidden ones too.
 func (r *documentReader) numbered(pages []*documents.Page) []numbered {
 	var list []numbered
 	for _, p := range pages {
@@ -251,7 +251,9 @@ func (r *documentReader) addSome(list []numbered) (full bool, err error) {
 			return false, err
 		}
 		m := events.DocumentMessageOf(item, calls[i].items, calls[i].elided)
-		m.MessageID = list[i].number
+		if m.MessageID = item.MessageID; m.MessageID == nil {
+			m.MessageID = list[i].number
+		}
 		raw, err := json.Marshal(m)
 		if err != nil {
 			return false, fmt.Errorf("writing message %s: %w", item.ID, err)

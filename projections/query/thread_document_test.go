@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -147,6 +148,66 @@ func TestThreadDocument_Queue(t *testing.T) { // AM-25 AM-82
 	doc = a.documentOf(ended)
 	if len(doc.QueuedMessages) > 2 || strings.Count(textsOf(doc.Messages), "two")+len(doc.QueuedMessages) < 2 {
 		t.Errorf("after the run: %s, and %d wait", textsOf(doc.Messages), len(doc.QueuedMessages))
+	}
+}
+
+// A message keeps the number with which it waited, although others came in between.
+func TestThreadDocument_NumbersOfQueuedMessages(t *testing.T) { // AM-83 AM-117
+	a := documentAsker(t)
+	id := a.Do("thread.create", "", `{"agentId":"shout"}`).ThreadID
+	react := func(text, policy string) *events.Reply {
+		return a.Do("thread.react", id, fmt.Sprintf(`{"text":%q,"policy":%q}`, text, policy))
+	}
+	first := react("zero", "enqueue")
+	react("one", "enqueue")
+	removed := react("two", "enqueue")
+	react("three", "steer")
+	a.Do("message.add", id, `{"role":"system","content":"four"}`)
+	a.Do("queue.remove", id, fmt.Sprintf(`{"queuedId":%q}`, removed.Result.QueuedID))
+	cancelled := a.Do("run.cancel", id, `{"executionId":"`+first.Result.ExecutionID+`"}`)
+	if got, want := textsOf(a.documentOf(cancelled).Messages), "user0:zero user3:three info4:four assistant5 user1:one"; got != want {
+		t.Errorf("the messages are %s, want %s", got, want)
+	}
+	last := a.Do("message.add", id, `{"role":"user","content":"five"}`)
+	doc := a.documentOf(last)
+	if got, want := textsOf(doc.Messages), "user0:zero user3:three info4:four assistant5 user1:one user6:five"; got != want || doc.NextMessageID != 7 {
+		t.Errorf("the messages are %s, and the next number is %d; want %s, and 7", got, doc.NextMessageID, want)
+	}
+}
+
+// Each field of a document is set by something that happens to threads. AM-7..AM-25, AM-90, AM-91
+func TestThreadDocument_EveryField(t *testing.T) {
+	a := documentAsker(t)
+	main := a.Do("thread.create", "", `{}`).ThreadID
+	id := a.Do("thread.create", "", fmt.Sprintf(`{"agentId":"shout","mainThreadId":%q,"title":"T","env":{"initial":{"tags":["model:x"]}}}`, main)).ThreadID
+	a.Do("thread.update", id, `{"draft":"d","autoSubmitDraft":true,"agentMode":"smart","maxTokens":9}`)
+	a.Append(id, events.Event{Type: events.SkillActivatedType, Data: events.SkillActivated{Name: "refunds", Arguments: events.JSON(`{"a":1}`)}})
+	a.Do("message.add", id, `{"role":"user","content":"Hi"}`)
+	fork := a.Do("thread.fork", id, `{"messageIndex":0}`)
+	a.Do("thread.react", id, `{"text":"one"}`)
+	last := a.Do("thread.react", id, `{"text":"two"}`)
+	child := a.Do("thread.update", fork.Result.ChildID, `{"archived":true}`)
+	large := a.Do("thread.create", "", `{}`).ThreadID
+	for range 12 {
+		a.Do("message.add", large, fmt.Sprintf(`{"role":"user","content":%q}`, strings.Repeat("x", 400_000)))
+	}
+	set := map[string]bool{}
+	for _, doc := range []*events.ThreadDocument{
+		a.documentOf(last), a.documentOf(child), ask[events.ThreadDocument](a, "thread.document", fmt.Sprintf(`{"threadId":%q,"fromMessage":0}`, large)),
+	} {
+		v := reflect.ValueOf(*doc)
+		for i := range v.NumField() {
+			set[v.Type().Field(i).Name] = set[v.Type().Field(i).Name] || !v.Field(i).IsZero()
+		}
+	}
+	for name, so := range set {
+		if !so {
+			t.Errorf("no document has %s", name)
+		}
+	}
+	raw, err := json.Marshal(a.documentOf(last).ActivatedSkills)
+	if want := `[{"name":"refunds","arguments":{"a":1}}]`; err != nil || string(raw) != want {
+		t.Errorf("the active skills are %s (%v), want %s", raw, err, want)
 	}
 }
 
