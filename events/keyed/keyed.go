@@ -66,6 +66,27 @@ func Parse(doc []byte) (*Values, error) {
 // Len returns the number of keys.
 func (v *Values) Len() int { return len(v.index) }
 
+// Keys returns the keys, in their order.
+func (v *Values) Keys() []string {
+	keys := make([]string, 0, len(v.index))
+	for _, e := range v.order {
+		if !e.gone {
+			name, _ := jsontext.AppendUnquote(nil, e.name) // which Parse or Set quoted
+			keys = append(keys, string(name))
+		}
+	}
+	return keys
+}
+
+// Value returns the value of a key, and reports whether it has one.
+func (v *Values) Value(key string) ([]byte, bool) {
+	e, ok := v.index[key]
+	if !ok {
+		return nil, false
+	}
+	return e.encode(nil), true
+}
+
 // Clear removes all keys.
 func (v *Values) Clear() { v.order, v.index = nil, map[string]*entry{} }
 
@@ -173,12 +194,16 @@ func (v *Values) Encode() []byte {
 			b = append(b, ',')
 		}
 		b = append(append(b, e.name...), ':')
-		if !e.isList {
-			b = append(b, e.value...)
-			continue
-		}
-		b = append(b, '[')
-		b = append(append(b, bytes.Join(e.list, []byte{','})...), ']')
+		b = e.encode(b)
 	}
 	return append(b, '}')
+}
+
+// encode appends the value.
+func (e *entry) encode(b []byte) []byte {
+	if !e.isList {
+		return append(b, e.value...)
+	}
+	b = append(b, '[')
+	return append(append(b, bytes.Join(e.list, []byte{','})...), ']')
 }

@@ -11,7 +11,7 @@ import (
 // rooms is the order of the house: a room imports only rooms before it.
 // A new room gets its place here.
 func rooms() []string {
-	return []string{"connect", "events", "schema", "service", "eventlog", "commands", "projections", "archive", "files", "runtime", "audit", "client", "threads", ".", "skeintest"}
+	return []string{"connect", "events", "schema", "service", "eventlog", "commands", "projections", "archive", "files", "runtime", "audit", "client", "threads", "state", ".", "skeintest"}
 }
 
 // closedTo lists, for rooms that are stricter than their place, all they may import:
@@ -22,6 +22,7 @@ func closedTo() map[string][]string {
 		"client": {"connect", "events", "internal/retry"},
 		// A library on the client, for programs that link no server.
 		"threads": {"client", "events"},
+		"state":   {"client", "events"},
 		// What serves every kind of request knows none of them.
 		"service": {"events", "internal/retry"},
 	}

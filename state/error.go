@@ -1,0 +1,53 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/skein-threads/skein/events"
+)
+
+var errShutdown = errors.New("state: the application has shut down")
+
+// EndedError reports the use of the state of a request that has ended.
+type EndedError struct{ SessionID string }
+
+func (e *EndedError) Error() string {
+	return fmt.Sprintf("state of session %s: the request has ended; do work that outlives a handler in state.WaitUntil", e.SessionID)
+}
+
+// UnfinishedError reports that an application was still at work when its time to shut down was
+// over.
+type UnfinishedError struct {
+	Count int // requests and background work
+	Cause error
+}
+
+func (e *UnfinishedError) Error() string {
+	return fmt.Sprintf("shut down: %d requests and pieces of background work are still in progress; give them more time, or end them by their contexts: %v", e.Count, e.Cause)
+}
+
+func (e *UnfinishedError) Unwrap() error { return e.Cause }
+
+// PanicError is a panic of background work.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap returns the value of the panic, if that is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// is reports whether an error is a refusal with that code.
+func is(err error, code events.Code) bool { return errors.Is(err, &events.Error{Code: code}) }
+
+// unsure reports whether a command that failed may have been executed, or may be yet.
+func unsure(err error) bool {
+	var e *events.Error
+	return !errors.As(err, &e) || e.Code.Retry()
+}

@@ -1,0 +1,149 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// SessionScope is one request of a thread.
+type SessionScope struct {
+	ID     string  // sess_ and 32 hexadecimal digits
+	State  *Memory // values for what runs when the session has completed; at most 1 MiB of JSON
+	Thread *ThreadScope
+	App    AppState // of Options.Setup
+}
+
+// scope is what a context carries: a session, from the begin of its request to the end of its
+// background work.
+type scope struct {
+	app     *App
+	session *SessionScope
+	request *Memory
+	logger  *slog.Logger
+
+	mu   sync.Mutex // guards open
+	open int        // the handler and the background work that are in progress
+}
+
+type scopeKey struct{}
+
+// newScope returns the scope of a new session. Its thread may be nil.
+func newScope(a *App, thread, user string) *scope {
+	s := &scope{app: a, request: newMemory(0), open: 1}
+	s.session = &SessionScope{ID: newSessionID(), State: newMemory(events.MaxStateBytes), App: a.state}
+	s.session.Thread = newThread(a, thread, user, s.session.ID)
+	s.logger = a.opts.Logger.With("sessionId", s.session.ID, "threadId", thread)
+	return s
+}
+
+// with returns a context that carries the scope.
+func (s *scope) with(ctx context.Context) context.Context {
+	return context.WithValue(ctx, scopeKey{}, s)
+}
+
+// scopeOf returns the scope of a request's context. It panics if there is none.
+func scopeOf(ctx context.Context) *scope {
+	s, ok := ctx.Value(scopeKey{}).(*scope)
+	if !ok {
+		panic("state: this context belongs to no request; serve the handler through state.Middleware, and pass the context of its request on")
+	}
+	return s
+}
+
+// Thread returns the thread of a request. Like all functions of a request's context, it panics
+// if the context does not come from Middleware.
+func Thread(ctx context.Context) *ThreadScope { return scopeOf(ctx).session.Thread }
+
+// Session returns the session that a request is.
+func Session(ctx context.Context) *SessionScope { return scopeOf(ctx).session }
+
+// Request returns the values of a request: any Go values, which are gone when the request and
+// its background work have ended.
+func Request(ctx context.Context) *Memory { return scopeOf(ctx).request }
+
+// Logger returns a logger whose lines name the session and the thread.
+func Logger(ctx context.Context) *slog.Logger { return scopeOf(ctx).logger }
+
+// hold keeps the session open for more work, and reports whether it still was.
+func (s *scope) hold() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == 0 {
+		return false
+	}
+	s.open++
+	s.app.tasks.begin()
+	return true
+}
+
+// release ends what hold began. The last one completes the session.
+func (s *scope) release(ctx context.Context) {
+	defer s.app.tasks.end()
+	s.mu.Lock()
+	s.open--
+	last := s.open == 0
+	s.mu.Unlock()
+	if last {
+		s.complete(ctx)
+	}
+}
+
+// complete ends a session whose handler and background work have ended.
+func (s *scope) complete(ctx context.Context) {
+	s.save(ctx)
+	if s.session.Thread.end() {
+		s.renew(ctx)
+	}
+	s.session.State.end()
+	s.request.end()
+}
+
+// renew moves the end of the state after a request that only read it. The response does not
+// wait for that.
+func (s *scope) renew(ctx context.Context) {
+	s.app.tasks.begin()
+	go func() {
+		defer s.app.tasks.end()
+		ctx, cancel := s.app.detach(ctx)
+		defer cancel()
+		if err := s.session.Thread.Touch(ctx); err != nil {
+			s.logger.WarnContext(ctx, "the end of the thread's state was not moved", "error", err)
+		}
+	}()
+}
+
+// save saves the thread's state when no caller is left to receive the error.
+func (s *scope) save(ctx context.Context) {
+	ctx, cancel := s.app.detach(ctx)
+	defer cancel()
+	if err := s.session.Thread.Save(ctx); err != nil {
+		s.fail(ctx, "the state of the thread was not saved", err)
+	}
+}
+
+// maxRecord bounds the text of a record on the thread.
+const maxRecord = 65_536
+
+// fail logs an error that no response shows in full, and records it on the thread.
+func (s *scope) fail(ctx context.Context, what string, err error, fields ...any) {
+	fields = append(fields, "error", err)
+	if p := (*PanicError)(nil); errors.As(err, &p) {
+		fields = append(fields, "stack", string(p.Stack))
+	}
+	s.logger.ErrorContext(ctx, what, fields...)
+	var e *events.Error
+	if errors.As(err, &e) && e.Code.Retry() {
+		return // and so would be the record of it
+	}
+	text := what + ": " + err.Error()
+	line := events.RecordTrace{Kind: events.TraceLog, Level: events.LogError, Name: "state", Text: clip(text, maxRecord), Data: sessionData(s.session.ID)}
+	_, failed := client.Send(ctx, s.app.opts.Client, s.session.Thread.ID, line)
+	if failed != nil && !is(failed, events.NotFound) { // a thread without state has no log
+		s.logger.ErrorContext(ctx, "the error above was not recorded on the thread", "error", failed)
+	}
+}

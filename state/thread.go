@@ -1,0 +1,239 @@
+package state
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/events/keyed"
+)
+
+// ThreadScope is the thread of a request and its state: values by key, which last until the
+// thread is idle for an hour. It is safe for concurrent use.
+//
+// The first read fetches the state, and later ones show the same with the writes of the
+// request. Writes are saved as package state says; Save does it at once.
+type ThreadScope struct {
+	ID string
+
+	app     *App
+	session string // the session that writes
+	user    string // who owns the thread, if it does not exist yet
+	life    int64  // a life that has ended and can only be read; 0: the current one
+
+	loaded, dirty atomic.Bool
+
+	lock    chan struct{} // held by the one goroutine that uses what follows
+	values  *keyed.Values // what reads show; nil if it is not fetched
+	size    int64         // at least the bytes of values
+	pending writes        // not saved
+	sent    *batch        // it is not known whether it is saved
+	expires time.Time     // of the state that was fetched; zero if there was none
+	ended   bool          // the request has ended
+}
+
+// newThread returns the thread of a session.
+func newThread(a *App, id, user, session string) *ThreadScope {
+	return &ThreadScope{ID: id, app: a, user: user, session: session, lock: make(chan struct{}, 1)}
+}
+
+// acquire takes the lock. The caller releases it with release.
+func (t *ThreadScope) acquire(ctx context.Context) error {
+	select {
+	case t.lock <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case t.lock <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t *ThreadScope) release() {
+	t.dirty.Store(len(t.pending.ops) > 0 || t.sent != nil)
+	t.loaded.Store(t.values != nil)
+	<-t.lock
+}
+
+// Loaded reports whether the state was fetched.
+func (t *ThreadScope) Loaded() bool { return t.loaded.Load() }
+
+// Dirty reports whether there are writes that are not saved.
+func (t *ThreadScope) Dirty() bool { return t.dirty.Load() }
+
+// read calls f with the values, which it fetches at the first call.
+func (t *ThreadScope) read(ctx context.Context, f func(*keyed.Values) error) error {
+	if err := t.acquire(ctx); err != nil {
+		return err
+	}
+	defer t.release()
+	if t.ended {
+		return &EndedError{SessionID: t.session}
+	}
+	if t.values == nil {
+		if err := t.load(ctx); err != nil {
+			return err
+		}
+	}
+	return f(t.values)
+}
+
+// load fetches the values and applies what is not saved.
+func (t *ThreadScope) load(ctx context.Context) error {
+	if err := t.resend(ctx); err != nil { // it might be in the values, or come later
+		return err
+	}
+	var expires time.Time
+	v, err := client.Read[events.StateValues](ctx, t.app.opts.Client, events.GetState{ThreadID: t.ID, Life: t.life})
+	switch {
+	case is(err, events.NotFound) && t.life == 0:
+		v = &events.StateValues{}
+	case err != nil:
+		return err
+	case v.ExpiresAt != "" && t.life == 0:
+		until, err := events.ParseTime(v.ExpiresAt)
+		if err != nil {
+			return events.Errorf(events.Unavailable, "read the end of the state of thread %s: %w", t.ID, err)
+		}
+		expires = until.Go()
+	}
+	values, err := keyed.Parse(v.Values)
+	if err != nil {
+		return events.Errorf(events.Unavailable, "read the state of thread %s: %w", t.ID, err)
+	}
+	for _, o := range t.pending.ops {
+		if err := apply(values, o); err != nil {
+			return err
+		}
+	}
+	t.values, t.size, t.expires = values, int64(len(v.Values)+2)+t.pending.size, expires
+	return nil
+}
+
+// Get returns the value of a key, and reports whether it has one. The error is an
+// invalid_request if the value is not a T.
+func Get[T any](ctx context.Context, t *ThreadScope, key string) (value T, ok bool, err error) {
+	err = t.read(ctx, func(v *keyed.Values) error {
+		var raw []byte
+		if raw, ok = v.Value(key); ok {
+			value, err = decodeValue[T](key, raw)
+		}
+		return err
+	})
+	return value, ok && err == nil, err
+}
+
+func decodeValue[T any](key string, raw []byte) (value T, err error) {
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return value, events.Invalid("", "the value of key %.80q is not a %T: %w", key, value, err)
+	}
+	return value, nil
+}
+
+// Has reports whether a key has a value.
+func (t *ThreadScope) Has(ctx context.Context, key string) (has bool, err error) {
+	err = t.read(ctx, func(v *keyed.Values) error {
+		_, has = v.Value(key)
+		return nil
+	})
+	return has, err
+}
+
+// Keys returns the keys, in the order in which they were set first.
+func (t *ThreadScope) Keys(ctx context.Context) (keys []string, err error) {
+	err = t.read(ctx, func(v *keyed.Values) error {
+		keys = v.Keys()
+		return nil
+	})
+	return keys, err
+}
+
+// Size returns the number of keys.
+func (t *ThreadScope) Size(ctx context.Context) (n int, err error) {
+	err = t.read(ctx, func(v *keyed.Values) error {
+		n = v.Len()
+		return nil
+	})
+	return n, err
+}
+
+// Entry is a key and its value.
+type Entry[T any] struct {
+	Key   string
+	Value T
+}
+
+// Entries returns the keys and their values, in the order of Keys. The error is an
+// invalid_request if a value is not a T.
+func Entries[T any](ctx context.Context, t *ThreadScope) (entries []Entry[T], err error) {
+	err = t.read(ctx, func(v *keyed.Values) error {
+		entries = make([]Entry[T], 0, v.Len())
+		for _, key := range v.Keys() {
+			raw, _ := v.Value(key)
+			value, err := decodeValue[T](key, raw)
+			if err != nil {
+				return err
+			}
+			entries = append(entries, Entry[T]{key, value})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return entries, nil
+}
+
+// Values returns the values, in the order of Keys. The error is an invalid_request if a value
+// is not a T.
+func Values[T any](ctx context.Context, t *ThreadScope) ([]T, error) {
+	entries, err := Entries[T](ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]T, len(entries))
+	for i, e := range entries {
+		values[i] = e.Value
+	}
+	return values, nil
+}
+
+// end drops what is not saved, and refuses all further use. It reports whether the end of the
+// state is to be moved, because it was read and that end is from an earlier use.
+func (t *ThreadScope) end() (renew bool) {
+	t.lock <- struct{}{}
+	defer t.release()
+	if !t.expires.IsZero() {
+		idle := t.app.opts.idle()
+		renew = t.app.opts.Now().Add(idle).Sub(t.expires) >= events.RenewEvery(idle)
+	}
+	t.ended, t.values, t.pending, t.sent = true, nil, writes{}, nil
+	return renew
+}
+
+// drop drops what is not saved, and returns the keys of it.
+func (t *ThreadScope) drop() []string {
+	t.lock <- struct{}{}
+	defer t.release()
+	var keys []string
+	for _, o := range t.pending.ops {
+		keys = append(keys, o.Key)
+	}
+	t.values, t.pending = nil, writes{}
+	if t.sent != nil {
+		for _, o := range t.sent.ops {
+			keys = append(keys, o.Key)
+		}
+		t.sent = nil
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}

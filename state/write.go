@@ -1,0 +1,320 @@
+package state
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/events/keyed"
+)
+
+// Limits of what one save stores.
+const (
+	maxOperations = 10_000
+	maxSave       = events.MaxEventBytes - 4096 // of the operations; the rest is for what surrounds them
+	maxKey        = 1024                        // characters
+)
+
+// writes are operations that are not saved.
+type writes struct {
+	ops  []events.StateOperation
+	size int64          // of their JSON
+	keys map[string]int // how many concern a key
+}
+
+// batch is operations that were sent. Sent again with the same id they are not executed twice.
+type batch struct {
+	id string
+	writes
+}
+
+// sizeOf returns the bytes of an operation as JSON, with what separates it from others.
+func sizeOf(o events.StateOperation) int64 {
+	raw, _ := json.Marshal(events.StateOperation{Op: o.Op, Key: o.Key, Max: o.Max}) // plain values
+	return int64(len(raw)+len(o.Value)) + int64(len(`"value":,`)) + 1
+}
+
+// without returns the writes that still matter if a key, or all keys if it is empty, get
+// another value.
+func (w writes) without(key string) writes {
+	if key == "" {
+		return writes{keys: map[string]int{}}
+	}
+	if w.keys[key] == 0 {
+		return w
+	}
+	var out writes
+	for _, o := range w.ops {
+		if o.Key != key {
+			out = out.and(o)
+		}
+	}
+	return out
+}
+
+// and returns the writes and another one. It may change w.
+func (w writes) and(o events.StateOperation) writes {
+	if w.keys == nil {
+		w.keys = map[string]int{}
+	}
+	w.ops = append(w.ops, o)
+	w.size += sizeOf(o)
+	w.keys[o.Key]++
+	return w
+}
+
+// Set sets the value of a key. The error is an invalid_request if it is not JSON, and a
+// payload_too_large if the state would become larger than 1 MiB, or the writes of the request
+// than one save can store. Then nothing changes.
+func (t *ThreadScope) Set(ctx context.Context, key string, value any) error {
+	raw, err := encodeValue(key, value)
+	if err != nil {
+		return err
+	}
+	return t.write(ctx, events.StateOperation{Op: events.SetOp, Key: key, Value: raw})
+}
+
+// Push appends a value to the list of a key, which it creates if the key has no value. With max,
+// only the last so many values stay. The error is that of Set, or an invalid_request if the
+// value of the key is known to be no list; if it is not fetched, saving fails.
+func (t *ThreadScope) Push(ctx context.Context, key string, value any, max ...int) error {
+	raw, err := encodeValue(key, value)
+	if err != nil {
+		return err
+	}
+	o := events.StateOperation{Op: events.PushOp, Key: key, Value: raw}
+	switch {
+	case len(max) > 1:
+		return events.Invalid("", "push to key %.80q: there are %d limits of its list; name one", key, len(max))
+	case len(max) == 1 && (max[0] < 1 || max[0] > 1_000_000):
+		return events.Invalid("", "push to key %.80q: its list cannot keep %d values; keep 1 to 1,000,000", key, max[0])
+	case len(max) == 1:
+		o.Max = int64(max[0])
+	}
+	return t.write(ctx, o)
+}
+
+// Delete removes a key, if it is there.
+func (t *ThreadScope) Delete(ctx context.Context, key string) error {
+	return t.write(ctx, events.StateOperation{Op: events.DeleteOp, Key: key})
+}
+
+// Clear removes all keys.
+func (t *ThreadScope) Clear(ctx context.Context) error {
+	return t.write(ctx, events.StateOperation{Op: events.ClearOp})
+}
+
+func encodeValue(key string, value any) (events.JSON, error) {
+	raw, err := json.Marshal(value, json.Deterministic(true))
+	if err != nil {
+		return nil, events.Invalid("", "the value of key %.80q cannot be encoded as JSON: %w", key, err)
+	}
+	return raw, nil
+}
+
+// write adds an operation to what the next save stores.
+func (t *ThreadScope) write(ctx context.Context, o events.StateOperation) error {
+	if err := o.Check(); err != nil {
+		return err
+	}
+	if n := utf8.RuneCountInString(o.Key); n > maxKey || !utf8.ValidString(o.Key) {
+		return events.Invalid("", "a key of the state has %d characters; use at most %d, in UTF-8", n, maxKey)
+	}
+	if err := t.acquire(ctx); err != nil {
+		return err
+	}
+	defer t.release()
+	switch {
+	case t.ended:
+		return &EndedError{SessionID: t.session}
+	case t.life != 0:
+		return events.Errorf(events.IllegalTransition, "life %d of the state of thread %s has ended and can only be read", t.life, t.ID)
+	}
+	rest := t.pending
+	if o.Op != events.PushOp { // what was written before is overwritten
+		rest = rest.without(o.Key)
+	}
+	if size := rest.size + sizeOf(o); size > maxSave {
+		return events.TooLarge("what the request has written to the state; call Save in between, or store large data elsewhere: it", size, maxSave)
+	}
+	if len(rest.ops) == maxOperations {
+		return events.Errorf(events.PayloadTooLarge, "the request has written %d times to the state; call Save in between", maxOperations)
+	}
+	if t.values != nil {
+		if err := t.show(o); err != nil {
+			return err
+		}
+	}
+	t.pending = rest.and(o)
+	return nil
+}
+
+// show applies an operation to the values that reads show, or changes nothing.
+func (t *ThreadScope) show(o events.StateOperation) error {
+	size := t.size + sizeOf(o)
+	if size <= events.MaxStateBytes {
+		if err := apply(t.values, o); err != nil {
+			return err
+		}
+		t.size = size
+		return nil
+	}
+	before := t.values.Encode()
+	if err := apply(t.values, o); err != nil {
+		return err
+	}
+	if size = int64(len(t.values.Encode())); size <= events.MaxStateBytes {
+		t.size = size
+		return nil
+	}
+	values, err := keyed.Parse(before)
+	if err != nil {
+		return events.Errorf(events.Unavailable, "read the state of thread %s: %w", t.ID, err)
+	}
+	t.values, t.size = values, int64(len(before))
+	return events.TooLarge("the thread's state", size, events.MaxStateBytes)
+}
+
+func apply(values *keyed.Values, o events.StateOperation) error {
+	var err error
+	switch o.Op {
+	case events.SetOp:
+		err = values.Set(o.Key, o.Value)
+	case events.PushOp:
+		err = values.Push(o.Key, o.Value, o.Max)
+	case events.DeleteOp:
+		values.Delete(o.Key)
+	case events.ClearOp:
+		values.Clear()
+	}
+	if err != nil {
+		return events.Invalid("", "%w", err)
+	}
+	return nil
+}
+
+// Save stores what was written, in one commit or not at all. Without writes it sends nothing.
+// After an error the writes are still there: correct them with Delete or Set, or call Save
+// again, which never makes a push twice.
+func (t *ThreadScope) Save(ctx context.Context) error {
+	if err := t.acquire(ctx); err != nil {
+		return err
+	}
+	defer t.release()
+	return t.save(ctx)
+}
+
+func (t *ThreadScope) save(ctx context.Context) error {
+	if err := t.resend(ctx); err != nil {
+		return err
+	}
+	if len(t.pending.ops) == 0 {
+		return nil
+	}
+	b := &batch{id: uuid.Must(uuid.NewV7()).String(), writes: t.pending}
+	err := t.send(ctx, b)
+	switch {
+	case err == nil:
+		t.pending = writes{}
+	case unsure(err):
+		t.sent, t.pending = b, writes{}
+	}
+	return err
+}
+
+// resend settles a batch whose answer was lost.
+func (t *ThreadScope) resend(ctx context.Context) error {
+	if t.sent == nil {
+		return nil
+	}
+	err := t.send(ctx, t.sent)
+	if err != nil && unsure(err) {
+		return err
+	}
+	if err != nil { // it was refused, and so can be corrected
+		later := t.pending.ops
+		t.pending = t.sent.writes
+		for _, o := range later {
+			if o.Op != events.PushOp {
+				t.pending = t.pending.without(o.Key)
+			}
+			t.pending = t.pending.and(o)
+		}
+	}
+	t.sent = nil
+	return err
+}
+
+// send sends operations once.
+func (t *ThreadScope) send(ctx context.Context, b *batch) error {
+	_, err := client.Send(ctx, t.app.opts.Client, t.ID, t.merge(b.ops), client.CommandID(b.id))
+	if err == nil {
+		t.expires = time.Time{} // it has moved
+	}
+	return err
+}
+
+// merge returns the command that saves operations. It is the only place that makes one.
+func (t *ThreadScope) merge(ops []events.StateOperation) events.MergeState {
+	return events.MergeState{
+		Operations: slices.Clone(ops), Create: true, UserID: t.user, IdleSeconds: int64(t.app.opts.Idle.Seconds()),
+	}
+}
+
+// Destroy ends the state: its values are cleared once those that listen to its end have done
+// their work, and the thread starts afresh. It is done when Destroy returns. What was written
+// before is saved first, so that listeners see it.
+func (t *ThreadScope) Destroy(ctx context.Context) error {
+	if err := t.acquire(ctx); err != nil {
+		return err
+	}
+	defer t.release()
+	switch {
+	case t.ended:
+		return &EndedError{SessionID: t.session}
+	case t.life != 0:
+		return nil // it has ended
+	}
+	if err := t.save(ctx); err != nil {
+		return err
+	}
+	_, err := client.Send(ctx, t.app.opts.Client, t.ID, events.DestroyState{})
+	if err != nil && !is(err, events.NotFound) { // a thread without state does not exist
+		return err
+	}
+	t.values, t.expires = nil, time.Time{}
+	return nil
+}
+
+// Touch moves the end of the state, as a read or a write does. The end moves at most once a
+// minute, so more calls than that change nothing.
+func (t *ThreadScope) Touch(ctx context.Context) error {
+	_, err := client.Send(ctx, t.app.opts.Client, t.ID, events.TouchState{})
+	if is(err, events.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// clip returns a text of at most so many bytes of it.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+// sessionData returns the data of a line on the thread's log.
+func sessionData(id string) events.JSON {
+	return events.JSON(`{"sessionId":` + strconv.Quote(id) + `}`)
+}
