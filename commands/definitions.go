@@ -18,6 +18,8 @@ type Definitions interface {
 	Modes(ctx context.Context, tenant string) (map[string]string, error)
 	// Titles returns how a tenant's threads get titles; nil: not by themselves.
 	Titles(ctx context.Context, tenant string) (*thread.Titles, error)
+	// Summaries returns the agent that writes summaries of a tenant's threads; "": none does.
+	Summaries(ctx context.Context, tenant string) (string, error)
 	// Skill reports whether a tenant has a skill.
 	Skill(ctx context.Context, tenant, name string) (bool, error)
 	// ContextType returns the function that checks a content against a type of contexts. The
@@ -34,6 +36,8 @@ func (noDefinitions) Modes(context.Context, string) (map[string]string, error) {
 
 func (noDefinitions) Titles(context.Context, string) (*thread.Titles, error) { return nil, nil }
 
+func (noDefinitions) Summaries(context.Context, string) (string, error) { return "", nil }
+
 func (noDefinitions) Skill(context.Context, string, string) (bool, error) { return false, nil }
 
 func (noDefinitions) ContextType(_ context.Context, _, name string) (func(events.JSON) error, error) {
@@ -42,12 +46,19 @@ func (noDefinitions) ContextType(_ context.Context, _, name string) (func(events
 
 // decide decides a job on a draft, with the tenant's definitions that it needs.
 func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error) {
-	need := draft.Needs(j.command)
+	if err := d.know(j, draft.Needs(j.command)); err != nil {
+		return nil, err
+	}
+	return draft.Do(j.command)
+}
+
+// know adds to a job's command what it needs of the tenant's definitions.
+func (d *Dispatcher) know(j *job, need thread.Need) error {
 	j.command.Known = thread.Known{Fits: d.cfg.Answers}
 	if need.Modes {
 		modes, err := d.cfg.Definitions.Modes(j.ctx, j.command.Tenant)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		j.command.Modes = modes
 	}
@@ -57,20 +68,29 @@ func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error)
 			j.command.Titles = titles
 		}
 	}
+	if need.Writes {
+		agent, err := d.cfg.Definitions.Summaries(j.ctx, j.command.Tenant)
+		if err != nil {
+			return err
+		}
+		if j.command.Writes = agent; agent != "" {
+			need.Asked = append(need.Asked, thread.Asked{Name: agent})
+		}
+	}
 	if err := d.knowAgents(j, need.Asked); err != nil {
-		return nil, err
+		return err
 	}
 	if need.Agent != "" {
 		policy, err := d.cfg.Definitions.Policy(j.ctx, j.command.Tenant, need.Agent)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		j.command.Policy = policy
 	}
 	for _, name := range need.Skills {
 		there, err := d.cfg.Definitions.Skill(j.ctx, j.command.Tenant, name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if j.command.Skills == nil {
 			j.command.Skills = map[string]bool{}
@@ -83,14 +103,14 @@ func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error)
 		case errors.Is(err, &events.Error{Code: events.NotFound}): // the decision reports it
 			continue
 		case err != nil:
-			return nil, err
+			return err
 		}
 		if j.command.Types == nil {
 			j.command.Types = map[string]func(events.JSON) error{}
 		}
 		j.command.Types[name] = check
 	}
-	return draft.Do(j.command)
+	return nil
 }
 
 // knowAgents refuses a request that asks an agent to answer which no tenant defines and no

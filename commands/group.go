@@ -65,7 +65,8 @@ func errBusy() error {
 
 // group runs a command that may concern several threads. Which ones may depend on the state of
 // its own thread, which may change until all of them are held: then they are held again.
-func (d *Dispatcher) group(ctx context.Context, c *thread.Command) (*events.Reply, error) {
+func (d *Dispatcher) group(j *job) (*events.Reply, error) {
+	ctx, c := j.ctx, j.command
 	if err := d.resolveOthers(ctx, c); err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (d *Dispatcher) group(ctx context.Context, c *thread.Command) (*events.Repl
 		return nil, err
 	}
 	for ids := []string{c.ThreadID}; ; {
-		g := &grouped{d: d, ctx: ctx, job: commandJob(ctx, requested, c), entries: map[string]*entry{}, copied: copied}
+		g := &grouped{d: d, ctx: ctx, job: j, entries: map[string]*entry{}, copied: copied}
 		reply, more, err := g.run(ids)
 		if err != nil || len(more) == 0 {
 			return reply, err
@@ -135,6 +136,7 @@ func (g *grouped) run(ids []string) (*events.Reply, []string, error) {
 		}
 		own := g.entries[g.job.thread].state
 		if seq, done := own.Receipt(g.job.id); done {
+			g.job.show(own)
 			reply, err := g.d.again(g.job, g.job.command, seq)
 			return reply, nil, err
 		}
@@ -187,12 +189,19 @@ func (g *grouped) decide() (*events.Reply, error) {
 	for id, e := range g.entries {
 		states[id] = e.state
 	}
+	own := states[g.job.thread]
+	if err := g.d.know(g.job, thread.NewDraft(own).Needs(g.job.command)); err != nil {
+		return nil, err
+	}
+	if err := g.d.keyIsFree(g.ctx, g.job.command); err != nil {
+		return nil, err
+	}
 	draft := thread.NewGroup(states)
 	if err := draft.Do(g.job.command); err != nil {
 		return nil, err
 	}
 	if len(draft.Threads()) == 0 {
-		own := g.entries[g.job.thread].state
+		g.job.show(own)
 		return events.ReplyWithout(g.job.thread, own.Version, int64(own.Seq), nil), nil
 	}
 	commits, err := g.store(draft)
@@ -201,7 +210,9 @@ func (g *grouped) decide() (*events.Reply, error) {
 	var unknown *eventlog.UnknownError
 	switch {
 	case err == nil:
-		return events.ReplyOf(commits[g.job.thread], g.job.id), nil
+		g.job.commit = commits[g.job.thread]
+		g.job.show(own)
+		return events.ReplyOf(g.job.commit, g.job.id), nil
 	case errors.As(err, &moved):
 		return nil, g.catchUp(moved)
 	case errors.As(err, &big):
@@ -260,4 +271,17 @@ func (g *grouped) catchUp(moved *eventlog.ConflictError) error {
 		}
 	}
 	return nil
+}
+
+// keyIsFree refuses a handoff whose key is held already, before an agent writes its summary.
+func (d *Dispatcher) keyIsFree(ctx context.Context, c *thread.Command) error {
+	handoff, ok := c.Parts[0].Data.(events.HandoffThread)
+	if !ok || handoff.Key == "" || handoff.Summary != "" {
+		return nil
+	}
+	held, err := d.claimNow(ctx, c.Tenant, handoff.Key)
+	if err == nil && held.holder != "" {
+		err = events.Taken("thread key", handoff.Key)
+	}
+	return err
 }

@@ -104,7 +104,7 @@ func (d *Dispatcher) onKey(ctx context.Context, c *thread.Command, key string) (
 // missing returns the refusal of a command whose thread does not exist.
 func missing(c *thread.Command, ref string) error {
 	switch c.Parts[0].Data.(type) {
-	case events.MentionThread, events.ForkThread:
+	case events.MentionThread, events.ForkThread, events.HandoffThread:
 		return events.MissingThread(ref)
 	}
 	return events.Missing("thread", ref)

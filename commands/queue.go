@@ -12,10 +12,15 @@ import (
 
 // queue runs a command when its thread is free, and returns its reply.
 func (d *Dispatcher) queue(ctx context.Context, c *thread.Command) (*events.Reply, error) {
-	if c.Groups() {
-		return d.group(ctx, c)
+	return d.decideJob(commandJob(ctx, requested, c))
+}
+
+// decideJob runs a job's command, on its thread or on all that it concerns.
+func (d *Dispatcher) decideJob(j *job) (*events.Reply, error) {
+	if j.command.Groups() {
+		return d.group(j)
 	}
-	return d.wait(commandJob(ctx, requested, c))
+	return d.wait(j)
 }
 
 // wait hands a job to the goroutine of its thread and waits for the answer. A caller that

@@ -24,7 +24,7 @@ func (d *Dispatcher) Run(ctx context.Context, c *thread.Command, look func(*thre
 	c.Time, c.Inside = events.TimeOf(d.cfg.Now()), true
 	j := commandJob(ctx, internal, c)
 	j.look = look
-	_, err := d.wait(j)
+	_, err := d.decideJob(j)
 	result := "ok"
 	if err != nil {
 		result = string(events.AsError(err).Code)

@@ -13,16 +13,18 @@ const (
 	RetentionPolicy = "retention" // when threads are archived
 	ModesPolicy     = "modes"     // which agent answers in which mode
 	TitlesPolicy    = "titles"    // how threads get titles
+	HandoffPolicy   = "handoff"   // which agent writes summaries
 )
 
 // PolicyDefinition says what Skein does with a tenant's threads on its own. The name says
 // which policy it is, and each policy has fields of its own.
 type PolicyDefinition struct {
-	Name             string `json:"name" schema:"required,pattern=name" doc:"Which policy: retention, modes or titles."`
+	Name             string `json:"name" schema:"required,pattern=name" doc:"Which policy: retention, modes, titles or handoff."`
 	Description      string `json:"description,omitzero" schema:"maxLength=4096" doc:"Why it is so."`
 	ArchiveAfterDays *int64 `json:"archiveAfterDays,omitzero" schema:"minimum=1,maximum=36500" doc:"Of retention: threads to which nothing was written for so many days are archived; absent: none are."`
 	Modes            JSON   `json:"modes,omitzero" schema:"object" doc:"Of modes: the name of an agent for each agentMode of threads. It answers a message that names no agent."`
 	Off              bool   `json:"off,omitzero" doc:"Of titles: threads get no titles by themselves."`
+	Agent            string `json:"agent,omitzero" schema:"pattern=name" doc:"Of handoff: the agent that writes the summary of a thread that is handed off without one."`
 }
 
 // MaxModes bounds the modes of a tenant.
@@ -36,6 +38,7 @@ func (d PolicyDefinition) policyFields() map[string][]string {
 		set          bool
 	}{
 		{RetentionPolicy, "archiveAfterDays", d.ArchiveAfterDays != nil}, {ModesPolicy, "modes", d.Modes != nil}, {TitlesPolicy, "off", d.Off},
+		{HandoffPolicy, "agent", d.Agent != ""},
 	} {
 		if f.set {
 			fields[f.policy] = append(fields[f.policy], f.name)
@@ -45,7 +48,9 @@ func (d PolicyDefinition) policyFields() map[string][]string {
 }
 
 // PolicyNames returns the names of the policies, in a fixed order.
-func PolicyNames() []string { return []string{RetentionPolicy, ModesPolicy, TitlesPolicy} }
+func PolicyNames() []string {
+	return []string{RetentionPolicy, ModesPolicy, TitlesPolicy, HandoffPolicy}
+}
 
 // Check validates the name. CheckFields validates the rest.
 func (d PolicyDefinition) Check() error {
@@ -74,6 +79,9 @@ func (d PolicyDefinition) CheckFields() error {
 	}
 	if d.Name == ModesPolicy && d.Modes == nil {
 		return Invalid("/modes", "is needed by the policy %s: an agent for each mode", ModesPolicy)
+	}
+	if d.Name == HandoffPolicy && d.Agent == "" {
+		return Invalid("/agent", "is needed by the policy %s: the agent that writes summaries", HandoffPolicy)
 	}
 	_, err := d.AgentModes()
 	return err

@@ -149,7 +149,7 @@ func relationshipCommands() []Command {
 		MessageEditedType, ItemStatusChangedType, ExecutionStatusChangedType, ThreadFinishedType, ContextStatusChangedType, ThreadStatusChangedType,
 		QueueDrainedType, ContextResolvedType, ExecutionCreatedType, RunRequestedType)
 	truncate.Single = true
-	return []Command{mention, fork, truncate}
+	return append([]Command{mention, fork, truncate}, handoffCommands()...)
 }
 
 func relationshipQueries() []Query {

@@ -50,7 +50,7 @@ type Result struct {
 	File           *FileRecord `json:"file,omitzero" doc:"The file that was written, or the directory that was created."`
 	Life           int64       `json:"life,omitzero" doc:"Of a key-value state: its life."`
 	Size           *int64      `json:"size,omitzero" doc:"Of a key-value state: the number of its keys."`
-	ChildID        string      `json:"childId,omitzero" doc:"The thread that was created as a fork."`
+	ChildID        string      `json:"childId,omitzero" doc:"The thread that was created as a fork or by a handoff, or that will be when the summary is written."`
 	Results        []Result    `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
 
 	Definitions []DefinitionChange `json:"definitions,omitempty" doc:"Of definition.apply: what it changed, or, as a dry run, would change."`
@@ -173,6 +173,10 @@ func (r *Result) add(c *Commit, e *Event) {
 	case RelationshipAdded:
 		if d.Role == ParentRole && d.Type != MentionRelation {
 			r.ChildID = d.ThreadID
+		}
+	case RunRequested:
+		if d.Handoff != nil {
+			r.ChildID = d.Handoff.ThreadID
 		}
 	case DefinitionChanged:
 		r.Definitions = append(r.Definitions, d.Change())

@@ -101,6 +101,7 @@ type RunRequested struct {
 	Parent  *Parent    `json:"parent,omitzero" doc:"The call that waits for it, on another thread."`
 	Once    bool       `json:"once,omitzero" doc:"It ends with those calls: no reactor is asked after them."`
 	RetryOf string     `json:"retryOf,omitzero" schema:"pattern=id" doc:"The failed execution that it takes up again."`
+	Handoff *Handoff   `json:"handoff,omitzero" doc:"It writes the summary for a new thread, and no message of this one."`
 }
 
 // ToolCall is a call of a tool, as a reactor or a caller asks for it.

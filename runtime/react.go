@@ -41,6 +41,9 @@ func (t *turn) runReactor(ctx context.Context) error {
 	if err != nil {
 		return t.fail(ctx, events.AsError(err).Message, nil)
 	}
+	if t.run.Handoff != nil && t.agent.Type == DualAgent {
+		return t.fail(ctx, "agent "+t.agent.Name+" is of the type dual_ai, and a summary has one author; hand off with another agent", nil)
+	}
 	seen := t.run.NextItem
 	t.substate("reacting")
 	var got *Reaction
@@ -98,7 +101,9 @@ func (t *turn) runReactor(ctx context.Context) error {
 	if shown == nil {
 		shown = &Shown{Items: []string{}}
 		for _, i := range in.Items {
-			shown.Items = append(shown.Items, i.ID)
+			if t.talk.byID[i.ID] != nil { // else the thread has it not: it asks for a summary
+				shown.Items = append(shown.Items, i.ID)
+			}
 		}
 	}
 	d := thread.ReactStep{
@@ -117,6 +122,13 @@ func (t *turn) runReactor(ctx context.Context) error {
 		if tool := side.tool(c.Name); tool != nil && tool.Spec().Manual && t.locked(side, c.Name) == nil {
 			d.Approve = append(d.Approve, c.CallID)
 		}
+	}
+	if t.run.Handoff != nil {
+		if d.Summary, err = summaryOf(got, calls); err != nil {
+			return t.fail(ctx, fmt.Sprintf("agent %s wrote no summary that can be used: %s", t.agent.Name, clip(err.Error())), nil)
+		}
+		d.HandoffTo, d.Records = t.run.Handoff.ThreadID, t.live.takeSpans(d.Records...)
+		return t.handOff(ctx, d)
 	}
 	t.fresh = true // none of these calls was made
 	d.Records = t.live.takeSpans(d.Records...)
@@ -160,7 +172,7 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 	if err != nil {
 		return nil, err
 	}
-	if note := t.skillsNote(side); note != "" {
+	if note := t.skillsNote(side); note != "" && t.run.Handoff == nil {
 		if instructions != "" {
 			note = instructions + "\n\n" + note
 		}
@@ -174,8 +186,14 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 	if left := t.outputLeft(); left > 0 && (in.Model.MaxOutputTokens == 0 || left < in.Model.MaxOutputTokens) {
 		in.Model.MaxOutputTokens = left
 	}
+	if t.run.Handoff != nil {
+		t.summaryInput(in)
+	}
 	if t.agent.MaxBytes > 0 {
 		in.Items, in.Omitted = events.FitItems(in.Items, t.agent.MaxBytes)
+	}
+	if t.run.Handoff != nil { // it asks for an answer alone
+		return in, nil
 	}
 	for _, tool := range side.Tools {
 		in.Tools = append(in.Tools, tool.Spec())

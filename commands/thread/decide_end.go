@@ -23,7 +23,7 @@ func (m *maker) closeStep(execution string, seen int64, after After) error {
 	if x.Run.Once && x.Steps == 1 {
 		after.Continue = x.Run.Steered > 0 // no step has seen it yet
 	}
-	goes := after.Continue || x.Run.Steered > seen || tools
+	goes := (after.Continue || x.Run.Steered > seen || tools) && x.Run.Handoff == nil
 	if goes && after.Limit != "" {
 		return m.finish(execution, events.ExecutionFailed, after.Limit)
 	}
@@ -73,7 +73,7 @@ func (m *maker) endStep(execution string, to events.StepStatus, goes bool, text 
 // finishStopped ends a run that was asked to stop.
 func (m *maker) finishStopped(execution string) error {
 	x, _ := m.state.execution(execution)
-	if x.Run.Abort {
+	if x.Run.Abort || x.Run.Handoff != nil { // half a summary is none
 		return m.finish(execution, events.ExecutionFailed, Aborted)
 	}
 	if err := m.endStep(execution, events.StepCompleted, false, ""); err != nil {
@@ -106,10 +106,11 @@ func (m *maker) finish(execution string, to events.ExecutionStatus, text string)
 		return err
 	}
 	x, _ := m.state.execution(execution)
-	if to == events.ExecutionCompleted && !x.Run.Once {
+	answers := x.Run.Handoff == nil
+	if to == events.ExecutionCompleted && !x.Run.Once && answers {
 		m.titleThread()
 	}
-	if item, _ := m.state.item(x.Reaction); !item.Deleted && item.Status != events.ItemCompleted {
+	if item, _ := m.state.item(x.Reaction); answers && !item.Deleted && item.Status != events.ItemCompleted {
 		m.emit(events.ItemStatusChangedType, x.Reaction, execution, events.ItemStatusChanged{From: item.Status, To: events.ItemCompleted})
 	}
 	if err := m.setExecutionStatus(events.SetExecutionStatus{ExecutionID: execution, To: to, ErrorText: text}); err != nil {
@@ -125,7 +126,7 @@ func (m *maker) finish(execution string, to events.ExecutionStatus, text string)
 	}
 	if m.state.Status == events.ThreadStreaming {
 		end := events.ThreadOpen
-		if to == events.ExecutionFailed && !x.Run.Abort {
+		if to == events.ExecutionFailed && !x.Run.Abort && answers {
 			end = events.ThreadFailed
 		}
 		if err := m.moveThread(end, ""); err != nil {
@@ -135,7 +136,7 @@ func (m *maker) finish(execution string, to events.ExecutionStatus, text string)
 	if err := m.next(); err != nil {
 		return err
 	}
-	if to == events.ExecutionCompleted {
+	if to == events.ExecutionCompleted && answers {
 		return m.submitDraft(x.Run.Agent)
 	}
 	return nil

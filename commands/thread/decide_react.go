@@ -59,7 +59,7 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 		}
 		return m.stop(m.state.head.Active, events.RunStopped{Abort: true, Reason: "interrupted by a message"})
 	case events.Steer:
-		if m.state.head.Active != "" {
+		if x, _ := m.state.execution(m.state.head.Active); x.Run != nil && x.Run.Handoff == nil {
 			return m.steer(item)
 		}
 	}
@@ -157,8 +157,9 @@ type begin struct {
 	reaction  string
 	calls     []events.ToolCall
 	parent    *events.Parent
-	once      bool   // it ends after the calls
-	retryOf   string // the failed execution that it retries, whose trigger is the item
+	once      bool            // it ends after the calls
+	retryOf   string          // the failed execution that it retries, whose trigger is the item
+	handoff   *events.Handoff // it writes a summary up to the item, which is there already
 }
 
 // start starts an execution: context, trigger, execution, in the order of the specification. A
@@ -175,7 +176,7 @@ func (m *maker) start(b begin) error {
 	if err != nil {
 		return err
 	}
-	if b.retryOf == "" {
+	if b.retryOf == "" && b.handoff == nil {
 		if err := m.putItem(b.item, ctx, ""); err != nil {
 			return err
 		}
@@ -199,7 +200,7 @@ func (m *maker) start(b begin) error {
 	for i := range b.calls {
 		b.calls[i].ItemID = trigger
 	}
-	m.emit(events.RunRequestedType, execution, execution, events.RunRequested{AgentID: b.agent, Calls: b.calls, Parent: b.parent, Once: b.once, RetryOf: b.retryOf})
+	m.emit(events.RunRequestedType, execution, execution, events.RunRequested{AgentID: b.agent, Calls: b.calls, Parent: b.parent, Once: b.once, RetryOf: b.retryOf, Handoff: b.handoff})
 	return nil
 }
 

@@ -52,7 +52,7 @@ func (m *maker) beginStep(execution string, side events.Side) error {
 	calls := x.Run.First
 	var drained []string
 	for _, q := range m.state.Queue {
-		if !q.joins() {
+		if !q.joins() || x.Run.Handoff != nil {
 			continue
 		}
 		item, err := q.item()
@@ -117,6 +117,9 @@ func (m *maker) putParts(execution, step string, parts []events.JSON, types []st
 // the part of a step that one of them equals, if the commit should hold it once.
 func (m *maker) addToReaction(execution string, parts []events.JSON, ref func(int) string) error {
 	x, _ := m.state.execution(execution)
+	if x.Run.Handoff != nil { // what it writes is no message of this thread
+		return nil
+	}
 	if _, made := m.state.item(x.Reaction); made {
 		if len(parts) == 0 {
 			return nil
@@ -199,6 +202,11 @@ func (m *maker) reactStep(d ReactStep) error {
 	}
 	m.record(d.ExecutionID, d.Records)
 	x, _ = m.state.execution(d.ExecutionID)
+	if x.Run.Handoff != nil && !x.Run.Stop {
+		if err := m.endHandoff(x, d); err != nil {
+			return err
+		}
+	}
 	if x.Run.Stop || len(d.Calls) == 0 {
 		return m.closeStep(d.ExecutionID, d.Seen, d.After)
 	}

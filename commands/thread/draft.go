@@ -234,6 +234,7 @@ type Known struct {
 	Titles *Titles                            // how threads get titles; nil: not by themselves
 	Types  map[string]func(events.JSON) error // check a content against a type of contexts, by name; nil: there is no such type
 	Skills map[string]bool                    // that are defined
+	Writes string                             // the agent that writes summaries; empty: the tenant has no policy of handoffs
 	// Fits checks an answer against the JSON Schema of its question; nil: the process cannot.
 	Fits func(schema, answer events.JSON) error
 }
@@ -246,6 +247,7 @@ type Need struct {
 	Titles bool
 	Skills []string // that are to be activated
 	Types  []string // of contexts
+	Writes bool     // the agent that writes summaries
 	Asked  []Asked  // agents that are asked to answer
 }
 
@@ -284,6 +286,14 @@ func (d *Draft) Needs(c *Command) Need {
 			}
 			if d.Policy == "" && s.Policy == "" && s.Status == events.ThreadStreaming {
 				need.Agent = s.working()
+			}
+		case events.HandoffThread:
+			switch {
+			case d.Summary != "":
+			case d.AgentID != "":
+				need.Asked = append(need.Asked, Asked{Name: d.AgentID, Part: i})
+			default:
+				need.Writes = true
 			}
 		case events.ActivateSkill:
 			need.Skills = append(need.Skills, d.Name)

@@ -55,7 +55,7 @@ func evolveRun(s *State, e *events.Event) {
 			return
 		}
 		if x.Run == nil {
-			x.Run = &runState{Agent: d.AgentID, Begun: e.Time, Wanted: e.Version, First: d.Calls, Parent: d.Parent, Once: d.Once}
+			x.Run = &runState{Agent: d.AgentID, Begun: e.Time, Wanted: e.Version, First: d.Calls, Parent: d.Parent, Once: d.Once, Handoff: d.Handoff}
 			s.head.Active = e.Subject
 		} else {
 			x = x.with(func(r *runState) { r.Wanted, r.Parked = e.Version, false })
@@ -161,11 +161,17 @@ func evolveRun(s *State, e *events.Event) {
 			}
 		})
 	case events.ExecutionStatusChanged:
-		if e.Subject == s.head.Active && d.To != events.Executing {
-			s.head.Active, s.head.Failed = "", ""
-			if d.To == events.ExecutionFailed {
-				s.head.Failed = e.Subject
-			}
+		if e.Subject != s.head.Active || d.To == events.Executing {
+			return
+		}
+		s.head.Active = ""
+		if x, _ := s.execution(e.Subject); x.Run != nil && x.Run.Handoff != nil { // it answered no message: what can be retried stays
+			s.run(e.Subject, func(r *runState) { r.Handoff = nil })
+			return
+		}
+		s.head.Failed = ""
+		if d.To == events.ExecutionFailed {
+			s.head.Failed = e.Subject
 		}
 	}
 }

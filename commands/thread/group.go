@@ -13,9 +13,11 @@ func (c *Command) Groups() bool {
 	if len(c.Parts) == 0 {
 		return false
 	}
-	switch c.Parts[0].Data.(type) {
-	case events.MentionThread, events.ForkThread, events.TruncateThread:
+	switch d := c.Parts[0].Data.(type) {
+	case events.MentionThread, events.ForkThread, events.TruncateThread, events.HandoffThread:
 		return true
+	case ReactStep:
+		return d.HandoffTo != ""
 	}
 	return false
 }
@@ -27,6 +29,10 @@ func (s *State) Others(c *Command) []string {
 		return []string{d.MentionedID}
 	case events.ForkThread:
 		return []string{ForkOf(c)}
+	case events.HandoffThread:
+		return []string{HandoffOf(c)}
+	case ReactStep:
+		return []string{d.HandoffTo}
 	case events.TruncateThread:
 		_, cut, err := s.cut(d)
 		if err != nil {

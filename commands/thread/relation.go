@@ -190,8 +190,7 @@ func (m *maker) otherThread(id, path string) (*maker, error) {
 func (m *maker) relate(child *maker, kind events.RelationshipKind, index *int64, item, comment string) error {
 	own, other := m.command.ThreadID, child.command.ThreadID
 	if m.state.Parents >= events.MaxRelationships {
-		return events.Errorf(events.PayloadTooLarge,
-			"thread %s is the parent in %d relationships, which is the limit; truncate it, or continue in a fork", own, m.state.Parents)
+		return m.tooManyChildren()
 	}
 	m.emit(events.RelationshipAddedType, own, "", events.RelationshipAdded{
 		ThreadID: other, Type: kind, Role: events.ParentRole, MessageIndex: index, ItemID: item, Comment: comment,
@@ -200,4 +199,9 @@ func (m *maker) relate(child *maker, kind events.RelationshipKind, index *int64,
 		ThreadID: own, Type: kind, Role: events.ChildRole, MessageIndex: index, Comment: comment,
 	})
 	return nil
+}
+
+func (m *maker) tooManyChildren() error {
+	return events.Errorf(events.PayloadTooLarge,
+		"thread %s is the parent in %d relationships, which is the limit; truncate it, or continue in a fork", m.command.ThreadID, m.state.Parents)
 }

@@ -18,7 +18,7 @@ func (r rules) RunRequested(e *events.Event, d events.RunRequested) error {
 	if x.Run != nil {
 		return firstFault(
 			unless(x.Run.Parked, "execution %.80q does not wait", e.Subject),
-			unless(d.AgentID == x.Run.Agent && len(d.Calls) == 0 && d.Parent == nil && !d.Once, "it asks for another run than the one that waits"),
+			unless(d.AgentID == x.Run.Agent && len(d.Calls) == 0 && d.Parent == nil && !d.Once && d.Handoff == nil, "it asks for another run than the one that waits"),
 		)
 	}
 	begun := false
@@ -30,6 +30,11 @@ func (r rules) RunRequested(e *events.Event, d events.RunRequested) error {
 		unless(begun, "the runtime takes up an execution when it is created, and not later"),
 		unless(r.state.head.Active == "", "execution %.80q is in progress", r.state.head.Active), r.retries(x, d.RetryOf),
 		unless(r.state.Status == events.ThreadStreaming, "the thread is %s", r.state.Status),
+	}
+	if h := d.Handoff; h != nil {
+		faults = append(faults,
+			unless(events.ValidThreadID(h.ThreadID) && h.ThreadID != e.ThreadID, "it cannot be handed off to thread %.80q", h.ThreadID),
+			unless(len(d.Calls) == 0 && d.Parent == nil && !d.Once && d.RetryOf == "", "a run that writes a summary does nothing else"))
 	}
 	for _, c := range d.Calls {
 		faults = append(faults, unless(c.ItemID == x.Trigger, "call %.80q is asked for by item %.80q, and not by %.80q", c.CallID, x.Trigger, c.ItemID))

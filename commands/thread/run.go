@@ -32,6 +32,7 @@ type runState struct {
 	Reacted bool             `json:"reacted,omitzero"`   // the open step's reactor has answered
 	Steered int64            `json:"steered,omitzero"`   // the index after the last item that steered the run
 	Parent  *events.Parent   `json:"parent,omitzero"`    // the call that waits for it
+	Handoff *events.Handoff  `json:"handoff,omitzero"`   // it writes a summary, and no message; nil once it has ended
 	First   []ToolCall       `json:"first,omitempty"`    // calls for the first step, before the reactor is called
 	Once    bool             `json:"once,omitzero"`      // it ends after those calls
 	Drained bool             `json:"drained,omitzero"`   // queued calls are about to become a step
@@ -166,7 +167,8 @@ type Run struct {
 	Calls                  []Call      // of the open step
 	Away                   events.Time // since when no process serves the open step's reactor; 0: not known to be away
 	Parent                 *events.Parent
-	NextItem               int64 // the index of the thread's next item
+	Handoff                *events.Handoff // it writes the summary for a new thread
+	NextItem               int64           // the index of the thread's next item
 }
 
 // Call is a call of the open step as a worker sees it.
@@ -188,7 +190,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 	r := Run{
 		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, Status: x.Status,
 		Agent: x.Run.Agent, Begun: x.Run.Begun, Wanted: x.Run.Wanted, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
-		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Reacted: x.Run.Reacted, Parent: x.Run.Parent, StoppedBy: x.Run.By,
+		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Reacted: x.Run.Reacted, Parent: x.Run.Parent, Handoff: x.Run.Handoff, StoppedBy: x.Run.By,
 		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem, Away: x.Run.Away,
 	}
 	if r.StepID != "" {

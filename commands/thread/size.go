@@ -42,6 +42,9 @@ func (x executionState) size() int64 {
 	n := textSize(x.Trigger) + textSize(x.Reaction)
 	if x.Run != nil {
 		n += int64(unsafe.Sizeof(*x.Run)) + 100*int64(len(x.Run.Calls)+len(x.Run.First)+len(x.Run.Lacks))
+		if h := x.Run.Handoff; h != nil {
+			n += int64(unsafe.Sizeof(*h)) + textSize(h.ThreadID) + textSize(h.AgentID) + textSize(h.Key) + textSize(h.Comment)
+		}
 		for _, c := range x.Run.Calls {
 			n += int64(len(c.Fits))
 		}

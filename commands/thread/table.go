@@ -85,6 +85,7 @@ func decisions() []decision {
 		decides((*maker).releaseState),
 		decides((*maker).expireState),
 		beforeAny((*maker).forkThread),
+		beforeAny((*maker).handoffThread),
 		decides((*maker).truncateThread),
 	}
 }

@@ -26,6 +26,9 @@ type ReactStep struct {
 	Records     []events.TraceRecorded // trace events to record
 	Seen        int64                  // the index after the last item that the reactor received
 	After
+
+	// Of a run that writes a summary: the thread that begins with it, and the summary.
+	HandoffTo, Summary string
 }
 
 // EndCalls records the results of calls. With the last one it closes the step.

@@ -73,6 +73,15 @@ func (d *defined) Titles(ctx context.Context, tenant string) (*thread.Titles, er
 	return &thread.Titles{}, nil
 }
 
+// Summaries implements commands.Definitions.
+func (d *defined) Summaries(ctx context.Context, tenant string) (string, error) {
+	policy, err := d.policy(ctx, tenant, events.HandoffPolicy, true)
+	if policy == nil || err != nil {
+		return "", err
+	}
+	return policy.Agent, nil
+}
+
 // Skill implements commands.Definitions.
 func (d *defined) Skill(ctx context.Context, tenant, name string) (bool, error) {
 	if err := d.s.defined(ctx, d.log, tenant, true); err != nil {
