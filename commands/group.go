@@ -226,11 +226,16 @@ func (g *grouped) decide() (*events.Reply, error) {
 	return nil, err
 }
 
-// store appends the events of all threads in one atomic batch, and applies them.
+// store appends the events of all threads in one atomic batch, and applies them. The command's
+// own thread is the last one, so that who waits for the reply's sequence sees the others, too.
 func (g *grouped) store(draft *thread.Group) (map[string]*events.Commit, error) {
 	commits := map[string]*events.Commit{}
 	var writes []eventlog.Write
-	for _, id := range draft.Threads() {
+	ids := draft.Threads()
+	if own := slices.Index(ids, g.job.thread); own >= 0 {
+		ids = append(slices.Delete(ids, own, own+1), g.job.thread)
+	}
+	for _, id := range ids {
 		e := g.entries[id]
 		commit, err := events.NewCommit(e.state.Chain, draft.Draft(id).Events())
 		if err != nil {

@@ -133,8 +133,8 @@ func TestCommandsOverNATS(t *testing.T) {
 	do("state.touch", on(id, `{}`), nil) // it was renewed a moment ago
 	do("state.destroy", on(id, `{}`), is(events.Result{Life: 1}), events.LifecycleDestroyedType, events.ContextStatusChangedType)
 	do("state.release", on(id, `{"life":1,"listener":"shop"}`), nil, events.StateReleasedType, events.StateClosedType)
-	seen["thread.fork"], seen["thread.truncate"] = true, true // see TestFork_CopiesTheHistory and TestTruncate_HidesLaterMessages
-	seen["skill.activate"] = true                             // it needs a definition: TestSkill_ActivatedByACaller
+	seen["thread.fork"], seen["thread.truncate"], seen["thread.handoff"] = true, true, true // see TestHandoff_WithASummary, TestFork_CopiesTheHistory and TestTruncate_HidesLaterMessages
+	seen["skill.activate"] = true                                                           // it needs a definition: TestSkill_ActivatedByACaller
 	do("thread.delete", on(id, `{}`), nil, events.KeyReleasedType, events.LifecycleDeletedType)
 	seen["definition.apply"], seen["kv.set"], seen["kv.delete"] = true, true, true // pairs: TestPairs_CommandsOfTheTenant
 	if r := overNATS(t, w.nc, "definition.apply", definitions(modelOf("m", "x"))); r.ThreadID != "" || r.Version != 1 || applied(r) != "model m 1 added" {

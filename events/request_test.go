@@ -70,6 +70,8 @@ func TestReplyOf_NamesCreatedEntities(t *testing.T) {
 			want = &Result{File: &made}
 		case RelationshipAddedType: // as the parent of a fork
 			want = &Result{ChildID: s.data.(RelationshipAdded).ThreadID}
+		case RunRequestedType:
+			want = &Result{ChildID: s.data.(RunRequested).Handoff.ThreadID}
 		case WriterClaimedType, WriterRenewedType:
 			want = &Result{Until: exampleUntil}
 		case ShareCreatedType:

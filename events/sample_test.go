@@ -138,6 +138,7 @@ func written() []sample {
 		{RunRequestedType, execID, RunRequested{RetryOf: "exe_failed",
 			AgentID: "triage", Calls: []ToolCall{{CallID: "tc_1", Name: "pay", Arguments: raw(`{"eur":5}`), ItemID: itemID}},
 			Parent: &Parent{ThreadID: otherID, ExecutionID: execID, CallID: "tc_0"}, Once: true,
+			Handoff: &Handoff{ThreadID: otherID, AgentID: "billing", Key: "refund", Comment: "the refund"},
 		}},
 		{RunStoppedType, execID, RunStopped{Now: true, Discard: true, Abort: true, By: SideA, Reason: "the user left"}},
 		{RunClaimedType, execID, RunClaimed{

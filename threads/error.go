@@ -46,6 +46,13 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("Timeout waiting for thread %s to reach version %d", e.ID, e.Version)
 }
 
+// SummaryError reports that the agent of a handoff wrote no summary.
+type SummaryError struct{ ID, Reason string }
+
+func (e *SummaryError) Error() string {
+	return fmt.Sprintf("hand off thread %s: its summary was not written: %s", e.ID, e.Reason)
+}
+
 // UnsupportedError reports a change of a document that no command makes. Nothing was stored.
 type UnsupportedError struct {
 	Path string // in the document, a JSON pointer

@@ -132,6 +132,38 @@ func (s *Service) Fork(ctx context.Context, id string, messageIndex int64) (chil
 	return reply.Result.ChildID, nil
 }
 
+// HandoffOptions says how a thread is handed off.
+type HandoffOptions struct {
+	Summary string // what the new thread is to know; empty: an agent writes it
+	AgentID string // in charge of the new thread, and without a summary its author; default the thread's, and the author of the policy handoff
+	Comment string // what the thread is handed off for
+	Key     string // the new thread's public name
+}
+
+// Handoff continues a thread in a new one, which begins with a summary, and returns its id. If
+// an agent writes the summary, it waits until that is done. The error is a *SummaryError if the
+// agent wrote none; then there is no new thread.
+func (s *Service) Handoff(ctx context.Context, id string, o HandoffOptions) (childID string, err error) {
+	reply, err := s.wrote(client.Send(ctx, s.c, id, events.HandoffThread{Summary: o.Summary, AgentID: o.AgentID, Comment: o.Comment, Key: o.Key}))
+	if err != nil {
+		return "", named(id, err)
+	}
+	if reply.Result.ExecutionID == "" {
+		return reply.Result.ChildID, nil
+	}
+	x, err := s.c.WaitRun(ctx, events.GetExecution{
+		ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &reply.Seq},
+	})
+	switch {
+	case err != nil:
+		return "", named(id, err)
+	case x.Status != events.ExecutionCompleted:
+		return "", &SummaryError{ID: reply.ThreadID, Reason: x.ErrorText}
+	}
+	_, err = s.wrote(&events.Reply{ThreadID: reply.ThreadID, Seq: x.Seq}, nil)
+	return reply.Result.ChildID, err
+}
+
 // Truncate removes the messages after one, and the relationships made there. A thread that runs
 // is refused.
 func (s *Service) Truncate(ctx context.Context, id string, messageIndex int64) error {

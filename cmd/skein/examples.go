@@ -51,6 +51,7 @@ skein thread update key:order:42 --title 'Order 42, delayed' --archived=false
 skein thread status key:order:42 open
 skein thread delete key:order:42 --purge
 skein thread fork key:order:42 --message 3 --key order:42:b
+skein thread handoff key:order:42 --summary 'Order 42 was lost; refund it.' --comment refund
 skein thread mention key:order:42 key:order:17 --comment 'the same parcel'
 skein thread truncate key:order:42 3
 skein thread tree key:order:42

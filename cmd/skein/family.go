@@ -43,6 +43,39 @@ func (a *app) threadFork() *cobra.Command {
 	return cmd
 }
 
+func (a *app) threadHandoff() *cobra.Command {
+	var d events.HandoffThread
+	cmd := remoteCommand("handoff THREAD", "Continue a thread in a new one that begins with a summary, which an agent writes if you give none", cobra.ExactArgs(1),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			reply, err := client.Send(ctx, c, args[0], d)
+			if err == nil && reply.Result.ExecutionID != "" {
+				err = summaryWritten(ctx, c, reply)
+			}
+			if err == nil && !r.json {
+				_, err = fmt.Fprintln(a.out, reply.Result.ChildID)
+				return err
+			}
+			return a.printReply(r, reply, err)
+		})
+	f := cmd.Flags()
+	f.StringVar(&d.Summary, "summary", "", "what the new thread is to know")
+	f.StringVar(&d.AgentID, "agent", "", "the agent in charge of the new thread; without a summary, it writes one first (default that of the policy handoff)")
+	f.StringVar(&d.Comment, "comment", "", "what the thread is handed off for")
+	f.StringVar(&d.Key, "key", "", "the new thread's public name, unique in the tenant")
+	return cmd
+}
+
+// summaryWritten waits until an agent has written the summary of a handoff.
+func summaryWritten(ctx context.Context, c *client.Client, reply *events.Reply) error {
+	x, err := c.WaitRun(ctx, events.GetExecution{
+		ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &reply.Seq},
+	})
+	if err == nil && x.Status != events.ExecutionCompleted {
+		err = fmt.Errorf("hand off thread %s: its summary was not written: %s", reply.ThreadID, x.ErrorText)
+	}
+	return err
+}
+
 func (a *app) threadMention() *cobra.Command {
 	var d events.MentionThread
 	message := int64(-1)

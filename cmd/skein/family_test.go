@@ -37,6 +37,13 @@ func TestThread_Family(t *testing.T) {
 	if len(root.Children) != 2 || root.Children[0].ThreadID != child || len(root.Children[0].Children) != 1 || root.Children[1].Type != "mention" {
 		t.Errorf("as JSON it is %+v", root)
 	}
+	next := strings.TrimSpace(s.ok("thread", "handoff", child, "--summary", "It was lost.", "--comment", "refund", "--key", "next"))
+	if got := s.ok("thread", "tree", next); !strings.Contains(got, next+" * handoff at 1  refund\n") {
+		t.Errorf("after the handoff the family is\n%s", got)
+	}
+	if got := s.ok("item", "list", "key:next"); !strings.Contains(got, "It was lost.") || strings.Contains(got, "second") {
+		t.Errorf("the new thread holds %s", got)
+	}
 	s.ok("thread", "truncate", "key:one", "0")
 	if got := strings.TrimSpace(s.ok("thread", "tree", "key:one")); strings.Contains(got, "\n") {
 		t.Errorf("after the truncation the family is\n%s", got)

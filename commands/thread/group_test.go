@@ -43,7 +43,7 @@ func grouped(t testing.TB, c *Command, stories ...*story) ([]events.Event, error
 	return made, nil
 }
 
-// group is grouped on this thread and on those that the command names, all of which exist.
+// group is grouped on this thread and on those that the command names, all of which exist but for one that it creates.
 func (k *story) group(c *Command) []events.Event {
 	k.t.Helper()
 	stories := []*story{k}
@@ -52,7 +52,7 @@ func (k *story) group(c *Command) []events.Event {
 			Items: []*events.Item{{ID: "itm_1", Type: events.Message, Role: events.User, Content: raw(`[]`)}}, Point: to(int64(0)),
 			Files: []any{events.DirectoryCreated{Path: "/d"}, events.FileWritten{Path: "/d/f", MimeType: "text/plain", External: "https://example.com"}},
 		}
-	} else {
+	} else if _, handoff := c.Parts[0].Data.(events.HandoffThread); !handoff {
 		for _, id := range k.state.Others(c) {
 			stories = append(stories, another(k.t, id))
 		}

@@ -68,7 +68,7 @@ func (a *Author) Step(thread string) {
 	item, exec, step := pickOf(a, a.items[thread]), pickOf(a, a.execs[thread]), pickOf(a, a.steps[thread])
 	var r *events.Reply
 	var err error
-	switch a.Rand.IntN(27) {
+	switch a.Rand.IntN(28) {
 	case 0, 1, 2, 3, 4, 5:
 		kind := pickOf(a, []string{
 			`"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}],"metadata":{"a":1}`,
@@ -121,6 +121,10 @@ func (a *Author) Step(thread string) {
 		r, err = a.Try("thread.truncate", thread, fmt.Sprintf(`{"messageIndex":%d,"interrupt":true}`, a.Rand.IntN(12)))
 	case 26:
 		if r, err = a.Try("thread.fork", thread, fmt.Sprintf(`{"messageIndex":%d}`, a.Rand.IntN(12))); err == nil {
+			a.Threads = append(a.Threads, r.Result.ChildID)
+		}
+	case 27:
+		if r, err = a.Try("thread.handoff", thread, fmt.Sprintf(`{"summary":"s %d","comment":"c"}`, a.n)); err == nil {
 			a.Threads = append(a.Threads, r.Result.ChildID)
 		}
 	case 24:
