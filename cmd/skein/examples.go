@@ -124,6 +124,10 @@ skein cmd thread.update '{"title":"Order 42"}' --thread key:order:42
 echo '{"title":"Order 43"}' | skein cmd thread.create -
 skein query thread.get '{"threadId":"key:order:42"}'
 
+skein mcp
+skein mcp --thread key:order:42
+skein mcp --listen 127.0.0.1:8421 --token-file skein-mcp.token
+
 skein replay --verify
 skein replay threads items
 skein audit verify

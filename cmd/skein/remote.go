@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 // remote holds the flags of every command that talks to a server.
 type remote struct {
 	server, tenant string
+	actor          string // who acts, for the audit; default cli
 	domain         string // of JetStream; default the server's
 	connect.Options
 	json    bool
@@ -105,7 +107,7 @@ func (r *remote) connect() (*client.Client, error) {
 		return nil, wrongUsage("--timeout: %v; use a positive duration such as 10s", r.timeout)
 	}
 	return client.Connect(r.server, client.Options{
-		Tenant: r.tenant, Creds: r.Creds, CA: r.CA, Inbox: r.Inbox, Name: "skein-cli", Actor: "cli", Timeout: r.timeout,
+		Tenant: r.tenant, Creds: r.Creds, CA: r.CA, Inbox: r.Inbox, Name: "skein-cli", Actor: cmp.Or(r.actor, "cli"), Timeout: r.timeout,
 	})
 }
 

@@ -36,6 +36,16 @@ func apart() map[string][]string {
 	}
 }
 
+// narrow lists, for packages of internal that are stricter than their room, all packages that
+// their product files may import.
+func narrow() map[string][]string {
+	return map[string][]string{
+		// What programs with a client's credentials do: they reach nothing but the client.
+		"internal/threadtools": {"client", "events"},
+		"internal/threadmcp":   {"client", "events", "internal/threadtools", "schema/arguments"},
+	}
+}
+
 // layers lists, for packages of rooms that have several layers, all packages of their
 // room that their product files may import.
 func layers() map[string][]string {
@@ -84,6 +94,10 @@ func checkRooms(files []sourceFile) []finding {
 			if below, layered := layers()[f.dir()]; layered && !f.inTest && room(to) == from && !slices.Contains(below, to) {
 				found = append(found, f.at(spec, fmt.Sprintf("%s imports %s, which is not below it", f.dir(), to),
 					"move what is shared into a lower package of the room"))
+			}
+			if allowed, strict := narrow()[f.dir()]; strict && !f.inTest && !slices.Contains(allowed, to) {
+				found = append(found, f.at(spec, fmt.Sprintf("%s imports %s; it may import only %s", f.dir(), to, strings.Join(allowed, ", ")),
+					"ask the client for it"))
 			}
 			// What an internal package imports, its importer imports.
 			for _, target := range append([]string{to}, reach[to]...) {
@@ -197,6 +211,8 @@ func TestRoomRulesBite(t *testing.T) {
 		{"test helper in the product", []sourceFile{source("eventlog/a.go", "eventlog", "internal/natstest")}, 1},
 		{"down in a test of the package", []sourceFile{source("events/a_test.go", "events", "schema")}, 1},
 		{"down in a test from outside", []sourceFile{source("events/a_test.go", "events_test", "schema")}, 0},
+		{"threads for models take the client", []sourceFile{source("internal/threadtools/a.go", "threadtools", "client")}, 0},
+		{"threads for models take the server", []sourceFile{source("internal/threadtools/a.go", "threadtools", "commands")}, 1},
 		{"unknown room", []sourceFile{source("attic/a.go", "attic")}, 1},
 		{"an example", []sourceFile{source("examples/hello/main.go", "main")}, 0},
 		{"down by way of internal", []sourceFile{

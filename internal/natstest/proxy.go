@@ -42,10 +42,13 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	return p
 }
 
+// URL returns the address of the proxy, for a program that connects through it.
+func (p *Proxy) URL() string { return "nats://" + p.listener.Addr().String() }
+
 // Connect connects through the proxy, and again whenever that is cut.
 func (p *Proxy) Connect(t testing.TB) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect("nats://"+p.listener.Addr().String(),
+	nc, err := nats.Connect(p.URL(),
 		nats.MaxReconnects(-1), nats.ReconnectWait(5*time.Millisecond), nats.ReconnectJitter(0, 0), nats.Timeout(time.Second))
 	if err != nil {
 		t.Fatal(err)

@@ -43,8 +43,11 @@ type owner struct{ user string }
 // view returns what may be read now.
 func (r *Reader) view(ctx context.Context) (*view, error) {
 	v := &view{c: r.c, run: r.run, owner: map[string]*owner{}}
-	if now, err := r.c.UpToDate(ctx); err == nil { // else the latest commits may be missing
+	switch now, err := r.c.UpToDate(ctx); {
+	case err == nil:
 		v.c = now
+	case !isCode(err, events.Forbidden): // if it is, the latest commits may be missing
+		return nil, err
 	}
 	if r.own == "" {
 		return v, nil

@@ -1,0 +1,138 @@
+package threadmcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Path is where Handler serves.
+const Path = "/mcp"
+
+// The bounds of HTTP.
+const (
+	maxBody     = 4 << 20
+	maxRequests = 64 // in flight
+	minToken    = 16
+)
+
+// CheckToken reports what is wrong with a token.
+func CheckToken(token string) error {
+	if len(token) < minToken {
+		return events.Errorf(events.InvalidRequest, "the token has %d characters; use at least %d that nobody can guess, such as those of openssl rand -hex 32", len(token), minToken)
+	}
+	for _, r := range token {
+		if r <= ' ' || r > '~' {
+			return events.Errorf(events.InvalidRequest, "the token has a space or a character that HTTP headers cannot have; use letters and digits")
+		}
+	}
+	return nil
+}
+
+// Handler serves streamable HTTP at Path, for requests with the token. It keeps no sessions.
+func (s *Server) Handler(token string) http.Handler {
+	serve := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
+	})
+	want := sha256.Sum256([]byte(token))
+	places := make(chan struct{}, maxRequests)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !ownHost(r.Host):
+			http.Error(w, "the request names another host; use 127.0.0.1 or localhost", http.StatusMisdirectedRequest)
+			return
+		case !ownOrigin(r):
+			http.Error(w, "requests of web pages are refused", http.StatusForbidden)
+			return
+		}
+		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if got := sha256.Sum256([]byte(given)); subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="skein"`)
+			http.Error(w, "send the token of skein mcp: Authorization: Bearer TOKEN", http.StatusUnauthorized)
+			return
+		}
+		if r.URL.Path != Path {
+			http.Error(w, "the threads are at "+Path, http.StatusNotFound)
+			return
+		}
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+		default:
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "too many requests at once; try again", http.StatusServiceUnavailable)
+			return
+		}
+		serve.ServeHTTP(w, r)
+	})
+}
+
+// ownHost reports whether a Host header names this machine by its loopback interface. A page of
+// a browser can reach this port by a name of its own that resolves to this machine.
+func ownHost(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	}
+	ip := net.ParseIP(name)
+	return strings.EqualFold(name, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// ownOrigin reports whether a request comes from no web page, or from one of this server, which
+// has none.
+func ownOrigin(r *http.Request) bool {
+	origin, ok := r.Header["Origin"]
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "none" && site != "same-origin" {
+		return false
+	}
+	return !ok || len(origin) == 1 && strings.EqualFold(origin[0], "http://"+r.Host)
+}
+
+// Listen listens on a loopback address.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, events.Invalid("/listen", "%q is not a host and a port, such as 127.0.0.1:8421", address)
+	}
+	if ip := net.ParseIP(host); !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
+		return nil, events.Invalid("/listen", "will not listen on %q: only loopback addresses such as 127.0.0.1:8421 are allowed, as there is no TLS", address)
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, events.Errorf(events.Unavailable, "listen on %s: %w; choose another port, or 0 for a free one", address, err)
+	}
+	return l, nil
+}
+
+// ServeHTTP serves HTTP on a listener, which it closes, until ctx ends.
+func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, token string) error {
+	server := &http.Server{
+		Handler: s.Handler(token), MaxHeaderBytes: 32 << 10,
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: callTime + time.Minute, IdleTimeout: 2 * time.Minute,
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	if err := server.Shutdown(stopping); err != nil {
+		_ = server.Close() // a client that does not read
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
