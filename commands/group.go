@@ -112,6 +112,7 @@ type grouped struct {
 	ctx     context.Context //nolint:containedctx // it lives as long as the command
 	job     *job
 	entries map[string]*entry
+	ids     []string // of the entries, in order, the command's own last
 	copied  *history // of a fork: its parent's
 }
 
@@ -119,6 +120,8 @@ type grouped struct {
 // those held, and nothing was done.
 func (g *grouped) run(ids []string) (*events.Reply, []string, error) {
 	slices.Sort(ids)
+	own := g.job.thread
+	g.ids = append(slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == own }), own)
 	for _, id := range ids {
 		e, release, err := g.d.hold(g.ctx, g.job.tenant, id)
 		if err != nil {
@@ -150,9 +153,12 @@ func (g *grouped) run(ids []string) (*events.Reply, []string, error) {
 	}
 }
 
-// refresh brings the state of every thread up to the log.
+// refresh brings the state of every thread up to the log, the command's own last: if one of the
+// others has events of this very command, which another process has stored meanwhile, the own
+// thread has its receipt.
 func (g *grouped) refresh() error {
-	for _, e := range g.entries {
+	for _, id := range g.ids {
+		e := g.entries[id]
 		if err := g.d.load(g.ctx, e); err != nil {
 			return err
 		}

@@ -80,8 +80,8 @@ func (g *Group) Do(c *Command) error {
 		return err
 	}
 	g.drafts = map[string]*Draft{}
-	for id, m := range makers {
-		if len(m.made) > 0 {
+	for _, id := range slices.Sorted(maps.Keys(makers)) { // a refusal is always that of the same thread
+		if m := makers[id]; len(m.made) > 0 {
 			if id != c.ThreadID {
 				m.command.Writer = "" // the token is of the command's own thread
 			}

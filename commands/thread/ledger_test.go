@@ -180,7 +180,14 @@ func TestLedger_EventsOutsideTheThreadsLife(t *testing.T) {
 }
 
 // newLedger returns one that goes on from a state, which it leaves as it is.
-func newLedger(s *State) *Ledger { return &Ledger{state: s.layer()} }
+func newLedger(s *State) *Ledger {
+	l := &Ledger{state: s.layer(), ties: map[tie]bool{}}
+	for id := range s.relations {
+		part := strings.Split(id, " ")
+		l.ties[tie{part[0], events.RelationshipKind(part[1]), events.RelationshipRole(part[2])}] = true
+	}
+	return l
+}
 
 // holds checks what a decision made of a state: nil if every event of it could
 // follow. The state is left as it is.

@@ -159,8 +159,34 @@ func (c *checker) command(a *attempt, threadID string, at events.Time) (*thread.
 func (c *checker) replay() error {
 	states := map[string]*thread.State{}
 	since := map[string]int{} // the step of a thread's last commit
-	for i, commit := range c.commits {
+	f, before := newFamilies(states), 0
+	for i := 0; i < len(c.commits); i++ {
+		commit := c.commits[i]
 		if !events.IsThread(commit.Thread) {
+			continue
+		}
+		c.explainGroups(f, before, c.steps[i])
+		before = c.steps[i]
+		if places, n := c.groupAt(i); n > 0 {
+			if err := c.replayGroup(f, places); err != nil {
+				return err
+			}
+			for _, at := range places {
+				of := c.commits[at]
+				if states[of.Thread] == nil {
+					states[of.Thread] = &thread.State{}
+				}
+				c.explain(of.Thread, states[of.Thread], since[of.Thread], c.steps[at])
+				since[of.Thread] = c.steps[at]
+				states[of.Thread] = thread.Apply(states[of.Thread], of)
+				if err := f.see(of); err != nil {
+					return err
+				}
+			}
+			if err := f.whole(); err != nil {
+				return fmt.Errorf("after commit %d: %w", c.commits[places[len(places)-1]].Seq, err)
+			}
+			i += n - 1
 			continue
 		}
 		s := states[commit.Thread]
@@ -188,6 +214,9 @@ func (c *checker) replay() error {
 			}
 		}
 		states[commit.Thread] = thread.Apply(s, commit)
+		if err := f.see(commit); err != nil {
+			return err
+		}
 	}
 	end := int(c.Run.steps.Load())
 	for _, a := range c.history { // threads that were never made count too
@@ -199,7 +228,8 @@ func (c *checker) replay() error {
 		c.explain(id, s, since[id], end)
 	}
 	c.explain("", &thread.State{}, 0, end) // one that thread.resolve would have made
-	return nil
+	c.explainGroups(f, before, end)
+	return f.whole()
 }
 
 // once checks that a command was not done before, on any thread.
@@ -227,12 +257,17 @@ func (c *checker) decideAgain(draft *thread.Draft, g group) error {
 	if err != nil {
 		return fmt.Errorf("on the state before it it is refused: %w", err)
 	}
-	if len(made) != len(g.events) {
-		return fmt.Errorf("on the state before it it makes %d events, not %d", len(made), len(g.events))
+	return same(made, g.events)
+}
+
+// same compares what a command makes on the state before it with what it made.
+func same(made, stored []events.Event) error {
+	if len(made) != len(stored) {
+		return fmt.Errorf("on the state before it it makes %d events, not %d", len(made), len(stored))
 	}
 	for i := range made {
-		if made[i].ID != g.events[i].ID || made[i].Type != g.events[i].Type || made[i].Version != g.events[i].Version || made[i].Subject != g.events[i].Subject {
-			return fmt.Errorf("event %d is %s %s, and on the state before it %s %s", i, g.events[i].Type, g.events[i].Subject, made[i].Type, made[i].Subject)
+		if made[i].ID != stored[i].ID || made[i].Type != stored[i].Type || made[i].Version != stored[i].Version || made[i].Subject != stored[i].Subject {
+			return fmt.Errorf("event %d is %s %s, and on the state before it %s %s", i, stored[i].Type, stored[i].Subject, made[i].Type, made[i].Subject)
 		}
 	}
 	return nil
@@ -246,6 +281,12 @@ func (c *checker) checkAnswers() error {
 		for _, a := range tries {
 			maybe = maybe || a.open() || a.reply != nil
 			if a.reply == nil {
+				continue
+			}
+			if a.idle() {
+				if !c.just[a] {
+					return fmt.Errorf("command %s was answered that nothing is to do, and there was at every moment: %s %s", id, a.name, a.body)
+				}
 				continue
 			}
 			if len(c.done[id]) == 0 {

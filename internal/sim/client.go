@@ -39,6 +39,8 @@ type client struct {
 	n    int
 	rng  *rand.Rand
 	seen map[string]int64 // versions of threads, as answers said
+	// forks are the threads that its forks created.
+	forks []string
 }
 
 // begin starts a client.
@@ -105,6 +107,9 @@ func (c *client) command(i int) {
 	}
 	if reply := c.tries(c.rng, id, id, name, body); reply != nil {
 		c.seen[threadID], c.seen[reply.ThreadID] = reply.Version, reply.Version
+		if reply.Result != nil && reply.Result.ChildID != "" {
+			c.forks = append(c.forks, reply.Result.ChildID)
+		}
 	}
 	<-twin
 }
@@ -163,6 +168,9 @@ func (c *client) try(a *attempt, t *turn) {
 // draw makes up a command.
 func (c *client) draw(i int) (name, threadID, data string) {
 	s := &c.run.shape
+	if s.families {
+		return c.drawFamily(i)
+	}
 	id := fmt.Sprintf("T-00000000-0000-7000-8000-%012d", c.rng.IntN(s.threads))
 	key := fmt.Sprintf("k%d", c.rng.IntN(s.keys))
 	item := fmt.Sprintf("itm_%d_%d", c.n, c.rng.IntN(i+1))

@@ -71,6 +71,10 @@
 //     with the bounds in time above, commits of a thread are linearizable;
 //   - each refusal follows from the thread's state (or the key's holder) at some
 //     moment between question and answer;
+//   - a command over several threads is on all of them, stored in one step, or on
+//     none; a relationship is recorded by both its threads after each commit,
+//     unless one is deleted; a fork has the items that its parent's read model
+//     had, once each and in order;
 //   - a key has one thread at a time, and changes together with it;
 //   - the timeline has each event once, in order; every document is the fold of
 //     the log, and there is no other;

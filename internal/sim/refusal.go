@@ -21,7 +21,7 @@ func (c *checker) ref(a *attempt) string {
 // from one step to another.
 func (c *checker) explain(id string, s *thread.State, from, to int) {
 	for _, a := range c.history {
-		if !a.refused() || c.just[a] || a.end < from || a.begun > to {
+		if !a.refused() || c.just[a] || a.end < from || a.begun > to || overSeveral(a.name) {
 			continue
 		}
 		if ref := c.ref(a); ref != "" && ref != id || id == "" && a.name != "thread.resolve" {
@@ -76,7 +76,14 @@ func (c *checker) checkRefusals() error {
 		}
 		if a.refusal.Code == events.AlreadyExists {
 			if cmd, err := c.command(a, "", 0); err == nil {
-				if d, ok := cmd.Parts[0].Data.(events.CreateThread); ok && d.Key != "" && c.taken(d.Key, a) {
+				key := ""
+				switch d := cmd.Parts[0].Data.(type) {
+				case events.CreateThread:
+					key = d.Key
+				case events.ForkThread:
+					key = d.Key
+				}
+				if key != "" && c.taken(key, a) {
 					continue
 				}
 			}

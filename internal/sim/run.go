@@ -72,6 +72,7 @@ type shape struct {
 	replicated        bool // the streams have several copies: direct gets may lag
 	small             bool // caches hold next to nothing
 	faults            int
+	families          bool // commands are over several threads
 }
 
 // fault is something that goes wrong at a step.

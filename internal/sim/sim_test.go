@@ -59,16 +59,7 @@ func do(t *testing.T, s *Shared, seed uint64, prepare func(*Run)) (r *Run, err e
 func TestSeeds(t *testing.T) {
 	s := shared(t)
 	if os.Getenv(seedVariable) != "" {
-		seed := setting(t, seedVariable, 0)
-		var text interface{ String() string }
-		r, err := do(t, s, seed, func(r *Run) { text = r.Trace() })
-		t.Logf("%+v\n%s", r.shape, text)
-		for _, a := range r.history {
-			t.Logf("%d to %d: %s %s: %+v %v", a.begun, a.end, a.name, a.body, a.reply, a.refusal)
-		}
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		tell(t, s, nil)
 		return
 	}
 	usual := uint64(8000)
@@ -79,6 +70,25 @@ func TestSeeds(t *testing.T) {
 		usual = 200
 	}
 	runSeeds(t, s, setting(t, firstVariable, few+1), setting(t, seedsVariable, usual))
+}
+
+// tell runs the seed of the environment, and logs all that happens in it.
+func tell(t *testing.T, s *Shared, prepare func(*Run)) {
+	t.Helper()
+	seed := setting(t, seedVariable, 0)
+	var text interface{ String() string }
+	r, err := do(t, s, seed, func(r *Run) {
+		if text = r.Trace(); prepare != nil {
+			prepare(r)
+		}
+	})
+	t.Logf("%+v\n%s", r.shape, text)
+	for _, a := range r.history {
+		t.Logf("%d to %d: %s %s: %+v %v", a.begun, a.end, a.name, a.body, a.reply, a.refusal)
+	}
+	if err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
 }
 
 // few seeds are what a change needs: nearly every mistake that docs/testing.md lists is
@@ -97,18 +107,67 @@ func TestSeeds_Few(t *testing.T) {
 	runSeeds(t, s, 1, few)
 }
 
+// Forks, mentions, truncations and deletions of several clients on two processes leave no half
+// relationship, whatever is lost, late or dead (AM-41, AM-45).
+func TestFamilies(t *testing.T) {
+	usual := uint64(10_000)
+	switch {
+	case testing.Short():
+		usual = few
+	case raced:
+		usual = 200
+	}
+	runFamilies(t, setting(t, firstVariable, few+1), setting(t, seedsVariable, usual))
+}
+
+// The seeds before those of TestFamilies.
+func TestFamilies_Few(t *testing.T) {
+	if raced {
+		t.Skip("TestFamilies looks at more of them: make test runs it")
+	}
+	runFamilies(t, 1, few)
+}
+
+func runFamilies(t *testing.T, first, count uint64) {
+	t.Helper()
+	s := shared(t)
+	if os.Getenv(seedVariable) != "" {
+		tell(t, s, withFamilies)
+		return
+	}
+	runShapedSeeds(t, s, first, count, withFamilies)
+}
+
+// withFamilies has the clients of a run fork, mention and truncate threads.
+func withFamilies(r *Run) {
+	r.shape.families = true
+	r.shape.threads = 1 + int(r.seed%3)
+	r.shape.commands += 8
+}
+
 func runSeeds(t *testing.T, s *Shared, first, count uint64) {
 	t.Helper()
+	runShapedSeeds(t, s, first, count, nil)
+}
+
+func runShapedSeeds(t *testing.T, s *Shared, first, count uint64, prepare func(*Run)) {
+	t.Helper()
 	begun, steps, commits, failed := time.Now(), int64(0), uint64(0), 0
+	done := map[string]int{} // commands that changed something
 	for seed := first; seed < first+count && failed < 5; seed++ {
-		r, err := do(t, s, seed, nil)
+		r, err := do(t, s, seed, prepare)
+		for _, a := range r.history {
+			if overSeveral(a.name) && a.reply != nil && !a.idle() {
+				done[a.name]++
+			}
+		}
 		steps, commits = steps+r.Steps(), commits+r.server.streams["SKEIN_LOG"].last()
 		if err != nil {
 			failed++
 			t.Errorf("%s=%d repeats this: %v\n%+v", seedVariable, seed, err, r.shape)
 		}
 	}
-	t.Logf("%d seeds from %d, %d steps, %d commits, in %v", count, first, steps, commits, time.Since(begun).Round(time.Millisecond))
+	t.Logf("%d seeds from %d, %d steps, %d commits, of %v, in %v", count, first, steps, commits, done, time.Since(begun).Round(time.Millisecond))
 }
 
 // setting reads a number from the environment.
@@ -131,11 +190,15 @@ func TestASeedRepeats(t *testing.T) {
 		t.Skip("the race detector chooses among goroutines at random: make test runs it")
 	}
 	s := shared(t)
-	for seed := range uint64(300) {
+	for seed := range uint64(450) {
 		digests := map[uint64]string{}
 		for range 3 {
 			var text interface{ String() string }
-			r, err := do(t, s, seed, func(r *Run) { text = r.Trace() })
+			r, err := do(t, s, seed, func(r *Run) {
+				if text = r.Trace(); seed >= 300 {
+					withFamilies(r)
+				}
+			})
 			if err != nil {
 				t.Fatalf("%s=%d repeats this: %v", seedVariable, seed, err)
 			}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/go-json-experiment/json"
 
@@ -39,20 +38,24 @@ func WorkersOf(c *events.Commit) []Worker {
 // workers records which threads work for which, from documents and from what was folded
 // since. It is safe for concurrent use.
 type workers struct {
-	mu     sync.Mutex // guards what follows; held while the documents are read
+	// turn has room for the one that may use what follows, also while it reads the documents. It
+	// is not a mutex, so that a caller that waits can be cancelled.
+	turn   chan struct{}
 	loaded bool
 	of     map[string][]string // threads, by the name of the one that they work for
 }
 
-func newWorkers() *workers { return &workers{of: map[string][]string{}} }
+func newWorkers() *workers { return &workers{turn: make(chan struct{}, 1), of: map[string][]string{}} }
 
 func (w *workers) add(one Worker) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.turn <- struct{}{}
+	defer w.release()
 	w.addLocked(one)
 }
 
-// addLocked is add for a caller that holds the lock.
+func (w *workers) release() { <-w.turn }
+
+// addLocked is add for a caller that has the turn.
 func (w *workers) addLocked(one Worker) {
 	main := documents.ThreadName(one.Tenant, one.Main)
 	if !slices.Contains(w.of[main], one.Thread) {
@@ -67,8 +70,12 @@ func (c *Cleaner) Note(w Worker) { c.queue.known().add(w) }
 // it is called for the first time after Reset.
 func (c *Cleaner) workersFor(ctx context.Context, d buckets.Deletion) ([]string, error) {
 	w := c.queue.known()
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	select {
+	case w.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer w.release()
 	model := c.models.Of(documents.Threads)
 	for from := uint64(1); !w.loaded; {
 		const page = 500

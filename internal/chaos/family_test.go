@@ -1,0 +1,264 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
+)
+
+// family is what clients did to a few threads that are related to each other.
+type family struct {
+	mu      sync.Mutex
+	threads []string
+	done    []doneCommand
+	refused map[events.Code]int
+	lost    int // answers that did not come
+	acks    chan struct{}
+}
+
+// doneCommand is a command that was acknowledged.
+type doneCommand struct {
+	id, thread string
+	data       any
+	reply      *events.Reply
+}
+
+func (f *family) thread(random *rand.Rand) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.threads[random.IntN(len(f.threads))]
+}
+
+// command makes any command. One over several threads that is added needs a case here.
+func (f *family) command(random *rand.Rand, deletes bool) any {
+	at := new(random.Int64N(4))
+	switch n := random.IntN(20); {
+	case n < 7:
+		return events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.JSON(`[]`)}}
+	case n < 12:
+		return events.ForkThread{MessageIndex: at}
+	case n < 16:
+		return events.MentionThread{MentionedID: f.thread(random)}
+	case n < 19 || !deletes:
+		return events.TruncateThread{MessageIndex: at}
+	}
+	return events.DeleteThread{}
+}
+
+// work sends commands, each until it is known what became of it.
+func (f *family) work(ctx context.Context, c *client.Client, name string, random *rand.Rand, commands int) error {
+	for n := range commands {
+		d := doneCommand{id: fmt.Sprintf("%s-%d", name, n), thread: f.thread(random), data: f.command(random, n > commands/2)}
+		reply, err := f.send(ctx, c, d)
+		f.mu.Lock()
+		var refusal *events.Error
+		switch {
+		case err == nil:
+			d.reply = reply
+			f.done = append(f.done, d)
+			if reply.Result != nil && reply.Result.ChildID != "" {
+				f.threads = append(f.threads, reply.Result.ChildID)
+			}
+		case errors.As(err, &refusal):
+			f.refused[refusal.Code]++
+		}
+		f.mu.Unlock()
+		if err != nil && refusal == nil {
+			return fmt.Errorf("%s: %w", d.id, err)
+		}
+		f.acks <- struct{}{}
+	}
+	return nil
+}
+
+// send repeats a command until it is done or refused.
+func (f *family) send(ctx context.Context, c *client.Client, d doneCommand) (*events.Reply, error) {
+	for {
+		reply, err := sendAny(ctx, c, d)
+		if err == nil {
+			return reply, nil
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		if refusal := events.AsError(err); refusal.Code != events.Unavailable {
+			return nil, refusal
+		}
+		f.mu.Lock()
+		f.lost++
+		f.mu.Unlock()
+		time.Sleep(20 * time.Millisecond) // the process may be starting
+	}
+}
+
+func sendAny(ctx context.Context, c *client.Client, d doneCommand) (*events.Reply, error) {
+	id := client.CommandID(d.id)
+	switch v := d.data.(type) {
+	case events.CreateItem:
+		return client.Send(ctx, c, d.thread, v, id)
+	case events.ForkThread:
+		return client.Send(ctx, c, d.thread, v, id)
+	case events.MentionThread:
+		return client.Send(ctx, c, d.thread, v, id)
+	case events.TruncateThread:
+		return client.Send(ctx, c, d.thread, v, id)
+	case events.DeleteThread:
+		return client.Send(ctx, c, d.thread, v, id)
+	}
+	panic(fmt.Sprintf("no case for %T", d.data))
+}
+
+// whole checks that each relationship between threads that are there is on both of them.
+func (f *family) whole(t *testing.T, c *client.Client) (relationships int) {
+	t.Helper()
+	all := map[string][]events.Relationship{}
+	for _, id := range f.threads {
+		list, err := client.Read[events.RelationshipList](t.Context(), c, events.ListRelationships{ThreadID: id})
+		if events.AsError(err) != nil && events.AsError(err).Code == events.NotFound {
+			continue // it was deleted
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[id] = list.Relationships
+	}
+	for id, list := range all {
+		for _, r := range list {
+			relationships++
+			other, there := all[r.ThreadID]
+			if there && !slices.ContainsFunc(other, func(o events.Relationship) bool {
+				return o.ThreadID == id && o.Type == r.Type && o.Role != r.Role && (o.MessageIndex == nil) == (r.MessageIndex == nil) &&
+					(o.MessageIndex == nil || *o.MessageIndex == *r.MessageIndex)
+			}) {
+				t.Errorf("half a relationship: %s is %s of a %s with %s", id, r.Role, r.Type, r.ThreadID)
+			}
+		}
+	}
+	return relationships
+}
+
+// Processes are killed with SIGKILL in the middle of forks, mentions, truncations and deletions of
+// several clients on the same threads, alone or with the store. Every acknowledged command is
+// there, a repeat returns its first reply, no half relationship is left, and the audit finds
+// nothing (AM-41, AM-45).
+func TestFamiliesKilled(t *testing.T) {
+	for _, mode := range []string{workerMode, wholeMode} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			familiesKilled(t, mode)
+		})
+	}
+}
+
+func familiesKilled(t *testing.T, mode string) {
+	const clients, commands = 4, 60
+	kills := 5
+	if mode == wholeMode {
+		kills = 3
+	}
+	seed := number(t, "SKEIN_CHAOS_SEED", rand.Uint64())
+	t.Logf("SKEIN_CHAOS_SEED=%d", seed)
+	folder, url := t.TempDir(), ""
+	var living []*process
+	start := func(n int) (*process, error) {
+		address := url
+		if mode == wholeMode && address == "" {
+			address = natstest.FreeAddress(t)
+			url = address
+		}
+		return tryLaunch(t, mode, fmt.Sprintf("%s-%d", mode, n), folder, address)
+	}
+	if mode == workerMode {
+		url = natstest.Start(t).URL()
+	}
+	for n := range map[string]int{workerMode: 2, wholeMode: 1}[mode] {
+		p, err := start(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		living = append(living, p)
+	}
+	at := url
+	if mode == wholeMode {
+		at = living[0].url
+	}
+	f := &family{refused: map[events.Code]int{}, acks: make(chan struct{}, clients*commands)}
+	connected := make([]*client.Client, clients)
+	for n := range connected {
+		c, err := client.Connect(at, client.Options{Tenant: tenant, Timeout: 2 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		connected[n] = c
+	}
+	ctx := patient(t, 2*patience)
+	for range 3 {
+		made, err := connected[0].CreateThread(ctx, events.CreateThread{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.threads = append(f.threads, made.ThreadID)
+	}
+	var working sync.WaitGroup
+	for n, c := range connected {
+		working.Go(func() {
+			if err := f.work(ctx, c, fmt.Sprintf("client-%d", n), rand.New(rand.NewPCG(seed, uint64(n))), commands); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	random := rand.New(rand.NewPCG(seed, 99))
+	for kill := range kills {
+		for range clients * commands / (kills + 1) {
+			select {
+			case <-f.acks:
+			case <-ctx.Done():
+				t.Fatal(ctx.Err())
+			}
+		}
+		place := random.IntN(len(living))
+		living[place].kill()
+		p, err := start(len(living) + kill)
+		if err != nil {
+			t.Fatal(err)
+		}
+		living[place] = p
+	}
+	working.Wait()
+	if t.Failed() {
+		return
+	}
+	for _, d := range f.done { // by any process
+		if len(d.reply.Events) == 0 {
+			continue // nothing was to do, and nothing remembers it
+		}
+		again, err := f.send(ctx, connected[0], d)
+		if err != nil {
+			t.Errorf("the repeat of %s (%T) was refused: %v", d.id, d.data, err)
+			continue
+		}
+		if again.Seq != d.reply.Seq || fmt.Sprint(again.Events) != fmt.Sprint(d.reply.Events) {
+			t.Errorf("the repeat of %s (%T) was answered with %+v, and before with %+v", d.id, d.data, again, d.reply)
+		}
+	}
+	c, err := connect(t, at).UpToDate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	relationships := f.whole(t, c)
+	t.Logf("%d done, %v refused, %d answers lost, %d threads, %d records of relationships", len(f.done), f.refused, f.lost, len(f.threads), relationships)
+	if relationships == 0 {
+		t.Error("no relationship is there: nothing was shown")
+	}
+	audited(t, at)
+}
