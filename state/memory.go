@@ -13,7 +13,8 @@ import (
 // Memory is values by key in memory, for as long as a session lasts. It is safe for concurrent
 // use. It keeps values as they are: what a caller changes through a pointer is changed for all.
 type Memory struct {
-	limit int64 // of the keys and values as JSON; 0: they need not be JSON
+	session string // whose values they are
+	limit   int64  // of the keys and values as JSON; 0: they need not be JSON
 
 	mu     sync.Mutex // guards the rest
 	values map[string]any
@@ -22,13 +23,13 @@ type Memory struct {
 	ended  bool
 }
 
-func newMemory(limit int64) *Memory {
-	return &Memory{limit: limit, values: map[string]any{}, sizes: map[string]int64{}}
+func newMemory(session string, limit int64) *Memory {
+	return &Memory{session: session, limit: limit, values: map[string]any{}, sizes: map[string]int64{}}
 }
 
 // Set sets the value of a key. Values of a session must be JSON, at most 1 MiB of it together:
 // otherwise the error is an invalid_request or a payload_too_large, and nothing changes. Values
-// of a request may be anything. After the end of the session Set does nothing.
+// of a request may be anything. After the end of the session the error is an *EndedError.
 func (m *Memory) Set(key string, value any) error {
 	var size int64
 	if m.limit > 0 {
@@ -40,11 +41,14 @@ func (m *Memory) Set(key string, value any) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if total := m.size - m.sizes[key] + size; m.limit > 0 && total > m.limit {
-		return events.TooLarge("the session's state", total, m.limit)
-	} else if !m.ended {
-		m.size, m.sizes[key], m.values[key] = total, size, value
+	if m.ended {
+		return &EndedError{SessionID: m.session}
 	}
+	total := m.size - m.sizes[key] + size
+	if m.limit > 0 && total > m.limit {
+		return events.TooLarge("the session's state", total, m.limit)
+	}
+	m.size, m.sizes[key], m.values[key] = total, size, value
 	return nil
 }
 

@@ -32,11 +32,11 @@ type scope struct {
 
 type scopeKey struct{}
 
-// newScope returns the scope of a new session. Its thread may be nil.
+// newScope returns the scope of a new session, whose handler holds it open.
 func newScope(a *App, thread, user string) *scope {
-	s := &scope{app: a, request: newMemory(0), open: 1}
-	s.session = &SessionScope{ID: newSessionID(), State: newMemory(events.MaxStateBytes), App: a.state}
-	s.session.Thread = newThread(a, thread, user, s.session.ID)
+	id := newSessionID()
+	s := &scope{app: a, request: newMemory(id, 0), open: 1}
+	s.session = &SessionScope{ID: id, State: newMemory(id, events.MaxStateBytes), Thread: newThread(a, thread, user, id), App: a.state}
 	s.logger = a.opts.Logger.With("sessionId", s.session.ID, "threadId", thread)
 	return s
 }

@@ -58,7 +58,7 @@ func (w *responseWriter) refuse(ctx context.Context, err error) {
 	h := w.inner.Header()
 	clear(h)
 	maps.Copy(h, w.before)
-	e := events.Errorf(events.Unavailable, "the state of the thread was not saved; try again")
+	e := events.Errorf(events.Unavailable, "the state of the thread may not have been saved; try again")
 	status := http.StatusServiceUnavailable
 	switch {
 	case is(err, events.NotFound):

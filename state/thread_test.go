@@ -1,0 +1,475 @@
+package state_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/state"
+)
+
+// on runs f with the thread of one request.
+func (s *site) on(f func(context.Context, *state.ThreadScope) error, headers ...string) answer {
+	s.t.Helper()
+	return s.visit(func(_ http.ResponseWriter, r *http.Request) error {
+		return f(r.Context(), state.Thread(r.Context()))
+	}, headers...)
+}
+
+// What one request sets, the next one of the thread reads, and another visitor does not.
+func TestThread_LastsAcrossRequests(t *testing.T) { // AG-3 AG-4 AG-17 AG-19 AG-20 AG-52 AG-80
+	s := open(t)
+	first := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "name", "Ada") })
+	for name, headers := range map[string][]string{"the same": first.next(), "another": nil} {
+		a := s.on(func(ctx context.Context, th *state.ThreadScope) error {
+			got, ok, err := state.Get[string](ctx, th, "name")
+			if same := name == "the same"; ok != same || same && got != "Ada" || same != (first.id() == th.ID) {
+				t.Errorf("%s thread %s has the name %q, %v", name, th.ID, got, ok)
+			}
+			if th != state.Session(ctx).Thread {
+				t.Error("the session has another thread")
+			}
+			return err
+		}, headers...)
+		if !strings.HasPrefix(a.id(), "thrd_") || len(a.id()) != 37 {
+			t.Errorf("a thread is %s", a.id())
+		}
+	}
+}
+
+// Every operation of the source, before and after the state is fetched: reads show pending
+// writes, and the next request finds the same.
+func TestThread_Operations(t *testing.T) { // AG-21 AG-22 AG-23 AG-24 AG-25 AG-26 AG-27 AG-28 AG-29 AG-30 AG-31 AG-36 AG-38
+	s := open(t)
+	for _, loaded := range []bool{false, true} {
+		first := s.on(func(ctx context.Context, th *state.ThreadScope) error {
+			if has, err := th.Has(ctx, "messages"); has || err != nil {
+				t.Errorf("before the first set: %v, %v", has, err)
+			}
+			return errors.Join(th.Set(ctx, "old", 1), th.Set(ctx, "kept", 2), th.Set(ctx, "list", []int{1, 2}))
+		})
+		check := func(ctx context.Context, th *state.ThreadScope) error {
+			keys, err := th.Keys(ctx)
+			size, err2 := th.Size(ctx)
+			if got := fmt.Sprint(keys, size); got != "[kept list new] 3" {
+				t.Errorf("loaded %v: the keys are %s", loaded, got)
+			}
+			list, ok, err3 := state.Get[[]int](ctx, th, "list")
+			if fmt.Sprint(list, ok) != "[2 3 4] true" {
+				t.Errorf("loaded %v: the list is %v", loaded, list)
+			}
+			old, ok, err4 := state.Get[*int](ctx, th, "old")
+			if old != nil || ok {
+				t.Errorf("loaded %v: a key that was deleted: %v", loaded, old)
+			}
+			values, err5 := state.Values[any](ctx, th)
+			if fmt.Sprint(values) != "[2 [2 3 4] [true]]" {
+				t.Errorf("loaded %v: the values are %v", loaded, values)
+			}
+			entries, err6 := state.Entries[any](ctx, th)
+			if fmt.Sprint(entries) != "[{kept 2} {list [2 3 4]} {new [true]}]" {
+				t.Errorf("loaded %v: the entries are %v", loaded, entries)
+			}
+			if _, _, err := state.Get[string](ctx, th, "list"); !refused(err, events.InvalidRequest) || !strings.Contains(err.Error(), "list") {
+				t.Errorf("loaded %v: a list as a text: %v", loaded, err)
+			}
+			if got, err := state.Values[string](ctx, th); got != nil || !refused(err, events.InvalidRequest) {
+				t.Errorf("loaded %v: all as texts: %v, %v", loaded, got, err)
+			}
+			return errors.Join(err, err2, err3, err4, err5, err6)
+		}
+		second := s.on(func(ctx context.Context, th *state.ThreadScope) error {
+			if loaded {
+				if _, err := th.Size(ctx); err != nil {
+					return err
+				}
+			}
+			err := errors.Join(th.Delete(ctx, "old"), th.Push(ctx, "list", 3, 3), th.Push(ctx, "list", 4, 3), th.Push(ctx, "new", true))
+			if th.Loaded() != loaded || !th.Dirty() {
+				t.Errorf("after writes it is loaded %v, dirty %v", th.Loaded(), th.Dirty())
+			}
+			return errors.Join(err, check(ctx, th))
+		}, first.next()...)
+		third := s.on(check, second.next()...)
+		last := s.on(func(ctx context.Context, th *state.ThreadScope) error {
+			return errors.Join(th.Set(ctx, "before", 1), th.Clear(ctx), th.Set(ctx, "after", nil))
+		}, third.next()...)
+		if got := s.values(last.id()); got != `{"after":null}` {
+			t.Errorf("loaded %v: after clear: %s", loaded, got)
+		}
+	}
+}
+
+// sent returns how many messages the application sends while f runs.
+func (s *site) sent(f func()) uint64 {
+	before := s.nc.Stats().OutMsgs
+	f()
+	return s.nc.Stats().OutMsgs - before
+}
+
+// A request that uses no state sends nothing. Writes alone are one message, however many, and
+// reads another one.
+func TestThread_RoundTrips(t *testing.T) { // AG-16 AG-32 AG-33 AG-35
+	s := open(t)
+	thread := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "old", 1) })
+	write := func(ctx context.Context, th *state.ThreadScope) error {
+		return errors.Join(th.Set(ctx, "a", 1), th.Push(ctx, "b", 2), th.Delete(ctx, "c"))
+	}
+	read := func(ctx context.Context, th *state.ThreadScope) error {
+		_, _, err := state.Get[int](ctx, th, "a")
+		_, err2 := th.Has(ctx, "b")
+		_, err3 := th.Size(ctx)
+		return errors.Join(err, err2, err3)
+	}
+	for name, c := range map[string]struct {
+		use           []func(context.Context, *state.ThreadScope) error
+		want          uint64
+		loaded, dirty bool
+	}{
+		"nothing": {nil, 0, false, false},
+		"writes":  {list(write), 1, false, true},
+		"a clear": {list(func(ctx context.Context, th *state.ThreadScope) error {
+			return errors.Join(th.Clear(ctx), th.Set(ctx, "a", 1))
+		}), 1, false, true},
+		"reads":          {list(read), 1, true, false},
+		"read and write": {list(read, write), 2, true, true},
+		"write and read": {list(write, read), 2, true, true},
+		"own save":       {list(write, func(ctx context.Context, th *state.ThreadScope) error { return th.Save(ctx) }), 1, false, false},
+		"destroy":        {list(func(ctx context.Context, th *state.ThreadScope) error { return th.Destroy(ctx) }), 1, false, false},
+	} {
+		n := s.sent(func() {
+			s.on(func(ctx context.Context, th *state.ThreadScope) error {
+				for _, use := range c.use {
+					if err := use(ctx, th); err != nil {
+						return err
+					}
+				}
+				if th.Loaded() != c.loaded || th.Dirty() != c.dirty {
+					t.Errorf("%s: loaded %v, dirty %v", name, th.Loaded(), th.Dirty())
+				}
+				return nil
+			}, thread.next()...)
+		})
+		if n != c.want {
+			t.Errorf("%s: %d messages, want %d", name, n, c.want)
+		}
+	}
+}
+
+func list[T any](v ...T) []T { return v }
+
+// Requests of one thread that run at the same time lose no push and no key.
+func TestThread_ConcurrentRequests(t *testing.T) { // AG-36
+	s := open(t)
+	first := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "kept", true) })
+	const visitors = 16
+	together := sync.WaitGroup{}
+	together.Add(visitors)
+	path := s.handle(func(_ http.ResponseWriter, r *http.Request) error {
+		ctx, th := r.Context(), state.Thread(r.Context())
+		if _, err := th.Size(ctx); err != nil { // all have read the same
+			return err
+		}
+		together.Done()
+		together.Wait()
+		n := r.Header.Get("n")
+		return errors.Join(th.Push(ctx, "all", n), th.Set(ctx, n, n))
+	})
+	var done sync.WaitGroup
+	for n := range visitors {
+		r := s.request(path, append(first.next(), "n", fmt.Sprint(n))...)
+		done.Go(func() {
+			response, err := s.http.Do(r)
+			if err != nil || response.StatusCode != http.StatusOK {
+				t.Errorf("visitor %d: %v, %v", n, response, err)
+				return
+			}
+			_ = response.Body.Close()
+		})
+	}
+	done.Wait()
+	s.on(func(ctx context.Context, th *state.ThreadScope) error {
+		all, _, err := state.Get[[]string](ctx, th, "all")
+		size, err2 := th.Size(ctx)
+		if len(all) != visitors || size != visitors+2 {
+			t.Errorf("%d pushes and %d keys of %d visitors are left: %v", len(all), size, visitors, all)
+		}
+		return errors.Join(err, err2)
+	}, first.next()...)
+}
+
+// Goroutines of one request use its state at the same time.
+func TestThread_ConcurrentUse(t *testing.T) {
+	s := open(t)
+	a := s.on(func(ctx context.Context, th *state.ThreadScope) error {
+		var done sync.WaitGroup
+		for n := range 8 {
+			done.Go(func() {
+				for range 10 {
+					_, _, err := state.Get[[]int](ctx, th, "list")
+					if err := errors.Join(err, th.Push(ctx, "list", n), th.Save(ctx)); err != nil {
+						t.Error(err)
+					}
+					_, _ = th.Loaded(), th.Dirty()
+					state.Logger(ctx).Info("pushed")
+					if err := errors.Join(state.Request(ctx).Set("n", n), state.Session(ctx).State.Set("n", n)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		done.Wait()
+		return nil
+	})
+	if got := strings.Count(s.values(a.id()), ","); got != 79 {
+		t.Errorf("%d of 80 values are there: %s", got+1, s.values(a.id()))
+	}
+}
+
+// What is too large or no JSON is refused whole: nothing is truncated or dropped, where the
+// source does both.
+func TestThread_LimitsAreRefusedWhole(t *testing.T) { // AG-74 C-16 C-17
+	s := open(t)
+	half := strings.Repeat("x", 400_000)
+	cycle := map[string]any{}
+	cycle["self"] = cycle
+	a := s.on(func(ctx context.Context, th *state.ThreadScope) error {
+		for name, value := range map[string]any{"a function": func() {}, "a channel": make(chan int), "a cycle": cycle, "not a number": math.NaN(), "no UTF-8": "\xff"} {
+			if err := th.Set(ctx, "bad", value); !refused(err, events.InvalidRequest) || !strings.Contains(err.Error(), "bad") {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := th.Push(ctx, "bad", value); !refused(err, events.InvalidRequest) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for _, key := range []string{"", strings.Repeat("k", 1025), "\xff"} {
+			if err := th.Set(ctx, key, 1); !refused(err, events.InvalidRequest) {
+				t.Errorf("the key %.10q: %v", key, err)
+			}
+		}
+		for _, most := range [][]int{{0}, {-1}, {1_000_001}, {1, 2}} {
+			if err := th.Push(ctx, "list", 1, most...); !refused(err, events.InvalidRequest) {
+				t.Errorf("a window of %v: %v", most, err)
+			}
+		}
+		if err := th.Set(ctx, "a", half); err != nil {
+			return err
+		}
+		if err := th.Set(ctx, "b", half); !refused(err, events.PayloadTooLarge) || !strings.Contains(err.Error(), "Save") {
+			t.Errorf("more than one save: %v", err)
+		}
+		if err := th.Set(ctx, "a", half); err != nil { // overwrites what was not saved
+			t.Errorf("the same again: %v", err)
+		}
+		return errors.Join(th.Save(ctx), th.Set(ctx, "b", half))
+	})
+	before := s.values(a.id())
+	s.on(func(ctx context.Context, th *state.ThreadScope) error { // not fetched: the server refuses
+		if err := th.Set(ctx, "c", half); err != nil {
+			return err
+		}
+		if err := th.Save(ctx); !refused(err, events.PayloadTooLarge) || !th.Dirty() {
+			t.Errorf("over the limit: %v, dirty %v", err, th.Dirty())
+		}
+		return th.Delete(ctx, "c") // correct it
+	}, a.next()...)
+	s.on(func(ctx context.Context, th *state.ThreadScope) error { // fetched: it is known
+		if _, err := th.Size(ctx); err != nil {
+			return err
+		}
+		if err := th.Set(ctx, "c", half); !refused(err, events.PayloadTooLarge) || th.Dirty() {
+			t.Errorf("over the limit: %v, dirty %v", err, th.Dirty())
+		}
+		if has, err := th.Has(ctx, "c"); has || err != nil {
+			t.Errorf("what was refused is there: %v, %v", has, err)
+		}
+		for range 5 { // a window keeps it small: no push is refused for what it replaces
+			if err := th.Push(ctx, "w", half[:200_000], 1); err != nil {
+				return err
+			}
+			if err := th.Save(ctx); err != nil {
+				return err
+			}
+		}
+		return th.Delete(ctx, "w")
+	}, a.next()...)
+	if after := s.values(a.id()); after != before {
+		t.Errorf("the state had %d bytes, and has %d", len(before), len(after))
+	}
+}
+
+// A push to a value that is no list is an error, at once if the state is fetched, and can be
+// corrected.
+func TestThread_PushToNoList(t *testing.T) { // AG-26
+	s := open(t)
+	a := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "text", "Hello") })
+	s.on(func(ctx context.Context, th *state.ThreadScope) error {
+		if err := th.Push(ctx, "text", 1); err != nil {
+			return err
+		}
+		if _, err := th.Size(ctx); !refused(err, events.InvalidRequest) || th.Loaded() {
+			t.Errorf("a read after it: %v", err)
+		}
+		if err := th.Save(ctx); !refused(err, events.InvalidRequest) {
+			t.Errorf("a save after it: %v", err)
+		}
+		if err := th.Set(ctx, "text", []int{0}); err != nil {
+			return err
+		}
+		if got, _, err := state.Get[[]int](ctx, th, "text"); len(got) != 1 || err != nil {
+			t.Errorf("after it was set: %v, %v", got, err)
+		}
+		if err := errors.Join(th.Set(ctx, "no list", 1), th.Push(ctx, "no list", 2)); !refused(err, events.InvalidRequest) {
+			t.Errorf("a push to what is known to be no list: %v", err)
+		}
+		return th.Delete(ctx, "no list")
+	}, a.next()...)
+	if got := s.values(a.id()); got != `{"text":[0]}` {
+		t.Errorf("the state is %s", got)
+	}
+}
+
+// Destroy clears the state at once, and the thread goes on with a new one.
+func TestThread_Destroy(t *testing.T) { // AG-34 AG-90
+	s := open(t)
+	a := s.on(func(ctx context.Context, th *state.ThreadScope) error {
+		return errors.Join(th.Destroy(ctx), th.Set(ctx, "a", 1)) // without state it does nothing
+	})
+	b := s.on(func(ctx context.Context, th *state.ThreadScope) error {
+		if err := errors.Join(th.Set(ctx, "b", 1), th.Destroy(ctx)); err != nil {
+			return err
+		}
+		if size, err := th.Size(ctx); size != 0 || err != nil {
+			t.Errorf("after destroy there are %d keys: %v", size, err)
+		}
+		return th.Set(ctx, "c", 1)
+	}, a.next()...)
+	v := must(client.Read[events.StateValues](t.Context(), s.client, events.GetState{ThreadID: a.id()}))(t)
+	if string(v.Values) != `{"c":1}` || v.Life != 2 || b.id() != a.id() {
+		t.Errorf("the state is %s, life %d, of %s and %s", v.Values, v.Life, a.id(), b.id())
+	}
+}
+
+// The state ends after an idle hour. Reads and writes are activity; a read moves the end in the
+// background, at most once a minute.
+func TestThread_ExpiresWhenIdle(t *testing.T) { // AG-3 AG-18
+	s := open(t)
+	thread := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "a", 1) })
+	has := func() (has bool) {
+		s.on(func(ctx context.Context, th *state.ThreadScope) (err error) {
+			has, err = th.Has(ctx, "a")
+			return err
+		}, thread.next()...)
+		return has
+	}
+	sub := must(s.nc.SubscribeSync("skein.cmd.acme.state.touch"))(t)
+	must(0, s.nc.Flush())(t)
+	for range 3 { // alive by reads alone, for more than two hours
+		s.skein.Advance(50 * time.Minute)
+		if !has() {
+			t.Fatal("the state has ended while it was read")
+		}
+		if _, err := sub.NextMsgWithContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.settled(thread.id())
+	}
+	if n := s.sent(func() { has() }); n != 1 {
+		t.Errorf("a read soon after another one sends %d messages", n)
+	}
+	s.skein.Advance(63 * time.Minute)
+	if has() {
+		t.Error("the state outlives an idle hour")
+	}
+}
+
+// settled blocks until a thread's state lasts for an hour from now.
+func (s *site) settled(id string) {
+	s.t.Helper()
+	for s.t.Context().Err() == nil {
+		v := must(client.Read[events.StateValues](s.t.Context(), s.client, events.GetState{ThreadID: id}))(s.t)
+		if until := must(events.ParseTime(v.ExpiresAt))(s.t).Go(); until.Sub(s.skein.Clock.Now()) > 58*time.Minute {
+			return
+		}
+	}
+}
+
+// A thread that was deleted is gone: the visitor is told, and gets another one.
+func TestThread_Deleted(t *testing.T) {
+	s := open(t)
+	write := func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "a", 1) }
+	a := s.on(write)
+	must(s.client.DeleteThread(t.Context(), a.id(), events.DeleteThread{}))(t)
+	gone := s.on(write, "Cookie", "atid="+a.cookie().Value)
+	if c := gone.cookie(); gone.StatusCode != http.StatusGone || c == nil || c.MaxAge >= 0 || gone.header() != "" {
+		t.Errorf("the answer is %d %s with %v", gone.StatusCode, gone.body, gone.Header)
+	}
+	if b := s.on(write); b.StatusCode != http.StatusOK || b.id() == a.id() {
+		t.Errorf("without the cookie: %d, %s", b.StatusCode, b.id())
+	}
+}
+
+// An answer that is lost is asked for again: the push is made once.
+func TestSave_RepeatsWithoutPushingTwice(t *testing.T) {
+	s := open(t)
+	relay := must(client.New(s.nc, client.Options{Tenant: "acme", Names: events.Names{Prefix: "relay"}}))(t)
+	app := must(state.New(t.Context(), state.Options{Client: relay, Development: true}))(t)
+	lost := make(chan struct{}, 1)
+	var bodies [][]byte
+	sub := must(s.nc.Subscribe("relay.cmd.acme.state.merge", func(m *nats.Msg) {
+		answer, err := s.nc.RequestWithContext(t.Context(), "skein.cmd.acme.state.merge", m.Data)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		bodies = append(bodies, m.Data)
+		if len(bodies) == 1 {
+			lost <- struct{}{} // and no answer
+			return
+		}
+		_ = m.RespondMsg(&nats.Msg{Header: answer.Header, Data: answer.Data})
+	}))(t)
+	t.Cleanup(func() { _ = sub.Unsubscribe() })
+	query := must(s.nc.Subscribe("relay.query.acme.state.get", func(m *nats.Msg) {
+		answer, err := s.nc.RequestWithContext(t.Context(), "skein.query.acme.state.get", m.Data)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = m.RespondMsg(&nats.Msg{Header: answer.Header, Data: answer.Data})
+	}))(t)
+	t.Cleanup(func() { _ = query.Unsubscribe() })
+	id := ""
+	s.handlers["/lost"] = state.Middleware(app)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		th := state.Thread(r.Context())
+		id = th.ID
+		ctx, cancel := context.WithCancel(r.Context())
+		go func() { <-lost; cancel() }()
+		if err := th.Push(ctx, "list", 1); err != nil {
+			t.Error(err)
+		}
+		if err := th.Save(ctx); !refused(err, events.Unavailable) || !th.Dirty() {
+			t.Errorf("the answer was lost: %v", err)
+		}
+		if err := th.Push(r.Context(), "list", 2); err != nil {
+			t.Error(err)
+		}
+		if got, _, err := state.Get[[]int](r.Context(), th, "list"); fmt.Sprint(got) != "[1 2]" || err != nil {
+			t.Errorf("a read after it: %v, %v", got, err)
+		}
+	})).ServeHTTP
+	s.get("/lost")
+	if got := s.values(id); got != `{"list":[1,2]}` || len(bodies) != 3 || !bytes.Equal(bodies[0], bodies[1]) {
+		t.Errorf("the state is %s after %d commands", got, len(bodies))
+	}
+}
