@@ -235,7 +235,9 @@ func TestProvider_Custom(t *testing.T) { // AG-60 AG-61 AG-62 AG-63 AG-85 AG-89
 	asked := 0
 	fail := error(nil)
 	s := open(t, func(o *state.Options) {
-		o.Setup = func(context.Context) (state.AppState, error) { return map[string]string{"/0": anID, "/1": "thrd_abc"}, nil }
+		o.Setup = func(context.Context) (state.AppState, error) {
+			return map[string]string{"/0": anID, "/1": "thrd_abc"}, nil
+		}
 		o.ThreadIDs = state.ThreadIDFunc(func(ctx context.Context, app state.AppState, r *http.Request) (string, error) {
 			asked++
 			return app.(map[string]string)[r.URL.Path], errors.Join(ctx.Err(), fail)
@@ -313,7 +315,9 @@ func TestProvider_Users(t *testing.T) { // AG-64 AG-65 AG-86
 
 // The id of a route is for services. It must be one, and the same as a signed one.
 func TestRouteID(t *testing.T) { // C-33
-	s := open(t, func(o *state.Options) { o.RouteID = func(r *http.Request) string { return r.URL.Query().Get("thread") } })
+	s := open(t, func(o *state.Options) {
+		o.RouteID = func(r *http.Request) string { return r.URL.Query().Get("thread") }
+	})
 	path := s.handle(nothing)
 	for name, c := range map[string]struct {
 		id      string
