@@ -304,9 +304,9 @@ func TestProvider_Users(t *testing.T) { // AG-64 AG-65 AG-86
 		o.ThreadIDs = state.UserThreads(o.User)
 	})
 	set := func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "a", 1) }
-	ada, again, eve, nobody := s.on(set, "test-user", "ada"), s.on(set, "test-user", "ada"), s.on(set, "test-user", "eve", "x-thread-id", "x"), s.on(set)
-	if ada.id() != again.id() || ada.id() == eve.id() || nobody.id() == ada.id() {
-		t.Errorf("the threads are %s, %s, %s and %s", ada.id(), again.id(), eve.id(), nobody.id())
+	ada, again, eve, stranger := s.on(set, "test-user", "ada"), s.on(set, "test-user", "ada"), s.on(set, "test-user", "eve", "x-thread-id", "x"), s.on(set)
+	if ada.id() != again.id() || ada.id() == eve.id() || stranger.id() == ada.id() {
+		t.Errorf("the threads are %s, %s, %s and %s", ada.id(), again.id(), eve.id(), stranger.id())
 	}
 	if thread := must(client.Read[events.Thread](t.Context(), s.client, events.GetThread{ThreadID: ada.id()}))(t); thread.UserID != "ada" {
 		t.Errorf("the thread belongs to %q", thread.UserID)
