@@ -126,6 +126,12 @@ func TestMCP_Stdio(t *testing.T) {
 	if len(whole.Messages) != 2 || len(cut.Messages) != 1 || cut.Title != "Another way" {
 		t.Errorf("the forks are %+v and %+v", whole, cut)
 	}
+	var next mcpThread
+	call(t, c, "handoff_thread", map[string]any{"thread": made.ThreadID, "summary": "It was paid.", "comment": "the rest"}, &next)
+	call(t, c, "read_thread", map[string]any{"thread": next.ThreadID}, &next)
+	if len(next.Messages) != 1 || next.Messages[0].Role != "info" || next.Messages[0].Text != "It was paid." {
+		t.Errorf("the handoff is %+v", next)
+	}
 	var found, listed mcpList
 	call(t, c, "find_thread", map[string]any{"query": "another WAY"}, &found)
 	call(t, c, "list_threads", map[string]any{"limit": 2}, &listed)
@@ -146,6 +152,7 @@ func TestMCP_Stdio(t *testing.T) {
 		{"add_message", map[string]any{"thread": made.ThreadID, "text": "x", "role": "system"}, "role"},
 		{"add_message", map[string]any{"thread": made.ThreadID, "text": strings.Repeat("x", 10<<20)}, "send less in one call"},
 		{"fork_thread", map[string]any{"thread": made.ThreadID, "message": 9}, "has no message at 9"},
+		{"handoff_thread", map[string]any{"thread": made.ThreadID, "summary": " "}, "a summary needs a text"},
 		{"find_thread", map[string]any{"query": "", "limit": 1000}, "1 to 50"},
 	} {
 		if text := call(t, c, e.tool, e.args, nil); !strings.Contains(text, e.want) || len(text) > 1000 {
@@ -164,7 +171,7 @@ func TestMCP_Stdio(t *testing.T) {
 			t.Errorf("%+v", tool)
 		}
 	}
-	want := map[string]bool{"read_thread": false, "find_thread": true, "list_threads": true, "create_thread": false, "add_message": false, "fork_thread": false}
+	want := map[string]bool{"read_thread": false, "find_thread": true, "list_threads": true, "create_thread": false, "add_message": false, "fork_thread": false, "handoff_thread": false}
 	if fmt.Sprint(hints) != fmt.Sprint(want) {
 		t.Errorf("the tools are %v, want %v", hints, want)
 	}
@@ -191,7 +198,7 @@ func mcpResources(t *testing.T, c *mcp.ClientSession, id string) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if len(seen) != 59 || seen["skein://threads/"+id] != 1 {
+	if len(seen) != 60 || seen["skein://threads/"+id] != 1 {
 		t.Errorf("%d resources", len(seen))
 	}
 	text := func(uri string) string {
@@ -667,7 +674,7 @@ func TestMCP_NodeClient(t *testing.T) {
 	client := exec.CommandContext(ctx, node, "client.js", binary, url, mcpToken)
 	client.Dir, client.Env = dir, environment(s.env...)
 	out, err := client.CombinedOutput()
-	if want := "stdio: 6 tools, 1 message, recorded nothing, 1 resource, markdown, not_found\nhttp: 6 tools, 1 message, recorded nothing, 2 resources, markdown, not_found\n"; err != nil || string(out) != want {
+	if want := "stdio: 7 tools, 1 message, recorded nothing, 1 resource, markdown, not_found\nhttp: 7 tools, 1 message, recorded nothing, 2 resources, markdown, not_found\n"; err != nil || string(out) != want {
 		t.Errorf("%v: %s", err, out)
 	}
 	s.stop()

@@ -31,6 +31,7 @@ func (s *Server) addTools() error {
 		add(s, "create_thread", "Create a thread", "Creates a thread, and returns its id. With a key, a thread that has it already is returned instead, unchanged.", adds(false), s.createThread),
 		add(s, "add_message", "Add a message", "Adds a message to a thread, at its end. No agent is asked to answer it.", adds(false), s.addMessage),
 		add(s, "fork_thread", "Fork a thread", "Copies a thread up to a message, or whole, into a new thread, and returns the new one's id. The thread itself keeps all of its messages.", adds(false), s.forkThread),
+		add(s, "handoff_thread", "Hand a thread off", "Continues a thread in a new one that knows only your summary of it, and returns the new one's id. Both record the other.", adds(false), s.handoffThread),
 	)
 }
 
@@ -152,6 +153,24 @@ func (s *Server) forkThread(ctx context.Context, a forkArgs) (*created, error) {
 		d.Version = &t.Version
 	}
 	reply, err := client.Send(ctx, s.c, a.Thread, d)
+	if err != nil {
+		return nil, err
+	}
+	return &created{reply.Result.ChildID, uriOf(reply.Result.ChildID)}, nil
+}
+
+type handoffArgs struct {
+	Thread  string `json:"thread" doc:"The thread: its id (T-...), or key: and its key."`
+	Summary string `json:"summary" doc:"What the new thread is to know: its first message."`
+	Comment string `json:"comment,omitempty" doc:"What the thread is handed off for."`
+	Agent   string `json:"agent,omitempty" doc:"The agent in charge of the new thread; the thread's own if absent."`
+}
+
+func (s *Server) handoffThread(ctx context.Context, a handoffArgs) (*created, error) {
+	if err := events.CheckSummary(a.Summary); err != nil { // without one, an agent would have to write it
+		return nil, err
+	}
+	reply, err := client.Send(ctx, s.c, a.Thread, events.HandoffThread{Summary: a.Summary, Comment: a.Comment, AgentID: a.Agent})
 	if err != nil {
 		return nil, err
 	}
