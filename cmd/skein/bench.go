@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) benchCommand() *cobra.Command {
-	return group("bench", "Measure this machine", a.benchAppend(), a.benchReact(), a.benchMemory(), a.benchNeighbour(), a.benchLoad(), a.benchSkein())
+	return group("bench", "Measure this machine", a.benchAppend(), a.benchReact(), a.benchMemory(), a.benchNeighbour(), a.benchThreads(), a.benchLoad(), a.benchSkein())
 }
 
 // benchLoad is the client process of a measurement: clients must not share the
@@ -144,6 +144,35 @@ func (a *app) benchMemory() *cobra.Command {
 	f := cmd.Flags()
 	f.IntSliceVar(&o.Threads, "threads", []int{1000, 10_000, 100_000, 200_000}, "at which numbers of threads")
 	f.Int64Var(&cacheMiB, "thread-cache", 0, "MiB for the thread states that Skein caches in memory (default 256)")
+	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) benchThreads() *cobra.Command {
+	var o bench.ThreadsOptions
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "threads", Short: "Measure documents, forks, lists, states and observers of threads", Args: cobra.NoArgs,
+		Long: "Measure one operation after the other, of a client in the same process: a thread as a document, a fork, summaries,\n" +
+			"state.merge, and the way from a write to an observer. The store is a temporary folder, whose disk is measured too.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Messages < 1 || o.Threads < 1 || o.Times < 1 {
+				return wrongUsage("--messages, --threads and --times must be positive")
+			}
+			o.Log = func(line string) { a.hint("%s", line) }
+			fitMemory()
+			result, err := bench.Threads(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return a.printBench(result, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.Messages, "messages", 1000, "messages of the thread that is read and forked")
+	f.IntVar(&o.Threads, "threads", 1000, "threads among which summaries are listed")
+	f.IntVar(&o.Times, "times", 50, "how often each is done")
 	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -155,4 +155,5 @@ skein bench append --clients 1,64 --seconds 2 --json
 skein bench react --at 16
 skein bench neighbour --seconds 6 --json
 skein bench memory --threads 1000,10000
+skein bench threads --messages 1000 --times 50
 `
