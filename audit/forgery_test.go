@@ -82,6 +82,8 @@ func forgeries(def string) []forgedEvent {
 		{"a state with content and patch", whole, events.StateChangedType, "ctx_a", "", events.StateChanged{Content: raw(`1`), Patch: raw(`{}`)}, cond},
 		{"a state with neither", whole, events.StateChangedType, "ctx_a", "", events.StateChanged{}, cond},
 		{"a state with a life that is none renewed", whole, events.StateRenewedType, "ctx_a", "", events.StateRenewed{Life: 1, Until: "2026-02-20T13:00:00.000000Z", IdleSeconds: 3600}, either},
+		{"a session that is none", whole, events.SessionStartedType, "sess_1", "", events.SessionStarted{ID: "sess_2", StartedAt: "2026-02-20T13:00:00.000000Z"}, cond},
+		{"a session that never started", whole, events.SessionCompletedType, "sess_9", "", events.SessionCompleted{ID: "sess_9", StartedAt: "2026-02-20T13:00:00.000000Z", Outcome: "completed"}, either},
 		{"a life that never was released", whole, events.StateReleasedType, "ctx_a", "", events.StateReleased{Life: 1, Listener: "evil"}, either},
 		{"operations on a context that is no life", whole, events.StateChangedType, "ctx_a", "", events.StateChanged{Operations: []events.StateOperation{{Op: events.ClearOp}}, Life: 1}, either},
 		{"an unknown context's state closed", whole, events.StateClosedType, "ctx_9", "", events.StateClosed{}, cond},

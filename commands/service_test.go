@@ -133,6 +133,9 @@ func TestCommandsOverNATS(t *testing.T) {
 	do("state.touch", on(id, `{}`), nil) // it was renewed a moment ago
 	do("state.destroy", on(id, `{}`), is(events.Result{Life: 1}), events.LifecycleDestroyedType, events.ContextStatusChangedType)
 	do("state.release", on(id, `{"life":1,"listener":"shop"}`), nil, events.StateReleasedType, events.StateClosedType)
+	do("session.start", on(id, `{"sessionId":"sess_1"}`), is(events.Result{SessionID: "sess_1"}), events.SessionStartedType)
+	do("session.start", on(id, `{"sessionId":"sess_1"}`), nil)
+	do("session.complete", on(id, `{"sessionId":"sess_1"}`), is(events.Result{SessionID: "sess_1"}), events.SessionCompletedType)
 	seen["thread.fork"], seen["thread.truncate"], seen["thread.handoff"] = true, true, true // see TestHandoff_WithASummary, TestFork_CopiesTheHistory and TestTruncate_HidesLaterMessages
 	seen["skill.activate"] = true                                                           // it needs a definition: TestSkill_ActivatedByACaller
 	do("thread.delete", on(id, `{}`), nil, events.KeyReleasedType, events.LifecycleDeletedType)

@@ -85,6 +85,7 @@ type Rules interface {
 	writerRules
 	shareRules
 	stateRules
+	sessionRules
 }
 
 func row[T any](t Type, version int, doc string, example T, rule func(Rules, *Event, T) error, olds ...Upcast) Row {
@@ -126,7 +127,7 @@ func Catalog() []Row {
 		threadEvents(), contextEvents(), itemEvents(), executionEvents(), stepEvents(), partEvents(), chunkEvents(),
 		historyEvents(), profileEvents(), relationshipEvents(), writerEvents(), queueEvents(), keyEvents(), fileEvents(), effectEvents(),
 		approvalEvents(), runEvents(), traceEvents(), tenantEvents(), lifecycleEvents(),
-		shareEvents(), stateEvents(),
+		shareEvents(), stateEvents(), sessionEvents(),
 	)
 }
 
@@ -135,7 +136,7 @@ func Commands() []Command {
 	return slices.Concat(
 		threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(), queueCommands(), writerCommands(), kvCommands(),
 		traceCommands(), effectCommands(), fileCommands(), definitionCommands(),
-		relationshipCommands(), stateCommands(), skillCommands(),
+		relationshipCommands(), stateCommands(), sessionCommands(), skillCommands(),
 	)
 }
 

@@ -141,6 +141,7 @@ const (
 	exampleStep      = "stp_0195e5d03c1a7b2e9f441d2e3f405167"
 	exampleEffect    = "0195e5d0-3c1a-4b2e-9f44-1d2e3f405168"
 	exampleCommand   = "0195e5d0-3c1a-7b2e-9f44-1d2e3f405169"
+	exampleSession   = "sess_0195e5d03c1a7b2e9f441d2e3f405170"
 	exampleMoment    = "2026-02-20T12:00:00.000Z"
 )
 

@@ -26,6 +26,7 @@ const (
 	PatternUUID      = "uuid"
 	PatternTool      = "tool"
 	PatternVariable  = "variable"
+	PatternSession   = "session"
 )
 
 const (
@@ -48,6 +49,7 @@ var (
 	uuidPattern      = regexp.MustCompile(`^` + uuidExpr + `$`)
 	namePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$`)
 	toolPattern      = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	sessionPattern   = regexp.MustCompile(`^sess_[0-9a-f]{1,59}$`)
 	variablePattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
@@ -78,6 +80,8 @@ func Pattern(name string) *regexp.Regexp {
 		return toolPattern
 	case PatternVariable:
 		return variablePattern
+	case PatternSession:
+		return sessionPattern
 	}
 	return nil
 }
@@ -89,6 +93,10 @@ func ValidTenant(s string) bool { return tenantPattern.MatchString(s) }
 // ValidThreadID reports whether s is a thread's id: T-{uuid}, of any UUID version, or thrd_
 // and 27 to 59 letters and digits.
 func ValidThreadID(s string) bool { return threadPattern.MatchString(s) }
+
+// ValidSessionID reports whether s is the id of a session: sess_ and 1 to 59 lower-case hex
+// digits.
+func ValidSessionID(s string) bool { return sessionPattern.MatchString(s) }
 
 // ValidID reports whether s is a valid id of a context, item, execution or step. It is called
 // for each chunk and so does not use the regular expression.

@@ -50,6 +50,7 @@ func LogOf(t *TraceEvent) *Log {
 type RecordTrace struct {
 	Kind        TraceKind `json:"kind" schema:"required" doc:"What is recorded."`
 	ExecutionID string    `json:"executionId,omitzero" schema:"pattern=id" doc:"The run that it is part of; a span needs it."`
+	SessionID   string    `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session that it is part of; of a run, the run's if absent."`
 	SpanID      string    `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of, or is; a span needs it."`
 	ParentID    string    `json:"parentId,omitzero" schema:"pattern=id" doc:"The parent span."`
 	Name        string    `json:"name,omitzero" schema:"maxLength=256" doc:"What was done."`

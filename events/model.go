@@ -169,6 +169,7 @@ type Execution struct {
 	TriggerItemID  string              `json:"triggerItemId" schema:"required,pattern=id" doc:"The item that it answers."`
 	ReactionItemID string              `json:"reactionItemId" schema:"required,pattern=id" doc:"The item that it writes; its id is allotted before it exists."`
 	WorkflowRunID  string              `json:"workflowRunId,omitzero" schema:"maxLength=256" doc:"The id of the durable run behind it."`
+	SessionID      string              `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that it answers."`
 	Status         ExecutionStatus     `json:"status" schema:"required" doc:"The state of the execution's machine."`
 	ErrorText      string              `json:"errorText,omitzero" doc:"Why it failed."`
 	Finished       bool                `json:"finished,omitzero" doc:"thread.finished has been recorded for it."`
@@ -225,6 +226,7 @@ type Part struct {
 type TraceRun struct {
 	ID        string          `json:"id" schema:"required,pattern=id" doc:"The execution's id."`
 	ThreadID  string          `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	SessionID string          `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that it answers."`
 	Status    ExecutionStatus `json:"status" schema:"required" doc:"The execution's state."`
 	StartedAt string          `json:"startedAt" schema:"required,pattern=time" doc:"When it began."`
 	EndedAt   string          `json:"endedAt,omitzero" schema:"pattern=time" doc:"When it ended; absent while it runs."`
@@ -241,6 +243,7 @@ type TraceSpan struct {
 	ID        string `json:"id" schema:"required,pattern=id" doc:"The step's id, or the recorded span's."`
 	RunID     string `json:"runId" schema:"required,pattern=id" doc:"The run that it is part of."`
 	ThreadID  string `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	SessionID string `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of its run."`
 	ParentID  string `json:"parentId,omitzero" schema:"pattern=id" doc:"The parent span."`
 	Name      string `json:"name" schema:"required" doc:"What was done."`
 	Status    string `json:"status,omitzero" doc:"Its status."`
@@ -256,18 +259,19 @@ type TraceSpan struct {
 // TraceEvent is the document of one record of a run, such as a log line or the usage of a
 // model.
 type TraceEvent struct {
-	ID       string `json:"id" schema:"required" doc:"The event's id."`
-	ThreadID string `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
-	RunID    string `json:"runId,omitzero" schema:"pattern=id" doc:"The run that it is part of."`
-	SpanID   string `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of."`
-	Kind     string `json:"kind" schema:"required" doc:"log, usage or span."`
-	Level    string `json:"level,omitzero" doc:"The level of a log line."`
-	Text     string `json:"text,omitzero" doc:"A log line's text."`
-	Usage    *Usage `json:"usage,omitzero" doc:"What a call of a model used."`
-	Data     JSON   `json:"data,omitzero" doc:"What else was recorded."`
-	At       string `json:"at" schema:"required,pattern=time" doc:"When."`
-	AtMicros int64  `json:"atMicros,omitzero" schema:"minimum=0" doc:"The same in microseconds since the epoch."`
-	Place    int64  `json:"place,omitzero" schema:"minimum=0" doc:"The thread's version with it, which orders what one commit records."`
+	ID        string `json:"id" schema:"required" doc:"The event's id."`
+	ThreadID  string `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	RunID     string `json:"runId,omitzero" schema:"pattern=id" doc:"The run that it is part of."`
+	SessionID string `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of its run."`
+	SpanID    string `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of."`
+	Kind      string `json:"kind" schema:"required" doc:"log, usage or span."`
+	Level     string `json:"level,omitzero" doc:"The level of a log line."`
+	Text      string `json:"text,omitzero" doc:"A log line's text."`
+	Usage     *Usage `json:"usage,omitzero" doc:"What a call of a model used."`
+	Data      JSON   `json:"data,omitzero" doc:"What else was recorded."`
+	At        string `json:"at" schema:"required,pattern=time" doc:"When."`
+	AtMicros  int64  `json:"atMicros,omitzero" schema:"minimum=0" doc:"The same in microseconds since the epoch."`
+	Place     int64  `json:"place,omitzero" schema:"minimum=0" doc:"The thread's version with it, which orders what one commit records."`
 	Stamp
 }
 

@@ -25,6 +25,7 @@ type QueuePushed struct {
 
 	ExecutionID    string `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the id of the execution that will answer it."`
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message: the id of the item that will answer it."`
+	SessionID      string `json:"sessionId,omitzero" schema:"pattern=session" doc:"Of a message: the session that its execution will have."`
 }
 
 // IsCall reports whether a call of a tool waits, which has no number.

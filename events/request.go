@@ -50,6 +50,7 @@ type Result struct {
 	File           *FileRecord `json:"file,omitzero" doc:"The file that was written, or the directory that was created."`
 	Life           int64       `json:"life,omitzero" doc:"Of a key-value state: its life."`
 	Size           *int64      `json:"size,omitzero" doc:"Of a key-value state: the number of its keys."`
+	SessionID      string      `json:"sessionId,omitzero" doc:"The session that was started or completed."`
 	ChildID        string      `json:"childId,omitzero" doc:"The thread that was created as a fork or by a handoff, or that will be when the summary is written."`
 	Results        []Result    `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
 
@@ -117,7 +118,7 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 
 func (r *Result) empty() bool {
 	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == "" && r.QueuedID == "" &&
-		r.EffectID == "" && r.ShareID == "" && r.ChildID == "" && !r.Cancelled && len(r.Definitions) == 0 && r.File == nil && r.Until == "" && r.Life == 0
+		r.EffectID == "" && r.ShareID == "" && r.SessionID == "" && r.ChildID == "" && !r.Cancelled && len(r.Definitions) == 0 && r.File == nil && r.Until == "" && r.Life == 0
 }
 
 func (r *Result) add(c *Commit, e *Event) {
@@ -132,6 +133,12 @@ func (r *Result) add(c *Commit, e *Event) {
 		}
 	case StateRenewed:
 		r.Life = d.Life
+	case SessionStarted:
+		r.SessionID = d.ID
+	case SessionCompleted:
+		if d.Outcome != SessionUnknown { // else it made room for another
+			r.SessionID = d.ID
+		}
 	case LifecycleDestroyed:
 		r.Life = d.Life
 	case ItemCreated:

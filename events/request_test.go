@@ -48,6 +48,8 @@ func TestReplyOf_NamesCreatedEntities(t *testing.T) {
 			want = &Result{Life: 2, Size: new(int64(1))}
 		case StateRenewedType, LifecycleDestroyedType:
 			want = &Result{Life: 2}
+		case SessionStartedType, SessionCompletedType:
+			want = &Result{SessionID: exampleSession}
 		case ItemCreatedType: // a message that steers a run
 			want = &Result{ItemID: itemID, ExecutionID: execID, ReactionItemID: replyID}
 		case ExecutionCreatedType:

@@ -203,6 +203,7 @@ type TraceRecorded struct {
 	StartedAt   string    `json:"startedAt,omitzero" schema:"pattern=time" doc:"When a span began."`
 	Usage       *Usage    `json:"usage,omitzero" doc:"What a call of a model used."`
 	Shown       *Shown    `json:"shown,omitzero" doc:"What a model was shown."`
+	SessionID   string    `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of its run."`
 	Data        JSON      `json:"data,omitzero" doc:"What else was recorded."`
 }
 

@@ -13,6 +13,7 @@ type ReactThread struct {
 	Policy         Policy   `json:"policy,omitzero" doc:"What happens to it during a run; if absent, the thread's policy, or else that of the running agent."`
 	ExecutionID    string   `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution's id, if the caller chooses it."`
 	ReactionItemID string   `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The id of the item that answers; allotted if absent."`
+	SessionID      string   `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that asks. A message that steers a run leaves the run's as it is."`
 }
 
 // Check validates what spans more than one field.

@@ -37,4 +37,5 @@ const DefaultWorkerWaitMs = 10 * 60 * 1000
 // failed one had achieved.
 type RetryRun struct {
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The failed execution; the thread's last one if absent. No other may have come after it."`
+	SessionID   string `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that retries it."`
 }

@@ -66,6 +66,10 @@ func written() []sample {
 		{StateRenewedType, ctxID, StateRenewed{Life: 2, Until: "2026-02-20T13:00:00.123456Z", IdleSeconds: 3600, Listeners: []string{"shop"}}},
 		{StateReleasedType, ctxID, StateReleased{Life: 2, Listener: "shop", ErrorText: "no"}},
 		{StateClosedType, ctxID, StateClosed{Reason: "expired", Life: 2}},
+		{SessionStartedType, exampleSession, SessionStarted{ID: exampleSession, StartedAt: "2026-02-20T12:00:00.123456Z"}},
+		{SessionCompletedType, exampleSession, SessionCompleted{
+			ID: exampleSession, StartedAt: "2026-02-20T12:00:00.123456Z", Outcome: SessionFailed, ErrorText: "no",
+		}},
 		{ItemCreatedType, itemID, ItemCreated{
 			ID: itemID, ContextID: ctxID, Index: 3, Type: Message, Role: User, Status: ItemStored, Channel: Web,
 			Content: raw(`[{"type":"input_text","text":"Where is my order?"}]`), CreatedAt: iso,
@@ -73,11 +77,11 @@ func written() []sample {
 		}},
 		{ItemStatusChangedType, itemID, ItemStatusChanged{From: ItemStored, To: ItemPending}},
 		{ExecutionCreatedType, execID, ExecutionCreated{
-			ID: execID, ContextID: ctxID, TriggerItemID: itemID, ReactionItemID: replyID, WorkflowRunID: "run-7", Status: Executing,
+			ID: execID, ContextID: ctxID, TriggerItemID: itemID, ReactionItemID: replyID, WorkflowRunID: "run-7", Status: Executing, SessionID: exampleSession,
 		}},
 		{ExecutionStatusChangedType, execID, ExecutionStatusChanged{From: Executing, To: ExecutionFailed, ErrorText: "the model is away", ReactionItemID: replyID}},
 		{StepCreatedType, stepID, StepCreated{
-			ID: stepID, ExecutionID: execID, Iteration: 2, EventID: replyID, Status: StepRunning, Side: SideB,
+			ID: stepID, ExecutionID: execID, Iteration: 2, EventID: replyID, Status: StepRunning, Side: SideB, SessionID: exampleSession,
 		}},
 		{StepStatusChangedType, stepID, StepStatusChanged{
 			ExecutionID: execID, From: StepRunning, To: StepFailed, ToolCalls: raw(`[{"toolCallId":"tc_1"}]`),
@@ -112,7 +116,7 @@ func written() []sample {
 		{RelationshipRemovedType, thread, RelationshipRemoved{ThreadID: otherID, Type: "mention", Role: "child"}},
 		{QueuePushedType, thread, QueuePushed{
 			ID: "q-1", Item: raw(`{"type":"message"}`), ContextID: ctxID, AgentID: "billing", MessageID: 4, First: true, Once: true,
-			ExecutionID: execID, ReactionItemID: replyID,
+			ExecutionID: execID, ReactionItemID: replyID, SessionID: exampleSession,
 		}},
 		{QueueDrainedType, thread, QueueDrained{IDs: []string{"q-1", "q-2"}}},
 		{QueueRemovedType, thread, QueueRemoved{ID: "q-1", ExecutionID: execID}},
@@ -152,7 +156,7 @@ func written() []sample {
 		{TraceRecordedType, execID, TraceRecorded{
 			Kind: "span", ExecutionID: execID, SpanID: "spn_1", ParentID: stepID, Name: "model", Level: "info", Text: "called",
 			StartedAt: iso, Usage: &Usage{Model: "m", InputTokens: 12}, Shown: &Shown{Items: []string{itemID}, Digest: "e3b0c442"},
-			Data: raw(`{"n":12}`),
+			Data: raw(`{"n":12}`), SessionID: exampleSession,
 		}},
 		{DefinitionChangedType, "triage", DefinitionChanged{Kind: "agent", Name: "triage", Version: 2, Previous: 1, Digest: "d", Definition: raw(`{"model":"m"}`)}},
 		{CommandRejectedType, thread, CommandRejected{

@@ -154,6 +154,7 @@ type (
 		UserID      string           `json:"userId,omitzero" schema:"maxLength=256" doc:"With create: the user that the thread belongs to."`
 		IdleSeconds int64            `json:"idleSeconds,omitzero" schema:"minimum=1,maximum=31622400" doc:"How long after the last activity the life ends; 3600 if no merge of the life says otherwise."`
 		Listeners   []string         `json:"listeners,omitempty" schema:"maxItems=16" doc:"Applications that listen to the end of the life, besides those that do already."`
+		Session     *MergeSession    `json:"session,omitzero" doc:"The request of the conversation that the merge is part of."`
 	}
 	// TouchState renews the current life of a thread's state, if there is one.
 	TouchState struct{}
@@ -211,7 +212,7 @@ func stateCommands() []Command {
 			Operations: []StateOperation{
 				{Op: SetOp, Key: "cart", Value: JSON(`{"items":2}`)}, {Op: PushOp, Key: "messages", Value: JSON(`"Where is my order?"`), Max: 50},
 			},
-		}, StateChangedType, ThreadCreatedType, ContextCreatedType, StateRenewedType),
+		}, StateChangedType, ThreadCreatedType, ContextCreatedType, StateRenewedType, SessionStartedType, SessionCompletedType),
 		command("state.touch", "Renews the idle time of a thread's key-value state.", TouchState{}, StateRenewedType),
 		command("state.destroy", "Ends the current life of a thread's key-value state, so that it starts afresh.",
 			DestroyState{}, LifecycleDestroyedType, ContextStatusChangedType, StateClosedType),

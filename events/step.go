@@ -18,6 +18,7 @@ type StepCreated struct {
 	EventID     string     `json:"eventId" schema:"required,pattern=id" doc:"The id of the item that the step writes."`
 	Status      StepStatus `json:"status" schema:"required" doc:"Its first state."`
 	Side        Side       `json:"side,omitzero" doc:"The side of a dual_ai agent that has the turn."`
+	SessionID   string     `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of its execution."`
 }
 
 // StepStatusChanged records a move of the step's state machine, and the step's result.

@@ -146,7 +146,7 @@ func (g inventor) text(r *rule) string {
 func texts() []string {
 	return []string{
 		`""`, `"a"`, `"itm_1"`, `"thread.create"`, `"T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162"`, `"key:a b"`, `"key:"`, `"thrd_abcdefghijklmnopqrstuvwxyz1"`,
-		`"stp_1:0"`, `"stp_1:007"`, `"2026-02-20T10:00:00.000Z"`, `"2026-99-99T99:99:99Z"`, `"2026-02-20T10:00:00+01:00"`,
+		`"sess_0a"`, `"sess_0A"`, `"stp_1:0"`, `"stp_1:007"`, `"2026-02-20T10:00:00.000Z"`, `"2026-99-99T99:99:99Z"`, `"2026-02-20T10:00:00+01:00"`,
 		`"` + strings.Repeat("a", 64) + `"`, `"` + strings.Repeat("a", 65) + `"`, `"` + strings.Repeat("é", 256) + `"`, `"` + strings.Repeat("😀", 257) + `"`,
 		`"\u0061"`, `"a\u0000"`, `"a\n"`, `"\ud83d\ude00"`, "\"\x7f\"", `"T-0195E5D0-3C1A-7B2E-9F44-1D2E3F405162"`, `"item.*"`,
 		`"0195e5d0-3c1a-4b2e-9f44-1d2e3f405168"`, `"0195E5D0-3c1a-4b2e-9f44-1d2e3f40516"`,

@@ -66,6 +66,8 @@ func wanted(name string) string {
 		return "must be a tool's name: 1 to 64 letters, digits, _ and -"
 	case events.PatternVariable:
 		return "must be the name of a variable, without a value: 1 to 128 letters, digits and _, the first no digit"
+	case events.PatternSession:
+		return "must be a session's id: sess_ and 1 to 59 digits of 0 to 9 and a to f"
 	}
 	return "must match the pattern " + name
 }
@@ -184,6 +186,6 @@ func patternNames() []string {
 	return []string{
 		events.PatternTenant, events.PatternThread, events.PatternThreadRef, events.PatternID, events.PatternKey,
 		events.PatternCommandID, events.PatternPartKey, events.PatternTime, events.PatternName, events.PatternUUID,
-		events.PatternTool, events.PatternVariable,
+		events.PatternTool, events.PatternVariable, events.PatternSession,
 	}
 }

@@ -97,6 +97,8 @@ skein state set thrd_abc123def456789012345678901 cart '{"items":2}' --create
 skein state push key:order:42 messages 'Where is my order?' --max 50
 skein state rm key:order:42 cart
 skein state destroy key:order:42
+skein session start key:order:42 sess_0195e5d03c1a7b2e9f441d2e3f405170
+skein session complete key:order:42 sess_0195e5d03c1a7b2e9f441d2e3f405170 --error 'the model did not answer'
 skein effect list key:order:42
 skein effect cancel key:order:42 0190c0de-0000-7000-a000-000000000001
 

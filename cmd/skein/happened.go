@@ -63,6 +63,8 @@ func happened(e *events.Event) string {
 		return "until " + d.Until
 	case events.WriterReleased:
 		return brief(d.Holder, textWidth)
+	case events.SessionCompleted:
+		return brief(string(d.Outcome)+" "+d.ErrorText, textWidth)
 	case events.CommandRejected:
 		return brief(d.Command+": "+string(d.Code)+": "+d.Message, textWidth)
 	case events.Unknown:

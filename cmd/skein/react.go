@@ -36,6 +36,7 @@ func (a *app) threadReact() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&d.AgentID, "agent", "", "the agent; default the thread's agent")
 	f.StringVar(&policy, "policy", "", "if a run is in progress: reject, enqueue, interrupt or steer; default the thread's policy")
+	f.StringVar(&d.SessionID, "session", "", "the session of the request that asks")
 	f.BoolVar(&follow, "follow", false, "stream the agent's output, and show the answer at the end")
 	f.BoolVar(&wait, "wait", false, "wait for the end, and show the answer")
 	return cmd

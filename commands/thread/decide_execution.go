@@ -23,7 +23,7 @@ func (m *maker) createExecution(d events.CreateExecution) error {
 	reaction := m.id(d.ReactionItemID, events.ItemPrefix)
 	m.emit(events.ExecutionCreatedType, id, id, events.ExecutionCreated{
 		ID: id, ContextID: ctx, TriggerItemID: d.TriggerItemID, ReactionItemID: reaction,
-		WorkflowRunID: d.WorkflowRunID, Status: events.ExecutionMachine().Initial(),
+		WorkflowRunID: d.WorkflowRunID, Status: events.ExecutionMachine().Initial(), SessionID: d.SessionID,
 	})
 	return nil
 }
@@ -62,7 +62,7 @@ func (m *maker) createStep(d events.CreateStep) error {
 		return events.Taken("step", id)
 	}
 	created := events.StepCreated{
-		ID: id, ExecutionID: d.ExecutionID, Iteration: x.Steps, EventID: d.EventID, Status: events.StepMachine().Initial(),
+		ID: id, ExecutionID: d.ExecutionID, Iteration: x.Steps, EventID: d.EventID, Status: events.StepMachine().Initial(), SessionID: x.Session,
 	}
 	if d.Iteration != nil {
 		created.Iteration = *d.Iteration

@@ -102,14 +102,19 @@ func (m *maker) silence(message itemState, silent *bool) {
 func (m *maker) recordTrace(d events.RecordTrace) error {
 	subject := m.command.ThreadID
 	if d.ExecutionID != "" {
-		if _, ok := m.state.execution(d.ExecutionID); !ok {
+		x, ok := m.state.execution(d.ExecutionID)
+		switch {
+		case !ok:
 			return events.Missing("execution", d.ExecutionID)
+		case d.SessionID != "" && d.SessionID != x.Session:
+			return events.Invalid("/sessionId", "execution %s answers session %q, and not %s; leave sessionId out", d.ExecutionID, x.Session, d.SessionID)
 		}
+		d.SessionID = x.Session
 		subject = d.ExecutionID
 	}
 	m.emit(events.TraceRecordedType, subject, d.ExecutionID, events.TraceRecorded{
 		Kind: d.Kind, ExecutionID: d.ExecutionID, SpanID: d.SpanID, ParentID: d.ParentID, Name: d.Name,
-		Level: string(d.Level), Text: d.Text, StartedAt: d.StartedAt, Data: d.Data,
+		Level: string(d.Level), Text: d.Text, StartedAt: d.StartedAt, Data: d.Data, SessionID: d.SessionID,
 	})
 	return nil
 }

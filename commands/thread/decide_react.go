@@ -41,7 +41,7 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 		d.AgentID = agent // a message that waits is answered by the agent of the mode in which it was sent
 	}
 	if m.state.Status != events.ThreadStreaming {
-		return m.start(begin{item: item, context: d.ContextID, agent: agent, execution: d.ExecutionID, reaction: d.ReactionItemID, parent: parent})
+		return m.start(begin{item: item, context: d.ContextID, agent: agent, execution: d.ExecutionID, reaction: d.ReactionItemID, parent: parent, session: d.SessionID})
 	}
 	policy := d.Policy
 	if policy == "" {
@@ -121,7 +121,7 @@ func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) erro
 	id := "queued-" + events.EventID(m.command.Tenant, m.command.ThreadID, m.command.ID, -m.ids)
 	m.emit(events.QueuePushedType, id, "", events.QueuePushed{
 		ID: id, Item: raw, ContextID: d.ContextID, AgentID: d.AgentID, MessageID: m.state.Messages, First: first,
-		ExecutionID: execution, ReactionItemID: reaction,
+		ExecutionID: execution, ReactionItemID: reaction, SessionID: d.SessionID,
 	})
 	return nil
 }
@@ -160,6 +160,7 @@ type begin struct {
 	once      bool            // it ends after the calls
 	retryOf   string          // the failed execution that it retries, whose trigger is the item
 	handoff   *events.Handoff // it writes a summary up to the item, which is there already
+	session   string          // of the request
 }
 
 // start starts an execution: context, trigger, execution, in the order of the specification. A
@@ -195,7 +196,7 @@ func (m *maker) start(b begin) error {
 		}
 	}
 	m.emit(events.ExecutionCreatedType, execution, execution, events.ExecutionCreated{
-		ID: execution, ContextID: ctx, TriggerItemID: trigger, ReactionItemID: reaction, Status: events.ExecutionMachine().Initial(),
+		ID: execution, ContextID: ctx, TriggerItemID: trigger, ReactionItemID: reaction, Status: events.ExecutionMachine().Initial(), SessionID: b.session,
 	})
 	for i := range b.calls {
 		b.calls[i].ItemID = trigger
@@ -259,7 +260,7 @@ func (m *maker) startWaiting(q queued, context string) error {
 	if _, err := m.itemOf(item.ParentItemID); err != nil { // it was deleted meanwhile
 		item.ParentItemID = ""
 	}
-	b := begin{item: item, context: context, agent: q.Agent, execution: q.Execution, reaction: q.Reaction}
+	b := begin{item: item, context: context, agent: q.Agent, execution: q.Execution, reaction: q.Reaction, session: q.Session}
 	if m.itemIsNew(events.NewItem{ID: b.reaction}) != nil { // likewise the id of its answer
 		b.reaction = ""
 	}

@@ -70,7 +70,7 @@ func (m *maker) beginStep(execution string, side events.Side) error {
 	}
 	id := events.DeriveID(events.StepPrefix, x.Run.Begun, m.command.Tenant, m.command.ThreadID, execution, int(x.Steps))
 	m.emit(events.StepCreatedType, id, execution, events.StepCreated{
-		ID: id, ExecutionID: execution, Iteration: x.Steps, EventID: x.Reaction, Status: events.StepMachine().Initial(), Side: side,
+		ID: id, ExecutionID: execution, Iteration: x.Steps, EventID: x.Reaction, Status: events.StepMachine().Initial(), Side: side, SessionID: x.Session,
 	})
 	if len(calls) == 0 {
 		return nil
@@ -225,8 +225,9 @@ func (m *maker) reactStep(d ReactStep) error {
 }
 
 func (m *maker) record(execution string, records []events.TraceRecorded) {
+	x, _ := m.state.execution(execution)
 	for _, r := range records {
-		r.ExecutionID = execution
+		r.ExecutionID, r.SessionID = execution, x.Session
 		m.emit(events.TraceRecordedType, execution, execution, r)
 	}
 }

@@ -56,10 +56,14 @@ func (m *maker) mergeState(d events.MergeState) error {
 	if err := m.openLife(d); err != nil {
 		return err
 	}
+	if err := m.beginSession(d.Session); err != nil {
+		return err
+	}
 	l := m.state.Life
 	m.emit(events.StateChangedType, l.Context, "", events.StateChanged{
 		Operations: operations, Life: l.N, Size: size, Bytes: int64(len(after)),
 	})
+	m.endSession(d.Session)
 	return nil
 }
 

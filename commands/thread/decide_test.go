@@ -137,6 +137,9 @@ func TestEveryCommandIsDecided(t *testing.T) {
 				k.do(events.MergeState{Operations: merge(setKey("a", `1`)).Operations, Listeners: []string{"shop"}})
 				k.pass(2 * time.Minute)
 			}
+			if row.Name == "session.complete" {
+				k.do(events.StartSession{SessionID: data.(events.CompleteSession).SessionID})
+			}
 			if row.Name == "state.release" {
 				k.do(events.DestroyState{})
 			}

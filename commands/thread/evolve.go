@@ -84,7 +84,7 @@ func Evolve(s *State, e *events.Event) *State {
 	case events.HistoryTruncated:
 		s.truncate(d.FromIndex)
 	case events.ExecutionCreated:
-		s.setExecution(d.ID, executionState{Context: d.ContextID, Trigger: d.TriggerItemID, Reaction: d.ReactionItemID, Status: d.Status})
+		s.setExecution(d.ID, executionState{Context: d.ContextID, Trigger: d.TriggerItemID, Reaction: d.ReactionItemID, Status: d.Status, Session: d.SessionID})
 	case events.ExecutionStatusChanged:
 		x, _ := s.execution(e.Subject)
 		x.Status = d.To
@@ -119,6 +119,10 @@ func Evolve(s *State, e *events.Event) *State {
 		s.evolveWriter(e)
 	case events.ShareCreated, events.ShareRevoked:
 		s.foldShare(e)
+	case events.SessionStarted:
+		s.Sessions = s.Sessions.with(d)
+	case events.SessionCompleted:
+		s.Sessions = s.Sessions.without(d.ID)
 	default:
 		s.foldFile(e)
 	}
@@ -152,6 +156,7 @@ func (s *State) stored(c *events.Commit) {
 // clear empties the state of a deleted thread, except its version, position and receipts.
 func (s *State) clear() {
 	s.Deleted, s.head.Active, s.Queue, s.Effects, s.Parents, s.Writer, s.Shares, s.Life, s.Ended = true, "", nil, 0, 0, writer{}, nil, lifeState{}, nil
+	s.Sessions = nil
 	if s.parent != nil { // merging a layer cannot remove; a deletion is alone in its commit
 		return
 	}

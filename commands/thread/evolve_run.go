@@ -15,7 +15,7 @@ func evolveRun(s *State, e *events.Event) {
 	case events.QueuePushed:
 		q := queued{
 			ID: d.ID, Item: content(d.Item), Context: d.ContextID, Agent: d.AgentID, Tool: isCall(d.Item), Once: d.Once,
-			Execution: d.ExecutionID, Reaction: d.ReactionItemID, Message: d.MessageID,
+			Execution: d.ExecutionID, Reaction: d.ReactionItemID, Message: d.MessageID, Session: d.SessionID,
 		}
 		if d.First {
 			s.Queue = append([]queued{q}, s.Queue...)

@@ -38,9 +38,10 @@ func (r rules) showsIn(item string, x executionState, failed bool) error {
 
 func (r rules) StepCreated(e *events.Event, d events.StepCreated) error {
 	_, taken := r.state.step(d.ID)
-	_, ok := r.state.execution(d.ExecutionID)
+	x, ok := r.state.execution(d.ExecutionID)
 	return firstFault(
 		about(e, d.ID, d.ExecutionID), isNew(taken, "step", d.ID), exists(ok, "execution", d.ExecutionID),
+		ofSession(d.SessionID, x.Session),
 		unless(d.EventID != "", "it names no item"),
 		unless(d.Status == events.StepMachine().Initial(), "a step begins as %q, and not as %.40q", events.StepMachine().Initial(), d.Status),
 	)
@@ -87,5 +88,10 @@ func (r rules) TraceRecorded(e *events.Event, d events.TraceRecorded) error {
 	if subject == "" {
 		subject = e.ThreadID
 	}
-	return firstFault(about(e, subject, d.ExecutionID), r.needExecution(d.ExecutionID))
+	session := d.SessionID
+	if d.ExecutionID != "" {
+		x, _ := r.state.execution(d.ExecutionID)
+		session = x.Session
+	}
+	return firstFault(about(e, subject, d.ExecutionID), r.needExecution(d.ExecutionID), ofSession(d.SessionID, session))
 }

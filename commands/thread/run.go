@@ -82,6 +82,7 @@ type queued struct {
 	Execution string `json:"execution,omitzero"` // of a message: the ids that its run will have
 	Reaction  string `json:"reaction,omitzero"`
 	Message   int64  `json:"message,omitzero"` // its number in the thread
+	Session   string `json:"session,omitzero"` // of the request that sent it
 }
 
 // joins reports whether the entry is a call that the current run makes.
@@ -150,6 +151,7 @@ type Run struct {
 	ExecutionID, ContextID string
 	TriggerItemID          string
 	ReactionItemID         string
+	SessionID              string // of the request that it answers
 	Status                 events.ExecutionStatus
 	Agent                  string
 	Begun                  events.Time // when it was requested
@@ -188,7 +190,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 		return Run{}, false
 	}
 	r := Run{
-		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, Status: x.Status,
+		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, SessionID: x.Session, Status: x.Status,
 		Agent: x.Run.Agent, Begun: x.Run.Begun, Wanted: x.Run.Wanted, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
 		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Reacted: x.Run.Reacted, Parent: x.Run.Parent, Handoff: x.Run.Handoff, StoppedBy: x.Run.By,
 		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem, Away: x.Run.Away,

@@ -8,7 +8,7 @@ import (
 // Bytes estimates the memory that the state occupies, in bytes: its maps, and the strings and
 // lists in them.
 func (s *State) Bytes() int64 {
-	return int64(unsafe.Sizeof(State{})) + s.bytes + s.receipts.bytes() + s.Profile.size() +
+	return int64(unsafe.Sizeof(State{})) + s.bytes + s.receipts.bytes() + s.Profile.size() + s.Sessions.size() +
 		room[contextState](len(s.contexts)) + room[itemState](len(s.items)) + room[executionState](len(s.executions)) + room[stepState](len(s.steps)) +
 		room[fileState](len(s.files)) + room[effectState](len(s.effects)) +
 		room[relationState](len(s.relations)) + room[definitionState](len(s.definitions))
@@ -39,7 +39,7 @@ func (c contextState) size() int64 { return textSize(c.Key) + textSize(c.Type) +
 func (i itemState) size() int64 { return 48 * int64(len(i.Calls)) }
 
 func (x executionState) size() int64 {
-	n := textSize(x.Trigger) + textSize(x.Reaction)
+	n := textSize(x.Trigger) + textSize(x.Reaction) + textSize(x.Session)
 	if x.Run != nil {
 		n += int64(unsafe.Sizeof(*x.Run)) + 100*int64(len(x.Run.Calls)+len(x.Run.First)+len(x.Run.Lacks))
 		if h := x.Run.Handoff; h != nil {
@@ -67,5 +67,5 @@ func (d definitionState) size() int64 {
 }
 
 func (q queued) size() int64 {
-	return int64(unsafe.Sizeof(q)) + int64(len(q.Item)) + textSize(q.Execution) + textSize(q.Reaction)
+	return int64(unsafe.Sizeof(q)) + int64(len(q.Item)) + textSize(q.Execution) + textSize(q.Reaction) + textSize(q.Session)
 }

@@ -56,6 +56,7 @@ type head struct {
 	Shares      []share             `json:"shares,omitempty"`  // never changed in place
 	Life        lifeState           `json:"life,omitzero"`     // of the key-value state: the current one, or the last
 	Ended       []endedLife         `json:"ended,omitempty"`   // lives that are not cleared yet; never changed in place
+	Sessions    *sessions           `json:"sessions,omitzero"` // requests of the conversation; never changed in place
 }
 
 type contextState struct {
@@ -92,6 +93,7 @@ type executionState struct {
 	Finished bool                   `json:"finished,omitzero"`
 	Run      *runState              `json:"run,omitzero"`      // nil: Skein does not run it
 	Stumbled bool                   `json:"stumbled,omitzero"` // one of its steps failed
+	Session  string                 `json:"session,omitzero"`  // of the request that it answers
 }
 
 type stepState struct {

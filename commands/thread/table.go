@@ -84,6 +84,8 @@ func decisions() []decision {
 		decides((*maker).destroyState),
 		decides((*maker).releaseState),
 		decides((*maker).expireState),
+		decides((*maker).startSession),
+		decides((*maker).completeSession),
 		beforeAny((*maker).forkThread),
 		beforeAny((*maker).handoffThread),
 		decides((*maker).truncateThread),

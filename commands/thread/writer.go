@@ -69,7 +69,8 @@ func (c *Command) passes() bool {
 		return false
 	}
 	switch d := c.Parts[0].Data.(type) {
-	case events.ClaimWriter, events.RenewWriter, events.ReleaseWriter, events.ResolveThread, events.CommandRejected, events.TouchState, events.ReleaseState:
+	case events.ClaimWriter, events.RenewWriter, events.ReleaseWriter, events.ResolveThread, events.CommandRejected, events.TouchState, events.ReleaseState,
+		events.StartSession, events.CompleteSession:
 		return true
 	case events.DeleteThread:
 		return d.Purge

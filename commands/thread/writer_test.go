@@ -44,7 +44,7 @@ func wantHeld(t testing.TB, err error, holder string) {
 // holds it, and so is one with a wrong token; the holder's own are decided. The exceptions are
 // listed here.
 func TestWriter_OthersAreRefused(t *testing.T) {
-	exempt := []string{"thread.resolve", "writer.claim", "writer.renew", "writer.release", "state.touch", "state.release"}
+	exempt := []string{"thread.resolve", "writer.claim", "writer.renew", "writer.release", "state.touch", "state.release", "session.start", "session.complete"}
 	for name, data := range minimal() {
 		row, _ := events.LookupCommand(name)
 		if row.Tenant || slices.Contains(exempt, name) || name == "thread.commit" {

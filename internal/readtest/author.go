@@ -93,6 +93,10 @@ func (a *Author) Step(thread string) {
 	case 17:
 		r, err = a.Try("execution.status", thread, `{"executionId":"`+exec+`","to":"failed","errorText":"no"}`)
 	case 18:
+		if a.n%2 == 0 {
+			r, err = a.session(thread)
+			break
+		}
 		r, err = a.Try("context.set", thread, fmt.Sprintf(`{"patch":{"k%d":%d}}`, a.Rand.IntN(3), a.n))
 	case 19:
 		if a.n%3 == 0 {
@@ -144,6 +148,20 @@ func (a *Author) Step(thread string) {
 		a.execs[thread] = addTo(a.execs[thread], made.ExecutionID)
 		a.steps[thread] = addTo(a.steps[thread], made.StepID)
 	}
+}
+
+// session starts a session of a thread, completes one, or changes the thread's state in one.
+func (a *Author) session(thread string) (*events.Reply, error) {
+	a.Helper()
+	id := fmt.Sprintf("sess_%x", a.Rand.IntN(4)+a.n/50*4)
+	switch a.Rand.IntN(3) {
+	case 0:
+		return a.Try("session.start", thread, fmt.Sprintf(`{"sessionId":%q}`, id))
+	case 1:
+		return a.Try("session.complete", thread, fmt.Sprintf(`{"sessionId":%q,"errorText":%q}`, id, pickOf(a, []string{"", "no"})))
+	}
+	return a.Try("state.merge", thread, fmt.Sprintf(`{"operations":[{"op":"push","key":"k","value":%d,"max":5}],"session":{"id":%q,"completed":%v}}`,
+		a.n, id, a.Rand.IntN(2) == 0))
 }
 
 // ShortLived creates an item, lets something happen, and deletes it.

@@ -197,6 +197,11 @@ func (c *client) draw(i int) (name, threadID, data string) {
 		return "item.create", ref, message(fresh)
 	case roll < 14:
 		return "thread.update", ref, `{"title":"title ` + fresh + `"}`
+	case roll < 15 && i%3 == 1:
+		return "state.merge", ref, `{"operations":[{"op":"push","key":"k","value":` + strconv.Itoa(i) + `,"max":3}],"session":{"id":"sess_` +
+			strconv.Itoa(c.n) + `","completed":` + strconv.FormatBool(i%2 == 0) + `}}`
+	case roll < 15 && i%3 == 2:
+		return "session." + []string{"start", "complete"}[i%2], ref, `{"sessionId":"sess_` + strconv.Itoa(c.n) + `"}`
 	case roll < 15:
 		return "context.set", ref, `{"patch":{"k` + strconv.Itoa(c.n) + `":` + strconv.Itoa(i) + `}}`
 	case roll < 16:

@@ -6,14 +6,14 @@ import "github.com/skein-threads/skein/events"
 func executions() Projection {
 	type T = events.Execution
 	return Projection{
-		Kind: Executions, Name: "executions", Version: 4, Bucket: "thread_executions",
+		Kind: Executions, Name: "executions", Version: 5, Bucket: "thread_executions",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
 			makes(events.ExecutionCreatedType, subject, func(c *change, d events.ExecutionCreated) *T {
 				return &T{
 					ID: d.ID, ThreadID: c.commit.Thread, ContextID: d.ContextID, TriggerItemID: d.TriggerItemID,
-					ReactionItemID: d.ReactionItemID, WorkflowRunID: d.WorkflowRunID, Status: d.Status, CreatedAt: c.time(),
+					ReactionItemID: d.ReactionItemID, WorkflowRunID: d.WorkflowRunID, SessionID: d.SessionID, Status: d.Status, CreatedAt: c.time(),
 				}
 			}),
 			on(events.ExecutionStatusChangedType, subject, func(c *change, doc *T, d events.ExecutionStatusChanged) {

@@ -193,9 +193,10 @@ func TestTrace(t *testing.T) {
 	h := newHistory(t, 5)
 	h.do(events.CreateThread{})
 	h.do(message("i1", "x"))
-	h.do(events.CreateExecution{ID: "e", TriggerItemID: "i1"})
+	h.do(events.CreateExecution{ID: "e", TriggerItemID: "i1", SessionID: "sess_1"})
 	h.do(events.CreateStep{ID: "s", ExecutionID: "e"})
 	record := func(d events.TraceRecorded) string {
+		d.SessionID = "sess_1"
 		return h.add(events.Event{Type: events.TraceRecordedType, Correlation: "e", Data: d}).Events[0].ID
 	}
 	usage := record(events.TraceRecorded{Kind: "usage", ExecutionID: "e", Usage: &events.Usage{InputTokens: 3}, Data: raw(`{"in":3}`)})
@@ -206,15 +207,15 @@ func TestTrace(t *testing.T) {
 	h.do(events.SetStepStatus{StepID: "s", To: events.StepCompleted})
 	h.do(events.SetExecutionStatus{ExecutionID: "e", To: events.ExecutionCompleted})
 	shows(t, h, map[Place]string{
-		{Kind: TraceRuns, ID: "e"}: `{"id":"e","threadId":"$T","status":"completed","startedAt":` + at + `3.123Z","endedAt":"2026-02-20T10:00:11.123Z",
+		{Kind: TraceRuns, ID: "e"}: `{"id":"e","threadId":"$T","sessionId":"sess_1","status":"completed","startedAt":` + at + `3.123Z","endedAt":"2026-02-20T10:00:11.123Z",
 			"micros":8000456,"actor":"tester","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","usage":{"inputTokens":3},"version":12,"seq":33}`,
-		{Kind: TraceSpans, ID: "e.s"}: `{"id":"s","runId":"e","threadId":"$T","name":"step 0","status":"completed","startedAt":` + at + `4.123Z",
+		{Kind: TraceSpans, ID: "e.s"}: `{"id":"s","runId":"e","threadId":"$T","sessionId":"sess_1","name":"step 0","status":"completed","startedAt":` + at + `4.123Z",
 			"endedAt":"2026-02-20T10:00:10.123Z","micros":6000456,"data":{"model":"m"},"version":11,"seq":30}`,
-		{Kind: TraceSpans, ID: "e.call"}: `{"id":"call","runId":"e","threadId":"$T","parentId":"s","name":"tool","startedAt":` + at + `6.500Z",
+		{Kind: TraceSpans, ID: "e.call"}: `{"id":"call","runId":"e","threadId":"$T","sessionId":"sess_1","parentId":"s","name":"tool","startedAt":` + at + `6.500Z",
 			"endedAt":` + at + `7.123Z","micros":623456,"data":1,"version":8,"seq":21}`,
-		{Kind: TraceEvents, ID: usage}: `{"id":"` + usage + `","threadId":"$T","runId":"e","kind":"usage","usage":{"inputTokens":3},"data":{"in":3},"at":` + at + `5.123Z","atMicros":1771581605123456,"place":6,"version":6,"seq":15}`,
-		{Kind: TraceEvents, ID: line}:  `{"id":"` + line + `","threadId":"$T","runId":"e","spanId":"s","kind":"log","level":"warn","text":"slow","at":` + at + `6.123Z","atMicros":1771581606123456,"place":7,"version":7,"seq":18}`,
-		{Kind: TraceEvents, ID: lost}:  `{"id":"` + lost + `","threadId":"$T","runId":"e","kind":"span","at":` + at + `9.123Z","atMicros":1771581609123456,"place":10,"version":10,"seq":27}`,
+		{Kind: TraceEvents, ID: usage}: `{"id":"` + usage + `","threadId":"$T","runId":"e","sessionId":"sess_1","kind":"usage","usage":{"inputTokens":3},"data":{"in":3},"at":` + at + `5.123Z","atMicros":1771581605123456,"place":6,"version":6,"seq":15}`,
+		{Kind: TraceEvents, ID: line}:  `{"id":"` + line + `","threadId":"$T","runId":"e","sessionId":"sess_1","spanId":"s","kind":"log","level":"warn","text":"slow","at":` + at + `6.123Z","atMicros":1771581606123456,"place":7,"version":7,"seq":18}`,
+		{Kind: TraceEvents, ID: lost}:  `{"id":"` + lost + `","threadId":"$T","runId":"e","sessionId":"sess_1","kind":"span","at":` + at + `9.123Z","atMicros":1771581609123456,"place":10,"version":10,"seq":27}`,
 	})
 }
 

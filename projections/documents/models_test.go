@@ -15,6 +15,7 @@ func TestModels_EventsWithoutReadModel(t *testing.T) {
 		events.ThreadResolvedType, events.ContextResolvedType,
 		events.WriterClaimedType, events.WriterRenewedType, events.WriterReleasedType,
 		events.RunTurnedType, events.QueueEditedType, events.QueueMovedType,
+		events.SessionStartedType, events.SessionCompletedType,
 		events.CommandRejectedType, events.LifecycleArchivedType,
 		events.ChunkEmittedType, // never in the log
 	}

@@ -111,7 +111,8 @@ func countFiles(doc *events.Thread, by events.DiffStats) {
 func (c *change) isChange() bool {
 	switch c.event.Type {
 	case events.ThreadResolvedType, events.ContextResolvedType, events.TraceRecordedType, events.CommandRejectedType, events.LifecycleArchivedType,
-		events.WriterClaimedType, events.WriterRenewedType, events.WriterReleasedType, events.ShareCreatedType, events.ShareRevokedType:
+		events.WriterClaimedType, events.WriterRenewedType, events.WriterReleasedType, events.ShareCreatedType, events.ShareRevokedType,
+		events.SessionStartedType, events.SessionCompletedType:
 		return false
 	}
 	if c.commit.Events[0].Version != 1 {

@@ -10,13 +10,13 @@ import (
 func traceRuns() Projection {
 	type T = events.TraceRun
 	return Projection{
-		Kind: TraceRuns, Name: "trace_runs", Version: 2, Bucket: "thread_trace_runs",
+		Kind: TraceRuns, Name: "trace_runs", Version: 3, Bucket: "thread_trace_runs",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
 			makes(events.ExecutionCreatedType, subject, func(c *change, d events.ExecutionCreated) *T {
 				return &T{
-					ID: d.ID, ThreadID: c.commit.Thread, Status: d.Status, StartedAt: c.time(),
+					ID: d.ID, ThreadID: c.commit.Thread, SessionID: d.SessionID, Status: d.Status, StartedAt: c.time(),
 					Actor: c.event.Actor, Trace: c.event.TraceParent,
 				}
 			}),
@@ -44,13 +44,13 @@ func traceRuns() Projection {
 func traceSpans() Projection {
 	type T = events.TraceSpan
 	return Projection{
-		Kind: TraceSpans, Name: "trace_spans", Version: 2, Bucket: "thread_trace_spans",
+		Kind: TraceSpans, Name: "trace_spans", Version: 3, Bucket: "thread_trace_spans",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
 			makes(events.StepCreatedType, stepMade, func(c *change, d events.StepCreated) *T {
 				return &T{
-					ID: d.ID, RunID: d.ExecutionID, ThreadID: c.commit.Thread, Name: "step " + strconv.FormatInt(d.Iteration, 10),
+					ID: d.ID, RunID: d.ExecutionID, ThreadID: c.commit.Thread, SessionID: d.SessionID, Name: "step " + strconv.FormatInt(d.Iteration, 10),
 					Status: string(d.Status), StartedAt: c.time(),
 				}
 			}),
@@ -79,7 +79,7 @@ func recordSpan(c *change, doc *events.TraceSpan, d events.TraceRecorded) *event
 		start = c.event.Time
 	}
 	doc = &events.TraceSpan{
-		ID: d.SpanID, RunID: c.run(d), ThreadID: c.commit.Thread, ParentID: d.ParentID, Name: d.Name,
+		ID: d.SpanID, RunID: c.run(d), ThreadID: c.commit.Thread, SessionID: d.SessionID, ParentID: d.ParentID, Name: d.Name,
 		StartedAt: start.ISO(), EndedAt: c.time(), Micros: max(0, int64(c.event.Time-start)), Usage: d.Usage, Shown: d.Shown, Data: d.Data,
 	}
 	if doc.Name == "" {
@@ -93,14 +93,14 @@ func recordSpan(c *change, doc *events.TraceSpan, d events.TraceRecorded) *event
 func traceEvents() Projection {
 	type T = events.TraceEvent
 	return Projection{
-		Kind: TraceEvents, Name: "trace_events", Version: 2, Bucket: "thread_trace_events",
+		Kind: TraceEvents, Name: "trace_events", Version: 3, Bucket: "thread_trace_events",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
 			makes(events.TraceRecordedType, func(c *change, d events.TraceRecorded) (string, bool) { return c.event.ID, !c.isSpan(d) },
 				func(c *change, d events.TraceRecorded) *T {
 					return &T{
-						ID: c.event.ID, ThreadID: c.commit.Thread, RunID: c.run(d), SpanID: d.SpanID, Kind: string(d.Kind),
+						ID: c.event.ID, ThreadID: c.commit.Thread, RunID: c.run(d), SessionID: d.SessionID, SpanID: d.SpanID, Kind: string(d.Kind),
 						Level: d.Level, Text: d.Text, Usage: d.Usage, Data: d.Data, At: c.time(), AtMicros: int64(c.event.Time),
 						Place: c.event.Version,
 					}

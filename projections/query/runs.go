@@ -71,7 +71,7 @@ func activeRuns(only bool, which func(*events.ThreadRun) bool) func(*events.Thre
 // runOf returns a run as its document has it.
 func runOf(x *events.Execution) events.Run {
 	r := events.Run{
-		ThreadID: x.ThreadID, ExecutionID: x.ID, ContextID: x.ContextID, AgentID: x.AgentID, Status: x.Status, ErrorText: x.ErrorText,
+		ThreadID: x.ThreadID, ExecutionID: x.ID, ContextID: x.ContextID, SessionID: x.SessionID, AgentID: x.AgentID, Status: x.Status, ErrorText: x.ErrorText,
 		Worker: x.Worker, StepCount: x.StepCount, CreatedAt: x.CreatedAt, UpdatedAt: x.UpdatedAt,
 	}
 	if x.Status != events.Executing {

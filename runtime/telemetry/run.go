@@ -23,6 +23,7 @@ type run struct {
 	name
 	content     bool // whether content is kept
 	traceparent string
+	session     string // of the request
 	agent       string
 	version     int64 // of the agent's definition
 	parent      *events.Parent
@@ -77,7 +78,7 @@ type note struct {
 func begin(e *events.Event, commit *events.Commit, content bool) *run {
 	d, _ := e.Data.(events.ExecutionCreated)
 	r := &run{
-		name: name{e.Tenant, e.ThreadID, e.Subject}, content: content, traceparent: e.TraceParent, status: d.Status,
+		name: name{e.Tenant, e.ThreadID, e.Subject}, content: content, traceparent: e.TraceParent, session: d.SessionID, status: d.Status,
 		own: &span{kind: runSpan, begun: e.Time}, byID: map[string]*span{}, size: 1,
 	}
 	if content {

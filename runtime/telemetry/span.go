@@ -133,6 +133,7 @@ func (r *run) describe(s *span) (title string, attrs attributes) {
 		attrs.text("skein.span.id", s.id)
 		attrs.text(semconv.GenAIConversationIDKey, r.thread)
 	}
+	attrs.text(semconv.SessionIDKey, r.session)
 	if s.failed {
 		attrs.text("error.type", failureType(s.failure))
 	}
