@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -38,7 +39,7 @@ type Options struct {
 	// Setup returns what Session shows as App. An error fails New.
 	Setup func(context.Context) (AppState, error)
 	// Idle is how long after its last use the state of a thread ends, in whole seconds; an
-	// hour if 0.
+	// hour if 0, at most 366 days.
 	Idle time.Duration
 	// TrustedProxies are the addresses whose X-Forwarded-Proto is believed.
 	TrustedProxies []netip.Prefix
@@ -58,6 +59,9 @@ type App struct {
 	base   context.Context // ends when Shutdown gives up
 	cancel context.CancelCauseFunc
 }
+
+// maxIdle is the longest idle time that a merge takes.
+const maxIdle = 366 * 24 * time.Hour
 
 // developmentKey signs when an application in development has no key.
 const developmentKey = "agentuity"
@@ -97,8 +101,8 @@ func (o *Options) validate() error {
 	if o.Client == nil {
 		wrong = append(wrong, events.Invalid("/client", "a client is required"))
 	}
-	if o.Idle < 0 || o.Idle%time.Second != 0 {
-		wrong = append(wrong, events.Invalid("/idle", "the idle time is %v; use whole seconds", o.Idle))
+	if o.Idle < 0 || o.Idle%time.Second != 0 || o.Idle > maxIdle {
+		wrong = append(wrong, events.Invalid("/idle", "the idle time is %v; use whole seconds, at most %v", o.Idle, maxIdle))
 	}
 	return errors.Join(wrong...)
 }
@@ -114,7 +118,11 @@ func signingKeys(ctx context.Context, o Options) (keyring, error) {
 		}
 	}
 	if len(o.Keys) > 0 {
-		return o.Keys, nil
+		keys := make(keyring, len(o.Keys))
+		for i, key := range o.Keys {
+			keys[i] = bytes.Clone(key)
+		}
+		return keys, nil
 	}
 	if !o.Development {
 		return nil, events.Invalid("/keys", "a key is required to sign thread ids; set one, or set Development on the machine of a developer")
@@ -133,8 +141,8 @@ func (o *Options) idle() time.Duration {
 
 // Shutdown waits until no request and no background work is in progress, and refuses new
 // requests with 503. Call it after http.Server.Shutdown, which waits for the requests. If ctx
-// ends first, the contexts of what is still in progress end too, and the error says how many
-// there are.
+// ends first, the contexts of background work end too, and the error says how many are still in
+// progress. What they have written is saved all the same, if the process lives long enough.
 func (a *App) Shutdown(ctx context.Context) error {
 	left := a.tasks.drain(ctx)
 	if left == 0 {
@@ -145,8 +153,8 @@ func (a *App) Shutdown(ctx context.Context) error {
 	return &UnfinishedError{Count: left, Cause: context.Cause(ctx)}
 }
 
-// detach returns a context with the values of a request's, which outlives the request and ends
-// when Shutdown gives up.
+// detach returns a context for background work: it has the values of a request's, outlives it,
+// and ends when Shutdown gives up.
 func (a *App) detach(ctx context.Context) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(a.base, func() { cancel(context.Cause(a.base)) })

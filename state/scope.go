@@ -109,20 +109,19 @@ func (s *scope) renew(ctx context.Context) {
 	s.app.tasks.begin()
 	go func() {
 		defer s.app.tasks.end()
-		ctx, cancel := s.app.detach(ctx)
-		defer cancel()
+		ctx := context.WithoutCancel(ctx)
 		if err := s.session.Thread.Touch(ctx); err != nil {
 			s.logger.WarnContext(ctx, "the end of the thread's state was not moved", "error", err)
 		}
 	}()
 }
 
-// save saves the thread's state when no caller is left to receive the error.
+// save saves the thread's state when no caller is left to receive the error. What cannot be
+// saved is dropped, so that it is reported once.
 func (s *scope) save(ctx context.Context) {
-	ctx, cancel := s.app.detach(ctx)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx) // the client bounds it
 	if err := s.session.Thread.Save(ctx); err != nil {
-		s.fail(ctx, "the state of the thread was not saved", err)
+		s.fail(ctx, "the state of the thread was not saved", err, "keys", s.session.Thread.drop())
 	}
 }
 
@@ -142,7 +141,7 @@ func (s *scope) fail(ctx context.Context, what string, err error, fields ...any)
 	}
 	text := what + ": " + err.Error()
 	line := events.RecordTrace{Kind: events.TraceLog, Level: events.LogError, Name: "state", Text: clip(text, maxRecord), Data: sessionData(s.session.ID)}
-	_, failed := client.Send(ctx, s.app.opts.Client, s.session.Thread.ID, line)
+	_, failed := client.Send(context.WithoutCancel(ctx), s.app.opts.Client, s.session.Thread.ID, line)
 	if failed != nil && !is(failed, events.NotFound) { // a thread without state has no log
 		s.logger.ErrorContext(ctx, "the error above was not recorded on the thread", "error", failed)
 	}

@@ -219,21 +219,18 @@ func (t *ThreadScope) end() (renew bool) {
 	return renew
 }
 
-// drop drops what is not saved, and returns the keys of it.
+// drop drops what is not saved, and returns some keys of it.
 func (t *ThreadScope) drop() []string {
 	t.lock <- struct{}{}
 	defer t.release()
-	var keys []string
-	for _, o := range t.pending.ops {
-		keys = append(keys, o.Key)
-	}
-	t.values, t.pending = nil, writes{}
+	ops := t.pending.ops
 	if t.sent != nil {
-		for _, o := range t.sent.ops {
-			keys = append(keys, o.Key)
-		}
-		t.sent = nil
+		ops = slices.Concat(t.sent.ops, ops)
 	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
+	var keys []string
+	for _, o := range ops[:min(len(ops), 10)] {
+		keys = append(keys, clip(o.Key, 100))
+	}
+	t.values, t.pending, t.sent = nil, writes{}, nil
+	return keys
 }

@@ -273,6 +273,25 @@ func TestThread_LimitsAreRefusedWhole(t *testing.T) { // AG-74 C-16 C-17
 		}
 		return errors.Join(th.Save(ctx), th.Set(ctx, "b", half))
 	})
+	s.on(func(ctx context.Context, th *state.ThreadScope) error {
+		for n := range 20_000 { // the same keys again and again are few writes
+			if err := th.Set(ctx, fmt.Sprint(n%10), n); err != nil {
+				return err
+			}
+		}
+		for n := range 9_990 {
+			if err := th.Push(ctx, "list", n, 1); err != nil {
+				return err
+			}
+		}
+		if err := th.Push(ctx, "list", 0); !refused(err, events.PayloadTooLarge) {
+			t.Errorf("too many writes: %v", err)
+		}
+		if err := th.Set(ctx, "0", 0); err != nil { // instead of another one
+			t.Errorf("a key that was set before: %v", err)
+		}
+		return th.Save(ctx)
+	})
 	before := s.values(a.id())
 	s.on(func(ctx context.Context, th *state.ThreadScope) error { // not fetched: the server refuses
 		if err := th.Set(ctx, "c", half); err != nil {
@@ -425,6 +444,7 @@ func TestSave_RepeatsWithoutPushingTwice(t *testing.T) {
 	relay := must(client.New(s.nc, client.Options{Tenant: "acme", Names: events.Names{Prefix: "relay"}}))(t)
 	app := must(state.New(t.Context(), state.Options{Client: relay, Development: true}))(t)
 	lost := make(chan struct{}, 1)
+	var mu sync.Mutex // guards bodies
 	var bodies [][]byte
 	sub := must(s.nc.Subscribe("relay.cmd.acme.state.merge", func(m *nats.Msg) {
 		answer, err := s.nc.RequestWithContext(t.Context(), "skein.cmd.acme.state.merge", m.Data)
@@ -432,6 +452,8 @@ func TestSave_RepeatsWithoutPushingTwice(t *testing.T) {
 			t.Error(err)
 			return
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		bodies = append(bodies, m.Data)
 		if len(bodies) == 1 {
 			lost <- struct{}{} // and no answer
@@ -469,6 +491,8 @@ func TestSave_RepeatsWithoutPushingTwice(t *testing.T) {
 		}
 	})).ServeHTTP
 	s.get("/lost")
+	mu.Lock()
+	defer mu.Unlock()
 	if got := s.values(id); got != `{"list":[1,2]}` || len(bodies) != 3 || !bytes.Equal(bodies[0], bodies[1]) {
 		t.Errorf("the state is %s after %d commands", got, len(bodies))
 	}

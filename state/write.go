@@ -22,11 +22,18 @@ const (
 	maxKey        = 1024                        // characters
 )
 
-// writes are operations that are not saved.
+// writes are operations that are not saved. The last one of a key that is no push comes before
+// its pushes, and what it overwrites is not there.
 type writes struct {
 	ops  []events.StateOperation
-	size int64          // of their JSON
-	keys map[string]int // how many concern a key
+	size int64 // of their JSON
+	keys map[string]share
+}
+
+// share is how much of the writes concerns a key.
+type share struct {
+	ops  int
+	size int64
 }
 
 // batch is operations that were sent. Sent again with the same id they are not executed twice.
@@ -41,33 +48,31 @@ func sizeOf(o events.StateOperation) int64 {
 	return int64(len(raw)+len(o.Value)) + int64(len(`"value":,`)) + 1
 }
 
-// without returns the writes that still matter if a key, or all keys if it is empty, get
-// another value.
-func (w writes) without(key string) writes {
-	if key == "" {
-		return writes{keys: map[string]int{}}
+// overwritten returns what an operation makes void.
+func (w *writes) overwritten(o events.StateOperation) share {
+	switch o.Op {
+	case events.PushOp:
+		return share{}
+	case events.ClearOp:
+		return share{len(w.ops), w.size}
+	default:
+		return w.keys[o.Key]
 	}
-	if w.keys[key] == 0 {
-		return w
-	}
-	var out writes
-	for _, o := range w.ops {
-		if o.Key != key {
-			out = out.and(o)
-		}
-	}
-	return out
 }
 
-// and returns the writes and another one. It may change w.
-func (w writes) and(o events.StateOperation) writes {
-	if w.keys == nil {
-		w.keys = map[string]int{}
+// add adds an operation.
+func (w *writes) add(o events.StateOperation) {
+	if void := w.overwritten(o); o.Op == events.ClearOp || w.keys == nil {
+		*w = writes{keys: map[string]share{}}
+	} else if void.ops > 0 {
+		w.ops = slices.DeleteFunc(w.ops, func(old events.StateOperation) bool { return old.Key == o.Key })
+		w.size -= void.size
+		delete(w.keys, o.Key)
 	}
+	size := sizeOf(o)
 	w.ops = append(w.ops, o)
-	w.size += sizeOf(o)
-	w.keys[o.Key]++
-	return w
+	w.size += size
+	w.keys[o.Key] = share{w.keys[o.Key].ops + 1, w.keys[o.Key].size + size}
 }
 
 // Set sets the value of a key. The error is an invalid_request if it is not JSON, and a
@@ -137,14 +142,11 @@ func (t *ThreadScope) write(ctx context.Context, o events.StateOperation) error 
 	case t.life != 0:
 		return events.Errorf(events.IllegalTransition, "life %d of the state of thread %s has ended and can only be read", t.life, t.ID)
 	}
-	rest := t.pending
-	if o.Op != events.PushOp { // what was written before is overwritten
-		rest = rest.without(o.Key)
-	}
-	if size := rest.size + sizeOf(o); size > maxSave {
+	void := t.pending.overwritten(o)
+	if size := t.pending.size - void.size + sizeOf(o); size > maxSave {
 		return events.TooLarge("what the request has written to the state; call Save in between, or store large data elsewhere: it", size, maxSave)
 	}
-	if len(rest.ops) == maxOperations {
+	if len(t.pending.ops)-void.ops >= maxOperations {
 		return events.Errorf(events.PayloadTooLarge, "the request has written %d times to the state; call Save in between", maxOperations)
 	}
 	if t.values != nil {
@@ -152,7 +154,7 @@ func (t *ThreadScope) write(ctx context.Context, o events.StateOperation) error 
 			return err
 		}
 	}
-	t.pending = rest.and(o)
+	t.pending.add(o)
 	return nil
 }
 
@@ -242,10 +244,7 @@ func (t *ThreadScope) resend(ctx context.Context) error {
 		later := t.pending.ops
 		t.pending = t.sent.writes
 		for _, o := range later {
-			if o.Op != events.PushOp {
-				t.pending = t.pending.without(o.Key)
-			}
-			t.pending = t.pending.and(o)
+			t.pending.add(o)
 		}
 	}
 	t.sent = nil

@@ -39,8 +39,7 @@ func (w *responseWriter) start() error {
 		return w.failed
 	}
 	w.started = true
-	ctx, cancel := w.s.app.detach(w.r.Context())
-	defer cancel()
+	ctx := context.WithoutCancel(w.r.Context()) // the client bounds it
 	if w.failed = w.s.session.Thread.Save(ctx); w.failed != nil {
 		w.refuse(ctx, w.failed)
 		return w.failed
