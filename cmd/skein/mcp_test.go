@@ -27,7 +27,7 @@ import (
 // skeinMCP returns the command of skein mcp for a server.
 func skeinMCP(s *server, args ...string) *exec.Cmd {
 	cmd := exec.Command(binary, append([]string{"mcp"}, args...)...)
-	cmd.Env = environment(s.env...)
+	cmd.Env = append(environment(s.env...), "SKEIN_TIMEOUT=1m") // of a busy machine
 	cmd.Stderr = os.Stderr
 	return cmd
 }
@@ -324,51 +324,13 @@ func TestMCP_StdioGarbage(t *testing.T) {
 	s.stop()
 }
 
-// A client that never reads does not keep the process from ending on SIGTERM, with exit code 0.
-func TestMCP_StdioNeverRead(t *testing.T) {
-	s := start(t, t.TempDir())
-	var made reply
-	decode(t, s.ok("thread", "create", "--json"), &made)
-	s.ok("item", "add", made.ThreadID, strings.Repeat("x", 60<<10))
-	cmd := skeinMCP(s)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	lines := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}` + "\n"
-	for i := range 50 {
-		lines += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"read_thread","arguments":{"thread":%q}}}`+"\n", i+1, made.ThreadID)
-	}
-	if _, err := io.WriteString(in, lines); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := out.Read(make([]byte, 1)); err != nil { // it answers: with more than a pipe holds
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if state, err := cmd.Process.Wait(); err != nil || state.ExitCode() != 0 {
-		t.Errorf("it ended with %v, %v", state, err)
-	}
-	s.stop()
-}
-
 // A client that is killed, and a server of threads that is killed, harm no other session: the
 // next calls say what to do, and succeed when the server is there again.
 func TestMCP_Killed(t *testing.T) {
 	store := t.TempDir()
 	s := start(t, store)
 	proxy := natstest.NewProxy(t, s.NATS)
-	first, second := skeinMCP(s), skeinMCP(s, "--server", proxy.URL())
+	first, second := skeinMCP(s), skeinMCP(s, "--server", proxy.URL(), "--timeout", "10s")
 	a, b := session(t, &mcp.CommandTransport{Command: first}), session(t, &mcp.CommandTransport{Command: second})
 	var made mcpThread
 	call(t, a, "create_thread", map[string]any{"title": "kept"}, &made)
@@ -401,7 +363,7 @@ func TestMCP_Killed(t *testing.T) {
 			decode(t, string(raw), &list)
 		}
 	}
-	if list.Threads[0].ThreadID != made.ThreadID {
+	if len(list.Threads) != 1 || list.Threads[0].ThreadID != made.ThreadID {
 		t.Errorf("%+v", list)
 	}
 	s.stop()
