@@ -59,7 +59,10 @@ func TestResponse_SaveFails(t *testing.T) { // AG-37
 			return err
 		},
 		"hijacks": func(w http.ResponseWriter) error {
-			_, _, err := http.NewResponseController(w).Hijack()
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				_ = conn.Close()
+			}
 			return err
 		},
 	} {

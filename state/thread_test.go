@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -238,7 +239,7 @@ func TestThread_ConcurrentUse(t *testing.T) {
 
 // What is too large or no JSON is refused whole: nothing is truncated or dropped, where the
 // source does both.
-func TestThread_LimitsAreRefusedWhole(t *testing.T) { // AG-74 C-16 C-17
+func TestThread_LimitsAreRefusedWhole(t *testing.T) { // AG-74 C-16 C-17, and AG-75 and AG-76 as these settle them
 	s := open(t)
 	half := strings.Repeat("x", 400_000)
 	cycle := map[string]any{}
@@ -409,6 +410,41 @@ func TestThread_ExpiresWhenIdle(t *testing.T) { // AG-3 AG-18
 	s.skein.Advance(63 * time.Minute)
 	if has() {
 		t.Error("the state outlives an idle hour")
+	}
+}
+
+// A visitor finds the state again when the application has restarted; only what is of the
+// request is gone.
+func TestThread_SurvivesRestart(t *testing.T) { // AG-40 C-5
+	s := open(t)
+	a := s.visit(func(_ http.ResponseWriter, r *http.Request) error {
+		ctx := r.Context()
+		return errors.Join(state.Thread(ctx).Set(ctx, "a", 1), state.Request(ctx).Set("a", 1), state.Session(ctx).State.Set("a", 1))
+	})
+	s.drain()
+	restarted := must(state.New(t.Context(), state.Options{Client: s.skein.Client("acme"), Keys: [][]byte{[]byte(key)}}))(t)
+	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+	r.AddCookie(a.cookie())
+	state.Middleware(restarted)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		got, ok, err := state.Get[int](ctx, state.Thread(ctx), "a")
+		if got != 1 || !ok || err != nil || state.Request(ctx).Has("a") || state.Session(ctx).State.Has("a") {
+			t.Errorf("after the restart: %d, %v, %v, with %v and %v", got, ok, err, state.Request(ctx).Keys(), state.Session(ctx).State.Keys())
+		}
+	})).ServeHTTP(httptest.NewRecorder(), r)
+}
+
+// An application says how long its states last.
+func TestThread_IdleTime(t *testing.T) { // AG-18
+	s := open(t, func(o *state.Options) { o.Idle = 10 * time.Minute })
+	a := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "a", 1) })
+	s.skein.Advance(9 * time.Minute)
+	if got := s.values(a.id()); got != `{"a":1}` {
+		t.Errorf("before its time the state is %s", got)
+	}
+	s.skein.Advance(4 * time.Minute)
+	if got := s.values(a.id()); got != `{}` {
+		t.Errorf("after its time the state is %s", got)
 	}
 }
 
