@@ -474,62 +474,78 @@ func TestThread_Deleted(t *testing.T) {
 	}
 }
 
-// An answer that is lost is asked for again: the push is made once.
+// A save whose answer is lost is sent again: the push is made once, whether it was stored or not.
 func TestSave_RepeatsWithoutPushingTwice(t *testing.T) {
 	s := open(t)
-	relay := must(client.New(s.nc, client.Options{Tenant: "acme", Names: events.Names{Prefix: "relay"}}))(t)
-	app := must(state.New(t.Context(), state.Options{Client: relay, Development: true}))(t)
-	lost := make(chan struct{}, 1)
-	var mu sync.Mutex // guards bodies
-	var bodies [][]byte
-	sub := must(s.nc.Subscribe("relay.cmd.acme.state.merge", func(m *nats.Msg) {
-		answer, err := s.nc.RequestWithContext(t.Context(), "skein.cmd.acme.state.merge", m.Data)
-		if err != nil {
-			t.Error(err)
-			return
+	for name, stored := range map[string]bool{"/stored": true, "/not": false} {
+		relay := &relay{s: s, stored: stored, lost: make(chan struct{}, 1)}
+		prefix := strings.TrimPrefix(name, "/")
+		for _, subject := range []string{"cmd.acme.state.merge", "query.acme.state.get"} {
+			sub := must(s.nc.Subscribe(prefix+"."+subject, func(m *nats.Msg) { relay.forward(m, "skein."+subject) }))(t)
+			t.Cleanup(func() { _ = sub.Unsubscribe() })
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		bodies = append(bodies, m.Data)
-		if len(bodies) == 1 {
-			lost <- struct{}{} // and no answer
-			return
+		c := must(client.New(s.nc, client.Options{Tenant: "acme", Names: events.Names{Prefix: prefix}}))(t)
+		app := must(state.New(t.Context(), state.Options{Client: c, Development: true}))(t)
+		id := ""
+		s.handlers[name] = state.Middleware(app)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			th := state.Thread(r.Context())
+			id = th.ID
+			ctx, cancel := context.WithCancel(r.Context())
+			go func() { <-relay.lost; cancel() }()
+			if err := th.Push(ctx, "list", 1); err != nil {
+				t.Error(err)
+			}
+			if err := th.Save(ctx); !refused(err, events.Unavailable) || !th.Dirty() {
+				t.Errorf("%s: the answer was lost: %v", name, err)
+			}
+			if err := th.Push(r.Context(), "list", 2); err != nil {
+				t.Error(err)
+			}
+			if got, _, err := state.Get[[]int](r.Context(), th, "list"); fmt.Sprint(got) != "[1 2]" || err != nil {
+				t.Errorf("%s: a read after it: %v, %v", name, got, err)
+			}
+		})).ServeHTTP
+		s.get(name)
+		if got, sent := s.values(id), relay.merges(); got != `{"list":[1,2]}` || len(sent) != 3 || !bytes.Equal(sent[0], sent[1]) {
+			t.Errorf("%s: the state is %s after %d commands", name, got, len(sent))
 		}
+	}
+}
+
+// relay forwards requests to Skein, and loses the answer to the first command.
+type relay struct {
+	s      *site
+	stored bool // the first command is forwarded
+	lost   chan struct{}
+
+	mu   sync.Mutex // guards sent
+	sent [][]byte   // the commands
+}
+
+func (r *relay) merges() [][]byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent
+}
+
+func (r *relay) forward(m *nats.Msg, to string) {
+	first := false
+	if strings.HasSuffix(to, "merge") {
+		r.mu.Lock()
+		first, r.sent = len(r.sent) == 0, append(r.sent, m.Data)
+		r.mu.Unlock()
+	}
+	if first && !r.stored {
+		r.lost <- struct{}{}
+		return
+	}
+	answer, err := r.s.nc.RequestWithContext(r.s.t.Context(), to, m.Data)
+	switch {
+	case err != nil:
+		r.s.t.Error(err)
+	case first:
+		r.lost <- struct{}{}
+	default:
 		_ = m.RespondMsg(&nats.Msg{Header: answer.Header, Data: answer.Data})
-	}))(t)
-	t.Cleanup(func() { _ = sub.Unsubscribe() })
-	query := must(s.nc.Subscribe("relay.query.acme.state.get", func(m *nats.Msg) {
-		answer, err := s.nc.RequestWithContext(t.Context(), "skein.query.acme.state.get", m.Data)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		_ = m.RespondMsg(&nats.Msg{Header: answer.Header, Data: answer.Data})
-	}))(t)
-	t.Cleanup(func() { _ = query.Unsubscribe() })
-	id := ""
-	s.handlers["/lost"] = state.Middleware(app)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		th := state.Thread(r.Context())
-		id = th.ID
-		ctx, cancel := context.WithCancel(r.Context())
-		go func() { <-lost; cancel() }()
-		if err := th.Push(ctx, "list", 1); err != nil {
-			t.Error(err)
-		}
-		if err := th.Save(ctx); !refused(err, events.Unavailable) || !th.Dirty() {
-			t.Errorf("the answer was lost: %v", err)
-		}
-		if err := th.Push(r.Context(), "list", 2); err != nil {
-			t.Error(err)
-		}
-		if got, _, err := state.Get[[]int](r.Context(), th, "list"); fmt.Sprint(got) != "[1 2]" || err != nil {
-			t.Errorf("a read after it: %v, %v", got, err)
-		}
-	})).ServeHTTP
-	s.get("/lost")
-	mu.Lock()
-	defer mu.Unlock()
-	if got := s.values(id); got != `{"list":[1,2]}` || len(bodies) != 3 || !bytes.Equal(bodies[0], bodies[1]) {
-		t.Errorf("the state is %s after %d commands", got, len(bodies))
 	}
 }
