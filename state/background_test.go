@@ -109,15 +109,17 @@ func TestWaitUntil_Fails(t *testing.T) { // AG-88
 				return f(ctx)
 			}))
 		})
+		s.settle()
 		id := a.id()
-		line := s.logged(id)
+		line := must(client.Read[events.LogList](t.Context(), must(s.client.UpToDate(t.Context()))(t), events.ListLogs{ThreadID: id}))(t).Logs[0]
 		if a.StatusCode != http.StatusOK || !strings.Contains(line.Message, name) || line.Level != events.LogError || !strings.Contains(string(line.Data), session) {
 			t.Errorf("%s: %d, and the record %+v", name, a.StatusCode, line)
 		}
 		if log := s.log.String(); !strings.Contains(log, name) || !strings.Contains(log, session) || !strings.Contains(log, id) {
 			t.Errorf("%s: the log is %s", name, log)
 		}
-		for s.values(id) != `{"a":1,"b":1}` && t.Context().Err() == nil {
+		if got := s.values(id); got != `{"a":1,"b":1}` {
+			t.Errorf("%s: the state is %s", name, got)
 		}
 	}
 	if log := s.log.String(); !strings.Contains(log, "background_test.go") {
@@ -131,19 +133,6 @@ func TestWaitUntil_Fails(t *testing.T) { // AG-88
 	if log := s.log.String(); !strings.Contains(log, "no thread") || strings.Contains(log, "not recorded") {
 		t.Errorf("the log is %s", log)
 	}
-}
-
-// logged returns the first line of a thread's log, once there is one.
-func (s *site) logged(id string) events.Log {
-	s.t.Helper()
-	for s.t.Context().Err() == nil {
-		page, err := client.Read[events.LogList](s.t.Context(), s.client, events.ListLogs{ThreadID: id})
-		if err == nil && len(page.Logs) > 0 {
-			return page.Logs[0]
-		}
-	}
-	s.t.Fatal("nothing is logged")
-	return events.Log{}
 }
 
 // What outlives its request without WaitUntil is told so; nothing is accepted and lost.

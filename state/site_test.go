@@ -33,8 +33,10 @@ type site struct {
 	http   *http.Client // without cookies
 	log    *lines
 
-	mu       sync.Mutex // guards handlers
+	opts     state.Options
+	mu       sync.Mutex // guards the rest
 	handlers map[string]http.HandlerFunc
+	web      http.Handler
 }
 
 // open starts a site.
@@ -49,11 +51,25 @@ func open(t *testing.T, set ...func(*state.Options)) *site {
 	for _, apply := range set {
 		apply(&o)
 	}
-	s.app = must(state.New(t.Context(), o))(t)
-	web := httptest.NewServer(state.Middleware(s.app)(s))
+	s.opts = o
+	s.start()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		web := s.web
+		s.mu.Unlock()
+		web.ServeHTTP(w, r)
+	}))
 	t.Cleanup(web.Close)
 	s.url, s.http = web.URL, web.Client()
 	return s
+}
+
+func (s *site) start() {
+	s.t.Helper()
+	s.app = must(state.New(s.t.Context(), s.opts))(s.t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.web = state.Middleware(s.app)(s)
 }
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -133,6 +149,13 @@ func (s *site) drain() {
 	if err := s.app.Shutdown(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// settle blocks until no background work of the site is in progress.
+func (s *site) settle() {
+	s.t.Helper()
+	s.drain()
+	s.start()
 }
 
 // values returns the stored state of a thread.
