@@ -9,26 +9,57 @@ import (
 	"github.com/skein-threads/skein/projections/rebuild"
 )
 
-// documents checks that every document of every read model equals the fold of the log.
-func (v *verifier) documents(ctx context.Context) error {
+// foldCheck folds a thread for the comparison of its documents. What differs is reported at
+// the end of the verification.
+type foldCheck struct{ *rebuild.Fold }
+
+// End implements ThreadCheck.
+func (f foldCheck) End(context.Context) ([]Finding, error) { return nil, f.Fold.End() }
+
+// listDocuments reads the documents of every read model, if all are to be checked. They are
+// compared with the log as it is read.
+func (v *verifier) listDocuments(ctx context.Context) error {
+	if v.options.LogOnly || !v.options.Range.whole() {
+		return nil
+	}
 	v.progress(StageDocuments, 0, 0, 0)
-	var names []string
+	if err := v.models(ctx); err != nil || len(v.options.Threads) > 0 || len(v.named) == 0 {
+		return err
+	}
+	var err error
+	if v.folds, err = rebuild.Begin(ctx, v.log, rebuild.Scope{Tenant: v.options.Tenant}, v.named...); err != nil {
+		v.named = nil
+		return v.damaged(ctx, fmt.Errorf("the read models: %w", err), Finding{Kind: KindDocument})
+	}
+	return nil
+}
+
+// models names the read models whose buckets exist, and reports the others.
+func (v *verifier) models(ctx context.Context) error {
 	for _, model := range documents.NewModels().List() {
 		there, err := v.hasStream(ctx, "KV_"+v.bucket(model.Bucket))
 		switch {
 		case err != nil:
 			return fmt.Errorf("the bucket of %s: %w", model.Name, err)
 		case there:
-			names = append(names, model.Name)
+			v.named = append(v.named, model.Name)
 		default:
 			v.find(Finding{Kind: KindDocument, Bucket: v.bucket(model.Bucket), Key: "*", Detail: fmt.Sprintf(
 				"%s: the bucket is not there; Skein makes it when it starts, and skein replay %s fills it", model.Name, model.Name)})
 		}
 	}
-	if len(names) == 0 {
-		return nil
+	return nil
+}
+
+// documents checks that every document of every read model equals the fold of the log.
+func (v *verifier) documents(ctx context.Context) (err error) {
+	var report rebuild.Report
+	switch {
+	case v.folds != nil:
+		report, err = v.folds.End(ctx)
+	case len(v.named) > 0:
+		report, err = rebuild.Verify(ctx, v.log, rebuild.Scope{Tenant: v.options.Tenant, Threads: v.options.Threads}, v.named...)
 	}
-	report, err := rebuild.Verify(ctx, v.log, rebuild.Scope{Tenant: v.options.Tenant, Threads: v.options.Threads}, names...)
 	if err != nil {
 		return v.damaged(ctx, fmt.Errorf("the read models: %w", err), Finding{Kind: KindDocument})
 	}

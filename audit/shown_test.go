@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -167,4 +168,61 @@ func flipped(v string) string {
 	}
 	d, _ := strconv.Atoi(v[at : at+1])
 	return v[:at] + strconv.Itoa((d+1)%10) + v[at+1:]
+}
+
+// What many threads show is read in the order in which it is stored, and not thread by thread:
+// only a thread that differs is read by itself.
+func TestVerify_ReadsDerivedStreamsOnce(t *testing.T) {
+	h := newHouse(t)
+	const threads = 40
+	id := func(n int) string { return fmt.Sprintf("T-0190a000-0000-7000-8000-%012d", n) }
+	var last int64
+	for n := range threads {
+		last = h.do("thread.create", fmt.Sprintf(`{"threadId":%q,"data":{"title":"one"}}`, id(n))).Seq
+	}
+	h.settle(last)
+	asked := map[string]int{}
+	var mu sync.Mutex
+	requests, err := h.log.Conn().Subscribe("$JS.API.DIRECT.GET.>", func(m *nats.Msg) {
+		mu.Lock()
+		defer mu.Unlock()
+		if stream := strings.Split(m.Subject, ".")[4]; stream != "SKEIN_LOG" {
+			asked[stream]++
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = requests.Unsubscribe() }()
+	most := func() (n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, of := range asked {
+			n = max(n, of)
+		}
+		clear(asked)
+		return n
+	}
+	h.stopRelay() // they read streams too
+	h.stopRunner()
+	most()
+	found, summary := h.verify(Options{})
+	if len(found) > 0 || summary.Threads != threads || summary.Timeline < 2*threads || summary.Documents < 2*threads {
+		t.Fatalf("%v, %+v", found, summary)
+	}
+	if n := most(); n > 4 { // checkpoints, and both ends of the timeline
+		t.Errorf("%d reads of one stream, of %d threads", n, threads)
+	}
+	bucket, key := documents.NewModels().Of(documents.Threads).Bucket, documents.ThreadName("acme", id(7))
+	if _, err := h.log.JetStream().Publish(h.ctx, "$KV."+bucket+"."+key, []byte(`{"id":"else"}`)); err != nil {
+		t.Fatal(err)
+	}
+	found, again := h.verify(Options{})
+	wantKinds(t, found, KindDocument)
+	if len(found) != 1 || found[0].Thread != id(7) || again.Documents != summary.Documents || again.Timeline != summary.Timeline {
+		t.Errorf("%v, %+v; before %+v", found, again, summary)
+	}
+	if n := most(); n > 6 {
+		t.Errorf("%d reads of one stream for one thread that differs", n)
+	}
 }

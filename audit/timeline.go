@@ -27,34 +27,49 @@ func parseShown(m streams.Message) (shown, error) {
 	return shown{Message: m, seq: seq, version: version}, errors.Join(err, verr)
 }
 
-// timelines checks that the timeline has the log's events, each once and in order, from the
-// first that it still keeps to where it ended when the check started. Events of purged threads
-// may be on either or neither; those of archived threads are on neither, or still on the
-// timeline.
+// timelineSpan is what of the timeline is checked.
+type timelineSpan struct {
+	kept     uint64 // the commit with which it starts; 0: it is empty, and nothing is checked
+	end      uint64 // the commit with which it ended when the check started
+	from, to uint64 // the commits to check
+}
+
+// span returns what of the timeline is checked: from the first commit that it still keeps, or
+// must keep, to where it ended when the check started.
+func (v *verifier) span(ctx context.Context) (s timelineSpan, err error) {
+	if v.keeps, err = v.retention(ctx); err != nil {
+		return s, err
+	}
+	if s.end, err = v.timelineEnd(ctx); err != nil {
+		return s, err
+	}
+	if s.kept, err = v.keptSince(ctx); err != nil || s.kept == 0 {
+		return s, err
+	}
+	since, err := v.keeps.since(ctx, v.log, s.end)
+	if err != nil {
+		return s, err
+	}
+	s.from, s.to = max(min(s.kept, since), v.first), min(s.end, v.last)
+	return s, nil
+}
+
+// timelines checks that the timeline has the log's events, each once and in order. Events of
+// purged threads may be on either or neither; those of archived threads are on neither, or
+// still on the timeline.
 func (v *verifier) timelines(ctx context.Context) error {
-	keeps, err := v.retention(ctx)
-	if err != nil {
+	if v.shown != nil {
+		return v.endShown(ctx)
+	}
+	s, err := v.span(ctx)
+	if err != nil || s.kept == 0 {
 		return err
 	}
-	v.keeps = keeps
-	end, err := v.timelineEnd(ctx)
-	if err != nil {
-		return err
-	}
-	kept, err := v.keptSince(ctx)
-	if err != nil || kept == 0 {
-		return err
-	}
-	since, err := keeps.since(ctx, v.log, end)
-	if err != nil {
-		return err
-	}
-	from, to := max(min(kept, since), v.first), min(end, v.last)
 	if len(v.options.Threads) == 0 {
-		return v.timeline(ctx, aggregate{anyTenant(v.options.Tenant), "*"}, kept, end, from, to)
+		return v.timeline(ctx, aggregate{anyTenant(v.options.Tenant), "*"}, s)
 	}
 	for _, id := range v.options.Threads {
-		if err := v.timeline(ctx, aggregate{v.options.Tenant, id}, kept, end, from, to); err != nil {
+		if err := v.timeline(ctx, aggregate{v.options.Tenant, id}, s); err != nil {
 			return err
 		}
 	}
@@ -103,11 +118,12 @@ func (v *verifier) keptSince(ctx context.Context) (uint64, error) {
 	return 0, nil
 }
 
-// timeline checks what the timeline shows of an aggregate, or of many, between two commits.
-func (v *verifier) timeline(ctx context.Context, a aggregate, kept, end, from, to uint64) error {
+// timeline checks what the timeline shows of an aggregate, or of many.
+func (v *verifier) timeline(ctx context.Context, a aggregate, s timelineSpan) error {
+	from, to, end := s.from, s.to, s.end
 	next, stop := iter.Pull2(v.log.Stored(ctx, v.log.Config().Names.Log(a.tenant, a.id), from))
 	defer stop()
-	w := &walk{v: v, ctx: ctx, next: next, kept: kept, end: end, to: to}
+	w := &walk{v: v, ctx: ctx, next: next, kept: s.kept, end: end, to: to}
 	if err := w.step(); err != nil {
 		return err
 	}

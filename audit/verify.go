@@ -10,6 +10,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/rebuild"
 	"github.com/skein-threads/skein/schema"
 )
 
@@ -73,7 +74,7 @@ func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 		return v.summary, err
 	}
 	v.summary.LastSeq = v.last
-	for _, stage := range []func(context.Context) error{v.listSnapshots, v.logs, v.strangeSnapshots, v.claims, v.sequence, v.derived} {
+	for _, stage := range []func(context.Context) error{v.listSnapshots, v.listShown, v.listDocuments, v.logs, v.strangeSnapshots, v.claims, v.sequence, v.derived} {
 		if err := stage(ctx); err != nil {
 			return v.summary, err
 		}
@@ -94,6 +95,9 @@ type verifier struct {
 	archived    int64     // commits that are in archives
 	suspects    []suspect // keys and threads that do not confirm one another
 	relatives   *relatives
+	shown       *shownSums            // nil: the timeline is not compared with all of the log
+	named       []string              // read models to compare
+	folds       *rebuild.Verification // nil: they are not compared with all of the log
 }
 
 // find reports a finding, if it is in the range.
@@ -172,7 +176,11 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, snapshot bool) (t
 	for i, check := range v.options.Checks {
 		checks[i] = check.Thread(a.tenant, a.id)
 	}
-	counted := 0 // in the range
+	counted := 0                    // in the range
+	first, sum := v.last, uint64(0) // the first commit; of the timeline's messages
+	if v.folds != nil {
+		checks = append(checks, foldCheck{v.folds.Thread(a.tenant, a.id)})
+	}
 	for m, err := range v.log.Raw(ctx, v.log.Config().Names.Log(a.tenant, a.id), 1) {
 		var bad *eventlog.ArchiveError
 		if errors.As(err, &bad) {
@@ -205,6 +213,10 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, snapshot bool) (t
 			for _, check := range checks {
 				check.Commit(commit)
 			}
+			if !m.Archived { // else the timeline need not show it
+				first = min(first, m.Seq)
+				sum += v.shown.commit(v.log.Config().Names, commit)
+			}
 		}
 		there = true
 		if m.Archived {
@@ -225,6 +237,7 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, snapshot bool) (t
 		v.summary.Others++
 	}
 	v.erased += v.judge.erased
+	v.shown.end(a, first, sum)
 	if err := v.endSnapshot(ctx, a); err != nil {
 		return there, err
 	}

@@ -27,7 +27,51 @@ const (
 	// nobody answers it, see [Beat]: the client restarts that count for each
 	// message that it waits for.
 	listQuiet = 3 * time.Second
+
+	// deliveredQuiet is how many of these in a row Delivered waits for a server that
+	// reports more and sends nothing.
+	deliveredQuiet = 3
 )
+
+// StalledError says that a consumer reports more messages and delivers none: what is next
+// may be unreadable.
+type StalledError struct {
+	Stream string
+	Left   uint64
+}
+
+func (e *StalledError) Error() string {
+	return fmt.Sprintf("listing the stream %s: the server reports %d more messages and delivers none", e.Stream, e.Left)
+}
+
+// Delivered reads what Messages reads from the first message on, as a consumer delivers it:
+// that costs the server less than half as much. It ends with what was there when it began.
+// It says nothing of what the server cannot read: that is left out, or ends it with a
+// *StalledError. An auditor, who may create no consumer, reads as with Messages.
+func (c *Conn) Delivered(ctx context.Context, stream, subject string) iter.Seq2[Message, error] {
+	if c.ReadOnly() {
+		return c.Messages(ctx, stream, subject, 1)
+	}
+	return func(yield func(Message, error) bool) {
+		from := jetstream.OrderedConsumerConfig{FilterSubjects: []string{c.filter(stream, subject)}}
+		var failed error
+		ahead := jetstream.PullMaxBytes(max(BatchBytes, 2*int(c.nc.MaxPayload())))
+		err := c.list(ctx, stream, from, ahead, deliveredQuiet, func(m jetstream.Msg) bool {
+			meta, err := m.Metadata()
+			if err != nil {
+				failed = err
+				return false
+			}
+			return yield(Message{Subject: m.Subject(), Seq: meta.Sequence.Stream, Header: m.Headers(), Data: m.Data()}, nil)
+		})
+		if err = errors.Join(failed, err); err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			yield(Message{}, err)
+		}
+	}
+}
 
 // List returns the messages of a stream as a consumer delivers them: those that were
 // there when it began, or as many that came in place of them, in the order of
@@ -38,7 +82,7 @@ const (
 // for: a subject may come more than once.
 func (c *Conn) List(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig) iter.Seq2[jetstream.Msg, error] {
 	return func(yield func(jetstream.Msg, error) bool) {
-		err := c.list(ctx, stream, from, func(m jetstream.Msg) bool { return yield(m, nil) })
+		err := c.list(ctx, stream, from, jetstream.PullMaxMessages(listRequest), 0, func(m jetstream.Msg) bool { return yield(m, nil) })
 		if err == nil {
 			return
 		}
@@ -49,7 +93,9 @@ func (c *Conn) List(ctx context.Context, stream string, from jetstream.OrderedCo
 	}
 }
 
-func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig, take func(jetstream.Msg) bool) error {
+// list passes the messages to take; ahead bounds what the client holds. It gives up after so many quiet waits in a row although
+// the server reports more; 0: never.
+func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig, ahead jetstream.PullMessagesOpt, most int, take func(jetstream.Msg) bool) error {
 	consumer, err := c.scans.OrderedConsumer(ctx, stream, from)
 	if err != nil {
 		return err
@@ -68,15 +114,18 @@ func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedCo
 			return err
 		}
 	}
-	msgs, err := consumer.Messages(append(Beat(), jetstream.PullMaxMessages(listRequest))...)
+	msgs, err := consumer.Messages(append(Beat(), ahead)...)
 	if err != nil {
 		return err
 	}
 	defer msgs.Stop()
 	defer context.AfterFunc(ctx, msgs.Stop)() // Next does not look at ctx while it makes another consumer
-	for over := false; left > 0 || end > 0; {
-		m, err := nextIn(ctx, msgs, listQuiet)
+	wait := listWait{ctx: ctx}
+	defer wait.end()
+	for over, quiet := false, 0; left > 0 || end > 0; {
+		m, err := msgs.Next(jetstream.NextContext(wait.next()))
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			wait.end()
 			if over {
 				return nil
 			}
@@ -85,6 +134,9 @@ func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedCo
 				return err
 			}
 			over = info.NumPending == 0 // what was on its way then is awaited again
+			if quiet++; quiet == most && !over {
+				return &StalledError{Stream: stream, Left: info.NumPending}
+			}
 			continue
 		}
 		if err != nil {
@@ -101,7 +153,7 @@ func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedCo
 		case !more, end == 0 && meta.NumPending == 0, end > 0 && meta.Sequence.Stream >= end:
 			return nil
 		}
-		over = false
+		over, quiet = false, 0
 		if end == 0 {
 			left--
 		}
@@ -109,11 +161,35 @@ func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedCo
 	return nil
 }
 
-// nextIn waits for a message, for so long.
-func nextIn(ctx context.Context, msgs jetstream.MessagesContext, most time.Duration) (jetstream.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	return msgs.Next(jetstream.NextContext(ctx))
+// listWait bounds how long a list waits for a message: a context for each of them would cost
+// as much as reading it.
+type listWait struct {
+	ctx    context.Context //nolint:containedctx // it lives as long as the list
+	within context.Context //nolint:containedctx // the same
+	cancel context.CancelFunc
+	used   int
+}
+
+// listWaits is how many messages are awaited with one context.
+const listWaits = 256
+
+// next returns the context of the next wait. It ends after listQuiet, or earlier if others
+// waited with it.
+func (w *listWait) next() context.Context {
+	if w.used++; w.cancel == nil || w.used > listWaits {
+		w.end()
+		w.within, w.cancel = context.WithTimeout(w.ctx, listQuiet)
+		w.used = 1
+	}
+	return w.within
+}
+
+// end lets the next wait take its full time.
+func (w *listWait) end() {
+	if w.cancel != nil {
+		w.cancel()
+		w.cancel = nil
+	}
 }
 
 // Beat returns the options of a reader that is to notice within two seconds that

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -64,7 +66,7 @@ func startIgnoring(t *testing.T) (l *eventlog.Log, ignore func(to string, on boo
 // fill makes a stream with a message for each of the subjects, in their order.
 func fill(t *testing.T, l *eventlog.Log, subjects ...string) jetstream.Stream {
 	t.Helper()
-	stream, err := l.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.>"}, Storage: jetstream.MemoryStorage})
+	stream, err := l.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.>"}, Storage: jetstream.MemoryStorage, AllowDirect: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,5 +193,62 @@ func TestListIsLeft(t *testing.T) {
 	cancel(errors.New("enough"))
 	if got := natstest.Within(t, "the end of the list", done); len(got) != 1 || got[0] != "listing the stream S: enough" {
 		t.Errorf("listed %.200q", got)
+	}
+}
+
+// What a consumer delivers is what direct reads return.
+func TestDelivered_IsWhatMessagesReads(t *testing.T) {
+	t.Parallel()
+	l, _, _ := startIgnoring(t)
+	fill(t, l, numbered("s.a.", 700)...)
+	if _, err := l.JetStream().PublishMsg(t.Context(), &nats.Msg{Subject: "s.a.700", Data: []byte("y"), Header: nats.Header{"Skein-Seq": {"7"}}}); err != nil {
+		t.Fatal(err)
+	}
+	read := func(list iter.Seq2[streams.Message, error]) (got []string) {
+		t.Helper()
+		for m, err := range list {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprint(m.Seq, m.Subject, string(m.Data), m.Header.Get("Skein-Seq")))
+		}
+		return got
+	}
+	for subject, n := range map[string]int{">": 701, "s.a.7": 1, "s.b.*": 0} {
+		want, got := read(l.Streams().Messages(t.Context(), "S", subject, 1)), read(l.Streams().Delivered(t.Context(), "S", subject))
+		if len(got) != n || !slices.Equal(got, want) {
+			t.Errorf("%s: %d messages, %d direct: %.200q", subject, len(got), len(want), got)
+		}
+	}
+}
+
+// A consumer that reports more and delivers nothing ends the read: what is next may be unreadable.
+func TestDelivered_EndsWhereNothingCanBeRead(t *testing.T) {
+	t.Parallel()
+	l, _, _ := startIgnoring(t)
+	stream := fill(t, l)
+	for range 24 { // more than the client asks for at once
+		if _, err := l.JetStream().Publish(t.Context(), "s.x", make([]byte, 512<<10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := 0
+	var failed error
+	for _, err := range l.Streams().Delivered(t.Context(), "S", ">") {
+		if failed = err; err != nil {
+			break
+		}
+		if n++; n > 1 {
+			continue
+		}
+		for info := range stream.ListConsumers(t.Context()).Info() {
+			if _, err := l.JetStream().PauseConsumer(t.Context(), "S", info.Name, time.Now().Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var stalled *streams.StalledError
+	if !errors.As(failed, &stalled) || stalled.Left != uint64(24-n) {
+		t.Errorf("after %d messages: %v", n, failed)
 	}
 }

@@ -12,6 +12,8 @@
 //   - A repair is conditional on the key's own last message, so that it never replaces
 //     anything but what was compared. The running runner notices foreign writes by its
 //     fence, and starts again from its checkpoints.
+//   - A [Verification] reports what Verify reports, and reads the documents of a thread by
+//     themselves only if their digest is not that of the thread's fold.
 //   - It holds one thread at a time in memory for each of its workers, the documents of
 //     some, and a few bytes of every thread.
 //

@@ -129,10 +129,32 @@ func (b *rebuilding) compare(ctx context.Context) (Report, error) {
 	if err := b.position(ctx, true); err != nil {
 		return Report{}, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	b.writer = &repairer{rebuilding: b, alone: b.alone}
 	known := map[uint64]struct{}{}
+	err := b.workOn(ctx, func(ctx context.Context, work chan<- threadName) error {
+		for _, id := range b.scope.Threads {
+			work <- threadName{b.scope.Tenant, id}
+		}
+		if len(b.scope.Threads) > 0 {
+			return nil
+		}
+		return b.listThreads(ctx, known, work)
+	})
+	if err == nil && len(b.scope.Threads) == 0 {
+		err = b.unknownDocuments(ctx, func(thread string) bool { _, ok := known[hashName(thread)]; return ok })
+	}
+	if err == nil && b.repair {
+		err = b.writer.finish(ctx)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.report, err
+}
+
+// workOn compares the threads that list sends, several at once.
+func (b *rebuilding) workOn(ctx context.Context, list func(context.Context, chan<- threadName) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	work := make(chan threadName, 64)
 	var workers sync.WaitGroup
 	for range rebuildWorkers {
@@ -144,27 +166,13 @@ func (b *rebuilding) compare(ctx context.Context) (Report, error) {
 			}
 		})
 	}
-	var err error
-	for _, id := range b.scope.Threads {
-		work <- threadName{b.scope.Tenant, id}
-	}
-	if len(b.scope.Threads) == 0 {
-		err = b.listThreads(ctx, known, work)
-	}
+	err := list(ctx, work)
 	close(work)
 	workers.Wait()
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	if err == nil && len(b.scope.Threads) == 0 {
-		err = b.unknownDocuments(ctx, known)
-	}
-	if err == nil && b.repair {
-		err = b.writer.finish(ctx)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.report, err
+	return err
 }
 
 // threads compares some threads, one after the other.

@@ -74,6 +74,7 @@ func TestRebuildFindsAndRepairs(t *testing.T) {
 		}
 	}
 	check(h.Verify())
+	check(followed(t, h))
 	if h.Verify().Repaired != 0 {
 		t.Error("a verification repaired something")
 	}
@@ -155,4 +156,38 @@ func TestVerify_OfAYoungStoreTellsNoDifferences(t *testing.T) {
 	if report := verify(time.Hour); report.Found != 0 || report.Documents == 0 {
 		t.Errorf("a runner has done its work: %+v", report)
 	}
+}
+
+// followed verifies all threads as a caller does that reads the log itself.
+func followed(t *testing.T, h *running.House) rebuild.Report {
+	t.Helper()
+	v, err := rebuild.Begin(t.Context(), h.EventLog, rebuild.Scope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folds, names := map[string]*rebuild.Fold{}, h.EventLog.Config().Names
+	for m, err := range h.EventLog.Raw(t.Context(), names.Log("*", "*"), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		tenant, thread, _ := names.ParseLog(m.Subject)
+		if folds[m.Subject] == nil {
+			folds[m.Subject] = v.Thread(tenant, thread)
+		}
+		c, err := h.EventLog.Decode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folds[m.Subject].Commit(c)
+	}
+	for _, f := range folds {
+		if err := f.End(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := v.End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
 }

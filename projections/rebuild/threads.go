@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"hash/fnv"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -97,9 +95,9 @@ func (b *rebuilding) listOnce(ctx context.Context, known map[uint64]struct{}, wo
 	})
 }
 
-// unknownDocuments finds documents of threads that are not in the log, and invalid
-// documents.
-func (b *rebuilding) unknownDocuments(ctx context.Context, known map[uint64]struct{}) error {
+// unknownDocuments finds documents of threads that are not known, by their names, because
+// they are not in the log, and invalid documents.
+func (b *rebuilding) unknownDocuments(ctx context.Context, known func(thread string) bool) error {
 	for _, p := range b.models.List() {
 		if !b.kinds.Has(p.Kind) {
 			continue
@@ -107,17 +105,11 @@ func (b *rebuilding) unknownDocuments(ctx context.Context, known map[uint64]stru
 		bucket := b.log.Bucket(p.Bucket)
 		err := eachSubject(ctx, b.log, bucket.Stream(), jetstream.OrderedConsumerConfig{}, func(m streams.Message) error {
 			key := bucket.Key(m.Subject)
-			if key == buckets.CheckpointKey || strings.HasPrefix(key, buckets.DeletionPrefix) || m.Header.Get(buckets.HeaderOperation) != "" {
+			if noDocument(key, m) {
 				return nil
 			}
-			place, ok := documents.ParsePlace(p.Kind, key)
-			if thread, piece := documents.ParsePiece(key); piece {
-				place.Thread, ok = thread, true
-			}
-			if ok {
-				if _, ok := known[hashName(place.Thread)]; ok {
-					return nil
-				}
+			if thread, ok := threadOf(p.Kind, key); ok && known(thread) {
+				return nil
 			}
 			return b.unknownDocument(ctx, p, key, m)
 		})
@@ -131,12 +123,9 @@ func (b *rebuilding) unknownDocuments(ctx context.Context, known map[uint64]stru
 // unknownDocument handles a document of a thread that was not in the log when it was
 // listed.
 func (b *rebuilding) unknownDocument(ctx context.Context, p documents.Projection, key string, m streams.Message) error {
-	place, ok := documents.ParsePlace(p.Kind, key)
-	if thread, piece := documents.ParsePiece(key); piece {
-		place.Thread, ok = thread, true
-	}
+	name, ok := threadOf(p.Kind, key)
 	if ok {
-		tenant, thread := documents.CutThreadName(place.Thread)
+		tenant, thread := documents.CutThreadName(name)
 		if !b.scope.has(threadName{tenant, thread}) {
 			return nil
 		}
