@@ -48,6 +48,8 @@ func forgeries(def string) []forgedEvent {
 		{"an agent after another one", whole, events.AgentAssignedType, self, "", events.AgentAssigned{AgentID: "evil", From: "triage"}, cond},
 		{"an agent of no run", whole, events.AgentAssignedType, self, "exe_1", events.AgentAssigned{AgentID: "evil", From: "billing"}, cond},
 		{"a skill of no run", whole, events.SkillActivatedType, self, "exe_9", events.SkillActivated{Name: "pdf"}, cond},
+		{"it works for itself", whole, events.SubthreadAddedType, self, "", events.SubthreadAdded{ThreadID: self}, cond},
+		{"no thread works for it", whole, events.SubthreadAddedType, self, "", events.SubthreadAdded{ThreadID: other}, link},
 		{"tied to itself", whole, events.RelationshipAddedType, self, "", events.RelationshipAdded{ThreadID: self, Type: "fork", Role: "parent"}, cond},
 		{"tied to no thread", whole, events.RelationshipAddedType, self, "", events.RelationshipAdded{ThreadID: other, Type: "fork", Role: "parent"}, link},
 		{"tied at no item", whole, events.RelationshipAddedType, self, "", events.RelationshipAdded{ThreadID: other, Type: "fork", Role: "parent", MessageIndex: to(int64(77))}, either},
@@ -234,6 +236,9 @@ func ownNames(data any, id, context, instead string) any {
 	switch d := data.(type) {
 	case events.ThreadCreated:
 		d.ID = id
+		return d
+	case events.SubthreadAdded:
+		d.ThreadID = strings.ReplaceAll(d.ThreadID, "THREAD", id)
 		return d
 	case events.RelationshipAdded:
 		d.ThreadID = strings.ReplaceAll(d.ThreadID, "THREAD", id)

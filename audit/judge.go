@@ -210,6 +210,8 @@ func (j *judge) event(c *events.Commit, e *events.Event, fault error) {
 		}
 	case events.KeyReleased:
 		j.key, j.holder = "", ""
+	case events.SubthreadAdded:
+		j.tie(c, e, d.ThreadID, "for it works")
 	case events.RelationshipAdded:
 		j.tie(c, e, d.ThreadID, "it is tied to")
 		if len(j.twins) < mostTies {

@@ -218,7 +218,7 @@ func (g *grouped) decide() (*events.Reply, error) {
 	case err == nil:
 		g.job.commit = commits[g.job.thread]
 		g.job.show(own)
-		return events.ReplyOf(g.job.commit, g.job.id), nil
+		return withToken(events.ReplyOf(g.job.commit, g.job.id), g.job.command, untilIn(g.job.commit, g.job.id))
 	case errors.As(err, &moved):
 		return nil, g.catchUp(moved)
 	case errors.As(err, &big):

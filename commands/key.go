@@ -232,7 +232,7 @@ func (d *Dispatcher) resolveAs(ctx context.Context, c *thread.Command, key, fres
 	}
 	j := commandJob(ctx, requested, c)
 	j.key = &held
-	return d.wait(j)
+	return d.decideJob(j)
 }
 
 // keyWrite returns the write for the key that a command's events touch, nil if they touch

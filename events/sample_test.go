@@ -57,6 +57,7 @@ func written() []sample {
 		{ThreadResolvedType, thread, ThreadResolved{Key: "support/42", Created: true}},
 		{ThreadStatusChangedType, thread, ThreadStatusChanged{From: ThreadOpen, To: ThreadStreaming, Reason: "react"}},
 		{ThreadFinishedType, thread, ThreadFinished{ExecutionID: execID, Status: ExecutionCompleted, Reason: "done"}},
+		{SubthreadAddedType, thread, SubthreadAdded{ThreadID: otherID}},
 		{ContextCreatedType, ctxID, ContextCreated{ID: ctxID, Type: "order", Key: to("main"), Status: ContextOpen, Default: true, Content: raw(`{"a":[1,2,{"b":null}]}`)}},
 		{ContextResolvedType, ctxID, ContextResolved{Key: to("main"), Created: true}},
 		{ContextStatusChangedType, ctxID, ContextStatusChanged{From: ContextOpen, To: ContextStreaming}},

@@ -6,6 +6,7 @@ const (
 	ThreadResolvedType      Type = "thread.resolved"
 	ThreadStatusChangedType Type = "thread.status.changed"
 	ThreadFinishedType      Type = "thread.finished"
+	SubthreadAddedType      Type = "subthread.added"
 )
 
 // ThreadCreated is the first event of a thread.
@@ -44,7 +45,15 @@ type ThreadFinished struct {
 	Reason      string          `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
+// SubthreadAdded records that a thread was created that works for this one, and that is deleted
+// with it. It is in one atomic batch with that thread's first commit, so that none is created
+// after the deletion.
+type SubthreadAdded struct {
+	ThreadID string `json:"threadId" schema:"required,pattern=thread" doc:"The thread that works for this one."`
+}
+
 type threadRules interface {
+	SubthreadAdded(e *Event, d SubthreadAdded) error
 	ThreadCreated(e *Event, d ThreadCreated) error
 	ThreadResolved(e *Event, d ThreadResolved) error
 	ThreadStatusChanged(e *Event, d ThreadStatusChanged) error
@@ -60,6 +69,7 @@ func threadEvents() []Row {
 		row(ThreadStatusChangedType, 1, "The state of the thread changed.", ThreadStatusChanged{From: ThreadOpen, To: ThreadStreaming}, Rules.ThreadStatusChanged),
 		row(ThreadFinishedType, 1, "A run on the thread is over.",
 			ThreadFinished{ExecutionID: exampleExecution, Status: ExecutionCompleted}, Rules.ThreadFinished),
+		row(SubthreadAddedType, 1, "A thread was created that works for this one.", SubthreadAdded{ThreadID: exampleChild}, Rules.SubthreadAdded),
 	}
 }
 
@@ -83,7 +93,7 @@ type CreateThread struct {
 	Env          JSON   `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
 	Context      JSON   `json:"context,omitzero" doc:"The first content of the default context: any JSON."`
 	ContextType  string `json:"contextType,omitzero" schema:"pattern=name" doc:"The definition of kind context that the content of the default context must fit."`
-	MainThreadID string `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
+	MainThreadID string `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for, and with which it is deleted. It must not have been deleted."`
 }
 
 // ResolveThread returns the thread of a key, and creates it if there is none.
@@ -144,10 +154,10 @@ type FinishThread struct {
 
 func threadCommands() []Command {
 	create := command("thread.create", "Creates a thread with its default context.",
-		CreateThread{Key: "support/42", AgentID: "triage", UserID: "ada", Context: JSON(`{"turns":0}`)}, ThreadCreatedType, ContextCreatedType, KeyClaimedType)
+		CreateThread{Key: "support/42", AgentID: "triage", UserID: "ada", Context: JSON(`{"turns":0}`)}, ThreadCreatedType, ContextCreatedType, KeyClaimedType, SubthreadAddedType)
 	create.Creates = true
 	resolve := command("thread.resolve", "Finds the thread of a key, or creates it.",
-		ResolveThread{Key: "support/42"}, ThreadResolvedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType)
+		ResolveThread{Key: "support/42"}, ThreadResolvedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType, SubthreadAddedType)
 	resolve.Creates, resolve.Single = true, true
 	remove := command("thread.delete", "Deletes a thread for good, and the threads that work for it. What runs is aborted first.",
 		DeleteThread{Purge: true},

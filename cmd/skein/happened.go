@@ -24,6 +24,8 @@ func happened(e *events.Event) string {
 		return brief(d.Key, textWidth)
 	case events.ThreadStatusChanged:
 		return move(d.From, d.To, d.Reason)
+	case events.SubthreadAdded:
+		return shortID(d.ThreadID)
 	case events.ThreadFinished:
 		return string(d.Status) + " " + shortID(d.ExecutionID)
 	case events.ContextStatusChanged:

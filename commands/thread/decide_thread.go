@@ -19,6 +19,9 @@ func (m *maker) createThread(d events.CreateThread) error {
 	if err := m.checkType(d.ContextType, "/context", d.Context); err != nil {
 		return err
 	}
+	if err := m.workFor(d.MainThreadID); err != nil {
+		return err
+	}
 	m.emit(events.ThreadCreatedType, id, "", created)
 	ctx := m.id("", events.ContextPrefix)
 	m.emit(events.ContextCreatedType, ctx, "", events.ContextCreated{
@@ -26,6 +29,26 @@ func (m *maker) createThread(d events.CreateThread) error {
 	})
 	if d.Key != "" {
 		m.emit(events.KeyClaimedType, id, "", events.KeyClaimed{Key: d.Key, ThreadID: id})
+	}
+	return nil
+}
+
+// workFor records on a thread's main thread that it was created. So a main thread that is
+// deleted gets no thread that works for it any more. One that does not exist records nothing.
+func (m *maker) workFor(id string) error {
+	if id == "" {
+		return nil
+	}
+	main := m.group[id]
+	switch own := m.command.ThreadID; {
+	case id == own:
+		return events.Invalid("/mainThreadId", "thread %s cannot work for itself; name another thread", id)
+	case main == nil:
+		return events.Invalid("/mainThreadId", "a thread that works for another is decided with that one only")
+	case main.state.Deleted:
+		return events.MissingThread(id)
+	case main.state.Created:
+		main.emit(events.SubthreadAddedType, id, "", events.SubthreadAdded{ThreadID: own})
 	}
 	return nil
 }

@@ -146,7 +146,11 @@ func (s *State) stored(c *events.Commit) {
 	s.Version, s.Seq, s.Chain = c.Version, c.Seq, c.Chain
 	last := ""
 	for i := range c.Events {
-		if e := &c.Events[i]; e.CommandID != last && e.CommandID != "" {
+		e := &c.Events[i]
+		if e.Type == events.SubthreadAddedType { // its command is remembered by the thread that it created
+			continue
+		}
+		if e.CommandID != last && e.CommandID != "" {
 			last = e.CommandID
 			s.receipts.add(last, c.Seq, e.Time)
 		}

@@ -16,6 +16,10 @@ func (c *Command) Groups() bool {
 	switch d := c.Parts[0].Data.(type) {
 	case events.MentionThread, events.ForkThread, events.TruncateThread, events.HandoffThread:
 		return true
+	case events.CreateThread:
+		return d.MainThreadID != ""
+	case events.ResolveThread:
+		return d.MainThreadID != ""
 	case ReactStep:
 		return d.HandoffTo != ""
 	}
@@ -33,6 +37,12 @@ func (s *State) Others(c *Command) []string {
 		return []string{HandoffOf(c)}
 	case ReactStep:
 		return []string{d.HandoffTo}
+	case events.CreateThread:
+		return []string{d.MainThreadID}
+	case events.ResolveThread:
+		if !s.Created {
+			return []string{d.MainThreadID}
+		}
 	case events.TruncateThread:
 		_, cut, err := s.cut(d)
 		if err != nil {
@@ -85,7 +95,7 @@ func (g *Group) Do(c *Command) error {
 			if id != c.ThreadID {
 				m.command.Writer = "" // the token is of the command's own thread
 			}
-			if err := g.states[id].admits(m.command, m.at); err != nil {
+			if err := g.states[id].admits(m.command, m.at); err != nil && m.made[0].Type != events.SubthreadAddedType {
 				g.drafts = nil
 				return err
 			}

@@ -17,6 +17,10 @@ func (r rules) ThreadCreated(e *events.Event, d events.ThreadCreated) error {
 	)
 }
 
+func (r rules) SubthreadAdded(e *events.Event, d events.SubthreadAdded) error {
+	return firstFault(ofAggregate(e), unless(events.ValidThreadID(d.ThreadID) && d.ThreadID != e.ThreadID, "thread %.80q cannot work for it", d.ThreadID))
+}
+
 func (r rules) ThreadResolved(e *events.Event, d events.ThreadResolved) error {
 	return firstFault(
 		ofAggregate(e),

@@ -121,6 +121,9 @@ func (k *story) do(data ...any) []events.Event {
 // changed nothing.
 func (k *story) try(c *Command) ([]events.Event, error) {
 	k.t.Helper()
+	if _, creates := c.Parts[0].Data.(events.CreateThread); creates && c.Groups() {
+		return grouped(k.t, c, k)
+	}
 	before := k.bytes()
 	draft := NewDraft(k.state)
 	made, err := draft.Do(c)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -20,6 +21,10 @@ import (
 // deleted by a submitted command. The note of the deletion stays until all commands are
 // stored, and a command's id is derived from the tombstone, so that a repeat does
 // nothing. The deletion of each of them is then handled in the same way.
+//
+// A thread is created together with a record on the one that it works for, which no deleted
+// thread takes: see thread.SubthreadAdded. So all that work for a deleted one come before its
+// deletion in the log, and are known here when it is handled. An import may still bring one.
 
 // Worker is a thread that works for another.
 type Worker struct{ Tenant, Thread, Main string }
@@ -42,10 +47,12 @@ type workers struct {
 	// is not a mutex, so that a caller that waits can be cancelled.
 	turn   chan struct{}
 	loaded bool
-	of     map[string][]string // threads, by the name of the one that they work for
+	of     map[string]map[string]bool // threads, by the name of the one that they work for
 }
 
-func newWorkers() *workers { return &workers{turn: make(chan struct{}, 1), of: map[string][]string{}} }
+func newWorkers() *workers {
+	return &workers{turn: make(chan struct{}, 1), of: map[string]map[string]bool{}}
+}
 
 func (w *workers) add(one Worker) {
 	w.turn <- struct{}{}
@@ -58,9 +65,10 @@ func (w *workers) release() { <-w.turn }
 // addLocked is add for a caller that has the turn.
 func (w *workers) addLocked(one Worker) {
 	main := documents.ThreadName(one.Tenant, one.Main)
-	if !slices.Contains(w.of[main], one.Thread) {
-		w.of[main] = append(w.of[main], one.Thread)
+	if w.of[main] == nil {
+		w.of[main] = map[string]bool{}
 	}
+	w.of[main][one.Thread] = true
 }
 
 // Note records a thread that was created and works for another.
@@ -94,7 +102,7 @@ func (c *Cleaner) workersFor(ctx context.Context, d buckets.Deletion) ([]string,
 		}
 		w.loaded = len(got) < page
 	}
-	return slices.Clone(w.of[documents.ThreadName(d.Tenant, d.Thread)]), nil
+	return slices.Sorted(maps.Keys(w.of[documents.ThreadName(d.Tenant, d.Thread)])), nil
 }
 
 // cascade deletes the threads that work for a deleted one.

@@ -1,8 +1,12 @@
 package cleanup_test
 
 import (
+	"errors"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/readtest"
 	"github.com/skein-threads/skein/internal/readtest/running"
@@ -50,19 +54,81 @@ func TestCascade(t *testing.T) {
 	h.Same(append(kept, workers...)...)
 }
 
-// A thread that is created for an ended one is deleted too, with a purge if that one was
-// purged (AM-85).
-func TestCascadeTakesLateWorkers(t *testing.T) {
+// A deleted thread gets no thread that works for it any more. One that an import brings is deleted
+// too, with a purge if the first one was purged (AM-85).
+func TestCascade_LateWorkers(t *testing.T) {
 	h := running.New(t)
 	h.Submitting()
 	r, _ := h.Run(projections.Config{})
 	main := h.Do("thread.create", "", `{}`).ThreadID
 	h.Do("thread.delete", main, `{"purge":true}`)
+	if r, err := h.Try("thread.create", "", `{"mainThreadId":"`+main+`"}`); !errors.Is(err, &events.Error{Code: events.NotFound}) || !strings.Contains(err.Error(), "Thread "+main+" not found") {
+		t.Errorf("created: %+v, %v", r, err)
+	}
 	h.AwaitRunner(r)
-	late := h.CreateWorker(main)
+	late := events.DeriveThreadID(readtest.Acme, "late")
+	at := events.Time(1_771_588_800_000_000)
+	commit, err := events.NewCommit("", []events.Event{{
+		ID: events.EventID(readtest.Acme, late, "import", 0), Type: events.ThreadCreatedType, Time: at, Subject: late, Tenant: readtest.Acme, ThreadID: late, Version: 1,
+		CommandID: "import", Data: events.ThreadCreated{ID: late, Status: events.ThreadOpen, MainThreadID: main},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.EventLog.Append(t.Context(), eventlog.Write{Commit: commit}); err != nil {
+		t.Fatal(err)
+	}
 	h.Until(func() bool { return h.Tombstone(late) != nil }, "the late thread goes on")
 	last := h.Tombstone(late)
 	if d := last.Events[len(last.Events)-1].Data.(events.LifecycleDeleted); !d.Purge {
 		t.Error("the purge stopped at the thread that was deleted")
+	}
+}
+
+// Threads that are created for one while it is deleted are refused or deleted: one that was
+// created is gone with the others, and the record on the deleted thread names
+// each of them, in a state that does not grow (AM-85, AM-88).
+func TestCascade_CreatedWhileDeleted(t *testing.T) {
+	h := running.New(t)
+	h.Submitting()
+	r, _ := h.Run(projections.Config{})
+	h.AwaitRunner(r)
+	for range 5 {
+		main := h.Do("thread.create", "", `{}`).ThreadID
+		var creating sync.WaitGroup
+		made := make(chan string, 64)
+		started := make(chan struct{}, 64)
+		for range 8 {
+			creating.Go(func() {
+				for range 8 {
+					reply, err := h.Try("thread.create", "", `{"mainThreadId":"`+main+`"}`)
+					started <- struct{}{}
+					switch {
+					case err == nil:
+						made <- reply.ThreadID
+					case !errors.Is(err, &events.Error{Code: events.NotFound}):
+						t.Error(err)
+					}
+				}
+			})
+		}
+		for range 16 {
+			<-started
+		}
+		deleted := h.Do("thread.delete", main, `{}`)
+		creating.Wait()
+		close(made)
+		var ids []string
+		for id := range made {
+			ids = append(ids, id)
+			first, err := h.EventLog.After(t.Context(), readtest.Acme, id, 0)
+			if err != nil || first.Seq > uint64(deleted.Seq) {
+				t.Errorf("%s was created after the deletion (%v)", id, err)
+			}
+			h.Until(func() bool { return h.Tombstone(id) != nil }, id+" goes on")
+		}
+		if len(ids) == 0 {
+			t.Error("no thread was created before the deletion")
+		}
 	}
 }

@@ -112,7 +112,7 @@ func (c *change) isChange() bool {
 	switch c.event.Type {
 	case events.ThreadResolvedType, events.ContextResolvedType, events.TraceRecordedType, events.CommandRejectedType, events.LifecycleArchivedType,
 		events.WriterClaimedType, events.WriterRenewedType, events.WriterReleasedType, events.ShareCreatedType, events.ShareRevokedType,
-		events.SessionStartedType, events.SessionCompletedType:
+		events.SessionStartedType, events.SessionCompletedType, events.SubthreadAddedType:
 		return false
 	}
 	if c.commit.Events[0].Version != 1 {
