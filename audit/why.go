@@ -40,7 +40,7 @@ func dataOf(e *events.Event) events.JSON {
 
 // commandName returns the name of the command that made an event, if it can be told from the
 // commit: of the commands that may make all of its events, the one that may make the fewest
-// others, if there is one such.
+// others, and among equals the one whose first event is the first of these, if there is one such.
 func commandName(c *events.Commit, e *events.Event) string {
 	var made []events.Type
 	for i := range c.Events {
@@ -53,10 +53,14 @@ func commandName(c *events.Commit, e *events.Event) string {
 		if slices.ContainsFunc(made, func(t events.Type) bool { return !slices.Contains(command.Events, t) }) {
 			continue
 		}
+		others := 2 * len(command.Events)
+		if command.Events[0] != made[0] {
+			others++
+		}
 		switch {
-		case name == "" || len(command.Events) < fewest:
-			name, fewest, several = command.Name, len(command.Events), false
-		case len(command.Events) == fewest:
+		case name == "" || others < fewest:
+			name, fewest, several = command.Name, others, false
+		case others == fewest:
 			several = true
 		}
 	}

@@ -16,7 +16,7 @@ func TestModels_EventsWithoutReadModel(t *testing.T) {
 		events.WriterClaimedType, events.WriterRenewedType, events.WriterReleasedType,
 		events.RunTurnedType, events.QueueEditedType, events.QueueMovedType,
 		events.SessionStartedType, events.SessionCompletedType,
-		events.CommandRejectedType, events.LifecycleArchivedType,
+		events.CommandRejectedType, events.LifecycleArchivedType, events.SubthreadAddedType,
 		events.ChunkEmittedType, // never in the log
 	}
 	shown := map[events.Type]bool{}
