@@ -131,3 +131,8 @@ func (d *Dispatcher) knowAgents(j *job, asked []thread.Asked) error {
 	}
 	return nil
 }
+
+// Titles returns how a tenant's threads get titles; nil: not by themselves.
+func (d *Dispatcher) Titles(ctx context.Context, tenant string) (*thread.Titles, error) {
+	return d.cfg.Definitions.Titles(ctx, tenant)
+}

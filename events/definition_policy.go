@@ -24,7 +24,7 @@ type PolicyDefinition struct {
 	ArchiveAfterDays *int64 `json:"archiveAfterDays,omitzero" schema:"minimum=1,maximum=36500" doc:"Of retention: threads to which nothing was written for so many days are archived; absent: none are."`
 	Modes            JSON   `json:"modes,omitzero" schema:"object" doc:"Of modes: the name of an agent for each agentMode of threads. It answers a message that names no agent."`
 	Off              bool   `json:"off,omitzero" doc:"Of titles: threads get no titles by themselves."`
-	Agent            string `json:"agent,omitzero" schema:"pattern=name" doc:"Of handoff: the agent that writes the summary of a thread that is handed off without one."`
+	Agent            string `json:"agent,omitzero" schema:"pattern=name" doc:"Of handoff: the agent that writes the summary of a thread that is handed off without one. Of titles: the agent that writes the title of a thread after the first answer; absent: the title is the beginning of the first message."`
 }
 
 // MaxModes bounds the modes of a tenant.
@@ -38,7 +38,7 @@ func (d PolicyDefinition) policyFields() map[string][]string {
 		set          bool
 	}{
 		{RetentionPolicy, "archiveAfterDays", d.ArchiveAfterDays != nil}, {ModesPolicy, "modes", d.Modes != nil}, {TitlesPolicy, "off", d.Off},
-		{HandoffPolicy, "agent", d.Agent != ""},
+		{HandoffPolicy, "agent", d.Agent != "" && d.Name != TitlesPolicy}, // titles have one, too
 	} {
 		if f.set {
 			fields[f.policy] = append(fields[f.policy], f.name)
@@ -79,6 +79,9 @@ func (d PolicyDefinition) CheckFields() error {
 	}
 	if d.Name == ModesPolicy && d.Modes == nil {
 		return Invalid("/modes", "is needed by the policy %s: an agent for each mode", ModesPolicy)
+	}
+	if d.Name == TitlesPolicy && d.Off && d.Agent != "" {
+		return Invalid("/agent", "writes no titles while they are off; leave out one of the two")
 	}
 	if d.Name == HandoffPolicy && d.Agent == "" {
 		return Invalid("/agent", "is needed by the policy %s: the agent that writes summaries", HandoffPolicy)

@@ -3,6 +3,7 @@ package events
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // The events of what describes a thread.
@@ -32,11 +33,14 @@ type ProfileChanged struct {
 // TitleSource says from what Skein made a title.
 type TitleSource string
 
-// TitleFromMessage is the source of a title that is the beginning of the first message.
-const TitleFromMessage TitleSource = "message"
+// The sources of titles.
+const (
+	TitleFromMessage TitleSource = "message" // the beginning of the first message
+	TitleFromModel   TitleSource = "model"   // an agent wrote it, after the first answer
+)
 
 // Enum lists the sources.
-func (TitleSource) Enum() []string { return []string{string(TitleFromMessage)} }
+func (TitleSource) Enum() []string { return []string{string(TitleFromMessage), string(TitleFromModel)} }
 
 // MaxTitle is the number of characters that a title by Skein may have.
 const MaxTitle = 80
@@ -63,6 +67,19 @@ func TitleOf(text string) string {
 		}
 	}
 	return strings.Trim(string(title), string([]rune{zwj, zwnj}))
+}
+
+// ModelTitle returns the title that a model wrote, without quotation marks around it; "" if it
+// cannot be one: it is longer than MaxTitle, or has line breaks or characters that do not show.
+func ModelTitle(text string) string {
+	text = strings.TrimSpace(text)
+	if inner, ok := strings.CutPrefix(text, `"`); ok && strings.HasSuffix(inner, `"`) {
+		text = strings.TrimSpace(strings.TrimSuffix(inner, `"`))
+	}
+	if len(text) > MaxTitle*utf8.UTFMax || TitleOf(text) != text {
+		return ""
+	}
+	return text
 }
 
 // Joiners of characters: they are part of words and of pictures, and alone show nothing.

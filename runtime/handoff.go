@@ -264,3 +264,72 @@ func (t *turn) handOff(ctx context.Context, d thread.ReactStep) error {
 	}
 	return err
 }
+
+const (
+	// titleTime is how long an agent may take to write a title.
+	titleTime = 30 * time.Second
+
+	// entitle is what the agent of titles is asked, after the conversation.
+	entitle = "Write a title for this conversation: one line of at most 60 characters, without quotation marks. Answer with the title alone."
+)
+
+// writeTitle asks the agent of titles for one, after the run that has answered first. It is
+// asked once, without tools, and nothing waits for it: if it fails, or if its answer is no
+// title, or the process dies, the thread keeps the title that it has.
+func (w *Worker) writeTitle(ctx context.Context, ended *turn) error {
+	ctx, cancel := context.WithTimeout(ctx, titleTime)
+	defer cancel()
+	titles, err := w.commands.Titles(ctx, ended.job.Tenant)
+	if err != nil || titles == nil || titles.Agent == "" {
+		return err
+	}
+	agent, err := w.agent(ctx, ended.job.Tenant, titles.Agent)
+	if err != nil {
+		return err
+	}
+	if agent.Type == DualAgent {
+		return fmt.Errorf("agent %s is of the type dual_ai, and a title has one author", agent.Name)
+	}
+	t := &turn{w: w, job: ended.job, agent: agent, run: ended.run, logger: ended.logger, scratch: ended.scratch, ctx: ctx, talk: newConversation()}
+	if err := w.history.follow(ctx, t.talk, t.job.Tenant, t.job.Thread); err != nil {
+		return err
+	}
+	got, err := t.askForTitle()
+	if err != nil {
+		return err
+	}
+	title := events.ModelTitle(answerText(got))
+	if title == "" || len(got.ToolCalls) > 0 {
+		return fmt.Errorf("agent %s wrote no title of 1 to %d characters in one line", agent.Name, events.MaxTitle)
+	}
+	_, err = w.commands.Run(ctx, t.command(t.job.Execution+":title", "title", thread.TitleThread{Title: title}), nil)
+	return err
+}
+
+// askForTitle calls the reactor of the agent of titles.
+func (t *turn) askForTitle() (*Reaction, error) {
+	side := &t.agent.A
+	reactor, err := t.w.reactors.Reactor(side.Reactor)
+	if err != nil {
+		return nil, err
+	}
+	instructions, err := side.Prompt.Fill(t.talk.contexts[t.run.ContextID], t.talk.metadata, t.talk.env)
+	if err != nil {
+		return nil, err
+	}
+	in := &StepInput{
+		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ContextID: t.run.ContextID, ExecutionID: t.job.Execution, StepID: t.job.Execution + ":title",
+		ItemID: t.run.ReactionItemID, Agent: t.agent.Name, Model: side.Model, AgentMode: t.talk.mode, Instructions: instructions,
+		Context: t.talk.contexts[t.run.ContextID], Attempt: 1,
+		Items: append(t.talk.shown(t.run.ContextID, "", t.agent.MaxItems), t.request(entitle)),
+	}
+	if t.agent.MaxBytes > 0 {
+		in.Items, in.Omitted = events.FitItems(in.Items, t.agent.MaxBytes)
+	}
+	if err := t.afford(); err != nil {
+		return nil, err
+	}
+	got, err := t.callReactor(reactor, in)
+	t.spend(in, got)
+	return got, err
+}

@@ -34,6 +34,7 @@ type turn struct {
 	announced announced
 	commits   int
 	failure   string          // why the run failed
+	titled    bool            // the run has set the title to the beginning of the first message
 	finish    string          // why the last reaction ended, if known
 	asking    sync.Mutex      // guards cut
 	cut       func()          // ends the reactor's call; nil: none is in flight
@@ -190,6 +191,10 @@ func (t *turn) commit(ctx context.Context, what string, data any) (*events.Commi
 	commit, err := t.w.commands.Run(ctx, t.command(id, what, data), t.noteRun)
 	if err != nil || commit == nil {
 		return nil, err
+	}
+	for i := range commit.Events {
+		d, ok := commit.Events[i].Data.(events.ProfileChanged)
+		t.titled = t.titled || ok && d.TitleFrom == events.TitleFromMessage && commit.Events[i].CommandID == id
 	}
 	if t.talk != nil {
 		err = t.readUntil(ctx, commit)

@@ -247,6 +247,11 @@ func (w *Worker) runOne(taking *intake, t *turn) {
 	if err = w.settle(ctx, t, err); err != nil {
 		t.logger.Warn().Err(err).Msg("cannot settle the message of a run; it is redelivered")
 	}
+	if t.titled {
+		if err := w.writeTitle(ctx, t); err != nil {
+			t.logger.Info().Err(err).Str("thread", job.Thread).Msg("no agent wrote the title of a thread; it keeps the beginning of its first message")
+		}
+	}
 }
 
 // every calls do at intervals while holds reports true, until stop is called. When stop

@@ -43,6 +43,7 @@ type world struct {
 	reactors reactorMap
 	agents   agentMap
 	seen     chan *events.Commit
+	defined  commands.Definitions // nil: none
 
 	mu    sync.Mutex
 	known []*Worker
@@ -121,7 +122,7 @@ func (w *world) processOf(own *atomic.Pointer[Worker]) (*eventlog.Log, *commands
 		w.t.Fatal(err)
 	}
 	queue := Queue(log, zerolog.Nop())
-	return log, commands.NewDispatcher(log, validator, commands.Config{Timeout: testPatience, Stored: func(c *events.Commit) {
+	return log, commands.NewDispatcher(log, validator, commands.Config{Timeout: testPatience, Definitions: w.defined, Stored: func(c *events.Commit) {
 		for _, worker := range w.workers() {
 			worker.Stored(c)
 		}

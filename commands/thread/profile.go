@@ -18,6 +18,7 @@ type profile struct {
 	Untitled bool   `json:"untitled,omitzero"` // nobody has set a title, and it is no thread of another one
 	Opening  string `json:"opening,omitzero"`  // of an untitled thread: the title that its first message makes
 	First    string `json:"first,omitzero"`    // that message
+	Made     bool   `json:"made,omitzero"`     // the title is the beginning of that message, and nobody has changed it
 }
 
 // size returns the memory of the profile's texts.
@@ -39,7 +40,7 @@ func (s *State) evolveProfile(d events.ProfileChanged) {
 		p.Submit = *d.AutoSubmitDraft
 	}
 	if d.Title != nil {
-		p.Untitled, p.Opening, p.First = false, "", ""
+		p.Untitled, p.Opening, p.First, p.Made = false, "", "", d.TitleFrom == events.TitleFromMessage
 	}
 }
 
@@ -99,8 +100,21 @@ func (m *maker) submitDraft(last string) error {
 	return m.start(begin{item: events.UserText(p.Draft), context: context, agent: agent})
 }
 
-// Titles says how a tenant's threads get titles.
-type Titles struct{}
+// Titles says how a tenant's threads get titles: by the beginning of the first message.
+type Titles struct {
+	Agent string // that writes a better one afterwards; empty: none does
+}
+
+// TitleThread sets the title that an agent has written, if the thread has still the one that
+// Skein made of its first message.
+type TitleThread struct{ Title string }
+
+func (m *maker) retitleThread(d TitleThread) error {
+	if m.state.Profile.Made {
+		m.emit(events.ProfileChangedType, m.command.ThreadID, "", events.ProfileChanged{Title: &d.Title, TitleFrom: events.TitleFromModel})
+	}
+	return nil
+}
 
 // hasTitle reports whether a caller or Skein has set the title, or the thread gets none.
 func (p profile) hasTitle() bool { return !p.Untitled }

@@ -51,7 +51,8 @@ func (r rules) ProfileChanged(e *events.Event, d events.ProfileChanged) error {
 	none := d.Title == nil && d.Archived == nil && d.Draft == nil && d.AutoSubmitDraft == nil && d.AgentMode == nil &&
 		d.MaxTokens == nil && d.UserID == nil && d.Metadata == nil && d.Env == nil && d.Policy == nil
 	return firstFault(ofAggregate(e), unless(!none, "it changes nothing"),
-		unless(d.TitleFrom == "" || d.Title != nil && !r.state.Profile.hasTitle(), "Skein sets the title of a thread that has one, or sets none"))
+		unless(d.TitleFrom != events.TitleFromMessage || d.Title != nil && !r.state.Profile.hasTitle(), "Skein sets the title of a thread that has one, or sets none"),
+		unless(d.TitleFrom != events.TitleFromModel || d.Title != nil && r.state.Profile.Made, "a model sets the title of a thread whose title is not of its first message, or sets none"))
 }
 
 func (r rules) AgentAssigned(e *events.Event, d events.AgentAssigned) error {

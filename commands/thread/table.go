@@ -61,6 +61,7 @@ func decisions() []decision {
 		decides((*maker).queueTool),
 		decides((*maker).assignAgent),
 		decides((*maker).activateSkill),
+		decides((*maker).retitleThread),
 		decides((*maker).removeQueued),
 		decides((*maker).editQueued),
 		decides((*maker).moveQueued),

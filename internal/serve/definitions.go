@@ -67,10 +67,12 @@ func (d *defined) Titles(ctx context.Context, tenant string) (*thread.Titles, er
 	switch {
 	case err != nil:
 		return nil, err
-	case policy != nil && policy.Off:
+	case policy == nil:
+		return &thread.Titles{}, nil
+	case policy.Off:
 		return nil, nil
 	}
-	return &thread.Titles{}, nil
+	return &thread.Titles{Agent: policy.Agent}, nil
 }
 
 // Summaries implements commands.Definitions.
