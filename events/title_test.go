@@ -36,3 +36,16 @@ func TestTitleOf(t *testing.T) {
 		t.Errorf("of ten megabytes: %q", got)
 	}
 }
+
+// AM-111: what a model wrote is a title as it is, or none.
+func TestModelTitle(t *testing.T) {
+	for text, want := range map[string]string{
+		"Order 42": "Order 42", " \"Order 42\"\n": "Order 42", "": "", "  ": "", `""`: "", "a\nb": "", "a\tb": "", "a  b": "", "a\u202eb": "",
+		strings.Repeat("ü", MaxTitle): strings.Repeat("ü", MaxTitle), strings.Repeat("ü", MaxTitle+1): "", strings.Repeat("x", 10<<10): "",
+		"\xff": "", "\x00": "", `"Order" 42`: `"Order" 42`,
+	} {
+		if got := ModelTitle(text); got != want {
+			t.Errorf("%.40q makes %q, want %q", text, got, want)
+		}
+	}
+}
