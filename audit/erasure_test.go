@@ -123,6 +123,7 @@ func (h *house) fillAll(id, text string) {
 		h.do("context.set", in(fmt.Sprintf(`{"content":{"a":"%s %d"}}`, text, n)))
 		h.do("message.edit", in(fmt.Sprintf(`{"itemId":"itm_u%[2]d","content":[{"type":"input_text","text":"%[1]s edited"}]}`, text, n)))
 	}
+	h.do("state.merge", in(fmt.Sprintf(`{"operations":[{"op":"set","key":"k","value":%[1]q},{"op":"push","key":%[1]q,"value":1}]}`, text)))
 	h.do("file.write", in(fmt.Sprintf(`{"path":"/f","content":%q}`, base64.StdEncoding.EncodeToString([]byte("file "+text)))))
 	h.do("file.write", in(fmt.Sprintf(`{"path":"/f","content":%q}`, base64.StdEncoding.EncodeToString([]byte("again "+text)))))
 	h.do("effect.schedule", in(fmt.Sprintf(`{"name":"remind","args":{"a":%q},"delayMs":3600000}`, text)))

@@ -465,3 +465,68 @@ func TestForkTruncateMention(t *testing.T) { // AM-46 AM-47 AM-50 AM-51
 		t.Errorf("an unknown parent: %v", err)
 	}
 }
+
+// What waits is answered in order, first in, first out, unless it is moved; it can be listed,
+// edited and removed until then; each message keeps the number with which it waited.
+func TestQueue_OrderAndNumbers(t *testing.T) { // AM-79 AM-81 AM-83 AM-84 AM-115 AM-117
+	server := skeintest.Start(t)
+	release := make(chan struct{})
+	server.Must(server.Reactor("slow", func(ctx context.Context, _ *skein.StepInput, _ skein.Stream) (*skein.Reaction, error) {
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return skein.Answer("done"), nil
+	}))
+	c := server.Client("acme")
+	s, ctx := threads.New(c), t.Context()
+	id := must(c.CreateThread(ctx, events.CreateThread{AgentID: "slow"}))(t).ThreadID
+	var queued []string
+	for n := range 1 + events.MaxQueuedMessages {
+		one, taken, err := s.Enqueue(ctx, id, threads.UserMessage(fmt.Sprint(n)))
+		if err != nil || !taken {
+			t.Fatal(n, taken, err)
+		}
+		queued = append(queued, one)
+	}
+	for _, one := range queued[1:] {
+		if !strings.HasPrefix(one, "queued-") || !threads.ValidID("T-"+strings.TrimPrefix(one, "queued-")) {
+			t.Errorf("the queued id is %s", one)
+		}
+	}
+	must(c.MoveQueued(ctx, id, events.MoveQueued{QueuedID: queued[5], Before: queued[1]}))(t)
+	must(c.EditQueued(ctx, id, events.EditQueued{QueuedID: queued[2], Item: events.UserText("two")}))(t)
+	must(c.RemoveQueued(ctx, id, events.RemoveQueued{QueuedID: queued[3]}))(t)
+	list := must(c.ListQueue(ctx, events.ListQueue{ThreadID: id}))(t).Queued
+	var order []string
+	for _, q := range list {
+		order = append(order, q.ID)
+	}
+	if want := []string{queued[5], queued[1], queued[2], queued[4]}; fmt.Sprint(order) != fmt.Sprint(want) {
+		t.Fatalf("%v wait, want %v", order, want)
+	}
+	close(release)
+	last := list[len(list)-1]
+	for ended := false; !ended; {
+		doc := must(s.Get(ctx, id))(t)
+		ended = len(doc.QueuedMessages) == 0
+	}
+	must(c.WaitRun(ctx, events.GetExecution{ThreadID: id, ExecutionID: last.ExecutionID}))(t)
+	doc := must(s.Get(ctx, id))(t)
+	said, numbers := "", map[int64]bool{}
+	for _, m := range doc.Messages {
+		if m.MessageID == nil || numbers[*m.MessageID] || *m.MessageID >= doc.NextMessageID {
+			t.Fatalf("a message has the number %v, and the next one is %d", m.MessageID, doc.NextMessageID)
+		}
+		numbers[*m.MessageID] = true
+		if m.Role == events.DocumentUser {
+			said += fmt.Sprintf("%d:%s ", *m.MessageID, *m.Content[0].Text)
+		}
+	}
+	if want := "0:0 5:5 1:1 2:two 4:4 "; said != want {
+		t.Errorf("the messages are %s, want %s", said, want)
+	}
+	if doc.NextMessageID != 11 || numbers[3] || len(numbers) != 10 {
+		t.Errorf("of the numbers before %d, these are in use: %v", doc.NextMessageID, numbers)
+	}
+}

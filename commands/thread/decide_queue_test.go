@@ -104,6 +104,11 @@ func TestQueue_RemoveEditMove(t *testing.T) {
 	if got := queuedTexts(w.state); !slices.Equal(got, []string{ids[2], ids[1], ids[0]}) {
 		t.Fatalf("in the order %v, of %v", got, ids)
 	}
+	wantKinds(t, w.do(events.MoveQueued{QueuedID: ids[2], Before: ids[0]}), "queue.moved") // between two
+	if got := queuedTexts(w.state); !slices.Equal(got, []string{ids[1], ids[2], ids[0]}) {
+		t.Fatalf("in the order %v, of %v", got, ids)
+	}
+	wantKinds(t, w.do(events.MoveQueued{QueuedID: ids[2], Before: ids[1]}), "queue.moved")
 	was := w.state.Queued()[0]
 	message := events.NewItem{Type: events.Message, Role: events.User, Content: raw(`[{"type":"input_text","text":"better"}]`)}
 	wantKinds(t, w.do(events.EditQueued{QueuedID: ids[2], Item: message}), "queue.edited")

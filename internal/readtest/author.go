@@ -68,7 +68,7 @@ func (a *Author) Step(thread string) {
 	item, exec, step := pickOf(a, a.items[thread]), pickOf(a, a.execs[thread]), pickOf(a, a.steps[thread])
 	var r *events.Reply
 	var err error
-	switch a.Rand.IntN(28) {
+	switch a.Rand.IntN(32) {
 	case 0, 1, 2, 3, 4, 5:
 		kind := pickOf(a, []string{
 			`"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}],"metadata":{"a":1}`,
@@ -131,6 +131,13 @@ func (a *Author) Step(thread string) {
 		if r, err = a.Try("thread.handoff", thread, fmt.Sprintf(`{"summary":"s %d","comment":"c"}`, a.n)); err == nil {
 			a.Threads = append(a.Threads, r.Result.ChildID)
 		}
+	case 28, 29:
+		r, err = a.Try("state.merge", thread, fmt.Sprintf(`{"operations":[{"op":"set","key":"k%d","value":%d},{"op":"push","key":"l","value":%d,"max":3}],"listeners":[%s]}`,
+			a.Rand.IntN(3), a.n, a.n, pickOf(a, []string{"", `"shop"`})))
+	case 30:
+		r, err = a.Try("state.destroy", thread, `{}`)
+	case 31:
+		r, err = a.Try("state.release", thread, fmt.Sprintf(`{"life":%d,"listener":"shop"}`, 1+a.Rand.IntN(3)))
 	case 24:
 		if r, err = a.Try("writer.claim", thread, `{"holder":"author","ttlMs":300000}`); err == nil {
 			r, err = a.Try("writer.release", thread, fmt.Sprintf(`{"token":%q}`, r.Result.Token))
