@@ -9,7 +9,8 @@ import (
 // message does not wait.
 func TestQueue_OnTheCommandLine(t *testing.T) { // AM-79 AM-115
 	s := start(t, t.TempDir())
-	s.ok("thread", "create", "--key", "q", "--agent", "nobody")
+	s.ok("cmd", "definition.apply", `{"definitions":[{"kind":"agent","definition":{"name":"away","type":"ai_human","reactor":"away"}}]}`) // no process serves it
+	s.ok("thread", "create", "--key", "q", "--agent", "away")
 	for _, text := range []string{"zero", "one", "two", "three", "four", "five"} {
 		s.ok("thread", "react", "key:q", text)
 	}
