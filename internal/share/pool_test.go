@@ -153,6 +153,39 @@ func TestPool_NeverMoreThanThereAre(t *testing.T) {
 	}
 }
 
+// meanwhile is a context that ends as soon as it is waited for, when something happens.
+type meanwhile struct {
+	context.Context
+	happens func()
+}
+
+func (m meanwhile) Done() <-chan struct{} {
+	m.happens()
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (meanwhile) Err() error { return context.Canceled }
+
+// A place that becomes free in the moment in which the request that waits for it ends is taken
+// by it or stays free, and is not lost.
+func TestPool_PlaceIsGivenAsTheWaitEnds(t *testing.T) {
+	p := New("x", Limit{Total: 1}, nil)
+	for range 64 { // each time either may come first
+		first, err := p.Try("a")
+		if err != nil {
+			t.Fatal("the place is lost:", err)
+		}
+		if leave, err := p.Wait(meanwhile{t.Context(), first}, "b"); err == nil {
+			leave()
+		}
+		if p.taken != 0 || len(p.held) != 0 || len(p.waiting) != 0 {
+			t.Fatalf("left: %d, %v, %d", p.taken, p.held, len(p.waiting))
+		}
+	}
+}
+
 // Each tenant has its own rate, in the long run, with a burst before it.
 func TestRates_OfEachTenant(t *testing.T) {
 	r, now := NewRates(10, 20), time.Unix(1000, 0)
