@@ -20,7 +20,7 @@ func say(t testing.TB, d *Dispatcher, id, role, text string) string {
 // first returns the events of a thread's first commit.
 func (w *world) first(id string) []events.Event { return w.commits(id)[0].Events }
 
-// AM-42, AM-46, AM-48..AM-51, AM-53, C-31: a fork copies the messages up to one as they are now,
+// AM-32, AM-42, AM-46, AM-48..AM-53, C-31: a fork copies the messages up to one as they are now,
 // the environment, the files and the context, and nothing else; both threads record it.
 func TestFork_CopiesTheHistory(t *testing.T) {
 	w := newWorld(t, Config{})
@@ -44,6 +44,9 @@ func TestFork_CopiesTheHistory(t *testing.T) {
 	}
 	child := reply.Result.ChildID
 	w.twins(id, child)
+	if first := w.commits(child)[0].Seq; first >= uint64(reply.Seq) { // AM-52
+		t.Errorf("the fork was stored at %d, and its parent, which the reply names, at %d", first, reply.Seq)
+	}
 	for _, side := range []struct{ thread, name string }{{id, "fork parent " + child}, {child, "fork child " + id}} {
 		if d := w.relations(side.thread)[side.name]; d.MessageIndex == nil || *d.MessageIndex != 1 || side.thread == id && d.ItemID != two {
 			t.Errorf("%s: %+v", side.name, d)
