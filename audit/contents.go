@@ -36,27 +36,24 @@ type naming struct {
 }
 
 func (n *naming) commit(c *events.Commit) {
-	deleted := namedContents(c, func(_ *events.Event, d events.FileWritten) {
+	deleted := namedContents(c, func(_ *events.Event, digest string, _ int64) {
 		if n.digests == nil {
 			n.digests = map[string]struct{}{}
 		}
-		n.digests[d.Digest] = struct{}{}
+		n.digests[digest] = struct{}{}
 	})
 	n.gone = n.gone || deleted
 }
 
 // namedContents calls note for each content that a commit names, and reports whether the
 // commit deletes the thread: the collector may then have removed its contents.
-func namedContents(c *events.Commit, note func(*events.Event, events.FileWritten)) (deleted bool) {
+func namedContents(c *events.Commit, note func(e *events.Event, digest string, size int64)) (deleted bool) {
 	for i := range c.Events {
-		switch d := c.Events[i].Data.(type) {
-		case events.FileWritten:
-			if d.Digest != "" {
-				note(&c.Events[i], d)
-			}
-		case events.LifecycleDeleted:
-			deleted = true
+		e := &c.Events[i]
+		for digest, size := range e.Contents() {
+			note(e, digest, size)
 		}
+		deleted = deleted || e.Type == events.LifecycleDeletedType
 	}
 	return deleted
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -63,9 +64,9 @@ func checkThread(tenant, thread string) error {
 // foldTo folds a thread up to a point.
 func foldTo(ctx context.Context, log *eventlog.Log, models *documents.Models, tenant, thread string, p Point) (*documents.Memory, error) {
 	if p.Start {
-		return models.NewMemory(), nil
+		return models.NewMemory(nil), nil
 	}
-	m, err := models.Fold(log.Thread(ctx, tenant, thread, 1), documents.Until{Version: p.Version, Time: p.Time})
+	m, err := models.Fold(ctx, log.Thread(ctx, tenant, thread, 1), documents.Until{Version: p.Version, Time: p.Time}, pages.On(log.Streams()))
 	if err != nil {
 		return nil, err
 	}

@@ -63,20 +63,20 @@ func (c *Contents) Thread(tenant, _ string) ThreadCheck {
 
 // Commit implements ThreadCheck.
 func (c *threadContents) Commit(commit *events.Commit) {
-	deleted := namedContents(commit, func(e *events.Event, d events.FileWritten) {
-		c.note(d, Finding{Kind: KindContent, Tenant: commit.Tenant, Thread: commit.Thread, Seq: commit.Seq, Event: e.ID})
+	deleted := namedContents(commit, func(e *events.Event, digest string, size int64) {
+		c.note(digest, size, Finding{Kind: KindContent, Tenant: commit.Tenant, Thread: commit.Thread, Seq: commit.Seq, Event: e.ID})
 	})
 	c.gone = c.gone || deleted
 }
 
-func (c *threadContents) note(d events.FileWritten, place Finding) {
-	n := c.named[d.Digest]
+func (c *threadContents) note(digest string, size int64, place Finding) {
+	n := c.named[digest]
 	if n == nil {
-		n = &named{digest: d.Digest, size: d.Size, first: place}
-		c.named[d.Digest] = n
+		n = &named{digest: digest, size: size, first: place}
+		c.named[digest] = n
 	}
-	if n.size != d.Size {
-		place.Detail = fmt.Sprintf("content %s has %d bytes according to this event, and %d according to another", d.Digest, d.Size, n.size)
+	if n.size != size {
+		place.Detail = fmt.Sprintf("content %s has %d bytes according to this event, and %d according to another", digest, size, n.size)
 		n.wrong = append(n.wrong, place)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -74,7 +75,7 @@ func Trail(ctx context.Context, log *eventlog.Log, tenant, thread string, o Trai
 		return err
 	}
 	t := &trail{options: o, tell: tell, models: documents.NewModels(), shown: map[documents.Place]events.JSON{}, known: map[string]TrailCause{}}
-	t.memory = t.models.NewMemory()
+	t.memory = t.models.NewMemory(pages.On(log.Streams()))
 	there := false
 	for c, err := range log.Thread(ctx, tenant, thread, 1) {
 		there = true
@@ -83,7 +84,7 @@ func Trail(ctx context.Context, log *eventlog.Log, tenant, thread string, o Trai
 		case errors.As(err, &broken):
 			err = tell(Entry{Seq: broken.Seq, Broken: broken.Cause.Error()})
 		case err == nil:
-			err = t.commit(c)
+			err = t.commit(ctx, c)
 		}
 		if err != nil {
 			return err
@@ -106,10 +107,10 @@ type trail struct {
 }
 
 // commit reports the events of a commit.
-func (t *trail) commit(c *events.Commit) error {
+func (t *trail) commit(ctx context.Context, c *events.Commit) error {
 	for i := range c.Events {
 		e := &c.Events[i]
-		changes, err := t.fold(c, i)
+		changes, err := t.fold(ctx, c, i)
 		if err != nil {
 			return fmt.Errorf("changes of event %s: %w", e.ID, err)
 		}
@@ -148,9 +149,18 @@ func (t *trail) wanted(e *events.Event) bool {
 // fold folds one event of a commit, and returns what it changed. Documents are stamped with
 // the version instead of the sequence, as each event is folded as a commit of its own, which
 // follows the previous event. So their stamps are not reported.
-func (t *trail) fold(c *events.Commit, i int) ([]Change, error) {
+func (t *trail) fold(ctx context.Context, c *events.Commit, i int) ([]Change, error) {
 	one := *c
 	one.Events, one.Version, one.Seq = c.Events[i:i+1], c.Events[i].Version, uint64(c.Events[i].Version)
+	inherited, err := t.memory.Prepare(ctx, &one)
+	if err != nil {
+		return nil, err
+	}
+	for _, slot := range inherited {
+		if t.shown[slot.Place], err = shownOf(slot); err != nil {
+			return nil, err
+		}
+	}
 	out := t.models.Apply(&one, t.memory, documents.AllKinds, t.changed)
 	t.changed = out.Changed
 	var changes []Change
@@ -159,15 +169,9 @@ func (t *trail) fold(c *events.Commit, i int) ([]Change, error) {
 		if !told(p.Kind) {
 			continue
 		}
-		var after events.JSON
-		if slot.Doc != nil {
-			raw, err := documents.Encode(slot.Doc)
-			if err != nil {
-				return nil, err
-			}
-			if after, err = without(raw, stamps); err != nil {
-				return nil, err
-			}
+		after, err := shownOf(slot)
+		if err != nil {
+			return nil, err
 		}
 		if change, differs := changeOf(t.models, p, t.shown[p], after, derivedMember); differs {
 			changes = append(changes, change)
@@ -202,4 +206,16 @@ func derivedMember(name string) bool {
 		return true
 	}
 	return false
+}
+
+// shownOf returns a document without its stamps, nil if there is none.
+func shownOf(slot *documents.Slot) (events.JSON, error) {
+	if slot.Doc == nil {
+		return nil, nil
+	}
+	raw, err := documents.Encode(slot.Doc)
+	if err != nil {
+		return nil, err
+	}
+	return without(raw, stamps)
 }

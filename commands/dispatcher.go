@@ -11,6 +11,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
@@ -51,10 +52,12 @@ type Config struct {
 // command may have to load its thread again.
 const DefaultCacheBytes = 256 << 20
 
-// Contents stores what files hold. Package files implements it.
+// Contents stores what files hold, and the pages of long histories. Package files implements it.
 type Contents interface {
 	// Keep stores content for a tenant, and returns when it is durable.
 	Keep(ctx context.Context, tenant string, content []byte) (events.FileContent, error)
+	// Hold reports whether content is stored. If so, it stays for as long as it takes to name it.
+	Hold(ctx context.Context, tenant, digest string) (bool, error)
 }
 
 func (c Config) withDefaults() Config {
@@ -114,9 +117,12 @@ type Dispatcher struct {
 	cache   *cache
 	places  chan struct{} // one for each command in flight
 	snaps   chan struct{} // one snapshot is written at a time
-	closed  sync.Once
-	shares  []byte            // the key of tokens of shares; it lives as long as the process, and nowhere else
-	turns   [64]chan struct{} // each for some keys: only one thread at a time is created for a key
+
+	histories histories // of threads that were forked
+	pages     *pages.Reader
+	closed    sync.Once
+	shares    []byte            // the key of tokens of shares; it lives as long as the process, and nowhere else
+	turns     [64]chan struct{} // each for some keys: only one thread at a time is created for a key
 }
 
 // NewDispatcher returns a dispatcher that writes to a log.
@@ -127,7 +133,7 @@ func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, l
 	}
 	d := &Dispatcher{
 		log: log, schema: validator, cfg: cfg, logger: logger, metrics: metrics,
-		cache: newCache(cfg.CacheBytes, metrics), places: make(chan struct{}, cfg.InFlight), snaps: make(chan struct{}, 1),
+		cache: newCache(cfg.CacheBytes, metrics), places: make(chan struct{}, cfg.InFlight), snaps: make(chan struct{}, 1), pages: pages.On(log.Streams()),
 		shares: newShareKey(),
 	}
 	for i := range d.turns {

@@ -77,6 +77,9 @@ func (d *Dispatcher) group(j *job) (*events.Reply, error) {
 	for ids := []string{c.ThreadID}; ; {
 		g := &grouped{d: d, ctx: ctx, job: j, entries: map[string]*entry{}, copied: copied}
 		reply, more, err := g.run(ids)
+		if err == nil && len(more) == 0 {
+			d.histories.put(copied)
+		}
 		if err != nil || len(more) == 0 {
 			return reply, err
 		}

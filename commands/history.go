@@ -2,7 +2,6 @@ package commands
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,35 +9,85 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// history is what a fork copies of a thread, folded from its commits. The states of threads
-// have no contents.
+// history is what a fork takes from a thread, folded from its commits: the states of threads
+// have no contents. Of a long one, the older items are in pages, and only what is needed to
+// find a message is in memory. It does no I/O: pages to store and to change are left to its
+// owner, see pages.go.
 type history struct {
+	tenant, thread string
+
 	upTo    int64  // the version after which events do not count; 0: all do
 	seq     uint64 // of the last commit that was folded
+	version int64  // of the last event that counted
 	made    events.ThreadCreated
-	base    string // the default context
-	content []byte // of the default context
-	of      string // its type
-	items   map[string]*events.Item
+	base    string         // the default context
+	content []byte         // of the default context
+	of      string         // its type
 	files   map[string]any // events.FileWritten or events.DirectoryCreated, by path
-	bytes   int            // of the items' contents
+
+	places []place                         // by place, every item that there ever was
+	ids    []string                        // by place; "" if there never was an item, or if it was inherited
+	byID   map[string]int64                // places of the items that were not inherited
+	items  map[int64]*events.InheritedItem // from the place first on, those that are not hidden
+	next   int64                           // the number of the next message
+	bytes  int                             // of items
+	first  int64                           // the first place that is in no page
+	pages  []events.HistoryPart
+	edits  []pageEdit               // of items in pages, in order
+	fresh  map[string][]byte        // pages that are not stored yet, by digest
+	unread *events.HistoryInherited // whose pages must be given to inherit before the next commit
 }
 
-func newHistory(upTo int64) *history {
-	return &history{upTo: upTo, items: map[string]*events.Item{}, files: map[string]any{}}
+// place is what is known of an item without its content.
+type place struct {
+	at     events.Time // of creation
+	bytes  int32
+	number int32 // of a message, from 1
+	bits   placeBits
 }
 
-// apply folds the next commit.
-func (h *history) apply(c *events.Commit) {
-	h.seq = c.Seq
-	for i := range c.Events {
-		if e := &c.Events[i]; h.upTo == 0 || e.Version <= h.upTo {
-			h.fold(e)
-		}
+type placeBits uint8
+
+const (
+	isItem   placeBits = 1 << iota // there is one, and it is not hidden
+	isAlone                        // shown as a message of its own
+	isNested                       // in no conversation of its own
+	isSilent
+	isUser // a message of a user
+)
+
+// inView reports whether a messageIndex counts the item.
+func (p place) inView() bool { return p.bits&(isItem|isAlone|isNested|isSilent) == isItem|isAlone }
+
+// pageEdit changes an item in a page, or hides it.
+type pageEdit struct {
+	place int64
+	edit  *events.MessageEdited // nil: it is hidden, or
+	call  int64                 // the place of a call that belongs to it
+}
+
+func newHistory(tenant, thread string, upTo int64) *history {
+	return &history{
+		tenant: tenant, thread: thread, upTo: upTo, files: map[string]any{}, byID: map[string]int64{},
+		items: map[int64]*events.InheritedItem{}, fresh: map[string][]byte{},
 	}
 }
 
-func (h *history) fold(e *events.Event) {
+// apply folds the next commit.
+func (h *history) apply(c *events.Commit) error {
+	h.seq = c.Seq
+	for i := range c.Events {
+		if e := &c.Events[i]; h.upTo == 0 || e.Version <= h.upTo {
+			h.version = e.Version
+			if err := h.fold(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (h *history) fold(e *events.Event) error {
 	switch d := e.Data.(type) {
 	case events.ThreadCreated:
 		h.made = d
@@ -57,22 +106,19 @@ func (h *history) fold(e *events.Event) {
 	case events.StateChanged:
 		h.state(e.Subject, d)
 	case events.ItemCreated:
-		item := d.Item(e.ThreadID, e.Time)
-		h.items[d.ID] = &item
-		h.bytes += len(d.Content)
+		h.add(d, e.Time)
+		return h.seal()
+	case events.HistoryInherited:
+		h.pages, h.first, h.unread = slices.Clone(d.Pages), d.NextIndex, &d
 	case events.MessageEdited:
-		if item := h.items[e.Subject]; item != nil {
-			h.bytes -= len(item.Content)
-			item.Edit(d)
-			h.bytes += len(item.Content)
-		}
+		h.edit(e.Subject, d)
 	case events.MessageDeleted:
-		h.hide(e.Subject)
+		if at, ok := h.placeOf(e.Subject); ok {
+			h.hide(at)
+		}
 	case events.HistoryTruncated:
-		for id, item := range h.items {
-			if item.Index >= d.FromIndex {
-				h.hide(id)
-			}
+		for at := max(d.FromIndex, 0); at < int64(len(h.places)); at++ {
+			h.hide(at)
 		}
 	case events.FileWritten:
 		h.files[d.Path] = d
@@ -83,6 +129,7 @@ func (h *history) fold(e *events.Event) {
 	case events.DirectoryRemoved:
 		delete(h.files, d.Path)
 	}
+	return nil
 }
 
 // state folds a change of the default context's content.
@@ -97,64 +144,171 @@ func (h *history) state(context string, d events.StateChanged) {
 	}
 }
 
-func (h *history) hide(id string) {
-	if item := h.items[id]; item != nil {
-		h.bytes -= len(item.Content)
-		delete(h.items, id)
+// add folds item.created.
+func (h *history) add(d events.ItemCreated, now events.Time) {
+	if d.Index < h.first || d.Index < int64(len(h.places)) { // of a broken log
+		return
+	}
+	made := d.Item(h.thread, now)
+	item := &events.InheritedItem{
+		Index: d.Index, ID: d.ID, Type: d.Type, Role: d.Role, Channel: d.Channel, Content: d.Content, CreatedAt: made.CreatedAtMicros,
+		Depth: d.Depth, Silent: d.Silent, Metadata: d.Metadata, CallOf: d.CallOf,
+	}
+	if d.Type == events.Message {
+		if item.MessageID = d.MessageID; item.MessageID == nil { // of an older log
+			item.MessageID = new(h.next)
+		}
+	}
+	if at, ok := h.placeOf(d.ParentItemID); ok {
+		item.Parent = &at
+	}
+	if d.CallOf != nil {
+		h.call(*d.CallOf, d.Index)
+	}
+	h.byID[d.ID] = d.Index
+	for int64(len(h.ids)) <= d.Index {
+		h.ids = append(h.ids, "")
+	}
+	h.ids[d.Index] = d.ID
+	h.items[d.Index] = item
+	h.bytes += sizeOf(item)
+	h.note(item)
+}
+
+// call records that a message has a call.
+func (h *history) call(message, call int64) {
+	if item := h.items[message]; item != nil {
+		item.Calls = append(item.Calls, call)
+	} else if message < h.first {
+		h.edits = append(h.edits, pageEdit{place: message, call: call})
 	}
 }
 
-// copied returns what a fork copies: the items before the message after the chosen one, or all.
-func (h *history) copied(d events.ForkThread) (*thread.Copied, error) {
-	list := make([]*events.Item, 0, len(h.items))
-	for _, item := range h.items {
-		list = append(list, item)
+// note records what is known of an item without its content.
+func (h *history) note(i *events.InheritedItem) {
+	for int64(len(h.places)) <= i.Index {
+		h.places = append(h.places, place{})
 	}
-	slices.SortFunc(list, func(a, b *events.Item) int { return cmp.Compare(a.Index, b.Index) })
-	var shown []int // places in list of the messages that a messageIndex counts
-	for i, item := range list {
-		if events.ShowsAlone(item.Type, item.CallOf != nil) && item.Depth == 0 && !item.Silent {
-			shown = append(shown, i)
+	p := place{at: events.Time(i.CreatedAt), bytes: int32(sizeOf(i)), bits: isItem}
+	if events.ShowsAlone(i.Type, i.CallOf != nil) {
+		p.bits |= isAlone
+	}
+	if i.Depth != 0 {
+		p.bits |= isNested
+	}
+	if i.Silent {
+		p.bits |= isSilent
+	}
+	if i.Type == events.Message && i.Role == events.User {
+		p.bits |= isUser
+	}
+	if i.MessageID != nil {
+		p.number = int32(*i.MessageID) + 1
+		h.next = max(h.next, *i.MessageID+1)
+	}
+	h.places[i.Index] = p
+}
+
+// itemOverhead is about what an item costs in a commit or a page, without its contents.
+const itemOverhead = 300
+
+func sizeOf(i *events.InheritedItem) int { return len(i.Content) + len(i.Metadata) + itemOverhead }
+
+// placeOf returns the place of an item.
+func (h *history) placeOf(id string) (int64, bool) {
+	if at, ok := h.byID[id]; ok {
+		return at, true
+	}
+	at, ok := events.InheritedPlace(h.tenant, h.thread, id)
+	return at, ok && at < int64(len(h.places))
+}
+
+// idAt returns the id of the item at a place.
+func (h *history) idAt(at int64) string {
+	if at < int64(len(h.ids)) && h.ids[at] != "" {
+		return h.ids[at]
+	}
+	return events.InheritedItemID(h.tenant, h.thread, at)
+}
+
+func (h *history) edit(id string, d events.MessageEdited) {
+	at, ok := h.placeOf(id)
+	if !ok || h.places[at].bits&isItem == 0 {
+		return
+	}
+	if item := h.items[at]; item != nil {
+		h.bytes -= sizeOf(item)
+		change(item, d)
+		h.bytes += sizeOf(item)
+		h.note(item)
+		return
+	}
+	h.edits = append(h.edits, pageEdit{place: at, edit: &d})
+	p := &h.places[at]
+	if d.Silent != nil {
+		if p.bits &^= isSilent; *d.Silent {
+			p.bits |= isSilent
 		}
 	}
-	point, err := forkPoint(d, list, shown)
+	if d.Content != nil {
+		p.bytes = int32(len(d.Content) + itemOverhead)
+	}
+}
+
+// change applies message.edited to an item.
+func change(i *events.InheritedItem, d events.MessageEdited) {
+	item := events.Item{Type: i.Type, Content: i.Content, Metadata: i.Metadata, Silent: i.Silent}
+	item.Edit(d)
+	i.Content, i.Metadata, i.Silent = item.Content, item.Metadata, item.Silent
+}
+
+func (h *history) hide(at int64) {
+	if h.places[at].bits&isItem == 0 {
+		return
+	}
+	h.places[at] = place{}
+	if item := h.items[at]; item != nil {
+		h.bytes -= sizeOf(item)
+		delete(h.items, at)
+	} else {
+		h.edits = append(h.edits, pageEdit{place: at})
+	}
+}
+
+// copied returns what a fork takes besides items, and the place before which it takes those.
+func (h *history) copied(d events.ForkThread) (*thread.Copied, int64, error) {
+	var shown []int64 // places of the messages that a messageIndex counts
+	for at := range h.places {
+		if h.places[at].inView() {
+			shown = append(shown, int64(at))
+		}
+	}
+	point, err := forkPoint(h, d, shown)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	c := &thread.Copied{
-		Title: h.made.Title, AgentID: h.made.AgentID, UserID: h.made.UserID, Env: h.made.Env, Context: h.content, ContextType: h.of,
+		Title: h.made.Title, AgentID: h.made.AgentID, UserID: h.made.UserID, Env: h.made.Env, Context: h.content, ContextType: h.of, Files: h.paths(),
 	}
-	end := len(list)
+	end := int64(len(h.places))
 	if point >= 0 {
-		index := int64(point)
-		c.Point, c.PointItem = &index, list[shown[point]].ID
+		c.Point, c.PointItem = new(int64(point)), h.idAt(shown[point])
 		if point+1 < len(shown) {
 			end = shown[point+1]
 		}
 	}
-	c.Items = list[:end]
-	paths := make([]string, 0, len(h.files))
-	for path := range h.files {
-		paths = append(paths, path)
-	}
-	slices.SortFunc(paths, func(a, b string) int { // a directory before what it holds
-		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
-	})
-	for _, path := range paths {
-		c.Files = append(c.Files, h.files[path])
-	}
-	return c, fits(list, c.Items, shown)
+	return c, end, nil
 }
 
 // forkPoint returns which of the shown messages is the last that is copied; -1: there is none.
-func forkPoint(d events.ForkThread, list []*events.Item, shown []int) (int, error) {
+func forkPoint(h *history, d events.ForkThread, shown []int64) (int, error) {
 	last := len(shown) - 1
 	switch {
 	case d.Version != nil:
 		return last, nil
 	case d.ItemID != "":
-		for n, place := range shown {
-			if list[place].ID == d.ItemID {
+		if at, ok := h.placeOf(d.ItemID); ok {
+			if n, ok := slices.BinarySearch(shown, at); ok {
 				return n, nil
 			}
 		}
@@ -167,28 +321,20 @@ func forkPoint(d events.ForkThread, list []*events.Item, shown []int) (int, erro
 	return int(*d.MessageIndex), nil
 }
 
-// maxForkBytes bounds the contents that a fork copies into its first commit.
-const maxForkBytes = 512 << 10
-
-// fits refuses a history that is too long to be copied, and says how much of it is not.
-func fits(list, items []*events.Item, shown []int) error {
-	size, most := 0, -1
-	for n, item := range items {
-		size += len(item.Content) + len(item.Metadata)
-		if next, ok := slices.BinarySearch(shown, n+1); size <= maxForkBytes && next > 0 && (ok || n+1 == len(list)) {
-			most = next - 1
-		}
+// paths returns the records of the files, a directory before what it holds.
+func (h *history) paths() []any {
+	paths := make([]string, 0, len(h.files))
+	for path := range h.files {
+		paths = append(paths, path)
 	}
-	if size <= maxForkBytes {
-		return nil
+	slices.SortFunc(paths, func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
+	})
+	var files []any
+	for _, path := range paths {
+		files = append(files, h.files[path])
 	}
-	e := events.TooLarge("the history to copy", int64(size), maxForkBytes)
-	if most < 0 {
-		e.Message += "; its first message alone is longer"
-	} else {
-		e.Message += fmt.Sprintf("; fork at messageIndex %d or before", most)
-	}
-	return e
+	return files
 }
 
 func set[T any](to *T, value *T) {

@@ -12,11 +12,32 @@ import (
 )
 
 // load sets the entry's state, if it has none, from the last snapshot and the later commits of
-// the log.
+// the log, and from the pages of a history that it has inherited.
 func (d *Dispatcher) load(ctx context.Context, e *entry) error {
-	if e.state != nil {
+	if e.state == nil {
+		if err := d.loadLog(ctx, e); err != nil {
+			return err
+		}
+	}
+	return d.inherit(ctx, e, e.state)
+}
+
+// inherit adds to a state the items of a history that the thread has inherited, if they are
+// not in it yet.
+func (d *Dispatcher) inherit(ctx context.Context, e *entry, state *thread.State) error {
+	inherits := state.Inherits()
+	if inherits == nil {
 		return nil
 	}
+	pages, err := d.readPages(ctx, e.tenant, inherits.Pages)
+	if err == nil {
+		state.Inherit(pages...)
+	}
+	return err
+}
+
+// loadLog sets the entry's state from the last snapshot and the later commits of the log.
+func (d *Dispatcher) loadLog(ctx context.Context, e *entry) error {
 	state := &thread.State{}
 	last, err := d.log.Last(ctx, e.tenant, e.id)
 	switch {
@@ -108,7 +129,7 @@ func (d *Dispatcher) follow(ctx context.Context, e *entry, state *thread.State) 
 		}
 		thread.Apply(state, commit)
 	}
-	return nil
+	return d.inherit(ctx, e, state)
 }
 
 // snapshotDue reports whether a thread has changed enough for a new snapshot. A long thread

@@ -1,6 +1,8 @@
 package events
 
 import (
+	"strings"
+
 	"github.com/go-json-experiment/json"
 )
 
@@ -79,6 +81,7 @@ type historyRules interface {
 	MessageEdited(e *Event, d MessageEdited) error
 	MessageDeleted(e *Event, d MessageDeleted) error
 	HistoryTruncated(e *Event, d HistoryTruncated) error
+	HistoryInherited(e *Event, d HistoryInherited) error
 }
 
 func historyEvents() []Row {
@@ -88,6 +91,13 @@ func historyEvents() []Row {
 		row(MessageDeletedType, 1, "An item was hidden from every view.",
 			MessageDeleted{ContextID: exampleContext, Type: Message, Index: 3}, Rules.MessageDeleted),
 		row(HistoryTruncatedType, 1, "The items from one place on were hidden.", HistoryTruncated{FromIndex: 4}, Rules.HistoryTruncated),
+		row(HistoryInheritedType, 1, "The thread begins with the history of another one.", HistoryInherited{
+			ThreadID: exampleThread, Version: 30000, ContextID: exampleContext, NextIndex: 1024,
+			Pages: []HistoryPart{
+				{Digest: strings.Repeat("4f", 32), Size: 130000, Items: ItemCounts{Message: 512}, Messages: []int64{512}},
+				{Digest: strings.Repeat("9a", 32), Size: 128000, From: 512, Items: ItemCounts{Message: 500}, Messages: []int64{500}},
+			},
+		}, Rules.HistoryInherited),
 	}
 }
 

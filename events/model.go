@@ -118,6 +118,19 @@ func (c *ItemCounts) Of(t ItemType) *int64 {
 	}
 }
 
+// Add adds other counts.
+func (c *ItemCounts) Add(more ItemCounts) {
+	c.Message += more.Message
+	c.ActionExecute += more.ActionExecute
+	c.ActionResult += more.ActionResult
+	c.ItemReference += more.ItemReference
+}
+
+// Total returns the number of items of all types.
+func (c ItemCounts) Total() int64 {
+	return c.Message + c.ActionExecute + c.ActionResult + c.ItemReference
+}
+
 // Context is the document of a context: typed state that belongs to one thread. Content is any
 // JSON, or null.
 type Context struct {

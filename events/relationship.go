@@ -173,7 +173,7 @@ func relationshipCommands() []Command {
 	mention.Single = true
 	fork := command("thread.fork", "Copies a thread's history up to a point into a new thread, and relates the two.",
 		ForkThread{MessageIndex: new(int64(3)), Title: "Another way"}, RelationshipAddedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType,
-		DirectoryCreatedType, FileWrittenType, ItemCreatedType)
+		DirectoryCreatedType, FileWrittenType, ItemCreatedType, HistoryInheritedType)
 	fork.Single = true
 	truncate := command("thread.truncate", "Hides the messages after one, and removes the relationships that were made at them.",
 		TruncateThread{MessageIndex: new(int64(3))}, HistoryTruncatedType, RelationshipRemovedType, RunStoppedType, StepStatusChangedType, ItemCreatedType,

@@ -124,6 +124,7 @@ type timeline struct {
 	stepOf     map[string]string // a step's execution
 	parts      map[string]bool
 	finished   map[string]bool // by execution
+	inherited  int64           // the first place that is not inherited
 
 	definitions map[string]definitionVersion // of the tenant, by kind and name
 }

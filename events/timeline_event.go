@@ -49,7 +49,7 @@ func (c *TimelineChecker) content(t *timeline, e *Event) error {
 	case ExecutionCreated:
 		return first(
 			t.executions.make("execution", d.ID, e.Subject, d.Status, c.execution.Initial()),
-			t.contexts.need("context", d.ContextID), t.items.need("item", d.TriggerItemID), t.reaction(d),
+			t.contexts.need("context", d.ContextID), t.item(e, d.TriggerItemID), t.reaction(d),
 		)
 	case ExecutionStatusChanged:
 		return t.executions.move(c.execution, e.Subject, d.From, d.To)
@@ -65,7 +65,10 @@ func (c *TimelineChecker) content(t *timeline, e *Event) error {
 	case DefinitionChanged:
 		return t.definition(d, e.Subject)
 	case MessageEdited, MessageDeleted:
-		return t.items.need("item", e.Subject)
+		return t.item(e, e.Subject)
+	case HistoryInherited:
+		t.inherited = d.NextIndex
+		return t.contexts.need("context", d.ContextID)
 	}
 	return nil
 }
@@ -91,6 +94,14 @@ func first(faults ...error) error {
 }
 
 // finish checks that a react is over once, with the state in which its execution ended.
+// item checks that an item exists. Those that a thread has inherited have no event.
+func (t *timeline) item(e *Event, id string) error {
+	if place, ok := InheritedPlace(e.Tenant, e.ThreadID, id); ok && place < t.inherited {
+		return nil
+	}
+	return t.items.need("item", id)
+}
+
 func (t *timeline) finish(d ThreadFinished) error {
 	twice := t.finished[d.ExecutionID]
 	t.finished[d.ExecutionID] = true

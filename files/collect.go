@@ -151,7 +151,8 @@ func (c *collector) unname(ctx context.Context, log *eventlog.Log) error {
 		if err != nil {
 			return fmt.Errorf("read log: %w", err)
 		}
-		if !bytes.Contains(m.Data, []byte(events.FileWrittenType)) && !bytes.Contains(m.Data, []byte(events.LifecycleDeletedType)) {
+		if !bytes.Contains(m.Data, []byte(events.FileWrittenType)) && !bytes.Contains(m.Data, []byte(events.HistoryInheritedType)) &&
+			!bytes.Contains(m.Data, []byte(events.LifecycleDeletedType)) {
 			continue
 		}
 		commit, err := log.Decode(m)
@@ -161,14 +162,15 @@ func (c *collector) unname(ctx context.Context, log *eventlog.Log) error {
 		}
 		thread := commit.Tenant + "." + commit.Thread
 		for i := range commit.Events {
-			switch d := commit.Events[i].Data.(type) {
-			case events.FileWritten:
-				name := objectName(commit.Tenant, d.Digest)
-				if _, old := c.old[name]; old && d.Digest != "" {
+			e := &commit.Events[i]
+			for digest := range e.Contents() {
+				name := objectName(commit.Tenant, digest)
+				if _, old := c.old[name]; old {
 					note(users, name, thread)
 					note(naming, thread, name)
 				}
-			case events.LifecycleDeleted:
+			}
+			if e.Type == events.LifecycleDeletedType {
 				for name := range naming[thread] {
 					delete(users[name], thread)
 				}

@@ -87,6 +87,13 @@ func (s *Store) Keep(ctx context.Context, tenant string, content []byte) (events
 	return w.finish(ctx)
 }
 
+// Hold reports whether content is stored. If so, the collector keeps it for long enough to name
+// it. It implements commands.Contents.
+func (s *Store) Hold(ctx context.Context, tenant, digest string) (bool, error) {
+	o, _, err := s.hold(ctx, tenant, digest)
+	return o != nil, err
+}
+
 // hold returns stored content, protected from the collector for long enough to name it. If it
 // is not stored, hold returns nil and the sequence that its first entry must expect.
 func (s *Store) hold(ctx context.Context, tenant, digest string) (*object, uint64, error) {

@@ -45,10 +45,46 @@ func (s *session) load(ctx context.Context, commits []*events.Commit, active fun
 				return err
 			}
 		}
+		for _, k := range []documents.Kind{documents.Items, documents.Index} {
+			if err := s.derive(ctx, missing[k]); err != nil {
+				return err
+			}
+		}
 		if !documents.Deep(commits[0]) {
 			return nil
 		}
 	}
+}
+
+// derive makes the documents of inherited items, of which the buckets have none yet.
+func (s *session) derive(ctx context.Context, nodes []*node) error {
+	for _, n := range nodes {
+		if n.slot.Doc != nil || n.slot.Seq != 0 {
+			continue
+		}
+		doc, seq, err := documents.Derive(ctx, n.slot.Place, s.lookup, s.pages)
+		if err != nil && ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			s.logger.Error().Err(err).Str("document", n.slot.Place.Key()).Msg("an inherited document cannot be made and is skipped; run skein replay")
+			continue
+		}
+		n.slot.Doc, n.slot.Seq = doc, seq
+	}
+	return nil
+}
+
+// lookup returns a document, from its bucket if it is not in memory.
+func (s *session) lookup(ctx context.Context, p documents.Place) (any, error) {
+	n := s.cache.node(p)
+	if !n.known {
+		n.known = true
+		if err := s.readDocuments(ctx, s.shelves[p.Kind], []*node{n}); err != nil {
+			return nil, err
+		}
+	}
+	return n.slot.Doc, nil
 }
 
 // readDocuments reads documents from their bucket.

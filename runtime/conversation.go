@@ -29,6 +29,8 @@ type conversation struct {
 	granted map[string]events.ApprovalGranted // by call
 	denied  map[string]string                 // comments by call
 	solved  map[string]events.JSON            // results that persons supplied, by call
+
+	pages []*events.HistoryPage // of the history that the thread has inherited, until it is folded; nil: not read
 }
 
 // said is an item, and the calls among its parts.
@@ -51,13 +53,15 @@ func newConversation() *conversation {
 	return &conversation{byID: map[string]*said{}, contexts: map[string]events.JSON{}, sides: map[string][]segment{}, skills: map[string]bool{}}
 }
 
-// apply folds a commit. It reports false, without a change, if commits before it are
-// missing and must be read first.
+// apply folds a commit. It reports false, without a change, if commits before it, or the pages
+// of a history that it inherits, are missing and must be read first.
 func (c *conversation) apply(commit *events.Commit) bool {
 	switch {
 	case commit.Version <= c.version:
 		return true // known already
 	case commit.Version-int64(len(commit.Events)) != c.version:
+		return false
+	case c.pages == nil && inherits(commit) != nil:
 		return false
 	}
 	for i := range commit.Events {
@@ -65,6 +69,28 @@ func (c *conversation) apply(commit *events.Commit) bool {
 	}
 	c.version, c.seq = commit.Version, commit.Seq
 	return true
+}
+
+// inherits returns the history that a thread inherits with a commit, nil if it inherits none.
+func inherits(commit *events.Commit) *events.HistoryInherited {
+	for i := range commit.Events {
+		if d, ok := commit.Events[i].Data.(events.HistoryInherited); ok {
+			return &d
+		}
+	}
+	return nil
+}
+
+// inherit folds the items of an inherited history, as if each had been copied.
+func (c *conversation) inherit(e *events.Event, context string) {
+	for _, page := range c.pages {
+		for i := range page.Items {
+			copied := *e
+			copied.Type, copied.Data = events.ItemCreatedType, page.Items[i].Created(e.Tenant, e.ThreadID, context)
+			c.evolve(&copied)
+		}
+	}
+	c.pages = nil
 }
 
 func (c *conversation) evolve(e *events.Event) {
@@ -115,6 +141,8 @@ func (c *conversation) evolve(e *events.Event) {
 		c.items = append(c.items, s)
 		c.byID[d.ID] = s
 		c.bytes += len(d.Content) + 512
+	case events.HistoryInherited:
+		c.inherit(e, d.ContextID)
 	case events.ItemStatusChanged:
 		if s := c.byID[e.Subject]; s != nil {
 			s.Status = d.To

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -13,8 +14,9 @@ import (
 // since, so that a turn reads from the log only what others wrote. A conversation that
 // was taken has one user.
 type history struct {
-	log  *eventlog.Log
-	most int // in bytes
+	log   *eventlog.Log
+	pages *pages.Reader
+	most  int // in bytes
 
 	mu    sync.Mutex
 	bytes int
@@ -30,7 +32,7 @@ type kept struct {
 }
 
 func newHistory(log *eventlog.Log, most int) *history {
-	return &history{log: log, most: most, order: list.New(), byKey: map[string]*list.Element{}}
+	return &history{log: log, pages: pages.On(log.Streams()), most: most, order: list.New(), byKey: map[string]*list.Element{}}
 }
 
 // maxRecent is how many commits of a thread are cached for a later turn.
@@ -92,13 +94,32 @@ func (h *history) follow(ctx context.Context, c *conversation, tenant, thread st
 		if err != nil {
 			return err
 		}
-		if !c.apply(commit) { // erased, or older than the conversation: read from the start
+		if !c.apply(commit) { // erased, older than the conversation, or with a history: read from the start
 			*c = *newConversation()
 			c.version = commit.Version - int64(len(commit.Events))
+			if c.pages, err = h.readPages(ctx, commit); err != nil {
+				return err
+			}
 			c.apply(commit)
 		}
 	}
 	return nil
+}
+
+// readPages reads the pages of the history that a commit inherits, in order.
+func (h *history) readPages(ctx context.Context, commit *events.Commit) ([]*events.HistoryPage, error) {
+	from := inherits(commit)
+	if from == nil {
+		return nil, nil
+	}
+	read := make([]*events.HistoryPage, len(from.Pages))
+	for i := range from.Pages {
+		var err error
+		if read[i], err = h.pages.Page(ctx, commit.Tenant, from.Pages[i].Digest); err != nil {
+			return nil, err
+		}
+	}
+	return read, nil
 }
 
 // returnConversation returns a conversation to the cache.

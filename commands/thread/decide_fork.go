@@ -15,10 +15,11 @@ type Copied struct {
 	Env                    events.JSON
 	Context                events.JSON // the content of the default context
 	ContextType            string
-	Items                  []*events.Item // in order
-	Files                  []any          // events.FileWritten and events.DirectoryCreated, a directory before what it holds
-	Point                  *int64         // the index of the last message among them; nil: there is none
-	PointItem              string         // its item
+	Items                  []events.InheritedItem   // in order
+	Inherited              *events.HistoryInherited // instead of Items, but for ContextID: a long history
+	Files                  []any                    // events.FileWritten and events.DirectoryCreated, a directory before what it holds
+	Point                  *int64                   // the index of the last message among them; nil: there is none
+	PointItem              string                   // its item
 }
 
 // ForkOf returns the id of the thread that a fork creates: the same for a repeat.
@@ -76,28 +77,36 @@ func (m *maker) copy(parent string, d events.ForkThread, from *Copied) {
 			m.emit(events.FileWrittenType, id, "", f)
 		}
 	}
-	copies := make(map[string]string, len(from.Items))
-	for _, item := range from.Items {
-		copies[item.ID] = m.copyItem(ctx, copies[item.ParentItemID], item)
+	if from.Inherited != nil {
+		inherited := *from.Inherited
+		inherited.ContextID = ctx
+		m.emit(events.HistoryInheritedType, id, "", inherited)
+	}
+	copies := make(map[int64]string, len(from.Items))
+	for i := range from.Items {
+		m.copyItem(ctx, copies, &from.Items[i])
 	}
 }
 
-// copyItem copies an item into a context, and returns the copy's id. Its parent is that
-// item's copy; "" if it has none.
-func (m *maker) copyItem(ctx, parent string, from *events.Item) string {
+// copyItem copies an item into a context. Its parent is that item's copy, which copies has by
+// the place of the item.
+func (m *maker) copyItem(ctx string, copies map[int64]string, from *events.InheritedItem) {
 	id := m.id("", events.ItemPrefix)
 	created := events.ItemCreated{
 		ID: id, ContextID: ctx, Index: m.state.NextItem, Type: from.Type, Role: from.Role, Status: events.ItemCompleted,
-		Channel: from.Channel, Content: from.Content, CreatedAt: events.Time(from.CreatedAtMicros).String(), ParentItemID: parent,
+		Channel: from.Channel, Content: from.Content, CreatedAt: events.Time(from.CreatedAt).String(),
 		Depth: from.Depth, Silent: from.Silent, Metadata: from.Metadata, SourceItemID: from.ID, MessageID: m.state.numberOf(from.Type),
 	}
-	above, _ := m.state.item(parent)
+	if from.Parent != nil {
+		created.ParentItemID = copies[*from.Parent]
+	}
+	above, _ := m.state.item(created.ParentItemID)
 	if from.Type == events.ActionExecute && above.Assistant && above.Context == ctx && int64(above.Depth) == created.Depth {
 		place := above.Index
 		created.CallOf = &place
 	}
+	copies[from.Index] = id
 	m.emit(events.ItemCreatedType, id, "", created)
-	return id
 }
 
 // cut returns the place of the first item that a truncation hides, and the relationships that

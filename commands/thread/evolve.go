@@ -11,6 +11,7 @@ import (
 // do not need.
 func Evolve(s *State, e *events.Event) *State {
 	s.Version, s.Time = e.Version, e.Time
+	s.postpone(e)
 	switch d := e.Data.(type) {
 	case events.ThreadCreated:
 		s.Created, s.Status, s.Agent, s.User, s.CreatedTime = true, d.Status, d.AgentID, d.UserID, e.Time
@@ -83,6 +84,9 @@ func Evolve(s *State, e *events.Event) *State {
 		s.setItem(e.Subject, i)
 	case events.HistoryTruncated:
 		s.truncate(d.FromIndex)
+	case events.HistoryInherited:
+		s.Pending = &pending{Tenant: e.Tenant, Thread: e.ThreadID, History: d}
+		s.NextItem, s.Messages = d.NextIndex, d.NextMessageID
 	case events.ExecutionCreated:
 		s.setExecution(d.ID, executionState{Context: d.ContextID, Trigger: d.TriggerItemID, Reaction: d.ReactionItemID, Status: d.Status, Session: d.SessionID})
 	case events.ExecutionStatusChanged:
@@ -161,6 +165,7 @@ func (s *State) stored(c *events.Commit) {
 func (s *State) clear() {
 	s.Deleted, s.head.Active, s.Queue, s.Effects, s.Parents, s.Writer, s.Shares, s.Life, s.Ended = true, "", nil, 0, 0, writer{}, nil, lifeState{}, nil
 	s.Sessions = nil
+	s.Pending = nil
 	if s.parent != nil { // merging a layer cannot remove; a deletion is alone in its commit
 		return
 	}

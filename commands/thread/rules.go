@@ -123,6 +123,9 @@ func (r rules) needContext(id string) error {
 }
 
 func (r rules) needItem(id string) error {
+	if r.state.Pending.has(id) { // what it is, only its page says
+		return nil
+	}
 	i, ok := r.state.item(id)
 	return exists(ok && !i.Deleted, "item", id)
 }

@@ -103,6 +103,9 @@ func (r rules) ItemCreated(e *events.Event, d events.ItemCreated) error {
 	if d.MessageID != nil {
 		faults = append(faults, numbered(r.state.numberOf(d.Type), *d.MessageID))
 	}
+	if r.state.Pending.has(d.ParentItemID) {
+		return firstFault(faults...)
+	}
 	part := d.Type == events.ActionExecute && parent.Assistant && parent.Context == d.ContextID && int64(parent.Depth) == d.Depth
 	return firstFault(append(faults,
 		unless(part == (d.CallOf != nil), "it is part of a message, or not, against what its parent says"),
@@ -120,6 +123,10 @@ func (r rules) ItemStatusChanged(e *events.Event, d events.ItemStatusChanged) er
 }
 
 func (r rules) MessageEdited(e *events.Event, d events.MessageEdited) error {
+	if r.state.Pending.has(e.Subject) {
+		_, ofRun := r.state.execution(e.Correlation)
+		return unless(!ofRun && len(d.Parts) == 0, "a run does not write an item that the thread has inherited")
+	}
 	i, ok := r.state.item(e.Subject)
 	faults := []error{
 		exists(ok, "item", e.Subject), r.needExecution(e.Correlation),
@@ -134,6 +141,9 @@ func (r rules) MessageEdited(e *events.Event, d events.MessageEdited) error {
 }
 
 func (r rules) MessageDeleted(e *events.Event, d events.MessageDeleted) error {
+	if r.state.Pending.has(e.Subject) {
+		return firstFault(about(e, e.Subject, ""), unless(d.ContextID == r.state.Pending.History.ContextID, "the item is of another context"))
+	}
 	i, _ := r.state.item(e.Subject)
 	return firstFault(
 		about(e, e.Subject, ""), r.needItem(e.Subject),
@@ -144,6 +154,24 @@ func (r rules) MessageDeleted(e *events.Event, d events.MessageDeleted) error {
 // HistoryTruncated hides existing items.
 func (r rules) HistoryTruncated(e *events.Event, d events.HistoryTruncated) error {
 	return firstFault(ofAggregate(e), unless(d.FromIndex < r.state.NextItem, "the thread has no item at %d", d.FromIndex))
+}
+
+// HistoryInherited comes before any item, with the creation of its thread.
+func (r rules) HistoryInherited(e *events.Event, d events.HistoryInherited) error {
+	last := int64(-1)
+	ordered := len(d.Pages) > 0
+	for _, page := range d.Pages {
+		ordered = ordered && page.From > last
+		last = page.From
+	}
+	return firstFault(
+		ofAggregate(e),
+		unless(r.state.NextItem == 0 && r.state.Pending == nil && r.state.Time == e.Time, "the thread had items, or was created, before it"),
+		unless(d.ContextID == r.state.Default, "the items belong to context %.80q, and not to the default one", d.ContextID),
+		unless(d.ThreadID != e.ThreadID && events.ValidThreadID(d.ThreadID), "the history of %.80q cannot be inherited", d.ThreadID),
+		unless(ordered && d.Pages[0].From == 0 && last < d.NextIndex, "its pages are not in order"),
+		unless(d.NextIndex%events.HistoryAlign == 0, "its own items begin at %d, which is not a multiple of %d", d.NextIndex, events.HistoryAlign),
+	)
 }
 
 // lifeOf returns the life whose context has that key, and reports whether it is one.

@@ -57,6 +57,7 @@ type head struct {
 	Life        lifeState           `json:"life,omitzero"`     // of the key-value state: the current one, or the last
 	Ended       []endedLife         `json:"ended,omitempty"`   // lives that are not cleared yet; never changed in place
 	Sessions    *sessions           `json:"sessions,omitzero"` // requests of the conversation; never changed in place
+	Pending     *pending            `json:"pending,omitzero"`  // an inherited history that is not in the items yet; never changed in place
 }
 
 type contextState struct {

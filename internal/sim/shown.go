@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 
@@ -59,10 +60,12 @@ func (c *checker) checkDocuments() error {
 	if !c.shape.readSide {
 		return nil
 	}
-	memory := c.Models.NewMemory()
+	memory := c.Models.NewMemory(nil)
 	for _, commit := range c.commits {
 		if events.IsThread(commit.Thread) {
-			memory.Apply(commit)
+			if err := memory.Apply(context.Background(), commit); err != nil {
+				return err
+			}
 		}
 	}
 	want := map[string][]byte{}

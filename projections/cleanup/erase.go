@@ -130,13 +130,14 @@ func (c *Cleaner) holds(ctx context.Context, deleted buckets.Deletion) (held, er
 			h.tombstone = commit
 		}
 		for i := range commit.Events {
-			switch d := commit.Events[i].Data.(type) {
-			case events.RunRequested:
-				h.executions = append(h.executions, commit.Events[i].Subject)
-			case events.FileWritten:
-				if d.Digest != "" && !seen[d.Digest] {
-					seen[d.Digest] = true
-					h.contents = append(h.contents, d.Digest)
+			e := &commit.Events[i]
+			if e.Type == events.RunRequestedType {
+				h.executions = append(h.executions, e.Subject)
+			}
+			for digest := range e.Contents() {
+				if !seen[digest] {
+					seen[digest] = true
+					h.contents = append(h.contents, digest)
 				}
 			}
 		}

@@ -118,6 +118,7 @@ func (c *change) open(p Place) *Slot {
 
 // mark records that the commit has changed a slot.
 func (c *change) mark(s *Slot) {
+	s.derived = false
 	if !s.during {
 		s.during = true
 		c.changed = append(c.changed, s)

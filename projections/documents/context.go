@@ -36,6 +36,12 @@ func contexts() Projection {
 						doc.UpdatedAt = c.time()
 					}
 				}),
+			on(events.HistoryInheritedType, func(_ *change, d events.HistoryInherited) (string, bool) { return d.ContextID, true },
+				func(c *change, doc *T, d events.HistoryInherited) {
+					for _, page := range d.Pages {
+						doc.ItemTypes.Add(page.Items)
+					}
+				}),
 			together(events.MessageDeletedType),
 			together(events.HistoryTruncatedType),
 			together(events.LifecycleDeletedType),

@@ -52,7 +52,7 @@ func (c *change) hide(page *Page, e *Entry) {
 			doc.Items--
 			*doc.ItemTypes.Of(e.Type)--
 			if events.ShowsAlone(e.Type, e.Part) {
-				countMessage(doc, e.Index, messageClass(e.Depth, context != doc.ContextID, e.Silent), -1)
+				countMessage(doc, e.Index, events.MessageClass(e.Depth, context != doc.ContextID, e.Silent), -1)
 			}
 			c.mark(s)
 		} else {
@@ -102,8 +102,8 @@ func (c *change) silence(d events.MessageEdited) {
 		return
 	}
 	foreign := page.ContextOf(e) != doc.ContextID
-	countMessage(doc, e.Index, messageClass(e.Depth, foreign, *d.WasSilent), -1)
-	countMessage(doc, e.Index, messageClass(e.Depth, foreign, *d.Silent), 1)
+	countMessage(doc, e.Index, events.MessageClass(e.Depth, foreign, *d.WasSilent), -1)
+	countMessage(doc, e.Index, events.MessageClass(e.Depth, foreign, *d.Silent), 1)
 	c.mark(s)
 }
 

@@ -18,6 +18,9 @@ type Page struct {
 	Page     int64    `json:"page"`
 	Contexts []string `json:"contexts"` // entries refer to them by index
 	Entries  []Entry  `json:"entries"`  // by index
+
+	// History is of the document that records what the thread has inherited; it has no entries.
+	History *events.HistoryInherited `json:"history,omitzero"`
 	events.Stamp
 }
 
@@ -72,10 +75,14 @@ func PageID(page int64) string {
 func index() Projection {
 	type T = Page
 	return Projection{
-		Kind: Index, Name: "index", Version: 2, Bucket: "thread_index",
+		Kind: Index, Name: "index", Version: 3, Bucket: "thread_index",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
+			makes(events.HistoryInheritedType, func(*change, events.HistoryInherited) (string, bool) { return inheritedID, true },
+				func(c *change, d events.HistoryInherited) *T {
+					return &T{ThreadID: c.commit.Thread, Page: -1, Contexts: []string{d.ContextID}, Entries: []Entry{}, History: &d}
+				}),
 			puts(events.ItemCreatedType, func(_ *change, d events.ItemCreated) (string, bool) {
 				return PageID(d.Index / PageSize), d.Index >= 0
 			}, func(c *change, doc *T, d events.ItemCreated) *T {

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"iter"
 	"slices"
@@ -47,12 +48,16 @@ type Memory struct {
 	Broken  int    // commits that cannot be decoded, and were skipped
 
 	models  *Models
+	pages   Pages
 	slots   map[Place]*Slot
 	changed []*Slot
 }
 
-// NewMemory returns a store without documents.
-func (m *Models) NewMemory() *Memory { return &Memory{models: m, slots: map[Place]*Slot{}} }
+// NewMemory returns a store without documents. It reads pages to fold what happens to items that
+// a thread has inherited; nil: such a thread is an error.
+func (m *Models) NewMemory(pages Pages) *Memory {
+	return &Memory{models: m, pages: pages, slots: map[Place]*Slot{}}
+}
 
 // Slot implements Store.
 func (s *Memory) Slot(p Place) *Slot {
@@ -64,8 +69,12 @@ func (s *Memory) Slot(p Place) *Slot {
 	return slot
 }
 
-// Apply folds the next commit of a thread.
-func (s *Memory) Apply(c *events.Commit) {
+// Apply folds the next commit of a thread. The error is that of a page that cannot be read;
+// nothing was folded then.
+func (s *Memory) Apply(ctx context.Context, c *events.Commit) error {
+	if _, err := s.Prepare(ctx, c); err != nil {
+		return err
+	}
 	out := s.models.Apply(c, s, AllKinds, s.changed)
 	s.changed = out.Changed
 	s.Version, s.Seq = c.Version, c.Seq
@@ -77,12 +86,45 @@ func (s *Memory) Apply(c *events.Commit) {
 			}
 		}
 	}
+	return nil
 }
+
+// Prepare adds the documents of inherited items that folding a commit needs, and returns them.
+func (s *Memory) Prepare(ctx context.Context, c *events.Commit) (added []*Slot, err error) {
+	for {
+		var wanted []Place
+		s.models.Needs(c, AllKinds, s.Get, func(need Need) {
+			if !need.Made && need.Place.derivable() && s.slots[need.Place] == nil {
+				wanted = append(wanted, need.Place)
+			}
+		})
+		if len(wanted) == 0 {
+			return added, nil
+		}
+		for _, p := range wanted {
+			doc, seq, err := Derive(ctx, p, s.lookup, s.pages)
+			if err != nil {
+				return nil, err
+			}
+			slot := s.Slot(p)
+			slot.Doc, slot.Seq, slot.derived = doc, seq, doc != nil
+			if slot.derived {
+				added = append(added, slot)
+			}
+		}
+		if !Deep(c) {
+			return added, nil
+		}
+	}
+}
+
+// lookup is Get as Derive needs it.
+func (s *Memory) lookup(_ context.Context, p Place) (any, error) { return s.Get(p), nil }
 
 // Fold folds a thread's commits, in the order of the log, up to a bound. A commit that cannot
 // be decoded is counted and skipped; any other error ends the fold.
-func (m *Models) Fold(commits iter.Seq2[*events.Commit, error], until Until) (*Memory, error) {
-	s := m.NewMemory()
+func (m *Models) Fold(ctx context.Context, commits iter.Seq2[*events.Commit, error], until Until, pages Pages) (*Memory, error) {
+	s := m.NewMemory(pages)
 	for c, err := range commits {
 		var broken *events.BrokenError
 		if errors.As(err, &broken) {
@@ -96,7 +138,9 @@ func (m *Models) Fold(commits iter.Seq2[*events.Commit, error], until Until) (*M
 		if part == nil {
 			break
 		}
-		s.Apply(part)
+		if err := s.Apply(ctx, part); err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }
@@ -109,11 +153,12 @@ func (s *Memory) Get(p Place) any {
 	return nil
 }
 
-// All returns the slots that have a document, of the read models in kinds, by kind and key.
+// All returns the slots that have a document, but for those that nothing has changed since a
+// thread has inherited them, of the read models in kinds, by kind and key.
 func (s *Memory) All(kinds Mask) []*Slot {
 	var all []*Slot
 	for p, slot := range s.slots {
-		if slot.Doc != nil && kinds.Has(p.Kind) {
+		if slot.Doc != nil && !slot.derived && kinds.Has(p.Kind) {
 			all = append(all, slot)
 		}
 	}

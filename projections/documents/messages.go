@@ -10,22 +10,9 @@ const BlockSize = 32 * PageSize
 // Bounds of the counts.
 const (
 	maxBlocks = 1 << 20
-	// the class of every depth from here on
+	// the class of every depth from here on, see events.MessageClass
 	deep = 8
 )
-
-// messageClass returns the index of a class of messages in a block of counts: by depth, by
-// context (the thread's default one or another) and by whether they are silent.
-func messageClass(depth int64, foreign, silent bool) int {
-	class := int(min(max(depth, 0), deep)) * 4
-	if foreign {
-		class += 2
-	}
-	if silent {
-		class++
-	}
-	return class
-}
 
 // countMessage adds to a count of a thread's messages. A block ends with its last count that
 // is not 0, so that the same messages yield the same bytes.

@@ -101,6 +101,8 @@ type Slot struct {
 	Seq   uint64 // of the commit that last changed it, or removed it
 	Owner any    // for the owner of the slot
 
+	derived bool // from the pages of an inherited history; nothing has changed it
+
 	during bool  // the commit being folded has changed it
 	made   bool  // that commit created it...
 	at     int64 // ...at this time, in microseconds

@@ -53,8 +53,19 @@ func threads() Projection {
 					doc.UserLastInteractedAt = max(doc.UserLastInteractedAt, int64(c.given(d.CreatedAt))/1000)
 				}
 				if events.ShowsAlone(d.Type, d.CallOf != nil) {
-					countMessage(doc, d.Index, messageClass(d.Depth, d.ContextID != doc.ContextID, d.Silent), 1)
+					countMessage(doc, d.Index, events.MessageClass(d.Depth, d.ContextID != doc.ContextID, d.Silent), 1)
 				}
+			}),
+			on(events.HistoryInheritedType, own, func(_ *change, doc *T, d events.HistoryInherited) {
+				for _, page := range d.Pages {
+					doc.Items += page.Items.Total()
+					doc.ItemTypes.Add(page.Items)
+					for class, n := range page.Messages {
+						countMessage(doc, page.From, class, n)
+					}
+				}
+				doc.NextItem, doc.NextMessageID = d.NextIndex, d.NextMessageID
+				doc.UserLastInteractedAt = max(doc.UserLastInteractedAt, d.UserLastInteractedAt)
 			}),
 			on(events.RelationshipAddedType, own, func(c *change, doc *T, d events.RelationshipAdded) {
 				if d.Role == events.ChildRole {

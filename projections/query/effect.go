@@ -46,7 +46,7 @@ func (a *asking) getState(d events.GetState) (*events.StateValues, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
 	}
-	a.source = &live{a.Queries}
+	a.source = inheriting{&live{a.Queries}, a.pages}
 	if err := a.resolve(d.ThreadID); err != nil {
 		return nil, err
 	}

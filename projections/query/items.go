@@ -73,7 +73,7 @@ func total(c events.ItemCounts, t events.ItemType) int64 {
 	if t != "" {
 		return *c.Of(t)
 	}
-	return c.Message + c.ActionExecute + c.ActionResult + c.ItemReference
+	return c.Total()
 }
 
 // readItems adds the items to the list. If they are too large for one answer it returns

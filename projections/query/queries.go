@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
@@ -65,6 +66,7 @@ type Queue func(ctx context.Context, tenant, thread string) (*events.QueueList, 
 type Queries struct {
 	log       *eventlog.Log
 	models    *documents.Models
+	pages     *pages.Reader
 	schema    *schema.Validator
 	cfg       Config
 	logger    zerolog.Logger
@@ -91,7 +93,7 @@ func New(log *eventlog.Log, validator *schema.Validator, cfg Config, logger zero
 		metrics = noMetrics{}
 	}
 	return &Queries{
-		log: log, models: documents.NewModels(), schema: validator, cfg: cfg.withDefaults(), logger: logger, metrics: metrics,
+		log: log, models: documents.NewModels(), pages: pages.On(log.Streams()), schema: validator, cfg: cfg.withDefaults(), logger: logger, metrics: metrics,
 		directory: newDirectories(), answers: answers(),
 	}
 }
@@ -277,7 +279,7 @@ func (a *asking) about(ref string, at *events.At, fresh events.Fresh) error {
 	if err := a.awaitSeq(fresh.MinSeq, at != nil); err != nil {
 		return err
 	}
-	a.source, a.fresh = &live{a.Queries}, at == nil && (fresh.MinSeq != nil || fresh.MinVersion != nil)
+	a.source, a.fresh = inheriting{&live{a.Queries}, a.pages}, at == nil && (fresh.MinSeq != nil || fresh.MinVersion != nil)
 	if ref == "" {
 		return nil
 	}
@@ -291,7 +293,7 @@ func (a *asking) about(ref string, at *events.At, fresh events.Fresh) error {
 		return nil
 	}
 	past, err := a.lookBack(ref, *at)
-	a.source = past
+	a.source = inheriting{past, a.pages}
 	return err
 }
 

@@ -205,7 +205,7 @@ func (a *asking) lookBack(ref string, at events.At) (*past, error) {
 		}
 		until.Time = t
 	}
-	memory, err := a.models.Fold(a.log.Thread(a.ctx, a.tenant, a.thread, 1), until)
+	memory, err := a.models.Fold(a.ctx, a.log.Thread(a.ctx, a.tenant, a.thread, 1), until, a.pages)
 	switch {
 	case err != nil:
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
@@ -59,6 +60,7 @@ func (e *UnknownProjectionError) Error() string {
 type rebuilding struct {
 	log     *eventlog.Log
 	models  *documents.Models
+	pages   *pages.Reader
 	kinds   documents.Mask
 	scope   Scope
 	repair  bool
@@ -76,7 +78,7 @@ const rebuildWorkers = 4
 
 // newRebuilding returns one of the read models with these names, of all if none is named.
 func newRebuilding(log *eventlog.Log, names []string) (*rebuilding, error) {
-	b := &rebuilding{log: log, models: documents.NewModels()}
+	b := &rebuilding{log: log, models: documents.NewModels(), pages: pages.On(log.Streams())}
 	return b, b.choose(names)
 }
 

@@ -1,0 +1,126 @@
+package pages
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/events"
+)
+
+// CacheBytes bounds the pages that a reader keeps in memory.
+const CacheBytes = 16 << 20
+
+// Reader reads pages. It is safe for concurrent use.
+type Reader struct {
+	conn   *streams.Conn
+	bucket string
+
+	mu    sync.Mutex // guards the fields below
+	bytes int
+	order list.List // of *kept, the one used last first
+	known map[string]*list.Element
+}
+
+type kept struct {
+	name  string
+	page  *events.HistoryPage
+	bytes int
+}
+
+// On returns a reader of the pages that a connection leads to.
+func On(conn *streams.Conn) *Reader {
+	return &Reader{conn: conn, bucket: conn.Config().Names.Bucket(assets.FileBucket), known: map[string]*list.Element{}}
+}
+
+// Page returns a page of a tenant, which the caller must not change.
+func (r *Reader) Page(ctx context.Context, tenant, digest string) (*events.HistoryPage, error) {
+	name := tenant + "/" + digest
+	if page := r.cached(name); page != nil {
+		return page, nil
+	}
+	content, err := r.content(ctx, name)
+	if err != nil {
+		return nil, unreadable(digest, err)
+	}
+	page, err := events.DecodeHistoryPage(content, digest)
+	if err != nil {
+		return nil, unreadable(digest, err)
+	}
+	r.keep(name, page, len(content))
+	return page, nil
+}
+
+func unreadable(digest string, err error) error {
+	return events.Errorf(events.Unavailable, "page %s of a history that a thread has inherited cannot be read: %w", digest, err)
+}
+
+// errIncomplete is returned for an object that lacks pieces.
+var errIncomplete = errors.New("its content is incomplete")
+
+// content reads an object of the store.
+func (r *Reader) content(ctx context.Context, name string) ([]byte, error) {
+	stream := "OBJ_" + r.bucket
+	last := streams.GetRequest{Last: streams.ObjectEntry(r.bucket, name)}
+	got, err := r.conn.Direct(ctx, stream, last)
+	if err != nil {
+		return nil, err
+	}
+	if len(got) == 0 {
+		m, err := r.conn.Leader(ctx, stream, last)
+		if err != nil {
+			return nil, err
+		}
+		got = []streams.Message{m}
+	}
+	object, ok := streams.ParseObject(got[0].Data)
+	if !ok {
+		return nil, streams.ErrNoMessage
+	}
+	content := make([]byte, 0, object.Size)
+	next := uint64(1)
+	for n := 0; n < object.Chunks; n++ {
+		q := streams.GetRequest{Seq: next, Next: streams.ObjectPieces(r.bucket, object.NUID)}
+		got, err := r.conn.Direct(ctx, stream, q)
+		if err == nil && len(got) == 0 {
+			got = make([]streams.Message, 1)
+			got[0], err = r.conn.Leader(ctx, stream, q)
+		}
+		if err != nil {
+			return nil, err
+		}
+		content, next = append(content, got[0].Data...), got[0].Seq+1
+	}
+	if int64(len(content)) != object.Size {
+		return nil, errIncomplete
+	}
+	return content, nil
+}
+
+func (r *Reader) cached(name string) *events.HistoryPage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.known[name]
+	if e == nil {
+		return nil
+	}
+	r.order.MoveToFront(e)
+	return e.Value.(*kept).page
+}
+
+func (r *Reader) keep(name string, page *events.HistoryPage, bytes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known[name] != nil || bytes > CacheBytes/4 {
+		return
+	}
+	r.known[name] = r.order.PushFront(&kept{name, page, bytes})
+	for r.bytes += bytes; r.bytes > CacheBytes; {
+		oldest := r.order.Remove(r.order.Back()).(*kept)
+		delete(r.known, oldest.name)
+		r.bytes -= oldest.bytes
+	}
+}

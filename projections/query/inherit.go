@@ -1,0 +1,62 @@
+package query
+
+import (
+	"context"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// inheriting is a source in which inherited items are found, too: most of them have no
+// document of their own.
+type inheriting struct {
+	source
+
+	pages documents.Pages
+}
+
+func (s inheriting) get(ctx context.Context, places ...documents.Place) ([]found, error) {
+	out, err := s.source.get(ctx, places...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		if f := &out[i]; f.doc == nil {
+			if err := s.derive(ctx, f); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// derive sets a document that can be made of what the thread has inherited.
+func (s inheriting) derive(ctx context.Context, f *found) error {
+	doc, seq, err := documents.Derive(ctx, f.place, s.lookup, s.pages)
+	if err != nil || doc == nil {
+		return err
+	}
+	if item, ok := doc.(*events.Item); ok {
+		page, err := s.lookup(ctx, documents.Place{Kind: documents.Index, Thread: f.place.Thread, ID: documents.PageID(item.Index / documents.PageSize)})
+		if err != nil {
+			return err
+		}
+		if page, ok := page.(*documents.Page); ok {
+			if e := page.Find(item.Index); e == nil || e.Hidden != 0 {
+				return nil
+			}
+		}
+	}
+	raw, err := documents.Encode(doc)
+	f.doc, f.seq, f.bytes = doc, seq, len(raw)
+	return err
+}
+
+// lookup returns a document of the source itself.
+func (s inheriting) lookup(ctx context.Context, p documents.Place) (any, error) {
+	got, err := s.source.get(ctx, p)
+	if err != nil || got[0].doc == nil {
+		return nil, err
+	}
+	return got[0].doc, nil
+}
