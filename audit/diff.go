@@ -66,7 +66,7 @@ func foldTo(ctx context.Context, log *eventlog.Log, models *documents.Models, te
 	if p.Start {
 		return models.NewMemory(nil), nil
 	}
-	m, err := models.Fold(ctx, log.Thread(ctx, tenant, thread, 1), documents.Until{Version: p.Version, Time: p.Time}, pages.On(log.Streams()))
+	m, err := models.Fold(log.Thread(ctx, tenant, thread, 1), documents.Until{Version: p.Version, Time: p.Time}, pages.On(log.Streams()).In(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func Trail(ctx context.Context, log *eventlog.Log, tenant, thread string, o Trai
 		return err
 	}
 	t := &trail{options: o, tell: tell, models: documents.NewModels(), shown: map[documents.Place]events.JSON{}, known: map[string]TrailCause{}}
-	t.memory = t.models.NewMemory(pages.On(log.Streams()))
+	t.memory = t.models.NewMemory(pages.On(log.Streams()).In(ctx))
 	there := false
 	for c, err := range log.Thread(ctx, tenant, thread, 1) {
 		there = true
@@ -84,7 +84,7 @@ func Trail(ctx context.Context, log *eventlog.Log, tenant, thread string, o Trai
 		case errors.As(err, &broken):
 			err = tell(Entry{Seq: broken.Seq, Broken: broken.Cause.Error()})
 		case err == nil:
-			err = t.commit(ctx, c)
+			err = t.commit(c)
 		}
 		if err != nil {
 			return err
@@ -107,10 +107,10 @@ type trail struct {
 }
 
 // commit reports the events of a commit.
-func (t *trail) commit(ctx context.Context, c *events.Commit) error {
+func (t *trail) commit(c *events.Commit) error {
 	for i := range c.Events {
 		e := &c.Events[i]
-		changes, err := t.fold(ctx, c, i)
+		changes, err := t.fold(c, i)
 		if err != nil {
 			return fmt.Errorf("changes of event %s: %w", e.ID, err)
 		}
@@ -149,10 +149,10 @@ func (t *trail) wanted(e *events.Event) bool {
 // fold folds one event of a commit, and returns what it changed. Documents are stamped with
 // the version instead of the sequence, as each event is folded as a commit of its own, which
 // follows the previous event. So their stamps are not reported.
-func (t *trail) fold(ctx context.Context, c *events.Commit, i int) ([]Change, error) {
+func (t *trail) fold(c *events.Commit, i int) ([]Change, error) {
 	one := *c
 	one.Events, one.Version, one.Seq = c.Events[i:i+1], c.Events[i].Version, uint64(c.Events[i].Version)
-	inherited, err := t.memory.Prepare(ctx, &one)
+	inherited, err := t.memory.Prepare(&one)
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func (s *session) derive(ctx context.Context, nodes []*node) error {
 		if n.slot.Doc != nil || n.slot.Seq != 0 {
 			continue
 		}
-		doc, seq, err := documents.Derive(ctx, n.slot.Place, s.lookup, s.pages)
+		doc, seq, err := documents.Derive(n.slot.Place, func(p documents.Place) (any, error) { return s.lookup(ctx, p) }, s.pages.In(ctx))
 		if err != nil && ctx.Err() != nil {
 			return err
 		}

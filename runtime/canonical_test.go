@@ -40,7 +40,7 @@ func TestCanonicalTurn(t *testing.T) {
 
 	models := documents.NewModels()
 	name := documents.ThreadName(tenant, id)
-	shown := models.NewMemory()
+	shown := models.NewMemory(nil)
 	holds := func(when string, kind documents.Kind, key, want string) {
 		t.Helper()
 		raw, err := json.Marshal(shown.Get(documents.Place{Kind: kind, Thread: name, ID: key}))
@@ -62,7 +62,9 @@ func TestCanonicalTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shown.Apply(c)
+		if err := shown.Apply(c); err != nil {
+			t.Fatal(err)
+		}
 		last := c.Events[len(c.Events)-1].Type
 		switch {
 		case last == events.RunRequestedType: // 1 and 2

@@ -49,7 +49,7 @@ func (k *story) group(c *Command) []events.Event {
 	stories := []*story{k}
 	if _, fork := c.Parts[0].Data.(events.ForkThread); fork {
 		c.Copied = &Copied{
-			Items: []*events.Item{{ID: "itm_1", Type: events.Message, Role: events.User, Content: raw(`[]`)}}, Point: to(int64(0)),
+			Items: []events.InheritedItem{{ID: "itm_1", Type: events.Message, Role: events.User, Content: raw(`[]`)}}, Point: to(int64(0)),
 			Files: []any{events.DirectoryCreated{Path: "/d"}, events.FileWritten{Path: "/d/f", MimeType: "text/plain", External: "https://example.com"}},
 		}
 	} else if _, handoff := c.Parts[0].Data.(events.HandoffThread); !handoff {

@@ -12,7 +12,7 @@
 // # What it does not
 //
 // It stores no pages: package files does, as it stores all contents. It does not know which
-// thread names a page, and so gives it to whoever asks.
+// thread names a page, and so returns it to any caller.
 //
 // # What may enter
 //

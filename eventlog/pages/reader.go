@@ -54,6 +54,11 @@ func (r *Reader) Page(ctx context.Context, tenant, digest string) (*events.Histo
 	return page, nil
 }
 
+// In returns Page with a context.
+func (r *Reader) In(ctx context.Context) func(tenant, digest string) (*events.HistoryPage, error) {
+	return func(tenant, digest string) (*events.HistoryPage, error) { return r.Page(ctx, tenant, digest) }
+}
+
 func unreadable(digest string, err error) error {
 	return events.Errorf(events.Unavailable, "page %s of a history that a thread has inherited cannot be read: %w", digest, err)
 }

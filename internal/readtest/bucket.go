@@ -240,7 +240,7 @@ func (h *House) createDocument(thread string, model documents.Projection) {
 		e := row.ExampleEvent()
 		e.Tenant, e.ThreadID = Acme, thread
 		m := h.Models.NewMemory(nil)
-		_ = m.Apply(h.Context(), &events.Commit{Tenant: Acme, Thread: thread, Seq: 1, Version: 1, Events: []events.Event{e}})
+		_ = m.Apply(&events.Commit{Tenant: Acme, Thread: thread, Seq: 1, Version: 1, Events: []events.Event{e}})
 		if len(m.All(documents.Mask(0).With(model.Kind))) > 0 {
 			h.Append(thread, e)
 			return

@@ -170,7 +170,7 @@ func (h *House) Live(p documents.Projection) map[string]string {
 // Folded returns what the log says of a thread.
 func (h *House) Folded(thread string, until documents.Until) *documents.Memory {
 	h.Helper()
-	m, err := h.Models.Fold(h.Context(), h.EventLog.Thread(h.Context(), Acme, thread, 1), until, pages.On(h.EventLog.Streams()))
+	m, err := h.Models.Fold(h.EventLog.Thread(h.Context(), Acme, thread, 1), until, pages.On(h.EventLog.Streams()).In(h.Context()))
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"strings"
 
@@ -63,7 +62,7 @@ func (c *checker) checkDocuments() error {
 	memory := c.Models.NewMemory(nil)
 	for _, commit := range c.commits {
 		if events.IsThread(commit.Thread) {
-			if err := memory.Apply(context.Background(), commit); err != nil {
+			if err := memory.Apply(commit); err != nil {
 				return err
 			}
 		}

@@ -42,7 +42,7 @@ func TestApply_SaysWhatIsMissing(t *testing.T) {
 	m := NewModels()
 	h := newHistory(t, 30)
 	thread := ThreadName(tenant, h.id)
-	s := m.NewMemory()
+	s := m.NewMemory(nil)
 	out := m.Apply(commitOf(h.id, 7, 5,
 		events.Event{Type: events.ItemStatusChangedType, Subject: "i", Data: events.ItemStatusChanged{To: events.ItemCompleted}},
 		events.Event{Type: events.FileDeletedType, Subject: h.id, Data: events.FileDeleted{Path: "/a"}},
@@ -76,7 +76,7 @@ func TestApply_EndsAThread(t *testing.T) {
 		h := newHistory(t, 31)
 		h.do(events.CreateThread{})
 		h.do(events.DeleteThread{Purge: purge})
-		s := m.NewMemory()
+		s := m.NewMemory(nil)
 		place := Place{Thread: ThreadName(tenant, h.id)}
 		if out := m.Apply(h.commits[0], s, AllKinds, nil); out.Deleted != nil {
 			t.Errorf("%+v", out.Deleted)
@@ -92,7 +92,7 @@ func TestApply_EndsAThread(t *testing.T) {
 		if out = m.Apply(end, s, AllKinds, nil); len(out.Changed) > 0 || out.Deleted == nil {
 			t.Errorf("again: %+v", out)
 		}
-		s = m.NewMemory()
+		s = m.NewMemory(nil)
 		m.Apply(h.commits[0], s, AllKinds, nil)
 		if out = m.Apply(end, s, AllKinds&^Mask(0).With(Threads), nil); s.Get(place) == nil || out.Deleted == nil {
 			t.Errorf("where threads are not folded: %+v, %+v", s.Get(place), out.Deleted)
@@ -123,7 +123,7 @@ func TestApply_Archive(t *testing.T) {
 // own aggregate alone.
 func TestDefinitions(t *testing.T) {
 	m := NewModels()
-	s := m.NewMemory()
+	s := m.NewMemory(nil)
 	changed := func(aggregate string, seq uint64, d events.DefinitionChanged) {
 		m.Apply(commitOf(aggregate, seq, int64(seq), events.Event{Type: events.DefinitionChangedType, Data: d}), s, AllKinds, nil)
 	}
@@ -177,12 +177,12 @@ func TestFold_Broken(t *testing.T) {
 			_ = yield(h.commits[0], nil) && yield(nil, err) && yield(nil, err) && yield(h.commits[1], nil)
 		}
 	}
-	s, err := m.Fold(feed(&events.BrokenError{Seq: 4, Cause: errors.New("torn")}), Until{})
+	s, err := m.Fold(feed(&events.BrokenError{Seq: 4, Cause: errors.New("torn")}), Until{}, nil)
 	if err != nil || s.Broken != 2 || s.Version != h.state.Version || s.Seq != h.seq {
 		t.Errorf("%+v, %v", s, err)
 	}
 	lost := errors.New("connection lost")
-	if s, err = m.Fold(feed(lost), Until{}); !errors.Is(err, lost) || s != nil {
+	if s, err = m.Fold(feed(lost), Until{}, nil); !errors.Is(err, lost) || s != nil {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

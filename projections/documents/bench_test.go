@@ -22,9 +22,11 @@ func BenchmarkFold(b *testing.B) {
 	commits := turns(b, 256)
 	b.ReportAllocs()
 	for b.Loop() {
-		s := m.NewMemory()
+		s := m.NewMemory(nil)
 		for _, c := range commits {
-			s.Apply(c)
+			if err := s.Apply(c); err != nil {
+				b.Fatal(err)
+			}
 		}
 	}
 	perCommit(b, len(commits))
@@ -37,9 +39,11 @@ func BenchmarkFoldAndEncode(b *testing.B) {
 	b.ReportAllocs()
 	docs := 0
 	for b.Loop() {
-		s := m.NewMemory()
+		s := m.NewMemory(nil)
 		for _, c := range commits {
-			s.Apply(c)
+			if err := s.Apply(c); err != nil {
+				b.Fatal(err)
+			}
 			for _, slot := range s.changed {
 				if _, err := Encode(slot.Doc); err != nil {
 					b.Fatal(err)

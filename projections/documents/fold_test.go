@@ -51,7 +51,7 @@ func fold(t testing.TB, h *history, until Until) *Memory {
 				return
 			}
 		}
-	}, until)
+	}, until, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

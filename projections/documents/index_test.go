@@ -120,7 +120,7 @@ func TestMessageFilter_Count(t *testing.T) {
 	}{
 		{0, false, false, 1}, {0, false, true, 10}, {0, true, false, 100}, {3, false, false, 1000}, {8, false, false, 10_000}, {20, false, true, 100_000},
 	} {
-		countMessage(doc, 0, messageClass(m.depth, m.foreign, m.silent), m.count)
+		countMessage(doc, 0, events.MessageClass(m.depth, m.foreign, m.silent), m.count)
 	}
 	for _, c := range []struct {
 		filter MessageFilter
@@ -150,7 +150,7 @@ func TestMessageFilter_Count(t *testing.T) {
 func TestMessageFilter_CountOfDeepMessages(t *testing.T) {
 	for depth, exact := range map[int64]bool{0: true, 7: true, 8: false, 30: false} {
 		doc := &events.Thread{}
-		countMessage(doc, 0, messageClass(depth, false, false), 5)
+		countMessage(doc, 0, events.MessageClass(depth, false, false), 5)
 		for _, most := range []int64{8, 9, 1000} {
 			if n, got := (MessageFilter{MaxDepth: most}).Count(doc.MessageBlocks[0]); n != 5 || got != exact {
 				t.Errorf("of depth %d, up to %d: %d, exact %v", depth, most, n, got)

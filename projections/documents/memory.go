@@ -2,7 +2,6 @@ package documents
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"iter"
 	"slices"
@@ -71,8 +70,8 @@ func (s *Memory) Slot(p Place) *Slot {
 
 // Apply folds the next commit of a thread. The error is that of a page that cannot be read;
 // nothing was folded then.
-func (s *Memory) Apply(ctx context.Context, c *events.Commit) error {
-	if _, err := s.Prepare(ctx, c); err != nil {
+func (s *Memory) Apply(c *events.Commit) error {
+	if _, err := s.Prepare(c); err != nil {
 		return err
 	}
 	out := s.models.Apply(c, s, AllKinds, s.changed)
@@ -90,7 +89,7 @@ func (s *Memory) Apply(ctx context.Context, c *events.Commit) error {
 }
 
 // Prepare adds the documents of inherited items that folding a commit needs, and returns them.
-func (s *Memory) Prepare(ctx context.Context, c *events.Commit) (added []*Slot, err error) {
+func (s *Memory) Prepare(c *events.Commit) (added []*Slot, err error) {
 	for {
 		var wanted []Place
 		s.models.Needs(c, AllKinds, s.Get, func(need Need) {
@@ -102,7 +101,7 @@ func (s *Memory) Prepare(ctx context.Context, c *events.Commit) (added []*Slot, 
 			return added, nil
 		}
 		for _, p := range wanted {
-			doc, seq, err := Derive(ctx, p, s.lookup, s.pages)
+			doc, seq, err := Derive(p, s.lookup, s.pages)
 			if err != nil {
 				return nil, err
 			}
@@ -119,11 +118,11 @@ func (s *Memory) Prepare(ctx context.Context, c *events.Commit) (added []*Slot, 
 }
 
 // lookup is Get as Derive needs it.
-func (s *Memory) lookup(_ context.Context, p Place) (any, error) { return s.Get(p), nil }
+func (s *Memory) lookup(p Place) (any, error) { return s.Get(p), nil }
 
 // Fold folds a thread's commits, in the order of the log, up to a bound. A commit that cannot
 // be decoded is counted and skipped; any other error ends the fold.
-func (m *Models) Fold(ctx context.Context, commits iter.Seq2[*events.Commit, error], until Until, pages Pages) (*Memory, error) {
+func (m *Models) Fold(commits iter.Seq2[*events.Commit, error], until Until, pages Pages) (*Memory, error) {
 	s := m.NewMemory(pages)
 	for c, err := range commits {
 		var broken *events.BrokenError
@@ -138,7 +137,7 @@ func (m *Models) Fold(ctx context.Context, commits iter.Seq2[*events.Commit, err
 		if part == nil {
 			break
 		}
-		if err := s.Apply(ctx, part); err != nil {
+		if err := s.Apply(part); err != nil {
 			return nil, err
 		}
 	}

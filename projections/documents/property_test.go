@@ -144,10 +144,12 @@ func TestAnyMixtureOfStatesConverges(t *testing.T) {
 	for seed := range uint64(30) {
 		h := random(t, seed, 60)
 		rnd := rand.New(rand.NewPCG(seed, 4))
-		whole := m.NewMemory()
-		mixture := m.NewMemory()
+		whole := m.NewMemory(nil)
+		mixture := m.NewMemory(nil)
 		for _, c := range h.commits {
-			whole.Apply(c)
+			if err := whole.Apply(c); err != nil {
+				t.Fatal(err)
+			}
 			for _, slot := range whole.changed {
 				if rnd.IntN(3) > 0 {
 					continue
@@ -172,7 +174,9 @@ func TestAnyMixtureOfStatesConverges(t *testing.T) {
 			}
 		}
 		for _, c := range h.commits {
-			mixture.Apply(c)
+			if err := mixture.Apply(c); err != nil {
+				t.Fatal(err)
+			}
 		}
 		equal(t, fmt.Sprintf("history %d", seed), texts(t, mixture), texts(t, whole))
 		// A repeat changes nothing.
@@ -189,9 +193,11 @@ func TestAnyMixtureOfStatesConverges(t *testing.T) {
 func TestEveryVersion(t *testing.T) {
 	m := NewModels()
 	h := random(t, 99, 60)
-	step := m.NewMemory()
+	step := m.NewMemory(nil)
 	for _, c := range h.commits {
-		step.Apply(c)
+		if err := step.Apply(c); err != nil {
+			t.Fatal(err)
+		}
 		want := texts(t, step)
 		equal(t, "by version", texts(t, fold(t, h, Until{Version: c.Version})), want)
 		equal(t, "by sequence", texts(t, fold(t, h, Until{Seq: c.Seq})), want)
@@ -212,10 +218,12 @@ func TestNeedsIsEnough(t *testing.T) {
 	m := NewModels()
 	for seed := range uint64(10) {
 		h := random(t, 200+seed, 60)
-		want := m.NewMemory()
-		s := &guarded{Memory: m.NewMemory(), t: t}
+		want := m.NewMemory(nil)
+		s := &guarded{Memory: m.NewMemory(nil), t: t}
 		for _, c := range h.commits {
-			want.Apply(c)
+			if err := want.Apply(c); err != nil {
+				t.Fatal(err)
+			}
 			s.known = map[Place]bool{}
 			for {
 				before := len(s.known)
@@ -274,7 +282,7 @@ func TestOddEvents(t *testing.T) {
 		events.Event{Type: events.ThreadStatusChangedType, Data: events.Unknown{Schema: "urn:skein:event:thread.status.changed:99", Raw: raw(`{}`)}},
 	)
 	var bad *PlaceError
-	s := m.NewMemory()
+	s := m.NewMemory(nil)
 	for _, c := range h.commits {
 		if out := m.Apply(c, s, AllKinds, nil); out.Err != nil && !errors.As(out.Err, &bad) {
 			t.Fatal(out.Err)
@@ -288,9 +296,11 @@ func TestOddEvents(t *testing.T) {
 		t.Errorf("%+v", doc)
 	}
 	// A thread whose beginning cannot be read has no document, and stops nothing.
-	s = m.NewMemory()
+	s = m.NewMemory(nil)
 	for _, c := range h.commits[1:] {
-		s.Apply(c)
+		if err := s.Apply(c); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if s.Get(Place{Thread: ThreadName(tenant, h.id)}) != nil {
 		t.Error("half a thread has a document")

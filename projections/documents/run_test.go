@@ -151,8 +151,10 @@ func TestTimes(t *testing.T) {
 	c := &events.Commit{Tenant: tenant, Thread: h.id, Seq: 1, Version: 1, Events: []events.Event{{
 		Type: events.ThreadCreatedType, Subject: h.id, Version: 1, Data: events.ThreadCreated{Status: events.ThreadOpen},
 	}}}
-	s := NewModels().NewMemory()
-	s.Apply(c)
+	s := NewModels().NewMemory(nil)
+	if err := s.Apply(c); err != nil {
+		t.Fatal(err)
+	}
 	if doc := s.Get(Place{Thread: ThreadName(tenant, h.id)}).(*events.Thread); doc.CreatedAt != "1970-01-01T00:00:00.000Z" {
 		t.Errorf("made at %q", doc.CreatedAt)
 	}

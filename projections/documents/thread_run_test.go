@@ -13,8 +13,10 @@ import (
 func TestThread_ShowsTheActiveRun(t *testing.T) {
 	h := newHistory(t, 50)
 	h.do(events.CreateThread{})
-	s := NewModels().NewMemory()
-	s.Apply(h.commits[0])
+	s := NewModels().NewMemory(nil)
+	if err := s.Apply(h.commits[0]); err != nil {
+		t.Fatal(err)
+	}
 	until := h.now.ISO()
 	asked := h.now + 8_000_000 // of the first approval
 	const (
@@ -72,7 +74,9 @@ func TestThread_ShowsTheActiveRun(t *testing.T) {
 		case events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType, events.ApprovalResolvedType:
 			e.Subject, e.Correlation = "call", step.run
 		}
-		s.Apply(h.add(e))
+		if err := s.Apply(h.add(e)); err != nil {
+			t.Fatal(err)
+		}
 		got := ""
 		if run := s.Get(place).(*events.Thread).Run; run != nil {
 			b, err := json.Marshal(run)

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 
+	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -12,7 +13,7 @@ import (
 type inheriting struct {
 	source
 
-	pages documents.Pages
+	pages *pages.Reader
 }
 
 func (s inheriting) get(ctx context.Context, places ...documents.Place) ([]found, error) {
@@ -32,7 +33,7 @@ func (s inheriting) get(ctx context.Context, places ...documents.Place) ([]found
 
 // derive sets a document that can be made of what the thread has inherited.
 func (s inheriting) derive(ctx context.Context, f *found) error {
-	doc, seq, err := documents.Derive(ctx, f.place, s.lookup, s.pages)
+	doc, seq, err := documents.Derive(f.place, func(p documents.Place) (any, error) { return s.lookup(ctx, p) }, s.pages.In(ctx))
 	if err != nil || doc == nil {
 		return err
 	}

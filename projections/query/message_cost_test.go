@@ -46,8 +46,8 @@ func (h *house) talk(n int) string {
 	return id
 }
 
-// pages are the pages of 50 that are measured.
-func pages(total int) map[string]string {
+// pagesOf returns the pages of 50 that are measured.
+func pagesOf(total int) map[string]string {
 	return map[string]string{
 		"end":    `"limit":50`,
 		"begin":  `"limit":50,"order":"asc"`,
@@ -77,9 +77,9 @@ func longThreads(t testing.TB) (a *asker, queries map[string][2]string) {
 	stop()
 	a = h.asker(Config{Progress: r.Progress()})
 	queries = map[string][2]string{}
-	for name := range pages(0) {
+	for name := range pagesOf(0) {
 		queries[name] = [2]string{
-			`{"threadId":"` + ids[0] + `",` + pages(short)[name] + `}`, `{"threadId":"` + ids[1] + `",` + pages(long)[name] + `}`,
+			`{"threadId":"` + ids[0] + `",` + pagesOf(short)[name] + `}`, `{"threadId":"` + ids[1] + `",` + pagesOf(long)[name] + `}`,
 		}
 	}
 	return a, queries

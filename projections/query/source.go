@@ -205,7 +205,7 @@ func (a *asking) lookBack(ref string, at events.At) (*past, error) {
 		}
 		until.Time = t
 	}
-	memory, err := a.models.Fold(a.ctx, a.log.Thread(a.ctx, a.tenant, a.thread, 1), until, a.pages)
+	memory, err := a.models.Fold(a.log.Thread(a.ctx, a.tenant, a.thread, 1), until, a.pages.In(a.ctx))
 	switch {
 	case err != nil:
 		return nil, err

@@ -154,7 +154,7 @@ func (b *rebuilding) compareAlone(ctx context.Context, name threadName) (*compar
 
 // compareThread folds the log of a thread of a group, and compares.
 func (b *rebuilding) compareThread(ctx context.Context, name threadName, g *group) (*comparison, error) {
-	t := &comparison{rebuilding: b, name: name, upTo: g.upTo, docs: map[documents.Place]*compared{}, memory: b.models.NewMemory(b.pages)}
+	t := &comparison{rebuilding: b, name: name, upTo: g.upTo, docs: map[documents.Place]*compared{}, memory: b.models.NewMemory(b.pages.In(ctx))}
 	for _, p := range b.models.List() {
 		if b.kinds.Has(p.Kind) {
 			t.addLive(ctx, p, g.docs[name][p.Kind])
@@ -175,7 +175,7 @@ func (b *rebuilding) compareThread(ctx context.Context, name threadName, g *grou
 			return nil, err
 		}
 		t.pass(c.Seq - 1)
-		if err := t.memory.Apply(ctx, c); err != nil {
+		if err := t.memory.Apply(c); err != nil {
 			return nil, err
 		}
 		t.compareAt(c.Seq)

@@ -1,0 +1,231 @@
+package serve_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/audit"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/rebuild"
+	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/schema"
+)
+
+// long returns a thread with some 260 items of 4 KB: messages of both roles, calls and results,
+// silent ones, one that was deleted, and one that was edited long after it was made.
+func (s *stage) long() (thread, edited string) {
+	s.t.Helper()
+	ctx := s.t.Context()
+	thread = must(s.CreateThread(ctx, events.CreateThread{Title: "Long", AgentID: "count"}))(s.t).ThreadID
+	var first, gone string
+	for round := range 13 {
+		var batch events.CommitThread
+		add := func(name string, data any) {
+			batch.Commands = append(batch.Commands, events.SubCommand{Command: name, Data: must(json.Marshal(data))(s.t)})
+		}
+		for n := range 5 {
+			text := fmt.Sprintf("%d.%d %s", round, n, strings.Repeat("x", 4<<10))
+			call := fmt.Sprintf("call_%d_%d", round, n)
+			asked := saying(text)
+			asked.Item.Silent = n == 3
+			add("item.create", asked)
+			add("message.add", map[string]any{"role": "assistant", "content": text, "toolCalls": `[{"id":"` + call + `","type":"function","function":{"name":"probe","arguments":"{}"}}]`})
+			add("message.add", map[string]any{"role": "tool", "toolCallId": call, "content": text})
+		}
+		reply := must(client.Send(ctx, s.Client, thread, batch))(s.t)
+		if round == 0 {
+			first, gone = reply.Result.Results[0].ItemID, reply.Result.Results[6].ItemID
+		}
+	}
+	must(client.Send(ctx, s.Client, thread, events.EditMessage{ItemID: first, Content: events.JSON(`[{"type":"input_text","text":"edited"}]`)}))(s.t)
+	must(client.Send(ctx, s.Client, thread, events.DeleteMessage{ItemID: gone}))(s.t)
+	return thread, first
+}
+
+// items returns all items of a thread as they are, or were.
+func (s *stage) items(thread string, at *events.At) []events.Item {
+	s.t.Helper()
+	var all []events.Item
+	for cursor := ""; ; {
+		page := must(client.Read[events.ItemList](s.t.Context(), s.latest(), events.ListItems{ThreadID: thread, At: at, Cursor: cursor, Limit: new(int64(100))}))(s.t)
+		all = append(all, page.Items...)
+		if cursor = page.NextCursor; cursor == "" {
+			if page.Total != int64(len(all)) {
+				s.t.Errorf("%d of %d items of %s are listed", len(all), page.Total, thread)
+			}
+			return all
+		}
+	}
+}
+
+// document returns the messages of a thread's document as JSON.
+func (s *stage) document(thread string) string {
+	s.t.Helper()
+	var messages []events.DocumentMessage
+	for from := int64(0); ; {
+		d := must(client.Read[events.ThreadDocument](s.t.Context(), s.latest(), events.GetThreadDocument{ThreadID: thread, FromMessage: &from}))(s.t)
+		messages = append(messages, d.Messages...)
+		if from = d.NextMessageIndex; from == 0 {
+			break
+		}
+	}
+	return string(must(json.Marshal(messages))(s.t))
+}
+
+// inherited returns what a thread has inherited with its first commit.
+func (s *stage) inherited(thread string) *events.HistoryInherited {
+	s.t.Helper()
+	page := must(s.ListEvents(s.t.Context(), events.ListEvents{ThreadID: thread, Limit: new(int64(20))}))(s.t)
+	for _, raw := range page.Events {
+		if e := must(events.DecodeEvent(raw))(s.t); e.Type == events.HistoryInheritedType {
+			return new(e.Data.(events.HistoryInherited))
+		}
+	}
+	return nil
+}
+
+// sameItems compares what a fork has with what its parent had: ids and places of ids aside.
+func (s *stage) sameItems(parent, child []events.Item) {
+	s.t.Helper()
+	if len(parent) != len(child) {
+		s.t.Fatalf("%d items of %d", len(child), len(parent))
+	}
+	ids := map[string]string{"": ""}
+	for i := range parent {
+		ids[parent[i].ID] = child[i].ID
+		want := parent[i]
+		want.ID, want.ThreadID, want.ContextID, want.SourceItemID = child[i].ID, child[i].ThreadID, child[i].ContextID, parent[i].ID
+		want.ParentItemID, want.Edited, want.UpdatedAt, want.Stamp, want.Status = ids[want.ParentItemID], false, "", child[i].Stamp, events.ItemCompleted
+		if child[i].ID == parent[i].ID {
+			s.t.Errorf("the copy of %s has the same id", parent[i].ID)
+		}
+		if a, b := must(json.Marshal(want))(s.t), must(json.Marshal(child[i]))(s.t); string(a) != string(b) {
+			s.t.Fatalf("item %d is\n%.600s\nand not\n%.600s", i, b, a)
+		}
+	}
+}
+
+// verified checks the log, the contents and the read models.
+func (s *stage) verified() {
+	s.t.Helper()
+	s.latest()
+	nc := must(nats.Connect(s.server.Addresses().NATS))(s.t)
+	defer nc.Close()
+	log := must(eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil))(s.t)
+	defer log.Close()
+	contents := must(audit.NewContents(s.t.Context(), log))(s.t)
+	sum, err := audit.Verify(s.t.Context(), log, must(schema.New())(s.t), audit.Options{Checks: []audit.Check{contents}, Finding: func(f audit.Finding) { s.t.Error(f) }})
+	if err != nil || sum.Threads == 0 {
+		s.t.Errorf("%+v, %v", sum, err)
+	}
+	report, err := rebuild.Verify(s.t.Context(), log, rebuild.Scope{})
+	if err != nil || report.Found > 0 {
+		s.t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// A history over 512 KiB is inherited: the fork shows the same items, nothing of them is
+// stored again by a second fork, and each thread goes its own way.
+func TestFork_LongHistory(t *testing.T) {
+	var seen atomic.Int64
+	s := newStage(t, withReactor("count", func(_ context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
+		seen.Store(int64(len(in.Items)))
+		return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{events.JSON(`{"type":"output_text","text":"counted"}`)}}}, nil
+	}))
+	parent, edited := s.long()
+	had := s.items(parent, nil)
+	messages := s.document(parent)
+	count := strings.Count(messages, `"role":`)
+	fork := func(of string, d events.ForkThread) string {
+		t.Helper()
+		return must(client.Send(t.Context(), s.Client, of, d))(t).Result.ChildID
+	}
+	child := fork(parent, events.ForkThread{MessageIndex: new(int64(count - 1))})
+	from := s.inherited(child)
+	if from == nil || from.ThreadID != parent || len(from.Pages) < 4 {
+		t.Fatalf("the fork inherits %+v", from)
+	}
+	s.sameItems(had, s.items(child, nil))
+	if got := s.document(child); got != messages {
+		t.Errorf("the document of the fork is\n%.900s\nand not\n%.900s", got, messages)
+	}
+	s.verified()
+
+	stored := s.objectsHeld()
+	again := fork(parent, events.ForkThread{ItemID: edited})
+	if got := s.items(again, nil); s.inherited(again) != nil || len(got) != 1 || !strings.Contains(string(got[0].Content), "edited") {
+		t.Errorf("the short fork has %d items, and inherits %+v", len(got), s.inherited(again))
+	}
+	twin := fork(parent, events.ForkThread{MessageIndex: new(int64(count - 1))})
+	if same := s.inherited(twin); !slices.EqualFunc(same.Pages, from.Pages, func(a, b events.HistoryPart) bool { return a.Digest == b.Digest }) || s.objectsHeld() != stored {
+		t.Errorf("the second fork has pages of its own: the store has %d bytes, and had %d", s.objectsHeld(), stored)
+	}
+	s.sameItems(had, s.items(twin, nil))
+	most := fork(parent, events.ForkThread{MessageIndex: new(int64(count * 7 / 8))})
+	if part := s.inherited(most); part == nil || part.Pages[0].Digest != from.Pages[0].Digest || s.objectsHeld() > stored+32<<10 {
+		t.Errorf("the fork of most of it inherits %+v", part)
+	}
+	mostly := s.items(most, nil)
+	s.sameItems(had[:len(mostly)], mostly)
+
+	// The fork's own changes.
+	mine := s.items(child, nil)
+	at := must(s.latest().GetThread(t.Context(), events.GetThread{ThreadID: child}))(t).Version
+	must(client.Send(t.Context(), s.Client, child, events.EditMessage{ItemID: mine[5].ID, Content: events.JSON(`[{"type":"output_text","text":"mine"}]`)}))(t)
+	must(client.Send(t.Context(), s.Client, child, events.EditMessage{ItemID: mine[0].ID, Silent: new(true)}))(t)
+	must(client.Send(t.Context(), s.Client, child, events.DeleteMessage{ItemID: mine[9].ID}))(t)
+	x := must(client.Send(t.Context(), s.Client, child, events.ReactThread{Text: new("how many?")}))(t)
+	if e := s.end(x); e.Status != events.ExecutionCompleted || seen.Load() != int64(len(had)) {
+		t.Errorf("the run ended %s %s; the model was sent %d items of %d", e.Status, e.ErrorText, seen.Load(), len(had))
+	}
+	now := s.items(child, nil)
+	if len(now) != len(had)+1 || string(now[5].Content) != `[{"type":"output_text","text":"mine"}]` || !now[0].Silent || now[9].ID == mine[9].ID {
+		t.Errorf("the fork has %d items; item 5 is %.80s", len(now), now[5].Content)
+	}
+	if next := now[len(now)-1]; next.Index%events.HistoryAlign != 1 || next.Index <= had[len(had)-1].Index {
+		t.Errorf("its own items begin at %d", next.Index-1)
+	}
+	if _, err := s.latest().GetItem(t.Context(), events.GetItem{ThreadID: child, ItemID: mine[9].ID}); events.AsError(err).Code != events.NotFound {
+		t.Errorf("the deleted item: %v", err)
+	}
+	s.sameItems(had, s.items(child, &events.At{Version: &at}))
+	s.sameItems(had, s.items(twin, nil))
+	s.verified()
+
+	// A fork of the fork has the changes, and shares the pages that did not change.
+	grand := fork(child, events.ForkThread{MessageIndex: new(int64(count - 3))})
+	if got := s.inherited(grand); got == nil || got.ThreadID != child || got.Pages[0].Digest == from.Pages[0].Digest || got.Pages[1].Digest != from.Pages[1].Digest {
+		t.Errorf("the fork of the fork inherits %+v", got)
+	}
+	if got := s.items(grand, nil); !got[0].Silent || string(got[5].Content) != string(now[5].Content) {
+		t.Errorf("the fork of the fork: %.100s", got[5].Content)
+	}
+
+	// Truncation hides inherited items, and the parent's end takes nothing from its forks.
+	must(client.Send(t.Context(), s.Client, twin, events.TruncateThread{MessageIndex: new(int64(3))}))(t)
+	if d := s.document(twin); strings.Count(d, `"role":`) != 4 {
+		t.Errorf("the truncated fork has %d messages", strings.Count(d, `"role":`))
+	}
+	must(client.Send(t.Context(), s.Client, parent, events.DeleteThread{Purge: true}))(t)
+	if got := s.items(child, nil); len(got) != len(now) {
+		t.Errorf("the fork has %d items after its parent was purged", len(got))
+	}
+	s.verified()
+}
+
+// objectsHeld returns the bytes of the store of contents.
+func (s *stage) objectsHeld() uint64 {
+	s.t.Helper()
+	status := must(s.objects().Status(s.t.Context()))(s.t)
+	return status.Size()
+}
