@@ -85,8 +85,8 @@ func (f *family) decide(c *Command) (*Group, map[string]*State, error) {
 			return nil, nil, events.Invalid("/messageIndex", "there is no such message")
 		}
 		c.Copied = &Copied{Point: d.MessageIndex, PointItem: shown[*d.MessageIndex]}
-		for _, id := range shown[:*d.MessageIndex+1] {
-			c.Copied.Items = append(c.Copied.Items, &events.Item{ID: id, Type: events.Message, Role: events.User, Content: raw(`[]`)})
+		for i, id := range shown[:*d.MessageIndex+1] {
+			c.Copied.Items = append(c.Copied.Items, events.InheritedItem{Index: int64(i), ID: id, Type: events.Message, Role: events.User, Content: raw(`[]`)})
 		}
 	}
 	g := NewGroup(states)

@@ -142,7 +142,7 @@ func (f *families) whole() error {
 // messagesOf returns what a fork of a thread copies, by its read model: the items, and the
 // places of those that a messageIndex counts.
 func (c *checker) messagesOf(f *families, id string, upTo int64) (items []*events.Item, shown []int) {
-	memory := c.Models.NewMemory()
+	memory := c.Models.NewMemory(nil)
 	for _, commit := range f.history[id] {
 		part := *commit
 		for upTo > 0 && len(part.Events) > 0 && part.Events[len(part.Events)-1].Version > upTo {
@@ -150,7 +150,9 @@ func (c *checker) messagesOf(f *families, id string, upTo int64) (items []*event
 		}
 		if len(part.Events) > 0 {
 			part.Version = part.Events[len(part.Events)-1].Version
-			memory.Apply(&part)
+			if err := memory.Apply(&part); err != nil {
+				panic(err) // histories of simulations are short, and have no pages
+			}
 		}
 	}
 	for _, slot := range memory.All(documents.AllKinds) {
@@ -185,13 +187,26 @@ func (c *checker) copied(f *families, id string, d events.ForkThread) *thread.Co
 			return nil
 		}
 	}
-	copied := &thread.Copied{Items: items}
+	end := len(items)
+	copied := &thread.Copied{}
 	if at >= 0 {
 		point := int64(at)
 		copied.Point, copied.PointItem = &point, items[shown[at]].ID
 		if at+1 < len(shown) {
-			copied.Items = items[:shown[at+1]]
+			end = shown[at+1]
 		}
+	}
+	places := map[string]int64{}
+	for _, i := range items[:end] {
+		places[i.ID] = i.Index
+		one := events.InheritedItem{
+			Index: i.Index, ID: i.ID, Type: i.Type, Role: i.Role, Channel: i.Channel, Content: i.Content, CreatedAt: i.CreatedAtMicros,
+			Depth: i.Depth, Silent: i.Silent, Metadata: i.Metadata, CallOf: i.CallOf, MessageID: i.MessageID,
+		}
+		if at, ok := places[i.ParentItemID]; ok {
+			one.Parent = &at
+		}
+		copied.Items = append(copied.Items, one)
 	}
 	return copied
 }
@@ -349,7 +364,7 @@ func acts(c *events.Commit) bool {
 }
 
 // copiesOf checks that a fork has the items of its parent, each once and in order.
-func copiesOf(items []*events.Item, c *events.Commit) error {
+func copiesOf(items []events.InheritedItem, c *events.Commit) error {
 	for i := range c.Events {
 		d, ok := c.Events[i].Data.(events.ItemCreated)
 		if !ok {
