@@ -27,8 +27,9 @@ const mostDiffering = 4096
 // are folded.
 type Verification struct {
 	*rebuilding
-	seed maphash.Seed
-	all  bool // the buckets could not be read: every thread is compared
+	pages documents.Pages
+	seed  maphash.Seed
+	all   bool // the buckets could not be read: every thread is compared
 
 	sums    sync.Mutex         // guards what follows
 	live    map[uint64]liveSum // by the digest of the thread's name
@@ -53,7 +54,7 @@ func Begin(ctx context.Context, log *eventlog.Log, scope Scope, names ...string)
 	if err := b.awaitRunner(ctx); err != nil {
 		return nil, err
 	}
-	v := &Verification{rebuilding: b, seed: maphash.MakeSeed(), live: map[uint64]liveSum{}}
+	v := &Verification{rebuilding: b, pages: b.pages.In(ctx), seed: maphash.MakeSeed(), live: map[uint64]liveSum{}}
 	for _, p := range b.models.List() {
 		if !b.kinds.Has(p.Kind) || v.all {
 			continue
@@ -124,21 +125,22 @@ type Fold struct {
 	v      *Verification
 	name   threadName
 	memory *documents.Memory
+	unread bool // a page that the thread has inherited could not be read
 }
 
 // Thread begins to fold a thread, or another aggregate. It is safe for concurrent use.
 func (v *Verification) Thread(tenant, aggregate string) *Fold {
 	f := &Fold{v: v, name: threadName{tenant, aggregate}}
 	if !v.all && documents.Folds(aggregate) && v.scope.has(f.name) {
-		f.memory = v.models.NewMemory()
+		f.memory = v.models.NewMemory(v.pages)
 	}
 	return f
 }
 
 // Commit folds the next commit that can be decoded.
 func (f *Fold) Commit(c *events.Commit) {
-	if f.memory != nil {
-		f.memory.Apply(c)
+	if f.memory != nil && !f.unread {
+		f.unread = f.memory.Apply(c) != nil
 	}
 }
 
@@ -159,7 +161,7 @@ func (f *Fold) End() error {
 	f.memory = nil
 	v.sums.Lock()
 	name := maphash.String(v.seed, f.name.String())
-	right := v.live[name].sum == sum
+	right := v.live[name].sum == sum && !f.unread
 	v.live[name] = liveSum{sum: sum, seen: true}
 	if !right && len(v.differs) <= mostDiffering {
 		v.differs = append(v.differs, f.name)
