@@ -35,18 +35,9 @@ func (d *Dispatcher) Values(ctx context.Context, tenant, id string, ask events.G
 
 // past returns a thread as it was, and the time of that.
 func (d *Dispatcher) past(ctx context.Context, tenant, id string, ask events.GetState) (*thread.State, events.Time, error) {
-	var version int64
-	var until events.Time
-	if ask.At.Version != nil {
-		version = *ask.At.Version
-	} else {
-		t, err := events.ParseTime(ask.At.Time)
-		if err != nil {
-			return nil, 0, events.Invalid("/at/time", "%w", err)
-		}
-		if until = t; t%1000 == 0 {
-			until += 999 // documents show milliseconds: all of that one
-		}
+	version, until, err := ask.At.Bound()
+	if err != nil {
+		return nil, 0, err
 	}
 	s := &thread.State{}
 	for commit, err := range d.log.Thread(ctx, tenant, id, 1) {

@@ -133,3 +133,25 @@ func TestCheck_AgreesWithConstraint(t *testing.T) {
 		}
 	}
 }
+
+// A time in milliseconds is all of that millisecond, since documents show no more of it.
+func TestAt_Bound(t *testing.T) {
+	version := int64(7)
+	if v, until, err := (At{Version: &version}).Bound(); v != 7 || until != 0 || err != nil {
+		t.Errorf("a version: %d, %d, %v", v, until, err)
+	}
+	for text, want := range map[string]string{
+		"2026-02-20T10:00:00.123Z": "2026-02-20T10:00:00.123999Z", "2026-02-20T10:00:00.123004Z": "2026-02-20T10:00:00.123004Z",
+	} {
+		last, err := ParseTime(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, until, err := (At{Time: text}).Bound(); v != 0 || until != last || err != nil {
+			t.Errorf("%s: %d, %s, %v", text, v, until, err)
+		}
+	}
+	if _, _, err := (At{Time: "yesterday"}).Bound(); err == nil {
+		t.Error("what is no time has a bound")
+	}
+}

@@ -21,6 +21,21 @@ func (a At) Check() error {
 	return nil
 }
 
+// Bound returns the last version and the last time that belong to the point; the one that it
+// does not name is 0.
+func (a At) Bound() (version int64, until Time, err error) {
+	if a.Version != nil {
+		return *a.Version, 0, nil
+	}
+	if until, err = ParseTime(a.Time); err != nil {
+		return 0, 0, Invalid("/at/time", "%w", err)
+	}
+	if until%1000 == 0 {
+		until += 999 // documents show milliseconds: all of that one
+	}
+	return 0, until, nil
+}
+
 // Constraint returns the rules of Check as JSON Schema.
 func (At) Constraint() string {
 	return `{"oneOf":[{"required":["version"],"properties":{"version":{"type":"number"}}},{"required":["time"],"properties":{"time":{"type":"string","minLength":1}}}]}`

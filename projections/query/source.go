@@ -192,19 +192,11 @@ func matches(key, pattern string) bool {
 // needs no read model, and shows a thread that was deleted since, unless its
 // events were erased.
 func (a *asking) lookBack(ref string, at events.At) (*past, error) {
-	until := documents.Until{}
-	if at.Version != nil {
-		until.Version = *at.Version
-	} else {
-		t, err := events.ParseTime(at.Time)
-		if err != nil {
-			return nil, events.Invalid("/at/time", "%w", err)
-		}
-		if t%1000 == 0 {
-			t += 999 // documents show milliseconds: all of that one
-		}
-		until.Time = t
+	version, time, err := at.Bound()
+	if err != nil {
+		return nil, err
 	}
+	until := documents.Until{Version: version, Time: time}
 	memory, err := a.models.Fold(a.log.Thread(a.ctx, a.tenant, a.thread, 1), until, a.pages.In(a.ctx))
 	switch {
 	case err != nil:
