@@ -108,6 +108,9 @@ func forgeries(def string) []forgedEvent {
 		{"another item edited by a run", running, events.MessageEditedType, "itm_r9", "exe_1", events.MessageEdited{Parts: []events.PlacedPart{{Place: 0, Part: raw(`{"type":"x"}`)}}}, either},
 		{"an unknown item deleted", whole, events.MessageDeletedType, "itm_9", "", events.MessageDeleted{ContextID: def, Type: "message"}, either},
 		{"an item deleted in another place", whole, events.MessageDeletedType, "itm_u1", "", events.MessageDeleted{ContextID: "ctx_a", Type: "message"}, cond},
+		{"a history inherited by a thread that has items", whole, events.HistoryInheritedType, self, "", events.HistoryInherited{
+			ThreadID: other, Version: 1, ContextID: def, NextIndex: 16, Pages: []events.HistoryPart{{Digest: strings.Repeat("0", 64)}},
+		}, cond},
 		{"a history cut where it does not reach", whole, events.HistoryTruncatedType, self, "", events.HistoryTruncated{FromIndex: 50}, cond},
 
 		{"an execution made twice", whole, events.ExecutionCreatedType, "exe_1", "exe_1", events.ExecutionCreated{ID: "exe_1", ContextID: "ctx_a", TriggerItemID: "itm_u1", ReactionItemID: "itm_r9", Status: "executing"}, link},
