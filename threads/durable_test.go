@@ -38,7 +38,7 @@ func TestUpdate_NothingToFlush(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if last := list.Events[len(list.Events)-1]; !strings.Contains(fmt.Sprintf("%s", last), title) {
+			if last := list.Events[len(list.Events)-1]; !strings.Contains(string(last), title) {
 				t.Errorf("the log of %s ends with %s", made.ID, last)
 			}
 		})
