@@ -109,7 +109,7 @@ func forgeries(def string) []forgedEvent {
 		{"an unknown item deleted", whole, events.MessageDeletedType, "itm_9", "", events.MessageDeleted{ContextID: def, Type: "message"}, either},
 		{"an item deleted in another place", whole, events.MessageDeletedType, "itm_u1", "", events.MessageDeleted{ContextID: "ctx_a", Type: "message"}, cond},
 		{"a history inherited by a thread that has items", whole, events.HistoryInheritedType, self, "", events.HistoryInherited{
-			ThreadID: other, Version: 1, ContextID: def, NextIndex: 16, Pages: []events.HistoryPart{{Digest: strings.Repeat("0", 64)}},
+			ThreadID: other, Version: 1, ContextID: "ctx_a", NextIndex: 16, Pages: []events.HistoryPart{{Digest: strings.Repeat("0", 64)}},
 		}, cond},
 		{"a history cut where it does not reach", whole, events.HistoryTruncatedType, self, "", events.HistoryTruncated{FromIndex: 50}, cond},
 
