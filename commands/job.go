@@ -63,6 +63,15 @@ func (j *job) changes() bool { return j.command != nil }
 // touch a key, or is a dry run.
 func (j *job) alone() bool { return !j.changes() || claims(j.command) || j.command.Dry() }
 
+// deletes reports whether the job deletes its thread.
+func (j *job) deletes() bool {
+	if j.command == nil {
+		return false
+	}
+	_, ok := j.command.Parts[0].Data.(events.DeleteThread)
+	return ok
+}
+
 // claims reports whether a command may claim or release a key, and so needs a commit of its
 // own.
 func claims(c *thread.Command) bool {

@@ -94,8 +94,11 @@ var errForeign = errors.New("the snapshot does not fit the log")
 // built from scratch.
 func (d *Dispatcher) catchUp(ctx context.Context, e *entry, to uint64) error {
 	if to > 0 {
-		if err := d.follow(ctx, e, e.state); err != nil || e.state.Seq >= to {
+		if err := d.follow(ctx, e, e.state); err != nil {
 			return err
+		}
+		if e.state.Seq >= to {
+			return d.inherit(ctx, e, e.state)
 		}
 	} else {
 		e.state = nil
@@ -111,8 +114,11 @@ func (d *Dispatcher) catchUp(ctx context.Context, e *entry, to uint64) error {
 func (d *Dispatcher) freshen(ctx context.Context, e *entry) error {
 	for {
 		next, err := d.log.After(ctx, e.tenant, e.id, e.state.Seq)
-		if err != nil || next == nil {
+		if err != nil {
 			return err
+		}
+		if next == nil {
+			return d.inherit(ctx, e, e.state)
 		}
 		thread.Apply(e.state, next)
 		if err := d.follow(ctx, e, e.state); err != nil { // the usual case
@@ -129,7 +135,7 @@ func (d *Dispatcher) follow(ctx context.Context, e *entry, state *thread.State) 
 		}
 		thread.Apply(state, commit)
 	}
-	return d.inherit(ctx, e, state)
+	return nil
 }
 
 // snapshotDue reports whether a thread has changed enough for a new snapshot. A long thread

@@ -89,12 +89,17 @@ func (d *Dispatcher) commit(e *entry, jobs []*job, joins func([]events.Event) *J
 			jobs[0].answer(nil, errBusy())
 			return jobs[1:]
 		}
+		draft := jobs
 		if err := d.load(jobs[0].ctx, e); err != nil {
 			d.logger.Error().Err(err).Str("tenant", e.tenant).Str("thread", e.id).Msg("load thread")
-			jobs[0].answer(nil, err)
-			return jobs[1:]
+			if e.state == nil || !jobs[0].deletes() {
+				jobs[0].answer(nil, err)
+				return jobs[1:]
+			}
+			draft = jobs[:1] // the thread can go even if the history that it has inherited is lost
 		}
-		r := d.draft(e, jobs, joins)
+		r := d.draft(e, draft, joins)
+		r.rest = append(r.rest, jobs[len(draft):]...)
 		if len(r.taken) == 0 {
 			return r.rest
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -228,4 +229,40 @@ func (s *stage) objectsHeld() uint64 {
 	s.t.Helper()
 	status := must(s.objects().Status(s.t.Context()))(s.t)
 	return status.Size()
+}
+
+// A thread whose inherited history is lost says so, and can still be read where the page is not
+// needed, and be deleted.
+func TestFork_LostPage(t *testing.T) {
+	s := newStage(t)
+	parent, _ := s.long()
+	child := must(client.Send(t.Context(), s.Client, parent, events.ForkThread{MessageIndex: new(int64(170))}))(t).Result.ChildID
+	pages := s.inherited(child).Pages
+	if err := s.objects().Delete(t.Context(), "acme/"+pages[1].Digest); err != nil {
+		t.Fatal(err)
+	}
+	s.stop()
+	s.start("acme")
+
+	nc := s.plain()
+	for subject, body := range map[string]string{
+		"skein.cmd.acme.item.create": `{"threadId":%q,"data":{"item":{"type":"message","role":"user","channel":"web","content":[]}}}`,
+		"skein.cmd.acme.thread.fork": `{"threadId":%q,"data":{"messageIndex":150}}`,
+		"skein.query.acme.item.list": `{"threadId":%q,"limit":100}`,
+	} {
+		if m := must(nc.Request(subject, fmt.Appendf(nil, body, child), time.Minute))(t); !strings.Contains(string(m.Data), `"unavailable"`) {
+			t.Errorf("%s without a page of the history: %.300s", subject, m.Data)
+		}
+	}
+	if got := must(s.GetThread(t.Context(), events.GetThread{ThreadID: child}))(t); got.Title == "" {
+		t.Errorf("the thread is %+v", got)
+	}
+	must(client.Send(t.Context(), s.Client, child, events.DeleteThread{Purge: true}))(t)
+	if _, err := s.latest().GetThread(t.Context(), events.GetThread{ThreadID: child}); events.AsError(err).Code != events.NotFound {
+		t.Errorf("the deleted thread: %v", err)
+	}
+	must(client.Send(t.Context(), s.Client, parent, saying("more")))(t)
+	again := must(client.Send(t.Context(), s.Client, parent, events.ForkThread{MessageIndex: new(int64(170))}))(t).Result.ChildID
+	s.sameItems(s.items(parent, nil)[:len(s.items(again, nil))], s.items(again, nil)) // its pages are stored once more
+	s.verified()
 }

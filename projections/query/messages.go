@@ -118,12 +118,10 @@ func (a *asking) threadOfIndex(ref string) (*events.Thread, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := a.source.(*live); ok {
-		// What the thread's document counts must be in the other buckets too.
-		if seq := thread.Seq; a.cfg.Progress.Seq() < uint64(thread.Seq) {
-			if err := a.awaitSeq(&seq, false); err != nil {
-				return nil, err
-			}
+	// What the thread's document counts must be in the other buckets too.
+	if seq := thread.Seq; !a.past && a.cfg.Progress.Seq() < uint64(seq) {
+		if err := a.awaitSeq(&seq, false); err != nil {
+			return nil, err
 		}
 	}
 	return thread, nil

@@ -262,6 +262,7 @@ type asking struct {
 	tenant string
 	thread string // its id, once it is known
 	fresh  bool   // minSeq or minVersion was given
+	past   bool   // the source is the thread as it was
 	source source
 }
 
@@ -293,7 +294,7 @@ func (a *asking) about(ref string, at *events.At, fresh events.Fresh) error {
 		return nil
 	}
 	past, err := a.lookBack(ref, *at)
-	a.source = inheriting{past, a.pages}
+	a.source, a.past = inheriting{past, a.pages}, true
 	return err
 }
 

@@ -112,7 +112,7 @@ func shownElsewhere() map[string]string {
 		"agent/loop/continue": "TestLoopOfDefinition", "agent/loop/stopAfter": "TestLoopOfDefinition",
 		"tool/question": "TestPerson_AnswerIsTheResult", "tool/answer": "TestPerson_AnswerIsTheResult",
 		"tool/workerWaitMs": "TestCall_AbsentToolIsWaitedFor", "agent/limits/workerWaitMs": "TestCall_AbsentToolIsWaitedFor",
-		"policy/modes": "TestDraftAndMode_OnAServer", "policy/off": "TestTitles_OnAServer",
+		"policy/modes": "TestDraftAndMode_OnAServer", "policy/off": "TestTitles_OnAServer", "policy/agent": "TestTitle_WrittenByAnAgent",
 		"skill/name": "TestSkill_LoadedByTheModel", "skill/description": "TestSkill_LoadedByTheModel", "skill/text": "TestSkill_LoadedByTheModel", "skill/tools": "TestSkill_LoadedByTheModel",
 		"policy/name": "TestPolicies", "policy/archiveAfterDays": "TestPolicies",
 		"context/name": "TestTypedContexts", "context/schema": "TestTypedContexts",
