@@ -38,6 +38,10 @@ type Options struct {
 	User func(*http.Request) string
 	// Setup returns what Session shows as App. An error fails New.
 	Setup func(context.Context) (AppState, error)
+	// Name names the application in the log, for its Listeners.
+	Name string
+	// Listeners run after events of threads and sessions, in the processes that call App.Listen.
+	Listeners []Listener
 	// Idle is how long after its last use the state of a thread ends, in whole seconds; an
 	// hour if 0, at most 366 days.
 	Idle time.Duration
@@ -103,6 +107,9 @@ func (o *Options) validate() error {
 	}
 	if o.Idle < 0 || o.Idle%time.Second != 0 || o.Idle > maxIdle {
 		wrong = append(wrong, events.Invalid("/idle", "the idle time is %v; use whole seconds, at most %v", o.Idle, maxIdle))
+	}
+	if err := o.checkListeners(); err != nil {
+		wrong = append(wrong, err)
 	}
 	return errors.Join(wrong...)
 }

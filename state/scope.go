@@ -16,6 +16,10 @@ type SessionScope struct {
 	State  *Memory // values for what runs when the session has completed; at most 1 MiB of JSON
 	Thread *ThreadScope
 	App    AppState // of Options.Setup
+
+	mu        sync.Mutex // guards the rest
+	listeners []func(context.Context, string, *SessionScope) error
+	over      bool
 }
 
 // scope is what a context carries: a session, from the begin of its request to the end of its
@@ -37,6 +41,7 @@ func newScope(a *App, thread, user string) *scope {
 	id := newSessionID()
 	s := &scope{app: a, request: newMemory(id, 0), open: 1}
 	s.session = &SessionScope{ID: id, State: newMemory(id, events.MaxStateBytes), Thread: newThread(a, thread, user, id), App: a.state}
+	s.session.Thread.last = s.isLast
 	s.logger = a.opts.Logger.With("sessionId", s.session.ID, "threadId", thread)
 	return s
 }
@@ -93,25 +98,67 @@ func (s *scope) release(ctx context.Context) {
 	}
 }
 
-// complete ends a session whose handler and background work have ended.
+// isLast reports whether nothing follows in the session but the end of what runs now.
+func (s *scope) isLast() bool {
+	s.mu.Lock()
+	open := s.open
+	s.mu.Unlock()
+	return open <= 1 && !s.session.hasListeners()
+}
+
+// complete ends a session whose handler and background work have ended. Its listeners do not
+// hold back the response.
 func (s *scope) complete(ctx context.Context) {
+	listeners := s.session.listening()
+	if len(listeners) == 0 {
+		s.close(ctx)
+		return
+	}
+	s.app.tasks.begin()
+	go func() {
+		defer s.app.tasks.end()
+		ctx, cancel := s.app.detach(ctx)
+		defer cancel()
+		for _, f := range listeners {
+			err := protect(ctx, func(ctx context.Context) error { return f(s.with(ctx), "completed", s.session) })
+			if err != nil {
+				s.fail(ctx, "a listener to the end of the session failed", err)
+			}
+		}
+		s.session.dropListeners()
+		s.close(ctx)
+	}()
+}
+
+// close saves what is not saved, and ends the use of the session's state.
+func (s *scope) close(ctx context.Context) {
 	s.save(ctx)
-	if s.session.Thread.end() {
-		s.renew(ctx)
+	renew, completed := s.session.Thread.end()
+	if renew || !completed {
+		s.afterwards(ctx, renew, completed)
 	}
 	s.session.State.end()
 	s.request.end()
 }
 
-// renew moves the end of the state after a request that only read it. The response does not
-// wait for that.
-func (s *scope) renew(ctx context.Context) {
+// afterwards moves the end of the state after a request that only read it, and completes a
+// session whose last save could not say that it was the last. The response does not wait.
+func (s *scope) afterwards(ctx context.Context, renew, completed bool) {
 	s.app.tasks.begin()
 	go func() {
 		defer s.app.tasks.end()
 		ctx := context.WithoutCancel(ctx)
-		if err := s.session.Thread.Touch(ctx); err != nil {
-			s.logger.WarnContext(ctx, "the end of the thread's state was not moved", "error", err)
+		if renew {
+			if err := s.session.Thread.Touch(ctx); err != nil {
+				s.logger.WarnContext(ctx, "the end of the thread's state was not moved", "error", err)
+			}
+		}
+		if completed {
+			return
+		}
+		_, err := client.Send(ctx, s.app.opts.Client, s.session.Thread.ID, events.CompleteSession{SessionID: s.session.ID})
+		if err != nil && !is(err, events.NotFound) {
+			s.logger.WarnContext(ctx, "the end of the session was not recorded", "error", err)
 		}
 	}()
 }
@@ -120,7 +167,7 @@ func (s *scope) renew(ctx context.Context) {
 // saved is dropped, so that it is reported once.
 func (s *scope) save(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx) // the client bounds it
-	if err := s.session.Thread.Save(ctx); err != nil {
+	if err := s.session.Thread.saveLast(ctx); err != nil {
 		s.fail(ctx, "the state of the thread was not saved", err, "keys", s.session.Thread.drop())
 	}
 }
@@ -140,7 +187,7 @@ func (s *scope) fail(ctx context.Context, what string, err error, fields ...any)
 		return // and so would be the record of it
 	}
 	text := what + ": " + err.Error()
-	line := events.RecordTrace{Kind: events.TraceLog, Level: events.LogError, Name: "state", Text: clip(text, maxRecord), Data: sessionData(s.session.ID)}
+	line := events.RecordTrace{Kind: events.TraceLog, SessionID: s.session.ID, Level: events.LogError, Name: "state", Text: clip(text, maxRecord), Data: sessionData(s.session.ID)}
 	_, failed := client.Send(context.WithoutCancel(ctx), s.app.opts.Client, s.session.Thread.ID, line)
 	if failed != nil && !is(failed, events.NotFound) { // a thread without state has no log
 		s.logger.ErrorContext(ctx, "the error above was not recorded on the thread", "error", failed)

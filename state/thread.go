@@ -35,11 +35,20 @@ type ThreadScope struct {
 	sent    *batch        // it is not known whether it is saved
 	expires time.Time     // of the state that was fetched; zero if there was none
 	ended   bool          // the request has ended
+
+	began     time.Time   // the session
+	last      func() bool // reports whether nothing follows in the session
+	started   bool        // the log has the session's start
+	completed bool        // and its end
+	listeners []string    // that the request registered, by their names in the log
+	final     bool        // the save in progress is the session's last
+	known     []string    // those that the fetched state has
+	unheard   bool        // some of them are not saved
 }
 
 // newThread returns the thread of a session.
 func newThread(a *App, id, user, session string) *ThreadScope {
-	return &ThreadScope{ID: id, app: a, user: user, session: session, lock: make(chan struct{}, 1)}
+	return &ThreadScope{ID: id, app: a, user: user, session: session, lock: make(chan struct{}, 1), began: a.opts.Now(), last: func() bool { return true }}
 }
 
 // acquire takes the lock. The caller releases it with release.
@@ -58,7 +67,7 @@ func (t *ThreadScope) acquire(ctx context.Context) error {
 }
 
 func (t *ThreadScope) release() {
-	t.dirty.Store(len(t.pending.ops) > 0 || t.sent != nil)
+	t.dirty.Store(len(t.pending.ops) > 0 || t.sent != nil || t.unheard)
 	t.loaded.Store(t.values != nil)
 	<-t.lock
 }
@@ -114,6 +123,7 @@ func (t *ThreadScope) load(ctx context.Context) error {
 			return err
 		}
 	}
+	t.known = v.Listeners
 	t.values, t.size, t.expires = values, int64(len(v.Values)+2)+t.pending.size, expires
 	return nil
 }
@@ -207,16 +217,17 @@ func Values[T any](ctx context.Context, t *ThreadScope) ([]T, error) {
 }
 
 // end drops what is not saved, and refuses all further use. It reports whether the end of the
-// state is to be moved, because it was read and that end is from an earlier use.
-func (t *ThreadScope) end() (renew bool) {
+// state is to be moved, because it was read and that end is from an earlier use, and whether the
+// log needs to be told nothing more of the session.
+func (t *ThreadScope) end() (renew, completed bool) {
 	t.lock <- struct{}{}
 	defer t.release()
 	if !t.expires.IsZero() {
 		idle := t.app.opts.idle()
 		renew = t.app.opts.Now().Add(idle).Sub(t.expires) >= events.RenewEvery(idle)
 	}
-	t.ended, t.values, t.pending, t.sent = true, nil, writes{}, nil
-	return renew
+	t.ended, t.values, t.pending, t.sent, t.unheard = true, nil, writes{}, nil, false
+	return renew, !t.started || t.completed
 }
 
 // drop drops what is not saved, and returns some keys of it.
@@ -231,6 +242,6 @@ func (t *ThreadScope) drop() []string {
 	for _, o := range ops[:min(len(ops), 10)] {
 		keys = append(keys, clip(o.Key, 100))
 	}
-	t.values, t.pending, t.sent = nil, writes{}, nil
+	t.values, t.pending, t.sent, t.unheard = nil, writes{}, nil, false
 	return keys
 }

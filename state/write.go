@@ -60,6 +60,9 @@ func (w *writes) overwritten(o events.StateOperation) share {
 	}
 }
 
+// noKey is a key that is deleted, and never set, where only a listener is to be saved.
+const noKey = "skein.listener"
+
 // add adds an operation.
 func (w *writes) add(o events.StateOperation) {
 	if void := w.overwritten(o); o.Op == events.ClearOp || w.keys == nil {
@@ -213,9 +216,24 @@ func (t *ThreadScope) Save(ctx context.Context) error {
 	return t.save(ctx)
 }
 
+// saveLast is Save by the request itself, after which the session has completed if no other
+// work of it is in progress.
+func (t *ThreadScope) saveLast(ctx context.Context) error {
+	if err := t.acquire(ctx); err != nil {
+		return err
+	}
+	defer t.release()
+	t.final = t.last()
+	defer func() { t.final = false }()
+	return t.save(ctx)
+}
+
 func (t *ThreadScope) save(ctx context.Context) error {
 	if err := t.resend(ctx); err != nil {
 		return err
+	}
+	if len(t.pending.ops) == 0 && t.unheard && !t.heard() { // a merge needs an operation, and this one changes nothing
+		t.pending.add(events.StateOperation{Op: events.DeleteOp, Key: noKey})
 	}
 	if len(t.pending.ops) == 0 {
 		return nil
@@ -253,9 +271,11 @@ func (t *ThreadScope) resend(ctx context.Context) error {
 
 // send sends operations once.
 func (t *ThreadScope) send(ctx context.Context, b *batch) error {
-	_, err := client.Send(ctx, t.app.opts.Client, t.ID, t.merge(b.ops), client.CommandID(b.id))
+	d := t.merge(b.ops)
+	_, err := client.Send(ctx, t.app.opts.Client, t.ID, d, client.CommandID(b.id))
 	if err == nil {
 		t.expires = time.Time{} // it has moved
+		t.started, t.completed, t.unheard = true, t.completed || t.final, false
 	}
 	return err
 }
@@ -264,7 +284,27 @@ func (t *ThreadScope) send(ctx context.Context, b *batch) error {
 func (t *ThreadScope) merge(ops []events.StateOperation) events.MergeState {
 	return events.MergeState{
 		Operations: slices.Clone(ops), Create: true, UserID: t.user, IdleSeconds: int64(t.app.opts.Idle.Seconds()),
+		Listeners: append(t.app.opts.everywhere(), t.listeners...), Session: t.ofSession(),
 	}
+}
+
+// ofSession returns what a merge says of the session; nil if what writes is no request.
+func (t *ThreadScope) ofSession() *events.MergeSession {
+	if t.began.IsZero() {
+		return nil
+	}
+	return &events.MergeSession{ID: t.session, StartedAt: events.TimeOf(t.began).String(), Completed: t.final}
+}
+
+// heard reports whether the state that was fetched has the listeners that the request
+// registered.
+func (t *ThreadScope) heard() bool {
+	for _, name := range t.listeners {
+		if !slices.Contains(t.known, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // Destroy ends the state: its values are cleared once those that listen to its end have done

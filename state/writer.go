@@ -40,7 +40,7 @@ func (w *responseWriter) start() error {
 	}
 	w.started = true
 	ctx := context.WithoutCancel(w.r.Context()) // the client bounds it
-	if w.failed = w.s.session.Thread.Save(ctx); w.failed != nil {
+	if w.failed = w.s.session.Thread.saveLast(ctx); w.failed != nil {
 		w.refuse(ctx, w.failed)
 		return w.failed
 	}

@@ -22,7 +22,7 @@ func closedTo() map[string][]string {
 		"client": {"connect", "events", "internal/retry"},
 		// A library on the client, for programs that link no server.
 		"threads": {"client", "events"},
-		"state":   {"client", "events"},
+		"state":   {"client", "events", "schema/arguments", "internal/retry"},
 		// What serves every kind of request knows none of them.
 		"service": {"events", "internal/retry"},
 	}

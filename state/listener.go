@@ -1,0 +1,149 @@
+package state
+
+import (
+	"context"
+	"regexp"
+	"slices"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Event is what listeners listen to.
+type Event string
+
+// The events.
+const (
+	ThreadCreated    Event = "created"           // a thread was created
+	ThreadDestroyed  Event = "destroyed"         // a life of a thread's state has ended; its values can still be read
+	SessionStarted   Event = "session.started"   // a session that writes has started
+	SessionCompleted Event = "session.completed" // such a session has completed
+)
+
+// Listener is a function that runs after an event, in any process of the application that runs
+// App.Listen: at least once, and again after a failure. After five failures the last error is
+// recorded on the thread (of a state that has ended) or logged, and the listener is not run again.
+type Listener struct {
+	Name  string // unique in the application: 1 to 64 letters, digits, - and _
+	Event Event
+	// OnRequest restricts a ThreadDestroyed listener to the threads for which a request calls
+	// ThreadScope.AddEventListener with its name. Otherwise it runs for each state that the
+	// application writes. The other events are those of all threads of the tenant.
+	OnRequest bool
+	// Run does the work. Its context is that of a request: Thread, KV and Logger work with it.
+	Run func(ctx context.Context, h Happening) error
+}
+
+// Happening is what a listener is told.
+type Happening struct {
+	Event  Event
+	Key    string       // the same each time that the listener runs for the same event: an idempotency key
+	Thread *ThreadScope // after ThreadDestroyed, its values can be read and not changed
+	Reason string       // of ThreadDestroyed: expired, destroyed, or what state.destroy says
+
+	SessionID string                // of a session's event
+	Outcome   events.SessionOutcome // of SessionCompleted
+	ErrorText string                // of a session that failed
+}
+
+var listenerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+
+// checkListeners reports what is wrong with the listeners and the name of the application.
+func (o *Options) checkListeners() error {
+	if len(o.Listeners) > 0 && !listenerName.MatchString(o.Name) {
+		return events.Invalid("/name", "the application %.80q cannot listen; give it a name of 1 to 64 letters, digits, - and _", o.Name)
+	}
+	seen := map[string]bool{}
+	for _, l := range o.Listeners {
+		switch {
+		case !listenerName.MatchString(l.Name):
+			return events.Invalid("/listeners", "the name of a listener is %.80q; use 1 to 64 letters, digits, - and _", l.Name)
+		case seen[l.Name]:
+			return events.Invalid("/listeners", "two listeners have the name %s", l.Name)
+		case !slices.Contains([]Event{ThreadCreated, ThreadDestroyed, SessionStarted, SessionCompleted}, l.Event):
+			return events.Invalid("/listeners", "listener %s: there is no event %.80q", l.Name, l.Event)
+		case l.Run == nil:
+			return events.Invalid("/listeners", "listener %s has no function", l.Name)
+		case l.OnRequest && l.Event != ThreadDestroyed:
+			return events.Invalid("/listeners", "listener %s: only those of %s can be registered by a request", l.Name, ThreadDestroyed)
+		}
+		seen[l.Name] = true
+	}
+	return nil
+}
+
+// inLog returns the name of a listener in the log.
+func (o *Options) inLog(name string) string { return o.Name + "/" + name }
+
+// everywhere returns the names in the log of the listeners that every state has.
+func (o *Options) everywhere() []string {
+	var names []string
+	for _, l := range o.Listeners {
+		if l.Event == ThreadDestroyed && !l.OnRequest {
+			names = append(names, o.inLog(l.Name))
+		}
+	}
+	return names
+}
+
+// AddEventListener registers a listener of Options.Listeners for the end of the thread's state.
+// It is saved with what the request writes. Registered by many requests, the listener runs once
+// for each life of the state. A function cannot be registered: the process that runs it may be
+// another one than the one that registers it.
+func (t *ThreadScope) AddEventListener(ctx context.Context, event Event, name string) error {
+	if event != ThreadDestroyed {
+		return events.Invalid("", "a thread has no event %.80q to listen to; use %s", event, ThreadDestroyed)
+	}
+	if !slices.ContainsFunc(t.app.opts.Listeners, func(l Listener) bool { return l.Name == name && l.Event == event }) {
+		return events.Invalid("", "the application has no listener %.80q of %s; add it to Options.Listeners", name, event)
+	}
+	if err := t.acquire(ctx); err != nil {
+		return err
+	}
+	defer t.release()
+	switch full := t.app.opts.inLog(name); {
+	case t.ended:
+		return &EndedError{SessionID: t.session}
+	case t.life != 0:
+		return events.Errorf(events.IllegalTransition, "life %d of the state of thread %s has ended; nothing can listen to its end", t.life, t.ID)
+	case !slices.Contains(t.listeners, full):
+		t.listeners, t.unheard = append(t.listeners, full), true
+	}
+	return nil
+}
+
+// AddEventListener registers a function that runs in this process when the session has
+// completed: after the response and the background work, and before its State is cleared. The
+// only event is "completed". An error or a panic is logged and recorded as that of WaitUntil is.
+func (s *SessionScope) AddEventListener(event string, f func(ctx context.Context, event string, s *SessionScope) error) error {
+	if event != "completed" {
+		return events.Invalid("", "a session has no event %.80q to listen to; use completed", event)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return &EndedError{SessionID: s.ID}
+	}
+	s.listeners = append(s.listeners, f)
+	return nil
+}
+
+// listening returns the listeners to the end of the session, after which none is added.
+func (s *SessionScope) listening() []func(context.Context, string, *SessionScope) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	return s.listeners
+}
+
+// dropListeners forgets the listeners, which have run.
+func (s *SessionScope) dropListeners() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners = nil
+}
+
+func (s *SessionScope) hasListeners() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.listeners) > 0
+}
