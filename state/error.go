@@ -3,6 +3,7 @@ package state
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -29,7 +30,14 @@ func (e *UnfinishedError) Error() string {
 
 func (e *UnfinishedError) Unwrap() error { return e.Cause }
 
-// PanicError is a panic of background work.
+// timeoutError reports that a listener has used up its time.
+type timeoutError struct{ after time.Duration }
+
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("the listener has not returned after %v; set a longer Timeout, or do less in a run", e.after)
+}
+
+// PanicError is a panic of background work, a listener or an agent.
 type PanicError struct {
 	Value any
 	Stack []byte

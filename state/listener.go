@@ -1,22 +1,24 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/skein-threads/skein/events"
 )
 
-// Event is what listeners listen to.
-type Event string
+// EventType is what listeners listen to.
+type EventType string
 
 // The events.
 const (
-	ThreadCreated    Event = "created"           // a thread was created
-	ThreadDestroyed  Event = "destroyed"         // a life of a thread's state has ended; its values can still be read
-	SessionStarted   Event = "session.started"   // a session that writes has started
-	SessionCompleted Event = "session.completed" // such a session has completed
+	ThreadCreated    EventType = "created"           // a thread was created
+	ThreadDestroyed  EventType = "destroyed"         // a life of a thread's state has ended; its values can still be read
+	SessionStarted   EventType = "session.started"   // a session that writes has started
+	SessionCompleted EventType = "session.completed" // such a session has completed
 )
 
 // Listener is a function that runs after an event, in any process of the application that runs
@@ -24,18 +26,22 @@ const (
 // recorded on the thread (of a state that has ended) or logged, and the listener is not run again.
 type Listener struct {
 	Name  string // unique in the application: 1 to 64 letters, digits, - and _
-	Event Event
+	Event EventType
 	// OnRequest restricts a ThreadDestroyed listener to the threads for which a request calls
 	// ThreadScope.AddEventListener with its name. Otherwise it runs for each state that the
 	// application writes. The other events are those of all threads of the tenant.
 	OnRequest bool
-	// Run does the work. Its context is that of a request: Thread, KV and Logger work with it.
-	Run func(ctx context.Context, h Happening) error
+	// Timeout is how long a run may take; 5 minutes if 0. Then its context ends. A Run that
+	// ignores its context holds back all later events of the listener until its process ends.
+	Timeout time.Duration
+	// Run does the work. Its context is like that of a request: Thread, KV, Logger and WaitUntil
+	// work with it. What it writes to the thread is saved if it returns nil.
+	Run func(ctx context.Context, e Event) error
 }
 
-// Happening is what a listener is told.
-type Happening struct {
-	Event  Event
+// Event is what has happened.
+type Event struct {
+	Type   EventType
 	Key    string       // the same each time that the listener runs for the same event: an idempotency key
 	Thread *ThreadScope // after ThreadDestroyed, its values can be read and not changed
 	Reason string       // of ThreadDestroyed: expired, destroyed, or what state.destroy says
@@ -47,26 +53,39 @@ type Happening struct {
 
 var listenerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
+func (l Listener) timeout() time.Duration { return cmp.Or(l.Timeout, 5*time.Minute) }
+
+// maxListeners bounds the listeners to the end of one state, of all applications.
+const maxListeners = 16
+
 // checkListeners reports what is wrong with the listeners and the name of the application.
 func (o *Options) checkListeners() error {
 	if len(o.Listeners) > 0 && !listenerName.MatchString(o.Name) {
 		return events.Invalid("/name", "the application %.80q cannot listen; give it a name of 1 to 64 letters, digits, - and _", o.Name)
 	}
-	seen := map[string]bool{}
+	seen, ends := map[string]bool{}, 0
 	for _, l := range o.Listeners {
 		switch {
 		case !listenerName.MatchString(l.Name):
 			return events.Invalid("/listeners", "the name of a listener is %.80q; use 1 to 64 letters, digits, - and _", l.Name)
 		case seen[l.Name]:
 			return events.Invalid("/listeners", "two listeners have the name %s", l.Name)
-		case !slices.Contains([]Event{ThreadCreated, ThreadDestroyed, SessionStarted, SessionCompleted}, l.Event):
+		case !slices.Contains([]EventType{ThreadCreated, ThreadDestroyed, SessionStarted, SessionCompleted}, l.Event):
 			return events.Invalid("/listeners", "listener %s: there is no event %.80q", l.Name, l.Event)
+		case l.Timeout < 0:
+			return events.Invalid("/listeners", "listener %s: its timeout is %v; use a positive one, or 0 for 5 minutes", l.Name, l.Timeout)
 		case l.Run == nil:
 			return events.Invalid("/listeners", "listener %s has no function", l.Name)
 		case l.OnRequest && l.Event != ThreadDestroyed:
 			return events.Invalid("/listeners", "listener %s: only those of %s can be registered by a request", l.Name, ThreadDestroyed)
 		}
 		seen[l.Name] = true
+		if l.Event == ThreadDestroyed {
+			ends++
+		}
+	}
+	if ends > maxListeners {
+		return events.Invalid("/listeners", "%d listeners to %s are more than the %d that a state can have", ends, ThreadDestroyed, maxListeners)
 	}
 	return nil
 }
@@ -89,7 +108,7 @@ func (o *Options) everywhere() []string {
 // It is saved with what the request writes. Registered by many requests, the listener runs once
 // for each life of the state. A function cannot be registered: the process that runs it may be
 // another one than the one that registers it.
-func (t *ThreadScope) AddEventListener(ctx context.Context, event Event, name string) error {
+func (t *ThreadScope) AddEventListener(ctx context.Context, event EventType, name string) error {
 	if event != ThreadDestroyed {
 		return events.Invalid("", "a thread has no event %.80q to listen to; use %s", event, ThreadDestroyed)
 	}
@@ -106,7 +125,7 @@ func (t *ThreadScope) AddEventListener(ctx context.Context, event Event, name st
 	case t.life != 0:
 		return events.Errorf(events.IllegalTransition, "life %d of the state of thread %s has ended; nothing can listen to its end", t.life, t.ID)
 	case !slices.Contains(t.listeners, full):
-		t.listeners, t.unheard = append(t.listeners, full), true
+		t.listeners, t.newListeners = append(t.listeners, full), true
 	}
 	return nil
 }
@@ -117,6 +136,9 @@ func (t *ThreadScope) AddEventListener(ctx context.Context, event Event, name st
 func (s *SessionScope) AddEventListener(event string, f func(ctx context.Context, event string, s *SessionScope) error) error {
 	if event != "completed" {
 		return events.Invalid("", "a session has no event %.80q to listen to; use completed", event)
+	}
+	if f == nil {
+		return events.Invalid("", "a listener to the end of session %s has no function", s.ID)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

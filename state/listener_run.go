@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -17,8 +19,9 @@ import (
 // maxRuns is how often a listener is run for one event before it is given up.
 const maxRuns = 5
 
-// Listen runs the listeners of the application until ctx ends, and then returns the cause of
-// that. Processes that call it share the work. An event whose process dies is delivered to
+// Listen runs the listeners of the application until ctx or the application ends, and then
+// returns the cause of that. Processes that call it share the work: each listener runs for one
+// event at a time, in the order of the log. An event whose process is killed is delivered to
 // another one after 30 seconds. Listeners of ThreadDestroyed see the states that end from their
 // first registration on, also those that end while no process listens; the others see what
 // happens after the first Listen.
@@ -27,6 +30,7 @@ const maxRuns = 5
 func (a *App) Listen(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer context.AfterFunc(a.base, func() { cancel(context.Cause(a.base)) })()
 	var listening sync.WaitGroup
 	for _, l := range a.opts.Listeners {
 		listening.Go(func() { cancel(a.listen(ctx, l)) })
@@ -36,8 +40,8 @@ func (a *App) Listen(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// eventType returns the event of the log behind an event.
-func eventType(e Event) events.Type {
+// typeInLog returns the event of the log behind an event.
+func typeInLog(e EventType) events.Type {
 	switch e {
 	case ThreadDestroyed:
 		return events.LifecycleDestroyedType
@@ -53,23 +57,33 @@ func eventType(e Event) events.Type {
 // the same in every process.
 func (a *App) listen(ctx context.Context, l Listener) error {
 	sum := sha256.Sum256([]byte(a.opts.inLog(l.Name)))
-	filter := client.Filter{Types: []string{string(eventType(l.Event))}, New: l.Event != ThreadDestroyed}
+	filter := client.Filter{Types: []string{string(typeInLog(l.Event))}, New: l.Event != ThreadDestroyed}
 	return a.opts.Client.Consume(ctx, "listener-"+hex.EncodeToString(sum[:16]), filter, func(ctx context.Context, e client.Event) error {
-		h := Happening{Event: l.Event, Key: e.ID + "/" + l.Name}
-		switch d := e.Data.(type) {
-		case events.LifecycleDestroyed:
-			if !slices.Contains(d.Listeners, a.opts.inLog(l.Name)) {
-				return nil
-			}
-			return a.destroyed(ctx, l, e.ThreadID, d)
-		case events.SessionStarted:
-			h.SessionID = d.ID
-		case events.SessionCompleted:
-			h.SessionID, h.Outcome, h.ErrorText = d.ID, d.Outcome, d.ErrorText
+		err := a.deliver(ctx, l, e)
+		if err != nil && ctx.Err() == nil {
+			a.opts.Logger.ErrorContext(ctx, "an event is not done with, and will be delivered to its listener again", "listener", l.Name, "threadId", e.ThreadID, "error", err)
 		}
-		_, err := a.run(ctx, l, h, e.ThreadID, 0)
 		return err
 	})
+}
+
+// deliver runs a listener for an event of the log, if it is one that it listens to. An error
+// means that the event is to be delivered again.
+func (a *App) deliver(ctx context.Context, l Listener, of client.Event) error {
+	e := Event{Type: l.Event, Key: of.ID + "/" + l.Name}
+	switch d := of.Data.(type) {
+	case events.LifecycleDestroyed:
+		if !slices.Contains(d.Listeners, a.opts.inLog(l.Name)) {
+			return nil
+		}
+		return a.destroyed(ctx, l, of.ThreadID, d)
+	case events.SessionStarted:
+		e.SessionID = d.ID
+	case events.SessionCompleted:
+		e.SessionID, e.Outcome, e.ErrorText = d.ID, d.Outcome, d.ErrorText
+	}
+	_, err := a.run(ctx, l, e, of.ThreadID, 0)
+	return err
 }
 
 // destroyed runs a listener at the end of a life, unless it has done its work, and releases the
@@ -85,8 +99,8 @@ func (a *App) destroyed(ctx context.Context, l Listener, thread string, d events
 	case !slices.Contains(v.Listeners, name): // it is released
 		return nil
 	}
-	h := Happening{Event: l.Event, Key: thread + "/" + strconv.FormatInt(d.Life, 10) + "/" + name, Reason: d.Reason}
-	failed, err := a.run(ctx, l, h, thread, d.Life)
+	e := Event{Type: l.Event, Key: thread + "/" + strconv.FormatInt(d.Life, 10) + "/" + name, Reason: d.Reason}
+	failed, err := a.run(ctx, l, e, thread, d.Life)
 	if err != nil {
 		return err
 	}
@@ -103,17 +117,19 @@ func (a *App) destroyed(ctx context.Context, l Listener, thread string, d events
 
 // run runs a listener until it succeeds, and returns its last error when it has failed too
 // often. err is the cause of ctx's end: the listener is to be run again.
-func (a *App) run(ctx context.Context, l Listener, h Happening, thread string, life int64) (failed, err error) {
+func (a *App) run(ctx context.Context, l Listener, e Event, thread string, life int64) (failed, err error) {
 	policy := retry.Policy{First: 100 * time.Millisecond, Max: 10 * time.Second, Jitter: true}
 	for attempts := policy.Start(); ; {
-		failed = a.runOnce(ctx, l, h, thread, life)
+		failed = a.runOnce(ctx, l, e, thread, life)
 		switch {
+		case errors.Is(failed, errShutdown):
+			return nil, failed
 		case ctx.Err() != nil && failed != nil:
 			return nil, context.Cause(ctx)
 		case failed == nil:
 			return nil, nil
 		}
-		a.opts.Logger.ErrorContext(ctx, "a listener failed", "listener", l.Name, "event", string(h.Event), "threadId", thread, "key", h.Key, "error", failed)
+		a.opts.Logger.ErrorContext(ctx, "a listener failed", "listener", l.Name, "event", string(e.Type), "threadId", thread, "key", e.Key, "error", failed)
 		if attempts.Failures() == maxRuns-1 {
 			return failed, nil
 		}
@@ -123,22 +139,31 @@ func (a *App) run(ctx context.Context, l Listener, h Happening, thread string, l
 	}
 }
 
-// runOnce runs a listener with a context like that of a request, whose state ends with it.
-func (a *App) runOnce(ctx context.Context, l Listener, h Happening, thread string, life int64) error {
+// runOnce runs a listener once, with a context like that of a request, and waits for its
+// background work. What a run that fails has written is dropped. The error is errShutdown if the
+// application has been shut down, and the listener did not run.
+func (a *App) runOnce(ctx context.Context, l Listener, e Event, thread string, life int64) error {
+	if !a.tasks.beginRequest() {
+		return errShutdown
+	}
 	s := newScope(a, thread, "")
 	s.session.Thread.life, s.session.Thread.began = life, time.Time{} // it is no session
-	h.Thread = s.session.Thread
-	defer func() {
-		s.session.Thread.end()
-		s.session.State.end()
-		s.request.end()
-	}()
-	s.app.tasks.begin()
-	defer s.app.tasks.end()
-	return protect(s.with(ctx), func(ctx context.Context) error {
-		if err := l.Run(ctx, h); err != nil {
+	e.Thread = s.session.Thread
+	limited, cancel := context.WithTimeoutCause(ctx, l.timeout(), &timeoutError{l.timeout()})
+	defer cancel()
+	err := protect(s.with(limited), func(ctx context.Context) error {
+		if err := l.Run(ctx, e); err != nil {
 			return err
 		}
-		return h.Thread.Save(ctx)
+		return e.Thread.Save(ctx)
 	})
+	if err != nil {
+		e.Thread.drop()
+		if limited.Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%w: %w", context.Cause(limited), err)
+		}
+	}
+	s.release(ctx)
+	<-s.closed
+	return err
 }

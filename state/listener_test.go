@@ -1,14 +1,22 @@
 package state_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -38,7 +46,7 @@ func listens(t *testing.T, app *state.App) (stop func()) {
 	go func() { done <- app.Listen(ctx) }()
 	stop = func() {
 		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) {
+		if err := <-done; !errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "shut down") {
 			t.Errorf("Listen returned %v", err)
 		}
 		done <- context.Canceled
@@ -55,7 +63,24 @@ func (s *site) cleared(id string) {
 	must(line.Next(s.t.Context()))(s.t)
 }
 
-func listener(name string, event state.Event, run func(context.Context, state.Happening) error) func(*state.Options) {
+// consumers returns the consumers of listeners.
+func (s *site) consumers() []string {
+	s.t.Helper()
+	timeline := must(must(jetstream.New(s.nc))(s.t).Stream(s.t.Context(), "SKEIN_TIMELINE"))(s.t)
+	var names []string
+	list := timeline.ConsumerNames(s.t.Context())
+	for name := range list.Name() {
+		if strings.HasPrefix(name, "acme=listener-") {
+			names = append(names, name)
+		}
+	}
+	if err := list.Err(); err != nil {
+		s.t.Fatal(err)
+	}
+	return names
+}
+
+func listener(name string, event state.EventType, run func(context.Context, state.Event) error) func(*state.Options) {
 	return func(o *state.Options) {
 		o.Name = "shop"
 		o.Listeners = append(o.Listeners, state.Listener{Name: name, Event: event, Run: run})
@@ -74,19 +99,19 @@ type archive struct {
 // cleared after it.
 func TestListener_ArchivesBeforeTheStateIsCleared(t *testing.T) {
 	var runs atomic.Int32
-	s := open(t, listener("archive", state.ThreadDestroyed, func(ctx context.Context, h state.Happening) error {
+	s := open(t, listener("archive", state.ThreadDestroyed, func(ctx context.Context, e state.Event) error {
 		runs.Add(1)
-		messages, _, err := state.Get[[]string](ctx, h.Thread, "messages")
+		messages, _, err := state.Get[[]string](ctx, e.Thread, "messages")
 		if err != nil {
 			return err
 		}
-		if h.Reason != "expired" || h.Event != "destroyed" || h.Key != h.Thread.ID+"/1/shop/archive" {
-			t.Errorf("it is told %+v", h)
+		if e.Reason != "expired" || e.Type != "destroyed" || e.Key != e.Thread.ID+"/1/shop/archive" {
+			t.Errorf("it is told %+v", e)
 		}
-		if err := h.Thread.Set(ctx, "late", 1); !refused(err, events.IllegalTransition) {
+		if err := e.Thread.Set(ctx, "late", 1); !refused(err, events.IllegalTransition) {
 			t.Errorf("a value was set after the end: %v", err)
 		}
-		return state.KV(ctx).Set(ctx, "archives", h.Thread.ID, archive{messages, time.Now().UTC().Format(time.RFC3339)}, state.TTLSeconds(604_800))
+		return state.KV(ctx).Set(ctx, "archives", e.Thread.ID, archive{messages, time.Now().UTC().Format(time.RFC3339)}, state.TTLSeconds(604_800))
 	}), onRequest)
 	chat := s.handle(func(_ http.ResponseWriter, r *http.Request) error {
 		ctx := r.Context()
@@ -126,7 +151,7 @@ func TestListener_ArchivesBeforeTheStateIsCleared(t *testing.T) {
 // recorded; the values are cleared all the same.
 func TestListener_GivenUpIsRecorded(t *testing.T) {
 	var runs atomic.Int32
-	s := open(t, listener("broken", state.ThreadDestroyed, func(context.Context, state.Happening) error {
+	s := open(t, listener("broken", state.ThreadDestroyed, func(context.Context, state.Event) error {
 		if runs.Add(1) == 2 {
 			panic("no memory")
 		}
@@ -151,8 +176,8 @@ func TestListener_GivenUpIsRecorded(t *testing.T) {
 func TestListener_AnotherProcessTakesOver(t *testing.T) {
 	begun, keys := make(chan struct{}), make(chan string, 2)
 	var stuck atomic.Bool
-	run := func(ctx context.Context, h state.Happening) error {
-		keys <- h.Key
+	run := func(ctx context.Context, e state.Event) error {
+		keys <- e.Key
 		if stuck.CompareAndSwap(false, true) {
 			close(begun)
 			<-ctx.Done()
@@ -180,44 +205,246 @@ func TestListener_AnotherProcessTakesOver(t *testing.T) {
 	}
 }
 
+// destroyed returns a visit whose state has been destroyed.
+func (s *site) destroyed() answer {
+	s.t.Helper()
+	return s.on(func(ctx context.Context, th *state.ThreadScope) error {
+		return errors.Join(th.Set(ctx, "a", 1), th.Destroy(ctx))
+	})
+}
+
+// AG-87: a process that is killed in the middle of a listener leaves it to another one, which is
+// told the same key, finds what the first run did elsewhere, and still reads the values.
+func TestListener_ProcessIsKilled(t *testing.T) {
+	const variable = "SKEIN_LISTENER_NATS"
+	half := func(ctx context.Context, e state.Event) error {
+		return state.KV(ctx).Set(ctx, "archives", e.Thread.ID, archive{EndedAt: e.Key})
+	}
+	if url := os.Getenv(variable); url != "" { // the process that is killed
+		nc := must(nats.Connect(url))(t)
+		o := state.Options{Client: must(client.New(nc, client.Options{Tenant: "acme"}))(t), Keys: [][]byte{[]byte(key)}}
+		listener("archive", state.ThreadDestroyed, func(ctx context.Context, e state.Event) error {
+			if err := half(ctx, e); err != nil {
+				return err
+			}
+			fmt.Println("half done")
+			select {}
+		})(&o)
+		t.Fatal(must(state.New(t.Context(), o))(t).Listen(t.Context()))
+	}
+	ran := make(chan archive, 1)
+	s := open(t, listener("archive", state.ThreadDestroyed, func(ctx context.Context, e state.Event) error {
+		first, err := state.GetKV[archive](ctx, state.KV(ctx), "archives", e.Thread.ID)
+		if err != nil {
+			return err
+		}
+		if a, _, err := state.Get[int](ctx, e.Thread, "a"); a != 1 || err != nil {
+			t.Errorf("the values are gone: %d, %v", a, err)
+		}
+		if first.Data.EndedAt != e.Key {
+			t.Errorf("the first run had the key %q, and the second %q", first.Data.EndedAt, e.Key)
+		}
+		ran <- first.Data
+		return nil
+	}))
+	a := s.destroyed()
+	child := exec.CommandContext(t.Context(), must(os.Executable())(t), "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), variable+"="+s.skein.Addresses().NATS)
+	out := bufio.NewScanner(must(child.StdoutPipe())(t))
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for out.Scan() && out.Text() != "half done" {
+		t.Log(out.Text())
+	}
+	if err := child.Process.Kill(); err != nil { // kill -9
+		t.Fatal(err)
+	}
+	_ = child.Wait() // it was killed
+	listens(t, s.app)
+	// Its event is delivered again after 30 seconds, which need not be waited for here.
+	timeline := must(must(jetstream.New(s.nc))(t).Stream(t.Context(), "SKEIN_TIMELINE"))(t)
+	for {
+		cfg := must(timeline.Consumer(t.Context(), s.consumers()[0]))(t).CachedInfo().Config
+		cfg.AckWait = time.Second
+		must(timeline.UpdateConsumer(t.Context(), cfg))(t)
+		select {
+		case <-ran:
+			s.cleared(a.id())
+			return
+		case <-time.After(time.Second):
+		}
+		if len(s.happened(a.id(), events.StateClosedType)) > 0 && len(ran) == 0 {
+			t.Fatal("the values are cleared, and no listener has run to its end")
+		}
+	}
+}
+
+// A listener that does not end has failed when its time is over.
+func TestListener_HasATimeout(t *testing.T) {
+	s := open(t, listener("slow", state.ThreadDestroyed, func(ctx context.Context, _ state.Event) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}), func(o *state.Options) { o.Listeners[0].Timeout = time.Millisecond })
+	listens(t, s.app)
+	a := s.destroyed()
+	s.cleared(a.id())
+	if d := s.happened(a.id(), events.StateReleasedType)[0].Data.(events.StateReleased); !strings.Contains(d.ErrorText, "has not returned after 1ms") {
+		t.Errorf("it was released with the error %q", d.ErrorText)
+	}
+}
+
+// An application that shuts down runs no more listeners, and its Listen ends. Another process
+// runs them.
+func TestListener_AfterShutdown(t *testing.T) {
+	ran, goOn := make(chan struct{}, 8), make(chan struct{})
+	s := open(t, listener("archive", state.ThreadDestroyed, func(context.Context, state.Event) error {
+		ran <- struct{}{}
+		return nil
+	}))
+	listening, closing := make(chan error, 1), make(chan error, 1)
+	go func() { listening <- s.app.Listen(t.Context()) }()
+	s.on(func(ctx context.Context, _ *state.ThreadScope) error {
+		return state.WaitUntil(ctx, func(context.Context) error { <-goOn; return nil })
+	})
+	go func() { closing <- s.app.Shutdown(t.Context()) }()
+	for s.get(s.handle(nothing)).StatusCode != http.StatusServiceUnavailable { // until it has begun
+	}
+	id := state.NewThreadID()
+	must(client.Send(t.Context(), s.client, id, events.MergeState{
+		Operations: []events.StateOperation{{Op: events.SetOp, Key: "a", Value: events.JSON("1")}}, Create: true, Listeners: []string{"shop/archive"},
+	}))(t)
+	must(client.Send(t.Context(), s.client, id, events.DestroyState{}))(t)
+	for !strings.Contains(s.log.String(), "delivered to its listener again") {
+		if len(ran) > 0 {
+			t.Fatal("a listener ran after Shutdown had begun")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	close(goOn)
+	if err := <-closing; err != nil {
+		t.Error(err)
+	}
+	if err := <-listening; err == nil || !strings.Contains(err.Error(), "shut down") {
+		t.Errorf("Listen returned %v", err)
+	}
+	s.start()
+	listens(t, s.app)
+	s.cleared(id)
+	if len(ran) != 1 {
+		t.Errorf("the other process ran it %d times", len(ran))
+	}
+}
+
+// The background work of a listener is a part of it: until it has ended, the values can be read.
+func TestListener_WaitsForItsBackgroundWork(t *testing.T) {
+	read := make(chan string, 1)
+	s := open(t, listener("archive", state.ThreadDestroyed, func(ctx context.Context, e state.Event) error {
+		returned := make(chan struct{})
+		defer close(returned)
+		return state.WaitUntil(ctx, func(ctx context.Context) error {
+			<-returned
+			a, _, err := state.Get[int](ctx, e.Thread, "a")
+			read <- fmt.Sprint(a, err)
+			return nil
+		})
+	}))
+	listens(t, s.app)
+	s.cleared(s.destroyed().id())
+	if got := <-read; got != "1 <nil>" {
+		t.Errorf("the background work read %s", got)
+	}
+}
+
+// What a run that failed has written is not saved, so that the next one does not write it twice.
+func TestListener_FailedRunWritesNothing(t *testing.T) {
+	ran := make(chan string, 1)
+	failed := false
+	s := open(t, listener("greet", state.ThreadCreated, func(ctx context.Context, e state.Event) error {
+		err := e.Thread.Push(ctx, "greetings", "hello")
+		if !failed {
+			failed = true
+			return errors.New("not yet")
+		}
+		ran <- e.Thread.ID
+		return err
+	}))
+	listens(t, s.app)
+	for len(s.consumers()) < 1 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	must(s.client.CreateThread(t.Context(), events.CreateThread{}))(t)
+	id := <-ran
+	s.drain() // which waits for the run
+	if got := s.values(id); got != `{"greetings":["hello"]}` {
+		t.Errorf("the state is %s", got)
+	}
+}
+
+// A listener that the state has already costs nothing to register again.
+func TestListener_RegisteredAgain(t *testing.T) {
+	s := open(t, listener("archive", state.ThreadDestroyed, func(context.Context, state.Event) error { return nil }), onRequest)
+	register := s.handle(func(_ http.ResponseWriter, r *http.Request) error {
+		ctx, th := r.Context(), state.Thread(r.Context())
+		has, err := th.Has(ctx, "a")
+		if err == nil {
+			err = th.AddEventListener(ctx, state.ThreadDestroyed, "archive")
+		}
+		if !th.Dirty() {
+			t.Error("the listener is not to be saved")
+		}
+		err = errors.Join(err, th.Save(ctx))
+		if th.Dirty() || has {
+			t.Errorf("after Save it is dirty %v, with a value %v", th.Dirty(), has)
+		}
+		return err
+	})
+	first := s.get(register)
+	if n := s.sent(func() { s.get(register, first.next()...) }); n != 1 {
+		t.Errorf("to register it again took %d messages, besides the read", n-1)
+	}
+	v := must(client.Read[events.StateValues](t.Context(), s.client, events.GetState{ThreadID: first.id()}))(t)
+	if string(v.Values) != "{}" || !slices.Equal(v.Listeners, []string{"shop/archive"}) {
+		t.Errorf("the state is %+v", v)
+	}
+}
+
 // AG-50: an application listens to all threads and sessions of its tenant, also those of others. What
 // a listener writes is no session, so that it does not listen to itself.
 func TestListener_OfAllThreads(t *testing.T) {
-	heard := make(chan state.Happening, 16)
-	tell := func(ctx context.Context, h state.Happening) error {
-		if h.Event == state.SessionStarted {
-			if err := h.Thread.Set(ctx, "seen", true); err != nil {
+	received := make(chan state.Event, 16)
+	tell := func(ctx context.Context, e state.Event) error {
+		if e.Type == state.SessionStarted {
+			if err := e.Thread.Set(ctx, "seen", true); err != nil {
 				return err
 			}
 		}
-		heard <- h
+		received <- e
 		return nil
 	}
 	s := open(t, listener("made", state.ThreadCreated, tell), listener("began", state.SessionStarted, tell), listener("over", state.SessionCompleted, tell))
 	stop := listens(t, s.app)
-	// The consumers exist once the first event is heard; before that, threads are made again.
-	made := map[string]bool{}
-	for len(made) < 3 {
-		id := must(s.client.CreateThread(t.Context(), events.CreateThread{}))(t).ThreadID
-		must(client.Send(t.Context(), s.client, id, events.StartSession{SessionID: "sess_1"}))(t)
-		must(client.Send(t.Context(), s.client, id, events.CompleteSession{SessionID: "sess_1", ErrorText: "no"}))(t)
-		for wait := time.After(time.Second); wait != nil && len(made) < 3; {
-			select {
-			case h := <-heard:
-				made[string(h.Event)] = true
-			case <-wait:
-				wait = nil
-			}
-		}
+	for len(s.consumers()) < 3 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	other := must(s.client.CreateThread(t.Context(), events.CreateThread{}))(t).ThreadID
+	must(client.Send(t.Context(), s.client, other, events.StartSession{SessionID: "sess_1"}))(t)
+	must(client.Send(t.Context(), s.client, other, events.CompleteSession{SessionID: "sess_1", ErrorText: "no"}))(t)
+	failed := false
+	for range 3 {
+		e := <-received
+		failed = failed || e.Type == state.SessionCompleted && e.Thread.ID == other && e.SessionID == "sess_1" && e.ErrorText == "no"
+	}
+	if !failed {
+		t.Error("the session that failed was not listened to")
 	}
 	a := s.visit(func(_ http.ResponseWriter, r *http.Request) error {
 		return state.Thread(r.Context()).Set(r.Context(), "a", 1)
 	})
-	got := map[state.Event]state.Happening{}
+	got := map[state.EventType]state.Event{}
 	for len(got) < 3 {
-		if h := <-heard; h.Thread.ID == a.id() {
-			got[h.Event] = h
-		}
+		e := <-received
+		got[e.Type] = e
 	}
 	if began, over := got[state.SessionStarted], got[state.SessionCompleted]; began.SessionID == "" || began.SessionID != over.SessionID || over.Outcome != events.SessionDone {
 		t.Errorf("the session is %+v, then %+v", began, over)
@@ -294,7 +521,11 @@ func TestSession_ListenersRunAtItsEnd(t *testing.T) {
 
 // What cannot be listened to is refused when the application starts, or the request registers it.
 func TestListener_Refusals(t *testing.T) {
-	none := func(context.Context, state.Happening) error { return nil }
+	none := func(context.Context, state.Event) error { return nil }
+	var tooMany []state.Listener
+	for i := range 17 {
+		tooMany = append(tooMany, state.Listener{Name: "a" + strconv.Itoa(i), Event: state.ThreadDestroyed, Run: none})
+	}
 	for name, list := range map[string][]state.Listener{
 		"no name":          {{Event: state.ThreadCreated, Run: none}},
 		"a name with a /":  {{Name: "a/b", Event: state.ThreadCreated, Run: none}},
@@ -302,6 +533,8 @@ func TestListener_Refusals(t *testing.T) {
 		"no such event":    {{Name: "a", Event: "deleted", Run: none}},
 		"no function":      {{Name: "a", Event: state.ThreadCreated}},
 		"not of a request": {{Name: "a", Event: state.ThreadCreated, Run: none, OnRequest: true}},
+		"no time":          {{Name: "a", Event: state.ThreadCreated, Run: none, Timeout: -1}},
+		"too many":         tooMany,
 	} {
 		o := state.Options{Client: &client.Client{}, Development: true, Name: "shop", Listeners: list}
 		if _, err := state.New(t.Context(), o); !refused(err, events.InvalidRequest) {
@@ -312,6 +545,9 @@ func TestListener_Refusals(t *testing.T) {
 	s.visit(func(_ http.ResponseWriter, r *http.Request) error {
 		if err := state.Thread(r.Context()).AddEventListener(r.Context(), state.ThreadDestroyed, "unknown"); !refused(err, events.InvalidRequest) {
 			t.Errorf("an unknown listener: %v", err)
+		}
+		if err := state.Session(r.Context()).AddEventListener("completed", nil); !refused(err, events.InvalidRequest) {
+			t.Errorf("a listener without a function: %v", err)
 		}
 		return nil
 	})

@@ -30,16 +30,19 @@ type scope struct {
 	request *Memory
 	logger  *slog.Logger
 
+	closed chan struct{} // closed when nothing of the session is in progress
+
 	mu   sync.Mutex // guards open
 	open int        // the handler and the background work that are in progress
 }
 
 type scopeKey struct{}
 
-// newScope returns the scope of a new session, whose handler holds it open.
+// newScope returns the scope of a new session. Its handler holds it open, and is counted in the
+// tasks already.
 func newScope(a *App, thread, user string) *scope {
 	id := newSessionID()
-	s := &scope{app: a, request: newMemory(id, 0), open: 1}
+	s := &scope{app: a, request: newMemory(id, 0), open: 1, closed: make(chan struct{})}
 	s.session = &SessionScope{ID: id, State: newMemory(id, events.MaxStateBytes), Thread: newThread(a, thread, user, id), App: a.state}
 	s.session.Thread.last = s.isLast
 	s.logger = a.opts.Logger.With("sessionId", s.session.ID, "threadId", thread)
@@ -139,6 +142,7 @@ func (s *scope) close(ctx context.Context) {
 	}
 	s.session.State.end()
 	s.request.end()
+	close(s.closed)
 }
 
 // afterwards moves the end of the state after a request that only read it, and completes a

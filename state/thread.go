@@ -36,14 +36,14 @@ type ThreadScope struct {
 	expires time.Time     // of the state that was fetched; zero if there was none
 	ended   bool          // the request has ended
 
-	began     time.Time   // the session
-	last      func() bool // reports whether nothing follows in the session
-	started   bool        // the log has the session's start
-	completed bool        // and its end
-	listeners []string    // that the request registered, by their names in the log
-	final     bool        // the save in progress is the session's last
-	known     []string    // those that the fetched state has
-	unheard   bool        // some of them are not saved
+	began        time.Time   // the session
+	last         func() bool // reports whether nothing follows in the session
+	started      bool        // the log has the session's start
+	completed    bool        // and its end
+	listeners    []string    // that the request registered, by their names in the log
+	final        bool        // the save in progress is the session's last
+	known        []string    // those that the fetched state has
+	newListeners bool        // some of them are not saved
 }
 
 // newThread returns the thread of a session.
@@ -67,7 +67,7 @@ func (t *ThreadScope) acquire(ctx context.Context) error {
 }
 
 func (t *ThreadScope) release() {
-	t.dirty.Store(len(t.pending.ops) > 0 || t.sent != nil || t.unheard)
+	t.dirty.Store(len(t.pending.ops) > 0 || t.sent != nil || t.newListeners)
 	t.loaded.Store(t.values != nil)
 	<-t.lock
 }
@@ -222,11 +222,11 @@ func Values[T any](ctx context.Context, t *ThreadScope) ([]T, error) {
 func (t *ThreadScope) end() (renew, completed bool) {
 	t.lock <- struct{}{}
 	defer t.release()
-	if !t.expires.IsZero() {
+	if !t.expires.IsZero() && !t.began.IsZero() { // what a listener reads is no activity
 		idle := t.app.opts.idle()
 		renew = t.app.opts.Now().Add(idle).Sub(t.expires) >= events.RenewEvery(idle)
 	}
-	t.ended, t.values, t.pending, t.sent, t.unheard = true, nil, writes{}, nil, false
+	t.ended, t.values, t.pending, t.sent, t.newListeners = true, nil, writes{}, nil, false
 	return renew, !t.started || t.completed
 }
 
@@ -242,6 +242,6 @@ func (t *ThreadScope) drop() []string {
 	for _, o := range ops[:min(len(ops), 10)] {
 		keys = append(keys, clip(o.Key, 100))
 	}
-	t.values, t.pending, t.sent, t.unheard = nil, writes{}, nil, false
+	t.values, t.pending, t.sent, t.newListeners = nil, writes{}, nil, false
 	return keys
 }

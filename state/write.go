@@ -232,7 +232,8 @@ func (t *ThreadScope) save(ctx context.Context) error {
 	if err := t.resend(ctx); err != nil {
 		return err
 	}
-	if len(t.pending.ops) == 0 && t.unheard && !t.heard() { // a merge needs an operation, and this one changes nothing
+	t.newListeners = t.newListeners && !t.registered()
+	if len(t.pending.ops) == 0 && t.newListeners { // a merge needs an operation, and this one changes nothing
 		t.pending.add(events.StateOperation{Op: events.DeleteOp, Key: noKey})
 	}
 	if len(t.pending.ops) == 0 {
@@ -275,7 +276,7 @@ func (t *ThreadScope) send(ctx context.Context, b *batch) error {
 	_, err := client.Send(ctx, t.app.opts.Client, t.ID, d, client.CommandID(b.id))
 	if err == nil {
 		t.expires = time.Time{} // it has moved
-		t.started, t.completed, t.unheard = true, t.completed || t.final, false
+		t.started, t.completed, t.newListeners = true, t.completed || t.final, false
 	}
 	return err
 }
@@ -296,9 +297,9 @@ func (t *ThreadScope) ofSession() *events.MergeSession {
 	return &events.MergeSession{ID: t.session, StartedAt: events.TimeOf(t.began).String(), Completed: t.final}
 }
 
-// heard reports whether the state that was fetched has the listeners that the request
+// registered reports whether the state that was fetched has the listeners that the request
 // registered.
-func (t *ThreadScope) heard() bool {
+func (t *ThreadScope) registered() bool {
 	for _, name := range t.listeners {
 		if !slices.Contains(t.known, name) {
 			return false
