@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -405,4 +406,22 @@ func TestMessagesAmidWrites(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What the document of a thread counts may be later than the index: a list of messages or items
+// waits for the index, or says that it is behind.
+func TestMessages_WaitForTheIndex(t *testing.T) {
+	h := newHouse(t)
+	r, stop := h.Run(projections.Config{})
+	id := h.Do("thread.create", "", `{}`).ThreadID
+	h.Do("message.add", id, `{"role":"user","content":"one"}`)
+	h.AwaitRunner(r)
+	stop()
+	a := h.asker(Config{Wait: 20 * time.Millisecond})
+	h.Await(a.q.cfg.Progress)
+	a.q.cfg.Progress.Set(1) // the index shows the thread alone
+	body := fmt.Sprintf(`{"threadId":%q}`, id)
+	a.refused(events.ProjectionBehind, "message.list", body)
+	a.refused(events.ProjectionBehind, "item.list", body)
+	a.refused(events.ProjectionBehind, "thread.document", body)
 }
