@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,27 +19,60 @@ import (
 	"github.com/skein-threads/skein/projections/rebuild"
 )
 
-// related is a thread with a fork, a mention, a share and two lives of its state, of which the
-// first waits for a listener.
+// related is a thread with a fork, a handoff, a mention, a thread that works for it, a share, a
+// session and two lives of its state, of which the first waits for a listener.
 type related struct {
-	id, fork, mentioned, token string
+	id, fork, next, mentioned, works, token string
+	at                                      int64 // its version when it had all of these
+
+	long, heir string // a long thread, and a fork that has inherited its history
 }
 
 func (w *world) related() related {
 	w.t.Helper()
-	r := related{id: threadID(1), mentioned: threadID(2)}
+	r := related{id: threadID(1), mentioned: threadID(2), works: threadID(3), long: threadID(4)}
 	w.do("thread.create", r.mentioned, `{"title":"two"}`)
 	w.do("thread.create", r.id, `{"title":"one"}`)
 	for n := range 3 {
 		w.say(r.id, fmt.Sprintf("itm_%d", n), fmt.Sprintf("hello %d", n))
 	}
 	r.fork = w.do("thread.fork", r.id, `{"messageIndex":1}`).Result.ChildID
+	r.next = w.do("thread.handoff", r.id, `{"summary":"it was lost","comment":"the refund"}`).Result.ChildID
+	w.do("thread.create", r.works, `{"mainThreadId":"`+r.id+`"}`)
 	w.do("thread.mention", r.id, `{"mentionedId":"`+r.mentioned+`","comment":"see there"}`)
 	r.token = w.do("thread.share", r.id, `{}`).Result.Token
 	w.do("state.merge", r.id, `{"operations":[{"op":"set","key":"first","value":1}],"listeners":["shop"]}`)
 	w.do("state.destroy", r.id, `{}`)
-	w.do("state.merge", r.id, `{"operations":[{"op":"set","key":"a","value":{"b":[1,2]}},{"op":"push","key":"l","value":"x","max":3}]}`)
+	merged := w.do("state.merge", r.id, `{"operations":[{"op":"set","key":"a","value":{"b":[1,2]}},{"op":"push","key":"l","value":"x","max":3}],"session":{"id":"sess_0a","completed":true}}`)
+	r.at = merged.Version
+	w.do("thread.create", r.long, `{"title":"long"}`)
+	for n := range 12 {
+		w.say(r.long, fmt.Sprintf("itm_long_%d", n), fmt.Sprintf("%d %s", n, strings.Repeat("x", 60<<10)))
+	}
+	r.heir = w.do("thread.fork", r.long, `{"messageIndex":11}`).Result.ChildID
+	w.do("message.edit", r.heir, `{"itemId":"`+w.items(r.heir)[1].ID+`","content":[{"type":"input_text","text":"changed in the fork"}]}`)
 	return r
+}
+
+// threads are all that are related.
+func (r related) threads() []string {
+	return []string{r.id, r.fork, r.next, r.mentioned, r.works, r.long, r.heir}
+}
+
+// items returns the items of a thread.
+func (w *world) items(id string) (all []events.Item) {
+	w.t.Helper()
+	w.shown()
+	for cursor := ""; ; {
+		page, err := w.c.ListItems(w.ctx, events.ListItems{ThreadID: id, Cursor: cursor})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		all = append(all, page.Items...)
+		if cursor = page.NextCursor; cursor == "" {
+			return all
+		}
+	}
 }
 
 var sequence = regexp.MustCompile(`"(seq|version)":[0-9]+,?`)
@@ -49,6 +83,7 @@ func (w *world) shows(r related) map[string]string {
 	w.t.Helper()
 	w.shown()
 	out := map[string]string{}
+	then := &events.At{Version: &r.at}
 	for name, q := range map[string]struct {
 		query string
 		data  any
@@ -56,12 +91,27 @@ func (w *world) shows(r related) map[string]string {
 		"relationships":            {"relationship.list", events.ListRelationships{ThreadID: r.id}},
 		"relationships of fork":    {"relationship.list", events.ListRelationships{ThreadID: r.fork}},
 		"relationships of mention": {"relationship.list", events.ListRelationships{ThreadID: r.mentioned}},
+		"relationships of next":    {"relationship.list", events.ListRelationships{ThreadID: r.next}},
+		"relationships of heir":    {"relationship.list", events.ListRelationships{ThreadID: r.heir}},
 		"shares":                   {"share.list", events.ListShares{ThreadID: r.id}},
 		"shared":                   {"thread.shared", events.ReadShared{Token: r.token}},
 		"state":                    {"state.get", events.GetState{ThreadID: r.id}},
 		"first life":               {"state.get", events.GetState{ThreadID: r.id, Life: 1}},
 		"document":                 {"thread.document", events.GetThreadDocument{ThreadID: r.id}},
 		"document of fork":         {"thread.document", events.GetThreadDocument{ThreadID: r.fork}},
+		"document of next":         {"thread.document", events.GetThreadDocument{ThreadID: r.next}},
+		"document of mention":      {"thread.document", events.GetThreadDocument{ThreadID: r.mentioned}},
+		"document of works":        {"thread.document", events.GetThreadDocument{ThreadID: r.works}},
+		"document of heir":         {"thread.document", events.GetThreadDocument{ThreadID: r.heir, FromMessage: to(int64(0))}},
+		"rest of heir":             {"thread.document", events.GetThreadDocument{ThreadID: r.heir, FromMessage: to(int64(8))}},
+		"items of heir":            {"item.list", events.ListItems{ThreadID: r.heir, Limit: to(int64(8))}},
+		"sessions":                 {"event.list", events.ListEvents{ThreadID: r.id, Types: []string{"session.*"}}},
+		"thread then":              {"thread.get", events.GetThread{ThreadID: r.id, At: then}},
+		"items then":               {"item.list", events.ListItems{ThreadID: r.id, At: then}},
+		"relationships then":       {"relationship.list", events.ListRelationships{ThreadID: r.id, At: then}},
+		"shares then":              {"share.list", events.ListShares{ThreadID: r.id, At: then}},
+		"state then":               {"state.get", events.GetState{ThreadID: r.id, At: then}},
+		"items of heir then":       {"item.list", events.ListItems{ThreadID: r.heir, Limit: to(int64(8)), At: &events.At{Version: to(int64(3))}}},
 	} {
 		raw, err := w.c.Query(w.ctx, q.query, q.data)
 		if err != nil {
@@ -103,11 +153,11 @@ func TestRelatedThreads_ExportedAndImported(t *testing.T) {
 	r := w.related()
 	before := w.shows(r)
 	var file bytes.Buffer
-	if _, err := audit.Export(w.ctx, w.log, &file, audit.ExportOptions{Tenant: "acme"}); err != nil {
+	if _, err := audit.Export(w.ctx, w.log, &file, audit.ExportOptions{Tenant: "acme", Contents: true}); err != nil {
 		t.Fatal(err)
 	}
 	other := start(t)
-	if sum, err := audit.Import(other.ctx, other.log, other.validator(), bytes.NewReader(file.Bytes()), audit.ImportOptions{}); err != nil || sum.Imported != 3 {
+	if sum, err := audit.Import(other.ctx, other.log, other.validator(), bytes.NewReader(file.Bytes()), audit.ImportOptions{}); err != nil || sum.Imported != 7 || sum.Absent != 0 {
 		t.Fatalf("%+v, %v", sum, err)
 	}
 	other.clean()
@@ -175,15 +225,18 @@ func TestRelatedThreads_Archived(t *testing.T) {
 	w.do("state.release", r.id, `{"life":1,"listener":"shop"}`)
 	before := w.shows(r)
 	delete(before, "first life") // it was cleared
-	for _, id := range []string{r.id, r.fork, r.mentioned} {
+	for _, id := range r.threads() {
 		w.archive(id)
 	}
 	compareShown(t, "archived", w.shows(r), before)
 	w.clean()
+	w.do("thread.delete", r.long, `{"purge":true}`)
+	w.erased(r.long)
+	compareShown(t, "archived, with its parent erased", onlyOf("heir", w.shows(r)), onlyOf("heir", before))
 	second := w.do("thread.fork", r.id, `{"messageIndex":0}`).Result.ChildID
 	w.do("thread.truncate", r.id, `{"messageIndex":0}`)
 	after := w.shows(r)
-	if got := after["relationships"]; strings.Contains(got, r.fork) || strings.Contains(got, r.mentioned) || !strings.Contains(got, second) {
+	if got := after["relationships"]; strings.Contains(got, r.next) || strings.Contains(got, r.fork) || strings.Contains(got, r.mentioned) || !strings.Contains(got, second) {
 		t.Errorf("after a truncation to the first message its relationships are %s, and the second fork is %s", got, second)
 	}
 	if strings.Contains(after["relationships of fork"], r.id) || strings.Contains(after["relationships of mention"], r.id) {
@@ -205,7 +258,15 @@ func TestRelatedThreads_Erased(t *testing.T) {
 			t.Errorf("after the erasure, %s: %s", name, after[name])
 		}
 	}
-	compareShown(t, "of the fork", map[string]string{"document of fork": after["document of fork"]}, map[string]string{"document of fork": before["document of fork"]})
+	for _, name := range []string{"fork", "next", "mention", "heir"} { // what is related to it, and all of the others
+		compareShown(t, "after the erasure", onlyOf("of "+name, after), onlyOf("of "+name, before))
+	}
+	for _, id := range []string{r.id, r.works} { // with it goes what works for it
+		w.erased(id)
+	}
+	w.do("thread.delete", r.long, `{"purge":true}`)
+	w.erased(r.long)
+	compareShown(t, "after the erasure of the parent", onlyOf("heir", w.shows(r)), onlyOf("heir", before))
 	if !slices.ContainsFunc(w.documents(), func(doc string) bool {
 		return strings.HasPrefix(doc, "lives acme."+r.id) || strings.HasPrefix(doc, "shares acme."+r.fork) || strings.HasPrefix(doc, "items acme."+r.fork)
 	}) {
@@ -227,5 +288,22 @@ func TestRelatedThreads_Erased(t *testing.T) {
 		t.Errorf("the token: %v", err)
 	}
 	w.do("thread.mention", r.mentioned, `{"mentionedId":"`+r.fork+`"}`)
+	w.do("thread.delete", r.heir, `{"purge":true}`) // its pages go when they are old enough, see TestErase_PagesOfHistories
 	w.clean()
+}
+
+// onlyOf returns the entries whose names contain a text.
+func onlyOf(text string, shown map[string]string) map[string]string {
+	out := maps.Clone(shown)
+	maps.DeleteFunc(out, func(name, _ string) bool { return !strings.Contains(name, text) })
+	return out
+}
+
+// erased waits until the log has the tombstone of a thread alone.
+func (w *world) erased(id string) {
+	w.t.Helper()
+	w.until(id+" is not erased", func() bool {
+		last, err := w.log.Last(w.ctx, "acme", id)
+		return err == nil && last.Events[len(last.Events)-1].Type == events.LifecycleDeletedType && len(w.stored(id)) == 1
+	})
 }

@@ -231,7 +231,13 @@ func (w *world) history(id string, from client.Position) (list []string) {
 func (w *world) verify() []string {
 	w.t.Helper()
 	var found []string
-	if _, err := audit.Verify(w.ctx, w.log, w.validator(), audit.Options{Finding: func(f audit.Finding) { found = append(found, f.String()) }}); err != nil {
+	contents, err := audit.NewContents(w.ctx, w.log)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := audit.Verify(w.ctx, w.log, w.validator(), audit.Options{
+		Checks: []audit.Check{contents}, Finding: func(f audit.Finding) { found = append(found, f.String()) },
+	}); err != nil {
 		w.t.Fatal(err)
 	}
 	return found

@@ -99,7 +99,9 @@ func (s *session) fold(ctx context.Context, b *batch) error {
 	for rest := b.commits; len(rest) > 0; {
 		n := 0
 		for n < len(rest) && !documents.Deep(rest[n]) && !isRecord(rest[n]) {
-			n++
+			if n++; documents.Inherits(rest[n-1]) {
+				break // what follows may be about an inherited item, which is derived from this commit
+			}
 		}
 		part := rest[:max(n, 1)]
 		if err := s.load(ctx, part, s.activeAt); err != nil {

@@ -11,8 +11,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/readtest"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
@@ -221,4 +224,31 @@ func (h *house) stored() <-chan *nats.Msg {
 func threadOf(key string) string {
 	parts := strings.SplitN(key, ".", 3)
 	return parts[0] + "." + parts[1]
+}
+
+// A fork of a long history whose inherited items were changed before a runner sees it: the
+// runner folds the fork and the changes together, and has the documents of the changed items.
+func TestRunner_CatchesUpWithChangedForks(t *testing.T) {
+	h := newHouse(t)
+	contents, err := files.Open(t.Context(), h.EventLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Dispatcher = commands.NewDispatcher(h.EventLog, h.Validator, commands.Config{Contents: contents}, zerolog.Nop(), nil)
+	parent := h.Do("thread.create", "", `{}`).ThreadID
+	for n := range 20 {
+		h.Do("item.create", parent, fmt.Sprintf(`{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"%d %s"}]}}`, n, strings.Repeat("x", 40<<10)))
+	}
+	forks := make([]string, 2)
+	for i := range forks {
+		forks[i] = h.Do("thread.fork", parent, `{"messageIndex":19}`).Result.ChildID
+		item := func(n int64) string { return events.InheritedItemID(acme, forks[i], n) }
+		h.Do("message.edit", forks[i], `{"itemId":"`+item(1)+`","content":[{"type":"input_text","text":"mine"}]}`)
+		h.Do("message.edit", forks[i], `{"itemId":"`+item(2)+`","silent":true}`)
+		h.Do("message.delete", forks[i], `{"itemId":"`+item(3)+`"}`)
+		h.Do("thread.truncate", forks[i], `{"messageIndex":14}`)
+	}
+	r, _ := h.run(Config{})
+	h.await(r)
+	h.Same(append(forks, parent)...)
 }

@@ -59,6 +59,17 @@ func Deep(c *events.Commit) bool {
 	return false
 }
 
+// Inherits reports whether the thread inherits a history with the commit. The documents of
+// inherited items can be derived once it is folded, and not before.
+func Inherits(c *events.Commit) bool {
+	for i := range c.Events {
+		if c.Events[i].Type == events.HistoryInheritedType {
+			return true
+		}
+	}
+	return false
+}
+
 func (c *change) needContext(id string, tell func(Need)) {
 	if c.active.Has(Contexts) && id != "" && validID(id) {
 		tell(Need{Place: Place{Kind: Contexts, Thread: c.thread, ID: id}})
