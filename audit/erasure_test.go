@@ -163,6 +163,21 @@ func TestPurgedContentIsNowhereOnDisk(t *testing.T) {
 	one, two := threadOne, strings.Replace(threadOne, "0001", "0002", 1)
 	h.fillAll(two, kept)
 	h.fillAll(one, gone)
+	// A long one, of which a fork has taken the beginning alone.
+	three := strings.Replace(threadOne, "0001", "0003", 1)
+	h.do("thread.create", fmt.Sprintf(`{"threadId":%q,"data":{}}`, three))
+	for n := range 14 {
+		text := gone + strings.Repeat(" x", 30<<10)
+		if n == 0 {
+			text = "the beginning"
+		}
+		h.do("item.create", fmt.Sprintf(`{"threadId":%q,"data":{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}}`, three, text))
+	}
+	pages := h.held("OBJ_thread_files", "$O.thread_files.M.*")
+	h.do("thread.fork", fmt.Sprintf(`{"threadId":%q,"data":{"messageIndex":0}}`, three))
+	if h.held("OBJ_thread_files", "$O.thread_files.M.*") <= pages {
+		t.Error("the fork has made no pages")
+	}
 	// One that was submitted and done, one that waits.
 	submit := func(text string) uint64 {
 		t.Helper()
@@ -206,6 +221,7 @@ func TestPurgedContentIsNowhereOnDisk(t *testing.T) {
 			return strings.Contains(strings.Join(found(t, dir, gone), " "), stream)
 		})
 	}
+	h.do("thread.delete", fmt.Sprintf(`{"threadId":%q,"data":{"purge":true}}`, three))
 	end := h.do("thread.delete", fmt.Sprintf(`{"threadId":%q,"data":{"purge":true}}`, one))
 	h.settle(end.Seq)
 	h.until("the purge is not finished", func() bool { return h.held("KV_thread_threads", "$KV.thread_threads._.deletion.>") == 0 })

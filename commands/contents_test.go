@@ -23,6 +23,8 @@ func (s *shelf) Keep(_ context.Context, tenant string, content []byte) (events.F
 	return events.FileContent{Digest: "d", Size: int64(len(content)), MimeType: "text/plain"}, s.fail
 }
 
+func (s *shelf) KeepPage(context.Context, string, string, []byte) error { return nil }
+
 func (s *shelf) Hold(context.Context, string, string) (bool, error) { return true, nil }
 
 // make makes a thread.

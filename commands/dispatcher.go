@@ -56,6 +56,9 @@ const DefaultCacheBytes = 256 << 20
 type Contents interface {
 	// Keep stores content for a tenant, and returns when it is durable.
 	Keep(ctx context.Context, tenant string, content []byte) (events.FileContent, error)
+	// KeepPage stores a page of a thread's history, and returns when it is durable. It goes with
+	// that thread, unless another one has inherited it by then.
+	KeepPage(ctx context.Context, tenant, thread string, page []byte) error
 	// Hold reports whether content is stored. If so, it stays for as long as it takes to name it.
 	Hold(ctx context.Context, tenant, digest string) (bool, error)
 }

@@ -238,8 +238,7 @@ func (d *Dispatcher) storePages(ctx context.Context, h *history, named bool) (al
 		fresh = append(fresh, digest)
 	}
 	err = atOnce(len(fresh), func(i int) error {
-		_, err := d.cfg.Contents.Keep(ctx, h.tenant, h.fresh[fresh[i]])
-		return err
+		return d.cfg.Contents.KeepPage(ctx, h.tenant, h.thread, h.fresh[fresh[i]])
 	})
 	if err != nil || !named {
 		clear(h.fresh)

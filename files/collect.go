@@ -108,8 +108,20 @@ type kept struct {
 	seq     uint64
 }
 
-// list reads all entries.
+// list notes all objects, and those that are old enough.
 func (c *collector) list(ctx context.Context) error {
+	return c.entries(ctx, func(k kept) {
+		c.owned[k.entry.NUID] = true
+		c.sum.Objects++
+		c.sum.Bytes += k.entry.Size
+		if k.written.Before(c.before) {
+			c.old[k.entry.Name] = k
+		}
+	})
+}
+
+// entries calls tell with the entry of each object of the store.
+func (c *collector) entries(ctx context.Context, tell func(kept)) error {
 	names, err := c.store.subjects(ctx, "$O."+c.store.bucket+".M.*")
 	if err != nil {
 		return err
@@ -126,15 +138,9 @@ func (c *collector) list(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read entry %d of the content store: %w", m.Sequence, err) // its pieces cannot be told from garbage
 		}
-		if o.entry.Deleted {
-			continue
-		}
-		o.written = m.Time
-		c.owned[o.entry.NUID] = true
-		c.sum.Objects++
-		c.sum.Bytes += o.entry.Size
-		if o.written.Before(c.before) {
-			c.old[o.entry.Name] = kept{o, subject, m.Sequence}
+		if !o.entry.Deleted {
+			o.written = m.Time
+			tell(kept{o, subject, m.Sequence})
 		}
 	}
 	return nil

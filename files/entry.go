@@ -38,6 +38,7 @@ const (
 	metaWidth  = "width"
 	metaHeight = "height"
 	metaPieces = "pieces" // the sequences of the pieces in the stream
+	metaOf     = "of"     // of a page of a history: the thread from whose items it was made
 )
 
 const noTime = "0001-01-01T00:00:00Z"

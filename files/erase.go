@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/skein-threads/skein/eventlog"
@@ -27,9 +28,7 @@ func NewEraser(store *Store, log *eventlog.Log, now func() time.Time) *Eraser {
 // or found, within MinGrace is kept, and Erase returns after how long it must be called again.
 // It reads the tenant's log, unless all of the contents are too young.
 func (e *Eraser) Erase(ctx context.Context, tenant string, digests []string) (again time.Duration, err error) {
-	c := collector{
-		store: e.store, options: CollectOptions{Delete: true}, old: map[string]kept{}, tenant: tenant, eraser: e.log,
-	}
+	c := e.collector(tenant)
 	before := e.now().Add(-MinGrace)
 	for _, digest := range digests {
 		o, seq, err := e.store.find(ctx, tenant, digest)
@@ -49,10 +48,44 @@ func (e *Eraser) Erase(ctx context.Context, tenant string, digests []string) (ag
 	if err := c.unname(ctx, e.log); err != nil {
 		return 0, err
 	}
-	for _, k := range c.old {
-		if err := c.object(ctx, k); err != nil {
-			return 0, err
+	return again, c.erase(ctx)
+}
+
+// ErasePages does the same with the pages that were made of a thread's history. Forks store
+// them before they are decided, so that no thread may name them. It reads the entries of all
+// contents.
+func (e *Eraser) ErasePages(ctx context.Context, tenant, thread string) (again time.Duration, err error) {
+	c := e.collector(tenant)
+	before := e.now().Add(-MinGrace)
+	if err := c.entries(ctx, func(k kept) {
+		if k.entry.Metadata[metaOf] == thread && strings.HasPrefix(k.entry.Name, objectName(tenant, "")) {
+			c.old[k.entry.Name] = k
+		}
+	}); err != nil {
+		return 0, err
+	}
+	if err := c.unname(ctx, e.log); err != nil {
+		return 0, err
+	}
+	for name, k := range c.old {
+		if young := k.written.Sub(before); young > 0 {
+			again = max(again, young)
+			delete(c.old, name)
 		}
 	}
-	return again, nil
+	return again, c.erase(ctx)
+}
+
+func (e *Eraser) collector(tenant string) *collector {
+	return &collector{store: e.store, options: CollectOptions{Delete: true}, old: map[string]kept{}, tenant: tenant, eraser: e.log}
+}
+
+// erase deletes the objects in old.
+func (c *collector) erase(ctx context.Context) error {
+	for _, k := range c.old {
+		if err := c.object(ctx, k); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,6 +1,9 @@
 package files_test
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,5 +64,97 @@ func TestErase(t *testing.T) {
 		if err != nil {
 			t.Errorf("what another history names: %v", err)
 		}
+	}
+}
+
+// The pages that forks made of a thread's history go with it, also those of a fork that took
+// only its beginning, or was refused. A page that another thread has inherited stays until that
+// one is purged, too.
+func TestErase_PagesOfHistories(t *testing.T) {
+	w := newWorld(t, files.ServiceConfig{})
+	ctx := t.Context()
+	c := w.client("acme")
+	later := files.NewEraser(w.store, w.log, func() time.Time { return time.Now().Add(files.MinGrace + time.Minute) })
+	long := func() string {
+		t.Helper()
+		id := w.thread(c)
+		for n := range 14 {
+			content := fmt.Sprintf(`[{"type":"input_text","text":"%s %d %s"}]`, id, n, strings.Repeat("x", 60<<10))
+			if _, err := c.CreateItem(ctx, id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.JSON(content)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return id
+	}
+	fork := func(id string, d events.ForkThread) (string, error) {
+		t.Helper()
+		reply, err := client.Send(ctx, c, id, d)
+		if err != nil {
+			return "", err
+		}
+		return reply.Result.ChildID, nil
+	}
+	purge := func(id string) {
+		t.Helper()
+		if _, err := c.DeleteThread(ctx, id, events.DeleteThread{Purge: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, other := long(), long()
+	if _, err := c.CreateThread(ctx, events.CreateThread{Key: "taken"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{one, other} {
+		if _, err := fork(id, events.ForkThread{MessageIndex: new(int64)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fork(id, events.ForkThread{MessageIndex: new(int64(13)), Key: "taken"}); !errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
+			t.Fatal(err)
+		}
+	}
+	both := w.held()
+	if both == 0 {
+		t.Fatal("no pages were stored: nothing is shown")
+	}
+	purge(one)
+	if again, err := files.NewEraser(w.store, w.log, nil).ErasePages(ctx, "acme", one); err != nil || again <= 0 || w.held() != both {
+		t.Fatalf("what is young: again in %v, %v", again, err)
+	}
+	if again, err := later.ErasePages(ctx, "acme", one); err != nil || again != 0 || w.held() != both/2 {
+		t.Errorf("what is old: again in %v, %v, and %d messages are left of %d", again, err, w.held(), both)
+	}
+
+	heir, err := fork(other, events.ForkThread{MessageIndex: new(int64(13))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := w.log.After(ctx, "acme", heir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages []string
+	for i := range first.Events {
+		for digest := range first.Events[i].Contents() {
+			pages = append(pages, digest)
+		}
+	}
+	purge(other)
+	if again, err := files.NewEraser(w.store, w.log, nil).ErasePages(ctx, "acme", other); err != nil || again != 0 {
+		t.Errorf("what is inherited, and young: again in %v, %v", again, err)
+	}
+	if _, err := later.ErasePages(ctx, "acme", other); err != nil {
+		t.Error(err)
+	}
+	if len(pages) == 0 {
+		t.Fatal("the fork has inherited nothing")
+	}
+	for _, digest := range pages {
+		if _, err := w.content("acme", digest); err != nil {
+			t.Errorf("what another thread has inherited: %v", err)
+		}
+	}
+	purge(heir)
+	if again, err := later.Erase(ctx, "acme", pages); err != nil || again != 0 || w.held() != 0 {
+		t.Errorf("at the end, again in %v, %v, and %d messages are left", again, err, w.held())
 	}
 }

@@ -70,12 +70,24 @@ func (e *DamagedError) Error() string {
 // Keep stores content for a tenant, and returns when it is durable. It
 // implements commands.Contents.
 func (s *Store) Keep(ctx context.Context, tenant string, content []byte) (events.FileContent, error) {
+	return s.keep(ctx, tenant, "", content)
+}
+
+// KeepPage stores a page that is made of a thread's history. It is erased with that thread
+// unless another one names it. It implements commands.Contents.
+func (s *Store) KeepPage(ctx context.Context, tenant, thread string, page []byte) error {
+	_, err := s.keep(ctx, tenant, thread, page)
+	return err
+}
+
+func (s *Store) keep(ctx context.Context, tenant, of string, content []byte) (events.FileContent, error) {
 	sum := sha256.Sum256(content)
 	digest := hex.EncodeToString(sum[:])
 	if o, _, err := s.hold(ctx, tenant, digest); o != nil || err != nil {
 		return o.content(digest), err
 	}
 	w := s.newWriter(tenant)
+	w.of = of
 	for rest := content; len(rest) > 0; {
 		piece := rest[:min(len(rest), events.FilePieceBytes)]
 		rest = rest[len(piece):]

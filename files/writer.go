@@ -20,6 +20,7 @@ import (
 type writer struct {
 	store  *Store
 	tenant string
+	of     string // the thread from whose history it is made; empty: it is no page
 	nuid   string
 	hash   hash.Hash
 	size   int64
@@ -100,6 +101,9 @@ func (w *writer) entry(digest string, sum []byte) entry {
 	}
 	if len(w.pieces) > 0 {
 		meta[metaPieces] = w.pieces.String()
+	}
+	if w.of != "" {
+		meta[metaOf] = w.of
 	}
 	if w.seen.Width > 0 {
 		meta[metaWidth], meta[metaHeight] = strconv.FormatInt(w.seen.Width, 10), strconv.FormatInt(w.seen.Height, 10)

@@ -124,6 +124,7 @@ func TestPurge(t *testing.T) {
 type hesitant struct {
 	asked atomic.Int64
 	names chan []string
+	paged chan string
 }
 
 func (e *hesitant) Erase(ctx context.Context, _ string, digests []string) (time.Duration, error) {
@@ -137,6 +138,18 @@ func (e *hesitant) Erase(ctx context.Context, _ string, digests []string) (time.
 		return 10 * time.Millisecond, nil
 	}
 	e.names <- digests
+	return 0, nil
+}
+
+// ErasePages has to be called twice.
+func (e *hesitant) ErasePages(ctx context.Context, _, thread string) (time.Duration, error) {
+	if _, bounded := ctx.Deadline(); bounded {
+		return 0, errors.New("it may take longer than a turn")
+	}
+	e.paged <- thread
+	if e.asked.Add(1) == 1 {
+		return time.Millisecond, nil
+	}
 	return 0, nil
 }
 
@@ -184,4 +197,33 @@ func TestPurgeWaitsForContents(t *testing.T) {
 	}
 	h.Until(func() bool { return h.CountMessages("skein.log."+acme+"."+id) == 1 }, "the commits were not erased")
 	h.Until(func() bool { return h.CountMessages("$KV.thread_threads._.deletion.>") == 0 }, "the note of the end is still there")
+}
+
+// The commits of a long thread that is purged stay until the pages that forks made of its
+// history are erased. Of a short one no pages are looked for.
+func TestPurgeWaitsForPages(t *testing.T) {
+	h := newHouse(t)
+	eraser := &hesitant{paged: make(chan string, 10)}
+	long, short := h.Do("thread.create", "", `{}`).ThreadID, h.Do("thread.create", "", `{}`).ThreadID
+	for range 6 {
+		h.Do("item.create", long, `{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"`+strings.Repeat("x", 60<<10)+`"}]}}`)
+	}
+	h.React(short, 1)
+	h.Start(timeline.Of(h.NewLog()).Relay)
+	h.start(New(h.NewLog(), Config{Contents: eraser}, zerolog.Nop(), nil))
+	h.Do("thread.delete", long, `{"purge":true}`)
+	if got := <-eraser.paged; got != long {
+		t.Errorf("the eraser was told %s", got)
+	}
+	h.Do("thread.delete", short, `{"purge":true}`)
+	if got := <-eraser.paged; got != long { // again
+		t.Errorf("the eraser was told %s", got)
+	}
+	for _, id := range []string{long, short} {
+		h.Until(func() bool { return h.CountMessages("skein.log."+acme+"."+id) == 1 }, "the commits were not erased")
+	}
+	h.Until(func() bool { return h.CountMessages("$KV.thread_threads._.deletion.>") == 0 }, "the notes of the ends are still there")
+	if n := len(eraser.paged); n > 0 {
+		t.Errorf("the eraser was called %d times more, of %s", n, <-eraser.paged)
+	}
 }

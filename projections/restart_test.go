@@ -2,6 +2,9 @@ package projections
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -14,8 +17,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/readtest"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
@@ -226,15 +229,30 @@ func threadOf(key string) string {
 	return parts[0] + "." + parts[1]
 }
 
+// contents stores pages as package files does.
+type contents struct{ store jetstream.ObjectStore }
+
+func (c contents) Keep(context.Context, string, []byte) (events.FileContent, error) {
+	return events.FileContent{}, errors.New("no file is written here")
+}
+
+func (c contents) KeepPage(ctx context.Context, tenant, _ string, page []byte) error {
+	sum := sha256.Sum256(page)
+	_, err := c.store.PutBytes(ctx, tenant+"/"+hex.EncodeToString(sum[:]), page)
+	return err
+}
+
+func (c contents) Hold(context.Context, string, string) (bool, error) { return true, nil }
+
 // A fork of a long history whose inherited items were changed before a runner sees it: the
 // runner folds the fork and the changes together, and has the documents of the changed items.
 func TestRunner_CatchesUpWithChangedForks(t *testing.T) {
 	h := newHouse(t)
-	contents, err := files.Open(t.Context(), h.EventLog)
+	store, err := h.EventLog.JetStream().ObjectStore(t.Context(), h.EventLog.Config().Names.Bucket(assets.FileBucket))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Dispatcher = commands.NewDispatcher(h.EventLog, h.Validator, commands.Config{Contents: contents}, zerolog.Nop(), nil)
+	h.Dispatcher = commands.NewDispatcher(h.EventLog, h.Validator, commands.Config{Contents: contents{store}}, zerolog.Nop(), nil)
 	parent := h.Do("thread.create", "", `{}`).ThreadID
 	for n := range 20 {
 		h.Do("item.create", parent, fmt.Sprintf(`{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"%d %s"}]}}`, n, strings.Repeat("x", 40<<10)))

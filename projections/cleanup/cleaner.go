@@ -26,6 +26,9 @@ type Eraser interface {
 	// history names any more. A content that may be about to be named stays: then Erase
 	// returns after how long it is to be called again.
 	Erase(ctx context.Context, tenant string, digests []string) (again time.Duration, err error)
+	// ErasePages does the same with the pages that were made of a thread's history for
+	// forks of it.
+	ErasePages(ctx context.Context, tenant, thread string) (again time.Duration, err error)
 }
 
 // Metrics receives the progress of the cleanup. Its methods must return at once.

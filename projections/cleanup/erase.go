@@ -18,6 +18,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/documents"
 )
 
 // errTurnOver means that the turn has ended.
@@ -59,9 +60,9 @@ func (c *Cleaner) erase(ctx context.Context, o *openDeletion) (again time.Durati
 			queues.SubmittedOf(c.log).Erase(ctx, d.Tenant, func(body []byte) bool { return namesThread(body, d.Thread) }),
 		)
 	})
-	if err == nil && c.cfg.Contents != nil && len(h.contents) > 0 && !o.emptied {
+	if err == nil && c.cfg.Contents != nil && !o.emptied {
 		// Not in turns: it may have to read all of the tenant's log first.
-		again, err := c.cfg.Contents.Erase(ctx, d.Tenant, h.contents)
+		again, err := c.eraseContents(ctx, d, h)
 		if err != nil {
 			return 0, fmt.Errorf("erasing the contents of %s/%s: %w", d.Tenant, d.Thread, err)
 		}
@@ -78,6 +79,25 @@ func (c *Cleaner) erase(ctx context.Context, o *openDeletion) (again time.Durati
 	}
 	return 0, err
 }
+
+// eraseContents erases the contents that the thread names, and the pages that were made of its
+// history.
+func (c *Cleaner) eraseContents(ctx context.Context, d buckets.Deletion, h held) (again time.Duration, err error) {
+	if len(h.contents) > 0 {
+		if again, err = c.cfg.Contents.Erase(ctx, d.Tenant, h.contents); err != nil {
+			return 0, err
+		}
+	}
+	if !h.inherits && h.bytes < pagedBytes {
+		return again, nil
+	}
+	pages, err := c.cfg.Contents.ErasePages(ctx, d.Tenant, d.Thread)
+	return max(again, pages), err
+}
+
+// pagedBytes is from how many bytes of commits on pages may have been made of a history: less
+// than half of what a fork copies.
+const pagedBytes = 256 << 10
 
 // eraseCommits erases a thread's archives, snapshot and commits.
 func (c *Cleaner) eraseCommits(ctx context.Context, d buckets.Deletion, commits []uint64) error {
@@ -103,6 +123,8 @@ type held struct {
 	commits    []uint64 // their sequences
 	executions []string
 	contents   []string // by digest, each once
+	bytes      int      // of its commits
+	inherits   bool     // it began with the history of another thread
 }
 
 // holds reads a thread's commits. One that cannot be read is erased with the others,
@@ -123,6 +145,8 @@ func (c *Cleaner) holds(ctx context.Context, deleted buckets.Deletion) (held, er
 			return h, err
 		}
 		h.commits = append(h.commits, commit.Seq)
+		h.bytes += len(commit.Body)
+		h.inherits = h.inherits || documents.Inherits(commit)
 		if d, ok := eventlog.Record(commit); ok {
 			h.commits = append(h.commits, uint64(d.LastSeq))
 		}
