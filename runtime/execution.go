@@ -96,10 +96,7 @@ func (x *Execution) known() known {
 	if x.turn == nil {
 		return x.thread
 	}
-	l := &x.turn.live
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.thread
+	return x.turn.live.threadNow()
 }
 
 func (x *Execution) run() thread.Run {

@@ -69,7 +69,7 @@ func (t *turn) beginChild(ctx context.Context, c thread.Call, agent *Agent, chil
 	_, err := t.w.commands.Run(ctx, &thread.Command{
 		ID: "run:" + child.execution, Tenant: child.tenant, ThreadID: child.thread, Actor: "skein:" + t.w.name,
 		Parts: []thread.Part{
-			{Name: "thread.create", Data: events.CreateThread{AgentID: agent.Name, MainThreadID: t.job.Thread}},
+			{Name: "thread.create", Data: events.CreateThread{AgentID: agent.Name, UserID: t.live.threadNow().user, MainThreadID: t.job.Thread}},
 			{Name: "thread.react", Data: thread.ReactFor{
 				ReactThread: events.ReactThread{Text: new(prompt(in.Arguments)), AgentID: agent.Name, ExecutionID: child.execution, SessionID: t.run.SessionID},
 				Parent:      events.Parent{ThreadID: t.job.Thread, ExecutionID: t.job.Execution, CallID: c.CallID},

@@ -34,6 +34,13 @@ func (l *live) noteState(execution string) func(*thread.State) {
 	}
 }
 
+// threadNow returns what is known of the thread.
+func (l *live) threadNow() known {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.thread
+}
+
 // noteStop notes that the run was stopped.
 func (l *live) noteStop(d events.RunStopped) {
 	l.mu.Lock()

@@ -266,3 +266,88 @@ func TestFork_LostPage(t *testing.T) {
 	s.sameItems(s.items(parent, nil)[:len(s.items(again, nil))], s.items(again, nil)) // its pages are stored once more
 	s.verified()
 }
+
+// A fork of more items than a block of counts covers counts, numbers and finds them as its parent
+// did, also where whole pages of the history have no item any more.
+func TestFork_ManyItems(t *testing.T) {
+	s := newStage(t)
+	parent := must(s.CreateThread(t.Context(), events.CreateThread{}))(t).ThreadID
+	var ids []string
+	for len(ids) < 1300 {
+		var batch events.CommitThread
+		for n := range 50 {
+			asked := saying(fmt.Sprintf("%d %s", len(ids)+n, strings.Repeat("y", 700)))
+			asked.Item.Silent = n%10 == 7
+			batch.Commands = append(batch.Commands, events.SubCommand{Command: "item.create", Data: must(json.Marshal(asked))(t)})
+		}
+		for _, r := range must(client.Send(t.Context(), s.Client, parent, batch))(t).Result.Results {
+			ids = append(ids, r.ItemID)
+		}
+	}
+	var batch events.CommitThread
+	for n, id := range ids[500:1200] { // a page in the middle has none left, others a few
+		if n < 450 || n%3 == 0 {
+			batch.Commands = append(batch.Commands, events.SubCommand{Command: "message.delete", Data: must(json.Marshal(events.DeleteMessage{ItemID: id}))(t)})
+		}
+		if len(batch.Commands) == 50 || n == 699 {
+			must(client.Send(t.Context(), s.Client, parent, batch))(t)
+			batch = events.CommitThread{}
+		}
+	}
+	last := ids[len(ids)-1]
+	child := must(client.Send(t.Context(), s.Client, parent, events.ForkThread{ItemID: last}))(t).Result.ChildID
+	if from := s.inherited(child); from == nil || len(from.Pages) < 4 {
+		t.Fatalf("the fork inherits %+v", from)
+	}
+	list := func(thread string, d events.ListMessages) (string, int64) {
+		t.Helper()
+		d.ThreadID = thread
+		page := must(client.Read[events.MessageList](t.Context(), s.latest(), d))(t)
+		var text strings.Builder
+		for _, m := range page.Messages {
+			head, _, _ := strings.Cut(*m.Content, " ")
+			text.WriteString(head + " ")
+		}
+		return text.String(), page.Total
+	}
+	for _, silent := range []bool{false, true} {
+		for _, order := range []events.Order{"asc", "desc"} {
+			for offset := int64(0); offset < 900; offset += 97 {
+				d := events.ListMessages{GetMessagesOptions: events.GetMessagesOptions{Limit: new(int64(13)), Offset: &offset, Order: order, IncludeSilent: silent}}
+				want, all := list(parent, d)
+				if got, total := list(child, d); got != want || total != all || want == "" && offset < all {
+					t.Errorf("from %d, %s, silent %v: %q of %d, want %q of %d", offset, order, silent, got, total, want, all)
+				}
+			}
+		}
+	}
+
+	// Both go on with the same number.
+	for _, thread := range []string{parent, child} {
+		must(client.Send(t.Context(), s.Client, thread, saying("mine")))(t)
+	}
+	number := func(thread string) int64 {
+		items := s.items(thread, nil)
+		return *items[len(items)-1].MessageID
+	}
+	if a, b := number(parent), number(child); a != b || a != 1300 {
+		t.Errorf("the next message has number %d in the parent, and %d in the fork", a, b)
+	}
+	if a, b := must(s.latest().GetThread(t.Context(), events.GetThread{ThreadID: parent}))(t), must(s.GetThread(t.Context(), events.GetThread{ThreadID: child}))(t); a.ItemTypes != b.ItemTypes {
+		t.Errorf("the fork counts %+v, its parent %+v", b.ItemTypes, a.ItemTypes)
+	}
+
+	// What was done to inherited items is known to a process that did not do it.
+	mine := s.items(child, nil)
+	must(client.Send(t.Context(), s.Client, child, events.DeleteMessage{ItemID: mine[3].ID}))(t)
+	must(client.Send(t.Context(), s.Client, child, events.TruncateThread{MessageIndex: new(int64(500))}))(t)
+	s.stop()
+	s.start("acme")
+	for _, gone := range []string{mine[3].ID, mine[len(mine)-1].ID} {
+		if _, err := client.Send(t.Context(), s.Client, child, events.EditMessage{ItemID: gone, Silent: new(true)}); events.AsError(err).Code != events.NotFound {
+			t.Errorf("an edit of an item that is hidden: %v", err)
+		}
+	}
+	must(client.Send(t.Context(), s.Client, child, events.EditMessage{ItemID: mine[400].ID, Silent: new(true)}))(t)
+	s.verified()
+}

@@ -326,7 +326,7 @@ func TestAgentInAThreadOfItsOwn(t *testing.T) {
 		"agent", `{"name":"boss","type":"ai_human","reactor":"say","tools":["ask_clerk"]}`)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	made, err := h.c.CreateThread(ctx, events.CreateThread{AgentID: "boss"})
+	made, err := h.c.CreateThread(ctx, events.CreateThread{AgentID: "boss", UserID: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +347,7 @@ func TestAgentInAThreadOfItsOwn(t *testing.T) {
 		t.Fatalf("%+v %v", all, err)
 	}
 	for _, one := range all.Threads {
-		if one.ID != made.ThreadID && one.MainThreadID != made.ThreadID {
+		if one.UserID != "ann" || one.ID != made.ThreadID && one.MainThreadID != made.ThreadID {
 			t.Errorf("%+v", one)
 		}
 	}
