@@ -261,4 +261,7 @@ func TestMention_HeldThread(t *testing.T) {
 	refused(t, w.d, events.Held, "thread.mention", held(b, a))
 	must(t, w.d, "thread.mention", held(a, b))
 	w.twins(a, b)
+	other := create(t, w.d)
+	must(t, w.d, "writer.claim", on(other, `{"holder":"somebody else"}`))
+	refused(t, w.d, events.Held, "thread.mention", held(a, other)) // the token opens a alone
 }

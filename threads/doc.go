@@ -30,3 +30,6 @@
 // values between two that they see, never the last. A thread of several megabytes is read in
 // parts, and each change of it reads it again: use package client for such threads.
 package threads
+
+// AmpVersion is the version of Amp Code whose threads the documents follow.
+const AmpVersion = "0.0.1769212917"

@@ -373,6 +373,26 @@ func TestObserve_LastValue(t *testing.T) { // AM-68 AM-70
 	}
 }
 
+// AM-106: a caller that names no time waits for five seconds, no less.
+func TestFlushVersion_WaitsFiveSeconds(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	id := must(s.Create(t.Context(), ""))(t).ID
+	begun := time.Now()
+	err := s.FlushVersion(t.Context(), id, 1, 0)
+	waited := time.Since(begun)
+	if _, late := errors.AsType[*threads.TimeoutError](err); !late || waited < 5*time.Second || threads.FlushVersionTimeout != 5*time.Second {
+		t.Errorf("it waited for %v: %v", waited, err)
+	}
+}
+
+// The version of Amp Code that the documents follow is told (AM-1).
+func TestAmpVersion(t *testing.T) {
+	if threads.AmpVersion != "0.0.1769212917" {
+		t.Errorf("it is %q", threads.AmpVersion)
+	}
+}
+
 func TestFlushVersion(t *testing.T) { // AM-64 AM-66
 	s := service(t)
 	id := must(s.Create(t.Context(), ""))(t).ID
@@ -433,7 +453,7 @@ func TestExclusiveReadWriter(t *testing.T) { // AM-72 AM-73 AM-74 AM-75 AM-76 AM
 }
 
 // A thread is forked, truncated and mentioned, and both threads show it.
-func TestForkTruncateMention(t *testing.T) { // AM-46 AM-47 AM-50 AM-51
+func TestForkTruncateMention(t *testing.T) { // AM-3 AM-46 AM-47 AM-50 AM-51
 	s := service(t)
 	id := must(s.Create(t.Context(), ""))(t).ID
 	if _, _, err := s.Update(t.Context(), id, func(t *threads.Thread) error {

@@ -307,7 +307,7 @@ func TestNeeds_Titles(t *testing.T) {
 	}
 }
 
-// AM-90 to AM-92: a skill is active once for each name; the first arguments stay, and another
+// AM-90 AM-91 AM-92: a skill is active once for each name; the first arguments stay, and another
 // activation makes no event, be it a caller's or one of a call of the model.
 func TestSkill_ActivatedOnce(t *testing.T) {
 	w := atWork(t)
