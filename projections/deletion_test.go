@@ -212,11 +212,11 @@ func TestPurgeWaitsForPages(t *testing.T) {
 	h.Start(timeline.Of(h.NewLog()).Relay)
 	h.start(New(h.NewLog(), Config{Contents: eraser}, zerolog.Nop(), nil))
 	h.Do("thread.delete", long, `{"purge":true}`)
-	if got := <-eraser.paged; got != long {
+	if got := next(t, eraser.paged); got != long {
 		t.Errorf("the eraser was told %s", got)
 	}
 	h.Do("thread.delete", short, `{"purge":true}`)
-	if got := <-eraser.paged; got != long { // again
+	if got := next(t, eraser.paged); got != long { // again
 		t.Errorf("the eraser was told %s", got)
 	}
 	for _, id := range []string{long, short} {
@@ -225,5 +225,17 @@ func TestPurgeWaitsForPages(t *testing.T) {
 	h.Until(func() bool { return h.CountMessages("$KV.thread_threads._.deletion.>") == 0 }, "the notes of the ends are still there")
 	if n := len(eraser.paged); n > 0 {
 		t.Errorf("the eraser was called %d times more, of %s", n, <-eraser.paged)
+	}
+}
+
+// next waits for what comes.
+func next(t *testing.T, from <-chan string) string {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(time.Minute):
+		t.Fatal("nothing came in a minute")
+		return ""
 	}
 }
