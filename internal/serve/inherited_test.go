@@ -238,9 +238,19 @@ func TestFork_LostPage(t *testing.T) {
 	parent, _ := s.long()
 	child := must(client.Send(t.Context(), s.Client, parent, events.ForkThread{MessageIndex: new(int64(170))}))(t).Result.ChildID
 	pages := s.inherited(child).Pages
-	if err := s.objects().Delete(t.Context(), "acme/"+pages[1].Digest); err != nil {
-		t.Fatal(err)
+	lose := func() {
+		t.Helper()
+		if err := s.objects().Delete(t.Context(), "acme/"+pages[1].Digest); err != nil {
+			t.Fatal(err)
+		}
 	}
+	lose()
+	twin := must(client.Send(t.Context(), s.Client, parent, events.ForkThread{MessageIndex: new(int64(170))}))(t).Result.ChildID
+	if _, err := s.objects().GetInfo(t.Context(), "acme/"+pages[1].Digest); err != nil || s.inherited(twin).Pages[1].Digest != pages[1].Digest {
+		t.Errorf("the next fork names a page that is lost: %v", err)
+	}
+	must(client.Send(t.Context(), s.Client, twin, events.DeleteThread{Purge: true}))(t)
+	lose()
 	s.stop()
 	s.start("acme")
 
