@@ -333,23 +333,30 @@ const (
 // InheritedItemID returns the id that the item at a place has in a thread that inherits it.
 func InheritedItemID(tenant, thread string, place int64) string {
 	digits := strconv.FormatInt(place, 16)
-	return inheritedPrefix(tenant, thread) + strings.Repeat("0", max(0, inheritedPlace-len(digits))) + digits
+	return InheritedPrefix(tenant, thread) + strings.Repeat("0", max(0, inheritedPlace-len(digits))) + digits
 }
 
 // InheritedPlace returns the place of an id that InheritedItemID returned for a thread.
 func InheritedPlace(tenant, thread, id string) (place int64, ok bool) {
-	if len(id) != len(ItemPrefix)+inheritedDigest+inheritedPlace {
-		return 0, false
-	}
-	digits, ok := strings.CutPrefix(id, inheritedPrefix(tenant, thread))
-	if !ok {
+	prefix, digits, ok := CutInherited(id)
+	if !ok || prefix != InheritedPrefix(tenant, thread) {
 		return 0, false
 	}
 	place, err := strconv.ParseInt(digits, 16, 64)
 	return place, err == nil && id == InheritedItemID(tenant, thread, place)
 }
 
-func inheritedPrefix(tenant, thread string) string {
+// CutInherited splits an id that may be one of InheritedItemID after its InheritedPrefix.
+func CutInherited(id string) (prefix, place string, ok bool) {
+	const cut = len(ItemPrefix) + inheritedDigest
+	if len(id) != cut+inheritedPlace || !strings.HasPrefix(id, ItemPrefix) {
+		return "", "", false
+	}
+	return id[:cut], id[cut:], true
+}
+
+// InheritedPrefix returns what the ids of a thread's inherited items begin with.
+func InheritedPrefix(tenant, thread string) string {
 	sum := sha256.Sum256(appendParts(make([]byte, 0, 256), "inherited", tenant, thread))
 	return ItemPrefix + hex.EncodeToString(sum[:])[:inheritedDigest]
 }

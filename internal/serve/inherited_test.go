@@ -179,8 +179,13 @@ func TestFork_LongHistory(t *testing.T) {
 	mostly := s.items(most, nil)
 	s.sameItems(had[:len(mostly)], mostly)
 
-	// The fork's own changes.
+	// An id is enough to find an inherited item.
 	mine := s.items(child, nil)
+	if got := must(s.GetItem(t.Context(), events.GetItem{ItemID: mine[7].ID}))(t); got.ThreadID != child || string(got.Content) != string(mine[7].Content) {
+		t.Errorf("the item by its id alone: %+v", got)
+	}
+
+	// The fork's own changes.
 	at := must(s.latest().GetThread(t.Context(), events.GetThread{ThreadID: child}))(t).Version
 	must(client.Send(t.Context(), s.Client, child, events.EditMessage{ItemID: mine[5].ID, Content: events.JSON(`[{"type":"output_text","text":"mine"}]`)}))(t)
 	must(client.Send(t.Context(), s.Client, child, events.EditMessage{ItemID: mine[0].ID, Silent: new(true)}))(t)
@@ -196,8 +201,13 @@ func TestFork_LongHistory(t *testing.T) {
 	if next := now[len(now)-1]; next.Index%events.HistoryAlign != 1 || next.Index <= had[len(had)-1].Index {
 		t.Errorf("its own items begin at %d", next.Index-1)
 	}
-	if _, err := s.latest().GetItem(t.Context(), events.GetItem{ThreadID: child, ItemID: mine[9].ID}); events.AsError(err).Code != events.NotFound {
-		t.Errorf("the deleted item: %v", err)
+	for _, d := range []events.GetItem{{ThreadID: child, ItemID: mine[9].ID}, {ItemID: mine[9].ID}, {ItemID: mine[7].ID + "0"}} {
+		if _, err := s.latest().GetItem(t.Context(), d); events.AsError(err).Code != events.NotFound {
+			t.Errorf("item %+v, which is deleted or none: %v", d, err)
+		}
+	}
+	if got := must(s.GetItem(t.Context(), events.GetItem{ItemID: mine[5].ID}))(t); string(got.Content) != string(now[5].Content) {
+		t.Errorf("the edited item by its id alone: %.80s", got.Content)
 	}
 	s.sameItems(had, s.items(child, &events.At{Version: &at}))
 	s.sameItems(had, s.items(twin, nil))
@@ -353,7 +363,7 @@ func TestFork_ManyItems(t *testing.T) {
 	must(client.Send(t.Context(), s.Client, child, events.TruncateThread{MessageIndex: new(int64(500))}))(t)
 	s.stop()
 	s.start("acme")
-	for _, gone := range []string{mine[3].ID, mine[len(mine)-1].ID} {
+	for _, gone := range []string{mine[3].ID, mine[len(mine)-2].ID} {
 		if _, err := client.Send(t.Context(), s.Client, child, events.EditMessage{ItemID: gone, Silent: new(true)}); events.AsError(err).Code != events.NotFound {
 			t.Errorf("an edit of an item that is hidden: %v", err)
 		}

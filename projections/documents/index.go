@@ -79,7 +79,9 @@ func index() Projection {
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
-			makes(events.HistoryInheritedType, func(*change, events.HistoryInherited) (string, bool) { return inheritedID, true },
+			makes(events.HistoryInheritedType, func(c *change, _ events.HistoryInherited) (string, bool) {
+				return events.InheritedPrefix(c.commit.Tenant, c.commit.Thread), true
+			},
 				func(c *change, d events.HistoryInherited) *T {
 					return &T{ThreadID: c.commit.Thread, Page: -1, Contexts: []string{d.ContextID}, Entries: []Entry{}, History: &d}
 				}),
@@ -120,11 +122,8 @@ func index() Projection {
 }
 
 // An inherited item has no document, and no entry in the index, until an event changes it: its
-// document is derived from the page of the history when it is needed. The document inheritedID
-// of the index says which pages those are.
-
-// inheritedID is the id of the document of the index that records what a thread has inherited.
-const inheritedID = "inherited"
+// document is derived from the page of the history when it is needed. A document of the index says
+// which pages those are. Its id is events.InheritedPrefix, so that an item's id leads to it.
 
 // Pages returns a page of a history, which the caller must not change. Package eventlog/pages
 // reads them.
@@ -158,7 +157,8 @@ func Derive(p Place, get func(Place) (any, error), pages Pages) (doc any, seq ui
 	if !ok {
 		return nil, 0, nil
 	}
-	doc, err = get(Place{Kind: Index, Thread: p.Thread, ID: inheritedID})
+	tenant, thread := CutThreadName(p.Thread)
+	doc, err = get(Place{Kind: Index, Thread: p.Thread, ID: events.InheritedPrefix(tenant, thread)})
 	record, _ := doc.(*Page)
 	if err != nil || record == nil || record.History == nil || from >= record.History.NextIndex {
 		return nil, 0, err
@@ -166,7 +166,6 @@ func Derive(p Place, get func(Place) (any, error), pages Pages) (doc any, seq ui
 	if pages == nil {
 		return nil, 0, events.Errorf(events.Unavailable, "this process reads no pages of histories")
 	}
-	tenant, _ := CutThreadName(p.Thread)
 	var items []*events.InheritedItem
 	var page *events.HistoryPage
 	digest := ""

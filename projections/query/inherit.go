@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"strings"
 
 	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
@@ -26,6 +27,34 @@ func (s inheriting) get(ctx context.Context, places ...documents.Place) ([]found
 			if err := s.derive(ctx, f); err != nil {
 				return nil, err
 			}
+		}
+	}
+	return out, nil
+}
+
+// find finds an inherited item by its id, too. Other patterns find only documents of their own.
+func (s inheriting) find(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
+	out, err := s.source.find(ctx, k, pattern)
+	dot := strings.LastIndexByte(pattern, '.')
+	if err != nil || len(out) > 0 || k != documents.Items || dot < 0 {
+		return out, err
+	}
+	id := pattern[dot+1:]
+	prefix, _, ok := events.CutInherited(id)
+	if !ok {
+		return nil, nil
+	}
+	records, err := s.source.find(ctx, documents.Index, pattern[:dot+1]+prefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		f := found{place: documents.Place{Kind: k, Thread: r.place.Thread, ID: id}}
+		if err := s.derive(ctx, &f); err != nil {
+			return nil, err
+		}
+		if f.doc != nil {
+			out = append(out, f)
 		}
 	}
 	return out, nil
