@@ -14,6 +14,23 @@
 //		...
 //	}
 //
+// # Agents
+//
+// An [Agent] is a handler from a Go input to a Go output, which are checked against the JSON
+// Schemas of their types: what does not fit is refused before the handler. A [StreamAgent] sends
+// a text while it is produced. Both are http.Handlers behind [Middleware], and Run calls them from
+// any handler. This is all that there is of them:
+//
+//	agent, err := state.NewAgent("Chat", func(ctx context.Context, in Ask) (Reply, error) { ... },
+//		state.WithListener(state.AgentErrored, func(ctx context.Context, r state.AgentRun[Ask, Reply]) error { ... }),
+//		state.WithEval("polite", func(ctx context.Context, r state.AgentRun[Ask, Reply]) (state.EvalResult, error) { ... }))
+//	mux.Handle("/chat", agent)
+//	reply, err := agent.Run(ctx, Ask{"hello"})
+//
+// Listeners of a run are around its handler, in the same request. Those of the application,
+// [Listener], run after events of the log, in any process that calls [App.Listen]. Evals run
+// when the response has left, and their results are on the log of the thread.
+//
 // # What it promises
 //
 //   - A request that uses no state sends nothing to the server. Writes alone cost one state.merge,
@@ -33,13 +50,15 @@
 //   - The id of a thread comes from a header or cookie that the application signed, from its
 //     [ThreadIDProvider], or is new. A header with a wrong signature is refused with 401, and
 //     a cookie with one is replaced.
-//   - A failure or panic of [WaitUntil] is logged and recorded, and never changes the response.
-//     [App.Shutdown] waits for it.
+//   - A failure or panic of [WaitUntil], of a listener or of an eval is logged and recorded, and
+//     never changes the response. [App.Shutdown] waits for them.
+//   - A [Listener] to the end of a state runs at least once before its values are cleared, also
+//     if its process is killed, or none was there.
 //
 // # What it does not
 //
 // Writes of a handler that panics are dropped, unless they were saved before. A process that is
-// killed loses what its handlers have not saved, and its background work.
+// killed loses what its handlers have not saved, its background work, and its evals.
 //
 // The end of a thread's state moves with its reads and writes, and with [ThreadScope.Touch]. A
 // request that uses no state does not move it.

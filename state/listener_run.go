@@ -163,6 +163,7 @@ func (a *App) runOnce(ctx context.Context, l Listener, e Event, thread string, l
 			err = fmt.Errorf("%w: %w", context.Cause(limited), err)
 		}
 	}
+	close(s.answered)
 	s.release(ctx)
 	<-s.closed
 	return err

@@ -280,6 +280,29 @@ func TestListener_ProcessIsKilled(t *testing.T) {
 	}
 }
 
+// AG-87: of two processes that listen, one runs the listener for a state, and each state is released once.
+func TestListener_TwoProcesses(t *testing.T) {
+	keys := make(chan string, 64)
+	s := open(t, listener("archive", state.ThreadDestroyed, func(_ context.Context, e state.Event) error {
+		keys <- e.Key
+		return nil
+	}))
+	listens(t, s.app)
+	listens(t, must(state.New(t.Context(), s.opts))(t))
+	want := map[string]bool{}
+	for range 8 {
+		a := s.destroyed()
+		s.cleared(a.id())
+		want[a.id()+"/1/shop/archive"] = true
+		if n := len(s.happened(a.id(), events.StateReleasedType)); n != 1 {
+			t.Errorf("it was released %d times", n)
+		}
+	}
+	for len(want) > 0 {
+		delete(want, <-keys)
+	}
+}
+
 // A listener that does not end has failed when its time is over.
 func TestListener_HasATimeout(t *testing.T) {
 	s := open(t, listener("slow", state.ThreadDestroyed, func(ctx context.Context, _ state.Event) error {

@@ -34,6 +34,7 @@ func (a *App) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 		if s == nil {
 			a.tasks.end()
 		} else {
+			close(s.answered)
 			s.release(r.Context())
 		}
 	}()

@@ -30,7 +30,8 @@ type scope struct {
 	request *Memory
 	logger  *slog.Logger
 
-	closed chan struct{} // closed when nothing of the session is in progress
+	answered chan struct{} // closed when the handler has returned and the response has left
+	closed   chan struct{} // closed when nothing of the session is in progress
 
 	mu   sync.Mutex // guards open
 	open int        // the handler and the background work that are in progress
@@ -42,7 +43,7 @@ type scopeKey struct{}
 // tasks already.
 func newScope(a *App, thread, user string) *scope {
 	id := newSessionID()
-	s := &scope{app: a, request: newMemory(id, 0), open: 1, closed: make(chan struct{})}
+	s := &scope{app: a, request: newMemory(id, 0), open: 1, answered: make(chan struct{}), closed: make(chan struct{})}
 	s.session = &SessionScope{ID: id, State: newMemory(id, events.MaxStateBytes), Thread: newThread(a, thread, user, id), App: a.state}
 	s.session.Thread.last = s.isLast
 	s.logger = a.opts.Logger.With("sessionId", s.session.ID, "threadId", thread)
@@ -87,6 +88,13 @@ func (s *scope) hold() bool {
 	s.open++
 	s.app.tasks.begin()
 	return true
+}
+
+// over reports whether the session has ended.
+func (s *scope) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open == 0
 }
 
 // release ends what hold began. The last one completes the session.
