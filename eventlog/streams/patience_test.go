@@ -133,6 +133,7 @@ func TestReads_GiveUpWhatIsNotAnswered(t *testing.T) {
 		t.Errorf("after %d tries of what is damaged: %v", tries, err)
 	}
 	l.Streams().SetDamage(func(string, uint64, uint64) error { return nil })
+	l.Streams().SetReadTimeout(10 * time.Second) // a server with much else to do may say late that it has no such stream
 	if _, err := l.Streams().Direct(t.Context(), "NO_SUCH_STREAM", streams.GetRequest{Seq: 1}); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		t.Error(err)
 	}
