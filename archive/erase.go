@@ -18,7 +18,7 @@ import (
 // setting back.
 func (a *Archiver) checkErasable(ctx context.Context) error {
 	name := a.log.Config().Names.Stream(assets.LogStream)
-	s, err := a.log.JetStream().Stream(ctx, name)
+	s, err := a.log.Streams().Stream(ctx, name)
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", name, err)
 	}
@@ -44,7 +44,7 @@ func (a *Archiver) eraseArchived(ctx context.Context, record *events.Commit) err
 	}
 	names := a.log.Config().Names
 	name, subject := names.Stream(assets.LogStream), names.Log(record.Tenant, record.Thread)
-	s, err := a.log.JetStream().Stream(ctx, name)
+	s, err := a.log.Streams().Stream(ctx, name)
 	if err != nil {
 		return fmt.Errorf("purging stream %s: %w", name, err)
 	}
@@ -64,7 +64,7 @@ func (a *Archiver) eraseArchived(ctx context.Context, record *events.Commit) err
 		}
 	}
 	// What a replica that lags did not return.
-	if err := s.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(record.Seq)); err != nil {
+	if err := streams.Purge(ctx, s, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(record.Seq)); err != nil {
 		return fmt.Errorf("purging stream %s: %w", name, err)
 	}
 	return nil

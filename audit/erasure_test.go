@@ -38,7 +38,7 @@ import (
 func erasing(t *testing.T) (*house, string) {
 	t.Helper()
 	dir := t.TempDir()
-	log, err := eventlog.Open(natstest.Connect(t, natstest.Start(t, natstest.StoreDir(dir))), eventlog.Config{}, zerolog.Nop(), nil)
+	log, err := eventlog.Open(natstest.Connect(t, natstest.Start(t, natstest.StoreDir(dir))), eventlog.Config{Patience: natstest.Patience}, zerolog.Nop(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"bytes"
+	"context"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/internal/natstest"
 )
@@ -31,6 +33,91 @@ func onDisk(t *testing.T, dir, text string) bool {
 		t.Fatal(err)
 	}
 	return there
+}
+
+// slowServer is a JetStream whose first answer to each kind of request comes too late: the
+// request was done, or not.
+type slowServer struct {
+	jetstream.JetStream
+	done bool
+	late map[string]bool // the kinds of requests that were not answered once
+}
+
+type slowStream struct {
+	jetstream.Stream
+	server *slowServer
+}
+
+func (s *slowServer) answer(kind string, do func() error) error {
+	if s.late[kind] {
+		return do()
+	}
+	s.late[kind] = true
+	if s.done {
+		_ = do()
+	}
+	return context.DeadlineExceeded
+}
+
+func (s *slowServer) Stream(ctx context.Context, name string) (stream jetstream.Stream, err error) {
+	err = s.answer("stream", func() error {
+		stream, err = s.JetStream.Stream(ctx, name)
+		return err
+	})
+	return &slowStream{stream, s}, err
+}
+
+func (s *slowStream) GetMsg(ctx context.Context, seq uint64, opts ...jetstream.GetMsgOpt) (m *jetstream.RawStreamMsg, err error) {
+	err = s.server.answer("get", func() error {
+		m, err = s.Stream.GetMsg(ctx, seq, opts...)
+		return err
+	})
+	return m, err
+}
+
+func (s *slowStream) SecureDeleteMsg(ctx context.Context, seq uint64) error {
+	return s.server.answer("delete", func() error { return s.Stream.SecureDeleteMsg(ctx, seq) })
+}
+
+func (s *slowStream) Purge(ctx context.Context, opts ...jetstream.StreamPurgeOpt) error {
+	return s.server.answer("purge", func() error { return s.Stream.Purge(ctx, opts...) })
+}
+
+// A server that is slow to answer delays an erasure, and does not end it, whether it did what
+// it was asked or not. An erasure whose context ends does end.
+func TestErase_SlowServer(t *testing.T) {
+	t.Parallel()
+	for name, done := range map[string]bool{"did it": true, "did not": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			nc := natstest.Connect(t, natstest.Start(t))
+			direct := openLog(t, nc, Config{}, nil)
+			a, b := newAuthor(1), newAuthor(2)
+			a.write(t, direct, 2, 1)
+			b.write(t, direct, 1, 1)
+			js, err := jetstream.New(nc)
+			must(t, err)
+			slow := &slowServer{JetStream: js, done: done, late: map[string]bool{}}
+			l, err := OpenOn(nc, slow, Config{}, zerolog.Nop(), nil)
+			must(t, err)
+			t.Cleanup(l.Close)
+			must(t, l.EraseCommits(t.Context(), tenant, a.thread, 0))
+			for _, kind := range []string{"stream", "get", "delete", "purge"} {
+				if !slow.late[kind] {
+					t.Errorf("an erasure makes no request of kind %s", kind)
+				}
+			}
+			if left := history(t, direct); len(left) != 1 || left[0].Thread != b.thread {
+				t.Errorf("%d commits are left", len(left))
+			}
+			ended, end := context.WithCancel(t.Context())
+			end()
+			slow.late = map[string]bool{}
+			if err := l.EraseCommits(ended, tenant, b.thread, 0); err == nil {
+				t.Error("an erasure that was ended went on")
+			}
+		})
+	}
 }
 
 // Erase overwrites what it is told to, and nothing else; after a restart too.

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -243,10 +244,10 @@ func (c *collector) take(ctx context.Context, tenant, digest string, k kept) (bo
 	if c.eraser != nil {
 		err = c.eraser.Streams().Erase(ctx, "OBJ_"+c.store.bucket, pieces, 0)
 	} else {
-		err = c.store.stream.Purge(ctx, jetstream.WithPurgeSubject(pieces))
+		err = streams.Purge(ctx, c.store.stream, jetstream.WithPurgeSubject(pieces))
 	}
 	if err == nil { // the deletion marker, but not what a writer put after it
-		err = c.store.stream.Purge(ctx, jetstream.WithPurgeSubject(k.subject), jetstream.WithPurgeSequence(ack.Sequence+1))
+		err = streams.Purge(ctx, c.store.stream, jetstream.WithPurgeSubject(k.subject), jetstream.WithPurgeSequence(ack.Sequence+1))
 	}
 	if err != nil {
 		return true, fmt.Errorf("delete pieces of %s: %w", k.entry.Name, err)
@@ -277,7 +278,7 @@ func (c *collector) upload(ctx context.Context, subject string) error {
 	n := int64(info.State.Subjects[subject])
 	g := Garbage{Upload: nuid, Bytes: (n-1)*events.FilePieceBytes + int64(len(m.Data)), Since: m.Time}
 	if c.options.Delete {
-		if err := c.store.stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+		if err := streams.Purge(ctx, c.store.stream, jetstream.WithPurgeSubject(subject)); err != nil {
 			return fmt.Errorf("delete pieces of upload %s: %w", nuid, err)
 		}
 		g.Taken = true

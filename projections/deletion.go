@@ -133,5 +133,5 @@ func (s *session) removeDocuments(ctx context.Context, sh *shelf, name string, s
 	if err := sh.fence.Flush(ctx); err != nil {
 		return err
 	}
-	return sh.stream.Purge(ctx, jetstream.WithPurgeSubject(pattern))
+	return streams.Purge(ctx, sh.stream, jetstream.WithPurgeSubject(pattern))
 }

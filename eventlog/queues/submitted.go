@@ -30,7 +30,7 @@ func (q Submitted) Depth(ctx context.Context) (uint64, error) {
 // be refused.
 func (q Submitted) Erase(ctx context.Context, tenant string, names func(body []byte) bool) error {
 	name := q.stream()
-	s, err := q.conn.JetStream().Stream(ctx, name)
+	s, err := q.conn.Stream(ctx, name)
 	if err != nil {
 		return fmt.Errorf("erasing from stream %s: %w", name, err)
 	}

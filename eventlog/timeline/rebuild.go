@@ -29,7 +29,7 @@ func (t *Timeline) Rebuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stream, err := t.conn.JetStream().Stream(ctx, t.stream())
+	stream, err := t.conn.Stream(ctx, t.stream())
 	if err != nil {
 		return fmt.Errorf("the timeline: %w", err)
 	}
@@ -37,7 +37,7 @@ func (t *Timeline) Rebuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := stream.Purge(ctx, jetstream.WithPurgeSequence(fence.Last()+1)); err != nil {
+	if err := streams.Purge(ctx, stream, jetstream.WithPurgeSequence(fence.Last()+1)); err != nil {
 		return fmt.Errorf("emptying the timeline: %w", err)
 	}
 	if end == 0 { // nothing was ever written

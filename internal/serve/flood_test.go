@@ -19,9 +19,6 @@ import (
 // as possible, is suspended for a while. Another tenant is answered all the time, other
 // users of the same tenant stay connected, and the user may reconnect later.
 func TestFlood_LoudestUserIsSuspended(t *testing.T) {
-	if raced { // the detector slows down what is flooded, and the flood less
-		t.Skip("it measures times: make test runs it")
-	}
 	users := append(everybody(), access.User{Name: "calm", Tenant: "globex", Roles: []access.Role{access.Publisher}})
 	g := startGuarded(t, access.InitOptions{}, users...)
 	quiet, calm := g.client("acme", "app"), g.client("globex", "calm")

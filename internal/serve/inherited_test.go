@@ -283,7 +283,7 @@ func TestFork_LostPage(t *testing.T) {
 	}
 	must(client.Send(t.Context(), s.Client, parent, saying("more")))(t)
 	again := must(client.Send(t.Context(), s.Client, parent, events.ForkThread{MessageIndex: new(int64(170))}))(t).Result.ChildID
-	s.sameItems(s.items(parent, nil)[:len(s.items(again, nil))], s.items(again, nil)) // its pages are stored once more
+	s.sameItems(s.items(parent, nil)[:len(s.items(again, nil))], s.items(again, nil)) // its pages are stored again
 	s.verified()
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -249,9 +250,9 @@ func (c *Cleaner) step(ctx context.Context, o *openDeletion) (stepResult, error)
 // removeNote removes the note of a deletion that is finished.
 func (c *Cleaner) removeNote(ctx context.Context, d buckets.Deletion) error {
 	bucket := c.log.Bucket(c.models.Of(documents.Threads).Bucket)
-	stream, err := c.log.JetStream().Stream(ctx, bucket.Stream())
+	stream, err := c.log.Streams().Stream(ctx, bucket.Stream())
 	if err == nil {
-		err = stream.Purge(ctx, jetstream.WithPurgeSubject(bucket.Subject(d.Key())))
+		err = streams.Purge(ctx, stream, jetstream.WithPurgeSubject(bucket.Subject(d.Key())))
 	}
 	if err != nil {
 		return fmt.Errorf("removing the note of the deletion of %s/%s: %w", d.Tenant, d.Thread, err)

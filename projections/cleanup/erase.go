@@ -184,7 +184,7 @@ func namesThread(body []byte, thread string) bool {
 // or has expired.
 func (c *Cleaner) timelineShows(ctx context.Context, d buckets.Deletion) (bool, error) {
 	names := c.log.Config().Names
-	stream, err := c.log.JetStream().Stream(ctx, names.Stream(assets.TimelineStream))
+	stream, err := c.log.Streams().Stream(ctx, names.Stream(assets.TimelineStream))
 	if err != nil {
 		return false, err
 	}

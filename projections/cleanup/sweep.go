@@ -121,7 +121,7 @@ func (c *Cleaner) removeLeftover(ctx context.Context, p documents.Projection, fo
 		return nil
 	}
 	bucket := c.log.Bucket(p.Bucket)
-	stream, err := c.log.JetStream().Stream(ctx, bucket.Stream())
+	stream, err := c.log.Streams().Stream(ctx, bucket.Stream())
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (c *Cleaner) removeLeftover(ctx context.Context, p documents.Projection, fo
 				return err
 			}
 		}
-		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(bucket.Subject(name+".>"))); err != nil {
+		if err := streams.Purge(ctx, stream, jetstream.WithPurgeSubject(bucket.Subject(name+".>"))); err != nil {
 			return err
 		}
 	}

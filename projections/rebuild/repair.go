@@ -129,7 +129,7 @@ func (w *repairer) again(ctx context.Context, name threadName) error {
 // there is none.
 func (w *repairer) markerOf(ctx context.Context, c correction) (uint64, error) {
 	bucket := w.log.Bucket(c.bucket)
-	stream, err := w.log.JetStream().Stream(ctx, bucket.Stream())
+	stream, err := w.log.Streams().Stream(ctx, bucket.Stream())
 	if err != nil {
 		return 0, fmt.Errorf("the bucket %s: %w", c.bucket, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -56,9 +57,9 @@ func (b *rebuilding) startNewFile(ctx context.Context, p documents.Projection) (
 		}
 		end = ack.Sequence
 	}
-	stream, err := b.log.JetStream().Stream(ctx, bucket.Stream())
+	stream, err := b.log.Streams().Stream(ctx, bucket.Stream())
 	if err == nil {
-		err = stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
+		err = streams.Purge(ctx, stream, jetstream.WithPurgeSubject(subject))
 	}
 	if err != nil {
 		return 0, fmt.Errorf("rewriting the bucket of %s: %w", p.Name, err)
