@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -428,4 +429,49 @@ func TestImport_FileChangedMeanwhile(t *testing.T) {
 	if !errors.As(err, &refused) || !strings.Contains(refused.Problem, "changed while it was imported") {
 		t.Errorf("%v", err)
 	}
+}
+
+// A commit of any client holds a large value once. The audit reads it whole, and an export has
+// it in another log byte for byte.
+func TestVerify_SharedValues(t *testing.T) {
+	from, to := newHouse(t), newHouse(t)
+	from.fill(threadOne)
+	output := strings.Repeat("x", 50<<10)
+	part := `{"type":"tool-f","toolCallId":"c1","state":"output-available","input":{},"output":"` + output + `"}`
+	reply := from.do("thread.commit", `{"threadId":"`+threadOne+`","data":{"commands":[
+		{"command":"execution.create","data":{"id":"exe_2","triggerItemId":"itm_u1","reactionItemId":"itm_a2"}},
+		{"command":"step.create","data":{"id":"stp_2","executionId":"exe_2"}},
+		{"command":"item.create","data":{"item":{"id":"itm_a2","type":"message","role":"assistant","content":[]}}},
+		{"command":"item.create","data":{"item":{"id":"itm_r2","type":"action_result","content":{"callId":"c1","output":"`+output+`"}}}},
+		{"command":"part.put","data":{"stepId":"stp_2","idx":0,"type":"tool-f","part":`+part+`}},
+		{"command":"message.edit","data":{"itemId":"itm_a2","content":[`+part+`]}},
+		{"command":"step.status","data":{"stepId":"stp_2","to":"completed","toolExecutionResults":[{"callId":"c1","output":"`+output+`"}]}}]}}`)
+	from.settle(reply.Seq)
+	stored := from.raw(uint64(reply.Seq))
+	if n := bytes.Count(stored, []byte(output)); n != 1 {
+		t.Errorf("the log holds the output %d times", n)
+	}
+	if found, _ := from.verify(Options{}); len(found) != 0 {
+		t.Errorf("%v", found)
+	}
+	if _, differ, err := to.importFile(from.export(ExportOptions{}), ReadOptions{}); err != nil || len(differ) > 0 {
+		t.Fatalf("%v, %v", differ, err)
+	}
+	to.settle(int64(to.end()))
+	if got := to.raw(to.end()); !bytes.Equal(got, stored) {
+		t.Errorf("the other log holds %d bytes, not %d", len(got), len(stored))
+	}
+	if found, _ := to.verify(Options{}); len(found) != 0 {
+		t.Errorf("after the import: %v", found)
+	}
+}
+
+// raw returns the body of a commit as the log has it.
+func (h *house) raw(seq uint64) []byte {
+	h.t.Helper()
+	m, err := h.stream(h.log.Config().Names.Stream(assets.LogStream)).GetMsg(h.ctx, seq)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return m.Data
 }

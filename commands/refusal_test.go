@@ -2,6 +2,7 @@ package commands
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -185,8 +186,15 @@ func TestRefusalsSayWhatIsSo(t *testing.T) {
 func TestCommitTooLarge(t *testing.T) {
 	w := newWorld(t, Config{})
 	id := create(t, w.d)
-	part := `{"command":"context.create","data":{"content":"` + strings.Repeat("x", 511<<10) + `"}}`
-	large := func(n int) string { return on(id, `{"commands":[`+strings.Repeat(part+",", n-1)+part+`]}`) }
+	written := 0
+	large := func(n int) string { // of contents that differ: a commit holds equal ones once
+		parts := make([]string, n)
+		for i := range parts {
+			written++
+			parts[i] = fmt.Sprintf(`{"command":"context.create","data":{"content":"%d%s"}}`, written, strings.Repeat("x", 511<<10))
+		}
+		return on(id, `{"commands":[`+strings.Join(parts, ",")+`]}`)
+	}
 	e := refused(t, w.d, events.PayloadTooLarge, "thread.commit", large(8))
 	if e.Details == nil || e.Details.Limit == 0 || e.Details.Size <= e.Details.Limit && e.Details.Size != 0 {
 		t.Errorf("the details are %+v", e.Details)

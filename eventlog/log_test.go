@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -94,9 +95,10 @@ func newAuthor(n int) *author {
 func (a *author) draft(t testing.TB, n, size int) *events.Commit {
 	t.Helper()
 	command := fmt.Sprintf("c-%s-%d", a.session, a.version)
-	pad := events.JSON(`"` + strings.Repeat("x", size) + `"`)
 	list := make([]events.Event, n)
 	for i := range list {
+		own := strconv.Itoa(i) // a commit holds equal values once
+		pad := events.JSON(`"` + own + strings.Repeat("x", max(size-len(own), 0)) + `"`)
 		list[i] = events.Event{
 			ID: events.EventID(tenant, a.thread, command, i), Type: events.ProfileChangedType, Subject: a.thread,
 			Time: events.TimeOf(time.Unix(1771588800, 0)), Tenant: tenant, ThreadID: a.thread, Version: a.version + int64(i) + 1,

@@ -41,7 +41,7 @@ func NewCommit(prev string, events []Event) (*Commit, error) {
 			body = append(body, ',')
 		}
 		var err error
-		if body, err = events[i].AppendStored(body); err != nil {
+		if body, err = events[i].appendComplete(body); err != nil {
 			return nil, err
 		}
 		ends[i] = len(body)
@@ -50,8 +50,13 @@ func NewCommit(prev string, events []Event) (*Commit, error) {
 	events = slices.Clone(events) // as DecodeCommit would return them; the caller's slice is not changed
 	from := 1
 	for i, end := range ends {
-		events[i].schema, events[i].raw = events[i].Schema(), body[from:end:end]
+		e := &events[i]
+		e.schema, e.raw, e.stored, e.shared = e.Schema(), body[from:end:end], nil, ""
 		from = end + 1
+	}
+	body, err := shareValues(body, events)
+	if err != nil {
+		return nil, err
 	}
 	last := &events[len(events)-1]
 	c := &Commit{
@@ -122,8 +127,9 @@ func (c *Commit) decodeAny() error {
 		return err
 	}
 	c.Events = make([]Event, len(raws))
+	var shared sharedValues
 	for i, raw := range raws {
-		if c.Events[i], err = decodeEvent(raw); err != nil {
+		if c.Events[i], err = shared.decode(raw, c.Events[:i]); err != nil {
 			return err
 		}
 	}
@@ -133,6 +139,7 @@ func (c *Commit) decodeAny() error {
 // scan decodes a batch in the layout that NewCommit writes, and reports whether it was one.
 func (c *Commit) scan() bool {
 	s := scanner{b: c.Body, last: &Event{}}
+	var shared sharedValues
 	if plain(c.Tenant) && plain(c.Thread) {
 		s.last.Tenant, s.last.ThreadID = c.Tenant, c.Thread
 		s.source = "/" + c.Tenant + threadsPath + c.Thread
@@ -153,7 +160,8 @@ func (c *Commit) scan() bool {
 				return false
 			}
 			var err error
-			if *e, err = decodeEvent(s.b[from:s.at:s.at]); err != nil {
+			before := c.Events[:len(c.Events)-1]
+			if *e, err = shared.decode(s.b[from:s.at:s.at], before); err != nil {
 				return false
 			}
 		}

@@ -31,6 +31,7 @@ type Event struct {
 	schema string // of the data as it was decoded
 	raw    []byte // the bytes that it was decoded from, complete
 	stored []byte // its bytes in its commit's body, where they differ
+	shared string // the attribute of these bytes that names values of other events
 }
 
 // Raw returns the bytes that the event was decoded from, nil for a new event. An event that

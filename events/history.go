@@ -39,7 +39,7 @@ type MessageEdited struct {
 type PlacedPart struct {
 	Place int64  `json:"place" schema:"required,minimum=0" doc:"Its place in the content, from 0."`
 	Part  JSON   `json:"part" schema:"required" doc:"The part."`
-	Key   string `json:"key,omitzero" schema:"pattern=partKey" doc:"Of a large part: the part of a step that it is, which the same commit holds."`
+	Key   string `json:"key,omitzero" schema:"pattern=partKey" doc:"Of a large part in an older log: the part of a step that it is, which the same commit holds."`
 }
 
 // MessageDeleted records that an item is hidden from every view.

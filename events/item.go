@@ -25,7 +25,7 @@ type ItemCreated struct {
 
 	MessageID      *int64 `json:"messageId,omitzero" schema:"minimum=0" doc:"Of a message: its number in the thread, which it keeps from the moment it is sent or queued. Absent in older logs: the next number."`
 	SourceItemID   string `json:"sourceItemId,omitzero" schema:"pattern=id" doc:"Of a copy in a fork: the item of the parent."`
-	OutputOf       string `json:"outputOf,omitzero" schema:"pattern=partKey" doc:"Of a large result: the part of a step that holds its output, in the same commit."`
+	OutputOf       string `json:"outputOf,omitzero" schema:"pattern=partKey" doc:"Of a large result in an older log: the part of a step that holds its output, in the same commit."`
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message that steers a run: the item with which that run answers."`
 }
 

@@ -2,158 +2,240 @@ package events
 
 import (
 	"bytes"
+	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// called returns the events at the end of a call: its part, the item of its result, and the
-// message that shows the part.
+// called returns the events of a call that a client imports: the part, the item of the result,
+// the whole message, and the outcome of the step.
 func called(output JSON) []Event {
 	part := raw(`{"type":"tool-find","toolCallId":"c1","state":"output-available","input":{"n":1},"output":` + string(output) + `}`)
-	content := raw(`{"callId":"c1","output":` + string(output) + `,"name":"find"}`)
 	list := []any{
+		ItemCreated{ID: "itm_r", ContextID: "ctx_1", Index: 3, Type: ActionResult, Status: ItemCompleted, Content: raw(`{"callId":"c1","output":` + string(output) + `,"name":"find"}`)},
 		PartUpdated{Key: "stp_1:0", StepID: "stp_1", Idx: 0, Type: "tool-find", Part: part},
-		ItemCreated{ID: "itm_r", ContextID: "ctx_1", Index: 3, Type: ActionResult, Status: ItemCompleted, Content: content, OutputOf: OutputRef("stp_1", 0, part, content)},
-		MessageEdited{Parts: []PlacedPart{{Place: 1, Part: raw(`{"type":"x"}`)}, {Place: 2, Part: part, Key: PartRef("stp_1", 0, part)}}},
+		MessageEdited{Content: raw(`[{"type":"output_text","text":"x"},` + string(part) + `]`)},
+		StepStatusChanged{ExecutionID: "exe_1", From: StepRunning, To: StepCompleted, ToolExecutionResults: raw(`[{"callId":"c1","output":` + string(output) + `}]`)},
 	}
+	types := []Type{ItemCreatedType, PartUpdatedType, MessageEditedType, StepStatusChangedType}
 	out := make([]Event, len(list))
 	for i, data := range list {
 		out[i] = Event{
-			ID: EventID("acme", "T-1", "cmd", i), Type: []Type{PartUpdatedType, ItemCreatedType, MessageEditedType}[i], Time: 1771581600123456, Subject: "x",
-			Tenant: "acme", ThreadID: "T-1", Version: int64(i + 1), CommandID: "cmd", Data: data,
+			ID: EventID("acme", "T-1", "cmd", i), Type: types[i], Time: 1771581600123456, Subject: "x",
+			Tenant: "acme", ThreadID: "T-1", Version: int64(i + 1), CommandID: "cmd", CommandIndex: i + 1, Data: data,
 		}
 	}
 	return out
 }
 
-func sharedCommit(t *testing.T, list []Event) *Commit {
+// complete returns the bytes of an event on the timeline.
+func complete(t *testing.T, e Event) []byte {
 	t.Helper()
-	c, err := NewCommit("", list)
+	b, err := e.Append(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return b
 }
 
-// A commit holds a large output once, and decoding it returns complete events: the data, and
-// the bytes that the timeline has.
-func TestCommit_StoresLargeOutputOnce(t *testing.T) {
-	for name, output := range map[string]JSON{
-		"large": raw(`"` + strings.Repeat("x", 5000) + `"`), "with escapes": raw(`{"a":"` + strings.Repeat(`\u00e4\n\/<>`, 500) + `"}`), "small": raw(`{"ok":true}`),
+// A commit holds a large value once, in the first event that has it, and decoding it returns
+// complete events: the data, and the bytes that the timeline has.
+func TestCommit_StoresLargeValueOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		output JSON
+		want   int // how often the body holds it
+	}{
+		"text":         {raw(`"` + strings.Repeat("x", 5000) + `"`), 1},
+		"object":       {raw(`{"rows":[` + strings.Repeat(`{"n":1},`, 500) + `0]}`), 1},
+		"with escapes": {raw(`{"a":"` + strings.Repeat(`\u00e4\n\/<>`, 500) + `"}`), 1},
+		"at the limit": {raw(`"` + strings.Repeat("x", ShareBytes-2) + `"`), 1},
+		"below it":     {raw(`"` + strings.Repeat("x", ShareBytes-3) + `"`), 3}, // the whole part is larger, and the message names it
+		"small":        {raw(`{"ok":true}`), 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list := called(output)
-			c := sharedCommit(t, list)
-			want := 1
-			if name == "small" {
-				want = 3
+			list := called(test.output)
+			c, err := NewCommit("", list)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if n := strings.Count(string(c.Body), string(output)); name != "with escapes" && n != want {
-				t.Errorf("the body holds the output %d times, not %d", n, want)
-			} else if name == "with escapes" && len(c.Body) > 2*len(output)+4096 {
-				t.Errorf("the body has %d bytes for an output of %d", len(c.Body), len(output))
+			if name == "with escapes" { // events are written without those that are not needed
+				test.output = raw(`{"a":"` + strings.Repeat(`ä\n/<>`, 500) + `"}`)
 			}
-			back, err := DecodeCommit("acme", "T-1", 1, 3, c.Chain, c.Body)
+			if n := bytes.Count(c.Body, test.output); n != test.want {
+				t.Errorf("the body holds the value %d times, not %d", n, test.want)
+			}
+			back, err := DecodeCommit("acme", "T-1", 1, 4, c.Chain, c.Body)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i := range back.Events {
-				whole, err := list[i].Append(nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := &back.Events[i]; !bytes.Equal(got.Raw(), whole) || !bytes.Equal(c.Events[i].Raw(), whole) || !bytes.Equal(got.Stored(), c.Events[i].Stored()) {
+				whole := complete(t, list[i])
+				got := &back.Events[i]
+				if !bytes.Equal(got.Raw(), whole) || !bytes.Equal(c.Events[i].Raw(), whole) || !bytes.Equal(got.Stored(), c.Events[i].Stored()) {
 					t.Errorf("event %d is read as\n%s\nand made as\n%s", i, got.Raw(), c.Events[i].Raw())
 				}
-				again, err := DecodeEvent(back.Events[i].Raw()) // as a subscriber of the timeline decodes it
-				if err != nil || !reflect.DeepEqual(again.Data, back.Events[i].Data) {
+				again, err := DecodeEvent(got.Raw()) // as a subscriber of the timeline decodes it
+				if err != nil || !reflect.DeepEqual(again.Data, got.Data) {
 					t.Errorf("event %d: %v, %+v", i, err, again.Data)
 				}
-				if stored, err := back.Events[i].AppendStored(nil); err != nil || !bytes.Equal(stored, back.Events[i].Stored()) {
+				if stored, err := got.AppendStored(nil); err != nil || !bytes.Equal(stored, got.Stored()) {
 					t.Errorf("event %d would be stored as %s (%v)", i, stored, err)
 				}
 			}
-			twice := sharedCommit(t, back.Events)
-			if !bytes.Equal(twice.Body, c.Body) {
-				t.Error("what was read is not written as it was")
+			if twice, err := NewCommit("", back.Events); err != nil || !bytes.Equal(twice.Body, c.Body) {
+				t.Errorf("what was read is not written as it was: %v", err)
+			}
+			one, err := NewCommit("", []Event{called(test.output)[0]}) // a value that no other event has
+			if err != nil || !bytes.Contains(one.Body, test.output) {
+				t.Errorf("%v, %s", err, one.Body)
 			}
 		})
 	}
 }
 
-// An older log, in which every event holds the output itself, decodes to the same.
-func TestCommit_DecodesOutputInEveryEvent(t *testing.T) {
+// A log in which every event holds the output itself decodes to the same, and so does a body in
+// another layout.
+func TestCommit_DecodesOtherLayouts(t *testing.T) {
 	list := called(raw(`"` + strings.Repeat("x", 5000) + `"`))
-	item, edit := list[1].Data.(ItemCreated), list[2].Data.(MessageEdited)
-	item.OutputOf, edit.Parts[1].Key = "", ""
-	list[1].Data, list[2].Data = item, edit
-	c := sharedCommit(t, list)
-	back, err := DecodeCommit("acme", "T-1", 1, 3, c.Chain, c.Body)
-	if err != nil || strings.Count(string(c.Body), "xxxxx\"") != 3 {
+	c, err := NewCommit("", list)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range back.Events {
-		if !bytes.Contains(c.Body, back.Events[i].Raw()) || !reflect.DeepEqual(back.Events[i].Data, list[i].Data) {
-			t.Errorf("event %d: %+v", i, back.Events[i].Data)
+	var older []byte
+	for i, e := range list {
+		older = append(append(older, "[,"[min(i, 1)]), complete(t, e)...)
+	}
+	older = append(older, ']')
+	for name, body := range map[string][]byte{"older": older, "indented": indent(t, c.Body)} {
+		back, err := DecodeCommit("acme", "T-1", 1, 4, "", body)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
 		}
+		for i := range back.Events {
+			if got := &back.Events[i]; !bytes.Equal(complete(t, *got), complete(t, list[i])) {
+				t.Errorf("%s: event %d is %+v", name, i, got.Data)
+			}
+		}
+	}
+	if n := bytes.Count(older, []byte(`xxxx"`)); n != 4 || len(c.Body) > len(older)-3*4900 {
+		t.Errorf("%d times, %d bytes and %d", n, len(older), len(c.Body))
 	}
 }
 
-// A body that names a part that it lacks, or both names and holds it, is malformed.
+// A body that names a value that no earlier event has, or that both names and holds one, is
+// malformed.
 func TestCommit_RefusesWrongReferences(t *testing.T) {
-	c := sharedCommit(t, called(raw(`"`+strings.Repeat("x", 5000)+`"`)))
+	c, err := NewCommit("", called(raw(`"`+strings.Repeat("x", 5000)+`"`)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	body := string(c.Body)
 	for name, forged := range map[string]string{
-		"a part of nowhere":        strings.Replace(body, `"key":"stp_1:0"}]`, `"key":"stp_1:9"}]`, 1),
-		"an output of nowhere":     strings.Replace(body, `"outputOf":"stp_1:0"`, `"outputOf":"stp_2:0"`, 1),
-		"a part named and held":    strings.Replace(body, `,"key":"stp_1:0"}]`, `,"part":{"type":"y"},"key":"stp_1:0"}]`, 1),
-		"an output named and held": strings.Replace(body, `"content":{"callId":"c1"`, `"content":{"callId":"c1","output":1`, 1),
-		"a part without an output": strings.Replace(body, `"output":"xxx`, `"outpux":"xxx`, 1),
+		"an unknown event":      strings.Replace(body, `/content/1=1/part"`, `/content/1=9/part"`, 1),
+		"a later event":         strings.Replace(body, `/part/output=0/content/output`, `/part/output=3/toolExecutionResults/0/output`, 1),
+		"the event itself":      strings.Replace(body, `/content/1=1/part"`, `/content/1=2/content/1"`, 1),
+		"an unknown value":      strings.Replace(body, `/content/1=1/part"`, `/content/1=1/parts"`, 1),
+		"an unknown place":      strings.Replace(body, `/content/1=1/part"`, `/content/7=1/part"`, 1),
+		"a value that is there": strings.Replace(body, `/content/1=1/part"`, `/content/0=1/part"`, 1),
+		"a place twice":         strings.Replace(body, `"/content/1=1/part"`, `"/content/1=1/part /content/1=1/part"`, 1),
+		"no reference":          strings.Replace(body, `"/content/1=1/part"`, `""`, 1),
+		"no text":               strings.Replace(body, `"/content/1=1/part"`, `7`, 1),
+		"the attribute first": strings.Replace(strings.Replace(body, `"shared":"/content/1=1/part",`, ``, 1),
+			`{"specversion":"1.0","id":"`+called(nil)[2].ID, `{"shared":"/content/1=1/part","specversion":"1.0","id":"`+called(nil)[2].ID, 1),
 	} {
 		if forged == body {
 			t.Fatalf("%s: nothing was forged in %s", name, body)
 		}
-		if got, err := DecodeCommit("acme", "T-1", 1, 3, Chain("", []byte(forged)), []byte(forged)); err == nil {
+		if got, err := DecodeCommit("acme", "T-1", 1, 4, Chain("", []byte(forged)), []byte(forged)); err == nil {
 			t.Errorf("%s: read as %+v", name, got.Events)
 		}
 	}
-	list := called(raw(`"` + strings.Repeat("x", 5000) + `"`))
-	if _, err := NewCommit("", slices.Clone(list[1:])); err == nil {
-		t.Error("a commit was made whose events name a part that it does not hold")
+}
+
+// A body cannot name one value so often that the complete events exhaust memory, and a commit
+// whose events are so large is too large to be stored.
+func TestCommit_BoundsCompleteEvents(t *testing.T) {
+	list := called(raw(`"` + strings.Repeat("x", 400<<10) + `"`))
+	for i := range 60 {
+		e := list[0]
+		e.ID, e.Version = EventID("acme", "T-1", "more", i), int64(5+i)
+		list = append(list, e)
 	}
-	edit := list[2].Data.(MessageEdited)
-	edit.Parts[1].Part = raw(`{"type":"another"}`)
-	if _, err := NewCommit("", list); err == nil {
-		t.Error("a commit was made whose event names another part than it says")
+	c, err := NewCommit("", list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Body) > MaxCommitBytes || c.Largest() <= MaxCommitBytes {
+		t.Errorf("a body of %d bytes counts as %d", len(c.Body), c.Largest())
+	}
+	if _, err := DecodeCommit("acme", "T-1", 1, int64(len(list)), c.Chain, c.Body); err == nil {
+		t.Error("a commit of one output and sixty names of it was read")
 	}
 }
 
-// A body cannot name one part so often that the completed events exhaust memory.
-func TestCommit_BoundsCompletedEvents(t *testing.T) {
-	output := raw(`"` + strings.Repeat("x", 400<<10) + `"`)
-	list := called(output)
-	item := list[1]
-	for i := range 60 {
-		e := item
-		d := e.Data.(ItemCreated)
-		d.ID = "itm_" + string(rune('A'+i))
-		e.ID, e.Data, e.Version = EventID("acme", "T-1", "more", i), d, int64(4+i)
-		list = append(list, e)
-	}
-	body := []byte("[")
-	for i := range list {
-		if i > 0 {
-			body = append(body, ',')
+// A reference takes less than the value that it replaces, whatever the names in it.
+func TestCommit_ReferencesAreShort(t *testing.T) {
+	for _, length := range []int{64, 65} {
+		list := called(nil)[:2]
+		for i := range list {
+			v := `{"` + strings.Repeat("n", length) + `":"` + strings.Repeat("x", ShareBytes) + `","own":` + fmt.Sprint(i) + `}`
+			list[i].Type, list[i].Data = PartUpdatedType, PartUpdated{Key: "stp_1:0", StepID: "stp_1", Type: "x", Part: raw(v)}
 		}
-		var err error
-		if body, err = list[i].AppendStored(body); err != nil {
+		c, err := NewCommit("", list)
+		if err != nil {
 			t.Fatal(err)
 		}
+		if once := bytes.Count(c.Body, []byte(`xxxx"`)) == 1; once != (length == 64) {
+			t.Errorf("a value under a name of %d bytes is stored once: %v", length, once)
+		}
 	}
-	body = append(body, ']')
-	if _, err := DecodeCommit("acme", "T-1", 1, int64(len(list)), "", body); err == nil {
-		t.Error("a commit of one output and sixty names of it was read")
+}
+
+// Whatever values events have in common, in whatever places, decoding returns them.
+func TestCommit_RandomValues(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		pool := []string{`1`, `"shared"`, `{"shared":"/a=0/b"}`, `null`}
+		var value func(depth int) string
+		value = func(depth int) string {
+			switch n := r.IntN(7); {
+			case n < 2 || depth == 0:
+				return pool[r.IntN(len(pool))]
+			case n < 4:
+				return `"` + strings.Repeat(string(rune('a'+r.IntN(3))), 1+r.IntN(3)*ShareBytes) + `"`
+			case n == 4:
+				return `[` + value(depth-1) + `,` + value(depth-1) + `]`
+			default:
+				names := []string{"a", "shared", "data", "ä b", "a/b", "x=y"}
+				r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+				return fmt.Sprintf(`{%q:%s,%q:%s}`, names[0], value(depth-1), names[1], value(depth-1))
+			}
+		}
+		list := called(raw(`1`))
+		for i := range list {
+			v := value(6)
+			pool = append(pool, v)
+			list[i].Type, list[i].Data = PartUpdatedType, PartUpdated{Key: "stp_1:0", StepID: "stp_1", Type: "x", Part: raw(v)}
+		}
+		c, err := NewCommit("", list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := DecodeCommit("acme", "T-1", 1, 4, c.Chain, c.Body)
+		if err != nil {
+			t.Fatalf("seed %d: %v in %s", seed, err, c.Body)
+		}
+		for i := range back.Events {
+			if !bytes.Equal(back.Events[i].Raw(), complete(t, list[i])) || !bytes.Equal(back.Events[i].Stored(), c.Events[i].Stored()) {
+				t.Fatalf("seed %d, event %d: %s", seed, i, back.Events[i].Raw())
+			}
+		}
+		if slices.ContainsFunc(c.Events, func(e Event) bool { return e.stored != nil }) != (len(c.Body) < c.Whole()) {
+			t.Fatalf("seed %d: %d bytes for %d", seed, len(c.Body), c.Whole())
+		}
 	}
 }

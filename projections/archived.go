@@ -48,7 +48,7 @@ func (s *session) foldArchived(ctx context.Context, b *batch, record *events.Com
 			return err
 		}
 		s.foldCommit(c, s.lacking(c.Seq))
-		b.folded += len(c.Body)
+		b.folded += c.Whole()
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (b *batch) add(e eventlog.Entry) {
 		b.broken = append(b.broken, e.Seq)
 	case documents.Folds(e.Commit.Thread):
 		b.commits = append(b.commits, e.Commit)
-		b.bytes += len(e.Commit.Body)
+		b.bytes += e.Commit.Whole()
 	}
 }
 

@@ -54,7 +54,7 @@ func (h *history) noteCommit(c *events.Commit) {
 
 // held estimates the memory of a commit: its body, its events, and the request whose
 // strings they share.
-func held(c *events.Commit) int { return len(c.Body)*5/2 + 256 }
+func held(c *events.Commit) int { return c.Whole()*5/2 + 256 }
 
 // takeConversation returns the cached conversation of a thread, without reading the log; see
 // follow.

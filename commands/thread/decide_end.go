@@ -99,10 +99,10 @@ func (m *maker) finish(execution string, to events.ExecutionStatus, text string)
 		if err != nil {
 			return events.Invalid("/errorText", "%w", err)
 		}
-		if err := m.addToReaction(execution, []events.JSON{note}, whole); err != nil {
+		if err := m.addToReaction(execution, []events.JSON{note}); err != nil {
 			return err
 		}
-	} else if err := m.addToReaction(execution, nil, whole); err != nil {
+	} else if err := m.addToReaction(execution, nil); err != nil {
 		return err
 	}
 	x, _ := m.state.execution(execution)
@@ -141,6 +141,3 @@ func (m *maker) finish(execution string, to events.ExecutionStatus, text string)
 	}
 	return nil
 }
-
-// whole is the reference function for parts that no step holds.
-func whole(int) string { return "" }

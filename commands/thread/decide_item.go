@@ -27,7 +27,7 @@ func (m *maker) addItem(d events.CreateItem) error {
 	created := events.ItemCreated{
 		ID: id, ContextID: ctx, Index: m.state.NextItem, Type: in.Type, Role: in.Role, Status: in.Status,
 		Channel: in.Channel, Content: in.Content, CreatedAt: in.CreatedAt, ParentItemID: in.ParentItemID,
-		Silent: in.Silent, Metadata: in.Metadata, ReactionItemID: m.steers, OutputOf: m.outputOf, SourceItemID: m.source,
+		Silent: in.Silent, Metadata: in.Metadata, ReactionItemID: m.steers, SourceItemID: m.source,
 	}
 	if in.Status == "" {
 		created.Status = events.ItemMachine().Initial()

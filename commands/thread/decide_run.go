@@ -110,12 +110,11 @@ func (m *maker) putParts(execution, step string, parts []events.JSON, types []st
 			return err
 		}
 	}
-	return m.addToReaction(execution, parts, func(i int) string { return events.PartRef(step, int64(i), parts[i]) })
+	return m.addToReaction(execution, parts)
 }
 
-// addToReaction adds parts to the reaction item, and creates it with the first. ref returns
-// the part of a step that one of them equals, if the commit should hold it once.
-func (m *maker) addToReaction(execution string, parts []events.JSON, ref func(int) string) error {
+// addToReaction adds parts to the reaction item, and creates it with the first.
+func (m *maker) addToReaction(execution string, parts []events.JSON) error {
 	x, _ := m.state.execution(execution)
 	if x.Run.Handoff != nil { // what it writes is no message of this thread
 		return nil
@@ -126,7 +125,7 @@ func (m *maker) addToReaction(execution string, parts []events.JSON, ref func(in
 		}
 		placed := make([]events.PlacedPart, len(parts))
 		for i, part := range parts {
-			placed[i] = events.PlacedPart{Place: x.Run.Place + int64(i), Part: part, Key: ref(i)}
+			placed[i] = events.PlacedPart{Place: x.Run.Place + int64(i), Part: part}
 		}
 		m.emit(events.MessageEditedType, x.Reaction, execution, events.MessageEdited{Parts: placed})
 		return nil
@@ -255,18 +254,15 @@ func (m *maker) endCalls(d EndCalls) error {
 		}); err != nil {
 			return err
 		}
-		placed = append(placed, events.PlacedPart{Place: x.Run.Base + c.Idx, Part: r.Part, Key: events.PartRef(d.StepID, c.Idx, r.Part)})
+		placed = append(placed, events.PlacedPart{Place: x.Run.Base + c.Idx, Part: r.Part})
 		raw, err := json.Marshal(events.CallResult{CallID: r.CallID, Output: r.Output, IsError: r.IsError, Name: c.Name}, json.Deterministic(true))
 		if err != nil {
 			return events.Invalid("/results", "%w", err)
 		}
-		m.outputOf = events.OutputRef(d.StepID, c.Idx, r.Part, raw)
-		err = m.putItem(events.NewItem{
+		if err := m.putItem(events.NewItem{
 			ID: m.derive(x, d.StepID+":result", int(c.Idx)), Type: events.ActionResult, Status: events.ItemCompleted,
 			ParentItemID: m.answer(x), Content: raw,
-		}, x.Context, d.ExecutionID)
-		m.outputOf = ""
-		if err != nil {
+		}, x.Context, d.ExecutionID); err != nil {
 			return err
 		}
 		if r.Skill != nil && !r.IsError {

@@ -200,7 +200,6 @@ type maker struct {
 
 	correlation string // of the items that are added
 	source      string // the item that is being copied
-	outputOf    string // the part that holds the output of the result being added
 	steers      string // the item with which a run answers the items being added
 	made        []events.Event
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -15,10 +16,12 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/events/openresponses"
 	"github.com/skein-threads/skein/internal/chat"
 	"github.com/skein-threads/skein/internal/chat/chattest"
 	"github.com/skein-threads/skein/internal/serve"
@@ -27,6 +30,13 @@ import (
 
 // start runs a whole Skein and returns a client of it.
 func start(t testing.TB) *client.Client {
+	t.Helper()
+	c, _ := startAt(t)
+	return c
+}
+
+// startAt also returns the address of its NATS server.
+func startAt(t testing.TB) (*client.Client, string) {
 	t.Helper()
 	s, err := serve.Start(t.Context(), serve.Config{
 		Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true,
@@ -46,7 +56,7 @@ func start(t testing.TB) *client.Client {
 			t.Error(err)
 		}
 	})
-	return c
+	return c, s.Addresses().NATS
 }
 
 func file(text string) transcript.Source {
@@ -273,6 +283,96 @@ func TestLargeTurns(t *testing.T) {
 	}
 	if got := history(t, c, "huge"); len(got) != 0 {
 		t.Errorf("a conversation that does not fit left %d events", len(got))
+	}
+}
+
+// The log holds an imported output once. The timeline and the read models show it wherever they
+// have always shown it: in the result's item, the part, the answer and the step's outcome.
+func TestImport_StoresOutputOnce(t *testing.T) {
+	c, url := startAt(t)
+	output := strings.Repeat("output ", 20<<10)
+	do(t, c, `{"id":"large","messages":[`+userTurn+`,`+call("c1", "f", `{}`)+`,{"role":"tool","tool_call_id":"c1","content":"`+output+`"},{"role":"assistant","content":"done"}]}`)
+
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := nc.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := js.StreamInfo("SKEIN_LOG")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := 0
+	for seq := uint64(1); seq <= info.State.LastSeq; seq++ {
+		m, err := js.GetMsg("SKEIN_LOG", seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored += bytes.Count(m.Data, []byte(output))
+	}
+	if stored != 1 {
+		t.Errorf("the log holds the output %d times", stored)
+	}
+
+	shown := map[events.Type]int{}
+	for _, e := range history(t, c, "large") {
+		if n := bytes.Count(e.Raw(), []byte(output)); n > 0 {
+			shown[e.Type] += n
+		}
+	}
+	want := map[events.Type]int{events.ItemCreatedType: 1, events.PartUpdatedType: 1, events.MessageEditedType: 2, events.StepStatusChangedType: 1}
+	if !maps.Equal(shown, want) {
+		t.Errorf("the timeline shows it in %v, not %v", shown, want)
+	}
+
+	c = c.WithMinSeq(int64(info.State.LastSeq))
+	thread := events.DeriveThreadID("acme", "import:large")
+	items, err := c.ListItems(t.Context(), events.ListItems{ThreadID: thread})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, i := range items.Items {
+		seen[string(i.Type)] += bytes.Count(i.Content, []byte(output))
+		responses, err := openresponses.Form{Split: true, Exact: true}.Write(&i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range responses {
+			raw, err := json.Marshal(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen["response of "+string(i.Type)] += bytes.Count(raw, []byte(output))
+		}
+	}
+	runs, err := c.ListExecutions(t.Context(), events.ListExecutions{ThreadID: thread})
+	if err != nil || len(runs.Executions) != 1 {
+		t.Fatalf("%+v, %v", runs, err)
+	}
+	steps, err := c.ListSteps(t.Context(), events.ListSteps{ThreadID: thread, ExecutionID: runs.Executions[0].ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range steps.Steps {
+		seen["step"] += bytes.Count(s.ToolExecutionResults, []byte(output))
+		parts, err := c.ListParts(t.Context(), events.ListParts{ThreadID: thread, StepID: s.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range parts.Parts {
+			seen["part"] += bytes.Count(p.Part, []byte(output))
+		}
+	}
+	if seen["action_result"] != 1 || seen["message"] != 1 || seen["step"] != 1 || seen["part"] != 1 || seen["response of action_result"] == 0 {
+		t.Errorf("the read models show it in %v", seen)
+	}
+	if again := do(t, c, `{"id":"large","messages":[`+userTurn+`,`+call("c1", "f", `{}`)+`,{"role":"tool","tool_call_id":"c1","content":"`+output+`"},{"role":"assistant","content":"done"}]}`); again.Events != 0 {
+		t.Errorf("again: %+v", again)
 	}
 }
 
