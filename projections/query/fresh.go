@@ -7,6 +7,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
+	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -89,38 +90,36 @@ func (a *asking) reached(ctx context.Context, least int64, progress uint64) (boo
 	return true, 0, nil // everything is shown, and there is no such thread
 }
 
-// confirmed checks a not_found where the query says how new the answer must be: it is
-// right only if the log has no such thread either. Read models that claim
-// more than they show, or more than the log has, are behind.
-func (a *asking) confirmed(err error) error {
+// confirmed checks a not_found about a thread, which is right only if the log has no more of the
+// thread than the read models show. If it has, confirmed returns the sequence that they do not
+// show yet. Read models that claim more than they show, or more than the log has, are behind.
+func (a *asking) confirmed(err error) (unshown int64, _ error) {
 	var e *events.Error
-	if err == nil || !a.fresh || a.thread == "" || !errors.As(err, &e) || e.Code != events.NotFound {
-		return err
+	if err == nil || a.past || !events.IsThread(a.thread) || !errors.As(err, &e) || e.Code != events.NotFound {
+		return 0, err
 	}
-	end, failed := a.log.LastSeq(a.ctx)
-	if failed != nil {
-		return failed
-	}
-	if shown := a.cfg.Progress.Seq(); shown > end {
-		return a.behind("the read models show the log up to %d, and it ends at %d: they belong to a log that has lost its end; see docs/store.md", shown, end)
+	if a.fresh {
+		end, failed := a.log.LastSeq(a.ctx)
+		if failed != nil {
+			return 0, failed
+		}
+		if shown := a.cfg.Progress.Seq(); shown > end {
+			return 0, a.behind("the read models show the log up to %d, and it ends at %d: they belong to a log that has lost its end; see docs/store.md", shown, end)
+		}
 	}
 	got, failed := (&live{a.Queries}).get(a.ctx, a.place(documents.Threads, ""))
 	if failed != nil {
-		return failed
-	}
-	if got[0].doc != nil {
-		return err // the thread is shown, and what is not in it is not there
+		return 0, failed
 	}
 	last, failed := a.log.Newest(a.ctx, a.tenant, a.thread)
 	if failed != nil {
-		return failed
+		return 0, failed
 	}
-	if last == nil || len(last.Events) == 0 {
-		return err
+	if last == nil || len(last.Events) == 0 || buckets.Deletes(last) {
+		return 0, err
 	}
-	switch last.Events[len(last.Events)-1].Data.(type) {
-	case events.LifecycleDeleted, events.KeyClaimed, events.KeyReleased, events.DefinitionChanged, events.CommandRejected:
-		return err // it was deleted, or is no thread
+	if doc, shown := got[0].doc.(*events.Thread); shown && doc.Version >= last.Version {
+		return 0, err // what is not in it is not there
 	}
-	return a.behind("the read models do not show the thread, and the log has it at version %d", last.Version)
+	return int64(last.Seq), a.behind("the read models do not show the thread, and the log has it at version %d", last.Version)
 }

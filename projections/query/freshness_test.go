@@ -161,3 +161,39 @@ func TestFresh_NotFoundIsConfirmedByTheLog(t *testing.T) {
 		t.Errorf("read models that show more than the log has: %s", got)
 	}
 }
+
+// not_found is not the answer where the log has what the read models do not show yet, also where
+// a query asks for nothing newer: it waits for them, or says that they are behind.
+func TestNotFound_IsConfirmed(t *testing.T) {
+	h := newHouse(t)
+	a := h.asker(Config{Wait: 20 * time.Millisecond})
+	id := h.Do("thread.create", "", `{"key":"k"}`).ThreadID
+	thread, none := fmt.Sprintf(`{"threadId":%q}`, id), fmt.Sprintf(`{"threadId":%q}`, events.DeriveThreadID(acme, "none"))
+	a.refused(events.ProjectionBehind, "thread.get", thread)
+	a.refused(events.ProjectionBehind, "thread.get", `{"threadId":"key:k"}`)
+	a.refused(events.NotFound, "thread.get", none)
+
+	r, stop := h.Run(projections.Config{})
+	h.AwaitRunner(r)
+	stop()
+	h.Await(a.q.cfg.Progress)
+	ask[events.Thread](a, "thread.get", thread)
+	added := h.Do("message.add", id, `{"role":"user","content":"one"}`)
+	item := fmt.Sprintf(`{"threadId":%q,"itemId":%q}`, id, added.Result.ItemID)
+	a.refused(events.ProjectionBehind, "item.get", item)
+
+	patient := h.asker(Config{})
+	answered := make(chan error, 1)
+	go func() {
+		_, err := patient.q.Handle(h.Context(), acme, "item.get", []byte(item), service.Meta{})
+		answered <- err
+	}()
+	r, _ = h.Run(projections.Config{})
+	if err := <-answered; err != nil {
+		t.Errorf("while a runner catches up: %v", err)
+	}
+	h.Do("thread.delete", id, `{}`)
+	h.AwaitRunner(r)
+	a.refused(events.NotFound, "item.get", item)
+	a.refused(events.NotFound, "thread.get", thread)
+}

@@ -178,13 +178,21 @@ func (q *Queries) decodeAndAnswer(ctx context.Context, tenant, name string, body
 	if err != nil {
 		return nil, err
 	}
-	a := &asking{Queries: q, ctx: ctx, tenant: tenant}
 	row, ok := q.answers[reflect.TypeOf(data)]
 	if !ok {
 		return nil, events.Errorf(events.NotFound, "no such query: %.64s", name)
 	}
-	out, err := row.ask(a, data)
-	return out, a.confirmed(err)
+	for again := false; ; again = true {
+		a := &asking{Queries: q, ctx: ctx, tenant: tenant}
+		out, err := row.ask(a, data)
+		unshown, err := a.confirmed(err)
+		if unshown == 0 || again {
+			return out, err
+		}
+		if err := a.awaitSeq(&unshown, false); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // answers lists the function that answers each query.

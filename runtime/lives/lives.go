@@ -7,6 +7,7 @@ package lives
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -71,15 +72,23 @@ func (e *Ender) Run(ctx context.Context) error {
 	return nil
 }
 
-// End ends the lives that are due, and returns their number.
+// maxFailures is after how many lives that could not be ended the others wait.
+const maxFailures = 10
+
+// End ends the lives that are due, and returns their number. One that cannot be ended now delays
+// no other.
 func (e *Ender) End(ctx context.Context) (int, error) {
 	if err := e.read(ctx); err != nil {
 		return 0, err
 	}
 	now, ended := events.TimeOf(e.now()), 0
+	var failed []error
 	for l, due := range e.due {
 		if due > now {
 			continue
+		}
+		if len(failed) == maxFailures {
+			break
 		}
 		next, more := events.Time(0), false
 		_, err := e.dispatcher.Run(ctx, &thread.Command{
@@ -88,7 +97,7 @@ func (e *Ender) End(ctx context.Context) (int, error) {
 		}, func(s *thread.State) { next, more = s.LifeDue(l.n) })
 		switch {
 		case err != nil && events.AsError(err).Code != events.NotFound:
-			return ended, fmt.Errorf("end life %d of the state of %s/%s: %w", l.n, l.tenant, l.thread, err)
+			failed = append(failed, fmt.Errorf("end life %d of the state of %s/%s: %w", l.n, l.tenant, l.thread, err))
 		case err == nil && more:
 			e.due[l] = next // it was renewed, or is waited for
 		default:
@@ -96,7 +105,7 @@ func (e *Ender) End(ctx context.Context) (int, error) {
 			ended++
 		}
 	}
-	return ended, nil
+	return ended, errors.Join(failed...)
 }
 
 // read reads what changed in the read model.
