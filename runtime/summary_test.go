@@ -237,6 +237,33 @@ func TestSummary_Meanwhile(t *testing.T) {
 	}
 }
 
+// A handoff is recorded at the message up to which the summary was written, also if another one
+// was added meanwhile.
+func TestSummary_RecordedWhereItBegan(t *testing.T) {
+	w := newWorld(t)
+	w.agent("triage", script(says("It was lost.")))
+	entered, on := make(chan struct{}), make(chan struct{})
+	w.agent("scribe", ReactorFunc(func(context.Context, *StepInput, Stream) (*Reaction, error) {
+		close(entered)
+		<-on
+		return says("s"), nil
+	}))
+	w.work(Config{})
+	id := w.talk("triage", "Where is order 42?")
+	r := w.must("thread.handoff", id, events.HandoffThread{AgentID: "scribe"})
+	<-entered
+	later := w.must("item.create", id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: textContent("and 43?")}}).Result.ItemID
+	close(on)
+	w.finished(id, r.Result.ExecutionID)
+	for _, thread := range []string{id, r.Result.ChildID} {
+		for _, e := range w.lawful(thread) {
+			if d, ok := e.Data.(events.RelationshipAdded); ok && (d.MessageIndex == nil || *d.MessageIndex != 1 || d.ItemID == later) {
+				t.Errorf("%s: recorded at %+v", thread, d)
+			}
+		}
+	}
+}
+
 // A worker that dies while the summary is written, or as it is stored, leaves a run that another
 // worker takes: there is one new thread, and one record of it.
 func TestSummary_WorkerDies(t *testing.T) {

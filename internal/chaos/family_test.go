@@ -23,7 +23,11 @@ type family struct {
 	refused map[events.Code]int
 	lost    int // answers that did not come
 	acks    chan struct{}
+	workers []worker
 }
+
+// worker is a thread that works for another.
+type worker struct{ thread, main string }
 
 // doneCommand is a command that was acknowledged.
 type doneCommand struct {
@@ -41,24 +45,36 @@ func (f *family) thread(random *rand.Rand) string {
 // command makes any command. One over several threads that is added needs a case here.
 func (f *family) command(random *rand.Rand, deletes bool) any {
 	at := new(random.Int64N(4))
-	switch n := random.IntN(20); {
+	switch n := random.IntN(24); {
 	case n < 7:
 		return events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.JSON(`[]`)}}
 	case n < 12:
 		return events.ForkThread{MessageIndex: at}
 	case n < 16:
 		return events.MentionThread{MentionedID: f.thread(random)}
-	case n < 19 || !deletes:
+	case n < 18:
+		return events.HandoffThread{Summary: "what was said", Comment: "go on"}
+	case n < 20:
+		return events.CreateThread{MainThreadID: f.thread(random)}
+	case n < 23 || !deletes:
 		return events.TruncateThread{MessageIndex: at}
 	}
 	return events.DeleteThread{}
 }
 
-// work sends commands, each until it is known what became of it.
+// work sends commands, each until it is known what became of it, but for some that are sent once,
+// whatever becomes of them.
 func (f *family) work(ctx context.Context, c *client.Client, name string, random *rand.Rand, commands int) error {
 	for n := range commands {
 		d := doneCommand{id: fmt.Sprintf("%s-%d", name, n), thread: f.thread(random), data: f.command(random, n > commands/2)}
-		reply, err := f.send(ctx, c, d)
+		if _, ok := d.data.(events.CreateThread); ok {
+			d.thread = ""
+		}
+		reply, err := f.send(ctx, c, d, random.IntN(8) > 0)
+		if errors.Is(err, errGivenUp) {
+			f.acks <- struct{}{}
+			continue
+		}
 		f.mu.Lock()
 		var refusal *events.Error
 		switch {
@@ -67,6 +83,10 @@ func (f *family) work(ctx context.Context, c *client.Client, name string, random
 			f.done = append(f.done, d)
 			if reply.Result != nil && reply.Result.ChildID != "" {
 				f.threads = append(f.threads, reply.Result.ChildID)
+			}
+			if made, ok := d.data.(events.CreateThread); ok {
+				f.threads = append(f.threads, reply.ThreadID)
+				f.workers = append(f.workers, worker{reply.ThreadID, made.MainThreadID})
 			}
 		case errors.As(err, &refusal):
 			f.refused[refusal.Code]++
@@ -80,8 +100,10 @@ func (f *family) work(ctx context.Context, c *client.Client, name string, random
 	return nil
 }
 
-// send repeats a command until it is done or refused.
-func (f *family) send(ctx context.Context, c *client.Client, d doneCommand) (*events.Reply, error) {
+var errGivenUp = errors.New("nobody asks what became of it")
+
+// send repeats a command until it is done or refused, or gives it up when no answer comes.
+func (f *family) send(ctx context.Context, c *client.Client, d doneCommand, again bool) (*events.Reply, error) {
 	for {
 		reply, err := sendAny(ctx, c, d)
 		if err == nil {
@@ -96,6 +118,9 @@ func (f *family) send(ctx context.Context, c *client.Client, d doneCommand) (*ev
 		f.mu.Lock()
 		f.lost++
 		f.mu.Unlock()
+		if !again {
+			return nil, errGivenUp
+		}
 		time.Sleep(20 * time.Millisecond) // the process may be starting
 	}
 }
@@ -108,6 +133,10 @@ func sendAny(ctx context.Context, c *client.Client, d doneCommand) (*events.Repl
 	case events.ForkThread:
 		return client.Send(ctx, c, d.thread, v, id)
 	case events.MentionThread:
+		return client.Send(ctx, c, d.thread, v, id)
+	case events.HandoffThread:
+		return client.Send(ctx, c, d.thread, v, id)
+	case events.CreateThread:
 		return client.Send(ctx, c, d.thread, v, id)
 	case events.TruncateThread:
 		return client.Send(ctx, c, d.thread, v, id)
@@ -146,25 +175,144 @@ func (f *family) whole(t *testing.T, c *client.Client) (relationships int) {
 	return relationships
 }
 
-// Processes are killed with SIGKILL in the middle of forks, mentions, truncations and deletions of
-// several clients on the same threads, alone or with the store. Every acknowledged command is
-// there, a repeat returns its first reply, no half relationship is left, and the audit finds
-// nothing (AM-41, AM-45).
+// cascaded waits until the threads that work for deleted ones are deleted, and returns how many
+// those are.
+func (f *family) cascaded(t *testing.T, c *client.Client) (n int) {
+	t.Helper()
+	over := map[string]bool{}
+	for _, w := range f.workers { // a main thread was created before those that work for it
+		if !over[w.main] {
+			_, err := c.GetThread(t.Context(), events.GetThread{ThreadID: w.main})
+			if err == nil {
+				continue
+			}
+			if events.AsError(err).Code != events.NotFound {
+				t.Fatal(err)
+			}
+			over[w.main] = true
+		}
+		until(t, c, w.thread, deleted)
+		over[w.thread] = true
+		n++
+	}
+	return n
+}
+
+func deleted(e client.Event) bool { return e.Type == events.LifecycleDeletedType }
+
+// A whole Skein is killed again and again while the threads are deleted that work for a deleted
+// one: each is deleted in the end, once, and no other (AM-85, AM-88).
+func TestCascadeKilled(t *testing.T) {
+	cascadeKilled(t, 200, 3)
+}
+
+// The same with fewer threads and one kill, as the first one is deleted.
+func TestCascade_KilledOnce(t *testing.T) {
+	t.Parallel()
+	cascadeKilled(t, 100, 1)
+}
+
+func cascadeKilled(t *testing.T, workers, most int) {
+	t.Helper()
+	folder, address := t.TempDir(), natstest.FreeAddress(t)
+	p := launch(t, wholeMode, "cascade-0", folder, address)
+	c := connect(t, p.url)
+	ctx := patient(t, 2*patience)
+	create := func(d events.CreateThread) string {
+		t.Helper()
+		made, err := c.CreateThread(ctx, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.ThreadID
+	}
+	main := create(events.CreateThread{})
+	other := create(events.CreateThread{})
+	kept := create(events.CreateThread{MainThreadID: other})
+	fork, err := client.Send(ctx, c, main, events.ForkThread{Version: new(int64(1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	works := make([]string, workers)
+	var creating sync.WaitGroup
+	for part := range slices.Chunk(works, workers/8) {
+		creating.Go(func() {
+			for i := range part {
+				made, err := c.CreateThread(ctx, events.CreateThread{MainThreadID: main})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				part[i] = made.ThreadID
+			}
+		})
+	}
+	creating.Wait()
+	line, err := c.Timeline(ctx, client.SubscribeOptions{From: client.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer line.Close()
+	if _, err := c.DeleteThread(ctx, main, events.DeleteThread{}); err != nil {
+		t.Fatal(err)
+	}
+	gone, kills := map[string]int{}, 0
+	for len(gone) < workers+1 {
+		e, err := line.Next(ctx)
+		if err != nil {
+			t.Fatalf("after %d of %d: %v", len(gone), workers+1, err)
+		}
+		if !deleted(e) {
+			continue
+		}
+		if gone[e.ThreadID]++; len(gone) == 2+kills*workers/4 && kills < most { // the first time while the commands are sent
+			kills++
+			p.kill()
+			p = launch(t, wholeMode, fmt.Sprintf("cascade-%d", kills), folder, address)
+		}
+	}
+	for _, id := range append(works, main) {
+		if gone[id] != 1 {
+			t.Errorf("%s was deleted %d times", id, gone[id])
+		}
+	}
+	now, err := c.UpToDate(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{other, kept, fork.Result.ChildID} {
+		if _, err := now.GetThread(ctx, events.GetThread{ThreadID: id}); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if _, err := now.GetThread(ctx, events.GetThread{ThreadID: works[0]}); events.AsError(err).Code != events.NotFound {
+		t.Errorf("a deleted thread: %v", err)
+	}
+	audited(t, p.url)
+}
+
+// Processes are killed with SIGKILL in the middle of forks, handoffs, mentions, truncations,
+// creations of threads that work for others, and deletions of several clients on the same threads,
+// alone or with the store. Every acknowledged command is there, a repeat returns its first reply,
+// no half relationship is left, no thread works for a deleted one, and the audit finds nothing
+// (AM-41, AM-45, AM-85).
 func TestFamiliesKilled(t *testing.T) {
-	for _, mode := range []string{workerMode, wholeMode} {
+	for mode, kills := range map[string]int{workerMode: 5, wholeMode: 3} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			familiesKilled(t, mode)
+			familiesKilled(t, mode, 60, kills)
 		})
 	}
 }
 
-func familiesKilled(t *testing.T, mode string) {
-	const clients, commands = 4, 60
-	kills := 5
-	if mode == wholeMode {
-		kills = 3
-	}
+// The same with few commands and one kill.
+func TestFamilies_KilledOnce(t *testing.T) {
+	t.Parallel()
+	familiesKilled(t, wholeMode, 15, 1)
+}
+
+func familiesKilled(t *testing.T, mode string, commands, kills int) {
+	const clients = 4
 	seed := number(t, "SKEIN_CHAOS_SEED", rand.Uint64())
 	t.Logf("SKEIN_CHAOS_SEED=%d", seed)
 	folder, url := t.TempDir(), ""
@@ -242,7 +390,7 @@ func familiesKilled(t *testing.T, mode string) {
 		if len(d.reply.Events) == 0 {
 			continue // nothing was to do, and nothing remembers it
 		}
-		again, err := f.send(ctx, connected[0], d)
+		again, err := f.send(ctx, connected[0], d, true)
 		if err != nil {
 			t.Errorf("the repeat of %s (%T) was refused: %v", d.id, d.data, err)
 			continue
@@ -255,8 +403,9 @@ func familiesKilled(t *testing.T, mode string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cascaded := f.cascaded(t, c)
 	relationships := f.whole(t, c)
-	t.Logf("%d done, %v refused, %d answers lost, %d threads, %d records of relationships", len(f.done), f.refused, f.lost, len(f.threads), relationships)
+	t.Logf("%d done, %v refused, %d answers lost, %d threads, %d records of relationships, %d deleted with their main threads", len(f.done), f.refused, f.lost, len(f.threads), relationships, cascaded)
 	if relationships == 0 {
 		t.Error("no relationship is there: nothing was shown")
 	}

@@ -6,11 +6,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/readtest"
 	"github.com/skein-threads/skein/internal/readtest/running"
 	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/cleanup"
 )
 
 // The threads that work for a deleted one are deleted too, all the way down, and no other
@@ -130,5 +133,31 @@ func TestCascade_CreatedWhileDeleted(t *testing.T) {
 		if len(ids) == 0 {
 			t.Error("no thread was created before the deletion")
 		}
+	}
+}
+
+// Two processes that both delete a thread with the one that it works for send the same command:
+// it is done once, and the repeat is no refusal.
+func TestCascade_SentTwice(t *testing.T) {
+	h := running.New(t)
+	main := h.Do("thread.create", "", `{}`).ThreadID
+	worker := cleanup.Worker{Tenant: readtest.Acme, Thread: h.CreateWorker(main), Main: main}
+	h.Do("thread.delete", main, `{}`)
+	for range 2 {
+		cleaner := cleanup.New(h.NewLog(), h.Models, cleanup.Config{}, zerolog.Nop(), nil)
+		if err := cleaner.DeleteLate(t.Context(), []cleanup.Worker{worker}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := h.CountMessages("skein.submit.>"); n != 2 {
+		t.Fatalf("%d commands wait, want 2", n)
+	}
+	h.Submitting()
+	h.Until(func() bool { return h.CountMessages("skein.submit.>") == 0 }, "the commands are not done")
+	if h.Tombstone(worker.Thread) == nil {
+		t.Error("the thread goes on")
+	}
+	if rejected, err := h.EventLog.Last(t.Context(), readtest.Acme, events.TenantAggregate); err != nil || rejected != nil {
+		t.Errorf("the repeat was refused: %+v, %v", rejected, err)
 	}
 }
