@@ -12,9 +12,21 @@ import (
 type purse struct {
 	mu    sync.Mutex
 	spent map[string]int64
+	used  error // what Check returns
 }
 
-func (p *purse) Check(context.Context, string) error { return nil }
+func (p *purse) Check(context.Context, string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used
+}
+
+// use sets what Check returns.
+func (p *purse) use(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used = err
+}
 
 func (p *purse) Spend(_ context.Context, tenant, id string, tokens int64) error {
 	p.mu.Lock()

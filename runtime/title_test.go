@@ -138,3 +138,38 @@ func TestTitle_ThatCannotBeUsed(t *testing.T) {
 		}
 	}
 }
+
+// What a title costs is counted, and a tenant that has used its tokens gets none.
+func TestTitle_IsPaidFor(t *testing.T) {
+	w := newWorld(t)
+	w.agent("triage", script(says("It was lost.")))
+	said := says("A lost order")
+	said.Usage = &Usage{InputTokens: 7, OutputTokens: 3}
+	asked := 0
+	w.agent("scribe", ReactorFunc(func(context.Context, *StepInput, Stream) (*Reaction, error) {
+		asked++
+		return said, nil
+	}))
+	w.defined = titlesBy{}
+	p := &purse{}
+	worker := w.work(Config{Budget: p})
+	id := w.talk("triage", "Where is order 42?")
+	w.defined = titlesBy{agent: "scribe"}
+	_, worker.commands = w.process()
+	ended := &turn{w: worker, job: &queues.Run{Tenant: tenant, Thread: id, Execution: "exe_1"}, scratch: &sync.Map{}, logger: zerolog.Nop()}
+	w.look(id, func(s *thread.State) { ended.run.ContextID = s.ContextID() })
+	used := events.Errorf(events.QueueFull, "the tenant has used its tokens")
+	p.use(used)
+	if err := worker.writeTitle(t.Context(), ended); !errors.Is(err, used) || asked != 0 {
+		t.Errorf("of a tenant without tokens: %v, asked %d times", err, asked)
+	}
+	p.use(nil)
+	if err := worker.writeTitle(t.Context(), ended); err != nil || asked != 1 || len(p.spent) != 1 {
+		t.Errorf("%v, asked %d times, spent %v", err, asked, p.spent)
+	}
+	for by, n := range p.spent {
+		if n != 10 {
+			t.Errorf("%s: %d tokens", by, n)
+		}
+	}
+}

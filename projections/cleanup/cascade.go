@@ -8,9 +8,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
@@ -105,18 +108,47 @@ func (c *Cleaner) workersFor(ctx context.Context, d buckets.Deletion) ([]string,
 	return slices.Sorted(maps.Keys(w.of[documents.ThreadName(d.Tenant, d.Thread)])), nil
 }
 
-// cascade deletes the threads that work for a deleted one.
-func (c *Cleaner) cascade(ctx context.Context, d buckets.Deletion) error {
-	threads, err := c.workersFor(ctx, d)
+// cascade deletes the threads that work for a deleted one, or returns when to go on: no more
+// commands than Config.Ahead are to wait for the tenant, whose own wait behind them.
+func (c *Cleaner) cascade(ctx context.Context, o *openDeletion) (again time.Duration, err error) {
+	threads, err := c.workersFor(ctx, o.Deletion)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	for _, id := range threads {
-		if err := c.deleteWith(ctx, d, id); err != nil {
-			return err
+	part := max(c.cfg.Ahead/2, 1)
+	for ; o.sent < len(threads); o.sent++ { // a thread that was added before this place moves one that is sent here
+		if o.sent%part == 0 {
+			waiting, err := c.waiting(ctx, o.Tenant)
+			if err != nil {
+				return 0, err
+			}
+			if waiting+part > c.cfg.Ahead {
+				return cascadePause, nil
+			}
+		}
+		if err := c.deleteWith(ctx, o.Deletion, threads[o.sent]); err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	return 0, nil
+}
+
+// cascadePause is how long a cascade waits before it looks again how many commands wait.
+const cascadePause = 50 * time.Millisecond
+
+// waiting returns how many submitted commands of a tenant that delete threads are not done.
+func (c *Cleaner) waiting(ctx context.Context, tenant string) (int, error) {
+	names := c.log.Config().Names
+	subject := names.Submit(tenant, "thread.delete")
+	stream, err := c.log.JetStream().Stream(ctx, names.Stream(assets.CommandStream))
+	if err != nil {
+		return 0, fmt.Errorf("counting the commands that wait: %w", err)
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+	if err != nil {
+		return 0, fmt.Errorf("counting the commands that wait: %w", err)
+	}
+	return int(info.State.Subjects[subject]), nil
 }
 
 // DeleteLate deletes those of the created threads that were created after the deletion

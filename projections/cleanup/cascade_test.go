@@ -1,6 +1,7 @@
 package cleanup_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/internal/readtest"
 	"github.com/skein-threads/skein/internal/readtest/running"
 	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/cleanup"
 )
 
@@ -159,5 +161,54 @@ func TestCascade_SentTwice(t *testing.T) {
 	}
 	if rejected, err := h.EventLog.Last(t.Context(), readtest.Acme, events.TenantAggregate); err != nil || rejected != nil {
 		t.Errorf("the repeat was refused: %+v, %v", rejected, err)
+	}
+}
+
+// ends counts nothing.
+type ends struct{}
+
+func (ends) Ends(int) {}
+
+// While many threads are deleted with one, a few of the commands wait at a time, so that the
+// tenant's own find room. The deletion is one small commit.
+func TestCascade_LeavesRoom(t *testing.T) {
+	h := running.New(t)
+	const ahead = 4
+	main := h.Do("thread.create", "", `{}`).ThreadID
+	cleaner := cleanup.New(h.NewLog(), h.Models, cleanup.Config{Ahead: ahead}, zerolog.Nop(), ends{})
+	workers := make([]string, 3*ahead)
+	for i := range workers {
+		workers[i] = h.CreateWorker(main)
+		cleaner.Note(cleanup.Worker{Tenant: readtest.Acme, Thread: workers[i], Main: main})
+	}
+	deleted := h.Do("thread.delete", main, `{}`)
+	if n := len(h.Tombstone(main).Body); n > 1000 {
+		t.Errorf("the deletion is a commit of %d bytes", n)
+	}
+	cleaner.Add(buckets.Deletion{Tenant: readtest.Acme, Thread: main, Seq: uint64(deleted.Seq)})
+	h.Start(func(ctx context.Context) error { cleaner.Run(ctx); return nil })
+	h.Until(func() bool { return h.CountMessages("skein.submit.>") == ahead }, "no commands wait")
+	stream, err := h.EventLog.JetStream().Stream(t.Context(), "SKEIN_COMMANDS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Each is taken away as it is done, and none comes until there is room for a part.
+	for sent := ahead; sent < len(workers); sent += ahead / 2 {
+		for range ahead / 2 {
+			info, err := stream.Info(t.Context())
+			if err == nil {
+				err = stream.DeleteMsg(t.Context(), info.State.FirstSeq)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.Until(func() bool {
+			info, err := stream.Info(t.Context())
+			if err != nil || info.State.Msgs > ahead {
+				t.Fatalf("%d commands wait: %v", info.State.Msgs, err)
+			}
+			return info.State.LastSeq == uint64(sent+ahead/2)
+		}, "the cascade does not go on")
 	}
 }

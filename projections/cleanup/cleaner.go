@@ -18,6 +18,7 @@ import (
 // Config bounds a cleaner.
 type Config struct {
 	EraseTurn time.Duration // how long one purged thread is erased before another's turn, the first time
+	Ahead     int           // how many deletions of threads that worked for deleted ones wait for a tenant at most; default 1,000
 	Contents  Eraser        // erases the contents of purged threads' files; default: they are left to the collector
 }
 
@@ -52,6 +53,9 @@ type Cleaner struct {
 
 // New returns the cleaner of a log and its read models.
 func New(log *eventlog.Log, models *documents.Models, cfg Config, logger zerolog.Logger, metrics Metrics) *Cleaner {
+	if cfg.Ahead == 0 {
+		cfg.Ahead = 1000
+	}
 	return &Cleaner{log: log, models: models, cfg: cfg, logger: logger, metrics: metrics, queue: newQueue()}
 }
 
@@ -81,6 +85,7 @@ type openDeletion struct {
 	due      time.Time
 	pause    time.Duration // before the next look at the timeline
 	working  bool
+	sent     int  // how many of the threads that worked for it have been sent the command
 	cascaded bool // the threads that worked for it are deleted; its own contents are next
 	emptied  bool // the contents of its files are erased
 	turns    int  // that it has had to erase the rest
@@ -230,8 +235,8 @@ func (c *Cleaner) Run(ctx context.Context) {
 func (c *Cleaner) step(ctx context.Context, o *openDeletion) (stepResult, error) {
 	switch {
 	case !o.cascaded:
-		if err := c.cascade(ctx, o.Deletion); err != nil {
-			return stepResult{}, err
+		if again, err := c.cascade(ctx, o); err != nil || again > 0 {
+			return stepResult{again: again}, err
 		}
 		if o.Purge {
 			return stepResult{cascaded: true}, nil
