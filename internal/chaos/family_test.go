@@ -102,7 +102,7 @@ func (f *family) work(ctx context.Context, c *client.Client, name string, random
 
 var errGivenUp = errors.New("nobody asks what became of it")
 
-// send repeats a command until it is done or refused, or gives it up when no answer comes.
+// send repeats a command until it is done or refused, or no answer comes and nobody asks again.
 func (f *family) send(ctx context.Context, c *client.Client, d doneCommand, again bool) (*events.Reply, error) {
 	for {
 		reply, err := sendAny(ctx, c, d)
