@@ -122,6 +122,9 @@ func checkRooms(files []sourceFile) []finding {
 // own.
 func mayImport(from, target string) (bool, string) {
 	to := room(target)
+	if from == "examples" { // programs of users
+		return to != "internal" && to != "cmd", "an example imports only what its reader can import"
+	}
 	if from == "cmd" || from == "internal" || from == to || to == "internal" {
 		return true, ""
 	}
@@ -217,6 +220,8 @@ func TestRoomRulesBite(t *testing.T) {
 		{"threads for models take the server", []sourceFile{source("internal/threadtools/a.go", "threadtools", "commands")}, 1},
 		{"unknown room", []sourceFile{source("attic/a.go", "attic")}, 1},
 		{"an example", []sourceFile{source("examples/hello/main.go", "main")}, 0},
+		{"an example takes a library", []sourceFile{source("examples/hello/main.go", "main", "client", "state")}, 0},
+		{"an example takes an internal package", []sourceFile{source("examples/hello/main.go", "main", "internal/retry")}, 1},
 		{"down by way of internal", []sourceFile{
 			source("events/a.go", "events", "internal/one"),
 			source("internal/one/a.go", "one", "internal/two"),
