@@ -149,6 +149,25 @@ func (p Place) covers() (from, end int64, ok bool) {
 	return 0, 0, false
 }
 
+// Derived returns the places of the index from which the document is derived, if it may be one
+// that is: what the thread has inherited, and, for an item, its page.
+func (p Place) Derived() []Place {
+	from, _, ok := p.covers()
+	if !ok {
+		return nil
+	}
+	places := []Place{p.inherited()}
+	if p.Kind == Items {
+		places = append(places, Place{Kind: Index, Thread: p.Thread, ID: PageID(from / PageSize)})
+	}
+	return places
+}
+
+// inherited returns the place of the document that records what the thread has inherited.
+func (p Place) inherited() Place {
+	return Place{Kind: Index, Thread: p.Thread, ID: events.InheritedPrefix(CutThreadName(p.Thread))}
+}
+
 // Derive returns the document of a place as the thread has inherited it, and the sequence of
 // the commit with which it did; nil if it has not. The place has no document of its own in the
 // store that get reads: get returns nil for one that is not there.
@@ -157,8 +176,7 @@ func Derive(p Place, get func(Place) (any, error), pages Pages) (doc any, seq ui
 	if !ok {
 		return nil, 0, nil
 	}
-	tenant, thread := CutThreadName(p.Thread)
-	doc, err = get(Place{Kind: Index, Thread: p.Thread, ID: events.InheritedPrefix(tenant, thread)})
+	doc, err = get(p.inherited())
 	record, _ := doc.(*Page)
 	if err != nil || record == nil || record.History == nil || from >= record.History.NextIndex {
 		return nil, 0, err
@@ -166,6 +184,7 @@ func Derive(p Place, get func(Place) (any, error), pages Pages) (doc any, seq ui
 	if pages == nil {
 		return nil, 0, events.Errorf(events.Unavailable, "this process reads no pages of histories")
 	}
+	tenant, _ := CutThreadName(p.Thread)
 	var items []*events.InheritedItem
 	var page *events.HistoryPage
 	digest := ""

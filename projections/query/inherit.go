@@ -10,16 +10,30 @@ import (
 )
 
 // inheriting is a source in which inherited items are found, too: most of them have no
-// document of their own.
+// document of their own. It is for one query.
 type inheriting struct {
 	source
 
 	pages *pages.Reader
+	index map[documents.Place]any // documents of the index that derived ones depend on; nil for one that is not there
 }
 
-func (s inheriting) get(ctx context.Context, places ...documents.Place) ([]found, error) {
+func (q *Queries) inheriting(s source) *inheriting {
+	return &inheriting{source: s, pages: q.pages, index: map[documents.Place]any{}}
+}
+
+func (s *inheriting) get(ctx context.Context, places ...documents.Place) ([]found, error) {
 	out, err := s.source.get(ctx, places...)
 	if err != nil {
+		return nil, err
+	}
+	var needs []documents.Place
+	for i := range out {
+		if out[i].doc == nil {
+			needs = append(needs, out[i].place.Derived()...)
+		}
+	}
+	if err := s.read(ctx, needs); err != nil {
 		return nil, err
 	}
 	for i := range out {
@@ -32,8 +46,27 @@ func (s inheriting) get(ctx context.Context, places ...documents.Place) ([]found
 	return out, nil
 }
 
+// read reads those documents of the index that were not read yet, all at once.
+func (s *inheriting) read(ctx context.Context, places []documents.Place) error {
+	unread := places[:0]
+	for _, p := range places {
+		if _, known := s.index[p]; !known {
+			s.index[p] = nil
+			unread = append(unread, p)
+		}
+	}
+	if len(unread) == 0 {
+		return nil
+	}
+	got, err := s.source.get(ctx, unread...)
+	for _, f := range got {
+		s.index[f.place] = f.doc
+	}
+	return err
+}
+
 // find finds an inherited item by its id, too. Other patterns find only documents of their own.
-func (s inheriting) find(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
+func (s *inheriting) find(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
 	out, err := s.source.find(ctx, k, pattern)
 	dot := strings.LastIndexByte(pattern, '.')
 	if err != nil || len(out) > 0 || k != documents.Items || dot < 0 {
@@ -61,7 +94,7 @@ func (s inheriting) find(ctx context.Context, k documents.Kind, pattern string) 
 }
 
 // derive sets a document that can be made of what the thread has inherited.
-func (s inheriting) derive(ctx context.Context, f *found) error {
+func (s *inheriting) derive(ctx context.Context, f *found) error {
 	doc, seq, err := documents.Derive(f.place, func(p documents.Place) (any, error) { return s.lookup(ctx, p) }, s.pages.In(ctx))
 	if err != nil || doc == nil {
 		return err
@@ -82,11 +115,8 @@ func (s inheriting) derive(ctx context.Context, f *found) error {
 	return err
 }
 
-// lookup returns a document of the source itself.
-func (s inheriting) lookup(ctx context.Context, p documents.Place) (any, error) {
-	got, err := s.source.get(ctx, p)
-	if err != nil || got[0].doc == nil {
-		return nil, err
-	}
-	return got[0].doc, nil
+// lookup returns a document of the index, as the source itself has it.
+func (s *inheriting) lookup(ctx context.Context, p documents.Place) (any, error) {
+	err := s.read(ctx, []documents.Place{p})
+	return s.index[p], err
 }

@@ -288,7 +288,7 @@ func (a *asking) about(ref string, at *events.At, fresh events.Fresh) error {
 	if err := a.awaitSeq(fresh.MinSeq, at != nil); err != nil {
 		return err
 	}
-	a.source, a.fresh = inheriting{&live{a.Queries}, a.pages}, at == nil && (fresh.MinSeq != nil || fresh.MinVersion != nil)
+	a.source, a.fresh = a.inheriting(&live{a.Queries}), at == nil && (fresh.MinSeq != nil || fresh.MinVersion != nil)
 	if ref == "" {
 		return nil
 	}
@@ -302,7 +302,7 @@ func (a *asking) about(ref string, at *events.At, fresh events.Fresh) error {
 		return nil
 	}
 	past, err := a.lookBack(ref, *at)
-	a.source, a.past = inheriting{past, a.pages}, true
+	a.source, a.past = a.inheriting(past), true
 	return err
 }
 
