@@ -90,10 +90,11 @@ func (a *asking) reached(ctx context.Context, least int64, progress uint64) (boo
 	return true, 0, nil // everything is shown, and there is no such thread
 }
 
-// confirmed checks a not_found about a thread, which is right only if the log has no more of the
-// thread than the read models show. If it has, confirmed returns the sequence that they do not
-// show yet. Read models that claim more than they show, or more than the log has, are behind.
-func (a *asking) confirmed(err error) (unshown int64, _ error) {
+// confirmed checks a not_found about a thread, of an answer that began when the read models
+// showed the log up to a sequence. It is right only if the log had no more of the thread. If it
+// had, confirmed returns the sequence that must be shown before the query is answered again. Read
+// models that claim more than they show, or more than the log has, are behind.
+func (a *asking) confirmed(err error, shown uint64) (unshown int64, _ error) {
 	var e *events.Error
 	if err == nil || a.past || !events.IsThread(a.thread) || !errors.As(err, &e) || e.Code != events.NotFound {
 		return 0, err
@@ -107,19 +108,21 @@ func (a *asking) confirmed(err error) (unshown int64, _ error) {
 			return 0, a.behind("the read models show the log up to %d, and it ends at %d: they belong to a log that has lost its end; see docs/store.md", shown, end)
 		}
 	}
+	last, failed := a.log.Newest(a.ctx, a.tenant, a.thread)
+	switch {
+	case failed != nil:
+		return 0, failed
+	case last == nil || len(last.Events) == 0 || buckets.Deletes(last):
+		return 0, err
+	case last.Seq > shown:
+		return int64(last.Seq), err
+	}
 	got, failed := (&live{a.Queries}).get(a.ctx, a.place(documents.Threads, ""))
 	if failed != nil {
 		return 0, failed
 	}
-	last, failed := a.log.Newest(a.ctx, a.tenant, a.thread)
-	if failed != nil {
-		return 0, failed
-	}
-	if last == nil || len(last.Events) == 0 || buckets.Deletes(last) {
-		return 0, err
-	}
 	if doc, shown := got[0].doc.(*events.Thread); shown && doc.Version >= last.Version {
 		return 0, err // what is not in it is not there
 	}
-	return int64(last.Seq), a.behind("the read models do not show the thread, and the log has it at version %d", last.Version)
+	return 0, a.behind("the read models do not show the thread, and the log has it at version %d", last.Version)
 }

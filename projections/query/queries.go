@@ -184,9 +184,10 @@ func (q *Queries) decodeAndAnswer(ctx context.Context, tenant, name string, body
 	}
 	for again := false; ; again = true {
 		a := &asking{Queries: q, ctx: ctx, tenant: tenant}
+		shown := q.cfg.Progress.Seq()
 		out, err := row.ask(a, data)
-		unshown, err := a.confirmed(err)
-		if unshown == 0 || again {
+		unshown, err := a.confirmed(err, shown)
+		if unshown == 0 || again { // again: it shows all that was in the log when it was confirmed first
 			return out, err
 		}
 		if err := a.awaitSeq(&unshown, false); err != nil {
