@@ -3,6 +3,7 @@ package cleanup_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -192,7 +193,9 @@ func TestCascade_LeavesRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each is taken away as it is done, and none comes until there is room for a part.
+	// Each is taken away as it is done, and none comes until there is room for a part. They come in
+	// the order of the threads.
+	left := slices.Sorted(slices.Values(workers))
 	for sent := ahead; sent < len(workers); sent += ahead / 2 {
 		for range ahead / 2 {
 			info, err := stream.Info(t.Context())
@@ -202,6 +205,7 @@ func TestCascade_LeavesRoom(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			left = left[1:]
 		}
 		h.Until(func() bool {
 			info, err := stream.Info(t.Context())
@@ -210,5 +214,15 @@ func TestCascade_LeavesRoom(t *testing.T) {
 			}
 			return info.State.LastSeq == uint64(sent+ahead/2)
 		}, "the cascade does not go on")
+		info, err := stream.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, thread := range left[:ahead] {
+			m, err := stream.GetMsg(t.Context(), info.State.FirstSeq+uint64(i))
+			if err != nil || !strings.Contains(string(m.Data), thread) {
+				t.Fatalf("command %d is not of %s: %+v, %v", i, thread, m, err)
+			}
+		}
 	}
 }
