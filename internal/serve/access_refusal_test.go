@@ -1,15 +1,18 @@
 package serve_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
 )
@@ -199,6 +202,72 @@ func TestAccess_RepliesStayInTenant(t *testing.T) {
 	for _, stream := range []string{"SKEIN_COMMANDS", "SKEIN_CHUNKS", "SKEIN_RUNS", "SKEIN_TIMERS"} {
 		if after[stream] != before[stream] {
 			t.Errorf("something was stored in %s", stream)
+		}
+	}
+}
+
+// What examples have of threads and of the log.
+var (
+	anyThread = regexp.MustCompile(`T-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	fresh     = regexp.MustCompile(`"minSeq":[0-9]+`)
+)
+
+// Every command of the catalog is refused to a subscriber, and changes no thread of another
+// tenant; no query shows one.
+func TestAccess_EveryCommandAndQuery(t *testing.T) {
+	g := startGuarded(t, access.InitOptions{}, everybody()...)
+	ctx := t.Context()
+	acme, globex := g.client("acme", "app"), g.client("globex", "app")
+	nc, refused := g.plain("acme", "sub")
+	foreign := func() string {
+		t.Helper()
+		made, err := globex.CreateThread(ctx, events.CreateThread{Title: "of globex", AgentID: "shout"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.ThreadID
+	}
+	example := func(of any, thread string) events.JSON {
+		t.Helper()
+		raw, err := json.Marshal(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fresh.ReplaceAll(anyThread.ReplaceAll(raw, []byte(thread)), []byte(`"minSeq":1`))
+	}
+	for _, c := range events.Commands() {
+		subject := "skein.cmd.acme." + c.Name
+		if err := nc.Publish(subject, []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+		wantRefused(t, refused, subject)
+		thread := foreign()
+		request := client.Request{Data: example(c.Example, thread)}
+		if !c.Creates && !c.Tenant {
+			request.ThreadID = thread
+		}
+		_, err := acme.Do(ctx, c.Name, request)
+		if !c.Creates && !c.Tenant && err == nil {
+			if _, err := acme.GetThread(ctx, events.GetThread{ThreadID: thread}); err != nil { // one of its own, with the same id
+				t.Errorf("%s was done on a thread of another tenant", c.Name)
+			}
+		}
+		now, err := globex.UpToDate(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := now.GetThread(ctx, events.GetThread{ThreadID: thread}); err != nil || got.Version != 2 || got.Title != "of globex" {
+			t.Errorf("after %s of another tenant the thread is %+v, %v", c.Name, got, err)
+		}
+	}
+	thread := foreign()
+	for _, q := range events.Queries() {
+		if strings.HasPrefix(q.Name, "consumer.") { // they wait; see TestTenantSubjectAndBodyAgree
+			continue
+		}
+		raw, err := acme.Query(ctx, q.Name, example(q.Example, thread))
+		if errors.Is(err, &events.Error{Code: events.Forbidden}) || strings.Contains(string(raw), "of globex") {
+			t.Errorf("%s returns %s, %v", q.Name, raw, err)
 		}
 	}
 }
