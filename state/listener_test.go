@@ -124,6 +124,9 @@ func TestListener_ArchivesBeforeTheStateIsCleared(t *testing.T) {
 	quiet := s.visit(func(_ http.ResponseWriter, r *http.Request) error {
 		return state.Thread(r.Context()).Push(r.Context(), "messages", "x")
 	})
+	if v := must(client.Read[events.StateValues](t.Context(), s.client, events.GetState{ThreadID: quiet.id()}))(t); len(v.Listeners) > 0 {
+		t.Errorf("%v listen to a thread for which no request registered them", v.Listeners)
+	}
 	s.skein.Advance(2 * time.Hour)
 	if v := must(client.Read[events.StateValues](t.Context(), s.client, events.GetState{ThreadID: first.id(), Life: 1}))(t); !v.Ended {
 		t.Fatalf("the state has not ended: %+v", v)
@@ -141,9 +144,6 @@ func TestListener_ArchivesBeforeTheStateIsCleared(t *testing.T) {
 	}
 	if n := runs.Load(); n != 1 {
 		t.Errorf("the listener ran %d times", n)
-	}
-	if n := len(s.happened(quiet.id(), events.StateReleasedType)); n != 0 {
-		t.Error("a thread for which no request registered it was listened to")
 	}
 }
 
@@ -300,6 +300,50 @@ func TestListener_TwoProcesses(t *testing.T) {
 	}
 	for len(want) > 0 {
 		delete(want, <-keys)
+	}
+}
+
+// AG-87: a listener that has released a state does not run for it again, also if its consumer is
+// lost and it sees all events again while another listener holds the values.
+func TestListener_RunsOnceForALife(t *testing.T) {
+	var runs atomic.Int32
+	goOn := make(chan struct{})
+	s := open(t, listener("archive", state.ThreadDestroyed, func(context.Context, state.Event) error {
+		runs.Add(1)
+		return nil
+	}), listener("slow", state.ThreadDestroyed, func(ctx context.Context, _ state.Event) error {
+		select {
+		case <-goOn:
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	}))
+	stop := listens(t, s.app)
+	a := s.destroyed()
+	for len(s.happened(a.id(), events.StateReleasedType)) < 1 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	stop()
+	timeline := must(must(jetstream.New(s.nc))(t).Stream(t.Context(), "SKEIN_TIMELINE"))(t)
+	for _, name := range s.consumers() {
+		if err := timeline.DeleteConsumer(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(goOn)
+	listens(t, s.app)
+	s.cleared(a.id())
+	for _, name := range s.consumers() {
+		for {
+			info := must(must(timeline.Consumer(t.Context(), name))(t).Info(t.Context()))(t)
+			if info.NumPending == 0 && info.NumAckPending == 0 {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	if n := runs.Load(); n != 1 {
+		t.Errorf("it ran %d times", n)
 	}
 }
 
@@ -497,6 +541,23 @@ func TestSession_IsInTheCommitOfItsWrites(t *testing.T) {
 	if len(sessions) != 2 || sessions[0] == sessions[1] || !events.ValidSessionID(sessions[0]) || len(logged) != 6 ||
 		!strings.HasPrefix(logged[0], "session.started") || !strings.HasPrefix(logged[1], "state.changed") || !strings.HasPrefix(logged[2], "session.completed") {
 		t.Errorf("sessions %v logged %v", sessions, logged)
+	}
+}
+
+// A session ends with its background work, also if that writes nothing.
+func TestSession_EndsAfterItsBackgroundWork(t *testing.T) {
+	s := open(t)
+	work := make(chan struct{})
+	a := s.on(func(ctx context.Context, th *state.ThreadScope) error {
+		return errors.Join(th.Set(ctx, "a", 1), state.WaitUntil(ctx, func(context.Context) error { <-work; return nil }))
+	})
+	if n := len(s.happened(a.id(), events.SessionCompletedType)); n != 0 {
+		t.Error("the session has completed before its work")
+	}
+	close(work)
+	s.drain()
+	if n := len(s.happened(a.id(), events.SessionCompletedType)); n != 1 {
+		t.Errorf("the session has completed %d times", n)
 	}
 }
 
