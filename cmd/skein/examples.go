@@ -54,6 +54,8 @@ skein thread fork key:order:42 --message 3 --key order:42:b
 skein thread handoff key:order:42 --summary 'Order 42 was lost; refund it.' --comment refund
 skein thread mention key:order:42 key:order:17 --comment 'the same parcel'
 skein thread truncate key:order:42 3
+skein thread export key:order:42
+skein thread export key:order:42 --markdown
 skein thread tree key:order:42
 skein thread share key:order:42 --expires-at 2030-01-01T00:00:00Z
 skein thread share key:order:42 --list

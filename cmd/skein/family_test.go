@@ -49,3 +49,44 @@ func TestThread_Family(t *testing.T) {
 		t.Errorf("after the truncation the family is\n%s", got)
 	}
 }
+
+// An exported thread is the document of package threads, or Markdown in which nothing that a
+// message or a tool says can leave its place.
+func TestThread_Export(t *testing.T) {
+	s := start(t, t.TempDir())
+	s.ok("thread", "create", "--key", "one", "--title", "Order\n# 42")
+	s.ok("item", "add", "key:one", "Where is it?")
+	s.ok("cmd", "message.add", "--thread", "key:one", `{"role":"assistant","content":"I look.","toolCalls":"[{\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"find\",\"arguments\":\"{\\\"order\\\":42}\"}}]"}`)
+	s.ok("cmd", "message.add", "--thread", "key:one", `{"role":"tool","toolCallId":"c1","content":"lost\n`+"```"+`\n# here"}`)
+	var doc struct {
+		ID, Title string
+		Messages  []struct{ Role string }
+	}
+	decode(t, s.ok("thread", "export", "key:one"), &doc)
+	if doc.Title != "Order\n# 42" || len(doc.Messages) != 3 || doc.Messages[1].Role != "assistant" {
+		t.Errorf("the document is %+v", doc)
+	}
+	got := s.ok("thread", "export", "key:one", "--markdown")
+	head, body, _ := strings.Cut(got, "\n\n## user\n")
+	if !strings.HasPrefix(head, "# Order # 42\n\n"+doc.ID+", created 20") || body != `
+Where is it?
+
+## assistant
+
+I look.
+
+Calls find:
+
+`+"```\n"+`{"order":42}`+"\n```"+`
+
+## user
+
+Result of find:
+
+`+"````\n"+`"lost\n`+"```"+`\n# here"`+"\n````\n" {
+		t.Errorf("as Markdown it is\n%s", got)
+	}
+	if o := run(t, s.env, "", "thread", "export", "key:none"); o.code != 1 || !strings.Contains(o.err, "not found") {
+		t.Errorf("a thread that is not there: %d %s", o.code, o.err)
+	}
+}
