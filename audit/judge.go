@@ -51,6 +51,8 @@ type judge struct {
 	key     string // held by the thread, or named by the key's claim
 	holder  string // of the key, according to its claim
 	keySeq  uint64 // of the commit with that claim
+	claimed bool   // the last event is that claim
+	created string // the key with which the thread was created
 	events  int
 }
 
@@ -196,14 +198,19 @@ func (j *judge) event(c *events.Commit, e *events.Event, fault error) {
 		place.Kind, place.Detail = kindOf(err), err.Error()
 		j.find(place)
 	}
+	j.claimed = false
 	switch d := e.Data.(type) {
+	case events.ThreadCreated:
+		if d.Key != nil && j.events == 1 {
+			j.created = *d.Key
+		}
 	case events.LifecycleArchived:
 		if d.Chain != j.chain && j.erased == 0 { // else what it names is erased
 			place.Kind, place.Detail = KindArchive, "the record names another chain than that of the commit before it"
 			j.find(place)
 		}
 	case events.KeyClaimed:
-		j.key, j.holder, j.keySeq = d.Key, d.ThreadID, c.Seq
+		j.key, j.holder, j.keySeq, j.claimed = d.Key, d.ThreadID, c.Seq, true
 		if !events.IsThread(j.at.id) && events.KeyAggregate(d.Key) != j.at.id {
 			place.Kind, place.Detail = KindLink, "the key that it claims belongs to another subject"
 			j.find(place)

@@ -1,9 +1,11 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -40,14 +42,73 @@ func (v *verifier) suspect(ctx context.Context) error {
 	}
 	key, holder := j.key, j.holder
 	s := suspect{place: j.place(KindLink, j.keySeq, "")}
-	if events.IsThread(j.at.id) {
+	isThread := events.IsThread(j.at.id)
+	if isThread {
 		s.confirm = func(ctx context.Context) (bool, error) { return v.holds(ctx, s.place.Tenant, key, holder) }
 		s.place.Detail = fmt.Sprintf("it claims the key %.80q, but the key's own record does not confirm it", key)
 	} else {
 		s.confirm = func(ctx context.Context) (bool, error) { return v.claimed(ctx, s.place.Tenant, key, holder) }
 		s.place.Detail = fmt.Sprintf("the key %.80q is held by thread %.80s, which is not in the log or does not confirm it", key, holder)
 	}
+	certain := j.claimed // the key's own record ends with the claim
+	if isThread {
+		certain = holder == j.at.id && key == j.created && !j.over
+	}
+	if certain && v.keys.waits(keyClaim{j.at.tenant, key, holder}, isThread, s) {
+		return nil
+	}
 	return v.ask(ctx, s)
+}
+
+// mostKeyClaims bounds how many claims of keys wait for the other side of them.
+const mostKeyClaims = 10_000
+
+// keyClaim is a key and the thread that holds it.
+type keyClaim struct{ tenant, key, thread string }
+
+// keyClaims are claims of keys of which one side was read: the thread, or the key's own record.
+// Where both say the same, nothing has to be asked.
+type keyClaims struct {
+	mu   sync.Mutex // guards open
+	open map[keyClaim]openClaim
+}
+
+type openClaim struct {
+	suspect
+	thread bool // it is of the thread
+}
+
+// waits reports whether the other side of a claim confirms it, or is expected to: then the claim
+// waits for it.
+func (k *keyClaims) waits(c keyClaim, thread bool, s suspect) bool {
+	if k == nil {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	other, met := k.open[c]
+	switch {
+	case met && other.thread != thread:
+		delete(k.open, c)
+		return true
+	case met || len(k.open) == mostKeyClaims:
+		return false
+	}
+	k.open[c] = openClaim{s, thread}
+	return true
+}
+
+// rest returns the claims whose other side was not read, in the order of the log.
+func (k *keyClaims) rest() []suspect {
+	if k == nil {
+		return nil
+	}
+	var out []suspect
+	for _, c := range k.open {
+		out = append(out, c.suspect)
+	}
+	slices.SortFunc(out, func(a, b suspect) int { return cmp.Compare(a.place.Seq, b.place.Seq) })
+	return out
 }
 
 // ask confirms a suspect, and otherwise keeps it to ask again.
@@ -73,7 +134,7 @@ func (v *verifier) suspicious(s suspect) {
 
 // claims asks again about the suspects.
 func (v *verifier) claims(ctx context.Context) error {
-	for _, s := range v.suspects {
+	for _, s := range append(v.suspects, v.keys.rest()...) {
 		right, err := s.confirm(ctx)
 		if err != nil {
 			if err := v.damaged(ctx, fmt.Errorf("check references of %s/%s names: %w", s.place.Tenant, s.place.Thread, err), s.place); err != nil {

@@ -451,3 +451,33 @@ func (h *house) await(what string, done func() bool) {
 		time.Sleep(5 * time.Millisecond)
 	}
 }
+
+// Verifying asks the server once for the commits of each thread and of each key, and nothing
+// about keys that both sides confirm: on a log of many short threads these requests are most of
+// the work.
+func TestVerify_RequestsOfEachThread(t *testing.T) {
+	h := newHouse(t)
+	const threads = 20
+	var last *events.Reply
+	for n := range threads {
+		last = h.do("thread.create", fmt.Sprintf(`{"data":{"key":"orders/%d"}}`, n))
+	}
+	h.settle(last.Seq)
+	asked, err := h.log.Conn().SubscribeSync("$JS.API.DIRECT.GET.SKEIN_LOG")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.log.Conn().Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if found, sum := h.verify(Options{LogOnly: true}); len(found) != 0 || sum.Threads != threads || sum.Others < threads {
+		t.Fatalf("%v, %+v", found, sum)
+	}
+	if err := h.log.Conn().Flush(); err != nil { // what was asked before has arrived
+		t.Fatal(err)
+	}
+	n, _, err := asked.Pending()
+	if most := 2*threads + 5; err != nil || n > most {
+		t.Errorf("%d requests for %d threads with a key each, more than %d: %v", n, threads, most, err)
+	}
+}
