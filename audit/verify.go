@@ -69,7 +69,7 @@ func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 	if err != nil {
 		return v.summary, fmt.Errorf("verify: read log: %w", err)
 	}
-	v.begun, v.exact = stream.CachedInfo().State, stream.CachedInfo().Config.Replicas == 1
+	v.begun = stream.CachedInfo().State
 	if len(o.Threads) == 0 && o.Range.whole() {
 		v.keys = &keyClaims{open: map[keyClaim]openClaim{}}
 	}
@@ -99,7 +99,6 @@ type verifier struct {
 	suspects    []suspect // keys and threads that do not confirm one another
 	relatives   *relatives
 	keys        *keyClaims            // nil: not all of the log is read
-	exact       bool                  // the log has one copy, so that the list of threads says where each ends
 	shown       *shownSums            // nil: the timeline is not compared with all of the log
 	named       []string              // read models to compare
 	folds       *rebuild.Verification // nil: they are not compared with all of the log
@@ -170,8 +169,7 @@ const tellEvery = 1000
 
 // aggregate checks the commits of one subject up to the end of the range, and reports whether
 // there are any.
-func (v *verifier) aggregate(ctx context.Context, one listed, snapshot bool) (there bool, err error) {
-	a := one.aggregate
+func (v *verifier) aggregate(ctx context.Context, a aggregate, snapshot bool) (there bool, err error) {
 	v.judge.begin(a)
 	if snapshot {
 		if err := v.beginSnapshot(ctx, a); err != nil {
@@ -235,9 +233,6 @@ func (v *verifier) aggregate(ctx context.Context, one listed, snapshot bool) (th
 		}
 		if counted > 0 && counted%tellEvery == 0 {
 			v.progress(StageLog, 0, 0, 0)
-		}
-		if v.exact && !m.Archived && one.last > 0 && m.Seq >= one.last {
-			break // what follows was written after the check started
 		}
 	}
 	if counted > 0 && events.IsThread(a.id) {

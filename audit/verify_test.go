@@ -463,9 +463,13 @@ func TestVerify_RequestsOfEachThread(t *testing.T) {
 		last = h.do("thread.create", fmt.Sprintf(`{"data":{"key":"orders/%d"}}`, n))
 	}
 	h.settle(last.Seq)
-	asked, err := h.log.Conn().SubscribeSync("$JS.API.DIRECT.GET.SKEIN_LOG")
-	if err != nil {
-		t.Fatal(err)
+	var asked []*nats.Subscription
+	for _, subject := range []string{"$JS.API.DIRECT.GET.SKEIN_LOG", "$JS.API.STREAM.MSG.GET.SKEIN_LOG"} {
+		sub, err := h.log.Conn().SubscribeSync(subject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked = append(asked, sub)
 	}
 	if err := h.log.Conn().Flush(); err != nil {
 		t.Fatal(err)
@@ -476,8 +480,51 @@ func TestVerify_RequestsOfEachThread(t *testing.T) {
 	if err := h.log.Conn().Flush(); err != nil { // what was asked before has arrived
 		t.Fatal(err)
 	}
-	n, _, err := asked.Pending()
-	if most := 2*threads + 5; err != nil || n > most {
-		t.Errorf("%d requests for %d threads with a key each, more than %d: %v", n, threads, most, err)
+	n := 0
+	for _, sub := range asked {
+		here, _, err := sub.Pending()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += here
+	}
+	if most := 2*threads + 10; n > most {
+		t.Errorf("%d requests for %d threads with a key each, more than %d", n, threads, most)
+	}
+}
+
+// What a thread and a key's record say of one another is believed only if both are what Skein
+// writes: a deleted thread holds no key, one that was created without it never has it, and a key's
+// record ends with its claim.
+func TestVerify_KeysOfBothSides(t *testing.T) {
+	h := newHouse(t)
+	const three = "T-0190a000-0000-7000-8000-000000000003"
+	h.keyed(threadOne, "orders/1")
+	h.keyed(threadTwo, "orders/2")
+	h.settle(h.do("thread.create", `{"threadId":"`+three+`"}`).Seq)
+	h.forge(threadOne, events.LifecycleDeletedType, threadOne, events.LifecycleDeleted{})
+	h.forge(events.KeyAggregate("orders/2"), "key.sung", events.KeyAggregate("orders/2"), events.Unknown{Schema: "urn:skein:event:key.sung:1", Raw: []byte(`{}`)})
+	claim := events.KeyClaimed{Key: "orders/3", ThreadID: three}
+	h.forge(three, events.KeyClaimedType, three, claim)
+	k := events.KeyAggregate("orders/3")
+	if err := h.log.Append(h.ctx, eventlog.Write{Commit: forgedCommit(t, "", k, 1, events.KeyClaimedType, k, claim)}); err != nil {
+		t.Fatal(err)
+	}
+	const four = "T-0190a000-0000-7000-8000-000000000004"
+	h.keyed(four, "orders/4")
+	stolen := events.KeyClaimed{Key: "orders/4", ThreadID: three}
+	h.forge(four, events.KeyClaimedType, four, stolen)
+	h.forge(events.KeyAggregate("orders/4"), events.KeyClaimedType, events.KeyAggregate("orders/4"), stolen)
+	found, _ := h.verify(Options{LogOnly: true})
+	links := map[string]bool{}
+	for _, f := range found {
+		if f.Kind == KindLink {
+			links[f.Thread] = true
+		}
+	}
+	for _, id := range []string{events.KeyAggregate("orders/1"), threadTwo, k, events.KeyAggregate("orders/4")} {
+		if !links[id] {
+			t.Errorf("what %s says of a key is not found: %v", id, found)
+		}
 	}
 }

@@ -82,7 +82,7 @@ func (v *verifier) each(ctx context.Context, give func(yield func(*work) bool) e
 // work checks an aggregate on behalf of v, without changing v.
 func (v *verifier) work(ctx context.Context, w *work, j *judge) {
 	defer close(w.found)
-	mine := &verifier{log: v.log, options: v.options, judge: j, begun: v.begun, first: v.first, last: v.last, relatives: v.relatives, keys: v.keys, exact: v.exact, shown: v.shown, folds: v.folds}
+	mine := &verifier{log: v.log, options: v.options, judge: j, begun: v.begun, first: v.first, last: v.last, relatives: v.relatives, keys: v.keys, shown: v.shown, folds: v.folds}
 	mine.options.Finding = func(f Finding) {
 		select {
 		case w.found <- news{finding: f}:
@@ -96,7 +96,7 @@ func (v *verifier) work(ctx context.Context, w *work, j *judge) {
 		}
 	}
 	j.find = mine.find
-	w.there, w.err = mine.aggregate(ctx, w.listed, w.snapshot)
+	w.there, w.err = mine.aggregate(ctx, w.aggregate, w.snapshot)
 	w.part = *mine
 }
 
