@@ -1,12 +1,14 @@
 package audit
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
 )
@@ -285,4 +288,96 @@ func searchSince(ctx context.Context, log *eventlog.Log, at time.Time, end uint6
 		}
 	}
 	return first, nil
+}
+
+// ahead reads the log once in its own order, ahead of the checks, and keeps the commits of the
+// aggregates that are not complete yet. The list has the aggregates in the order of their last
+// commits, so that one whose commits lie close together needs no request of its own. What
+// exceeds the bounds is dropped, oldest first; its aggregates are read one by one.
+type ahead struct {
+	next func() (streams.Message, error, bool)
+	stop func()
+	upTo uint64 // what was read; math.MaxUint64: the reading has ended
+
+	bytes int
+	order []aggregate // of the messages, the oldest first
+	held  map[aggregate][]streams.Message
+	gone  map[uint64]struct{} // digests of aggregates of which messages were dropped
+	seed  maphash.Seed
+}
+
+// Bounds of what is held.
+const (
+	aheadBytes    = 8 << 20
+	aheadEach     = 128 << 10 // of one aggregate: a longer one is worth a request
+	aheadMessages = 16 << 10
+)
+
+// readAhead begins to read the log of a tenant, or of all.
+func readAhead(ctx context.Context, log *eventlog.Log, tenant string) *ahead {
+	r := &ahead{held: map[aggregate][]streams.Message{}, gone: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
+	r.next, r.stop = iter.Pull2(log.Stored(ctx, log.Config().Names.Log(tenant, "*"), 1))
+	return r
+}
+
+// take returns the commits that the log has of an aggregate, up to the last one that the list
+// names, and forgets them; nil if it does not have all of them.
+func (r *ahead) take(names events.Names, one listed) []streams.Message {
+	for r.upTo < one.last {
+		m, err, more := r.next()
+		if err != nil || !more { // what is damaged is found where it is read again
+			r.upTo = math.MaxUint64
+			break
+		}
+		r.upTo = m.Seq
+		if tenant, id, ok := names.ParseLog(m.Subject); ok {
+			r.hold(aggregate{tenant, id}, m)
+		}
+	}
+	commits := r.release(one.aggregate)
+	if len(commits) == 0 || commits[len(commits)-1].Seq != one.last {
+		return nil
+	}
+	for _, m := range commits {
+		if bytes.Contains(m.Data, []byte(events.LifecycleArchivedType)) { // others are in an archive
+			return nil
+		}
+	}
+	return commits
+}
+
+// release forgets what is held of an aggregate, and returns it.
+func (r *ahead) release(a aggregate) []streams.Message {
+	commits := r.held[a]
+	delete(r.held, a)
+	r.bytes -= sizeOf(commits)
+	return commits
+}
+
+func (r *ahead) hold(a aggregate, m streams.Message) {
+	digest := maphash.Comparable(r.seed, a)
+	if _, dropped := r.gone[digest]; dropped {
+		return
+	}
+	r.held[a] = append(r.held[a], m)
+	r.order = append(r.order, a)
+	r.bytes += sizeOf(r.held[a][len(r.held[a])-1:])
+	if sizeOf(r.held[a]) > aheadEach {
+		r.release(a)
+		r.gone[digest] = struct{}{}
+	}
+	for r.bytes > aheadBytes || len(r.order) > aheadMessages {
+		oldest := r.order[0]
+		if r.order = r.order[1:]; len(r.release(oldest)) > 0 { // else it was taken
+			r.gone[maphash.Comparable(r.seed, oldest)] = struct{}{}
+		}
+	}
+}
+
+// sizeOf estimates the memory of messages.
+func sizeOf(list []streams.Message) (n int) {
+	for _, m := range list {
+		n += len(m.Data) + 1<<10
+	}
+	return n
 }

@@ -1,11 +1,17 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
+	"hash/maphash"
+	"io"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -97,5 +103,66 @@ func TestList_OfATenant(t *testing.T) {
 	}
 	if n != 20 {
 		t.Errorf("%d threads were listed", n)
+	}
+}
+
+// What is read ahead of an aggregate is all that the log has of it, or nothing, and what is held
+// is bounded, however threads are interleaved.
+func TestAhead_AllOrNothing(t *testing.T) {
+	names := events.Names{Prefix: "skein"}
+	for seed := range uint64(20) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		var stored []streams.Message
+		of := map[aggregate][]uint64{}
+		apart, count, largest := 1+rnd.IntN(1000), 2000, 60<<10 // threads that are written to at a time
+		if seed == 0 {
+			count, largest = 3*aheadMessages, 1
+		}
+		for seq := uint64(1); seq <= uint64(count); seq++ {
+			a := aggregate{"acme", fmt.Sprintf("T-%d", int(seq)/(2*apart)*apart+rnd.IntN(apart))}
+			m := streams.Message{Subject: names.Log(a.tenant, a.id), Seq: seq, Data: make([]byte, rnd.IntN(1+rnd.IntN(largest)))}
+			stored, of[a] = append(stored, m), append(of[a], seq)
+		}
+		var order []listed
+		for a, seqs := range of {
+			order = append(order, listed{aggregate: a, last: seqs[len(seqs)-1]})
+		}
+		slices.SortFunc(order, func(a, b listed) int { return cmp.Compare(a.last, b.last) })
+		r := &ahead{held: map[aggregate][]streams.Message{}, gone: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
+		readable := count
+		if seed%4 == 3 { // the reading ends: a block of the log is damaged
+			readable = count - 500
+		}
+		r.next = func() (streams.Message, error, bool) {
+			if len(stored) == count-readable {
+				return streams.Message{}, io.ErrUnexpectedEOF, true
+			}
+			m := stored[0]
+			stored = stored[1:]
+			return m, nil, true
+		}
+		whole := 0
+		for _, one := range order {
+			var got []uint64
+			for _, m := range r.take(names, one) {
+				got = append(got, m.Seq)
+			}
+			if got != nil && !slices.Equal(got, of[one.aggregate]) {
+				t.Fatalf("seed %d: of %s there are %v, and %v were read", seed, one.id, of[one.aggregate], got)
+			}
+			if got != nil {
+				whole++
+			}
+			held := 0
+			for _, list := range r.held {
+				held += sizeOf(list)
+			}
+			if held != r.bytes || held > aheadBytes || len(r.order) > aheadMessages {
+				t.Fatalf("seed %d: %d bytes are held, %d are counted", seed, held, r.bytes)
+			}
+		}
+		if whole == 0 || r.bytes != 0 && readable == count {
+			t.Errorf("seed %d: %d of %d threads were read ahead, and %d bytes are left", seed, whole, len(order), r.bytes)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/rebuild"
 	"github.com/skein-threads/skein/schema"
@@ -72,6 +73,7 @@ func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 	v.begun = stream.CachedInfo().State
 	if len(o.Threads) == 0 && o.Range.whole() {
 		v.keys = &keyClaims{open: map[keyClaim]openClaim{}}
+		v.inOrder = stream.CachedInfo().Config.Replicas == 1 // of several, one may list what another does not show yet
 	}
 	if v.first, v.last, err = o.Range.sequences(ctx, log, v.begun.LastSeq); err != nil {
 		return v.summary, err
@@ -99,6 +101,7 @@ type verifier struct {
 	suspects    []suspect // keys and threads that do not confirm one another
 	relatives   *relatives
 	keys        *keyClaims            // nil: not all of the log is read
+	inOrder     bool                  // the log is read in its own order, where that suffices
 	shown       *shownSums            // nil: the timeline is not compared with all of the log
 	named       []string              // read models to compare
 	folds       *rebuild.Verification // nil: they are not compared with all of the log
@@ -129,8 +132,16 @@ func (v *verifier) progress(stage string, done, of int64, more int) {
 // logs checks the log itself, thread by thread.
 func (v *verifier) logs(ctx context.Context) error {
 	done := int64(0)
+	var before *ahead
+	if v.inOrder {
+		before = readAhead(ctx, v.log, anyTenant(v.options.Tenant))
+		defer before.stop()
+	}
 	next := func(one listed, named bool) *work {
 		w := &work{listed: one, done: done, named: named, snapshot: v.snapshots.take(one.aggregate)}
+		if before != nil {
+			w.commits = before.take(v.log.Config().Names, one)
+		}
 		done++
 		return w
 	}
@@ -169,7 +180,8 @@ const tellEvery = 1000
 
 // aggregate checks the commits of one subject up to the end of the range, and reports whether
 // there are any.
-func (v *verifier) aggregate(ctx context.Context, a aggregate, snapshot bool) (there bool, err error) {
+func (v *verifier) aggregate(ctx context.Context, w *work) (there bool, err error) {
+	a, snapshot := w.aggregate, w.snapshot
 	v.judge.begin(a)
 	if snapshot {
 		if err := v.beginSnapshot(ctx, a); err != nil {
@@ -185,7 +197,17 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, snapshot bool) (t
 	if v.folds != nil {
 		checks = append(checks, foldCheck{v.folds.Thread(a.tenant, a.id)})
 	}
-	for m, err := range v.log.Raw(ctx, v.log.Config().Names.Log(a.tenant, a.id), 1) {
+	commits := v.log.Raw(ctx, v.log.Config().Names.Log(a.tenant, a.id), 1)
+	if w.commits != nil {
+		commits = func(yield func(streams.Message, error) bool) {
+			for _, m := range w.commits {
+				if !yield(m, nil) {
+					return
+				}
+			}
+		}
+	}
+	for m, err := range commits {
 		var bad *eventlog.ArchiveError
 		if errors.As(err, &bad) {
 			if err := v.archive(ctx, bad); err != nil {

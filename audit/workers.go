@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -21,9 +22,10 @@ const (
 // list, whichever finishes first.
 type work struct {
 	listed
-	done     int64 // aggregates before it
-	named    bool  // it was requested, so it must exist
-	snapshot bool  // it has one
+	done     int64             // aggregates before it
+	named    bool              // it was requested, so it must exist
+	snapshot bool              // it has one
+	commits  []streams.Message // all that the log has of it; nil: they are to be read
 
 	found chan news // closed when it is done; then the rest may be read
 	there bool
@@ -96,7 +98,7 @@ func (v *verifier) work(ctx context.Context, w *work, j *judge) {
 		}
 	}
 	j.find = mine.find
-	w.there, w.err = mine.aggregate(ctx, w.aggregate, w.snapshot)
+	w.there, w.err = mine.aggregate(ctx, w)
 	w.part = *mine
 }
 

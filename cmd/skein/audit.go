@@ -121,6 +121,7 @@ func (r *remote) resolve(ctx context.Context, log *eventlog.Log, refs []string) 
 }
 
 func (a *app) verify(ctx context.Context, v *verification, refs []string) error {
+	fitMemory()
 	log, closeLog, err := v.openLog()
 	if err != nil {
 		return err
