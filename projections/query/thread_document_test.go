@@ -188,12 +188,13 @@ func TestThreadDocument_EveryField(t *testing.T) {
 	last := a.Do("thread.react", id, `{"text":"two"}`)
 	child := a.Do("thread.update", fork.Result.ChildID, `{"archived":true}`)
 	large := a.Do("thread.create", "", `{}`).ThreadID
+	var end int64
 	for range 12 {
-		a.Do("message.add", large, fmt.Sprintf(`{"role":"user","content":%q}`, strings.Repeat("x", 400_000)))
+		end = a.Do("message.add", large, fmt.Sprintf(`{"role":"user","content":%q}`, strings.Repeat("x", 400_000))).Seq
 	}
 	set := map[string]bool{}
 	for _, doc := range []*events.ThreadDocument{
-		a.documentOf(last), a.documentOf(child), ask[events.ThreadDocument](a, "thread.document", fmt.Sprintf(`{"threadId":%q,"fromMessage":0}`, large)),
+		a.documentOf(last), a.documentOf(child), ask[events.ThreadDocument](a, "thread.document", fmt.Sprintf(`{"threadId":%q,"fromMessage":0,"minSeq":%d}`, large, end)),
 	} {
 		v := reflect.ValueOf(*doc)
 		for i := range v.NumField() {
