@@ -48,7 +48,7 @@ type Options struct {
 	// negative. Worker is the name under which it claims them; default a random one.
 	Workers int
 	Worker  string
-	// Places is how many effects, uploads, searches and images the process handles
+	// Places is how many effects, uploads, searches, images and forks the process handles
 	// concurrently, by kind. Kinds that are not named keep their default.
 	Places map[string]int
 
@@ -58,7 +58,7 @@ type Options struct {
 	TenantInFlight int     // requests in flight; default 2,048
 	TenantKVMiB    int     // MiB of key-value pairs; default 1,024
 	// TenantPlaces is how many places of a kind (runs, uploads, searches, images,
-	// effects) a tenant may hold: default its fair share, negative all that are free.
+	// effects, forks) a tenant may hold: default its fair share, negative all that are free.
 	TenantPlaces map[string]int
 	// TenantFairRate is how many requests per second are started for a tenant while
 	// others are active, default 1,000 for each processor; TenantFairRunning how many

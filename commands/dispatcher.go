@@ -13,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
 )
@@ -36,6 +37,9 @@ type Config struct {
 	Fair     service.Fair      // of each tenant's submitted commands, while others are active
 	Activity *service.Activity // of everything that the process does for tenants; default: one of its own
 	Contents Contents          // stores the content of files; default: contents are refused
+	// Forks are the places for forks, each of which may read a long history; default
+	// DefaultForks.
+	Forks *share.Pool
 	// Pairs stores tenants' key-value pairs; default: they are refused.
 	Pairs Pairs
 	// Definitions provides the tenants' definitions; default: none.
@@ -51,6 +55,9 @@ type Config struct {
 // DefaultCacheBytes suffices for about 130,000 turns. Once the threads in use exceed it, each
 // command may have to load its thread again.
 const DefaultCacheBytes = 256 << 20
+
+// DefaultForks is how many threads are forked at once by default.
+const DefaultForks = 8
 
 // Contents stores what files hold, and the pages of long histories. Package files implements it.
 type Contents interface {
@@ -81,6 +88,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Activity == nil {
 		c.Activity = &service.Activity{}
+	}
+	if c.Forks == nil {
+		c.Forks = share.New("forks", share.Limit{Total: DefaultForks}, nil)
 	}
 	if c.Definitions == nil {
 		c.Definitions = noDefinitions{}

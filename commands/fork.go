@@ -2,12 +2,30 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/share"
 )
+
+// forkPlace waits for a place to fork a thread, whose history may be long. Other commands need
+// none.
+func (d *Dispatcher) forkPlace(ctx context.Context, c *thread.Command) (leave func(), err error) {
+	if _, ok := c.Parts[0].Data.(events.ForkThread); !ok {
+		return func() {}, nil
+	}
+	leave, err = d.cfg.Forks.Wait(ctx, c.Tenant)
+	if full := (*share.FullError)(nil); errors.As(err, &full) {
+		return nil, events.Errorf(events.Unavailable, "%s", full)
+	}
+	if err != nil {
+		return nil, events.Errorf(events.Unavailable, "the places for forks were taken for too long; nothing was written; try again")
+	}
+	return leave, nil
+}
 
 // beginFork reads the history of a fork's parent while nothing is held, so that the parent is
 // held only to read what is written meanwhile. It returns nil for another command.

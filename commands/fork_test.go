@@ -1,14 +1,17 @@
 package commands
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/share"
 )
 
 // say adds a message and returns its item's id.
@@ -275,4 +278,34 @@ func TestTruncate_WhatRuns(t *testing.T) {
 		t.Errorf("made %v", types)
 	}
 	w.sameAsLog(w.d, id)
+}
+
+// A tenant whose forks hold its places waits for them, and neither its other commands nor the forks
+// of other tenants do.
+func TestFork_OneTenantLeavesPlaces(t *testing.T) {
+	places := share.New("forks", share.Limit{Total: 2, Tenant: 1}, nil)
+	w := newWorld(t, Config{Forks: places})
+	id := create(t, w.d)
+	must(t, w.d, "item.create", on(id, hello))
+	foreign, err := w.d.Do(t.Context(), "globex", "thread.create", []byte(`{"data":{}}`), Meta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave, err := places.Try(tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer end()
+	request := []byte(on(id, `{"version":2}`))
+	if _, err := w.d.Do(ended, tenant, "thread.fork", request, Meta{}); events.AsError(err).Code != events.Unavailable {
+		t.Errorf("a fork without a place: %v", err)
+	}
+	must(t, w.d, "item.create", on(id, hello))
+	if _, err := w.d.Do(t.Context(), "globex", "thread.fork", []byte(on(foreign.ThreadID, `{"version":2}`)), Meta{}); err != nil {
+		t.Errorf("a fork of another tenant: %v", err)
+	}
+	leave()
+	must(t, w.d, "thread.fork", string(request))
+	must(t, w.d, "thread.fork", string(request)) // each has left its place
 }

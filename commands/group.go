@@ -70,6 +70,11 @@ func (d *Dispatcher) group(j *job) (*events.Reply, error) {
 	if err := d.resolveOthers(ctx, c); err != nil {
 		return nil, err
 	}
+	leave, err := d.forkPlace(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	copied, err := d.beginFork(ctx, c)
 	if err != nil {
 		return nil, err

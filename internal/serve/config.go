@@ -52,7 +52,7 @@ type Config struct {
 	TenantInFlight int     // --tenant-inflight: requests in flight; default 2,048; negative: no limit
 	TenantKVMiB    int     // --tenant-kv-mib: MiB of key-value pairs; default 1,024; negative: no limit
 	// TenantPlaces is --tenant-places: places of a kind (runs, uploads, searches,
-	// images, effects) that it may hold; 0 or missing: its fair share; negative: all
+	// images, effects, forks) that it may hold; 0 or missing: its fair share; negative: all
 	// that are free.
 	TenantPlaces map[string]int
 	// TenantFairRate is --tenant-fair-rate: requests started per second while other
@@ -66,7 +66,7 @@ type Config struct {
 	Names             events.Names   // of subjects, streams and buckets; default prefix skein
 	Version           string         // of the services, as `nats micro` shows it; default 0.0.0
 	Worker            string         // the name under which runs are claimed; default a random one
-	Places            map[string]int // --places: concurrent uploads, searches, images and effects; default DefaultPlaces
+	Places            map[string]int // --places: concurrent uploads, searches, images, effects and forks; default DefaultPlaces
 	ThreadCache       int64          // --thread-cache: size of the cache of thread states, in bytes; default commands.DefaultCacheBytes
 	Workers           int            // --workers: runs executed concurrently; default 256; none if negative
 	// Register adds the reactors, tools and so on of this process, before runs begin.

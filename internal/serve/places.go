@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/runtime"
@@ -19,6 +20,7 @@ const (
 	placesSearches = "searches"
 	placesImages   = "images"
 	placesEffects  = "effects"
+	placesForks    = "forks"
 )
 
 // Default limits of a call, an upload and a tenant.
@@ -31,7 +33,7 @@ const (
 // DefaultPlaces is how many places of each kind a process has, unless --places sets it.
 // Those for runs are --workers.
 func DefaultPlaces() map[string]int {
-	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: runtime.DefaultEffects}
+	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: runtime.DefaultEffects, placesForks: commands.DefaultForks}
 }
 
 // places returns the places of a kind.

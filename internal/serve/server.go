@@ -224,6 +224,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		CacheBytes:  s.cfg.ThreadCache,
 		Now:         s.cfg.Now,
 		Contents:    store,
+		Forks:       s.places(placesForks, 0),
 		Definitions: definitions,
 		Agents:      s.knowsAgent,
 		Answers:     s.answerFits,
