@@ -35,7 +35,7 @@ func DefineTool[A, R any](spec ToolSpec, fn func(ctx context.Context, in *ToolIn
 	if len(spec.Parameters) == 0 {
 		derived, err := arguments.Of(reflect.TypeFor[A]())
 		if err != nil {
-			return nil, events.Invalid("/parameters", "the tool %s: %w", spec.Name, err)
+			return nil, events.Invalid("/parameters", "the tool %s: %w, or set Parameters", spec.Name, err)
 		}
 		spec.Parameters = derived
 	}

@@ -26,7 +26,7 @@ import (
 // json.RawMessage or jsontext.Value may be in it. The error names the field that cannot be kept.
 func Of(t reflect.Type) (events.JSON, error) {
 	if t.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("%v is not a struct; give Parameters, or take a struct", t)
+		return nil, fmt.Errorf("%v is not a struct; use one", t)
 	}
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: ownForms()})
 	if err != nil {
@@ -60,7 +60,7 @@ func refine(t reflect.Type, s *jsonschema.Schema, where string) error {
 		return nil
 	}
 	if form := ownForm(t); form != "" {
-		return fmt.Errorf("%s is a %v, which has %s; give Parameters", where, t, form)
+		return fmt.Errorf("%s is a %v, which has %s; use another type", where, t, form)
 	}
 	switch t.Kind() {
 	case reflect.Struct:
