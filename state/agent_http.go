@@ -10,9 +10,9 @@ import (
 )
 
 // ServeHTTP answers the JSON of the body of a POST with the JSON of the output. An empty body is
-// {}. Other methods are answered with 405: links could send them. An input that does not fit is answered with 400. An error of the handler that is an
-// *events.Error is answered with the status of its code and its message; any other is logged,
-// recorded on the thread, and answered with 500.
+// {}. Other methods are answered with 405: links could send them. An input that does not fit is
+// answered with 400. An error of the handler that is an *events.Error is answered with the status of
+// its code and its message; any other is logged, recorded on the thread, and answered with 500.
 func (a *Agent[In, Out]) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !isPost(w, r, a.name) {
 		return
