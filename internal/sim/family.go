@@ -234,7 +234,7 @@ func (c *checker) decideGroup(f *families, cmd *thread.Command) (*thread.Group, 
 
 // idle reports whether the answer says that nothing was to do.
 func (a *attempt) idle() bool {
-	return overSeveral(a.name) && a.reply != nil && len(a.reply.Events) == 0
+	return a.reply != nil && len(a.reply.Events) == 0
 }
 
 // explainGroups looks for the refusals, and the answers that nothing was to do, that the states

@@ -17,11 +17,11 @@ func (c *checker) ref(a *attempt) string {
 	return id
 }
 
-// explain looks for the refusals that a state explains, which was the thread's
-// from one step to another.
+// explain looks for the refusals, and the answers that nothing was to do, that a state explains,
+// which was the thread's from one step to another.
 func (c *checker) explain(id string, s *thread.State, from, to int) {
 	for _, a := range c.history {
-		if !a.refused() || c.just[a] || a.end < from || a.begun > to || overSeveral(a.name) {
+		if !a.refused() && !a.idle() || c.just[a] || a.end < from || a.begun > to || overSeveral(a.name) {
 			continue
 		}
 		if ref := c.ref(a); ref != "" && ref != id || id == "" && a.name != "thread.resolve" {
@@ -34,8 +34,11 @@ func (c *checker) explain(id string, s *thread.State, from, to int) {
 		if _, known := s.Receipt(a.id); known {
 			continue
 		}
-		if _, err := thread.Decide(s, cmd); err != nil && events.AsError(err).Code == a.refusal.Code {
-			c.just[a] = true
+		made, err := thread.Decide(s, cmd)
+		if a.idle() {
+			c.just[a] = err == nil && len(made) == 0
+		} else {
+			c.just[a] = err != nil && events.AsError(err).Code == a.refusal.Code
 		}
 	}
 }
