@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -18,14 +19,20 @@ import (
 // titlesBy is the definitions of a tenant whose titles an agent writes.
 type titlesBy struct {
 	commands.Definitions
-	agent string
+	agent atomic.Pointer[string]
 }
 
-func (d titlesBy) Titles(context.Context, string) (*thread.Titles, error) {
-	return &thread.Titles{Agent: d.agent}, nil
+func newTitlesBy(agent string) *titlesBy {
+	d := &titlesBy{}
+	d.agent.Store(&agent)
+	return d
 }
 
-func (d titlesBy) Policy(context.Context, string, string) (events.Policy, error) { return "", nil }
+func (d *titlesBy) Titles(context.Context, string) (*thread.Titles, error) {
+	return &thread.Titles{Agent: *d.agent.Load()}, nil
+}
+
+func (d *titlesBy) Policy(context.Context, string, string) (events.Policy, error) { return "", nil }
 
 // titlesOf returns the titles that a thread has had, with their sources.
 func titlesOf(all []events.Event) string {
@@ -42,7 +49,7 @@ func titlesOf(all []events.Event) string {
 // with the conversation and without tools. The run has ended before.
 func TestTitle_WrittenByAnAgent(t *testing.T) {
 	w := newWorld(t)
-	w.defined = titlesBy{agent: "scribe"}
+	w.defined = newTitlesBy("scribe")
 	w.agent("triage", script(says("It was lost.")))
 	var in *StepInput
 	asked := 0
@@ -91,9 +98,11 @@ func TestTitle_ThatCannotBeUsed(t *testing.T) {
 	}))
 	w.agent("panics", ReactorFunc(func(context.Context, *StepInput, Stream) (*Reaction, error) { panic("no") }))
 	w.agent("both", script(says("x"))).Type = DualAgent
-	w.defined = titlesBy{}
-	worker := w.work(Config{})
+	by := newTitlesBy("")
+	w.defined = by
+	worker, stop := w.worker(Config{})
 	id := w.talk("triage", "Where is order 42?")
+	stop() // it has asked for a title itself, in vain
 	mine := "mine"
 	const kept = "message:Where is order 42?"
 	for _, c := range []struct {
@@ -125,8 +134,7 @@ func TestTitle_ThatCannotBeUsed(t *testing.T) {
 		}, kept + " :mine :"},
 	} {
 		got, wrong, during = c.got, c.wrong, c.during
-		w.defined = titlesBy{agent: c.agent}
-		_, worker.commands = w.process()
+		by.agent.Store(&c.agent)
 		ended := &turn{w: worker, job: &queues.Run{Tenant: tenant, Thread: id, Execution: "exe_" + strings.ReplaceAll(c.name, " ", "-")}, scratch: &sync.Map{}, logger: zerolog.Nop()}
 		w.look(id, func(s *thread.State) { ended.run.ContextID = s.ContextID() })
 		err := worker.writeTitle(t.Context(), ended)
@@ -150,12 +158,13 @@ func TestTitle_IsPaidFor(t *testing.T) {
 		asked++
 		return said, nil
 	}))
-	w.defined = titlesBy{}
+	by := newTitlesBy("")
+	w.defined = by
 	p := &purse{}
-	worker := w.work(Config{Budget: p})
+	worker, stop := w.worker(Config{Budget: p})
 	id := w.talk("triage", "Where is order 42?")
-	w.defined = titlesBy{agent: "scribe"}
-	_, worker.commands = w.process()
+	stop() // it has asked for a title itself, in vain
+	by.agent.Store(new("scribe"))
 	ended := &turn{w: worker, job: &queues.Run{Tenant: tenant, Thread: id, Execution: "exe_1"}, scratch: &sync.Map{}, logger: zerolog.Nop()}
 	w.look(id, func(s *thread.State) { ended.run.ContextID = s.ContextID() })
 	used := events.Errorf(events.QueueFull, "the tenant has used its tokens")
