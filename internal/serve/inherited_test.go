@@ -314,6 +314,8 @@ func TestFork_ManyItems(t *testing.T) {
 			batch = events.CommitThread{}
 		}
 	}
+	must(client.Send(t.Context(), s.Client, parent, events.EditMessage{ItemID: ids[2], Silent: new(true)}))(t)
+	must(client.Send(t.Context(), s.Client, parent, events.EditMessage{ItemID: ids[7], Silent: new(false)}))(t)
 	last := ids[len(ids)-1]
 	child := must(client.Send(t.Context(), s.Client, parent, events.ForkThread{ItemID: last}))(t).Result.ChildID
 	if from := s.inherited(child); from == nil || len(from.Pages) < 4 {
@@ -339,6 +341,16 @@ func TestFork_ManyItems(t *testing.T) {
 					t.Errorf("from %d, %s, silent %v: %q of %d, want %q of %d", offset, order, silent, got, total, want, all)
 				}
 			}
+		}
+	}
+
+	// An index counts what is shown now.
+	for _, index := range []int64{5, 6, 30} {
+		fork := must(client.Send(t.Context(), s.Client, parent, events.ForkThread{MessageIndex: &index}))(t).Result.ChildID
+		one := events.GetMessagesOptions{Limit: new(int64(1)), Order: "asc", Offset: &index}
+		want, _ := list(parent, events.ListMessages{GetMessagesOptions: one})
+		if got, total := list(fork, events.ListMessages{GetMessagesOptions: one}); got != want || total != index+1 {
+			t.Errorf("the fork at %d ends with %s, the message %d, and not with %s", index, got, total-1, want)
 		}
 	}
 
