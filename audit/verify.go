@@ -225,6 +225,7 @@ func (v *verifier) aggregate(ctx context.Context, w *work) (there bool, err erro
 		}
 		if m.Seq > v.last {
 			there = true
+			v.purgedMeanwhile(m)
 			break // later, or after the check started
 		}
 		before := v.judge.events
@@ -268,6 +269,15 @@ func (v *verifier) aggregate(ctx context.Context, w *work) (there bool, err erro
 		return there, err
 	}
 	return there, v.outside(ctx, a, checks)
+}
+
+// purgedMeanwhile notes what a purge has erased that began after the check did, as m shows: it may
+// have been archived before, and so have been missing when the check began.
+func (v *verifier) purgedMeanwhile(m streams.Message) {
+	c, err := v.log.Decode(m)
+	if err == nil && c.First() > v.judge.version && (tombstone(c) || v.judge.gone(c)) {
+		v.judge.erased = max(v.judge.erased, c.First())
+	}
 }
 
 // archive reports an archive that cannot be read, and checks the record after it from what it
