@@ -86,7 +86,7 @@ func (j *judge) commit(c *events.Commit) {
 	case j.follows(c):
 	case lost:
 		j.unread(c)
-	case j.chain == "" && tombstone(c), j.gone(c):
+	case j.followsPurge(c):
 		j.erased = c.First()
 		j.checker.Erased(j.at.tenant, j.at.id)
 	default:
@@ -159,6 +159,11 @@ func (j *judge) unread(c *events.Commit) {
 func tombstone(c *events.Commit) bool {
 	d, ok := c.Events[len(c.Events)-1].Data.(events.LifecycleDeleted)
 	return ok && d.Purge && c.First() > 0
+}
+
+// followsPurge reports whether a purge has erased what was before a commit.
+func (j *judge) followsPurge(c *events.Commit) bool {
+	return j.chain == "" && tombstone(c) || j.gone(c)
 }
 
 // follows reports whether a commit directly follows the previous one.

@@ -275,7 +275,7 @@ func (v *verifier) aggregate(ctx context.Context, w *work) (there bool, err erro
 // have been archived before, and so have been missing when the check began.
 func (v *verifier) purgedMeanwhile(m streams.Message) {
 	c, err := v.log.Decode(m)
-	if err == nil && c.First() > v.judge.version && (tombstone(c) || v.judge.gone(c)) {
+	if err == nil && c.First() > v.judge.version && v.judge.followsPurge(c) {
 		v.judge.erased = max(v.judge.erased, c.First())
 	}
 }
