@@ -36,6 +36,10 @@ test: lint ## Check format, vet, staticcheck, then run every test but those that
 test-long: ## Run the tests that .ci/long lists: chaos, a few faults, kills, soak, simulation, memory
 	$(GO) run ./internal/gotest -target test-long -only .ci/long -- $(TESTFLAGS) -timeout 30m
 
+.PHONY: test-clients
+test-clients: ## Run released clients of the protocols over HTTP against a server (needs Node and npm)
+	SKEIN_CLIENTS=1 $(GO) run ./internal/gotest -target test-clients -- $(TESTFLAGS) -timeout 30m ./internal/clients
+
 .PHONY: test-race
 test-race: ## Run the tests under the race detector, but for those that measure memory, time or repeatability, or read the source tree (needs a C compiler)
 	$(GO) run ./internal/gotest -target test-race -- $(TESTFLAGS) -race -timeout 30m $$($(GO) list ./... | grep -vE '/internal/(generate|gotest|house|mutate)$$')
@@ -90,6 +94,11 @@ cluster: ## Run three nats-servers and two Skeins on loopback, until Ctrl-C
 bench: ## Measure appends to the log, and turns of agents
 	$(GO) run ./cmd/skein bench append
 	$(GO) run ./cmd/skein bench react
+
+.PHONY: bench-cluster
+bench-cluster: ## Measure commits on three nats-servers of this machine, with one Skein and with two, and with the leader killed
+	$(GO) build -o bin/measure ./internal/cluster/measure
+	bin/measure
 
 SOAK ?= 10m
 

@@ -22,10 +22,22 @@ type Options struct {
 	// host:port, port 0 for a free one, or None. An address other than loopback
 	// requires Access. Default 127.0.0.1:4222.
 	NATSListen string
-	// HTTPListen is where Server.Handler is served: a loopback address, or None.
-	// Default 127.0.0.1:8420. OpsListen also serves it, at any address: everyone who
-	// can connect can read health and metrics. Default none.
+	// HTTPListen is where Server.Handler is served: an address, or None.
+	// Default 127.0.0.1:8420. OpsListen serves health and metrics only, at any address:
+	// everyone who can connect can read them. Default none.
 	HTTPListen, OpsListen string
+	// TLSCert and TLSKey are files of a certificate for HTTP and its key. With Access and
+	// these, or with TrustProxy, HTTPListen may be another address than loopback.
+	TLSCert, TLSKey string
+	HTTPHosts       []string       // names by which HTTP may be asked, besides those of its listener
+	CORSOrigins     []string       // whose pages may use HTTP, such as https://shop.example; default its own
+	TrustProxy      []string       // CIDRs of proxies whose X-Forwarded-Host and X-Forwarded-Proto count
+	HTTPKeyLimits   map[string]int // of a credential over HTTP: rate, inflight, streams, uploads; negative: no limit
+	// HTTPTenantLimits are the same of a tenant.
+	HTTPTenantLimits map[string]int
+	// Tenant is whose requests over HTTP are, without Access: default that of their
+	// header Skein-Tenant.
+	Tenant string
 	// NATS is the URL of a NATS server to use instead of the embedded one, Creds a file
 	// of credentials or of an NKey for it, and CA a file of the authorities to trust,
 	// default the system's. Replicas is the number of replicas of every stream: 1, 3 or
@@ -48,7 +60,7 @@ type Options struct {
 	// negative. Worker is the name under which it claims them; default a random one.
 	Workers int
 	Worker  string
-	// Places is how many effects, uploads, searches, images and forks the process handles
+	// Places is how many effects, uploads, searches, images, forks and cold threads the process handles
 	// concurrently, by kind. Kinds that are not named keep their default.
 	Places map[string]int
 
@@ -58,7 +70,7 @@ type Options struct {
 	TenantInFlight int     // requests in flight; default 2,048
 	TenantKVMiB    int     // MiB of key-value pairs; default 1,024
 	// TenantPlaces is how many places of a kind (runs, uploads, searches, images,
-	// effects, forks) a tenant may hold: default its fair share, negative all that are free.
+	// effects, forks, cold) a tenant may hold: default its fair share, negative all that are free.
 	TenantPlaces map[string]int
 	// TenantFairRate is how many requests per second are started for a tenant while
 	// others are active, default 1,000 for each processor; TenantFairRunning how many
@@ -101,6 +113,14 @@ func (o Options) config() serve.Config {
 		NATSListen:        o.NATSListen,
 		HTTPListen:        o.HTTPListen,
 		OpsListen:         o.OpsListen,
+		TLSCert:           o.TLSCert,
+		TLSKey:            o.TLSKey,
+		HTTPHosts:         o.HTTPHosts,
+		CORSOrigins:       o.CORSOrigins,
+		TrustProxy:        o.TrustProxy,
+		HTTPKeyLimits:     o.HTTPKeyLimits,
+		HTTPTenantLimits:  o.HTTPTenantLimits,
+		Tenant:            o.Tenant,
 		NATS:              o.NATS,
 		Creds:             o.Creds,
 		CA:                o.CA,

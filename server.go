@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/skein-threads/skein/api/endpoints"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
@@ -11,8 +12,9 @@ import (
 
 // Server is a running Skein. It is safe for concurrent use.
 type Server struct {
-	registry *runtime.Registry
-	server   *serve.Server
+	registry  *runtime.Registry
+	endpoints *endpoints.Registry
+	server    *serve.Server
 }
 
 // Addresses are the URLs at which a server can be reached, without credentials; empty
@@ -23,8 +25,9 @@ type Addresses = serve.Addresses
 // the start only; end the server with Stop. If Start returns an error, nothing is left
 // running.
 func Start(ctx context.Context, o Options) (*Server, error) {
-	s := &Server{}
+	s := &Server{endpoints: endpoints.NewRegistry()}
 	cfg := o.config()
+	cfg.Endpoints = s.endpoints
 	cfg.Register = func(r *runtime.Registry) error {
 		s.registry = r
 		if o.Setup == nil {
@@ -68,13 +71,18 @@ func (s *Server) Hook(name string, hooks Hooks) error { return s.registry.AddHoo
 // definition. Limits still apply, and a stopped run ends. Errors are those of Reactor.
 func (s *Server) Continue(agent string, policy Loop) error { return s.registry.AddLoop(agent, policy) }
 
+// Endpoint registers a handler of requests about one thread, made by
+// api.DefineThreadEndpoint. It answers at /threads/{threadId}/{name} of Handler, with any
+// method. Errors are those of Reactor; summary, messages, export and files are in use.
+func (s *Server) Endpoint(name string, h http.Handler) error { return s.endpoints.Add(name, h) }
+
 // Client returns a client of a tenant, on a connection that the server owns: it works
 // until Stop, and need not be closed. The error is an invalid_request for an invalid
 // tenant name.
 func (s *Server) Client(tenant string) (*client.Client, error) { return s.server.Client(tenant) }
 
-// Handler serves GET /healthz, /readyz and /metrics, for a program with its own HTTP
-// server.
+// Handler serves everything that Skein has over HTTP, for a program with its own HTTP
+// server: GET /healthz, /readyz and /metrics, and the API.
 func (s *Server) Handler() http.Handler { return s.server.Handler() }
 
 // Addresses returns the addresses of the server. They do not change.

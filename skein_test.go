@@ -2,6 +2,8 @@ package skein_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -12,6 +14,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/api"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/skeintest"
@@ -36,7 +40,7 @@ func TestOptions_EachReachesTheServer(t *testing.T) {
 	// Every setting of the server is an option.
 	for i := range reflect.TypeFor[serve.Config]().NumField() {
 		name := reflect.TypeFor[serve.Config]().Field(i).Name
-		if _, ok := typ.FieldByName(name); !ok && name != "Register" { // which Start itself uses
+		if _, ok := typ.FieldByName(name); !ok && name != "Register" && name != "Endpoints" { // which Start itself uses
 			t.Errorf("the server's %s is no option", name)
 		}
 	}
@@ -192,5 +196,51 @@ func TestStart_KeepsDataAfterRestart(t *testing.T) {
 			t.Error(err)
 		}
 		cancel()
+	}
+}
+
+// SA-157: a program's endpoints answer from Setup on, and later ones from their registration.
+func TestServer_EndpointsAreServed(t *testing.T) {
+	named := func(name string) http.Handler {
+		return api.DefineThreadEndpoint(func(w http.ResponseWriter, _ *http.Request, state *client.ThreadState) error {
+			_, err := io.WriteString(w, name+" of "+state.ThreadID())
+			return err
+		})
+	}
+	s := skeintest.Start(t, func(o *skein.Options) {
+		o.Tenant = "acme"
+		o.Setup = func(s *skein.Server) error { return s.Endpoint("early", named("early")) }
+	})
+	made, err := s.Client("acme").CreateThread(t.Context(), events.CreateThread{})
+	s.Must(err)
+	s.Must(s.Endpoint("late", named("late")))
+	if err := s.Endpoint("export", named("another")); !errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
+		t.Errorf("a name in use: %v", err)
+	}
+	for path, want := range map[string]string{
+		"/threads/" + made.ThreadID + "/early":   "early of " + made.ThreadID,
+		"/threads/" + made.ThreadID + "/late":    "late of " + made.ThreadID,
+		"/threads/" + made.ThreadID + "/summary": `{"threadId":"` + made.ThreadID + `","messageCount":0}`,
+		"/threads//summary":                      `{"error":"Thread ID required"}`,
+	} {
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		if w.Body.String() != want {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// The AI SDK's protocol is served by every server.
+func TestServer_ChatIsServed(t *testing.T) {
+	s := skeintest.Start(t, func(o *skein.Options) { o.Tenant = "acme" })
+	s.Must(s.Reactor("shout", func(context.Context, *skein.StepInput, skein.Stream) (*skein.Reaction, error) {
+		return skein.Answer("HELLO"), nil
+	}))
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/chat", strings.NewReader(
+		`{"id":"c1","agent":"shout","messages":[{"id":"m1","role":"user","parts":[{"type":"text","text":"hello"}]}]}`)))
+	if body := w.Body.String(); !strings.Contains(body, `"delta":"HELLO"`) || !strings.HasSuffix(body, "data: [DONE]\n\n") {
+		t.Errorf("%d %s", w.Code, body)
 	}
 }

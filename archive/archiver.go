@@ -15,6 +15,7 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/documents"
 )
 
 // Step is a completed step of archiving a thread.
@@ -31,14 +32,24 @@ const (
 
 // Config configures an archiver. The zero value of a field means its default.
 type Config struct {
-	Patience time.Duration    // how long to wait until the read models and the timeline show a thread; default 10 s
-	Every    time.Duration    // how often policies are applied; default 1 h
-	Rate     float64          // threads a second that policies archive at most; default 5
-	Now      func() time.Time // default time.Now
+	Patience time.Duration // how long to wait until the read models and the timeline show a thread; default 10 s
+	Every    time.Duration // how often policies are applied; default 1 h
+	Rate     float64       // threads a second that policies archive at most; default 5
+	// ColdBytes is how large a thread is at most that is frozen: its commits, and 1 KiB for each of
+	// them. The first read of a cold thread takes about 20 ms of processor time for each MiB.
+	// Default 16 MiB.
+	ColdBytes int
+	ColdRate  float64          // threads a second that are frozen at most; default 100
+	Settle    time.Duration    // how long after a thread became cold its documents are removed; default [DefaultSettle], negative: at once
+	Now       func() time.Time // default time.Now
 	// Told is called after each step of a thread. An error stops the work there; archiving the
 	// thread again resumes it. Default: none.
 	Told func(ctx context.Context, tenant, thread string, step Step) error
 }
+
+// DefaultSettle is more than twice the two minutes within which a server syncs what derived
+// streams hold to its disk.
+const DefaultSettle = 5 * time.Minute
 
 func (c Config) withDefaults() Config {
 	if c.Patience == 0 {
@@ -50,6 +61,16 @@ func (c Config) withDefaults() Config {
 	if c.Rate == 0 {
 		c.Rate = 5
 	}
+	if c.ColdBytes == 0 {
+		c.ColdBytes = 16 << 20
+	}
+	if c.ColdRate == 0 {
+		c.ColdRate = 100
+	}
+	if c.Settle == 0 {
+		c.Settle = DefaultSettle
+	}
+	c.Settle = max(c.Settle, 0)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -62,6 +83,7 @@ func (c Config) withDefaults() Config {
 // Archiver archives threads of a log. It is safe for concurrent use.
 type Archiver struct {
 	log      *eventlog.Log
+	models   *documents.Models
 	timeline *timeline.Timeline
 	cfg      Config
 	logger   zerolog.Logger
@@ -69,7 +91,7 @@ type Archiver struct {
 
 // New returns an archiver. It may run next to a Skein server, and next to other archivers.
 func New(log *eventlog.Log, cfg Config, logger zerolog.Logger) *Archiver {
-	return &Archiver{log: log, timeline: timeline.Of(log), cfg: cfg.withDefaults(), logger: logger}
+	return &Archiver{log: log, models: documents.NewModels(), timeline: timeline.Of(log), cfg: cfg.withDefaults(), logger: logger}
 }
 
 // Outcome is the result of archiving a thread.

@@ -1,5 +1,5 @@
-// Package archive moves the commits of cold threads from the log to the object store, where
-// every reader of the thread still finds them.
+// Package archive makes idle threads cost less: it removes their documents from the read models,
+// and moves their commits from the log to the object store. Every reader still finds both.
 //
 // # How a thread is archived
 //
@@ -32,5 +32,18 @@
 // after its record, and its old history stays in the object. If it is archived again, it has a
 // second object, whose first commit is the record of the first.
 //
-// Its documents stay in the read models. The server's index keeps one subject for the record.
+// The server's index keeps one subject for the record.
+//
+// # How a thread becomes cold
+//
+// Before that, or without it, the documents of an idle thread leave the read models; package
+// projections/cold says what a cold thread is.
+//
+//	it has no in-flight or scheduled work, and its documents are what its log says
+//	its own document is written again with a mark (buckets.Mark), if it has not changed
+//	minutes later, when the mark is on the disk: the mark is written again, and
+//	the documents that were stored before that are removed
+//
+// If it is killed at any moment, the thread is cold or not, and what is left of its documents is
+// right. A concurrent writer wins: the mark is refused, or the runner brings the documents back.
 package archive

@@ -26,14 +26,26 @@ type Policy struct {
 // definitions: of the kind policy, with the name retention. Tenants are in the order in which
 // they created or changed theirs.
 func Policies(ctx context.Context, log *eventlog.Log) ([]Policy, error) {
+	var out []Policy
+	err := eachRetention(ctx, log, func(tenant string, p events.PolicyDefinition) {
+		if p.ArchiveAfterDays != nil && *p.ArchiveAfterDays > 0 {
+			out = append(out, Policy{Tenant: tenant, Idle: days(*p.ArchiveAfterDays)})
+		}
+	})
+	return out, err
+}
+
+func days(n int64) time.Duration { return time.Duration(n) * 24 * time.Hour }
+
+// eachRetention calls see with the retention policy of each tenant that has one.
+func eachRetention(ctx context.Context, log *eventlog.Log, see func(tenant string, p events.PolicyDefinition)) error {
 	model := documents.NewModels().Of(documents.Definitions)
 	ref := events.DefinitionRef{Kind: events.PolicyKind, Name: events.RetentionPolicy}
 	const page = 500
-	var out []Policy
 	for from := uint64(1); ; {
 		got, err := log.Bucket(model.Bucket).Range(ctx, "*."+ref.Key(), from, page)
 		if err != nil {
-			return nil, fmt.Errorf("read retention policies: %w", err)
+			return fmt.Errorf("read retention policies: %w", err)
 		}
 		for _, m := range got {
 			from = m.Seq + 1
@@ -43,12 +55,12 @@ func Policies(ctx context.Context, log *eventlog.Log) ([]Policy, error) {
 				continue // the audit finds it
 			}
 			value, err := events.DecodeDefinition(events.PolicyKind, doc.(*events.Definition).Definition)
-			if p, is := value.(events.PolicyDefinition); err == nil && is && p.ArchiveAfterDays != nil && *p.ArchiveAfterDays > 0 {
-				out = append(out, Policy{Tenant: tenant, Idle: time.Duration(*p.ArchiveAfterDays) * 24 * time.Hour})
+			if p, is := value.(events.PolicyDefinition); err == nil && is {
+				see(tenant, p)
 			}
 		}
 		if len(got) < page {
-			return out, nil
+			return nil
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (r *chunkReader) subscribe(ctx context.Context) error {
 	for _, t := range []events.Type{
 		events.ChunkEmittedType, events.ExecutionCreatedType, events.ExecutionStatusChangedType, events.ThreadFinishedType,
 	} {
-		sub, err := nc.ChanSubscribe(r.client.opts.Names.Timeline(r.client.opts.Tenant, r.thread, t), r.live)
+		sub, err := r.client.subscribe(ctx, r.client.opts.Names.Timeline(r.client.opts.Tenant, r.thread, t), r.live)
 		if err != nil {
 			return err
 		}

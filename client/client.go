@@ -22,6 +22,11 @@ type Options struct {
 	Actor   string        // who acts, for the audit, in calls without As; default none
 	Timeout time.Duration // of one call with all its retries, unless its context ends earlier; default 20 s
 	Names   events.Names  // of subjects and streams; default prefix skein
+	Guard   Guard         // decides about every message, in addition to the server; default none
+
+	// TraceParent is the W3C trace context that commands continue, as their events record it;
+	// default none. A client costs little: make one for each trace with New.
+	TraceParent string
 
 	Warn func(message string) // called with warnings about valid but discouraged use; default none
 }

@@ -80,3 +80,58 @@ func subscriptionError(nc *nats.Conn, subjects ...string) error {
 	}
 	return nil
 }
+
+// Guard decides what a client may send and receive. Every message of a client with a guard
+// passes it. The errors are the caller's answer.
+type Guard interface {
+	// Request decides on a request. It sends it with send, perhaps with another body, and
+	// returns the answer.
+	Request(ctx context.Context, subject string, body []byte, send func(body []byte) ([]byte, error)) ([]byte, error)
+	// Publish decides on a message that is not answered, or a piece of an upload.
+	Publish(ctx context.Context, subject string) error
+	// Subscribe decides on a subscription, whose subject may have wildcards.
+	Subscribe(ctx context.Context, subject string) error
+	// Receive reports whether the client is shown a message of a subscription. An error
+	// ends the subscription.
+	Receive(ctx context.Context, subject string) (bool, error)
+}
+
+// guarded sends a request through the guard, if there is one.
+func (c *Client) guarded(ctx context.Context, subject string, body []byte, send func(body []byte) ([]byte, error)) ([]byte, error) {
+	if c.opts.Guard == nil {
+		return send(body)
+	}
+	return c.opts.Guard.Request(ctx, subject, body, send)
+}
+
+// publish publishes a message that the guard permits.
+func (c *Client) publish(ctx context.Context, m *nats.Msg) error {
+	if c.opts.Guard != nil {
+		if err := c.opts.Guard.Publish(ctx, m.Subject); err != nil {
+			return err
+		}
+	}
+	return c.nc.PublishMsg(m)
+}
+
+// subscribe subscribes to what the guard permits, with a channel, or without one for
+// Subscription.NextMsg.
+func (c *Client) subscribe(ctx context.Context, subject string, to chan *nats.Msg) (*nats.Subscription, error) {
+	if c.opts.Guard != nil {
+		if err := c.opts.Guard.Subscribe(ctx, subject); err != nil {
+			return nil, err
+		}
+	}
+	if to == nil {
+		return c.nc.SubscribeSync(subject)
+	}
+	return c.nc.ChanSubscribe(subject, to)
+}
+
+// receives reports whether the guard lets a message through.
+func (c *Client) receives(ctx context.Context, subject string) (bool, error) {
+	if c.opts.Guard == nil {
+		return true, nil
+	}
+	return c.opts.Guard.Receive(ctx, subject)
+}

@@ -25,7 +25,7 @@ func (f *Files) ReadFileAt(ctx context.Context, path string, version int64) ([]b
 		return nil, err
 	}
 	data := make([]byte, 0, record.Size)
-	for piece, err := range f.content(ctx, record) {
+	for piece, err := range f.ContentFrom(ctx, record, 0) {
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func (f *Files) chunks(ctx context.Context, record *events.FileRecord, yield fun
 		yield(chunk, nil)
 		return
 	}
-	for piece, err := range f.content(ctx, record) {
+	for piece, err := range f.ContentFrom(ctx, record, 0) {
 		if err != nil {
 			yield(events.FileChunk{}, err)
 			return
@@ -114,18 +114,24 @@ type gotPiece struct {
 	err  *events.Error
 }
 
-// content returns the pieces of a file in order. It checks them against the digest
-// before it yields the last.
-func (f *Files) content(ctx context.Context, record *events.FileRecord) iter.Seq2[[]byte, error] {
+// ContentFrom returns the content of a file as its record says, from a byte on, in pieces. It
+// requests a few of them ahead. A content that is read whole, from byte 0, is checked against
+// its digest before the last piece.
+func (f *Files) ContentFrom(ctx context.Context, record *events.FileRecord, offset int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		total := (record.Size + events.FilePieceBytes - 1) / events.FilePieceBytes
+		first, skip := offset/events.FilePieceBytes, offset%events.FilePieceBytes
 		waiting := make([]chan gotPiece, 0, piecesAhead)
-		next := int64(0)
+		next := first
 		sum, read := sha256.New(), int64(0)
-		for n := range total {
-			for ; next < total && len(waiting) < piecesAhead; next++ {
+		for n := first; n < total; n++ {
+			ahead := piecesAhead
+			if offset > 0 { // a few bytes may be all that is wanted
+				ahead = int(min(piecesAhead, n-first+1))
+			}
+			for ; next < total && len(waiting) < ahead; next++ {
 				waiting = append(waiting, f.fetchPiece(ctx, record, next))
 			}
 			got := <-waiting[0]
@@ -136,13 +142,18 @@ func (f *Files) content(ctx context.Context, record *events.FileRecord) iter.Seq
 			}
 			_, _ = sum.Write(got.data) // never fails
 			read += int64(len(got.data))
-			if n == total-1 && (read != record.Size || hex.EncodeToString(sum.Sum(nil)) != record.Digest) {
+			if n == total-1 && first == 0 && (read != record.Size || hex.EncodeToString(sum.Sum(nil)) != record.Digest) {
 				yield(nil, events.Errorf(events.Unavailable, "the content of %s does not match its digest", record.Path))
 				return
 			}
-			if !yield(got.data, nil) {
+			if int64(len(got.data)) < skip {
+				yield(nil, events.Errorf(events.Unavailable, "the content of %s is shorter than its record says", record.Path))
 				return
 			}
+			if !yield(got.data[skip:], nil) {
+				return
+			}
+			skip = 0
 		}
 	}
 }

@@ -40,15 +40,15 @@ func (f *Files) upload(ctx context.Context, w events.WriteFile, o WriteFileOptio
 		return nil, events.Errorf(events.Unavailable, "the answer to content.put is invalid: pieces of %d bytes, %d at a time", begun.Piece, begun.Window)
 	}
 	u := &uploadSession{c: f.c, begunUpload: *begun, inbox: f.c.nc.NewInbox()}
-	if u.answers, err = f.c.nc.SubscribeSync(u.inbox + ".*"); err != nil {
+	if u.answers, err = f.c.subscribe(ctx, u.inbox+".*", nil); err != nil {
 		return nil, events.Errorf(events.Unavailable, "the connection is closed: %w", err)
 	}
 	defer func() { _ = u.answers.Unsubscribe() }() // the connection may be closed
-	alive := u.stayAlive()
+	alive := u.stayAlive(ctx)
 	err = u.sendPieces(ctx, from)
 	alive()
 	if err != nil {
-		u.abort()
+		u.abort(context.WithoutCancel(ctx))
 		return nil, err
 	}
 	reply, err := u.endUpload(ctx, id)
@@ -73,7 +73,7 @@ type uploadSession struct {
 const aliveEvery = 10 * time.Second
 
 // stayAlive tells the service that the upload continues, until stop is called.
-func (u *uploadSession) stayAlive() (stop func()) {
+func (u *uploadSession) stayAlive(ctx context.Context) (stop func()) {
 	m := nats.NewMsg(u.Subject)
 	m.Header.Set(events.HeaderUpload, events.UploadWait)
 	done, ended := make(chan struct{}), make(chan struct{})
@@ -84,7 +84,7 @@ func (u *uploadSession) stayAlive() (stop func()) {
 		for {
 			select {
 			case <-tick.C:
-				_ = u.c.nc.PublishMsg(m) // if the connection is closed, the pieces fail
+				_ = u.c.publish(ctx, m) // if the connection is closed, the pieces fail
 			case <-done:
 				return
 			}
@@ -113,7 +113,7 @@ func (u *uploadSession) sendPieces(ctx context.Context, from io.Reader) error {
 					return err
 				}
 			}
-			if err := u.send("", piece[:n]); err != nil {
+			if err := u.send(ctx, "", piece[:n]); err != nil {
 				return err
 			}
 			u.sent++
@@ -132,7 +132,7 @@ func (u *uploadSession) sendPieces(ctx context.Context, from io.Reader) error {
 }
 
 // send sends a message of the upload. The caller may reuse data.
-func (u *uploadSession) send(kind string, data []byte) error {
+func (u *uploadSession) send(ctx context.Context, kind string, data []byte) error {
 	n := strconv.FormatInt(u.sent, 10)
 	m := nats.NewMsg(u.Subject)
 	m.Header.Set(events.HeaderPiece, n)
@@ -140,7 +140,7 @@ func (u *uploadSession) send(kind string, data []byte) error {
 		m.Header.Set(events.HeaderUpload, kind)
 	}
 	m.Data, m.Reply = data, u.inbox+"."+n
-	if err := u.c.nc.PublishMsg(m); err != nil {
+	if err := u.c.publish(ctx, m); err != nil {
 		return abortedError(err)
 	}
 	return nil
@@ -201,7 +201,7 @@ type endAnswer struct {
 }
 
 func (u *uploadSession) requestEnd(ctx context.Context) endAnswer {
-	if err := u.send(events.UploadEnd, nil); err != nil {
+	if err := u.send(ctx, events.UploadEnd, nil); err != nil {
 		return endAnswer{err: events.AsError(err)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pieceTimeout)
@@ -224,7 +224,7 @@ func (u *uploadSession) requestEnd(ctx context.Context) endAnswer {
 }
 
 // abort discards what was sent.
-func (u *uploadSession) abort() {
-	_ = u.send(events.UploadAbort, nil) // if it is lost, the service discards it after a timeout
+func (u *uploadSession) abort(ctx context.Context) {
+	_ = u.send(ctx, events.UploadAbort, nil) // if it is lost, the service discards it after a timeout
 	_ = u.c.nc.FlushTimeout(time.Second)
 }

@@ -63,7 +63,7 @@ func (f *follower) subscribe(ctx context.Context) error {
 	if !f.o.History {
 		var err error
 		// All types: only a subscriber that sees every version can detect a gap.
-		f.sub, err = nc.ChanSubscribe(n.Timeline(f.client.opts.Tenant, f.aggregate(), ">"), f.live)
+		f.sub, err = f.client.subscribe(ctx, n.Timeline(f.client.opts.Tenant, f.aggregate(), ">"), f.live)
 		if err != nil {
 			return err
 		}
@@ -161,6 +161,9 @@ func (f *follower) recoverDropped(ctx context.Context) error {
 
 // handleMessage handles a message of the live timeline.
 func (f *follower) handleMessage(ctx context.Context, m *nats.Msg) error {
+	if shown, err := f.client.receives(ctx, m.Subject); err != nil || !shown {
+		return err
+	}
 	_, _, t, ok := f.client.opts.Names.ParseTimeline(m.Subject)
 	if row, known := events.Lookup(t); !ok || known && row.Transient {
 		return f.deliverTransient(m, t)

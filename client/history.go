@@ -54,6 +54,9 @@ func (f *follower) readLog(ctx context.Context) error {
 		if page.NextSeq == 0 {
 			return nil
 		}
+		if page.NextSeq > f.seq+1 { // the rest up to there is not shown to this client
+			f.notePassed(page.NextSeq - 1)
+		}
 	}
 }
 

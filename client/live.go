@@ -48,7 +48,10 @@ func (t *ThreadState) Emit(ctx context.Context, event string, data any) error {
 		return err
 	}
 	c := t.client
-	switch err := c.nc.Publish(c.opts.Names.Live(c.opts.Tenant, t.id, event), body); {
+	var refusal *events.Error
+	switch err := c.publish(ctx, &nats.Msg{Subject: c.opts.Names.Live(c.opts.Tenant, t.id, event), Data: body}); {
+	case errors.As(err, &refusal):
+		return refusal
 	case errors.Is(err, nats.ErrMaxPayload):
 		return events.TooLarge("the event", int64(len(body)), c.nc.MaxPayload())
 	case err != nil:
@@ -60,7 +63,8 @@ func (t *ThreadState) Emit(ctx context.Context, event string, data any) error {
 
 // Live is a subscription to live events.
 type Live struct {
-	sub *nats.Subscription
+	client *Client
+	sub    *nats.Subscription
 }
 
 // LiveEvents subscribes to what is emitted on a thread, given by its id, or on every
@@ -73,7 +77,10 @@ func (c *Client) LiveEvents(ctx context.Context, thread string) (*Live, error) {
 	} else if !events.ValidThreadID(thread) {
 		return nil, events.Invalid("/thread", "%q is not a thread's id; look up a key with GetThread", thread)
 	}
-	sub, err := c.nc.SubscribeSync(c.opts.Names.AllLive(c.opts.Tenant, thread))
+	sub, err := c.subscribe(ctx, c.opts.Names.AllLive(c.opts.Tenant, thread), nil)
+	if refusal := (*events.Error)(nil); errors.As(err, &refusal) {
+		return nil, refusal
+	}
 	if err != nil {
 		return nil, events.Errorf(events.Unavailable, "subscribe to live events: %w", err)
 	}
@@ -83,10 +90,10 @@ func (c *Client) LiveEvents(ctx context.Context, thread string) (*Live, error) {
 		_ = sub.Unsubscribe()
 		return nil, events.Errorf(events.Unavailable, "subscribe to live events: %w", err)
 	}
-	return &Live{sub}, nil
+	return &Live{c, sub}, nil
 }
 
-// Next waits for the next event. The error is ctx's, or ErrClosed.
+// Next waits for the next event. The error is ctx's, the guard's, or ErrClosed.
 func (l *Live) Next(ctx context.Context) (events.LiveEvent, error) {
 	for {
 		m, err := l.sub.NextMsgWithContext(ctx)
@@ -97,6 +104,11 @@ func (l *Live) Next(ctx context.Context) (events.LiveEvent, error) {
 			return events.LiveEvent{}, context.Cause(ctx)
 		case err != nil:
 			return events.LiveEvent{}, ErrClosed
+		}
+		if shown, err := l.client.receives(ctx, m.Subject); err != nil {
+			return events.LiveEvent{}, err
+		} else if !shown {
+			continue
 		}
 		var e events.LiveEvent
 		if json.Unmarshal(m.Data, &e) != nil || e.Event == "" {

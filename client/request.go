@@ -33,6 +33,21 @@ func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFu
 // request sends a request until it has a final answer, and returns the answer's body.
 // The error is an *events.Error.
 func (c *Client) request(ctx context.Context, subject string, body []byte) ([]byte, *events.Error) {
+	answer, err := c.guarded(ctx, subject, body, func(body []byte) ([]byte, error) {
+		answer, refusal := c.requestUntilFinal(ctx, subject, body)
+		if refusal != nil {
+			return nil, refusal
+		}
+		return answer, nil
+	})
+	if err != nil {
+		return nil, events.AsError(err)
+	}
+	return answer, nil
+}
+
+// requestUntilFinal is request without the guard.
+func (c *Client) requestUntilFinal(ctx context.Context, subject string, body []byte) ([]byte, *events.Error) {
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	lost := false // a request may have arrived while its answer was lost
@@ -71,8 +86,7 @@ func (c *Client) attempt(ctx context.Context, subject string, body []byte) ([]by
 	defer cancel()
 	one, watched := c.denied.watch(one, subject)
 	defer watched()
-	m := nats.NewMsg(subject)
-	m.Data = body
+	m := c.message(subject, body)
 	if end, ok := one.Deadline(); ok { // so that the service stops when the client no longer waits
 		m.Header.Set(events.HeaderWait, strconv.FormatInt(max(1, time.Until(end).Milliseconds()), 10))
 	}
@@ -98,6 +112,16 @@ func (c *Client) attempt(ctx context.Context, subject string, body []byte) ([]by
 		return nil, refusal
 	}
 	return reply.Data, nil
+}
+
+// message returns a request, with the trace that it is part of.
+func (c *Client) message(subject string, body []byte) *nats.Msg {
+	m := nats.NewMsg(subject)
+	m.Data = body
+	if c.opts.TraceParent != "" {
+		m.Header.Set(events.HeaderTraceParent, c.opts.TraceParent)
+	}
+	return m
 }
 
 // refused returns the refusal that a reply holds, or nil.

@@ -51,7 +51,13 @@ func (c *Client) submitOnce(ctx context.Context, subject string, body []byte) (i
 	defer cancel()
 	ctx, watched := c.denied.watch(ctx, subject)
 	defer watched()
-	reply, err := c.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subject, Data: body})
+	data, err := c.guarded(ctx, subject, body, func(body []byte) ([]byte, error) {
+		reply, err := c.nc.RequestMsgWithContext(ctx, c.message(subject, body))
+		if err != nil {
+			return nil, err
+		}
+		return reply.Data, nil
+	})
 	if errors.Is(context.Cause(ctx), errDenied) {
 		err = nats.ErrPermissionViolation
 	}
@@ -64,7 +70,7 @@ func (c *Client) submitOnce(ctx context.Context, subject string, body []byte) (i
 		return 0, err
 	}
 	var ack stored
-	if err := json.Unmarshal(reply.Data, &ack); err != nil {
+	if err := json.Unmarshal(data, &ack); err != nil {
 		return 0, fmt.Errorf("read the acknowledgement: %w", err)
 	}
 	switch e := ack.Error; {

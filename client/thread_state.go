@@ -259,10 +259,13 @@ type NotPortable interface {
 	RuntimeContext() map[string]any
 }
 
-// RuntimeContext returns what an idle thread has: threadInstance, the *Client; nats,
+// RuntimeContext returns what an idle thread has: threadInstance, the *Client; without a guard also nats,
 // its *nats.Conn; js, its jetstream.JetStream, for which the credentials may permit
 // nothing. env exists only during an execution.
 func (t *ThreadState) RuntimeContext() map[string]any {
+	if t.client.opts.Guard != nil { // the connection may do more than the client
+		return map[string]any{"threadInstance": t.client}
+	}
 	values := map[string]any{"threadInstance": t.client, "nats": t.client.nc}
 	if js, err := jetstream.New(t.client.nc); err == nil {
 		values["js"] = js

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -35,12 +36,14 @@ func TestCacheIsBounded(t *testing.T) {
 		})
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		sum := int64(0)
+		sum, window := int64(0), int64(0)
 		for _, e := range c.entries {
-			sum += e.bytes
+			if sum += e.bytes; !e.kept {
+				window += e.bytes
+			}
 		}
-		if c.bytes > limit || sum != c.bytes || len(c.entries) != c.recent.Len() {
-			t.Errorf("%d bytes are counted, %d held, in %d entries (%d in the list)", c.bytes, sum, len(c.entries), c.recent.Len())
+		if listed := c.recent.Len() + c.kept.Len(); c.bytes > limit || sum != c.bytes || window != c.window || len(c.entries) != listed {
+			t.Errorf("%d bytes are counted, %d held, in %d entries (%d in the lists); %d of them recent, counted %d", c.bytes, sum, len(c.entries), listed, window, c.window)
 		}
 	}
 	check()
@@ -62,6 +65,114 @@ func TestCacheIsBounded(t *testing.T) {
 		t.Error("a thread larger than the cache is held")
 	}
 	w.sameAsLog(w.d, ids[0])
+}
+
+// Where the threads in use take more than the cache has, it still has a good part of them, in
+// whatever order they are used; and those that are used often stay, however many pass.
+func TestCache_ThreadsInTurn(t *testing.T) {
+	size := entryBytes + (&thread.State{}).Bytes()
+	for _, c := range []struct {
+		name          string
+		threads, hot  int // in units of a hundredth of what fits
+		atLeast, most float64
+	}{
+		{"as many as fit", 100, 0, 1, 1},
+		{"a tenth more than fit", 110, 0, 0.6, 0.95},
+		{"twice as many as fit", 200, 0, 0.35, 0.5},
+		{"ten times as many as fit", 1000, 0, 0.02, 0.1},
+		{"some are used often, among ten times as many as fit", 1000, 20, 0.95, 1},
+	} {
+		const unit = 5
+		cache := newCache(100*unit*size, NoMetrics{})
+		use := func(n int) (had bool) {
+			e := cache.take(tenant, "T-"+strconv.Itoa(n))
+			if had = e.state != nil; !had {
+				e.state = &thread.State{}
+			}
+			cache.give(e)
+			return had
+		}
+		had, used := 0, 0
+		for round := range 40 {
+			for n := range c.threads * unit {
+				one := use(n)
+				if round < 20 { // until it knows
+					continue
+				}
+				if c.hot == 0 {
+					used++
+				}
+				if one && c.hot == 0 {
+					had++
+				}
+				if c.hot > 0 && n%2 == 0 {
+					if used++; use(-1 - n/2%(c.hot*unit)) {
+						had++
+					}
+				}
+			}
+		}
+		if share := float64(had) / float64(used); share < c.atLeast || share > c.most || cache.bytes > cache.limit {
+			t.Errorf("%s: %.2f were cached, want %.2f to %.2f; %d bytes of %d", c.name, share, c.atLeast, c.most, cache.bytes, cache.limit)
+		}
+	}
+}
+
+// A thread that takes most of the cache stays in it while it is used.
+func TestCache_LargeThread(t *testing.T) {
+	size := entryBytes + (&thread.State{}).Bytes()
+	cache := newCache(3*size/2, NoMetrics{})
+	for i := range 20 {
+		e := cache.take(tenant, "T-large")
+		if (e.state != nil) != (i > 0) {
+			t.Fatalf("use %d: cached %v", i, e.state != nil)
+		}
+		e.state = &thread.State{}
+		cache.give(e)
+	}
+	other := cache.take(tenant, "T-other")
+	other.state = &thread.State{}
+	cache.give(other)
+	if cache.bytes > cache.limit || len(cache.entries) != 1 {
+		t.Errorf("%d bytes of %d in %d entries", cache.bytes, cache.limit, len(cache.entries))
+	}
+}
+
+// One large thread in use pushes out those that stay, rather than being loaded for each command.
+func TestCache_LargeThreadAmongSmallOnes(t *testing.T) {
+	size := entryBytes + (&thread.State{}).Bytes()
+	large := &thread.State{}
+	create := &thread.Command{ID: "c", Tenant: tenant, ThreadID: "T-large", Time: 1, Parts: []thread.Part{
+		{Name: "thread.create", Data: events.CreateThread{}},
+		{Name: "context.set", Data: events.SetContext{Content: events.JSON(`"` + strings.Repeat("x", int(20*size)) + `"`)}},
+	}}
+	made, err := thread.Decide(large, create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range made {
+		thread.Evolve(large, &made[i])
+	}
+	cache := newCache(40*size, NoMetrics{})
+	for n := range 60 * 40 { // in turn, until most stay
+		e := cache.take(tenant, "T-"+strconv.Itoa(n%60))
+		e.state = &thread.State{}
+		cache.give(e)
+	}
+	if cache.kept.Len() < 20 {
+		t.Fatalf("%d entries stay", cache.kept.Len())
+	}
+	for i := range 3 {
+		e := cache.take(tenant, "T-large")
+		if (e.state != nil) != (i > 0) {
+			t.Fatalf("use %d: cached %v", i, e.state != nil)
+		}
+		e.state = large
+		cache.give(e)
+	}
+	if cache.bytes > cache.limit {
+		t.Errorf("%d bytes of %d", cache.bytes, cache.limit)
+	}
 }
 
 // Commands over the limit of those in flight are refused at once, with nothing written, and

@@ -3,6 +3,8 @@ package commands
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/jsonplan"
 	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
@@ -52,8 +55,8 @@ type Config struct {
 	Answers func(schema, answer events.JSON) error
 }
 
-// DefaultCacheBytes suffices for about 130,000 turns. Once the threads in use exceed it, each
-// command may have to load its thread again.
+// DefaultCacheBytes suffices for about 130,000 turns. Once the threads in use exceed it, a command
+// whose thread is not among those that stay has to load it again.
 const DefaultCacheBytes = 256 << 20
 
 // DefaultForks is how many threads are forked at once by default.
@@ -133,6 +136,7 @@ type Dispatcher struct {
 
 	histories histories // of threads that were forked
 	pages     *pages.Reader
+	replies   *jsonplan.Plan // how they are encoded
 	closed    sync.Once
 	shares    []byte            // the key of tokens of shares; it lives as long as the process, and nowhere else
 	turns     [64]chan struct{} // each for some keys: only one thread at a time is created for a key
@@ -147,7 +151,7 @@ func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, l
 	d := &Dispatcher{
 		log: log, schema: validator, cfg: cfg, logger: logger, metrics: metrics,
 		cache: newCache(cfg.CacheBytes, metrics), places: make(chan struct{}, cfg.InFlight), snaps: make(chan struct{}, 1), pages: pages.On(log.Streams()),
-		shares: newShareKey(),
+		shares: newShareKey(), replies: jsonplan.Of(reflect.TypeFor[events.Reply]()),
 	}
 	for i := range d.turns {
 		d.turns[i] = make(chan struct{}, 1)
@@ -163,7 +167,16 @@ type Meta struct {
 
 // Handle runs a command that arrived as a request. It is a service.Handler.
 func (d *Dispatcher) Handle(ctx context.Context, tenant, name string, body []byte, meta service.Meta) (any, error) {
-	return d.Do(ctx, tenant, name, body, Meta{TraceParent: meta.TraceParent})
+	deepen(-1)
+	reply, err := d.Do(ctx, tenant, name, body, Meta{TraceParent: meta.TraceParent})
+	if err != nil {
+		return nil, err
+	}
+	raw, err := d.replies.Append(nil, reply)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a reply: %w", err)
+	}
+	return service.Bytes(raw), nil
 }
 
 // Do runs a command of a tenant and returns its reply, or an *events.Error.

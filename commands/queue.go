@@ -149,3 +149,21 @@ func unknownOutcome(id string, err error) error {
 	refusal.Details = &events.ErrorDetails{Outcome: "unknown", ID: id}
 	return refusal
 }
+
+// stackBytes is the room that deepen makes: about what deciding a commit takes.
+const stackBytes = 24 << 10
+
+// deepen makes room on the stack of the goroutine of a request. It begins with little, and
+// each time that it is doubled in the middle of a deep call all frames are copied, which was a
+// twentieth of the processor time of a commit. It must be told -1: that its frame has the room
+// is enough, and nothing needs to be cleared.
+//
+//go:noinline
+func deepen(at int) byte {
+	if at < 0 {
+		return 0
+	}
+	var room [stackBytes]byte
+	room[at%stackBytes] = 1
+	return room[at/2%stackBytes]
+}

@@ -58,7 +58,7 @@ func (d *Dispatcher) submit(ctx context.Context, tenant, name, id string, m jets
 			return err
 		}
 	}
-	c, err := d.admit(tenant, name, withID(m.Data(), id), Meta{TraceParent: m.Headers().Get("traceparent")})
+	c, err := d.admit(tenant, name, withID(m.Data(), id), Meta{TraceParent: m.Headers().Get(events.HeaderTraceParent)})
 	if err == nil {
 		_, err = d.run(ctx, name, c)
 	}

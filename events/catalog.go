@@ -2,11 +2,14 @@ package events
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/internal/jsonplan"
 )
 
 // Type is the name of an event on the wire: entity.what-happened, in the past
@@ -34,6 +37,7 @@ type Row struct {
 	decode func(JSON) (any, error)
 	holds  func(Rules, *Event) error
 	olds   []Upcast
+	plan   *jsonplan.Plan // of its current data; only in rows
 }
 
 // Upcast converts the data of version From to version From+1.
@@ -167,6 +171,9 @@ func newRegistry(list []Row) registry {
 		}
 		if len(r.olds) != r.Version-1 {
 			panic(fmt.Sprintf("events: %s is at version %d and reads %d older ones", r.Type, r.Version, len(r.olds)))
+		}
+		if data := r.new(); data != nil {
+			r.plan = jsonplan.Of(reflect.TypeOf(data))
 		}
 		reg[r.Type] = r
 	}

@@ -2,6 +2,7 @@ package events
 
 import (
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -19,6 +20,7 @@ type Command struct {
 	Tenant  bool // it belongs to the tenant rather than a thread: it has no threadId
 	// Unlogged says that the command changes nothing in the log, and so makes no event.
 	Unlogged bool
+	Relates  Relates
 
 	new    func() any
 	decode func(JSON) (any, error)
@@ -74,8 +76,40 @@ type Query struct {
 	Doc     string
 	Example any // of its data, for the documentation
 	Answer  any // a zero value of the document that answers it
+	Scope   Scope
+	Entries Entries // of ManyThreads
 
 	new func() any
+}
+
+// Scope returns what of a tenant the command changes.
+func (c Command) Scope() Scope {
+	switch {
+	case strings.HasPrefix(c.Name, "definition."):
+		return OfDefinitions
+	case c.Tenant:
+		return WholeTenant
+	default:
+		return OneThread
+	}
+}
+
+// of returns the query with a scope other than OneThread.
+func (q Query) of(s Scope) Query {
+	q.Scope = s
+	return q
+}
+
+// listing returns the query with the scope ManyThreads.
+func (q Query) listing(list, thread string) Query {
+	q.Scope, q.Entries = ManyThreads, Entries{list, thread}
+	return q
+}
+
+// relating returns the command with the threads that it concerns besides its own.
+func (c Command) relating(r Relates) Command {
+	c.Relates = r
+	return c
 }
 
 // New returns a zero value of the query's data.

@@ -10,7 +10,7 @@ import (
 
 // The names of the policies. There are no others.
 const (
-	RetentionPolicy = "retention" // when threads are archived
+	RetentionPolicy = "retention" // when threads are archived, and when they are cold
 	ModesPolicy     = "modes"     // which agent answers in which mode
 	TitlesPolicy    = "titles"    // how threads get titles
 	HandoffPolicy   = "handoff"   // which agent writes summaries
@@ -22,6 +22,7 @@ type PolicyDefinition struct {
 	Name             string `json:"name" schema:"required,pattern=name" doc:"Which policy: retention, modes, titles or handoff."`
 	Description      string `json:"description,omitzero" schema:"maxLength=4096" doc:"Why it is so."`
 	ArchiveAfterDays *int64 `json:"archiveAfterDays,omitzero" schema:"minimum=1,maximum=36500" doc:"Of retention: threads to which nothing was written for so many days are archived; absent: none are."`
+	ColdAfterDays    *int64 `json:"coldAfterDays,omitzero" schema:"minimum=0,maximum=36500" doc:"Of retention: after so many days without a write a thread's documents leave the read models, and its queries read its log; absent: 30; 0: never."`
 	Modes            JSON   `json:"modes,omitzero" schema:"object" doc:"Of modes: the name of an agent for each agentMode of threads. It answers a message that names no agent."`
 	Off              bool   `json:"off,omitzero" doc:"Of titles: threads get no titles by themselves."`
 	Agent            string `json:"agent,omitzero" schema:"pattern=name" doc:"Of handoff: the agent that writes the summary of a thread that is handed off without one. Of titles: the agent that writes the title of a thread after the first answer; absent: the title is the beginning of the first message."`
@@ -37,7 +38,7 @@ func (d PolicyDefinition) policyFields() map[string][]string {
 		policy, name string
 		set          bool
 	}{
-		{RetentionPolicy, "archiveAfterDays", d.ArchiveAfterDays != nil}, {ModesPolicy, "modes", d.Modes != nil}, {TitlesPolicy, "off", d.Off},
+		{RetentionPolicy, "archiveAfterDays", d.ArchiveAfterDays != nil}, {RetentionPolicy, "coldAfterDays", d.ColdAfterDays != nil}, {ModesPolicy, "modes", d.Modes != nil}, {TitlesPolicy, "off", d.Off},
 		{HandoffPolicy, "agent", d.Agent != "" && d.Name != TitlesPolicy}, // titles have one, too
 	} {
 		if f.set {

@@ -53,20 +53,11 @@ func (e *Event) Schema() string {
 // Append appends the event to b as a CloudEvent in its canonical bytes. If the event cannot be
 // encoded, the error names it and b is returned unchanged.
 func (e *Event) Append(b []byte) ([]byte, error) {
-	out := sink{e.appendEnvelope(b)}
-	if err := e.writeData(&out); err != nil {
+	out, err := e.appendData(e.appendEnvelope(b))
+	if err != nil {
 		return b, fmt.Errorf("event %s: %w", e.Type, err)
 	}
-	return append(out.b, '}'), nil
-}
-
-// sink is a byte slice to write to. With a bytes.Buffer the encoder would keep a quarter of it
-// free.
-type sink struct{ b []byte }
-
-func (s *sink) Write(p []byte) (int, error) {
-	s.b = append(s.b, p...)
-	return len(p), nil
+	return append(out, '}'), nil
 }
 
 // appendEnvelope writes everything before the data's value. The scanner reads exactly this
@@ -114,22 +105,24 @@ func (e *Event) appendEnvelope(b []byte) []byte {
 	return appendText(b, "traceparent", e.TraceParent)
 }
 
-// writeData writes the attribute data. Unknown data keeps its bytes, and stays absent if it
+// appendData writes the attribute data. Unknown data keeps its bytes, and stays absent if it
 // was.
-func (e *Event) writeData(out *sink) error {
-	u, ok := e.Data.(Unknown)
-	switch {
-	case ok && u.Raw == nil:
-		return nil
-	case ok && !jsontext.Value(u.Raw).IsValid():
-		return errors.New("data is not JSON")
+func (e *Event) appendData(b []byte) ([]byte, error) {
+	if u, ok := e.Data.(Unknown); ok {
+		switch {
+		case u.Raw == nil:
+			return b, nil
+		case !jsontext.Value(u.Raw).IsValid():
+			return b, errors.New("data is not JSON")
+		}
+		return append(append(b, dataName...), u.Raw...), nil
 	}
-	out.b = append(out.b, dataName...)
-	if ok {
-		out.b = append(out.b, u.Raw...)
-		return nil
+	b = append(b, dataName...)
+	if r, ok := rows[e.Type]; ok && r.plan != nil {
+		return r.plan.Append(b, e.Data)
 	}
-	return json.MarshalWrite(out, e.Data, json.Deterministic(true))
+	raw, err := json.Marshal(e.Data, json.Deterministic(true))
+	return append(b, raw...), err
 }
 
 const (

@@ -63,8 +63,8 @@ func kvCommands() []Command {
 
 func kvQueries() []Query {
 	return []Query{
-		query[KVEntry]("kv.get", "The value of a key of the tenant.", GetKV{Bucket: "conversations", Key: "chat_42"}),
-		query[KVList]("kv.list", "The keys of a bucket of the tenant.", ListKV{Bucket: "conversations", Prefix: "chat_"}),
+		query[KVEntry]("kv.get", "The value of a key of the tenant.", GetKV{Bucket: "conversations", Key: "chat_42"}).of(WholeTenant),
+		query[KVList]("kv.list", "The keys of a bucket of the tenant.", ListKV{Bucket: "conversations", Prefix: "chat_"}).of(WholeTenant),
 	}
 }
 

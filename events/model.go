@@ -202,6 +202,10 @@ type Execution struct {
 	SideBSteps     int64               `json:"sideBStepCount,omitzero" schema:"minimum=0" doc:"Those of side b."`
 	CreatedAt      string              `json:"createdAt" schema:"required,pattern=time" doc:"The time of creation."`
 	UpdatedAt      string              `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+
+	Settings     *RunSettings `json:"settings,omitzero" doc:"The settings of its run."`
+	Usage        *Usage       `json:"usage,omitzero" doc:"The sum of what its calls of models used."`
+	FinishReason string       `json:"finishReason,omitzero" doc:"Why the last answer of the model ended, if its reactor says so: length, content-filter or other; absent: it was complete."`
 	Stamp
 }
 

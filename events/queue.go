@@ -26,6 +26,8 @@ type QueuePushed struct {
 	ExecutionID    string `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the id of the execution that will answer it."`
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message: the id of the item that will answer it."`
 	SessionID      string `json:"sessionId,omitzero" schema:"pattern=session" doc:"Of a message: the session that its execution will have."`
+
+	Settings *RunSettings `json:"settings,omitzero" doc:"Of a message: the settings that its run will have."`
 }
 
 // IsCall reports whether a call of a tool waits, which has no number.

@@ -169,11 +169,11 @@ type RelationshipList struct {
 
 func relationshipCommands() []Command {
 	mention := command("thread.mention", "Relates a thread to another one that it refers to; once for each pair.",
-		MentionThread{MentionedID: exampleChild, Comment: "the earlier order"}, RelationshipAddedType)
+		MentionThread{MentionedID: exampleChild, Comment: "the earlier order"}, RelationshipAddedType).relating(Relates{Threads: []string{"mentionedId"}})
 	mention.Single = true
 	fork := command("thread.fork", "Copies a thread's history up to a point into a new thread, and relates the two.",
 		ForkThread{MessageIndex: new(int64(3)), Title: "Another way"}, RelationshipAddedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType,
-		DirectoryCreatedType, FileWrittenType, ItemCreatedType, HistoryInheritedType)
+		DirectoryCreatedType, FileWrittenType, ItemCreatedType, HistoryInheritedType).relating(Relates{Child: true})
 	fork.Single = true
 	truncate := command("thread.truncate", "Hides the messages after one, and removes the relationships that were made at them.",
 		TruncateThread{MessageIndex: new(int64(3))}, HistoryTruncatedType, RelationshipRemovedType, RunStoppedType, StepStatusChangedType, ItemCreatedType,
@@ -187,7 +187,7 @@ func handoffCommands() []Command {
 	handoff := command("thread.handoff", "Continues a thread in a new one, which begins with a summary, and relates the two. Without a summary, an agent writes it first.",
 		HandoffThread{Summary: "Order 42 was lost; the customer wants the money back.", Comment: "the refund"},
 		RelationshipAddedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType, ItemCreatedType,
-		ContextResolvedType, ThreadStatusChangedType, ContextStatusChangedType, ExecutionCreatedType, RunRequestedType)
+		ContextResolvedType, ThreadStatusChangedType, ContextStatusChangedType, ExecutionCreatedType, RunRequestedType).relating(Relates{Child: true})
 	handoff.Single = true
 	return []Command{handoff}
 }

@@ -102,6 +102,8 @@ type RunRequested struct {
 	Once    bool       `json:"once,omitzero" doc:"It ends with those calls: no reactor is asked after them."`
 	RetryOf string     `json:"retryOf,omitzero" schema:"pattern=id" doc:"The failed execution that it takes up again."`
 	Handoff *Handoff   `json:"handoff,omitzero" doc:"It writes the summary for a new thread, and no message of this one."`
+
+	Settings *RunSettings `json:"settings,omitzero" doc:"The settings of the run."`
 }
 
 // ToolCall is a call of a tool, as a reactor or a caller asks for it.

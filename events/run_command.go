@@ -14,6 +14,8 @@ type ReactThread struct {
 	ExecutionID    string   `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution's id, if the caller chooses it."`
 	ReactionItemID string   `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The id of the item that answers; allotted if absent."`
 	SessionID      string   `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that asks. A message that steers a run leaves the run's as it is."`
+
+	Settings *RunSettings `json:"settings,omitzero" doc:"The settings of the run. A message with settings has a run of its own: it waits instead of steering one."`
 }
 
 // Check validates what spans more than one field.
@@ -117,3 +119,38 @@ func runCommands() []Command {
 			AssignAgent{AgentID: "billing", Reason: "a question about an invoice"}, AgentAssignedType),
 	}
 }
+
+// RunSettings are the settings of one run: they add to those of its agent, or replace them.
+type RunSettings struct {
+	Instructions    string       `json:"instructions,omitzero" schema:"maxLength=262144" doc:"What the model is told for this run, after the agent's prompt."`
+	Tools           []CallerTool `json:"tools,omitempty" schema:"maxItems=128" doc:"Tools of the caller. A call of one ends the run: its result is an action_result with that callId, which the next run answers."`
+	MaxOutputTokens int64        `json:"maxOutputTokens,omitzero" schema:"minimum=1,maximum=1000000000" doc:"The cap on the output tokens of the run, all of its steps together. The thread's own cap holds, too."`
+	Temperature     *float64     `json:"temperature,omitzero" schema:"minimum=0,maximum=2" doc:"How freely the model answers, instead of what its definition says."`
+	Params          JSON         `json:"params,omitzero" schema:"object" doc:"What else the reactor hands to the provider; a field here replaces that of the model's definition. No secrets."`
+	Metadata        JSON         `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, which the execution keeps and the reactor receives."`
+}
+
+// CallerTool is a tool that the caller of a run executes by itself.
+type CallerTool struct {
+	Name        string `json:"name" schema:"required,pattern=tool" doc:"The name, as the model calls it. No tool of the agent may have it."`
+	Description string `json:"description,omitzero" schema:"maxLength=16384" doc:"What it does and when to use it, for the model."`
+	Parameters  JSON   `json:"parameters,omitzero" schema:"object" doc:"The JSON Schema of its arguments, an object; any object if absent."`
+	Strict      bool   `json:"strict,omitzero" doc:"The model's endpoint is to hold the arguments to the schema."`
+}
+
+// CheckTools refuses two tools with one name, which no schema can.
+func (s *RunSettings) CheckTools() error {
+	if s == nil {
+		return nil
+	}
+	for i, t := range s.Tools {
+		if slices.ContainsFunc(s.Tools[:i], func(o CallerTool) bool { return o.Name == t.Name }) {
+			return Invalid("/settings/tools", "two tools have the name %s", t.Name)
+		}
+	}
+	return nil
+}
+
+// CallerState is the state of a part of type tool-NAME whose call the caller of the run
+// executes: it has no output, and never gets one. The result is an item of its own.
+const CallerState = "input-available"

@@ -129,7 +129,7 @@ type ApprovalList struct {
 
 func runQueries() []Query {
 	return []Query{
-		query[RunList]("run.list", "The tenant's runs, and what each waits for.", ListRuns{Status: Executing, Limit: new(int64(20))}),
-		query[ApprovalList]("approval.list", "The tenant's requests for approvals.", ListApprovals{AgentID: "triage"}),
+		query[RunList]("run.list", "The tenant's runs, and what each waits for.", ListRuns{Status: Executing, Limit: new(int64(20))}).listing("runs", "threadId"),
+		query[ApprovalList]("approval.list", "The tenant's requests for approvals.", ListApprovals{AgentID: "triage"}).listing("approvals", "threadId"),
 	}
 }

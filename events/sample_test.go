@@ -47,6 +47,13 @@ func samples() []sample {
 	return list
 }
 
+func sampleSettings() *RunSettings {
+	return &RunSettings{
+		Instructions: "Be brief.", MaxOutputTokens: 512, Temperature: new(0.5), Params: raw(`{"top_p":0.9}`), Metadata: raw(`{"order":"42"}`),
+		Tools: []CallerTool{{Name: "weather", Description: "The weather.", Parameters: raw(`{"type":"object"}`), Strict: true}},
+	}
+}
+
 func written() []sample {
 	const iso = "2026-02-20T12:00:00.000Z"
 	return []sample{
@@ -117,7 +124,7 @@ func written() []sample {
 		{RelationshipRemovedType, thread, RelationshipRemoved{ThreadID: otherID, Type: "mention", Role: "child"}},
 		{QueuePushedType, thread, QueuePushed{
 			ID: "q-1", Item: raw(`{"type":"message"}`), ContextID: ctxID, AgentID: "billing", MessageID: 4, First: true, Once: true,
-			ExecutionID: execID, ReactionItemID: replyID, SessionID: exampleSession,
+			ExecutionID: execID, ReactionItemID: replyID, SessionID: exampleSession, Settings: sampleSettings(),
 		}},
 		{QueueDrainedType, thread, QueueDrained{IDs: []string{"q-1", "q-2"}}},
 		{QueueRemovedType, thread, QueueRemoved{ID: "q-1", ExecutionID: execID}},
@@ -143,7 +150,7 @@ func written() []sample {
 		{RunRequestedType, execID, RunRequested{RetryOf: "exe_failed",
 			AgentID: "triage", Calls: []ToolCall{{CallID: "tc_1", Name: "pay", Arguments: raw(`{"eur":5}`), ItemID: itemID}},
 			Parent: &Parent{ThreadID: otherID, ExecutionID: execID, CallID: "tc_0"}, Once: true,
-			Handoff: &Handoff{ThreadID: otherID, AgentID: "billing", Key: "refund", Comment: "the refund"},
+			Handoff: &Handoff{ThreadID: otherID, AgentID: "billing", Key: "refund", Comment: "the refund"}, Settings: sampleSettings(),
 		}},
 		{RunStoppedType, execID, RunStopped{Now: true, Discard: true, Abort: true, By: SideA, Reason: "the user left"}},
 		{RunClaimedType, execID, RunClaimed{

@@ -138,7 +138,7 @@ func shareQueries() []Query {
 	return []Query{
 		query[ShareList]("share.list", "A thread's shares.", ListShares{ThreadID: exampleThread}),
 		query[SharedThread]("thread.shared", "The messages of a shared thread, for the holder of a token.",
-			ReadShared{Token: exampleShare + ".kE1x0mJm0n2c3yq0xJ8Zb2hXh0m3l3o1mJm0n2c3yq0"}),
+			ReadShared{Token: exampleShare + ".kE1x0mJm0n2c3yq0xJ8Zb2hXh0m3l3o1mJm0n2c3yq0"}).of(Unscoped),
 	}
 }
 

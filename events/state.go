@@ -212,7 +212,7 @@ func stateCommands() []Command {
 			Operations: []StateOperation{
 				{Op: SetOp, Key: "cart", Value: JSON(`{"items":2}`)}, {Op: PushOp, Key: "messages", Value: JSON(`"Where is my order?"`), Max: 50},
 			},
-		}, StateChangedType, ThreadCreatedType, ContextCreatedType, StateRenewedType, SessionStartedType, SessionCompletedType),
+		}, StateChangedType, ThreadCreatedType, ContextCreatedType, StateRenewedType, SessionStartedType, SessionCompletedType).relating(Relates{User: "userId", Makes: true}),
 		command("state.touch", "Renews the idle time of a thread's key-value state.", TouchState{}, StateRenewedType),
 		command("state.destroy", "Ends the current life of a thread's key-value state, so that it starts afresh.",
 			DestroyState{}, LifecycleDestroyedType, ContextStatusChangedType, StateClosedType),

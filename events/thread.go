@@ -154,10 +154,10 @@ type FinishThread struct {
 
 func threadCommands() []Command {
 	create := command("thread.create", "Creates a thread with its default context.",
-		CreateThread{Key: "support/42", AgentID: "triage", UserID: "ada", Context: JSON(`{"turns":0}`)}, ThreadCreatedType, ContextCreatedType, KeyClaimedType, SubthreadAddedType)
+		CreateThread{Key: "support/42", AgentID: "triage", UserID: "ada", Context: JSON(`{"turns":0}`)}, ThreadCreatedType, ContextCreatedType, KeyClaimedType, SubthreadAddedType).relating(Relates{Threads: []string{"mainThreadId"}, User: "userId"})
 	create.Creates = true
 	resolve := command("thread.resolve", "Finds the thread of a key, or creates it.",
-		ResolveThread{Key: "support/42"}, ThreadResolvedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType, SubthreadAddedType)
+		ResolveThread{Key: "support/42"}, ThreadResolvedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType, SubthreadAddedType).relating(Relates{Threads: []string{"mainThreadId"}, Finds: "key", User: "userId"})
 	resolve.Creates, resolve.Single = true, true
 	remove := command("thread.delete", "Deletes a thread for good, and the threads that work for it. What runs is aborted first.",
 		DeleteThread{Purge: true},
@@ -174,7 +174,7 @@ func threadCommands() []Command {
 		create, resolve,
 		command("thread.status", "Changes the state of a thread.", SetThreadStatus{To: ThreadStreaming}, ThreadStatusChangedType),
 		command("thread.update", "Changes a thread's title, metadata, flags and the like.",
-			UpdateThread{Title: new("Order 42"), Archived: new(true)}, ProfileChangedType),
+			UpdateThread{Title: new("Order 42"), Archived: new(true)}, ProfileChangedType).relating(Relates{User: "userId"}),
 		command("thread.finish", "Records that a run is over.", FinishThread{ExecutionID: exampleExecution}, ThreadFinishedType),
 		remove, commit,
 	}, shareCommands()...)

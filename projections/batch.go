@@ -107,6 +107,7 @@ func (s *session) fold(ctx context.Context, b *batch) error {
 		if err := s.load(ctx, part, s.activeAt); err != nil {
 			return err
 		}
+		b.folded, s.thawedBytes = b.folded+s.thawedBytes, 0
 		if isRecord(part[0]) {
 			if err := s.foldArchived(ctx, b, part[0]); err != nil {
 				return err
@@ -136,6 +137,10 @@ func (s *session) foldCommit(c *events.Commit, active documents.Mask) {
 	name := documents.ThreadName(c.Tenant, c.Thread)
 	if end, ok := s.deleted[name]; ok && c.Seq < end {
 		return
+	}
+	active = s.activeFor(c, active)
+	if n, ok := s.cache.nodes[documents.Place{Kind: documents.Threads, Thread: name}]; ok && n.mark.Cold {
+		active &^= documents.ColdKinds // its log says what they would show
 	}
 	if active == 0 {
 		return

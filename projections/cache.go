@@ -1,6 +1,9 @@
 package projections
 
-import "github.com/skein-threads/skein/projections/documents"
+import (
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/documents"
+)
 
 // node is a document in memory.
 type node struct {
@@ -8,6 +11,7 @@ type node struct {
 	known bool // the slot is as in the bucket, or newer; an empty one: there is no document
 	dirty bool // it has to be written
 	bytes int64
+	mark  buckets.Mark // of a thread's own document
 
 	prev, next *node
 }

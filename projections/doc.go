@@ -5,6 +5,7 @@
 //	rebuild      folds the log again, compares, repairs
 //	cleanup      finishes deletions: cascades, erasure
 //	definitions  definitions of tenants, for those who run agents
+//	cold         folds cold threads for queries
 //	query        answers queries
 //
 // # What it promises

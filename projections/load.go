@@ -23,22 +23,19 @@ func (s *session) load(ctx context.Context, commits []*events.Commit, active fun
 		var missing [documents.Kinds][]*node
 		found := false
 		for _, c := range commits {
-			s.models.Needs(c, active(c.Seq), s.cache.cached, func(need documents.Need) {
+			s.models.Needs(c, s.activeFor(c, active(c.Seq)), s.cache.cached, func(need documents.Need) {
 				n := s.cache.node(need.Place)
 				if n.known {
 					return
 				}
 				n.known = true // it will be, or the session starts again
 				k := need.Place.Kind
-				if need.Made && c.Seq > s.shelves[k].seen {
+				if need.Made && c.Seq > max(s.shelves[k].seen, s.shelves[k].position) {
 					return
 				}
 				missing[k] = append(missing[k], n)
 				found = true
 			})
-		}
-		if !found {
-			return nil
 		}
 		for k, nodes := range missing {
 			if err := s.readDocuments(ctx, s.shelves[k], nodes); err != nil {
@@ -50,7 +47,11 @@ func (s *session) load(ctx context.Context, commits []*events.Commit, active fun
 				return err
 			}
 		}
-		if !documents.Deep(commits[0]) {
+		thawed, err := s.thawAll(ctx, commits, active)
+		if err != nil {
+			return err
+		}
+		if !found && !thawed || !documents.Deep(commits[0]) {
 			return nil
 		}
 	}
@@ -123,6 +124,9 @@ func (s *session) readDocuments(ctx context.Context, sh *shelf, nodes []*node) e
 				continue
 			}
 			n.slot.Doc, n.slot.Seq = doc, seq
+			if sh.Kind == documents.Threads {
+				n.mark = buckets.MarkOf(m.Header)
+			}
 			s.cache.size(n, len(m.Data))
 		}
 	}

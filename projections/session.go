@@ -1,7 +1,6 @@
 package projections
 
 import (
-	"bytes"
 	"context"
 	"time"
 
@@ -18,7 +17,7 @@ type shelf struct {
 	fence  derived.Fence
 	stream jetstream.Stream
 	prefix string          // of the subjects of its keys
-	buffer bytes.Buffer    // of the document that was sent last
+	buffer []byte          // of the document that was sent last
 	pieces map[string]bool // of large documents, by key, that are there
 
 	position uint64 // in the log: what its checkpoint said; commits up to it are not folded again
@@ -60,6 +59,10 @@ type session struct {
 	deletions []documents.Deletion
 	gone      map[string]bool  // threads that were deleted in this batch
 	created   []cleanup.Worker // threads of this batch that work for another
+
+	whole       map[string]bool // threads that were brought back while catching up, see activeFor
+	thawedBytes int             // of the documents that were brought back since it was counted last
+	thawed      bool            // the batch brings documents of cold threads back
 }
 
 // from returns the sequence after which the log is read.

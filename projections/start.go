@@ -17,7 +17,7 @@ import (
 func (r *Runner) newSession(ctx, background context.Context) (*session, error) {
 	s := &session{
 		Runner: r, background: background, cache: newCache(r.cfg.CacheBytes), tombs: map[documents.Place]uint64{},
-		deleted: map[string]uint64{}, gone: map[string]bool{}, nextTick: r.cfg.Now(),
+		deleted: map[string]uint64{}, gone: map[string]bool{}, whole: map[string]bool{}, nextTick: r.cfg.Now(),
 	}
 	r.cleaner.Reset()
 	// The fences first: what another writer does after this is detected.

@@ -23,6 +23,7 @@ func (s *session) store(ctx context.Context, b *batch) error {
 		s.horizon = 0 // from here on all read models move together
 		clear(s.deleted)
 		clear(s.tombs)
+		clear(s.whole)
 	}
 	for _, sh := range s.shelves {
 		sh.position = max(sh.position, b.end)
@@ -67,6 +68,11 @@ func (s *session) store(ctx context.Context, b *batch) error {
 // writeDocuments sends every document that changed. They are certainly stored when the
 // checkpoint of their bucket is.
 func (s *session) writeDocuments(ctx context.Context) (written int, err error) {
+	if s.thawed {
+		if written, err = s.writeThawed(ctx); err != nil {
+			return written, err
+		}
+	}
 	for _, n := range s.dirty {
 		n.dirty = false
 		p := n.slot.Place
@@ -92,16 +98,17 @@ func (s *session) writeDocument(ctx context.Context, n *node) error {
 	if n.slot.Doc == nil {
 		return sh.fence.Send(ctx, subject, buckets.Marker(n.slot.Seq), nil)
 	}
-	sh.buffer.Reset() // the fence no longer needs what it held: it sends again only its last message, and this is another
-	if err := documents.EncodeTo(&sh.buffer, n.slot.Doc); err != nil {
+	// The fence no longer needs what the buffer held: it sends again only its last message, and this is another.
+	raw, err := s.models.Append(sh.buffer[:0], sh.Kind, n.slot.Doc)
+	if err != nil {
 		return fmt.Errorf("encoding %s: %w", subject, err)
 	}
-	raw := sh.buffer.Bytes()
+	sh.buffer = raw
 	s.cache.size(n, len(raw))
 	if large := buckets.StubOf(sh.Kind, n.slot.Seq, raw, s.log.MaxPayload()); large != nil {
 		return s.writeLarge(ctx, sh, n, large)
 	}
-	return sh.fence.Send(ctx, subject, nil, raw)
+	return sh.fence.Send(ctx, subject, n.mark.Header(), raw)
 }
 
 // writeLarge writes a document in pieces, and after them the stub that names them.
@@ -156,7 +163,7 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 			c.Newer = sh.newer
 		}
 		if sh.Kind == documents.Threads {
-			c.Progress = s.progress()
+			c.Thaws, c.Progress = true, s.progress()
 			c.Ends = s.checkpointSeqs()
 		}
 		asked++

@@ -37,6 +37,7 @@ type conversation struct {
 type said struct {
 	events.Item
 	calls   []string
+	open    []string  // of calls: those that the caller of a run executes
 	call    string    // the call, if it is an item of one
 	sides   []segment // of an answer of a dual_ai agent
 	parts   int
@@ -134,7 +135,7 @@ func (c *conversation) evolve(e *events.Event) {
 			}
 		}
 		s.CreatedAt, s.CreatedAtMicros = made.ISO(), int64(made)
-		s.calls, s.parts = callsOf(s.Item)
+		s.calls, s.open, s.parts = callsOf(s.Item)
 		s.call = callOf(s.Item)
 		s.sides = c.sides[d.ID]
 		delete(c.sides, d.ID)
@@ -154,7 +155,7 @@ func (c *conversation) evolve(e *events.Event) {
 		}
 		was := len(s.Content)
 		s.Edit(d)
-		s.calls, s.parts = callsOf(s.Item)
+		s.calls, s.open, s.parts = callsOf(s.Item)
 		s.call = callOf(s.Item)
 		c.bytes += len(s.Content) - was
 	case events.StepCreated:
@@ -220,22 +221,25 @@ type partOf struct {
 	Input  events.JSON `json:"input"`
 }
 
-// callsOf returns the calls among the parts of an agent's message, and the number of
-// parts.
-func callsOf(i events.Item) (calls []string, n int) {
+// callsOf returns the calls among the parts of an agent's message, those among them that the
+// caller of a run executes, and the number of parts.
+func callsOf(i events.Item) (calls, open []string, n int) {
 	if i.Type != events.Message || i.Role != events.Assistant || len(i.Content) < 3 {
-		return nil, 0
+		return nil, nil, 0
 	}
 	var parts []partOf
 	if json.Unmarshal(i.Content, &parts) != nil {
-		return nil, 0
+		return nil, nil, 0
 	}
 	for _, p := range parts {
 		if strings.HasPrefix(p.Type, toolPart) && p.CallID != "" {
 			calls = append(calls, p.CallID)
+			if p.State == events.CallerState {
+				open = append(open, p.CallID)
+			}
 		}
 	}
-	return calls, len(parts)
+	return calls, open, len(parts)
 }
 
 // callOf returns the call whose item it is; "" if there is none.
@@ -253,14 +257,18 @@ func callOf(i events.Item) string {
 }
 
 // shown returns the items of a context for a reactor: the latest most, oldest first.
-// Items of calls that a message has as parts are omitted. A side of a dual_ai agent
+// Items of calls that a message has as parts are omitted, except the results of those that the
+// caller of a run executes. A side of a dual_ai agent
 // sees the other side's parts as messages of a user.
 func (c *conversation) shown(context string, side events.Side, most int) []events.Item {
-	calls := map[string]bool{}
+	calls, open := map[string]bool{}, map[string]bool{}
 	for _, s := range c.items {
 		if !s.deleted && s.ContextID == context {
 			for _, id := range s.calls {
 				calls[id] = true
+			}
+			for _, id := range s.open {
+				open[id] = true
 			}
 		}
 	}
@@ -269,7 +277,7 @@ func (c *conversation) shown(context string, side events.Side, most int) []event
 		if s.deleted || s.ContextID != context {
 			continue
 		}
-		if s.call != "" && calls[s.call] {
+		if s.call != "" && calls[s.call] && (s.Type == events.ActionExecute || !open[s.call]) {
 			continue
 		}
 		if side == "" || len(s.sides) == 0 {

@@ -97,6 +97,10 @@ func (t *turn) runReactor(ctx context.Context) error {
 	if err != nil {
 		return t.fail(ctx, fmt.Sprintf("reactor %s: %s", side.Reactor, err), nil)
 	}
+	left, err := t.leaveToCaller(parts)
+	if err != nil {
+		return t.fail(ctx, fmt.Sprintf("reactor %s: %s", side.Reactor, err), nil)
+	}
 	shown := got.MessagesForModel
 	if shown == nil {
 		shown = &Shown{Items: []string{}}
@@ -115,6 +119,7 @@ func (t *turn) runReactor(ctx context.Context) error {
 		}},
 		After: t.nextAfter(side, names(calls), got.Usage),
 	}
+	d.Continue = d.Continue && !left
 	for _, p := range parts {
 		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
 	}
@@ -183,6 +188,9 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 		ItemID: t.run.ReactionItemID, Iteration: t.run.Iteration, Side: string(t.run.Side), Agent: t.agent.Name, Model: side.Model,
 		SideLabel: side.Label, AgentMode: t.talk.mode, Instructions: instructions, Context: t.talk.contexts[t.run.ContextID], Items: t.talk.shown(t.run.ContextID, t.run.Side, t.agent.MaxItems),
 	}
+	if err := t.applySettings(side, in); err != nil {
+		return nil, err
+	}
 	if left := t.outputLeft(); left > 0 && (in.Model.MaxOutputTokens == 0 || left < in.Model.MaxOutputTokens) {
 		in.Model.MaxOutputTokens = left
 	}
@@ -192,15 +200,17 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 	if t.agent.MaxBytes > 0 {
 		in.Items, in.Omitted = events.FitItems(in.Items, t.agent.MaxBytes)
 	}
-	if t.run.Handoff != nil { // it asks for an answer alone
+	if t.run.Handoff != nil { // it asks for an answer alone, and its run has no settings
 		return in, nil
 	}
+	var own []ToolSpec
 	for _, tool := range side.Tools {
-		in.Tools = append(in.Tools, tool.Spec())
+		own = append(own, tool.Spec())
 	}
 	if tool := side.tool(events.SkillTool); len(side.Skills) > 0 {
-		in.Tools = append(in.Tools, tool.Spec())
+		own = append(own, tool.Spec())
 	}
+	in.Tools = append(own, in.Tools...) // those of the caller are last
 	return in, nil
 }
 
@@ -288,21 +298,22 @@ func (t *turn) nextAfter(side *Side, calls []string, used *Usage) thread.After {
 		a.Limit = fmt.Sprintf("the limit of %d steps was reached", limits.Iterations)
 	case limits.Tokens > 0 && total >= limits.Tokens:
 		a.Limit = fmt.Sprintf("the limit of %d tokens was reached: %d were used", limits.Tokens, total)
-	case t.talk.tokens > 0 && usage.OutputTokens >= t.talk.tokens:
-		a.Limit = fmt.Sprintf("the limit of %d output tokens was reached: %d were used", t.talk.tokens, usage.OutputTokens)
+	case t.outputCap() > 0 && usage.OutputTokens >= t.outputCap():
+		a.Limit = fmt.Sprintf("the limit of %d output tokens was reached: %d were used", t.outputCap(), usage.OutputTokens)
 	case context.Cause(t.ctx) != nil:
 		a.Limit = context.Cause(t.ctx).Error()
 	}
 	return a
 }
 
-// outputLeft returns how many tokens the run may still write, at least 1; 0 if the thread sets
-// no limit.
+// outputLeft returns how many tokens the run may still write, at least 1; 0 if nothing sets a
+// limit.
 func (t *turn) outputLeft() int64 {
-	if t.talk.tokens == 0 {
+	most := t.outputCap()
+	if most == 0 {
 		return 0
 	}
-	return max(t.talk.tokens-t.talk.usage.OutputTokens, 1)
+	return max(most-t.talk.usage.OutputTokens, 1)
 }
 
 func names(calls []events.ToolCall) []string {

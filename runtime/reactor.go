@@ -46,12 +46,15 @@ type StepInput struct {
 	Model        Model      `json:"model,omitzero"`
 	Instructions string     `json:"instructions,omitzero"` // the agent's prompt, with its variables filled in
 	Tools        []ToolSpec `json:"tools,omitempty"`
+	// Metadata are the caller's own fields for this run: an object, or nothing.
+	Metadata events.JSON `json:"metadata,omitzero"`
 	// Context is the content of the EK context: any JSON, or nothing.
 	Context events.JSON `json:"context,omitzero"`
 	// Items are the messages of the context, oldest first, the last one being the
 	// current reaction item. A part of it with type tool-NAME is a call, with its
 	// output once it has one; the items of kind action_execute and action_result of
-	// these calls are omitted.
+	// these calls are omitted. The output of a call whose state is input-available,
+	// which its caller executes, is an action_result that follows.
 	Items []events.Item `json:"items"`
 	// Omitted describes what is missing in Items, or replaced by a note; nil: nothing.
 	Omitted *events.Omitted `json:"omitted,omitzero"`

@@ -66,6 +66,7 @@ func (t *turn) recordSome(ctx context.Context, side *Side, batch []callOutcome, 
 		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Seen: t.run.NextItem,
 		After: t.nextAfter(side, called, nil),
 	}
+	d.Continue = d.Continue && !t.callerCalls()
 	for _, e := range batch {
 		r := thread.CallResult{CallID: e.call.CallID, Output: e.result.Result, IsError: e.result.Status != Success, Skill: e.skill}
 		state := "output-available"

@@ -49,6 +49,23 @@ func (w *Worker) Sweep(ctx context.Context, busy Busy, every time.Duration) erro
 	}
 }
 
+// Unfinished reports whether a thread has a run that a worker executes or is to execute: one
+// that does not wait for a person, a later time or another process.
+func (w *Worker) Unfinished(ctx context.Context, busy Busy) (is bool, err error) {
+	for ref, err := range busy(ctx) {
+		if err == nil {
+			err = w.commands.Look(ctx, ref.Tenant, ref.Thread, func(s *thread.State) {
+				run, active := s.Run(s.Active())
+				is = active && !run.Parked
+			})
+		}
+		if err != nil || is {
+			return is, err
+		}
+	}
+	return false, nil
+}
+
 // sweep checks the run of one thread. A run is queued only if it had no message twice,
 // with no claim in between: its message may be on its way.
 func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[string]int64) error {

@@ -274,6 +274,8 @@ func (t *turn) finishStream(ctx context.Context) error {
 			end = events.Finish{Reason: events.FinishOther, ErrorText: t.failure}
 		case end.Reason == events.FinishStop && t.finish != "":
 			end.Reason = t.finish
+		case end.Reason == events.FinishStop && t.callerCalls():
+			end.Reason = events.FinishToolCalls
 		}
 		t.unstream(t.chunks.Finish(ctx, end))
 	} else if err := t.w.commands.Look(ctx, t.job.Tenant, t.job.Thread, t.noteRun); err != nil {

@@ -273,7 +273,7 @@ func (s *Service) answer(r micro.Request) {
 	} else {
 		ctx, cancel, limit := s.deadline(r.Headers().Get(events.HeaderWait))
 		defer cancel()
-		out, err = s.handler(ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get("traceparent"), Reply: r.Reply()})
+		out, err = s.handler(ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get(events.HeaderTraceParent), Reply: r.Reply()})
 		if err != nil && limit > 0 && ctx.Err() != nil && s.ctx.Err() == nil {
 			err = s.late(limit, err)
 		}

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -106,6 +109,63 @@ func TestWaitIdle_RunsHaveEnded(t *testing.T) {
 		if err != nil || len(list.Messages) != 2 {
 			t.Errorf("thread %s: %+v %v", id, list, err)
 		}
+	}
+}
+
+// A run whose message the queue does not have, because it is on its way or was lost, is work
+// that is left.
+func TestWaitIdle_RunIsNotQueued(t *testing.T) {
+	s := skeintest.Start(t, func(o *skein.Options) { o.Workers, o.NATSListen = 1, "127.0.0.1:0" })
+	begun, end := make(chan struct{}, 1), make(chan struct{})
+	s.Must(s.Reactor("slow", func(ctx context.Context, _ *skein.StepInput, _ skein.Stream) (*skein.Reaction, error) {
+		begun <- struct{}{}
+		select {
+		case <-end:
+			return skein.Answer("done"), nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}))
+	s.Must(s.Reactor("shout", func(context.Context, *skein.StepInput, skein.Stream) (*skein.Reaction, error) {
+		return skein.Answer("HI"), nil
+	}))
+	c := s.Client("acme")
+	ask := func(agent string) (id string) {
+		id = thread(t, c, agent)
+		if _, err := c.React(t.Context(), id, events.ReactThread{Text: new("hi")}); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	ask("slow")
+	<-begun
+	id := ask("shout") // it waits: the only place is taken
+	nc, err := nats.Connect(s.Addresses().NATS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue, err := js.Stream(t.Context(), "SKEIN_RUNS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for queue.CachedInfo().State.Msgs < 2 {
+		if _, err := queue.Info(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := queue.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	close(end)
+	s.WaitIdle()
+	list, err := c.ListMessages(t.Context(), events.ListMessages{ThreadID: id})
+	if err != nil || len(list.Messages) != 2 {
+		t.Errorf("the run has not ended: %+v %v", list, err)
 	}
 }
 

@@ -117,3 +117,37 @@ func revokeWhileServing(t *testing.T, dir string, s *server) {
 		}
 	}
 }
+
+// The key that a server is asked with is printed once, as JSON with the names of the
+// contract, and lists have no secret.
+func TestAccessKey_CreateListRevoke(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "access")
+	runs := func(want int, args ...string) string {
+		t.Helper()
+		o := run(t, nil, "", args...)
+		if o.code != want {
+			t.Fatalf("%v: %d, %s%s", args, o.code, o.out, o.err)
+		}
+		return o.out
+	}
+	runs(0, "access", "init", "--dir", dir)
+	var made struct{ ID, Key, Tenant, ExpiresAt string }
+	decode(t, runs(0, "access", "key", "create", "--dir", dir, "--tenant", "acme", "--role", "publisher,subscriber", "--expires", "90d", "--json"), &made)
+	if !strings.HasPrefix(made.Key, "skein_"+made.ID+"_") || made.Tenant != "acme" || made.ExpiresAt == "" {
+		t.Errorf("%+v", made)
+	}
+	for _, wrong := range [][]string{
+		{"--role", "publisher"}, {"--tenant", "acme"}, {"--tenant", "acme", "--role", "auditor"}, {"--tenant", "acme", "--role", "publisher", "--expires", "-1d"},
+		{"--tenant", "acme", "--role", "publisher", "--can", "everything"}, {"--tenant", "acme", "--role", "publisher", "--thread", "key:x"},
+	} {
+		runs(2, append([]string{"access", "key", "create", "--dir", dir}, wrong...)...)
+	}
+	if list := runs(0, "access", "key", "list", "--dir", dir); !strings.Contains(list, made.ID) || strings.Contains(list, made.Key) {
+		t.Errorf("%s", list)
+	}
+	runs(0, "access", "key", "revoke", "--dir", dir, made.ID)
+	if list := runs(0, "access", "key", "list", "--dir", dir); !strings.Contains(list, "revoked") {
+		t.Errorf("%s", list)
+	}
+	runs(1, "access", "key", "revoke", "--dir", dir, made.ID)
+}

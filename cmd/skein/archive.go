@@ -38,6 +38,34 @@ func (a *app) archiveCommand() *cobra.Command {
 }
 
 func (a *app) archive(ctx context.Context, r *remote, o archive.Options, threads []string) error {
+	row := func(got archive.Result) []string {
+		return []string{string(got.Outcome), strconv.FormatInt(got.Commits, 10), strconv.FormatInt(got.Bytes, 10), got.Thread, got.Reason}
+	}
+	return a.withArchiver(ctx, r, threads, []string{"OUTCOME", "COMMITS", "BYTES", "THREAD", "WHY"}, row, func(archiver *archive.Archiver, threads []string, done func(archive.Result), failed func(string, error)) error {
+		for _, id := range threads {
+			if got, err := archiver.Thread(ctx, r.tenant, id, o); err != nil {
+				failed(id, err)
+			} else {
+				done(got)
+			}
+		}
+		if len(threads) > 0 {
+			return nil
+		}
+		return archiver.Cold(ctx, r.tenant, o, nil, func(got archive.Result) {
+			if got.Outcome != archive.Already {
+				done(got)
+			}
+		}, failed)
+	})
+}
+
+// withArchiver opens the log for work on threads, and prints the result of each: as JSON, or as a
+// row of a table. The error is that of the work, or else the last thread's that failed.
+func (a *app) withArchiver(
+	ctx context.Context, r *remote, threads, columns []string, row func(archive.Result) []string,
+	work func(archiver *archive.Archiver, threads []string, done func(archive.Result), failed func(string, error)) error,
+) error {
 	log, closeLog, err := r.openLog()
 	if err != nil {
 		return err
@@ -46,38 +74,20 @@ func (a *app) archive(ctx context.Context, r *remote, o archive.Options, threads
 	if threads, err = r.resolve(ctx, log, threads); err != nil {
 		return err
 	}
-	archiver := archive.New(log, archive.Config{}, zerolog.Nop())
-	t := a.table("OUTCOME", "COMMITS", "BYTES", "THREAD", "WHY")
+	t := a.table(columns...)
 	var failure error
+	done := func(got archive.Result) {
+		if !r.json {
+			t.row(row(got)...)
+		} else if err := a.printJSON(got); err != nil {
+			failure = err
+		}
+	}
 	failed := func(_ string, err error) {
 		failure = err
 		a.hint("skein: %v", err)
 	}
-	done := func(got archive.Result) {
-		switch {
-		case r.json:
-			if err := a.printJSON(got); err != nil {
-				failure = err
-			}
-		default:
-			t.row(string(got.Outcome), strconv.FormatInt(got.Commits, 10), strconv.FormatInt(got.Bytes, 10), got.Thread, got.Reason)
-		}
-	}
-	for _, id := range threads {
-		if got, err := archiver.Thread(ctx, r.tenant, id, o); err != nil {
-			failed(id, err)
-		} else {
-			done(got)
-		}
-	}
-	if len(threads) == 0 {
-		err = archiver.Cold(ctx, r.tenant, o, nil, func(got archive.Result) {
-			if got.Outcome != archive.Already {
-				done(got)
-			}
-		}, failed)
-	}
-	if err == nil {
+	if err = work(archive.New(log, archive.Config{}, zerolog.Nop()), threads, done, failed); err == nil {
 		err = failure
 	}
 	if r.json {
@@ -87,6 +97,45 @@ func (a *app) archive(ctx context.Context, r *remote, o archive.Options, threads
 		err = flushErr
 	}
 	return err
+}
+
+func (a *app) threadFreeze() *cobra.Command {
+	r := &remote{}
+	o := archive.Options{}
+	idle := daysFlag(archive.DefaultColdAfter)
+	cmd := &cobra.Command{
+		Use: "freeze [THREAD...]", Short: "Remove the documents of cold threads from the read models",
+		Long: "Mark a tenant's threads that were not written to for the time of --idle, or the named threads if that holds for\n" +
+			"them, as cold: their documents leave the read models after five minutes, and queries read their log instead.\n" +
+			"Nothing is lost, and no caller notices more than the time. The next write brings the documents back. Threads\n" +
+			"with a run or other work in progress are skipped. A Skein must be running: it removes the documents, and\n" +
+			"freezes idle threads by itself, see docs/retention.md.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.needTenant(); err != nil {
+				return err
+			}
+			o.Idle = time.Duration(idle)
+			return a.freeze(cmd.Context(), r, o, args)
+		},
+	}
+	r.logFlags(cmd)
+	cmd.Flags().Var(&idle, "idle", "minimum time since the last write to a thread, such as 30d or 36h")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only show what would be frozen")
+	return cmd
+}
+
+func (a *app) freeze(ctx context.Context, r *remote, o archive.Options, threads []string) error {
+	row := func(got archive.Result) []string { return []string{string(got.Outcome), got.Thread, got.Reason} }
+	return a.withArchiver(ctx, r, threads, []string{"OUTCOME", "THREAD", "WHY"}, row, func(archiver *archive.Archiver, threads []string, done func(archive.Result), failed func(string, error)) error {
+		if len(threads) == 0 {
+			return archiver.FreezeIdle(ctx, r.tenant, o, done, failed)
+		}
+		err := archiver.Freeze(ctx, r.tenant, threads, o, done, failed)
+		if err == nil && !o.DryRun {
+			_, err = archiver.Strip(ctx, r.tenant, threads, true) // what an interrupted removal has left
+		}
+		return err
+	})
 }
 
 // daysFlag is a flag with a duration, also in days.

@@ -49,3 +49,44 @@ func TestArchive(t *testing.T) {
 		}
 	}
 }
+
+// Freezing on the command line: the thread shows what it showed, and verification finds nothing.
+func TestThreadFreeze(t *testing.T) {
+	s := start(t, t.TempDir())
+	var old, other reply
+	decode(t, s.ok("thread", "create", "--key", "old", "--json"), &old)
+	decode(t, s.ok("thread", "create", "--key", "other", "--json"), &other)
+	s.ok("message", "add", "key:old", "where is it?")
+	s.ok("thread", "list") // wait until the read models show everything
+	before := s.ok("message", "list", "key:old")
+	type result struct{ Outcome, Thread string }
+	freeze := func(want string, args ...string) {
+		t.Helper()
+		got := decodeLines[result](t, s.ok(append([]string{"thread", "freeze", "--json"}, args...)...))
+		var outcomes []string
+		for _, one := range got {
+			outcomes = append(outcomes, one.Outcome)
+		}
+		if strings.Join(outcomes, " ") != want {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	freeze("due due", "--idle", "0s", "--dry-run")
+	freeze("")
+	freeze("young", "key:old")
+	freeze("frozen", "key:old", "--idle", "0s")
+	freeze("already", "key:old", "--idle", "0s")
+	freeze("frozen", "--idle", "0s")
+	if now := s.ok("message", "list", "key:old"); now != before {
+		t.Errorf("the messages were\n%s\nand are\n%s", before, now)
+	}
+	s.ok("replay", "--verify")
+	s.ok("audit", "verify")
+	s.ok("message", "add", "key:old", "here")
+	s.ok("replay", "--verify")
+	for args, code := range map[string]int{"thread freeze nonsense": 1, "thread freeze --idle -1h": 2, "thread freeze T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162": 1} {
+		if o := run(t, s.env, "", strings.Fields(args)...); o.code != code {
+			t.Errorf("%s: %+v", args, o)
+		}
+	}
+}

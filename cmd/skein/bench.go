@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +11,7 @@ import (
 )
 
 func (a *app) benchCommand() *cobra.Command {
-	return group("bench", "Measure this machine", a.benchAppend(), a.benchReact(), a.benchMemory(), a.benchNeighbour(), a.benchThreads(), a.benchLoad(), a.benchSkein())
+	return group("bench", "Measure this machine", a.benchAppend(), a.benchReact(), a.benchMemory(), a.benchNeighbour(), a.benchThreads(), a.benchThread(), a.benchLoad(), a.benchSkein())
 }
 
 // benchLoad is the client process of a measurement: clients must not share the
@@ -58,14 +59,23 @@ func (a *app) benchReact() *cobra.Command {
 func (a *app) benchAppend() *cobra.Command {
 	var o bench.Options
 	var asJSON bool
+	var cacheMiB int64
 	cmd := &cobra.Command{
 		Use: "append", Short: "Measure how fast commits are written", Args: cobra.NoArgs,
 		Long: "Measure how fast commits of twelve events are written: one by one, in batches, as fast as the server can,\n" +
-			"and by Skein. The store is a temporary folder; its disk is part of what is measured.",
+			"and by Skein. The store is a temporary folder; its disk is part of what is measured.\n" +
+			"With --peer postgres, a Postgres on the same disk stores the same bytes in turns with it: found on PATH or in\n" +
+			"/usr/lib/postgresql, started for the run, and removed after it. With --peer sqlite, SQLite by way of python3.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Seconds <= 0 {
-				return wrongUsage("--seconds: %v; use a positive number", o.Seconds)
+			if o.Seconds <= 0 || o.Interval < 0 || cacheMiB < 0 {
+				return wrongUsage("--seconds %v, --interval %v, --thread-cache %d: use positive numbers", o.Seconds, o.Interval, cacheMiB)
 			}
+			for _, p := range o.Peers {
+				if !slices.Contains(bench.Peers(), p) {
+					return wrongUsage("--peer %q: use %s", p, strings.Join(bench.Peers(), " or "))
+				}
+			}
+			o.ThreadCache = cacheMiB << 20
 			o.LoadArgs = []string{"bench", "load"}
 			o.Log = func(line string) { a.hint("%s", line) }
 			fitMemory()
@@ -81,9 +91,12 @@ func (a *app) benchAppend() *cobra.Command {
 	f.IntVar(&o.Threads, "threads", 1000, "how many threads are written")
 	f.IntSliceVar(&o.Clients, "clients", []int{1, 64, 256}, "how many clients, for each case")
 	f.IntVar(&o.Commits, "commits", 0, "commits per thread of a case, instead of a duration")
-	f.BoolVar(&o.Skein, "skein-only", false, "measure Skein only, without the comparisons")
+	f.BoolVar(&o.Skein, "skein-only", false, "measure Skein only, without the other ways to write to the server")
+	f.StringSliceVar(&o.Peers, "peer", nil, "databases to measure, too, each if it is installed: "+strings.Join(bench.Peers(), ", "))
 	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
-	f.StringVar(&o.Profile, "profile", "", "file for a processor profile of server and Skein with 256 clients")
+	f.Int64Var(&cacheMiB, "thread-cache", 0, "MiB for the thread states that Skein caches in memory (default 256)")
+	f.Float64Var(&o.Interval, "interval", 0, "seconds of a case for which figures of their own are printed; 0: none")
+	f.StringVar(&o.Profile, "profile", "", "file for a processor profile of server and Skein in the last case; with --interval, one for each, ending in .1, .2, ...")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -143,6 +156,7 @@ func (a *app) benchMemory() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntSliceVar(&o.Threads, "threads", []int{1000, 10_000, 100_000, 200_000}, "at which numbers of threads")
+	f.BoolVar(&o.Cold, "cold", false, "freeze all threads before each measurement, and measure a start on them at the end")
 	f.Int64Var(&cacheMiB, "thread-cache", 0, "MiB for the thread states that Skein caches in memory (default 256)")
 	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
@@ -173,6 +187,34 @@ func (a *app) benchThreads() *cobra.Command {
 	f.IntVar(&o.Messages, "messages", 1000, "messages of the thread that is read and forked")
 	f.IntVar(&o.Threads, "threads", 1000, "threads among which summaries are listed")
 	f.IntVar(&o.Times, "times", 50, "how often each is done")
+	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) benchThread() *cobra.Command {
+	var o bench.LongOptions
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "thread", Short: "Measure one long thread", Args: cobra.NoArgs,
+		Long: "Measure one thread of messages at several lengths, one operation after the other, of a client in the same process:\n" +
+			"appends, pages, time travel, forks, an audit, and the first command after a restart.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if slices.Min(o.Events) < 100 || o.Times < 1 {
+				return wrongUsage("--events must be at least 100, and --times positive")
+			}
+			o.Log = func(line string) { a.hint("%s", line) }
+			fitMemory()
+			result, err := bench.Long(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return a.printBench(result, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.IntSliceVar(&o.Events, "events", []int{10_000, 100_000, 1_000_000}, "at which numbers of events")
+	f.IntVar(&o.Times, "times", 20, "how often each is done, but for slow ones")
 	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

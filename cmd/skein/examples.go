@@ -35,6 +35,7 @@ func addExamples(root *cobra.Command) {
 const examples = `
 skein serve --dev
 skein serve --store /var/lib/skein --access /etc/skein --ops-listen 0.0.0.0:8421
+skein serve --tenant acme
 skein serve --nats nats://n1:4222,nats://n2:4222,nats://n3:4222 --replicas 3 --creds skein.creds
 skein demo
 skein import conversations.jsonl
@@ -56,6 +57,8 @@ skein thread mention key:order:42 key:order:17 --comment 'the same parcel'
 skein thread truncate key:order:42 3
 skein thread export key:order:42
 skein thread export key:order:42 --markdown
+skein thread freeze --idle 7d --dry-run
+skein thread freeze key:order:42 --idle 0
 skein thread tree key:order:42
 skein thread share key:order:42 --expires-at 2030-01-01T00:00:00Z
 skein thread share key:order:42 --list
@@ -154,10 +157,15 @@ skein access init --host skein.example.com
 skein access user --tenant acme --name shop --role publisher --expires 720h
 skein access list
 skein access revoke --tenant acme --name shop
+skein access key create --tenant acme --role publisher,subscriber --name shop --expires 90d
+skein access key create --tenant acme --role subscriber --user ada --can read
+skein access key list
+skein access key revoke 5f0c2e9b7d41
 
 skein bench append --clients 1,64 --seconds 2 --json
 skein bench react --at 16
 skein bench neighbour --seconds 6 --json
 skein bench memory --threads 1000,10000
+skein bench thread --events 10000,100000 --times 10
 skein bench threads --messages 1000 --times 50
 `

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/internal/suggest"
 )
 
 // leaves returns the commands without subcommands.
@@ -73,7 +75,7 @@ func TestNearest(t *testing.T) {
 		"creat": "create", "crate": "create", "lits": "list", "lst": "list", "upd": "update", "DELETE": "delete", "gte": "get", "g": "",
 		"reacts": "react", "nonsense": "", "": "",
 	} {
-		if got := nearest(typed, known); got != want {
+		if got := suggest.Nearest(typed, known); got != want {
 			t.Errorf("nearest to %q: %q, want %q", typed, got, want)
 		}
 	}

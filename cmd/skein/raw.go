@@ -11,6 +11,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/suggest"
 )
 
 // rawCommand sends any command of the contract, so that a script can send commands that
@@ -109,7 +110,7 @@ func knownName(kind, name string, known []string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	if near := nearest(name, known); near != "" {
+	if near := suggest.Nearest(name, known); near != "" {
 		return wrongUsage("unknown %s %.80q; did you mean %s?", kind, name, near)
 	}
 	return wrongUsage("unknown %s %.80q; docs list them, and so does shell completion", kind, name)

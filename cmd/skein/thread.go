@@ -16,7 +16,7 @@ import (
 func (a *app) threadCommand() *cobra.Command {
 	return group("thread", "Create, show and change threads",
 		a.threadCreate(), a.threadGet(), a.threadList(), a.threadReact(), a.threadUpdate(), a.threadStatus(), a.threadDelete(), a.threadShare(),
-		a.threadFork(), a.threadHandoff(), a.threadMention(), a.threadTruncate(), a.threadTree(), a.threadExport())
+		a.threadFork(), a.threadHandoff(), a.threadMention(), a.threadTruncate(), a.threadTree(), a.threadExport(), a.threadFreeze())
 }
 
 func (a *app) threadCreate() *cobra.Command {

@@ -33,6 +33,9 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 	if item.ID != "" && item.ID == d.ReactionItemID { // the answer is an item of its own
 		return events.Taken("item", item.ID)
 	}
+	if err := d.Settings.CheckTools(); err != nil {
+		return err
+	}
 	agent, err := m.agentFor(d.AgentID)
 	if err != nil {
 		return err
@@ -41,7 +44,7 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 		d.AgentID = agent // a message that waits is answered by the agent of the mode in which it was sent
 	}
 	if m.state.Status != events.ThreadStreaming {
-		return m.start(begin{item: item, context: d.ContextID, agent: agent, execution: d.ExecutionID, reaction: d.ReactionItemID, parent: parent, session: d.SessionID})
+		return m.start(begin{item: item, context: d.ContextID, agent: agent, execution: d.ExecutionID, reaction: d.ReactionItemID, parent: parent, session: d.SessionID, settings: d.Settings})
 	}
 	policy := d.Policy
 	if policy == "" {
@@ -59,7 +62,7 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 		}
 		return m.stop(m.state.head.Active, events.RunStopped{Abort: true, Reason: "interrupted by a message"})
 	case events.Steer:
-		if x, _ := m.state.execution(m.state.head.Active); x.Run != nil && x.Run.Handoff == nil {
+		if x, _ := m.state.execution(m.state.head.Active); x.Run != nil && x.Run.Handoff == nil && d.Settings == nil {
 			return m.steer(item)
 		}
 	}
@@ -121,7 +124,7 @@ func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) erro
 	id := "queued-" + events.EventID(m.command.Tenant, m.command.ThreadID, m.command.ID, -m.ids)
 	m.emit(events.QueuePushedType, id, "", events.QueuePushed{
 		ID: id, Item: raw, ContextID: d.ContextID, AgentID: d.AgentID, MessageID: m.state.Messages, First: first,
-		ExecutionID: execution, ReactionItemID: reaction, SessionID: d.SessionID,
+		ExecutionID: execution, ReactionItemID: reaction, SessionID: d.SessionID, Settings: d.Settings,
 	})
 	return nil
 }
@@ -161,6 +164,8 @@ type begin struct {
 	retryOf   string          // the failed execution that it retries, whose trigger is the item
 	handoff   *events.Handoff // it writes a summary up to the item, which is there already
 	session   string          // of the request
+
+	settings *events.RunSettings
 }
 
 // start starts an execution: context, trigger, execution, in the order of the specification. A
@@ -201,7 +206,7 @@ func (m *maker) start(b begin) error {
 	for i := range b.calls {
 		b.calls[i].ItemID = trigger
 	}
-	m.emit(events.RunRequestedType, execution, execution, events.RunRequested{AgentID: b.agent, Calls: b.calls, Parent: b.parent, Once: b.once, RetryOf: b.retryOf, Handoff: b.handoff})
+	m.emit(events.RunRequestedType, execution, execution, events.RunRequested{AgentID: b.agent, Calls: b.calls, Parent: b.parent, Once: b.once, RetryOf: b.retryOf, Handoff: b.handoff, Settings: b.settings})
 	return nil
 }
 
@@ -260,7 +265,7 @@ func (m *maker) startWaiting(q queued, context string) error {
 	if _, err := m.itemOf(item.ParentItemID); err != nil { // it was deleted meanwhile
 		item.ParentItemID = ""
 	}
-	b := begin{item: item, context: context, agent: q.Agent, execution: q.Execution, reaction: q.Reaction, session: q.Session}
+	b := begin{item: item, context: context, agent: q.Agent, execution: q.Execution, reaction: q.Reaction, session: q.Session, settings: q.Settings}
 	if m.itemIsNew(events.NewItem{ID: b.reaction}) != nil { // likewise the id of its answer
 		b.reaction = ""
 	}

@@ -206,7 +206,7 @@ func (m *maker) reactStep(d ReactStep) error {
 			return err
 		}
 	}
-	if x.Run.Stop || len(d.Calls) == 0 {
+	if x.Run.Stop || len(x.Run.Calls) == 0 { // its caller makes the others
 		return m.closeStep(d.ExecutionID, d.Seen, d.After)
 	}
 	if len(d.Approve) == 0 {

@@ -193,7 +193,7 @@ func (m *maker) retryRun(d events.RetryRun) error {
 		return events.ContextMachine().Check(x.Context, events.ContextClosed, events.ContextStreaming)
 	}
 	return m.start(begin{
-		item: events.NewItem{ID: x.Trigger}, context: ctx, agent: x.Run.Agent, calls: slices.Clone(x.Run.First), once: x.Run.Once, retryOf: id, session: d.SessionID,
+		item: events.NewItem{ID: x.Trigger}, context: ctx, agent: x.Run.Agent, calls: slices.Clone(x.Run.First), once: x.Run.Once, retryOf: id, session: d.SessionID, settings: x.Run.Settings,
 	})
 }
 

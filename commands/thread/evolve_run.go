@@ -15,7 +15,7 @@ func evolveRun(s *State, e *events.Event) {
 	case events.QueuePushed:
 		q := queued{
 			ID: d.ID, Item: content(d.Item), Context: d.ContextID, Agent: d.AgentID, Tool: isCall(d.Item), Once: d.Once,
-			Execution: d.ExecutionID, Reaction: d.ReactionItemID, Message: d.MessageID, Session: d.SessionID,
+			Execution: d.ExecutionID, Reaction: d.ReactionItemID, Message: d.MessageID, Session: d.SessionID, Settings: d.Settings,
 		}
 		if d.First {
 			s.Queue = append([]queued{q}, s.Queue...)
@@ -55,7 +55,7 @@ func evolveRun(s *State, e *events.Event) {
 			return
 		}
 		if x.Run == nil {
-			x.Run = &runState{Agent: d.AgentID, Begun: e.Time, Wanted: e.Version, First: d.Calls, Parent: d.Parent, Once: d.Once, Handoff: d.Handoff}
+			x.Run = &runState{Agent: d.AgentID, Begun: e.Time, Wanted: e.Version, First: d.Calls, Parent: d.Parent, Once: d.Once, Handoff: d.Handoff, Settings: d.Settings}
 			s.head.Active = e.Subject
 		} else {
 			x = x.with(func(r *runState) { r.Wanted, r.Parked = e.Version, false })
@@ -168,6 +168,11 @@ func evolveRun(s *State, e *events.Event) {
 		if x, _ := s.execution(e.Subject); x.Run != nil && x.Run.Handoff != nil { // it answered no message: what can be retried stays
 			s.run(e.Subject, func(r *runState) { r.Handoff = nil })
 			return
+		}
+		for _, over := range []string{s.head.Failed, e.Subject} { // only the last run can be retried
+			if over != "" && (over != e.Subject || d.To != events.ExecutionFailed) {
+				s.run(over, func(r *runState) { r.Settings = nil })
+			}
 		}
 		s.head.Failed = ""
 		if d.To == events.ExecutionFailed {

@@ -18,7 +18,7 @@ func (r rules) RunRequested(e *events.Event, d events.RunRequested) error {
 	if x.Run != nil {
 		return firstFault(
 			unless(x.Run.Parked, "execution %.80q does not wait", e.Subject),
-			unless(d.AgentID == x.Run.Agent && len(d.Calls) == 0 && d.Parent == nil && !d.Once && d.Handoff == nil, "it asks for another run than the one that waits"),
+			unless(d.AgentID == x.Run.Agent && len(d.Calls) == 0 && d.Parent == nil && !d.Once && d.Handoff == nil && d.Settings == nil, "it asks for another run than the one that waits"),
 		)
 	}
 	begun := false

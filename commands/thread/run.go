@@ -39,7 +39,9 @@ type runState struct {
 	Asked   int64            `json:"asked,omitzero"`     // the number of steps whose reactor was called
 	Calls   []callState      `json:"calls,omitempty"`    // of the open step
 	Lacks   []events.WaitFor `json:"lacks,omitempty"`    // workers that no process serves
-	Away    events.Time      `json:"awaySince,omitzero"` // since when no process serves the open step's reactor; 0: unknown, or one does
+
+	Settings *events.RunSettings `json:"settings,omitzero"`  // nil once it has ended and cannot be retried
+	Away     events.Time         `json:"awaySince,omitzero"` // since when no process serves the open step's reactor; 0: unknown, or one does
 }
 
 // ToolCall is a call of a tool.
@@ -83,6 +85,8 @@ type queued struct {
 	Reaction  string `json:"reaction,omitzero"`
 	Message   int64  `json:"message,omitzero"` // its number in the thread
 	Session   string `json:"session,omitzero"` // of the request that sent it
+
+	Settings *events.RunSettings `json:"settings,omitzero"` // that its run will have
 }
 
 // joins reports whether the entry is a call that the current run makes.
@@ -171,6 +175,8 @@ type Run struct {
 	Parent                 *events.Parent
 	Handoff                *events.Handoff // it writes the summary for a new thread
 	NextItem               int64           // the index of the thread's next item
+
+	Settings *events.RunSettings // read-only; nil: none
 }
 
 // Call is a call of the open step as a worker sees it.
@@ -193,7 +199,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, SessionID: x.Session, Status: x.Status,
 		Agent: x.Run.Agent, Begun: x.Run.Begun, Wanted: x.Run.Wanted, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
 		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Reacted: x.Run.Reacted, Parent: x.Run.Parent, Handoff: x.Run.Handoff, StoppedBy: x.Run.By,
-		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem, Away: x.Run.Away,
+		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem, Away: x.Run.Away, Settings: x.Run.Settings,
 	}
 	if r.StepID != "" {
 		r.Iteration--

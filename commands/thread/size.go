@@ -3,6 +3,8 @@ package thread
 import (
 	"math/bits"
 	"unsafe"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // Bytes estimates the memory that the state occupies, in bytes: its maps, and the strings and
@@ -48,6 +50,19 @@ func (x executionState) size() int64 {
 		for _, c := range x.Run.Calls {
 			n += int64(len(c.Fits))
 		}
+		n += settingsSize(x.Run.Settings)
+	}
+	return n
+}
+
+// settingsSize estimates the size of the settings of a run.
+func settingsSize(s *events.RunSettings) int64 {
+	if s == nil {
+		return 0
+	}
+	n := int64(unsafe.Sizeof(*s)) + textSize(s.Instructions) + int64(len(s.Params)+len(s.Metadata))
+	for _, t := range s.Tools {
+		n += int64(unsafe.Sizeof(t)) + textSize(t.Name) + textSize(t.Description) + int64(len(t.Parameters))
 	}
 	return n
 }
@@ -67,5 +82,5 @@ func (d definitionState) size() int64 {
 }
 
 func (q queued) size() int64 {
-	return int64(unsafe.Sizeof(q)) + int64(len(q.Item)) + textSize(q.Execution) + textSize(q.Reaction) + textSize(q.Session)
+	return int64(unsafe.Sizeof(q)) + int64(len(q.Item)) + textSize(q.Execution) + textSize(q.Reaction) + textSize(q.Session) + settingsSize(q.Settings)
 }

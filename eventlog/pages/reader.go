@@ -68,41 +68,40 @@ var errIncomplete = errors.New("its content is incomplete")
 
 // content reads an object of the store.
 func (r *Reader) content(ctx context.Context, name string) ([]byte, error) {
-	stream := "OBJ_" + r.bucket
-	last := streams.GetRequest{Last: streams.ObjectEntry(r.bucket, name)}
-	got, err := r.conn.Direct(ctx, stream, last)
+	entry, err := r.one(ctx, streams.GetRequest{Last: streams.ObjectEntry(r.bucket, name)})
 	if err != nil {
 		return nil, err
 	}
-	if len(got) == 0 {
-		m, err := r.conn.Leader(ctx, stream, last)
-		if err != nil {
-			return nil, err
-		}
-		got = []streams.Message{m}
-	}
-	object, ok := streams.ParseObject(got[0].Data)
+	object, ok := streams.ParseObject(entry.Data)
 	if !ok {
 		return nil, streams.ErrNoMessage
 	}
 	content := make([]byte, 0, object.Size)
 	next := uint64(1)
-	for n := 0; n < object.Chunks; n++ {
-		q := streams.GetRequest{Seq: next, Next: streams.ObjectPieces(r.bucket, object.NUID)}
-		got, err := r.conn.Direct(ctx, stream, q)
-		if err == nil && len(got) == 0 {
-			got = make([]streams.Message, 1)
-			got[0], err = r.conn.Leader(ctx, stream, q)
-		}
+	for range object.Chunks {
+		piece, err := r.one(ctx, streams.GetRequest{Seq: next, Next: streams.ObjectPieces(r.bucket, object.NUID)})
 		if err != nil {
 			return nil, err
 		}
-		content, next = append(content, got[0].Data...), got[0].Seq+1
+		content, next = append(content, piece.Data...), piece.Seq+1
 	}
 	if int64(len(content)) != object.Size {
 		return nil, errIncomplete
 	}
 	return content, nil
+}
+
+// one reads a message of the store, from its leader if a copy that lags does not have it.
+func (r *Reader) one(ctx context.Context, q streams.GetRequest) (m streams.Message, err error) {
+	stream := "OBJ_" + r.bucket
+	got, err := r.conn.Direct(ctx, stream, q)
+	switch {
+	case err != nil:
+		return m, err
+	case len(got) > 0:
+		return got[0], nil
+	}
+	return r.conn.Leader(ctx, stream, q)
 }
 
 func (r *Reader) cached(name string) *events.HistoryPage {

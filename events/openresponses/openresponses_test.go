@@ -343,3 +343,25 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// An item without a status is stored as such, and is still written as it was read.
+func TestWrite_StoredItemWithoutStatus(t *testing.T) {
+	for _, in := range []string{
+		`{"role":"user","content":"hello"}`, `{"type":"compaction","id":"cmp_1","encrypted_content":"skein.summary.SGVsbG8"}`,
+		`{"type":"message","role":"assistant","phase":"commentary","content":[{"type":"output_text","text":"x","annotations":[]}]}`,
+	} {
+		var item Item
+		if err := json.Unmarshal([]byte(in), &item); err != nil {
+			t.Fatal(err)
+		}
+		list, err := Read([]Item{item})
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: %v", in, err)
+		}
+		i := list[0]
+		out, err := Form{Split: true}.Write(&events.Item{ID: i.ID, Type: i.Type, Role: i.Role, Status: events.ItemStored, Content: i.Content, Metadata: i.Metadata})
+		if err != nil || len(out) != 1 || !sameValue(valueOf(out[0]), events.JSON(in)) {
+			t.Errorf("%s becomes %s: %v", in, valueOf(out[0]), err)
+		}
+	}
+}

@@ -1,6 +1,10 @@
 package openresponses
 
 import (
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/skein-threads/skein/events"
@@ -78,4 +82,28 @@ func some(v events.JSON) events.JSON {
 		return nil
 	}
 	return v
+}
+
+// compaction is the type of an item that stands for what was said before it.
+const compaction = "compaction"
+
+// summaryPrefix begins the encrypted_content of a compaction that holds a summary. It is not
+// encrypted: its reader has the conversation.
+const summaryPrefix = "skein.summary."
+
+// Compaction returns an item that stands for a conversation with that summary. Read makes a
+// developer's message of it.
+func Compaction(id, summary string) Item {
+	return Item{Type: compaction, ID: id, EncryptedContent: events.Quote(summaryPrefix + base64.RawURLEncoding.EncodeToString([]byte(summary)))}
+}
+
+// SummaryOf returns the summary of a compaction that [Compaction] made, and reports whether
+// the item is one.
+func SummaryOf(o Item) (string, bool) {
+	coded, ok := strings.CutPrefix(saidIn(o.EncryptedContent), summaryPrefix)
+	if o.Type != compaction || !ok {
+		return "", false
+	}
+	text, err := base64.RawURLEncoding.DecodeString(coded)
+	return string(text), err == nil && utf8.Valid(text) && len(text) > 0
 }

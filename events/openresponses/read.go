@@ -62,6 +62,9 @@ func keptItem(i *events.Item) (Item, bool) {
 		kept.Content = i.Content
 	}
 	read, err := readItem(kept)
+	if err == nil && read.Status == "" && i.Status == events.ItemStored { // what has no status is stored
+		read.Status = i.Status
+	}
 	if err != nil || read.Type != i.Type || read.Role != i.Role || read.Status != i.Status || !sameValue(read.Content, i.Content) {
 		return Item{}, false
 	}
@@ -199,6 +202,9 @@ func readItem(in Item) (events.NewItem, error) {
 		content = events.Reference{ItemID: in.ID}
 	default:
 		item.Type, item.Role, content = events.Message, events.Assistant, partsOf([]Item{in})
+		if summary, ok := SummaryOf(in); ok {
+			item.Role, content = events.Developer, []map[string]string{{"type": events.InputText, "text": summary}}
+		}
 	}
 	var err error
 	if item.Content, err = json.Marshal(content, json.Deterministic(true)); err != nil {

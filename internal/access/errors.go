@@ -43,3 +43,10 @@ type BusyError struct{ Dir string }
 func (e *BusyError) Error() string {
 	return fmt.Sprintf("access: another process changes %s; try again", e.Dir)
 }
+
+// NoKeyError reports that there is no such API key that could be revoked.
+type NoKeyError struct{ ID string }
+
+func (e *NoKeyError) Error() string {
+	return fmt.Sprintf("access: there is no API key %s that may be used; see skein access key list", clip(e.ID))
+}

@@ -52,13 +52,10 @@ func permissions(n events.Names, u User) (jwt.Permissions, error) {
 	inbox := InboxOf(u.Name) + ".>"
 	for _, role := range u.Roles {
 		switch role {
-		case Publisher:
-			p.Pub.Allow.Add(n.Command(u.Tenant, ">"), n.Submit(u.Tenant, ">"), n.Query(u.Tenant, ">"),
-				n.File(u.Tenant, ">"), n.Upload(u.Tenant, ">"), allLive(n, u.Tenant))
-			p.Sub.Allow.Add(inbox)
-		case Subscriber:
-			p.Pub.Allow.Add(n.Query(u.Tenant, ">"))
-			p.Sub.Allow.Add(n.Prefix+".timeline."+u.Tenant+".>", allLive(n, u.Tenant), inbox)
+		case Publisher, Subscriber:
+			publish, subscribe := events.TenantRole(role).Subjects(n, u.Tenant)
+			p.Pub.Allow.Add(publish...)
+			p.Sub.Allow.Add(append(subscribe, inbox)...)
 		case Worker:
 			for _, is := range []struct {
 				names   []string

@@ -20,15 +20,18 @@ import (
 
 // Options configures a measurement.
 type Options struct {
-	Seconds  float64      // a case; default 4
-	Threads  int          // that the clients write; default 1,000
-	Clients  []int        // of the case "skein"; default 1, 64, 256
-	Commits  int          // of each thread in a case "skein", instead of a time, so that runs compare; default 0: the time
-	Skein    bool         // measure the case "skein" alone
-	Dir      string       // where the store is made; default the system's temporary folder
-	Profile  string       // file for a processor profile of the last case "skein", with catching up; default none
-	LoadArgs []string     // makes this program run RunLoad
-	Log      func(string) // told what is being measured; may be nil
+	Seconds     float64      // a case; default 4
+	Threads     int          // that the clients write; default 1,000
+	Clients     []int        // of the case "skein"; default 1, 64, 256
+	Commits     int          // of each thread in a case "skein", instead of a time, so that runs compare; default 0: the time
+	Skein       bool         // measure the case "skein" without the other ways to write to the server
+	Peers       []string     // databases to measure, too, of Peers
+	Dir         string       // where the store is made; default the system's temporary folder
+	ThreadCache int64        // bytes of thread states that Skein keeps in memory; default 0: its own default
+	Interval    float64      // seconds of a case "skein" for which figures of their own are kept; default 0: none
+	Profile     string       // file for a processor profile of the last case "skein", with catching up, or with .1, .2, ... for each interval of it; default none
+	LoadArgs    []string     // makes this program run RunLoad
+	Log         func(string) // told what is being measured; may be nil
 }
 
 func (o Options) withDefaults() Options {
@@ -60,7 +63,11 @@ func Append(ctx context.Context, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	if err := b.skein(ctx); err != nil {
+	p, stop, err := b.startPeers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(b.skein(ctx, p), stop()); err != nil {
 		return nil, err
 	}
 	b.result.compare()
@@ -133,8 +140,8 @@ func (b *bench) clear(ctx context.Context, stream string) error {
 	return nil
 }
 
-// skein measures thread.commit over NATS, from another process.
-func (b *bench) skein(ctx context.Context) error {
+// skein measures thread.commit over NATS, from another process, and the peers in turns with it.
+func (b *bench) skein(ctx context.Context, p *peers) error {
 	threads, err := b.create(ctx, b.o.Threads)
 	if err != nil {
 		return err
@@ -145,16 +152,23 @@ func (b *bench) skein(ctx context.Context) error {
 	for i, clients := range b.o.Clients {
 		b.o.Log(fmt.Sprintf("skein: thread.commit, %d clients", clients))
 		settle()
-		stop, err := b.profile(i == len(b.o.Clients)-1)
+		last := i == len(b.o.Clients)-1
+		stop, err := b.profile(last)
 		if err != nil {
 			return err
 		}
+		watched, err := b.watch(ctx, last && b.o.Profile != "")
+		if err != nil {
+			return errors.Join(err, stop())
+		}
 		before, begun := b.sizes(), processor()
 		got, err := Load{URL: b.url, Clients: clients, Threads: threads, Millis: b.duration().Milliseconds(), Commits: b.o.Commits}.start(ctx, b.o.LoadArgs)
-		if err != nil {
+		parts, unseen := watched()
+		if err = errors.Join(err, unseen); err != nil {
 			return fmt.Errorf("skein, %d clients: %w", clients, errors.Join(err, stop()))
 		}
 		c := measured("skein", clients, got.durations(), time.Duration(got.Elapsed))
+		c.Intervals = parts
 		c.Refused, c.ClientMicros = got.Refused, float64(got.Processor)/1000/float64(max(c.Commits, 1))
 		acked := processor()
 		if got.Refused > 0 {
@@ -168,6 +182,9 @@ func (b *bench) skein(ctx context.Context) error {
 		written := float64(max(c.Commits, 1) * eventsPerCommit)
 		c.LogBytesEvent, c.DerivedBytesEvent = float64(after.log-before.log)/written, float64(after.derived-before.derived)/written
 		b.result.Cases = append(b.result.Cases, c)
+		if err := b.measurePeers(ctx, p, clients, threads); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -87,3 +87,36 @@ func TestWorkload(t *testing.T) {
 		t.Errorf("%d events after version %d", len(c.Events), c.First())
 	}
 }
+
+// A case that is watched has figures, and a profile, for each interval of it.
+func TestAppend_Intervals(t *testing.T) {
+	profile := filepath.Join(t.TempDir(), "cpu.prof")
+	if flag.Lookup("test.cpuprofile").Value.String() != "" {
+		profile = "" // there can be only one
+	}
+	got, err := Append(t.Context(), Options{Commits: 20, Interval: 0.1, Threads: 20, Clients: []int{4}, Skein: true, Dir: t.TempDir(), Profile: profile, LoadArgs: []string{"load"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := got.Cases[0]
+	if len(c.Intervals) == 0 {
+		t.Fatalf("no intervals: %+v", c)
+	}
+	stored := 0
+	for _, i := range c.Intervals {
+		stored += i.Commits
+		if i.Commits > 0 && (i.CommitsPerSecond <= 0 || (processor() > 0) != (i.Micros > 0)) {
+			t.Errorf("%+v", i)
+		}
+	}
+	if stored != c.Commits || stored != 400 {
+		t.Errorf("%d commits in intervals, %d in all", stored, c.Commits)
+	}
+	var table bytes.Buffer
+	if err := got.Write(&table); err != nil || !strings.Contains(table.String(), "live heap MB") {
+		t.Errorf("%v\n%s", err, table.String())
+	}
+	if first, err := os.Stat(profile + ".1"); profile != "" && (err != nil || first.Size() == 0) {
+		t.Errorf("the profile of the first interval: %v, %v", first, err)
+	}
+}

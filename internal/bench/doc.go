@@ -7,4 +7,6 @@
 // group-commits ready-made commits of 256 writers, with nothing else of Skein
 // in the way; "skein" is thread.commit over NATS from another process, with
 // timeline and read models running. The server fsyncs what it acknowledges.
+//
+// Package peer adds databases that store the same bytes on the same disk.
 package bench

@@ -16,6 +16,7 @@ import (
 
 	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/bench/peer"
 )
 
 // Load is the work of the client process.
@@ -33,6 +34,8 @@ type Load struct {
 	Tenant   string `json:"tenant,omitzero"`
 	Commands bool   `json:"commands,omitzero"` // one thread.create after another, of Tenant
 	Flood    *Flood `json:"flood,omitzero"`    // instead of all that, until it is interrupted
+
+	Postgres *peer.PostgresWork `json:"postgres,omitzero"` // instead of all that
 }
 
 // Loaded is the client process's result.
@@ -108,6 +111,9 @@ func (l Load) start(ctx context.Context, args []string) (*Loaded, error) {
 func (l Load) run(ctx context.Context) (*Loaded, error) {
 	if l.Flood != nil {
 		return l.flood(ctx), nil
+	}
+	if l.Postgres != nil {
+		return l.postgres(ctx)
 	}
 	opts, err := connect.Options{Creds: l.Creds, Inbox: l.Inbox}.NATS("skein-bench")
 	if err != nil {

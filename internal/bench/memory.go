@@ -26,7 +26,9 @@ type MemoryOptions struct {
 	ThreadCache int64 // of Skein, in bytes; 0: its default
 	// Idle is how long after each other memory is looked at until it falls no more:
 	// the server lets go of what was just written when it is idle. Default 4 s.
-	Idle      time.Duration
+	Idle time.Duration
+	// Cold makes all threads cold at each number, and starts server and Skein again at the last.
+	Cold      bool
 	Dir       string       // where the store is made; default the system's temporary folder
 	LoadArgs  []string     // makes this program run RunLoad
 	SkeinArgs []string     // makes this program run RunSkein
@@ -53,6 +55,8 @@ type MemoryResult struct {
 	// What a thread costs of Go's heap, from the first point to the last.
 	ServerBytes float64 `json:"serverBytesPerThread"`
 	SkeinBytes  float64 `json:"skeinBytesPerThread"`
+
+	Start *ColdStart `json:"start,omitzero"` // with cold threads
 }
 
 // Memory measures what threads cost in memory: of the server, which runs in this
@@ -72,12 +76,25 @@ func Memory(ctx context.Context, o MemoryOptions) (*MemoryResult, error) {
 		return nil, fmt.Errorf("a folder for the store: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	server, err := embedded.Start(embedded.Options{StoreDir: dir, Listen: "127.0.0.1:0", SyncAlways: true})
+	options := embedded.Options{StoreDir: dir, Listen: "127.0.0.1:0", SyncAlways: true}
+	told := apart{ThreadCache: o.ThreadCache, IdleMillis: o.Idle.Milliseconds()}
+	result, err := memory(ctx, o, options, told)
+	if err == nil && o.Cold {
+		o.Log("start again")
+		result.Start, err = startAgain(ctx, options, o.SkeinArgs, told)
+	}
+	return result, err
+}
+
+// memory measures at each number of threads.
+func memory(ctx context.Context, o MemoryOptions, options embedded.Options, told apart) (*MemoryResult, error) {
+	server, err := embedded.Start(options)
 	if err != nil {
 		return nil, err
 	}
 	defer server.Shutdown()
-	skein, err := startSkein(ctx, o.SkeinArgs, apart{URL: server.URL(), ThreadCache: o.ThreadCache, IdleMillis: o.Idle.Milliseconds()})
+	told.URL = server.URL()
+	skein, err := startSkein(ctx, o.SkeinArgs, told)
 	if err != nil {
 		return nil, err
 	}
@@ -92,14 +109,19 @@ func Memory(ctx context.Context, o MemoryOptions) (*MemoryResult, error) {
 		return nil, err
 	}
 	defer log.Close()
-	b := &bench{dir: dir, url: server.URL(), nc: nc, log: log}
+	b := &bench{dir: options.StoreDir, url: server.URL(), nc: nc, log: log}
 	result, have := &MemoryResult{}, 0
 	for _, threads := range slices.Sorted(slices.Values(o.Threads)) {
 		o.Log(fmt.Sprintf("%d threads", threads))
 		if err := b.addTurns(ctx, threads-have, o.LoadArgs); err != nil {
 			return nil, err
 		}
-		have = threads
+		if have = threads; o.Cold {
+			o.Log("freezing them")
+			if err := b.freeze(ctx); err != nil {
+				return nil, err
+			}
+		}
 		point := MemoryPoint{Threads: threads}
 		if err := skein.ask(struct{}{}); err != nil {
 			return nil, err
@@ -179,6 +201,10 @@ func (r *MemoryResult) Write(w io.Writer) error {
 	fmt.Fprintf(t, "threads\tserver: resident MB\tGo heap MB\tSkein: resident MB\tGo heap MB\t\n")
 	for _, p := range r.Points {
 		fmt.Fprintf(t, "%d\t%.0f\t%.0f\t%.0f\t%.0f\t\n", p.Threads, p.Server.ResidentMB, p.Server.HeapMB, p.Skein.ResidentMB, p.Skein.HeapMB)
+	}
+	if s := r.Start; s != nil {
+		fmt.Fprintf(t, "\nall threads are cold; started again, the server opens the store in %.1f s; from there, Skein takes commands after %.1f s and lists threads after %.1f s\n",
+			s.Server, s.Commands, s.Lists)
 	}
 	fmt.Fprintf(t, "\na thread with one turn costs %.0f bytes of the server's heap and %.0f of Skein's\n", r.ServerBytes, r.SkeinBytes)
 	return t.Flush()

@@ -47,6 +47,24 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// With cold threads, what is left of them is measured, and how long a start takes.
+func TestMemory_Cold(t *testing.T) {
+	r, err := Memory(t.Context(), MemoryOptions{
+		Threads: []int{20, 10}, Cold: true, ThreadCache: 1 << 20, Idle: 50 * time.Millisecond, Dir: t.TempDir(),
+		LoadArgs: []string{"load"}, SkeinArgs: []string{"skein"}, Log: func(s string) { t.Log(s) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Points) != 2 || r.Start == nil || r.Start.Server <= 0 || r.Start.Commands <= 0 || r.Start.Lists < r.Start.Commands {
+		t.Fatalf("%+v", r)
+	}
+	var table bytes.Buffer
+	if err := r.Write(&table); err != nil || !strings.Contains(table.String(), "all threads are cold") {
+		t.Errorf("%s, %v", table.String(), err)
+	}
+}
+
 // A Skein does not keep what it has done with: while its last caches fill, it
 // grows by less than a third of what a thread's commits and documents take, and
 // later by its place in lists, as `skein bench memory` shows.

@@ -9,10 +9,15 @@ import (
 
 // profile starts the requested profile if this is the last case. Call stop at the end.
 func (b *bench) profile(last bool) (stop func() error, err error) {
-	if b.o.Profile == "" || !last {
+	if b.o.Profile == "" || !last || b.o.Interval > 0 {
 		return func() error { return nil }, nil
 	}
-	file, err := os.Create(b.o.Profile)
+	return startProfile(b.o.Profile)
+}
+
+// startProfile writes a processor profile to a file until stop is called.
+func startProfile(name string) (stop func() error, err error) {
+	file, err := os.Create(name)
 	if err != nil {
 		return nil, fmt.Errorf("the profile: %w", err)
 	}

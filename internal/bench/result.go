@@ -1,9 +1,11 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -35,6 +37,8 @@ type Case struct {
 	TotalMicros float64 `json:"processorMicros,omitzero"`
 	// Of the clients, for each commit.
 	ClientMicros float64 `json:"clientMicros,omitzero"`
+
+	Intervals []Interval `json:"intervals,omitempty"`
 }
 
 // spent notes the processor time that the case took.
@@ -47,8 +51,8 @@ func (c *Case) spent(acked, total time.Duration) {
 type Ratio struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
-	Goal  string  `json:"goal"`
-	Met   bool    `json:"met"`
+	Goal  string  `json:"goal,omitzero"` // empty: none
+	Met   bool    `json:"met,omitzero"`
 }
 
 // Result is one run.
@@ -57,6 +61,9 @@ type Result struct {
 	PlainP50Ms float64 `json:"plainP50Ms"` // one plain publish of a commit's bytes, fsynced, from another process
 	EventBytes float64 `json:"eventBytes"` // of an event, on average
 	Ratios     []Ratio `json:"ratios"`
+
+	Versions []string `json:"versions,omitempty"` // of the peers
+	Skipped  []string `json:"skipped,omitempty"`  // peers that are not installed here
 }
 
 // measured makes a case of the latencies of its commits.
@@ -107,6 +114,11 @@ func (r *Result) compare() {
 		case c.Clients == 1 && r.PlainP50Ms > 0:
 			add("skein, 1 client, to a plain publish (p50)", c.P50Ms/r.PlainP50Ms, 3, true)
 		}
+		for _, other := range r.Cases {
+			if other.Clients == c.Clients && other.CommitsPerSecond > 0 && strings.Contains(other.Name, ": ") {
+				r.Ratios = append(r.Ratios, Ratio{Name: fmt.Sprintf("skein, %d clients, to %s (commits/s)", c.Clients, other.Name), Value: c.CommitsPerSecond / other.CommitsPerSecond})
+			}
+		}
 		add(fmt.Sprintf("seconds to catch up after %d clients", c.Clients), c.CatchUpSeconds, 3, true)
 	}
 }
@@ -117,19 +129,53 @@ func (r *Result) Write(w io.Writer) error {
 	fmt.Fprintf(t, "case\tclients\tcommits/s\tevents/s\tp50 ms\tp99 ms\ttimeline lag\tread model lag\tcaught up s\tcpu us/commit\tof clients\tlog B/event\tderived B/event\t\n")
 	for _, c := range r.Cases {
 		fmt.Fprintf(t, "%s\t%d\t%.0f\t%.0f\t%.2f\t%.2f\t", c.Name, c.Clients, c.CommitsPerSecond, c.EventsPerSecond, c.P50Ms, c.P99Ms)
-		if c.Name == "skein" {
+		switch {
+		case c.Name == "skein":
 			fmt.Fprintf(t, "%d\t%d\t%.2f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", c.TimelineLag, c.ProjectionLag, c.CatchUpSeconds, c.TotalMicros, c.ClientMicros, c.LogBytesEvent, c.DerivedBytesEvent)
-		} else {
+		case c.TotalMicros > 0:
+			fmt.Fprintf(t, "\t\t\t%.0f\t%.0f\t\t\t\n", c.TotalMicros, c.ClientMicros)
+		default:
 			fmt.Fprintf(t, "\t\t\t\t\t\t\t\n")
 		}
 	}
-	fmt.Fprintf(t, "\nan event has %.0f bytes on average; one plain publish of a commit takes %.2f ms (p50)\n\n", r.EventBytes, r.PlainP50Ms)
+	if err := errors.Join(t.Flush(), r.writeIntervals(w)); err != nil {
+		return err
+	}
+	for _, why := range r.Skipped {
+		fmt.Fprintf(t, "\nskipped: %s\n", why)
+	}
+	if len(r.Versions) > 0 {
+		fmt.Fprintf(t, "\nmeasured with %s\n", strings.Join(r.Versions, " and "))
+	}
+	if r.PlainP50Ms > 0 {
+		fmt.Fprintf(t, "\nan event has %.0f bytes on average; one plain publish of a commit takes %.2f ms (p50)\n", r.EventBytes, r.PlainP50Ms)
+	}
+	fmt.Fprintln(t)
 	for _, x := range r.Ratios {
 		verdict := "missed"
-		if x.Met {
+		if x.Goal == "" {
+			verdict = ""
+		} else if x.Met {
 			verdict = "met"
 		}
 		fmt.Fprintf(t, "%s\t%.2f\t%s\t%s\t\n", x.Name, x.Value, x.Goal, verdict)
+	}
+	return t.Flush()
+}
+
+// writeIntervals prints the intervals of each case that has them.
+func (r *Result) writeIntervals(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, c := range r.Cases {
+		if len(c.Intervals) == 0 {
+			continue
+		}
+		fmt.Fprintf(t, "\n%s, %d clients\n\nat s\tcommits/s\tto the first\tcpu us/commit\tto the first\tgc us/commit\tlive heap MB\tread model lag\t\n", c.Name, c.Clients)
+		first := c.Intervals[0]
+		for _, i := range c.Intervals {
+			fmt.Fprintf(t, "%.0f\t%.0f\t%.2f\t%.0f\t%.2f\t%.0f\t%.0f\t%d\t\n", i.Seconds, i.CommitsPerSecond, i.CommitsPerSecond/max(first.CommitsPerSecond, 1),
+				i.Micros, i.Micros/max(first.Micros, 1), i.GCMicros, i.HeapMB, i.ReadModelLag)
+		}
 	}
 	return t.Flush()
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	goruntime "runtime"
@@ -18,24 +19,35 @@ import (
 // stage starts a Skein on a store of its own, with what register adds to it, which
 // may be nil. strike takes it all away.
 func stage(ctx context.Context, o Options, register func(*runtime.Registry) error) (b *bench, strike func(), err error) {
+	dir, err := os.MkdirTemp(o.Dir, "skein-bench-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("a folder for the store: %w", err)
+	}
+	b, stop, err := stageIn(ctx, dir, o, register)
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return b, func() {
+		stop()
+		_ = os.RemoveAll(dir)
+	}, nil
+}
+
+// stageIn starts a Skein on the store in a folder. stop ends it, and leaves the store.
+func stageIn(ctx context.Context, dir string, o Options, register func(*runtime.Registry) error) (b *bench, stop func(), err error) {
 	var undo []func()
-	strike = func() {
+	stop = func() {
 		for i := len(undo) - 1; i >= 0; i-- {
 			undo[i]()
 		}
 	}
 	defer func() {
 		if err != nil {
-			strike()
+			stop()
 		}
 	}()
-	dir, err := os.MkdirTemp(o.Dir, "skein-bench-")
-	if err != nil {
-		return nil, nil, fmt.Errorf("a folder for the store: %w", err)
-	}
-	undo = append(undo, func() { _ = os.RemoveAll(dir) })
 	server, err := serve.Start(ctx, serve.Config{
-		Store: dir, NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Register: register,
+		Store: dir, NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Register: register, ThreadCache: o.ThreadCache,
 	}, zerolog.Nop())
 	if err != nil {
 		return nil, nil, err
@@ -55,7 +67,7 @@ func stage(ctx context.Context, o Options, register func(*runtime.Registry) erro
 		return nil, nil, err
 	}
 	undo = append(undo, log.Close)
-	return &bench{o: o, dir: dir, url: server.Addresses().NATS, nc: nc, log: log}, strike, nil
+	return &bench{o: o, dir: dir, url: server.Addresses().NATS, nc: nc, log: log}, stop, nil
 }
 
 // settle puts to disk what earlier cases left to be written, and collects their

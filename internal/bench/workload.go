@@ -64,33 +64,43 @@ func (r requests) make(threadID, nonce string) []byte {
 
 // readyMade returns a commit of one turn as Skein stores it, on a new thread.
 func readyMade() (*events.Commit, error) {
+	_, turn, _, err := readyTurn()
+	return turn, err
+}
+
+// readyTurn returns the commit that creates a thread, and the one of its first turn, in whose ids
+// the nonce is.
+func readyTurn() (create, commit *events.Commit, nonce string, err error) {
 	threadID, nonce := "T-"+uuid.Must(uuid.NewV7()).String(), strings.ReplaceAll(uuid.NewString(), "-", "")
 	var state thread.State
-	create := &thread.Command{ID: "bench-create", Tenant: tenant, ThreadID: threadID, Time: 1, Parts: []thread.Part{
+	made, err := thread.Decide(&state, &thread.Command{ID: "bench-create", Tenant: tenant, ThreadID: threadID, Time: 1, Parts: []thread.Part{
 		{Name: "thread.create", Data: events.CreateThread{}},
-	}}
-	made, err := thread.Decide(&state, create)
+	}})
 	if err != nil {
-		return nil, err
+		return nil, nil, "", err
+	}
+	if create, err = events.NewCommit("", made); err != nil {
+		return nil, nil, "", err
 	}
 	for i := range made {
 		thread.Evolve(&state, &made[i])
 	}
 	var subs []events.SubCommand
 	if err := json.Unmarshal(turn(nonce), &subs); err != nil {
-		return nil, err
+		return nil, nil, "", err
 	}
 	c := &thread.Command{ID: uuid.Must(uuid.NewV7()).String(), Tenant: tenant, ThreadID: threadID, Time: 1763600000000000, Batch: true}
 	for _, sub := range subs {
 		row, _ := events.LookupCommand(sub.Command)
 		data, err := row.Decode(sub.Data)
 		if err != nil {
-			return nil, err
+			return nil, nil, "", err
 		}
 		c.Parts = append(c.Parts, thread.Part{Name: sub.Command, Data: data})
 	}
 	if made, err = thread.Decide(&state, c); err != nil {
-		return nil, err
+		return nil, nil, "", err
 	}
-	return events.NewCommit("", made)
+	commit, err = events.NewCommit("", made)
+	return create, commit, nonce, err
 }

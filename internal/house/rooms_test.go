@@ -11,7 +11,7 @@ import (
 // rooms is the order of the house: a room imports only rooms before it.
 // A new room gets its place here.
 func rooms() []string {
-	return []string{"connect", "events", "schema", "service", "eventlog", "commands", "projections", "archive", "files", "runtime", "audit", "client", "threads", "state", ".", "skeintest"}
+	return []string{"connect", "events", "schema", "service", "eventlog", "commands", "projections", "archive", "files", "runtime", "audit", "client", "threads", "state", "api", ".", "skeintest"}
 }
 
 // closedTo lists, for rooms that are stricter than their place, all they may import:
@@ -23,6 +23,8 @@ func closedTo() map[string][]string {
 		// A library on the client, for programs that link no server.
 		"threads": {"client", "events"},
 		"state":   {"client", "events", "schema/arguments", "internal/pattern", "internal/retry"},
+		// The HTTP edge is a client, wherever it runs.
+		"api": {"client", "events", "schema", "internal/suggest"},
 		// What serves every kind of request knows none of them.
 		"service": {"events", "internal/retry"},
 	}
@@ -46,6 +48,20 @@ func narrow() map[string][]string {
 	}
 }
 
+// guests lists, for modules of others that only one package may import, that package: programs that
+// embed Skein do not link them.
+func guests() map[string]string {
+	return map[string]string{"github.com/jackc/": "internal/bench/peer"}
+}
+
+// hosts lists, for internal packages that only some may import in their product files, those.
+func hosts() map[string][]string {
+	return map[string][]string{
+		"internal/bench":      {"cmd/skein", "internal/cluster/measure"},
+		"internal/bench/peer": {"internal/bench"},
+	}
+}
+
 // layers lists, for packages of rooms that have several layers, all packages of their
 // room that their product files may import.
 func layers() map[string][]string {
@@ -53,7 +69,8 @@ func layers() map[string][]string {
 		"projections/documents":   {},
 		"projections/buckets":     {"projections/documents"},
 		"projections/definitions": {"projections/documents", "projections/buckets"},
-		"projections/query":       {"projections/documents", "projections/buckets", "projections/definitions"},
+		"projections/cold":        {"projections/documents", "projections/buckets"},
+		"projections/query":       {"projections/documents", "projections/buckets", "projections/definitions", "projections/cold"},
 		"projections/rebuild":     {"projections/documents", "projections/buckets"},
 		"projections/cleanup":     {"projections/documents", "projections/buckets"},
 		"projections":             {"projections/documents", "projections/buckets", "projections/rebuild", "projections/cleanup"},
@@ -80,9 +97,17 @@ func checkRooms(files []sourceFile) []finding {
 		imports := f.importPaths()
 		for _, importPath := range slices.Sorted(maps.Keys(imports)) {
 			spec := imports[importPath]
+			for guest, host := range guests() {
+				if strings.HasPrefix(importPath, guest) && f.dir() != host {
+					found = append(found, f.at(spec, fmt.Sprintf("%s imports %s; only %s may", f.dir(), importPath, host), "measure it there"))
+				}
+			}
 			to, local := localImport(importPath)
 			if !local {
 				continue
+			}
+			if may, listed := hosts()[to]; listed && !f.inTest && f.dir() != to && !slices.Contains(may, f.dir()) {
+				found = append(found, f.at(spec, fmt.Sprintf("%s imports %s; only %s may", f.dir(), to, strings.Join(may, ", ")), "keep measurements out of the product"))
 			}
 			if !f.inTest && slices.Contains(testHelpers(), to) && !slices.Contains(testHelpers(), f.dir()) {
 				found = append(found, f.at(spec, to+" is for tests", "import it from _test.go files only, and embed the server with internal/embedded"))
@@ -218,6 +243,11 @@ func TestRoomRulesBite(t *testing.T) {
 		{"down in a test from outside", []sourceFile{source("events/a_test.go", "events_test", "schema")}, 0},
 		{"threads for models take the client", []sourceFile{source("internal/threadtools/a.go", "threadtools", "client")}, 0},
 		{"threads for models take the server", []sourceFile{source("internal/threadtools/a.go", "threadtools", "commands")}, 1},
+		{"the binary takes the bench", []sourceFile{source("cmd/skein/a.go", "main", "internal/bench")}, 0},
+		{"the product takes the bench", []sourceFile{source("internal/serve/a.go", "serve", "internal/bench")}, 1},
+		{"the binary takes a peer of the bench", []sourceFile{source("cmd/skein/a.go", "main", "internal/bench/peer")}, 1},
+		{"a database driver", []sourceFile{parseSource(t, "runtime/a.go", []byte("package runtime\nimport _ \"github.com/jackc/pgx/v5\"\n"))}, 1},
+		{"a database driver in its place", []sourceFile{parseSource(t, "internal/bench/peer/a.go", []byte("package peer\nimport _ \"github.com/jackc/pgx/v5\"\n"))}, 0},
 		{"unknown room", []sourceFile{source("attic/a.go", "attic")}, 1},
 		{"an example", []sourceFile{source("examples/hello/main.go", "main")}, 0},
 		{"an example takes a library", []sourceFile{source("examples/hello/main.go", "main", "client", "state")}, 0},

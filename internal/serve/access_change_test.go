@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -280,6 +281,20 @@ func TestAccess_StandaloneServer(t *testing.T) {
 	defer c.Close()
 	if _, err := c.CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
 		t.Error(err)
+	}
+	// The process's credentials reach every tenant; others on the machine have none.
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Addresses().HTTP+"/api/threads", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Skein-Tenant", "acme")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a request that names its tenant: %s", answer.Status)
 	}
 	cfg := serve.Config{NATS: ns.ClientURL(), Access: dir}
 	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "--access") {

@@ -10,6 +10,8 @@ import (
 	goruntime "runtime"
 	"time"
 
+	"github.com/skein-threads/skein/api"
+	"github.com/skein-threads/skein/api/endpoints"
 	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
@@ -24,7 +26,7 @@ import (
 	"github.com/skein-threads/skein/service"
 )
 
-// DefaultHTTPListen is the default address of health and metrics.
+// DefaultHTTPListen is the default address of HTTP.
 const DefaultHTTPListen = "127.0.0.1:8420"
 
 // NoListen is the address of a disabled listener.
@@ -38,14 +40,22 @@ const DefaultStore = "./skein-data"
 
 // Config configures a Server. The zero value of a field means its default.
 type Config struct {
-	Store      string // --store: folder of the embedded server; default ./skein-data
-	NATSListen string // --nats-listen: where the embedded server listens, or none; default 127.0.0.1:4222
-	HTTPListen string // --http-listen: where health and metrics are served, or none; default 127.0.0.1:8420
-	OpsListen  string // --ops-listen: second address of health and metrics, loopback or not; default none
-	NATS       string // --nats: URL of a server to use instead of the embedded one; default none
-	Creds      string // --creds: file of credentials for it; default none
-	CA         string // --tls-ca: file of the authorities to trust when connecting to it; default the system's
-	Access     string // --access: folder of accounts and TLS for the embedded server; default none, and loopback only
+	Store            string         // --store: folder of the embedded server; default ./skein-data
+	NATSListen       string         // --nats-listen: where the embedded server listens, or none; default 127.0.0.1:4222
+	HTTPListen       string         // --http-listen: where HTTP is served, or none; default 127.0.0.1:8420
+	OpsListen        string         // --ops-listen: second address of health and metrics, loopback or not; default none
+	NATS             string         // --nats: URL of a server to use instead of the embedded one; default none
+	Creds            string         // --creds: file of credentials for it; default none
+	CA               string         // --tls-ca: file of the authorities to trust when connecting to it; default the system's
+	Tenant           string         // --tenant: whose requests over HTTP are that carry no key, without Access; default that in their header Skein-Tenant
+	TLSCert          string         // --tls-cert: file of a certificate for HTTP; default no TLS
+	TLSKey           string         // --tls-key: file of its key
+	HTTPHosts        []string       // --http-host: names by which HTTP may be asked, besides those of its listener
+	CORSOrigins      []string       // --cors-origin: whose pages may use HTTP, such as https://shop.example; default its own
+	TrustProxy       []string       // --trust-proxy: CIDRs of proxies whose X-Forwarded-Host and -Proto count
+	HTTPKeyLimits    map[string]int // --http-key-limits: rate, inflight, streams, uploads of a credential over HTTP; negative: no limit
+	HTTPTenantLimits map[string]int // --http-tenant-limits: the same of a tenant
+	Access           string         // --access: folder of accounts and TLS for the embedded server; default none, and loopback only
 	// Limits of each tenant in this process. Rate and requests in flight are limited
 	// for commands and for queries separately.
 	TenantRate     float64 // --tenant-rate: requests per second; default 50,000; negative: no limit
@@ -66,25 +76,26 @@ type Config struct {
 	Names             events.Names   // of subjects, streams and buckets; default prefix skein
 	Version           string         // of the services, as `nats micro` shows it; default 0.0.0
 	Worker            string         // the name under which runs are claimed; default a random one
-	Places            map[string]int // --places: concurrent uploads, searches, images, effects and forks; default DefaultPlaces
+	Places            map[string]int // --places: concurrent uploads, searches, images, effects, forks and cold threads; default DefaultPlaces
 	ThreadCache       int64          // --thread-cache: size of the cache of thread states, in bytes; default commands.DefaultCacheBytes
 	Workers           int            // --workers: runs executed concurrently; default 256; none if negative
 	// Register adds the reactors, tools and so on of this process, before runs begin.
 	// More may be added later; see Server.Registry.
 	Register      func(*runtime.Registry) error
-	Hooks         runtime.Hooks  // of every run
-	Env           map[string]any // the values of env in the runtime context of hooks, effects and tools that are not portable
-	MCPPrograms   bool           // --mcp-programs: definitions may start programs as MCP servers
-	MCPVariables  []string       // --mcp-variable: TENANT:NAME=TARGET, environment variables that definitions may pass to MCP servers
-	EgressAllow   []string       // --egress-allow: addresses, CIDRs and hosts that definitions may connect to, besides public ones
-	ModelParams   []string       // --model-param: params that definitions of models may set, besides those that shape the answer
-	TokensPerDay  []string       // --tokens-per-day: NUMBER or TENANT=NUMBER, tokens that the models of a tenant may use per day; default unlimited
-	MaxToolTime   time.Duration  // --max-tool-time: the longest call of a tool, whatever its definition says; default 1 h
-	MaxUploadTime time.Duration  // --max-upload-time: from the start of an upload to its end; default 2 h
-	OTLPEndpoint  string         // --otlp-endpoint: URL of an OpenTelemetry collector; default OTEL_EXPORTER_OTLP_ENDPOINT
-	OTelContent   bool           // --otel-content: traces contain messages, arguments and results
-	ArchiveEvery  time.Duration  // how often retention policies are applied; default 1 h
-	Volatile      bool           // the embedded server acknowledges before writes are on disk: for demos and tests
+	Endpoints     *endpoints.Registry // thread endpoints over HTTP; default those of every server
+	Hooks         runtime.Hooks       // of every run
+	Env           map[string]any      // the values of env in the runtime context of hooks, effects and tools that are not portable
+	MCPPrograms   bool                // --mcp-programs: definitions may start programs as MCP servers
+	MCPVariables  []string            // --mcp-variable: TENANT:NAME=TARGET, environment variables that definitions may pass to MCP servers
+	EgressAllow   []string            // --egress-allow: addresses, CIDRs and hosts that definitions may connect to, besides public ones
+	ModelParams   []string            // --model-param: params that definitions of models may set, besides those that shape the answer
+	TokensPerDay  []string            // --tokens-per-day: NUMBER or TENANT=NUMBER, tokens that the models of a tenant may use per day; default unlimited
+	MaxToolTime   time.Duration       // --max-tool-time: the longest call of a tool, whatever its definition says; default 1 h
+	MaxUploadTime time.Duration       // --max-upload-time: from the start of an upload to its end; default 2 h
+	OTLPEndpoint  string              // --otlp-endpoint: URL of an OpenTelemetry collector; default OTEL_EXPORTER_OTLP_ENDPOINT
+	OTelContent   bool                // --otel-content: traces contain messages, arguments and results
+	ArchiveEvery  time.Duration       // how often retention policies are applied; default 1 h
+	Volatile      bool                // the embedded server acknowledges before writes are on disk: for demos and tests
 	// Now is the clock of threads, effects and retention; default time.Now. After a
 	// clock was moved by hand, call Server.FireDue.
 	Now func() time.Time
@@ -168,14 +179,15 @@ func (c Config) Validate() error {
 	c = c.WithDefaults()
 	var errs []error
 	errs = append(errs, c.log().Validate(), c.telemetry().Validate())
-	if err := loopback(c.HTTPListen); err != nil && c.HTTPListen != NoListen {
-		errs = append(errs, fmt.Errorf("--http-listen: %w; --ops-listen serves health and metrics on any address", err))
+	if c.HTTPListen != NoListen {
+		errs = append(errs, c.listen().Validate(c.Access != ""))
 	}
 	if c.OpsListen != "" {
 		if _, _, err := net.SplitHostPort(c.OpsListen); err != nil {
 			errs = append(errs, fmt.Errorf("--ops-listen: %q is not a host and a port: %w", c.OpsListen, err))
 		}
 	}
+	errs = append(errs, c.checkTenant())
 	if c.NATS == "" {
 		if o, err := c.embedded(); err != nil {
 			errs = append(errs, fmt.Errorf("--access: %w", err))
@@ -206,6 +218,19 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("--access is for the embedded server; start the one of --nats with nats.conf in that folder, and pass its creds/skein.creds as --creds"))
 	}
 	return errors.Join(errs...)
+}
+
+// checkTenant reports what is wrong with Tenant.
+func (c Config) checkTenant() error {
+	switch {
+	case c.Tenant == "":
+		return nil
+	case c.Access != "":
+		return errors.New("--tenant: with --access a request has a key, which names its tenant")
+	case !events.ValidTenant(c.Tenant):
+		return fmt.Errorf("--tenant: %q is not 1 to 64 letters, digits, dashes and underscores", c.Tenant)
+	}
+	return nil
 }
 
 // embedded returns the options of the embedded server.
@@ -240,22 +265,15 @@ func (c Config) telemetry() telemetry.Config {
 	return telemetry.Config{Endpoint: c.OTLPEndpoint, Content: c.OTelContent, Version: c.Version}
 }
 
-// NotLoopbackError reports that HTTPListen can be reached from other machines. Readers
-// of health and metrics are not authenticated there.
-type NotLoopbackError struct{ Address string }
-
-func (e *NotLoopbackError) Error() string {
-	return fmt.Sprintf("will not listen on %q: there is no authentication, so only loopback addresses such as 127.0.0.1 are allowed", e.Address)
+// listen returns where HTTP is served, and for whom.
+func (c Config) listen() api.ListenOptions {
+	return api.ListenOptions{
+		Address: c.HTTPListen, Cert: c.TLSCert, Key: c.TLSKey, Hosts: c.HTTPHosts, Origins: c.CORSOrigins, Proxies: c.TrustProxy,
+		KeyLimits: c.HTTPKeyLimits, Limits: c.HTTPTenantLimits,
+	}
 }
 
-// loopback returns an error for an address that must not be listened on.
-func loopback(address string) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("%q is not a host and a port: %w", address, err)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return &NotLoopbackError{Address: address}
-	}
-	return nil
+// loopback reports whether an address can be reached from this machine only.
+func loopback(address string) bool {
+	return api.ListenOptions{Address: address}.Validate(false) == nil
 }

@@ -4,10 +4,46 @@ import (
 	"net/http"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/api"
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/keys"
 )
 
-// Handler serves health and metrics.
+// Handler serves everything over HTTP: health, metrics and the API.
 func (s *Server) Handler() http.Handler {
+	if s.api == nil { // it has not started
+		return s.ops()
+	}
+	return s.api
+}
+
+// openAPI opens the API over HTTP, for requests that the rest of the server answers.
+func (s *Server) openAPI() error {
+	nc, err := s.connect("http")
+	if err != nil {
+		return err
+	}
+	auth, err := s.openAuth()
+	if err != nil {
+		return err
+	}
+	s.api, err = api.New(api.Options{Conn: nc, Names: s.cfg.Names, Auth: auth, Ops: s.ops(), Listen: s.cfg.listen(), OpenOps: s.cfg.HTTPListen == NoListen || loopback(s.cfg.HTTPListen), Endpoints: s.cfg.Endpoints})
+	return err
+}
+
+// openAuth returns who may use the API.
+func (s *Server) openAuth() (edge.Authenticator, error) {
+	if s.cfg.Access == "" {
+		return edge.Desk{Tenant: s.cfg.Tenant, Credentials: s.cfg.Creds != ""}, nil
+	}
+	var err error
+	s.keys, err = keys.Open(s.cfg.Access, func(err error) { s.logger.Warn().Err(err).Msg("the API keys cannot be followed") })
+	return s.keys, err
+}
+
+// ops serves health and metrics.
+func (s *Server) ops() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, health{OK: true})

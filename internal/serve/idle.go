@@ -52,7 +52,11 @@ func (s *Server) idle(ctx context.Context) error {
 	if shown, err := timeline.Of(log).LastSeq(ctx); err != nil || shown < end {
 		return errors.Join(err, fmt.Errorf("%w: the timeline shows %d of %d", errBusy, shown, end))
 	}
-	if s.cfg.Workers > 0 {
+	if worker := s.work.worker.Load(); worker != nil {
+		// The message of a run that was just requested may be on its way to the queue.
+		if busy, err := worker.Unfinished(ctx, s.work.busy); err != nil || busy {
+			return errors.Join(err, fmt.Errorf("%w: a thread has a run", errBusy))
+		}
 		if runs, err := queues.RunsOf(log).Depth(ctx); err != nil || runs.Waiting+runs.Taken > 0 {
 			return errors.Join(err, fmt.Errorf("%w: %d runs wait and %d are worked at", errBusy, runs.Waiting, runs.Taken))
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/runtime"
 )
 
@@ -21,6 +22,7 @@ const (
 	placesImages   = "images"
 	placesEffects  = "effects"
 	placesForks    = "forks"
+	placesCold     = "cold"
 )
 
 // Default limits of a call, an upload and a tenant.
@@ -33,7 +35,7 @@ const (
 // DefaultPlaces is how many places of each kind a process has, unless --places sets it.
 // Those for runs are --workers.
 func DefaultPlaces() map[string]int {
-	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: runtime.DefaultEffects, placesForks: commands.DefaultForks}
+	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: runtime.DefaultEffects, placesForks: commands.DefaultForks, placesCold: cold.DefaultPlaces}
 }
 
 // places returns the places of a kind.

@@ -37,6 +37,7 @@ type running struct {
 	registry  *runtime.Registry
 	directory atomic.Pointer[agents.Directory]
 	worker    atomic.Pointer[runtime.Worker]
+	busy      runtime.Busy       // set before worker
 	budget    runtime.Budget     // of tokens; nil: none
 	defined   sync.Map           // by tenant: the sequence of the last definition through this process
 	workers   sync.WaitGroup     // of executions and effects
@@ -135,6 +136,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		Name: s.cfg.Worker, Places: s.cfg.Workers, Reactors: directory, Agents: directory, Arguments: s.work.schemas, Hooks: s.cfg.Hooks,
 		State: threads.state, Metrics: s.metrics.Runs(), Budget: s.work.budget, Shares: s.places(placesRuns, s.cfg.Workers), MostToolTime: s.cfg.MaxToolTime, ParkAfter: runtime.ParkAfter,
 	}, s.logger)
+	s.work.busy = busy(queries)
 	s.work.worker.Store(worker)
 	s.metrics.WatchWork(func() (metrics.Work, error) { return work(worker, log, queries) })
 	s.work.workers.Go(func() {
@@ -148,7 +150,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		defer waking.Wait()
 		defer stop()
 		waking.Go(func() { worker.Wake(ctx, queries.Parked, presence.Served, runtime.WakeEvery) })
-		return worker.Sweep(ctx, busy(queries), runtime.SweepEvery)
+		return worker.Sweep(ctx, s.work.busy, runtime.SweepEvery)
 	})
 	effects := runtime.NewEffectWorker(log, dispatcher, s.effect(log.Conn()), runtime.EffectConfig{
 		Drain: 5 * time.Second, State: threads.state, Concurrency: s.cfg.Places[placesEffects], Shares: s.places(placesEffects, 0), Rate: s.cfg.TenantEffectRate,

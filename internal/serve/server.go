@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +14,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/api"
+	"github.com/skein-threads/skein/api/keys"
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/eventlog"
@@ -47,7 +50,10 @@ type Server struct {
 	floors   *streams.Floors
 	outage   *eventlog.Outage
 	http     []*http.Server
-	at       Addresses // of HTTP, once it listens
+	api      *api.Handler
+	tls      *tls.Config // of HTTP; nil without
+	keys     *keys.Store // nil at a desk
+	at       Addresses   // of HTTP, once it listens
 	activity *service.Activity
 
 	clients           *nats.Conn // on which requests are answered
@@ -108,12 +114,17 @@ func (s *Server) start(ctx context.Context) error {
 		}
 		return err
 	}
-	for _, l := range listeners {
+	for i, l := range listeners {
 		handler := s.Handler()
-		if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() { // elsewhere it has names that are not known here
-			handler = ownHost(handler)
+		if s.at.Ops != "" && i == len(listeners)-1 {
+			handler = s.ops()
+			if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() { // elsewhere it has names that are not known here
+				handler = ownHost(handler)
+			}
+		} else if s.tls != nil {
+			l = tls.NewListener(l, s.tls)
 		}
-		server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+		server := api.NewServer(handler)
 		s.http = append(s.http, server)
 		s.running.Go(func() {
 			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -129,11 +140,18 @@ func (s *Server) listen() ([]net.Listener, error) {
 	if s.cfg.HTTPListen == NoListen {
 		return s.listenOps(nil)
 	}
-	first, err := net.Listen("tcp", s.cfg.HTTPListen)
+	first, err := s.cfg.listen().Listen()
 	if err != nil {
-		return nil, fmt.Errorf("--http-listen: %w", err)
+		return nil, err
+	}
+	if s.tls, err = s.cfg.listen().TLS(); err != nil {
+		_ = first.Close() // nothing has used it
+		return nil, err
 	}
 	s.at.HTTP = "http://" + first.Addr().String()
+	if s.tls != nil {
+		s.at.HTTP = "https://" + first.Addr().String()
+	}
 	return s.listenOps([]net.Listener{first})
 }
 
@@ -273,7 +291,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err := s.startTelemetry(ctx, background); err != nil {
 		return err
 	}
-	if err := s.startArchiving(background); err != nil {
+	if err := s.startArchiving(background, queries); err != nil {
 		return err
 	}
 	// The relay sends much, and must not delay replies.
@@ -292,7 +310,10 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		Requests: namesOf(events.Commands(), func(c events.Command) string { return c.Name }), InFlight: 8192,
 		Tenants: s.cfg.limits(), Metrics: s.metrics, Fair: s.cfg.fair(1), Activity: s.activity, Answers: s.answers, Refusals: s.refusals, Floods: s.floods,
 	}, affordable(s.work.budget, dispatcher.Handle), s.logger)
-	return err
+	if err != nil {
+		return err
+	}
+	return s.openAPI()
 }
 
 // hold runs work that must run once, while this process has its lease.

@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/embedded"
@@ -49,7 +50,7 @@ func stop(t testing.TB, s *serve.Server) {
 
 func TestConfig_ReportsAllErrors(t *testing.T) {
 	err := serve.Config{HTTPListen: "0.0.0.0:80", NATSListen: "10.0.0.1:4222", Replicas: 2, ThreadCache: -1}.Validate()
-	var http *serve.NotLoopbackError
+	var http *api.NotLoopbackError
 	var nats *embedded.NotLoopbackError
 	if !errors.As(err, &http) || !errors.As(err, &nats) || !strings.Contains(err.Error(), "replicas") || !strings.Contains(err.Error(), "--thread-cache") {
 		t.Errorf("%v", err)

@@ -49,6 +49,9 @@ func (s *Server) stop(ctx context.Context) error {
 // stopParts finishes requests until graceful ends, and everything else until ctx ends.
 func (s *Server) stopParts(ctx, graceful context.Context) error {
 	var errs []error
+	if s.api != nil { // streams end, and their readers resume elsewhere
+		errs = append(errs, within(graceful, "streams over HTTP", s.api.Close))
+	}
 	// Runs first: their tools send commands and queries.
 	errs = append(errs, within(graceful, "what runs", s.work.drain))
 	// Uploads end in commands, so they come next.
@@ -65,6 +68,9 @@ func (s *Server) stopParts(ctx, graceful context.Context) error {
 	s.background()
 	for _, server := range s.http {
 		errs = append(errs, server.Shutdown(graceful))
+	}
+	if s.keys != nil {
+		s.keys.Close()
 	}
 	if s.outage.Err() != nil {
 		for _, nc := range s.conns {

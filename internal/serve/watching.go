@@ -73,13 +73,18 @@ func (s *Server) watchStore(background context.Context) {
 			case <-background.Done():
 				return
 			}
+			begun := time.Now()
 			s.scanStore(background)
-			if !retry.Sleep(background, scanPause) {
+			if !retry.Sleep(background, restAfter(time.Since(begun))) {
 				return
 			}
 		}
 	})
 }
+
+// restAfter returns how long the store is not read again after it was. A server that is slow to
+// answer has much to do: reading a large store takes at most a twentieth of a processor from it.
+func restAfter(took time.Duration) time.Duration { return max(scanPause, 19*took) }
 
 // scanStore reads the sealed blocks once.
 func (s *Server) scanStore(ctx context.Context) {

@@ -79,3 +79,12 @@ func TestWatch_DamageWhileServing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A store that takes long to read is not read all the time because its server is slow to answer.
+func TestRestAfter_LeavesTheProcessor(t *testing.T) {
+	for _, took := range []time.Duration{0, time.Second, time.Minute} {
+		if rest := restAfter(took); rest < scanPause || took*20 > rest+took {
+			t.Errorf("after %v it rests for %v", took, rest)
+		}
+	}
+}

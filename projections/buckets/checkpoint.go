@@ -38,6 +38,10 @@ type Checkpoint struct {
 	// the bucket may by then hold other messages than those that it describes.
 	Epoch uint64 `json:"epoch,omitzero"`
 
+	// Thaws says, in the checkpoint of threads, that the runner brings cold threads back, see
+	// [Mark]. One of an older Skein does not, so no thread may become cold while it runs.
+	Thaws bool `json:"thaws,omitzero"`
+
 	// Progress is in the checkpoint of threads only: the sequence up to which all
 	// read models are stored. 0 while one of them is being filled from nothing.
 	Progress uint64 `json:"progress,omitzero"`

@@ -49,18 +49,27 @@ func (e *Entry) flags() (n int64) {
 // MarshalJSONTo encodes the entry.
 func (e Entry) MarshalJSONTo(enc *jsontext.Encoder) error {
 	var buf [192]byte
-	b := append(buf[:0], '[')
+	b, err := e.AppendJSON(buf[:0])
+	if err != nil {
+		return err
+	}
+	return enc.WriteValue(b)
+}
+
+// AppendJSON appends the entry's JSON to b. It implements jsonplan.Appender.
+func (e Entry) AppendJSON(b []byte) ([]byte, error) {
+	b = append(b, '[')
 	b = strconv.AppendInt(b, e.Index, 10)
 	b = append(b, ',')
 	b, err := jsontext.AppendQuote(b, e.ID)
 	if err != nil {
-		return err
+		return b, err
 	}
 	b = append(b, ',')
 	b = strconv.AppendInt(b, int64(e.Context), 10)
 	b = append(b, ',')
 	if b, err = jsontext.AppendQuote(b, e.Type); err != nil {
-		return err
+		return b, err
 	}
 	b = append(b, ',')
 	b = strconv.AppendInt(b, e.Made, 10)
@@ -80,7 +89,7 @@ func (e Entry) MarshalJSONTo(enc *jsontext.Encoder) error {
 		}
 		b = append(b, ']')
 	}
-	return enc.WriteValue(append(b, ']'))
+	return append(b, ']'), nil
 }
 
 // UnmarshalJSONFrom decodes the entry. A list decodes a thousand of them, so the form of

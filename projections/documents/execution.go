@@ -1,12 +1,16 @@
 package documents
 
-import "github.com/skein-threads/skein/events"
+import (
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/events"
+)
 
 // executions returns the read model of executions.
 func executions() Projection {
 	type T = events.Execution
 	return Projection{
-		Kind: Executions, Name: "executions", Version: 5, Bucket: "thread_executions",
+		Kind: Executions, Name: "executions", Version: 6, Bucket: "thread_executions",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
@@ -39,6 +43,9 @@ func executions() Projection {
 				if d.RetryOf != "" {
 					doc.RetryOf = d.RetryOf
 				}
+				if d.Settings != nil { // a run that goes on has those that it began with
+					doc.Settings = d.Settings
+				}
 			}),
 			on(events.RunClaimedType, subject, func(_ *change, doc *T, d events.RunClaimed) {
 				doc.Worker, doc.Token, doc.Definitions, doc.Waiting, doc.WaitingFor = d.Worker, d.Token, d.Definitions, nil, nil
@@ -57,9 +64,35 @@ func executions() Projection {
 					doc.StoppedBy = d.By
 				}
 			}),
+			on(events.TraceRecordedType, usedBy, func(_ *change, doc *T, d events.TraceRecorded) {
+				doc.FinishReason = finishOf(d.Data)
+				if d.Usage != nil {
+					sum := *d.Usage
+					if doc.Usage != nil {
+						sum = doc.Usage.Add(sum)
+					}
+					doc.Usage = &sum
+				}
+			}),
 			together(events.LifecycleDeletedType),
 		},
 	}
+}
+
+// usedBy returns the execution whose model a record is about: that of a call of a reactor.
+func usedBy(_ *change, d events.TraceRecorded) (string, bool) {
+	return d.ExecutionID, d.ExecutionID != "" && (d.Usage != nil || d.Shown != nil)
+}
+
+// finishOf returns why an answer ended early, empty if it did not.
+func finishOf(data events.JSON) string {
+	var of struct {
+		Reason string `json:"finishReason"`
+	}
+	if data == nil || json.Unmarshal(data, &of) != nil || of.Reason == events.FinishStop || of.Reason == events.FinishToolCalls {
+		return ""
+	}
+	return of.Reason
 }
 
 // ofRun returns the execution that an event belongs to.

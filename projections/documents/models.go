@@ -1,11 +1,12 @@
 package documents
 
 import (
-	"bytes"
+	"reflect"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/jsonplan"
 )
 
 // Kind says which read model a document belongs to.
@@ -43,6 +44,11 @@ type Mask uint32
 // AllKinds is the set of all.
 const AllKinds Mask = 1<<Kinds - 1
 
+// ColdKinds is the set of those whose documents of a cold thread are not stored, because its log
+// says the same. The others tell what is asked of all threads together: which there are, what is
+// due, what a share opens.
+const ColdKinds = AllKinds &^ (1<<Threads | 1<<Effects | 1<<Definitions | 1<<Shares | 1<<Lives)
+
 // Has reports whether the set holds a read model.
 func (m Mask) Has(k Kind) bool { return m&(1<<k) != 0 }
 
@@ -54,6 +60,8 @@ func (m Mask) With(k Kind) Mask { return m | 1<<k }
 type Models struct {
 	list [Kinds]Projection
 	by   map[events.Type][]bound
+
+	plans [Kinds]*jsonplan.Plan // of the documents
 }
 
 // bound is a reaction and its read model.
@@ -77,6 +85,7 @@ func NewModels() *Models {
 	m := &Models{by: map[events.Type][]bound{}}
 	for _, p := range projections() {
 		m.list[p.Kind] = p
+		m.plans[p.Kind] = jsonplan.Of(reflect.TypeOf(p.new()).Elem())
 		for _, r := range p.reactions {
 			if r.fold != nil {
 				m.by[r.on] = append(m.by[r.on], bound{r, p.Kind})
@@ -105,7 +114,5 @@ func (m *Models) Named(name string) (Projection, bool) {
 // Encode encodes a document for storage: the same bytes for the same document.
 func Encode(doc any) ([]byte, error) { return json.Marshal(doc, json.Deterministic(true)) }
 
-// EncodeTo appends the encoded document to a buffer.
-func EncodeTo(b *bytes.Buffer, doc any) error {
-	return json.MarshalWrite(b, doc, json.Deterministic(true))
-}
+// Append appends the encoded document of a read model to b: the bytes of [Encode].
+func (m *Models) Append(b []byte, k Kind, doc any) ([]byte, error) { return m.plans[k].Append(b, doc) }

@@ -43,6 +43,14 @@ func (m *Models) Needs(c *events.Commit, active Mask, look func(Place) any, tell
 	}
 }
 
+// Touches reports whether folding a commit reads or changes documents of some read models, but
+// for the end of the thread, which removes all.
+func (m *Models) Touches(c *events.Commit, kinds Mask) bool {
+	touches := false
+	m.Needs(c, kinds, func(Place) any { return nil }, func(Need) { touches = true })
+	return touches
+}
+
 // opensPage reports whether the event creates the first item of that page.
 func opensPage(e *events.Event, page string) bool {
 	d, ok := e.Data.(events.ItemCreated)

@@ -48,6 +48,8 @@ type listed struct {
 	user     uint32
 	status   uint8
 	archived bool
+	cold     bool // its documents may be absent
+	bare     bool // they are certainly being removed, or were
 }
 
 // change is a place in the order: a thread changed at a sequence.
@@ -122,6 +124,19 @@ func (d *directories) has(tenant, id string) bool {
 	return ok
 }
 
+// warm reports whether a thread is listed as one whose documents are all there. They are removed
+// only some minutes after it is listed as cold.
+func (d *directories) warm(tenant, id string) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	t := d.tenants[tenant]
+	if t == nil {
+		return false
+	}
+	at, ok := t.byID[packID(id)]
+	return ok && !t.members[at].cold
+}
+
 // in returns the threads of all tenants that are in a state.
 func (d *directories) in(status events.ThreadStatus) [][2]string {
 	want := statusNumber(status)
@@ -165,6 +180,7 @@ func (d *directories) put(tenant string, doc *brief) {
 	}
 	m := listed{
 		key: strings.Clone(doc.key()), seq: cmp.Or(doc.ListedSeq, doc.Seq), changed: doc.changed(), status: statusNumber(doc.Status), archived: doc.Archived,
+		cold: doc.mark.Cold, bare: doc.mark.Bare,
 		agent: d.names.number(doc.AgentID), user: d.names.number(doc.UserID),
 	}
 	id := packID(doc.ID)
@@ -306,6 +322,40 @@ func (d *directories) pickSome(picked []pickedThread, tenant string, w *wish, mo
 		}
 	}
 	return picked, first > 0
+}
+
+// scan returns threads of a tenant of which a condition holds, by their last change, those
+// listed after a place, and the place after which to go on; 0: there are no more.
+func (d *directories) scan(tenant string, after uint64, most int, wanted func(*listed) bool) (ids []string, next uint64) {
+	for more := true; more; {
+		ids, next, more = d.scanSome(ids, tenant, after, most, wanted)
+		after = next
+	}
+	return ids, next
+}
+
+// scanSome looks at a part of the threads, and reports whether to go on after it.
+func (d *directories) scanSome(ids []string, tenant string, after uint64, most int, wanted func(*listed) bool) (_ []string, next uint64, more bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	t := d.tenants[tenant]
+	if t == nil {
+		return ids, 0, false
+	}
+	first, _ := slices.BinarySearchFunc(t.order, after+1, func(c change, seq uint64) int { return cmp.Compare(c.seq, seq) })
+	for i := first; i < len(t.order); i++ {
+		m := &t.members[t.order[i].member]
+		if m.seq == t.order[i].seq && wanted(m) {
+			ids = append(ids, unpackID(m.id))
+		}
+		if len(ids) == most {
+			return ids, t.order[i].seq, false
+		}
+		if i-first == scanned {
+			return ids, t.order[i].seq, true
+		}
+	}
+	return ids, 0, false
 }
 
 // waiting counts the runs of all tenants that wait, by what they wait for. One that

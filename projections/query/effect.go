@@ -46,7 +46,7 @@ func (a *asking) getState(d events.GetState) (*events.StateValues, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
 	}
-	a.source = a.inheriting(&live{a.Queries})
+	a.source = a.inheriting(&live{q: a.Queries})
 	if err := a.resolve(d.ThreadID); err != nil {
 		return nil, err
 	}

@@ -28,6 +28,8 @@ type brief struct {
 	Seq       uint64              `json:"seq"`
 	ListedSeq uint64              `json:"listedSeq"`
 	Run       *events.ThreadRun   `json:"run"`
+
+	mark buckets.Mark // of the message
 }
 
 func (b *brief) key() string {
@@ -152,7 +154,7 @@ func (q *Queries) updateOf(m jetstream.Msg) (update, bool) {
 	if m.Headers().Get(buckets.HeaderOperation) != "" {
 		return u, true
 	}
-	u.doc = &brief{}
+	u.doc = &brief{mark: buckets.MarkOf(m.Headers())}
 	if err := json.Unmarshal(m.Data(), u.doc); err != nil || u.doc.ID != id {
 		q.logger.Error().Str("key", key).Msg("a thread's document cannot be read and is not listed; run skein replay")
 		return u, false

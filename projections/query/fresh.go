@@ -68,7 +68,7 @@ func (a *asking) awaitVersion(least *int64) error {
 // reached reports whether the read models show a version of the thread, and which one its
 // document shows. It does not wait for a thread that is not in the log.
 func (a *asking) reached(ctx context.Context, least int64, progress uint64) (bool, int64, error) {
-	got, err := (&live{a.Queries}).get(ctx, a.place(documents.Threads, ""))
+	got, err := (&live{q: a.Queries}).get(ctx, a.place(documents.Threads, ""))
 	if err != nil {
 		return false, 0, err
 	}
@@ -117,7 +117,7 @@ func (a *asking) confirmed(err error, shown uint64) (unshown int64, _ error) {
 	case last.Seq > shown:
 		return int64(last.Seq), err
 	}
-	got, failed := (&live{a.Queries}).get(a.ctx, a.place(documents.Threads, ""))
+	got, failed := (&live{q: a.Queries}).get(a.ctx, a.place(documents.Threads, ""))
 	if failed != nil {
 		return 0, failed
 	}

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/skein-threads/skein/eventlog/pages"
@@ -69,25 +70,26 @@ func (s *inheriting) read(ctx context.Context, places []documents.Place) error {
 func (s *inheriting) find(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
 	out, err := s.source.find(ctx, k, pattern)
 	dot := strings.LastIndexByte(pattern, '.')
-	if err != nil || len(out) > 0 || k != documents.Items || dot < 0 {
+	refused := errors.Is(err, &events.Error{Code: events.InvalidRequest}) // too many cold threads may have it
+	if err != nil && !refused || len(out) > 0 || k != documents.Items || dot < 0 {
 		return out, err
 	}
 	id := pattern[dot+1:]
 	prefix, _, ok := events.CutInherited(id)
 	if !ok {
-		return nil, nil
+		return nil, err
 	}
 	records, err := s.source.find(ctx, documents.Index, pattern[:dot+1]+prefix)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range records {
-		f := found{place: documents.Place{Kind: k, Thread: r.place.Thread, ID: id}}
-		if err := s.derive(ctx, &f); err != nil {
+		got, err := s.get(ctx, documents.Place{Kind: k, Thread: r.place.Thread, ID: id})
+		if err != nil {
 			return nil, err
 		}
-		if f.doc != nil {
-			out = append(out, f)
+		if got[0].doc != nil {
+			out = append(out, got[0])
 		}
 	}
 	return out, nil

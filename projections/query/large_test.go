@@ -22,7 +22,7 @@ import (
 // whole reads an item as the read model has it.
 func (a *asker) whole(id, item string) *events.Item {
 	a.Helper()
-	got, err := (&live{a.q}).get(a.Context(), documents.Place{Kind: documents.Items, Thread: documents.ThreadName(acme, id), ID: item})
+	got, err := (&live{q: a.q}).get(a.Context(), documents.Place{Kind: documents.Items, Thread: documents.ThreadName(acme, id), ID: item})
 	if err != nil || got[0].doc == nil {
 		a.Fatalf("item %s: %v", item, err)
 	}

@@ -10,7 +10,9 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/projections/documents"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
@@ -29,6 +31,8 @@ type Config struct {
 	Queue    Queue    // returns what waits for agents; default not_found
 	Values   Values   // returns key-value states; default not_found
 	Pairs    Pairs    // reads key-value pairs; default: it is unavailable
+	// Cold is the places for cold threads, whose log is read to answer; default cold.DefaultPlaces.
+	Cold *share.Pool
 }
 
 func (c Config) withDefaults() Config {
@@ -72,6 +76,7 @@ type Queries struct {
 	logger    zerolog.Logger
 	metrics   Metrics
 	directory *directories
+	cold      *cold.Reader
 	answers   map[reflect.Type]answer
 }
 
@@ -92,10 +97,12 @@ func New(log *eventlog.Log, validator *schema.Validator, cfg Config, logger zero
 	if metrics == nil {
 		metrics = noMetrics{}
 	}
-	return &Queries{
+	q := &Queries{
 		log: log, models: documents.NewModels(), pages: pages.On(log.Streams()), schema: validator, cfg: cfg.withDefaults(), logger: logger, metrics: metrics,
 		directory: newDirectories(), answers: answers(),
 	}
+	q.cold = cold.NewReader(log, q.models, q.pages, q.cfg.Cold, 0)
+	return q
 }
 
 // In returns the threads of all tenants that are in a state, as tenant and id, in
@@ -289,7 +296,7 @@ func (a *asking) about(ref string, at *events.At, fresh events.Fresh) error {
 	if err := a.awaitSeq(fresh.MinSeq, at != nil); err != nil {
 		return err
 	}
-	a.source, a.fresh = a.inheriting(&live{a.Queries}), at == nil && (fresh.MinSeq != nil || fresh.MinVersion != nil)
+	a.source, a.fresh = a.inheriting(&live{q: a.Queries}), at == nil && (fresh.MinSeq != nil || fresh.MinVersion != nil)
 	if ref == "" {
 		return nil
 	}

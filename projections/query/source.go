@@ -10,6 +10,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -30,10 +31,37 @@ type source interface {
 	find(ctx context.Context, k documents.Kind, pattern string) ([]found, error)
 }
 
-// live is the buckets.
-type live struct{ q *Queries }
+// live is the buckets, and for cold threads their log. It is for one query.
+type live struct {
+	q *Queries
+
+	name   string       // of the thread that was looked at last
+	frozen *cold.Thread // nil: it is not cold
+	sure   bool         // according to its own document, and not to the list of threads
+}
 
 func (l *live) get(ctx context.Context, places ...documents.Place) ([]found, error) {
+	if name, one := threadOfAll(places); one && documents.ColdKinds.Has(places[0].Kind) {
+		if t, err := l.coldThread(ctx, name, false); t != nil || err != nil {
+			out := make([]found, len(places))
+			for i, p := range places {
+				out[i].place = p
+			}
+			if err == nil {
+				err = l.fromLog(ctx, out, false)
+			}
+			return out, err
+		}
+	}
+	out, err := l.stored(ctx, places)
+	if err == nil {
+		err = l.fromLog(ctx, out, true)
+	}
+	return out, err
+}
+
+// stored returns what the buckets hold.
+func (l *live) stored(ctx context.Context, places []documents.Place) ([]found, error) {
 	out := make([]found, len(places))
 	at := make(map[string]int, len(places))
 	keys := make([]string, len(places))
@@ -61,6 +89,35 @@ func (l *live) get(ctx context.Context, places ...documents.Place) ([]found, err
 }
 
 func (l *live) find(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
+	name, ofThread := threadOfPattern(pattern)
+	if !documents.ColdKinds.Has(k) {
+		return l.findStored(ctx, k, pattern)
+	}
+	if !ofThread {
+		out, err := l.findStored(ctx, k, pattern)
+		if len(out) > 0 || err != nil {
+			return out, err
+		}
+		return l.search(ctx, k, pattern)
+	}
+	t, err := l.coldThread(ctx, name, false)
+	if t == nil && err == nil {
+		out, err := l.findStored(ctx, k, pattern)
+		if len(out) > 0 || err != nil {
+			return out, err
+		}
+		if t, err = l.coldThread(ctx, name, true); t == nil {
+			return nil, err
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.foundIn(t, k, pattern)
+}
+
+// findStored returns what a bucket holds.
+func (l *live) findStored(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
 	got, err := l.q.log.Bucket(l.q.models.Of(k).Bucket).All(ctx, pattern)
 	if err != nil {
 		return nil, fmt.Errorf("reading documents: %w", err)

@@ -140,7 +140,7 @@ func (a *asking) readThreads(picked []pickedThread, d events.ListThreads, add fu
 	for i, p := range picked {
 		places[i] = documents.Place{Kind: documents.Threads, Thread: documents.ThreadName(a.tenant, p.id)}
 	}
-	got, err := (&live{a.Queries}).get(a.ctx, places...)
+	got, err := (&live{q: a.Queries}).get(a.ctx, places...)
 	if err != nil {
 		return 0, err
 	}

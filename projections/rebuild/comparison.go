@@ -31,6 +31,7 @@ type comparison struct {
 	memory *documents.Memory
 	upTo   [documents.Kinds]uint64 // the sequence that each live read model certainly shows
 	passed documents.Mask          // read models whose certain sequence the fold has passed
+	absent documents.Mask          // read models whose documents may be absent: the thread is cold
 
 	orphans []correction // of pieces to remove, which no document names
 }
@@ -40,6 +41,9 @@ func (b *rebuilding) thread(ctx context.Context, name threadName, g *group) erro
 	t, err := b.compareThread(ctx, name, g)
 	if err == nil && !b.repair && t.has(Extra) {
 		t, err = b.compareDeleted(ctx, t)
+	}
+	if err == nil && !b.repair && t.has(Missing) { // it may have become cold while its documents were read
+		t, err = b.compareAlone(ctx, name)
 	}
 	if err != nil {
 		return err
@@ -125,6 +129,9 @@ func (t *comparison) corrections() ([]correction, error) {
 		if j.live != nil {
 			c.expected = j.live.Seq
 		}
+		if p.Kind == documents.Threads {
+			c.mark = t.mark(j)
+		}
 		if slot := t.memory.Slot(p); slot.Doc != nil {
 			raw, err := documents.Encode(slot.Doc)
 			if err != nil {
@@ -143,6 +150,19 @@ func (t *comparison) corrections() ([]correction, error) {
 	return list, nil
 }
 
+// mark returns the mark that the corrected document of the thread has: the one that it had. If
+// there was no document, nobody knows whether the thread was cold. It is, unless all of its
+// documents are compared, and so written.
+func (t *comparison) mark(j *compared) buckets.Mark {
+	switch {
+	case j.live != nil:
+		return buckets.MarkOf(j.live.Header)
+	case t.kinds&documents.ColdKinds != documents.ColdKinds:
+		return buckets.Mark{Cold: true, Bare: true}
+	}
+	return buckets.Mark{}
+}
+
 // compareAlone reads the live documents of a thread, folds its log, and compares.
 func (b *rebuilding) compareAlone(ctx context.Context, name threadName) (*comparison, error) {
 	g, err := b.readGroup(ctx, name)
@@ -155,6 +175,9 @@ func (b *rebuilding) compareAlone(ctx context.Context, name threadName) (*compar
 // compareThread folds the log of a thread of a group, and compares.
 func (b *rebuilding) compareThread(ctx context.Context, name threadName, g *group) (*comparison, error) {
 	t := &comparison{rebuilding: b, name: name, upTo: g.upTo, docs: map[documents.Place]*compared{}, memory: b.models.NewMemory(b.pages.In(ctx))}
+	if g.cold[name] {
+		t.absent = documents.ColdKinds
+	}
 	for _, p := range b.models.List() {
 		if b.kinds.Has(p.Kind) {
 			t.addLive(ctx, p, g.docs[name][p.Kind])
@@ -232,7 +255,7 @@ func (t *comparison) pass(upTo uint64) {
 		}
 		t.passed = t.passed.With(kind)
 		for _, slot := range t.memory.All(documents.Mask(0).With(kind)) {
-			if t.docs[slot.Place] == nil {
+			if t.docs[slot.Place] == nil && !t.absent.Has(kind) {
 				t.docs[slot.Place] = &compared{verdict: Missing}
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -20,6 +21,7 @@ const groupThreads = 4
 type group struct {
 	upTo [documents.Kinds]uint64 // the sequence that each live read model certainly showed when they were read
 	docs map[threadName]*[documents.Kinds][]streams.Message
+	cold map[threadName]bool // marked as such: documents may be absent, see buckets.Mark
 }
 
 // nextGroup returns the next threads of work, without waiting for more than the first;
@@ -46,9 +48,12 @@ func nextGroup(work <-chan threadName) []threadName {
 
 // readGroup reads the live documents of threads.
 func (b *rebuilding) readGroup(ctx context.Context, names ...threadName) (*group, error) {
-	g := &group{upTo: b.certainSeqs(), docs: make(map[threadName]*[documents.Kinds][]streams.Message, len(names))}
+	g := &group{upTo: b.certainSeqs(), docs: make(map[threadName]*[documents.Kinds][]streams.Message, len(names)), cold: map[threadName]bool{}}
 	for _, name := range names {
 		g.docs[name] = &[documents.Kinds][]streams.Message{}
+	}
+	if err := g.readMarks(ctx, b.log, b.models.Of(documents.Threads), names); err != nil {
+		return nil, fmt.Errorf("reading which threads are cold: %w", err)
 	}
 	for _, p := range b.models.List() {
 		if !b.kinds.Has(p.Kind) {
@@ -59,6 +64,20 @@ func (b *rebuilding) readGroup(ctx context.Context, names ...threadName) (*group
 		}
 	}
 	return g, nil
+}
+
+// readMarks reads which of the threads are cold.
+func (g *group) readMarks(ctx context.Context, log *eventlog.Log, p documents.Projection, names []threadName) error {
+	of := map[string]threadName{}
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i], of[name.String()] = name.String(), name
+	}
+	got, err := log.Bucket(p.Bucket).Get(ctx, keys...)
+	for _, m := range got {
+		g.cold[of[m.Subject]] = buckets.MarkOf(m.Header).Cold
+	}
+	return err
 }
 
 // read reads the documents of one read model.

@@ -28,7 +28,8 @@ type correction struct {
 	large    *buckets.Stub // doc is this stub, whose pieces come first; nil: it is the document
 	seq      uint64        // in the log, for the marker
 	thread   threadName
-	piece    bool // it is a piece of a large document
+	mark     buckets.Mark // of a thread's own document
+	piece    bool         // it is a piece of a large document
 }
 
 func (c correction) size() int {
@@ -175,6 +176,11 @@ func (w *repairer) write(ctx context.Context) (map[threadName]bool, error) {
 					return nil, fmt.Errorf("repairing %s %s: %w", c.bucket, key, err)
 				}
 				all = append(all, sent{correction{bucket: c.bucket, key: key, piece: true}, ack})
+			}
+		}
+		if c.doc != nil {
+			for name, values := range c.mark.Header() {
+				m.Header[name] = values
 			}
 		}
 		m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(c.expected, 10)}

@@ -37,10 +37,26 @@ type Verification struct {
 	differs []threadName
 }
 
-// liveSum is the sum of the digests of a thread's live documents, in any order.
+// liveSum is the sums of the digests of a thread's live documents, in any order.
 type liveSum struct {
-	sum  uint64
-	seen bool // the thread was folded
+	sum  uint64 // of those that a cold thread does not have
+	own  uint64 // of all others
+	cold bool   // documents may be absent, see buckets.Mark
+	seen bool   // the thread was folded
+}
+
+// add adds the digest of a document.
+func (s *liveSum) add(k documents.Kind, digest uint64) {
+	if documents.ColdKinds.Has(k) {
+		s.sum += digest
+	} else {
+		s.own += digest
+	}
+}
+
+// shows reports whether the live documents are what the fold of a log says.
+func (s liveSum) shows(fold liveSum) bool {
+	return s.own == fold.own && (s.sum == fold.sum || s.cold && s.sum == 0)
 }
 
 // Begin reads the live documents of the named read models, or of all. Fold what the log has
@@ -56,7 +72,7 @@ func Begin(ctx context.Context, log *eventlog.Log, scope Scope, names ...string)
 	}
 	v := &Verification{rebuilding: b, pages: b.pages.In(ctx), seed: maphash.MakeSeed(), live: map[uint64]liveSum{}}
 	for _, p := range b.models.List() {
-		if !b.kinds.Has(p.Kind) || v.all {
+		if !b.kinds.Has(p.Kind) && p.Kind != documents.Threads || v.all {
 			continue
 		}
 		if err := v.read(ctx, p); err != nil && ctx.Err() != nil {
@@ -89,7 +105,10 @@ func (v *Verification) read(ctx context.Context, p documents.Projection) error {
 		}
 		name := maphash.String(v.seed, thread)
 		at := v.live[name]
-		at.sum += v.digest(p.Kind, key, m.Data)
+		at.cold = at.cold || p.Kind == documents.Threads && buckets.MarkOf(m.Header).Cold
+		if v.kinds.Has(p.Kind) {
+			at.add(p.Kind, v.digest(p.Kind, key, m.Data))
+		}
 		v.live[name] = at
 	}
 	return nil
@@ -149,20 +168,20 @@ func (f *Fold) End() error {
 	if f.memory == nil {
 		return nil
 	}
-	v, sum := f.v, uint64(0)
+	v, sum := f.v, liveSum{seen: true}
 	slots := f.memory.All(v.kinds)
 	for _, slot := range slots {
 		raw, err := documents.Encode(slot.Doc)
 		if err != nil {
 			return fmt.Errorf("encoding %s: %w", slot.Place.Key(), err)
 		}
-		sum += v.digest(slot.Place.Kind, slot.Place.Key(), raw)
+		sum.add(slot.Place.Kind, v.digest(slot.Place.Kind, slot.Place.Key(), raw))
 	}
 	f.memory = nil
 	v.sums.Lock()
 	name := maphash.String(v.seed, f.name.String())
-	right := v.live[name].sum == sum && !f.unread
-	v.live[name] = liveSum{sum: sum, seen: true}
+	right := v.live[name].shows(sum) && !f.unread
+	v.live[name] = sum
 	if !right && len(v.differs) <= mostDiffering {
 		v.differs = append(v.differs, f.name)
 	}

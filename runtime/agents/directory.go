@@ -90,7 +90,7 @@ func (d *Directory) Agent(ctx context.Context, tenant, name string) (*runtime.Ag
 	return a, nil
 }
 
-// agent returns an agent that is defined, or served as a reactor.
+// agent returns an agent that is defined, a model that is, or a reactor that is served.
 func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Agent, error) {
 	if d.cfg.CatchUp != nil {
 		if err := d.cfg.CatchUp(ctx, tenant, false); err != nil {
@@ -98,25 +98,39 @@ func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Ag
 		}
 	}
 	_, own := d.cfg.Registry.Reactor(name)
-	if own == nil && d.cfg.Definitions.Absent(tenant, events.AgentKind, name) {
+	if own == nil && d.cfg.Definitions.Absent(tenant, events.AgentKind, name) && d.cfg.Definitions.Absent(tenant, events.ModelKind, name) {
 		return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name}}, nil
 	}
-	def, version, err := definitions.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
-	if missing(err) && missing(own) && d.cfg.CatchUp != nil {
+	a, err := d.defined(ctx, tenant, name)
+	if a == nil && missing(err) && missing(own) && d.cfg.CatchUp != nil {
 		if err := d.cfg.CatchUp(ctx, tenant, true); err != nil {
 			return nil, err
 		}
-		def, version, err = definitions.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
+		a, err = d.defined(ctx, tenant, name)
 	}
-	switch {
-	case missing(err):
-		if missing(own) {
-			if err := d.served(ctx, name); err != nil {
-				return nil, err
-			}
+	if a != nil || !missing(err) {
+		return a, err
+	}
+	if missing(own) {
+		if err := d.served(ctx, name); err != nil {
+			return nil, err
 		}
-		return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name}}, nil
-	case err != nil:
+	}
+	return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name}}, nil
+}
+
+// defined returns what the tenant defines with that name: an agent, or else a model, which
+// answers without a prompt and tools. It returns nil and a not_found if there is neither.
+func (d *Directory) defined(ctx context.Context, tenant, name string) (*runtime.Agent, error) {
+	def, version, err := definitions.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
+	if missing(err) {
+		model := &runtime.Agent{Name: name}
+		if model.A, err = d.side(ctx, tenant, model, events.AgentSide{Model: name}); err != nil {
+			return nil, err
+		}
+		return model, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	def = def.WithDefaults()
@@ -124,7 +138,7 @@ func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Ag
 	a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.AgentKind, Name: name, Version: version})
 	bounds(a, def)
 	if a.Hooks, err = d.hooks(def.Hooks); err != nil {
-		return nil, err
+		return a, err
 	}
 	if def.Loop != nil {
 		loop := *def.Loop
@@ -132,7 +146,7 @@ func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Ag
 	}
 	if def.Type == events.DualAI {
 		if a.A, err = d.side(ctx, tenant, a, *def.SideA); err != nil {
-			return nil, err
+			return a, err
 		}
 		a.B, err = d.side(ctx, tenant, a, *def.SideB)
 		return a, err
@@ -190,7 +204,7 @@ func (d *Directory) served(ctx context.Context, name string) error {
 }
 
 // Knows returns a not_found if there is no agent with that name: the tenant has not
-// defined it, this process has no such reactor, and no process has ever served one.
+// defined it, nor a model of that name, this process has no such reactor, and no process has ever served one.
 func (d *Directory) Knows(ctx context.Context, tenant, name string) error {
 	if _, err := d.cfg.Registry.Reactor(name); err == nil {
 		return nil
@@ -204,8 +218,10 @@ func (d *Directory) Knows(ctx context.Context, tenant, name string) error {
 				return err
 			}
 		}
-		if _, err := d.cfg.Definitions.Get(ctx, tenant, events.AgentKind, name); !missing(err) {
-			return err
+		for _, kind := range []events.DefinitionKind{events.AgentKind, events.ModelKind} {
+			if _, err := d.cfg.Definitions.Get(ctx, tenant, kind, name); !missing(err) {
+				return err
+			}
 		}
 	}
 	return d.served(ctx, name)

@@ -114,7 +114,7 @@ func shownElsewhere() map[string]string {
 		"tool/workerWaitMs": "TestCall_AbsentToolIsWaitedFor", "agent/limits/workerWaitMs": "TestCall_AbsentToolIsWaitedFor",
 		"policy/modes": "TestDraftAndMode_OnAServer", "policy/off": "TestTitles_OnAServer", "policy/agent": "TestTitle_WrittenByAnAgent",
 		"skill/name": "TestSkill_LoadedByTheModel", "skill/description": "TestSkill_LoadedByTheModel", "skill/text": "TestSkill_LoadedByTheModel", "skill/tools": "TestSkill_LoadedByTheModel",
-		"policy/name": "TestPolicies", "policy/archiveAfterDays": "TestPolicies",
+		"policy/name": "TestPolicies", "policy/archiveAfterDays": "TestPolicies", "policy/coldAfterDays": "TestFreeze_Policy",
 		"context/name": "TestTypedContexts", "context/schema": "TestTypedContexts",
 	}
 }

@@ -46,13 +46,12 @@ type script struct {
 	raw   bool
 	input []any
 	shown []string
-	used  map[string]int            // ids of calls, and how often each was used
-	open  map[string][]*events.Item // calls that wait for their result, by id
-	place map[*events.Item]*string  // where the result of a call goes
+	used  map[string]int       // ids of calls, and how often each was used
+	open  map[string][]*string // where the results of calls go that have none yet, by id
 }
 
 func newScript(raw bool) *script {
-	return &script{raw: raw, input: []any{}, shown: []string{}, used: map[string]int{}, open: map[string][]*events.Item{}, place: map[*events.Item]*string{}}
+	return &script{raw: raw, input: []any{}, shown: []string{}, used: map[string]int{}, open: map[string][]*string{}}
 }
 
 // item adds an item of the thread, and notes it if any of it is shown. Package events
@@ -65,25 +64,29 @@ func (s *script) item(i *events.Item) {
 	before, told := len(s.input), false
 	for n, o := range list {
 		switch {
-		case o.Type == "message":
+		case o.Type == "message" || o.Type == "": // in the form in which a caller sent it
+			if jsontext.Value(o.Content).Kind() == '"' {
+				o.Content = i.Content
+			}
 			s.message(i.Role, o.Content)
+		case o.Type == "compaction":
+			if summary, ok := openresponses.SummaryOf(o); ok {
+				s.input = append(s.input, inputItem{Type: "message", Role: events.Developer, Content: []inputPart{{Type: events.InputText, Text: &summary}}})
+			} else { // of the endpoint itself, which can read it
+				s.input = append(s.input, o)
+			}
 		case o.Type == "reasoning":
 			if item, ok := s.reasoning(o); ok {
 				s.input = append(s.input, item)
 			}
 		case o.Type == "function_call" && o.Name != "" && o.Arguments != nil:
-			if i.Type == events.ActionExecute {
-				s.place[i] = s.call(o.CallID, o.Name, *o.Arguments, noResult)
-				s.open[o.CallID] = append(s.open[o.CallID], i)
+			if n+1 < len(list) && list[n+1].Type == "function_call_output" {
+				s.call(o.CallID, o.Name, *o.Arguments, text(list[n+1].Output))
 				break
 			}
-			output := noResult
-			if n+1 < len(list) && list[n+1].Type == "function_call_output" {
-				output = text(list[n+1].Output)
-			}
-			s.call(o.CallID, o.Name, *o.Arguments, output)
+			s.open[o.CallID] = append(s.open[o.CallID], s.call(o.CallID, o.Name, *o.Arguments, noResult))
 		case o.Type == "function_call_output" && i.Type == events.ActionResult && len(s.open[o.CallID]) > 0:
-			*s.place[s.open[o.CallID][0]] = asText(o.Output)
+			*s.open[o.CallID][0] = asText(o.Output)
 			s.open[o.CallID] = s.open[o.CallID][1:]
 			told = true
 		}

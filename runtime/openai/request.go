@@ -32,8 +32,8 @@ type fields struct {
 	Params map[string]events.JSON `json:",embed"`
 }
 
-// functionTool is a tool in the protocol. Its schema is not "strict": that would forbid
-// optional arguments.
+// functionTool is a tool in the protocol. Its schema is not "strict" unless a caller says so:
+// that would forbid optional arguments.
 type functionTool struct {
 	Type        string      `json:"type"`
 	Name        string      `json:"name"`
@@ -56,7 +56,7 @@ func (r *Reactor) request(in *runtime.StepInput) (*request, error) {
 		if parameters == nil {
 			parameters = events.JSON(`{"type":"object","properties":{}}`)
 		}
-		raw, err := json.Marshal(functionTool{"function", t.Name, t.Description, parameters, false})
+		raw, err := json.Marshal(functionTool{"function", t.Name, t.Description, parameters, t.Strict})
 		if err != nil {
 			return nil, fmt.Errorf("the tool %.64q cannot be sent to the model: its parameters are not JSON", t.Name)
 		}

@@ -1,0 +1,239 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// answer sends the answers in a message of the assistant to the calls that wait for them:
+// approvals, and answers to questions. Outputs of other calls are those that the thread has.
+func (h *chat) answer(ctx context.Context, m *Message) (*follow, error) {
+	if h.thread == nil {
+		return nil, h.missing()
+	}
+	x, err := h.execution(ctx, func(x *events.Execution) bool { return x.ReactionItemID == m.ID })
+	switch {
+	case err != nil:
+		return nil, err
+	case x == nil:
+		return nil, events.Missing("message", m.ID)
+	}
+	var answers []events.ResolveApproval
+	var calls, waiting []string
+	for i := range m.Parts {
+		d, err := answerOf(&m.Parts[i], x.Approvals)
+		if err != nil {
+			return nil, err
+		}
+		if d == nil {
+			continue
+		}
+		calls = append(calls, d.CallID)
+		if a := approval(x.Approvals, d.CallID); a.Status == events.ApprovalWaiting {
+			answers, waiting = append(answers, *d), append(waiting, d.CallID)
+		}
+	}
+	if len(calls) == 0 {
+		return nil, events.Errorf(events.InvalidRequest, "the last message answers no call that waits; send the user's message as the last one")
+	}
+	for _, d := range answers {
+		if _, err := h.now.ResolveApproval(ctx, h.thread.ID, d); err != nil && !isMissing(err) { // another tab was faster
+			return nil, err
+		}
+	}
+	if len(waiting) > 0 {
+		calls = waiting // the client has seen what followed the other answers
+	}
+	from, err := h.beginning(ctx, x)
+	return &follow{Run: h.runOf(x), from: from, after: calls}, err
+}
+
+// runOf returns an execution as a run.
+func (h *chat) runOf(x *events.Execution) Run {
+	return Run{ThreadID: x.ThreadID, Key: h.key(), AgentID: x.AgentID, ExecutionID: x.ID, MessageID: x.ReactionItemID}
+}
+
+// execution returns the chat's last execution that matches, nil if there is none.
+func (h *chat) execution(ctx context.Context, matches func(*events.Execution) bool) (*events.Execution, error) {
+	list, err := h.now.ListExecutions(ctx, events.ListExecutions{ThreadID: h.thread.ID})
+	if err != nil {
+		return nil, err
+	}
+	for i := len(list.Executions) - 1; i >= 0; i-- {
+		if matches(&list.Executions[i]) {
+			return &list.Executions[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// approval returns the latest request for a call, nil if there is none.
+func approval(list []events.CallApproval, call string) *events.CallApproval {
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].CallID == call {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// answerOf returns the answer that a part has to a call, nil if it has none. The error is an
+// invalid_request for an answer to a call that nobody was asked about.
+func answerOf(p *Part, asked []events.CallApproval) (*events.ResolveApproval, error) {
+	if p.tool() == "" || p.Preliminary {
+		return nil, nil
+	}
+	a := approval(asked, p.ToolCallID)
+	question := a != nil && a.Reason == events.ApprovalQuestion
+	d := &events.ResolveApproval{CallID: p.ToolCallID}
+	switch {
+	case p.State == stateResponded && p.Approval != nil && p.Approval.Approved != nil:
+		if a == nil || question || p.Approval.ID != a.CallID {
+			return nil, events.Errorf(events.InvalidRequest, "nobody was asked to approve call %.128q", p.ToolCallID)
+		}
+		d.Grant, d.Deny, d.Reason = *p.Approval.Approved, !*p.Approval.Approved, p.Approval.Reason
+		return d, nil
+	case p.State == stateOutput && question:
+		d.Result = output(p.Output)
+		return d, nil
+	case p.State == stateError && question:
+		d.Deny, d.Reason = true, p.ErrorText
+		return d, nil
+	case (p.State == stateOutput || p.State == stateError) && a != nil && a.Status == events.ApprovalWaiting:
+		return nil, events.Errorf(events.InvalidRequest, "call %.128q waits for an approval, and its output is not the client's to give", p.ToolCallID)
+	}
+	return nil, nil
+}
+
+// active returns the execution that runs, nil if none does.
+func (h *chat) active(ctx context.Context) (*events.Execution, error) {
+	if h.thread == nil {
+		return nil, nil
+	}
+	list, err := h.now.ListExecutions(ctx, events.ListExecutions{ThreadID: h.thread.ID, Status: events.Executing})
+	if err != nil || len(list.Executions) == 0 {
+		return nil, err
+	}
+	return &list.Executions[len(list.Executions)-1], nil
+}
+
+// waits reports whether an execution waits for people only.
+func waits(x *events.Execution) bool {
+	return len(x.Waiting) > 0 && len(x.WaitingFor) == 0 && !slices.ContainsFunc(x.Waiting, func(call string) bool {
+		a := approval(x.Approvals, call)
+		return a == nil || a.Status != events.ApprovalWaiting
+	})
+}
+
+// resume returns the message that is being written, nil if there is none.
+func (h *chat) resume(ctx context.Context) (*follow, error) {
+	x, err := h.active(ctx)
+	if err != nil || x == nil || waits(x) {
+		return nil, err
+	}
+	from, err := h.beginning(ctx, x)
+	return &follow{Run: h.runOf(x), from: from}, err
+}
+
+// firstLook is how many of a thread's latest events are searched first for the beginning of a
+// run.
+const firstLook = 256
+
+// beginning returns the version of the thread with which an execution began. It looks at the
+// latest events first: a run that is active began not long ago.
+func (h *chat) beginning(ctx context.Context, x *events.Execution) (int64, error) {
+	for back := int64(firstLook); ; back *= 16 {
+		from := max(h.thread.Version-back, 1)
+		version, err := h.search(ctx, x.ID, from)
+		if err != nil || version > 0 {
+			return version, err
+		}
+		if from == 1 {
+			return 1, nil
+		}
+	}
+}
+
+// search returns the version of the event that created an execution, if it is not before from;
+// 0 otherwise.
+func (h *chat) search(ctx context.Context, execution string, from int64) (int64, error) {
+	limit := int64(1000)
+	for from > 0 {
+		page, err := h.now.ListEvents(ctx, events.ListEvents{
+			ThreadID: h.thread.ID, FromVersion: &from, Types: []string{string(events.ExecutionCreatedType)}, Limit: &limit,
+		})
+		if err != nil {
+			return 0, err
+		}
+		for _, raw := range page.Events {
+			e, err := events.DecodeEvent(raw)
+			if d, ok := e.Data.(events.ExecutionCreated); err == nil && ok && d.ID == execution {
+				return e.Version, nil
+			}
+		}
+		from = page.NextVersion
+	}
+	return 0, nil
+}
+
+// stop cancels the run that is active, and keeps what it has written. message, if it is not
+// empty, is the message that the client sees being written: another one is not stopped.
+func (h *chat) stop(ctx context.Context, message string) (stopped bool, err error) {
+	x, err := h.active(ctx)
+	if err != nil || x == nil || message != "" && message != x.ReactionItemID {
+		return false, err
+	}
+	_, err = h.now.CancelRun(ctx, h.thread.ID, events.CancelRun{ExecutionID: x.ID, Reason: "stopped in the chat"})
+	if isMissing(err) || errors.Is(err, &events.Error{Code: events.IllegalTransition}) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// list calls yield with the messages of a chat, the oldest first, without the one that is being
+// written.
+func (h *chat) list(ctx context.Context, yield func(*Message) error) error {
+	runs, err := h.now.ListExecutions(ctx, events.ListExecutions{ThreadID: h.thread.ID})
+	if err != nil {
+		return err
+	}
+	hidden := ""
+	asked := map[string]map[string]events.CallApproval{} // by message and call
+	for i := range runs.Executions {
+		x := &runs.Executions[i]
+		if x.Status == events.Executing && !waits(x) {
+			hidden = x.ReactionItemID
+		}
+		for _, a := range x.Approvals {
+			if asked[x.ReactionItemID] == nil {
+				asked[x.ReactionItemID] = map[string]events.CallApproval{}
+			}
+			asked[x.ReactionItemID][a.CallID] = a
+		}
+	}
+	limit := int64(200)
+	q := events.ListItems{ThreadID: h.thread.ID, Limit: &limit}
+	for {
+		page, err := h.now.ListItems(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			item := &page.Items[i]
+			m := messageOf(item, asked[item.ID])
+			if m == nil || item.ID == hidden {
+				continue
+			}
+			if err := yield(m); err != nil {
+				return err
+			}
+		}
+		if page.NextCursor == "" {
+			return nil
+		}
+		q.Cursor = page.NextCursor
+	}
+}

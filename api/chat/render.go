@@ -1,0 +1,350 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Run says which run a Renderer renders.
+type Run struct {
+	ThreadID, Key, AgentID string
+	ExecutionID            string
+	MessageID              string // of the run's reaction item
+}
+
+// Renderer turns the events and chunks of one run into chunks of a UI message. It is pure: what
+// it returns depends only on what it was given. Events are given in their order, and so are
+// chunks; how the two interleave changes when something is shown, and not what the message is
+// in the end, because the parts that the log records decide.
+type Renderer struct {
+	run   Run
+	steps map[string]*step
+	open  *step // the last one, until it is closed
+	calls map[string]*call
+
+	quiet    map[string]bool // nothing is shown until one of these calls is answered; nil: everything is
+	finished *events.ThreadFinished
+	failure  string // the errorText of the execution
+	aborted  *events.RunStopped
+	waiting  bool
+	ended    bool
+	removed  bool
+}
+
+// call is a call of a tool.
+type call struct {
+	id, name string
+	step     *step
+	started  bool // tool-input-start was shown
+	shown    bool // its input was shown
+	waits    bool // for a person
+	question bool // it is a question to a person
+	answered bool // its output was shown, or that it was denied
+}
+
+// NewRenderer returns a Renderer of a run.
+func NewRenderer(run Run) *Renderer {
+	return &Renderer{run: run, steps: map[string]*step{}, calls: map[string]*call{}}
+}
+
+// After makes the Renderer continue a message that the client has up to where these calls wait:
+// it shows nothing until one of them is answered.
+func (r *Renderer) After(calls []string) {
+	r.quiet = map[string]bool{}
+	for _, id := range calls {
+		r.quiet[id] = true
+	}
+}
+
+// Start returns the beginning of the message.
+func (r *Renderer) Start() []Chunk {
+	thread := map[string]string{"threadId": r.run.ThreadID}
+	if r.run.Key != "" {
+		thread["key"] = r.run.Key
+	}
+	return []Chunk{
+		{Type: typeStart, MessageID: r.run.MessageID},
+		dataChunk(dataThread, r.run.ThreadID, thread),
+		r.execution(events.Executing),
+	}
+}
+
+// execution returns the data part of the execution.
+func (r *Renderer) execution(status events.ExecutionStatus) Chunk {
+	data := map[string]string{"executionId": r.run.ExecutionID, "status": string(status)}
+	if r.run.AgentID != "" {
+		data["agentId"] = r.run.AgentID
+	}
+	return dataChunk(dataExecution, r.run.ExecutionID, data)
+}
+
+// Ended reports whether the run has ended, and everything was shown.
+func (r *Renderer) Ended() bool { return r.ended }
+
+// Waiting reports whether the run waits for people only. The message can be continued when
+// they have answered.
+func (r *Renderer) Waiting() bool { return r.waiting }
+
+// Removed reports whether the run will not begin: its message was removed from the queue.
+func (r *Renderer) Removed() bool { return r.removed }
+
+// EventTypes are the types of the events that a Renderer uses.
+func EventTypes() []string {
+	var names []string
+	for _, t := range []events.Type{
+		events.ExecutionCreatedType, events.ExecutionStatusChangedType, events.ThreadFinishedType, events.LifecycleDeletedType,
+		events.RunRequestedType, events.RunStoppedType, events.RunParkedType, events.QueueRemovedType,
+		events.StepCreatedType, events.StepStatusChangedType, events.PartCreatedType, events.PartUpdatedType,
+		events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType, events.ApprovalResolvedType,
+	} {
+		names = append(names, string(t))
+	}
+	return names
+}
+
+// Event takes an event of the thread. Those of other runs are skipped.
+func (r *Renderer) Event(e *events.Event) []Chunk {
+	if r.ended {
+		return nil
+	}
+	if r.quiet[answeredCall(e)] {
+		r.quiet = nil
+	}
+	out := r.event(e)
+	if r.quiet != nil {
+		r.waiting = false
+		return nil
+	}
+	return out
+}
+
+func (r *Renderer) event(e *events.Event) []Chunk {
+	switch d := e.Data.(type) {
+	case events.StepCreated:
+		return r.stepCreated(d)
+	case events.StepStatusChanged:
+		if s := r.steps[e.Subject]; s != nil {
+			s.settled = true
+			return append(r.strays(s), r.close(s, string(d.To))...)
+		}
+	case events.PartCreated:
+		return r.part(d.StepID, d.Key, d.Part)
+	case events.PartUpdated:
+		return r.part(d.StepID, d.Key, d.Part)
+	case events.ApprovalRequested:
+		return r.approvalRequested(d)
+	case events.ApprovalGranted:
+		return r.approvalGranted(d)
+	case events.ApprovalDenied:
+		return r.approvalDenied(d)
+	case events.ApprovalResolved:
+		return r.approvalResolved(d)
+	case events.RunParked:
+		if e.Subject == r.run.ExecutionID {
+			return r.parked(d)
+		}
+	case events.RunRequested:
+		if e.Subject == r.run.ExecutionID {
+			r.waiting = false
+		}
+	default:
+		return r.ending(e)
+	}
+	return nil
+}
+
+// ending takes the events that end a run.
+func (r *Renderer) ending(e *events.Event) []Chunk {
+	switch d := e.Data.(type) {
+	case events.ExecutionStatusChanged:
+		if e.Subject == r.run.ExecutionID {
+			r.failure = d.ErrorText
+		}
+	case events.RunStopped:
+		if e.Subject == r.run.ExecutionID && d.Abort {
+			r.aborted = &d
+		}
+	case events.ThreadFinished:
+		if d.ExecutionID == r.run.ExecutionID {
+			r.finished = &d
+		}
+	case events.QueueRemoved:
+		if d.ExecutionID == r.run.ExecutionID {
+			r.ended, r.removed = true, true
+			return []Chunk{{Type: typeAbort, Reason: "the message was removed from the queue"}}
+		}
+	case events.LifecycleDeleted:
+		r.ended = true
+		return []Chunk{{Type: typeError, ErrorText: "the chat was deleted"}, {Type: typeFinish, FinishReason: events.FinishError}}
+	}
+	return nil
+}
+
+// answeredCall returns the call that an event says was answered by a person, "" if none.
+func answeredCall(e *events.Event) string {
+	switch d := e.Data.(type) {
+	case events.ApprovalGranted:
+		return d.CallID
+	case events.ApprovalDenied:
+		return d.CallID
+	case events.ApprovalResolved:
+		return d.CallID
+	}
+	return ""
+}
+
+// Takes reports whether a chunk can be taken now. One that cannot belongs to what an event has
+// yet to tell: take it again after the next event.
+func (r *Renderer) Takes(c *events.ChunkEmitted) bool {
+	switch {
+	case r.ended:
+		return true
+	case c.Type == events.ChunkFinish:
+		return r.finished != nil
+	case c.StepID == "":
+		return true
+	}
+	return r.steps[c.StepID] != nil || r.finished != nil
+}
+
+// Chunk takes a chunk of the run. Deltas of a step whose parts are known show nothing new.
+func (r *Renderer) Chunk(c *events.ChunkEmitted) []Chunk {
+	if r.ended || c.ExecutionID != r.run.ExecutionID {
+		return nil
+	}
+	if c.Type == events.ChunkFinish {
+		return r.finish(c.Data)
+	}
+	s := r.steps[c.StepID]
+	if s == nil || s.settled || s != r.open {
+		return nil
+	}
+	out := s.chunk(r, c)
+	if r.quiet != nil {
+		return nil
+	}
+	return out
+}
+
+// finish ends the message.
+func (r *Renderer) finish(data events.JSON) []Chunk {
+	var how events.Finish
+	if json.Unmarshal(data, &how) != nil || how.Reason == "" {
+		how.Reason = events.FinishOther
+	}
+	var out []Chunk
+	if r.open != nil {
+		out = append(r.strays(r.open), r.close(r.open, string(r.finished.Status))...)
+	}
+	r.ended, r.waiting = true, false
+	out = append(out, r.execution(r.finished.Status))
+	switch {
+	case r.aborted != nil:
+		reason := r.aborted.Reason
+		if reason == "" {
+			reason = "the run was cancelled"
+		}
+		return append(out, Chunk{Type: typeAbort, Reason: reason}, Chunk{Type: typeFinish, FinishReason: events.FinishOther})
+	case r.finished.Status == events.ExecutionFailed:
+		for _, text := range []string{r.failure, how.ErrorText, "the run failed"} {
+			if text != "" {
+				return append(out, Chunk{Type: typeError, ErrorText: text}, Chunk{Type: typeFinish, FinishReason: events.FinishError})
+			}
+		}
+	}
+	return append(out, Chunk{Type: typeFinish, FinishReason: events.FinishReason(how.Reason)})
+}
+
+// parked ends the stream, if the run waits for people only.
+func (r *Renderer) parked(d events.RunParked) []Chunk {
+	if len(d.Calls) == 0 || len(d.Unmade) > 0 || slices.ContainsFunc(d.Calls, func(id string) bool {
+		c := r.calls[id]
+		return c == nil || !c.waits
+	}) {
+		return nil
+	}
+	r.waiting = true
+	var out []Chunk
+	if r.open != nil {
+		out = r.close(r.open, string(events.StepRunning))
+	}
+	return append(out, Chunk{Type: typeFinish, FinishReason: events.FinishToolCalls})
+}
+
+// approvalRequested shows that a call waits for a person: for an approval, or, if it is a
+// question, for its output, as calls do that a client makes itself.
+func (r *Renderer) approvalRequested(d events.ApprovalRequested) []Chunk {
+	c := r.calls[d.CallID]
+	if c == nil || !c.shown {
+		return nil
+	}
+	c.waits, c.question = true, d.Reason == events.ApprovalQuestion
+	switch d.Reason {
+	case events.ApprovalQuestion:
+		question := map[string]any{"callId": c.id, "question": d.Question}
+		if d.Answer != nil {
+			question["answer"] = d.Answer
+		}
+		return []Chunk{
+			{Type: typeToolInput, ToolCallID: c.id, ToolName: c.name, Input: some(d.Arguments), ProviderExecuted: new(false)},
+			dataChunk(dataQuestion, c.id, question),
+		}
+	case events.ApprovalMayHaveRun:
+		return []Chunk{{Type: typeApprovalRequest, ApprovalID: c.id, ToolCallID: c.id, Reason: "a worker that was lost may have made this call"}}
+	}
+	return []Chunk{{Type: typeApprovalRequest, ApprovalID: c.id, ToolCallID: c.id}}
+}
+
+func (r *Renderer) approvalGranted(d events.ApprovalGranted) []Chunk {
+	c := r.calls[d.CallID]
+	if c == nil || !c.waits {
+		return nil
+	}
+	c.waits = false
+	var out []Chunk
+	if d.Arguments != nil {
+		out = append(out, Chunk{Type: typeToolInput, ToolCallID: c.id, ToolName: c.name, Input: d.Arguments, ProviderExecuted: new(true)},
+			Chunk{Type: typeApprovalRequest, ApprovalID: c.id, ToolCallID: c.id})
+	}
+	return append(out, Chunk{Type: typeApprovalResponse, ApprovalID: c.id, Approved: new(true), Reason: d.Comment})
+}
+
+func (r *Renderer) approvalDenied(d events.ApprovalDenied) []Chunk {
+	c := r.calls[d.CallID]
+	if c == nil || !c.waits {
+		return nil
+	}
+	c.waits, c.answered = false, true
+	if c.question {
+		return []Chunk{{Type: typeToolError, ToolCallID: c.id, ErrorText: "the call was denied"}}
+	}
+	return []Chunk{
+		{Type: typeApprovalResponse, ApprovalID: c.id, Approved: new(false), Reason: d.Comment},
+		{Type: typeToolDenied, ToolCallID: c.id},
+	}
+}
+
+func (r *Renderer) approvalResolved(d events.ApprovalResolved) []Chunk {
+	c := r.calls[d.CallID]
+	if c == nil || !c.waits {
+		return nil
+	}
+	c.waits = false
+	if c.question {
+		return nil
+	}
+	return []Chunk{{Type: typeApprovalResponse, ApprovalID: c.id, Approved: new(true)}}
+}
+
+// toolName returns the tool that a part's type names, "" if it names none.
+func toolName(partType string) string {
+	name, ok := strings.CutPrefix(partType, events.ToolPart)
+	if !ok {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,171 @@
+package chat
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// Bounds of a request.
+const (
+	maxBody     = 4 << 20   // bytes
+	maxMessages = 10_000    // of a conversation that begins
+	maxFile     = 256 << 10 // bytes of a thread's file that a message shows to the model
+)
+
+// What a request asks for.
+const (
+	triggerSubmit     = "submit-message"
+	triggerRegenerate = "regenerate-message"
+)
+
+// request is the body of POST /chat, as the AI SDK's transport sends it.
+type request struct {
+	ID        string        `json:"id"`
+	Messages  []events.JSON `json:"messages"` // decoded when they are needed: of an old chat only the last one is
+	Message   events.JSON   `json:"message"`
+	Trigger   string        `json:"trigger"`
+	MessageID string        `json:"messageId"`
+	Agent     string        `json:"agent"`
+
+	last *Message // nil if there is none
+}
+
+// readRequest reads the body of a request. Fields that it does not know are skipped, as the
+// clients' own ones are sent along.
+func readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
+	var req request
+	if err := json.UnmarshalRead(http.MaxBytesReader(w, r.Body, maxBody), &req); err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return nil, err
+		}
+		return nil, events.Errorf(events.InvalidRequest, "the body is not what useChat sends: %w", err)
+	}
+	if err := checkChat(req.ID); err != nil {
+		return nil, err
+	}
+	if req.Message != nil && string(req.Message) != "null" {
+		req.Messages = append(req.Messages, req.Message)
+	}
+	if req.Trigger == "" {
+		req.Trigger = triggerSubmit
+	}
+	switch {
+	case req.Trigger != triggerSubmit && req.Trigger != triggerRegenerate:
+		return nil, events.Invalid("/trigger", "the trigger is %s or %s, not %.64q", triggerSubmit, triggerRegenerate, req.Trigger)
+	case len(req.Messages) > maxMessages:
+		return nil, events.Invalid("/messages", "a request has at most %d messages; this one has %d. Send the last one as message", maxMessages, len(req.Messages))
+	case len(req.Messages) == 0 && req.Trigger == triggerSubmit:
+		return nil, events.Invalid("/messages", "a request has messages, or a message")
+	case len(req.Messages) == 0:
+		return &req, nil
+	}
+	var err error
+	req.last, err = req.message(len(req.Messages) - 1)
+	return &req, err
+}
+
+// message decodes a message of the request.
+func (r *request) message(i int) (*Message, error) {
+	m := new(Message)
+	if err := json.Unmarshal(r.Messages[i], m); err != nil {
+		return nil, events.Invalid(r.path(i), "a message is {id, role, parts}: %w", err)
+	}
+	return m, nil
+}
+
+// checkChat reports what is wrong with a chat's id.
+func checkChat(id string) error {
+	if !events.ValidKey(id) {
+		return events.Invalid("/id", "the id of a chat is the key of its thread: 1 to 256 characters, none of them a control character")
+	}
+	return nil
+}
+
+// threadOf returns how requests to Skein name the thread of a chat: its key, or its id.
+func threadOf(chat string) string {
+	if events.ValidThreadID(chat) {
+		return chat
+	}
+	return "key:" + chat
+}
+
+// path returns where a message is in the body.
+func (r *request) path(i int) string {
+	if r.Message != nil && i == len(r.Messages)-1 {
+		return "/message"
+	}
+	return "/messages/" + strconv.Itoa(i)
+}
+
+// userItem returns the last message as an item, which a user must have written. Files of the
+// thread are read.
+func (r *request) userItem(ctx context.Context, c *client.Client, thread *events.Thread) (*events.NewItem, error) {
+	m, path := r.last, r.path(len(r.Messages)-1)
+	if m.Role != string(events.User) {
+		return nil, events.Invalid(path+"/role", "the last message is the user's, or the assistant's with answers to its calls; not of the role %.32q", m.Role)
+	}
+	for i := range m.Parts {
+		if m.Parts[i].Type == typeFile {
+			if err := readFile(ctx, c, thread, &m.Parts[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	item, err := itemOf(m, path)
+	if err != nil {
+		return nil, err
+	}
+	return &item, nil
+}
+
+// fileURL is where the edge serves files of threads.
+const fileURL = "/api/threads/"
+
+// readFile replaces the URL of a file of the thread by its content, which models can read.
+func readFile(ctx context.Context, c *client.Client, thread *events.Thread, p *Part) error {
+	rest, ours := strings.CutPrefix(p.URL, fileURL)
+	if !ours {
+		return nil
+	}
+	owner, path, _ := strings.Cut(rest, "/files/")
+	owner, err := url.PathUnescape(owner)
+	if err == nil {
+		path, err = url.PathUnescape(path)
+	}
+	if err != nil || thread == nil || owner != thread.ID && (thread.Key == nil || owner != "key:"+*thread.Key) {
+		return events.Errorf(events.InvalidRequest, "the file %.128q is not one of the chat's own thread", p.URL)
+	}
+	files := c.Files(thread.ID)
+	record, err := files.StatFile(ctx, "/"+path)
+	switch {
+	case err != nil:
+		return err
+	case record == nil:
+		return events.Missing("file", "/"+path)
+	case record.Size > maxFile:
+		return events.TooLarge("the file /"+path, record.Size, maxFile)
+	}
+	content, err := files.ReadFile(ctx, "/"+path)
+	switch {
+	case err != nil:
+		return err
+	case content == nil:
+		return events.Missing("content of file", "/"+path)
+	}
+	if p.MediaType == "" {
+		p.MediaType = record.MimeType
+	}
+	p.source, p.URL = p.URL, "data:"+p.MediaType+";base64,"+base64.StdEncoding.EncodeToString(content)
+	return nil
+}

@@ -1,0 +1,115 @@
+package chat
+
+import (
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/events"
+)
+
+// Routes adds /chat to an edge.
+func Routes(e *edge.Edge) {
+	e.Handle("POST /chat", post)
+	e.Handle("GET /chat/{id}", get)
+	e.Handle("GET /chat/{id}/stream", resume)
+	e.Handle("POST /chat/{id}/stop", stop)
+}
+
+// post sends a message, answers calls or asks again, and streams the message that follows.
+func post(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	req, err := readRequest(w, r)
+	if err != nil {
+		return err
+	}
+	h, err := open(r.Context(), c, req.ID)
+	if err != nil {
+		return err
+	}
+	f, err := h.send(r.Context(), req)
+	if err != nil {
+		return err
+	}
+	return h.stream(w, r, f)
+}
+
+// resume streams the message that is being written, from its beginning.
+func resume(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	h, err := open(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	f, err := h.resume(r.Context())
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	return h.stream(w, r, f)
+}
+
+// stop cancels the run that is active. The body may name the message that the client sees, so
+// that a late request does not stop a later one.
+func stop(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	var body struct {
+		MessageID string `json:"messageId"`
+	}
+	if r.ContentLength != 0 {
+		if err := json.UnmarshalRead(http.MaxBytesReader(w, r.Body, maxBody), &body); err != nil {
+			return events.Errorf(events.InvalidRequest, "the body is empty, or {\"messageId\"}: %w", err)
+		}
+	}
+	h, err := open(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if h.thread == nil {
+		return h.missing()
+	}
+	stopped, err := h.stop(r.Context(), body.MessageID)
+	if err != nil {
+		return err
+	}
+	edge.WriteJSON(w, http.StatusOK, struct {
+		Stopped bool `json:"stopped"`
+	}{stopped})
+	return nil
+}
+
+// get answers with the messages of a chat. It holds one page of them at a time.
+func get(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	h, err := open(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if h.thread == nil {
+		return h.missing()
+	}
+	before := []byte("[")
+	write := func(raw []byte) error {
+		w.Header().Set("Content-Type", "application/json")
+		_, err := w.Write(raw)
+		return err
+	}
+	err = h.list(r.Context(), func(m *Message) error {
+		raw, err := json.Marshal(m)
+		if err != nil {
+			return err
+		}
+		raw = append(before, raw...)
+		before = []byte(",")
+		return write(raw)
+	})
+	switch {
+	case err == nil && before[0] == '[':
+		return write([]byte("[]"))
+	case err == nil:
+		return write([]byte("]"))
+	case before[0] == ',':
+		panic(http.ErrAbortHandler) // half a list must not look whole
+	}
+	return err
+}

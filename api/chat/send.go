@@ -1,0 +1,298 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// chat is a request's view of a chat.
+type chat struct {
+	id     string
+	caller *edge.Caller
+	now    *client.Client // its queries show everything that was committed before the request
+	thread *events.Thread // nil if there is none
+}
+
+// open looks a chat up.
+func open(ctx context.Context, c *edge.Caller, id string) (*chat, error) {
+	if err := checkChat(id); err != nil {
+		return nil, err
+	}
+	now, err := c.Client.UpToDate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := &chat{id: id, caller: c, now: now}
+	h.thread, err = now.GetThread(ctx, events.GetThread{ThreadID: threadOf(id)})
+	if isMissing(err) {
+		err = nil
+	}
+	return h, err
+}
+
+func isMissing(err error) bool { return errors.Is(err, &events.Error{Code: events.NotFound}) }
+
+// missing returns the refusal of a chat that does not exist.
+func (h *chat) missing() error { return events.Missing("chat", h.id) }
+
+// follow says which message to stream.
+type follow struct {
+	Run
+	from  int64    // the version of the thread from which its events are read
+	after []string // the client has the message up to where these calls wait
+}
+
+// send does what a request asks for, and returns the message that answers.
+func (h *chat) send(ctx context.Context, req *request) (*follow, error) {
+	if req.Trigger == triggerRegenerate {
+		return h.regenerate(ctx, req)
+	}
+	m := req.last
+	if m.Role == string(events.Assistant) {
+		return h.answer(ctx, m)
+	}
+	item, err := req.userItem(ctx, h.now, h.thread)
+	if err != nil {
+		return nil, err
+	}
+	if h.thread == nil {
+		return h.begin(ctx, req, item)
+	}
+	if req.MessageID != "" {
+		at, err := h.find(ctx, func(m *events.ThreadMessage) bool {
+			return m.Role == events.FromUser && messageID(m.ID, m.Metadata) == req.MessageID
+		})
+		if err != nil {
+			return nil, err
+		}
+		if at != nil {
+			return h.replace(ctx, req, at, item)
+		}
+	}
+	f, err := h.react(ctx, req, item, client.CommandID(commandID("send", h.id, item, m.ID)))
+	if errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
+		return h.repeated(ctx, item, err)
+	}
+	return f, err
+}
+
+// repeated returns the message that answers an item which the thread has already: a request
+// that created the chat, or an old one, was sent again. cause is the refusal of any other.
+func (h *chat) repeated(ctx context.Context, item *events.NewItem, cause error) (*follow, error) {
+	stored, err := h.now.GetItem(ctx, events.GetItem{ThreadID: h.thread.ID, ItemID: item.ID})
+	switch {
+	case isMissing(err):
+		return nil, cause // it was hidden
+	case err != nil:
+		return nil, err
+	case stored.Role != item.Role || string(stored.Content) != string(item.Content):
+		return nil, cause
+	}
+	x, err := h.execution(ctx, func(x *events.Execution) bool { return x.TriggerItemID == item.ID })
+	if err != nil || x == nil {
+		return nil, cmp.Or(err, cause)
+	}
+	from, err := h.beginning(ctx, x)
+	return &follow{Run: h.runOf(x), from: from}, err
+}
+
+// begin creates the thread of a chat, with the messages that the client has already, and asks
+// the agent.
+func (h *chat) begin(ctx context.Context, req *request, item *events.NewItem) (*follow, error) {
+	if events.ValidThreadID(h.id) {
+		return nil, h.missing() // no key of a thread looks like an id
+	}
+	var earlier []events.NewItem
+	for i := range req.Messages[:len(req.Messages)-1] {
+		m, err := req.message(i)
+		if err != nil {
+			return nil, err
+		}
+		one, err := itemOf(m, req.path(i))
+		if err != nil {
+			return nil, err
+		}
+		earlier = append(earlier, one)
+	}
+	create := events.CreateThread{Key: h.id, AgentID: req.Agent, UserID: h.caller.User}
+	commands, err := subs(create, earlier, events.ReactThread{Item: item, AgentID: req.Agent})
+	if err != nil {
+		return nil, err
+	}
+	reply, err := h.now.Do(ctx, "thread.commit", client.Request{
+		Data: events.CommitThread{Commands: commands}, CommandID: commandID("begin", h.id, item, req.last.ID),
+	})
+	if errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
+		return h.lost(ctx, req, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h.followReply(reply, reply.Result.Results[len(reply.Result.Results)-1], req.Agent), nil
+}
+
+// lost handles a request whose chat has come into being in the meantime: two tabs began it
+// together, or its key belongs to a thread that the principal may not see.
+func (h *chat) lost(ctx context.Context, req *request, cause error) (*follow, error) {
+	again, err := open(ctx, h.caller, h.id)
+	switch {
+	case err != nil:
+		return nil, err
+	case again.thread == nil && events.AsError(cause).Details != nil && events.AsError(cause).Details.Entity == "item":
+		return nil, cause // two of the messages have one id
+	case again.thread == nil:
+		return nil, h.missing()
+	}
+	return again.send(ctx, req)
+}
+
+// subs returns the commands that begin a chat.
+func subs(create events.CreateThread, earlier []events.NewItem, ask events.ReactThread) ([]events.SubCommand, error) {
+	list := make([]events.SubCommand, 0, len(earlier)+2)
+	add := func(name string, data any) error {
+		c, err := client.Sub(name, data)
+		list = append(list, c)
+		return err
+	}
+	err := add("thread.create", create)
+	for i := range earlier {
+		err = errors.Join(err, add("item.create", events.CreateItem{Item: earlier[i]}))
+	}
+	err = errors.Join(err, add("thread.react", ask))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(list) > maxCommands:
+		return nil, events.Invalid("/messages", "a chat begins with at most %d earlier messages; this one has %d", maxCommands-2, len(earlier))
+	}
+	return list, nil
+}
+
+// maxCommands is how many commands one commit may have.
+const maxCommands = 200
+
+// react asks the agent about a message.
+func (h *chat) react(ctx context.Context, req *request, item *events.NewItem, o ...client.Option) (*follow, error) {
+	reply, err := h.now.React(ctx, h.thread.ID, events.ReactThread{Item: item, AgentID: req.Agent}, o...)
+	if err != nil {
+		return nil, err
+	}
+	f := h.followReply(reply, *reply.Result, req.Agent)
+	begins := slices.ContainsFunc(reply.Events, func(e events.EventRef) bool { return e.Type == events.ExecutionCreatedType })
+	if begins || reply.Result.QueuedID != "" {
+		return f, nil
+	}
+	x, err := h.now.WithMinSeq(reply.Seq).GetExecution(ctx, events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: f.ExecutionID})
+	if err != nil {
+		return nil, err
+	}
+	f.from, err = h.beginning(ctx, x) // the message steers a run that has begun
+	return f, err
+}
+
+// followReply returns the message that answers what a reply says was asked.
+func (h *chat) followReply(reply *events.Reply, result events.Result, agent string) *follow {
+	f := &follow{Run: Run{
+		ThreadID: reply.ThreadID, Key: h.key(), AgentID: agent, ExecutionID: result.ExecutionID, MessageID: result.ReactionItemID,
+	}, from: max(reply.Version, 1)}
+	if h.thread != nil && agent == "" {
+		f.AgentID = h.thread.AgentID
+	}
+	for _, e := range reply.Events {
+		f.from = min(f.from, e.Version)
+	}
+	return f
+}
+
+// key returns the key of the chat's thread, "" if it has none.
+func (h *chat) key() string {
+	switch {
+	case h.thread != nil && h.thread.Key != nil:
+		return *h.thread.Key
+	case events.ValidThreadID(h.id):
+		return ""
+	}
+	return h.id
+}
+
+// found is a message of the thread.
+type found struct {
+	events.ThreadMessage
+	index int64 // among the messages that are shown, from 0
+}
+
+// find returns the newest message that matches, nil if there is none.
+func (h *chat) find(ctx context.Context, matches func(*events.ThreadMessage) bool) (*found, error) {
+	limit, depth := int64(200), int64(0)
+	q := events.ListMessages{ThreadID: h.thread.ID, GetMessagesOptions: events.GetMessagesOptions{Limit: &limit, MaxDepth: &depth, Order: "desc"}}
+	for seen := int64(0); ; {
+		page, err := h.now.ListMessages(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Messages {
+			if matches(&page.Messages[i]) {
+				return &found{page.Messages[i], page.Total - 1 - seen - int64(i)}, nil
+			}
+		}
+		seen += int64(len(page.Messages))
+		if page.NextCursor == "" {
+			return nil, nil
+		}
+		q.Cursor = page.NextCursor
+	}
+}
+
+// regenerate hides an answer and what followed it, and asks again.
+func (h *chat) regenerate(ctx context.Context, req *request) (*follow, error) {
+	if h.thread == nil {
+		if m := req.last; m == nil || m.Role != string(events.User) {
+			return nil, h.missing()
+		}
+		again := *req
+		again.Trigger, again.MessageID = triggerSubmit, ""
+		return h.send(ctx, &again)
+	}
+	reached := req.MessageID == ""
+	at, err := h.find(ctx, func(m *events.ThreadMessage) bool {
+		reached = reached || messageID(m.ID, m.Metadata) == req.MessageID
+		return reached && m.Role == events.FromUser
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case at == nil && !reached:
+		return nil, events.Missing("message", req.MessageID)
+	case at == nil:
+		return nil, events.Errorf(events.InvalidRequest, "chat %s has no message of a user to answer again", h.id)
+	}
+	stored, err := h.now.GetItem(ctx, events.GetItem{ThreadID: h.thread.ID, ItemID: at.ID})
+	if err != nil {
+		return nil, err
+	}
+	return h.replace(ctx, req, at, &events.NewItem{Type: events.Message, Role: stored.Role, Content: stored.Content, Metadata: stored.Metadata})
+}
+
+// replace hides a message and everything after it, aborts what runs, and asks about an item in
+// its place.
+func (h *chat) replace(ctx context.Context, req *request, at *found, item *events.NewItem) (*follow, error) {
+	if err := again(item, messageID(at.ID, at.Metadata)); err != nil {
+		return nil, err
+	}
+	stays := max(at.index-1, 0)
+	if _, err := client.Send(ctx, h.now, h.thread.ID, events.TruncateThread{MessageIndex: &stays, Interrupt: true}); err != nil {
+		return nil, err
+	}
+	if at.index == 0 {
+		if _, err := h.now.DeleteMessage(ctx, h.thread.ID, events.DeleteMessage{ItemID: at.ID}); err != nil && !isMissing(err) {
+			return nil, err
+		}
+	}
+	return h.react(ctx, req, item)
+}

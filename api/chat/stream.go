@@ -1,0 +1,216 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// headerStream tells clients of which protocol a stream is.
+const (
+	headerStream = "X-Vercel-Ai-Ui-Message-Stream"
+	streamV1     = "v1"
+)
+
+// done ends a stream that is complete. A stream without it was cut off, and is resumed.
+const done = "[DONE]"
+
+// stream answers with a message: from its beginning, until the run ends or waits for people.
+func (h *chat) stream(w http.ResponseWriter, r *http.Request, f *follow) error {
+	source, err := h.subscribe(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	defer source.close()
+	w.Header().Set(headerStream, streamV1)
+	out := edge.NewStream(w)
+	defer out.Close()
+	render := NewRenderer(f.Run)
+	if f.after != nil {
+		render.After(f.after)
+	}
+	send := func(chunks []Chunk) error {
+		for i := range chunks {
+			raw, err := json.Marshal(&chunks[i])
+			if err != nil {
+				return err
+			}
+			if err := out.Send(edge.Event{Data: raw}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err = send(render.Start())
+	if err == nil {
+		err = source.play(r.Context(), render, send)
+	}
+	if err != nil {
+		return err // the stream is cut off, and its reader resumes it
+	}
+	return out.Send(edge.Event{Data: []byte(done)})
+}
+
+// source is what a message is made of: the events of its run, and its chunks.
+type source struct {
+	chat     *chat
+	run      Run
+	from     int64 // the version of the next event that is read from the history
+	timeline *client.Timeline
+	stop     context.CancelFunc
+	began    chan struct{} // closed when the run has begun: its message may wait in the agent's queue
+	events   chan told[*events.Event]
+	chunks   chan told[*events.ChunkEmitted]
+}
+
+// told is a value, or the error that ended its sequence.
+type told[T any] struct {
+	value T
+	err   error
+}
+
+// subscribe begins to follow a run. The error is the answer to the request.
+func (h *chat) subscribe(ctx context.Context, f *follow) (*source, error) {
+	timeline, err := h.now.Timeline(ctx, client.SubscribeOptions{Thread: f.ThreadID, Types: EventTypes(), From: client.Now()})
+	if err != nil {
+		return nil, err
+	}
+	return &source{
+		chat: h, run: f.Run, from: f.from, timeline: timeline, began: make(chan struct{}),
+		events: make(chan told[*events.Event]), chunks: make(chan told[*events.ChunkEmitted]),
+	}, nil
+}
+
+func (s *source) close() {
+	if s.stop != nil {
+		s.stop()
+	}
+	s.timeline.Close()
+}
+
+// play hands everything to a Renderer, in the order that it needs, and sends what it returns,
+// until the run has ended or waits for people.
+func (s *source) play(ctx context.Context, r *Renderer, send func([]Chunk) error) error {
+	ctx, s.stop = context.WithCancel(ctx)
+	go s.readEvents(ctx)
+	go s.readChunks(ctx)
+	var held *events.ChunkEmitted // cannot be taken before the next event
+	for !r.Ended() && !r.Waiting() {
+		chunks := s.chunks
+		if held != nil {
+			chunks = nil
+		}
+		var out []Chunk
+		select {
+		case e := <-s.events:
+			if e.err != nil {
+				return e.err
+			}
+			out = r.Event(e.value)
+			if held != nil && r.Takes(held) {
+				out = append(out, r.Chunk(held)...)
+				held = nil
+			}
+		case c := <-chunks:
+			if c.err != nil {
+				return c.err
+			}
+			if !r.Takes(c.value) {
+				held = c.value
+				continue
+			}
+			out = r.Chunk(c.value)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := send(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell sends a value to play, unless ctx ends first.
+func tell[T any](ctx context.Context, to chan told[T], v told[T]) bool {
+	select {
+	case to <- v:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// readEvents reads the run's events: first those of the history, then the live ones, each once.
+func (s *source) readEvents(ctx context.Context) {
+	fail := func(err error) { tell(ctx, s.events, told[*events.Event]{err: err}) }
+	now, err := s.chat.caller.Client.UpToDate(ctx) // later events are live
+	if err != nil {
+		fail(err)
+		return
+	}
+	limit := int64(1000)
+	last := s.from - 1
+	for from := s.from; from > 0; {
+		page, err := now.ListEvents(ctx, events.ListEvents{ThreadID: s.run.ThreadID, FromVersion: &from, Types: EventTypes(), Limit: &limit})
+		if err != nil {
+			fail(err)
+			return
+		}
+		for _, raw := range page.Events {
+			e, err := events.DecodeEvent(raw)
+			if err != nil {
+				fail(err)
+				return
+			}
+			last = e.Version
+			if !s.pass(ctx, &e) {
+				return
+			}
+		}
+		from = page.NextVersion
+	}
+	for {
+		e, err := s.timeline.Next(ctx)
+		if err != nil {
+			fail(err)
+			return
+		}
+		if e.Version > last && !s.pass(ctx, &e.Event) {
+			return
+		}
+	}
+}
+
+// readChunks reads the run's chunks, from its beginning on.
+func (s *source) readChunks(ctx context.Context) {
+	select {
+	case <-s.began:
+	case <-ctx.Done():
+		return
+	}
+	for c, err := range s.chat.now.Chunks(ctx, s.run.ThreadID, s.run.ExecutionID) {
+		var gap *client.ChunkGapError
+		switch {
+		case errors.As(err, &gap): // the parts have what is missing
+		case err != nil:
+			tell(ctx, s.chunks, told[*events.ChunkEmitted]{err: err})
+			return
+		case !tell(ctx, s.chunks, told[*events.ChunkEmitted]{value: &c.ChunkEmitted}):
+			return
+		}
+	}
+}
+
+// pass passes an event on, and notes the beginning of the run.
+func (s *source) pass(ctx context.Context, e *events.Event) bool {
+	if d, ok := e.Data.(events.ExecutionCreated); ok && d.ID == s.run.ExecutionID {
+		close(s.began)
+	}
+	return tell(ctx, s.events, told[*events.Event]{value: e})
+}

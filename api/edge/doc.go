@@ -1,0 +1,28 @@
+// Package edge is what all routes of Skein's HTTP edge share: who makes a request, what
+// that principal may do, how refusals are told, and how streams are sent. Other packages
+// of the room have the routes:
+//
+//	rest           /api: commands, queries, resources, events, sockets
+//	openresponses  /v1: Open Responses, and what OpenAI's clients call as well
+//	chat           /chat: the AI SDK's stream of UI messages
+//
+// # What it promises
+//
+//   - A handler is called with a [Caller]: a principal that the request's credential alone
+//     determines, and a client that acts as that principal and may do no more. There is no
+//     other way from a route to a tenant's data.
+//   - An error of a handler is answered as {"error": {"type", "code", "message", "param"}},
+//     none of them null, with the status of its code. Every answer has Skein-Request-Id.
+//   - A [Stream] sends events in order, a comment at least every 15 s, and ends a reader
+//     that takes nothing for 30 s. It holds no position: what an event's id names is in the
+//     log, so that any edge can continue.
+//
+// # What it does not
+//
+// It knows no command, query or protocol.
+//
+// # What may enter
+//
+// What at least two packages of routes need. It imports the client and events: an edge is a
+// client, and runs inside `skein serve` or in a process of its own.
+package edge

@@ -1,0 +1,190 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// HeaderRequestID is the header with the id of a request, in every answer.
+const HeaderRequestID = "Skein-Request-Id"
+
+// Options configures an Edge.
+type Options struct {
+	Conn  *nats.Conn    // with the permissions of every tenant that it serves
+	Names events.Names  // of subjects; default prefix skein
+	Auth  Authenticator // required
+
+	Hosts   []string       // names by which it may be asked, besides those of its listener
+	Origins []string       // whose pages may use it, such as https://shop.example; default its own
+	Proxies []netip.Prefix // whose headers X-Forwarded-Host and X-Forwarded-Proto count
+	Key     Limits         // of each credential
+	Tenant  Limits         // of each tenant
+}
+
+// Edge serves routes. It is safe for concurrent use once all routes are added.
+type Edge struct {
+	opts  Options
+	mux   *http.ServeMux
+	trees []tree
+
+	marks  marks
+	meters *meters
+
+	tickets, sessions passes
+
+	mu      sync.Mutex
+	closed  bool
+	streams map[*response]struct{} // answers that last until something ends them
+	ended   sync.WaitGroup         // of the streams' handlers
+}
+
+// tree is a route for all paths that begin with a prefix.
+type tree struct {
+	prefix string // ends with a slash
+	route  route
+}
+
+// Caller is who makes a request.
+type Caller struct {
+	Principal
+	Client *client.Client // acts as the principal, and may do no more
+}
+
+// Handler answers a request. An error that it returns before it wrote anything is the
+// answer; see [WriteError]. The request's context ends when the reader has gone, when the
+// credential ends, and, once the answer is a [Stream] or a WebSocket, when the edge closes.
+type Handler func(w http.ResponseWriter, r *http.Request, c *Caller) error
+
+// New returns an Edge without routes.
+func New(o Options) (*Edge, error) {
+	if o.Conn == nil || o.Auth == nil {
+		return nil, errors.New("an edge needs a connection and an authenticator")
+	}
+	if o.Names.Prefix == "" {
+		o.Names = events.DefaultNames()
+	}
+	return &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant)}, nil
+}
+
+// Handle adds a route. The pattern is one of http.ServeMux, with a method.
+func (e *Edge) Handle(pattern string, h Handler) { e.mux.Handle(pattern, route{e, h}) }
+
+// HandlePublic adds a route that authenticates nobody.
+func (e *Edge) HandlePublic(pattern string, h http.Handler) { e.mux.Handle(pattern, public{h}) }
+
+// public is a handler that needs no principal.
+type public struct{ http.Handler }
+
+// HandleTree adds a route for every method, and for all paths that begin with prefix, which
+// ends with a slash. Paths reach h as they were sent: http.ServeMux would answer one with
+// an empty segment with a redirect.
+func (e *Edge) HandleTree(prefix string, h Handler) {
+	e.trees = append(e.trees, tree{prefix, route{e, h}})
+}
+
+// ServeHTTP serves the routes.
+func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set(HeaderRequestID, uuid.Must(uuid.NewV7()).String())
+	err := e.checkHost(r)
+	preflight := false
+	if err == nil {
+		preflight, err = e.checkOrigin(w, r)
+	}
+	switch {
+	case err != nil:
+		WriteError(w, err)
+		return
+	case preflight:
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	for _, t := range e.trees {
+		if strings.HasPrefix(r.URL.Path+"/", t.prefix) {
+			t.route.ServeHTTP(w, r)
+			return
+		}
+	}
+	if err := e.known(w, r); err != nil {
+		WriteError(w, err)
+		return
+	}
+	e.mux.ServeHTTP(w, r)
+}
+
+// Close ends the streams, each after the event that it is sending, and waits for their
+// handlers. Later streams end at once; other requests continue.
+func (e *Edge) Close() {
+	e.mu.Lock()
+	e.closed = true
+	for s := range e.streams {
+		s.end(errClosing)
+	}
+	e.mu.Unlock()
+	e.ended.Wait()
+}
+
+// errClosing ends the streams of an edge that closes.
+var errClosing = errors.New("the edge closes; resume the stream with the id of the last event")
+
+// route is a handler with its edge.
+type route struct {
+	edge   *Edge
+	handle Handler
+}
+
+func (t route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, end := context.WithCancelCause(r.Context())
+	defer end(nil)
+	answer := &response{ResponseWriter: w, edge: t.edge, end: end}
+	defer answer.done()
+	err := t.answer(answer, r.WithContext(ctx))
+	if err != nil && !answer.began {
+		WriteError(answer, err)
+	}
+}
+
+func (t route) answer(w *response, r *http.Request) error {
+	c, err := t.edge.caller(r)
+	if err != nil {
+		return err
+	}
+	defer w.endWith(c.Principal)()
+	if w.place, err = t.edge.meters.admit(c.Principal, isUpload(r), mayStream(r), time.Now()); err != nil {
+		return err
+	}
+	if err := limitBody(w, r); err != nil {
+		return err
+	}
+	return t.handle(w, r, c)
+}
+
+// caller returns who makes a request.
+func (e *Edge) caller(r *http.Request) (*Caller, error) {
+	p, err := e.principal(r)
+	if err != nil {
+		return nil, err
+	}
+	o := client.Options{Tenant: p.Tenant, Names: e.opts.Names, Actor: p.Subject}
+	within, err := reachOf(p, e.opts.Conn, o)
+	if err != nil {
+		return nil, err
+	}
+	o.TraceParent = r.Header.Get(events.HeaderTraceParent)
+	o.Guard = &guard{names: e.opts.Names, who: p, marks: &e.marks, fresh: readsOwnWrites(r.URL.Path), reach: within}
+	c, err := client.New(e.opts.Conn, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Caller{Principal: p, Client: c}, nil
+}

@@ -1,0 +1,93 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Problem is a refusal, as an answer tells it. No string is ever null: clients of Open
+// Responses do not read an error whose code or param is.
+type Problem struct {
+	Type    string               `json:"type"`
+	Code    string               `json:"code"`
+	Message string               `json:"message"`
+	Param   string               `json:"param"`
+	Details *events.ErrorDetails `json:"details,omitzero"`
+}
+
+// ProblemOf returns how an error is told, and the status of the answer. An error that is no
+// *events.Error becomes unavailable, without its text.
+func ProblemOf(err error) (Problem, int) {
+	if own := (*statusError)(nil); errors.As(err, &own) {
+		return Problem{Type: "invalid_request", Code: own.code, Message: own.text}, own.status
+	}
+	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		err = &events.Error{
+			Code: events.PayloadTooLarge, Cause: err, Details: &events.ErrorDetails{Limit: large.Limit},
+			Message: fmt.Sprintf("the body is too large; at most %d bytes are allowed", large.Limit),
+		}
+	}
+	e := events.AsError(err)
+	p := Problem{Type: kind(e.Code), Code: string(e.Code), Message: e.Message, Details: e.Details}
+	if e.Details != nil {
+		p.Param = param(e.Details.Path)
+	}
+	return p, e.Code.Status()
+}
+
+// kind returns the type of an error, in the words of Open Responses.
+func kind(c events.Code) string {
+	switch c.Status() {
+	case http.StatusUnauthorized:
+		return "authentication_error"
+	case http.StatusForbidden:
+		return "permission_error"
+	case http.StatusNotFound:
+		return "not_found"
+	case http.StatusTooManyRequests:
+		return "too_many_requests"
+	case http.StatusServiceUnavailable:
+		return "server_error"
+	default:
+		return "invalid_request"
+	}
+}
+
+// param returns the field that a JSON pointer names.
+func param(pointer string) string {
+	if pointer == "" {
+		return ""
+	}
+	return pointer[1:]
+}
+
+// WriteError answers with an error.
+func WriteError(w http.ResponseWriter, err error) {
+	p, status := ProblemOf(err)
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if status == http.StatusTooManyRequests {
+		after := time.Second
+		if full := (*busyError)(nil); errors.As(err, &full) {
+			after = full.after
+		}
+		w.Header().Set("Retry-After", retryAfter(after))
+	}
+	WriteJSON(w, status, struct {
+		Error Problem `json:"error"`
+	}{p})
+}
+
+// WriteJSON answers with v as JSON.
+func WriteJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.MarshalWrite(w, v) // the client may have gone
+}

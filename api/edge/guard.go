@@ -1,0 +1,294 @@
+package edge
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// guard holds a client to what its principal may do. It implements client.Guard.
+type guard struct {
+	names events.Names
+	who   Principal
+	marks *marks
+	fresh bool // queries show all that this edge has acknowledged to the tenant
+
+	reach *reach // nil if the principal may use all threads
+}
+
+// fields is a JSON object whose values are not decoded.
+type fields = map[string]jsontext.Value
+
+// Request decides on a command, a submitted command, a query, or a request for the bytes of
+// a file.
+func (g *guard) Request(ctx context.Context, subject string, body []byte, send func([]byte) ([]byte, error)) ([]byte, error) {
+	kind, _, name, ok := g.names.ParseRequest(subject)
+	if !ok {
+		return nil, events.Errorf(events.Forbidden, "the edge sends nothing on %s", subject)
+	}
+	if err := g.permits(subject, capabilityOf(kind, name)); err != nil {
+		return nil, err
+	}
+	switch {
+	case kind == "query":
+		return g.query(ctx, name, body, send)
+	case kind == "file" && name == "content.get":
+		return g.content(ctx, body, send)
+	case kind == "file": // content.put takes the very request of the command
+		name = "file.write"
+	}
+	return g.command(ctx, kind, name, body, send)
+}
+
+// Publish decides on a live event, or a piece of an upload.
+func (g *guard) Publish(ctx context.Context, subject string) error {
+	if err := g.permits(subject, Write); err != nil {
+		return err
+	}
+	if thread, ok := g.liveThread(subject); ok {
+		return g.within(ctx, thread)
+	}
+	return nil
+}
+
+// Subscribe decides on a subscription. Messages of threads that the principal may not use
+// are held back by Receive.
+func (g *guard) Subscribe(ctx context.Context, subject string) error {
+	if strings.HasPrefix(subject, "_INBOX.") { // the client's own, for the answers to an upload
+		return nil
+	}
+	if !g.may(Read) || !g.covers(subject, false) {
+		return events.Errorf(events.Forbidden, "the credential does not permit to follow %s; it needs the role subscriber", subject)
+	}
+	if thread := g.threadOf(subject); thread != "*" {
+		return g.within(ctx, thread)
+	}
+	return nil
+}
+
+// Receive reports whether the principal may use the thread of a message.
+func (g *guard) Receive(ctx context.Context, subject string) (bool, error) {
+	if g.reach == nil {
+		return true, nil
+	}
+	return g.reach.shows(ctx, g.threadOf(subject))
+}
+
+// permits returns a forbidden unless the roles cover the subject, and the capabilities what
+// is done.
+func (g *guard) permits(subject string, what Capability) error {
+	if !g.covers(subject, true) {
+		return events.Errorf(events.Forbidden, "the credential does not permit this; it has the roles %s", strings.Join(g.who.Roles, ", "))
+	}
+	if !g.may(what) {
+		return events.Errorf(events.Forbidden, "the credential does not permit to %s", what)
+	}
+	return nil
+}
+
+func (g *guard) may(what Capability) bool {
+	return len(g.who.Can) == 0 || slices.Contains(g.who.Can, what)
+}
+
+// covers reports whether a role of the principal may publish on a subject, or subscribe to it.
+func (g *guard) covers(subject string, publish bool) bool {
+	for _, role := range g.who.Roles {
+		patterns, follows := events.TenantRole(role).Subjects(g.names, g.who.Tenant)
+		if !publish {
+			patterns = follows
+		}
+		if slices.ContainsFunc(patterns, func(p string) bool { return events.Covers(p, subject) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// capabilityOf returns what a principal must be capable of to send a request.
+func capabilityOf(kind, name string) Capability {
+	switch {
+	case kind == "query" || kind == "file" && name == "content.get":
+		return Read
+	case strings.HasPrefix(name, "approval."):
+		return Approve
+	case strings.HasPrefix(name, "definition."):
+		return Define
+	default:
+		return Write
+	}
+}
+
+// threadOf returns the thread in a subject of the timeline or of live events.
+func (g *guard) threadOf(subject string) string {
+	if _, thread, _, ok := g.names.ParseTimeline(subject); ok {
+		return thread
+	}
+	thread, _ := g.liveThread(subject)
+	return thread
+}
+
+func (g *guard) liveThread(subject string) (string, bool) {
+	rest, ok := strings.CutPrefix(subject, g.names.Prefix+".live."+g.who.Tenant+".")
+	thread, _, _ := strings.Cut(rest, ".")
+	return thread, ok
+}
+
+// within returns a not_found unless the principal may use the thread.
+func (g *guard) within(ctx context.Context, thread string) error {
+	if g.reach == nil {
+		return nil
+	}
+	_, err := g.reach.thread(ctx, thread)
+	return err
+}
+
+// content decides on a request for the bytes of a file.
+func (g *guard) content(ctx context.Context, body []byte, send func([]byte) ([]byte, error)) ([]byte, error) {
+	if g.reach != nil {
+		request, err := decodeFields(body)
+		if err == nil {
+			err = g.reach.field(ctx, request, "threadId")
+		}
+		if err != nil {
+			return nil, err
+		}
+		body = encodeFields(request)
+	}
+	return send(body)
+}
+
+// command decides on a command, and notes what was acknowledged.
+func (g *guard) command(ctx context.Context, kind, name string, body []byte, send func([]byte) ([]byte, error)) ([]byte, error) {
+	request, err := decodeFields(body)
+	if err != nil {
+		return nil, err
+	}
+	actor, _ := text(request, "actor")
+	switch {
+	case actor == "":
+		request["actor"] = quoted(g.who.Subject)
+		body = encodeFields(request)
+	case actor != g.who.Subject:
+		return nil, events.Invalid("/actor", "the actor of a command is the credential's, %s; leave the field out", g.who.Subject)
+	}
+	if g.reach != nil {
+		if err := g.reach.command(ctx, name, request); err != nil {
+			return nil, err
+		}
+		body = encodeFields(request)
+	}
+	if name == "thread.commit" {
+		if err := g.approves(request); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := send(body)
+	if err != nil || kind != "cmd" {
+		return answer, err
+	}
+	var reply struct {
+		ThreadID string `json:"threadId"`
+		Seq      int64  `json:"seq"`
+	}
+	if err := json.Unmarshal(answer, &reply); err == nil {
+		g.marks.note(g.who.Tenant, reply.Seq)
+	}
+	if row, _ := events.LookupCommand(name); row.Relates.Finds != "" && g.reach != nil { // another may have made it since
+		if _, err := g.reach.thread(ctx, reply.ThreadID); err != nil {
+			return nil, err
+		}
+	}
+	return answer, nil
+}
+
+// approves returns a forbidden if a thread.commit has a command that the principal is not
+// capable of.
+func (g *guard) approves(request fields) error {
+	if len(g.who.Can) == 0 {
+		return nil
+	}
+	var commit events.CommitThread
+	if err := json.Unmarshal(request["data"], &commit); err != nil {
+		return events.Invalid("/data", "it is not the data of thread.commit: %w", err)
+	}
+	for _, c := range commit.Commands {
+		if what := capabilityOf("cmd", c.Command); !g.may(what) {
+			return events.Errorf(events.Forbidden, "the credential does not permit to %s, as %s does", what, c.Command)
+		}
+	}
+	return nil
+}
+
+// query decides on a query.
+func (g *guard) query(ctx context.Context, name string, body []byte, send func([]byte) ([]byte, error)) ([]byte, error) {
+	row, known := events.LookupQuery(name)
+	mark := int64(0)
+	if g.fresh && known && waits(row) {
+		mark = g.marks.of(g.who.Tenant)
+	}
+	if g.reach == nil && mark == 0 || !known {
+		return send(body)
+	}
+	request, err := decodeFields(body)
+	if err != nil {
+		return nil, err
+	}
+	if mark > 0 {
+		var least int64
+		if raw, set := request["minSeq"]; !set || json.Unmarshal(raw, &least) == nil && least < mark {
+			request["minSeq"], _ = json.Marshal(mark)
+		}
+	}
+	if g.reach == nil {
+		return send(encodeFields(request))
+	}
+	return g.reach.query(ctx, row, request, send)
+}
+
+func decodeFields(body []byte) (fields, error) {
+	f := fields{}
+	if len(body) == 0 {
+		return f, nil
+	}
+	if err := json.Unmarshal(body, &f); err != nil {
+		return nil, events.Invalid("", "the body is not a JSON object: %w", err)
+	}
+	if f == nil {
+		f = fields{}
+	}
+	return f, nil
+}
+
+func encodeFields(f fields) []byte {
+	body, err := json.Marshal(f, json.Deterministic(true))
+	if err != nil { // its values were decoded: cannot fail
+		return nil
+	}
+	return body
+}
+
+// text returns a field that is a text, and reports whether it is set.
+func text(f fields, name string) (string, bool) {
+	raw, ok := f[name]
+	var s string
+	if !ok || json.Unmarshal(raw, &s) != nil {
+		return "", false
+	}
+	return s, s != ""
+}
+
+func quoted(s string) jsontext.Value {
+	raw, err := jsontext.AppendQuote(nil, s)
+	if err != nil {
+		return jsontext.Value(`""`)
+	}
+	return raw
+}
+
+var _ client.Guard = (*guard)(nil)

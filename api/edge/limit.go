@@ -1,0 +1,192 @@
+package edge
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Limits are what a credential or a tenant may use of an edge. Zero means the default, and a
+// negative number no limit.
+type Limits struct {
+	Rate     int // requests per second, and twice that at once
+	InFlight int // requests in flight, streams not counted
+	Streams  int // open streams and sockets
+	Uploads  int // uploads in progress
+}
+
+// Defaults of the limits of a credential and of a tenant.
+func keyLimits() Limits    { return Limits{Rate: 5000, InFlight: 512, Streams: 4000, Uploads: 16} }
+func tenantLimits() Limits { return Limits{Rate: 10000, InFlight: 1024, Streams: 6000, Uploads: 32} }
+
+// or returns the limits with defaults filled in.
+func (l Limits) or(d Limits) Limits {
+	for _, f := range []struct{ own, other *int }{{&l.Rate, &d.Rate}, {&l.InFlight, &d.InFlight}, {&l.Streams, &d.Streams}, {&l.Uploads, &d.Uploads}} {
+		if *f.own == 0 {
+			*f.own = *f.other
+		}
+	}
+	return l
+}
+
+// use is what a credential or a tenant uses now.
+type use struct {
+	inFlight, streams, uploads int
+	tokens                     float64
+	at                         time.Time
+}
+
+// meter holds all of one kind, credentials or tenants, to their limits.
+type meter struct {
+	what   string
+	limits Limits
+	of     map[string]*use
+}
+
+// manyUses is how many uses are kept of those that use nothing now.
+const manyUses = 10_000
+
+// admission is a request that was admitted.
+type admission struct {
+	meters *meters
+	names  [2]string
+	upload bool
+	stream bool // its place is that of a stream
+}
+
+// meters hold requests to the limits of their credential and their tenant.
+type meters struct {
+	mu   sync.Mutex
+	kind [2]meter // credentials, tenants
+}
+
+func newMeters(key, tenant Limits) *meters {
+	return &meters{kind: [2]meter{
+		{"the credential", key.or(keyLimits()), map[string]*use{}}, {"the tenant", tenant.or(tenantLimits()), map[string]*use{}},
+	}}
+}
+
+// busyError refuses a request over a limit.
+type busyError struct {
+	refusal *events.Error
+	after   time.Duration
+}
+
+func (e *busyError) Error() string { return e.refusal.Error() }
+
+func (e *busyError) Unwrap() error { return e.refusal }
+
+func busy(what, limit string, after time.Duration) error {
+	return &busyError{events.Errorf(events.QueueFull, "%s has reached its limit of %s; try again later", what, limit), after}
+}
+
+// admit admits a request, or returns what is exceeded. A request that may become a stream
+// is refused while no stream may begin.
+func (m *meters) admit(p Principal, upload, mayStream bool, now time.Time) (*admission, error) {
+	a := &admission{meters: m, names: [2]string{p.Tenant + " " + p.Subject, p.Tenant}, upload: upload}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	uses := [2]*use{}
+	for i := range m.kind {
+		k := &m.kind[i]
+		u := k.use(a.names[i], now)
+		uses[i] = u
+		switch l := k.limits; {
+		case l.Rate > 0 && u.tokens < 1:
+			return nil, busy(k.what, "requests per second", time.Duration((1-u.tokens)/float64(l.Rate)*float64(time.Second)))
+		case over(u.inFlight, l.InFlight):
+			return nil, busy(k.what, "requests in flight", time.Second)
+		case upload && over(u.uploads, l.Uploads):
+			return nil, busy(k.what, "uploads", time.Second)
+		case mayStream && over(u.streams, l.Streams):
+			return nil, busy(k.what, "open streams", time.Second)
+		}
+	}
+	for _, u := range uses {
+		u.tokens--
+		u.inFlight++
+		if upload {
+			u.uploads++
+		}
+	}
+	return a, nil
+}
+
+func over(n, limit int) bool { return limit > 0 && n >= limit }
+
+// use returns what a name uses now. The caller holds mu.
+func (k *meter) use(name string, now time.Time) *use {
+	u, known := k.of[name]
+	if !known {
+		if len(k.of) >= manyUses {
+			for other, idle := range k.of {
+				if idle.inFlight+idle.streams+idle.uploads == 0 {
+					delete(k.of, other)
+				}
+			}
+		}
+		u = &use{tokens: 2 * float64(k.limits.Rate), at: now}
+		k.of[name] = u
+	}
+	u.tokens = math.Min(2*float64(k.limits.Rate), u.tokens+now.Sub(u.at).Seconds()*float64(k.limits.Rate))
+	u.at = now
+	return u
+}
+
+// streams exchanges the place of a request for that of a stream.
+func (a *admission) streams() error {
+	m := a.meters
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.kind {
+		if k := &m.kind[i]; over(k.of[a.names[i]].streams, k.limits.Streams) {
+			return busy(k.what, "open streams", time.Second)
+		}
+	}
+	for i := range m.kind {
+		u := m.kind[i].of[a.names[i]]
+		u.inFlight--
+		u.streams++
+	}
+	a.stream = true
+	return nil
+}
+
+// release frees the place.
+func (a *admission) release() {
+	m := a.meters
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.kind {
+		u := m.kind[i].of[a.names[i]]
+		if a.stream {
+			u.streams--
+		} else {
+			u.inFlight--
+		}
+		if a.upload {
+			u.uploads--
+		}
+	}
+}
+
+// retryAfter returns the header Retry-After of a refusal: whole seconds, at least one.
+func retryAfter(d time.Duration) string {
+	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
+}
+
+// isUpload reports whether a request's body is the content of a file.
+func isUpload(r *http.Request) bool {
+	return r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/api/threads/") && strings.Contains(r.URL.Path, "/files/")
+}
+
+// mayStream reports whether a request asks for a stream or a socket.
+func mayStream(r *http.Request) bool {
+	return r.Header.Get("Upgrade") != "" || strings.Contains(r.Header.Get("Accept"), "text/event-stream") ||
+		r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/stream")
+}

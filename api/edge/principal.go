@@ -1,0 +1,48 @@
+package edge
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Capability is a kind of operation to which a principal may be limited.
+type Capability string
+
+// The capabilities.
+const (
+	Read    Capability = "read"    // queries, timelines, chunks, contents of files
+	Write   Capability = "write"   // commands on threads
+	Approve Capability = "approve" // approvals, granted, denied and resolved
+	Define  Capability = "define"  // definitions of models, prompts, agents, tools and policies
+)
+
+// Capabilities lists the capabilities.
+func Capabilities() []Capability { return []Capability{Read, Write, Approve, Define} }
+
+// Principal is who makes a request, as the request's credential says.
+type Principal struct {
+	Tenant  string
+	Roles   []string     // publisher, subscriber: those of docs/access.md
+	Subject string       // what the log records as actor, such as key:3f6c
+	User    string       // limits the principal to the threads of this user; default none
+	Threads []string     // limits it to these threads; default none
+	Can     []Capability // limits what it may do; default all that its roles permit
+	Expires time.Time    // when the credential ends; zero: never
+	// Valid ends when the credential is revoked, and with it what it is used for; nil: never.
+	Valid context.Context
+}
+
+// Bearer returns the token in the header Authorization of a request.
+func Bearer(r *http.Request) (string, bool) {
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
+}
+
+// Authenticator determines the principal of a request. The error is an *events.Error,
+// unauthorized if the request has no valid credential.
+type Authenticator interface {
+	Authenticate(r *http.Request) (Principal, error)
+}

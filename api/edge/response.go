@@ -1,0 +1,130 @@
+package edge
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// response is the answer to a request. It notes whether anything was written, and becomes
+// a stream of its edge when one begins.
+type response struct {
+	http.ResponseWriter
+	edge   *Edge
+	end    context.CancelCauseFunc // of the request's context
+	began  bool                    // the answer has begun
+	stream bool                    // it is a stream, which the edge's closing ends
+	place  *admission              // nil before it is admitted
+}
+
+// Unwrap returns the writer below, for http.ResponseController.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *response) WriteHeader(status int) {
+	w.began = w.began || status >= http.StatusOK
+	w.roll()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(b []byte) (int, error) {
+	w.began = true
+	w.roll()
+	return w.ResponseWriter.Write(b)
+}
+
+// roll lets the reader take its time for what is written next, but not longer.
+func (w *response) roll() {
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(streamStall)) // a recorder in a test has none
+}
+
+// Flush sends what was written.
+func (w *response) Flush() {
+	w.began = true
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // the reader may have gone
+}
+
+// Hijack takes over the connection. The request is a stream from then on.
+func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if err := w.lasts(); err != nil {
+		return nil, nil, err
+	}
+	w.began = true
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+// errCredentialEnded ends the requests of a credential.
+var errCredentialEnded = events.Errorf(events.Unauthorized, "the credential was revoked, or has expired")
+
+// endWith ends the request's context when the credential ends, until stop is called.
+func (w *response) endWith(p Principal) (stop func()) {
+	end := func() { w.end(errCredentialEnded) }
+	unwatch := func() bool { return true }
+	if p.Valid != nil {
+		unwatch = context.AfterFunc(p.Valid, end)
+	}
+	if p.Expires.IsZero() {
+		return func() { unwatch() }
+	}
+	expiry := time.AfterFunc(time.Until(p.Expires), end)
+	return func() {
+		unwatch()
+		expiry.Stop()
+	}
+}
+
+// lasts notes that the answer is a stream. The error is a refusal, if too many are open.
+func (w *response) lasts() error {
+	e := w.edge
+	if w.stream {
+		return nil
+	}
+	if w.place != nil {
+		if err := w.place.streams(); err != nil {
+			return err
+		}
+	}
+	_ = http.NewResponseController(w.ResponseWriter).SetReadDeadline(time.Time{}) // a recorder in a test has none
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w.stream = true
+	if e.closed {
+		w.end(errClosing)
+		return nil
+	}
+	e.streams[w] = struct{}{}
+	e.ended.Add(1)
+	return nil
+}
+
+// done notes that the handler has returned.
+func (w *response) done() {
+	e := w.edge
+	if w.place != nil {
+		w.place.release()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, listed := e.streams[w]; listed {
+		delete(e.streams, w)
+		e.ended.Done()
+	}
+}
+
+// responseOf returns the response that a writer is, or writes to. There is none in a
+// handler that no edge called.
+func responseOf(w http.ResponseWriter) (*response, bool) {
+	for {
+		switch is := w.(type) {
+		case *response:
+			return is, true
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = is.Unwrap()
+		default:
+			return nil, false
+		}
+	}
+}

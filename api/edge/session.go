@@ -1,0 +1,205 @@
+package edge
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"mime"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Lives of what stands for a credential where a browser cannot send one.
+const (
+	ticketLasts  = time.Minute
+	sessionLasts = 12 * time.Hour
+	mostPasses   = 10_000 // of each kind
+)
+
+// pass stands for a credential. It ends with it.
+type pass struct {
+	who   Principal
+	until time.Time
+}
+
+// passes are the tickets or the sessions of an edge, by their tokens. They are in memory: a
+// restart ends them.
+type passes struct {
+	mu sync.Mutex
+	of map[string]pass
+}
+
+// add returns the token of a new pass.
+func (p *passes) add(who Principal, lasts time.Duration, now time.Time) (string, pass, error) {
+	random := make([]byte, 32)
+	if _, err := rand.Read(random); err != nil {
+		return "", pass{}, err
+	}
+	token, made := hex.EncodeToString(random), pass{who, now.Add(lasts).UTC().Truncate(time.Second)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.of) >= mostPasses {
+		for token, old := range p.of {
+			if now.After(old.until) {
+				delete(p.of, token)
+			}
+		}
+		if len(p.of) >= mostPasses {
+			return "", pass{}, busy("the server", "tickets and sessions", time.Minute)
+		}
+	}
+	if p.of == nil {
+		p.of = map[string]pass{}
+	}
+	p.of[token] = made
+	return token, made, nil
+}
+
+// find returns the principal of a token, and removes it if it is for one use.
+func (p *passes) find(token string, once bool, now time.Time) (Principal, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found, ok := p.of[token]
+	if once {
+		delete(p.of, token)
+	}
+	who := found.who
+	ended := now.After(found.until) || !who.Expires.IsZero() && now.After(who.Expires) || who.Valid != nil && who.Valid.Err() != nil
+	return who, ok && !ended
+}
+
+func (p *passes) remove(token string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.of, token)
+}
+
+// principal returns who makes a request: by a ticket, a session, or a credential.
+func (e *Edge) principal(r *http.Request) (Principal, error) {
+	now := time.Now()
+	if ticket := r.URL.Query().Get("ticket"); ticket != "" {
+		if r.Method == http.MethodGet {
+			if p, ok := e.tickets.find(ticket, true, now); ok {
+				return p, nil
+			}
+		}
+		return Principal{}, events.Errorf(events.Unauthorized, "the ticket is not valid: it is for one GET, within a minute; ask for another with POST /api/tickets")
+	}
+	if _, ok := Bearer(r); !ok {
+		if cookie, err := r.Cookie(e.cookieName(r)); err == nil {
+			if p, ok := e.sessions.find(cookie.Value, false, now); ok {
+				return p, e.ownPage(r)
+			}
+		}
+	}
+	return e.opts.Auth.Authenticate(r)
+}
+
+// ownPage refuses a change, or a socket, that a session's cookie came with, unless a page of
+// this origin makes it. Pages of other origins with the header Origin are refused already.
+func (e *Edge) ownPage(r *http.Request) error {
+	safe := (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Header.Get("Upgrade") == ""
+	if safe || e.sameOrigin(r) || r.Header.Get("Sec-Fetch-Site") == "same-origin" {
+		return nil
+	}
+	return events.Errorf(events.Forbidden, "a session is used by pages of this origin only; send a key instead")
+}
+
+// RouteSessions adds the routes of tickets and sessions.
+func RouteSessions(e *Edge) {
+	e.Handle("POST /api/tickets", e.giveTicket)
+	e.HandlePublic("POST /console/session", http.HandlerFunc(e.signIn))
+	e.HandlePublic("DELETE /console/session", http.HandlerFunc(e.signOut))
+}
+
+func (e *Edge) giveTicket(w http.ResponseWriter, _ *http.Request, c *Caller) error {
+	token, made, err := e.tickets.add(c.Principal, ticketLasts, time.Now())
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	WriteJSON(w, http.StatusCreated, struct {
+		Ticket  string    `json:"ticket"`
+		Expires time.Time `json:"expiresAt"`
+	}{token, made.until})
+	return nil
+}
+
+// signIn exchanges a key for a session.
+func (e *Edge) signIn(w http.ResponseWriter, r *http.Request) {
+	key, err := keyOf(w, r)
+	var who Principal
+	if err == nil {
+		asked := r.Clone(r.Context())
+		asked.Header.Set("Authorization", "Bearer "+key)
+		who, err = e.opts.Auth.Authenticate(asked)
+	}
+	var token string
+	var made pass
+	if err == nil {
+		token, made, err = e.sessions.add(who, sessionLasts, time.Now())
+	}
+	if err != nil {
+		WriteError(w, err)
+		return
+	}
+	e.endSession(r)
+	http.SetCookie(w, e.cookie(r, token, int(sessionLasts.Seconds())))
+	w.Header().Set("Cache-Control", "no-store")
+	WriteJSON(w, http.StatusOK, struct {
+		Tenant  string    `json:"tenant"`
+		Roles   []string  `json:"roles"`
+		Expires time.Time `json:"expiresAt"`
+	}{who.Tenant, who.Roles, made.until})
+}
+
+// keyOf returns the key in the body of a request, a JSON object or a form.
+func keyOf(w http.ResponseWriter, r *http.Request) (string, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, 8<<10)
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // an unknown one is taken as JSON
+	var body struct {
+		Key string `json:"key"`
+	}
+	if kind == "application/x-www-form-urlencoded" {
+		if err := r.ParseForm(); err != nil {
+			return "", events.Invalid("/key", "the form cannot be read: %w", err)
+		}
+		body.Key = url.Values(r.PostForm).Get("key")
+	} else if err := json.UnmarshalRead(r.Body, &body); err != nil {
+		return "", events.Invalid("/key", "the body is not {\"key\": KEY}: %w", err)
+	}
+	if body.Key == "" {
+		return "", events.Invalid("/key", "a key is required")
+	}
+	return body.Key, nil
+}
+
+func (e *Edge) signOut(w http.ResponseWriter, r *http.Request) {
+	e.endSession(r)
+	http.SetCookie(w, e.cookie(r, "", -1))
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (e *Edge) endSession(r *http.Request) {
+	if old, err := r.Cookie(e.cookieName(r)); err == nil {
+		e.sessions.remove(old.Value)
+	}
+}
+
+// cookieName returns the name of the session's cookie. Browsers drop one with the prefix
+// __Host- that is not for encrypted connections only.
+func (e *Edge) cookieName(r *http.Request) string {
+	if e.secure(r) {
+		return "__Host-skein"
+	}
+	return "skein"
+}
+
+func (e *Edge) cookie(r *http.Request, token string, seconds int) *http.Cookie {
+	return &http.Cookie{Name: e.cookieName(r), Value: token, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: e.secure(r), SameSite: http.SameSiteLaxMode}
+}

@@ -1,0 +1,155 @@
+package endpoints
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// Func answers a request about a thread. It must write an answer, or return an error before
+// it writes anything. No run is active in state: its Execution is nil, even if the thread has
+// one.
+type Func func(w http.ResponseWriter, r *http.Request, state *client.ThreadState) error
+
+// Define returns f as a handler for Registry.Add. Anywhere else it answers 500: it does not
+// know the thread.
+func Define(f Func) http.Handler { return handler(f) }
+
+type handler Func
+
+// request is what a handler needs to know of its request.
+type request struct {
+	caller *edge.Caller
+	thread string // an id, or key: and a key; not empty
+}
+
+// requestKey is the key of a *request in a context.
+type requestKey struct{}
+
+// requestOf returns what a context holds.
+func requestOf(ctx context.Context) *request {
+	req, _ := ctx.Value(requestKey{}).(*request)
+	return req
+}
+
+// ServeHTTP looks the thread up and calls the handler.
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	req := requestOf(r.Context())
+	if req == nil {
+		writeText(w, http.StatusInternalServerError, "Thread endpoints are served at /threads/{threadId}/{endpoint} only")
+		return
+	}
+	state, err := lookUp(r.Context(), req)
+	switch {
+	case err == nil:
+	case errors.Is(err, &events.Error{Code: events.NotFound}):
+		writeText(w, http.StatusNotFound, "Thread not found: "+req.thread)
+		return
+	default:
+		edge.WriteError(w, err)
+		return
+	}
+	answer := &answer{ResponseWriter: w}
+	err = h(answer, r, state)
+	switch {
+	case answer.begun && err != nil:
+		panic(http.ErrAbortHandler) // ends the connection: half an answer must not look whole
+	case err != nil:
+		edge.WriteError(w, err)
+	case !answer.begun:
+		writeText(w, http.StatusInternalServerError, "The endpoint wrote no answer")
+	}
+}
+
+// lookUp returns the state of the request's thread. The error is a not_found if there is none.
+func lookUp(ctx context.Context, req *request) (*client.ThreadState, error) {
+	if id, key := events.ThreadRef(req.thread); !events.ValidThreadID(id) && !events.ValidKey(key) {
+		return nil, events.Missing("thread", req.thread) // no thread has such an id
+	}
+	now, err := req.caller.Client.UpToDate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return now.Thread(ctx, req.thread)
+}
+
+// answer notes whether an answer has begun.
+type answer struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (a *answer) WriteHeader(status int) {
+	a.begun = a.begun || status >= 200 // others announce an answer
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	a.begun = true
+	return a.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// writeText answers with an error in the form of Standard Agents.
+func writeText(w http.ResponseWriter, status int, text string) {
+	edge.WriteJSON(w, status, struct {
+		Error string `json:"error"`
+	}{text})
+}
+
+// namePattern is the form of an endpoint's name.
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+
+// Prefix is where endpoints are served.
+const Prefix = "/threads/"
+
+// Routes adds all endpoints of a registry to an edge.
+func Routes(e *edge.Edge, registry *Registry) {
+	e.HandleTree(Prefix, func(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+		thread, name, err := parse(r.URL)
+		switch {
+		case err != nil:
+			return err
+		case thread == "":
+			writeText(w, http.StatusBadRequest, "Thread ID required")
+			return nil
+		}
+		h := registry.lookUp(name)
+		if h == nil {
+			return events.Errorf(events.NotFound, "there is no thread endpoint %.64q; those of every server are summary, messages, export and files", name)
+		}
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{caller: c, thread: thread})))
+		return nil
+	})
+}
+
+// parse returns the thread and the endpoint that a path names; thread is empty if it names
+// none. An endpoint's name is all that follows the thread.
+func parse(u *url.URL) (thread, name string, err error) {
+	rest := strings.TrimPrefix(u.EscapedPath()+"/", Prefix)
+	escaped, name, _ := strings.Cut(rest, "/")
+	if thread, err = url.PathUnescape(escaped); err == nil {
+		name, err = url.PathUnescape(strings.TrimSuffix(name, "/"))
+	}
+	if err != nil {
+		return "", "", events.Errorf(events.InvalidRequest, "read the path: %w", err)
+	}
+	return thread, name, nil
+}
+
+// checkName reports what is wrong with an endpoint's name.
+func checkName(name string) error {
+	if !namePattern.MatchString(name) {
+		return events.Invalid("/name", "%.64q is no name of an endpoint: 1 to 64 letters, digits, _ and -", name)
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/api/chat"
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/endpoints"
+	"github.com/skein-threads/skein/api/openresponses"
+	"github.com/skein-threads/skein/api/rest"
+	"github.com/skein-threads/skein/events"
+)
+
+// Options configures a Handler.
+type Options struct {
+	Conn  *nats.Conn         // with the permissions of every tenant that is served; required
+	Names events.Names       // of subjects; default prefix skein
+	Auth  edge.Authenticator // required
+	Ops   http.Handler       // serves /healthz, /readyz and /metrics; required
+
+	Listen  ListenOptions // whom the listener serves, and how
+	OpenOps bool          // metrics need no credential, as on loopback
+
+	Endpoints *endpoints.Registry // thread endpoints; default those of every server
+}
+
+// Handler serves everything that Skein has over HTTP. It is safe for concurrent use.
+type Handler struct{ edge *edge.Edge }
+
+// New returns a Handler.
+func New(o Options) (*Handler, error) {
+	own := edge.Options{Conn: o.Conn, Names: o.Names, Auth: o.Auth}
+	if err := o.Listen.Edge(&own); err != nil {
+		return nil, err
+	}
+	e, err := edge.New(own)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		if path != "/metrics" || o.OpenOps {
+			e.HandlePublic("GET "+path, o.Ops)
+			continue
+		}
+		e.Handle("GET "+path, func(w http.ResponseWriter, r *http.Request, _ *edge.Caller) error {
+			o.Ops.ServeHTTP(w, r)
+			return nil
+		})
+	}
+	edge.RouteSessions(e)
+	if o.Endpoints == nil {
+		o.Endpoints = endpoints.NewRegistry()
+	}
+	endpoints.Routes(e, o.Endpoints)
+	rest.Routes(e)
+	chat.Routes(e)
+	openresponses.Routes(e)
+	return &Handler{e}, nil
+}
+
+// ServeHTTP answers a request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.edge.ServeHTTP(w, r) }
+
+// Close ends the streams of the handler, each after the event that it is sending, and
+// returns when they have ended. Other requests continue.
+func (h *Handler) Close() { h.edge.Close() }

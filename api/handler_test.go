@@ -1,0 +1,114 @@
+package api_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/skeintest"
+)
+
+// start starts a server whose HTTP has an address, and returns its URL.
+func start(t *testing.T, options ...func(*skein.Options)) string {
+	t.Helper()
+	s := skeintest.Start(t, append([]func(*skein.Options){func(o *skein.Options) { o.HTTPListen = "127.0.0.1:0" }}, options...)...)
+	return s.Addresses().HTTP
+}
+
+// answer is what a raw request got.
+type answer struct {
+	status int
+	header http.Header
+	body   struct {
+		Error *struct{ Type, Code, Message, Param *string }
+	}
+}
+
+// ask sends a request whose target is sent as it is, without any client's tidying.
+func ask(t *testing.T, url, method, target string, headers ...string) answer {
+	t.Helper()
+	return askAs(t, url, method, target, strings.TrimPrefix(url, "http://"), headers...)
+}
+
+// askAs is ask with the header Host.
+func askAs(t *testing.T, url, method, target, host string, headers ...string) answer {
+	t.Helper()
+	address := strings.TrimPrefix(url, "http://")
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Minute))
+	text := method + " " + target + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n" + strings.Join(headers, "\r\n")
+	if len(headers) > 0 {
+		text += "\r\n"
+	}
+	if _, err := conn.Write([]byte(text + "\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	return read(t, conn)
+}
+
+func read(t *testing.T, conn net.Conn) answer {
+	t.Helper()
+	r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	a := answer{status: r.StatusCode, header: r.Header}
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+		if err := json.Unmarshal(raw, &a.body); err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+	}
+	return a
+}
+
+// wantProblem checks that an answer is a refusal in the form of the contract.
+func (a answer) wantProblem(t *testing.T, what string, status int, code string) {
+	t.Helper()
+	e := a.body.Error
+	if a.status != status || e == nil || e.Type == nil || e.Code == nil || e.Message == nil || e.Param == nil {
+		t.Errorf("%s: %d %+v; want %d %s, with no null", what, a.status, e, status, code)
+		return
+	}
+	if *e.Code != code || *e.Message == "" || a.header.Get("Skein-Request-Id") == "" {
+		t.Errorf("%s: %s %q, request id %q; want %s", what, *e.Code, *e.Message, a.header.Get("Skein-Request-Id"), code)
+	}
+}
+
+// Whatever a path is made of, the edge answers in its own form, and never with a redirect.
+func TestHandler_UnknownPathsAreProblems(t *testing.T) {
+	url := start(t)
+	for _, target := range []string{
+		"/nothing", "/api", "/api/", "/api/nothing", "//", "//api/threads", "/api//threads", "/api/./threads", "/api/../healthz", "/..", "/api/threads/..",
+		"/%2e%2e/healthz", "/api/%2e%2e/x", "/%00", "/api/%00/x", "/nothing%2f..%2fhealthz", "/healthz/..", "/healthz//", "/v1//models", "/other/..//x",
+	} {
+		ask(t, url, "GET", target).wantProblem(t, target, http.StatusNotFound, "not_found")
+	}
+	if a := ask(t, url, "GET", "/healthz"); a.status != http.StatusOK {
+		t.Errorf("/healthz: %d", a.status)
+	}
+}
+
+// A route that has another method says which, also health and metrics.
+func TestHandler_WrongMethod(t *testing.T) {
+	url := start(t)
+	a := ask(t, url, "POST", "/healthz")
+	a.wantProblem(t, "POST /healthz", http.StatusMethodNotAllowed, "method_not_allowed")
+	if allow := a.header.Get("Allow"); allow != "GET, HEAD" {
+		t.Errorf("Allow: %q", allow)
+	}
+}

@@ -1,0 +1,196 @@
+package openresponses
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	transform "github.com/skein-threads/skein/events/openresponses"
+)
+
+// compaction is the answer to a request to compact a conversation.
+type compaction struct {
+	ID        string           `json:"id"`
+	Object    string           `json:"object"`
+	CreatedAt int64            `json:"created_at"`
+	Output    []transform.Item `json:"output"`
+	Usage     *usage           `json:"usage"`
+}
+
+// compact answers POST /v1/responses/compact: the agent's model writes a summary, with which a
+// new thread begins. The conversation itself stays as it is.
+func compact(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	ctx := r.Context()
+	var d createRequest
+	if err := readBody(r, &d); err != nil {
+		return err
+	}
+	if err := d.check(); err != nil {
+		return err
+	}
+	if d.Instructions != "" {
+		return events.Invalid("/instructions", "instructions have no effect on a summary; give the agent a prompt")
+	}
+	if err := summarizes(ctx, c, d.Model); err != nil {
+		return err
+	}
+	thread, seq, err := toCompact(ctx, c, &d)
+	if err != nil {
+		return err
+	}
+	c.Client = c.Client.WithMinSeq(seq)
+	reply, err := client.Send(ctx, c.Client, thread, events.HandoffThread{AgentID: d.Model, Comment: "compacted"})
+	if err != nil {
+		return err
+	}
+	if reply.Result == nil || reply.Result.ExecutionID == "" {
+		return events.Errorf(events.Unavailable, "the summary of thread %s has no execution", thread)
+	}
+	x, err := c.Client.WithMinSeq(reply.Seq).WaitRun(ctx, events.GetExecution{ThreadID: thread, ExecutionID: reply.Result.ExecutionID})
+	if err != nil {
+		return err
+	}
+	if x.Status != events.ExecutionCompleted {
+		return events.Errorf(events.Unavailable, "the model %s wrote no summary: %s", d.Model, cmp.Or(x.ErrorText, "its run was stopped"))
+	}
+	first, err := c.Client.WithMinSeq(x.Seq).ListItems(ctx, events.ListItems{ThreadID: reply.Result.ChildID, Limit: new(int64(1))})
+	if err != nil {
+		return err
+	}
+	if len(first.Items) == 0 {
+		return events.Errorf(events.Unavailable, "the thread %s does not begin with a summary", reply.Result.ChildID)
+	}
+	number := strings.TrimPrefix(x.ID, events.ExecutionPrefix)
+	edge.WriteJSON(w, http.StatusOK, compaction{
+		ID: "resp_" + number, Object: "response.compaction", CreatedAt: unix(x.CreatedAt), Usage: resourceAt(x).Usage,
+		Output: []transform.Item{transform.Compaction("cmp_"+number, events.TextOfParts(first.Items[0].Content))},
+	})
+	return nil
+}
+
+// summarizes refuses an agent without a model, which can write no summary.
+func summarizes(ctx context.Context, c *edge.Caller, name string) error {
+	d, err := defined(ctx, c, name)
+	if err == nil {
+		made, err := events.DecodeDefinition(d.Kind, d.Definition)
+		if a, ok := made.(events.AgentDefinition); ok && a.Model == "" && a.SideA == nil {
+			return events.Invalid("/model", "agent %s has no model that could write a summary; name one that has", clipped(name))
+		}
+		return err
+	}
+	if !isMissing(err) {
+		return err
+	}
+	if err := known(ctx, c, name); err != nil {
+		return err
+	}
+	return events.Invalid("/model", "%s is a reactor without a model, and could write no summary; name an agent or a model that is defined", clipped(name))
+}
+
+// toCompact returns the thread that a request wants compacted: that of a response, or one with
+// the request's input, after a response if it names one.
+func toCompact(ctx context.Context, c *edge.Caller, d *createRequest) (thread string, seq int64, err error) {
+	input, err := inputOf(d.Input)
+	if err != nil {
+		return "", 0, err
+	}
+	if len(input) == 0 && d.PreviousResponseID == "" {
+		return "", 0, events.Invalid("/input", "there is nothing to compact; give an input or a previous_response_id")
+	}
+	id := uuid.Must(uuid.NewV7())
+	d.Conversation = nil
+	to, err := placeOf(ctx, c, d, id, noTemporary)
+	if err != nil || len(input) == 0 {
+		return to.thread, 0, err
+	}
+	if to.version != nil { // its own thread gets no items by this
+		x, err := execution(ctx, c.Client, d.PreviousResponseID)
+		if err != nil {
+			return "", 0, err
+		}
+		reply, err := client.Send(ctx, c.Client, x.ThreadID, events.ForkThread{ItemID: x.ReactionItemID})
+		if err != nil {
+			return "", 0, err
+		}
+		to.thread = reply.Result.ChildID
+	}
+	items, err := newItems(ctx, c, input, to.thread)
+	if err != nil {
+		return "", 0, err
+	}
+	var list []events.SubCommand
+	thread = to.thread
+	if thread == "" {
+		thread = "T-" + id.String()
+		one, err := client.Sub("thread.create", events.CreateThread{UserID: c.User})
+		if err != nil {
+			return "", 0, err
+		}
+		list = append(list, one)
+	}
+	for _, item := range items {
+		item.Metadata = withOwn(item.Metadata)
+		one, err := client.Sub("item.create", events.CreateItem{Item: item})
+		if err != nil {
+			return "", 0, err
+		}
+		list = append(list, one)
+	}
+	reply, err := c.Client.Commit(ctx, thread, list)
+	if err != nil {
+		return "", 0, inputError(err)
+	}
+	return thread, reply.Seq, nil
+}
+
+// inputTokens answers POST /v1/responses/input_tokens with an estimate: Skein has no tokenizer
+// of its own. What a previous response has used is counted as its model reported it.
+func inputTokens(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	var d createRequest
+	if err := readBody(r, &d); err != nil {
+		return err
+	}
+	if err := d.check(); err != nil {
+		return err
+	}
+	if err := known(r.Context(), c, d.Model); err != nil {
+		return err
+	}
+	if _, err := inputOf(d.Input); err != nil {
+		return err
+	}
+	bytes := len(d.Input) + len(d.Instructions)
+	for _, t := range d.Tools {
+		bytes += len(t.Name) + len(t.Parameters)
+		if t.Description != nil {
+			bytes += len(*t.Description)
+		}
+	}
+	tokens := int64(bytes+bytesPerToken-1) / bytesPerToken
+	if d.PreviousResponseID != "" {
+		_, x, err := found(r.Context(), c, d.PreviousResponseID)
+		if isMissing(err) {
+			return noPrevious(d.PreviousResponseID)
+		}
+		if err != nil {
+			return err
+		}
+		if x.Usage != nil {
+			tokens += x.Usage.InputTokens + x.Usage.OutputTokens
+		}
+	}
+	edge.WriteJSON(w, http.StatusOK, struct {
+		Object      string `json:"object"`
+		InputTokens int64  `json:"input_tokens"`
+	}{"response.input_tokens", tokens})
+	return nil
+}
+
+// bytesPerToken is a usual length of a token.
+const bytesPerToken = 4

@@ -1,0 +1,376 @@
+package openresponses
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	transform "github.com/skein-threads/skein/events/openresponses"
+)
+
+// conversation is a thread as clients of Open Responses see it.
+type conversation struct {
+	ID        string            `json:"id"`
+	Object    string            `json:"object"`
+	CreatedAt int64             `json:"created_at"`
+	Metadata  map[string]string `json:"metadata"`
+}
+
+// conversationID returns the id of a conversation: that of its thread, where that is a UUID
+// with the prefix that clients check.
+func conversationID(thread string) string {
+	if rest, ok := strings.CutPrefix(thread, "T-"); ok {
+		return "conv_" + strings.ReplaceAll(rest, "-", "")
+	}
+	return thread
+}
+
+// threadOf returns the thread that an id of a conversation names.
+func threadOf(id string) string {
+	if rest, ok := strings.CutPrefix(id, "conv_"); ok {
+		if u, err := uuid.Parse(rest); err == nil && len(rest) == 32 {
+			return "T-" + u.String()
+		}
+	}
+	return id
+}
+
+// thread returns the thread of a conversation.
+func thread(ctx context.Context, c *edge.Caller, id string) (*client.Client, *events.Thread, error) {
+	ref := threadOf(id)
+	if !events.Pattern(events.PatternThreadRef).MatchString(ref) {
+		return nil, nil, events.Missing("conversation", clipped(id))
+	}
+	upToDate, err := c.Client.UpToDate(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := upToDate.GetThread(ctx, events.GetThread{ThreadID: ref})
+	if isMissing(err) {
+		return nil, nil, events.Missing("conversation", clipped(id))
+	}
+	return upToDate, t, err
+}
+
+// conversationOf returns the thread that a request for a response names: by an id, or by an
+// object with one.
+func conversationOf(ctx context.Context, c *edge.Caller, raw events.JSON) (*events.Thread, error) {
+	id := textOf(raw)
+	if jsontext.Value(raw).Kind() == '{' {
+		var of struct {
+			ID string `json:"id"`
+		}
+		if err := json.Unmarshal(raw, &of); err != nil {
+			return nil, events.Invalid("/conversation", "%w", err)
+		}
+		id = of.ID
+	}
+	if id == "" {
+		return nil, events.Invalid("/conversation", "a conversation is an id, or an object with one")
+	}
+	_, t, err := thread(ctx, c, id)
+	return t, err
+}
+
+func resourceOfThread(t *events.Thread) conversation {
+	out := conversation{ID: conversationID(t.ID), Object: "conversation", CreatedAt: unix(t.CreatedAt), Metadata: map[string]string{}}
+	var all map[string]events.JSON
+	if t.Metadata != nil && json.Unmarshal(t.Metadata, &all) == nil {
+		for name, v := range all {
+			if jsontext.Value(v).Kind() == '"' { // others are not the protocol's
+				out.Metadata[name] = textOf(v)
+			}
+		}
+	}
+	return out
+}
+
+// conversationBody is the body of a request about a conversation.
+type conversationBody struct {
+	Metadata map[string]string `json:"metadata"`
+	Items    events.JSON       `json:"items"`
+}
+
+// items converts the items of a request.
+func (b *conversationBody) items(ctx context.Context, c *edge.Caller, thread string) ([]events.NewItem, error) {
+	if k := jsontext.Value(b.Items).Kind(); k == 0 || k == 'n' {
+		return nil, nil
+	}
+	input, err := inputOf(b.Items)
+	if err != nil {
+		return nil, err
+	}
+	items, err := newItems(ctx, c, input, thread)
+	if err != nil {
+		return nil, err
+	}
+	for i := range items {
+		items[i].ID = events.ItemPrefix + strings.ReplaceAll(uuid.Must(uuid.NewV7()).String(), "-", "")
+		items[i].Metadata = withOwn(items[i].Metadata)
+	}
+	return items, nil
+}
+
+// createConversation answers POST /v1/conversations.
+func createConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	ctx := r.Context()
+	var b conversationBody
+	if err := readBody(r, &b); err != nil {
+		return err
+	}
+	items, err := b.items(ctx, c, "")
+	if err != nil {
+		return err
+	}
+	d := events.CreateThread{UserID: c.User}
+	if len(b.Metadata) > 0 {
+		d.Metadata = marshal(b.Metadata)
+	}
+	first, err := client.Sub("thread.create", d)
+	if err != nil {
+		return err
+	}
+	list := []events.SubCommand{first}
+	for _, item := range items {
+		one, err := client.Sub("item.create", events.CreateItem{Item: item})
+		if err != nil {
+			return err
+		}
+		list = append(list, one)
+	}
+	id := "T-" + uuid.Must(uuid.NewV7()).String()
+	reply, err := c.Client.Commit(ctx, id, list)
+	if err != nil {
+		return inputError(err)
+	}
+	t, err := c.Client.WithMinSeq(reply.Seq).GetThread(ctx, events.GetThread{ThreadID: id})
+	if err != nil {
+		return err
+	}
+	edge.WriteJSON(w, http.StatusOK, resourceOfThread(t))
+	return nil
+}
+
+// getConversation answers GET /v1/conversations/{id}.
+func getConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	_, t, err := thread(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	edge.WriteJSON(w, http.StatusOK, resourceOfThread(t))
+	return nil
+}
+
+// updateConversation answers POST /v1/conversations/{id}: its metadata is replaced.
+func updateConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	var b conversationBody
+	if err := readBody(r, &b); err != nil {
+		return err
+	}
+	cl, t, err := thread(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if b.Metadata == nil {
+		b.Metadata = map[string]string{}
+	}
+	reply, err := cl.UpdateThread(r.Context(), t.ID, events.UpdateThread{Metadata: marshal(b.Metadata)})
+	if err != nil {
+		return err
+	}
+	if t, err = cl.WithMinSeq(reply.Seq).GetThread(r.Context(), events.GetThread{ThreadID: t.ID}); err != nil {
+		return err
+	}
+	edge.WriteJSON(w, http.StatusOK, resourceOfThread(t))
+	return nil
+}
+
+// deleteConversation answers DELETE /v1/conversations/{id}.
+func deleteConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	cl, t, err := thread(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if _, err := cl.DeleteThread(r.Context(), t.ID, events.DeleteThread{}); err != nil {
+		return err
+	}
+	edge.WriteJSON(w, http.StatusOK, deleted{conversationID(t.ID), "conversation.deleted", true})
+	return nil
+}
+
+// createItems answers POST /v1/conversations/{id}/items.
+func createItems(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	ctx := r.Context()
+	var b conversationBody
+	if err := readBody(r, &b); err != nil {
+		return err
+	}
+	cl, t, err := thread(ctx, c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	items, err := b.items(ctx, c, t.ID)
+	if err != nil {
+		return err
+	}
+	if len(items) == 0 {
+		return events.Invalid("/items", "there are no items to add")
+	}
+	var list []events.SubCommand
+	for _, item := range items {
+		one, err := client.Sub("item.create", events.CreateItem{Item: item})
+		if err != nil {
+			return err
+		}
+		list = append(list, one)
+	}
+	reply, err := cl.Commit(ctx, t.ID, list)
+	if err != nil {
+		return inputError(err)
+	}
+	p := page{Object: "list", Data: []transform.Item{}}
+	for _, item := range items {
+		stored, err := cl.WithMinSeq(reply.Seq).GetItem(ctx, events.GetItem{ThreadID: t.ID, ItemID: item.ID})
+		if err != nil {
+			return err
+		}
+		p.Data = append(p.Data, piecesOf(stored, false)...)
+	}
+	if n := len(p.Data); n > 0 {
+		p.FirstID, p.LastID = p.Data[0].ID, p.Data[n-1].ID
+	}
+	edge.WriteJSON(w, http.StatusOK, p)
+	return nil
+}
+
+// shownItems returns the items of a thread as a conversation has them, in order.
+func shownItems(ctx context.Context, c *client.Client, thread string, showServer bool) ([]transform.Item, error) {
+	list := []transform.Item{}
+	inside := map[string]bool{} // calls that are part of a message, with their result
+	for q := (events.ListItems{ThreadID: thread, Limit: new(int64(500))}); ; {
+		page, err := c.ListItems(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			item := &page.Items[i]
+			switch {
+			case item.Silent && string(item.Content) == "[]":
+			case item.Type == events.ActionExecute && item.CallOf != nil: // its message has it
+				if own := callIDOf(item.Content); !slices.ContainsFunc(list, func(o transform.Item) bool { return o.Type == callItem && o.CallID == own }) {
+					inside[own] = true
+				}
+			case item.Type == events.ActionResult && inside[callIDOf(item.Content)]:
+			default:
+				list = append(list, piecesOf(item, showServer)...)
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return list, nil
+		}
+	}
+}
+
+// listItems answers GET /v1/conversations/{id}/items.
+func listItems(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	cl, t, err := thread(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	v := r.URL.Query()
+	list, err := shownItems(r.Context(), cl, t.ID, slices.Contains(slices.Concat(v["include"], v["include[]"]), serverTools))
+	if err != nil {
+		return err
+	}
+	return writePage(w, r, list)
+}
+
+// itemIn returns a thread's item that an id of a conversation's item names, and what it shows
+// under that id.
+func itemIn(ctx context.Context, c *client.Client, thread, id string) (*events.Item, transform.Item, error) {
+	base, _ := baseOf(id)
+	if !events.ValidID(base) {
+		return nil, transform.Item{}, events.Missing("item", clipped(id))
+	}
+	item, err := c.GetItem(ctx, events.GetItem{ThreadID: thread, ItemID: base})
+	if err != nil {
+		return nil, transform.Item{}, err
+	}
+	for _, o := range piecesOf(item, true) {
+		if o.ID == id {
+			return item, o, nil
+		}
+	}
+	return nil, transform.Item{}, events.Missing("item", clipped(id))
+}
+
+// getItem answers GET /v1/conversations/{id}/items/{item}.
+func getItem(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	cl, t, err := thread(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	_, o, err := itemIn(r.Context(), cl, t.ID, r.PathValue("item"))
+	if err != nil {
+		return err
+	}
+	edge.WriteJSON(w, http.StatusOK, o)
+	return nil
+}
+
+// deleteItem answers DELETE /v1/conversations/{id}/items/{item}. What is one of several of an
+// answer is taken from it.
+func deleteItem(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	ctx := r.Context()
+	cl, t, err := thread(ctx, c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	item, o, err := itemIn(ctx, cl, t.ID, r.PathValue("item"))
+	if err != nil {
+		return err
+	}
+	if rest := without(item, o); len(rest) > 0 {
+		_, err = cl.EditMessage(ctx, t.ID, events.EditMessage{ItemID: item.ID, Content: marshal(rest)})
+	} else {
+		_, err = cl.DeleteMessage(ctx, t.ID, events.DeleteMessage{ItemID: item.ID})
+	}
+	if err != nil {
+		return err
+	}
+	edge.WriteJSON(w, http.StatusOK, resourceOfThread(t))
+	return nil
+}
+
+// without returns the parts of a message that an item which it is shown as is not made of. Ids
+// of later items of the same kind change.
+func without(item *events.Item, o transform.Item) []events.JSON {
+	var parts, rest []events.JSON
+	if item.ID == o.ID || json.Unmarshal(item.Content, &parts) != nil {
+		return nil
+	}
+	for n := range parts {
+		one := slices.Delete(slices.Clone(parts), n, n+1)
+		left := *item
+		left.Content = marshal(one)
+		if !slices.ContainsFunc(piecesOf(&left, true), func(p transform.Item) bool { return sameItem(p, o) }) {
+			continue
+		}
+		rest = append(rest, parts[n])
+	}
+	return rest
+}
+
+// sameItem reports whether two items are the same but for their ids' numbers.
+func sameItem(a, b transform.Item) bool {
+	a.ID, b.ID = "", ""
+	return a.Type == b.Type && string(marshal(a)) == string(marshal(b))
+}

@@ -1,0 +1,222 @@
+package openresponses
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+	transform "github.com/skein-threads/skein/events/openresponses"
+)
+
+// The types of items.
+const (
+	messageItem    = "message"
+	reasoningItem  = "reasoning"
+	callItem       = "function_call"
+	callOutputItem = "function_call_output"
+	serverCallItem = "mcp_call"
+)
+
+// serverLabel is the server_label of tools that the server runs.
+const serverLabel = "skein"
+
+// numbering numbers the items of one item of a thread, so that a stream and a document of it
+// have the same ids.
+type numbering struct {
+	base               string // the thread's item, without its prefix
+	messages, thoughts int
+	others             int
+}
+
+func numberingOf(item string) numbering {
+	return numbering{base: strings.TrimPrefix(item, events.ItemPrefix)}
+}
+
+// message returns the id of the next message.
+func (n *numbering) message() string {
+	n.messages++
+	return "msg_" + n.base + "_" + strconv.Itoa(n.messages-1)
+}
+
+// reasoning returns the id of the next reasoning.
+func (n *numbering) reasoning() string {
+	n.thoughts++
+	return "rs_" + n.base + "_" + strconv.Itoa(n.thoughts-1)
+}
+
+// other returns the id of the next item of another type.
+func (n *numbering) other() string {
+	n.others++
+	return "it_" + n.base + "_" + strconv.Itoa(n.others-1)
+}
+
+// call returns the id of a call.
+func (n *numbering) call(prefix, callID string) string {
+	sum := sha256.Sum256([]byte(callID))
+	return prefix + n.base + "_" + hex.EncodeToString(sum[:5])
+}
+
+// baseOf returns the thread's item that an id names, which may be one of its parts.
+func baseOf(id string) (item string, part bool) {
+	for _, prefix := range []string{"msg_", "rs_", "fc_", "mcp_", "it_"} {
+		rest, ok := strings.CutPrefix(id, prefix)
+		at := strings.LastIndexByte(rest, '_')
+		if ok && at > 0 && events.ValidID(events.ItemPrefix+rest[:at]) {
+			return events.ItemPrefix + rest[:at], true
+		}
+	}
+	return id, false
+}
+
+// piecesOf returns an item of a thread as items of Open Responses. An answer becomes as many as
+// its reactor wrote; any other item is one, with its own id. What the server called is left
+// out, or shown as mcp_call.
+func piecesOf(i *events.Item, showServer bool) []transform.Item {
+	answer := i.Type == events.Message && i.Role == events.Assistant
+	list, err := transform.Form{Split: true}.Write(i)
+	if err != nil {
+		return nil
+	}
+	if !answer || len(list) == 1 && list[0].Type == messageItem && !written(i) {
+		for n := range list {
+			list[n].ID = i.ID
+			list[n] = completed(list[n])
+		}
+		return list
+	}
+	callers := callersOf(i.Content)
+	number := numberingOf(i.ID)
+	out := []transform.Item{}
+	for n := 0; n < len(list); n++ {
+		o := list[n]
+		switch o.Type {
+		case messageItem:
+			o.ID = number.message()
+		case reasoningItem:
+			o.ID = number.reasoning()
+		case callItem:
+			answered := n+1 < len(list) && list[n+1].Type == callOutputItem && list[n+1].CallID == o.CallID
+			if callers[o.CallID] {
+				o.ID = number.call("fc_", o.CallID)
+				break
+			}
+			if answered {
+				n++
+			}
+			if !showServer {
+				continue
+			}
+			o.ID = number.call("mcp_", o.CallID)
+			o = serverCall(o)
+			if answered {
+				o.Output = list[n].Output
+			}
+		default:
+			o.ID = number.other()
+		}
+		out = append(out, completed(o))
+	}
+	return out
+}
+
+// written reports whether a run wrote the item: no caller has added it as it is.
+func written(i *events.Item) bool {
+	return i.Metadata == nil || !strings.Contains(string(i.Metadata), ownItem)
+}
+
+// ownItem is the key in the metadata of items that a request or a conversation has added.
+const ownItem = "skein.input"
+
+// serverCall returns a call as one that the server makes.
+func serverCall(o transform.Item) transform.Item {
+	o.Type, o.CallID, o.Status = serverCallItem, "", "completed"
+	o.Rest = map[string]events.JSON{"server_label": events.Quote(serverLabel), "error": events.JSON("null")}
+	return o
+}
+
+// callersOf returns the calls among parts that the caller of the run executes.
+func callersOf(content events.JSON) map[string]bool {
+	var parts []struct {
+		CallID events.JSON `json:"toolCallId"`
+		State  events.JSON `json:"state"`
+	}
+	if json.Unmarshal(content, &parts) != nil {
+		return nil
+	}
+	calls := map[string]bool{}
+	for _, p := range parts {
+		if textOf(p.State) == events.CallerState {
+			calls[textOf(p.CallID)] = true
+		}
+	}
+	return calls
+}
+
+// completed fills in what clients need in an item.
+func completed(o transform.Item) transform.Item {
+	if o.Status == "" && o.Type != reasoningItem {
+		o.Status = "completed"
+	}
+	o.Origin = nil
+	switch o.Type {
+	case messageItem, "":
+		o.Type = messageItem
+		if jsontext.Value(o.Content).Kind() == '"' {
+			kind := events.InputText
+			if o.Role == events.Assistant {
+				kind = events.OutputText
+			}
+			o.Content = marshal([]map[string]string{{"type": kind, "text": textOf(o.Content)}})
+		}
+		var parts []map[string]events.JSON
+		if json.Unmarshal(o.Content, &parts) != nil {
+			parts = []map[string]events.JSON{}
+		}
+		for _, p := range parts {
+			switch textOf(p["type"]) {
+			case events.OutputText:
+				for _, name := range []string{"annotations", "logprobs"} {
+					if jsontext.Value(p[name]).Kind() != '[' {
+						p[name] = events.JSON("[]")
+					}
+				}
+			case events.InputImage:
+				if p["detail"] == nil {
+					p["detail"] = events.JSON(`"auto"`)
+				}
+			}
+		}
+		o.Content = marshal(parts)
+	case reasoningItem:
+		if text, ok := o.Rest["text"]; ok && jsontext.Value(o.Content).Kind() != '[' {
+			o.Content = marshal([]map[string]events.JSON{{"type": events.JSON(`"reasoning_text"`), "text": text}})
+		}
+		o.Rest = nil
+		if jsontext.Value(o.Summary).Kind() != '[' {
+			o.Summary = events.JSON("[]")
+		}
+		if jsontext.Value(o.EncryptedContent).Kind() != '"' {
+			o.EncryptedContent = nil
+		}
+	case callItem:
+		o.Rest = nil
+		if o.Arguments == nil {
+			o.Arguments = new("")
+		}
+	}
+	return o
+}
+
+// marshal encodes values that were decoded from JSON.
+func marshal(v any) events.JSON {
+	raw, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil { // it was JSON
+		return nil
+	}
+	return raw
+}

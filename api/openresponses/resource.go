@@ -1,0 +1,273 @@
+package openresponses
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	transform "github.com/skein-threads/skein/events/openresponses"
+)
+
+// resource is a response. Every field is always present; those that may be null are pointers,
+// or JSON.
+type resource struct {
+	ID                 string            `json:"id"`
+	Object             string            `json:"object"`
+	CreatedAt          int64             `json:"created_at"`
+	CompletedAt        *int64            `json:"completed_at"`
+	Status             string            `json:"status"`
+	IncompleteDetails  *incomplete       `json:"incomplete_details"`
+	Model              string            `json:"model"`
+	PreviousResponseID *string           `json:"previous_response_id"`
+	Conversation       *conversationRef  `json:"conversation,omitzero"`
+	Instructions       *string           `json:"instructions"`
+	Output             []transform.Item  `json:"output"`
+	Error              *responseError    `json:"error"`
+	Tools              []toolResource    `json:"tools"`
+	ToolChoice         events.JSON       `json:"tool_choice"`
+	Truncation         string            `json:"truncation"`
+	ParallelToolCalls  bool              `json:"parallel_tool_calls"`
+	Text               events.JSON       `json:"text"`
+	TopP               float64           `json:"top_p"`
+	PresencePenalty    float64           `json:"presence_penalty"`
+	FrequencyPenalty   float64           `json:"frequency_penalty"`
+	TopLogprobs        int64             `json:"top_logprobs"`
+	Temperature        float64           `json:"temperature"`
+	Reasoning          *reasoningConfig  `json:"reasoning"`
+	Usage              *usage            `json:"usage"`
+	MaxOutputTokens    *int64            `json:"max_output_tokens"`
+	MaxToolCalls       *int64            `json:"max_tool_calls"`
+	Store              bool              `json:"store"`
+	Background         bool              `json:"background"`
+	ServiceTier        string            `json:"service_tier"`
+	Metadata           map[string]string `json:"metadata"`
+	SafetyIdentifier   *string           `json:"safety_identifier"`
+	PromptCacheKey     *string           `json:"prompt_cache_key"`
+	User               string            `json:"user,omitzero"`
+}
+
+type (
+	incomplete struct {
+		Reason string `json:"reason"`
+	}
+	conversationRef struct {
+		ID string `json:"id"`
+	}
+	responseError struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}
+	reasoningConfig struct {
+		Effort  *string `json:"effort"`
+		Summary *string `json:"summary"`
+	}
+	toolResource struct {
+		Type        string      `json:"type"`
+		Name        string      `json:"name"`
+		Description *string     `json:"description"`
+		Parameters  events.JSON `json:"parameters"`
+		Strict      *bool       `json:"strict"`
+	}
+	usage struct {
+		InputTokens        int64 `json:"input_tokens"`
+		InputTokensDetails struct {
+			CachedTokens int64 `json:"cached_tokens"`
+		} `json:"input_tokens_details"`
+		OutputTokens        int64 `json:"output_tokens"`
+		OutputTokensDetails struct {
+			ReasoningTokens int64 `json:"reasoning_tokens"`
+		} `json:"output_tokens_details"`
+		TotalTokens int64 `json:"total_tokens"`
+	}
+)
+
+// The states of a response.
+const (
+	queuedStatus     = "queued"
+	inProgressStatus = "in_progress"
+	completedStatus  = "completed"
+	failedStatus     = "failed"
+	incompleteStatus = "incomplete"
+	cancelledStatus  = "cancelled"
+)
+
+// cancelledReason is why a cancelled response is incomplete.
+const cancelledReason = "cancelled"
+
+// newResource returns a response without what its execution has done.
+func newResource(id string, e *echo, s *events.RunSettings, agent string) *resource {
+	if e == nil {
+		e = &echo{Model: agent}
+	}
+	if s == nil {
+		s = &events.RunSettings{}
+	}
+	p := e.Parameters
+	r := &resource{
+		ID: id, Object: "response", Status: inProgressStatus, Model: e.Model, Output: []transform.Item{}, Tools: []toolResource{}, ToolChoice: p.ToolChoice,
+		Truncation: cmp.Or(p.Truncation, "disabled"), ParallelToolCalls: p.ParallelToolCalls == nil || *p.ParallelToolCalls, Text: p.Text,
+		TopP: valueOr(p.TopP, 1), PresencePenalty: valueOr(p.PresencePenalty, 0), FrequencyPenalty: valueOr(p.FrequencyPenalty, 0),
+		TopLogprobs: valueOr(p.TopLogprobs, 0), Temperature: valueOr(s.Temperature, 1), MaxToolCalls: p.MaxToolCalls, Store: !e.Temporary,
+		Background: e.Background, ServiceTier: "default", Metadata: e.Metadata, SafetyIdentifier: p.SafetyIdentifier, PromptCacheKey: e.PromptCacheKey, User: e.User,
+	}
+	if r.ToolChoice == nil {
+		r.ToolChoice = events.JSON(`"auto"`)
+	}
+	r.Text = withFormat(r.Text)
+	if r.Metadata == nil {
+		r.Metadata = map[string]string{}
+	}
+	if e.PreviousResponseID != "" {
+		r.PreviousResponseID = &e.PreviousResponseID
+	}
+	if e.Conversation != "" {
+		r.Conversation = &conversationRef{e.Conversation}
+	}
+	if s.Instructions != "" {
+		r.Instructions = &s.Instructions
+	}
+	if s.MaxOutputTokens != 0 {
+		r.MaxOutputTokens = &s.MaxOutputTokens
+	}
+	if p.Reasoning != nil {
+		r.Reasoning = &reasoningConfig{}
+		_ = decode(p.Reasoning, r.Reasoning) // fields of another form are shown as null
+	}
+	for _, t := range s.Tools {
+		tool := toolResource{Type: "function", Name: t.Name, Parameters: t.Parameters, Strict: &t.Strict}
+		if t.Description != "" {
+			tool.Description = &t.Description
+		}
+		if tool.Parameters == nil {
+			tool.Parameters = events.JSON("null")
+		}
+		r.Tools = append(r.Tools, tool)
+	}
+	return r
+}
+
+func valueOr[T any](v *T, or T) T {
+	if v == nil {
+		return or
+	}
+	return *v
+}
+
+// withFormat returns the text configuration of a response, which has a format.
+func withFormat(text events.JSON) events.JSON {
+	fields := map[string]events.JSON{}
+	if jsontext.Value(text).Kind() == '{' {
+		_ = decode(text, &fields) // it is an object
+	}
+	if jsontext.Value(fields["format"]).Kind() != '{' {
+		fields["format"] = events.JSON(`{"type":"text"}`)
+	}
+	if jsontext.Value(fields["verbosity"]).Kind() == 'n' {
+		delete(fields, "verbosity")
+	}
+	return marshal(fields)
+}
+
+// resourceOf returns the response of an execution as it is now. Its output is there when the
+// execution has ended.
+func resourceOf(ctx context.Context, c *client.Client, x *events.Execution, showServer bool) (*resource, error) {
+	r := resourceAt(x)
+	if !x.Finished {
+		return r, nil
+	}
+	content, err := contentOf(ctx, c, x)
+	if err != nil {
+		return nil, err
+	}
+	r.Output = piecesOf(&events.Item{ID: x.ReactionItemID, Type: events.Message, Role: events.Assistant, Status: events.ItemCompleted, Content: content}, showServer || showsServer(x))
+	return r, nil
+}
+
+// resourceAt returns the response of an execution without its output.
+func resourceAt(x *events.Execution) *resource {
+	r := newResource("resp_"+strings.TrimPrefix(x.ID, events.ExecutionPrefix), echoOf(x), x.Settings, x.AgentID)
+	r.CreatedAt = unix(x.CreatedAt)
+	if u := x.Usage; u != nil {
+		r.Usage = &usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, TotalTokens: max(u.TotalTokens, u.InputTokens+u.OutputTokens)}
+		r.Usage.InputTokensDetails.CachedTokens, r.Usage.OutputTokensDetails.ReasoningTokens = u.CachedTokens, u.ReasoningTokens
+	}
+	switch {
+	case !x.Finished && x.Token == 0:
+		r.Status = queuedStatus
+	case !x.Finished:
+	case x.Status == events.ExecutionFailed && x.Stopped:
+		r.Status, r.IncompleteDetails = cancelledStatus, &incomplete{cancelledReason}
+	case x.Status == events.ExecutionFailed:
+		r.Status, r.Error = failedStatus, &responseError{"server_error", cmp.Or(x.ErrorText, "the run failed")}
+	case x.FinishReason != "":
+		r.Status, r.IncompleteDetails = incompleteStatus, &incomplete{incompleteReason(x.FinishReason)}
+	default:
+		r.Status = completedStatus
+		r.CompletedAt = new(unix(cmp.Or(x.UpdatedAt, x.CreatedAt)))
+	}
+	return r
+}
+
+// incompleteReason returns why a response is incomplete, in the words of the protocol.
+func incompleteReason(finish string) string {
+	switch finish {
+	case events.FinishLength:
+		return "max_output_tokens"
+	case events.FinishContentFilter:
+		return "content_filter"
+	}
+	return finish
+}
+
+// contentOf returns all parts of an execution, in order, as the content of a message.
+func contentOf(ctx context.Context, c *client.Client, x *events.Execution) (events.JSON, error) {
+	c = c.WithMinSeq(x.Seq) // every read model shows its end
+	steps, err := c.ListSteps(ctx, events.ListSteps{ThreadID: x.ThreadID, ExecutionID: x.ID})
+	if err != nil {
+		return nil, err
+	}
+	parts := []events.JSON{}
+	for _, s := range steps.Steps {
+		own, err := partsOf(ctx, c, x.ThreadID, s.ID)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, own...)
+	}
+	return marshal(parts), nil
+}
+
+// partsOf returns the parts of a step.
+func partsOf(ctx context.Context, c *client.Client, thread, step string) ([]events.JSON, error) {
+	list, err := c.ListParts(ctx, events.ListParts{ThreadID: thread, StepID: step})
+	if err != nil {
+		return nil, err
+	}
+	var parts []events.JSON
+	for _, p := range list.Parts {
+		if p.Part != nil {
+			parts = append(parts, p.Part)
+		}
+	}
+	return parts, nil
+}
+
+// showsServer reports whether the request of an execution asked for the tools of the server.
+func showsServer(x *events.Execution) bool {
+	e := echoOf(x)
+	return e != nil && slices.Contains(e.Include, serverTools)
+}
+
+func unix(at string) int64 {
+	t, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return 0
+	}
+	return t.Unix()
+}

@@ -1,0 +1,374 @@
+package openresponses
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	transform "github.com/skein-threads/skein/events/openresponses"
+)
+
+// noTemporary continues no temporary response: only the socket that began one does.
+func noTemporary(string) bool { return false }
+
+// create answers POST /v1/responses.
+func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	d, err := decodeCreate(body)
+	if err != nil {
+		return err
+	}
+	b, err := begin(r.Context(), c, d, r.Header.Get("Idempotency-Key"), noTemporary)
+	if err != nil {
+		return err
+	}
+	if b.echo.Temporary { // the run ends whether or not the client stays
+		defer func() { go discard(context.WithoutCancel(r.Context()), b.client, b.query()) }()
+	}
+	switch {
+	case d.Stream:
+		return b.stream(w, r)
+	case d.Background:
+		res := newResource(b.id, b.echo, b.settings, d.Model)
+		res.Status, res.CreatedAt = queuedStatus, created(b)
+		edge.WriteJSON(w, http.StatusOK, res)
+		return nil
+	}
+	x, err := b.client.WaitRun(r.Context(), b.query())
+	if err != nil {
+		return err
+	}
+	res, err := resourceOf(r.Context(), b.client, x, false)
+	if err != nil {
+		return err
+	}
+	edge.WriteJSON(w, http.StatusOK, res)
+	return nil
+}
+
+// query asks for the execution of a response.
+func (b *begun) query() events.GetExecution {
+	return events.GetExecution{ThreadID: b.thread, ExecutionID: b.exec}
+}
+
+// created returns when a request was accepted.
+func created(b *begun) int64 {
+	if x, err := b.client.GetExecution(context.Background(), b.query()); err == nil && !b.queued {
+		return unix(x.CreatedAt)
+	}
+	return time.Now().Unix()
+}
+
+// execution returns the execution of a response once it has begun.
+func (b *begun) execution(ctx context.Context) (*events.Execution, error) {
+	if b.queued {
+		waiting, stop := context.WithCancel(ctx)
+		defer stop()
+		x, err := b.client.WatchRun(waiting, b.query(), func(w client.Waiting) {
+			if !w.Queued {
+				stop()
+			}
+		})
+		if err == nil || waiting.Err() == nil || ctx.Err() != nil {
+			return x, err
+		}
+	}
+	return b.client.GetExecution(ctx, b.query())
+}
+
+// stream answers with the events of a response that has been asked for.
+func (b *begun) stream(w http.ResponseWriter, r *http.Request) error {
+	if b.queued {
+		s := edge.NewStream(w)
+		defer s.Close()
+		x, err := b.execution(r.Context())
+		if err != nil {
+			return err
+		}
+		return sendAll(r.Context(), s, b.client, x, -1)
+	}
+	x, err := b.execution(r.Context())
+	if err != nil {
+		return err
+	}
+	s := edge.NewStream(w)
+	defer s.Close()
+	return sendAll(r.Context(), s, b.client, x, -1)
+}
+
+// sendAll sends the events of a response after one. The last event is always sent.
+func sendAll(ctx context.Context, s *edge.Stream, c *client.Client, x *events.Execution, after int64) error {
+	next := int64(0)
+	send := func(v streamEvent) error {
+		next = v.SequenceNumber + 1
+		if v.SequenceNumber <= after && !ends(v.Type) {
+			return nil
+		}
+		raw, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+		if err != nil {
+			return err
+		}
+		return s.Send(edge.Event{Name: v.Type, Data: raw})
+	}
+	if err := follow(ctx, c, x, send); err != nil {
+		if ctx.Err() == nil {
+			p, _ := problemOf(err)
+			_ = send(streamEvent{Type: "error", SequenceNumber: max(next, after+1), Error: p}) // the reader may have gone
+		}
+		return err
+	}
+	return s.Send(edge.Event{Data: []byte("[DONE]")})
+}
+
+// ends reports whether an event is the last of a response.
+func ends(kind string) bool {
+	return kind == "response.completed" || kind == "response.failed" || kind == "response.incomplete"
+}
+
+// discard deletes what a temporary response has written, once it has ended.
+func discard(ctx context.Context, c *client.Client, q events.GetExecution) {
+	if _, err := c.WaitRun(ctx, q); err != nil {
+		return // the thread is deleted, or the connection is closed
+	}
+	_, _ = c.DeleteThread(ctx, q.ThreadID, events.DeleteThread{}) // likewise
+}
+
+// found returns the execution of a response that can be read: it is stored, and was not deleted.
+func found(ctx context.Context, c *edge.Caller, id string) (*client.Client, *events.Execution, error) {
+	upToDate, err := c.Client.UpToDate(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := execution(ctx, upToDate, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if e := echoOf(x); e != nil && e.Temporary {
+		return nil, nil, noResponse(id)
+	}
+	if x.Finished {
+		if _, err := upToDate.GetItem(ctx, events.GetItem{ThreadID: x.ThreadID, ItemID: x.ReactionItemID}); err != nil {
+			if isMissing(err) {
+				return nil, nil, noResponse(id)
+			}
+			return nil, nil, err
+		}
+	}
+	return upToDate, x, nil
+}
+
+// retrieve answers GET /v1/responses/{id}.
+func retrieve(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	var q struct {
+		Stream        bool     `json:"stream"`
+		StartingAfter *int64   `json:"starting_after"`
+		Include       []string `json:"include"`
+	}
+	if err := readBody(r, &q); err != nil { // openai-go sends them there
+		return err
+	}
+	v := r.URL.Query()
+	if said := v.Get("stream"); said != "" {
+		on, err := strconv.ParseBool(said)
+		if err != nil {
+			return events.Invalid("/stream", "stream is true or false")
+		}
+		q.Stream = on
+	}
+	if said := v.Get("starting_after"); said != "" {
+		n, err := strconv.ParseInt(said, 10, 64)
+		if err != nil {
+			return events.Invalid("/starting_after", "starting_after is a sequence number")
+		}
+		q.StartingAfter = &n
+	}
+	q.Include = slices.Concat(q.Include, v["include"], v["include[]"])
+	cl, x, err := found(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if q.Stream {
+		s := edge.NewStream(w)
+		defer s.Close()
+		return sendAll(r.Context(), s, cl, x, valueOr(q.StartingAfter, -1))
+	}
+	res, err := resourceOf(r.Context(), cl, x, slices.Contains(q.Include, serverTools))
+	if err != nil {
+		return err
+	}
+	edge.WriteJSON(w, http.StatusOK, res)
+	return nil
+}
+
+// cancel answers POST /v1/responses/{id}/cancel. A response that has ended stays as it is.
+func cancel(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	ctx := r.Context()
+	cl, x, err := found(ctx, c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if !x.Finished {
+		_, err := cl.CancelRun(ctx, x.ThreadID, events.CancelRun{ExecutionID: x.ID, Reason: "cancelled by its caller"})
+		if err != nil && events.AsError(err).Code != events.IllegalTransition {
+			return err
+		}
+		if x, err = cl.WaitRun(ctx, events.GetExecution{ThreadID: x.ThreadID, ExecutionID: x.ID}); err != nil {
+			return err
+		}
+	}
+	res, err := resourceOf(ctx, cl, x, false)
+	if err != nil {
+		return err
+	}
+	edge.WriteJSON(w, http.StatusOK, res)
+	return nil
+}
+
+// remove answers DELETE /v1/responses/{id}: its items are no longer shown anywhere. A thread
+// that has no others is deleted, with its contents.
+func remove(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	ctx, id := r.Context(), r.PathValue("id")
+	cl, x, err := found(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	if !x.Finished {
+		return events.Invalid("/id", "response %s has not ended; cancel it first", clipped(id))
+	}
+	input := inputIDs(x)
+	rest, err := cl.ListItems(ctx, events.ListItems{ThreadID: x.ThreadID})
+	if err != nil {
+		return err
+	}
+	alone := rest.NextCursor == ""
+	for _, i := range rest.Items {
+		alone = alone && (i.ID == x.ReactionItemID || i.ParentItemID == x.ReactionItemID || slices.Contains(input, i.ID))
+	}
+	if e := echoOf(x); alone && e != nil && e.Conversation == "" {
+		_, err = cl.DeleteThread(ctx, x.ThreadID, events.DeleteThread{})
+	} else {
+		for _, item := range append(input, x.ReactionItemID) {
+			if _, wrong := cl.DeleteMessage(ctx, x.ThreadID, events.DeleteMessage{ItemID: item}); wrong != nil && !isMissing(wrong) {
+				err = wrong
+				break
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	edge.WriteJSON(w, http.StatusOK, deleted{id, "response", true})
+	return nil
+}
+
+// deleted is the answer to a deletion.
+type deleted struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Deleted bool   `json:"deleted"`
+}
+
+// inputIDs returns the items that a response answers.
+func inputIDs(x *events.Execution) []string {
+	if e := echoOf(x); e != nil {
+		return slices.Clone(e.Input)
+	}
+	return []string{x.TriggerItemID}
+}
+
+// inputItems answers GET /v1/responses/{id}/input_items.
+func inputItems(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	cl, x, err := found(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	list := []transform.Item{}
+	for _, id := range inputIDs(x) {
+		item, err := cl.GetItem(r.Context(), events.GetItem{ThreadID: x.ThreadID, ItemID: id})
+		if isMissing(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if !item.Silent {
+			list = append(list, piecesOf(item, false)...)
+		}
+	}
+	return writePage(w, r, list)
+}
+
+// writePage answers with a page of items, newest first unless the request says otherwise.
+func writePage(w http.ResponseWriter, r *http.Request, list []transform.Item) error {
+	q, err := pageOf(r)
+	if err != nil {
+		return err
+	}
+	if !q.ascending {
+		slices.Reverse(list)
+	}
+	if q.after != "" {
+		at := slices.IndexFunc(list, func(o transform.Item) bool { return o.ID == q.after })
+		if at < 0 {
+			return events.Invalid("/after", "there is no item %s in this list", clipped(q.after))
+		}
+		list = list[at+1:]
+	}
+	p := page{Object: "list", Data: list}
+	if len(list) > q.limit {
+		p.Data, p.HasMore = list[:q.limit], true
+	}
+	if n := len(p.Data); n > 0 {
+		p.FirstID, p.LastID = p.Data[0].ID, p.Data[n-1].ID
+	}
+	edge.WriteJSON(w, http.StatusOK, p)
+	return nil
+}
+
+// page is a page of items.
+type page struct {
+	Object  string           `json:"object"`
+	Data    []transform.Item `json:"data"`
+	FirstID string           `json:"first_id"`
+	LastID  string           `json:"last_id"`
+	HasMore bool             `json:"has_more"`
+}
+
+// pageQuery says which page a request asks for.
+type pageQuery struct {
+	after     string
+	limit     int
+	ascending bool
+}
+
+func pageOf(r *http.Request) (pageQuery, error) {
+	v := r.URL.Query()
+	q := pageQuery{after: v.Get("after"), limit: 20}
+	if said := v.Get("limit"); said != "" {
+		n, err := strconv.Atoi(said)
+		if err != nil || n < 1 || n > 100 {
+			return q, events.Invalid("/limit", "a limit is 1 to 100")
+		}
+		q.limit = n
+	}
+	switch v.Get("order") {
+	case "", "desc":
+	case "asc":
+		q.ascending = true
+	default:
+		return q, events.Invalid("/order", "an order is asc or desc")
+	}
+	return q, nil
+}

@@ -1,0 +1,189 @@
+package openresponses
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// Limits of a socket.
+const (
+	socketLife  = time.Hour        // after which the client connects again
+	socketStall = 30 * time.Second // a client that takes nothing for so long is cut off
+	socketAhead = 8                // frames that may wait while a response is in flight
+	socketWrong = 10               // malformed frames in a row that close it
+)
+
+// socket is a connection on which responses are created one after another. Temporary
+// responses can be continued on it until it is closed.
+type socket struct {
+	caller *edge.Caller
+	conn   *websocket.Conn
+	ctx    context.Context
+	kept   map[string]temporary // temporary responses, by thread
+	wrong  int                  // malformed frames in a row
+}
+
+// temporary is the last response of a thread that is deleted with its socket.
+type temporary struct {
+	client *client.Client
+	query  events.GetExecution
+}
+
+// connect answers GET /v1/responses with a WebSocket.
+func connect(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	conn, err := websocket.Accept(w, r, nil) // it refuses another origin than the host
+	if err != nil {
+		return nil // it has answered
+	}
+	defer func() { _ = conn.CloseNow() }()
+	conn.SetReadLimit(bodyBytes)
+	ctx, cancel := context.WithCancel(r.Context())
+	s := &socket{caller: c, conn: conn, ctx: ctx, kept: map[string]temporary{}}
+	frames := make(chan []byte, socketAhead)
+	var running sync.WaitGroup
+	running.Go(func() { defer close(frames); defer cancel(); s.read(frames) })
+	running.Go(func() { edge.KeepAlive(ctx, conn, func() { _ = conn.CloseNow() }) })
+	s.serve(frames)
+	for _, t := range s.kept {
+		go discard(context.WithoutCancel(r.Context()), t.client, t.query)
+	}
+	cancel()
+	_ = conn.CloseNow() // ends the reader
+	running.Wait()
+	return nil
+}
+
+// read delivers frames until the socket is closed.
+func (s *socket) read(frames chan<- []byte) {
+	for {
+		kind, frame, err := s.conn.Read(s.ctx)
+		if err != nil {
+			return
+		}
+		if kind != websocket.MessageText {
+			frame = nil // no JSON
+		}
+		select {
+		case frames <- frame:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// serve answers frames one after another.
+func (s *socket) serve(frames <-chan []byte) {
+	life := time.NewTimer(socketLife)
+	defer life.Stop()
+	for {
+		select {
+		case <-life.C:
+			_ = s.tell(nil, &refusal{edge.Problem{
+				Type: "invalid_request", Code: "websocket_connection_limit_reached", Message: "a connection lasts an hour; connect again",
+			}, http.StatusBadRequest})
+			_ = s.conn.Close(websocket.StatusNormalClosure, "connection limit reached")
+			return
+		case frame, ok := <-frames:
+			if !ok || !s.frame(frame) {
+				return
+			}
+		}
+	}
+}
+
+// frame answers a frame. It reports whether the socket stays open.
+func (s *socket) frame(frame []byte) bool {
+	var d createRequest
+	err := decode(frame, &d)
+	switch {
+	case err != nil || len(frame) == 0:
+		err = events.Invalid("", "a frame is a JSON object in a text frame")
+	case d.Type != "response.create":
+		err = events.Invalid("/type", "a frame here has the type response.create, and not %s", clipped(d.Type))
+	}
+	if err != nil {
+		s.wrong++
+		if s.tell(d.StreamID, err) != nil {
+			return false
+		}
+		if s.wrong >= socketWrong {
+			_ = s.conn.Close(websocket.StatusPolicyViolation, "too many malformed frames")
+			return false
+		}
+		return true
+	}
+	s.wrong = 0
+	if err := s.create(&d); err != nil {
+		s.evict(d.PreviousResponseID)
+		return s.ctx.Err() == nil && s.tell(d.StreamID, err) == nil
+	}
+	return true
+}
+
+// create starts a response, and sends its events.
+func (s *socket) create(d *createRequest) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	if d.Background {
+		return events.Invalid("/background", "a response on a WebSocket is not in the background; it continues anyway if the socket is closed")
+	}
+	b, err := begin(s.ctx, s.caller, d, "", func(thread string) bool { _, own := s.kept[thread]; return own })
+	if err != nil {
+		return err
+	}
+	if b.echo.Temporary {
+		s.kept[b.thread] = temporary{b.client, b.query()}
+	}
+	x, err := b.execution(s.ctx)
+	if err != nil {
+		return err
+	}
+	return follow(s.ctx, b.client, x, func(v streamEvent) error {
+		v.StreamID = d.StreamID
+		return s.send(v)
+	})
+}
+
+// evict forgets the temporary response that a request which failed has named.
+func (s *socket) evict(id string) {
+	x, err := execution(s.ctx, s.caller.Client, id)
+	if err != nil {
+		return // it is gone, or was none
+	}
+	if t, own := s.kept[x.ThreadID]; own {
+		delete(s.kept, x.ThreadID)
+		go discard(context.WithoutCancel(s.ctx), t.client, t.query)
+	}
+}
+
+// tell sends an error. The socket stays open.
+func (s *socket) tell(stream events.JSON, err error) error {
+	p, status := problemOf(err)
+	return s.send(struct {
+		Type     string       `json:"type"`
+		Status   int          `json:"status"`
+		Error    edge.Problem `json:"error"`
+		StreamID events.JSON  `json:"stream_id,omitzero"`
+	}{"error", status, p, stream})
+}
+
+func (s *socket) send(v any) error {
+	raw, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, socketStall)
+	defer cancel()
+	return s.conn.Write(ctx, websocket.MessageText, raw)
+}

@@ -1,0 +1,339 @@
+package openresponses
+
+import (
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	transform "github.com/skein-threads/skein/events/openresponses"
+)
+
+// openItem is the item that is being streamed.
+type openItem struct {
+	item   transform.Item
+	index  int64
+	source string // the id of its text in the chunks, or of its call
+	part   int64  // the index of the part that is being streamed
+	text   string // of that part, or the arguments of a call
+	parts  []streamPart
+}
+
+// serverCalled is a call that the server makes.
+type serverCalled struct{ name, arguments string }
+
+// chunkData is the data of a chunk, of any of the types that are read here.
+type chunkData struct {
+	ID         string      `json:"id"`
+	Delta      string      `json:"delta"`
+	ToolCallID string      `json:"toolCallId"`
+	ToolName   string      `json:"toolName"`
+	InputText  string      `json:"inputTextDelta"`
+	Input      events.JSON `json:"input"`
+	Output     events.JSON `json:"output"`
+	ErrorText  string      `json:"errorText"`
+	Substate   string      `json:"substate"`
+}
+
+// chunk sends the events of a chunk.
+func (e *emitter) chunk(thread string, c *client.Chunk) error {
+	if c.StepID != "" && c.StepID != e.step {
+		if err := e.endStep(thread); err != nil {
+			return err
+		}
+		e.step, e.attempt, e.live, e.whole, e.shown, e.before = c.StepID, c.Attempt, false, false, map[string]bool{}, e.number
+	}
+	var d chunkData
+	if json.Unmarshal(c.Data, &d) != nil {
+		return nil
+	}
+	asked := c.Type == events.ChunkTextDelta || c.Type == events.ChunkReasoningDelta || c.Type == events.ChunkToolInputStart
+	if c.Type == events.ChunkContextSubstate && d.Substate == "retrying" || asked && c.Attempt > e.attempt {
+		e.restart()
+	}
+	e.attempt = max(e.attempt, c.Attempt)
+	if e.whole {
+		return nil
+	}
+	switch c.Type {
+	case events.ChunkTextDelta:
+		e.live = true
+		e.delta(messageItem, d.ID, d.Delta)
+	case events.ChunkReasoningDelta:
+		e.live = true
+		e.delta(reasoningItem, d.ID, d.Delta)
+	case events.ChunkToolInputStart:
+		e.live = true
+		e.beginCall(d.ToolCallID, d.ToolName)
+	case events.ChunkToolInputDelta:
+		if e.open != nil && e.open.item.Type == callItem && e.open.source == d.ToolCallID {
+			e.arguments(d.InputText)
+		}
+	case events.ChunkToolInput:
+		if !e.live { // its reactor does not stream: its parts have the order
+			e.whole = true
+			return nil
+		}
+		e.call(&d)
+	case events.ChunkToolOutput, events.ChunkToolError:
+		e.called(&d)
+	}
+	return nil
+}
+
+// restart gives up what an attempt at a step has streamed: the reactor is asked again.
+func (e *emitter) restart() {
+	e.close(incompleteStatus)
+	e.number, e.shown, e.live, e.whole = e.before, map[string]bool{}, false, false
+}
+
+// delta adds to a text or a reasoning, and begins one if another item is open.
+func (e *emitter) delta(kind, source, text string) {
+	e.shown[kind] = true
+	if o := e.open; o == nil || o.item.Type != kind || kind == reasoningItem && o.source != source {
+		e.close(completedStatus)
+		e.begin(kind, source)
+	} else if o.source != source {
+		e.endPart()
+		o.source = source
+		e.beginPart()
+	}
+	o := e.open
+	o.text += text
+	v := streamEvent{Type: "response.output_text.delta", ItemID: o.item.ID, OutputIndex: &o.index, Delta: &text}
+	if kind == reasoningItem {
+		v.Type, v.SummaryIndex = "response.reasoning_summary_text.delta", &o.part
+	} else {
+		v.ContentIndex, v.Logprobs = &o.part, &[]string{}
+	}
+	e.emit(copied(v))
+}
+
+// copied returns an event whose indexes no later event changes.
+func copied(v streamEvent) streamEvent {
+	for _, p := range []**int64{&v.OutputIndex, &v.ContentIndex, &v.SummaryIndex} {
+		if *p != nil {
+			*p = new(**p)
+		}
+	}
+	return v
+}
+
+// begin begins a message or a reasoning, with its first part.
+func (e *emitter) begin(kind, source string) {
+	o := &openItem{index: e.output, source: source, item: transform.Item{Type: kind}}
+	e.output++
+	if kind == reasoningItem {
+		o.item.ID, o.item.Summary = e.number.reasoning(), events.JSON("[]")
+	} else {
+		o.item.ID, o.item.Role, o.item.Status, o.item.Content = e.number.message(), events.Assistant, inProgressStatus, events.JSON("[]")
+	}
+	e.open = o
+	item := o.item
+	e.emit(copied(streamEvent{Type: "response.output_item.added", OutputIndex: &o.index, Item: &item}))
+	e.beginPart()
+}
+
+func (e *emitter) beginPart() {
+	o := e.open
+	o.part, o.text = int64(len(o.parts)), ""
+	v := streamEvent{Type: "response.content_part.added", ItemID: o.item.ID, OutputIndex: &o.index, ContentIndex: &o.part, Part: textPart("")}
+	if o.item.Type == reasoningItem {
+		v.Type, v.ContentIndex, v.SummaryIndex, v.Part = "response.reasoning_summary_part.added", nil, &o.part, streamPart{Type: "summary_text"}
+	}
+	e.emit(copied(v))
+}
+
+func textPart(text string) streamPart {
+	return streamPart{Type: events.OutputText, Text: text, Annotations: &[]string{}, Logprobs: &[]string{}}
+}
+
+func (e *emitter) endPart() {
+	o := e.open
+	text := o.text
+	if o.item.Type == reasoningItem {
+		part := streamPart{Type: "summary_text", Text: text}
+		e.emit(copied(streamEvent{Type: "response.reasoning_summary_text.done", ItemID: o.item.ID, OutputIndex: &o.index, SummaryIndex: &o.part, Text: &text}))
+		e.emit(copied(streamEvent{Type: "response.reasoning_summary_part.done", ItemID: o.item.ID, OutputIndex: &o.index, SummaryIndex: &o.part, Part: part}))
+		o.parts = append(o.parts, part)
+		return
+	}
+	part := textPart(text)
+	e.emit(copied(streamEvent{Type: "response.output_text.done", ItemID: o.item.ID, OutputIndex: &o.index, ContentIndex: &o.part, Text: &text, Logprobs: &[]string{}}))
+	e.emit(copied(streamEvent{Type: "response.content_part.done", ItemID: o.item.ID, OutputIndex: &o.index, ContentIndex: &o.part, Part: part}))
+	o.parts = append(o.parts, part)
+}
+
+// close ends the open item, if there is one.
+func (e *emitter) close(status string) {
+	o := e.open
+	if o == nil {
+		return
+	}
+	switch o.item.Type {
+	case messageItem:
+		e.endPart()
+		o.item.Status, o.item.Content = status, marshal(o.parts)
+	case reasoningItem:
+		e.endPart()
+		o.item.Summary = marshal(o.parts)
+	case callItem:
+		e.endCall(status)
+	}
+	e.open = nil
+	e.emit(streamEvent{Type: "response.output_item.done", OutputIndex: &o.index, Item: &o.item})
+}
+
+// beginCall begins a call of the caller's tool. One of the server's is not shown, but parts the
+// texts before and after it.
+func (e *emitter) beginCall(id, name string) {
+	if !e.callers[name] {
+		e.close(completedStatus)
+		return
+	}
+	if e.shown[callItem+id] {
+		return
+	}
+	e.close(completedStatus)
+	e.shown[callItem+id] = true
+	o := &openItem{index: e.output, source: id, item: transform.Item{
+		Type: callItem, ID: e.number.call("fc_", id), CallID: id, Name: name, Arguments: new(""), Status: inProgressStatus,
+	}}
+	e.output++
+	e.open = o
+	item := o.item
+	e.emit(streamEvent{Type: "response.output_item.added", OutputIndex: &o.index, Item: &item})
+}
+
+func (e *emitter) arguments(text string) {
+	o := e.open
+	o.text += text
+	e.emit(streamEvent{Type: "response.function_call_arguments.delta", ItemID: o.item.ID, OutputIndex: &o.index, Delta: &text})
+}
+
+// endCall ends the arguments of the open call.
+func (e *emitter) endCall(status string) {
+	o := e.open
+	text := o.text
+	o.item.Status, o.item.Arguments = status, &text
+	e.emit(streamEvent{Type: "response.function_call_arguments.done", ItemID: o.item.ID, OutputIndex: &o.index, Name: o.item.Name, Arguments: &text})
+}
+
+// call ends a call whose arguments are complete.
+func (e *emitter) call(d *chunkData) {
+	if !e.callers[d.ToolName] {
+		e.close(completedStatus)
+		e.calls[d.ToolCallID] = &serverCalled{d.ToolName, events.TextOf(d.Input)}
+		return
+	}
+	if e.open == nil || e.open.item.Type != callItem || e.open.source != d.ToolCallID {
+		if e.shown[callItem+d.ToolCallID] {
+			return
+		}
+		e.beginCall(d.ToolCallID, d.ToolName)
+	}
+	if said := events.TextOf(d.Input); e.open.text == "" && said != "" {
+		e.arguments(said)
+	}
+	e.close(completedStatus)
+}
+
+// called shows a call that the server has made, to those who asked for it.
+func (e *emitter) called(d *chunkData) {
+	c := e.calls[d.ToolCallID]
+	if c == nil || !e.showServer {
+		return
+	}
+	o := serverCall(transform.Item{ID: e.number.call("mcp_", d.ToolCallID), Name: c.name, Arguments: &c.arguments})
+	if e.shown[o.ID] {
+		return
+	}
+	if o.Output = events.Quote(events.TextOf(d.Output)); d.ErrorText != "" {
+		o.Output = events.Quote("Error: " + d.ErrorText)
+	}
+	e.shown[o.ID] = true
+	e.complete(completed(o))
+}
+
+// complete sends all events of an item that is complete.
+func (e *emitter) complete(o transform.Item) {
+	e.close(completedStatus)
+	index := e.output
+	e.output++
+	begun := o
+	switch o.Type {
+	case messageItem:
+		begun.Status, begun.Content = inProgressStatus, events.JSON("[]")
+	case reasoningItem:
+		begun.Summary, begun.Content, begun.EncryptedContent = events.JSON("[]"), nil, nil
+	case callItem:
+		begun.Status, begun.Arguments = inProgressStatus, new("")
+	}
+	e.emit(streamEvent{Type: "response.output_item.added", OutputIndex: &index, Item: &begun})
+	switch o.Type {
+	case messageItem:
+		e.parts(o, index)
+	case reasoningItem:
+		e.thoughts(o, index)
+	case callItem:
+		if *o.Arguments != "" {
+			e.emit(streamEvent{Type: "response.function_call_arguments.delta", ItemID: o.ID, OutputIndex: &index, Delta: o.Arguments})
+		}
+		e.emit(streamEvent{Type: "response.function_call_arguments.done", ItemID: o.ID, OutputIndex: &index, Name: o.Name, Arguments: o.Arguments})
+	}
+	e.emit(streamEvent{Type: "response.output_item.done", OutputIndex: &index, Item: &o})
+}
+
+// parts sends the parts of a complete message.
+func (e *emitter) parts(o transform.Item, index int64) {
+	var parts []events.JSON
+	_ = json.Unmarshal(o.Content, &parts) // it was written here
+	for n, raw := range parts {
+		at := new(int64(n))
+		var p struct {
+			Type    string `json:"type"`
+			Text    string `json:"text"`
+			Refusal string `json:"refusal"`
+		}
+		_ = json.Unmarshal(raw, &p) // a part has at least a type
+		base := streamEvent{ItemID: o.ID, OutputIndex: &index, ContentIndex: at}
+		send := func(kind string, change func(*streamEvent)) {
+			v := base
+			v.Type = kind
+			change(&v)
+			e.emit(v)
+		}
+		if p.Type == events.Refusal {
+			send("response.content_part.added", func(v *streamEvent) { v.Part = map[string]string{"type": p.Type, "refusal": ""} })
+			send("response.refusal.delta", func(v *streamEvent) { v.Delta = &p.Refusal })
+			send("response.refusal.done", func(v *streamEvent) { v.Refusal = &p.Refusal })
+		} else {
+			send("response.content_part.added", func(v *streamEvent) { v.Part = textPart("") })
+			send("response.output_text.delta", func(v *streamEvent) { v.Delta, v.Logprobs = &p.Text, &[]string{} })
+			send("response.output_text.done", func(v *streamEvent) { v.Text, v.Logprobs = &p.Text, &[]string{} })
+		}
+		send("response.content_part.done", func(v *streamEvent) { v.Part = raw })
+	}
+}
+
+// thoughts sends the text of a complete reasoning.
+func (e *emitter) thoughts(o transform.Item, index int64) {
+	var parts []streamPart
+	_ = json.Unmarshal(o.Summary, &parts) // anything but a list of texts has no text to stream
+	if len(parts) == 0 {
+		_ = json.Unmarshal(o.Content, &parts) // likewise
+	}
+	for n, p := range parts {
+		at := new(int64(n))
+		base := streamEvent{ItemID: o.ID, OutputIndex: &index, SummaryIndex: at}
+		part := streamPart{Type: "summary_text", Text: p.Text}
+		for _, v := range []streamEvent{
+			{Type: "response.reasoning_summary_part.added", Part: streamPart{Type: "summary_text"}},
+			{Type: "response.reasoning_summary_text.delta", Delta: &p.Text},
+			{Type: "response.reasoning_summary_text.done", Text: &p.Text},
+			{Type: "response.reasoning_summary_part.done", Part: part},
+		} {
+			v.ItemID, v.OutputIndex, v.SummaryIndex = base.ItemID, base.OutputIndex, base.SummaryIndex
+			e.emit(v)
+		}
+	}
+}

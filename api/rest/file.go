@@ -1,0 +1,302 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+const (
+	stall      = 30 * time.Second // a client that takes, or sends, nothing of a file for so long is ended
+	mostRanges = 16               // of one request; each reads pieces of its own
+)
+
+func fileRows() []Row {
+	const files = "/api/threads/{thread}/files"
+	const one = files + "/{path...}"
+	return []Row{
+		{Method: "GET", Path: files, Query: "file.list"},
+		{Method: "GET", Path: one, serve: (*service).getFile, Doc: "The content of a file; parts of it with Range.", shows: shown{parameters: fileParameters(), answer: fileAnswer}},
+		{Method: "HEAD", Path: one, serve: (*service).getFile, Doc: "The headers of a file.", shows: shown{parameters: fileParameters(), answer: noAnswer}},
+		{Method: "PUT", Path: one, serve: (*service).putFile, Doc: "Writes a file: the body is its content.", shows: shown{body: fileBody, answer: "file"}},
+		{Method: "DELETE", Path: one, Command: "file.delete", serve: (*service).deleteFile, shows: shown{body: noBody}},
+	}
+}
+
+func fileParameters() []field { return []field{{name: "at", kind: atKind}} }
+
+// getFile answers with a file's content.
+func (s *service) getFile(w http.ResponseWriter, req *http.Request, c *edge.Caller) error {
+	row := Row{Path: "{thread}", Query: "file.stat", fill: fills("path", "path")}
+	data, err := row.queryData(req)
+	if err != nil {
+		return err
+	}
+	raw, err := objectSetter{data}.encode()
+	if err != nil {
+		return err
+	}
+	record, err := statFile(req.Context(), c.Client, raw)
+	if err != nil {
+		return err
+	}
+	switch {
+	case record.IsDirectory:
+		return events.Errorf(events.IllegalTransition, "%s is a directory, and has no content; list it with GET %s/files?path=%s", record.Path, threadPath(record.ThreadID), record.Path)
+	case record.External:
+		return events.Errorf(events.IllegalTransition, "the content of %s is not stored here but at %s", record.Path, record.Storage)
+	}
+	describeFile(w.Header(), record)
+	if len(req.Header.Get("Range")) > 0 && strings.Count(req.Header.Get("Range"), ",") >= mostRanges {
+		req.Header.Del("Range") // the whole of it is a valid answer
+	}
+	content := &content{ctx: req.Context(), files: c.Client.Files(record.ThreadID), record: record, alive: http.NewResponseController(w)}
+	defer content.close()
+	http.ServeContent(w, req, "", time.Time{}, content)
+	if content.err != nil {
+		panic(http.ErrAbortHandler) // the answer has begun: only the connection's end tells that it is not whole
+	}
+	return nil
+}
+
+// statFile returns the record of a file. The error is a not_found if there is none.
+func statFile(ctx context.Context, c *client.Client, query events.JSON) (*events.FileRecord, error) {
+	answer, err := c.Query(ctx, "file.stat", query)
+	if err != nil {
+		return nil, err
+	}
+	return decodeAnswer[events.FileRecord](answer)
+}
+
+// describeFile sets the headers of a file's content. Browsers show only what cannot run, and
+// in a sandbox; the rest they store.
+func describeFile(h http.Header, record *events.FileRecord) {
+	kind, _, err := mime.ParseMediaType(record.MimeType)
+	if err != nil {
+		kind = "application/octet-stream"
+		h.Set("Content-Type", kind)
+	} else {
+		h.Set("Content-Type", record.MimeType)
+	}
+	disposition := "attachment"
+	if slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "application/pdf", "text/plain"}, kind) {
+		disposition = "inline"
+	}
+	h.Set("Content-Disposition", mime.FormatMediaType(disposition, map[string]string{"filename": record.Name}))
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("ETag", digestTag(record.Digest))
+	h.Set(headerSeq, strconv.FormatInt(record.Seq, 10))
+}
+
+// digestTag returns a digest as an entity tag.
+func digestTag(digest string) string { return `"` + digest + `"` }
+
+// content reads a file's content from any place.
+type content struct {
+	ctx    context.Context
+	files  *client.Files
+	record *events.FileRecord
+	alive  *http.ResponseController
+
+	at   int64
+	next func() ([]byte, error, bool) // of the pieces from at; nil: not begun
+	stop func()
+	rest []byte // of the last piece
+	err  error  // that ended the answer
+}
+
+func (c *content) Read(p []byte) (int, error) {
+	if c.at >= c.record.Size {
+		return 0, io.EOF
+	}
+	for len(c.rest) == 0 {
+		if c.next == nil {
+			c.next, c.stop = iter.Pull2(c.files.ContentFrom(c.ctx, c.record, c.at))
+		}
+		_ = c.alive.SetWriteDeadline(time.Now().Add(stall)) // a recorder in a test has none
+		piece, err, more := c.next()
+		if err == nil && !more {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			c.err = err
+			return 0, err
+		}
+		c.rest = piece
+	}
+	n := copy(p, c.rest)
+	c.rest, c.at = c.rest[n:], c.at+int64(n)
+	return n, nil
+}
+
+func (c *content) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += c.at
+	case io.SeekEnd:
+		offset += c.record.Size
+	}
+	if offset != c.at {
+		c.close()
+		c.at = offset
+	}
+	return offset, nil
+}
+
+// close ends the reading of pieces.
+func (c *content) close() {
+	if c.stop != nil {
+		c.stop()
+	}
+	c.next, c.stop, c.rest = nil, nil, nil
+}
+
+// putFile writes a file.
+func (s *service) putFile(w http.ResponseWriter, req *http.Request, c *edge.Caller) error {
+	path, expected, err := fileToChange(req, c.Client)
+	if err != nil {
+		return refusal(w, req, err)
+	}
+	o := events.WriteFileOptions{ExpectedDigest: expected, CommandID: req.Header.Get(headerKey)}
+	files := c.Client.Files(req.PathValue("thread"))
+	body := &upload{r: req.Body, alive: http.NewResponseController(w)}
+	var record *events.FileRecord
+	if kind := contentType(req); req.ContentLength >= 0 && req.ContentLength <= events.InlineFileBytes {
+		var data []byte
+		if data, err = io.ReadAll(body); err == nil {
+			record, err = files.WriteFile(req.Context(), path, data, kind, o)
+		}
+	} else {
+		record, err = files.WriteFileFrom(req.Context(), path, body, kind, o)
+	}
+	if body.err != nil {
+		return bodyError(body.err)
+	}
+	if err != nil {
+		return refusal(w, req, unwrapped(err, "/data"))
+	}
+	if record == nil {
+		return events.Errorf(events.Unavailable, "the reply to the command names no file")
+	}
+	w.Header().Set("ETag", digestTag(record.Digest))
+	w.Header().Set(headerSeq, strconv.FormatInt(record.Seq, 10))
+	status := http.StatusOK
+	if record.CreatedAt == record.UpdatedAt {
+		status = http.StatusCreated
+		w.Header().Set("Location", req.URL.EscapedPath())
+	}
+	edge.WriteJSON(w, status, record)
+	return nil
+}
+
+// contentType returns the media type that a request states for its content. Forms are what
+// curl states on its own: then the first bytes decide.
+func contentType(req *http.Request) string {
+	kind := req.Header.Get("Content-Type")
+	if kind == "application/x-www-form-urlencoded" {
+		return ""
+	}
+	return kind
+}
+
+// upload reads a body, for as long as it comes.
+type upload struct {
+	r     io.Reader
+	alive *http.ResponseController
+	err   error
+}
+
+func (u *upload) Read(p []byte) (int, error) {
+	_ = u.alive.SetReadDeadline(time.Now().Add(stall)) // a recorder in a test has none
+	n, err := u.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		u.err = err
+	}
+	return n, err
+}
+
+// fileToChange returns the path of a request that writes or deletes a file, and the digest that
+// it must hold; see expectedDigest.
+func fileToChange(req *http.Request, c *client.Client) (path string, expected *string, err error) {
+	if _, err := decodeParameters(req, nil, nil); err != nil {
+		return "", nil, err
+	}
+	if path, err = events.FilePath(req.PathValue("path")); err != nil {
+		return "", nil, err
+	}
+	expected, err = expectedDigest(req, c, path)
+	return path, expected, err
+}
+
+// expectedDigest returns the digest that a path must hold, as the request's headers say: nil if
+// they say nothing, empty if it must hold nothing.
+func expectedDigest(req *http.Request, c *client.Client, path string) (*string, error) {
+	match, none := req.Header.Values("If-Match"), req.Header.Values("If-None-Match")
+	switch {
+	case len(match) == 0 && len(none) == 0:
+		return nil, nil
+	case len(match) > 0 && len(none) > 0:
+		return nil, events.Invalid("/If-Match", "If-Match and If-None-Match exclude one another")
+	case len(none) > 0:
+		if len(none) != 1 || none[0] != "*" {
+			return nil, events.Invalid("/If-None-Match", "If-None-Match takes *: the file must not exist")
+		}
+		return new(string), nil
+	case len(match) != 1:
+		return nil, events.Invalid("/If-Match", "If-Match takes one digest, or *")
+	case match[0] == "*":
+		return presentDigest(req, c, path)
+	}
+	tag := match[0]
+	if len(tag) != 66 || tag[0] != '"' || tag[65] != '"' {
+		return nil, events.Invalid("/If-Match", "If-Match takes the ETag of a file, or *")
+	}
+	tag = tag[1:65]
+	return &tag, nil
+}
+
+// presentDigest returns the digest of the file at a path. The error is a version_conflict if
+// there is none.
+func presentDigest(req *http.Request, c *client.Client, path string) (*string, error) {
+	now, err := c.UpToDate(req.Context())
+	if err != nil {
+		return nil, err
+	}
+	record, err := now.Files(req.PathValue("thread")).StatFile(req.Context(), path)
+	if err != nil {
+		return nil, err
+	}
+	if record == nil || !record.HasContent() {
+		return nil, events.Errorf(events.VersionConflict, "there is no file at %s", path)
+	}
+	return &record.Digest, nil
+}
+
+// deleteFile deletes a file.
+func (s *service) deleteFile(w http.ResponseWriter, req *http.Request, c *edge.Caller) error {
+	path, expected, err := fileToChange(req, c.Client)
+	if err != nil {
+		return refusal(w, req, err)
+	}
+	call := client.Request{ThreadID: req.PathValue("thread"), Data: events.DeleteFile{Path: path, ExpectedDigest: expected}, CommandID: req.Header.Get(headerKey)}
+	reply, err := c.Client.Do(req.Context(), "file.delete", call)
+	if err != nil {
+		return refusal(w, req, unwrapped(err, "/data"))
+	}
+	w.Header().Set(headerSeq, strconv.FormatInt(reply.Seq, 10))
+	edge.WriteJSON(w, http.StatusOK, reply)
+	return nil
+}

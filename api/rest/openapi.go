@@ -1,0 +1,403 @@
+package rest
+
+import (
+	"bytes"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/schema"
+)
+
+// openAPI serves the description of all routes.
+func (s *service) openAPI(w http.ResponseWriter, req *http.Request, _ *edge.Caller) error {
+	if _, err := decodeParameters(req, nil, nil); err != nil {
+		return err
+	}
+	raw, err := s.described()
+	if err != nil {
+		return err
+	}
+	writeRaw(w, raw)
+	return nil
+}
+
+// node is a part of the description.
+type node = map[string]any
+
+// OpenAPI returns the description of all routes, an OpenAPI 3.1 document in JSON.
+func OpenAPI() ([]byte, error) {
+	d := &description{schemas: node{"problem": problemSchema(), "run_begun": begunSchema()}}
+	if err := d.addSchemas(); err != nil {
+		return nil, err
+	}
+	paths := node{}
+	for _, r := range Rows() {
+		for _, one := range expand(r) {
+			path := strings.ReplaceAll(one.Path, "...}", "}")
+			if paths[path] == nil {
+				paths[path] = node{}
+			}
+			paths[path].(node)[strings.ToLower(r.Method)] = d.operation(one)
+		}
+	}
+	return json.Marshal(node{
+		"openapi":           "3.1.0",
+		"jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
+		"info": node{
+			"title": "Skein", "version": "1.0.0", "license": node{"name": "Apache-2.0", "identifier": "Apache-2.0"},
+			"description": "Threads of agents over HTTP. Every command and query of the contract, and resources for people.",
+		},
+		"servers":  []node{{"url": "/"}},
+		"security": []node{{"key": []string{}}, {"desk": []string{}}},
+		"paths":    paths,
+		"components": node{
+			"schemas": d.schemas,
+			"securitySchemes": node{
+				"key":  node{"type": "http", "scheme": "bearer", "description": "An API key, skein_ID_SECRET, or a token of the identity provider."},
+				"desk": node{"type": "apiKey", "in": "header", "name": edge.HeaderTenant, "description": "The tenant, where the server authenticates nobody and was started without --tenant."},
+			},
+		},
+	}, json.Deterministic(true))
+}
+
+// expand returns the rows that a row stands for: one each for all commands and queries.
+func expand(r Row) []Row {
+	switch r.Path {
+	case "/api/commands/{name}":
+		var rows []Row
+		for _, c := range events.Commands() {
+			rows = append(rows, Row{Method: r.Method, Path: "/api/commands/" + c.Name, Command: c.Name, Doc: c.Doc})
+		}
+		return rows
+	case "/api/queries/{name}":
+		var rows []Row
+		for _, q := range events.Queries() {
+			rows = append(rows, Row{Method: r.Method, Path: "/api/queries/" + q.Name, Query: q.Name, Doc: q.Doc})
+		}
+		return rows
+	}
+	return []Row{r}
+}
+
+// description is an OpenAPI document being written.
+type description struct{ schemas node }
+
+var schemaRef = regexp.MustCompile(`"#/\$defs/([A-Za-z0-9]+)"`)
+
+// addSchemas adds the JSON Schemas of what is sent and answered. A schema's own definitions
+// become schemas of the document; those of what is sent are stricter, and have names of their
+// own.
+func (d *description) addSchemas() error {
+	files, err := schema.Files()
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		folder, file, _ := strings.Cut(f.Path, "/")
+		name := strings.TrimSuffix(file, ".json")
+		suffix := "Input"
+		switch folder {
+		case "commands":
+			name = "command." + name
+		case "queries":
+			name = "query." + name
+		case "definitions":
+			name = "definition." + name
+		case "resources":
+			suffix = ""
+		default:
+			continue
+		}
+		body := schemaRef.ReplaceAll(f.Body, []byte(`"#/components/schemas/${1}`+suffix+`"`))
+		var one node
+		if err := json.Unmarshal(bytes.TrimSpace(body), &one); err != nil {
+			return err
+		}
+		if defs, ok := one["$defs"].(node); ok {
+			for def, is := range defs {
+				d.schemas[def+suffix] = is
+			}
+		}
+		delete(one, "$defs")
+		delete(one, "$schema")
+		delete(one, "$id")
+		d.schemas[name] = one
+	}
+	return nil
+}
+
+// operation describes a row.
+func (d *description) operation(r Row) node {
+	o := node{
+		"operationId": operationID(r), "summary": r.summary(), "tags": []string{tag(r)},
+		"responses": d.responses(r),
+	}
+	if p := d.parameters(r); len(p) > 0 {
+		o["parameters"] = p
+	}
+	if body := d.body(r); body != nil {
+		o["requestBody"] = body
+	}
+	return o
+}
+
+// operationID names an operation by its method and path.
+func operationID(r Row) string {
+	id := strings.ToLower(r.Method)
+	for _, word := range strings.FieldsFunc(strings.TrimPrefix(r.Path, "/api"), func(c rune) bool { return !unicode.IsLetter(c) }) {
+		id += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return id
+}
+
+func tag(r Row) string {
+	return strings.Split(strings.TrimSuffix(strings.TrimPrefix(r.Path, "/api/"), ".json"), "/")[0]
+}
+
+// summary is the row's own, or that of what it does.
+func (r Row) summary() string {
+	if r.Doc != "" {
+		return r.Doc
+	}
+	if c, ok := events.LookupCommand(r.Command); ok {
+		return c.Doc
+	}
+	q, _ := events.LookupQuery(r.Query)
+	return q.Doc
+}
+
+func (d *description) parameters(r Row) []node {
+	var list []node
+	own := map[string]bool{"threadId": r.hasThread()}
+	for part := range strings.SplitSeq(r.Path, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			name = strings.TrimSuffix(strings.TrimSuffix(name, "}"), "...")
+			own[r.fill[name]] = true
+			list = append(list, node{"name": name, "in": "path", "required": true, "schema": node{"type": "string"}})
+		}
+	}
+	for field := range r.fixed {
+		own[field] = true
+	}
+	fields, of := r.shows.parameters, node{}
+	switch command, ok := events.LookupCommand(r.Command); {
+	case raw(r) || r.shows.body != "":
+	case r.Query != "":
+		q, _ := events.LookupQuery(r.Query)
+		fields, of = fieldsOf(q.New()), d.properties("query."+r.Query)
+	case ok && r.Method == http.MethodDelete:
+		fields, of = fieldsOf(command.New()), d.properties("command."+r.Command)
+	}
+	for _, f := range fields {
+		if !own[f.name] {
+			list = append(list, parameter(f, of))
+		}
+	}
+	return append(list, headers(r)...)
+}
+
+// raw reports whether a row is a command or query as it is over NATS.
+func raw(r Row) bool {
+	return strings.HasPrefix(r.Path, "/api/commands/") || strings.HasPrefix(r.Path, "/api/queries/")
+}
+
+// headers describes the headers that a route takes.
+func headers(r Row) []node {
+	header := func(name, doc string) node {
+		return node{"name": name, "in": "header", "description": doc, "schema": node{"type": "string"}}
+	}
+	switch {
+	case r.Command != "" || r.shows.body == fileBody:
+		match := `"VERSION": the version that the thread must have; otherwise 412.`
+		if strings.Contains(r.Path, "/files/") {
+			match = "The ETag of the content that the path must hold; otherwise 412."
+		}
+		return []node{header(headerKey, "The commandId: makes a repeat safe."), header("If-Match", match)}
+	case r.shows.answer == streamAnswer:
+		return []node{header(headerLast, "The id of the last event that was seen.")}
+	case r.Query != "":
+		return []node{header(headerMinSeq, "minSeq: the sequence in the log that the answer must show.")}
+	}
+	return nil
+}
+
+// properties returns the properties of a schema.
+func (d *description) properties(name string) node {
+	one, _ := d.schemas[name].(node)
+	properties, _ := one["properties"].(node)
+	return properties
+}
+
+// parameter describes a field as a parameter.
+func parameter(f field, of node) node {
+	p := node{"name": f.name, "in": "query"}
+	is, _ := of[f.name].(node)
+	if doc, ok := is["description"]; ok {
+		p["description"] = doc
+	}
+	if f.required {
+		p["required"] = true
+	}
+	switch f.kind {
+	case wholeKind:
+		p["schema"] = node{"type": "integer"}
+	case flagKind:
+		p["schema"] = node{"type": "boolean"}
+	case listKind:
+		p["schema"], p["style"], p["explode"] = node{"type": "array", "items": node{"type": "string"}}, "form", false
+	default:
+		text := node{"type": "string"}
+		if values, ok := is["enum"].([]any); ok {
+			text["enum"] = slices.DeleteFunc(slices.Clone(values), func(v any) bool { return v == nil || v == "" })
+		}
+		p["schema"] = text
+	}
+	return p
+}
+
+func ref(name string) node { return node{"$ref": "#/components/schemas/" + name} }
+
+func mediaType(kind string, schema any) node { return node{kind: node{"schema": schema}} }
+
+// body describes what a row takes.
+func (d *description) body(r Row) node {
+	switch r.shows.body {
+	case noBody:
+		return nil
+	case anyObject:
+		return node{"required": true, "content": mediaType("application/json", node{"type": "object"})}
+	case fileBody:
+		return node{"required": true, "content": mediaType("*/*", node{})}
+	}
+	switch {
+	case r.Query != "" && raw(r):
+		return node{"content": mediaType("application/json", ref("query."+r.Query))}
+	case r.Command != "" && raw(r):
+		return node{"required": true, "content": mediaType("application/json", d.request(r.Command))}
+	case r.Command != "" && r.Method != http.MethodDelete:
+		return node{"content": mediaType("application/json", d.data(r))}
+	}
+	return nil
+}
+
+// request describes the body of a command: that of the contract without its actor.
+func (d *description) request(command string) node {
+	c, _ := events.LookupCommand(command)
+	properties := node{}
+	for name, is := range d.properties("request") {
+		if name != "actor" && !(name == "threadId" && c.Tenant) {
+			properties[name] = is
+		}
+	}
+	properties["data"] = ref("command." + command)
+	request := node{"type": "object", "additionalProperties": false, "properties": properties}
+	if !c.Creates && !c.Tenant {
+		request["required"] = []string{"threadId"}
+	}
+	return request
+}
+
+// data describes the data of a row's command, without what the path has.
+func (d *description) data(r Row) node {
+	if r.Path == "/api/threads/{thread}/queue" { // a call of a tool, or a message
+		return node{"anyOf": []node{ref("command.tool.queue"), ref("command.thread.react")}}
+	}
+	if len(r.fill) == 0 {
+		return ref("command." + r.Command)
+	}
+	data := node{}
+	for name, is := range d.schemas["command."+r.Command].(node) {
+		data[name] = is
+	}
+	properties := node{}
+	for name, is := range d.properties("command." + r.Command) {
+		properties[name] = is
+	}
+	var required []any
+	if list, ok := data["required"].([]any); ok {
+		required = slices.Clone(list)
+	}
+	for _, field := range r.fill {
+		delete(properties, field)
+		required = slices.DeleteFunc(required, func(name any) bool { return name == field })
+	}
+	data["properties"] = properties
+	delete(data, "required")
+	if len(required) > 0 {
+		data["required"] = required
+	}
+	return data
+}
+
+// responses describes what a row answers.
+func (d *description) responses(r Row) node {
+	problem := node{"description": "A refusal.", "content": mediaType("application/json", ref("problem"))}
+	return node{r.status(): d.answer(r), "default": problem}
+}
+
+// status returns the status of a row's success.
+func (r Row) status() string {
+	switch {
+	case r.Command == "thread.react" || r.Command == "tool.queue":
+		if !raw(r) {
+			return "202"
+		}
+	case r.shows.answer == socketAnswer:
+		return "101"
+	case r.created != nil:
+		return "201"
+	}
+	return "200"
+}
+
+func (d *description) answer(r Row) node {
+	json := func(is any) node {
+		return node{"description": "Done.", "content": mediaType("application/json", is)}
+	}
+	switch r.shows.answer {
+	case noAnswer:
+		return node{"description": "The headers."}
+	case jsonAnswer:
+		return json(node{"type": "object"})
+	case fileAnswer:
+		return node{"description": "The content.", "content": mediaType("*/*", node{})}
+	case streamAnswer:
+		answer := node{"text/event-stream": node{"schema": node{"type": "string"}}}
+		if strings.HasPrefix(r.Path, "/api/threads/") && strings.HasSuffix(r.Path, "/events") {
+			answer["application/json"] = node{"schema": ref("event_list")}
+		}
+		return node{"description": "Server-sent events.", "content": answer}
+	case socketAnswer:
+		return node{"description": "A WebSocket; docs/http.md has its frames."}
+	case "":
+	default:
+		return json(ref(r.shows.answer))
+	}
+	if r.status() == "202" {
+		return node{"description": "Begun; followed as server-sent events if the caller accepts them.", "content": node{
+			"application/json": node{"schema": ref("run_begun")}, "text/event-stream": node{"schema": node{"type": "string"}},
+		}}
+	}
+	if r.Command != "" {
+		return json(ref("reply"))
+	}
+	return json(ref(answerOf(r.Query)))
+}
+
+// answerOf returns the name of the document that answers a query.
+func answerOf(name string) string {
+	q, _ := events.LookupQuery(name)
+	for _, doc := range events.Documents() {
+		if sameType(doc.New(), q.Answer) {
+			return doc.Name
+		}
+	}
+	return ""
+}

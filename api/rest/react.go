@@ -1,0 +1,232 @@
+package rest
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// begun is the answer to a command that began a run: its reply, and the ids of the run.
+type begun struct {
+	ThreadID       string `json:"threadId"`
+	ExecutionID    string `json:"executionId,omitzero"`
+	ReactionItemID string `json:"reactionItemId,omitzero"`
+	QueuedID       string `json:"queuedId,omitzero"`
+
+	Version int64             `json:"version"`
+	Seq     int64             `json:"seq"`
+	Events  []events.EventRef `json:"events"`
+	Result  *events.Result    `json:"result,omitzero"`
+}
+
+func begunOf(r *events.Reply) begun {
+	result := resultOf(r)
+	return begun{
+		ThreadID: r.ThreadID, ExecutionID: result.ExecutionID, ReactionItemID: result.ReactionItemID, QueuedID: result.QueuedID,
+		Version: r.Version, Seq: r.Seq, Events: r.Events, Result: r.Result,
+	}
+}
+
+// react starts a run, and follows it if the caller accepts a stream.
+func (s *service) react(w http.ResponseWriter, req *http.Request, c *edge.Caller) error {
+	row := Row{Method: req.Method, Path: "{thread}", Command: "thread.react"}
+	body, err := readObject(req)
+	if err != nil {
+		return err
+	}
+	return s.start(w, req, c, row, body)
+}
+
+// enqueue queues a call of a tool, or a message.
+func (s *service) enqueue(w http.ResponseWriter, req *http.Request, c *edge.Caller) error {
+	row := Row{Method: req.Method, Path: "{thread}", Command: "tool.queue"}
+	body, err := readObject(req)
+	if err != nil {
+		return err
+	}
+	_, text := body["text"]
+	_, item := body["item"]
+	if _, tool := body["name"]; !tool && (text || item) {
+		row.Command = "thread.react"
+		if body["policy"] == nil {
+			body["policy"] = jsontext.Value(`"` + events.Enqueue + `"`)
+		}
+	}
+	return s.start(w, req, c, row, body)
+}
+
+// start executes a command that begins a run.
+func (s *service) start(w http.ResponseWriter, req *http.Request, c *edge.Caller, row Row, body object) error {
+	from, _, err := position(req, "")
+	if err != nil {
+		return err
+	}
+	call, err := row.call(req, body)
+	if err != nil {
+		return err
+	}
+	reply, err := c.Client.Do(req.Context(), row.Command, call)
+	if err != nil {
+		return refusal(w, req, unwrapped(err, "/data"))
+	}
+	answer := begunOf(reply)
+	if !acceptsStream(req) || answer.ExecutionID == "" {
+		writeReply(w, http.StatusAccepted, reply, answer)
+		return nil
+	}
+	w.Header().Set(headerSeq, strconv.FormatInt(reply.Seq, 10))
+	return followRun(req.Context(), w, c.Client, reply, from)
+}
+
+// acceptsStream reports whether a request accepts server-sent events.
+func acceptsStream(req *http.Request) bool {
+	for _, accept := range req.Header.Values("Accept") {
+		for one := range strings.SplitSeq(accept, ",") {
+			if kind, parameters, err := mime.ParseMediaType(one); err == nil && kind == "text/event-stream" && parameters["q"] != "0" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// followRun sends a run's chunks from an index, and in the end its execution.
+func followRun(ctx context.Context, w http.ResponseWriter, c *client.Client, reply *events.Reply, from int64) error {
+	ctx, cancel := context.WithCancel(ctx)
+	answer := begunOf(reply)
+	run := waitForRun(ctx, c, reply)
+	defer func() {
+		cancel()
+		<-run.ended
+	}()
+	stream := edge.NewStream(w)
+	defer stream.Close()
+	if sendJSON(stream, "", "started", answer) != nil {
+		return nil
+	}
+	select {
+	case <-run.begun:
+	case <-run.ended:
+	case <-ctx.Done():
+		return nil
+	}
+	if run.missing() {
+		return sendProblem(stream, run.err)
+	}
+	if !sendChunks(ctx, stream, c.Chunks(ctx, answer.ThreadID, answer.ExecutionID, client.FromChunk(from))) {
+		return nil
+	}
+	select {
+	case <-run.ended:
+	case <-ctx.Done():
+		return nil
+	}
+	if run.err != nil {
+		return sendProblem(stream, run.err)
+	}
+	_ = sendJSON(stream, "", "done", run.execution)
+	return nil
+}
+
+// run is a run that is waited for. execution and err are set when ended is closed.
+type run struct {
+	begun, ended chan struct{}
+	execution    *events.Execution
+	err          error
+}
+
+// missing reports whether the run ended with an error.
+func (r *run) missing() bool {
+	select {
+	case <-r.ended:
+		return r.err != nil
+	default:
+		return false
+	}
+}
+
+// waitForRun waits for the begin of a run, whose message may be queued, and for its end.
+func waitForRun(ctx context.Context, c *client.Client, reply *events.Reply) *run {
+	r := &run{begun: make(chan struct{}), ended: make(chan struct{})}
+	q := events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: resultOf(reply).ExecutionID, Fresh: events.Fresh{MinSeq: &reply.Seq}}
+	begin := sync.OnceFunc(func() { close(r.begun) })
+	go func() {
+		defer close(r.ended)
+		r.execution, r.err = c.WatchRun(ctx, q, func(now client.Waiting) {
+			if !now.Queued {
+				begin()
+			}
+		})
+	}()
+	return r
+}
+
+// sendJSON sends a value as an event.
+func sendJSON(stream *edge.Stream, id, name string, v any) error {
+	data, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	return stream.Send(edge.Event{ID: id, Name: name, Data: data})
+}
+
+// sendProblem ends a stream with an error, as an answer would tell it.
+func sendProblem(stream *edge.Stream, err error) error {
+	problem, _ := edge.ProblemOf(err)
+	_ = sendJSON(stream, "", "error", struct { // the reader may have gone
+		Error edge.Problem `json:"error"`
+	}{problem})
+	return nil
+}
+
+// putDefinition defines what the path names: the body is the definition.
+func (s *service) putDefinition(w http.ResponseWriter, req *http.Request, c *edge.Caller) error {
+	body, err := readObject(req)
+	if err != nil {
+		return err
+	}
+	definition, err := objectSetter{body}.encode()
+	if err != nil {
+		return err
+	}
+	ref := definitionRef(req)
+	return applyDefinitions(w, req, c, "/data/definitions/0/definition", events.ApplyDefinitions{
+		Definitions: []events.NewDefinition{{Kind: ref.Kind, Name: ref.Name, Definition: definition}},
+	})
+}
+
+// deleteDefinition removes what the path names.
+func (s *service) deleteDefinition(w http.ResponseWriter, req *http.Request, c *edge.Caller) error {
+	return applyDefinitions(w, req, c, "/data", events.ApplyDefinitions{Remove: []events.DefinitionRef{definitionRef(req)}})
+}
+
+func definitionRef(req *http.Request) events.DefinitionRef {
+	return events.DefinitionRef{Kind: events.DefinitionKind(req.PathValue("kind")), Name: req.PathValue("name")}
+}
+
+// applyDefinitions executes a definition.apply. around is where its service sees the body.
+func applyDefinitions(w http.ResponseWriter, req *http.Request, c *edge.Caller, around string, data events.ApplyDefinitions) error {
+	if _, err := decodeParameters(req, nil, nil); err != nil {
+		return err
+	}
+	call := client.Request{Data: data}
+	if err := conditions(req, &call); err != nil {
+		return err
+	}
+	reply, err := c.Client.Do(req.Context(), "definition.apply", call)
+	if err != nil {
+		return refusal(w, req, unwrapped(err, around))
+	}
+	writeReply(w, http.StatusOK, reply, reply)
+	return nil
+}

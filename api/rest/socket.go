@@ -1,0 +1,283 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/coder/websocket"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+const (
+	mostRefused = 10 // frames in a row that are malformed; then the socket is closed
+	mostWaiting = 64 // commands that wait for those before them; further frames are not read
+)
+
+// socket is a WebSocket on a thread.
+type socket struct {
+	conn    *websocket.Conn
+	service *service
+	client  *client.Client
+	scope   string
+	thread  string
+
+	state   *client.ThreadState // for emit; of the read loop's worker alone
+	work    chan func()         // commands and emits, done in order
+	watched map[string]bool     // of the read loop alone
+	running sync.WaitGroup
+	end     context.CancelFunc
+}
+
+// frame is what a client sends.
+type frame struct {
+	Type    string         `json:"type"`
+	What    []string       `json:"what"`
+	From    *int64         `json:"from"`
+	ID      jsontext.Value `json:"id"`
+	Command string         `json:"command"`
+	Name    string         `json:"name"`
+	Data    jsontext.Value `json:"data"`
+}
+
+// socket serves a WebSocket on a thread.
+func (s *service) socket(w http.ResponseWriter, req *http.Request, c *edge.Caller) error {
+	if _, err := decodeParameters(req, nil, nil); err != nil {
+		return err
+	}
+	if err := upgradable(req); err != nil {
+		return err
+	}
+	thread, err := threadOf(req, c.Client)
+	if err != nil {
+		return err
+	}
+	conn, err := websocket.Accept(w, req, &websocket.AcceptOptions{InsecureSkipVerify: true}) // the edge has checked the origin
+	if err != nil {
+		return nil // it has answered
+	}
+	conn.SetReadLimit(maxBody)
+	ctx, cancel := context.WithCancel(req.Context())
+	k := &socket{
+		conn: conn, service: s, client: c.Client, scope: scopeOf(c.Principal), thread: thread, end: cancel,
+		work: make(chan func(), mostWaiting), watched: map[string]bool{},
+	}
+	k.running.Go(func() { edge.KeepAlive(ctx, conn, cancel) })
+	k.running.Go(func() { k.doWork(ctx) })
+	k.running.Go(func() { k.closeAfter(ctx, req.Context()) })
+	k.readFrames(ctx)
+	cancel()
+	k.running.Wait()
+	return nil
+}
+
+// closeAfter closes the socket when ctx ends: with a handshake if the request has ended, and at
+// once if the client has gone or takes nothing.
+func (k *socket) closeAfter(ctx, request context.Context) {
+	<-ctx.Done()
+	if request.Err() != nil {
+		_ = k.conn.Close(websocket.StatusGoingAway, "resume with another socket") // the client may have gone
+	}
+	_ = k.conn.CloseNow()
+}
+
+// upgradable refuses requests that are no handshake.
+func upgradable(req *http.Request) error {
+	if !strings.EqualFold(req.Header.Get("Upgrade"), "websocket") {
+		return events.Invalid("/Upgrade", "this route is a WebSocket; connect with a client that speaks it")
+	}
+	return nil
+}
+
+// doWork does commands and emits in the order in which they came.
+func (k *socket) doWork(ctx context.Context) {
+	for {
+		select {
+		case do := <-k.work:
+			do()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// send sends a frame. A client that takes nothing is cut off.
+func (k *socket) send(ctx context.Context, v any) error {
+	raw, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	// A write that is interrupted would break the connection, before it is closed properly.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stall)
+	defer cancel()
+	if err = k.conn.Write(ctx, websocket.MessageText, raw); err != nil {
+		k.end()
+	}
+	return err
+}
+
+// errorFrame tells of a frame that was refused, and of the id that it had.
+type errorFrame struct {
+	Type    string         `json:"type"`
+	ID      jsontext.Value `json:"id,omitzero"`
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
+	Param   string         `json:"param"`
+}
+
+// readFrames handles frames until the client has gone.
+func (k *socket) readFrames(ctx context.Context) {
+	for refused := 0; ; {
+		kind, raw, err := k.conn.Read(context.WithoutCancel(ctx)) // closeAfter ends it
+		if err != nil {
+			return
+		}
+		var f frame
+		if err = decodeFrame(kind, raw, &f); err == nil {
+			err = k.handle(ctx, f)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			refused = 0
+			continue
+		}
+		p, _ := edge.ProblemOf(err)
+		if k.send(ctx, errorFrame{"error", f.ID, p.Code, p.Message, p.Param}) != nil {
+			return
+		}
+		if refused++; refused == mostRefused {
+			_ = k.conn.Close(websocket.StatusPolicyViolation, "too many malformed frames")
+			return
+		}
+	}
+}
+
+// decodeFrame decodes a frame, which has the fields of its type and no others.
+func decodeFrame(kind websocket.MessageType, raw []byte, f *frame) error {
+	if kind != websocket.MessageText {
+		return events.Invalid("", "the frame is binary; send text")
+	}
+	o, err := decodeObject(raw)
+	if err != nil {
+		return err
+	}
+	if id := o["id"].Kind(); id == '"' || id == '0' {
+		f.ID = o["id"]
+	} else if o["id"] != nil {
+		return events.Invalid("/id", "id must be a text or a number")
+	}
+	if json.Unmarshal(o["type"], &f.Type) != nil {
+		return events.Invalid("/type", "type must be one of watch, command, emit")
+	}
+	var known []string
+	switch f.Type {
+	case "watch":
+		known = []string{"type", "id", "what", "from"}
+	case "command":
+		known = []string{"type", "id", "command", "data"}
+	case "emit":
+		known = []string{"type", "id", "name", "data"}
+	default:
+		return events.Invalid("/type", "there is no frame %.40q; it must be one of watch, command, emit", f.Type)
+	}
+	for name := range o {
+		if !slices.Contains(known, name) {
+			return events.Invalid("/"+escapePointer(name), "there is no such field; known are %s", strings.Join(known, ", "))
+		}
+	}
+	if err := json.Unmarshal(raw, f); err != nil {
+		var semantic *json.SemanticError
+		path := ""
+		if errors.As(err, &semantic) {
+			path = string(semantic.JSONPointer)
+		}
+		return events.Invalid(path, "the value has the wrong type; see docs/http.md")
+	}
+	return nil
+}
+
+// handle handles a frame. An error is a refusal of the frame itself.
+func (k *socket) handle(ctx context.Context, f frame) error {
+	switch f.Type {
+	case "watch":
+		return k.watch(ctx, f)
+	case "emit":
+		if _, err := events.CheckLiveName(f.Name); err != nil {
+			return events.Invalid("/name", "name must be 1 to 128 letters")
+		}
+		return k.queue(ctx, func() { k.emit(ctx, f) })
+	}
+	if f.ID == nil {
+		return events.Invalid("/id", "a command needs an id, which its reply has as well")
+	}
+	if _, known := events.LookupCommand(f.Command); !known {
+		return unknown("command", f.Command, commandNames())
+	}
+	return k.queue(ctx, func() { k.command(ctx, f) })
+}
+
+// queue queues work, and waits while too much of it does.
+func (k *socket) queue(ctx context.Context, do func()) error {
+	select {
+	case k.work <- do:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// replyFrame is the reply to a command, or its refusal.
+type replyFrame struct {
+	Type  string         `json:"type"`
+	ID    jsontext.Value `json:"id"`
+	Reply *events.Reply  `json:"reply,omitzero"`
+	Error *edge.Problem  `json:"error,omitzero"`
+}
+
+// command executes a command on the socket's thread.
+func (k *socket) command(ctx context.Context, f frame) {
+	answer := replyFrame{Type: "reply", ID: f.ID}
+	data := f.Data
+	if data == nil {
+		data = jsontext.Value("{}")
+	}
+	call := client.Request{Data: events.JSON(data)}
+	if row, _ := events.LookupCommand(f.Command); !row.Tenant && f.Command != "thread.create" && f.Command != "thread.resolve" {
+		call.ThreadID = k.thread
+	}
+	var err error
+	if answer.Reply, err = k.client.Do(ctx, f.Command, call); err != nil {
+		p, _ := edge.ProblemOf(err)
+		answer.Error, answer.Reply = &p, nil
+	}
+	_ = k.send(ctx, answer) // the client may have gone
+}
+
+// emit emits a live event on the socket's thread.
+func (k *socket) emit(ctx context.Context, f frame) {
+	var err error
+	if k.state == nil {
+		k.state, err = k.client.Thread(ctx, k.thread)
+	}
+	if err == nil {
+		data := f.Data
+		if data == nil {
+			data = jsontext.Value("null")
+		}
+		err = k.state.Emit(ctx, f.Name, data)
+	}
+	if err != nil {
+		p, _ := edge.ProblemOf(err)
+		_ = k.send(ctx, errorFrame{"error", f.ID, p.Code, p.Message, p.Param}) // the client may have gone
+	}
+}

@@ -1,0 +1,382 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+func streamRows() []Row {
+	const thread = "/api/threads/{thread}"
+	return []Row{
+		{Method: "GET", Path: thread + "/events", serve: (*service).threadEvents, shows: shown{parameters: eventParameters(), answer: streamAnswer},
+			Doc: "Every event of the thread, as server-sent events whose id is its version; a page of them, as event.list has it, with Accept: application/json."},
+		{Method: "GET", Path: thread + "/chunks", serve: (*service).threadChunks, shows: shown{parameters: chunkParameters(), answer: streamAnswer},
+			Doc: "The chunks of a run, as server-sent events whose id is the index; of the current run, or else the next one, if none is named."},
+		{Method: "GET", Path: thread + "/socket", serve: (*service).socket, shows: shown{answer: socketAnswer}, Doc: "A WebSocket on the thread."},
+		{Method: "GET", Path: "/api/events", serve: (*service).tenantEvents, shows: shown{parameters: tenantParameters(), answer: streamAnswer},
+			Doc: "The events of the tenant, as server-sent events whose id is the sequence in the log and the event's place in its commit."},
+	}
+}
+
+// Parameters of the streams.
+func eventParameters() []field {
+	return []field{{name: "from", kind: wholeKind}, {name: "types", kind: listKind}, {name: "limit", kind: wholeKind}}
+}
+
+func chunkParameters() []field { return []field{{name: "execution", kind: textKind}} }
+
+func tenantParameters() []field {
+	return []field{{name: "from", kind: textKind}, {name: "types", kind: listKind}}
+}
+
+// HeaderLastEvent is the header with which a reader resumes a stream.
+const headerLast = "Last-Event-ID"
+
+// position returns the number that follows what a reader has seen last, as the header says or
+// else the parameter; 0 and false if neither does.
+func position(req *http.Request, parameter string) (next int64, given bool, err error) {
+	name, value := headerLast, req.Header.Get(headerLast)
+	if value == "" && parameter != "" {
+		name, value = "from", parameter
+	}
+	if value == "" {
+		return 0, false, nil
+	}
+	seen, ok := parseWhole(value)
+	if !ok {
+		return 0, false, events.Invalid("/"+name, "%s is %.40q; it takes the id of the last event that was seen", name, value)
+	}
+	return seen + 1, true, nil
+}
+
+// texts returns the parameters of a stream: single ones, and the list types.
+func texts(req *http.Request, known []field) (single map[string]string, types []string, err error) {
+	data, err := decodeParameters(req, known, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	single = map[string]string{}
+	for name, value := range data {
+		switch {
+		case name == "types":
+			err = json.Unmarshal(value, &types)
+		case value.Kind() == '0':
+			single[name] = string(value)
+		default:
+			var text string
+			err = json.Unmarshal(value, &text)
+			single[name] = text
+		}
+		if err != nil {
+			return nil, nil, events.Invalid("/"+name, "%s cannot be read: %w", name, err)
+		}
+	}
+	return single, types, checkTypes(types)
+}
+
+// checkTypes refuses patterns that no type of event can match.
+func checkTypes(types []string) error {
+	for _, one := range types {
+		entity, all := strings.CutSuffix(one, ".*")
+		if !all {
+			entity = one
+		}
+		if one != "*" && (entity == "" || strings.ContainsAny(entity, "*> \t\r\n")) {
+			return events.Invalid("/types", "%.80q is not a pattern of event types; use item.created, or item.* for all of an entity", one)
+		}
+	}
+	if len(types) > 64 {
+		return events.Invalid("/types", "types has %d patterns; at most 64 are possible", len(types))
+	}
+	return nil
+}
+
+// threadOf returns the id of the thread that the path names, by its id or key. The error is a
+// not_found if there is none.
+func threadOf(req *http.Request, c *client.Client) (string, error) {
+	q := events.GetThread{ThreadID: req.PathValue("thread")}
+	data := object{}
+	if err := setMinSeq(req, data, []field{{name: "minSeq", kind: wholeKind}}); err != nil {
+		return "", err
+	}
+	if seq, ok := parseWhole(string(data["minSeq"])); ok {
+		q.MinSeq = &seq
+	}
+	doc, err := c.GetThread(req.Context(), q)
+	if err != nil {
+		return "", err
+	}
+	return doc.ID, nil
+}
+
+// threadEvents sends the events of a thread.
+func (s *service) threadEvents(w http.ResponseWriter, req *http.Request, c *edge.Caller) error {
+	single, types, err := texts(req, eventParameters())
+	if err != nil {
+		return err
+	}
+	next, given, err := position(req, single["from"])
+	if err != nil {
+		return err
+	}
+	if !given {
+		next = 1
+	}
+	if wantsJSON(req) {
+		return eventPage(w, req, c, single["limit"], types, next)
+	}
+	if single["limit"] != "" {
+		return events.Invalid("/limit", "a stream has no limit; leave it out, or send Accept: application/json for a page")
+	}
+	thread, err := threadOf(req, c.Client)
+	if err != nil {
+		return err
+	}
+	var stream *edge.Stream
+	r := reader{feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: types, seen: next - 1}
+	r.ready = func() { stream = edge.NewStream(w) }
+	r.send = func(version int64, kind string, data []byte) error {
+		return stream.Send(edge.Event{ID: strconv.FormatInt(version, 10), Name: kind, Data: data})
+	}
+	defer func() {
+		if stream != nil {
+			stream.Close()
+		}
+	}()
+	return r.read(req.Context())
+}
+
+// wantsJSON reports whether a request accepts JSON, and no server-sent events.
+func wantsJSON(req *http.Request) bool {
+	return !acceptsStream(req) && strings.Contains(strings.Join(req.Header.Values("Accept"), ","), "application/json")
+}
+
+// eventPage answers with a page of a thread's events.
+func eventPage(w http.ResponseWriter, req *http.Request, c *edge.Caller, limit string, types []string, from int64) error {
+	q := events.ListEvents{ThreadID: req.PathValue("thread"), FromVersion: &from, Types: types}
+	if limit != "" {
+		n, ok := parseWhole(limit)
+		if !ok {
+			return events.Invalid("/limit", "limit must be a whole number from 1 to 1000")
+		}
+		q.Limit = &n
+	}
+	raw, err := json.Marshal(q, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	data, err := decodeObject(raw)
+	if err == nil {
+		err = setMinSeq(req, data, fieldsOf(q))
+	}
+	if err != nil {
+		return err
+	}
+	if raw, err = (objectSetter{data}).encode(); err != nil {
+		return err
+	}
+	answer, err := c.Client.Query(req.Context(), "event.list", events.JSON(raw))
+	if err != nil {
+		return err
+	}
+	writeRaw(w, answer)
+	return nil
+}
+
+// threadChunks sends the chunks of a run.
+func (s *service) threadChunks(w http.ResponseWriter, req *http.Request, c *edge.Caller) error {
+	single, _, err := texts(req, chunkParameters())
+	if err != nil {
+		return err
+	}
+	next, _, err := position(req, "")
+	if err != nil {
+		return err
+	}
+	thread, err := threadOf(req, c.Client)
+	if err != nil {
+		return err
+	}
+	execution := single["execution"]
+	if execution != "" {
+		if _, err := c.Client.GetExecution(req.Context(), events.GetExecution{ThreadID: thread, ExecutionID: execution}); err != nil {
+			return unwrapped(err, "")
+		}
+	}
+	after := int64(0)
+	if execution == "" {
+		var active []events.Execution
+		if after, active, err = activeRuns(req.Context(), c.Client, thread); err != nil {
+			return err
+		}
+		if len(active) > 0 {
+			execution = active[len(active)-1].ID
+		}
+	}
+	stream := edge.NewStream(w)
+	defer stream.Close()
+	if execution == "" {
+		if execution = s.nextRun(req.Context(), c, thread, after); execution == "" {
+			return nil
+		}
+	}
+	sendChunks(req.Context(), stream, c.Client.Chunks(req.Context(), thread, execution, client.FromChunk(next)))
+	return nil
+}
+
+// activeRuns returns a version of a thread, and the runs that began before it and are active.
+func activeRuns(ctx context.Context, c *client.Client, thread string) (version int64, active []events.Execution, err error) {
+	now, err := c.UpToDate(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	doc, err := now.GetThread(ctx, events.GetThread{ThreadID: thread})
+	if err != nil {
+		return 0, nil, err
+	}
+	list, err := now.ListExecutions(ctx, events.ListExecutions{ThreadID: thread, Status: events.Executing})
+	if err != nil {
+		return 0, nil, err
+	}
+	return doc.Version, list.Executions, nil
+}
+
+// errFound ends a reader that has found what it looked for.
+var errFound = errors.New("found")
+
+// nextRun waits for the first run that begins after a version of a thread. It returns "" if
+// there will be none.
+func (s *service) nextRun(ctx context.Context, c *edge.Caller, thread string, after int64) (execution string) {
+	r := reader{
+		feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: []string{string(events.ExecutionCreatedType)}, seen: after, ready: func() {},
+		send: func(_ int64, _ string, data []byte) error {
+			execution = subjectOf(data)
+			return errFound
+		},
+	}
+	_ = r.read(ctx) // then there is none
+	return execution
+}
+
+// subjectOf returns the subject of a CloudEvent.
+func subjectOf(data []byte) string {
+	var e struct {
+		Subject string `json:"subject"`
+	}
+	_ = json.Unmarshal(data, &e) // the log holds nothing else
+	return e.Subject
+}
+
+// sendChunks sends chunks, and reports whether it sent the last one.
+func sendChunks(ctx context.Context, stream *edge.Stream, chunks iter.Seq2[client.Chunk, error]) bool {
+	for chunk, err := range chunks {
+		var gap *client.ChunkGapError
+		switch {
+		case errors.As(err, &gap):
+			err = sendJSON(stream, "", "gap", chunkGap{gap.ExecutionID, gap.From, gap.To})
+		case err != nil && ctx.Err() == nil:
+			_ = sendProblem(stream, err)
+			return false
+		case err == nil:
+			err = sendJSON(stream, strconv.FormatInt(chunk.Index, 10), "", chunk.ChunkEmitted)
+		}
+		if err != nil {
+			return false
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// chunkGap tells of chunks that are no longer stored.
+type chunkGap struct {
+	ExecutionID string `json:"executionId"`
+	From        int64  `json:"from"`
+	To          int64  `json:"to"`
+}
+
+// tenantEvents sends the events of a tenant.
+func (s *service) tenantEvents(w http.ResponseWriter, req *http.Request, c *edge.Caller) error {
+	single, types, err := texts(req, tenantParameters())
+	if err != nil {
+		return err
+	}
+	seen, given, err := placeOf(req, single["from"])
+	if err != nil {
+		return err
+	}
+	o := client.SubscribeOptions{From: client.Now(), Aggregates: true}
+	if given {
+		o.From = client.Seq(seen.seq)
+	}
+	timeline, err := c.Client.Timeline(req.Context(), o)
+	if err != nil {
+		return err
+	}
+	defer timeline.Close()
+	stream := edge.NewStream(w)
+	defer stream.Close()
+	wanted, at := reader{types: types}, place{}
+	for e, err := range timeline.All(req.Context()) {
+		if err != nil {
+			if errors.As(err, new(*events.BrokenError)) {
+				continue
+			}
+			return nil
+		}
+		if at.seq == e.Seq {
+			at.n++
+		} else {
+			at = place{seq: e.Seq}
+		}
+		if !seen.before(at) || !wanted.wants(string(e.Type)) {
+			continue
+		}
+		if stream.Send(edge.Event{ID: at.String(), Name: string(e.Type), Data: e.Raw()}) != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// place is where an event of a tenant is: its commit's sequence, and its place there.
+type place struct{ seq, n int64 }
+
+func (p place) String() string {
+	return strconv.FormatInt(p.seq, 10) + "." + strconv.FormatInt(p.n, 10)
+}
+
+func (p place) before(q place) bool { return p.seq < q.seq || p.seq == q.seq && p.n < q.n }
+
+// placeOf returns what a reader of the tenant's events has seen last, and whether it says so.
+// A sequence alone is that of a commit that was seen whole.
+func placeOf(req *http.Request, parameter string) (place, bool, error) {
+	name, value := headerLast, req.Header.Get(headerLast)
+	if value == "" {
+		name, value = "from", parameter
+	}
+	if value == "" {
+		return place{}, false, nil
+	}
+	first, second, both := strings.Cut(value, ".")
+	seq, ok := parseWhole(first)
+	p := place{seq: seq, n: 1<<53 - 1}
+	if both {
+		var fine bool
+		p.n, fine = parseWhole(second)
+		ok = ok && fine
+	}
+	if !ok {
+		return place{}, false, events.Invalid("/"+name, "%s is %.40q; it takes the id of the last event that was seen", name, value)
+	}
+	return p, true, nil
+}

@@ -1,0 +1,37 @@
+package commands
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"unsafe"
+)
+
+// descend uses about a kilobyte of stack for each level.
+//
+//go:noinline
+func descend(levels int) byte {
+	var room [1 << 10]byte
+	room[levels] = byte(levels)
+	if levels > 0 {
+		room[0] = descend(levels - 1)
+	}
+	return room[levels/2]
+}
+
+// After deepen, calls that need as much stack as it made room for do not move what is on it.
+func TestDeepen_StackIsNotCopiedLater(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	runtime.GC() // none runs from here on: it may halve a stack
+	moved := make(chan bool)
+	go func() {
+		deepen(-1)
+		var here byte
+		before := uintptr(unsafe.Pointer(&here))
+		descend(stackBytes>>10 - 4)
+		moved <- before != uintptr(unsafe.Pointer(&here))
+	}()
+	if <-moved {
+		t.Error("the stack was copied")
+	}
+}

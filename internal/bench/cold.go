@@ -1,0 +1,93 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/archive"
+	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/embedded"
+)
+
+// ColdStart is how long a server and a Skein take to start again on the threads of a run.
+type ColdStart struct {
+	Server   float64 `json:"serverSeconds"`   // until the server has opened the store
+	Commands float64 `json:"commandsSeconds"` // from there, until Skein takes commands
+	Lists    float64 `json:"listsSeconds"`    // from there, until a list of threads is answered
+}
+
+// freeze makes all threads cold, and removes their documents and, as a week does, their
+// events from the timeline.
+func (b *bench) freeze(ctx context.Context) error {
+	a := archive.New(b.log, archive.Config{Settle: -1, Patience: time.Minute}, zerolog.Nop())
+	for {
+		var frozen []string
+		var failures []error
+		err := a.FreezeIdle(ctx, tenant, archive.Options{}, func(r archive.Result) {
+			if r.Outcome == archive.Frozen {
+				frozen = append(frozen, r.Thread)
+			} else {
+				failures = append(failures, fmt.Errorf("thread %s was not frozen: %s %s", r.Thread, r.Outcome, r.Reason))
+			}
+		}, func(_ string, err error) { failures = append(failures, err) })
+		if err = errors.Join(append(failures[:min(len(failures), 5)], err)...); err != nil {
+			return err
+		}
+		if len(frozen) == 0 {
+			break
+		}
+		if _, err := a.Strip(ctx, tenant, frozen, false); err != nil {
+			return err
+		}
+	}
+	stream, err := b.log.JetStream().Stream(ctx, b.log.Config().Names.Stream(assets.TimelineStream))
+	if err == nil {
+		err = stream.Purge(ctx, jetstream.WithPurgeKeep(1))
+	}
+	if err != nil {
+		return fmt.Errorf("emptying the timeline: %w", err)
+	}
+	return b.caughtUp(ctx)
+}
+
+// startAgain starts a server and a Skein on the store of a run, whose own have ended, and measures
+// how long that takes.
+func startAgain(ctx context.Context, o embedded.Options, args []string, a apart) (s *ColdStart, err error) {
+	begun := time.Now()
+	server, err := embedded.Start(o)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Shutdown()
+	s = &ColdStart{Server: time.Since(begun).Seconds()}
+	begun, a.URL = time.Now(), server.URL()
+	skein, err := startSkein(ctx, args, a)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, skein.stop()) }()
+	s.Commands = time.Since(begun).Seconds()
+	nc, err := nats.Connect(server.URL())
+	if err != nil {
+		return nil, err
+	}
+	defer nc.Close()
+	subject := events.DefaultNames().Query(tenant, "thread.list")
+	for { // a query waits 5 s for the list
+		reply, err := nc.RequestWithContext(ctx, subject, []byte(`{"limit":1}`))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("listing threads: %w", err)
+		case reply.Header.Get(events.HeaderErrorCode) == "":
+			s.Lists = time.Since(begun).Seconds()
+			return s, nil
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package buckets
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+)
+
+// HeaderCold is the header, of a thread's own document, of a [Mark].
+const HeaderCold = "Skein-Cold"
+
+// Mark says whether a bucket holds the other documents of a thread. It is a header of the
+// thread's own document, whose content does not depend on it.
+//
+// A thread without a mark has all of its documents. Of a cold one, those of the read models
+// [documents.ColdKinds] may be there or not; what they say is what a fold of the thread's
+// log up to the sequence of its own document says. Documents are removed only after the mark
+// was written, and the mark goes only after they were written again.
+type Mark struct {
+	Cold   bool
+	Bare   bool   // documents of it are being removed, or were
+	At     int64  // when it became cold, in seconds since the Unix epoch
+	Thawed uint64 // of a thread that is not cold: the commit with which its documents were written again
+}
+
+// MarkOf returns the mark in the headers of a thread's own document.
+func MarkOf(h nats.Header) (m Mark) {
+	form, number, _ := strings.Cut(h.Get(HeaderCold), " ")
+	switch form {
+	case "cold", "bare":
+		m.Cold, m.Bare = true, form == "bare"
+		m.At, _ = strconv.ParseInt(number, 10, 64)
+	case "thawed":
+		m.Thawed, _ = strconv.ParseUint(number, 10, 64)
+	}
+	return m
+}
+
+// Header returns the mark as headers, nil if the thread never was cold.
+func (m Mark) Header() nats.Header {
+	switch {
+	case m.Bare:
+		return nats.Header{HeaderCold: {"bare " + strconv.FormatInt(m.At, 10)}}
+	case m.Cold:
+		return nats.Header{HeaderCold: {"cold " + strconv.FormatInt(m.At, 10)}}
+	case m.Thawed > 0:
+		return nats.Header{HeaderCold: {"thawed " + strconv.FormatUint(m.Thawed, 10)}}
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package cold
+
+import (
+	"cmp"
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/pages"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// Defaults of a reader.
+const (
+	DefaultPlaces = 4        // threads that are folded at once
+	DefaultBytes  = 64 << 20 // of documents that are kept
+	foldTime      = time.Minute
+)
+
+// Reader reads cold threads. It is safe for concurrent use.
+type Reader struct {
+	log    *eventlog.Log
+	models *documents.Models
+	pages  *pages.Reader
+	places *share.Pool
+	limit  int
+
+	mu      sync.Mutex // guards what follows
+	bytes   int
+	kept    map[key]*list.Element // of *Thread
+	used    *list.List            // the one used last comes first
+	folding map[key]*fold
+}
+
+// key names a thread at a sequence. What it names never changes.
+type key struct {
+	thread string
+	seq    uint64
+}
+
+// fold is a thread that is being folded.
+type fold struct {
+	done   chan struct{} // closed when the rest is set
+	thread *Thread
+	err    error
+}
+
+// NewReader returns a reader that folds as many threads at once as there are places, and keeps
+// so many bytes of documents; nil and 0: the defaults.
+func NewReader(log *eventlog.Log, models *documents.Models, reader *pages.Reader, places *share.Pool, bytes int) *Reader {
+	if places == nil {
+		places = share.New("cold", share.Limit{Total: DefaultPlaces}, nil)
+	}
+	return &Reader{
+		log: log, models: models, pages: reader, places: places, limit: cmp.Or(bytes, DefaultBytes),
+		kept: map[key]*list.Element{}, used: list.New(), folding: map[key]*fold{},
+	}
+}
+
+// Document is a document as its bucket would hold it.
+type Document struct {
+	Place documents.Place
+	Raw   []byte
+	Seq   uint64
+}
+
+// Thread is the documents of a cold thread. It never changes.
+type Thread struct {
+	key    key
+	bytes  int
+	byID   [documents.Kinds]map[string]Document
+	sorted [documents.Kinds][]Document // in the order in which they were changed last
+}
+
+// Get returns a document of the thread, and reports whether there is one.
+func (t *Thread) Get(p documents.Place) (Document, bool) {
+	d, ok := t.byID[p.Kind][p.ID]
+	return d, ok
+}
+
+// All returns the documents of a read model, in the order in which they were changed last. The
+// caller must not change the list.
+func (t *Thread) All(k documents.Kind) []Document { return t.sorted[k] }
+
+// Read returns the documents of a thread, named {tenant}.{thread}, as of the sequence that its
+// own document shows.
+func (r *Reader) Read(ctx context.Context, thread string, seq uint64) (*Thread, error) {
+	at := key{thread, seq}
+	r.mu.Lock()
+	if e, ok := r.kept[at]; ok {
+		r.used.MoveToFront(e)
+		r.mu.Unlock()
+		return e.Value.(*Thread), nil
+	}
+	f, ok := r.folding[at]
+	if !ok {
+		f = &fold{done: make(chan struct{})}
+		r.folding[at] = f
+		// A caller that waits for it may give up while others wait on.
+		alone, cancel := context.WithTimeout(context.WithoutCancel(ctx), foldTime)
+		go func() {
+			defer cancel()
+			r.run(alone, at, f)
+		}()
+	}
+	r.mu.Unlock()
+	select {
+	case <-f.done:
+		return f.thread, f.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// run folds a thread, and keeps it.
+func (r *Reader) run(ctx context.Context, at key, f *fold) {
+	f.thread, f.err = r.fold(ctx, at)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.folding, at)
+	if f.err == nil && f.thread.bytes <= r.limit/2 {
+		r.kept[at] = r.used.PushFront(f.thread)
+		r.bytes += f.thread.bytes
+	}
+	for r.bytes > r.limit {
+		last := r.used.Remove(r.used.Back()).(*Thread)
+		delete(r.kept, last.key)
+		r.bytes -= last.bytes
+	}
+	close(f.done)
+}
+
+// fold folds a thread when there is a place for its tenant.
+func (r *Reader) fold(ctx context.Context, at key) (*Thread, error) {
+	tenant, thread := documents.CutThreadName(at.thread)
+	leave, err := r.places.Wait(ctx, tenant)
+	if full := (*share.FullError)(nil); errors.As(err, &full) {
+		return nil, events.Errorf(events.Unavailable, "%s", full)
+	}
+	if err != nil {
+		return nil, events.Errorf(events.Unavailable, "the places for cold threads were taken for too long; try again")
+	}
+	defer leave()
+	memory, err := r.models.Fold(r.log.Thread(ctx, tenant, thread, 1), documents.Until{Seq: at.seq}, r.pages.In(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("reading the cold thread %s: %w", at.thread, err)
+	}
+	if memory.Seq != at.seq {
+		return nil, events.Errorf(events.ProjectionBehind, "the log shows the thread up to %d, not yet %d", memory.Seq, at.seq)
+	}
+	t := &Thread{key: at}
+	for _, slot := range memory.All(documents.ColdKinds) {
+		raw, err := documents.Encode(slot.Doc)
+		if err != nil {
+			return nil, fmt.Errorf("encoding %s: %w", slot.Place.Key(), err)
+		}
+		k := slot.Place.Kind
+		if t.byID[k] == nil {
+			t.byID[k] = map[string]Document{}
+		}
+		d := Document{Place: slot.Place, Raw: raw, Seq: slot.Seq}
+		t.byID[k][slot.Place.ID] = d
+		t.sorted[k] = append(t.sorted[k], d)
+		t.bytes += len(raw) + documentBytes
+	}
+	for _, list := range t.sorted {
+		slices.SortStableFunc(list, func(a, b Document) int {
+			return cmp.Or(cmp.Compare(a.Seq, b.Seq), strings.Compare(a.Place.ID, b.Place.ID))
+		})
+	}
+	return t, nil
+}
+
+// documentBytes is roughly what a document that is kept costs in addition to its JSON.
+const documentBytes = 300
