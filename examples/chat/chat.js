@@ -13,24 +13,32 @@ export class Chat {
   }
 
   async load() {
+    const before = this.source;
     const answer = await this.fetch(this.at);
-    this.messages = answer.ok ? await answer.json() : []; // a chat begins with its first message
+    const messages = answer.ok ? await answer.json() : []; // a chat begins with its first message
+    if (this.sending || this.source !== before) return; // what was loaded is older than what is shown
+    this.messages = messages;
     this.show(this.messages);
   }
 
   // send sends a text, and follows the answer.
   async send(text) {
     const message = { id: crypto.randomUUID(), role: "user", parts: [{ type: "text", text }] };
+    this.sending = true;
     this.messages.push(message);
     this.show(this.messages);
-    const answer = await this.fetch(this.url, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ id: this.id, agent: this.agent, message }),
-    });
-    if (!answer.ok) throw new Error((await answer.json()).error.message);
-    await answer.body.cancel(); // the answer is written whoever reads it
-    this.follow();
+    try {
+      const answer = await this.fetch(this.url, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ id: this.id, agent: this.agent, message }),
+      });
+      if (!answer.ok) throw new Error((await answer.json()).error.message);
+      await answer.body.cancel(); // the answer is written whoever reads it
+      this.follow();
+    } finally {
+      this.sending = false;
+    }
   }
 
   stop() {
@@ -40,7 +48,8 @@ export class Chat {
   // follow reads the message that is being written, from its start. An EventSource connects
   // again by itself, and then reads it from its start again.
   follow() {
-    const source = new this.Source(`${this.at}/stream`);
+    this.source?.close();
+    const source = (this.source = new this.Source(`${this.at}/stream`));
     let message, step;
     source.onmessage = ({ data }) => {
       if (data === "[DONE]") return source.close();
@@ -69,7 +78,7 @@ export class Chat {
       this.show(this.messages);
     };
     source.onerror = () => {
-      if (source.readyState === 2) this.load(); // 204: nothing runs, so the answer is whole
+      if (source.readyState === 2 && source === this.source) this.load(); // 204: nothing runs, so the answer is whole
     };
   }
 }

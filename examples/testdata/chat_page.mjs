@@ -29,10 +29,10 @@ class Source {
   close() { this.readyState = 2; this.stop.abort(); this.onclose?.(); }
 }
 
-function open(id) {
+function open(id, fetch) {
   const page = { changed: () => {}, sources: [] };
   page.chat = new Chat({
-    url: process.env.URL + "/chat", id, agent: "storyteller",
+    url: process.env.URL + "/chat", id, agent: "storyteller", fetch,
     Source: class extends Source { constructor(url) { super(url); page.sources.push(this); this.onclose = () => page.changed(); } },
     show: (messages) => {
       page.said = messages.map((m) => m.role + ": " + m.parts.filter((p) => p.type === "text").map((p) => p.text).join(""));
@@ -45,11 +45,26 @@ function open(id) {
 
 const words = (page) => (page.said?.[1] ?? "").split(" ").length - 2;
 
-const first = open("story");
+// The first page learns that nothing runs, and loads once more: that answer is late, and comes
+// after the first words.
+let loads = 0, release, late = false;
+const told = new Promise((resolve) => (release = resolve));
+const first = open("story", async (url, options) => {
+  const answer = await fetch(url, options);
+  if (!options && ++loads === 2) {
+    await told;
+    late = true;
+  }
+  return answer;
+});
 await first.chat.open();
 assert.deepEqual(first.said, []);
+await new Promise((done) => { const look = () => (loads === 2 ? done() : setImmediate(look)); look(); });
 await first.chat.send("tell me a story");
+await first.until(() => words(first) >= 1);
+release();
 await first.until(() => words(first) >= 3);
+assert.ok(late);
 first.sources.forEach((s) => s.close()); // the page is closed
 
 const second = open("story");
