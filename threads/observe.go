@@ -8,6 +8,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // Change is a value of a thread, and the patches that lead to it from the value before.
@@ -124,10 +125,22 @@ func (s *Service) FlushVersion(ctx context.Context, id string, version int64, ti
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &TimeoutError{ID: id, Version: version})
 	defer cancel()
+	// A service whose caller has no time left refuses the read, perhaps before ctx ends here.
+	err := retry.Do(ctx, retry.Policy{First: 10 * time.Millisecond, Max: time.Second}, func() error {
+		return s.reach(ctx, id, version)
+	}, func(err error) bool {
+		var refused *events.Error
+		return errors.As(err, &refused) && refused.Code.Retry()
+	})
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// reach watches a thread until it is at a version.
+func (s *Service) reach(ctx context.Context, id string, version int64) error {
 	for c, err := range s.ObserveRaw(ctx, id) {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ func closedTo() map[string][]string {
 		// A program that uses the client must not link the server.
 		"client": {"connect", "events", "internal/retry"},
 		// A library on the client, for programs that link no server.
-		"threads": {"client", "events"},
+		"threads": {"client", "events", "internal/retry"},
 		"state":   {"client", "events", "schema/arguments", "internal/pattern", "internal/retry"},
 		// The HTTP edge is a client, wherever it runs.
 		"api": {"client", "events", "schema", "internal/suggest"},
