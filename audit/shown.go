@@ -43,23 +43,47 @@ type shownSum struct {
 	seen bool // its commits were compared
 }
 
-// listShown reads the timeline, if all of it is to be checked.
+// listShown reads the timeline, or what it shows of the threads that are checked.
 func (v *verifier) listShown(ctx context.Context) error {
-	if v.options.LogOnly || !v.options.Range.whole() || len(v.options.Threads) > 0 {
+	if v.options.LogOnly || !v.options.Range.whole() {
 		return nil
 	}
 	span, err := v.span(ctx)
 	if err != nil {
 		return err
 	}
-	s := &shownSums{timelineSpan: span, seed: maphash.MakeSeed(), of: map[uint64]shownSum{}}
-	if v.shown = s; span.kept == 0 {
+	v.shown = &shownSums{timelineSpan: span, seed: maphash.MakeSeed(), of: map[uint64]shownSum{}}
+	if span.kept == 0 {
 		return nil
 	}
 	v.progress(StageTimeline, 0, int64(span.to-span.from), 0)
+	for _, a := range v.aggregates() {
+		if err := v.addShown(ctx, a); err != nil || v.shown.strange {
+			return err
+		}
+	}
+	return nil
+}
+
+// aggregates returns what is checked: the named threads, or, as a pattern, all of a tenant, or
+// of all tenants.
+func (v *verifier) aggregates() []aggregate {
+	if len(v.options.Threads) == 0 {
+		return []aggregate{{anyTenant(v.options.Tenant), "*"}}
+	}
+	list := make([]aggregate, len(v.options.Threads))
+	for i, id := range v.options.Threads {
+		list[i] = aggregate{v.options.Tenant, id}
+	}
+	return list
+}
+
+// addShown adds what the timeline shows of an aggregate, or of many.
+func (v *verifier) addShown(ctx context.Context, a aggregate) error {
+	s := v.shown
 	var last shown
-	now := span.end
-	for m, err := range timeline.Of(v.log).Delivered(ctx, anyTenant(v.options.Tenant)) {
+	now := s.timelineSpan.end
+	for m, err := range timeline.Of(v.log).Delivered(ctx, a.tenant, a.id) {
 		if err != nil {
 			s.strange = true
 			return context.Cause(ctx) // nil: the comparison of each message reports it, if it remains
@@ -78,7 +102,7 @@ func (v *verifier) listShown(ctx context.Context) error {
 				return nil
 			}
 		}
-		if at.seq < span.from || at.seq > span.to {
+		if at.seq < s.from || at.seq > s.to {
 			continue
 		}
 		tenant, id, _, ok := v.log.Config().Names.ParseTimeline(m.Subject)
@@ -89,7 +113,7 @@ func (v *verifier) listShown(ctx context.Context) error {
 		name := maphash.Comparable(s.seed, aggregate{tenant, id})
 		s.of[name] = shownSum{sum: s.of[name].sum + s.digest(at.seq, at.version, m.Subject, m.Data)}
 		if s.count++; s.count%tellEvery == 0 {
-			v.progress(StageTimeline, int64(at.seq-span.from), int64(span.to-span.from), 0)
+			v.progress(StageTimeline, int64(at.seq-s.from), int64(s.to-s.from), 0)
 		}
 	}
 	return nil
@@ -147,7 +171,7 @@ func (v *verifier) endShown(ctx context.Context) error {
 		whole = whole || !at.seen // of an aggregate that the log does not hold
 	}
 	if whole {
-		return v.timeline(ctx, aggregate{anyTenant(v.options.Tenant), "*"}, s.timelineSpan)
+		return v.eachShown(ctx, s.timelineSpan)
 	}
 	slices.SortFunc(s.differs, func(a, b differing) int { return cmp.Compare(a.first, b.first) })
 	for _, a := range s.differs {

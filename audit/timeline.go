@@ -65,11 +65,13 @@ func (v *verifier) timelines(ctx context.Context) error {
 	if err != nil || s.kept == 0 {
 		return err
 	}
-	if len(v.options.Threads) == 0 {
-		return v.timeline(ctx, aggregate{anyTenant(v.options.Tenant), "*"}, s)
-	}
-	for _, id := range v.options.Threads {
-		if err := v.timeline(ctx, aggregate{v.options.Tenant, id}, s); err != nil {
+	return v.eachShown(ctx, s)
+}
+
+// eachShown checks each message that the timeline shows of what is checked.
+func (v *verifier) eachShown(ctx context.Context, s timelineSpan) error {
+	for _, a := range v.aggregates() {
+		if err := v.timeline(ctx, a, s); err != nil {
 			return err
 		}
 	}

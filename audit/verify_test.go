@@ -419,6 +419,7 @@ func TestVerifyDocuments(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHouse(t)
 			h.fill(threadOne)
+			h.settle(h.do("thread.create", `{"threadId":"`+threadTwo+`"}`).Seq)
 			kv, err := h.log.JetStream().KeyValue(h.ctx, tt.bucket)
 			if err != nil {
 				t.Fatal(err)
@@ -429,6 +430,12 @@ func TestVerifyDocuments(t *testing.T) {
 			found, _ := h.verify(Options{})
 			if len(found) != 1 || found[0].Kind != KindDocument || found[0].Bucket != tt.bucket || found[0].Key != tt.key {
 				t.Errorf("findings %v, want %s %s", found, tt.bucket, tt.key)
+			}
+			for _, id := range []string{threadOne, threadTwo} {
+				named, _ := h.verify(Options{Tenant: "acme", Threads: []string{id}})
+				if strings.Contains(tt.key, id) != (len(named) == 1) || len(named) > 1 || len(named) == 1 && named[0].Key != tt.key {
+					t.Errorf("findings of %s alone: %v, want %s %s where it is its", id, named, tt.bucket, tt.key)
+				}
 			}
 			if _, err := rebuild.Repair(h.ctx, h.log); err != nil {
 				t.Fatal(err)

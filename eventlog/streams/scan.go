@@ -66,7 +66,7 @@ func (s *Scan) widen(ctx context.Context, left uint64) error {
 	if err != nil {
 		return err
 	}
-	if left*left/s.conn.scanWorth > stream.CachedInfo().State.Msgs {
+	if msgs := stream.CachedInfo().State.Msgs; left*left/s.conn.scanWorth > msgs-min(left, msgs) {
 		s.filter, s.wide = ">", true
 	}
 	return nil

@@ -65,10 +65,10 @@ func (t *Timeline) Messages(ctx context.Context, tenant, aggregate string) iter.
 	return t.conn.Messages(ctx, t.stream(), t.names.Timeline(tenant, aggregate, ">"), 1)
 }
 
-// Delivered reads what the timeline keeps of a tenant, or of all ("*"), faster than Messages;
-// see [streams.Conn.Delivered] for what it does not notice.
-func (t *Timeline) Delivered(ctx context.Context, tenant string) iter.Seq2[streams.Message, error] {
-	return t.conn.Delivered(ctx, t.stream(), t.names.Timeline(tenant, "*", ">"))
+// Delivered reads what Messages reads, faster; see [streams.Conn.Delivered] for what it does not
+// notice.
+func (t *Timeline) Delivered(ctx context.Context, tenant, aggregate string) iter.Seq2[streams.Message, error] {
+	return t.conn.Delivered(ctx, t.stream(), t.names.Timeline(tenant, aggregate, ">"))
 }
 
 // Erase erases a thread's events up to those of the commit with its tombstone, which must be

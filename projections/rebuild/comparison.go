@@ -28,6 +28,7 @@ type comparison struct {
 	*rebuilding
 	name   threadName
 	docs   map[documents.Place]*compared
+	newer  map[uint64][]documents.Place // by their sequences, the documents that are newer than what their read model certainly shows
 	memory *documents.Memory
 	upTo   [documents.Kinds]uint64 // the sequence that each live read model certainly shows
 	passed documents.Mask          // read models whose certain sequence the fold has passed
@@ -174,7 +175,7 @@ func (b *rebuilding) compareAlone(ctx context.Context, name threadName) (*compar
 
 // compareThread folds the log of a thread of a group, and compares.
 func (b *rebuilding) compareThread(ctx context.Context, name threadName, g *group) (*comparison, error) {
-	t := &comparison{rebuilding: b, name: name, upTo: g.upTo, docs: map[documents.Place]*compared{}, memory: b.models.NewMemory(b.pages.In(ctx))}
+	t := &comparison{rebuilding: b, name: name, upTo: g.upTo, docs: map[documents.Place]*compared{}, newer: map[uint64][]documents.Place{}, memory: b.models.NewMemory(b.pages.In(ctx))}
 	if g.cold[name] {
 		t.absent = documents.ColdKinds
 	}
@@ -236,6 +237,9 @@ func (t *comparison) addLive(ctx context.Context, p documents.Projection, got []
 		}
 		seq, _ := buckets.ShownSeq(got[i].Header, got[i].Data)
 		t.docs[place] = &compared{live: &got[i], liveSeq: seq}
+		if seq > t.upTo[p.Kind] {
+			t.newer[seq] = append(t.newer[seq], place)
+		}
 	}
 	for key, m := range pieces {
 		if !named[key] && m.Seq <= t.rewrite[p.Kind] { // of a document that has changed since
@@ -270,8 +274,8 @@ func (t *comparison) pass(upTo uint64) {
 // compareAt compares the documents that bear exactly the sequence at which the fold
 // is, and are newer than what their read model certainly shows.
 func (t *comparison) compareAt(seq uint64) {
-	for p, j := range t.docs {
-		if j.live != nil && !j.done && j.liveSeq == seq && seq > t.upTo[p.Kind] {
+	for _, p := range t.newer[seq] {
+		if j := t.docs[p]; j != nil && j.liveSeq == seq && !j.done {
 			t.compareDocument(p, j)
 		}
 	}

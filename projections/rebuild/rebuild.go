@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -110,7 +111,9 @@ type Scope struct {
 	Wait    time.Duration // for a runner that is about to start; default 15 s
 }
 
-func (s Scope) has(n threadName) bool { return s.Tenant == "" || n.tenant == s.Tenant }
+func (s Scope) has(n threadName) bool {
+	return (s.Tenant == "" || n.tenant == s.Tenant) && (len(s.Threads) == 0 || slices.Contains(s.Threads, n.thread))
+}
 
 // Verify compares the documents of some threads with the log, those of the named read
 // models or of all, and changes nothing.

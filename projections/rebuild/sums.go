@@ -18,8 +18,8 @@ import (
 // it compares all.
 const mostDiffering = 4096
 
-// Verification compares the documents of all threads with the log, of which its caller reads
-// every thread. It reads each bucket once, in the order in which it is stored, and keeps a
+// Verification compares the documents of the threads of a scope with the log, of which its caller
+// reads every one of these threads. It reads each bucket once, in the order in which it is stored, and keeps a
 // digest of each thread's documents. Only threads whose fold has another digest are compared
 // as [Verify] does, so that every difference that it reports is one that Verify finds.
 //
@@ -75,21 +75,37 @@ func Begin(ctx context.Context, log *eventlog.Log, scope Scope, names ...string)
 		if !b.kinds.Has(p.Kind) && p.Kind != documents.Threads || v.all {
 			continue
 		}
-		if err := v.read(ctx, p); err != nil && ctx.Err() != nil {
-			return nil, fmt.Errorf("reading documents of %s: %w", p.Name, err)
-		} else if err != nil { // which the comparison of all threads reports, if it remains
-			v.all, v.live = true, nil
+		for _, pattern := range scope.keys(p.Kind) {
+			if err := v.read(ctx, p, pattern); err != nil && ctx.Err() != nil {
+				return nil, fmt.Errorf("reading documents of %s: %w", p.Name, err)
+			} else if err != nil { // which the comparison of all threads reports, if it remains
+				v.all, v.live = true, nil
+				break
+			}
 		}
 	}
 	return v, nil
 }
 
-// read adds the documents of one read model.
-func (v *Verification) read(ctx context.Context, p documents.Projection) error {
-	bucket, pattern := v.log.Bucket(p.Bucket), ">"
-	if v.scope.Tenant != "" {
-		pattern = v.scope.Tenant + ".>"
+// keys returns the patterns of the keys in a bucket that the threads of a scope have.
+func (s Scope) keys(k documents.Kind) (patterns []string) {
+	switch {
+	case s.Tenant == "":
+		return []string{">"}
+	case len(s.Threads) == 0:
+		return []string{s.Tenant + ".>"}
 	}
+	for _, id := range s.Threads {
+		if pattern, _ := keysOf(k, threadName{s.Tenant, id}); pattern != "" {
+			patterns = append(patterns, pattern)
+		}
+	}
+	return patterns
+}
+
+// read adds the documents of one read model under the keys of a pattern.
+func (v *Verification) read(ctx context.Context, p documents.Projection, pattern string) error {
+	bucket := v.log.Bucket(p.Bucket)
 	for m, err := range v.log.Streams().Delivered(ctx, bucket.Stream(), bucket.Subject(pattern)) {
 		if err != nil {
 			return err
