@@ -112,3 +112,26 @@ func TestHandler_WrongMethod(t *testing.T) {
 		t.Errorf("Allow: %q", allow)
 	}
 }
+
+// createThread creates a thread over HTTP, with a key unless it is empty, and returns its id.
+func createThread(t *testing.T, url, key string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/threads", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	var made struct{ ThreadID string }
+	if err := json.NewDecoder(got.Body).Decode(&made); err != nil || made.ThreadID == "" {
+		t.Fatalf("creating a thread: %d, %v", got.StatusCode, err)
+	}
+	return made.ThreadID
+}

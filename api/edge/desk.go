@@ -37,5 +37,5 @@ func (d Desk) Authenticate(r *http.Request) (Principal, error) {
 	case !events.ValidTenant(tenant):
 		return Principal{}, events.Invalid("/headers/"+HeaderTenant, "a tenant is 1 to 64 letters, digits, dashes and underscores")
 	}
-	return Principal{Tenant: tenant, Roles: []string{"publisher", "subscriber"}, Subject: "desk"}, nil
+	return Principal{Tenant: tenant, Roles: []string{"publisher", "subscriber"}, Subject: "desk", Desk: true}, nil
 }

@@ -86,6 +86,10 @@ func (e *Edge) HandlePublic(pattern string, h http.Handler) { e.mux.Handle(patte
 // public is a handler that needs no principal.
 type public struct{ http.Handler }
 
+func (p public) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.Handler.ServeHTTP(routed(w), r)
+}
+
 // HandleTree adds a route for every method, and for all paths that begin with prefix, which
 // ends with a slash. Paths reach h as they were sent: http.ServeMux would answer one with
 // an empty segment with a redirect.
@@ -115,11 +119,14 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if err := e.known(w, r); err != nil {
-		WriteError(w, err)
+	if !plain(r.URL.EscapedPath()) || strings.ContainsRune(r.URL.Path, 0) { // http.ServeMux would redirect
+		WriteError(w, noRoute(r))
 		return
 	}
-	e.mux.ServeHTTP(w, r)
+	m := &unrouted{to: w, header: http.Header{}}
+	if e.mux.ServeHTTP(m, r); m.status != 0 {
+		WriteError(w, m.refusal(w, r))
+	}
 }
 
 // Close ends the streams, each after the event that it is sending, and waits for their
@@ -144,6 +151,7 @@ type route struct {
 }
 
 func (t route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w = routed(w)
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
 	answer := &response{ResponseWriter: w, edge: t.edge, end: end}

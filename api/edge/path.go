@@ -9,26 +9,38 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// known returns a refusal unless a route serves the request, so that http.ServeMux neither
-// redirects nor answers in words of its own.
-func (e *Edge) known(w http.ResponseWriter, r *http.Request) error {
-	none := events.Errorf(events.NotFound, "there is no route %s", clip(r.URL.Path))
-	if !plain(r.URL.EscapedPath()) || strings.ContainsRune(r.URL.Path, 0) {
-		return none
+// unrouted takes what http.ServeMux answers in words of its own: that no route serves a
+// request. A route answers to the writer below.
+type unrouted struct {
+	to     http.ResponseWriter
+	header http.Header
+	status int
+}
+
+func (m *unrouted) Header() http.Header         { return m.header }
+func (m *unrouted) Write(b []byte) (int, error) { return len(b), nil }
+func (m *unrouted) WriteHeader(status int)      { m.status = status }
+
+// routed returns the writer to which a route answers.
+func routed(w http.ResponseWriter) http.ResponseWriter {
+	if m, ok := w.(*unrouted); ok {
+		return m.to
 	}
-	h, _ := e.mux.Handler(r)
-	switch h.(type) {
-	case route, public:
-		return nil
+	return w
+}
+
+// refusal returns the answer to a request that no route serves.
+func (m *unrouted) refusal(w http.ResponseWriter, r *http.Request) error {
+	if m.status != http.StatusMethodNotAllowed {
+		return noRoute(r)
 	}
-	probe := probe{header: http.Header{}}
-	h.ServeHTTP(&probe, r)
-	if probe.status != http.StatusMethodNotAllowed {
-		return none
-	}
-	allowed := probe.header.Get("Allow")
+	allowed := m.header.Get("Allow")
 	w.Header().Set("Allow", allowed)
 	return &statusError{http.StatusMethodNotAllowed, "method_not_allowed", fmt.Sprintf("%s does not take %s; use %s", clip(r.URL.Path), clip(r.Method), allowed)}
+}
+
+func noRoute(r *http.Request) error {
+	return events.Errorf(events.NotFound, "there is no route %s", clip(r.URL.Path))
 }
 
 // plain reports whether a path is as it would be after cleaning, apart from a slash at its
@@ -48,16 +60,6 @@ type statusError struct {
 }
 
 func (e *statusError) Error() string { return e.text }
-
-// probe takes the answer of a handler of http.ServeMux.
-type probe struct {
-	header http.Header
-	status int
-}
-
-func (p *probe) Header() http.Header         { return p.header }
-func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
-func (p *probe) WriteHeader(status int)      { p.status = status }
 
 // clip shortens what an error says of a request.
 func clip(s string) string {

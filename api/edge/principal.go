@@ -29,6 +29,7 @@ type Principal struct {
 	User    string       // limits the principal to the threads of this user; default none
 	Threads []string     // limits it to these threads; default none
 	Can     []Capability // limits what it may do; default all that its roles permit
+	Desk    bool         // nobody was authenticated: see Desk
 	Expires time.Time    // when the credential ends; zero: never
 	// Valid ends when the credential is revoked, and with it what it is used for; nil: never.
 	Valid context.Context

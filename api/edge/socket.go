@@ -2,13 +2,28 @@ package edge
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // socketPing is the interval between pings of a WebSocket.
 const socketPing = 20 * time.Second
+
+// Accept answers a handshake with a WebSocket. It does not look at the origin: the edge did,
+// with the origins that it allows and the host that a proxy tells.
+//
+// The error is the answer of the handler: a refusal, or none if the answer was sent.
+func Accept(w http.ResponseWriter, r *http.Request) (*websocket.Conn, error) {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return nil, events.Invalid("/Upgrade", "this route is a WebSocket; connect with a client that speaks it")
+	}
+	return websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
+}
 
 // KeepAlive pings a WebSocket until ctx ends, and calls lost if the client no longer answers.
 // Something else must read the socket.

@@ -349,7 +349,7 @@ func known(ctx context.Context, c *edge.Caller, name string) error {
 	if _, err := defined(ctx, c, name); err == nil || !isMissing(err) {
 		return err
 	}
-	if c.Subject != deskSubject {
+	if !c.Desk {
 		return noModel(name)
 	}
 	if _, err := c.Client.GetAgent(ctx, events.GetAgent{Name: name}); err != nil {
@@ -381,9 +381,6 @@ func defined(ctx context.Context, c *edge.Caller, name string) (*events.Definiti
 	}
 	return find(upToDate)
 }
-
-// deskSubject is who makes requests at a desk.
-const deskSubject = "desk"
 
 func noModel(name string) error {
 	return &refusal{edge.Problem{

@@ -41,9 +41,9 @@ type temporary struct {
 
 // connect answers GET /v1/responses with a WebSocket.
 func connect(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
-	conn, err := websocket.Accept(w, r, nil) // it refuses another origin than the host
+	conn, err := edge.Accept(w, r)
 	if err != nil {
-		return nil // it has answered
+		return err
 	}
 	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(bodyBytes)

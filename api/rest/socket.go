@@ -53,16 +53,13 @@ func (s *service) socket(w http.ResponseWriter, req *http.Request, c *edge.Calle
 	if _, err := decodeParameters(req, nil, nil); err != nil {
 		return err
 	}
-	if err := upgradable(req); err != nil {
-		return err
-	}
 	thread, err := threadOf(req, c.Client)
 	if err != nil {
 		return err
 	}
-	conn, err := websocket.Accept(w, req, &websocket.AcceptOptions{InsecureSkipVerify: true}) // the edge has checked the origin
+	conn, err := edge.Accept(w, req)
 	if err != nil {
-		return nil // it has answered
+		return err
 	}
 	conn.SetReadLimit(maxBody)
 	ctx, cancel := context.WithCancel(req.Context())
@@ -87,14 +84,6 @@ func (k *socket) closeAfter(ctx, request context.Context) {
 		_ = k.conn.Close(websocket.StatusGoingAway, "resume with another socket") // the client may have gone
 	}
 	_ = k.conn.CloseNow()
-}
-
-// upgradable refuses requests that are no handshake.
-func upgradable(req *http.Request) error {
-	if !strings.EqualFold(req.Header.Get("Upgrade"), "websocket") {
-		return events.Invalid("/Upgrade", "this route is a WebSocket; connect with a client that speaks it")
-	}
-	return nil
 }
 
 // doWork does commands and emits in the order in which they came.
