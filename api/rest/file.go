@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 	"mime"
 	"net/http"
 	"slices"
@@ -63,7 +62,7 @@ func (s *service) getFile(w http.ResponseWriter, req *http.Request, c *edge.Call
 	}
 	content := &content{ctx: req.Context(), files: c.Client.Files(record.ThreadID), record: record, alive: http.NewResponseController(w)}
 	defer content.close()
-	http.ServeContent(w, req, "", time.Time{}, content)
+	http.ServeContent(&refusing{ResponseWriter: w}, req, "", time.Time{}, content)
 	if content.err != nil {
 		panic(http.ErrAbortHandler) // the answer has begun: only the connection's end tells that it is not whole
 	}
@@ -103,66 +102,6 @@ func describeFile(h http.Header, record *events.FileRecord) {
 
 // digestTag returns a digest as an entity tag.
 func digestTag(digest string) string { return `"` + digest + `"` }
-
-// content reads a file's content from any place.
-type content struct {
-	ctx    context.Context
-	files  *client.Files
-	record *events.FileRecord
-	alive  *http.ResponseController
-
-	at   int64
-	next func() ([]byte, error, bool) // of the pieces from at; nil: not begun
-	stop func()
-	rest []byte // of the last piece
-	err  error  // that ended the answer
-}
-
-func (c *content) Read(p []byte) (int, error) {
-	if c.at >= c.record.Size {
-		return 0, io.EOF
-	}
-	for len(c.rest) == 0 {
-		if c.next == nil {
-			c.next, c.stop = iter.Pull2(c.files.ContentFrom(c.ctx, c.record, c.at))
-		}
-		_ = c.alive.SetWriteDeadline(time.Now().Add(stall)) // a recorder in a test has none
-		piece, err, more := c.next()
-		if err == nil && !more {
-			err = io.ErrUnexpectedEOF
-		}
-		if err != nil {
-			c.err = err
-			return 0, err
-		}
-		c.rest = piece
-	}
-	n := copy(p, c.rest)
-	c.rest, c.at = c.rest[n:], c.at+int64(n)
-	return n, nil
-}
-
-func (c *content) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += c.at
-	case io.SeekEnd:
-		offset += c.record.Size
-	}
-	if offset != c.at {
-		c.close()
-		c.at = offset
-	}
-	return offset, nil
-}
-
-// close ends the reading of pieces.
-func (c *content) close() {
-	if c.stop != nil {
-		c.stop()
-	}
-	c.next, c.stop, c.rest = nil, nil, nil
-}
 
 // putFile writes a file.
 func (s *service) putFile(w http.ResponseWriter, req *http.Request, c *edge.Caller) error {

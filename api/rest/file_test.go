@@ -93,7 +93,9 @@ func TestFiles_Ranges(t *testing.T) {
 			t.Errorf("%s: %d other bytes", c.ask, len(a.body))
 		}
 	}
-	s.ask("GET", at, "", "Range", "bytes=9999999-").want(http.StatusRequestedRangeNotSatisfiable).has("Content-Range", fmt.Sprintf("bytes */%d", len(data)))
+	beyond := s.ask("GET", at, "", "Range", "bytes=9999999-").want(http.StatusRequestedRangeNotSatisfiable).has("Content-Range", fmt.Sprintf("bytes */%d", len(data)))
+	beyond.problem(http.StatusRequestedRangeNotSatisfiable, "invalid_request", "Range")
+	s.ask("GET", at, "", "If-Match", `"another"`).problem(http.StatusPreconditionFailed, "version_conflict", "")
 	s.ask("GET", at, "", "Range", "bytes=0-9", "If-Range", `"another"`).want(http.StatusOK)
 	s.ask("GET", at, "", "Range", "bytes=0-9", "If-Range", digest(data)).want(http.StatusPartialContent)
 	parts := s.ask("GET", at, "", "Range", "bytes=0-1,600000-600001").want(http.StatusPartialContent)

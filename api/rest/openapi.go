@@ -47,6 +47,7 @@ func OpenAPI() ([]byte, error) {
 			paths[path].(node)[strings.ToLower(r.Method)] = d.operation(one)
 		}
 	}
+	paths["/api/tickets"] = node{"post": ticketOperation()}
 	return json.Marshal(node{
 		"openapi":           "3.1.0",
 		"jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
@@ -55,13 +56,14 @@ func OpenAPI() ([]byte, error) {
 			"description": "Threads of agents over HTTP. Every command and query of the contract, and resources for people.",
 		},
 		"servers":  []node{{"url": "/"}},
-		"security": []node{{"key": []string{}}, {"desk": []string{}}},
+		"security": []node{{"key": []string{}}, {"ticket": []string{}}, {"desk": []string{}}},
 		"paths":    paths,
 		"components": node{
 			"schemas": d.schemas,
 			"securitySchemes": node{
-				"key":  node{"type": "http", "scheme": "bearer", "description": "An API key, skein_ID_SECRET, or a token of the identity provider."},
-				"desk": node{"type": "apiKey", "in": "header", "name": edge.HeaderTenant, "description": "The tenant, where the server authenticates nobody and was started without --tenant."},
+				"key":    node{"type": "http", "scheme": "bearer", "description": "An API key, skein_ID_SECRET, or a token of the identity provider."},
+				"ticket": node{"type": "apiKey", "in": "query", "name": "ticket", "description": "A ticket, for one GET."},
+				"desk":   node{"type": "apiKey", "in": "header", "name": edge.HeaderTenant, "description": "The tenant, where the server authenticates nobody and was started without --tenant."},
 			},
 		},
 	}, json.Deterministic(true))
@@ -334,70 +336,4 @@ func (d *description) data(r Row) node {
 		data["required"] = required
 	}
 	return data
-}
-
-// responses describes what a row answers.
-func (d *description) responses(r Row) node {
-	problem := node{"description": "A refusal.", "content": mediaType("application/json", ref("problem"))}
-	return node{r.status(): d.answer(r), "default": problem}
-}
-
-// status returns the status of a row's success.
-func (r Row) status() string {
-	switch {
-	case r.Command == "thread.react" || r.Command == "tool.queue":
-		if !raw(r) {
-			return "202"
-		}
-	case r.shows.answer == socketAnswer:
-		return "101"
-	case r.created != nil:
-		return "201"
-	}
-	return "200"
-}
-
-func (d *description) answer(r Row) node {
-	json := func(is any) node {
-		return node{"description": "Done.", "content": mediaType("application/json", is)}
-	}
-	switch r.shows.answer {
-	case noAnswer:
-		return node{"description": "The headers."}
-	case jsonAnswer:
-		return json(node{"type": "object"})
-	case fileAnswer:
-		return node{"description": "The content.", "content": mediaType("*/*", node{})}
-	case streamAnswer:
-		answer := node{"text/event-stream": node{"schema": node{"type": "string"}}}
-		if strings.HasPrefix(r.Path, "/api/threads/") && strings.HasSuffix(r.Path, "/events") {
-			answer["application/json"] = node{"schema": ref("event_list")}
-		}
-		return node{"description": "Server-sent events.", "content": answer}
-	case socketAnswer:
-		return node{"description": "A WebSocket; docs/http.md has its frames."}
-	case "":
-	default:
-		return json(ref(r.shows.answer))
-	}
-	if r.status() == "202" {
-		return node{"description": "Begun; followed as server-sent events if the caller accepts them.", "content": node{
-			"application/json": node{"schema": ref("run_begun")}, "text/event-stream": node{"schema": node{"type": "string"}},
-		}}
-	}
-	if r.Command != "" {
-		return json(ref("reply"))
-	}
-	return json(ref(answerOf(r.Query)))
-}
-
-// answerOf returns the name of the document that answers a query.
-func answerOf(name string) string {
-	q, _ := events.LookupQuery(name)
-	for _, doc := range events.Documents() {
-		if sameType(doc.New(), q.Answer) {
-			return doc.Name
-		}
-	}
-	return ""
 }

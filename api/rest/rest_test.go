@@ -21,13 +21,17 @@ type site struct {
 	t      testing.TB
 	url    string
 	tenant string
+
+	described *description
 }
 
 // start starts a server at a desk, and returns it as the tenant acme sees it.
 func start(t testing.TB, options ...func(*skein.Options)) *site {
 	t.Helper()
 	s := skeintest.Start(t, append([]func(*skein.Options){func(o *skein.Options) { o.HTTPListen = "127.0.0.1:0" }}, options...)...)
-	return &site{Server: s, t: t, url: s.Addresses().HTTP, tenant: "acme"}
+	described, err := newDescription()
+	s.Must(err)
+	return &site{Server: s, t: t, url: s.Addresses().HTTP, tenant: "acme", described: described}
 }
 
 // as returns the site as another tenant sees it.
@@ -70,7 +74,7 @@ func (s *site) open(method, path, body string, headers ...string) *http.Response
 	return r
 }
 
-// ask sends a request and reads the answer.
+// ask sends a request and reads the answer, which must be as /api/openapi.json describes it.
 func (s *site) ask(method, path, body string, headers ...string) answer {
 	s.t.Helper()
 	r := s.open(method, path, body, headers...)
@@ -79,7 +83,11 @@ func (s *site) ask(method, path, body string, headers ...string) answer {
 	if err != nil {
 		s.t.Fatalf("%s %s: %v", method, path, err)
 	}
-	return answer{s.t, method + " " + path, r.StatusCode, r.Header, raw}
+	a := answer{s.t, method + " " + path, r.StatusCode, r.Header, raw}
+	if err := s.described.check(r.Request, body, a); err != nil {
+		s.t.Errorf("%s is not as described: %v", a.what, err)
+	}
+	return a
 }
 
 // want checks the status.
