@@ -1,0 +1,111 @@
+package markdown
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/chroma/v2"
+	"github.com/alecthomas/chroma/v2/lexers"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/util"
+)
+
+// maxCode is the length of code that is colored. Lexers are regular expressions that backtrack.
+const maxCode = 16 << 10
+
+func (n nodes) fenced(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	block := node.(*ast.FencedCodeBlock)
+	language := string(block.Language(source))
+	return ast.WalkSkipChildren, writeCode(w, string(lines(block, source)), language, n.lexer(language), spend(node.OwnerDocument()))
+}
+
+func (nodes) indented(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	return ast.WalkSkipChildren, writeCode(w, string(lines(node, source)), "", nil, time.Time{})
+}
+
+// spend returns when the colors of a document's code must be done: the first call sets it.
+func spend(document *ast.Document) time.Time {
+	const name = "code-until"
+	if until, ok := document.Meta()[name].(time.Time); ok {
+		return until
+	}
+	until := time.Now().Add(codeTime)
+	document.AddMeta(name, until)
+	return until
+}
+
+func writeCode(w util.BufWriter, code, language string, lexer chroma.Lexer, until time.Time) error {
+	label := ""
+	if language != "" {
+		label = fmt.Sprintf(` data-language="%s"`, template.HTMLEscapeString(language))
+	}
+	_, err := fmt.Fprintf(w, "<pre class=\"code\"%s><code>%s</code></pre>\n", label, colored(code, lexer, until))
+	return err
+}
+
+// Code returns code as HTML, colored if its language is known and it is not too long.
+func (r *Renderer) Code(code, language string) template.HTML {
+	code, rest := cut(code)
+	return `<pre class="code"><code>` + template.HTML(colored(Visible(code), r.nodes.lexer(language), time.Now().Add(codeTime))) + "</code></pre>\n" + tail(rest)
+}
+
+// languages returns the names of the languages whose code is colored, in lower case. The
+// registry's own search compares a name that it does not know with every pattern of every file.
+func languages() map[string]bool {
+	known := map[string]bool{}
+	for _, name := range lexers.Names(true) {
+		known[strings.ToLower(name)] = true
+	}
+	return known
+}
+
+// lexer returns the lexer of a language, nil if there is none.
+func (n nodes) lexer(language string) chroma.Lexer {
+	if language == "" || !n.known()[strings.ToLower(language)] {
+		return nil
+	}
+	return lexers.Get(language)
+}
+
+// colored returns code as HTML.
+func colored(code string, lexer chroma.Lexer, until time.Time) string {
+	if lexer == nil || len(code) > maxCode || time.Now().After(until) {
+		return template.HTMLEscapeString(code)
+	}
+	tokens, err := chroma.Coalesce(lexer).Tokenise(nil, code)
+	if err != nil {
+		return template.HTMLEscapeString(code)
+	}
+	var b strings.Builder
+	for token := tokens(); token != chroma.EOF; token = tokens() {
+		if time.Now().After(until) {
+			return template.HTMLEscapeString(code)
+		}
+		text := template.HTMLEscapeString(token.Value)
+		if class := classOf(token.Type); class != "" {
+			text = `<span class="` + class + `">` + text + "</span>"
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// classOf returns the class of a token, empty if it has the color of text.
+func classOf(t chroma.TokenType) string {
+	for _, c := range colors() {
+		for _, kind := range c.kinds {
+			if t == kind || t.Category() == kind || t.SubCategory() == kind {
+				return c.class
+			}
+		}
+	}
+	return ""
+}

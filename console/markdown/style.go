@@ -1,0 +1,43 @@
+package markdown
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/chroma/v2"
+)
+
+// color is the color of some kinds of tokens on light and on dark ground. Each has a contrast of
+// at least 4.5 to 1 on the grounds of code.
+type color struct {
+	class, light, dark string
+	kinds              []chroma.TokenType
+}
+
+// colors returns the colors of code; the first that fits a token is its own.
+func colors() []color {
+	return []color{
+		{"hl-com", "#59636e", "#9198a1", []chroma.TokenType{chroma.Comment}},
+		{"hl-del", "#a40e26", "#ff9492", []chroma.TokenType{chroma.GenericDeleted, chroma.GenericError}},
+		{"hl-ins", "#116329", "#7ee787", []chroma.TokenType{chroma.GenericInserted}},
+		{"hl-head", "#0550ae", "#79c0ff", []chroma.TokenType{chroma.GenericHeading, chroma.GenericSubheading}},
+		{"hl-type", "#7d4200", "#ffb77c", []chroma.TokenType{chroma.KeywordType, chroma.NameClass, chroma.NameBuiltin, chroma.NameNamespace}},
+		{"hl-lit", "#0550ae", "#79c0ff", []chroma.TokenType{chroma.LiteralNumber, chroma.KeywordConstant, chroma.NameConstant, chroma.NameAttribute}},
+		{"hl-key", "#a3123f", "#ff9492", []chroma.TokenType{chroma.Keyword, chroma.OperatorWord}},
+		{"hl-str", "#0a3069", "#a5d6ff", []chroma.TokenType{chroma.LiteralString}},
+		{"hl-fun", "#6639ba", "#d2a8ff", []chroma.TokenType{chroma.NameFunction, chroma.NameDecorator}},
+		{"hl-tag", "#116329", "#7ee787", []chroma.TokenType{chroma.NameTag}},
+	}
+}
+
+// Stylesheet returns the rules for the classes of colored code: on light ground, and on dark
+// ground where the reader prefers it or an element above has data-theme="dark".
+func Stylesheet() string {
+	var light, preferred, chosen strings.Builder
+	for _, c := range colors() {
+		fmt.Fprintf(&light, ".%s{color:%s}\n", c.class, c.light)
+		fmt.Fprintf(&preferred, ":root:not([data-theme=light]) .%s{color:%s}\n", c.class, c.dark)
+		fmt.Fprintf(&chosen, "[data-theme=dark] .%s{color:%s}\n", c.class, c.dark)
+	}
+	return light.String() + "@media (prefers-color-scheme:dark){\n" + preferred.String() + "}\n" + chosen.String()
+}
