@@ -59,6 +59,8 @@ type tree struct {
 type Caller struct {
 	Principal
 	Client *client.Client // acts as the principal, and may do no more
+
+	marks *marks
 }
 
 // Handler answers a request. An error that it returns before it wrote anything is the
@@ -194,5 +196,5 @@ func (e *Edge) caller(r *http.Request) (*Caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Caller{Principal: p, Client: c}, nil
+	return &Caller{Principal: p, Client: c, marks: &e.marks}, nil
 }

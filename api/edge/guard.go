@@ -17,7 +17,7 @@ type guard struct {
 	names events.Names
 	who   Principal
 	marks *marks
-	fresh bool // queries show all that this edge has acknowledged to the tenant
+	fresh bool // queries show all that this edge has acknowledged to the tenant, not only of a thread that they name
 
 	reach *reach // nil if the principal may use all threads
 }
@@ -195,9 +195,15 @@ func (g *guard) command(ctx context.Context, kind, name string, body []byte, sen
 	var reply struct {
 		ThreadID string `json:"threadId"`
 		Seq      int64  `json:"seq"`
+		Result   struct {
+			ChildID string `json:"childId"`
+		} `json:"result"`
 	}
 	if err := json.Unmarshal(answer, &reply); err == nil {
-		g.marks.note(g.who.Tenant, reply.Seq)
+		g.marks.note(g.who.Tenant, reply.ThreadID, reply.Seq)
+		if child := reply.Result.ChildID; child != "" {
+			g.marks.note(g.who.Tenant, child, reply.Seq)
+		}
 	}
 	if row, _ := events.LookupCommand(name); row.Relates.Finds != "" && g.reach != nil { // another may have made it since
 		if _, err := g.reach.thread(ctx, reply.ThreadID); err != nil {
@@ -228,20 +234,17 @@ func (g *guard) approves(request fields) error {
 // query decides on a query.
 func (g *guard) query(ctx context.Context, name string, body []byte, send func([]byte) ([]byte, error)) ([]byte, error) {
 	row, known := events.LookupQuery(name)
-	mark := int64(0)
-	if g.fresh && known && waits(row) {
-		mark = g.marks.of(g.who.Tenant)
-	}
-	if g.reach == nil && mark == 0 || !known {
+	marked := known && waits(row) && g.marks.of(g.who.Tenant) > 0
+	if g.reach == nil && !marked || !known {
 		return send(body)
 	}
 	request, err := decodeFields(body)
 	if err != nil {
 		return nil, err
 	}
-	if mark > 0 {
+	if mark := g.mark(request); marked && mark > 0 {
 		var least int64
-		if raw, set := request["minSeq"]; !set || json.Unmarshal(raw, &least) == nil && least < mark {
+		if raw, set := request["minSeq"]; !set || json.Unmarshal(raw, &least) == nil && least >= 0 && least < mark {
 			request["minSeq"], _ = json.Marshal(mark)
 		}
 	}
@@ -249,6 +252,15 @@ func (g *guard) query(ctx context.Context, name string, body []byte, send func([
 		return send(encodeFields(request))
 	}
 	return g.reach.query(ctx, row, request, send)
+}
+
+// mark returns the sequence that the answer to a query must show at least.
+func (g *guard) mark(request fields) int64 {
+	if g.fresh {
+		return g.marks.of(g.who.Tenant)
+	}
+	thread, _ := text(request, "threadId")
+	return g.marks.ofThread(g.who.Tenant, thread)
 }
 
 func decodeFields(body []byte) (fields, error) {

@@ -130,6 +130,7 @@ func (s *service) putFile(w http.ResponseWriter, req *http.Request, c *edge.Call
 	if record == nil {
 		return events.Errorf(events.Unavailable, "the reply to the command names no file")
 	}
+	c.Acknowledged(record.ThreadID, record.Seq)
 	w.Header().Set("ETag", digestTag(record.Digest))
 	w.Header().Set(headerSeq, strconv.FormatInt(record.Seq, 10))
 	status := http.StatusOK
