@@ -30,14 +30,12 @@ func colors() []color {
 	}
 }
 
-// Stylesheet returns the rules for the classes of colored code: on light ground, and on dark
-// ground where the reader prefers it or an element above has data-theme="dark".
+// Stylesheet returns the rules for the classes of colored code, for light and for dark ground:
+// the property color-scheme of the page decides.
 func Stylesheet() string {
-	var light, preferred, chosen strings.Builder
+	var b strings.Builder
 	for _, c := range colors() {
-		fmt.Fprintf(&light, ".%s{color:%s}\n", c.class, c.light)
-		fmt.Fprintf(&preferred, ":root:not([data-theme=light]) .%s{color:%s}\n", c.class, c.dark)
-		fmt.Fprintf(&chosen, "[data-theme=dark] .%s{color:%s}\n", c.class, c.dark)
+		fmt.Fprintf(&b, ".%s { color: light-dark(%s, %s); }\n", c.class, c.light, c.dark)
 	}
-	return light.String() + "@media (prefers-color-scheme:dark){\n" + preferred.String() + "}\n" + chosen.String()
+	return b.String()
 }
