@@ -17,6 +17,11 @@ const (
 	effectWhen       = "delayMs, at, everyMs and cron" // at most one of which may be set
 )
 
+// PurgeEffect is the effect that Skein itself runs: it deletes its thread and erases what that
+// held, as thread.delete with purge does. While a run of the thread is active or waits, it is
+// postponed, for a day at most; if it is repeated, without an end.
+const PurgeEffect = "skein_purge"
+
 // ScheduleEffect schedules work for later, outside the conversation. At most one of delayMs,
 // at, everyMs and cron is set; none of them is a delay of 0, which means at once.
 type ScheduleEffect struct {

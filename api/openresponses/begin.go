@@ -27,12 +27,15 @@ type begun struct {
 	request  *createRequest
 	echo     *echo
 	settings *events.RunSettings
+
+	temporary *temporary // nil: the response is stored
 }
 
 // place is where a run is to happen.
 type place struct {
 	thread  string // empty: a new one
 	version *int64 // that the thread must have
+	kept    bool   // it is a temporary thread already
 }
 
 // beginTries is how often a thread that changes meanwhile is looked at again.
@@ -102,6 +105,9 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, input []tr
 		return nil, err
 	}
 	b.thread, b.client = reply.ThreadID, c.Client.WithMinSeq(reply.Seq)
+	if b.echo.Temporary {
+		b.temporary = &temporary{client: b.client, query: b.query(), purges: []string{purgeOf(id)}}
+	}
 	for _, r := range results(reply) {
 		b.queued = b.queued || r.QueuedID != ""
 	}
@@ -127,6 +133,9 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 	if thread == "" {
 		thread = "T-" + id.String()
 		add("thread.create", events.CreateThread{UserID: c.User})
+	}
+	if b.echo.Temporary && !to.kept {
+		add("effect.schedule", purgeLater(purgeOf(id)))
 	}
 	last := len(items) - 1
 	for _, item := range items[:last] {
@@ -204,7 +213,7 @@ func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUID
 	}
 	last := len(list.Items) == 1 && (list.Items[0].ID == x.ReactionItemID || list.Items[0].ParentItemID == x.ReactionItemID)
 	if last && t.Run == nil && temporary == !d.stored() {
-		return place{thread: x.ThreadID, version: &t.Version}, nil
+		return place{thread: x.ThreadID, version: &t.Version, kept: temporary}, nil
 	}
 	reply, err := client.Send(ctx, c.Client, x.ThreadID, events.ForkThread{ItemID: x.ReactionItemID, Title: t.Title}, client.CommandID("openresponses-fork-"+id.String()))
 	if err != nil {

@@ -1,6 +1,12 @@
 package openresponses
 
-import transform "github.com/skein-threads/skein/events/openresponses"
+import (
+	"context"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	transform "github.com/skein-threads/skein/events/openresponses"
+)
 
 // Check decodes a request for a response as far as that needs no server.
 func Check(body []byte) error {
@@ -17,4 +23,10 @@ func Check(body []byte) error {
 	}
 	_, err = d.settings(&echo{})
 	return err
+}
+
+// Renewing returns a function that puts off the purge of a thread.
+func Renewing(c *client.Client, thread, purge string) func(context.Context) {
+	t := &temporary{client: c, query: events.GetExecution{ThreadID: thread}, purges: []string{purge}}
+	return t.renew
 }

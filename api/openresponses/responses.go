@@ -34,8 +34,10 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if err != nil {
 		return err
 	}
-	if b.echo.Temporary { // the run ends whether or not the client stays
-		defer func() { go discard(context.WithoutCancel(r.Context()), b.client, b.query()) }()
+	if b.temporary != nil { // the run ends whether or not the client stays
+		defer func() { go b.temporary.discard(context.WithoutCancel(r.Context())) }()
+		stop := b.temporary.keep(r.Context())
+		defer stop()
 	}
 	switch {
 	case d.Stream:
@@ -135,14 +137,6 @@ func sendAll(ctx context.Context, s *edge.Stream, c *client.Client, x *events.Ex
 // ends reports whether an event is the last of a response.
 func ends(kind string) bool {
 	return kind == "response.completed" || kind == "response.failed" || kind == "response.incomplete"
-}
-
-// discard deletes what a temporary response has written, once it has ended.
-func discard(ctx context.Context, c *client.Client, q events.GetExecution) {
-	if _, err := c.WaitRun(ctx, q); err != nil {
-		return // the thread is deleted, or the connection is closed
-	}
-	_, _ = c.DeleteThread(ctx, q.ThreadID, events.DeleteThread{}) // likewise
 }
 
 // found returns the execution of a response that can be read: it is stored, and was not deleted.

@@ -11,7 +11,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/api/edge"
-	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -29,14 +28,8 @@ type socket struct {
 	caller *edge.Caller
 	conn   *websocket.Conn
 	ctx    context.Context
-	kept   map[string]temporary // temporary responses, by thread
-	wrong  int                  // malformed frames in a row
-}
-
-// temporary is the last response of a thread that is deleted with its socket.
-type temporary struct {
-	client *client.Client
-	query  events.GetExecution
+	kept   map[string]*temporary // the last temporary responses, by thread
+	wrong  int                   // malformed frames in a row
 }
 
 // connect answers GET /v1/responses with a WebSocket.
@@ -48,14 +41,14 @@ func connect(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(bodyBytes)
 	ctx, cancel := context.WithCancel(r.Context())
-	s := &socket{caller: c, conn: conn, ctx: ctx, kept: map[string]temporary{}}
+	s := &socket{caller: c, conn: conn, ctx: ctx, kept: map[string]*temporary{}}
 	frames := make(chan []byte, socketAhead)
 	var running sync.WaitGroup
 	running.Go(func() { defer close(frames); defer cancel(); s.read(frames) })
 	running.Go(func() { edge.KeepAlive(ctx, conn, func() { _ = conn.CloseNow() }) })
 	s.serve(frames)
 	for _, t := range s.kept {
-		go discard(context.WithoutCancel(r.Context()), t.client, t.query)
+		go t.discard(context.WithoutCancel(r.Context()))
 	}
 	cancel()
 	_ = conn.CloseNow() // ends the reader
@@ -142,8 +135,13 @@ func (s *socket) create(d *createRequest) error {
 	if err != nil {
 		return err
 	}
-	if b.echo.Temporary {
-		s.kept[b.thread] = temporary{b.client, b.query()}
+	if t := b.temporary; t != nil {
+		if before, own := s.kept[b.thread]; own {
+			before.follow(t)
+		} else {
+			s.kept[b.thread] = t
+			t.keep(s.ctx)
+		}
 	}
 	x, err := b.execution(s.ctx)
 	if err != nil {
@@ -163,7 +161,7 @@ func (s *socket) evict(id string) {
 	}
 	if t, own := s.kept[x.ThreadID]; own {
 		delete(s.kept, x.ThreadID)
-		go discard(context.WithoutCancel(s.ctx), t.client, t.query)
+		go t.discard(context.WithoutCancel(s.ctx))
 	}
 }
 

@@ -33,9 +33,7 @@ func (w *world) connect() *line {
 // ask sends a frame, and returns the events up to the last of the response, or the error.
 func (l *line) ask(frame string) []object {
 	l.w.t.Helper()
-	if err := l.conn.Write(l.ctx, websocket.MessageText, []byte(frame)); err != nil {
-		l.w.t.Fatal(err)
-	}
+	l.write(frame)
 	var list []object
 	for {
 		_, raw, err := l.conn.Read(l.ctx)
@@ -55,6 +53,14 @@ func (l *line) ask(frame string) []object {
 				return list
 			}
 		}
+	}
+}
+
+// write sends a frame.
+func (l *line) write(frame string) {
+	l.w.t.Helper()
+	if err := l.conn.Write(l.ctx, websocket.MessageText, []byte(frame)); err != nil {
+		l.w.t.Fatal(err)
 	}
 }
 

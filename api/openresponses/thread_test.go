@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -206,34 +205,6 @@ func TestConversation_Items(t *testing.T) {
 	}
 }
 
-// A temporary response cannot be found when it has ended, nor continued, and its thread is
-// deleted.
-func TestStore_False(t *testing.T) {
-	w := start(t)
-	got := w.must("POST", "/v1/responses", `{"model":"triage","input":"secret","store":false}`)
-	if got["store"] != false || texts(got["output"]) != "Hello, you." {
-		t.Errorf("%v", got)
-	}
-	id := got["id"].(string)
-	if status, _ := w.do("GET", "/v1/responses/"+id, ""); status != 404 {
-		t.Errorf("it is found: %d", status)
-	}
-	if status, e := w.do("POST", "/v1/responses", `{"model":"triage","input":"x","previous_response_id":"`+id+`"}`); status != 404 || e["error"].(object)["code"] != "previous_response_not_found" {
-		t.Errorf("it is continued: %d %v", status, e)
-	}
-	w.until(func() bool {
-		fresh, err := w.c.UpToDate(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		list, err := fresh.ListThreads(t.Context(), events.ListThreads{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(list.Threads) == 0
-	})
-}
-
 // A response in the background is queued at once, and can be read, streamed, cancelled and
 // deleted.
 func TestBackground(t *testing.T) {
@@ -306,22 +277,5 @@ func TestResponse_FailedAndIncomplete(t *testing.T) {
 	list = w.stream("POST", "/v1/responses", `{"model":"triage","input":"hello","stream":true}`)
 	if !strings.HasSuffix(kinds(list), "output_item.done incomplete") {
 		t.Errorf("%s", kinds(list))
-	}
-}
-
-func clientOptions() client.SubscribeOptions { return client.SubscribeOptions{From: client.Seq(1)} }
-
-// until waits until something is so.
-func (w *world) until(so func() bool) {
-	w.t.Helper()
-	timeline, err := w.c.Timeline(w.t.Context(), clientOptions())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer timeline.Close()
-	for !so() {
-		if _, err := timeline.Next(w.t.Context()); err != nil {
-			w.t.Fatal(err)
-		}
 	}
 }

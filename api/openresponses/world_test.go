@@ -29,6 +29,7 @@ type world struct {
 	url   string
 	model *model
 	c     *client.Client
+	s     *skeintest.Server
 }
 
 // model is an endpoint that speaks the protocol. It answers with what answer writes.
@@ -128,7 +129,7 @@ func start(t *testing.T) *world {
 	r, err := openai.New(openai.Config{BaseURL: endpoint.URL + "/v1", APIKey: "sk-test", Timeout: patience, Idle: patience})
 	s.Must(err)
 	s.Must(s.Reactor("test", r.React))
-	w := &world{t: t, url: s.Addresses().HTTP, model: m, c: s.Client("acme")}
+	w := &world{t: t, url: s.Addresses().HTTP, model: m, c: s.Client("acme"), s: s}
 	w.define("model", `{"name":"m","model":"test-1","reactor":"test"}`, "agent", `{"name":"triage","type":"ai_human","model":"m"}`)
 	return w
 }

@@ -2,7 +2,10 @@ package serve
 
 import (
 	"context"
+	"errors"
 
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 )
 
@@ -17,4 +20,27 @@ func (s *Server) startEffects(background context.Context) (*runtime.EffectTimers
 	s.running.Go(func() { timers.Run(background) })
 	s.hold(background, log, runtime.EffectLease, timers.Sweeping)
 	return timers, nil
+}
+
+// purge is the effect events.PurgeEffect. It does not delete a run that begins while it looks:
+// the thread then has another version.
+func (s *states) purge(ctx context.Context, in *runtime.EffectInput) error {
+	c, err := s.of(in.Tenant)
+	if err != nil {
+		return err
+	}
+	if c, err = c.UpToDate(ctx); err != nil {
+		return err
+	}
+	t, err := c.GetThread(ctx, events.GetThread{ThreadID: in.ThreadID})
+	if err == nil {
+		if t.Run != nil || t.Queued > 0 {
+			return &runtime.RetryError{Err: errors.New("a run of the thread is active or waits"), NotMade: true}
+		}
+		_, err = c.DeleteThread(ctx, t.ID, events.DeleteThread{Purge: true}, client.ExpectVersion(t.Version))
+	}
+	if errors.Is(err, &events.Error{Code: events.NotFound}) { // it is deleted
+		return nil
+	}
+	return err
 }

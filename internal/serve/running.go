@@ -106,6 +106,9 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		nc: stateLog.Conn(), names: s.cfg.Names, env: s.cfg.Env, clients: map[string]*client.Client{},
 		warn: func(text string) { s.logger.Warn().Msg(text) },
 	}
+	if err := s.work.registry.AddEffect(events.PurgeEffect, runtime.EffectFunc(threads.purge)); err != nil {
+		return err
+	}
 	variables, err := agents.ParseVariables(s.cfg.MCPVariables)
 	if err != nil {
 		return err

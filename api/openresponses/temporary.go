@@ -1,0 +1,105 @@
+package openresponses
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// How the thread of a temporary response is purged by the log itself, if the process that
+// serves the response does not.
+const (
+	purgeEvery = time.Minute      // a repeated effect purges it, once nothing runs
+	renewEvery = 20 * time.Second // the effect is put off so often, as long as somebody reads
+)
+
+// temporary is the thread of responses that are not stored. The commit that begins it
+// schedules its purge, so that its contents go whichever process dies. The process that serves
+// it puts the purge off while a client reads or may continue it, and purges it afterwards.
+type temporary struct {
+	client *client.Client
+
+	mu     sync.Mutex // guards the fields below
+	query  events.GetExecution
+	purges []string // the effects that may be scheduled to purge the thread
+	ended  context.CancelFunc
+}
+
+// purgeOf returns the id of the effect that purges the thread of a response.
+func purgeOf(response uuid.UUID) string { return uuid.NewSHA1(response, []byte("purge")).String() }
+
+func purgeLater(id string) events.ScheduleEffect {
+	return events.ScheduleEffect{ID: id, Name: events.PurgeEffect, EveryMs: new(purgeEvery.Milliseconds())}
+}
+
+// keep puts the purge off until stop is called, discard is, or ctx ends.
+func (t *temporary) keep(ctx context.Context) (stop func()) {
+	ctx, stop = context.WithCancel(ctx)
+	t.mu.Lock()
+	t.ended = stop
+	t.mu.Unlock()
+	go func() {
+		tick := time.NewTicker(renewEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				t.renew(ctx)
+			}
+		}
+	}()
+	return stop
+}
+
+// renew schedules the purge for later.
+func (t *temporary) renew(ctx context.Context) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next := uuid.Must(uuid.NewV7()).String()
+	var list []events.SubCommand
+	for _, id := range t.purges {
+		one, err := client.Sub("effect.cancel", events.CancelEffect{EffectID: id, Reason: "the response is still read"})
+		if err != nil {
+			return
+		}
+		list = append(list, one)
+	}
+	one, err := client.Sub("effect.schedule", purgeLater(next))
+	if err != nil {
+		return
+	}
+	_, err = t.client.Commit(ctx, t.query.ThreadID, append(list, one))
+	if err == nil {
+		t.purges = nil
+	}
+	t.purges = append(t.purges, next) // also if nobody knows whether it was written
+}
+
+// follow notes the response that continues the thread.
+func (t *temporary) follow(next *temporary) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.query = next.query
+}
+
+// discard purges the thread once its last response has ended. If it cannot, because the thread
+// is deleted or the connection closed, nothing is lost: the effect does.
+func (t *temporary) discard(ctx context.Context) {
+	t.mu.Lock()
+	query := t.query
+	if t.ended != nil {
+		t.ended()
+	}
+	t.mu.Unlock()
+	if _, err := t.client.WaitRun(ctx, query); err != nil {
+		return
+	}
+	_, _ = t.client.DeleteThread(ctx, query.ThreadID, events.DeleteThread{Purge: true})
+}
