@@ -10,6 +10,7 @@ import (
 	"github.com/skein-threads/skein/api/endpoints"
 	"github.com/skein-threads/skein/api/openresponses"
 	"github.com/skein-threads/skein/api/rest"
+	"github.com/skein-threads/skein/console"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -57,6 +58,9 @@ func New(o Options) (*Handler, error) {
 	rest.Routes(e)
 	chat.Routes(e)
 	openresponses.Routes(e)
+	if err := console.Routes(e); err != nil {
+		return nil, err
+	}
 	return &Handler{e}, nil
 }
 

@@ -80,7 +80,13 @@ func New(o Options) (*Edge, error) {
 }
 
 // Handle adds a route. The pattern is one of http.ServeMux, with a method.
-func (e *Edge) Handle(pattern string, h Handler) { e.mux.Handle(pattern, route{e, h}) }
+func (e *Edge) Handle(pattern string, h Handler) { e.mux.Handle(pattern, route{e, h, nil}) }
+
+// HandlePages adds a route for people: refuse writes the answer when there is a refusal, in
+// place of [WriteError].
+func (e *Edge) HandlePages(pattern string, h Handler, refuse func(http.ResponseWriter, *http.Request, error)) {
+	e.mux.Handle(pattern, route{e, h, refuse})
+}
 
 // HandlePublic adds a route that authenticates nobody.
 func (e *Edge) HandlePublic(pattern string, h http.Handler) { e.mux.Handle(pattern, public{h}) }
@@ -96,7 +102,7 @@ func (p public) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // ends with a slash. Paths reach h as they were sent: http.ServeMux would answer one with
 // an empty segment with a redirect.
 func (e *Edge) HandleTree(prefix string, h Handler) {
-	e.trees = append(e.trees, tree{prefix, route{e, h}})
+	e.trees = append(e.trees, tree{prefix, route{e, h, nil}})
 }
 
 // ServeHTTP serves the routes.
@@ -150,6 +156,7 @@ var errClosing = errors.New("the edge closes; resume the stream with the id of t
 type route struct {
 	edge   *Edge
 	handle Handler
+	refuse func(http.ResponseWriter, *http.Request, error) // nil: WriteError
 }
 
 func (t route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -159,7 +166,11 @@ func (t route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &response{ResponseWriter: w, edge: t.edge, end: end}
 	defer answer.done()
 	err := t.answer(answer, r.WithContext(ctx))
-	if err != nil && !answer.began {
+	switch {
+	case err == nil || answer.began:
+	case t.refuse != nil:
+		t.refuse(answer, r, err)
+	default:
 		WriteError(answer, err)
 	}
 }

@@ -81,10 +81,11 @@ func waits(q events.Query) bool {
 
 // readsOwnWrites reports whether a path belongs to a protocol whose clients do not name the
 // thread that they have written to: its answers show all that this edge has acknowledged to the
-// tenant. Those of other paths show it of the thread that they name.
+// tenant, and so do the console's pages. Those of other paths show it of the thread that they
+// name.
 func readsOwnWrites(path string) bool {
 	surface, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return surface == "v1" || surface == "chat" || surface == "threads"
+	return surface == "v1" || surface == "chat" || surface == "threads" || surface == "console"
 }
 
 // Acknowledged notes that a write to a thread was acknowledged which the caller's client did not

@@ -3,8 +3,11 @@ package edge
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // Capability is a kind of operation to which a principal may be limited.
@@ -34,6 +37,18 @@ type Principal struct {
 	// Valid ends when the credential is revoked, and with it what it is used for; nil: never.
 	Valid context.Context
 }
+
+// May reports whether the principal's roles and capabilities permit a kind of operation at
+// all. The guard of its client decides on each.
+func (p Principal) May(what Capability) bool {
+	if len(p.Can) > 0 && !slices.Contains(p.Can, what) {
+		return false
+	}
+	return slices.Contains(p.Roles, string(events.Publisher)) || what == Read && p.Follows()
+}
+
+// Follows reports whether the principal may subscribe to its tenant's events.
+func (p Principal) Follows() bool { return slices.Contains(p.Roles, string(events.Subscriber)) }
 
 // Bearer returns the token in the header Authorization of a request.
 func Bearer(r *http.Request) (string, bool) {

@@ -134,28 +134,62 @@ func (e *Edge) giveTicket(w http.ResponseWriter, _ *http.Request, c *Caller) err
 func (e *Edge) signIn(w http.ResponseWriter, r *http.Request) {
 	key, err := keyOf(w, r)
 	var who Principal
+	var until time.Time
 	if err == nil {
-		asked := r.Clone(r.Context())
-		asked.Header.Set("Authorization", "Bearer "+key)
-		who, err = e.opts.Auth.Authenticate(asked)
-	}
-	var token string
-	var made pass
-	if err == nil {
-		token, made, err = e.sessions.add(who, sessionLasts, time.Now())
+		who, until, err = e.SignIn(w, r, key)
 	}
 	if err != nil {
 		WriteError(w, err)
 		return
 	}
-	e.endSession(r)
-	http.SetCookie(w, e.cookie(r, token, int(sessionLasts.Seconds())))
 	w.Header().Set("Cache-Control", "no-store")
 	WriteJSON(w, http.StatusOK, struct {
 		Tenant  string    `json:"tenant"`
 		Roles   []string  `json:"roles"`
 		Expires time.Time `json:"expiresAt"`
-	}{who.Tenant, who.Roles, made.until})
+	}{who.Tenant, who.Roles, until})
+}
+
+// SignIn begins a session for the principal of a key, in place of that of the request, and
+// sets its cookie. It returns when the session ends.
+func (e *Edge) SignIn(w http.ResponseWriter, r *http.Request, key string) (Principal, time.Time, error) {
+	asked := r.Clone(r.Context())
+	asked.Header.Set("Authorization", "Bearer "+key)
+	who, err := e.opts.Auth.Authenticate(asked)
+	if err != nil {
+		return who, time.Time{}, err
+	}
+	token, made, err := e.sessions.add(who, sessionLasts, time.Now())
+	if err != nil {
+		return who, time.Time{}, err
+	}
+	e.endSession(r)
+	http.SetCookie(w, e.cookie(r, token, int(sessionLasts.Seconds())))
+	return who, made.until, nil
+}
+
+// SignOut ends the session of a request, and removes its cookie.
+func (e *Edge) SignOut(w http.ResponseWriter, r *http.Request) {
+	e.endSession(r)
+	http.SetCookie(w, e.cookie(r, "", -1))
+}
+
+// Session reports whether a request came with the cookie of a session, valid or not.
+func (e *Edge) Session(r *http.Request) bool {
+	_, err := r.Cookie(e.cookieName(r))
+	return err == nil
+}
+
+// Principal returns who makes a request. The error is an *events.Error, unauthorized if the
+// request has no valid credential.
+func (e *Edge) Principal(r *http.Request) (Principal, error) { return e.principal(r) }
+
+// OwnPage returns a forbidden unless a page of this server's own origin makes the request.
+func (e *Edge) OwnPage(r *http.Request) error {
+	if e.sameOrigin(r) || r.Header.Get("Sec-Fetch-Site") == "same-origin" {
+		return nil
+	}
+	return events.Errorf(events.Forbidden, "only pages of this origin may do this")
 }
 
 // keyOf returns the key in the body of a request, a JSON object or a form.
@@ -180,8 +214,7 @@ func keyOf(w http.ResponseWriter, r *http.Request) (string, error) {
 }
 
 func (e *Edge) signOut(w http.ResponseWriter, r *http.Request) {
-	e.endSession(r)
-	http.SetCookie(w, e.cookie(r, "", -1))
+	e.SignOut(w, r)
 	w.WriteHeader(http.StatusNoContent)
 }
 

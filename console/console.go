@@ -1,0 +1,31 @@
+package console
+
+import (
+	"embed"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/console/page"
+)
+
+// templates are the pages' own.
+//
+//go:embed templates/*.html
+var templates embed.FS
+
+// Routes adds the console's routes to an edge.
+func Routes(e *edge.Edge) error {
+	return page.Routes(e, page.Site{Pages: table(), Actions: actions(), Templates: templates, Home: "/threads"})
+}
+
+// table lists the pages, in the order of the navigation and of the tabs.
+func table() []page.Page {
+	return []page.Page{
+		threads(),
+		conversation(),
+	}
+}
+
+// actions lists what forms change.
+func actions() []page.Action {
+	return threadActions()
+}

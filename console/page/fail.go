@@ -1,0 +1,65 @@
+package page
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/events"
+)
+
+// Problem is a refusal or a failure, as a page tells it.
+type Problem struct {
+	Title  string // what happened
+	Text   string // the error's own words
+	Code   string
+	Status int
+	Next   string // what to do
+}
+
+// problemOf returns how a page tells an error.
+func problemOf(err error) Problem {
+	told, status := edge.ProblemOf(err)
+	p := Problem{Text: told.Message, Code: told.Code, Status: status}
+	switch events.Code(told.Code) {
+	case events.NotFound:
+		p.Title, p.Next = "Not found", "It may have been deleted, belong to another tenant, or not exist yet."
+	case events.Forbidden:
+		p.Title, p.Next = "Not permitted", "Ask for a key with more rights, or sign in with another."
+	case events.VersionConflict:
+		p.Title, p.Next = "Someone was faster", "Reload the page, look at what has changed, and try again."
+	case events.IllegalTransition:
+		p.Title, p.Next = "Not possible now", "The thread has moved on since this page was loaded. Reload it."
+	case events.QueueFull:
+		p.Title, p.Next = "Too many at once", "Wait a moment, and try again."
+	case events.Unavailable, events.ProjectionBehind:
+		p.Title, p.Next = "Skein cannot answer now", "Nothing was lost. Try again in a moment; if it stays so, look at /readyz."
+	case events.Unauthorized:
+		p.Title, p.Next = "Signed out", "Sign in again."
+	default:
+		p.Title, p.Next = "That was refused", "Go back, correct it, and try again."
+	}
+	return p
+}
+
+// refuse answers with an error: a page, or JSON for the script of one.
+func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	secure(w)
+	p := problemOf(err)
+	switch {
+	case wantsJSON(r):
+		edge.WriteError(w, err)
+		return
+	case p.Status == http.StatusUnauthorized && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		http.Redirect(w, r, Root+"/sign-in?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+		return
+	}
+	v := &View{Page: Page{Name: p.Title, Template: "problem"}, Data: p, site: s}
+	if who, err := s.edge.Principal(r); err == nil {
+		v.Ask = &Ask{Caller: &edge.Caller{Principal: who}, Request: r}
+	}
+	if failed := s.show(w, p.Status, v); failed != nil {
+		edge.WriteError(w, errors.Join(err, failed))
+	}
+}

@@ -1,0 +1,240 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// gather is how long the live handler waits for further events before it loads a panel.
+const gather = 20 * time.Millisecond
+
+// live returns the handler of a page's stream: patches of its panels, as server-sent events.
+func (s *server) live(p Page) edge.Handler {
+	return func(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+		if err := permits(c, p.Right, edge.Read); err != nil {
+			return err
+		}
+		a, err := newAsk(ofPage(r), c)
+		if err != nil {
+			return err
+		}
+		o := client.SubscribeOptions{From: client.Now(), Types: typesOf(p), Aggregates: a.Thread == nil}
+		if a.Thread != nil {
+			o.Thread, o.From = a.Thread.ID, seenBy(r)
+		}
+		line, err := c.Client.Timeline(r.Context(), o)
+		if err != nil {
+			return err
+		}
+		defer line.Close()
+		stream := edge.NewStream(w)
+		defer stream.Close()
+		f := &follower{server: s, page: p, ask: a, stream: stream, dirty: map[string]bool{}}
+		err = f.run(r.Context(), line)
+		if ended := events.AsError(context.Cause(r.Context())); r.Context().Err() != nil && ended.Code == events.Unauthorized {
+			_ = stream.Send(edge.Event{Name: "ended", Data: []byte(ended.Message)}) // the reader may have gone
+			return nil
+		}
+		return err
+	}
+}
+
+// ofPage returns the request of a stream as if it were for its page: links that panels make of
+// its address lead there.
+func ofPage(r *http.Request) *http.Request {
+	of := r.Clone(r.Context())
+	of.URL.Path, of.URL.RawPath = strings.Replace(r.URL.Path, Root+"/live", Root, 1), ""
+	q := of.URL.Query()
+	q.Del("seq")
+	of.URL.RawQuery = q.Encode()
+	of.RequestURI = of.URL.RequestURI()
+	return of
+}
+
+// seenBy returns where a browser continues: with the commit that it has seen last, perhaps not
+// all of it, or that its page shows.
+func seenBy(r *http.Request) client.Position {
+	last := r.Header.Get("Last-Event-ID")
+	if last == "" {
+		last = r.URL.Query().Get("seq")
+	}
+	if seq, err := strconv.ParseInt(last, 10, 64); err == nil && seq > 0 {
+		return client.Seq(seq)
+	}
+	return client.Now()
+}
+
+// typesOf returns the types of events that a page follows.
+func typesOf(p Page) []string {
+	var types []string
+	for _, panel := range p.Panels {
+		types = append(types, panel.On...)
+	}
+	slices.Sort(types)
+	return slices.Compact(types)
+}
+
+// matches reports whether a type of event is one of patterns.
+func matches(patterns []string, kind string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		entity, all := strings.CutSuffix(p, "*")
+		return p == kind || all && strings.HasPrefix(kind, entity)
+	})
+}
+
+// follower sends the patches of one open page.
+type follower struct {
+	*server
+	page   Page
+	ask    *Ask
+	stream *edge.Stream
+	dirty  map[string]bool // panels to load again
+	last   client.Event
+	took   time.Duration // to load them last
+}
+
+// run follows a timeline until the context ends or the reader goes.
+func (f *follower) run(ctx context.Context, line *client.Timeline) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	moving := make(chan client.Event)
+	ended := make(chan error, 2)
+	go func() { ended <- forward(ctx, line, moving) }()
+	if f.page.Follow != nil {
+		own := *f.ask
+		own.Request = f.ask.Request.WithContext(ctx)
+		go func() {
+			if err := f.page.Follow(&own, f.send); err != nil {
+				ended <- err
+			}
+		}()
+	}
+	for _, p := range f.page.Panels { // what changed before the subscription
+		f.dirty[p.ID] = p.Row == nil
+	}
+	if err := f.flush(); err != nil {
+		return err
+	}
+	var due <-chan time.Time
+	for {
+		var err error
+		select {
+		case e := <-moving:
+			if err = f.take(e); err == nil && due == nil {
+				due = time.After(max(gather, 4*f.took)) // a busy tenant does not keep the server busy
+			}
+		case <-due:
+			due, err = nil, f.flush()
+		case err = <-ended:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// forward sends the events of a timeline to a channel.
+func forward(ctx context.Context, line *client.Timeline, to chan<- client.Event) error {
+	for e, err := range line.All(ctx) {
+		if err != nil {
+			if errors.As(err, new(*events.BrokenError)) {
+				continue
+			}
+			return err
+		}
+		select {
+		case to <- e:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+// take notes what an event changes, and sends the rows that it changes.
+func (f *follower) take(e client.Event) error {
+	f.last = e
+	for _, p := range f.page.Panels {
+		if !matches(p.On, string(e.Type)) {
+			continue
+		}
+		if p.Row == nil {
+			f.dirty[p.ID] = true
+			continue
+		}
+		row, err := p.Row(f.ask.at(e.Seq), e)
+		if err != nil {
+			return err
+		}
+		if row != nil {
+			if err := f.sendRow(p, row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f *follower) sendRow(p Panel, row *Row) error {
+	patch := Patch{Panel: p.ID, Row: row.ID}
+	if row.Data != nil {
+		html, err := f.render(row.Template, &View{Ask: f.ask, Page: f.page, Data: row.Data, site: f.server})
+		if err != nil {
+			return err
+		}
+		patch.HTML = string(html)
+	}
+	return f.send(patch)
+}
+
+// flush loads and sends the panels that have changed.
+func (f *follower) flush() error {
+	began := time.Now()
+	defer func() { f.took = min(time.Since(began), time.Second) }()
+	a := f.ask
+	if f.last.Seq > 0 {
+		var err error
+		if a, err = f.ask.refreshed(f.last); err != nil {
+			return err
+		}
+		f.ask = a
+	}
+	for _, p := range f.page.Panels {
+		if !f.dirty[p.ID] {
+			continue
+		}
+		f.dirty[p.ID] = false
+		html, err := f.panel(a, f.page, p)
+		if err != nil {
+			return err
+		}
+		if err := f.send(Patch{Panel: p.ID, HTML: string(html), Digest: digest(html)}); err != nil {
+			return err
+		}
+	}
+	// A browser that reconnects names the commit, and continues with it.
+	return f.stream.Send(edge.Event{ID: strconv.FormatInt(f.last.Seq, 10), Name: "seen"})
+}
+
+// send sends a patch. It is safe for concurrent use.
+func (f *follower) send(p Patch) error {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return f.stream.Send(edge.Event{Name: "patch", Data: raw})
+}

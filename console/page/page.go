@@ -1,0 +1,76 @@
+package page
+
+import (
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+)
+
+// Place is where a page is linked.
+type Place int
+
+// The places.
+const (
+	Unlinked   Place = iota // other pages link it
+	Navigation              // in the navigation of all pages
+	Tabs                    // in the tabs of a thread: its path begins with /threads/{thread}
+)
+
+// Page is a page of the console.
+type Page struct {
+	Path     string // below /console, a path of http.ServeMux, such as /threads/{thread}/run
+	Name     string // in its title, and in the navigation or the tabs
+	In       Place
+	Right    edge.Capability // what the principal must be capable of; default Read
+	Template string          // the name of its template
+
+	// JSON and CLI are the path and the command that show the same. {name} stands for a value
+	// of the path, and {at} for the version that is looked at, as the path's or the command's
+	// option, or nothing; {query} for the parameters that Query names. Empty: there is none.
+	JSON, CLI string
+	Query     []string
+
+	Load   func(*Ask) (any, error) // returns .Data of the template; default nil
+	Panels []Panel
+
+	// Follow runs while a browser follows the page, besides the panels, and sends what they
+	// do not show, such as chunks. It returns when the context of the ask ends. Default none.
+	Follow func(a *Ask, send func(Patch) error) error
+}
+
+// Panel is a part of a page that is replaced when it changes. Its template has its id as
+// name.
+type Panel struct {
+	ID   string
+	On   []string                // types of events that change it; item.* is all of an entity
+	Load func(*Ask) (any, error) // returns .Data of the template
+
+	// Row returns the row that an event adds or changes, instead of loading the panel again.
+	// Rows are elements of the panel's element with the attribute data-rows. Default: the
+	// panel is replaced.
+	Row func(a *Ask, e client.Event) (*Row, error)
+}
+
+// Row is a part of a panel.
+type Row struct {
+	ID       string // of its element
+	Template string
+	Data     any // nil: the row is removed
+}
+
+// Patch is a change of a page that is open in a browser.
+type Patch struct {
+	Panel  string `json:"panel,omitzero"`  // the panel that is changed
+	Row    string `json:"row,omitzero"`    // the row of it; default all of the panel
+	HTML   string `json:"html,omitzero"`   // what it is now; of a row, empty: it is removed
+	Digest string `json:"digest,omitzero"` // of HTML: a page that has it needs no change
+	Text   string `json:"text,omitzero"`   // instead of HTML: what is appended to the row's text
+}
+
+// Action is a change that a form makes.
+type Action struct {
+	Path  string          // below /console, as of a page
+	Right edge.Capability // what the principal must be capable of; default Write
+
+	// Do makes the change, and returns the address of the page to show next.
+	Do func(*Ask) (address string, err error)
+}

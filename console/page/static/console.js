@@ -1,0 +1,17 @@
+// The console's script. Pages are whole without it; it adds what moves: live panels, times in
+// the reader's zone, keys, and forms that do not reload the page.
+import { follow } from "./live.js";
+import { showTimes } from "./times.js";
+import { bindKeys } from "./keys.js";
+import { bindForms } from "./forms.js";
+import { bindSlider } from "./slider.js";
+
+document.documentElement.classList.add("scripted");
+const change = new CustomEvent("console:change", { detail: { root: document } });
+document.addEventListener("console:change", (e) => showTimes(e.detail.root));
+document.dispatchEvent(change);
+bindKeys();
+bindForms();
+bindSlider();
+if (document.body.dataset.live) follow(document.body.dataset.live);
+document.documentElement.dataset.ready = "true";

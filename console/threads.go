@@ -1,0 +1,218 @@
+package console
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/console/page"
+	"github.com/skein-threads/skein/events"
+)
+
+// Sizes of the list of threads.
+const (
+	threadsShown   = 50   // of a page of the list
+	threadsScanned = 2000 // read for a page that titles are searched for
+)
+
+// threads is the page with the list of threads.
+func threads() page.Page {
+	return page.Page{
+		Path: "/threads", Name: "Threads", In: page.Navigation, Template: "threads", JSON: "/api/threads{query}", CLI: "skein thread list",
+		Query: []string{"status", "agentId", "userId", "keyPrefix", "archived", "cursor"},
+		Load:  loadFilter,
+		Panels: []page.Panel{{
+			ID: "thread-list", On: []string{"thread.*", "lifecycle.*", "profile.changed", "agent.assigned", "item.created", "queue.*", "approval.*", "execution.*"},
+			Load: func(a *page.Ask) (any, error) { return listThreads(a) },
+		}},
+	}
+}
+
+// threadFilter is what the list is narrowed to.
+type threadFilter struct {
+	Search, Status, Agent, User, Prefix, Archived, Waiting, Cursor string
+	Statuses                                                       []string
+	Agents                                                         []string
+	Narrowed                                                       bool // there is a filter
+	MayWrite                                                       bool
+}
+
+func filterOf(a *page.Ask) threadFilter {
+	f := threadFilter{
+		Search: strings.TrimSpace(a.Query("q")), Status: a.Query("status"), Agent: a.Query("agentId"), User: a.Query("userId"),
+		Prefix: a.Query("keyPrefix"), Archived: a.Query("archived"), Waiting: a.Query("waiting"), Cursor: a.Query("cursor"),
+		Statuses: events.ThreadStatus("").Enum(), MayWrite: a.May(edge.Write),
+	}
+	f.Narrowed = cmp.Or(f.Search, f.Status, f.Agent, f.User, f.Prefix, f.Archived, f.Waiting) != ""
+	return f
+}
+
+func loadFilter(a *page.Ask) (any, error) {
+	f := filterOf(a)
+	f.Agents, _ = a.Client.GetAgentNames(a.Context()) // a narrowed key may not list them: then the name is typed
+	return f, nil
+}
+
+// threadPage is a page of the list.
+type threadPage struct {
+	Threads  []events.Thread
+	Next     string // the cursor of the next page
+	Scanned  int    // of a search for titles: how many were looked at, if there are more
+	Filter   threadFilter
+	MayWrite bool
+}
+
+func listThreads(a *page.Ask) (*threadPage, error) {
+	f := filterOf(a)
+	p := &threadPage{Filter: f, MayWrite: f.MayWrite}
+	switch {
+	case f.Waiting != "":
+		return p, p.waiting(a)
+	case f.Search != "":
+		return p, p.search(a)
+	default:
+		list, err := a.Client.ListThreads(a.Context(), f.query(f.Cursor, threadsShown))
+		if err != nil {
+			return nil, err
+		}
+		p.Threads, p.Next = list.Threads, list.NextCursor
+		return p, nil
+	}
+}
+
+func (f threadFilter) query(cursor string, limit int64) events.ListThreads {
+	q := events.ListThreads{
+		Status: events.ThreadStatus(f.Status), AgentID: f.Agent, UserID: f.User, KeyPrefix: f.Prefix, Cursor: cursor, Limit: &limit,
+	}
+	if f.Archived != "" {
+		q.Archived = new(f.Archived == "true")
+	}
+	return q
+}
+
+// search finds a thread by its id or its key, and threads by their titles, or the beginning of
+// their keys.
+func (p *threadPage) search(a *page.Ask) error {
+	seen := map[string]bool{}
+	add := func(t events.Thread) {
+		if !seen[t.ID] {
+			seen[t.ID] = true
+			p.Threads = append(p.Threads, t)
+		}
+	}
+	if p.Filter.Cursor == "" {
+		for _, ref := range []string{p.Filter.Search, "key:" + p.Filter.Search} {
+			if t, err := a.Client.GetThread(a.Context(), events.GetThread{ThreadID: ref}); err == nil { // else it is no id or key
+				add(*t)
+			}
+		}
+	}
+	wanted, cursor := strings.ToLower(p.Filter.Search), p.Filter.Cursor
+	for scanned := 0; ; {
+		list, err := a.Client.ListThreads(a.Context(), p.Filter.query(cursor, 500))
+		if err != nil {
+			return err
+		}
+		for _, t := range list.Threads {
+			if strings.Contains(strings.ToLower(t.Title), wanted) || t.Key != nil && strings.HasPrefix(*t.Key, p.Filter.Search) {
+				add(t)
+			}
+		}
+		cursor, scanned = list.NextCursor, scanned+len(list.Threads)
+		if cursor == "" {
+			return nil
+		}
+		if scanned >= threadsScanned || len(p.Threads) >= threadsShown {
+			p.Next, p.Scanned = cursor, scanned
+			return nil
+		}
+	}
+}
+
+// waiting lists the threads that wait for an approval.
+func (p *threadPage) waiting(a *page.Ask) error {
+	list, err := a.Client.ListApprovals(a.Context(), events.ListApprovals{AgentID: p.Filter.Agent, Cursor: p.Filter.Cursor})
+	if err != nil {
+		return err
+	}
+	p.Next = list.NextCursor
+	var ids []string
+	for _, one := range list.Approvals {
+		ids = append(ids, one.ThreadID)
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		t, err := a.Client.GetThread(a.Context(), events.GetThread{ThreadID: id})
+		if events.AsError(err).Code == events.NotFound { // deleted since
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		p.Threads = append(p.Threads, *t)
+	}
+	slices.SortFunc(p.Threads, func(a, b events.Thread) int { return strings.Compare(b.UpdatedAt, a.UpdatedAt) })
+	return nil
+}
+
+// threadActions are the changes of threads as a whole.
+func threadActions() []page.Action {
+	return []page.Action{
+		{Path: "/threads", Do: createThread},
+		{Path: "/threads/bulk", Do: changeThreads},
+	}
+}
+
+func createThread(a *page.Ask) (string, error) {
+	reply, err := a.Client.CreateThread(a.Context(), events.CreateThread{
+		Title: strings.TrimSpace(a.Form("title")), Key: strings.TrimSpace(a.Form("key")), AgentID: strings.TrimSpace(a.Form("agentId")),
+	})
+	if err != nil {
+		return "", err
+	}
+	return page.LinkThread(reply.ThreadID, ""), nil
+}
+
+// changeThreads archives, brings back or deletes the threads that were selected.
+func changeThreads(a *page.Ask) (string, error) {
+	var change func(id string) error
+	switch a.Form("do") {
+	case "archive", "restore":
+		archived := a.Form("do") == "archive"
+		change = func(id string) error {
+			_, err := a.Client.UpdateThread(a.Context(), id, events.UpdateThread{Archived: &archived})
+			return err
+		}
+	case "delete":
+		change = func(id string) error {
+			_, err := a.Client.DeleteThread(a.Context(), id, events.DeleteThread{})
+			return err
+		}
+	default:
+		return "", events.Invalid("/do", "do is %.40q; it takes archive, restore or delete", a.Form("do"))
+	}
+	chosen := a.Request.PostForm["thread"]
+	if len(chosen) == 0 {
+		return "", events.Invalid("/thread", "no thread is selected; tick those that are meant")
+	}
+	for _, id := range chosen {
+		if err := change(id); err != nil && events.AsError(err).Code != events.NotFound { // another window was faster
+			return "", err
+		}
+	}
+	return a.Back(page.Root + "/threads"), nil
+}
+
+// NextAddress returns the address of the next page of the list.
+func (p *threadPage) NextAddress() string {
+	q := url.Values{}
+	f := p.Filter
+	for name, value := range map[string]string{"q": f.Search, "status": f.Status, "agentId": f.Agent, "userId": f.User, "keyPrefix": f.Prefix, "archived": f.Archived, "waiting": f.Waiting, "cursor": p.Next} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	return page.Root + "/threads?" + q.Encode()
+}
