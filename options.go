@@ -83,6 +83,7 @@ type Options struct {
 	// What tenants' definitions may do in this process.
 	MCPPrograms  bool          // start programs, as MCP servers
 	MCPVariables []string      // TENANT:NAME=TARGET: environment variables for the MCP server with that URL or command
+	HTTPSecrets  []string      // TENANT:NAME=URL: environment variables whose secrets sign requests to endpoints below that URL
 	EgressAllow  []string      // addresses, CIDRs and hosts that may be connected to, besides public ones
 	ModelParams  []string      // params of models that definitions may set, besides those that shape the answer
 	TokensPerDay []string      // NUMBER or TENANT=NUMBER: tokens that models may use per day (UTC); default unlimited
@@ -141,6 +142,7 @@ func (o Options) config() serve.Config {
 		TenantEffectRate:  o.TenantEffectRate,
 		MCPPrograms:       o.MCPPrograms,
 		MCPVariables:      o.MCPVariables,
+		HTTPSecrets:       o.HTTPSecrets,
 		EgressAllow:       o.EgressAllow,
 		ModelParams:       o.ModelParams,
 		TokensPerDay:      o.TokensPerDay,

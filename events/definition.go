@@ -23,11 +23,12 @@ const (
 	// ContextKind defines a type of contexts.
 	ContextKind DefinitionKind = "context"
 	SkillKind   DefinitionKind = "skill"
+	ReactorKind DefinitionKind = "reactor"
 )
 
 // Enum lists the kinds.
 func (DefinitionKind) Enum() []string {
-	return []string{string(ModelKind), string(PromptKind), string(AgentKind), string(ToolKind), string(PolicyKind), string(ContextKind), string(SkillKind)}
+	return []string{string(ModelKind), string(PromptKind), string(AgentKind), string(ToolKind), string(PolicyKind), string(ContextKind), string(SkillKind), string(ReactorKind)}
 }
 
 // Limits of a tenant's definitions.
@@ -101,6 +102,7 @@ func DefinitionRows() []DefinitionRow {
 		definition[PolicyDefinition](PolicyKind, "What becomes of a tenant's threads by itself."),
 		definition[ContextDefinition](ContextKind, "What the content of a type of contexts must be."),
 		definition[SkillDefinition](SkillKind, "A text that a model loads when it needs it, and the tools that need it."),
+		definition[ReactorDefinition](ReactorKind, "A reactor behind a URL."),
 	}
 }
 
@@ -209,6 +211,8 @@ func DefinitionName(definition any) string {
 	case ContextDefinition:
 		return d.Name
 	case SkillDefinition:
+		return d.Name
+	case ReactorDefinition:
 		return d.Name
 	}
 	return ""

@@ -15,31 +15,33 @@ const (
 	MCPTool    ToolType = "mcp"    // a server of the Model Context Protocol
 	AgentTool  ToolType = "agent"  // another agent
 	PersonTool ToolType = "person" // a person, who is asked
+	HTTPTool   ToolType = "http"   // an endpoint that Skein calls
 )
 
 // Enum lists the types.
 func (ToolType) Enum() []string {
-	return []string{string(GoTool), string(NATSTool), string(MCPTool), string(AgentTool), string(PersonTool)}
+	return []string{string(GoTool), string(NATSTool), string(MCPTool), string(AgentTool), string(PersonTool), string(HTTPTool)}
 }
 
 // ToolDefinition says what a model may call, and who executes it.
 type ToolDefinition struct {
-	Name         string      `json:"name" schema:"required,pattern=tool" doc:"The name, as the model calls it; of a whole server, what the names of its tools begin with, before __."`
-	Description  string      `json:"description" schema:"required,minLength=1,maxLength=16384" doc:"What it does and when to use it, for the model."`
-	Type         ToolType    `json:"type" schema:"required" doc:"Who does it: a function of the process, a process on NATS, an MCP server, another agent, or a person who answers with approval.resolve."`
-	Parameters   JSON        `json:"parameters,omitzero" schema:"object" doc:"The JSON Schema (2020-12) of its arguments, an object; none if absent, or what the MCP server says."`
-	Auto         *bool       `json:"auto,omitzero" doc:"A call is made at once; true if absent. If false, it waits for an approval."`
-	Idempotent   *bool       `json:"idempotent,omitzero" doc:"A call that may have been made may be made again; false if absent."`
-	ReadOnly     *bool       `json:"readOnly,omitzero" doc:"It changes nothing; false if absent."`
-	Portable     *bool       `json:"portable,omitzero" doc:"It can be packed and shared: it uses nothing of the process that it runs in; true if absent."`
-	TimeoutMs    *int64      `json:"timeoutMs,omitzero" schema:"minimum=1" doc:"How long one call may take."`
-	WorkerWaitMs *int64      `json:"workerWaitMs,omitzero" schema:"minimum=0,maximum=86400000" doc:"Milliseconds that a call waits for a process that serves the tool, when none does; what the agent's limits say if absent, 0: not at all."`
-	Retries      *Retries    `json:"retries,omitzero" doc:"How often a call is tried whose failure may pass: one of a tool that is idempotent or readOnly, or one that was surely not made. As the agent says if absent."`
-	Server       *ToolServer `json:"server,omitzero" doc:"The MCP server; of type mcp."`
-	Agent        string      `json:"agent,omitzero" schema:"pattern=name" doc:"The agent; of type agent."`
-	OwnThread    *bool       `json:"ownThread,omitzero" doc:"Of type agent: it answers in a thread of its own, and the call's result is its answer; false if absent: it takes the thread over. One of type dual_ai always has a thread of its own."`
-	Question     string      `json:"question,omitzero" schema:"maxLength=16384" doc:"Of type person: what is asked, with {{name}} for the argument of that name; what the model asks if absent."`
-	Answer       JSON        `json:"answer,omitzero" schema:"object" doc:"Of type person: the JSON Schema (2020-12) of the answer; any JSON if absent. At most 16 KiB."`
+	Name         string        `json:"name" schema:"required,pattern=tool" doc:"The name, as the model calls it; of a whole server, what the names of its tools begin with, before __."`
+	Description  string        `json:"description" schema:"required,minLength=1,maxLength=16384" doc:"What it does and when to use it, for the model."`
+	Type         ToolType      `json:"type" schema:"required" doc:"Who does it: a function of the process, a process on NATS, an MCP server, another agent, a person who answers with approval.resolve, or an HTTP endpoint."`
+	Parameters   JSON          `json:"parameters,omitzero" schema:"object" doc:"The JSON Schema (2020-12) of its arguments, an object; none if absent, or what the MCP server says."`
+	Auto         *bool         `json:"auto,omitzero" doc:"A call is made at once; true if absent. If false, it waits for an approval."`
+	Idempotent   *bool         `json:"idempotent,omitzero" doc:"A call that may have been made may be made again; false if absent."`
+	ReadOnly     *bool         `json:"readOnly,omitzero" doc:"It changes nothing; false if absent."`
+	Portable     *bool         `json:"portable,omitzero" doc:"It can be packed and shared: it uses nothing of the process that it runs in; true if absent."`
+	TimeoutMs    *int64        `json:"timeoutMs,omitzero" schema:"minimum=1" doc:"How long one call may take."`
+	WorkerWaitMs *int64        `json:"workerWaitMs,omitzero" schema:"minimum=0,maximum=86400000" doc:"Milliseconds that a call waits for a process that serves the tool, when none does; what the agent's limits say if absent, 0: not at all."`
+	Retries      *Retries      `json:"retries,omitzero" doc:"How often a call is tried whose failure may pass: one of a tool that is idempotent or readOnly, or one that was surely not made. As the agent says if absent."`
+	Server       *ToolServer   `json:"server,omitzero" doc:"The MCP server; of type mcp."`
+	HTTP         *HTTPEndpoint `json:"http,omitzero" doc:"The endpoint; of type http."`
+	Agent        string        `json:"agent,omitzero" schema:"pattern=name" doc:"The agent; of type agent."`
+	OwnThread    *bool         `json:"ownThread,omitzero" doc:"Of type agent: it answers in a thread of its own, and the call's result is its answer; false if absent: it takes the thread over. One of type dual_ai always has a thread of its own."`
+	Question     string        `json:"question,omitzero" schema:"maxLength=16384" doc:"Of type person: what is asked, with {{name}} for the argument of that name; what the model asks if absent."`
+	Answer       JSON          `json:"answer,omitzero" schema:"object" doc:"Of type person: the JSON Schema (2020-12) of the answer; any JSON if absent. At most 16 KiB."`
 }
 
 // Retries says how often an attempt is repeated, and how long to wait between attempts.
@@ -85,7 +87,8 @@ func (ToolDefinition) Constraint() string {
 		`{"properties":{"type":{"enum":["go","nats"]},` + noServer + `,` + noAgent + `}},` +
 		`{"required":["server"],"properties":{"type":{"const":"mcp"},"server":{"type":"object"},` + noAgent + `}},` +
 		`{"required":["agent"],"properties":{"type":{"const":"agent"},"agent":{"type":"string","minLength":1},` + noServer + `}},` +
-		`{"properties":{"type":{"const":"person"},` + noServer + `,` + noAgent + `}}]}`
+		`{"properties":{"type":{"const":"person"},` + noServer + `,` + noAgent + `}},` +
+		`{"properties":{"type":{"const":"http"},` + noServer + `,` + noAgent + `}}]}`
 }
 
 // MaxToolPrefix bounds the name of a definition that covers a whole server, which is the
@@ -171,4 +174,42 @@ type ToolResult struct {
 	Status ToolStatus `json:"status" schema:"required" doc:"success or error."`
 	Result JSON       `json:"result,omitzero" doc:"Of a success: any JSON."`
 	Error  string     `json:"error,omitzero" doc:"Of an error: what happened."`
+}
+
+// ReactorType says where a reactor answers.
+type ReactorType string
+
+// HTTPReactor is a reactor behind a URL.
+const HTTPReactor ReactorType = "http"
+
+// Enum lists the types.
+func (ReactorType) Enum() []string { return []string{string(HTTPReactor)} }
+
+// HTTPEndpoint is a URL to which Skein sends signed requests.
+type HTTPEndpoint struct {
+	URL       string   `json:"url" schema:"required,minLength=1,maxLength=2048" doc:"The address, http or https. No secrets."`
+	SecretEnv []string `json:"secretEnv" schema:"required,minItems=1,maxItems=2,items=variable" doc:"The names of the environment variables with the secrets that sign each request: one, or the new and the old one while it is replaced. Names alone: a definition holds no secret."`
+}
+
+// ReactorDefinition is a reactor that agents and models name, and that is no process on NATS
+// or of the server.
+type ReactorDefinition struct {
+	Name        string        `json:"name" schema:"required,pattern=name" doc:"The name, by which agents and models refer to it."`
+	Description string        `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`
+	Type        ReactorType   `json:"type" schema:"required" doc:"http: it answers behind a URL."`
+	HTTP        *HTTPEndpoint `json:"http" schema:"required" doc:"Where."`
+}
+
+// CheckHTTP validates the endpoint of a tool: one of type http has it, and no other. The path
+// of the error is relative to the definition.
+func (d ToolDefinition) CheckHTTP() error {
+	switch {
+	case d.Type == HTTPTool && d.HTTP == nil:
+		return Invalid("/http", "a tool of type http needs an endpoint, with a url and secretEnv")
+	case d.Type != HTTPTool && d.HTTP != nil:
+		return Invalid("/http", "only a tool of type http has an endpoint")
+	case d.Type == HTTPTool && d.WorkerWaitMs != nil:
+		return Invalid("/workerWaitMs", "a tool of type http has no workerWaitMs: an endpoint that cannot be reached is tried again as retries says")
+	}
+	return nil
 }

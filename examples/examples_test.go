@@ -170,7 +170,8 @@ func (c *chunks) Chunk(chunk runtime.Chunk) { *c = append(*c, chunk) }
 // The docs show the examples as they are.
 func TestDocumentsShowTheExamples(t *testing.T) {
 	for page, files := range map[string][]string{
-		"../docs/protocols.md": {"node/reactor.js", "node/tool.js", "python/reactor.py", "python/tool.py"},
+		"../docs/http-workers.md": {"endpoint/tool.mjs", "endpoint/tool/main.go", "endpoint/reactor.py"},
+		"../docs/protocols.md":    {"node/reactor.js", "node/tool.js", "python/reactor.py", "python/tool.py"},
 	} {
 		text := read(t, page)
 		for _, name := range files {

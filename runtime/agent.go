@@ -48,7 +48,8 @@ const (
 // Side is one side of an agent: a dual_ai agent has two.
 type Side struct {
 	Label          string
-	Reactor        string // the name of a reactor
+	Reactor        string  // the name of a reactor
+	Endpoint       Reactor // the reactor itself, if the tenant defines it; default: found by its name
 	Model          Model
 	Prompt         events.PromptDefinition // its variables are filled in for each step
 	Tools          []Tool
@@ -154,4 +155,12 @@ type AgentTool interface {
 	// Apart reports whether an ai_human agent runs in a thread of its own, too, and its
 	// answer is the call's result.
 	Apart() bool
+}
+
+// reactor returns the reactor of a side.
+func (w *Worker) reactor(side *Side) (Reactor, error) {
+	if side.Endpoint != nil {
+		return side.Endpoint, nil
+	}
+	return w.reactors.Reactor(side.Reactor)
 }

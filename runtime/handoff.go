@@ -309,7 +309,7 @@ func (w *Worker) writeTitle(ctx context.Context, ended *turn) error {
 // askForTitle calls the reactor of the agent of titles.
 func (t *turn) askForTitle() (*Reaction, error) {
 	side := &t.agent.A
-	reactor, err := t.w.reactors.Reactor(side.Reactor)
+	reactor, err := t.w.reactor(side)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ const (
 // runReactor calls the reactor of the open step and records its reaction.
 func (t *turn) runReactor(ctx context.Context) error {
 	side := t.agent.side(t.run.Side)
-	reactor, err := t.w.reactors.Reactor(side.Reactor)
+	reactor, err := t.w.reactor(side)
 	if err != nil {
 		return t.fail(ctx, events.AsError(err).Message, nil)
 	}

@@ -84,6 +84,8 @@ func further(value any) *events.Error {
 		return in("schema", checkParameters(d.Schema))
 	case events.SkillDefinition:
 		return in("tools", noneTwice(d.Tools))
+	case events.ReactorDefinition:
+		return in("http", furtherEndpoint(d.HTTP))
 	case events.PolicyDefinition:
 		if err := d.CheckFields(); err != nil {
 			e := events.AsError(err)
@@ -199,6 +201,12 @@ func furtherTool(d events.ToolDefinition) *events.Error {
 			return in("answer", err)
 		}
 	}
+	if err := d.CheckHTTP(); err != nil {
+		return events.AsError(err)
+	}
+	if err := in("http", furtherEndpoint(d.HTTP)); err != nil {
+		return err
+	}
 	if d.OwnThread != nil && d.Type != events.AgentTool {
 		return in("ownThread", refuse("only a tool of type agent has ownThread"))
 	}
@@ -214,14 +222,31 @@ func furtherTool(d events.ToolDefinition) *events.Error {
 	if d.Server.URL == "" {
 		return nil
 	}
-	u, err := url.Parse(d.Server.URL)
+	return in("server", in("url", checkAddress(d.Server.URL, "tokenEnv")))
+}
+
+// checkAddress checks an address that a definition names. variable is the field with the
+// names of secrets.
+func checkAddress(address, variable string) *events.Error {
+	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return in("server", in("url", refuse("must be an http or https address")))
+		return refuse("must be an http or https address")
 	}
 	if u.User != nil {
-		return in("server", in("url", refuse("holds a user or a password; a definition holds no secret: name the variable with the token in tokenEnv")))
+		return refuse("holds a user or a password; a definition holds no secret: name the variable with it in %s", variable)
 	}
 	return nil
+}
+
+// furtherEndpoint checks an address that requests are sent to, and its secrets.
+func furtherEndpoint(e *events.HTTPEndpoint) *events.Error {
+	if e == nil {
+		return nil
+	}
+	if err := in("url", checkAddress(e.URL, "secretEnv")); err != nil {
+		return err
+	}
+	return in("secretEnv", noneTwice(e.SecretEnv))
 }
 
 // wholeServer checks a definition of all tools of a server.

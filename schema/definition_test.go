@@ -26,6 +26,7 @@ func TestDefinitionRefusals(t *testing.T) {
 	v := newValidator(t)
 	tool := func(more string) string { return `{` + minimalTool + more + `}` }
 	parameters := func(s string) string { return tool(`,"parameters":` + s) }
+	endpoint := func(e string) string { return `{"name":"t","description":"d","type":"http","http":` + e + `}` }
 	server := func(s string) string {
 		return `{"name":"find","description":"Finds.","type":"mcp","server":` + s + `}`
 	}
@@ -107,6 +108,20 @@ func TestDefinitionRefusals(t *testing.T) {
 		{"tool", server(`{"url":"https://a b"}`), "/definition/server/url", "must be an http or https address"},
 		{"tool", server(`{"url":"ftp://x"}`), "/definition/server/url", "must be an http or https address"},
 		{"tool", server(`{"url":"https://me:secret@x"}`), "/definition/server/url", "holds a user or a password"},
+		{"tool", `{"name":"t","description":"d","type":"http"}`, "/definition/http", "needs an endpoint"},
+		{"tool", tool(`,"http":{"url":"http://x","secretEnv":["A"]}`), "/definition/http", "only a tool of type http has an endpoint"},
+		{"tool", endpoint(`{"url":"http://x"}`), "/definition/http/secretEnv", "is missing"},
+		{"tool", endpoint(`{"url":"http://x","secretEnv":[]}`), "/definition/http/secretEnv", "1 to 2 elements"},
+		{"tool", endpoint(`{"url":"http://x","secretEnv":["A","B","C"]}`), "/definition/http/secretEnv", "1 to 2 elements"},
+		{"tool", endpoint(`{"url":"http://x","secretEnv":["A=secret"]}`), "/definition/http/secretEnv/0", "must be the name of a variable, without a value"},
+		{"tool", endpoint(`{"url":"http://x","secretEnv":["A","A"]}`), "/definition/http/secretEnv/1", "A stands twice"},
+		{"tool", endpoint(`{"url":"file:///x","secretEnv":["A"]}`), "/definition/http/url", "must be an http or https address"},
+		{"tool", endpoint(`{"url":"https://me:secret@x","secretEnv":["A"]}`), "/definition/http/url", "holds a user or a password"},
+		{"tool", endpoint(`{"url":"http://x","secretEnv":["A"]},"workerWaitMs":1`), "/definition/workerWaitMs", "a tool of type http has no workerWaitMs"},
+		{"tool", endpoint(`{"url":"http://x","secretEnv":["A"]},"server":{"url":"http://x"}`), "/definition/server", "only a tool of type mcp has a server"},
+		{"reactor", `{"name":"r","type":"http"}`, "/definition/http", "is missing"},
+		{"reactor", `{"name":"r","type":"nats","http":{"url":"http://x","secretEnv":["A"]}}`, "/definition/type", "must be one of http"},
+		{"reactor", `{"name":"r","type":"http","http":{"url":"x","secretEnv":["A"]}}`, "/definition/http/url", "must be an http or https address"},
 		{"tool", person(`,"answer":true`), "/definition/answer", "must be an object"},
 		{"tool", person(`,"answer":{"$id":"urn:a"}`), "/definition/answer/$id", "has no name of its own"},
 		{"tool", person(`,"answer":{"type":"strin"}`), "/definition/answer/type", "is no JSON Schema"},

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,10 +83,16 @@ type server struct {
 // start runs `skein serve` on free ports and waits for its ready line.
 func start(t testing.TB, store string, flags ...string) *server {
 	t.Helper()
+	return startLogged(t, os.Stderr, store, flags...)
+}
+
+// startLogged starts a server that writes its log to a writer.
+func startLogged(t testing.TB, log io.Writer, store string, flags ...string) *server {
+	t.Helper()
 	s := &server{t: t}
 	s.cmd = exec.Command(binary, append([]string{"serve", "--json", "--store", store, "--log-level", "warn"}, flags...)...)
 	s.cmd.Env = environment("SKEIN_NATS_LISTEN=127.0.0.1:0", "SKEIN_HTTP_LISTEN=127.0.0.1:0") // flags from variables
-	s.cmd.Stderr = os.Stderr
+	s.cmd.Stderr = log
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -87,6 +87,7 @@ type Config struct {
 	Env           map[string]any      // the values of env in the runtime context of hooks, effects and tools that are not portable
 	MCPPrograms   bool                // --mcp-programs: definitions may start programs as MCP servers
 	MCPVariables  []string            // --mcp-variable: TENANT:NAME=TARGET, environment variables that definitions may pass to MCP servers
+	HTTPSecrets   []string            // --http-secret: TENANT:NAME=URL, environment variables whose secrets sign requests to endpoints of definitions
 	EgressAllow   []string            // --egress-allow: addresses, CIDRs and hosts that definitions may connect to, besides public ones
 	ModelParams   []string            // --model-param: params that definitions of models may set, besides those that shape the answer
 	TokensPerDay  []string            // --tokens-per-day: NUMBER or TENANT=NUMBER, tokens that the models of a tenant may use per day; default unlimited
@@ -213,6 +214,9 @@ func (c Config) Validate() error {
 	}
 	if _, err := agents.ParseVariables(c.MCPVariables); err != nil {
 		errs = append(errs, fmt.Errorf("--mcp-variable: %w", err))
+	}
+	if _, err := agents.ParseSecrets(c.HTTPSecrets); err != nil {
+		errs = append(errs, fmt.Errorf("--http-secret: %w", err))
 	}
 	if c.NATS != "" && c.Access != "" {
 		errs = append(errs, errors.New("--access is for the embedded server; start the one of --nats with nats.conf in that folder, and pass its creds/skein.creds as --creds"))

@@ -113,6 +113,10 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	if err != nil {
 		return err
 	}
+	secrets, err := agents.ParseSecrets(s.cfg.HTTPSecrets)
+	if err != nil {
+		return err
+	}
 	allowed, err := egress.Parse(s.cfg.EgressAllow)
 	if err != nil {
 		return err
@@ -130,7 +134,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		Definitions: definitions, Registry: s.work.registry, Conn: log.Conn(), Names: s.cfg.Names,
 		CatchUp:  func(ctx context.Context, tenant string, all bool) error { return s.defined(ctx, log, tenant, all) },
 		Programs: s.cfg.MCPPrograms, Variables: variables, Lookup: os.LookupEnv,
-		Egress: allowed, Logger: s.logger,
+		Secrets: secrets, Egress: allowed, Logger: s.logger,
 	})
 	s.work.directory.Store(directory)
 	var taking context.Context

@@ -3,6 +3,8 @@ package agents
 import (
 	"context"
 	"errors"
+	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,13 +34,15 @@ type Config struct {
 	Programs  bool                             // permit definitions to start programs, as MCP servers
 	Variables []Variable                       // environment variables that definitions may pass to MCP servers
 	Lookup    func(name string) (string, bool) // of a variable; default none is set
-	Egress    egress.Policy                    // permitted addresses of MCP servers on HTTP; default: public ones
+	Secrets   []Variable                       // environment variables whose secrets may sign requests to endpoints
+	Egress    egress.Policy                    // permitted addresses of MCP servers on HTTP and of endpoints; default: public ones
 	Logger    zerolog.Logger                   // receives details about such servers that callers are not told
 }
 
 // Directory finds agents, tools and reactors. It is safe for concurrent use.
 type Directory struct {
-	cfg Config
+	cfg  Config
+	http *http.Client // of endpoints
 
 	mu      sync.Mutex
 	servers map[string]*mcp.Manager  // of MCP servers, by tenant and definition
@@ -51,11 +55,12 @@ func New(cfg Config) *Directory {
 	if cfg.Lookup == nil {
 		cfg.Lookup = func(string) (string, bool) { return "", false }
 	}
-	return &Directory{cfg: cfg, servers: map[string]*mcp.Manager{}, offered: map[string]offered{}, whole: map[*mcp.Manager]listing{}}
+	return &Directory{cfg: cfg, http: remote.NewClient(cfg.Egress.Transport()), servers: map[string]*mcp.Manager{}, offered: map[string]offered{}, whole: map[*mcp.Manager]listing{}}
 }
 
-// Close ends the sessions with MCP servers.
+// Close ends the sessions with MCP servers, and connections to endpoints that are idle.
 func (d *Directory) Close() {
+	d.http.CloseIdleConnections()
 	d.mu.Lock()
 	servers := d.servers
 	d.servers = map[string]*mcp.Manager{}
@@ -90,7 +95,19 @@ func (d *Directory) Agent(ctx context.Context, tenant, name string) (*runtime.Ag
 	return a, nil
 }
 
-// agent returns an agent that is defined, a model that is, or a reactor that is served.
+// answerers are the kinds of definitions that answer a thread by their name, in the order
+// in which they are looked up.
+func answerers() []events.DefinitionKind {
+	return []events.DefinitionKind{events.AgentKind, events.ModelKind, events.ReactorKind}
+}
+
+// undefined reports whether it is known that the tenant defines nothing with that name
+// that could answer.
+func (d *Directory) undefined(tenant, name string) bool {
+	return !slices.ContainsFunc(answerers(), func(kind events.DefinitionKind) bool { return !d.cfg.Definitions.Absent(tenant, kind, name) })
+}
+
+// agent returns an agent that is defined, a model or a reactor that is, or a reactor that is served.
 func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Agent, error) {
 	if d.cfg.CatchUp != nil {
 		if err := d.cfg.CatchUp(ctx, tenant, false); err != nil {
@@ -98,7 +115,7 @@ func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Ag
 		}
 	}
 	_, own := d.cfg.Registry.Reactor(name)
-	if own == nil && d.cfg.Definitions.Absent(tenant, events.AgentKind, name) && d.cfg.Definitions.Absent(tenant, events.ModelKind, name) {
+	if own == nil && d.undefined(tenant, name) {
 		return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name}}, nil
 	}
 	a, err := d.defined(ctx, tenant, name)
@@ -119,16 +136,24 @@ func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Ag
 	return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name}}, nil
 }
 
-// defined returns what the tenant defines with that name: an agent, or else a model, which
-// answers without a prompt and tools. It returns nil and a not_found if there is neither.
+// defined returns what the tenant defines with that name: an agent, or else a model or a
+// reactor, which answers without a prompt and tools. It returns nil and a not_found if
+// there is none.
 func (d *Directory) defined(ctx context.Context, tenant, name string) (*runtime.Agent, error) {
 	def, version, err := definitions.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
 	if missing(err) {
-		model := &runtime.Agent{Name: name}
-		if model.A, err = d.side(ctx, tenant, model, events.AgentSide{Model: name}); err != nil {
+		alone := &runtime.Agent{Name: name}
+		alone.A, err = d.side(ctx, tenant, alone, events.AgentSide{Model: name})
+		if missing(err) {
+			alone.A, err = d.side(ctx, tenant, alone, events.AgentSide{Reactor: name})
+			if err == nil && alone.A.Endpoint == nil {
+				err = events.Missing("agent", name)
+			}
+		}
+		if err != nil {
 			return nil, err
 		}
-		return model, nil
+		return alone, nil
 	}
 	if err != nil {
 		return nil, err
@@ -204,7 +229,7 @@ func (d *Directory) served(ctx context.Context, name string) error {
 }
 
 // Knows returns a not_found if there is no agent with that name: the tenant has not
-// defined it, nor a model of that name, this process has no such reactor, and no process has ever served one.
+// defined it, nor a model or a reactor of that name, this process has no such reactor, and no process has ever served one.
 func (d *Directory) Knows(ctx context.Context, tenant, name string) error {
 	if _, err := d.cfg.Registry.Reactor(name); err == nil {
 		return nil
@@ -218,7 +243,7 @@ func (d *Directory) Knows(ctx context.Context, tenant, name string) error {
 				return err
 			}
 		}
-		for _, kind := range []events.DefinitionKind{events.AgentKind, events.ModelKind} {
+		for _, kind := range answerers() {
 			if _, err := d.cfg.Definitions.Get(ctx, tenant, kind, name); !missing(err) {
 				return err
 			}
@@ -293,6 +318,10 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 		if s.Reactor == "" {
 			s.Reactor = m.Reactor
 		}
+	}
+	var err error
+	if s.Endpoint, err = d.reactorOf(ctx, tenant, a, s.Reactor); err != nil {
+		return s, err
 	}
 	if def.Prompt != "" {
 		p, version, err := definitions.Load[events.PromptDefinition](ctx, d.cfg.Definitions, tenant, events.PromptKind, def.Prompt)

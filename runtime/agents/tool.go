@@ -32,6 +32,9 @@ func (d *Directory) tool(ctx context.Context, tenant, name string) (runtime.Tool
 	case events.NATSTool:
 		t, err := remote.Tool(d.cfg.Conn, d.cfg.Names, spec)
 		return t, version, err
+	case events.HTTPTool:
+		t, err := d.httpTool(tenant, def)
+		return t, version, err
 	case events.MCPTool:
 		if def.Server.Whole() {
 			return nil, 0, events.Errorf(events.NotFound, "%s is a whole MCP server and not a tool; its tools are named %[1]s__ and their own name", name)

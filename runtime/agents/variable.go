@@ -11,7 +11,7 @@ import (
 )
 
 // Variable is an environment variable that definitions may pass to one MCP server, or
-// to those below one URL.
+// to those below one URL, or whose secret may sign requests to those URLs.
 type Variable struct {
 	Tenant string // whose definitions; *: of every tenant
 	Name   string
@@ -54,12 +54,36 @@ func parseVariable(text string) (Variable, error) {
 	return v, nil
 }
 
+// ParseSecrets parses TENANT:NAME=URL, where every target is a URL. The error names every
+// invalid entry.
+func ParseSecrets(list []string) ([]Variable, error) {
+	out, err := ParseVariables(list)
+	errs := []error{err}
+	for _, v := range out {
+		if u, err := url.Parse(v.Target); err != nil || u.Scheme != "http" && u.Scheme != "https" {
+			errs = append(errs, fmt.Errorf("%.128q does not go to a URL; write TENANT:NAME=URL, as in acme:SHOP_SECRET=https://shop.example/", v.Tenant+":"+v.Name+"="+v.Target))
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// Signs reports whether the variable is the tenant's secret of that name for requests to
+// a URL.
+func (v Variable) Signs(tenant, name, to string) bool {
+	return v.Name == name && (v.Tenant == tenant || v.Tenant == "*") && v.reaches(to)
+}
+
 // goesTo reports whether the variable may be passed to a server.
 func (v Variable) goesTo(s *events.ToolServer) bool {
 	if s.Command != "" {
 		return v.Target == s.Command
 	}
-	to, err := url.Parse(s.URL)
+	return v.reaches(s.URL)
+}
+
+// reaches reports whether a URL is the target, or below it.
+func (v Variable) reaches(address string) bool {
+	to, err := url.Parse(address)
 	allowed, err2 := url.Parse(v.Target)
 	if err != nil || err2 != nil || to.Scheme != allowed.Scheme || !strings.EqualFold(to.Host, allowed.Host) || to.User != nil || !plainPath(to) {
 		return false

@@ -1,12 +1,15 @@
 // Package remote is the protocol by which any process, in any language, is a reactor, a
-// tool or an effect: it answers on a NATS subject. The page docs/protocols.md describes
-// each field.
+// tool or an effect: it answers on a NATS subject or, a reactor or a tool, behind a URL.
+// The pages docs/protocols.md and docs/http-workers.md describe each field.
 //
 //	worker                                       process
 //	  request on skein.reactor.{name} ------------> one of the queue group
 //	  <------------------------------- heartbeat, chunk, chunk, heartbeat ...
 //	  <------------------------------- result or error: the last one
 //	  cancel on skein.cancel.{call} --------------> if it is no longer wanted
+//
+// Over HTTP the request is the body of a signed POST, the messages are its answer, and
+// closing the connection is the cancel.
 //
 // # What it promises
 //
@@ -19,6 +22,8 @@
 //     process is notified on the subject that the request names.
 //   - A request is published only on a connected connection, so that none is delivered
 //     after its worker has given it up.
+//   - A request over HTTP goes only where the endpoint's client connects to, and is not
+//     repeated here: whether it was made for sure is in the *runtime.RetryError.
 //   - A Go process that serves sends heartbeats automatically, returns a panic as an
 //     error, and finishes the calls in flight when it is closed.
 //

@@ -47,7 +47,7 @@ func Effect(nc *nats.Conn, names events.Names, name string, opts ...Option) (run
 	if err != nil {
 		return nil, err
 	}
-	return &effect{caller{nc, names, subject, s}}, nil
+	return &effect{caller{nc, names, callee{subject, s}}}, nil
 }
 
 func (e *effect) Run(ctx context.Context, in *runtime.EffectInput) error {

@@ -22,12 +22,17 @@ const version = 2
 // protocol says how a request is to be answered.
 type protocol struct {
 	Version     int    `json:"version"`
-	Cancel      string `json:"cancel"`      // the subject on which the call is cancelled
-	HeartbeatMs int64  `json:"heartbeatMs"` // interval of heartbeats
-	DeadMs      int64  `json:"deadMs"`      // silence after which the process is given up
-	MaxBytes    int64  `json:"maxBytes"`    // of one message of the answer
+	Cancel      string `json:"cancel,omitzero"` // the subject on which the call is cancelled; over HTTP the connection is closed
+	HeartbeatMs int64  `json:"heartbeatMs"`     // interval of heartbeats
+	DeadMs      int64  `json:"deadMs"`          // silence after which the process is given up
+	MaxBytes    int64  `json:"maxBytes"`        // of one message of the answer
 
 	Pieces *pieces `json:"pieces,omitzero"` // of the whole request, if this message does not contain it
+}
+
+// protocol returns how a call is to be answered, in messages of at most so many bytes.
+func (c *callee) protocol(most int64) protocol {
+	return protocol{Version: version, HeartbeatMs: c.heartbeat.Milliseconds(), DeadMs: c.dead.Milliseconds(), MaxBytes: most}
 }
 
 // reactorRequest is a request on skein.reactor.{name}.
@@ -84,6 +89,36 @@ type (
 		runtime.ToolResult
 	}
 )
+
+// requestOf returns the request of a tool's call.
+func requestOf(in *runtime.ToolInput, p protocol) *toolRequest {
+	return &toolRequest{
+		Tenant: in.Tenant, ThreadID: in.ThreadID, ExecutionID: in.ExecutionID, StepID: in.StepID,
+		CallID: in.CallID, Name: in.Name, Key: in.Key, Attempt: in.Attempt, Arguments: in.Arguments, Protocol: p,
+	}
+}
+
+// reaction returns the reaction in the result of a reactor. shown is what it received,
+// if not the whole conversation.
+func (c *callee) reaction(body []byte, shown *runtime.Shown) (*runtime.Reaction, error) {
+	reaction, err := readReaction(body)
+	if err != nil {
+		return nil, c.wrong("is invalid: %w", err)
+	}
+	if reaction.MessagesForModel == nil {
+		reaction.MessagesForModel = shown
+	}
+	return reaction, nil
+}
+
+// result returns the result of a tool's call.
+func (c *callee) result(body []byte) (runtime.ToolResult, error) {
+	result, err := readResult(body)
+	if err != nil {
+		return runtime.ToolResult{}, c.wrong("is invalid: %w", err)
+	}
+	return result, nil
+}
 
 // readReaction decodes the result of a reactor. The error says what is wrong.
 func readReaction(body []byte) (*runtime.Reaction, error) {

@@ -25,13 +25,14 @@ func Timing(heartbeat, dead time.Duration) Option {
 	return func(s *settings) { s.heartbeat, s.dead = heartbeat, dead }
 }
 
-// MaxBytes limits one message of an answer; the default and the maximum is the server's
-// limit, 4 MiB. All messages of one answer together may have 16 times that size. For
+// MaxBytes limits one message of an answer; the default is 4 MiB, the maximum over NATS the
+// server's limit. All messages of one answer together may have 16 times that size. For
 // callers.
 func MaxBytes(n int) Option { return func(s *settings) { s.maxBytes = n } }
 
-// Logger sets the logger of panics and of calls that could not be answered; default
-// none. For processes that serve.
+// Logger sets the logger of panics and of calls that could not be answered, and of why an
+// endpoint could not be reached; default none. For processes that serve, and for callers
+// over HTTP.
 func Logger(l zerolog.Logger) Option { return func(s *settings) { s.logger = l } }
 
 func with(opts []Option) (settings, error) {

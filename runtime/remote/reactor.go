@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"math"
 
 	"github.com/nats-io/nats.go"
 
@@ -24,7 +23,7 @@ func Reactor(nc *nats.Conn, names events.Names, name string, opts ...Option) (ru
 	if err != nil {
 		return nil, err
 	}
-	return &reactor{caller{nc, names, subject, s}}, nil
+	return &reactor{caller{nc, names, callee{subject, s}}}, nil
 }
 
 func (r *reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
@@ -41,14 +40,10 @@ func (r *reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.
 	if err != nil {
 		return nil, err
 	}
-	reaction, err := readReaction(body)
-	if err != nil {
-		return nil, r.wrong("is invalid: %w", err)
+	if whole.whole() {
+		shown = nil
 	}
-	if shown != nil && !whole.whole() && reaction.MessagesForModel == nil {
-		reaction.MessagesForModel = shown
-	}
-	return reaction, nil
+	return r.reaction(body, shown)
 }
 
 // request returns the message for a process. If the whole exceeds the server's limit,
@@ -73,23 +68,5 @@ func (r *reactor) request(in *runtime.StepInput, p protocol) (body []byte, whole
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	shown = &runtime.Shown{Items: make([]string, len(items))}
-	for i := range items {
-		shown.Items[i] = items[i].ID
-	}
-	return body, whole, shown, nil
-}
-
-// fitted returns a request whose items are reduced to fit into most bytes.
-func (r *reactor) fitted(in *runtime.StepInput, p protocol, most int64) ([]byte, []events.Item, error) {
-	less := *in
-	less.Items, less.Omitted = nil, &events.Omitted{Outputs: math.MaxInt32, Items: math.MaxInt32, Bytes: math.MaxInt64}
-	around, err := r.written(&reactorRequest{less, p})
-	if err != nil {
-		return nil, nil, err
-	}
-	less.Items, less.Omitted = events.FitItems(in.Items, int(most)-len(around))
-	less.Omitted = less.Omitted.And(in.Omitted)
-	body, err := r.written(&reactorRequest{less, p})
-	return body, less.Items, err
+	return body, whole, shownIn(items), nil
 }

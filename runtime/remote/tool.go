@@ -27,7 +27,7 @@ func Tool(nc *nats.Conn, names events.Names, spec runtime.ToolSpec, opts ...Opti
 	if err != nil {
 		return nil, err
 	}
-	return &tool{caller{nc, names, subject, s}, spec}, nil
+	return &tool{caller{nc, names, callee{subject, s}}, spec}, nil
 }
 
 func (t *tool) Spec() runtime.ToolSpec { return t.spec }
@@ -35,10 +35,7 @@ func (t *tool) Spec() runtime.ToolSpec { return t.spec }
 // Call sends the call to a process. Chunks of a tool count as heartbeats.
 func (t *tool) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolResult, error) {
 	p := t.protocol()
-	request, err := t.written(&toolRequest{
-		Tenant: in.Tenant, ThreadID: in.ThreadID, ExecutionID: in.ExecutionID, StepID: in.StepID,
-		CallID: in.CallID, Name: in.Name, Key: in.Key, Attempt: in.Attempt, Arguments: in.Arguments, Protocol: p,
-	})
+	request, err := t.written(requestOf(in, p))
 	if err != nil {
 		return runtime.ToolResult{}, err
 	}
@@ -46,9 +43,5 @@ func (t *tool) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolRes
 	if err != nil {
 		return runtime.ToolResult{}, err
 	}
-	result, err := readResult(body)
-	if err != nil {
-		return runtime.ToolResult{}, t.wrong("is invalid: %w", err)
-	}
-	return result, nil
+	return t.result(body)
 }

@@ -1,0 +1,65 @@
+package agents
+
+import (
+	"context"
+	"net/url"
+	"slices"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/signature"
+	"github.com/skein-threads/skein/projections/definitions"
+	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/remote"
+)
+
+// reactorOf returns the reactor that the tenant defines with that name, and notes its
+// definition; nil if it defines none.
+func (d *Directory) reactorOf(ctx context.Context, tenant string, a *runtime.Agent, name string) (runtime.Reactor, error) {
+	if name == "" || d.cfg.Definitions.Absent(tenant, events.ReactorKind, name) {
+		return nil, nil
+	}
+	def, version, err := definitions.Load[events.ReactorDefinition](ctx, d.cfg.Definitions, tenant, events.ReactorKind, name)
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.ReactorKind, Name: name, Version: version})
+	e, err := d.endpoint(tenant, "the reactor "+name, def.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	return remote.HTTPReactor(e, remote.Logger(d.cfg.Logger))
+}
+
+// httpTool returns a tool behind a URL.
+func (d *Directory) httpTool(tenant string, def events.ToolDefinition) (runtime.Tool, error) {
+	e, err := d.endpoint(tenant, "the tool "+def.Name, def.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	return remote.HTTPTool(e, specOf(def), remote.Logger(d.cfg.Logger))
+}
+
+// endpoint returns an endpoint that a definition names, if the operator allows it.
+func (d *Directory) endpoint(tenant, what string, to *events.HTTPEndpoint) (remote.Endpoint, error) {
+	for _, name := range to.SecretEnv {
+		if !d.signs(tenant, name, to.URL) {
+			return remote.Endpoint{}, events.Errorf(events.Forbidden, "%s names the variable %s, whose secret this server does not sign requests to that URL with for this tenant (--http-secret)", what, name)
+		}
+	}
+	if u, err := url.Parse(to.URL); err != nil || d.cfg.Egress.CheckURL(u) != nil {
+		return remote.Endpoint{}, events.Errorf(events.Forbidden, "%s names an address that this server does not connect to (--egress-allow)", what)
+	}
+	keys, err := signature.Keys(to.SecretEnv, d.cfg.Lookup)
+	if err != nil {
+		return remote.Endpoint{}, events.Errorf(events.Forbidden, "%s cannot be called: %w; set it where this server runs", what, err)
+	}
+	return remote.Endpoint{URL: to.URL, Keys: keys, Client: d.http}, nil
+}
+
+// signs reports whether a variable's secret may sign a tenant's requests to a URL.
+func (d *Directory) signs(tenant, name, to string) bool {
+	return slices.ContainsFunc(d.cfg.Secrets, func(v Variable) bool { return v.Signs(tenant, name, to) })
+}
