@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/internal/signature"
 	"github.com/skein-threads/skein/runtime"
@@ -87,10 +88,9 @@ func (r *webReactor) React(ctx context.Context, in *runtime.StepInput, out runti
 	body, err := r.written(&reactorRequest{*in, p})
 	var shown *runtime.Shown
 	if most := streamOf * p.MaxBytes; err == nil && int64(len(body)) > most {
-		items := in.Items
-		if body, items, err = r.fitted(in, p, most); err == nil {
-			shown = shownIn(items)
-		}
+		var items []events.Item
+		body, items, err = r.fitted(in, p, most)
+		shown = shownIn(items)
 	}
 	if err != nil {
 		return nil, err
