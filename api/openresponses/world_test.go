@@ -258,3 +258,9 @@ func texts(output any) string {
 	}
 	return strings.Join(out, " ")
 }
+
+// raw encodes what was decoded from JSON.
+func raw(v any) []byte {
+	b, _ := json.Marshal(v)
+	return b
+}
