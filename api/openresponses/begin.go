@@ -28,14 +28,17 @@ type begun struct {
 	echo     *echo
 	settings *events.RunSettings
 
+	repeated  bool       // an earlier request has started it
 	temporary *temporary // nil: the response is stored
 }
 
 // place is where a run is to happen.
 type place struct {
-	thread  string // empty: a new one
-	version *int64 // that the thread must have
-	kept    bool   // it is a temporary thread already
+	thread  string            // empty: a new one
+	version *int64            // that the thread must have
+	kept    bool              // it is a temporary thread already
+	title   string            // of a thread that is to be forked
+	forks   *events.Execution // the thread is forked at this response first
 }
 
 // beginTries is how often a thread that changes meanwhile is looked at again.
@@ -57,9 +60,15 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 	id := uuid.Must(uuid.NewV7())
 	if key != "" {
 		id = uuid.NewSHA1(uuid.NameSpaceOID, []byte(c.Tenant+"\x00"+c.Subject+"\x00"+key))
+		if b, err := repeated(ctx, c, d, id); b != nil || err != nil {
+			return b, err
+		}
 	}
 	for try := 0; ; try++ {
 		b, err := beginOnce(ctx, c, d, input, id, own)
+		if key != "" && errors.Is(err, &events.Error{Code: events.AlreadyExists}) { // its ids are taken: by another body
+			return nil, reusedKey()
+		}
 		if !errors.Is(err, &events.Error{Code: events.VersionConflict}) || try == beginTries {
 			return b, err
 		}
@@ -67,27 +76,31 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 }
 
 func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, input []transform.Item, id uuid.UUID, own func(string) bool) (*begun, error) {
-	to, err := placeOf(ctx, c, d, id, own)
+	to, err := placeOf(ctx, c, d, own)
 	if err != nil {
 		return nil, err
 	}
-	items, err := newItems(ctx, c, input, to.thread)
+	items, err := readInput(ctx, c, input, to)
 	if err != nil {
 		return nil, err
 	}
-	if err := matched(ctx, c, items, to.thread); err != nil {
-		return nil, err
+	if to.forks != nil {
+		if to, err = forked(ctx, c, to.forks, to.title, id); err != nil {
+			return nil, err
+		}
+		if items, err = readInput(ctx, c, input, to); err != nil {
+			return nil, err
+		}
 	}
 	if len(items) == 0 { // the model is to go on
 		items = []events.NewItem{{Type: events.Message, Role: events.System, Silent: true, Content: events.JSON("[]")}}
 	}
+	b := newBegun(d, id)
 	number := hex.EncodeToString(id[:])
-	b := &begun{
-		id: "resp_" + number, exec: events.ExecutionPrefix + number, reaction: events.ItemPrefix + number, request: d, thread: to.thread,
-		echo: &echo{
-			Model: d.Model, PreviousResponseID: d.PreviousResponseID, Parameters: d.modelParameters, Include: d.Include, Background: d.Background,
-			Temporary: !d.stored(), Metadata: d.Metadata, PromptCacheKey: d.PromptCacheKey, User: d.User, Input: []string{},
-		},
+	b.thread = to.thread
+	b.echo = &echo{
+		Model: d.Model, PreviousResponseID: d.PreviousResponseID, Parameters: d.modelParameters, Include: d.Include, Background: d.Background,
+		Temporary: !d.stored(), Metadata: d.Metadata, PromptCacheKey: d.PromptCacheKey, User: d.User, Input: []string{}, Request: d.digest,
 	}
 	if d.Conversation != nil {
 		b.echo.Conversation = conversationID(to.thread)
@@ -112,6 +125,44 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, input []tr
 		b.queued = b.queued || r.QueuedID != ""
 	}
 	return b, nil
+}
+
+func newBegun(d *createRequest, id uuid.UUID) *begun {
+	number := hex.EncodeToString(id[:])
+	return &begun{id: "resp_" + number, exec: events.ExecutionPrefix + number, reaction: events.ItemPrefix + number, request: d}
+}
+
+// repeated returns the run that an earlier request with the same Idempotency-Key has started;
+// nil if there is none that has begun. The request must be the same.
+func repeated(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUID) (*begun, error) {
+	upToDate, err := c.Client.UpToDate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := newBegun(d, id)
+	x, err := execution(ctx, upToDate, b.id)
+	if isMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if b.echo = echoOf(x); b.echo == nil || b.echo.Request != d.digest {
+		return nil, reusedKey()
+	}
+	b.client, b.thread, b.settings, b.repeated = upToDate, x.ThreadID, x.Settings, true
+	if b.echo.Temporary {
+		b.temporary = &temporary{client: b.client, query: b.query(), purges: []string{purgeOf(id)}}
+	}
+	return b, nil
+}
+
+// reusedKey is the refusal of an Idempotency-Key that another request has used.
+func reusedKey() error {
+	return &refusal{edge.Problem{
+		Type: "invalid_request", Code: "idempotency_key_reused", Param: "Idempotency-Key",
+		Message: "another request was made with this Idempotency-Key; send each request with a key of its own",
+	}, http.StatusUnprocessableEntity}
 }
 
 func results(reply *events.Reply) []events.Result {
@@ -147,7 +198,7 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 	if err != nil {
 		return nil, err
 	}
-	opts := []client.Option{client.CommandID("openresponses-" + id.String())}
+	opts := []client.Option{client.CommandID("openresponses-" + id.String() + b.request.digest)}
 	if to.version != nil {
 		opts = append(opts, client.ExpectVersion(*to.version))
 	}
@@ -171,9 +222,9 @@ func inputError(err error) error {
 	return &e
 }
 
-// placeOf returns where the run of a request is to happen. It forks the thread of a previous
-// response that is not its last.
-func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUID, own func(string) bool) (place, error) {
+// placeOf returns where the run of a request is to happen. The thread of a previous response
+// that is not its last is to be forked.
+func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, own func(string) bool) (place, error) {
 	switch {
 	case d.Conversation != nil:
 		t, err := conversationOf(ctx, c, d.Conversation)
@@ -215,10 +266,15 @@ func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUID
 	if last && t.Run == nil && temporary == !d.stored() {
 		return place{thread: x.ThreadID, version: &t.Version, kept: temporary}, nil
 	}
-	reply, err := client.Send(ctx, c.Client, x.ThreadID, events.ForkThread{ItemID: x.ReactionItemID, Title: t.Title}, client.CommandID("openresponses-fork-"+id.String()))
+	return place{thread: x.ThreadID, title: t.Title, forks: x}, nil
+}
+
+// forked forks the thread of a response at that response.
+func forked(ctx context.Context, c *edge.Caller, x *events.Execution, title string, id uuid.UUID) (place, error) {
+	reply, err := client.Send(ctx, c.Client, x.ThreadID, events.ForkThread{ItemID: x.ReactionItemID, Title: title}, client.CommandID("openresponses-fork-"+id.String()))
 	if err != nil {
 		if isMissing(err) {
-			return place{}, noPrevious(d.PreviousResponseID)
+			return place{}, noPrevious("resp_" + strings.TrimPrefix(x.ID, events.ExecutionPrefix))
 		}
 		return place{}, err
 	}
@@ -227,6 +283,16 @@ func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUID
 	}
 	c.Client = c.Client.WithMinSeq(reply.Seq)
 	return place{thread: reply.Result.ChildID}, nil
+}
+
+// readInput converts the input of a request to items for a place, and refuses the results of
+// calls that nobody has made.
+func readInput(ctx context.Context, c *edge.Caller, input []transform.Item, to place) ([]events.NewItem, error) {
+	items, err := newItems(ctx, c, input, to.thread)
+	if err != nil {
+		return nil, err
+	}
+	return items, matched(ctx, c, items, to.thread)
 }
 
 // newItems converts the input to items of a thread, each with what it refers to.

@@ -105,20 +105,22 @@ func toCompact(ctx context.Context, c *edge.Caller, d *createRequest) (thread st
 	}
 	id := uuid.Must(uuid.NewV7())
 	d.Conversation = nil
-	to, err := placeOf(ctx, c, d, id, noTemporary)
-	if err != nil || len(input) == 0 {
-		return to.thread, 0, err
+	to, err := placeOf(ctx, c, d, noTemporary)
+	if err != nil {
+		return "", 0, err
 	}
-	if to.version != nil { // its own thread gets no items by this
-		x, err := execution(ctx, c.Client, d.PreviousResponseID)
-		if err != nil {
+	if to.version != nil && len(input) > 0 { // its own thread gets no items by this
+		if to.forks, err = execution(ctx, c.Client, d.PreviousResponseID); err != nil {
 			return "", 0, err
 		}
-		reply, err := client.Send(ctx, c.Client, x.ThreadID, events.ForkThread{ItemID: x.ReactionItemID})
-		if err != nil {
+	}
+	if to.forks != nil {
+		if to, err = forked(ctx, c, to.forks, to.title, id); err != nil {
 			return "", 0, err
 		}
-		to.thread = reply.Result.ChildID
+	}
+	if len(input) == 0 {
+		return to.thread, 0, nil
 	}
 	items, err := newItems(ctx, c, input, to.thread)
 	if err != nil {

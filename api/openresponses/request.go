@@ -38,6 +38,8 @@ type createRequest struct {
 	StreamID       events.JSON       `json:"stream_id"`
 	Generate       *bool             `json:"generate"`
 	modelParameters
+
+	digest string // of the body, if the request may be repeated
 }
 
 // modelParameters are what the reactor hands to the model unchanged.
@@ -176,6 +178,7 @@ type echo struct {
 	Metadata           map[string]string `json:"metadata,omitempty"`
 	PromptCacheKey     *string           `json:"promptCacheKey,omitzero"`
 	User               string            `json:"user,omitzero"`
+	Request            string            `json:"request,omitzero"` // the digest of the body, with an Idempotency-Key
 }
 
 // settings returns the settings of the run of a request.

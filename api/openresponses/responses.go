@@ -2,6 +2,8 @@ package openresponses
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"net/http"
 	"slices"
@@ -30,7 +32,12 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if err != nil {
 		return err
 	}
-	b, err := begin(r.Context(), c, d, r.Header.Get("Idempotency-Key"), noTemporary)
+	key := r.Header.Get("Idempotency-Key")
+	if key != "" {
+		sum := sha256.Sum256(body)
+		d.digest = hex.EncodeToString(sum[:16])
+	}
+	b, err := begin(r.Context(), c, d, key, noTemporary)
 	if err != nil {
 		return err
 	}
@@ -42,13 +49,17 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	switch {
 	case d.Stream:
 		return b.stream(w, r)
-	case d.Background:
+	case d.Background && !b.repeated:
 		res := newResource(b.id, b.echo, b.settings, d.Model)
 		res.Status, res.CreatedAt = queuedStatus, created(b)
 		edge.WriteJSON(w, http.StatusOK, res)
 		return nil
 	}
-	x, err := b.client.WaitRun(r.Context(), b.query())
+	get := b.client.WaitRun
+	if d.Background {
+		get = b.client.GetExecution
+	}
+	x, err := get(r.Context(), b.query())
 	if err != nil {
 		return err
 	}

@@ -264,3 +264,11 @@ func raw(v any) []byte {
 	b, _ := json.Marshal(v)
 	return b
 }
+
+func decoded(t *testing.T, b []byte) (o object) {
+	t.Helper()
+	if err := json.Unmarshal(b, &o); err != nil {
+		t.Fatalf("%v: %s", err, b)
+	}
+	return o
+}

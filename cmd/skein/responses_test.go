@@ -17,28 +17,81 @@ import (
 	"github.com/skein-threads/skein/skeintest"
 )
 
-// Responses that are not stored are purged although the only process is killed: one in the
-// middle of its run, and one that has ended and that its socket may continue.
-func TestServe_PurgesTemporaryResponsesAfterKill(t *testing.T) {
-	running, killed := make(chan struct{}, 9), make(chan struct{})
+// triage starts a server, on a store, with an agent whose model answers what it is asked, and
+// an input that has "wait for me" only when released is closed. It tells of each such request.
+func triage(t *testing.T, store string) (s *server, running <-chan struct{}, released chan struct{}) {
+	t.Helper()
+	begun := make(chan struct{}, 9)
+	released = make(chan struct{})
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return
 		}
 		if strings.Contains(string(body), "wait for me") {
-			running <- struct{}{}
-			<-killed
+			begun <- struct{}{}
+			<-released
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = fmt.Fprint(w, "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"status\":\"completed\",\"model\":\"m\",\"output\":[{\"type\":\"message\",\"id\":\"m1\",\"status\":\"completed\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"annotations\":[],\"text\":\"Hello.\"}]}]}}\n\n")
 	}))
-	defer endpoint.Close()
+	t.Cleanup(endpoint.Close)
 	t.Setenv("OPENAI_BASE_URL", endpoint.URL+"/v1")
 	t.Setenv("OPENAI_API_KEY", "sk-test")
-	store := t.TempDir()
-	s := start(t, store, "--tenant", "acme")
+	s = start(t, store, "--tenant", "acme")
 	s.ok("apply", "-f", write(t, "agents.yaml", "kind: model\nname: m\nmodel: test-1\n---\nkind: agent\nname: triage\ntype: ai_human\nmodel: m\n"))
+	return s, begun, released
+}
+
+// ask asks for a response, with an Idempotency-Key.
+func (s *server) ask(key, body string) (out struct{ ID, Status string }) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), "POST", s.HTTP+"/v1/responses", strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Idempotency-Key", key)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	decode(s.t, string(raw), &out)
+	return out
+}
+
+// A request that is repeated after a kill has the response that was begun before it, and its
+// run is not begun twice.
+func TestServe_RepeatedResponseAfterKill(t *testing.T) {
+	store := t.TempDir()
+	s, running, released := triage(t, store)
+	body := `{"model":"triage","input":"wait for me","background":true}`
+	first := s.ask("k-1", body)
+	<-running
+	s.kill()
+	close(released)
+	again := start(t, store, "--tenant", "acme")
+	if got := again.ask("k-1", body); got.ID != first.ID || first.ID == "" {
+		t.Errorf("%+v, and not %+v", got, first)
+	}
+	if got := again.ask("k-1", strings.Replace(body, `,"background":true`, "", 1)); got.ID != "" {
+		t.Errorf("another body: %+v", got)
+	}
+	if text := again.ok("thread", "list", "--json"); strings.Count(text, "\n") != 1 {
+		t.Errorf("%s", text)
+	}
+	again.stop()
+}
+
+// Responses that are not stored are purged although the only process is killed: one in the
+// middle of its run, and one that has ended and that its socket may continue.
+func TestServe_PurgesTemporaryResponsesAfterKill(t *testing.T) {
+	store := t.TempDir()
+	s, running, released := triage(t, store)
 	conn, _, err := websocket.Dial(t.Context(), strings.Replace(s.HTTP, "http", "ws", 1)+"/v1/responses", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +114,7 @@ func TestServe_PurgesTemporaryResponsesAfterKill(t *testing.T) {
 	}()
 	<-running
 	s.kill()
-	close(killed)
+	close(released)
 
 	again := skeintest.Start(t, func(o *skein.Options) { o.Store = store })
 	c := again.Client("acme")

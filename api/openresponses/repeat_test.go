@@ -1,0 +1,115 @@
+package openresponses_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// with makes a request with an Idempotency-Key.
+func (w *world) with(key, body string) (int, object) {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.t.Context(), "POST", w.url+"/v1/responses", strings.NewReader(body))
+	w.s.Must(err)
+	req.Header.Set("Idempotency-Key", key)
+	res, err := http.DefaultClient.Do(req)
+	w.s.Must(err)
+	defer func() { _ = res.Body.Close() }()
+	body2, err := io.ReadAll(res.Body)
+	w.s.Must(err)
+	return res.StatusCode, decoded(w.t, body2)
+}
+
+// A request that is repeated with its Idempotency-Key has the first response, wherever its run
+// happens; another request with that key is refused.
+func TestRepeat_SameKey(t *testing.T) {
+	w := start(t)
+	before := w.must("POST", "/v1/responses", `{"model":"triage","input":"one"}`)
+	w.must("POST", "/v1/responses", fmt.Sprintf(`{"model":"triage","input":"two","previous_response_id":%q}`, before["id"]))
+	conversation := w.must("POST", "/v1/conversations", `{}`)["id"]
+	for name, body := range map[string]string{
+		"alone":        `{"model":"triage","input":"x"}`,
+		"background":   `{"model":"triage","input":"x","background":true}`,
+		"conversation": fmt.Sprintf(`{"model":"triage","input":"x","conversation":%q}`, conversation),
+		"fork":         fmt.Sprintf(`{"model":"triage","input":"x","previous_response_id":%q}`, before["id"]),
+	} {
+		_, first := w.with("key-"+name, body)
+		w.must("GET", fmt.Sprintf("/v1/responses/%v?stream=false", first["id"]), "")
+		last := w.stream("GET", fmt.Sprintf("/v1/responses/%v?stream=true", first["id"]), "")
+		threads := w.threads()
+		status, again := w.with("key-"+name, body)
+		if status != http.StatusOK || again["id"] != first["id"] || again["status"] != "completed" || fmt.Sprint(again["output"]) != fmt.Sprint(last[len(last)-1]["response"].(object)["output"]) {
+			t.Errorf("%s: %d %v, and first %v", name, status, again, first)
+		}
+		if status, e := w.with("key-"+name, strings.Replace(body, `"x"`, `"y"`, 1)); status != http.StatusUnprocessableEntity || e["error"].(object)["code"] != "idempotency_key_reused" {
+			t.Errorf("%s: another body: %d %v", name, status, e)
+		}
+		if now := w.threads(); now != threads {
+			t.Errorf("%s: %d threads became %d", name, threads, now)
+		}
+	}
+}
+
+// threads returns how many threads there are.
+func (w *world) threads() int {
+	w.t.Helper()
+	fresh, err := w.c.UpToDate(w.t.Context())
+	w.s.Must(err)
+	list, err := fresh.ListThreads(w.t.Context(), events.ListThreads{Limit: new(int64(200))})
+	w.s.Must(err)
+	return len(list.Threads)
+}
+
+// Requests with one Idempotency-Key at once start one run.
+func TestRepeat_AtOnce(t *testing.T) {
+	w := start(t)
+	var mu sync.Mutex
+	ids := map[any]int{}
+	var asking sync.WaitGroup
+	for range 8 {
+		asking.Go(func() {
+			_, got := w.with("k", `{"model":"triage","input":"x"}`)
+			mu.Lock()
+			defer mu.Unlock()
+			ids[got["id"]]++
+		})
+	}
+	asking.Wait()
+	w.model.mu.Lock()
+	defer w.model.mu.Unlock()
+	if len(ids) != 1 || len(w.model.asked) != 1 {
+		t.Errorf("%v, and the model was asked %d times", ids, len(w.model.asked))
+	}
+}
+
+// A response that is not stored is gone with its thread: its key starts no other.
+func TestRepeat_Temporary(t *testing.T) {
+	w := start(t)
+	body := `{"model":"triage","input":"x","store":false}`
+	if status, got := w.with("k", body); status != http.StatusOK {
+		t.Fatalf("%d %v", status, got)
+	}
+	w.event(events.LifecycleDeletedType)
+	if status, e := w.with("k", body); status != http.StatusNotFound {
+		t.Errorf("%d %v", status, e)
+	}
+}
+
+// A request that is refused has forked nothing.
+func TestCreate_RefusedWritesNothing(t *testing.T) {
+	w := start(t)
+	first := w.must("POST", "/v1/responses", `{"model":"triage","input":"one"}`)
+	w.must("POST", "/v1/responses", fmt.Sprintf(`{"model":"triage","input":"two","previous_response_id":%q}`, first["id"]))
+	threads := w.threads()
+	if status, e := w.do("POST", "/v1/responses", fmt.Sprintf(`{"model":"triage","previous_response_id":%q,"input":[{"type":"function_call_output","call_id":"nobody","output":"x"}]}`, first["id"])); status != http.StatusBadRequest {
+		t.Errorf("%d %v", status, e)
+	}
+	if now := w.threads(); now != threads {
+		t.Errorf("%d threads became %d", threads, now)
+	}
+}
