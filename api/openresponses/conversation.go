@@ -131,6 +131,9 @@ func createConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) 
 		return err
 	}
 	d := events.CreateThread{UserID: c.User}
+	if err := checkMetadata(b.Metadata); err != nil {
+		return err
+	}
 	if len(b.Metadata) > 0 {
 		d.Metadata = marshal(b.Metadata)
 	}
@@ -177,6 +180,9 @@ func updateConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) 
 	}
 	cl, t, err := thread(r.Context(), c, r.PathValue("id"))
 	if err != nil {
+		return err
+	}
+	if err := checkMetadata(b.Metadata); err != nil {
 		return err
 	}
 	if b.Metadata == nil {

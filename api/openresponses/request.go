@@ -117,14 +117,11 @@ func (d *createRequest) check() error {
 		return events.Invalid("/truncation", "truncation is auto or disabled")
 	case !slices.Contains([]string{"", "auto", "default"}, d.ServiceTier):
 		return events.Invalid("/service_tier", "the only service tier here is default")
-	case d.MaxOutputTokens != nil && (*d.MaxOutputTokens < 1 || *d.MaxOutputTokens > 1e9):
-		return events.Invalid("/max_output_tokens", "max_output_tokens is at least 1")
-	case d.Temperature != nil && (*d.Temperature < 0 || *d.Temperature > 2):
-		return events.Invalid("/temperature", "a temperature is between 0 and 2")
-	case len(d.Metadata) > 16:
-		return events.Invalid("/metadata", "metadata has at most 16 keys")
 	case d.Generate != nil && !*d.Generate:
 		return events.Invalid("/generate", "every request here generates a response; leave generate out")
+	}
+	if err := d.checkBounds(); err != nil {
+		return err
 	}
 	for i, name := range d.Include {
 		if !slices.Contains([]string{serverTools, "reasoning.encrypted_content", "message.output_text.logprobs"}, name) {

@@ -262,7 +262,7 @@ func remove(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		alone = alone && (i.ID == x.ReactionItemID || i.ParentItemID == x.ReactionItemID || slices.Contains(input, i.ID))
 	}
 	if e := echoOf(x); alone && e != nil && e.Conversation == "" {
-		_, err = cl.DeleteThread(ctx, x.ThreadID, events.DeleteThread{})
+		_, err = cl.DeleteThread(ctx, x.ThreadID, events.DeleteThread{Purge: true})
 	} else {
 		for _, item := range append(input, x.ReactionItemID) {
 			if _, wrong := cl.DeleteMessage(ctx, x.ThreadID, events.DeleteMessage{ItemID: item}); wrong != nil && !isMissing(wrong) {

@@ -251,6 +251,9 @@ func TestBackground(t *testing.T) {
 	if status, _ := w.do("GET", "/v1/responses/"+next, ""); status != 404 {
 		t.Errorf("%d", status)
 	}
+	if e := w.event(events.LifecycleDeletedType); !e.Data.(events.LifecycleDeleted).Purge {
+		t.Errorf("its contents stay: %+v", e.Data)
+	}
 }
 
 // A run that fails is a response that failed; one that its model cut off is incomplete.

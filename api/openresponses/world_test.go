@@ -125,7 +125,7 @@ func start(t *testing.T) *world {
 	m := &model{answer: hello}
 	endpoint := httptest.NewServer(m)
 	t.Cleanup(endpoint.Close)
-	s := skeintest.Start(t, func(o *skein.Options) { o.HTTPListen, o.Tenant = "127.0.0.1:0", "acme" })
+	s := skeintest.Start(t, func(o *skein.Options) { o.HTTPListen, o.NATSListen, o.Tenant = "127.0.0.1:0", "127.0.0.1:0", "acme" })
 	r, err := openai.New(openai.Config{BaseURL: endpoint.URL + "/v1", APIKey: "sk-test", Timeout: patience, Idle: patience})
 	s.Must(err)
 	s.Must(s.Reactor("test", r.React))

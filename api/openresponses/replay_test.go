@@ -1,0 +1,99 @@
+package openresponses_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// dropChunks removes all chunks, as their stream does after an hour.
+func (w *world) dropChunks() {
+	w.t.Helper()
+	nc, err := nats.Connect(w.s.Addresses().NATS)
+	w.s.Must(err)
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	w.s.Must(err)
+	chunks, err := js.Stream(w.t.Context(), "SKEIN_CHUNKS")
+	w.s.Must(err)
+	w.s.Must(chunks.Purge(w.t.Context()))
+	if info, err := chunks.Info(w.t.Context()); err != nil || info.State.Msgs != 0 || info.State.LastSeq == 0 {
+		w.t.Fatalf("%+v, %v", info, err)
+	}
+}
+
+// A stream can be read again from each of its numbers, with the very same events, while its
+// chunks are stored and afterwards. Afterwards a text comes in one delta.
+func TestReplay_EverySuffix(t *testing.T) {
+	w := start(t)
+	w.model.answers(func(a *answer, _ map[string]any) {
+		a.thinks("Let me see.")
+		a.says("Let", " me", " look.")
+		a.calls("call_1", "weather", `{"city":"Paris"}`)
+		a.ends("response.completed", "")
+	})
+	live := w.stream("POST", "/v1/responses", `{"model":"triage","input":"hello","stream":true,"tools":[{"type":"function","name":"weather","parameters":{"type":"object"}}]}`)
+	last := streams(t, live)
+	path := fmt.Sprintf("/v1/responses/%v?stream=true", last["id"])
+	suffixes := func(all []object) {
+		t.Helper()
+		for after := range all {
+			rest := w.stream("GET", fmt.Sprintf("%s&starting_after=%d", path, after), "")
+			if from := min(after+1, len(all)-1); !reflect.DeepEqual(rest, all[from:]) {
+				t.Errorf("after %d: %s", after, kinds(rest))
+			}
+		}
+	}
+	suffixes(live)
+	w.dropChunks()
+	later := w.stream("GET", path, "")
+	if got := streams(t, later); !reflect.DeepEqual(got, last) {
+		t.Errorf("without its chunks the response is\n%v\nand not\n%v", got, last)
+	}
+	deltas := map[string]int{}
+	for _, e := range later {
+		if e["delta"] != nil {
+			deltas[e["delta"].(string)]++
+		}
+	}
+	if want := map[string]int{"Let me see.": 1, "Let me look.": 1, `{"city":"Paris"}`: 1}; !reflect.DeepEqual(deltas, want) {
+		t.Errorf("%v", deltas)
+	}
+	if again := w.stream("GET", path, ""); !reflect.DeepEqual(again, later) {
+		t.Errorf("the second replay has %s, and the first %s", kinds(again), kinds(later))
+	}
+	suffixes(later)
+}
+
+// A reader that is cut off resumes at the number that it has seen, also while the response is
+// being written, and misses nothing.
+func TestReplay_WhileItRuns(t *testing.T) {
+	w := start(t)
+	half, release := make(chan struct{}), make(chan struct{})
+	w.model.answers(func(a *answer, _ map[string]any) {
+		a.says("One, ")
+		close(half)
+		select {
+		case <-release:
+		case <-a.r.Context().Done():
+		}
+		a.says("two.")
+		a.ends("response.completed", "")
+	})
+	id := w.must("POST", "/v1/responses", `{"model":"triage","input":"hello","background":true}`)["id"]
+	<-half
+	reader := make(chan []object)
+	go func() {
+		reader <- w.stream("GET", fmt.Sprintf("/v1/responses/%v?stream=true&starting_after=1", id), "")
+	}()
+	close(release)
+	resumed := <-reader
+	all := w.stream("GET", fmt.Sprintf("/v1/responses/%v?stream=true", id), "")
+	streams(t, all)
+	if !reflect.DeepEqual(resumed, all[2:]) {
+		t.Errorf("%s, and not %s", kinds(resumed), kinds(all[2:]))
+	}
+}
