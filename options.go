@@ -38,6 +38,8 @@ type Options struct {
 	// Tenant is whose requests over HTTP are, without Access: default that of their
 	// header Skein-Tenant.
 	Tenant string
+	// HTTPKeys is a folder as that of Access, whose API keys HTTP takes with NATS.
+	HTTPKeys string
 	// NATS is the URL of a NATS server to use instead of the embedded one, Creds a file
 	// of credentials or of an NKey for it, and CA a file of the authorities to trust,
 	// default the system's. Replicas is the number of replicas of every stream: 1, 3 or
@@ -122,6 +124,7 @@ func (o Options) config() serve.Config {
 		HTTPKeyLimits:     o.HTTPKeyLimits,
 		HTTPTenantLimits:  o.HTTPTenantLimits,
 		Tenant:            o.Tenant,
+		HTTPKeys:          o.HTTPKeys,
 		NATS:              o.NATS,
 		Creds:             o.Creds,
 		CA:                o.CA,

@@ -121,16 +121,17 @@ func limits(given map[string]int) (edge.Limits, error) {
 	return l, nil
 }
 
-// TLS returns the configuration of TLS, nil without.
-func (o ListenOptions) TLS() (*tls.Config, error) {
+// TLS returns the configuration of TLS, nil without. The files may be replaced while it is in
+// use; warn is called when the new ones cannot be used.
+func (o ListenOptions) TLS(warn func(error)) (*tls.Config, error) {
 	if o.Cert == "" {
 		return nil, nil
 	}
-	pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+	files, err := openCertificate(o.Cert, o.Key, warn)
 	if err != nil {
-		return nil, fmt.Errorf("--tls-cert: %w", err)
+		return nil, err
 	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}, nil
+	return &tls.Config{GetCertificate: files.get, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}, nil
 }
 
 // Listen opens the address. The listener closes new connections while too many are open.

@@ -200,6 +200,24 @@ func (n Names) Answerable(reply string) bool {
 	return !strings.HasPrefix(reply, "$") && !strings.HasPrefix(reply, n.Prefix+".") && reply != n.Prefix
 }
 
+// GatewayKeys returns the subject on which gateways ask for API keys of a tenant, or, if
+// tenant is empty, of every tenant.
+func (n Names) GatewayKeys(tenant string) string {
+	if tenant == "" {
+		return n.Prefix + ".gateway.keys"
+	}
+	return n.Prefix + ".gateway.keys." + tenant
+}
+
+// Emit returns the subject on which a gateway asks Skein to emit a live event; see Live.
+func (n Names) Emit(tenant, thread, event string) string {
+	return n.Prefix + ".emit." + tenant + "." + thread + "." + event
+}
+
+// GatewayPass returns the subject on which an edge is asked for its tickets and sessions. The
+// edge's name is one or two tokens.
+func (n Names) GatewayPass(edge string) string { return n.Prefix + ".gateway.pass." + edge }
+
 // ParseRequest parses the subject of a command, a submitted command or a query. The tenant is
 // not validated.
 func (n Names) ParseRequest(subject string) (kind, tenant, name string, ok bool) {

@@ -25,6 +25,10 @@ type Options struct {
 	Names events.Names  // of subjects; default prefix skein
 	Auth  Authenticator // required
 
+	// Name is under which other edges ask for tickets and sessions of this one: one or two tokens
+	// of a subject. Default none: they are for this edge only.
+	Name string
+
 	Hosts   []string       // names by which it may be asked, besides those of its listener
 	Origins []string       // whose pages may use it, such as https://shop.example; default its own
 	Proxies []netip.Prefix // whose headers X-Forwarded-Host and X-Forwarded-Proto count
@@ -42,6 +46,7 @@ type Edge struct {
 	meters *meters
 
 	tickets, sessions passes
+	peers             *nats.Subscription // nil without a name
 
 	mu      sync.Mutex
 	closed  bool
@@ -76,7 +81,10 @@ func New(o Options) (*Edge, error) {
 	if o.Names.Prefix == "" {
 		o.Names = events.DefaultNames()
 	}
-	return &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant)}, nil
+	e := &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant)}
+	e.tickets = passes{kind: "ticket", once: true, edge: o.Name}
+	e.sessions = passes{kind: "session", edge: o.Name}
+	return e, e.answerPeers()
 }
 
 // Handle adds a route. The pattern is one of http.ServeMux, with a method.
@@ -146,6 +154,9 @@ func (e *Edge) Close() {
 		s.end(errClosing)
 	}
 	e.mu.Unlock()
+	if e.peers != nil {
+		_ = e.peers.Unsubscribe() // the connection may be closed
+	}
 	e.ended.Wait()
 }
 

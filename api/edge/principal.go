@@ -35,7 +35,7 @@ type Principal struct {
 	Desk    bool         // nobody was authenticated: see Desk
 	Expires time.Time    // when the credential ends; zero: never
 	// Valid ends when the credential is revoked, and with it what it is used for; nil: never.
-	Valid context.Context
+	Valid context.Context `json:"-"`
 }
 
 // May reports whether the principal's roles and capabilities permit a kind of operation at

@@ -1,12 +1,9 @@
 package edge
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"mime"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -18,73 +15,15 @@ import (
 const (
 	ticketLasts  = time.Minute
 	sessionLasts = 12 * time.Hour
-	mostPasses   = 10_000 // of each kind
+	mostPasses   = 10_000          // of each kind
+	askPeer      = 2 * time.Second // what another edge says of a ticket or a session
 )
-
-// pass stands for a credential. It ends with it.
-type pass struct {
-	who   Principal
-	until time.Time
-}
-
-// passes are the tickets or the sessions of an edge, by their tokens. They are in memory: a
-// restart ends them.
-type passes struct {
-	mu sync.Mutex
-	of map[string]pass
-}
-
-// add returns the token of a new pass.
-func (p *passes) add(who Principal, lasts time.Duration, now time.Time) (string, pass, error) {
-	random := make([]byte, 32)
-	if _, err := rand.Read(random); err != nil {
-		return "", pass{}, err
-	}
-	token, made := hex.EncodeToString(random), pass{who, now.Add(lasts).UTC().Truncate(time.Second)}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.of) >= mostPasses {
-		for token, old := range p.of {
-			if now.After(old.until) {
-				delete(p.of, token)
-			}
-		}
-		if len(p.of) >= mostPasses {
-			return "", pass{}, busy("the server", "tickets and sessions", time.Minute)
-		}
-	}
-	if p.of == nil {
-		p.of = map[string]pass{}
-	}
-	p.of[token] = made
-	return token, made, nil
-}
-
-// find returns the principal of a token, and removes it if it is for one use.
-func (p *passes) find(token string, once bool, now time.Time) (Principal, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	found, ok := p.of[token]
-	if once {
-		delete(p.of, token)
-	}
-	who := found.who
-	ended := now.After(found.until) || !who.Expires.IsZero() && now.After(who.Expires) || who.Valid != nil && who.Valid.Err() != nil
-	return who, ok && !ended
-}
-
-func (p *passes) remove(token string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.of, token)
-}
 
 // principal returns who makes a request: by a ticket, a session, or a credential.
 func (e *Edge) principal(r *http.Request) (Principal, error) {
-	now := time.Now()
 	if ticket := r.URL.Query().Get("ticket"); ticket != "" {
 		if r.Method == http.MethodGet {
-			if p, ok := e.tickets.find(ticket, true, now); ok {
+			if p, ok := e.stands(r, &e.tickets, ticket); ok {
 				return p, nil
 			}
 		}
@@ -92,7 +31,7 @@ func (e *Edge) principal(r *http.Request) (Principal, error) {
 	}
 	if _, ok := Bearer(r); !ok {
 		if cookie, err := r.Cookie(e.cookieName(r)); err == nil {
-			if p, ok := e.sessions.find(cookie.Value, false, now); ok {
+			if p, ok := e.stands(r, &e.sessions, cookie.Value); ok {
 				return p, e.ownPage(r)
 			}
 		}
@@ -220,7 +159,7 @@ func (e *Edge) signOut(w http.ResponseWriter, r *http.Request) {
 
 func (e *Edge) endSession(r *http.Request) {
 	if old, err := r.Cookie(e.cookieName(r)); err == nil {
-		e.sessions.remove(old.Value)
+		e.endPass(r.Context(), &e.sessions, old.Value)
 	}
 }
 

@@ -58,6 +58,9 @@ func New(k Key, now time.Time) (Key, string, error) {
 	return k, Prefix + k.ID + "_" + secret, nil
 }
 
+// active is the state of a key that may be used.
+const active = "active"
+
 // State returns active, expired or revoked.
 func (k Key) State(now time.Time) string {
 	switch {
@@ -66,7 +69,7 @@ func (k Key) State(now time.Time) string {
 	case k.Expires != nil && !now.Before(*k.Expires):
 		return "expired"
 	}
-	return "active"
+	return active
 }
 
 // check reports what is wrong with a key that is to be made.

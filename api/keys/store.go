@@ -3,7 +3,6 @@ package keys
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/api/edge"
-	"github.com/skein-threads/skein/events"
 )
 
 // watchEvery is how often the file is looked at.
@@ -21,33 +19,22 @@ const watchEvery = 200 * time.Millisecond
 
 // Store authenticates by the keys of an access folder. It is safe for concurrent use.
 type Store struct {
+	set
 	dir  string
 	warn func(error) // called when the folder cannot be read or written; the keys stay as they were
 
-	mu   sync.Mutex
-	keys map[string]*live // by id, those that may be used
-	read os.FileInfo      // the file that was read
-	used map[string]time.Time
-	new  bool // uses since they were written
+	reading  sync.Mutex  // guards the fields below
+	read     os.FileInfo // the file that was read
+	revision string      // of its contents
 
 	stop func()
 	done sync.WaitGroup
 }
 
-// live is a key in use.
-type live struct {
-	Key
-	valid context.Context // ends when the key does
-	end   context.CancelCauseFunc
-}
-
-// errEnded ends what a key is doing.
-var errEnded = errors.New("the API key was revoked, or has expired")
-
 // Open reads the keys of a folder and follows its changes until Close.
 func Open(dir string, warn func(error)) (*Store, error) {
 	watching, stop := context.WithCancel(context.Background())
-	s := &Store{dir: dir, warn: warn, keys: map[string]*live{}, used: map[string]time.Time{}, stop: stop}
+	s := &Store{set: newSet(), dir: dir, warn: warn, stop: stop}
 	if err := s.refresh(time.Now()); err != nil {
 		stop()
 		return nil, err
@@ -65,40 +52,20 @@ func (s *Store) Close() {
 
 // Authenticate returns the principal of a request with a key.
 func (s *Store) Authenticate(r *http.Request) (edge.Principal, error) {
-	refused := events.Errorf(events.Unauthorized, "the request has no valid API key; send it as Authorization: Bearer %sID_SECRET", Prefix)
-	text, ok := edge.Bearer(r)
-	if !ok {
-		return edge.Principal{}, refused
+	id, secret, err := sent(r)
+	if err != nil {
+		return edge.Principal{}, err
 	}
-	id, secret, ok := parse(text)
-	if !ok {
-		return edge.Principal{}, refused
-	}
-	now := time.Now()
-	s.mu.Lock()
-	k, known := s.keys[id]
-	s.mu.Unlock()
-	if !known || !k.matches(secret) || k.State(now) != "active" {
-		return edge.Principal{}, refused
-	}
-	s.note(id, now)
-	p := edge.Principal{
-		Tenant: k.Tenant, Roles: k.Roles, Subject: "key:" + k.ID, User: k.User, Threads: k.Threads, Can: k.Can, Valid: k.valid,
-	}
-	if k.Expires != nil {
-		p.Expires = *k.Expires
-	}
-	return p, nil
+	return s.principal(id, secret, time.Now())
 }
 
-// note notes a use, to the second.
-func (s *Store) note(id string, now time.Time) {
-	now = now.UTC().Truncate(time.Second)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now.After(s.used[id]) {
-		s.used[id], s.new = now, true
+// Resume returns the principal of a key that another edge authenticated.
+func (s *Store) Resume(_ context.Context, p edge.Principal) (edge.Principal, error) {
+	id, ok := idOf(p)
+	if !ok {
+		return edge.Principal{}, refused()
 	}
+	return s.resume(id, time.Now())
 }
 
 // watch follows changes, and writes the last uses, until ctx ends.
@@ -132,42 +99,18 @@ func (s *Store) refresh(now time.Time) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.reading.Lock()
+	defer s.reading.Unlock()
 	if !sameFile(info, s.read) {
 		list, err := Read(s.dir)
 		if err != nil {
 			return err
 		}
-		s.read = info
-		s.take(list)
+		s.read, s.revision = info, revisionOf(list)
+		s.replace(list)
 	}
-	for id, k := range s.keys {
-		if k.State(now) != "active" {
-			k.end(errEnded)
-			delete(s.keys, id)
-		}
-	}
+	s.endExpired(now)
 	return nil
-}
-
-// take replaces the keys. One that is as it was continues.
-func (s *Store) take(list []Key) {
-	before := s.keys
-	s.keys = map[string]*live{}
-	for _, k := range list {
-		if old, was := before[k.ID]; was && old.Hash == k.Hash && k.Revoked == nil {
-			s.keys[k.ID] = &live{k, old.valid, old.end}
-			delete(before, k.ID)
-			continue
-		}
-		made := &live{Key: k}
-		made.valid, made.end = context.WithCancelCause(context.Background())
-		s.keys[k.ID] = made
-	}
-	for _, gone := range before {
-		gone.end(errEnded)
-	}
 }
 
 func sameFile(a, b os.FileInfo) bool {
@@ -179,11 +122,8 @@ func sameFile(a, b os.FileInfo) bool {
 
 // writeUsed writes the last uses, together with those of other processes.
 func (s *Store) writeUsed() {
-	s.mu.Lock()
-	mine, write := maps.Clone(s.used), s.new
-	s.new = false
-	s.mu.Unlock()
-	if !write {
+	mine := s.takeUses()
+	if len(mine) == 0 {
 		return
 	}
 	all, err := Used(s.dir)

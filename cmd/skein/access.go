@@ -80,7 +80,7 @@ func (a *app) accessUser() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "user", Short: "Add a user, and write the credentials", Args: cobra.NoArgs,
 		Long: "Add a user, and write the credentials. A role is publisher or subscriber (of a tenant; may be both),\n" +
-			"worker, auditor or administrator. What each may do: docs/access.md.",
+			"worker, gateway, auditor or administrator. What each may do: docs/access.md.",
 		RunE: func(*cobra.Command, []string) error {
 			for _, r := range roles {
 				u.Roles = append(u.Roles, access.Role(r))
@@ -118,10 +118,11 @@ func (a *app) accessUser() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&u.Name, "name", "", "name of the user")
 	f.StringVar(&u.Tenant, "tenant", "", "tenant of a publisher or subscriber")
-	f.StringSliceVar(&roles, "role", nil, "publisher, subscriber, worker, auditor or administrator; repeatable")
+	f.StringSliceVar(&roles, "role", nil, "publisher, subscriber, worker, gateway, auditor or administrator; repeatable")
 	f.StringSliceVar(&u.Reactors, "reactor", nil, "reactor that a worker serves; repeatable")
 	f.StringSliceVar(&u.Tools, "tool", nil, "tool that a worker serves; repeatable")
 	f.StringSliceVar(&u.Effects, "effect", nil, "effect that a worker runs; repeatable")
+	f.StringSliceVar(&u.Serves, "serves", nil, "tenant that a gateway serves; repeatable; default all")
 	f.DurationVar(&expires, "expires", 0, "validity of the credentials, such as 720h; default unlimited")
 	return cmd
 }

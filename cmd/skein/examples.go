@@ -37,6 +37,7 @@ skein serve --dev
 skein serve --store /var/lib/skein --access /etc/skein --ops-listen 0.0.0.0:8421
 skein serve --tenant acme
 skein serve --nats nats://n1:4222,nats://n2:4222,nats://n3:4222 --replicas 3 --creds skein.creds
+skein gateway --nats tls://n1:4222 --creds gateway.edge.creds --tls-ca ca.pem --http-listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --http-host api.example.org
 skein demo
 skein import conversations.jsonl
 skein health --tenant acme

@@ -14,11 +14,17 @@ import (
 // Tenants' accounts are named "tenant " and the tenant, so that none can be
 // taken for another.
 const (
-	systemAccount = "SYS"
-	skeinAccount  = "SKEIN"
-	workerAccount = "WORKERS"
-	auditAccount  = "AUDIT"
+	systemAccount  = "SYS"
+	skeinAccount   = "SKEIN"
+	workerAccount  = "WORKERS"
+	gatewayAccount = "GATEWAYS"
+	auditAccount   = "AUDIT"
 )
+
+// ownAccounts lists the accounts that belong to no tenant.
+func ownAccounts() []string {
+	return []string{systemAccount, skeinAccount, workerAccount, gatewayAccount, auditAccount}
+}
 
 func tenantAccount(tenant string) string { return "tenant " + tenant }
 
@@ -37,6 +43,8 @@ func accountOf(u User) string {
 	switch u.Roles[0] {
 	case Worker:
 		return workerAccount
+	case Gateway:
+		return gatewayAccount
 	case Auditor:
 		return auditAccount
 	case Administrator:
@@ -77,11 +85,22 @@ func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.Ac
 		for _, subject := range auditSubjects() {
 			c.Exports.Add(service("$JS.API." + subject))
 		}
+		for _, subject := range []string{n.GatewayKeys(""), n.GatewayKeys("*"), n.Emit("*", "*", "*")} {
+			c.Exports.Add(service(subject))
+		}
 		c.Exports.Add(stream(n.Prefix+".timeline.*.>"), stream(allLive(n, "*")), stream(n.Cancel("*")))
 		c.Imports.Add(from(workerAccount, reactors, jwt.Service), from(workerAccount, tools, jwt.Service), from(workerAccount, effects, jwt.Service))
 	case workerAccount:
 		c.Exports.Add(service(reactors), service(tools), service(effects))
 		c.Imports.Add(from(skeinAccount, n.Cancel("*"), jwt.Stream))
+	case gatewayAccount:
+		for _, subject := range []string{n.Command("*", ">"), n.Query("*", ">"), n.Submit("*", ">"), n.File("*", ">"), n.Upload("*", ">"), n.GatewayKeys(""), n.GatewayKeys("*"), n.Emit("*", "*", "*")} {
+			c.Imports.Add(from(skeinAccount, subject, jwt.Service))
+		}
+		c.Imports.Add(from(skeinAccount, n.Prefix+".timeline.*.>", jwt.Stream), from(skeinAccount, allLive(n, "*"), jwt.Stream))
+		// Live events that gateways emit go to Skein, which emits them where everyone's
+		// subscriptions are.
+		c.AddMapping(jwt.Subject(n.AllLive("*", "*")), jwt.WeightedMapping{Subject: jwt.Subject(n.Emit("$1", "$2", "$3")), Weight: 100})
 	case auditAccount:
 		for _, subject := range auditSubjects() {
 			i := from(skeinAccount, "$JS.API."+subject, jwt.Service)

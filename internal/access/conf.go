@@ -31,7 +31,10 @@ func (f *Folder) accounts() ([]byte, error) {
 		}
 		return err
 	}
-	for _, name := range []string{systemAccount, skeinAccount, workerAccount, auditAccount} {
+	for _, name := range ownAccounts() {
+		if _, made := f.state.Accounts[name]; !made { // an older folder without gateways
+			continue
+		}
 		if err := write(name, ""); err != nil {
 			return nil, err
 		}

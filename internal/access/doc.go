@@ -9,6 +9,8 @@
 //   - Every tenant has an account of its own. It imports its tenant's commands,
 //     queries, files, timeline and live events from Skein's account, and sees
 //     nothing else: not even that there are other tenants. It has no JetStream.
+//   - Gateways have an account of their own. It imports what tenants import, of every
+//     tenant, and the API keys that a gateway names.
 //   - Reactors, tools and effects are in the account of the workers, auditors in
 //     that of the audit.
 //

@@ -122,7 +122,9 @@ func (f *Folder) Add(u User) (creds string, reload bool, err error) {
 			if err := f.newAccount(account); err != nil {
 				return err
 			}
-			f.state.Tenants = append(f.state.Tenants, u.Tenant)
+			if u.Tenant != "" {
+				f.state.Tenants = append(f.state.Tenants, u.Tenant)
+			}
 			reload = true
 		}
 		body, err := f.credentials(&u, account, now)

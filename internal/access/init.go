@@ -89,7 +89,7 @@ func (f *Folder) fill(o InitOptions, final string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{systemAccount, skeinAccount, workerAccount, auditAccount} {
+	for _, name := range ownAccounts() {
 		if err := f.newAccount(name); err != nil {
 			return err
 		}

@@ -19,18 +19,22 @@ const (
 	Publisher     Role = "publisher"     // sends the tenant's commands and queries, transfers its files, and emits live events
 	Subscriber    Role = "subscriber"    // reads the tenant's timeline and live events, and asks its queries
 	Worker        Role = "worker"        // is reactors, tools and effects, for every tenant that uses them
+	Gateway       Role = "gateway"       // serves tenants over HTTP: does for each what its publishers and subscribers may
 	Auditor       Role = "auditor"       // reads every tenant's log and read models, and writes nothing
 	Administrator Role = "administrator" // may do everything that Skein may
 )
 
 // Roles lists the roles.
-func Roles() []Role { return []Role{Publisher, Subscriber, Worker, Auditor, Administrator} }
+func Roles() []Role { return []Role{Publisher, Subscriber, Worker, Gateway, Auditor, Administrator} }
 
 // ofTenant reports whether the role belongs to a tenant.
 func (r Role) ofTenant() bool { return r == Publisher || r == Subscriber }
 
 // responseTime is how long after a request a worker may still answer it.
 const responseTime = time.Hour
+
+// passTime is how long a gateway may answer another one.
+const passTime = 5 * time.Second
 
 // AuditAPI is the prefix of JetStream's API as auditors see it: that of a domain
 // with the name skein. Their own account answers on the usual one.
@@ -72,6 +76,21 @@ func permissions(n events.Names, u User) (jwt.Permissions, error) {
 			p.Sub.Allow.Add(n.Cancel("*"))
 			p.Pub.Deny.Add(">") // but for answers
 			p.Resp = &jwt.ResponsePermission{MaxMsgs: -1, Expires: responseTime}
+		case Gateway:
+			for _, tenant := range u.serves() {
+				for _, as := range []events.TenantRole{events.Publisher, events.Subscriber} {
+					publish, subscribe := as.Subjects(n, tenant)
+					p.Pub.Allow.Add(slices.DeleteFunc(publish, func(s string) bool { return s == allLive(n, tenant) })...)
+					p.Sub.Allow.Add(subscribe...)
+				}
+				p.Pub.Allow.Add(n.Emit(tenant, "*", "*")) // where the account maps its live events
+			}
+			for _, tenant := range u.keysOf() {
+				p.Pub.Allow.Add(n.GatewayKeys(tenant))
+			}
+			p.Pub.Allow.Add(n.GatewayPass(">"))
+			p.Sub.Allow.Add(n.GatewayPass(u.Name+".*"), inbox)
+			p.Resp = &jwt.ResponsePermission{MaxMsgs: 1, Expires: passTime} // to other gateways
 		case Auditor:
 			for _, subject := range auditSubjects() {
 				p.Pub.Allow.Add(AuditAPI + "." + subject)

@@ -18,6 +18,7 @@ type User struct {
 	Reactors []string   `json:"reactors,omitempty"` // that a worker is
 	Tools    []string   `json:"tools,omitempty"`    // that a worker is
 	Effects  []string   `json:"effects,omitempty"`  // that a worker runs
+	Serves   []string   `json:"serves,omitempty"`   // the tenants that a gateway serves; default all
 	Key      string     `json:"key"`                // the public key
 	Issued   time.Time  `json:"issued"`
 	Expires  *time.Time `json:"expires,omitzero"` // nil: never
@@ -33,6 +34,22 @@ func (u User) State(now time.Time) string {
 		return "expired"
 	}
 	return "active"
+}
+
+// serves returns the tenants that a gateway serves, or what is any tenant in a subject.
+func (u User) serves() []string {
+	if len(u.Serves) == 0 {
+		return []string{"*"}
+	}
+	return u.Serves
+}
+
+// keysOf returns the tenants for whose keys a gateway may ask; empty is all.
+func (u User) keysOf() []string {
+	if len(u.Serves) == 0 {
+		return []string{""}
+	}
+	return u.Serves
 }
 
 // check says what is wrong with a user who is to be added.
@@ -65,6 +82,14 @@ func (u User) check(n events.Names, now time.Time) error {
 		return refuse("a worker is a reactor, a tool or an effect: name it")
 	case !worker && len(u.Reactors)+len(u.Tools)+len(u.Effects) > 0:
 		return refuse("only a worker is a reactor, a tool or an effect")
+	}
+	if len(u.Serves) > 0 && u.Roles[0] != Gateway {
+		return refuse("only a gateway serves tenants that are listed")
+	}
+	for _, tenant := range u.Serves {
+		if !events.ValidTenant(tenant) {
+			return refuse("the tenant %q is not 1 to 64 letters, digits, dashes and underscores", clip(tenant))
+		}
 	}
 	_, err := permissions(n, u)
 	return err

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -56,6 +57,7 @@ type Config struct {
 	HTTPKeyLimits    map[string]int // --http-key-limits: rate, inflight, streams, uploads of a credential over HTTP; negative: no limit
 	HTTPTenantLimits map[string]int // --http-tenant-limits: the same of a tenant
 	Access           string         // --access: folder of accounts and TLS for the embedded server; default none, and loopback only
+	HTTPKeys         string         // --http-keys: folder of access whose API keys HTTP takes, with NATS; default that of Access
 	// Limits of each tenant in this process. Rate and requests in flight are limited
 	// for commands and for queries separately.
 	TenantRate     float64 // --tenant-rate: requests per second; default 50,000; negative: no limit
@@ -181,7 +183,7 @@ func (c Config) Validate() error {
 	var errs []error
 	errs = append(errs, c.log().Validate(), c.telemetry().Validate())
 	if c.HTTPListen != NoListen {
-		errs = append(errs, c.listen().Validate(c.Access != ""))
+		errs = append(errs, c.listen().Validate(c.keysFolder() != ""))
 	}
 	if c.OpsListen != "" {
 		if _, _, err := net.SplitHostPort(c.OpsListen); err != nil {
@@ -221,16 +223,22 @@ func (c Config) Validate() error {
 	if c.NATS != "" && c.Access != "" {
 		errs = append(errs, errors.New("--access is for the embedded server; start the one of --nats with nats.conf in that folder, and pass its creds/skein.creds as --creds"))
 	}
+	if c.HTTPKeys != "" && c.NATS == "" {
+		errs = append(errs, errors.New("--http-keys is for --nats; with the embedded server, --access has the keys"))
+	}
 	return errors.Join(errs...)
 }
+
+// keysFolder returns the folder with the API keys; empty at a desk.
+func (c Config) keysFolder() string { return cmp.Or(c.Access, c.HTTPKeys) }
 
 // checkTenant reports what is wrong with Tenant.
 func (c Config) checkTenant() error {
 	switch {
 	case c.Tenant == "":
 		return nil
-	case c.Access != "":
-		return errors.New("--tenant: with --access a request has a key, which names its tenant")
+	case c.keysFolder() != "":
+		return errors.New("--tenant: with --access or --http-keys a request has a key, which names its tenant")
 	case !events.ValidTenant(c.Tenant):
 		return fmt.Errorf("--tenant: %q is not 1 to 64 letters, digits, dashes and underscores", c.Tenant)
 	}

@@ -2,12 +2,16 @@ package serve
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
+	"github.com/skein-threads/skein/events"
 )
 
 // Handler serves everything over HTTP: health, metrics and the API.
@@ -24,22 +28,39 @@ func (s *Server) openAPI() error {
 	if err != nil {
 		return err
 	}
-	auth, err := s.openAuth()
+	auth, err := s.openAuth(nc)
 	if err != nil {
 		return err
 	}
-	s.api, err = api.New(api.Options{Conn: nc, Names: s.cfg.Names, Auth: auth, Ops: s.ops(), Listen: s.cfg.listen(), OpenOps: s.cfg.HTTPListen == NoListen || loopback(s.cfg.HTTPListen), Endpoints: s.cfg.Endpoints})
+	if err := s.emitForGateways(nc); err != nil {
+		return err
+	}
+	s.api, err = api.New(api.Options{Conn: nc, Names: s.cfg.Names, Auth: auth, Ops: s.ops(), Name: "serve." + uuid.NewString(), Listen: s.cfg.listen(), OpenOps: s.cfg.HTTPListen == NoListen || loopback(s.cfg.HTTPListen), Endpoints: s.cfg.Endpoints})
+	return err
+}
+
+// emitForGateways emits the live events of gateways in the account of Skein, where everyone's
+// subscriptions are.
+func (s *Server) emitForGateways(nc *nats.Conn) error {
+	emit, live := s.cfg.Names.Prefix+".emit.", s.cfg.Names.Prefix+".live."
+	_, err := nc.QueueSubscribe(s.cfg.Names.Emit("*", "*", "*"), events.WorkerQueue, func(m *nats.Msg) {
+		_ = nc.Publish(live+strings.TrimPrefix(m.Subject, emit), m.Data) // nobody waits for it
+	})
 	return err
 }
 
 // openAuth returns who may use the API.
-func (s *Server) openAuth() (edge.Authenticator, error) {
-	if s.cfg.Access == "" {
+func (s *Server) openAuth(nc *nats.Conn) (edge.Authenticator, error) {
+	folder := s.cfg.keysFolder()
+	if folder == "" {
 		return edge.Desk{Tenant: s.cfg.Tenant, Credentials: s.cfg.Creds != ""}, nil
 	}
 	var err error
-	s.keys, err = keys.Open(s.cfg.Access, func(err error) { s.logger.Warn().Err(err).Msg("the API keys cannot be followed") })
-	return s.keys, err
+	s.keys, err = keys.Open(folder, func(err error) { s.logger.Warn().Err(err).Msg("the API keys cannot be followed") })
+	if err != nil {
+		return nil, err
+	}
+	return s.keys, s.keys.Answer(nc, s.cfg.Names)
 }
 
 // ops serves health and metrics.

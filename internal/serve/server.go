@@ -2,11 +2,6 @@ package serve
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
-	"fmt"
-	"net"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -49,11 +44,9 @@ type Server struct {
 	recent   *eventlog.Recent
 	floors   *streams.Floors
 	outage   *eventlog.Outage
-	http     []*http.Server
+	site     *api.Site
 	api      *api.Handler
-	tls      *tls.Config // of HTTP; nil without
 	keys     *keys.Store // nil at a desk
-	at       Addresses   // of HTTP, once it listens
 	activity *service.Activity
 
 	clients           *nats.Conn // on which requests are answered
@@ -104,68 +97,25 @@ func (s *Server) start(ctx context.Context) error {
 	var background context.Context
 	background, s.background = context.WithCancel(context.Background())
 	// The ports first: a port in use is reported before the store is opened.
-	listeners, err := s.listen()
-	if err == nil {
-		err = s.assemble(ctx, background)
-	}
-	if err != nil {
-		for _, l := range listeners {
-			_ = l.Close() // nobody used it
-		}
+	if err := s.listen(); err != nil {
 		return err
 	}
-	for i, l := range listeners {
-		handler := s.Handler()
-		if s.at.Ops != "" && i == len(listeners)-1 {
-			handler = s.ops()
-			if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() { // elsewhere it has names that are not known here
-				handler = ownHost(handler)
-			}
-		} else if s.tls != nil {
-			l = tls.NewListener(l, s.tls)
-		}
-		server := api.NewServer(handler)
-		s.http = append(s.http, server)
-		s.running.Go(func() {
-			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				s.logger.Error().Err(err).Msg("the HTTP server ended")
-			}
-		})
+	if err := s.assemble(ctx, background); err != nil {
+		s.site.Close()
+		return err
 	}
+	s.site.Serve(s.Handler(), s.ops(), func(err error) { s.logger.Error().Err(err).Msg("the HTTP server ended") })
 	return nil
 }
 
-// listen opens the ports of HTTP. On an error it closes those it opened.
-func (s *Server) listen() ([]net.Listener, error) {
+// listen opens the ports of HTTP.
+func (s *Server) listen() (err error) {
+	o := s.cfg.listen()
 	if s.cfg.HTTPListen == NoListen {
-		return s.listenOps(nil)
+		o.Address = ""
 	}
-	first, err := s.cfg.listen().Listen()
-	if err != nil {
-		return nil, err
-	}
-	if s.tls, err = s.cfg.listen().TLS(); err != nil {
-		_ = first.Close() // nothing has used it
-		return nil, err
-	}
-	s.at.HTTP = "http://" + first.Addr().String()
-	if s.tls != nil {
-		s.at.HTTP = "https://" + first.Addr().String()
-	}
-	return s.listenOps([]net.Listener{first})
-}
-
-// listenOps opens the port of --ops-listen, if it is set.
-func (s *Server) listenOps(taken []net.Listener) ([]net.Listener, error) {
-	if s.cfg.OpsListen == "" {
-		return taken, nil
-	}
-	ops, err := net.Listen("tcp", s.cfg.OpsListen)
-	if err != nil {
-		return taken, fmt.Errorf("--ops-listen: %w", err)
-	}
-	s.at.Ops = "http://" + ops.Addr().String()
-	return append(taken, ops), nil
+	s.site, err = api.OpenSite(o, s.cfg.OpsListen, func(err error) { s.logger.Warn().Err(err).Msg("a certificate cannot be used") })
+	return err
 }
 
 // assemble starts everything but the HTTP server.
@@ -404,9 +354,7 @@ func (s *Server) Reload() error {
 
 // Addresses returns the URLs. They do not change while the server runs.
 func (s *Server) Addresses() Addresses {
-	at := s.at
-	at.NATS = connect.WithoutCredentials(s.url)
-	return at
+	return Addresses{NATS: connect.WithoutCredentials(s.url), HTTP: s.site.HTTP, Ops: s.site.Ops}
 }
 
 func namesOf[T any](rows []T, name func(T) string) []string {

@@ -66,8 +66,8 @@ func (s *Server) stopParts(ctx, graceful context.Context) error {
 		errs = append(errs, s.queries.Stop(graceful))
 	}
 	s.background()
-	for _, server := range s.http {
-		errs = append(errs, server.Shutdown(graceful))
+	if s.site != nil {
+		errs = append(errs, s.site.Stop(graceful))
 	}
 	if s.keys != nil {
 		s.keys.Close()

@@ -1,0 +1,54 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/skein-threads/skein/api"
+	"github.com/skein-threads/skein/connect"
+	"github.com/skein-threads/skein/events"
+)
+
+// Config configures a Gateway. The zero value of a field means its default.
+type Config struct {
+	NATS      string // --nats: URL of the server; required
+	Creds, CA string // --creds, --tls-ca: credentials of the role gateway, and the authorities to trust
+	// Tenant is --tenant: whose requests are, without keys; default, without Creds, that of
+	// their header Skein-Tenant.
+	Tenant    string
+	Listen    api.ListenOptions
+	OpsListen string       // --ops-listen
+	Names     events.Names // of subjects; default prefix skein
+}
+
+// keys reports whether requests have API keys.
+func (c Config) keys() bool { return c.Creds != "" && c.Tenant == "" }
+
+func (c Config) connection() connect.Options { return connect.Options{Creds: c.Creds, CA: c.CA} }
+
+// withDefaults returns the configuration with every default filled in.
+func (c Config) withDefaults() Config {
+	if c.Names.Prefix == "" {
+		c.Names = events.DefaultNames()
+	}
+	return c
+}
+
+// Validate reports everything that is wrong with the configuration, as one error.
+func (c Config) Validate() error {
+	var errs []error
+	if c.NATS == "" {
+		errs = append(errs, errors.New("--nats: the URL of the NATS server is required"))
+	}
+	errs = append(errs, c.Listen.Validate(c.keys()), c.withDefaults().Names.Validate())
+	if c.Tenant != "" && !events.ValidTenant(c.Tenant) {
+		errs = append(errs, fmt.Errorf("--tenant: %q is not 1 to 64 letters, digits, dashes and underscores", c.Tenant))
+	}
+	if c.OpsListen != "" {
+		if _, _, err := net.SplitHostPort(c.OpsListen); err != nil {
+			errs = append(errs, fmt.Errorf("--ops-listen: %q is not a host and a port: %w", c.OpsListen, err))
+		}
+	}
+	return errors.Join(errs...)
+}
