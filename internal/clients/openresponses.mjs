@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import OpenAI from "openai";
+import { ResponsesWS } from "openai/resources/responses/ws";
 import { createOpenResponses } from "@ai-sdk/open-responses";
 import { createOpenAI } from "@ai-sdk/openai";
 import { generateText, streamText, tool, jsonSchema, stepCountIs } from "ai";
@@ -66,6 +67,49 @@ test("openai: models, errors, function calls", async () => {
   assert.deepEqual(JSON.parse(call.arguments), { city: "Paris" });
   const second = await client.responses.create({ model, tools, previous_response_id: first.id, input: [{ type: "function_call_output", call_id: call.call_id, output: "rain" }] });
   assert.equal(second.output_text, "It rains.");
+});
+
+// ask sends response.create on a socket, and returns the response, or the error.
+function ask(socket, body) {
+  return new Promise((resolve, reject) => {
+    const error = (e) => { socket.off("response.completed", done); resolve(e.error ?? e); };
+    const done = (e) => { socket.off("error", error); resolve(e.response); };
+    socket.once("response.completed", done);
+    socket.once("error", error);
+    socket.once("close", reject);
+    socket.send({ type: "response.create", model, ...body });
+  });
+}
+
+test("openai: ResponsesWS creates, continues, recovers", async () => {
+  const socket = new ResponsesWS(client);
+  const first = await ask(socket, { input: "hello", store: false });
+  assert.equal(first.output[0].content[0].text, "Hello, you.");
+  const second = await ask(socket, { input: "hello", store: false, previous_response_id: first.id });
+  assert.equal(second.previous_response_id, first.id);
+  const tools = [{ type: "function", name: "weather", parameters: { type: "object" }, strict: false }];
+  const called = await ask(socket, { input: "weather?", tools });
+  const call = called.output.find((o) => o.type === "function_call");
+  const told = await ask(socket, { tools, previous_response_id: called.id, input: [{ type: "function_call_output", call_id: call.call_id, output: "rain" }] });
+  assert.equal(told.output[0].content[0].text, "It rains.");
+  const wrong = await ask(socket, { input: "hello", previous_response_id: "resp_nobody" });
+  assert.equal(wrong.error.code, "previous_response_not_found");
+  assert.equal(wrong.status, 404);
+  const other = new ResponsesWS(client);
+  assert.equal((await ask(other, { input: "hello", store: false, previous_response_id: second.id })).error.code, "previous_response_not_found");
+  assert.equal((await ask(other, { input: "hello" })).status, "completed");
+  socket.close();
+  other.close();
+});
+
+test("openai: images, an Idempotency-Key", async () => {
+  const input = [{ role: "user", content: [{ type: "input_text", text: "hello" }, { type: "input_image", image_url: "data:image/png;base64,AAAA", detail: "auto" }, { type: "input_image", image_url: "https://example.com/a.png", detail: "auto" }] }];
+  const made = await client.responses.create({ model, input }, { idempotencyKey: "k-1" });
+  assert.equal(made.output_text, "Hello, you.");
+  assert.deepEqual((await client.responses.inputItems.list(made.id)).data[0].content.map((p) => p.type), ["input_text", "input_image", "input_image"]);
+  const again = await client.responses.create({ model, input }, { headers: { "Idempotency-Key": "k-2" } });
+  assert.equal((await client.responses.create({ model, input }, { headers: { "Idempotency-Key": "k-2" } })).id, again.id);
+  await assert.rejects(client.responses.create({ model, input: "hello" }, { headers: { "Idempotency-Key": "k-2" } }), (e) => e.status === 422 && e.code === "idempotency_key_reused");
 });
 
 const weather = tool({ description: "The weather.", inputSchema: jsonSchema({ type: "object", properties: { city: { type: "string" } } }), execute: async () => "rain" });

@@ -1,0 +1,74 @@
+package openresponses_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+// Responses that are asked for while another of their conversation runs wait for it, in the
+// order of the requests, and each sees those before it. A stream of one that waits begins when
+// its run does.
+func TestConversation_Busy(t *testing.T) {
+	w := start(t)
+	begun, release := make(chan string, 9), make(chan struct{}, 9)
+	w.model.answers(func(a *answer, asked map[string]any) {
+		input := asked["input"].([]any)
+		begun <- input[len(input)-1].(object)["content"].([]any)[0].(object)["text"].(string)
+		select {
+		case <-release:
+		case <-a.r.Context().Done():
+		}
+		a.says(fmt.Sprintf("answer %d", len(input)))
+		a.ends("response.completed", "")
+	})
+	conversation := w.must("POST", "/v1/conversations", `{}`)["id"]
+	ask := func(text string) object {
+		return w.must("POST", "/v1/responses", fmt.Sprintf(`{"model":"triage","input":%q,"conversation":%q,"background":true}`, text, conversation))
+	}
+	first := ask("one")
+	if got := <-begun; got != "one" {
+		t.Fatalf("%s", got)
+	}
+	second := ask("two")
+	third := ask("three")
+	for _, r := range []object{second, third} {
+		if r["status"] != "queued" || r["conversation"].(object)["id"] != conversation {
+			t.Errorf("%v", r)
+		}
+	}
+	streamed := make(chan []object)
+	go func() {
+		streamed <- w.stream("POST", "/v1/responses", fmt.Sprintf(`{"model":"triage","input":"four","conversation":%q,"stream":true}`, conversation))
+	}()
+	for _, want := range []string{"two", "three", "four"} {
+		release <- struct{}{}
+		if got := <-begun; got != want {
+			t.Fatalf("%s was asked, and not %s", got, want)
+		}
+	}
+	release <- struct{}{}
+	if last := streams(t, <-streamed); texts(last["output"]) != "answer 7" {
+		t.Errorf("%v", last["output"])
+	}
+	for i, r := range []object{first, second, third} {
+		got := w.must("GET", fmt.Sprintf("/v1/responses/%v", r["id"]), "")
+		conforms(t, without(got, "conversation"))
+		if texts(got["output"]) != fmt.Sprintf("answer %d", 2*i+1) {
+			t.Errorf("%d: %v", i, got["output"])
+		}
+	}
+	all := w.must("GET", fmt.Sprintf("/v1/conversations/%v/items?order=asc", conversation), "")
+	if got := texts(all["data"]); got != "one answer 1 two answer 3 three answer 5 four answer 7" {
+		t.Errorf("%s", got)
+	}
+	if status, _ := w.do("GET", fmt.Sprintf("/v1/responses/%v/input_items", second["id"]), ""); status != http.StatusOK {
+		t.Errorf("%d", status)
+	}
+}
+
+// without returns an object without a field.
+func without(o object, name string) object {
+	delete(o, name)
+	return o
+}
