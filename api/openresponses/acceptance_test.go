@@ -141,6 +141,28 @@ func TestAcceptance_WebSocket(t *testing.T) {
 		}
 		notFound(t, l.ask(fmt.Sprintf(`{"type":"response.create","model":"triage","store":false,"previous_response_id":%q,"input":"Go on."}`, first["id"])))
 	})
+	t.Run("websocket-generate-false", func(t *testing.T) {
+		t.Parallel()
+		for _, store := range []string{"true", "false"} {
+			l := w.connect()
+			list := l.ask(`{"type":"response.create","model":"triage","generate":false,"store":` + store + `,"input":[{"type":"message","role":"user","content":"My name is Alice."}]}`)
+			warm := streams(t, list)
+			if kinds(list) != "created in_progress completed" || warm["status"] != "completed" || len(warm["output"].([]any)) != 0 {
+				t.Errorf("%v", list)
+			}
+			next := ask(t, l, fmt.Sprintf(`"store":%s,"previous_response_id":%q,"input":"What is my name?"`, store, warm["id"]))
+			if next["previous_response_id"] != warm["id"] || texts(next["output"]) != "You are Alice." {
+				t.Errorf("%v", next)
+			}
+			ask(t, l, fmt.Sprintf(`"store":%s,"previous_response_id":%q,"input":"Again?"`, store, next["id"]))
+			notFound(t, l.ask(fmt.Sprintf(`{"type":"response.create","model":"triage","store":%s,"previous_response_id":%q,"input":"Go on."}`, store, warm["id"])))
+			again := w.connect()
+			notFound(t, again.ask(fmt.Sprintf(`{"type":"response.create","model":"triage","store":%s,"previous_response_id":%q,"input":"Go on."}`, store, warm["id"])))
+		}
+		if status, e := w.do("POST", "/v1/responses", `{"model":"triage","generate":false,"input":"x"}`); status != http.StatusBadRequest || e["error"].(object)["param"] != "generate" {
+			t.Errorf("over HTTP: %d %v", status, e)
+		}
+	})
 	t.Run("websocket-compact-new-chain", func(t *testing.T) {
 		t.Parallel()
 		l := w.connect()

@@ -32,15 +32,6 @@ type begun struct {
 	temporary *temporary // nil: the response is stored
 }
 
-// place is where a run is to happen.
-type place struct {
-	thread  string            // empty: a new one
-	version *int64            // that the thread must have
-	kept    bool              // it is a temporary thread already
-	title   string            // of a thread that is to be forked
-	forks   *events.Execution // the thread is forked at this response first
-}
-
 // beginTries is how often a thread that changes meanwhile is looked at again.
 const beginTries = 8
 
@@ -132,39 +123,6 @@ func newBegun(d *createRequest, id uuid.UUID) *begun {
 	return &begun{id: "resp_" + number, exec: events.ExecutionPrefix + number, reaction: events.ItemPrefix + number, request: d}
 }
 
-// repeated returns the run that an earlier request with the same Idempotency-Key has started;
-// nil if there is none that has begun. The request must be the same.
-func repeated(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUID) (*begun, error) {
-	upToDate, err := c.Client.UpToDate(ctx)
-	if err != nil {
-		return nil, err
-	}
-	b := newBegun(d, id)
-	x, err := execution(ctx, upToDate, b.id)
-	if isMissing(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if b.echo = echoOf(x); b.echo == nil || b.echo.Request != d.digest {
-		return nil, reusedKey()
-	}
-	b.client, b.thread, b.settings, b.repeated = upToDate, x.ThreadID, x.Settings, true
-	if b.echo.Temporary {
-		b.temporary = &temporary{client: b.client, query: b.query(), purges: []string{purgeOf(id)}}
-	}
-	return b, nil
-}
-
-// reusedKey is the refusal of an Idempotency-Key that another request has used.
-func reusedKey() error {
-	return &refusal{edge.Problem{
-		Type: "invalid_request", Code: "idempotency_key_reused", Param: "Idempotency-Key",
-		Message: "another request was made with this Idempotency-Key; send each request with a key of its own",
-	}, http.StatusUnprocessableEntity}
-}
-
 func results(reply *events.Reply) []events.Result {
 	if reply.Result == nil {
 		return nil
@@ -189,12 +147,15 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 		add("effect.schedule", purgeLater(purgeOf(id)))
 	}
 	last := len(items) - 1
-	for _, item := range items[:last] {
-		add("item.create", events.CreateItem{Item: item})
+	for i, item := range items {
+		if i < last || !b.request.generates() {
+			add("item.create", events.CreateItem{Item: item})
+			continue
+		}
+		add("thread.react", events.ReactThread{
+			Item: &item, AgentID: b.request.Model, Policy: events.Enqueue, ExecutionID: b.exec, ReactionItemID: b.reaction, Settings: b.settings,
+		})
 	}
-	add("thread.react", events.ReactThread{
-		Item: &items[last], AgentID: b.request.Model, Policy: events.Enqueue, ExecutionID: b.exec, ReactionItemID: b.reaction, Settings: b.settings,
-	})
 	if err != nil {
 		return nil, err
 	}
@@ -220,202 +181,6 @@ func inputError(err error) error {
 	details.Path, details.Command = "/input", nil
 	e.Details = &details
 	return &e
-}
-
-// placeOf returns where the run of a request is to happen. The thread of a previous response
-// that is not its last is to be forked.
-func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, own func(string) bool) (place, error) {
-	switch {
-	case d.Conversation != nil:
-		t, err := conversationOf(ctx, c, d.Conversation)
-		if err != nil {
-			return place{}, err
-		}
-		return place{thread: t.ID}, nil
-	case d.PreviousResponseID == "":
-		return place{}, nil
-	}
-	upToDate, err := c.Client.UpToDate(ctx)
-	if err != nil {
-		return place{}, err
-	}
-	x, err := execution(ctx, upToDate, d.PreviousResponseID)
-	if err != nil {
-		if isMissing(err) {
-			return place{}, noPrevious(d.PreviousResponseID)
-		}
-		return place{}, err
-	}
-	e := echoOf(x)
-	temporary := e != nil && e.Temporary
-	if temporary && !own(x.ThreadID) {
-		return place{}, noPrevious(d.PreviousResponseID)
-	}
-	if !x.Finished {
-		return place{}, events.Invalid("/previous_response_id", "response %s has not ended; wait for it, or cancel it", clipped(d.PreviousResponseID))
-	}
-	t, err := upToDate.GetThread(ctx, events.GetThread{ThreadID: x.ThreadID})
-	if err != nil {
-		return place{}, err
-	}
-	list, err := upToDate.ListItems(ctx, events.ListItems{ThreadID: x.ThreadID, Order: "desc", Limit: new(int64(1))})
-	if err != nil {
-		return place{}, err
-	}
-	last := len(list.Items) == 1 && (list.Items[0].ID == x.ReactionItemID || list.Items[0].ParentItemID == x.ReactionItemID)
-	if last && t.Run == nil && temporary == !d.stored() {
-		return place{thread: x.ThreadID, version: &t.Version, kept: temporary}, nil
-	}
-	return place{thread: x.ThreadID, title: t.Title, forks: x}, nil
-}
-
-// forked forks the thread of a response at that response.
-func forked(ctx context.Context, c *edge.Caller, x *events.Execution, title string, id uuid.UUID) (place, error) {
-	reply, err := client.Send(ctx, c.Client, x.ThreadID, events.ForkThread{ItemID: x.ReactionItemID, Title: title}, client.CommandID("openresponses-fork-"+id.String()))
-	if err != nil {
-		if isMissing(err) {
-			return place{}, noPrevious("resp_" + strings.TrimPrefix(x.ID, events.ExecutionPrefix))
-		}
-		return place{}, err
-	}
-	if reply.Result == nil || reply.Result.ChildID == "" {
-		return place{}, events.Errorf(events.Unavailable, "the fork of thread %s has no id", x.ThreadID)
-	}
-	c.Client = c.Client.WithMinSeq(reply.Seq)
-	return place{thread: reply.Result.ChildID}, nil
-}
-
-// readInput converts the input of a request to items for a place, and refuses the results of
-// calls that nobody has made.
-func readInput(ctx context.Context, c *edge.Caller, input []transform.Item, to place) ([]events.NewItem, error) {
-	items, err := newItems(ctx, c, input, to.thread)
-	if err != nil {
-		return nil, err
-	}
-	return items, matched(ctx, c, items, to.thread)
-}
-
-// newItems converts the input to items of a thread, each with what it refers to.
-func newItems(ctx context.Context, c *edge.Caller, input []transform.Item, thread string) ([]events.NewItem, error) {
-	list := make([]transform.Item, 0, len(input))
-	for i, o := range input {
-		if o.Type != string(events.ItemReference) {
-			o.ID = ""
-			list = append(list, o)
-			continue
-		}
-		of, pieces, err := referred(ctx, c.Client, o.ID)
-		if isMissing(err) {
-			return nil, events.Invalid("/input/"+strconv.Itoa(i)+"/id", "there is no item %s to refer to", clipped(o.ID))
-		}
-		if err != nil {
-			return nil, err
-		}
-		if of == thread { // the model sees it already
-			continue
-		}
-		for _, p := range pieces {
-			p.ID = ""
-			list = append(list, p)
-		}
-	}
-	items, err := transform.Read(list)
-	if err != nil {
-		e := *events.AsError(err)
-		if e.Details != nil {
-			details := *e.Details
-			details.Path = "/input" + details.Path
-			e.Details = &details
-		}
-		return nil, &e
-	}
-	return items, nil
-}
-
-// referred returns the items that an id refers to, and their thread.
-func referred(ctx context.Context, c *client.Client, id string) (thread string, list []transform.Item, err error) {
-	base, part := baseOf(id)
-	if !events.ValidID(base) {
-		return "", nil, events.Missing("item", clipped(id))
-	}
-	item, err := c.GetItem(ctx, events.GetItem{ItemID: base})
-	if err != nil {
-		return "", nil, err
-	}
-	for _, o := range piecesOf(item, true) {
-		if !part || o.ID == id {
-			list = append(list, o)
-		}
-	}
-	if len(list) == 0 {
-		return "", nil, events.Missing("item", clipped(id))
-	}
-	return item.ThreadID, list, nil
-}
-
-// matched refuses the result of a call that nobody has made.
-func matched(ctx context.Context, c *edge.Caller, items []events.NewItem, thread string) error {
-	calls := map[string]bool{}
-	looked := thread == ""
-	for i, item := range items {
-		switch item.Type {
-		case events.ActionExecute:
-			calls[callIDOf(item.Content)] = true
-		case events.ActionResult:
-			id := callIDOf(item.Content)
-			if !calls[id] && !looked {
-				looked = true
-				if err := callsOf(ctx, c.Client, thread, calls); err != nil {
-					return err
-				}
-			}
-			if !calls[id] {
-				return events.Invalid("/input/"+strconv.Itoa(i)+"/call_id", "no tool call found for function call output with call_id %s", clipped(id))
-			}
-		}
-	}
-	return nil
-}
-
-// callsOf adds the calls of a thread that its callers execute.
-func callsOf(ctx context.Context, c *client.Client, thread string, calls map[string]bool) error {
-	for q := (events.ListItems{ThreadID: thread, Order: "desc", Limit: new(int64(200))}); ; {
-		page, err := c.ListItems(ctx, q)
-		if err != nil {
-			return err
-		}
-		for i := range page.Items {
-			switch item := &page.Items[i]; {
-			case item.Type == events.ActionExecute:
-				calls[callIDOf(item.Content)] = true
-			case item.Type == events.Message:
-				for id := range callersOf(item.Content) {
-					calls[id] = true
-				}
-			}
-		}
-		if q.Cursor = page.NextCursor; q.Cursor == "" {
-			return nil
-		}
-	}
-}
-
-func callIDOf(content events.JSON) string {
-	var of struct {
-		CallID string `json:"callId"`
-	}
-	_ = decode(content, &of) // it was checked when it was read
-	return of.CallID
-}
-
-// withOwn marks the metadata of an item that a request adds.
-func withOwn(metadata events.JSON) events.JSON {
-	fields := map[string]events.JSON{}
-	if metadata != nil {
-		_ = decode(metadata, &fields) // it was made here
-	}
-	fields[ownItem] = events.JSON("true")
-	return marshal(fields)
 }
 
 // known refuses a model that is neither an agent nor a model that is defined. On a desk, a

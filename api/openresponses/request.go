@@ -40,6 +40,7 @@ type createRequest struct {
 	modelParameters
 
 	digest string // of the body, if the request may be repeated
+	warmed string // the thread that an earlier request on the same socket has warmed up
 }
 
 // modelParameters are what the reactor hands to the model unchanged.
@@ -117,8 +118,6 @@ func (d *createRequest) check() error {
 		return events.Invalid("/truncation", "truncation is auto or disabled")
 	case !slices.Contains([]string{"", "auto", "default"}, d.ServiceTier):
 		return events.Invalid("/service_tier", "the only service tier here is default")
-	case d.Generate != nil && !*d.Generate:
-		return events.Invalid("/generate", "every request here generates a response; leave generate out")
 	}
 	if err := d.checkBounds(); err != nil {
 		return err
@@ -159,6 +158,10 @@ func (d *createRequest) dropNulls() {
 		}
 	}
 }
+
+// generates reports whether the request wants an answer. On a WebSocket it may only send what
+// the next one continues.
+func (d *createRequest) generates() bool { return d.Generate == nil || *d.Generate }
 
 func (d *createRequest) stored() bool { return d.Store == nil || *d.Store }
 

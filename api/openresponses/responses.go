@@ -32,6 +32,9 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if err != nil {
 		return err
 	}
+	if !d.generates() {
+		return events.Invalid("/generate", "a request over HTTP generates a response; generate: false is for a WebSocket")
+	}
 	key := r.Header.Get("Idempotency-Key")
 	if key != "" {
 		sum := sha256.Sum256(body)

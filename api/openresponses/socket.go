@@ -29,6 +29,7 @@ type socket struct {
 	conn   *websocket.Conn
 	ctx    context.Context
 	kept   map[string]*temporary // the last temporary responses, by thread
+	warm   map[string]warmed     // what requests with generate: false have sent, by response
 	wrong  int                   // malformed frames in a row
 }
 
@@ -41,7 +42,7 @@ func connect(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(bodyBytes)
 	ctx, cancel := context.WithCancel(r.Context())
-	s := &socket{caller: c, conn: conn, ctx: ctx, kept: map[string]*temporary{}}
+	s := &socket{caller: c, conn: conn, ctx: ctx, kept: map[string]*temporary{}, warm: map[string]warmed{}}
 	frames := make(chan []byte, socketAhead)
 	var running sync.WaitGroup
 	running.Go(func() { defer close(frames); defer cancel(); s.read(frames) })
@@ -131,6 +132,9 @@ func (s *socket) create(d *createRequest) error {
 	if d.Background {
 		return events.Invalid("/background", "a response on a WebSocket is not in the background; it continues anyway if the socket is closed")
 	}
+	if err := s.continueWarm(d); err != nil {
+		return err
+	}
 	b, err := begin(s.ctx, s.caller, d, "", func(thread string) bool { _, own := s.kept[thread]; return own })
 	if err != nil {
 		return err
@@ -142,6 +146,10 @@ func (s *socket) create(d *createRequest) error {
 			s.kept[b.thread] = t
 			t.keep(s.ctx)
 		}
+	}
+	delete(s.warm, d.PreviousResponseID)
+	if !d.generates() {
+		return s.warmUp(b)
 	}
 	x, err := b.execution(s.ctx)
 	if err != nil {
@@ -155,6 +163,7 @@ func (s *socket) create(d *createRequest) error {
 
 // evict forgets the temporary response that a request which failed has named.
 func (s *socket) evict(id string) {
+	delete(s.warm, id)
 	x, err := execution(s.ctx, s.caller.Client, id)
 	if err != nil {
 		return // it is gone, or was none

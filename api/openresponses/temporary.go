@@ -98,7 +98,7 @@ func (t *temporary) discard(ctx context.Context) {
 		t.ended()
 	}
 	t.mu.Unlock()
-	if _, err := t.client.WaitRun(ctx, query); err != nil {
+	if _, err := t.client.WaitRun(ctx, query); err != nil && !isMissing(err) { // a thread that was warmed up has no run
 		return
 	}
 	_, _ = t.client.DeleteThread(ctx, query.ThreadID, events.DeleteThread{Purge: true})

@@ -92,6 +92,17 @@ func TestTemporary_SocketCloses(t *testing.T) {
 	}
 }
 
+// What was warmed up and never continued is purged when its socket is closed.
+func TestTemporary_WarmedUp(t *testing.T) {
+	w := start(t)
+	l := w.connect()
+	l.ask(`{"type":"response.create","model":"triage","input":"one","store":false,"generate":false}`)
+	w.s.Must(l.conn.CloseNow())
+	if e := w.event(events.LifecycleDeletedType); !e.Data.(events.LifecycleDeleted).Purge {
+		t.Errorf("its contents stay: %+v", e.Data)
+	}
+}
+
 // event waits for the first event of a type.
 func (w *world) event(kind events.Type) client.Event {
 	w.t.Helper()

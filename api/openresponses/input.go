@@ -1,0 +1,144 @@
+package openresponses
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	transform "github.com/skein-threads/skein/events/openresponses"
+)
+
+// readInput converts the input of a request to items for a place, and refuses the results of
+// calls that nobody has made.
+func readInput(ctx context.Context, c *edge.Caller, input []transform.Item, to place) ([]events.NewItem, error) {
+	items, err := newItems(ctx, c, input, to.thread)
+	if err != nil {
+		return nil, err
+	}
+	return items, matched(ctx, c, items, to.thread)
+}
+
+// newItems converts the input to items of a thread, each with what it refers to.
+func newItems(ctx context.Context, c *edge.Caller, input []transform.Item, thread string) ([]events.NewItem, error) {
+	list := make([]transform.Item, 0, len(input))
+	for i, o := range input {
+		if o.Type != string(events.ItemReference) {
+			o.ID = ""
+			list = append(list, o)
+			continue
+		}
+		of, pieces, err := referred(ctx, c.Client, o.ID)
+		if isMissing(err) {
+			return nil, events.Invalid("/input/"+strconv.Itoa(i)+"/id", "there is no item %s to refer to", clipped(o.ID))
+		}
+		if err != nil {
+			return nil, err
+		}
+		if of == thread { // the model sees it already
+			continue
+		}
+		for _, p := range pieces {
+			p.ID = ""
+			list = append(list, p)
+		}
+	}
+	items, err := transform.Read(list)
+	if err != nil {
+		e := *events.AsError(err)
+		if e.Details != nil {
+			details := *e.Details
+			details.Path = "/input" + details.Path
+			e.Details = &details
+		}
+		return nil, &e
+	}
+	return items, nil
+}
+
+// referred returns the items that an id refers to, and their thread.
+func referred(ctx context.Context, c *client.Client, id string) (thread string, list []transform.Item, err error) {
+	base, part := baseOf(id)
+	if !events.ValidID(base) {
+		return "", nil, events.Missing("item", clipped(id))
+	}
+	item, err := c.GetItem(ctx, events.GetItem{ItemID: base})
+	if err != nil {
+		return "", nil, err
+	}
+	for _, o := range piecesOf(item, true) {
+		if !part || o.ID == id {
+			list = append(list, o)
+		}
+	}
+	if len(list) == 0 {
+		return "", nil, events.Missing("item", clipped(id))
+	}
+	return item.ThreadID, list, nil
+}
+
+// matched refuses the result of a call that nobody has made.
+func matched(ctx context.Context, c *edge.Caller, items []events.NewItem, thread string) error {
+	calls := map[string]bool{}
+	looked := thread == ""
+	for i, item := range items {
+		switch item.Type {
+		case events.ActionExecute:
+			calls[callIDOf(item.Content)] = true
+		case events.ActionResult:
+			id := callIDOf(item.Content)
+			if !calls[id] && !looked {
+				looked = true
+				if err := callsOf(ctx, c.Client, thread, calls); err != nil {
+					return err
+				}
+			}
+			if !calls[id] {
+				return events.Invalid("/input/"+strconv.Itoa(i)+"/call_id", "no tool call found for function call output with call_id %s", clipped(id))
+			}
+		}
+	}
+	return nil
+}
+
+// callsOf adds the calls of a thread that its callers execute.
+func callsOf(ctx context.Context, c *client.Client, thread string, calls map[string]bool) error {
+	for q := (events.ListItems{ThreadID: thread, Order: "desc", Limit: new(int64(200))}); ; {
+		page, err := c.ListItems(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			switch item := &page.Items[i]; {
+			case item.Type == events.ActionExecute:
+				calls[callIDOf(item.Content)] = true
+			case item.Type == events.Message:
+				for id := range callersOf(item.Content) {
+					calls[id] = true
+				}
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return nil
+		}
+	}
+}
+
+func callIDOf(content events.JSON) string {
+	var of struct {
+		CallID string `json:"callId"`
+	}
+	_ = decode(content, &of) // it was checked when it was read
+	return of.CallID
+}
+
+// withOwn marks the metadata of an item that a request adds.
+func withOwn(metadata events.JSON) events.JSON {
+	fields := map[string]events.JSON{}
+	if metadata != nil {
+		_ = decode(metadata, &fields) // it was made here
+	}
+	fields[ownItem] = events.JSON("true")
+	return marshal(fields)
+}

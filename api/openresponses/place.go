@@ -1,0 +1,86 @@
+package openresponses
+
+import (
+	"context"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// place is where a run is to happen.
+type place struct {
+	thread  string            // empty: a new one
+	version *int64            // that the thread must have
+	kept    bool              // it is a temporary thread already
+	title   string            // of a thread that is to be forked
+	forks   *events.Execution // the thread is forked at this response first
+}
+
+// placeOf returns where the run of a request is to happen. The thread of a previous response
+// that is not its last is to be forked.
+func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, own func(string) bool) (place, error) {
+	switch {
+	case d.Conversation != nil:
+		t, err := conversationOf(ctx, c, d.Conversation)
+		if err != nil {
+			return place{}, err
+		}
+		return place{thread: t.ID}, nil
+	case d.PreviousResponseID == "":
+		return place{}, nil
+	case d.warmed != "":
+		return place{thread: d.warmed, kept: !d.stored()}, nil
+	}
+	upToDate, err := c.Client.UpToDate(ctx)
+	if err != nil {
+		return place{}, err
+	}
+	x, err := execution(ctx, upToDate, d.PreviousResponseID)
+	if err != nil {
+		if isMissing(err) {
+			return place{}, noPrevious(d.PreviousResponseID)
+		}
+		return place{}, err
+	}
+	e := echoOf(x)
+	temporary := e != nil && e.Temporary
+	if temporary && !own(x.ThreadID) {
+		return place{}, noPrevious(d.PreviousResponseID)
+	}
+	if !x.Finished {
+		return place{}, events.Invalid("/previous_response_id", "response %s has not ended; wait for it, or cancel it", clipped(d.PreviousResponseID))
+	}
+	t, err := upToDate.GetThread(ctx, events.GetThread{ThreadID: x.ThreadID})
+	if err != nil {
+		return place{}, err
+	}
+	list, err := upToDate.ListItems(ctx, events.ListItems{ThreadID: x.ThreadID, Order: "desc", Limit: new(int64(1))})
+	if err != nil {
+		return place{}, err
+	}
+	last := len(list.Items) == 1 && (list.Items[0].ID == x.ReactionItemID || list.Items[0].ParentItemID == x.ReactionItemID)
+	if last && t.Run == nil && temporary == !d.stored() {
+		return place{thread: x.ThreadID, version: &t.Version, kept: temporary}, nil
+	}
+	return place{thread: x.ThreadID, title: t.Title, forks: x}, nil
+}
+
+// forked forks the thread of a response at that response.
+func forked(ctx context.Context, c *edge.Caller, x *events.Execution, title string, id uuid.UUID) (place, error) {
+	reply, err := client.Send(ctx, c.Client, x.ThreadID, events.ForkThread{ItemID: x.ReactionItemID, Title: title}, client.CommandID("openresponses-fork-"+id.String()))
+	if err != nil {
+		if isMissing(err) {
+			return place{}, noPrevious("resp_" + strings.TrimPrefix(x.ID, events.ExecutionPrefix))
+		}
+		return place{}, err
+	}
+	if reply.Result == nil || reply.Result.ChildID == "" {
+		return place{}, events.Errorf(events.Unavailable, "the fork of thread %s has no id", x.ThreadID)
+	}
+	c.Client = c.Client.WithMinSeq(reply.Seq)
+	return place{thread: reply.Result.ChildID}, nil
+}
