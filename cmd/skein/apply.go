@@ -10,6 +10,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/happened"
 	"github.com/skein-threads/skein/internal/manifest"
 	"github.com/skein-threads/skein/schema"
 )
@@ -117,7 +118,7 @@ func (a *app) printOutcomes(r *remote, outcomes []manifest.Outcome, dry bool) er
 				_, _ = fmt.Fprintf(a.out, "    and %d more\n", len(o.Changes)-i)
 				break
 			}
-			_, _ = fmt.Fprintf(a.out, "    %s: %s -> %s\n", brief(c.Path, 80), side(c.From), side(c.To))
+			_, _ = fmt.Fprintf(a.out, "    %s: %s -> %s\n", happened.Brief(c.Path, 80), side(c.From), side(c.To))
 		}
 	}
 	if count[manifest.Unchanged] == len(outcomes) {
@@ -138,5 +139,5 @@ func side(v events.JSON) string {
 	if v == nil {
 		return "(nothing)"
 	}
-	return brief(string(v), 60)
+	return happened.Brief(string(v), 60)
 }

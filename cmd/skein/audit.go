@@ -13,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/audit"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/happened"
 	"github.com/skein-threads/skein/schema"
 )
 
@@ -194,7 +195,7 @@ func (a *app) printFinding(asJSON bool, f audit.Finding) error {
 	if asJSON {
 		return a.printJSON(f)
 	}
-	_, err := fmt.Fprintln(a.out, printable(f.String(), false))
+	_, err := fmt.Fprintln(a.out, happened.Printable(f.String(), false))
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/skein-threads/skein/internal/happened"
 	"io"
 	"os"
 	"path/filepath"
@@ -233,7 +234,7 @@ func (a *app) importAudit(ctx context.Context, r *remote, o audit.ImportOptions,
 			differences = append(differences, a.printJSON(d))
 			return
 		}
-		_, err := fmt.Fprintln(a.out, printable(d.String(), false))
+		_, err := fmt.Fprintln(a.out, happened.Printable(d.String(), false))
 		differences = append(differences, err)
 	}
 	sum, err := audit.Import(ctx, log, validator, file, o)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/skein-threads/skein/audit"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/happened"
 )
 
 func (a *app) auditTrail() *cobra.Command {
@@ -67,13 +68,13 @@ func (a *app) trail(ctx context.Context, r *remote, ref string, o audit.TrailOpt
 func trailText(e audit.Entry) string {
 	var b strings.Builder
 	if e.Broken != "" {
-		fmt.Fprintf(&b, "commit %d cannot be read: %s\n", e.Seq, printable(e.Broken, false))
+		fmt.Fprintf(&b, "commit %d cannot be read: %s\n", e.Seq, happened.Printable(e.Broken, false))
 		return b.String()
 	}
-	fmt.Fprintf(&b, "%d  %s  %s  %s\n", e.Version, local(e.Time), e.Type, happened(e.Happened))
+	fmt.Fprintf(&b, "%d  %s  %s  %s\n", e.Version, local(e.Time), e.Type, happened.Line(e.Happened))
 	line := func(name, text string) {
 		if text != "" {
-			fmt.Fprintf(&b, "    %-9s %s\n", name, printable(text, false))
+			fmt.Fprintf(&b, "    %-9s %s\n", name, happened.Printable(text, false))
 		}
 	}
 	line("actor", e.Actor)
@@ -110,12 +111,12 @@ func changeText(b *strings.Builder, indent string, c audit.Change) {
 	name := strings.TrimSpace(c.Model + " " + c.ID)
 	switch c.What {
 	case audit.Added:
-		fmt.Fprintf(b, "%s+ %s  %s\n", indent, name, brief(string(c.After), textWidth))
+		fmt.Fprintf(b, "%s+ %s  %s\n", indent, name, happened.Brief(string(c.After), happened.Width))
 	case audit.Removed:
-		fmt.Fprintf(b, "%s- %s  %s\n", indent, name, brief(string(c.Before), textWidth))
+		fmt.Fprintf(b, "%s- %s  %s\n", indent, name, happened.Brief(string(c.Before), happened.Width))
 	}
 	for _, f := range c.Fields {
-		fmt.Fprintf(b, "%s~ %s %s  %s\n", indent, name, printable(f.Path, false), fieldText(f))
+		fmt.Fprintf(b, "%s~ %s %s  %s\n", indent, name, happened.Printable(f.Path, false), fieldText(f))
 	}
 }
 
@@ -124,19 +125,19 @@ func changeText(b *strings.Builder, indent string, c audit.Change) {
 func fieldText(f audit.Field) string {
 	switch {
 	case f.Before == nil:
-		return "+ " + brief(plain(f.After), textWidth)
+		return "+ " + happened.Brief(happened.Plain(f.After), happened.Width)
 	case f.After == nil:
-		return "- " + brief(plain(f.Before), textWidth)
-	case jsontext.Value(f.Before).Kind() == '"' && jsontext.Value(f.After).Kind() == '"' && len(f.Before)+len(f.After) > textWidth/2:
+		return "- " + happened.Brief(happened.Plain(f.Before), happened.Width)
+	case jsontext.Value(f.Before).Kind() == '"' && jsontext.Value(f.After).Kind() == '"' && len(f.Before)+len(f.After) > happened.Width/2:
 		return edited(f.Before, f.After)
 	}
-	return brief(plain(f.Before), textWidth) + " → " + brief(plain(f.After), textWidth)
+	return happened.Brief(happened.Plain(f.Before), happened.Width) + " → " + happened.Brief(happened.Plain(f.After), happened.Width)
 }
 
 // edited formats an edit of a text: …before [-removed-]{+inserted+} after…
 func edited(before, after events.JSON) string {
 	const around = 16
-	was, is := []rune(plain(before)), []rune(plain(after))
+	was, is := []rune(happened.Plain(before)), []rune(happened.Plain(after))
 	head := 0
 	for head < min(len(was), len(is)) && was[head] == is[head] {
 		head++
@@ -151,15 +152,15 @@ func edited(before, after events.JSON) string {
 	}
 	b.WriteString(string(was[max(0, head-around):head]))
 	if out := was[head : len(was)-tail]; len(out) > 0 {
-		b.WriteString("[-" + brief(string(out), textWidth) + "-]")
+		b.WriteString("[-" + happened.Brief(string(out), happened.Width) + "-]")
 	}
 	if in := is[head : len(is)-tail]; len(in) > 0 {
-		b.WriteString("{+" + brief(string(in), textWidth) + "+}")
+		b.WriteString("{+" + happened.Brief(string(in), happened.Width) + "+}")
 	}
 	rest := was[len(was)-tail:]
 	b.WriteString(string(rest[:min(len(rest), around)]))
 	if len(rest) > around {
 		b.WriteString("…")
 	}
-	return printable(b.String(), false)
+	return happened.Printable(b.String(), false)
 }

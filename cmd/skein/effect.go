@@ -9,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/happened"
 )
 
 func (a *app) effectCommand() *cobra.Command {
@@ -41,7 +42,7 @@ func (t table) effect(e *events.ScheduledEffect) {
 	case e.EveryMs > 0:
 		repeats = "every " + (time.Duration(e.EveryMs) * time.Millisecond).String()
 	}
-	t.row(e.ID, e.Name, local(events.TimeOf(time.UnixMicro(e.ScheduledAt)).ISO()), repeats, fmt.Sprint(e.Attempt), orDash(brief(e.ErrorText, 60)))
+	t.row(e.ID, e.Name, local(events.TimeOf(time.UnixMicro(e.ScheduledAt)).ISO()), repeats, fmt.Sprint(e.Attempt), orDash(happened.Brief(e.ErrorText, 60)))
 }
 
 func (a *app) effectCancel() *cobra.Command {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/happened"
 	"github.com/skein-threads/skein/threads"
 )
 
@@ -234,7 +235,7 @@ func drawFamily(w io.Writer, r *relative, first, rest, own string) {
 	}
 	for _, text := range []string{r.Title, r.Comment} {
 		if text != "" {
-			line += "  " + printable(text, false)
+			line += "  " + happened.Printable(text, false)
 		}
 	}
 	if r.Deleted {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/happened"
 )
 
 func (a *app) filesCommand() *cobra.Command {
@@ -102,14 +103,14 @@ func (a *app) fileTable() table { return a.table("SIZE", "CHANGED", "TYPE", "PAT
 
 func (t table) file(f *events.FileRecord) {
 	at := time.UnixMicro(f.UpdatedAt).In(time.Local).Format("2006-01-02 15:04:05")
-	name := printable(f.Path, false)
+	name := happened.Printable(f.Path, false)
 	if f.IsDirectory && f.Path != events.FileRoot {
 		name += "/"
 	}
 	if f.External {
-		name += " -> " + printable(f.Storage, false)
+		name += " -> " + happened.Printable(f.Storage, false)
 	}
-	t.row(strconv.FormatInt(f.Size, 10), at, printable(f.MimeType, false), name)
+	t.row(strconv.FormatInt(f.Size, 10), at, happened.Printable(f.MimeType, false), name)
 }
 
 func (a *app) filesCat() *cobra.Command {
@@ -183,7 +184,7 @@ func (a *app) filesGet() *cobra.Command {
 					Size int64  `json:"size"`
 				}{args[0], to, n})
 			}
-			a.hint("%s: %d bytes", printable(to, false), n)
+			a.hint("%s: %d bytes", happened.Printable(to, false), n)
 			return nil
 		})
 	cmd.Flags().Int64Var(&version, "at", 0, "at this version of the thread")

@@ -11,6 +11,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	contents "github.com/skein-threads/skein/files"
+	"github.com/skein-threads/skein/internal/happened"
 )
 
 func (a *app) filesGrep() *cobra.Command {
@@ -47,7 +48,7 @@ func (a *app) printMatches(r *remote, found *events.GrepResult) error {
 		return a.printJSON(found)
 	}
 	for _, m := range found.Matches {
-		if _, err := fmt.Fprintf(a.out, "%s:%d:%s\n", printable(found.Path, false), m.Line, printable(m.Content, true)); err != nil {
+		if _, err := fmt.Fprintf(a.out, "%s:%d:%s\n", happened.Printable(found.Path, false), m.Line, happened.Printable(m.Content, true)); err != nil {
 			return err
 		}
 	}
@@ -65,7 +66,7 @@ func (a *app) filesFind() *cobra.Command {
 				if r.json {
 					err = a.printJSON(p)
 				} else {
-					_, err = fmt.Fprintln(a.out, printable(p, false))
+					_, err = fmt.Fprintln(a.out, happened.Printable(p, false))
 				}
 				if err != nil {
 					return err
@@ -134,7 +135,7 @@ func (a *app) collect(ctx context.Context, r *remote, o contents.CollectOptions)
 		if g.Upload != "" {
 			what = "upload " + g.Upload
 		}
-		t.row(strconv.FormatInt(g.Bytes, 10), g.Since.In(time.Local).Format("2006-01-02 15:04:05"), strconv.FormatBool(g.Taken), printable(what, false))
+		t.row(strconv.FormatInt(g.Bytes, 10), g.Since.In(time.Local).Format("2006-01-02 15:04:05"), strconv.FormatBool(g.Taken), happened.Printable(what, false))
 	}
 	sum, err := store.Collect(ctx, log, o)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/happened"
 )
 
 // check is the result of one health check.
@@ -133,7 +134,7 @@ func (a *app) printHealth(r *remote, report healthReport) error {
 			if !c.OK {
 				result = "failed"
 			}
-			t.row(c.Name, result, fmt.Sprintf("%.1f", c.Ms), orDash(brief(c.Reason, 200)))
+			t.row(c.Name, result, fmt.Sprintf("%.1f", c.Ms), orDash(happened.Brief(c.Reason, 200)))
 		}
 		if err := t.flush(); err != nil {
 			return err

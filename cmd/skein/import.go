@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/skein-threads/skein/internal/happened"
 	"io"
 	"os"
 	"strconv"
@@ -87,10 +88,10 @@ func (a *app) importFiles(ctx context.Context, r *remote, c *client.Client, f *f
 			}
 			bar.clear()
 			if p.Line == 0 {
-				a.hint("%s: %s", p.File, printable(p.Message, false))
+				a.hint("%s: %s", p.File, happened.Printable(p.Message, false))
 				return
 			}
-			a.hint("%s:%d: %s", p.File, p.Line, printable(p.Message, false))
+			a.hint("%s:%d: %s", p.File, p.Line, happened.Printable(p.Message, false))
 		},
 		Progress: func(s transcript.Summary) {
 			bar.bar(f.read.Load(), f.bytes, "%d conversations, %d turns, %d events", s.Conversations+s.Unchanged, s.Turns, s.Events)

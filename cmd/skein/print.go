@@ -6,12 +6,9 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/happened"
 )
 
 // table prints columns for people.
@@ -32,11 +29,11 @@ func (t table) flush() error { return t.w.Flush() }
 
 func (t table) thread(d *events.Thread) {
 	t.row(d.ID, orDash(keyOf(d)), string(d.Status), strconv.FormatInt(d.Version, 10), strconv.FormatInt(d.Items, 10),
-		local(changed(d.UpdatedAt, d.CreatedAt)), brief(d.Title, 40))
+		local(changed(d.UpdatedAt, d.CreatedAt)), happened.Brief(d.Title, 40))
 }
 
 func (t table) item(d *events.Item) {
-	t.row(strconv.FormatInt(d.Index, 10), d.ID, who(d.Type, d.Role), string(d.Status), brief(said(d.Type, d.Content), 80))
+	t.row(strconv.FormatInt(d.Index, 10), d.ID, happened.Who(d.Type, d.Role), string(d.Status), happened.Brief(happened.Said(d.Type, d.Content), 80))
 }
 
 // printThread prints one thread.
@@ -55,7 +52,7 @@ func (a *app) printThread(d *events.Thread) error {
 		{"metadata", string(d.Metadata)}, {"env", string(d.Env)},
 	} {
 		if f.value != "" {
-			t.row(f.name, brief(f.value, 200))
+			t.row(f.name, happened.Brief(f.value, 200))
 		}
 	}
 	if d.Archived {
@@ -70,13 +67,13 @@ func (a *app) printItem(d *events.Item) error {
 	t.row("item", d.ID)
 	t.row("thread", d.ThreadID)
 	t.row("place", strconv.FormatInt(d.Index, 10))
-	t.row("who", who(d.Type, d.Role))
+	t.row("who", happened.Who(d.Type, d.Role))
 	t.row("status", string(d.Status))
 	t.row("created", local(d.CreatedAt))
 	if err := t.flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.out, "\n%s\n", printable(said(d.Type, d.Content), true))
+	_, err := fmt.Fprintf(a.out, "\n%s\n", happened.Printable(happened.Said(d.Type, d.Content), true))
 	return err
 }
 
@@ -84,7 +81,7 @@ func keyOf(d *events.Thread) string {
 	if d.Key == nil {
 		return ""
 	}
-	return printable(*d.Key, false)
+	return happened.Printable(*d.Key, false)
 }
 
 func orDash(s string) string {
@@ -119,101 +116,6 @@ func local(iso string) string {
 		return orDash(iso)
 	}
 	return t.Go().In(time.Local).Format("2006-01-02 15:04:05")
-}
-
-// who returns the speaker of an item.
-func who(t events.ItemType, role events.Role) string {
-	if role != "" {
-		return string(role)
-	}
-	switch t {
-	case events.ActionExecute:
-		return "call"
-	case events.ActionResult:
-		return "result"
-	case events.ItemReference:
-		return "reference"
-	default:
-		return string(t)
-	}
-}
-
-// said returns the content of an item as text.
-func said(t events.ItemType, content events.JSON) string {
-	switch t {
-	case events.ActionExecute:
-		var c struct {
-			Name      string      `json:"name"`
-			Arguments events.JSON `json:"arguments"`
-		}
-		_ = json.Unmarshal(content, &c) // the content was validated when it was stored
-		return c.Name + "(" + plain(c.Arguments) + ")"
-	case events.ActionResult:
-		var c struct {
-			Output events.JSON `json:"output"`
-		}
-		_ = json.Unmarshal(content, &c)
-		return plain(c.Output)
-	case events.Message:
-		var parts []struct {
-			Type    string `json:"type"`
-			Text    string `json:"text"`
-			Refusal string `json:"refusal"`
-		}
-		_ = json.Unmarshal(content, &parts)
-		var out []string
-		for _, p := range parts {
-			switch {
-			case p.Text != "":
-				out = append(out, p.Text)
-			case p.Refusal != "":
-				out = append(out, p.Refusal)
-			default:
-				out = append(out, "["+p.Type+"]")
-			}
-		}
-		return strings.Join(out, "\n")
-	default:
-		return string(content)
-	}
-}
-
-// plain returns the text of a JSON string, and other JSON unchanged.
-func plain(v events.JSON) string {
-	var s string
-	if jsontext.Value(v).Kind() == '"' && json.Unmarshal(v, &s) == nil {
-		return s
-	}
-	return string(v)
-}
-
-// brief returns the beginning of a text on one line.
-func brief(s string, most int) string {
-	s = printable(s, false)
-	if letters := []rune(s); len(letters) > most {
-		return strings.TrimSpace(string(letters[:most-1])) + "…"
-	}
-	return s
-}
-
-// printable removes characters that could control a terminal: anyone may have written
-// the text.
-func printable(s string, lines bool) string {
-	out := strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' && lines:
-			return r
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, s)
-	if lines {
-		return out
-	}
-	return strings.Join(strings.Fields(out), " ")
 }
 
 // hint prints a message for people that is not part of the result.

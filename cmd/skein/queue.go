@@ -9,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/happened"
 )
 
 func (a *app) queueCommand() *cobra.Command {
@@ -35,7 +36,7 @@ func (a *app) queueList() *cobra.Command {
 				if err := json.Unmarshal(q.Item, &item); err != nil {
 					return err
 				}
-				t.row(q.ID, orDash(q.ExecutionID), brief(said(item.Type, item.Content), textWidth))
+				t.row(q.ID, orDash(q.ExecutionID), happened.Brief(happened.Said(item.Type, item.Content), happened.Width))
 			}
 			return t.flush()
 		})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/happened"
 )
 
 func (a *app) threadReact() *cobra.Command {
@@ -93,15 +94,15 @@ func waitLines(thread string, w client.Waiting) []string {
 		lines = append(lines, fmt.Sprintf("queued, %d ahead", w.Ahead))
 	}
 	for _, one := range w.Workers {
-		lines = append(lines, "waiting for a worker of "+brief(one.Name, textWidth))
+		lines = append(lines, "waiting for a worker of "+happened.Brief(one.Name, happened.Width))
 	}
 	for _, one := range w.Approvals {
 		if one.Reason == events.ApprovalQuestion {
-			lines = append(lines, "waiting for a person: "+brief(one.Question, textWidth)+": skein approval resolve "+thread+" "+brief(one.CallID, textWidth)+" --result JSON")
+			lines = append(lines, "waiting for a person: "+happened.Brief(one.Question, happened.Width)+": skein approval resolve "+thread+" "+happened.Brief(one.CallID, happened.Width)+" --result JSON")
 			continue
 		}
-		line := "waiting for approval of " + brief(one.Name+" "+string(one.Arguments), textWidth)
-		lines = append(lines, line+": skein approval grant "+thread+" "+brief(one.CallID, textWidth))
+		line := "waiting for approval of " + happened.Brief(one.Name+" "+string(one.Arguments), happened.Width)
+		lines = append(lines, line+": skein approval grant "+thread+" "+happened.Brief(one.CallID, happened.Width))
 	}
 	return lines
 }
@@ -146,14 +147,14 @@ func (a *app) follow(ctx context.Context, r *remote, c *client.Client, reply *ev
 		switch chunk.Type {
 		case events.ChunkTextDelta:
 			text.WriteString(data.Delta)
-			_, _ = fmt.Fprint(a.out, printable(data.Delta, true))
+			_, _ = fmt.Fprint(a.out, happened.Printable(data.Delta, true))
 			open = open || data.Delta != ""
 		case events.ChunkToolInput:
-			line("  → %s", brief(data.ToolName, textWidth))
+			line("  → %s", happened.Brief(data.ToolName, happened.Width))
 		case events.ChunkToolOutput:
-			line("  ← %s done", brief(data.CallID, textWidth))
+			line("  ← %s done", happened.Brief(data.CallID, happened.Width))
 		case events.ChunkToolError:
-			line("  ← %s: %s", brief(data.CallID, textWidth), brief(data.Error, textWidth))
+			line("  ← %s: %s", happened.Brief(data.CallID, happened.Width), happened.Brief(data.Error, happened.Width))
 		}
 	}
 	if open {
@@ -178,10 +179,10 @@ func (a *app) outcome(ctx context.Context, r *remote, c *client.Client, x *event
 	} else if answer != nil && x.Status != events.ExecutionFailed {
 		text := written(answer.Content)
 		if text == "" {
-			text = said(answer.Type, answer.Content)
+			text = happened.Said(answer.Type, answer.Content)
 		}
 		if withoutSpace(text) != withoutSpace(shown) {
-			if _, err := fmt.Fprintln(a.out, printable(text, true)); err != nil {
+			if _, err := fmt.Fprintln(a.out, happened.Printable(text, true)); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/happened"
 )
 
 func (a *app) runList() *cobra.Command {
@@ -77,7 +78,7 @@ func (a *app) approvalList() *cobra.Command {
 			}
 			t := a.table("THREAD", "CALL", "AGENT", "STATUS", "REASON", "ASKED", "TOOL")
 			row := func(x *events.Approval) {
-				t.row(x.ThreadID, x.CallID, x.AgentID, string(x.Status), orDash(string(x.Reason)), x.RequestedAt, brief(asked(x), textWidth))
+				t.row(x.ThreadID, x.CallID, x.AgentID, string(x.Status), orDash(string(x.Reason)), x.RequestedAt, happened.Brief(asked(x), happened.Width))
 			}
 			return printPages(a, r, limit, t, row, q.Cursor, func(n int64, cursor string) ([]events.Approval, string, error) {
 				q.Limit, q.Cursor = &n, cursor

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"github.com/skein-threads/skein/internal/happened"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -77,7 +78,7 @@ func (a *app) size(ctx context.Context, r *remote, o audit.SizeOptions, limit in
 			what = n(z.Threads) + " threads"
 		}
 		t.row(n(z.Bytes), n(z.Log.Bytes), n(z.Archive.Bytes), n(z.Timeline.Bytes), n(z.Chunks.Bytes), n(z.Documents.Bytes), n(z.Snapshots.Bytes), n(z.Files.Bytes),
-			n(z.Log.Number), printable(what, false))
+			n(z.Log.Number), happened.Printable(what, false))
 	}
 	if err := t.flush(); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/happened"
 )
 
 func (a *app) skillCommand() *cobra.Command {
@@ -24,7 +25,7 @@ func (a *app) skillList() *cobra.Command {
 			row := func(d *events.Definition) {
 				value, _ := events.DecodeDefinition(d.Kind, d.Definition)
 				skill, _ := value.(events.SkillDefinition)
-				t.row(d.Name, brief(skill.Description, textWidth))
+				t.row(d.Name, happened.Brief(skill.Description, happened.Width))
 			}
 			return printPages(a, r, 0, t, row, "", func(n int64, cursor string) ([]events.Definition, string, error) {
 				list, err := client.Read[events.DefinitionList](ctx, c, events.ListDefinitions{Kind: events.SkillKind, Limit: &n, Cursor: cursor})
@@ -51,7 +52,7 @@ func (a *app) activeSkills(ctx context.Context, r *remote, c *client.Client, thr
 			}
 			continue
 		}
-		t.row(s.Name, brief(string(s.Arguments), textWidth))
+		t.row(s.Name, happened.Brief(string(s.Arguments), happened.Width))
 	}
 	return t.flush()
 }

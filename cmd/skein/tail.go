@@ -11,6 +11,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/happened"
 )
 
 func (a *app) tailCommand() *cobra.Command {
@@ -112,16 +113,13 @@ func (a *app) tail(ctx context.Context, r *remote, c *client.Client, o client.Su
 func eventLine(e *events.Event, colour bool) string {
 	at := e.Time.Go().Local().Format("15:04:05.000")
 	name := fmt.Sprintf("%-24s", e.Type)
-	thread := shortID(e.ThreadID)
+	thread := happened.ShortID(e.ThreadID)
 	if colour {
 		name = hue(e.Type.Entity()) + name + "\x1b[0m"
 		thread = "\x1b[2m" + thread + "\x1b[0m"
 	}
-	return strings.TrimRight(at+"  "+thread+"  "+name+" "+happened(e), " ")
+	return strings.TrimRight(at+"  "+thread+"  "+name+" "+happened.Line(e), " ")
 }
-
-// shortID returns the end of an id, which differs even for ids of one moment.
-func shortID(id string) string { return id[max(0, len(id)-8):] }
 
 // hue returns the colour of an entity's events.
 func hue(entity string) string {

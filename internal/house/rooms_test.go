@@ -26,7 +26,7 @@ func closedTo() map[string][]string {
 		// The HTTP edge is a client, wherever it runs.
 		"api": {"client", "events", "schema", "console", "internal/suggest"},
 		// Pages on the edge, which serves them.
-		"console": {"client", "events", "api/edge"},
+		"console": {"client", "events", "api/edge", "internal/happened"},
 		// What serves every kind of request knows none of them.
 		"service": {"events", "internal/retry"},
 	}

@@ -1,4 +1,4 @@
-package main
+package happened
 
 import (
 	"fmt"
@@ -9,35 +9,35 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// textWidth is how much of a text the line of an event shows.
-const textWidth = 72
+// Width is how much of a text the line of an event shows.
+const Width = 72
 
-// happened describes an event in a few words.
-func happened(e *events.Event) string {
+// Line describes an event in a few words.
+func Line(e *events.Event) string {
 	switch d := e.Data.(type) {
 	case events.ThreadCreated:
 		if d.Key != nil {
-			return brief(*d.Key+" "+d.Title, textWidth)
+			return Brief(*d.Key+" "+d.Title, Width)
 		}
-		return brief(d.Title, textWidth)
+		return Brief(d.Title, Width)
 	case events.ThreadResolved:
-		return brief(d.Key, textWidth)
+		return Brief(d.Key, Width)
 	case events.ThreadStatusChanged:
 		return move(d.From, d.To, d.Reason)
 	case events.SubthreadAdded:
-		return shortID(d.ThreadID)
+		return ShortID(d.ThreadID)
 	case events.ThreadFinished:
-		return string(d.Status) + " " + shortID(d.ExecutionID)
+		return string(d.Status) + " " + ShortID(d.ExecutionID)
 	case events.ContextStatusChanged:
 		return move(d.From, d.To, "")
 	case events.ItemCreated:
-		return who(d.Type, d.Role) + ": " + brief(said(d.Type, d.Content), textWidth)
+		return Who(d.Type, d.Role) + ": " + Brief(Said(d.Type, d.Content), Width)
 	case events.ItemStatusChanged:
-		return shortID(e.Subject) + " " + move(d.From, d.To, "")
+		return ShortID(e.Subject) + " " + move(d.From, d.To, "")
 	case events.MessageEdited:
-		return shortID(e.Subject) + " " + brief(said(events.Message, d.Content), textWidth)
+		return ShortID(e.Subject) + " " + Brief(Said(events.Message, d.Content), Width)
 	case events.ExecutionCreated:
-		return shortID(d.ID) + " answers " + shortID(d.TriggerItemID)
+		return ShortID(d.ID) + " answers " + ShortID(d.TriggerItemID)
 	case events.ExecutionStatusChanged:
 		return move(d.From, d.To, d.ErrorText)
 	case events.StepCreated:
@@ -49,26 +49,26 @@ func happened(e *events.Event) string {
 	case events.PartUpdated:
 		return d.Type + state(d.Part)
 	case events.ChunkEmitted:
-		return brief(fmt.Sprintf("%d %s %s", d.Index, d.Type, d.Data), textWidth)
+		return Brief(fmt.Sprintf("%d %s %s", d.Index, d.Type, d.Data), Width)
 	case events.ProfileChanged:
 		if d.Title != nil {
-			return brief("title: "+*d.Title, textWidth)
+			return Brief("title: "+*d.Title, Width)
 		}
 		return ""
 	case events.KeyClaimed:
-		return brief(d.Key, textWidth)
+		return Brief(d.Key, Width)
 	case events.KeyReleased:
-		return brief(d.Key, textWidth)
+		return Brief(d.Key, Width)
 	case events.WriterClaimed:
-		return brief(d.Holder+" until "+d.Until, textWidth)
+		return Brief(d.Holder+" until "+d.Until, Width)
 	case events.WriterRenewed:
 		return "until " + d.Until
 	case events.WriterReleased:
-		return brief(d.Holder, textWidth)
+		return Brief(d.Holder, Width)
 	case events.SessionCompleted:
-		return brief(string(d.Outcome)+" "+d.ErrorText, textWidth)
+		return Brief(string(d.Outcome)+" "+d.ErrorText, Width)
 	case events.CommandRejected:
-		return brief(d.Command+": "+string(d.Code)+": "+d.Message, textWidth)
+		return Brief(d.Command+": "+string(d.Code)+": "+d.Message, Width)
 	case events.Unknown:
 		return "(" + d.Reason + ")"
 	default:
@@ -77,7 +77,7 @@ func happened(e *events.Event) string {
 }
 
 func move[S ~string](from, to S, why string) string {
-	return strings.TrimSpace(string(from) + " → " + string(to) + " " + brief(why, textWidth))
+	return strings.TrimSpace(string(from) + " → " + string(to) + " " + Brief(why, Width))
 }
 
 // state returns the state of a part, or "".
@@ -89,27 +89,27 @@ func state(part []byte) string {
 	if p.State == "" {
 		return ""
 	}
-	return " " + brief(p.State, 32)
+	return " " + Brief(p.State, 32)
 }
 
 // happenedInRun describes an event of a run in a few words.
 func happenedInRun(e *events.Event) string {
 	switch d := e.Data.(type) {
 	case events.RunRequested:
-		return shortID(e.Subject) + " by " + brief(d.AgentID, textWidth)
+		return ShortID(e.Subject) + " by " + Brief(d.AgentID, Width)
 	case events.RunClaimed:
-		return fmt.Sprintf("%s by %s, claim %d", shortID(e.Subject), brief(d.Worker, 32), d.Token)
+		return fmt.Sprintf("%s by %s, claim %d", ShortID(e.Subject), Brief(d.Worker, 32), d.Token)
 	case events.RunParked:
-		return shortID(e.Subject) + " waits for " + brief(strings.Join(d.Calls, ", "), textWidth)
+		return ShortID(e.Subject) + " waits for " + Brief(strings.Join(d.Calls, ", "), Width)
 	case events.RunSuspended:
-		return brief(strings.Join(d.Calls, ", "), textWidth)
+		return Brief(strings.Join(d.Calls, ", "), Width)
 	case events.RunResumed:
-		return brief(strings.Join(d.Calls, ", "), textWidth)
+		return Brief(strings.Join(d.Calls, ", "), Width)
 	case events.RunStopped:
 		if d.Abort {
-			return brief("aborted "+d.Reason, textWidth)
+			return Brief("aborted "+d.Reason, Width)
 		}
-		return brief(d.Reason, textWidth)
+		return Brief(d.Reason, Width)
 	case events.RunAwaited:
 		var names []string
 		for _, w := range d.For {
@@ -118,34 +118,34 @@ func happenedInRun(e *events.Event) string {
 		if len(names) == 0 {
 			return "for nothing any more"
 		}
-		return brief("for a worker of "+strings.Join(names, ", "), textWidth)
+		return Brief("for a worker of "+strings.Join(names, ", "), Width)
 	case events.RunTurned:
 		return "side " + string(d.Side)
 	case events.ApprovalRequested:
-		return brief(d.CallID+" of "+d.Name+" "+string(d.Arguments), textWidth)
+		return Brief(d.CallID+" of "+d.Name+" "+string(d.Arguments), Width)
 	case events.ApprovalGranted:
-		return brief(d.CallID+" "+d.Comment, textWidth)
+		return Brief(d.CallID+" "+d.Comment, Width)
 	case events.ApprovalResolved:
-		return brief(d.CallID+" "+string(d.Result), textWidth)
+		return Brief(d.CallID+" "+string(d.Result), Width)
 	case events.ApprovalDenied:
-		return brief(d.CallID+" "+d.Comment, textWidth)
+		return Brief(d.CallID+" "+d.Comment, Width)
 	case events.AgentAssigned:
-		return brief(d.From+" → "+d.AgentID+" "+d.Reason, textWidth)
+		return Brief(d.From+" → "+d.AgentID+" "+d.Reason, Width)
 	case events.QueuePushed:
-		return brief(d.ID, textWidth)
+		return Brief(d.ID, Width)
 	case events.QueueDrained:
-		return brief(strings.Join(d.IDs, ", "), textWidth)
+		return Brief(strings.Join(d.IDs, ", "), Width)
 	case events.QueueRemoved:
-		return brief(d.ID, textWidth)
+		return Brief(d.ID, Width)
 	case events.QueueEdited:
-		return brief(d.ID, textWidth)
+		return Brief(d.ID, Width)
 	case events.QueueMoved:
 		if d.Before == "" {
-			return brief(d.ID+" to the end", textWidth)
+			return Brief(d.ID+" to the end", Width)
 		}
-		return brief(d.ID+" before "+d.Before, textWidth)
+		return Brief(d.ID+" before "+d.Before, Width)
 	case events.TraceRecorded:
-		return brief(strings.TrimSpace(string(d.Kind)+" "+d.Name+" "+d.Level+" "+d.Text), textWidth)
+		return Brief(strings.TrimSpace(string(d.Kind)+" "+d.Name+" "+d.Level+" "+d.Text), Width)
 	}
 	return ""
 }
