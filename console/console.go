@@ -21,7 +21,7 @@ func Routes(e *edge.Edge) error {
 func table() []page.Page {
 	return []page.Page{
 		threads(),
-		conversation(),
+		conversation(), timeline(), run(), family(), state(), audit(),
 	}
 }
 

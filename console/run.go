@@ -1,0 +1,176 @@
+package console
+
+import (
+	"html/template"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/skein-threads/skein/console/chart"
+	"github.com/skein-threads/skein/console/page"
+	"github.com/skein-threads/skein/events"
+)
+
+// Limits of what the tab Run shows at once.
+const (
+	runPage   = 8      // runs
+	runReach  = 20_000 // events that are looked at for them
+	runWindow = 3000   // events of runs in these
+	childRuns = 8      // runs on other threads that are drawn in a run
+	childSpan = 2000   // events of each
+)
+
+// run is the tab with the waterfalls of a thread's executions.
+func run() page.Page {
+	return page.Page{
+		Path: "/threads/{thread}/run", Name: "Run", In: page.Tabs, Template: "run",
+		JSON: "/api/threads/{thread}/executions{at}", CLI: "skein tail {thread} --from start --type 'run.*'",
+		Panels: []page.Panel{{ID: "runs", On: runEvents(), Load: loadRuns}},
+	}
+}
+
+// runEvents returns the patterns of the events of which waterfalls are made.
+func runEvents() []string {
+	return []string{"execution.*", "step.*", "run.*", "approval.*", "trace.*", "agent.*", string(events.ThreadFinishedType)}
+}
+
+// runData is what the tab shows.
+type runData struct {
+	Runs  []runView
+	Older string // address of earlier runs
+}
+
+// runView is one run.
+type runView struct {
+	*chart.Run
+	Status  string
+	Took    string
+	Lasts   bool
+	Steps   int
+	Calls   int
+	Waited  string // in total, for people, workers and other threads
+	Tokens  string
+	Chart   template.HTML
+	RetryAt string // address of the run that it takes up again
+	Above   string // address of the run on another thread that waits for it
+}
+
+func loadRuns(a *page.Ask) (any, error) {
+	to := a.Shown()
+	if before, err := strconv.ParseInt(a.Query("before"), 10, 64); err == nil && before > 1 && before <= to {
+		to = before - 1
+	}
+	list, from, err := eventsBefore(a, to, runEvents(), runWindow, runReach)
+	if err != nil {
+		return nil, err
+	}
+	runs := chart.Fold(list)
+	d := &runData{}
+	if extra := len(runs) - runPage; extra > 0 {
+		runs = runs[extra:]
+		from = runs[0].Bars[0].Version
+	}
+	if from > 1 {
+		d.Older = a.With("before", strconv.FormatInt(from, 10))
+	}
+	slices.Reverse(runs)
+	now := nowOf(a)
+	nested := 0
+	for _, r := range runs {
+		if err := nestChildren(a, r, &nested); err != nil {
+			return nil, err
+		}
+		d.Runs = append(d.Runs, viewOf(a, r, now))
+	}
+	return d, nil
+}
+
+// nowOf returns until when that is drawn which lasts: now, or the moment that the page shows.
+func nowOf(a *page.Ask) events.Time {
+	if !a.Live() {
+		at := a.Thread.UpdatedAt
+		if at == "" {
+			at = a.Thread.CreatedAt
+		}
+		if t, err := events.ParseTime(at); err == nil {
+			return t
+		}
+	}
+	return events.TimeOf(time.Now())
+}
+
+// nestChildren puts the runs for which a run waits, on threads of their own, below its waits.
+func nestChildren(a *page.Ask, r *chart.Run, nested *int) error {
+	for i := range r.Bars {
+		b := &r.Bars[i]
+		if b.Thread == "" || *nested >= childRuns {
+			continue
+		}
+		*nested++
+		list, err := threadEvents(a, b.Thread, 1, childSpan, runEvents())
+		if code := events.AsError(err).Code; code == events.NotFound || code == events.Forbidden {
+			continue // deleted, or of another user
+		} else if err != nil {
+			return err
+		}
+		b.Href = page.LinkThread(b.Thread, "/run")
+		for _, child := range chart.Fold(list) {
+			if child.Parent == nil || child.Parent.ExecutionID != r.ID || child.Parent.CallID != b.Call {
+				continue
+			}
+			parent := b.ID
+			for k, below := range child.Bars {
+				if below.ID = child.ID + " " + below.ID; k == 0 {
+					below.Parent, below.Href = parent, page.LinkThread(child.Thread, "/run")
+				} else {
+					below.Parent = child.ID + " " + below.Parent
+				}
+				r.Bars = append(r.Bars, below)
+			}
+			b = &r.Bars[i] // the bars have moved
+		}
+	}
+	return nil
+}
+
+func viewOf(a *page.Ask, r *chart.Run, now events.Time) runView {
+	end := r.Ended
+	if end == 0 {
+		end = max(now, r.Begun)
+	}
+	v := runView{Run: r, Status: string(r.Status), Took: chart.Duration(int64(end - r.Begun)), Lasts: r.Ended == 0}
+	var waited int64
+	for i := range r.Bars {
+		b := &r.Bars[i]
+		if b.Href == "" && b.Version > 0 && b.Kind != chart.MarkBar && b.Thread == "" {
+			b.Href = page.LinkThread(r.Thread, "/timeline") + "?before=" + strconv.FormatInt(b.Version+50, 10) + "#v" + strconv.FormatInt(b.Version, 10)
+		}
+		switch b.Kind {
+		case chart.StepBar:
+			v.Steps++
+		case chart.ToolBar:
+			v.Calls++
+		case chart.WaitBar:
+			if till := b.Ended; till > 0 {
+				waited += int64(till - b.Begun)
+			} else {
+				waited += int64(max(now-b.Begun, 0))
+			}
+		}
+	}
+	if waited > 0 {
+		v.Waited = chart.Duration(waited)
+	}
+	if u := r.Usage; u.InputTokens+u.OutputTokens > 0 {
+		v.Tokens = chart.Count(u.InputTokens) + " in, " + chart.Count(u.OutputTokens) + " out"
+	}
+	if r.RetryOf != "" {
+		v.RetryAt = "#" + r.RetryOf
+	}
+	if r.Parent != nil {
+		v.Above = page.LinkThread(r.Parent.ThreadID, "/run") + "#" + r.Parent.ExecutionID
+	}
+	title := "Execution " + page.Short(r.ID)
+	v.Chart = chart.Waterfall{ID: "w-" + r.ID, Title: title, Bars: r.Bars, Left: r.Left, Now: end}.HTML()
+	return v
+}
