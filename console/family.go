@@ -30,13 +30,13 @@ type relatives struct {
 	ask   *page.Ask
 	chart chart.Family
 	known map[string]bool
-	next  []string // threads whose relatives are still to be asked for
-	drawn map[chart.Relation]bool
+	next  []string           // threads whose relatives are still to be asked for
+	drawn map[[3]string]bool // by its ends and its kind
 }
 
 func loadFamily(a *page.Ask) (any, error) {
 	f := &relatives{
-		ask: a, known: map[string]bool{}, drawn: map[chart.Relation]bool{},
+		ask: a, known: map[string]bool{}, drawn: map[[3]string]bool{},
 		chart: chart.Family{ID: "family", Title: "Family of " + nameOf(a.Thread)},
 	}
 	if err := f.add(a.Thread.ID); err != nil {
@@ -75,8 +75,9 @@ func (f *relatives) add(id string) error {
 		return err
 	}
 	f.known[id] = true
+	detail := strings.TrimSpace(t.AgentID + " " + page.Short(id))
 	f.chart.Nodes = append(f.chart.Nodes, chart.Node{
-		ID: id, Title: nameOf(t), Detail: strings.TrimSpace(t.AgentID + " " + page.Short(id)), Status: string(t.Status),
+		ID: id, Title: nameOf(t), Detail: detail, Status: string(t.Status),
 		Href: page.LinkThread(id, "/family"), Here: id == f.ask.Thread.ID,
 	})
 	f.next = append(f.next, id)
@@ -89,10 +90,11 @@ func (f *relatives) add(id string) error {
 // link adds a relation, and the threads at its ends.
 func (f *relatives) link(from, to, kind, detail string) error {
 	r := chart.Relation{From: from, To: to, Kind: kind, Detail: detail}
-	if f.drawn[r] {
+	key := [3]string{from, to, kind}
+	if f.drawn[key] {
 		return nil
 	}
-	f.drawn[r] = true
+	f.drawn[key] = true
 	f.chart.Relations = append(f.chart.Relations, r)
 	if err := f.add(from); err != nil {
 		return err
@@ -151,5 +153,5 @@ func nameOf(t *events.Thread) string {
 	if t.Key != nil {
 		key = *t.Key
 	}
-	return cmp.Or(t.Title, key, "Untitled thread")
+	return cmp.Or(t.Title, key, t.AgentID, "Untitled thread")
 }

@@ -77,10 +77,12 @@ func loadRuns(a *page.Ask) (any, error) {
 	now := nowOf(a)
 	nested := 0
 	for _, r := range runs {
+		v := viewOf(r, now)
 		if err := nestChildren(a, r, &nested); err != nil {
 			return nil, err
 		}
-		d.Runs = append(d.Runs, viewOf(a, r, now))
+		v.draw(now)
+		d.Runs = append(d.Runs, v)
 	}
 	return d, nil
 }
@@ -133,7 +135,8 @@ func nestChildren(a *page.Ask, r *chart.Run, nested *int) error {
 	return nil
 }
 
-func viewOf(a *page.Ask, r *chart.Run, now events.Time) runView {
+// viewOf counts what a run consisted of itself.
+func viewOf(r *chart.Run, now events.Time) runView {
 	end := r.Ended
 	if end == 0 {
 		end = max(now, r.Begun)
@@ -170,7 +173,13 @@ func viewOf(a *page.Ask, r *chart.Run, now events.Time) runView {
 	if r.Parent != nil {
 		v.Above = page.LinkThread(r.Parent.ThreadID, "/run") + "#" + r.Parent.ExecutionID
 	}
-	title := "Execution " + page.Short(r.ID)
-	v.Chart = chart.Waterfall{ID: "w-" + r.ID, Title: title, Bars: r.Bars, Left: r.Left, Now: end}.HTML()
 	return v
+}
+
+// draw draws the run, with those that it waited for.
+func (v *runView) draw(now events.Time) {
+	if v.Ended != 0 {
+		now = v.Ended
+	}
+	v.Chart = chart.Waterfall{ID: "w-" + v.ID, Title: "Execution " + page.Short(v.ID), Bars: v.Bars, Left: v.Left, Now: now}.HTML()
 }

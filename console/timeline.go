@@ -15,7 +15,7 @@ import (
 // timelinePage is how many events the timeline shows at once, and timelineReach how many it
 // looks at for them.
 const (
-	timelinePage  = 100
+	timelinePage  = 50
 	timelineReach = 5000
 )
 
@@ -44,14 +44,11 @@ func allEvents() []string {
 // timelineData is what the timeline shows.
 type timelineData struct {
 	Entries  []timelineEntry
-	Entities []entity
+	Entities []string
 	Chosen   string // the entity that is shown; empty: all
 	Older    string // address of earlier events
 	Newest   string // address of the newest ones, if these are not them
 }
-
-// entity is a kind of events that can be chosen.
-type entity struct{ Name, Address string }
 
 // timelineEntry is an event on the page.
 type timelineEntry struct {
@@ -60,7 +57,7 @@ type timelineEntry struct {
 	Says   string
 	JSON   string
 
-	// What caused it, if that is an event of the thread's that is known; and what it caused.
+	// The version that led to it, if that is on the page, and those to which it led.
 	Cause   int64
 	Effects []int64
 	// More is how many other events its command made.
@@ -70,8 +67,7 @@ type timelineEntry struct {
 func loadTimeline(a *page.Ask) (any, error) {
 	d := &timelineData{Chosen: a.Query("type")}
 	for _, on := range allEvents() {
-		name := strings.TrimSuffix(on, ".*")
-		d.Entities = append(d.Entities, entity{name, a.With("type", name, "before", "")})
+		d.Entities = append(d.Entities, strings.TrimSuffix(on, ".*"))
 	}
 	to := a.Shown()
 	if before, err := strconv.ParseInt(a.Query("before"), 10, 64); err == nil && before > 1 && before <= to {
@@ -146,9 +142,8 @@ func threadEvents(a *page.Ask, thread string, from, to int64, types []string) (l
 
 // entries returns events as the page shows them, with the links between those that are there.
 func entries(list []events.Event) []timelineEntry {
-	byID, byCommand := map[string]int{}, map[string]int{}
+	links, byCommand := newLinks(), map[string]int{}
 	for i := range list {
-		byID[list[i].ID] = i
 		byCommand[list[i].CommandID]++
 	}
 	out := make([]timelineEntry, len(list))
@@ -156,7 +151,7 @@ func entries(list []events.Event) []timelineEntry {
 		e := &list[i]
 		out[i] = entryOf(e)
 		out[i].More = byCommand[e.CommandID] - 1
-		if cause, ok := byID[e.Causation]; ok && cause < i {
+		if cause, ok := links.cause(i, e); ok {
 			out[i].Cause = list[cause].Version
 			out[cause].Effects = append(out[cause].Effects, e.Version)
 		}

@@ -39,8 +39,8 @@ type Family struct {
 
 // The measures of the drawing.
 const (
-	nodeWidth, nodeHeight = 208, 48
-	columnGap, rowGap     = 72, 16
+	nodeWidth, nodeHeight = 240, 48
+	columnGap, rowGap     = 96, 16
 )
 
 // placed is a node with its place.
@@ -158,9 +158,9 @@ func (f Family) draw(b *strings.Builder, nodes []placed, others []Relation) {
 func edge(b *strings.Builder, from, to *placed) {
 	x, y := from.x()+nodeWidth, from.y()+nodeHeight/2
 	tx, ty := to.x(), to.y()+nodeHeight/2
-	middle := tx - columnGap/2
+	middle := tx - columnGap*3/4
 	fmt.Fprintf(b, `<path class="r-%s" d="M%d %dH%dV%dH%d"/><text class="edge" x="%d" y="%d" text-anchor="middle">%s</text>`+"\n",
-		escape(to.kind, 40), x, y, middle, ty, tx, tx-columnGap/4-2, ty-5, escape(to.kind, 12))
+		escape(to.kind, 40), x, y, middle, ty, tx, tx-columnGap*3/8, ty-5, escape(to.kind, 12))
 }
 
 // aside draws a relation that is no descent.
@@ -179,7 +179,7 @@ func box(b *strings.Builder, p *placed) {
 	}
 	fmt.Fprintf(b, `<a href="%s" class="%s"><title>%s</title><rect x="%d" y="%d" width="%d" height="%d" rx="6"/><circle cx="%d" cy="%d" r="4"/><text x="%d" y="%d">%s</text><text class="detail" x="%d" y="%d">%s</text></a>`+"\n",
 		template.HTMLEscapeString(p.Href), class, escape(p.Title, 300), p.x(), p.y(), nodeWidth, nodeHeight,
-		p.x()+14, p.y()+18, p.x()+26, p.y()+22, escape(p.Title, 24), p.x()+26, p.y()+38, escape(p.Detail, 28))
+		p.x()+14, p.y()+18, p.x()+26, p.y()+22, escape(p.Title, 23), p.x()+26, p.y()+38, escape(p.Detail, 30))
 }
 
 // list says in words what is drawn.

@@ -110,10 +110,10 @@ func (d *drawing) head(bars []Bar) {
 		id, id, id, id, template.HTMLEscapeString(about), id)
 	places, micros := d.scale.ticks()
 	for _, place := range places {
-		fmt.Fprintf(d, `<line class="tick" x1="%s%%" x2="%s%%" y1="0" y2="100"/>`, number(place), number(place))
+		fmt.Fprintf(d, `<line class="wf-tick" x1="%s%%" x2="%s%%" y1="-6" y2="26"/>`, number(place), number(place))
 	}
 	for _, g := range d.scale.gaps {
-		fmt.Fprintf(d, `<rect class="gap" x="%s%%" width="%s%%" y="0" height="100"/>`, number(g.from), number(g.to-g.from))
+		fmt.Fprintf(d, `<rect class="wf-gap" x="%s%%" width="%s%%" y="-6" height="32"/>`, number(g.from), number(g.to-g.from))
 	}
 	d.text("</g>")
 	for i, place := range places {

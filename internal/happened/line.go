@@ -24,6 +24,10 @@ func Line(e *events.Event) string {
 		return Brief(d.Key, Width)
 	case events.ThreadStatusChanged:
 		return move(d.From, d.To, d.Reason)
+	case events.RelationshipAdded:
+		return Brief(string(d.Type)+" "+string(d.Role)+" of "+ShortID(d.ThreadID)+" "+d.Comment, Width)
+	case events.RelationshipRemoved:
+		return string(d.Type) + " " + string(d.Role) + " of " + ShortID(d.ThreadID)
 	case events.SubthreadAdded:
 		return ShortID(d.ThreadID)
 	case events.ThreadFinished:
