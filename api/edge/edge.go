@@ -34,6 +34,8 @@ type Options struct {
 	Proxies []netip.Prefix // whose headers X-Forwarded-Host and X-Forwarded-Proto count
 	Key     Limits         // of each credential
 	Tenant  Limits         // of each tenant
+
+	Stall time.Duration // how long a reader may take nothing; default 30 s
 }
 
 // Edge serves routes. It is safe for concurrent use once all routes are added.
@@ -64,6 +66,7 @@ type tree struct {
 type Caller struct {
 	Principal
 	Client *client.Client // acts as the principal, and may do no more
+	Stall  time.Duration  // how long the caller may take nothing of a stream
 
 	marks *marks
 }
@@ -80,6 +83,9 @@ func New(o Options) (*Edge, error) {
 	}
 	if o.Names.Prefix == "" {
 		o.Names = events.DefaultNames()
+	}
+	if o.Stall <= 0 {
+		o.Stall = streamStall
 	}
 	e := &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant)}
 	e.tickets = passes{kind: "ticket", once: true, edge: o.Name}
@@ -218,5 +224,5 @@ func (e *Edge) caller(r *http.Request) (*Caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Caller{Principal: p, Client: c, marks: &e.marks}, nil
+	return &Caller{Principal: p, Client: c, Stall: e.opts.Stall, marks: &e.marks}, nil
 }

@@ -19,7 +19,11 @@ type response struct {
 	began  bool                    // the answer has begun
 	stream bool                    // it is a stream, which the edge's closing ends
 	place  *admission              // nil before it is admitted
+	rolled time.Time               // when the reader was last given time
 }
+
+// rollEvery is how often a reader that takes what is written gets more time.
+const rollEvery = time.Second
 
 // Unwrap returns the writer below, for http.ResponseController.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
@@ -38,7 +42,13 @@ func (w *response) Write(b []byte) (int, error) {
 
 // roll lets the reader take its time for what is written next, but not longer.
 func (w *response) roll() {
-	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(streamStall)) // a recorder in a test has none
+	now, stall := time.Now(), w.edge.opts.Stall
+	every := min(rollEvery, stall/10)
+	if now.Sub(w.rolled) < every {
+		return
+	}
+	w.rolled = now
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(now.Add(stall + every)) // a recorder in a test has none
 }
 
 // Flush sends what was written.

@@ -3,7 +3,6 @@ package edge
 import (
 	"bytes"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 )
@@ -22,14 +21,15 @@ type Event struct {
 
 // Stream is an answer of server-sent events. It is safe for concurrent use.
 type Stream struct {
-	w    http.ResponseWriter
-	ctrl *http.ResponseController
-	done chan struct{}
+	w      http.ResponseWriter
+	ctrl   *http.ResponseController
+	answer *response // nil in a handler that no edge called
 
-	mu      sync.Mutex
-	pending sync.WaitGroup
-	sent    bool // since the last ping
-	err     error
+	mu     sync.Mutex
+	ping   *time.Timer
+	sent   bool // since the last ping
+	closed bool
+	err    error
 }
 
 // NewStream begins an answer of server-sent events, with the headers that w has already.
@@ -39,8 +39,9 @@ func NewStream(w http.ResponseWriter) *Stream {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
-	s := &Stream{w: w, ctrl: http.NewResponseController(w), done: make(chan struct{})}
+	s := &Stream{w: w, ctrl: http.NewResponseController(w)}
 	if answer, ok := responseOf(w); ok {
+		s.answer = answer
 		if s.err = answer.lasts(); s.err != nil { // the refusal is the answer, and every Send returns it
 			h.Del("X-Accel-Buffering")
 			WriteError(w, s.err)
@@ -48,55 +49,62 @@ func NewStream(w http.ResponseWriter) *Stream {
 		}
 	}
 	w.WriteHeader(http.StatusOK)
-	s.pending.Go(s.ping)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_ = s.write(nil) // sends the headers
+	s.ping = time.AfterFunc(streamPing, s.sendPing)
 	return s
+}
+
+// Frame returns an event as a stream has it, for several streams to send.
+func (e Event) Frame() []byte {
+	b := make([]byte, 0, len(e.ID)+len(e.Name)+len(e.Data)+32)
+	if e.ID != "" {
+		b = append(append(append(b, "id: "...), e.ID...), '\n')
+	}
+	if e.Name != "" {
+		b = append(append(append(b, "event: "...), e.Name...), '\n')
+	}
+	for line := range bytes.SplitSeq(e.Data, []byte("\n")) {
+		b = append(append(append(b, "data: "...), bytes.TrimSuffix(line, []byte("\r"))...), '\n')
+	}
+	return append(b, '\n')
 }
 
 // Send sends an event. An error means that the reader has gone, or takes nothing: every
 // later call returns it too.
-func (s *Stream) Send(e Event) error {
-	var b bytes.Buffer
-	if e.ID != "" {
-		b.WriteString("id: " + e.ID + "\n")
-	}
-	if e.Name != "" {
-		b.WriteString("event: " + e.Name + "\n")
-	}
-	for line := range strings.SplitSeq(string(e.Data), "\n") {
-		b.WriteString("data: " + strings.TrimSuffix(line, "\r") + "\n")
-	}
-	b.WriteByte('\n')
+func (s *Stream) Send(e Event) error { return s.SendFrame(e.Frame()) }
+
+// SendFrame sends an event that [Event.Frame] returned.
+func (s *Stream) SendFrame(frame []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sent = true
-	return s.write(b.Bytes())
+	return s.write(frame)
 }
 
 // Close ends the stream's pings. The answer ends when its handler returns.
 func (s *Stream) Close() {
-	close(s.done)
-	s.pending.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.ping != nil {
+		s.ping.Stop()
+	}
 }
 
-func (s *Stream) ping() {
-	tick := time.NewTicker(streamPing)
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.done:
-			return
-		case <-tick.C:
-		}
-		s.mu.Lock()
-		if !s.sent {
-			_ = s.write([]byte(": ping\n\n")) // the next event returns its error
-		}
-		s.sent = false
-		s.mu.Unlock()
+// sendPing sends a comment if nothing was sent since the last one.
+func (s *Stream) sendPing() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.err != nil {
+		return
 	}
+	if !s.sent {
+		_ = s.write([]byte(": ping\n\n")) // the next event returns its error
+	}
+	s.sent = false
+	s.ping.Reset(streamPing)
 }
 
 // write sends bytes at once. The caller holds mu.
@@ -104,7 +112,9 @@ func (s *Stream) write(b []byte) error {
 	if s.err != nil {
 		return s.err
 	}
-	_ = s.ctrl.SetWriteDeadline(time.Now().Add(streamStall)) // a recorder in a test has none
+	if s.answer == nil {
+		_ = s.ctrl.SetWriteDeadline(time.Now().Add(streamStall)) // a recorder in a test has none
+	} // otherwise Write sets it
 	if _, s.err = s.w.Write(b); s.err == nil {
 		s.err = s.ctrl.Flush()
 	}

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 
 	"github.com/skein-threads/skein/api/edge"
@@ -13,7 +14,7 @@ import (
 // What a feed keeps of a thread, for readers that are a little behind. Others read the log.
 const (
 	tailEvents = 256
-	tailBytes  = 1 << 20
+	tailBytes  = 2 << 20 // each event twice: as data, and as a server-sent event
 )
 
 // feeds are the threads that somebody follows now: one subscription each, however many readers
@@ -58,6 +59,12 @@ type entry struct {
 	version int64
 	kind    events.Type
 	data    []byte // the CloudEvent
+	frame   []byte // the same as a server-sent event
+}
+
+func newEntry(version int64, kind events.Type, data []byte) entry {
+	frame := edge.Event{ID: strconv.FormatInt(version, 10), Name: string(kind), Data: data}.Frame()
+	return entry{version: version, kind: kind, data: data, frame: frame}
 }
 
 // join returns the feed of a thread. Leave it. The first reader's client subscribes.
@@ -130,7 +137,7 @@ func (one *feed) follow(ctx context.Context, c *client.Client) {
 			one.end(err)
 			return
 		}
-		one.add(entry{version: e.Version, kind: e.Type, data: e.Raw()})
+		one.add(newEntry(e.Version, e.Type, e.Raw()))
 	}
 }
 
@@ -148,10 +155,10 @@ func (one *feed) end(err error) {
 func (one *feed) add(e entry) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	one.tail, one.bytes = append(one.tail, e), one.bytes+len(e.data)
+	one.tail, one.bytes = append(one.tail, e), one.bytes+len(e.data)+len(e.frame)
 	drop := 0
 	for len(one.tail)-drop > 1 && (len(one.tail)-drop > tailEvents || one.bytes > tailBytes) {
-		one.bytes -= len(one.tail[drop].data)
+		one.bytes -= len(one.tail[drop].data) + len(one.tail[drop].frame)
 		drop++
 	}
 	if drop > 0 { // into an array of its own: readers hold the old one

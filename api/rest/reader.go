@@ -24,7 +24,7 @@ type reader struct {
 	seen   int64 // the version up to which everything was sent
 
 	// send sends an event. An error ends the reader.
-	send func(version int64, kind string, data []byte) error
+	send func(e entry) error
 	// ready is called once the thread is known to exist, before the first event.
 	ready func()
 }
@@ -67,7 +67,7 @@ func (r *reader) follow(ctx context.Context, started *bool) (over bool, err erro
 			continue
 		}
 		for _, e := range now.entries {
-			if r.wants(string(e.kind)) && r.send(e.version, string(e.kind), e.data) != nil {
+			if r.wants(string(e.kind)) && r.send(e) != nil {
 				return true, nil
 			}
 			r.seen = e.version
@@ -105,17 +105,17 @@ func (r *reader) readLog(ctx context.Context, started *bool, fresh events.Fresh,
 		}
 		for _, raw := range page.Events {
 			var e struct {
-				Type    string `json:"type"`
-				Version int64  `json:"threadversion"`
+				Type    events.Type `json:"type"`
+				Version int64       `json:"threadversion"`
 			}
 			if err := json.Unmarshal(raw, &e); err != nil {
 				return false, err
 			}
-			if r.send(e.Version, e.Type, raw) != nil {
+			if r.send(newEntry(e.Version, e.Type, raw)) != nil {
 				return true, nil
 			}
 			r.seen = e.Version
-			if e.Type == string(events.LifecycleDeletedType) {
+			if e.Type == events.LifecycleDeletedType {
 				return true, nil
 			}
 		}

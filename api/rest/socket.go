@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/go-json-experiment/json"
@@ -29,6 +30,7 @@ type socket struct {
 	client  *client.Client
 	scope   string
 	thread  string
+	stall   time.Duration // the client may take nothing for so long
 
 	state   *client.ThreadState // for emit; of the read loop's worker alone
 	work    chan func()         // commands and emits, done in order
@@ -64,7 +66,7 @@ func (s *service) socket(w http.ResponseWriter, req *http.Request, c *edge.Calle
 	conn.SetReadLimit(maxBody)
 	ctx, cancel := context.WithCancel(req.Context())
 	k := &socket{
-		conn: conn, service: s, client: c.Client, scope: scopeOf(c.Principal), thread: thread, end: cancel,
+		conn: conn, service: s, client: c.Client, scope: scopeOf(c.Principal), thread: thread, stall: c.Stall, end: cancel,
 		work: make(chan func(), mostWaiting), watched: map[string]bool{},
 	}
 	k.running.Go(func() { edge.KeepAlive(ctx, conn, cancel) })
@@ -105,7 +107,7 @@ func (k *socket) send(ctx context.Context, v any) error {
 		return err
 	}
 	// A write that is interrupted would break the connection, before it is closed properly.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stall)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.stall)
 	defer cancel()
 	if err = k.conn.Write(ctx, websocket.MessageText, raw); err != nil {
 		k.end()

@@ -87,7 +87,7 @@ func (k *socket) watch(ctx context.Context, f frame) error {
 func (k *socket) reader(after int64, types []string, send func(version int64, data []byte) error) *reader {
 	return &reader{
 		feeds: k.service.feeds, client: k.client, scope: k.scope, thread: k.thread, types: types, seen: after, ready: func() {},
-		send: func(version int64, _ string, data []byte) error { return send(version, data) },
+		send: func(e entry) error { return send(e.version, e.data) },
 	}
 }
 

@@ -145,9 +145,7 @@ func (s *service) threadEvents(w http.ResponseWriter, req *http.Request, c *edge
 	var stream *edge.Stream
 	r := reader{feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: types, seen: next - 1}
 	r.ready = func() { stream = edge.NewStream(w) }
-	r.send = func(version int64, kind string, data []byte) error {
-		return stream.Send(edge.Event{ID: strconv.FormatInt(version, 10), Name: kind, Data: data})
-	}
+	r.send = func(e entry) error { return stream.SendFrame(e.frame) }
 	defer func() {
 		if stream != nil {
 			stream.Close()
@@ -259,8 +257,8 @@ var errFound = errors.New("found")
 func (s *service) nextRun(ctx context.Context, c *edge.Caller, thread string, after int64) (execution string) {
 	r := reader{
 		feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: []string{string(events.ExecutionCreatedType)}, seen: after, ready: func() {},
-		send: func(_ int64, _ string, data []byte) error {
-			execution = subjectOf(data)
+		send: func(e entry) error {
+			execution = subjectOf(e.data)
 			return errFound
 		},
 	}

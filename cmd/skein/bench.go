@@ -8,10 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/internal/bench"
+	"github.com/skein-threads/skein/internal/bench/traffic"
 )
 
 func (a *app) benchCommand() *cobra.Command {
-	return group("bench", "Measure this machine", a.benchAppend(), a.benchReact(), a.benchMemory(), a.benchNeighbour(), a.benchThreads(), a.benchThread(), a.benchLoad(), a.benchSkein())
+	return group("bench", "Measure this machine", a.benchAppend(), a.benchReact(), a.benchMemory(), a.benchNeighbour(), a.benchThreads(), a.benchThread(), a.benchHTTP(), a.benchLoad(), a.benchSkein())
 }
 
 // benchLoad is the client process of a measurement: clients must not share the
@@ -216,6 +217,44 @@ func (a *app) benchThread() *cobra.Command {
 	f.IntSliceVar(&o.Events, "events", []int{10_000, 100_000, 1_000_000}, "at which numbers of events")
 	f.IntVar(&o.Times, "times", 20, "how often each is done, but for slow ones")
 	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) benchHTTP() *cobra.Command {
+	var o bench.HTTPOptions
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "http", Short: "Measure HTTP next to NATS", Args: cobra.NoArgs,
+		Long: "Measure commands, pages, responses and streams of events over HTTP, and the same over NATS in turns with them. Clients\n" +
+			"and readers are another process on this machine. The store is a temporary folder, whose disk is measured too.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Seconds <= 0 || o.Events < 1 || slices.Min(o.Clients) < 1 || slices.Min(o.Readers) < 1 {
+				return wrongUsage("--seconds, --clients, --readers and --events must be positive")
+			}
+			for _, name := range o.Cases {
+				if !slices.Contains(traffic.Cases(), name) {
+					return wrongUsage("--case %q: use %s", name, strings.Join(traffic.Cases(), ", "))
+				}
+			}
+			o.LoadArgs = []string{"bench", "load"}
+			o.Log = func(line string) { a.hint("%s", line) }
+			fitMemory()
+			result, err := bench.HTTP(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return a.printBench(result, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.Float64Var(&o.Seconds, "seconds", 4, "duration of a case")
+	f.StringSliceVar(&o.Cases, "case", traffic.Cases(), "what to measure")
+	f.IntSliceVar(&o.Clients, "clients", []int{1, 64}, "how many clients, for each case")
+	f.IntSliceVar(&o.Readers, "readers", []int{1, 100, 1000}, "how many readers of one thread's events, for each case")
+	f.IntVar(&o.Events, "events", 100, "how many events they read")
+	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
+	f.StringVar(&o.Profile, "profile", "", "file for a processor profile of the server in the last case over HTTP")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/bench/peer"
+	"github.com/skein-threads/skein/internal/bench/traffic"
 )
 
 // Load is the work of the client process.
@@ -35,13 +36,15 @@ type Load struct {
 	Commands bool   `json:"commands,omitzero"` // one thread.create after another, of Tenant
 	Flood    *Flood `json:"flood,omitzero"`    // instead of all that, until it is interrupted
 
+	Traffic *traffic.Work `json:"traffic,omitzero"` // instead of all that
+
 	Postgres *peer.PostgresWork `json:"postgres,omitzero"` // instead of all that
 }
 
 // Loaded is the client process's result.
 type Loaded struct {
 	Nanos      []int64 `json:"nanos"`                // of each commit, or turn
-	ChunkNanos []int64 `json:"chunkNanos,omitempty"` // of each chunk, from when it was emitted
+	ChunkNanos []int64 `json:"chunkNanos,omitempty"` // of each chunk, from when it was emitted; of Traffic, until the first part of an answer
 	Elapsed    int64   `json:"elapsed"`
 	Processor  int64   `json:"processor,omitzero"` // nanoseconds that the clients used of it
 	Refused    int     `json:"refused"`
@@ -124,6 +127,13 @@ func (l Load) run(ctx context.Context) (*Loaded, error) {
 		return nil, err
 	}
 	defer nc.Close()
+	if l.Traffic != nil {
+		t, err := l.Traffic.Run(ctx, nc)
+		if err != nil {
+			return nil, err
+		}
+		return &Loaded{Nanos: t.Whole, ChunkNanos: t.First, Elapsed: t.Elapsed, Refused: t.Refused, Error: t.Error}, nil
+	}
 	if l.Commands {
 		return l.commands(ctx, nc), nil
 	}

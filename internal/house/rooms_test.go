@@ -61,6 +61,8 @@ func hosts() map[string][]string {
 	return map[string][]string{
 		"internal/bench":      {"cmd/skein", "internal/cluster/measure"},
 		"internal/bench/peer": {"internal/bench"},
+		// What is measured is chosen by name.
+		"internal/bench/traffic": {"internal/bench", "cmd/skein"},
 	}
 }
 
