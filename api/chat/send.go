@@ -75,18 +75,27 @@ func (h *chat) send(ctx context.Context, req *request) (*follow, error) {
 			return h.replace(ctx, req, at, item)
 		}
 	}
-	f, err := h.react(ctx, req, item, client.CommandID(commandID("send", h.id, item, m.ID)))
+	what := "send"
+	if req.MessageID != "" { // the same message may have been sent before it was hidden
+		what = "edit"
+	}
+	f, err := h.react(ctx, req, item, client.CommandID(commandID(what, h.id, item, m.ID)))
 	if errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
-		return h.repeated(ctx, item, err)
+		return h.repeated(ctx, req, item, err)
 	}
 	return f, err
 }
 
 // repeated returns the message that answers an item which the thread has already: a request
 // that created the chat, or an old one, was sent again. cause is the refusal of any other.
-func (h *chat) repeated(ctx context.Context, item *events.NewItem, cause error) (*follow, error) {
+func (h *chat) repeated(ctx context.Context, req *request, item *events.NewItem, cause error) (*follow, error) {
 	stored, err := h.now.GetItem(ctx, events.GetItem{ThreadID: h.thread.ID, ItemID: item.ID})
 	switch {
+	case isMissing(err) && req.MessageID == req.last.ID: // hidden by an edit that did not come to ask
+		if err := again(item, req.MessageID); err != nil {
+			return nil, err
+		}
+		return h.react(ctx, req, item)
 	case isMissing(err):
 		return nil, cause // it was hidden
 	case err != nil:
@@ -268,7 +277,7 @@ func (h *chat) regenerate(ctx context.Context, req *request) (*follow, error) {
 	case err != nil:
 		return nil, err
 	case at == nil && !reached:
-		return nil, events.Missing("message", req.MessageID)
+		return h.regenerateHidden(ctx, req)
 	case at == nil:
 		return nil, events.Errorf(events.InvalidRequest, "chat %s has no message of a user to answer again", h.id)
 	}
@@ -279,8 +288,30 @@ func (h *chat) regenerate(ctx context.Context, req *request) (*follow, error) {
 	return h.replace(ctx, req, at, &events.NewItem{Type: events.Message, Role: stored.Role, Content: stored.Content, Metadata: stored.Metadata})
 }
 
+// regenerateHidden asks about the last message of a request that names an answer which is not
+// shown. If that message is not shown either, an earlier request hid both and did not come to
+// ask.
+func (h *chat) regenerateHidden(ctx context.Context, req *request) (*follow, error) {
+	missing := events.Missing("message", req.MessageID)
+	if req.last == nil || req.last.Role != string(events.User) {
+		return nil, missing
+	}
+	shown, err := h.find(ctx, func(m *events.ThreadMessage) bool { return messageID(m.ID, m.Metadata) == req.last.ID })
+	switch {
+	case err != nil:
+		return nil, err
+	case shown != nil:
+		return nil, missing
+	}
+	again := *req
+	again.Trigger, again.MessageID = triggerSubmit, req.last.ID
+	return h.send(ctx, &again)
+}
+
 // replace hides a message and everything after it, aborts what runs, and asks about an item in
-// its place.
+// its place. That takes up to three commits, as a truncation reaches other threads: if the
+// process dies between them, the message is hidden and not asked about, and the same request,
+// sent again, asks.
 func (h *chat) replace(ctx context.Context, req *request, at *found, item *events.NewItem) (*follow, error) {
 	if err := again(item, messageID(at.ID, at.Metadata)); err != nil {
 		return nil, err

@@ -1,0 +1,154 @@
+package chat_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// hide does the first half of an edit of a message: its process died before it asked.
+func (w *world) hide(chat string, index int64, id string) {
+	w.Helper()
+	stays := max(index-1, 0)
+	_, err := client.Send(w.Context(), w.client, "key:"+chat, events.TruncateThread{MessageIndex: &stays, Interrupt: true})
+	w.server.Must(err)
+	if index == 0 {
+		_, err = w.client.DeleteMessage(w.Context(), "key:"+chat, events.DeleteMessage{ItemID: id})
+		w.server.Must(err)
+	}
+}
+
+// A message that an edit or a regeneration hid, and whose process died before it asked, is
+// asked about when the request is sent again.
+func TestChat_EditAfterCrash(t *testing.T) {
+	w := newWorld(t, echo)
+	w.post(submit("c1", text("u1", "one"))).rest()
+	second := w.post(submit("c1", text("u2", "two"))).rest()
+	w.hide("c1", 2, "u2")
+	if got := said(w.messages("c1")); got != "user: one | assistant: you said one" {
+		t.Fatalf("%s", got)
+	}
+	w.post(`{"id":"c1","trigger":"regenerate-message","messageId":` + quote(second.id) + `,"messages":[` + text("u1", "one") + `,` + text("u2", "two") + `]}`).rest()
+	list := w.messages("c1")
+	if got := said(list); got != "user: one | assistant: you said one | user: two | assistant: you said two" || list[2].ID != "u2" {
+		t.Errorf("regenerated: %s, %+v", got, list)
+	}
+	w.hide("c1", 0, "u1")
+	edit := `{"id":"c1","trigger":"submit-message","messageId":"u1","messages":[` + text("u1", "uno") + `]}`
+	w.post(edit).rest()
+	if list = w.messages("c1"); said(list) != "user: uno | assistant: you said uno" || list[0].ID != "u1" {
+		t.Errorf("edited: %s, %+v", said(list), list)
+	}
+	status, body := w.do(http.MethodPost, "/chat", `{"id":"c1","trigger":"regenerate-message","messageId":"nobody","messages":[`+text("u1", "uno")+`]}`)
+	if status != http.StatusNotFound {
+		t.Errorf("an answer that never was: %d %s", status, body)
+	}
+}
+
+// A long chat is listed whole and in order, whatever was hidden in it.
+func TestChat_LongList(t *testing.T) {
+	w := newWorld(t, echo)
+	w.post(submit("c1", text("u0", "begin"))).rest()
+	const turns = 450 // more than two pages
+	for from := 0; from < turns; from += 75 {
+		var list []events.SubCommand
+		for n := from; n < from+75; n++ {
+			one, err := client.Sub("item.create", events.CreateItem{Item: events.NewItem{
+				ID: fmt.Sprintf("m%d", n), Type: events.Message, Role: events.User, Content: events.JSON(fmt.Sprintf(`[{"type":"input_text","text":"message %d"}]`, n)),
+			}})
+			w.server.Must(err)
+			list = append(list, one)
+		}
+		_, err := w.client.Commit(t.Context(), "key:c1", list)
+		w.server.Must(err)
+	}
+	_, err := w.client.DeleteMessage(t.Context(), "key:c1", events.DeleteMessage{ItemID: "m200"})
+	w.server.Must(err)
+	list := w.messages("c1")
+	if len(list) != turns-1+2 {
+		t.Fatalf("%d messages", len(list))
+	}
+	at := 2
+	for n := range turns {
+		if n == 200 {
+			continue
+		}
+		if list[at].ID != fmt.Sprintf("m%d", n) || said(list[at:at+1]) != fmt.Sprintf("user: message %d", n) {
+			t.Fatalf("message %d is %s: %s", at, list[at].ID, said(list[at:at+1]))
+		}
+		at++
+	}
+}
+
+// A message that is sent while another is being written waits in the queue; its sender follows
+// it from there to its end, and others resume the one that is written first.
+func TestChat_QueuedIsFollowedToItsEnd(t *testing.T) {
+	p := newPaced()
+	w := newWorld(t, p.react)
+	one := w.post(submit("c1", text("u1", "hi")))
+	p.pieces <- "first"
+	first := one.message()
+	one.until("text-delta")
+	two := w.post(submit("c1", text("u2", "ho")))
+	second := two.message()
+	if other := w.stream(http.MethodGet, "/chat/c1/stream", "").message(); other != first || second == first {
+		t.Errorf("resumed %s, while %s is written and %s waits", other, first, second)
+	}
+	p.pieces <- ""
+	p.pieces <- "second"
+	p.pieces <- " answer"
+	p.pieces <- ""
+	if m := one.rest(); m.String() != "step | text=first" || m.end != "stop" {
+		t.Errorf("%s, %s", m, m.end)
+	}
+	if m := two.rest(); m.id != second || m.String() != "step | text=second answer" || m.end != "stop" {
+		t.Errorf("%s: %s, %s", m.id, m, m.end)
+	}
+	if got := said(w.messages("c1")); got != "user: hi | assistant: first | user: ho | assistant: second answer" {
+		t.Errorf("%s", got)
+	}
+}
+
+// An approval that two tabs answer differently at once has one answer, in the log and in the
+// message. Both go on with that message.
+func TestTools_ApprovalFromTwoTabs(t *testing.T) {
+	w := newWorld(t, caller)
+	message := w.post(careful("c1", text("u1", "hi"))).rest().id
+	statuses := make(chan int, 2)
+	for _, approved := range []string{"true", "false"} {
+		go func() {
+			r := w.request(t.Context(), http.MethodPost, "/chat", "acme",
+				answers("c1", message, `{"type":"tool-refund","toolCallId":"c1","state":"approval-responded","input":{"eur":5},"approval":{"id":"c1","approved":`+approved+`}}`))
+			defer func() { _ = r.Body.Close() }()
+			if raw, err := io.ReadAll(r.Body); err != nil || r.StatusCode == http.StatusOK && !strings.Contains(string(raw), "[DONE]") {
+				t.Errorf("%s, %v", raw, err)
+			}
+			statuses <- r.StatusCode
+		}()
+	}
+	for range 2 {
+		if got := <-statuses; got != http.StatusOK && got != http.StatusConflict {
+			t.Errorf("an answer has the status %d", got)
+		}
+	}
+	w.server.WaitIdle()
+	now := w.upToDate().client
+	page, err := now.ListEvents(t.Context(), events.ListEvents{ThreadID: "key:c1", Types: []string{string(events.ApprovalGrantedType), string(events.ApprovalDeniedType), string(events.ApprovalResolvedType)}})
+	w.server.Must(err)
+	if len(page.Events) != 1 {
+		t.Fatalf("the answers are %s", page.Events)
+	}
+	want := "output-denied"
+	if strings.Contains(string(page.Events[0]), string(events.ApprovalGrantedType)) {
+		want = "output-available"
+	}
+	list := w.messages("c1")
+	if last := list[len(list)-1]; len(list) != 2 || last.ID != message || partState(last, "c1") != want {
+		t.Errorf("%s, and the list is %+v", want, list)
+	}
+}
