@@ -2,7 +2,6 @@ package openresponses_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -36,14 +35,7 @@ func (l *line) ask(frame string) []object {
 	l.write(frame)
 	var list []object
 	for {
-		_, raw, err := l.conn.Read(l.ctx)
-		if err != nil {
-			l.w.t.Fatal(err)
-		}
-		var e object
-		if err := json.Unmarshal(raw, &e); err != nil {
-			l.w.t.Fatalf("%v: %s", err, raw)
-		}
+		e := l.read()
 		list = append(list, e)
 		switch e["type"] {
 		case "response.completed", "response.failed", "response.incomplete":
@@ -54,6 +46,16 @@ func (l *line) ask(frame string) []object {
 			}
 		}
 	}
+}
+
+// read returns the next frame.
+func (l *line) read() object {
+	l.w.t.Helper()
+	_, frame, err := l.conn.Read(l.ctx)
+	if err != nil {
+		l.w.t.Fatal(err)
+	}
+	return decoded(l.w.t, frame)
 }
 
 // write sends a frame.
