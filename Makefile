@@ -40,6 +40,11 @@ test-long: ## Run the tests that .ci/long lists: chaos, a few faults, kills, soa
 test-clients: ## Run released clients of the protocols over HTTP against a server (needs Node and npm)
 	SKEIN_CLIENTS=1 $(GO) run ./internal/gotest -target test-clients -- $(TESTFLAGS) -timeout 30m ./internal/clients
 
+.PHONY: test-console
+test-console: ## Drive the console in a real Chromium (installs Debian's, where it is missing; SKEIN_CONSOLE_SHOTS=FOLDER keeps pictures)
+	command -v chromium >/dev/null || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends chromium; }
+	SKEIN_CONSOLE=1 $(GO) run ./internal/gotest -target test-console -- $(TESTFLAGS) -timeout 30m ./console
+
 .PHONY: test-race
 test-race: ## Run the tests under the race detector, but for those that measure memory, time or repeatability, or read the source tree (needs a C compiler)
 	$(GO) run ./internal/gotest -target test-race -- $(TESTFLAGS) -race -timeout 30m $$($(GO) list ./... | grep -vE '/internal/(generate|gotest|house|mutate)$$')

@@ -2,8 +2,10 @@ package console
 
 import (
 	"embed"
+	"slices"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/console/markdown"
 	"github.com/skein-threads/skein/console/page"
 )
 
@@ -14,7 +16,10 @@ var templates embed.FS
 
 // Routes adds the console's routes to an edge.
 func Routes(e *edge.Edge) error {
-	return page.Routes(e, page.Site{Pages: table(), Actions: actions(), Templates: templates, Home: "/threads"})
+	return page.Routes(e, page.Site{
+		Pages: table(), Actions: actions(), Templates: templates, Home: "/threads",
+		Assets: map[string][]byte{"code.css": []byte(markdown.Stylesheet())},
+	})
 }
 
 // table lists the pages, in the order of the navigation and of the tabs.
@@ -27,5 +32,5 @@ func table() []page.Page {
 
 // actions lists what forms change.
 func actions() []page.Action {
-	return threadActions()
+	return slices.Concat(threadActions(), conversationActions())
 }

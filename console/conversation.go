@@ -1,19 +1,176 @@
 package console
 
 import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
 )
 
-// conversation is the first tab of a thread.
+// itemsShown is the number of items of a page of a conversation.
+const itemsShown = 100
+
+// conversation is the first tab of a thread: what was said, and what can be said.
 func conversation() page.Page {
 	return page.Page{
 		Path: "/threads/{thread}", Name: "Conversation", In: page.Tabs, Template: "conversation",
 		JSON: "/api/threads/{thread}/items{at}", CLI: "skein item list {thread}{at}",
-		Panels: []page.Panel{{ID: "items", On: []string{"item.*", "message.*", "history.*"}, Load: loadItems}},
+		Load: loadConversation,
+		Panels: []page.Panel{
+			{ID: "items", On: []string{"item.*", "message.*", "part.*", "step.*", "history.*", "approval.*", "execution.status.changed"}, Load: loadItems, Row: itemRow},
+			{ID: "run", On: []string{"execution.*", "run.*", "queue.*", "approval.*", "thread.status.changed", "step.*"}, Load: loadRun},
+		},
+		Follow: followChunks,
 	}
 }
 
+// conversationPage is what the page has besides its panels.
+type conversationPage struct {
+	MayWrite bool
+	Policies []string
+	Draft    string
+	End      bool // the page shows the end of the conversation
+}
+
+func loadConversation(a *page.Ask) (any, error) {
+	return conversationPage{MayWrite: a.May(edge.Write) && a.Live(), Policies: events.Policy("").Enum(), Draft: a.Thread.Draft, End: a.Query("cursor") == ""}, nil
+}
+
+// itemPage is a page of a conversation, oldest first.
+type itemPage struct {
+	Turns  []*turn
+	Older  string // the cursor of what is before it
+	Cursor string // its own; empty: it is the end of the conversation
+	Total  int64
+}
+
 func loadItems(a *page.Ask) (any, error) {
-	return a.Client.ListItems(a.Context(), events.ListItems{ThreadID: a.Thread.ID, At: a.At, Order: "desc"})
+	limit := int64(itemsShown)
+	list, err := a.Client.ListItems(a.Context(), events.ListItems{ThreadID: a.Thread.ID, At: a.At, Order: "desc", Limit: &limit, Cursor: a.Query("cursor")})
+	if err != nil {
+		return nil, err
+	}
+	p := &itemPage{Older: list.NextCursor, Cursor: a.Query("cursor"), Total: list.Total}
+	p.Turns = turnsOf(list.Items, viewerOf(a))
+	return p, nil
+}
+
+// viewer is who looks at a conversation, and what of it waits for that person.
+type viewer struct {
+	MayWrite, MayApprove bool
+	Thread               string
+	Streams              string // the item of the current run, which grows
+}
+
+func viewerOf(a *page.Ask) viewer {
+	v := viewer{MayWrite: a.May(edge.Write) && a.Live(), MayApprove: a.May(edge.Approve) && a.Live(), Thread: a.Thread.ID}
+	return v
+}
+
+// itemRow returns the message that an event adds or changes.
+func itemRow(a *page.Ask, e client.Event) (*page.Row, error) {
+	id := ""
+	switch kind := string(e.Type); {
+	case strings.HasPrefix(kind, "item.") || strings.HasPrefix(kind, "message."):
+		id = e.Subject
+	case e.Correlation != "":
+		run, err := a.Client.GetExecution(a.Context(), events.GetExecution{ThreadID: e.ThreadID, ExecutionID: e.Correlation})
+		if err != nil {
+			return nil, ifThere(err)
+		}
+		id = run.ReactionItemID
+	default:
+		return nil, nil
+	}
+	item, err := a.Client.GetItem(a.Context(), events.GetItem{ThreadID: e.ThreadID, ItemID: id})
+	if events.AsError(err).Code == events.NotFound && string(e.Type) == string(events.MessageDeletedType) {
+		return &page.Row{ID: rowID(id)}, nil
+	}
+	if err != nil {
+		return nil, ifThere(err)
+	}
+	if item.CallOf != nil || item.Type != events.Message && item.ParentItemID != "" { // it is shown with its message
+		if item, err = a.Client.GetItem(a.Context(), events.GetItem{ThreadID: e.ThreadID, ItemID: item.ParentItemID}); err != nil {
+			return nil, ifThere(err)
+		}
+	}
+	turns := turnsOf([]events.Item{*item}, viewerOf(a))
+	if len(turns) == 0 {
+		return nil, nil
+	}
+	return &page.Row{ID: turns[0].Row(), Template: "turn", Data: turns[0]}, nil
+}
+
+// ifThere returns an error, but for what does not exist: a later event says what became of it.
+func ifThere(err error) error {
+	if events.AsError(err).Code == events.NotFound {
+		return nil
+	}
+	return err
+}
+
+// rowID returns the id of the element of an item.
+func rowID(item string) string { return "turn-" + item }
+
+// followChunks sends what the current run streams, and then what the next ones do.
+func followChunks(a *page.Ask, send func(page.Patch) error) error {
+	execution := ""
+	if a.Thread.Run != nil {
+		execution = a.Thread.Run.ExecutionID
+	}
+	for a.Context().Err() == nil {
+		last, err := followRun(a, execution, send)
+		if err != nil || a.Context().Err() != nil {
+			return nil // the panels show what is committed, also without its chunks
+		}
+		if execution = ""; last == "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// followRun sends the chunks of one run, and returns its id when it has ended.
+func followRun(a *page.Ask, execution string, send func(page.Patch) error) (string, error) {
+	ctx, stop := context.WithCancel(a.Context())
+	defer stop()
+	shown, committed := "", map[string]bool{}
+	if execution != "" {
+		steps, err := a.Client.ListSteps(ctx, events.ListSteps{ThreadID: a.Thread.ID, ExecutionID: execution})
+		if err != nil {
+			return "", err
+		}
+		for _, s := range steps.Steps {
+			committed[s.ID] = s.Status != events.StepRunning
+		}
+	}
+	for c, err := range a.Client.Chunks(ctx, a.Thread.ID, execution) {
+		if err != nil {
+			if errors.As(err, new(*client.ChunkGapError)) {
+				continue
+			}
+			return shown, err
+		}
+		if shown == "" {
+			shown = c.ExecutionID
+			if err := send(page.Patch{Panel: "stream", HTML: streamShell(shown), Digest: shown}); err != nil {
+				return shown, err
+			}
+		}
+		patch, ok := chunkPatch(c)
+		if !ok || committed[c.StepID] {
+			continue
+		}
+		if err := send(patch); err != nil {
+			return shown, err
+		}
+	}
+	if shown != "" {
+		_ = send(page.Patch{Panel: "stream", Digest: shown + "-end"})
+	}
+	return shown, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/demo"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/internal/transcript"
 )
@@ -29,22 +30,30 @@ var samples embed.FS
 const demoTenant = "demo"
 
 func (a *app) demoCommand() *cobra.Command {
-	var asJSON bool
+	var o demoOptions
 	cmd := &cobra.Command{
 		Use: "demo", Short: "Run everything in one process and a temporary folder, on sample conversations", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), asJSON) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), o) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print only the summary of the import, as JSON")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print only the summary of the import, as JSON")
+	cmd.Flags().BoolVar(&o.serve, "serve", false, "stay until Ctrl-C, with an agent and conversations to look at in the console")
+	cmd.Flags().StringVar(&o.listen, "http-listen", "127.0.0.1:0", "address of HTTP; port 0 for a free one")
 	return cmd
 }
 
-func (a *app) demo(ctx context.Context, asJSON bool) (err error) {
+// demoOptions are the flags of demo.
+type demoOptions struct {
+	json, serve bool
+	listen      string
+}
+
+func (a *app) demo(ctx context.Context, o demoOptions) (err error) {
 	store, err := os.MkdirTemp("", "skein-demo-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(store)) }()
-	s, err := serve.Start(ctx, serve.Config{Store: store, NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0"}, zerolog.Nop())
+	s, err := serve.Start(ctx, serve.Config{Store: store, NATSListen: "127.0.0.1:0", HTTPListen: o.listen, Tenant: demoTenant, Register: demo.Register}, zerolog.Nop())
 	if err != nil {
 		return err
 	}
@@ -62,14 +71,27 @@ func (a *app) demo(ctx context.Context, asJSON bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if asJSON {
+	if o.json {
 		sum, err := transcript.Import(ctx, c, sources, transcript.Options{})
 		if err != nil {
 			return err
 		}
 		return a.printJSON(sum)
 	}
-	return a.showDemo(ctx, c, s.Addresses(), sources)
+	if err := a.showDemo(ctx, c, s.Addresses(), sources); err != nil || !o.serve {
+		return err
+	}
+	return a.stayDemo(ctx, c, s.Addresses())
+}
+
+// stayDemo makes conversations that are worth looking at, and serves them until ctx ends.
+func (a *app) stayDemo(ctx context.Context, c *client.Client, at serve.Addresses) error {
+	if err := demo.Fill(ctx, c); err != nil {
+		return err
+	}
+	a.say("\nThe console: %s/console/\nThe agent there answers you: ask it for your order, or for a refund. Ctrl-C ends it.", at.HTTP)
+	<-ctx.Done()
+	return nil
 }
 
 func sampleSources() ([]transcript.Source, error) {

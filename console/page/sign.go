@@ -3,6 +3,7 @@ package page
 import (
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 
 	"github.com/skein-threads/skein/api/edge"
@@ -55,6 +56,9 @@ func (s *server) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		problem, status := edge.ProblemOf(err)
+		if status == http.StatusUnauthorized {
+			problem.Message = "This key is not valid: it has another form, was revoked, or has expired."
+		}
 		s.signPage(w, status, signing{Next: next, Problem: problem.Message})
 		return
 	}
@@ -80,7 +84,7 @@ func (s *server) signOut(w http.ResponseWriter, r *http.Request) {
 // sent elsewhere by a link.
 func ownAddress(address string) string {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, Root+"/") || strings.ContainsAny(address, "\\\r\n\t") || strings.Contains(u.Path, "//") {
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, Root+"/") || strings.ContainsAny(address, "\\\r\n\t") || strings.Contains(u.Path, "//") || path.Clean(u.Path) != strings.TrimSuffix(u.Path, "/") {
 		return ""
 	}
 	return u.RequestURI()

@@ -125,6 +125,12 @@ func (v *View) Tabs() []Link {
 // MaySignOut reports whether there is a session to end: at a desk there is none.
 func (v *View) MaySignOut() bool { return v.site.edge.Session(v.Request) }
 
+// MayWrite reports whether the principal may change threads.
+func (v *View) MayWrite() bool { return v.May(edge.Write) }
+
+// ForkAddress returns the address of the action that forks the thread as it is shown.
+func (v *View) ForkAddress() string { return v.ThreadLink("/fork") }
+
 // InThread reports whether the page is one of the tabs of a thread.
 func (v *View) InThread() bool { return v.Page.In == Tabs && v.Thread != nil }
 

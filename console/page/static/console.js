@@ -5,6 +5,7 @@ import { showTimes } from "./times.js";
 import { bindKeys } from "./keys.js";
 import { bindForms } from "./forms.js";
 import { bindSlider } from "./slider.js";
+import { bindHistory } from "./history.js";
 
 document.documentElement.classList.add("scripted");
 const change = new CustomEvent("console:change", { detail: { root: document } });
@@ -13,5 +14,6 @@ document.dispatchEvent(change);
 bindKeys();
 bindForms();
 bindSlider();
+bindHistory();
 if (document.body.dataset.live) follow(document.body.dataset.live);
 document.documentElement.dataset.ready = "true";

@@ -39,7 +39,7 @@ function signedOut(why) {
 
 function fragment(html) {
   const t = document.createElement("template");
-  t.innerHTML = html; // made by the server's templates, which escape
+  t.innerHTML = html || ""; // made by the server's templates, which escape
   return t.content;
 }
 
@@ -77,6 +77,7 @@ function applyRow(panel, p) {
   if (!p.html) old?.remove();
   else {
     const made = fragment(p.html);
+    for (const text of document.querySelectorAll("#stream .growing-text, #stream .thought")) text.textContent = ""; // it is committed
     if (old) {
       const open = [...old.querySelectorAll("details[open][id]")].map((d) => d.id);
       old.replaceWith(made);

@@ -1,0 +1,231 @@
+package console_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/internal/demo"
+	"github.com/skein-threads/skein/internal/serve"
+)
+
+// patience is how long a test waits for a signal: for a slow machine.
+const patience = 60 * time.Second
+
+// world is a server with the demo's agent.
+type world struct {
+	t      *testing.T
+	http   string
+	client *client.Client // of the tenant acme
+}
+
+// newWorld starts a server. Without an access folder, all requests are acme's.
+func newWorld(t *testing.T, access string) *world {
+	t.Helper()
+	cfg := serve.Config{Store: t.TempDir(), NATSListen: serve.NoListen, HTTPListen: "127.0.0.1:0", Register: demo.Register}
+	if access == "" {
+		cfg.Tenant = "acme"
+	} else {
+		cfg.Access = access
+	}
+	s, err := serve.Start(t.Context(), cfg, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		defer cancel()
+		if err := s.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := s.Client("acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{t, s.Addresses().HTTP, c}
+}
+
+// browser is a window of a Chromium with an empty profile. What its pages report as an error,
+// such as a violation of the Content-Security-Policy, fails the test.
+type browser struct {
+	*world
+	ctx context.Context
+}
+
+// open opens a browser's window. The variable SKEIN_CONSOLE says that there is a Chromium.
+func (w *world) open(actions ...chromedp.Action) *browser {
+	w.t.Helper()
+	if os.Getenv("SKEIN_CONSOLE") == "" {
+		w.t.Skip("it drives a browser; make test-console runs it")
+	}
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		w.t.Skip("chromium is not installed")
+	}
+	flags := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.NoFirstRun, chromedp.Headless, chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.UserDataDir(w.t.TempDir()), chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(patience),
+	}
+	ctx, stop := chromedp.NewExecAllocator(context.WithoutCancel(w.t.Context()), flags...)
+	w.t.Cleanup(stop)
+	ctx, stop = chromedp.NewContext(ctx)
+	w.t.Cleanup(stop)
+	b := &browser{w, ctx}
+	b.watch()
+	b.do(append([]chromedp.Action{log.Enable()}, actions...)...)
+	return b
+}
+
+// window opens another window with cookies of its own.
+func (b *browser) window() *browser {
+	b.t.Helper()
+	ctx, stop := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
+	b.t.Cleanup(stop)
+	other := &browser{b.world, ctx}
+	other.watch()
+	other.do(log.Enable())
+	return other
+}
+
+// watch fails the test when a page reports an error.
+func (b *browser) watch() {
+	var once sync.Mutex
+	chromedp.ListenTarget(b.ctx, func(event any) {
+		once.Lock()
+		defer once.Unlock()
+		switch e := event.(type) {
+		case *log.EventEntryAdded:
+			if e.Entry.Level == log.LevelError && !strings.Contains(e.Entry.Text, "the server responded with a status of 4") {
+				b.t.Errorf("the browser says: %s %s", e.Entry.Text, e.Entry.URL)
+			}
+		case *runtime.EventExceptionThrown:
+			b.t.Errorf("a script failed: %s", e.ExceptionDetails.Error())
+		case *page.EventJavascriptDialogOpening:
+			go func() { _ = chromedp.Run(b.ctx, page.HandleJavaScriptDialog(true)) }()
+		}
+	})
+}
+
+// do runs actions, each of which waits for its own signal.
+func (b *browser) do(actions ...chromedp.Action) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if b.ctx == nil || chromedp.FromContext(b.ctx).Target == nil { // the first run starts the browser, for longer than one deadline
+		ctx = b.ctx
+	}
+	if err := chromedp.Run(ctx, actions...); err != nil {
+		b.shot("failed")
+		b.t.Fatalf("%v\n%s", err, b.text())
+	}
+}
+
+// text returns what the page shows.
+func (b *browser) text() string {
+	var text string
+	_ = chromedp.Run(b.ctx, chromedp.Evaluate(`location.href + "\n" + document.body.innerText.slice(0, 3000)`, &text))
+	return text
+}
+
+// visit opens a page of the console, and waits for its script.
+func (b *browser) visit(path string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(b.http+"/console"+path), chromedp.WaitReady("html[data-ready]", chromedp.ByQuery))
+}
+
+// until waits until an expression of the page is true.
+func (b *browser) until(expression string) {
+	b.t.Helper()
+	b.do(chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(patience), chromedp.WithPollingInterval(20*time.Millisecond)))
+}
+
+// sees waits until the page shows a text.
+func (b *browser) sees(text string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf("document.body.innerText.includes(%s)", quoted(text)))
+}
+
+// eval returns what an expression of the page is.
+func eval[T any](b *browser, expression string) T {
+	b.t.Helper()
+	var v T
+	b.do(chromedp.Evaluate(expression, &v, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	return v
+}
+
+func quoted(text string) string {
+	raw, _ := json.Marshal(text)
+	return string(raw)
+}
+
+// scheme sets the color scheme that the reader prefers.
+func scheme(name string) chromedp.Action {
+	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}})
+}
+
+// shot keeps a picture of the page, in the folder that SKEIN_CONSOLE_SHOTS names.
+func (b *browser) shot(name string) {
+	b.t.Helper()
+	folder := os.Getenv("SKEIN_CONSOLE_SHOTS")
+	if folder == "" {
+		return
+	}
+	var picture []byte
+	if err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot(&picture)); err != nil {
+		b.t.Logf("no picture of %s: %v", name, err)
+		return
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), picture, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Every page is there, in light and in dark, and at 320 pixels nothing is wider than the screen.
+func TestBrowser_PagesLookAsTheyShould(t *testing.T) {
+	w := newWorld(t, "")
+	if err := demo.Fill(t.Context(), w.client); err != nil {
+		t.Fatal(err)
+	}
+	b := w.open()
+	for name, path := range pages() {
+		for _, mode := range []string{"light", "dark"} {
+			b.do(chromedp.EmulateViewport(1280, 900), scheme(mode))
+			b.visit(path)
+			b.shot(name + "-" + mode)
+		}
+		b.do(chromedp.EmulateViewport(320, 800))
+		b.visit(path)
+		b.shot(name + "-320")
+		if wide := eval[int](b, "document.documentElement.scrollWidth"); wide > 320 {
+			t.Errorf("%s is %d pixels wide at 320", path, wide)
+		}
+	}
+}
+
+// pages are the addresses of all pages, by name.
+func pages() map[string]string {
+	return map[string]string{
+		"threads": "/threads", "sign-in": "/sign-in", "conversation": "/threads/key:order:42", "approval": "/threads/key:order:42:refund",
+		"failed": "/threads/key:stock:kettle", "guide": "/threads/key:docs:resume", "past": "/threads/key:order:42?at=12", "missing": "/nothing",
+	}
+}

@@ -1,0 +1,219 @@
+package console
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/console/page"
+	"github.com/skein-threads/skein/events"
+)
+
+// runPage is what a thread's agent does now, what waits for it, and for whom it waits.
+type runPage struct {
+	Run       *events.Execution
+	Last      *events.Execution // the last run, if none is active
+	Queue     []queued
+	Approvals []events.CallApproval
+	viewer
+}
+
+// queued is a message that waits.
+type queued struct {
+	ID, Text string
+}
+
+func loadRun(a *page.Ask) (any, error) {
+	p := &runPage{viewer: viewerOf(a)}
+	list, err := a.Client.ListExecutions(a.Context(), events.ListExecutions{ThreadID: a.Thread.ID, At: a.At})
+	if err != nil {
+		return nil, err
+	}
+	for n := range list.Executions {
+		e := &list.Executions[n]
+		if p.Last == nil || e.CreatedAt >= p.Last.CreatedAt {
+			p.Last = e
+		}
+		if e.Status != events.Executing {
+			continue
+		}
+		p.Run = e
+		for _, c := range e.Approvals {
+			if c.Status == events.ApprovalWaiting {
+				p.Approvals = append(p.Approvals, c)
+			}
+		}
+	}
+	if a.Live() && a.Thread.Queued > 0 {
+		waiting, err := a.Client.ListQueue(a.Context(), events.ListQueue{ThreadID: a.Thread.ID})
+		if err != nil {
+			return nil, err
+		}
+		for _, q := range waiting.Queued {
+			var item events.Item
+			_ = json.Unmarshal(q.Item, &item) // then it has no text
+			p.Queue = append(p.Queue, queued{q.ID, events.TextOfParts(item.Content)})
+		}
+	}
+	return p, nil
+}
+
+// conversationActions are what can be done in a conversation.
+func conversationActions() []page.Action {
+	const thread = "/threads/{thread}"
+	return []page.Action{
+		{Path: thread + "/say", Do: say},
+		{Path: thread + "/stop", Do: stopRun},
+		{Path: thread + "/retry", Do: retryRun},
+		{Path: thread + "/approve", Right: edge.Approve, Do: answerApproval},
+		{Path: thread + "/queue", Do: changeQueue},
+		{Path: thread + "/again", Do: askAgain},
+		{Path: thread + "/fork", Do: forkThread},
+		{Path: thread + "/update", Do: updateThread},
+	}
+}
+
+// say asks the agent, or only adds a message.
+func say(a *page.Ask) (string, error) {
+	text := strings.TrimSpace(a.Form("text"))
+	if text == "" {
+		return "", events.Invalid("/text", "there is nothing to send; write a message")
+	}
+	if a.Form("only") != "" || a.Thread.AgentID == "" && a.Form("agentId") == "" {
+		_, err := a.Client.CreateItem(a.Context(), a.Thread.ID, events.CreateItem{Item: events.NewItem{
+			Type: events.Message, Role: events.User, Content: events.MessageText(false, &text),
+		}})
+		return a.ThreadLink(""), err
+	}
+	_, err := a.Client.React(a.Context(), a.Thread.ID, events.ReactThread{Text: &text, Policy: events.Policy(a.Form("policy")), AgentID: a.Form("agentId")})
+	return a.ThreadLink(""), err
+}
+
+func stopRun(a *page.Ask) (string, error) {
+	var err error
+	switch a.Form("how") {
+	case "", "stop":
+		_, err = a.Client.StopRun(a.Context(), a.Thread.ID, events.StopRun{Now: true, Reason: "stopped in the console"})
+	case "cancel":
+		_, err = a.Client.CancelRun(a.Context(), a.Thread.ID, events.CancelRun{Reason: "cancelled in the console"})
+	default:
+		err = events.Invalid("/how", "how is %.40q; it takes stop or cancel", a.Form("how"))
+	}
+	return a.Back(a.ThreadLink("")), err
+}
+
+func retryRun(a *page.Ask) (string, error) {
+	_, err := a.Client.RetryRun(a.Context(), a.Thread.ID, events.RetryRun{ExecutionID: a.Form("executionId")})
+	return a.Back(a.ThreadLink("")), err
+}
+
+// answerApproval grants or denies a call. Changed arguments replace those asked for.
+func answerApproval(a *page.Ask) (string, error) {
+	d := events.ResolveApproval{CallID: a.Form("callId"), Reason: strings.TrimSpace(a.Form("reason"))}
+	switch a.Form("answer") {
+	case "grant":
+		d.Grant = true
+		if changed := strings.TrimSpace(a.Form("arguments")); changed != "" && changed != strings.TrimSpace(a.Form("asked")) {
+			if !jsontext.Value(changed).IsValid() {
+				return "", events.Invalid("/arguments", "the arguments are not JSON; correct them, or reload the page to have them as they were")
+			}
+			d.Arguments = events.JSON(changed)
+		}
+	case "deny":
+		d.Deny = true
+	case "result":
+		d.Reason = ""
+		d.Result = events.FromText(a.Form("result"))
+	default:
+		return "", events.Invalid("/answer", "answer is %.40q; it takes grant, deny or result", a.Form("answer"))
+	}
+	_, err := a.Client.ResolveApproval(a.Context(), a.Thread.ID, d)
+	return a.Back(a.ThreadLink("")), err
+}
+
+func changeQueue(a *page.Ask) (string, error) {
+	id := a.Form("queuedId")
+	var err error
+	switch a.Form("do") {
+	case "remove":
+		_, err = a.Client.RemoveQueued(a.Context(), a.Thread.ID, events.RemoveQueued{QueuedID: id})
+	case "last":
+		_, err = a.Client.MoveQueued(a.Context(), a.Thread.ID, events.MoveQueued{QueuedID: id})
+	default:
+		err = events.Invalid("/do", "do is %.40q; it takes remove or last", a.Form("do"))
+	}
+	return a.ThreadLink(""), err
+}
+
+// askAgain hides a message and what follows, and asks its text again, perhaps changed.
+func askAgain(a *page.Ask) (string, error) {
+	text := strings.TrimSpace(a.Form("text"))
+	if text == "" {
+		return "", events.Invalid("/text", "there is nothing to send; write a message")
+	}
+	index, err := messageIndex(a, a.Form("itemId"))
+	if err != nil {
+		return "", err
+	}
+	stays := max(index-1, 0)
+	if _, err := client.Send(a.Context(), a.Client, a.Thread.ID, events.TruncateThread{MessageIndex: &stays, Interrupt: true}); err != nil {
+		return "", err
+	}
+	if index == 0 { // a truncation keeps at least one message
+		if _, err := a.Client.DeleteMessage(a.Context(), a.Thread.ID, events.DeleteMessage{ItemID: a.Form("itemId")}); err != nil {
+			return "", err
+		}
+	}
+	_, err = a.Client.React(a.Context(), a.Thread.ID, events.ReactThread{Text: &text})
+	return a.ThreadLink(""), err
+}
+
+// messageIndex returns the place of a message among those that are shown, from 0.
+func messageIndex(a *page.Ask, item string) (int64, error) {
+	limit, depth := int64(200), int64(0)
+	q := events.ListMessages{ThreadID: a.Thread.ID, GetMessagesOptions: events.GetMessagesOptions{Limit: &limit, MaxDepth: &depth, Order: "desc"}}
+	for seen := int64(0); ; {
+		list, err := a.Client.ListMessages(a.Context(), q)
+		if err != nil {
+			return 0, err
+		}
+		for i, m := range list.Messages {
+			if m.ID == item {
+				return list.Total - 1 - seen - int64(i), nil
+			}
+		}
+		if seen += int64(len(list.Messages)); list.NextCursor == "" {
+			return 0, events.Missing("message", item)
+		}
+		q.Cursor = list.NextCursor
+	}
+}
+
+// forkThread copies the thread as it is shown, or up to a message, into a new one.
+func forkThread(a *page.Ask) (string, error) {
+	d := events.ForkThread{ItemID: a.Form("itemId")}
+	if d.ItemID == "" {
+		d.Version = new(a.Shown())
+	}
+	reply, err := client.Send(a.Context(), a.Client, a.Thread.ID, d)
+	if err != nil {
+		return "", err
+	}
+	return page.LinkThread(reply.Result.ChildID, ""), nil
+}
+
+// updateThread changes the title, or whether the thread is archived.
+func updateThread(a *page.Ask) (string, error) {
+	var d events.UpdateThread
+	if a.Request.PostForm.Has("title") {
+		d.Title = new(strings.TrimSpace(a.Form("title")))
+	}
+	if a.Request.PostForm.Has("archived") {
+		d.Archived = new(a.Form("archived") == "true")
+	}
+	_, err := a.Client.UpdateThread(a.Context(), a.Thread.ID, d)
+	return a.Back(a.ThreadLink("")), err
+}

@@ -1,0 +1,187 @@
+package console
+
+import (
+	"cmp"
+	"html/template"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/console/markdown"
+	"github.com/skein-threads/skein/console/page"
+	"github.com/skein-threads/skein/events"
+)
+
+// turn is an item of a conversation, as it is shown.
+type turn struct {
+	events.Item
+	viewer
+	Speaker string
+	Parts   []part
+}
+
+// Row returns the id of its element.
+func (t *turn) Row() string { return rowID(t.ID) }
+
+// Editable reports whether the reader may change the message and ask again.
+func (t *turn) Editable() bool {
+	return t.MayWrite && t.Type == events.Message && t.Role == events.User
+}
+
+// Text returns the text of the message, as it is edited.
+func (t *turn) Text() string { return events.TextOfParts(t.Content) }
+
+// part is one piece of an item.
+type part struct {
+	Kind      string // text, reasoning, call, image, file, note or json
+	HTML      template.HTML
+	Text      string
+	ID        string // of its element, where it can be opened
+	Name      string
+	CallID    string
+	Arguments events.JSON
+	Output    events.JSON
+	State     string // of a call: done, error or running
+	Image     string // address of an image that is shown
+}
+
+// rawPart is a part of a message as it is stored.
+type rawPart struct {
+	Type       string      `json:"type"`
+	Text       string      `json:"text"`
+	Refusal    string      `json:"refusal"`
+	ToolCallID string      `json:"toolCallId"`
+	Input      events.JSON `json:"input"`
+	Output     events.JSON `json:"output"`
+	ErrorText  string      `json:"errorText"`
+	State      string      `json:"state"`
+	ImageURL   events.JSON `json:"image_url"`
+	FileURL    string      `json:"file_url"`
+	Filename   string      `json:"filename"`
+	Summary    []rawPart   `json:"summary"`
+	Content    events.JSON `json:"content"`
+}
+
+// turnsOf returns items, newest first, as the turns of a conversation, oldest first. What
+// belongs to a message is shown with it.
+func turnsOf(items []events.Item, v viewer) []*turn {
+	results := map[string]events.CallResult{}
+	for _, i := range items {
+		var r events.CallResult
+		if i.Type == events.ActionResult && json.Unmarshal(i.Content, &r) == nil {
+			results[r.CallID] = r
+		}
+	}
+	var turns []*turn
+	shown := map[string]bool{}
+	for _, i := range slices.Backward(items) {
+		t := &turn{Item: i, viewer: v, Speaker: cmp.Or(string(i.Role), string(i.Type))}
+		switch i.Type {
+		case events.Message:
+			t.Parts = messageParts(&i, results, shown)
+		case events.ActionExecute:
+			var c events.Call
+			if i.CallOf != nil || json.Unmarshal(i.Content, &c) != nil {
+				continue
+			}
+			t.Speaker = "tool"
+			t.Parts = []part{callPart(i.ID, c.Name, c.CallID, c.Arguments, results)}
+			shown[c.CallID] = true
+		case events.ActionResult:
+			var r events.CallResult
+			if json.Unmarshal(i.Content, &r) != nil || shown[r.CallID] || i.ParentItemID != "" {
+				continue
+			}
+			t.Speaker = "tool"
+			t.Parts = []part{{Kind: "call", ID: i.ID + "-r", Name: cmp.Or(r.Name, "result"), CallID: r.CallID, Output: r.Output, State: resultState(r.IsError)}}
+		default:
+			t.Parts = []part{{Kind: "json", ID: i.ID + "-j", Text: page.IndentJSON(i.Content)}}
+		}
+		turns = append(turns, t)
+	}
+	return turns
+}
+
+func resultState(failed bool) string {
+	if failed {
+		return "error"
+	}
+	return "done"
+}
+
+func callPart(item, name, call string, arguments events.JSON, results map[string]events.CallResult) part {
+	p := part{Kind: "call", ID: item + "-" + call, Name: name, CallID: call, Arguments: arguments, State: "running"}
+	if r, ok := results[call]; ok {
+		p.Output, p.State = r.Output, resultState(r.IsError)
+	}
+	return p
+}
+
+// messageParts returns the parts of a message.
+func messageParts(i *events.Item, results map[string]events.CallResult, shown map[string]bool) []part {
+	var raws []rawPart
+	if err := json.Unmarshal(i.Content, &raws); err != nil {
+		return []part{{Kind: "json", ID: i.ID + "-j", Text: string(i.Content)}}
+	}
+	var parts []part
+	for n, r := range raws {
+		id := i.ID + "-" + string(rune('a'+n%26))
+		switch {
+		case r.Type == events.InputText || r.Type == events.OutputText:
+			if strings.TrimSpace(r.Text) != "" {
+				parts = append(parts, textPart(r.Text))
+			}
+		case r.Type == events.Reasoning:
+			parts = append(parts, part{Kind: "reasoning", ID: id, HTML: markdown.Render(reasoningText(r))})
+		case r.Type == events.Refusal:
+			parts = append(parts, part{Kind: "note", Text: r.Refusal})
+		case r.Type == events.InputImage:
+			parts = append(parts, imagePart(r))
+		case r.Type == events.InputFile:
+			parts = append(parts, part{Kind: "file", Text: cmp.Or(r.Filename, r.FileURL, "a file")})
+		case strings.HasPrefix(r.Type, events.ToolPart):
+			p := callPart(i.ID, strings.TrimPrefix(r.Type, events.ToolPart), r.ToolCallID, r.Input, results)
+			if len(r.Output) > 0 {
+				p.Output, p.State = r.Output, "done"
+			}
+			if r.ErrorText != "" {
+				p.Output, p.State = events.Quote(r.ErrorText), "error"
+			}
+			shown[r.ToolCallID] = true
+			parts = append(parts, p)
+		default:
+			raw, _ := json.Marshal(r, json.OmitZeroStructFields(true)) // it was decoded
+			parts = append(parts, part{Kind: "json", ID: id, Name: r.Type, Text: page.IndentJSON(raw)})
+		}
+	}
+	return parts
+}
+
+// textPart returns a text: what models and people write is Markdown.
+func textPart(text string) part {
+	return part{Kind: "text", HTML: markdown.Render(text)}
+}
+
+func reasoningText(r rawPart) string {
+	texts := []string{r.Text}
+	for _, s := range r.Summary {
+		texts = append(texts, s.Text)
+	}
+	return strings.TrimSpace(strings.Join(texts, "\n\n"))
+}
+
+// imagePart returns an image: one that is in the message is shown, and one elsewhere is a link,
+// so that nothing is loaded from others.
+func imagePart(r rawPart) part {
+	address := events.TextOf(r.ImageURL)
+	for _, kind := range []string{"png", "jpeg", "gif", "webp"} {
+		if strings.HasPrefix(address, "data:image/"+kind+";base64,") {
+			return part{Kind: "image", Image: address, Text: cmp.Or(r.Filename, "an image of the message")}
+		}
+	}
+	return part{Kind: "file", Text: cmp.Or(r.Filename, address, "an image")}
+}
+
+// Source returns the address of an image. It is data of a raster image, which cannot run.
+func (p part) Source() template.URL { return template.URL(p.Image) }

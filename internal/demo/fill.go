@@ -1,0 +1,133 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// Fill makes the conversations: one answered, with a tool, files and a fork; one that waits for
+// an approval; one whose run failed. It returns when all of their runs
+// have ended or wait. The program serves Agent.
+func Fill(ctx context.Context, c *client.Client) error {
+	_, err := c.ApplyDefinitions(ctx, events.ApplyDefinitions{Definitions: []events.NewDefinition{
+		{Kind: events.ToolKind, Definition: events.JSON(`{"name":"find_order","type":"go","description":"Finds an order by its number.","readOnly":true,"parameters":{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}}`)},
+		{Kind: events.ToolKind, Definition: events.JSON(`{"name":"refund","type":"go","description":"Refunds an order.","auto":false,"idempotent":true,"parameters":{"type":"object","properties":{"order":{"type":"integer"},"amount":{"type":"number"}},"required":["order","amount"]}}`)},
+		{Kind: events.AgentKind, Definition: events.JSON(`{"name":"support","description":"Answers customers of a shop.","type":"ai_human","reactor":"support","tools":["find_order","refund"]}`)},
+	}})
+	if err != nil {
+		return err
+	}
+	for _, make := range []func(context.Context, *client.Client) error{fillGuide, fillFailed, fillOrder, fillRefund} {
+		if err := make(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin makes a thread of the agent.
+func begin(ctx context.Context, c *client.Client, key, title, user string) (string, error) {
+	reply, err := c.ResolveThread(ctx, events.ResolveThread{Key: key, AgentID: Agent, Title: title, UserID: user})
+	if err != nil {
+		return "", err
+	}
+	return reply.ThreadID, nil
+}
+
+func fillGuide(ctx context.Context, c *client.Client) error {
+	id, err := begin(ctx, c, "docs:resume", "How to follow a thread", "grace")
+	if err == nil {
+		_, err = c.Ask(ctx, id, "How do I follow a thread from Go?")
+	}
+	return err
+}
+
+func fillFailed(ctx context.Context, c *client.Client) error {
+	id, err := begin(ctx, c, "stock:kettle", "Is the kettle in stock?", "linus")
+	if err != nil {
+		return err
+	}
+	reply, err := c.React(ctx, id, events.ReactThread{Text: new("Please ask the warehouse whether the kettle is in stock.")})
+	if err != nil {
+		return err
+	}
+	_, err = c.WaitRun(ctx, events.GetExecution{ThreadID: id, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &reply.Seq}})
+	return err
+}
+
+func fillOrder(ctx context.Context, c *client.Client) error {
+	id, err := begin(ctx, c, "order:42", "Where is my order?", "ada")
+	if err != nil {
+		return err
+	}
+	if _, err := c.Ask(ctx, id, "Where is my order 42?"); err != nil {
+		return err
+	}
+	if _, err := c.Ask(ctx, id, "Thank you. How can I follow it myself?"); err != nil {
+		return err
+	}
+	files := c.Files(id)
+	for path, text := range map[string]string{
+		"/orders/42.json":    "{\n  \"id\": 42,\n  \"status\": \"shipped\"\n}\n",
+		"/notes/customer.md": "# Ada\n\nPrefers to be told by e-mail.\n",
+	} {
+		if _, err := files.WriteFile(ctx, path, []byte(text), "text/plain", events.WriteFileOptions{}); err != nil {
+			return err
+		}
+	}
+	_, err = client.Send(ctx, c, id, events.ForkThread{MessageIndex: new(int64(1)), Title: "Where is my order? (another answer)"})
+	return err
+}
+
+func fillRefund(ctx context.Context, c *client.Client) error {
+	id, err := begin(ctx, c, "order:42:refund", "Refund of a broken kettle", "ada")
+	if err != nil {
+		return err
+	}
+	reply, err := c.React(ctx, id, events.ReactThread{Text: new("The kettle is broken. I want a refund.")})
+	if err != nil {
+		return err
+	}
+	waiting, stop := context.WithTimeout(ctx, 20*time.Second)
+	defer stop()
+	_, err = c.WatchRun(waiting, events.GetExecution{ThreadID: id, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &reply.Seq}}, func(w client.Waiting) {
+		if len(w.Approvals) > 0 {
+			stop()
+		}
+	})
+	if ctx.Err() == nil && waiting.Err() != nil { // it waits, as it is to
+		return nil
+	}
+	return err
+}
+
+// Long adds n messages to a thread, and returns its id.
+func Long(ctx context.Context, c *client.Client, key string, n int) (string, error) {
+	id, err := begin(ctx, c, key, fmt.Sprintf("A conversation of %d messages", n), "ada")
+	if err != nil {
+		return "", err
+	}
+	for done := 0; done < n; {
+		var batch []events.SubCommand
+		for ; done < n && len(batch) < 50; done++ {
+			item := events.NewItem{Type: events.Message, Role: events.User, Content: events.MessageText(false, new(fmt.Sprintf("Question %d: what comes after %d?", done, done)))}
+			if done%2 == 1 {
+				item.Role, item.Content = events.Assistant, events.MessageText(true, new(fmt.Sprintf("After **%d** comes `%d`.%s", done-1, done, strings.Repeat(" It goes on.", done%7))))
+			}
+			sub, err := client.Sub("item.create", events.CreateItem{Item: item})
+			if err != nil {
+				return "", err
+			}
+			batch = append(batch, sub)
+		}
+		if _, err := c.Commit(ctx, id, batch); err != nil {
+			return "", err
+		}
+	}
+	return id, nil
+}
