@@ -226,6 +226,7 @@ func TestBrowser_PagesLookAsTheyShould(t *testing.T) {
 func pages() map[string]string {
 	return map[string]string{
 		"threads": "/threads", "sign-in": "/sign-in", "conversation": "/threads/key:order:42", "approval": "/threads/key:order:42:refund",
-		"failed": "/threads/key:stock:kettle", "guide": "/threads/key:docs:resume", "past": "/threads/key:order:42?at=12", "missing": "/nothing",
+		"failed": "/threads/key:stock:kettle", "guide": "/threads/key:docs:resume", "files": "/threads/key:order:42/files?path=/orders/42.json", "effects": "/threads/key:order:42/effects",
+		"approvals": "/approvals", "runs": "/runs", "agents": "/agents", "agent": "/agents/agent/support", "past": "/threads/key:order:42?at=12", "missing": "/nothing",
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// runPage is what a thread's agent does now, what waits for it, and for whom it waits.
-type runPage struct {
+// activity is what a thread's agent does now, what waits for it, and for whom it waits.
+type activity struct {
 	Run       *events.Execution
 	Last      *events.Execution // the last run, if none is active
 	Queue     []queued
@@ -27,7 +27,7 @@ type queued struct {
 }
 
 func loadRun(a *page.Ask) (any, error) {
-	p := &runPage{viewer: viewerOf(a)}
+	p := &activity{viewer: viewerOf(a)}
 	list, err := a.Client.ListExecutions(a.Context(), events.ListExecutions{ThreadID: a.Thread.ID, At: a.At})
 	if err != nil {
 		return nil, err

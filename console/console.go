@@ -26,11 +26,12 @@ func Routes(e *edge.Edge) error {
 func table() []page.Page {
 	return []page.Page{
 		threads(),
-		conversation(), timeline(), run(), family(), state(), audit(),
+		approvals(), runs(), definitions(), definition(),
+		conversation(), timeline(), run(), family(), state(), files(), effects(), audit(),
 	}
 }
 
 // actions lists what forms change.
 func actions() []page.Action {
-	return slices.Concat(threadActions(), conversationActions())
+	return slices.Concat(threadActions(), conversationActions(), fileActions(), effectActions(), definitionActions())
 }

@@ -22,7 +22,7 @@ func conversation() page.Page {
 		Load: loadConversation,
 		Panels: []page.Panel{
 			{ID: "items", On: []string{"item.*", "message.*", "part.*", "step.*", "history.*", "approval.*", "execution.status.changed"}, Load: loadItems, Row: itemRow},
-			{ID: "run", On: []string{"execution.*", "run.*", "queue.*", "approval.*", "thread.status.changed", "step.*"}, Load: loadRun},
+			{ID: "activity", On: []string{"execution.*", "run.*", "queue.*", "approval.*", "thread.status.changed", "step.*"}, Load: loadRun},
 		},
 		Follow: followChunks,
 	}

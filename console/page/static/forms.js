@@ -27,6 +27,7 @@ export function bindForms() {
 }
 
 async function send(form, by) {
+  if (form.dataset.put) return upload(form);
   const body = new FormData(form, by);
   const multipart = form.enctype === "multipart/form-data";
   form.setAttribute("aria-busy", "true");
@@ -46,6 +47,28 @@ async function send(form, by) {
     form.reset();
   } catch {
     problem(form, "The server did not answer. Nothing was lost; try again.");
+  } finally {
+    form.removeAttribute("aria-busy");
+  }
+}
+
+// upload sends files one by one, as the bodies of requests, so that they may be of any size.
+async function upload(form) {
+  form.setAttribute("aria-busy", "true");
+  problem(form, "");
+  try {
+    for (const file of form.querySelector("input[type=file]").files) {
+      const answer = await fetch(form.dataset.put.replace(/\/$/, "") + "/" + encodeURIComponent(file.name), {
+        method: "PUT",
+        body: file,
+        headers: file.type ? { "Content-Type": file.type } : {},
+      });
+      if (!answer.ok) return problem(form, (await answer.json()).error.message);
+    }
+    form.reset();
+    if (!document.body.dataset.live) location.reload();
+  } catch {
+    problem(form, "The upload was interrupted; try again.");
   } finally {
     form.removeAttribute("aria-busy");
   }

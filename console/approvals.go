@@ -1,0 +1,44 @@
+package console
+
+import (
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/console/page"
+	"github.com/skein-threads/skein/events"
+)
+
+// approvals is the page with what waits for a person, in all threads.
+func approvals() page.Page {
+	return page.Page{
+		Path: "/approvals", Name: "Approvals", In: page.Navigation, Template: "approvals", JSON: "/api/approvals{query}", CLI: "skein approval list",
+		Query: []string{"status", "agentId", "cursor"},
+		Load: func(a *page.Ask) (any, error) {
+			return choices{a.Query("status"), events.ApprovalStatus("").Enum()}, nil
+		},
+		Panels: []page.Panel{{ID: "approval-list", On: []string{"approval.*", "execution.status.changed", "lifecycle.*"}, Load: listApprovals}},
+	}
+}
+
+// choices are a filter and what it can be.
+type choices struct {
+	Chosen string
+	All    []string
+}
+
+// approvalPage is a page of requests.
+type approvalPage struct {
+	Approvals  []events.Approval
+	Next       string
+	MayApprove bool
+}
+
+func listApprovals(a *page.Ask) (any, error) {
+	list, err := a.Client.ListApprovals(a.Context(), events.ListApprovals{Status: events.ApprovalStatus(a.Query("status")), AgentID: a.Query("agentId"), Cursor: a.Query("cursor")})
+	if err != nil {
+		return nil, err
+	}
+	p := &approvalPage{Approvals: list.Approvals, MayApprove: a.May(edge.Approve)}
+	if list.NextCursor != "" {
+		p.Next = a.With("cursor", list.NextCursor)
+	}
+	return p, nil
+}

@@ -1,0 +1,165 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/url"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/console/page"
+	"github.com/skein-threads/skein/events"
+)
+
+// previewBytes is the size of the largest text that is previewed.
+const previewBytes = 256 << 10
+
+// files is the tab with the file system of a thread.
+func files() page.Page {
+	return page.Page{
+		Path: "/threads/{thread}/files", Name: "Files", In: page.Tabs, Template: "files",
+		JSON: "/api/threads/{thread}/files{at}", CLI: "skein files ls {thread}{at}",
+		Panels: []page.Panel{{ID: "file-tree", On: []string{"file.*", "directory.*"}, Load: loadFiles}},
+	}
+}
+
+// filePage is a directory, and a file of it that is looked at.
+type filePage struct {
+	Dir      string
+	Crumbs   []page.Link
+	Entries  []events.FileRecord
+	File     *events.FileRecord
+	Address  string // of the content
+	Put      string // the address of the directory's contents, to which the script uploads
+	Text     string // of a file that is previewed as text
+	Image    bool
+	MayWrite bool
+}
+
+func loadFiles(a *page.Ask) (any, error) {
+	at := path.Clean("/" + a.Query("path"))
+	p := &filePage{Dir: at, MayWrite: a.May(edge.Write) && a.Live()}
+	if at != "/" {
+		record, err := client.Read[events.FileRecord](a.Context(), a.Client, events.StatFile{ThreadID: a.Thread.ID, Path: at, At: a.At})
+		if err != nil {
+			return nil, err
+		}
+		if !record.IsDirectory {
+			p.Dir = path.Dir(at)
+			if err := p.look(a, record); err != nil {
+				return nil, err
+			}
+		}
+	}
+	list, err := client.Read[events.FileList](a.Context(), a.Client, events.ListFiles{ThreadID: a.Thread.ID, Path: p.Dir, At: a.At})
+	if err != nil {
+		return nil, err
+	}
+	p.Entries, p.Put = list.Entries, contentAddress(a, p.Dir)
+	p.Crumbs = []page.Link{{Name: "Files", Address: a.With("path", "")}}
+	for i, name := range strings.Split(strings.Trim(p.Dir, "/"), "/") {
+		if name != "" {
+			p.Crumbs = append(p.Crumbs, page.Link{Name: name, Address: a.With("path", "/"+strings.Join(strings.Split(strings.Trim(p.Dir, "/"), "/")[:i+1], "/"))})
+		}
+	}
+	return p, nil
+}
+
+// look adds the preview of a file.
+func (p *filePage) look(a *page.Ask, record *events.FileRecord) error {
+	p.File = record
+	if record.External {
+		return nil
+	}
+	p.Address = contentAddress(a, record.Path)
+	kind, _, _ := mime.ParseMediaType(record.MimeType) // of another kind it is not previewed
+	if strings.HasPrefix(kind, "image/") && kind != "image/svg+xml" {
+		p.Image = true
+		return nil
+	}
+	if record.Size > previewBytes {
+		return nil
+	}
+	var content []byte
+	for piece, err := range a.Client.Files(a.Thread.ID).ContentFrom(a.Context(), record, 0) {
+		if err != nil {
+			return err
+		}
+		content = append(content, piece...)
+	}
+	if utf8.Valid(content) {
+		p.Text = string(content)
+	}
+	return nil
+}
+
+// contentAddress returns the address of a file's content.
+func contentAddress(a *page.Ask, file string) string {
+	names := strings.Split(strings.Trim(file, "/"), "/")
+	for i := range names {
+		names[i] = url.PathEscape(names[i])
+	}
+	address := "/api/threads/" + url.PathEscape(a.Thread.ID) + "/files/" + strings.Join(names, "/")
+	if at := a.Query("at"); at != "" {
+		address += "?at=" + url.QueryEscape(at)
+	}
+	return address
+}
+
+func fileActions() []page.Action {
+	return []page.Action{
+		{Path: "/threads/{thread}/files", Do: uploadFile},
+		{Path: "/threads/{thread}/files/delete", Do: deleteFile},
+	}
+}
+
+// uploadFile writes the files of a form, which are read as they come.
+func uploadFile(a *page.Ask) (string, error) {
+	form, err := a.Request.MultipartReader()
+	if err != nil {
+		return "", events.Invalid("/file", "the form has no file: %w", err)
+	}
+	dir := "/"
+	for {
+		field, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			return a.ThreadLink("/files") + "?path=" + url.QueryEscape(dir), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if field.FormName() == "dir" {
+			raw, err := io.ReadAll(io.LimitReader(field, 4096))
+			if err != nil {
+				return "", err
+			}
+			dir = path.Clean("/" + string(raw))
+			continue
+		}
+		if err := writeUpload(a, dir, field); err != nil {
+			return "", err
+		}
+	}
+}
+
+func writeUpload(a *page.Ask, dir string, field *multipart.Part) error {
+	name := path.Base(strings.ReplaceAll(field.FileName(), `\`, "/"))
+	if field.FileName() == "" || name == "." || name == "/" {
+		return events.Invalid("/file", "no file was chosen")
+	}
+	kind := cmp.Or(mime.TypeByExtension(path.Ext(name)), field.Header.Get("Content-Type"))
+	_, err := a.Client.Files(a.Thread.ID).WriteFileFrom(a.Context(), path.Join(dir, name), field, kind, events.WriteFileOptions{})
+	return err
+}
+
+func deleteFile(a *page.Ask) (string, error) {
+	file := path.Clean("/" + a.Form("path"))
+	err := a.Client.Files(a.Thread.ID).UnlinkFile(a.Context(), file)
+	return a.ThreadLink("/files") + "?path=" + url.QueryEscape(path.Dir(file)), err
+}

@@ -1,0 +1,38 @@
+package console
+
+import (
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/console/page"
+	"github.com/skein-threads/skein/events"
+)
+
+// runs is the page with the runs of all threads.
+func runs() page.Page {
+	return page.Page{
+		Path: "/runs", Name: "Runs", In: page.Navigation, Template: "runs", JSON: "/api/runs{query}", CLI: "skein run list",
+		Query: []string{"status", "agentId", "cursor"},
+		Load: func(a *page.Ask) (any, error) {
+			return choices{a.Query("status"), events.ExecutionStatus("").Enum()}, nil
+		},
+		Panels: []page.Panel{{ID: "run-list", On: []string{"execution.*", "run.*", "approval.*", "step.created", "lifecycle.*"}, Load: listRuns}},
+	}
+}
+
+// runList is a page of runs.
+type runList struct {
+	Runs     []events.Run
+	Next     string
+	MayWrite bool
+}
+
+func listRuns(a *page.Ask) (any, error) {
+	list, err := a.Client.ListRuns(a.Context(), events.ListRuns{Status: events.ExecutionStatus(a.Query("status")), AgentID: a.Query("agentId"), Cursor: a.Query("cursor")})
+	if err != nil {
+		return nil, err
+	}
+	p := &runList{Runs: list.Runs, MayWrite: a.May(edge.Write)}
+	if list.NextCursor != "" {
+		p.Next = a.With("cursor", list.NextCursor)
+	}
+	return p, nil
+}
