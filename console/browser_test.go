@@ -93,17 +93,6 @@ func (w *world) open(actions ...chromedp.Action) *browser {
 	return b
 }
 
-// window opens another window with cookies of its own.
-func (b *browser) window() *browser {
-	b.t.Helper()
-	ctx, stop := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
-	b.t.Cleanup(stop)
-	other := &browser{b.world, ctx}
-	other.watch()
-	other.do(log.Enable())
-	return other
-}
-
 // watch fails the test when a page reports an error.
 func (b *browser) watch() {
 	var once sync.Mutex
@@ -150,10 +139,23 @@ func (b *browser) visit(path string) {
 	b.do(chromedp.Navigate(b.http+"/console"+path), chromedp.WaitReady("html[data-ready]", chromedp.ByQuery))
 }
 
-// until waits until an expression of the page is true.
+// until waits until an expression of the page is true, whichever page that is by then.
 func (b *browser) until(expression string) {
 	b.t.Helper()
-	b.do(chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(patience), chromedp.WithPollingInterval(20*time.Millisecond)))
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	var last error
+	for {
+		var is bool
+		if last = chromedp.Run(ctx, chromedp.Evaluate("!!("+expression+")", &is)); last == nil && is {
+			return
+		}
+		if ctx.Err() != nil {
+			b.shot("failed")
+			b.t.Fatalf("it never became true: %s (%v)\n%s", expression, last, b.text())
+		}
+		time.Sleep(20 * time.Millisecond) // between two looks at the page
+	}
 }
 
 // sees waits until the page shows a text.
@@ -166,9 +168,12 @@ func (b *browser) sees(text string) {
 func eval[T any](b *browser, expression string) T {
 	b.t.Helper()
 	var v T
-	b.do(chromedp.Evaluate(expression, &v, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	b.do(chromedp.Evaluate(expression, &v, awaits))
 	return v
 }
+
+// awaits says that an expression is a promise.
+func awaits(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
 
 func quoted(text string) string {
 	raw, _ := json.Marshal(text)
