@@ -9,7 +9,7 @@ import (
 // runs is the page with the runs of all threads.
 func runs() page.Page {
 	return page.Page{
-		Path: "/runs", Name: "Runs", In: page.Navigation, Template: "runs", JSON: "/api/runs{query}", CLI: "skein run list",
+		Path: "/runs", Name: "Runs", In: page.Navigation, Template: "tenant-runs", JSON: "/api/runs{query}", CLI: "skein run list",
 		Query: []string{"status", "agentId", "cursor"},
 		Load: func(a *page.Ask) (any, error) {
 			return choices{a.Query("status"), events.ExecutionStatus("").Enum()}, nil

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"maps"
 	"strconv"
 	"strings"
@@ -19,16 +20,46 @@ import (
 //go:embed templates/*.html
 var layouts embed.FS
 
-// openTemplates parses the templates.
+// openTemplates parses the templates. A name that two of them define is an error.
 func (s *server) openTemplates() error {
 	funcs := Funcs()
 	maps.Copy(funcs, s.Funcs)
-	var err error
-	s.templates, err = template.New("console").Funcs(funcs).ParseFS(layouts, "templates/*.html")
-	if err == nil && s.Templates != nil {
-		s.templates, err = s.templates.ParseFS(s.Templates, "templates/*.html")
+	s.templates = template.New("console").Funcs(funcs)
+	for _, from := range []fs.FS{layouts, s.Templates} {
+		files, err := fs.Glob(from, "templates/*.html")
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			if err := s.addTemplates(from, file); err != nil {
+				return err
+			}
+		}
 	}
-	return err
+	return nil
+}
+
+func (s *server) addTemplates(from fs.FS, file string) error {
+	text, err := fs.ReadFile(from, file)
+	if err != nil {
+		return err
+	}
+	own, err := template.New(file).Funcs(s.Funcs).Funcs(Funcs()).Parse(string(text))
+	if err != nil {
+		return err
+	}
+	for _, t := range own.Templates() {
+		if t.Name() == file {
+			continue
+		}
+		if s.templates.Lookup(t.Name()) != nil {
+			return fmt.Errorf("%s defines the template %q, as another file does", file, t.Name())
+		}
+		if _, err := s.templates.AddParseTree(t.Name(), t.Tree); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Funcs returns the functions of all templates:
