@@ -12,7 +12,7 @@ import (
 // effects is the tab with what is scheduled on a thread.
 func effects() page.Page {
 	return page.Page{
-		Path: "/threads/{thread}/effects", Name: "Effects", In: page.Tabs, Template: "effects", JSON: "/api/threads/{thread}/effects{at}", CLI: "skein effect list {thread}{at}",
+		Path: "/threads/{thread}/effects", Name: "Effects", In: page.Tabs, Template: "effects", JSON: "/api/threads/{thread}/effects{at}", CLI: "skein effect list {thread}",
 		Panels: []page.Panel{{ID: "effect-list", On: []string{"effect.*"}, Load: listEffects}},
 	}
 }

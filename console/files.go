@@ -24,7 +24,7 @@ const previewBytes = 256 << 10
 func files() page.Page {
 	return page.Page{
 		Path: "/threads/{thread}/files", Name: "Files", In: page.Tabs, Template: "files",
-		JSON: "/api/threads/{thread}/files{at}", CLI: "skein files ls {thread}{at}",
+		JSON: "/api/threads/{thread}/files{at}", CLI: "skein files ls {thread}",
 		Panels: []page.Panel{{ID: "file-tree", On: []string{"file.*", "directory.*"}, Load: loadFiles}},
 	}
 }

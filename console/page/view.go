@@ -156,6 +156,9 @@ func (v *View) JSONAddress() string {
 func (v *View) Command() string {
 	at := ""
 	if v.Ask != nil && v.At != nil {
+		if !strings.Contains(v.Page.CLI, "{at}") { // the command shows the present only
+			return ""
+		}
 		if at = " --at " + v.At.Time; v.At.Version != nil {
 			at = " --at " + strconv.FormatInt(*v.At.Version, 10)
 		}
