@@ -57,7 +57,7 @@ func TestEndpoints_ErrorsAreExact(t *testing.T) {
 	}
 }
 
-// SA-164 to SA-167: the endpoints of every server, by the thread's id and by its key.
+// SA-164, SA-165, SA-166, SA-167: the endpoints of every server, by the thread's id and by its key.
 func TestEndpoints_BuiltIn(t *testing.T) {
 	w := newWorld(t)
 	var texts []string
@@ -138,6 +138,10 @@ func TestExport_SeveralPages(t *testing.T) {
 	if len(adds) > 0 {
 		w.commit(thread, adds)
 	}
+	var list events.MessageList // SA-165: 50 of them, the newest first
+	if status, body := w.get("/threads/" + thread + "/messages"); status != 200 || json.Unmarshal([]byte(body), &list) != nil || len(list.Messages) != 50 || list.Total != n || !list.HasMore {
+		t.Errorf("messages: %d, %d of %d", status, len(list.Messages), list.Total)
+	}
 	status, body := w.get("/threads/" + thread + "/export")
 	var exported struct{ Messages []events.ThreadMessage }
 	if err := json.Unmarshal([]byte(body), &exported); err != nil || status != 200 {
@@ -159,7 +163,7 @@ func (w *world) commit(thread string, commands []events.SubCommand) {
 	}
 }
 
-// SA-157 to SA-161: a program's own endpoint gets the request and the thread's state, which
+// SA-157, SA-158, SA-159, SA-161: a program's own endpoint gets the request and the thread's state, which
 // has no execution and belongs to the request's tenant.
 func TestDefine_ReceivesRequestAndState(t *testing.T) {
 	w := newWorld(t)

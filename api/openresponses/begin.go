@@ -86,8 +86,11 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, input []tr
 	if len(items) == 0 { // the model is to go on
 		items = []events.NewItem{{Type: events.Message, Role: events.System, Silent: true, Content: events.JSON("[]")}}
 	}
-	b := newBegun(d, id)
 	number := hex.EncodeToString(id[:])
+	if d.Conversation != nil && d.digest == "" {
+		number = numberIn(to.thread, number)
+	}
+	b := newBegun(d, number)
 	b.thread = to.thread
 	b.echo = &echo{
 		Model: d.Model, PreviousResponseID: d.PreviousResponseID, Parameters: d.modelParameters, Include: d.Include, Background: d.Background,
@@ -97,7 +100,7 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, input []tr
 		b.echo.Conversation = conversationID(to.thread)
 	}
 	for i := range items {
-		items[i].ID = events.ItemPrefix + number[:24] + "i" + strconv.Itoa(i)
+		items[i].ID = events.ItemPrefix + number[:randomDigits] + "i" + strconv.Itoa(i)
 		items[i].Metadata = withOwn(items[i].Metadata)
 		b.echo.Input = append(b.echo.Input, items[i].ID)
 	}
@@ -118,8 +121,7 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, input []tr
 	return b, nil
 }
 
-func newBegun(d *createRequest, id uuid.UUID) *begun {
-	number := hex.EncodeToString(id[:])
+func newBegun(d *createRequest, number string) *begun {
 	return &begun{id: "resp_" + number, exec: events.ExecutionPrefix + number, reaction: events.ItemPrefix + number, request: d}
 }
 

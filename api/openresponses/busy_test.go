@@ -24,7 +24,7 @@ func TestConversation_Busy(t *testing.T) {
 	})
 	conversation := w.must("POST", "/v1/conversations", `{}`)["id"]
 	ask := func(text string) object {
-		return w.must("POST", "/v1/responses", fmt.Sprintf(`{"model":"triage","input":%q,"conversation":%q,"background":true}`, text, conversation))
+		return w.must("POST", "/v1/responses", fmt.Sprintf(`{"model":"triage","input":%q,"conversation":%q,"background":true,"instructions":"Be brief."}`, text, conversation))
 	}
 	first := ask("one")
 	if got := <-begun; got != "one" {
@@ -37,6 +37,20 @@ func TestConversation_Busy(t *testing.T) {
 			t.Errorf("%v", r)
 		}
 	}
+	// They are found by their ids while they wait.
+	waiting := w.must("GET", fmt.Sprintf("/v1/responses/%v", third["id"]), "")
+	if waiting["status"] != "queued" || waiting["instructions"] != "Be brief." || waiting["conversation"].(object)["id"] != conversation || waiting["model"] != "triage" || len(waiting["output"].([]any)) != 0 {
+		t.Errorf("%v", waiting)
+	}
+	dropped := ask("dropped")
+	if got := w.must("POST", fmt.Sprintf("/v1/responses/%v/cancel", dropped["id"]), ""); got["status"] != "cancelled" {
+		t.Errorf("%v", got)
+	}
+	if status, _ := w.do("GET", fmt.Sprintf("/v1/responses/%v", dropped["id"]), ""); status != http.StatusNotFound {
+		t.Errorf("%d", status)
+	}
+	followed := make(chan []object)
+	go func() { followed <- w.stream("GET", fmt.Sprintf("/v1/responses/%v?stream=true", third["id"]), "") }()
 	streamed := make(chan []object)
 	go func() {
 		streamed <- w.stream("POST", "/v1/responses", fmt.Sprintf(`{"model":"triage","input":"four","conversation":%q,"stream":true}`, conversation))
@@ -50,6 +64,9 @@ func TestConversation_Busy(t *testing.T) {
 	release <- struct{}{}
 	if last := streams(t, <-streamed); texts(last["output"]) != "answer 7" {
 		t.Errorf("%v", last["output"])
+	}
+	if last := streams(t, <-followed); last["id"] != third["id"] || texts(last["output"]) != "answer 5" {
+		t.Errorf("%v", last)
 	}
 	for i, r := range []object{first, second, third} {
 		got := w.must("GET", fmt.Sprintf("/v1/responses/%v", r["id"]), "")

@@ -2,6 +2,7 @@ package openresponses
 
 import (
 	"context"
+	"encoding/hex"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -16,7 +17,7 @@ func repeated(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUI
 	if err != nil {
 		return nil, err
 	}
-	b := newBegun(d, id)
+	b := newBegun(d, hex.EncodeToString(id[:]))
 	x, err := execution(ctx, upToDate, b.id)
 	if isMissing(err) {
 		return nil, nil

@@ -90,16 +90,7 @@ func created(b *begun) int64 {
 // execution returns the execution of a response once it has begun.
 func (b *begun) execution(ctx context.Context) (*events.Execution, error) {
 	if b.queued {
-		waiting, stop := context.WithCancel(ctx)
-		defer stop()
-		x, err := b.client.WatchRun(waiting, b.query(), func(w client.Waiting) {
-			if !w.Queued {
-				stop()
-			}
-		})
-		if err == nil || waiting.Err() == nil || ctx.Err() != nil {
-			return x, err
-		}
+		return begins(ctx, b.client, b.query())
 	}
 	return b.client.GetExecution(ctx, b.query())
 }
@@ -160,6 +151,9 @@ func found(ctx context.Context, c *edge.Caller, id string) (*client.Client, *eve
 		return nil, nil, err
 	}
 	x, err := execution(ctx, upToDate, id)
+	if isMissing(err) {
+		x, err = queuedIn(ctx, upToDate, id)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -210,6 +204,11 @@ func retrieve(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if q.Stream {
 		s := edge.NewStream(w)
 		defer s.Close()
+		if isQueued(x) {
+			if x, err = begins(r.Context(), cl, events.GetExecution{ThreadID: x.ThreadID, ExecutionID: x.ID}); err != nil {
+				return err
+			}
+		}
 		return sendAll(r.Context(), s, cl, x, valueOr(q.StartingAfter, -1))
 	}
 	res, err := resourceOf(r.Context(), cl, x, slices.Contains(q.Include, serverTools))
@@ -226,6 +225,18 @@ func cancel(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	cl, x, err := found(ctx, c, r.PathValue("id"))
 	if err != nil {
 		return err
+	}
+	if isQueued(x) {
+		removed, err := unqueue(ctx, cl, x)
+		if err != nil {
+			return err
+		}
+		if removed {
+			res := resourceAt(x)
+			res.Status, res.IncompleteDetails = cancelledStatus, &incomplete{cancelledReason}
+			edge.WriteJSON(w, http.StatusOK, res)
+			return nil
+		}
 	}
 	if !x.Finished {
 		_, err := cl.CancelRun(ctx, x.ThreadID, events.CancelRun{ExecutionID: x.ID, Reason: "cancelled by its caller"})
