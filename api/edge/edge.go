@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -35,7 +36,9 @@ type Options struct {
 	Key     Limits         // of each credential
 	Tenant  Limits         // of each tenant
 
-	Stall time.Duration // how long a reader may take nothing; default 30 s
+	Stall      time.Duration // how long a reader may take nothing; default 30 s
+	Ping       time.Duration // of a stream that sends nothing, between two comments; default 15 s
+	SocketPing time.Duration // between two pings of a WebSocket; default 20 s
 }
 
 // Edge serves routes. It is safe for concurrent use once all routes are added.
@@ -68,6 +71,7 @@ type Caller struct {
 	Client *client.Client // acts as the principal, and may do no more
 	Stall  time.Duration  // how long the caller may take nothing of a stream
 
+	ping  time.Duration // of a WebSocket
 	marks *marks
 }
 
@@ -84,9 +88,7 @@ func New(o Options) (*Edge, error) {
 	if o.Names.Prefix == "" {
 		o.Names = events.DefaultNames()
 	}
-	if o.Stall <= 0 {
-		o.Stall = streamStall
-	}
+	o.Stall, o.Ping, o.SocketPing = cmp.Or(o.Stall, streamStall), cmp.Or(o.Ping, streamPing), cmp.Or(o.SocketPing, socketPing)
 	e := &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant)}
 	e.tickets = passes{kind: "ticket", once: true, edge: o.Name}
 	e.sessions = passes{kind: "session", edge: o.Name}
@@ -224,5 +226,5 @@ func (e *Edge) caller(r *http.Request) (*Caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Caller{Principal: p, Client: c, Stall: e.opts.Stall, marks: &e.marks}, nil
+	return &Caller{Principal: p, Client: c, Stall: e.opts.Stall, ping: e.opts.SocketPing, marks: &e.marks}, nil
 }

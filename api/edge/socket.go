@@ -27,8 +27,8 @@ func Accept(w http.ResponseWriter, r *http.Request) (*websocket.Conn, error) {
 
 // KeepAlive pings a WebSocket until ctx ends, and calls lost if the client no longer answers.
 // Something else must read the socket.
-func KeepAlive(ctx context.Context, conn *websocket.Conn, lost func()) {
-	tick := time.NewTicker(socketPing)
+func (c *Caller) KeepAlive(ctx context.Context, conn *websocket.Conn, lost func()) {
+	tick := time.NewTicker(c.ping)
 	defer tick.Stop()
 	for {
 		select {
@@ -36,7 +36,7 @@ func KeepAlive(ctx context.Context, conn *websocket.Conn, lost func()) {
 		case <-ctx.Done():
 			return
 		}
-		one, cancel := context.WithTimeout(ctx, streamStall)
+		one, cancel := context.WithTimeout(ctx, c.Stall)
 		err := conn.Ping(one)
 		cancel()
 		if err != nil {

@@ -27,7 +27,8 @@ type Stream struct {
 
 	mu     sync.Mutex
 	ping   *time.Timer
-	sent   bool // since the last ping
+	every  time.Duration // between pings
+	sent   bool          // since the last ping
 	closed bool
 	err    error
 }
@@ -52,7 +53,10 @@ func NewStream(w http.ResponseWriter) *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_ = s.write(nil) // sends the headers
-	s.ping = time.AfterFunc(streamPing, s.sendPing)
+	if s.every = streamPing; s.answer != nil {
+		s.every = s.answer.edge.opts.Ping
+	}
+	s.ping = time.AfterFunc(s.every, s.sendPing)
 	return s
 }
 
@@ -104,7 +108,7 @@ func (s *Stream) sendPing() {
 		_ = s.write([]byte(": ping\n\n")) // the next event returns its error
 	}
 	s.sent = false
-	s.ping.Reset(streamPing)
+	s.ping.Reset(s.every)
 }
 
 // write sends bytes at once. The caller holds mu.

@@ -46,7 +46,7 @@ func connect(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	frames := make(chan []byte, socketAhead)
 	var running sync.WaitGroup
 	running.Go(func() { defer close(frames); defer cancel(); s.read(frames) })
-	running.Go(func() { edge.KeepAlive(ctx, conn, func() { _ = conn.CloseNow() }) })
+	running.Go(func() { c.KeepAlive(ctx, conn, func() { _ = conn.CloseNow() }) })
 	s.serve(frames)
 	for _, t := range s.kept {
 		go t.discard(context.WithoutCancel(r.Context()))

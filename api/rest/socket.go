@@ -69,7 +69,7 @@ func (s *service) socket(w http.ResponseWriter, req *http.Request, c *edge.Calle
 		conn: conn, service: s, client: c.Client, scope: scopeOf(c.Principal), thread: thread, stall: c.Stall, end: cancel,
 		work: make(chan func(), mostWaiting), watched: map[string]bool{},
 	}
-	k.running.Go(func() { edge.KeepAlive(ctx, conn, cancel) })
+	k.running.Go(func() { c.KeepAlive(ctx, conn, cancel) })
 	k.running.Go(func() { k.doWork(ctx) })
 	k.running.Go(func() { k.closeAfter(ctx, req.Context()) })
 	k.readFrames(ctx)

@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -27,6 +28,11 @@ func (s *site) secondEdge(o edge.Options) *site {
 	s.t.Helper()
 	nc, err := nats.Connect(s.Addresses().NATS)
 	s.Must(err)
+	return s.edgeOn(nc, o)
+}
+
+func (s *site) edgeOn(nc *nats.Conn, o edge.Options) *site {
+	s.t.Helper()
 	s.t.Cleanup(nc.Close)
 	o.Conn, o.Auth = nc, edge.Desk{}
 	e, err := edge.New(o)
@@ -165,5 +171,116 @@ func TestStreams_PlacesAreFreed(t *testing.T) {
 	strict.waitForPlace(thread)
 	if raw, err := io.ReadAll(strict.open("GET", thread, "").Body); err != nil || len(raw) == 0 {
 		t.Errorf("%d bytes, %v", len(raw), err)
+	}
+}
+
+// Readers of one thread share a subscription, which ends with the last of them.
+func TestThreadEvents_OneSubscription(t *testing.T) {
+	s := start(t, withNATS)
+	thread := s.thread()
+	nc, err := nats.Connect(s.Addresses().NATS)
+	s.Must(err)
+	other := s.edgeOn(nc, edge.Options{})
+	other.ask("GET", thread, "").want(http.StatusOK) // its inbox for answers
+	before := nc.NumSubscriptions()
+	var readers []*sse
+	for range 50 {
+		in := other.stream("GET", thread+"/events?from=1", "")
+		in.take(1)
+		readers = append(readers, in)
+	}
+	if with := nc.NumSubscriptions(); with != before+1 {
+		t.Errorf("%d subscriptions with 50 readers, %d before", with, before)
+	}
+	s.say(thread)
+	for _, in := range readers {
+		if e := in.take(1); e[0].id != "3" {
+			t.Errorf("got %+v", e)
+		}
+		in.close()
+	}
+	for nc.NumSubscriptions() > before {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal("the subscription stays")
+		}
+	}
+}
+
+// A stream that has nothing to send says so, and a WebSocket is pinged: proxies keep both open.
+func TestStreams_Ping(t *testing.T) {
+	s := start(t, withNATS)
+	thread := s.thread()
+	quick := s.secondEdge(edge.Options{Ping: 20 * time.Millisecond, SocketPing: 20 * time.Millisecond})
+	in := bufio.NewReader(quick.open("GET", thread+"/events?from=2", "", "Accept", "text/event-stream").Body)
+	for range 3 {
+		line, err := in.ReadString('\n')
+		s.Must(err)
+		blank, err := in.ReadString('\n')
+		if s.Must(err); line != ": ping\n" || blank != "\n" {
+			t.Fatalf("got %q and %q", line, blank)
+		}
+	}
+	s.say(thread)
+	line := ": ping\n"
+	for line == ": ping\n" || line == "\n" {
+		var err error
+		line, err = in.ReadString('\n')
+		s.Must(err)
+	}
+	if line != "id: 3\n" {
+		t.Errorf("after the pings: %q", line)
+	}
+
+	pinged := make(chan struct{}, 100)
+	conn, _, err := websocket.Dial(t.Context(), quick.url+thread+"/socket", &websocket.DialOptions{
+		HTTPHeader:     http.Header{"Skein-Tenant": {"acme"}},
+		OnPingReceived: func(context.Context, []byte) bool { pinged <- struct{}{}; return true },
+	})
+	s.Must(err)
+	defer func() { _ = conn.CloseNow() }()
+	go func() { _, _, _ = conn.Read(t.Context()) }() // pings are received while something reads
+	for range 3 {
+		<-pinged
+	}
+}
+
+// A client that answers no ping is cut off, and its place is free again.
+func TestSocket_LostClient(t *testing.T) {
+	s := start(t, withNATS)
+	thread := s.thread()
+	quick := s.secondEdge(edge.Options{Stall: 200 * time.Millisecond, SocketPing: 20 * time.Millisecond, Tenant: edge.Limits{Streams: 1}})
+	conn, _, err := websocket.Dial(t.Context(), quick.url+thread+"/socket", &websocket.DialOptions{
+		HTTPHeader:     http.Header{"Skein-Tenant": {"acme"}},
+		OnPingReceived: func(context.Context, []byte) bool { return false },
+	})
+	s.Must(err)
+	defer func() { _ = conn.CloseNow() }()
+	go func() { _, _, _ = conn.Read(t.Context()) }()
+	quick.waitForPlace(thread)
+}
+
+// An observed thread is sent at most every 100 ms, however fast it changes.
+func TestSocket_ObservesAtMostEvery100ms(t *testing.T) {
+	s := start(t)
+	thread := s.thread()
+	w := s.dial(thread)
+	w.send(`{"type":"watch","what":["thread"]}`)
+	w.next()
+	begun := time.Now()
+	c := s.Client("acme")
+	for n := range 200 {
+		_, err := client.Send(t.Context(), c, id(thread), events.UpdateThread{Title: new(fmt.Sprint("title ", n))})
+		s.Must(err)
+	}
+	states := int64(0)
+	for g := w.next(); ; g = w.next() {
+		if states++; g.Thread.Title == "title 199" {
+			break
+		}
+	}
+	if most := int64(time.Since(begun)/(100*time.Millisecond)) + 2; states > most {
+		t.Errorf("%d states of 200 changes; at most %d are possible", states, most)
 	}
 }
