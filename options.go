@@ -38,6 +38,11 @@ type Options struct {
 	// Tenant is whose requests over HTTP are, without Access: default that of their
 	// header Skein-Tenant.
 	Tenant string
+	// JWTIssuer is the URL of an identity provider (OpenID Connect) whose tokens HTTP takes: those
+	// for JWTAudience. JWTTenantClaim and JWTRolesClaim name the claims with the tenant and the
+	// roles, and JWTUserClaim, which may be empty, that with the user to whose threads a
+	// token is limited.
+	JWTIssuer, JWTAudience, JWTTenantClaim, JWTRolesClaim, JWTUserClaim string
 	// HTTPKeys is a folder as that of Access, whose API keys HTTP takes with NATS.
 	HTTPKeys string
 	// NATS is the URL of a NATS server to use instead of the embedded one, Creds a file
@@ -125,6 +130,11 @@ func (o Options) config() serve.Config {
 		HTTPTenantLimits:  o.HTTPTenantLimits,
 		Tenant:            o.Tenant,
 		HTTPKeys:          o.HTTPKeys,
+		JWTIssuer:         o.JWTIssuer,
+		JWTAudience:       o.JWTAudience,
+		JWTTenantClaim:    o.JWTTenantClaim,
+		JWTRolesClaim:     o.JWTRolesClaim,
+		JWTUserClaim:      o.JWTUserClaim,
 		NATS:              o.NATS,
 		Creds:             o.Creds,
 		CA:                o.CA,

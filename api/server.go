@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/tokens"
 )
 
 // Times and sizes of the HTTP server. Answers take as long as they need: each write has
@@ -38,14 +39,19 @@ type ListenOptions struct {
 	Cert, Key string // files of a certificate and its key; default no TLS
 	Hosts     []string
 	Origins   []string
-	Proxies   []string // CIDRs
+	Proxies   []string       // CIDRs
+	Tokens    tokens.Options // of an identity provider
 	KeyLimits map[string]int
 	Limits    map[string]int // of a tenant
 }
 
-// Validate reports what is wrong with the options. Without authentication only loopback
+// Validate reports what is wrong with the options. Without authentication by keys or tokens only loopback
 // addresses are allowed, and elsewhere only TLS, or trusted proxies, which have it.
-func (o ListenOptions) Validate(authenticated bool) error {
+func (o ListenOptions) Validate(keys bool) error {
+	if err := o.Tokens.Validate(); err != nil {
+		return err
+	}
+	authenticated := keys || o.Tokens.Enabled()
 	if (o.Cert == "") != (o.Key == "") {
 		return errors.New("--tls-cert and --tls-key belong together")
 	}

@@ -42,6 +42,9 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("--nats: the URL of the NATS server is required"))
 	}
 	errs = append(errs, c.Listen.Validate(c.keys()), c.withDefaults().Names.Validate())
+	if c.Tenant != "" && c.Listen.Tokens.Enabled() {
+		errs = append(errs, errors.New("--tenant: with --jwt-issuer a request has a token, which names its tenant"))
+	}
 	if c.Tenant != "" && !events.ValidTenant(c.Tenant) {
 		errs = append(errs, fmt.Errorf("--tenant: %q is not 1 to 64 letters, digits, dashes and underscores", c.Tenant))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
+	"github.com/skein-threads/skein/api/tokens"
 	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
@@ -93,15 +94,23 @@ func (g *Gateway) name() string {
 
 // authenticator returns who may use the gateway.
 func (g *Gateway) authenticator() (edge.Authenticator, error) {
-	if !g.cfg.keys() {
+	if !g.cfg.keys() && !g.cfg.Listen.Tokens.Enabled() {
 		return edge.Desk{Tenant: g.cfg.Tenant, Credentials: g.cfg.Creds != ""}, nil
 	}
-	served, err := access.Serves(g.cfg.Creds, g.cfg.Names)
-	if err != nil {
-		return nil, err
+	var auth api.Authenticator
+	var served []string
+	if g.cfg.keys() {
+		var err error
+		if served, err = access.Serves(g.cfg.Creds, g.cfg.Names); err != nil {
+			return nil, err
+		}
+		g.keys = keys.Follow(g.nc, g.cfg.Names, served)
+		auth.Keys = g.keys
 	}
-	g.keys = keys.Follow(g.nc, g.cfg.Names, served)
-	return g.keys, nil
+	if o := g.cfg.Listen.Tokens; o.Enabled() {
+		auth.Tokens = tokens.New(o, served, g.logger)
+	}
+	return auth, nil
 }
 
 // Addresses returns the URLs of HTTP, and of health and metrics if they have their own.

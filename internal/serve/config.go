@@ -13,6 +13,7 @@ import (
 
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/api/endpoints"
+	"github.com/skein-threads/skein/api/tokens"
 	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
@@ -58,6 +59,11 @@ type Config struct {
 	HTTPTenantLimits map[string]int // --http-tenant-limits: the same of a tenant
 	Access           string         // --access: folder of accounts and TLS for the embedded server; default none, and loopback only
 	HTTPKeys         string         // --http-keys: folder of access whose API keys HTTP takes, with NATS; default that of Access
+	JWTIssuer        string         // --jwt-issuer: URL of an identity provider whose tokens HTTP takes; default none
+	JWTAudience      string         // --jwt-audience: for which the tokens are
+	JWTTenantClaim   string         // --jwt-tenant-claim: the claim that names the tenant
+	JWTRolesClaim    string         // --jwt-roles-claim: the claim that names the roles
+	JWTUserClaim     string         // --jwt-user-claim: the claim with the user to whose threads a token is limited; default none
 	// Limits of each tenant in this process. Rate and requests in flight are limited
 	// for commands and for queries separately.
 	TenantRate     float64 // --tenant-rate: requests per second; default 50,000; negative: no limit
@@ -237,8 +243,8 @@ func (c Config) checkTenant() error {
 	switch {
 	case c.Tenant == "":
 		return nil
-	case c.keysFolder() != "":
-		return errors.New("--tenant: with --access or --http-keys a request has a key, which names its tenant")
+	case c.keysFolder() != "" || c.JWTIssuer != "":
+		return errors.New("--tenant: with --access, --http-keys or --jwt-issuer a request has a key or a token, which names its tenant")
 	case !events.ValidTenant(c.Tenant):
 		return fmt.Errorf("--tenant: %q is not 1 to 64 letters, digits, dashes and underscores", c.Tenant)
 	}
@@ -281,6 +287,7 @@ func (c Config) telemetry() telemetry.Config {
 func (c Config) listen() api.ListenOptions {
 	return api.ListenOptions{
 		Address: c.HTTPListen, Cert: c.TLSCert, Key: c.TLSKey, Hosts: c.HTTPHosts, Origins: c.CORSOrigins, Proxies: c.TrustProxy,
+		Tokens:    tokens.Options{Issuer: c.JWTIssuer, Audience: c.JWTAudience, TenantClaim: c.JWTTenantClaim, RolesClaim: c.JWTRolesClaim, UserClaim: c.JWTUserClaim},
 		KeyLimits: c.HTTPKeyLimits, Limits: c.HTTPTenantLimits,
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
+	"github.com/skein-threads/skein/api/tokens"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -51,16 +52,24 @@ func (s *Server) emitForGateways(nc *nats.Conn) error {
 
 // openAuth returns who may use the API.
 func (s *Server) openAuth(nc *nats.Conn) (edge.Authenticator, error) {
-	folder := s.cfg.keysFolder()
-	if folder == "" {
+	folder, o := s.cfg.keysFolder(), s.cfg.listen().Tokens
+	if folder == "" && !o.Enabled() {
 		return edge.Desk{Tenant: s.cfg.Tenant, Credentials: s.cfg.Creds != ""}, nil
+	}
+	var auth api.Authenticator
+	if o.Enabled() {
+		auth.Tokens = tokens.New(o, nil, s.logger)
+	}
+	if folder == "" {
+		return auth, nil
 	}
 	var err error
 	s.keys, err = keys.Open(folder, func(err error) { s.logger.Warn().Err(err).Msg("the API keys cannot be followed") })
 	if err != nil {
 		return nil, err
 	}
-	return s.keys, s.keys.Answer(nc, s.cfg.Names)
+	auth.Keys = s.keys
+	return auth, s.keys.Answer(nc, s.cfg.Names)
 }
 
 // ops serves health and metrics.

@@ -1,0 +1,51 @@
+package tokens
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+)
+
+// Options say whose tokens are taken, and what their claims mean. A claim is the name of a
+// member of the token's payload, or a path to one such as realm_access.roles.
+type Options struct {
+	Issuer   string // URL, as in the tokens; empty: no tokens are taken
+	Audience string // required
+
+	TenantClaim string // names the tenant; required
+	RolesClaim  string // names the roles publisher and subscriber, in a list or separated by spaces; required
+	UserClaim   string // names the user to whose threads the token is limited; empty: it is not limited
+}
+
+// Enabled reports whether tokens are taken.
+func (o Options) Enabled() bool { return o.Issuer != "" }
+
+// Validate reports everything that is wrong with the options, as one error.
+func (o Options) Validate() error {
+	if !o.Enabled() {
+		if o != (Options{}) {
+			return errors.New("--jwt-audience and the claims belong to --jwt-issuer")
+		}
+		return nil
+	}
+	var errs []error
+	at, err := url.Parse(o.Issuer)
+	switch {
+	case err != nil || at.Host == "" || at.RawQuery != "" || at.Fragment != "" || at.User != nil:
+		errs = append(errs, fmt.Errorf("--jwt-issuer: %.200q is not a URL such as https://login.example.org", o.Issuer))
+	case at.Scheme == "http" && !loopback(at.Hostname()), at.Scheme != "http" && at.Scheme != "https":
+		errs = append(errs, errors.New("--jwt-issuer: only https counts, or http on loopback: whoever can change the keys on their way can make tokens"))
+	}
+	for _, f := range []struct{ flag, value string }{{"audience", o.Audience}, {"tenant-claim", o.TenantClaim}, {"roles-claim", o.RolesClaim}} {
+		if f.value == "" {
+			errs = append(errs, fmt.Errorf("--jwt-%s is required with --jwt-issuer; there is no default", f.flag))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
