@@ -88,7 +88,7 @@ func compared(was, now []namedDocument) (out []stateDocument) {
 
 // whole returns a document as it is.
 func whole(raw []byte) template.HTML {
-	return `<pre class="code">` + template.HTML(template.HTMLEscapeString(shorten(diff.Indented(raw)))) + `</pre>`
+	return `<pre class="code" tabindex="0">` + template.HTML(template.HTMLEscapeString(shorten(diff.Indented(raw)))) + `</pre>`
 }
 
 // maxDocument is how much of a document the page shows.

@@ -136,7 +136,7 @@ func (f Family) draw(b *strings.Builder, nodes []placed, others []Relation) {
 		width += columnGap / 2
 	}
 	id := template.HTMLEscapeString(f.ID)
-	fmt.Fprintf(b, `<div class="scroll" tabindex="0" role="region" aria-labelledby="%s-t"><svg class="family" role="img" aria-labelledby="%s-t %s-d" width="%d" height="%d" viewBox="-2 -2 %d %d">`,
+	fmt.Fprintf(b, `<div class="scroll" tabindex="0" role="region" aria-labelledby="%s-t"><svg class="family" role="group" aria-labelledby="%s-t %s-d" width="%d" height="%d" viewBox="-2 -2 %d %d">`,
 		id, id, id, width+4, height+4, width+4, height+4)
 	fmt.Fprintf(b, `<title id="%s-t">%s</title><desc id="%s-d">%d threads and how they are related; the list below says the same.</desc>`+"\n",
 		id, escape(f.Title, 200), id, len(nodes))

@@ -68,7 +68,7 @@ func after(said string) string {
 	if strings.Contains(said, "refund") {
 		return "The refund of **39.90 EUR** is on its way. It takes two to three days to arrive."
 	}
-	return "Your order 42 is **shipped**:\n\n| | |\n|---|---|\n| Carrier | Parcel Express |\n| Expected | tomorrow |\n| Items | Kettle, two cups |\n\nI can tell you when it arrives, if you like."
+	return "Your order 42 is **shipped**:\n\n| what | value |\n|---|---|\n| Carrier | Parcel Express |\n| Expected | tomorrow |\n| Items | Kettle, two cups |\n\nI can tell you when it arrives, if you like."
 }
 
 const guide = "Here is how to follow a thread from a program:\n\n1. Open the stream of its events.\n2. Note the `id` of what you have seen.\n3. After a lost connection, resume with it.\n\n```go\nfor e, err := range timeline.All(ctx) {\n\tif err != nil {\n\t\treturn err\n\t}\n\tfmt.Println(e.Version, e.Type)\n}\n```\n\nNothing is missed, and nothing comes twice."
