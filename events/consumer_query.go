@@ -38,6 +38,27 @@ type (
 	}
 )
 
+// Queries of webhooks.
+type (
+	// ListWebhooks asks for the tenant's webhooks, and how far each is.
+	ListWebhooks struct{}
+	// WebhookList is the tenant's webhooks, by name.
+	WebhookList struct {
+		Webhooks []Webhook `json:"webhooks" schema:"required" doc:"The webhooks, by name."`
+	}
+	// Webhook is how far the deliveries of a webhook are. It is a second old at most.
+	Webhook struct {
+		Name         string `json:"name" schema:"required,pattern=name" doc:"The name of its definition."`
+		Seq          int64  `json:"seq" schema:"required,minimum=0" doc:"The sequence in the log up to which every event was delivered, except those of threads that are behind."`
+		Delivered    int64  `json:"delivered" schema:"required,minimum=0" doc:"How many events were delivered."`
+		Behind       int64  `json:"behind" schema:"required,minimum=0" doc:"How many threads have events that were not delivered yet."`
+		Full         bool   `json:"full,omitzero" doc:"So many threads are behind that further events wait in the log."`
+		Failures     int64  `json:"failures,omitzero" schema:"minimum=0" doc:"How many attempts have failed since one succeeded, of any thread."`
+		FailingSince string `json:"failingSince,omitzero" schema:"pattern=time" doc:"When the first of them failed."`
+		LastError    string `json:"lastError,omitzero" doc:"Why the last attempt that failed did."`
+	}
+)
+
 // Settlement is the outcome of a delivery.
 type Settlement string
 

@@ -24,11 +24,12 @@ const (
 	ContextKind DefinitionKind = "context"
 	SkillKind   DefinitionKind = "skill"
 	ReactorKind DefinitionKind = "reactor"
+	WebhookKind DefinitionKind = "webhook"
 )
 
 // Enum lists the kinds.
 func (DefinitionKind) Enum() []string {
-	return []string{string(ModelKind), string(PromptKind), string(AgentKind), string(ToolKind), string(PolicyKind), string(ContextKind), string(SkillKind), string(ReactorKind)}
+	return []string{string(ModelKind), string(PromptKind), string(AgentKind), string(ToolKind), string(PolicyKind), string(ContextKind), string(SkillKind), string(ReactorKind), string(WebhookKind)}
 }
 
 // Limits of a tenant's definitions.
@@ -37,6 +38,7 @@ const (
 	MaxDefinitions       = 10_000    // at a time
 	MaxDefinitionNames   = 100_000   // ever: a name that was removed keeps its version
 	MaxDefinitionChanges = 200       // in one definition.apply
+	MaxWebhooks          = 16        // at a time
 )
 
 // ModelDefinition says how to call a model. Keys and addresses of providers are the reactor's
@@ -103,6 +105,7 @@ func DefinitionRows() []DefinitionRow {
 		definition[ContextDefinition](ContextKind, "What the content of a type of contexts must be."),
 		definition[SkillDefinition](SkillKind, "A text that a model loads when it needs it, and the tools that need it."),
 		definition[ReactorDefinition](ReactorKind, "A reactor behind a URL."),
+		definition[WebhookDefinition](WebhookKind, "Where the tenant's events are sent."),
 	}
 }
 
@@ -213,6 +216,8 @@ func DefinitionName(definition any) string {
 	case SkillDefinition:
 		return d.Name
 	case ReactorDefinition:
+		return d.Name
+	case WebhookDefinition:
 		return d.Name
 	}
 	return ""

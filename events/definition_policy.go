@@ -114,3 +114,23 @@ func (d PolicyDefinition) AgentModes() (map[string]string, error) {
 	}
 	return modes, nil
 }
+
+// WebhookDefinition says which of the tenant's events are sent to a URL, as they are
+// committed, in order per thread.
+type WebhookDefinition struct {
+	Name        string        `json:"name" schema:"required,pattern=name" doc:"The name; every request has it in the header Skein-Webhook."`
+	Description string        `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`
+	HTTP        *HTTPEndpoint `json:"http" schema:"required" doc:"Where the events are sent."`
+	Types       []string      `json:"types,omitempty" schema:"maxItems=64" doc:"Only events of these types; item.* takes all of an entity."`
+	Agents      []string      `json:"agents,omitempty" schema:"maxItems=64,items=name" doc:"Only events of threads of which one of these agents is in charge."`
+	KeyPrefix   string        `json:"keyPrefix,omitzero" schema:"maxLength=512" doc:"Only events of threads whose key begins with this."`
+	Contents    bool          `json:"contents,omitzero" doc:"Send the data of events, too, unless their thread was purged; false if absent: only what happened, and where."`
+}
+
+// Takes reports whether the webhook is of events of a type.
+func (d WebhookDefinition) Takes(t Type) bool {
+	return len(d.Types) == 0 || slices.ContainsFunc(d.Types, func(one string) bool {
+		entity, all := strings.CutSuffix(one, "*")
+		return one == string(t) || all && strings.HasPrefix(string(t), entity)
+	})
+}

@@ -337,6 +337,7 @@ func threadDocuments() []Document {
 		document[StepList]("step_list", "An execution's steps."),
 		document[PartList]("part_list", "A step's parts."),
 		document[DefinitionList]("definition_list", "A page of definitions."),
+		document[WebhookList]("webhook_list", "The tenant's webhooks, and how far their deliveries are."),
 		document[Agent]("agent", "What is known of an agent."),
 		document[EventList]("event_list", "A part of a thread's history."),
 		document[ScheduledEffect]("effect", "An effect that has not ended."),

@@ -252,5 +252,6 @@ func threadQueries() []Query {
 		query[ConsumerRef]("consumer.settle", "Settles a delivery: acknowledges it, extends it, or asks for another.",
 			SettleConsumer{Name: "mailer", Token: "$JS.ACK.SKEIN_TIMELINE.acme=mailer.1.1204.1.1771588800000000000.0", As: SettledDone}).of(WholeTenant),
 		query[ConsumerRef]("consumer.delete", "Deletes a consumer.", DeleteConsumer{Name: "mailer"}).of(WholeTenant),
+		query[WebhookList]("webhook.list", "The tenant's webhooks, and how far their deliveries are.", ListWebhooks{}).of(OfDefinitions),
 	}, shareQueries()...)
 }

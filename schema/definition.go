@@ -86,6 +86,8 @@ func further(value any) *events.Error {
 		return in("tools", noneTwice(d.Tools))
 	case events.ReactorDefinition:
 		return in("http", furtherEndpoint(d.HTTP))
+	case events.WebhookDefinition:
+		return furtherWebhook(d)
 	case events.PolicyDefinition:
 		if err := d.CheckFields(); err != nil {
 			e := events.AsError(err)
@@ -247,6 +249,24 @@ func furtherEndpoint(e *events.HTTPEndpoint) *events.Error {
 		return err
 	}
 	return in("secretEnv", noneTwice(e.SecretEnv))
+}
+
+// furtherWebhook checks the filters of a webhook: one that no event passes is a mistake.
+func furtherWebhook(d events.WebhookDefinition) *events.Error {
+	for i, one := range d.Types {
+		if len(one) > 128 || !slices.ContainsFunc(events.Catalog(), func(r events.Row) bool {
+			return !r.Transient && events.WebhookDefinition{Types: []string{one}}.Takes(r.Type)
+		}) {
+			return in("types", at(i, refuse("%q is no type of an event in the log; give item.created, or item.* for all of an entity", clip(one))))
+		}
+	}
+	if err := in("types", noneTwice(d.Types)); err != nil {
+		return err
+	}
+	if err := in("agents", noneTwice(d.Agents)); err != nil {
+		return err
+	}
+	return in("http", furtherEndpoint(d.HTTP))
 }
 
 // wholeServer checks a definition of all tools of a server.

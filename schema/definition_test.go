@@ -26,6 +26,9 @@ func TestDefinitionRefusals(t *testing.T) {
 	v := newValidator(t)
 	tool := func(more string) string { return `{` + minimalTool + more + `}` }
 	parameters := func(s string) string { return tool(`,"parameters":` + s) }
+	webhook := func(more string) string {
+		return `{"name":"w","http":{"url":"http://x","secretEnv":["A"]}` + more + `}`
+	}
 	endpoint := func(e string) string { return `{"name":"t","description":"d","type":"http","http":` + e + `}` }
 	server := func(s string) string {
 		return `{"name":"find","description":"Finds.","type":"mcp","server":` + s + `}`
@@ -122,6 +125,12 @@ func TestDefinitionRefusals(t *testing.T) {
 		{"reactor", `{"name":"r","type":"http"}`, "/definition/http", "is missing"},
 		{"reactor", `{"name":"r","type":"nats","http":{"url":"http://x","secretEnv":["A"]}}`, "/definition/type", "must be one of http"},
 		{"reactor", `{"name":"r","type":"http","http":{"url":"x","secretEnv":["A"]}}`, "/definition/http/url", "must be an http or https address"},
+		{"webhook", `{"name":"w"}`, "/definition/http", "is missing"},
+		{"webhook", webhook(`,"types":["item.created","item.creatd"]`), "/definition/types/1", "is no type of an event"},
+		{"webhook", webhook(`,"types":["chunk.emitted"]`), "/definition/types/0", "is no type of an event"},
+		{"webhook", webhook(`,"types":["item.*","item.*"]`), "/definition/types/1", "item.* stands twice"},
+		{"webhook", webhook(`,"agents":["a","a"]`), "/definition/agents/1", "a stands twice"},
+		{"webhook", `{"name":"w","http":{"url":"x","secretEnv":["A"]}}`, "/definition/http/url", "must be an http or https address"},
 		{"tool", person(`,"answer":true`), "/definition/answer", "must be an object"},
 		{"tool", person(`,"answer":{"$id":"urn:a"}`), "/definition/answer/$id", "has no name of its own"},
 		{"tool", person(`,"answer":{"type":"strin"}`), "/definition/answer/type", "is no JSON Schema"},

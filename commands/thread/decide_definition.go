@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -96,13 +97,16 @@ func (m *maker) checkDefinitions(changed map[int]events.NewDefinition, removed m
 		}
 	}
 	all := m.state.allDefinitions()
-	there := 0
+	there, webhooks := 0, 0
 	users := map[string]string{} // the first by name that refers to each removed definition
 	for id, def := range all {
 		if !def.there() {
 			continue
 		}
 		there++
+		if strings.HasPrefix(id, string(events.WebhookKind)+"/") {
+			webhooks++
+		}
 		for _, ref := range def.Refs {
 			if _, ok := removed[ref]; ok && (users[ref] == "" || id < users[ref]) {
 				users[ref] = id
@@ -115,6 +119,8 @@ func (m *maker) checkDefinitions(changed map[int]events.NewDefinition, removed m
 	switch {
 	case there > events.MaxDefinitions:
 		return events.Invalid("", "there would be %d definitions; at most %d are allowed: remove some", there, events.MaxDefinitions)
+	case webhooks > events.MaxWebhooks:
+		return events.Invalid("", "there would be %d webhooks; at most %d are allowed: remove some", webhooks, events.MaxWebhooks)
 	case len(all) > events.MaxDefinitionNames:
 		return events.Invalid("", "there would have been %d names of definitions; at most %d are allowed ever", len(all), events.MaxDefinitionNames)
 	}

@@ -253,6 +253,21 @@ func TestApplyDefinitions_Limits(t *testing.T) {
 	}
 }
 
+func TestApplyDefinitions_TooManyWebhooks(t *testing.T) {
+	for there, refused := range map[int]bool{events.MaxWebhooks - 1: false, events.MaxWebhooks: true} {
+		s := &State{}
+		for i := range there {
+			s.setDefinition(fmt.Sprint("webhook/w", i), definitionState{Version: 1, Digest: "x"})
+		}
+		s.setDefinition("webhook/gone", definitionState{Version: 2})
+		hook := events.NewDefinition{Kind: events.WebhookKind, Name: "one-more", Definition: events.JSON(`{"name":"one-more","http":{"url":"http://x","secretEnv":["A"]}}`)}
+		_, err := Decide(s, newTenant(t).command(apply(hook)))
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "there would be 17 webhooks; at most 16 are allowed") {
+			t.Errorf("with %d webhooks: %v", there, err)
+		}
+	}
+}
+
 // A definition of a foreign log, which has no digest, is there all the same, and is
 // what it is: applied again it does not change.
 func TestApplyDefinitions_WithoutDigest(t *testing.T) {

@@ -29,8 +29,11 @@ type Metrics struct {
 	healed       prometheus.Counter
 	leases       *prometheus.GaugeVec
 
-	spans *prometheus.CounterVec
-	runs  runs
+	spans        *prometheus.CounterVec
+	deliveries   *prometheus.CounterVec
+	hooksBehind  prometheus.Gauge
+	hooksFailing prometheus.Gauge
+	runs         runs
 
 	placesTaken   *prometheus.GaugeVec
 	placesWaiting *prometheus.GaugeVec
@@ -67,6 +70,9 @@ func New() *Metrics {
 		leases:       c.gauge("lease_held", "1 while this process does the work of which there is to be one, else 0.", "lease"),
 		healed:       c.counter("timeline_healed_total", "Messages on the timeline that Skein did not write and that were removed.").With(nil),
 		spans:        c.counter("telemetry_spans_total", "Spans of runs for the OTLP endpoint, by what became of them: exported or dropped.", "result"),
+		deliveries:   c.counter("webhook_deliveries_total", "Attempts of this process to deliver an event to a webhook, by how they ended.", "result"),
+		hooksBehind:  c.gauge("webhook_threads_behind", "Threads with events that a webhook has not accepted yet, in the process that delivers.").With(nil),
+		hooksFailing: c.gauge("webhooks_failing", "Webhooks whose last attempt failed, in the process that delivers.").With(nil),
 
 		damaged: c.gauge("store_damages", "Places in the store of the embedded server that cannot be read.").With(nil),
 
@@ -142,6 +148,15 @@ func (m *Metrics) Lease(name string, held bool) {
 
 // Healed implements eventlog.Metrics.
 func (m *Metrics) Healed(messages int) { m.healed.Add(float64(messages)) }
+
+// Delivery implements webhooks.Metrics.
+func (m *Metrics) Delivery(failed bool) { m.deliveries.WithLabelValues(outcome(failed)).Inc() }
+
+// Webhooks implements webhooks.Metrics.
+func (m *Metrics) Webhooks(behind, failing int) {
+	m.hooksBehind.Set(float64(behind))
+	m.hooksFailing.Set(float64(failing))
+}
 
 // Spans implements telemetry.Metrics.
 func (m *Metrics) Spans(result string, n int) { m.spans.WithLabelValues(result).Add(float64(n)) }

@@ -137,6 +137,9 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		Secrets: secrets, Egress: allowed, Logger: s.logger,
 	})
 	s.work.directory.Store(directory)
+	if err := s.startWebhooks(background, directory, queries); err != nil {
+		return err
+	}
 	var taking context.Context
 	taking, s.work.stop = context.WithCancel(background)
 	worker := runtime.New(log, dispatcher, runtime.Config{

@@ -25,6 +25,7 @@ import (
 	"github.com/skein-threads/skein/internal/metrics"
 	"github.com/skein-threads/skein/internal/store"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/webhooks"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
 )
@@ -135,6 +136,9 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		return err
 	}
 	if err := writeLog.Ensure(ctx); err != nil {
+		return err
+	}
+	if err := webhooks.Ensure(ctx, writeLog, s.logger); err != nil {
 		return err
 	}
 	if s.nats == nil {

@@ -235,6 +235,7 @@ func answers() map[reflect.Type]answer {
 		answersWith((*asking).nextOfConsumer),
 		answersWith((*asking).settleConsumer),
 		answersWith((*asking).deleteConsumer),
+		answersWith((*asking).listWebhooks),
 		answersWith((*asking).listRuns),
 		answersWith((*asking).listApprovals),
 		answersWith((*asking).listQueue),

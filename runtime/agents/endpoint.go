@@ -26,7 +26,7 @@ func (d *Directory) reactorOf(ctx context.Context, tenant string, a *runtime.Age
 		return nil, err
 	}
 	a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.ReactorKind, Name: name, Version: version})
-	e, err := d.endpoint(tenant, "the reactor "+name, def.HTTP)
+	e, err := d.Endpoint(tenant, "the reactor "+name, def.HTTP)
 	if err != nil {
 		return nil, err
 	}
@@ -35,15 +35,16 @@ func (d *Directory) reactorOf(ctx context.Context, tenant string, a *runtime.Age
 
 // httpTool returns a tool behind a URL.
 func (d *Directory) httpTool(tenant string, def events.ToolDefinition) (runtime.Tool, error) {
-	e, err := d.endpoint(tenant, "the tool "+def.Name, def.HTTP)
+	e, err := d.Endpoint(tenant, "the tool "+def.Name, def.HTTP)
 	if err != nil {
 		return nil, err
 	}
 	return remote.HTTPTool(e, specOf(def), remote.Logger(d.cfg.Logger))
 }
 
-// endpoint returns an endpoint that a definition names, if the operator allows it.
-func (d *Directory) endpoint(tenant, what string, to *events.HTTPEndpoint) (remote.Endpoint, error) {
+// Endpoint returns an endpoint that a tenant's definition names, if the operator allows it.
+// The definition is what calls it, for errors: "the tool add".
+func (d *Directory) Endpoint(tenant, what string, to *events.HTTPEndpoint) (remote.Endpoint, error) {
 	for _, name := range to.SecretEnv {
 		if !d.signs(tenant, name, to.URL) {
 			return remote.Endpoint{}, events.Errorf(events.Forbidden, "%s names the variable %s, whose secret this server does not sign requests to that URL with for this tenant (--http-secret)", what, name)

@@ -143,21 +143,9 @@ func (w *web) post(ctx context.Context, body []byte, chunk func(runtime.Chunk)) 
 	defer end(nil)
 	silence := time.AfterFunc(w.dead, func() { end(errSilent) })
 	defer silence.Stop()
-	var sent atomic.Bool
-	traced := httptrace.WithClientTrace(waiting, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
-	// No Idempotency-Key: with one, the transport itself would repeat a request that may
-	// have been received.
-	request, err := http.NewRequestWithContext(traced, http.MethodPost, w.URL, bytes.NewReader(body))
+	response, sent, err := w.send(waiting, "application/json", http.Header{"Accept": {"application/json, application/x-ndjson, text/event-stream"}}, body)
 	if err != nil {
-		return nil, w.wrong("cannot be requested: %w", err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json, application/x-ndjson, text/event-stream")
-	request.Header.Set("User-Agent", "Skein")
-	signature.Sign(request.Header, time.Now(), body, w.Keys)
-	response, err := w.Client.Do(request)
-	if err != nil {
-		return nil, w.unanswered(ctx, context.Cause(waiting), err, sent.Load())
+		return nil, w.unanswered(ctx, context.Cause(waiting), err, sent)
 	}
 	defer response.Body.Close()
 	silence.Reset(w.dead)
@@ -170,6 +158,47 @@ func (w *web) post(ctx context.Context, body []byte, chunk func(runtime.Chunk)) 
 		return nil, w.ended(cause)
 	}
 	return result, err
+}
+
+// send sends a signed request. It reports whether a server may have received it.
+func (w *web) send(ctx context.Context, kind string, headers http.Header, body []byte) (response *http.Response, sent bool, err error) {
+	var wrote atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, false, w.wrong("cannot be requested: %w", err)
+	}
+	// No Idempotency-Key: with one, the transport itself would repeat a request that may
+	// have been received.
+	request.Header = headers
+	request.Header.Set("Content-Type", kind)
+	request.Header.Set("User-Agent", "Skein")
+	signature.Sign(request.Header, time.Now(), body, w.Keys)
+	response, err = w.Client.Do(request)
+	return response, wrote.Load(), err
+}
+
+// Notify sends a signed body to the endpoint, with headers of its own, and returns when the
+// endpoint has accepted it with a status of success. It waits as long as the option Timing
+// says that a process may be silent. The error is a *runtime.RetryError if another attempt
+// may succeed.
+func (e Endpoint) Notify(ctx context.Context, kind string, headers http.Header, body []byte, opts ...Option) error {
+	w, err := newWeb(e, opts)
+	if err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, w.dead, errSilent)
+	defer cancel()
+	response, sent, err := w.send(waiting, kind, headers.Clone(), body)
+	if err != nil {
+		return w.unanswered(ctx, context.Cause(waiting), err, sent)
+	}
+	defer response.Body.Close()
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return w.refused(response)
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxRefusal)) // so that the connection can be used again
+	return nil
 }
 
 // unanswered returns the error of a request without an answer.

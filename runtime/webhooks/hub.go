@@ -1,0 +1,263 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
+	"github.com/skein-threads/skein/runtime/remote"
+)
+
+// Lease is the lease under which one process of an installation delivers.
+const Lease = "webhooks"
+
+// Config configures a Hub. The functions are required; the zero value of another field
+// means its default.
+type Config struct {
+	// Endpoint returns the endpoint of a webhook, if the operator allows it.
+	Endpoint func(tenant, what string, to *events.HTTPEndpoint) (remote.Endpoint, error)
+	// Thread returns a thread as it is at a sequence of the log or later. The error is a
+	// not_found if it was deleted.
+	Thread func(ctx context.Context, tenant, thread string, seq uint64) (*events.Thread, error)
+
+	Metrics    Metrics
+	Timeout    time.Duration // of one request; default 15 s
+	Backoff    retry.Policy  // between attempts at a thread's events; default 1 s to 1 h
+	Probe      retry.Policy  // between attempts while an endpoint accepts nothing; default 1 s to 1 min
+	SaveEvery  time.Duration // how much is delivered again after a crash; default 1 s
+	PerHook    int           // requests in flight of a webhook; default 4
+	PerTenant  int           // requests in flight of a tenant; default 16
+	MaxBehind  int           // threads of a webhook that are behind; default 10,000
+	ManyFailed int           // failures in a row after which a webhook makes one attempt at a time; default 5
+}
+
+// Metrics counts deliveries. It must not block.
+type Metrics interface {
+	// Delivery is called after each attempt at an event.
+	Delivery(failed bool)
+	// Webhooks is called with the number of threads that are behind, and of webhooks whose
+	// last attempt failed.
+	Webhooks(behind, failing int)
+}
+
+// NoMetrics implements Metrics and does nothing.
+type NoMetrics struct{}
+
+// Delivery implements Metrics.
+func (NoMetrics) Delivery(bool) {}
+
+// Webhooks implements Metrics.
+func (NoMetrics) Webhooks(int, int) {}
+
+func (c Config) withDefaults() Config {
+	orElse := func(n *int, usual int) {
+		if *n == 0 {
+			*n = usual
+		}
+	}
+	orElse(&c.PerHook, 4)
+	orElse(&c.PerTenant, 16)
+	orElse(&c.MaxBehind, 10_000)
+	orElse(&c.ManyFailed, 5)
+	if c.Metrics == nil {
+		c.Metrics = NoMetrics{}
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 15 * time.Second
+	}
+	if c.Backoff.First == 0 {
+		c.Backoff = retry.Policy{First: time.Second, Max: time.Hour}
+	}
+	if c.Probe.First == 0 {
+		c.Probe = retry.Policy{First: time.Second, Max: time.Minute}
+	}
+	if c.SaveEvery == 0 {
+		c.SaveEvery = time.Second
+	}
+	return c
+}
+
+// Hub delivers the events of all tenants.
+type Hub struct {
+	log    *eventlog.Log
+	cfg    Config
+	logger zerolog.Logger
+}
+
+// New returns a hub of a log.
+func New(log *eventlog.Log, cfg Config, logger zerolog.Logger) *Hub {
+	return &Hub{log: log, cfg: cfg.withDefaults(), logger: logger}
+}
+
+// running is one run of a hub.
+type running struct {
+	hub   *Hub
+	store *store
+	work  sync.WaitGroup
+
+	mu     sync.Mutex // guards the fields below
+	seq    uint64     // up to which the log was dispatched
+	hooks  map[name]*hook
+	places map[string]chan struct{} // of requests in flight, by tenant
+	gone   []*hook                  // webhooks that were removed, whose state is still stored
+}
+
+// name is the name of a webhook.
+type name struct{ tenant, hook string }
+
+// Run delivers until ctx ends, or the log or the store of positions fails: it may then be
+// called again, and continues. Run it under [Lease].
+func (h *Hub) Run(ctx context.Context) error {
+	s, err := openStore(ctx, h.log)
+	if err != nil {
+		return err
+	}
+	r := &running{hub: h, store: s, hooks: map[name]*hook{}, places: map[string]chan struct{}{}}
+	if err := r.load(ctx); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer r.work.Wait()
+	defer stop(nil)
+	for _, one := range r.hooks {
+		r.start(ctx, one)
+	}
+	tail, err := h.log.Tail(ctx, Lease, r.seq)
+	if err != nil {
+		return err
+	}
+	defer tail.Stop()
+	r.work.Go(func() {
+		if err := r.keepSaved(ctx); err != nil {
+			stop(err)
+		}
+	})
+	err = r.follow(ctx, tail)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return err
+}
+
+// follow dispatches what comes to the log.
+func (r *running) follow(ctx context.Context, tail *eventlog.Tail) error {
+	for {
+		e, err := tail.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if e.Commit != nil { // else it is counted and reported already
+			r.changeHooks(ctx, e.Commit)
+		}
+		r.mu.Lock()
+		for n, one := range r.hooks {
+			if e.Commit == nil || n.tenant == e.Commit.Tenant {
+				one.dispatch(e.Seq, e.Commit)
+			}
+		}
+		r.seq = e.Seq
+		r.mu.Unlock()
+	}
+}
+
+// changeHooks makes, changes and removes webhooks as a commit defines them.
+func (r *running) changeHooks(ctx context.Context, c *events.Commit) {
+	if c.Thread != events.TenantAggregate {
+		return
+	}
+	for i := range c.Events {
+		d, ok := c.Events[i].Data.(events.DefinitionChanged)
+		if !ok || d.Kind != events.WebhookKind {
+			continue
+		}
+		n := name{c.Tenant, d.Name}
+		r.mu.Lock()
+		one := r.hooks[n]
+		r.mu.Unlock()
+		switch {
+		case one == nil && d.Definition != nil:
+			if one = newHook(r, n, c.Seq); one.define(d) {
+				r.start(ctx, one)
+			}
+		case one != nil && d.Definition == nil && d.Version > one.definedAt():
+			r.mu.Lock()
+			delete(r.hooks, n)
+			r.gone = append(r.gone, one)
+			r.mu.Unlock()
+			one.stop()
+		case one != nil:
+			one.define(d)
+		}
+	}
+}
+
+// start runs a webhook's scheduler.
+func (r *running) start(ctx context.Context, one *hook) {
+	r.mu.Lock()
+	r.hooks[one.name] = one
+	if r.places[one.name.tenant] == nil {
+		r.places[one.name.tenant] = make(chan struct{}, r.hub.cfg.PerTenant)
+	}
+	one.places = r.places[one.name.tenant]
+	r.mu.Unlock()
+	ctx, one.stop = context.WithCancel(ctx)
+	r.work.Go(func() { one.schedule(ctx) })
+}
+
+// keepSaved stores what changed until ctx ends, and then once more.
+func (r *running) keepSaved(ctx context.Context) error {
+	for {
+		going := retry.Sleep(ctx, r.hub.cfg.SaveEvery)
+		saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+		err := r.save(saving)
+		cancel()
+		if err != nil || !going {
+			return err
+		}
+	}
+}
+
+// saveTime is the timeout of saving.
+const saveTime = 10 * time.Second
+
+// save stores the webhooks that changed, and then the position.
+func (r *running) save(ctx context.Context) error {
+	r.mu.Lock()
+	seq, gone := r.seq, r.gone
+	r.gone = nil
+	var all []*hook
+	for _, one := range r.hooks {
+		all = append(all, one)
+	}
+	r.mu.Unlock()
+	var errs []error
+	behind, failing := 0, 0
+	for _, one := range gone { // first: another may have its name
+		errs = append(errs, r.store.remove(ctx, one))
+	}
+	for _, one := range all {
+		state, changed := one.state()
+		behind += len(state.Lanes)
+		if state.Failures > 0 {
+			failing++
+		}
+		if changed {
+			errs = append(errs, r.store.put(ctx, one, state))
+		}
+	}
+	r.hub.cfg.Metrics.Webhooks(behind, failing)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return r.store.save(ctx, seq)
+}
+
+// headers are the headers of a delivery, besides those of every signed request.
+func headers(n name) http.Header { return http.Header{"Skein-Webhook": {n.hook}} }
