@@ -1,11 +1,15 @@
 package query
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
@@ -74,4 +78,42 @@ func (a *asking) settleConsumer(d events.SettleConsumer) (*events.ConsumerRef, e
 // deleteConsumer deletes a consumer.
 func (a *asking) deleteConsumer(d events.DeleteConsumer) (*events.ConsumerRef, error) {
 	return &events.ConsumerRef{Name: d.Name}, timeline.ConsumersOf(a.log).Delete(a.ctx, a.tenant, d.Name)
+}
+
+// The bucket in which package webhooks stores how far they are, and the key of the position up
+// to which those are that have nothing to deliver.
+const (
+	webhooksBucket   = "thread_webhooks"
+	webhooksPosition = "position"
+)
+
+// listWebhooks returns how far the tenant's webhooks are, as it was stored last.
+func (a *asking) listWebhooks(events.ListWebhooks) (*events.WebhookList, error) {
+	docs, err := a.log.Bucket(webhooksBucket).All(a.ctx, a.tenant+"."+string(events.WebhookKind)+".*", webhooksPosition)
+	if err != nil {
+		return nil, err
+	}
+	list := &events.WebhookList{Webhooks: []events.Webhook{}}
+	var position struct {
+		Seq int64 `json:"seq"`
+	}
+	for _, m := range docs {
+		if m.Subject == webhooksPosition {
+			err = json.Unmarshal(m.Data, &position)
+		} else {
+			var one events.Webhook
+			err = json.Unmarshal(m.Data, &one)
+			list.Webhooks = append(list.Webhooks, one)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i := range list.Webhooks {
+		if one := &list.Webhooks[i]; !one.Full {
+			one.Seq = max(one.Seq, position.Seq)
+		}
+	}
+	slices.SortFunc(list.Webhooks, func(a, b events.Webhook) int { return cmp.Compare(a.Name, b.Name) })
+	return list, nil
 }

@@ -110,7 +110,7 @@ func shownElsewhere() map[string]string {
 		"tool/http/url": "TestEndpoint_ToolAndReactorOfDefinitions", "tool/http/secretEnv": "TestEndpoint_ToolAndReactorOfDefinitions",
 		"reactor/name": "TestEndpoint_ToolAndReactorOfDefinitions", "reactor/description": "TestEndpoint_ToolAndReactorOfDefinitions", "reactor/type": "TestEndpoint_ToolAndReactorOfDefinitions",
 		"reactor/http/url": "TestEndpoint_ToolAndReactorOfDefinitions", "reactor/http/secretEnv": "TestEndpoint_ToolAndReactorOfDefinitions",
-		"webhook/name": "TestHub_FiltersAndContents", "webhook/description": "TestHub_FiltersAndContents", "webhook/types": "TestHub_FiltersAndContents", "webhook/agents": "TestHub_FiltersAndContents",
+		"webhook/name": "TestWebhook_KilledServer", "webhook/description": "TestHub_FiltersAndContents", "webhook/types": "TestHub_FiltersAndContents", "webhook/agents": "TestHub_FiltersAndContents",
 		"webhook/keyPrefix": "TestHub_FiltersAndContents", "webhook/contents": "TestHub_FiltersAndContents", "webhook/http/url": "TestWebhook_KilledServer", "webhook/http/secretEnv": "TestWebhook_KilledServer",
 		"tool/server/include": "TestWholeServer", "tool/server/exclude": "TestWholeServer", "tool/ownThread": "TestAgentInAThreadOfItsOwn",
 		"agent/type": "TestSidesOfDefinitions", "agent/policy": "TestPolicyOfDefinition", "agent/hooks": "TestHooksOfDefinition", "agent/skills": "TestSkill_LoadedByTheModel",

@@ -211,7 +211,7 @@ func (r *running) start(ctx context.Context, one *hook) {
 	r.work.Go(func() { one.schedule(ctx) })
 }
 
-// keepSaved stores what changed until ctx ends, and then once more.
+// keepSaved stores what changed until ctx ends, and again at the end.
 func (r *running) keepSaved(ctx context.Context) error {
 	for {
 		going := retry.Sleep(ctx, r.hub.cfg.SaveEvery)

@@ -156,7 +156,7 @@ func TestHub_RefusedEventDelaysItsThreadAlone(t *testing.T) {
 
 // An endpoint that never answers, or is not there, delays no other webhook and no other
 // tenant, and gets one attempt at a time.
-func TestHub_DeadEndpointsDelayNobody(t *testing.T) {
+func TestHub_DeadEndpointsDelayNoOther(t *testing.T) {
 	w := start(t)
 	var inFlight, most atomic.Int64
 	release := make(chan struct{})
