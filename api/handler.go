@@ -25,6 +25,9 @@ type Options struct {
 	Listen  ListenOptions // whom the listener serves, and how
 	OpenOps bool          // metrics need no credential, as on loopback
 
+	System    console.System // what the console shows to operators; default nothing
+	Operators []string       // ids of keys whose holders see it
+
 	Endpoints *endpoints.Registry // thread endpoints; default those of every server
 }
 
@@ -59,7 +62,7 @@ func New(o Options) (*Handler, error) {
 	rest.Routes(e)
 	chat.Routes(e)
 	openresponses.Routes(e)
-	if err := console.Routes(e); err != nil {
+	if err := console.Routes(e, console.Options{System: o.System, Operators: o.Operators}); err != nil {
 		return nil, err
 	}
 	return &Handler{e}, nil

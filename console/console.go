@@ -14,10 +14,16 @@ import (
 //go:embed templates/*.html
 var templates embed.FS
 
+// Options configures the console.
+type Options struct {
+	System    System   // what the page System shows; default no such page
+	Operators []string // ids of keys whose holders see it, besides everybody at a desk
+}
+
 // Routes adds the console's routes to an edge.
-func Routes(e *edge.Edge) error {
+func Routes(e *edge.Edge, o Options) error {
 	return page.Routes(e, page.Site{
-		Pages: table(), Actions: actions(), Templates: templates, Home: "/threads",
+		Pages: append(table(), system(o.System, o.Operators)...), Actions: actions(), Templates: templates, Home: "/threads",
 		Assets: map[string][]byte{"code.css": []byte(markdown.Stylesheet())},
 	})
 }

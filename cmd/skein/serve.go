@@ -85,6 +85,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.DurationVar(&o.MaxUploadTime, "max-upload-time", serve.DefaultMaxUploadTime, "maximum duration of an upload")
 	f.BoolVar(&o.MCPPrograms, "mcp-programs", false, "permit definitions of tenants to start programs here, as MCP servers")
 	f.StringSliceVar(&o.HTTPSecrets, "http-secret", nil, "TENANT:NAME=URL: an environment variable whose secret signs requests to the tenant's HTTP reactors, tools and webhooks below that URL; repeatable")
+	f.StringSliceVar(&o.Operators, "console-operator", nil, "the id of an API key whose holder sees the page System of the console: this process and what it stores, of all tenants together; repeatable")
 	f.StringSliceVar(&o.MCPVariables, "mcp-variable", nil, "TENANT:NAME=TARGET: an environment variable that the tenant's definitions may pass to the MCP server with that URL prefix or command; repeatable")
 	f.StringSliceVar(&o.EgressAllow, "egress-allow", nil, "an address, a CIDR or a host (mcp.internal, *.internal, each with :PORT or any) that tenants' definitions may connect to, besides public ones; repeatable")
 	f.StringSliceVar(&o.TokensPerDay, "tokens-per-day", nil, "tokens that the models of a tenant may use per day (UTC): NUMBER for every tenant, TENANT=NUMBER for one; 0 is unlimited; repeatable")

@@ -22,7 +22,7 @@ const gather = 20 * time.Millisecond
 // live returns the handler of a page's stream: patches of its panels, as server-sent events.
 func (s *server) live(p Page) edge.Handler {
 	return func(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
-		if err := permits(c, p.Right, edge.Read); err != nil {
+		if err := s.admits(c, p); err != nil {
 			return err
 		}
 		a, err := newAsk(ofPage(r), c)

@@ -23,6 +23,10 @@ type Page struct {
 	Right    edge.Capability // what the principal must be capable of; default Read
 	Template string          // the name of its template
 
+	// For reports whether a caller may see the page; default everybody with the right. To others
+	// it does not exist.
+	For func(*edge.Caller) bool
+
 	// JSON and CLI are the path and the command that show the same. {name} stands for a value
 	// of the path, and {at} for the version that is looked at, as the path's or the command's
 	// option, or nothing; {query} for the parameters that Query names. Empty: there is none.

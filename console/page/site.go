@@ -125,7 +125,7 @@ func (s *server) page(p Page) edge.Handler {
 
 // view returns what a page shows.
 func (s *server) view(r *http.Request, c *edge.Caller, p Page) (*View, error) {
-	if err := permits(c, p.Right, edge.Read); err != nil {
+	if err := s.admits(c, p); err != nil {
 		return nil, err
 	}
 	a, err := newAsk(r, c)
@@ -137,6 +137,14 @@ func (s *server) view(r *http.Request, c *edge.Caller, p Page) (*View, error) {
 		v.Data, err = p.Load(a)
 	}
 	return v, err
+}
+
+// admits returns a refusal unless a caller may see a page.
+func (s *server) admits(c *edge.Caller, p Page) error {
+	if p.For != nil && !p.For(c) {
+		return errNoPage()
+	}
+	return permits(c, p.Right, edge.Read)
 }
 
 // permits returns a forbidden unless the principal is capable of what is needed.
@@ -207,5 +215,7 @@ func (s *server) redirectHome(w http.ResponseWriter, r *http.Request, _ *edge.Ca
 }
 
 func (s *server) unknown(http.ResponseWriter, *http.Request, *edge.Caller) error {
-	return events.Errorf(events.NotFound, "the console has no such page")
+	return errNoPage()
 }
+
+func errNoPage() error { return events.Errorf(events.NotFound, "the console has no such page") }

@@ -102,7 +102,7 @@ func (v *View) Nav() []Link {
 		}
 	}
 	for _, p := range v.site.Pages {
-		if p.In != Navigation || permits(v.Caller, p.Right, edge.Read) != nil {
+		if p.In != Navigation || v.site.admits(v.Caller, p) != nil {
 			continue
 		}
 		here := v.Page.Path == p.Path || p.Path != "/" && strings.HasPrefix(v.Page.Path, p.Path+"/")
@@ -115,7 +115,7 @@ func (v *View) Nav() []Link {
 func (v *View) Tabs() []Link {
 	var links []Link
 	for _, p := range v.site.Pages {
-		if p.In == Tabs && permits(v.Caller, p.Right, edge.Read) == nil {
+		if p.In == Tabs && v.site.admits(v.Caller, p) == nil {
 			links = append(links, Link{Name: p.Name, Address: v.ThreadLink(strings.TrimPrefix(p.Path, "/threads/{thread}")), Here: p.Path == v.Page.Path})
 		}
 	}

@@ -96,6 +96,7 @@ type Config struct {
 	MCPPrograms   bool                // --mcp-programs: definitions may start programs as MCP servers
 	MCPVariables  []string            // --mcp-variable: TENANT:NAME=TARGET, environment variables that definitions may pass to MCP servers
 	HTTPSecrets   []string            // --http-secret: TENANT:NAME=URL, environment variables whose secrets sign requests to endpoints of definitions
+	Operators     []string            // --console-operator: ids of API keys whose holders see the page System of the console
 	EgressAllow   []string            // --egress-allow: addresses, CIDRs and hosts that definitions may connect to, besides public ones
 	ModelParams   []string            // --model-param: params that definitions of models may set, besides those that shape the answer
 	TokensPerDay  []string            // --tokens-per-day: NUMBER or TENANT=NUMBER, tokens that the models of a tenant may use per day; default unlimited

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -24,7 +25,7 @@ func (s *Server) Handler() http.Handler {
 }
 
 // openAPI opens the API over HTTP, for requests that the rest of the server answers.
-func (s *Server) openAPI() error {
+func (s *Server) openAPI(background context.Context) error {
 	nc, err := s.connect("http")
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func (s *Server) openAPI() error {
 	if err := s.emitForGateways(nc); err != nil {
 		return err
 	}
-	s.api, err = api.New(api.Options{Conn: nc, Names: s.cfg.Names, Auth: auth, Ops: s.ops(), Name: "serve." + uuid.NewString(), Listen: s.cfg.listen(), OpenOps: s.cfg.HTTPListen == NoListen || loopback(s.cfg.HTTPListen), Endpoints: s.cfg.Endpoints})
+	s.api, err = api.New(api.Options{Conn: nc, Names: s.cfg.Names, Auth: auth, Ops: s.ops(), Name: "serve." + uuid.NewString(), Listen: s.cfg.listen(), OpenOps: s.cfg.HTTPListen == NoListen || loopback(s.cfg.HTTPListen), Endpoints: s.cfg.Endpoints, System: s.openOverview(background), Operators: s.cfg.Operators})
 	return err
 }
 

@@ -267,7 +267,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.openAPI()
+	return s.openAPI(background)
 }
 
 // hold runs work that must run once, while this process has its lease.
