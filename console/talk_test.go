@@ -75,7 +75,7 @@ func TestBrowser_EditSlideFork(t *testing.T) {
 
 	b.visit("/threads/key:order:42")
 	last := eval[int](b, `+document.querySelector("#at").max`)
-	b.do(chromedp.Evaluate(`(() => { const r = document.querySelector("#at"); r.value = 12; r.dispatchEvent(new Event("change")); })()`, nil))
+	b.do(chromedp.Evaluate(`(() => { const r = document.querySelector("#at"); r.value = 12; r.dispatchEvent(new Event("change", {bubbles: true})); })()`, nil))
 	b.until(`location.search === "?at=12" && document.documentElement.dataset.ready && document.body.innerText.includes("As it was")`)
 	if body := b.text(); strings.Contains(body, "Parcel") || last < 20 {
 		t.Errorf("version 12 of %d shows what came later: %s", last, body)
@@ -231,4 +231,31 @@ func TestBrowser_LongConversation(t *testing.T) {
 	}
 	b.do(chromedp.Evaluate(`new Promise((done) => { const down = () => { window.scrollTo(0, document.documentElement.scrollHeight); document.querySelectorAll("#items [data-page][data-empty]").length && document.documentElement.scrollHeight - innerHeight - scrollY > 5 ? setTimeout(down, 20) : done(true); }; down(); })`, nil, awaits))
 	b.sees("After 998 comes 999")
+}
+
+// What is committed is on the screen soon after, in the conversation and in the thread's head.
+func TestBrowser_LiveSoon(t *testing.T) {
+	w := newWorld(t, "")
+	id := w.thread("hello")
+	b := w.open()
+	b.visit("/threads/" + id)
+	b.live()
+	b.do(chromedp.Evaluate(`window.took = []; new MutationObserver((all) => all.forEach((m) => m.addedNodes.forEach((n) => n.matches?.(".turn") && took.push(Date.now() - Date.parse(n.querySelector("time").dateTime))))).observe(document.querySelector("#items"), {childList: true, subtree: true})`, nil))
+	for n := range 30 {
+		text := fmt.Sprintf("message %d.", n)
+		if _, err := w.client.CreateItem(t.Context(), id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.MessageText(false, &text)}}); err != nil {
+			t.Fatal(err)
+		}
+		b.sees(text)
+	}
+	thread, err := w.client.GetThread(t.Context(), events.GetThread{ThreadID: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.until(fmt.Sprintf(`document.querySelector("#at").max === "%d" && document.querySelector(".facts").innerText.includes("version %d")`, thread.Version, thread.Version))
+	took := eval[[]float64](b, `took.sort((a, b) => a - b)`)
+	if len(took) != 30 {
+		t.Fatalf("%d messages appeared, want 30", len(took))
+	}
+	t.Logf("from the commit to the screen: median %.0f ms, p95 %.0f ms", took[15], took[28])
 }

@@ -213,6 +213,9 @@ func (f *follower) flush() error {
 		}
 		f.ask = a
 	}
+	if err := f.sendHead(); err != nil {
+		return err
+	}
 	for _, p := range f.page.Panels {
 		if !f.dirty[p.ID] {
 			continue
@@ -228,6 +231,18 @@ func (f *follower) flush() error {
 	}
 	// A browser that reconnects names the commit, and continues with it.
 	return f.stream.Send(edge.Event{ID: strconv.FormatInt(f.last.Seq, 10), Name: "seen"})
+}
+
+// sendHead sends the head of the thread: its state and its version.
+func (f *follower) sendHead() error {
+	if f.page.In != Tabs || f.ask.Thread == nil {
+		return nil
+	}
+	html, err := f.render("thread-head", &View{Ask: f.ask, Page: f.page, site: f.server})
+	if err != nil {
+		return err
+	}
+	return f.send(Patch{Panel: "thread-head", HTML: string(html), Digest: digest(html)})
 }
 
 // send sends a patch. It is safe for concurrent use.
