@@ -168,7 +168,7 @@ func TestHandler_RightsOfTheKey(t *testing.T) {
 	if status, body, _ := v.post("/sign-in", "key", "skein_no_such"); status != http.StatusUnauthorized || !strings.Contains(body, "not valid") {
 		t.Errorf("a wrong key: %d %s", status, body)
 	}
-	for _, to := range []string{"https://evil.example/", "//evil.example", "/console/../api", "/elsewhere"} {
+	for _, to := range []string{"https://evil.example/", "//evil.example", "/console/../api", "/elsewhere", "//evil.example/console/threads", "https://evil.example/console/threads"} {
 		if _, _, h := w.visitor().post("/sign-in", "key", all, "next", to); h.Get("Location") != "/console/" {
 			t.Errorf("a sign-in leads from %q to %q", to, h.Get("Location"))
 		}
