@@ -35,7 +35,7 @@ func (o Options) Validate() error {
 	case err != nil || at.Host == "" || at.RawQuery != "" || at.Fragment != "" || at.User != nil:
 		errs = append(errs, fmt.Errorf("--jwt-issuer: %.200q is not a URL such as https://login.example.org", o.Issuer))
 	case at.Scheme == "http" && !loopback(at.Hostname()), at.Scheme != "http" && at.Scheme != "https":
-		errs = append(errs, errors.New("--jwt-issuer: only https counts, or http on loopback: whoever can change the keys on their way can make tokens"))
+		errs = append(errs, errors.New("--jwt-issuer: only https counts, or http on loopback: the caller that can change the keys on their way can make tokens"))
 	}
 	for _, f := range []struct{ flag, value string }{{"audience", o.Audience}, {"tenant-claim", o.TenantClaim}, {"roles-claim", o.RolesClaim}} {
 		if f.value == "" {
