@@ -121,7 +121,7 @@ func TestThreadEvents_StalledReader(t *testing.T) {
 func TestSocket_StalledClient(t *testing.T) {
 	s := start(t, withNATS)
 	thread := s.thread()
-	strict := s.secondEdge(edge.Options{Stall: 300 * time.Millisecond, Tenant: edge.Limits{Streams: 1}})
+	strict := s.secondEdge(edge.Options{Stall: 300 * time.Millisecond, SocketPing: time.Hour, Tenant: edge.Limits{Streams: 1}})
 	w := strict.dial(thread)
 	w.send(`{"type":"watch","what":["events"]}`)
 	if g := w.next(); g.Event.Threadversion != 1 {
