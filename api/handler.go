@@ -71,6 +71,10 @@ func New(o Options) (*Handler, error) {
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.edge.ServeHTTP(w, r) }
 
+// Routes lists the patterns of all routes, as http.ServeMux has them, and the prefixes under
+// which every path is served.
+func (h *Handler) Routes() []string { return h.edge.Routes() }
+
 // Close ends the streams of the handler, each after the event that it is sending, and
 // returns when they have ended. Other requests continue.
 func (h *Handler) Close() { h.edge.Close() }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,6 +47,8 @@ type Edge struct {
 	opts  Options
 	mux   *http.ServeMux
 	trees []tree
+
+	patterns []string // of the mux
 
 	marks  marks
 	meters *meters
@@ -96,16 +99,30 @@ func New(o Options) (*Edge, error) {
 }
 
 // Handle adds a route. The pattern is one of http.ServeMux, with a method.
-func (e *Edge) Handle(pattern string, h Handler) { e.mux.Handle(pattern, route{e, h, nil}) }
+func (e *Edge) Handle(pattern string, h Handler) { e.add(pattern, route{e, h, nil}) }
 
 // HandlePages adds a route for people: refuse writes the answer when there is a refusal, in
 // place of [WriteError].
 func (e *Edge) HandlePages(pattern string, h Handler, refuse func(http.ResponseWriter, *http.Request, error)) {
-	e.mux.Handle(pattern, route{e, h, refuse})
+	e.add(pattern, route{e, h, refuse})
 }
 
 // HandlePublic adds a route that authenticates nobody.
-func (e *Edge) HandlePublic(pattern string, h http.Handler) { e.mux.Handle(pattern, public{h}) }
+func (e *Edge) HandlePublic(pattern string, h http.Handler) { e.add(pattern, public{h}) }
+
+func (e *Edge) add(pattern string, h http.Handler) {
+	e.patterns = append(e.patterns, pattern)
+	e.mux.Handle(pattern, h)
+}
+
+// Routes lists the patterns of the routes, and the prefixes of trees.
+func (e *Edge) Routes() []string {
+	list := slices.Clone(e.patterns)
+	for _, t := range e.trees {
+		list = append(list, t.prefix)
+	}
+	return list
+}
 
 // public is a handler that needs no principal.
 type public struct{ http.Handler }

@@ -277,6 +277,9 @@ func TestGuard_HistoryContinuesPastOtherThreads(t *testing.T) {
 			}
 			found++
 		}
+		if len(page.Entries) == 0 && page.NextVersion != 0 {
+			t.Errorf("a page that ends in the commit of another thread tells its version %d", page.NextVersion)
+		}
 		if pages++; page.NextSeq == 0 || pages > 100 {
 			break
 		}
