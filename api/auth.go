@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/rs/zerolog"
+
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
 	"github.com/skein-threads/skein/api/tokens"
@@ -15,6 +17,15 @@ import (
 type Authenticator struct {
 	Keys   KeyAuthenticator      // nil: there are none
 	Tokens *tokens.Authenticator // nil: none are taken
+}
+
+// TokenAuthenticator returns what authenticates by the tokens of the options, for some tenants or,
+// without any, for all; nil if no tokens are taken.
+func (o ListenOptions) TokenAuthenticator(serves []string, logger zerolog.Logger) *tokens.Authenticator {
+	if !o.Tokens.Enabled() {
+		return nil
+	}
+	return tokens.New(o.Tokens, serves, logger)
 }
 
 // KeyAuthenticator authenticates by API keys.

@@ -13,7 +13,6 @@ import (
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
-	"github.com/skein-threads/skein/api/tokens"
 	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
@@ -107,9 +106,7 @@ func (g *Gateway) authenticator() (edge.Authenticator, error) {
 		g.keys = keys.Follow(g.nc, g.cfg.Names, served)
 		auth.Keys = g.keys
 	}
-	if o := g.cfg.Listen.Tokens; o.Enabled() {
-		auth.Tokens = tokens.New(o, served, g.logger)
-	}
+	auth.Tokens = g.cfg.Listen.TokenAuthenticator(served, g.logger)
 	return auth, nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
-	"github.com/skein-threads/skein/api/tokens"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -53,14 +52,11 @@ func (s *Server) emitForGateways(nc *nats.Conn) error {
 
 // openAuth returns who may use the API.
 func (s *Server) openAuth(nc *nats.Conn) (edge.Authenticator, error) {
-	folder, o := s.cfg.keysFolder(), s.cfg.listen().Tokens
-	if folder == "" && !o.Enabled() {
+	folder, byToken := s.cfg.keysFolder(), s.cfg.listen().TokenAuthenticator(nil, s.logger)
+	if folder == "" && byToken == nil {
 		return edge.Desk{Tenant: s.cfg.Tenant, Credentials: s.cfg.Creds != ""}, nil
 	}
-	var auth api.Authenticator
-	if o.Enabled() {
-		auth.Tokens = tokens.New(o, nil, s.logger)
-	}
+	auth := api.Authenticator{Tokens: byToken}
 	if folder == "" {
 		return auth, nil
 	}
