@@ -79,9 +79,15 @@ func (w *world) thread(texts ...string) string {
 		w.t.Fatal(err)
 	}
 	for _, text := range texts {
-		if _, err := w.client.CreateItem(w.t.Context(), reply.ThreadID, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.MessageText(false, &text)}}); err != nil {
+		added, err := w.client.CreateItem(w.t.Context(), reply.ThreadID, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.MessageText(false, &text)}})
+		if err != nil {
 			w.t.Fatal(err)
 		}
+		reply.Seq = added.Seq
+	}
+	// Pages show what the read models show: the items may lag.
+	if _, err := w.client.WithMinSeq(reply.Seq).ListItems(w.t.Context(), events.ListItems{ThreadID: reply.ThreadID}); err != nil {
+		w.t.Fatal(err)
 	}
 	return reply.ThreadID
 }
