@@ -179,7 +179,7 @@ func timeline(t *testing.T, o *order) {
 // The waterfall has the run's steps, calls and waits, and the run of the other agent inside.
 func run(t *testing.T, o *order) {
 	page := o.get("/run")
-	has(t, page, "step 1", "step 2", "find_order", "another thread", "approval of refund", ">support</", "carrier", "gpt-5-mini", "812", `class="k-wait lasts"`, "running for")
+	has(t, page, "step 1", "step 2", "find_order", "another thread", "approval of refund", ">support</", ">carrier</a>", "gpt-5-mini", "812", `class="k-wait lasts"`, "running for")
 	has(t, o.get("/run?at=2"), "Nothing has run here")
 	early := o.waitFor(events.StepCreatedType, 0).Version
 	has(t, o.get("/run?at="+strconv.FormatInt(early, 10)), "step 1", "not", "step 2", "approval of refund")
