@@ -169,4 +169,5 @@ skein bench neighbour --seconds 6 --json
 skein bench memory --threads 1000,10000
 skein bench thread --events 10000,100000 --times 10
 skein bench threads --messages 1000 --times 50
+skein bench http --seconds 2 --clients 1,64
 `
