@@ -86,9 +86,24 @@ func startOrder(t *testing.T, options ...func(*skein.Options)) *order {
 	s.Must(err)
 	o.execution = o.waitFor(events.ApprovalRequestedType, reply.Version).Correlation
 	o.waitFor(events.RunParkedType, reply.Version)
-	_, err = client.Send(t.Context(), o.client, o.thread, events.ForkThread{MessageIndex: new(int64(0))})
+	reply, err = client.Send(t.Context(), o.client, o.thread, events.ForkThread{MessageIndex: new(int64(0))})
 	s.Must(err)
+	o.settle(reply.Seq)
 	return o
+}
+
+// settle waits until the read models show a commit: pages show what these show.
+func (o *order) settle(seq int64) {
+	o.t.Helper()
+	shown := o.client.WithMinSeq(seq)
+	_, err := shown.GetThread(o.t.Context(), events.GetThread{ThreadID: o.thread})
+	o.Must(err)
+	_, err = shown.ListItems(o.t.Context(), events.ListItems{ThreadID: o.thread})
+	o.Must(err)
+	_, err = shown.ListExecutions(o.t.Context(), events.ListExecutions{ThreadID: o.thread})
+	o.Must(err)
+	_, err = client.Read[events.RelationshipList](o.t.Context(), shown, events.ListRelationships{ThreadID: o.thread})
+	o.Must(err)
 }
 
 // waitFor returns the first event of a type after a version of the thread.
