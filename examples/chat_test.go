@@ -1,13 +1,10 @@
 package examples_test
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
@@ -26,28 +23,9 @@ func TestChatPage_ResumesAfterReload(t *testing.T) {
 	}
 	server := exec.CommandContext(ctx, program)
 	server.Env = append(os.Environ(), "PAGE=chat", "STORE="+t.TempDir(), "LISTEN=127.0.0.1:0")
-	var errs bytes.Buffer
-	server.Stderr = &errs
-	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-		if t.Failed() {
-			t.Log(errs.String())
-		}
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := listening(t, server)
 	page := exec.CommandContext(ctx, node, "testdata/chat_page.mjs")
-	page.Env = append(os.Environ(), "PAGE=chat", "URL="+strings.TrimSpace(strings.TrimPrefix(line, "listening on ")))
+	page.Env = append(os.Environ(), "PAGE=chat", "URL="+address)
 	if out, err := page.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

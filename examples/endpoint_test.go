@@ -1,7 +1,6 @@
 package examples_test
 
 import (
-	"bufio"
 	"context"
 	"os"
 	"os/exec"
@@ -23,22 +22,8 @@ const shopSecret = "the-secret-of-the-example-shop"
 func serveEndpoint(t *testing.T, secret string, command ...string) func(keys ...remote.Key) remote.Endpoint {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), command[0], command[1:]...)
-	c.Env, c.Stderr = append(os.Environ(), "PORT=0", "SHOP_SECRET="+secret), os.Stderr
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = c.Process.Kill() // it may have ended
-		_ = c.Wait()         // it was killed
-	})
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() {
-		t.Fatalf("%v did not start", command)
-	}
+	c.Env = append(os.Environ(), "PORT=0", "SHOP_SECRET="+secret)
+	address := listening(t, c)
 	policy, err := egress.Parse([]string{"127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +31,7 @@ func serveEndpoint(t *testing.T, secret string, command ...string) func(keys ...
 	client := remote.NewClient(policy.Transport())
 	t.Cleanup(client.CloseIdleConnections)
 	return func(keys ...remote.Key) remote.Endpoint {
-		return remote.Endpoint{URL: lines.Text(), Keys: keys, Client: client}
+		return remote.Endpoint{URL: address, Keys: keys, Client: client}
 	}
 }
 

@@ -4,6 +4,7 @@ package examples_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -211,4 +212,31 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// listening starts a program that first prints the address on which it listens, and ends it with
+// the test.
+func listening(t *testing.T, program *exec.Cmd) string {
+	t.Helper()
+	var errs bytes.Buffer
+	program.Stderr = &errs
+	out, err := program.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = program.Process.Kill()
+		_ = program.Wait()
+		if t.Failed() {
+			t.Log(errs.String())
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
 }

@@ -1,8 +1,6 @@
 package examples_test
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -33,27 +31,7 @@ func TestVisitors_WalkThrough(t *testing.T) {
 	env := append(os.Environ(), "NATS_URL="+url, "SKEIN_SERVER="+url, "SKEIN_TENANT=acme", "LISTEN=127.0.0.1:0")
 	server := exec.CommandContext(ctx, program)
 	server.Env = env
-	var errs bytes.Buffer
-	server.Stderr = &errs
-	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-		if t.Failed() {
-			t.Log(errs.String())
-		}
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
+	address := listening(t, server)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)

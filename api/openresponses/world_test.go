@@ -148,20 +148,29 @@ func (w *world) define(pairs ...string) {
 // object is a JSON object.
 type object = map[string]any
 
+// send makes a request. Call end when its answer was read.
+func (w *world) send(method, path, body string) (res *http.Response, end func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	req, err := http.NewRequestWithContext(ctx, method, w.url+path, strings.NewReader(body))
+	if err == nil {
+		res, err = http.DefaultClient.Do(req)
+	}
+	if err != nil {
+		cancel()
+		w.t.Fatal(err)
+	}
+	return res, func() {
+		_ = res.Body.Close()
+		cancel()
+	}
+}
+
 // do makes a request, and returns the status and the answer.
 func (w *world) do(method, path, body string) (int, object) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, w.url+path, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
+	res, end := w.send(method, path, body)
+	defer end()
 	raw, err := io.ReadAll(res.Body)
 	if err != nil {
 		w.t.Fatal(err)
@@ -186,17 +195,8 @@ func (w *world) must(method, path, body string) object {
 // stream makes a request for a stream, and returns its events.
 func (w *world) stream(method, path, body string) []object {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, w.url+path, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
+	res, end := w.send(method, path, body)
+	defer end()
 	if got := res.Header.Get("Content-Type"); got != "text/event-stream" {
 		raw, _ := io.ReadAll(res.Body)
 		w.t.Fatalf("%d %s: %s", res.StatusCode, got, raw)

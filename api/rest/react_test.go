@@ -142,15 +142,22 @@ func TestChunks_OfTheNextRun(t *testing.T) {
 	}
 }
 
+// speaking starts a run of the speaker echo on a new thread, and returns when its stream has the
+// first word.
+func (s *site) speaking() (thread string, in *sse, words chan<- string) {
+	s.t.Helper()
+	words, thread = s.speaker("echo"), s.thread()
+	in = s.stream("POST", thread+"/react", `{"agentId":"echo","text":"one"}`)
+	in.take(1)
+	words <- "one"
+	in.until("text-delta")
+	return thread, in, words
+}
+
 // A message that waits for another run is followed when its turn comes.
 func TestReact_FollowedFromTheQueue(t *testing.T) {
 	s := start(t)
-	words := s.speaker("echo")
-	thread := s.thread()
-	first := s.stream("POST", thread+"/react", `{"agentId":"echo","text":"one"}`)
-	first.take(1)
-	words <- "one"
-	first.until("text-delta")
+	thread, first, words := s.speaking()
 	second := s.stream("POST", thread+"/queue", `{"agentId":"echo","text":"two"}`)
 	begun, _ := second.next()
 	if !strings.Contains(begun.data, `"queuedId":`) {
@@ -168,12 +175,7 @@ func TestReact_FollowedFromTheQueue(t *testing.T) {
 // A message that is removed from the queue ends the stream that follows it.
 func TestReact_RemovedFromTheQueue(t *testing.T) {
 	s := start(t)
-	words := s.speaker("echo")
-	thread := s.thread()
-	first := s.stream("POST", thread+"/react", `{"agentId":"echo","text":"one"}`)
-	first.take(1)
-	words <- "one"
-	first.until("text-delta")
+	thread, first, words := s.speaking()
 	second := s.stream("POST", thread+"/react", `{"agentId":"echo","text":"two"}`)
 	begun, _ := second.next()
 	var ids struct{ QueuedID string }
@@ -193,12 +195,7 @@ func TestReact_RemovedFromTheQueue(t *testing.T) {
 // A disconnected reader cancels nothing; stop and cancel do.
 func TestReact_StopAndCancel(t *testing.T) {
 	s := start(t)
-	words := s.speaker("echo")
-	thread := s.thread()
-	in := s.stream("POST", thread+"/react", `{"agentId":"echo","text":"one"}`)
-	in.take(1)
-	words <- "one"
-	in.until("text-delta")
+	thread, in, words := s.speaking()
 	in.close()
 	words <- "still here"
 	s.ask("POST", thread+"/stop", `{"now":true}`).want(http.StatusOK)

@@ -77,7 +77,8 @@ func Append(ctx context.Context, o Options) (*Result, error) {
 type bench struct {
 	o      Options
 	dir    string
-	url    string
+	url    string // of NATS
+	http   string // the same of HTTP
 	nc     *nats.Conn
 	log    *eventlog.Log
 	result Result

@@ -10,10 +10,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/rs/zerolog"
-
-	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/internal/bench/traffic"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
@@ -61,8 +57,7 @@ type HTTPResult struct {
 // httpBench is a run of HTTP.
 type httpBench struct {
 	*bench
-	o    HTTPOptions
-	http string // its URL
+	o HTTPOptions
 }
 
 // HTTP measures operations over HTTP and over NATS, in turns.
@@ -123,44 +118,21 @@ func stageHTTP(ctx context.Context, o HTTPOptions) (b *httpBench, strike func(),
 	if err != nil {
 		return nil, nil, fmt.Errorf("a folder for the store: %w", err)
 	}
-	undo := []func(){func() { _ = os.RemoveAll(dir) }}
-	strike = func() {
-		for i := len(undo) - 1; i >= 0; i-- {
-			undo[i]()
-		}
-	}
-	defer func() {
-		if err != nil {
-			strike()
-		}
-	}()
 	unlimited := map[string]int{"rate": -1}
-	server, err := serve.Start(ctx, serve.Config{
-		Store: dir, NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Tenant: tenant, HTTPKeyLimits: unlimited, HTTPTenantLimits: unlimited,
+	inner, stop, err := stageAs(ctx, serve.Config{
+		Store: dir, Tenant: tenant, HTTPKeyLimits: unlimited, HTTPTenantLimits: unlimited,
 		Register: func(r *runtime.Registry) error {
 			return r.AddReactor(quickAgent, transcript.Fixed(transcript.Text("Your order 42 was shipped this morning and should be with you tomorrow by noon.")))
 		},
-	}, zerolog.Nop())
+	}, Options{Seconds: o.Seconds, LoadArgs: o.LoadArgs, Profile: o.Profile}.withDefaults())
 	if err != nil {
+		_ = os.RemoveAll(dir)
 		return nil, nil, err
 	}
-	undo = append(undo, func() {
-		stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_ = server.Stop(stop)
-	})
-	nc, err := nats.Connect(server.Addresses().NATS)
-	if err != nil {
-		return nil, nil, err
-	}
-	undo = append(undo, nc.Close)
-	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	undo = append(undo, log.Close)
-	inner := &bench{o: Options{Seconds: o.Seconds, LoadArgs: o.LoadArgs, Profile: o.Profile}.withDefaults(), dir: dir, url: server.Addresses().NATS, nc: nc, log: log}
-	return &httpBench{bench: inner, o: o, http: server.Addresses().HTTP}, strike, nil
+	return &httpBench{bench: inner, o: o}, func() {
+		stop()
+		_ = os.RemoveAll(dir)
+	}, nil
 }
 
 // measure measures one case.

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/skein-threads/skein/internal/bench/peer"
+	"github.com/skein-threads/skein/internal/bench/peer/peertest"
 )
 
 // What peers store of a commit is what Skein stores: twelve events, and the documents that they
@@ -47,7 +47,7 @@ func TestStoredTurn(t *testing.T) {
 // Each peer that is installed is measured in the same run, and leaves nothing behind; one that is
 // not is named.
 func TestAppend_Peers(t *testing.T) {
-	dir := reachable(t)
+	dir := peertest.Dir(t)
 	got, err := Append(t.Context(), Options{Seconds: 0.3, Threads: 20, Clients: []int{1, 4}, Skein: true, Peers: Peers(), Dir: dir, LoadArgs: []string{"load"}})
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestAppend_Peers(t *testing.T) {
 
 // A run that is interrupted while a peer is measured ends it and removes its folder.
 func TestAppend_PeerIsStoppedWhenInterrupted(t *testing.T) {
-	dir := reachable(t)
+	dir := peertest.Dir(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o := Options{Seconds: 600, Threads: 5, Clients: []int{1}, Skein: true, Peers: []string{"postgres"}, Dir: dir, LoadArgs: []string{"load"}, Commits: 1}
@@ -118,32 +118,4 @@ func TestAppend_PeerIsMissing(t *testing.T) {
 	if err := b.result.Write(&table); err != nil || !strings.Contains(table.String(), "skipped: postgres: no initdb on PATH") {
 		t.Errorf("%v: %s", err, table.String())
 	}
-}
-
-// reachable returns a folder that the user of Postgres can reach, also where the tests run as root.
-func reachable(t *testing.T) string {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return t.TempDir()
-	}
-	for _, base := range []string{os.TempDir(), "/dev/shm", "/tmp"} {
-		dir, err := os.MkdirTemp(base, "skein-peer-")
-		if err != nil {
-			continue
-		}
-		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		open := true
-		for at := dir; open && at != filepath.Dir(at); at = filepath.Dir(at) {
-			info, err := os.Stat(at)
-			open = err == nil && info.Mode()&0o001 != 0
-		}
-		if open {
-			return dir
-		}
-	}
-	t.Skip("root has no temporary folder that another user can reach")
-	return ""
 }

@@ -35,6 +35,11 @@ func stage(ctx context.Context, o Options, register func(*runtime.Registry) erro
 
 // stageIn starts a Skein on the store in a folder. stop ends it, and leaves the store.
 func stageIn(ctx context.Context, dir string, o Options, register func(*runtime.Registry) error) (b *bench, stop func(), err error) {
+	return stageAs(ctx, serve.Config{Store: dir, Register: register, ThreadCache: o.ThreadCache}, o)
+}
+
+// stageAs starts a Skein as configured, on free ports. stop ends it, and leaves the store.
+func stageAs(ctx context.Context, as serve.Config, o Options) (b *bench, stop func(), err error) {
 	var undo []func()
 	stop = func() {
 		for i := len(undo) - 1; i >= 0; i-- {
@@ -46,9 +51,8 @@ func stageIn(ctx context.Context, dir string, o Options, register func(*runtime.
 			stop()
 		}
 	}()
-	server, err := serve.Start(ctx, serve.Config{
-		Store: dir, NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Register: register, ThreadCache: o.ThreadCache,
-	}, zerolog.Nop())
+	as.NATSListen, as.HTTPListen = "127.0.0.1:0", "127.0.0.1:0"
+	server, err := serve.Start(ctx, as, zerolog.Nop())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,7 +71,7 @@ func stageIn(ctx context.Context, dir string, o Options, register func(*runtime.
 		return nil, nil, err
 	}
 	undo = append(undo, log.Close)
-	return &bench{o: o, dir: dir, url: server.Addresses().NATS, nc: nc, log: log}, stop, nil
+	return &bench{o: o, dir: as.Store, url: server.Addresses().NATS, http: server.Addresses().HTTP, nc: nc, log: log}, stop, nil
 }
 
 // settle puts to disk what earlier cases left to be written, and collects their

@@ -12,12 +12,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/skein-threads/skein/internal/bench/peer/peertest"
 )
 
 // A commit at a version that was stored meanwhile is refused, with its documents; what is measured
 // is durable; and a stopped server leaves nothing.
 func TestPostgres(t *testing.T) {
-	dir := filepath.Join(reachable(t), strings.Repeat("long", 20)) // too long for a socket
+	dir := filepath.Join(peertest.Dir(t), strings.Repeat("long", 20)) // too long for a socket
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -94,32 +96,4 @@ func documentsOf(t *testing.T, w PostgresWork) (n int) {
 		t.Fatal(err)
 	}
 	return n
-}
-
-// reachable returns a folder that the user of Postgres can reach, also where the tests run as root.
-func reachable(t *testing.T) string {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return t.TempDir()
-	}
-	for _, base := range []string{os.TempDir(), "/dev/shm", "/tmp"} {
-		dir, err := os.MkdirTemp(base, "skein-peer-")
-		if err != nil {
-			continue
-		}
-		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		open := true
-		for at := dir; open && at != filepath.Dir(at); at = filepath.Dir(at) {
-			info, err := os.Stat(at)
-			open = err == nil && info.Mode()&0o001 != 0
-		}
-		if open {
-			return dir
-		}
-	}
-	t.Skip("root has no temporary folder that another user can reach")
-	return ""
 }
