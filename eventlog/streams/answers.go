@@ -48,7 +48,7 @@ func (in *inbox) deliver(m *nats.Msg) {
 	}
 	select {
 	case c <- m:
-	default: // more than was asked for; the asker sees a gap in nothing it needs
+	default: // more than was asked for; a direct get notices what it misses
 	}
 }
 

@@ -67,7 +67,12 @@ func (c *Conn) directUpTo(ctx context.Context, stream string, q GetRequest) (out
 		return nil, 0, err
 	}
 	err = c.untilAnswered(ctx, stream, q.Seq, func(within time.Duration) (err error) {
-		out, upTo, err = c.directOnce(ctx, stream, q, body, within)
+		var incomplete *IncompleteError
+		for range incompleteTries {
+			if out, upTo, err = c.directOnce(ctx, stream, q, body, within); !errors.As(err, &incomplete) {
+				return err
+			}
+		}
 		return err
 	})
 	return out, upTo, err
@@ -76,11 +81,21 @@ func (c *Conn) directUpTo(ctx context.Context, stream string, q GetRequest) (out
 func (c *Conn) directOnce(ctx context.Context, stream string, q GetRequest, body []byte, within time.Duration) (out []Message, upTo uint64, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, &SilentError{Stream: stream, Seq: q.Seq, Waited: within})
 	defer cancel()
+	many, last := q.Batch > 0 || len(q.Multi) > 0, uint64(0) // last: the sequence of the answer before
 	err = c.inbox.ask(ctx, c.cfg.API+".DIRECT.GET."+stream, body, q.most(), func(m *nats.Msg) (bool, error) {
-		switch status := m.Header.Get("Status"); status {
+		status := m.Header.Get("Status")
+		if many && (status == "" || status == "204") && m.Header.Get(nats.JSLastSequence) != strconv.FormatUint(last, 10) {
+			return true, &IncompleteError{Stream: stream, Seq: q.Seq, Last: last}
+		}
+		switch status {
 		case "":
-		case "204", "404":
+		case "204":
 			upTo, _ = strconv.ParseUint(m.Header.Get("Nats-UpTo-Sequence"), 10, 64)
+			return true, nil
+		case "404":
+			if len(out) > 0 { // the server found a message, and could not read it
+				return true, &IncompleteError{Stream: stream, Seq: q.Seq, Last: last}
+			}
 			return true, nil
 		case "413":
 			return true, ErrTooMany
@@ -90,11 +105,29 @@ func (c *Conn) directOnce(ctx context.Context, stream string, q GetRequest, body
 			return true, fmt.Errorf("stream %s refused a read: %s %s", stream, status, m.Header.Get("Description"))
 		}
 		got, err := message(m)
-		out = append(out, got)
+		out, last = append(out, got), got.Seq
 		return err == nil && q.Batch <= 1 && len(q.Multi) == 0, err
 	})
 	return out, upTo, err
 }
+
+// IncompleteError says that of the answers to one read some are missing, in each of several
+// tries: they were lost on the way, or the server cannot read a message. What was read is
+// not used.
+type IncompleteError struct {
+	Stream string
+	Seq    uint64 // from which on was read
+	Last   uint64 // the last answer before the gap; 0: the first is missing
+}
+
+func (e *IncompleteError) Error() string {
+	return fmt.Sprintf("stream %s: of the answers to a read from sequence %d on those after sequence %d are missing; "+
+		"read again, and if it stays so, skein store check on the server's machine says what is damaged", e.Stream, e.Seq, e.Last)
+}
+
+// incompleteTries is how often a read is tried whose answers are incomplete: one that was
+// lost on the way is not lost again.
+const incompleteTries = 3
 
 // UnreadableError says that the server cannot read what it has stored.
 type UnreadableError struct {

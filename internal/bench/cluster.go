@@ -97,7 +97,20 @@ type Survival struct {
 	Repeated     int     `json:"repeated"`              // requests that were sent again, with the same id
 	Lost         int     `json:"lost"`                  // acknowledged, and not in the log
 	Twice        int     `json:"twice"`                 // commands that are in the log more than once
+	Missing      []Loss  `json:"missing,omitempty"`     // the first of those lost
 }
+
+// Loss is an acknowledged commit that the log does not confirm.
+type Loss struct {
+	Thread  string `json:"thread"`
+	Command string `json:"command"`
+	Version int64  `json:"version"` // that its client was told
+	Found   int64  `json:"found"`   // the version of the command's commit in the log; 0: there is none
+	Last    int64  `json:"last"`    // of the thread in the log
+}
+
+// mostLosses is how many losses a Survival names.
+const mostLosses = 10
 
 // acknowledged is a commit as its client knows it.
 type acknowledged struct {
@@ -197,7 +210,7 @@ func (e *Elsewhere) compare(ctx context.Context, s *Survival, all []acknowledged
 		told[a.thread][a.command] = a.version
 	}
 	for thread, commands := range told {
-		found := map[string]int64{}
+		found, last := map[string]int64{}, int64(0)
 		for c, err := range e.b.log.Thread(ctx, tenant, thread, 1) {
 			if err != nil {
 				return err
@@ -206,11 +219,14 @@ func (e *Elsewhere) compare(ctx context.Context, s *Survival, all []acknowledged
 			if _, again := found[command]; again {
 				s.Twice++
 			}
-			found[command] = c.Version
+			found[command], last = c.Version, c.Version
 		}
 		for command, version := range commands {
-			if found[command] != version {
-				s.Lost++
+			if found[command] == version {
+				continue
+			}
+			if s.Lost++; s.Lost <= mostLosses {
+				s.Missing = append(s.Missing, Loss{Thread: thread, Command: command, Version: version, Found: found[command], Last: last})
 			}
 		}
 	}

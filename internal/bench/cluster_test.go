@@ -2,6 +2,7 @@ package bench
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 )
@@ -43,7 +44,8 @@ func TestElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	forged := &Survival{}
-	if err := e.compare(t.Context(), forged, []acknowledged{{thread: threads[0], command: "never", version: 13}}); err != nil || forged.Lost != 1 {
+	if err := e.compare(t.Context(), forged, []acknowledged{{thread: threads[0], command: "never", version: 13}}); err != nil || forged.Lost != 1 ||
+		!slices.Equal(forged.Missing, []Loss{{Thread: threads[0], Command: "never", Version: 13, Last: 2}}) {
 		t.Errorf("%+v, %v", forged, err)
 	}
 }

@@ -85,7 +85,7 @@ func (p *pair) direct(stream string) {
 			keep := nats.Header{}
 			for name, v := range m.Header {
 				// The time of storage is the server's own; Skein does not look at the others.
-				if !slices.Contains([]string{"Nats-Time-Stamp", "Nats-Last-Sequence", "Nats-UpTo-Sequence", "Description"}, name) || len(q.Multi) > 0 && name == "Nats-UpTo-Sequence" {
+				if !slices.Contains([]string{"Nats-Time-Stamp", "Nats-UpTo-Sequence", "Description"}, name) || len(q.Multi) > 0 && name == "Nats-UpTo-Sequence" {
 					keep[name] = v
 				}
 			}

@@ -162,8 +162,10 @@ func (s *stream) found(m *stored) *nats.Msg {
 	return &nats.Msg{Header: h, Data: m.data}
 }
 
-func pending(m *nats.Msg, n int) *nats.Msg {
-	m.Header["Nats-Num-Pending"] = []string{strconv.Itoa(n)}
+// inBatch marks an answer of several: so many are left, and that was the one before.
+func inBatch(m *nats.Msg, left int, before uint64) *nats.Msg {
+	m.Header["Nats-Num-Pending"] = []string{strconv.Itoa(left)}
+	m.Header[nats.JSLastSequence] = []string{strconv.FormatUint(before, 10)}
 	return m
 }
 
@@ -223,15 +225,16 @@ func (s *stream) multi(q getRequest, end uint64) []*nats.Msg {
 // page returns as many as were requested, and the mark of their end.
 func (s *stream) page(all []*stored, q getRequest) []*nats.Msg {
 	var out []*nats.Msg
-	left, bytes := len(all), 0
+	left, bytes, before := len(all), 0, uint64(0)
 	for _, m := range all {
 		left--
-		out = append(out, pending(s.found(m), left))
+		out = append(out, inBatch(s.found(m), left, before))
+		before = m.seq
 		if bytes += len(m.subject) + len(m.wire()) + len(m.data); q.MaxBytes > 0 && bytes >= q.MaxBytes || len(out) == q.Batch {
 			break
 		}
 	}
-	return append(out, pending(status("204", "EOB"), left))
+	return append(out, inBatch(status("204", "EOB"), left, before))
 }
 
 // names returns the streams' names in order.
