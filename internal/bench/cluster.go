@@ -215,11 +215,8 @@ func (e *Elsewhere) compare(ctx context.Context, s *Survival, all []acknowledged
 			if err != nil {
 				return err
 			}
-			command := c.Events[0].CommandID
-			if _, again := found[command]; again {
-				s.Twice++
-			}
-			found[command], last = c.Version, c.Version
+			s.Twice += note(found, c)
+			last = c.Version
 		}
 		for command, version := range commands {
 			if found[command] == version {
@@ -231,4 +228,18 @@ func (e *Elsewhere) compare(ctx context.Context, s *Survival, all []acknowledged
 		}
 	}
 	return nil
+}
+
+// note records to which version each command of a commit took its thread: commands that waited
+// at the same time share one. It returns how many were recorded before.
+func note(found map[string]int64, c *events.Commit) (again int) {
+	own := map[string]bool{}
+	for i := range c.Events {
+		command := c.Events[i].CommandID
+		if _, before := found[command]; before && !own[command] {
+			again++
+		}
+		own[command], found[command] = true, c.Events[i].Version
+	}
+	return again
 }

@@ -2,9 +2,14 @@ package bench
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
 )
 
 // What clients were told is compared with the log: an acknowledgement that the log does not
@@ -71,5 +76,33 @@ func TestSurvival_Count(t *testing.T) {
 		if s.PauseSeconds < c.pause-0.001 || s.PauseSeconds > c.pause+0.001 || s.Commits != len(c.acks) {
 			t.Errorf("%s: %+v, want a pause of %v", c.name, s, c.pause)
 		}
+	}
+}
+
+// Commands that share a commit are each found, at the version that each one's client was told.
+func TestSurvival_SharedCommit(t *testing.T) {
+	var state thread.State
+	draft := thread.NewDraft(&state)
+	shared := &events.Commit{}
+	told := map[string]int64{}
+	for i, part := range []thread.Part{
+		{Name: "thread.create", Data: events.CreateThread{}},
+		{Name: "thread.update", Data: events.UpdateThread{Title: new("one")}},
+		{Name: "thread.update", Data: events.UpdateThread{Title: new("two")}},
+	} {
+		id := fmt.Sprintf("command-%d", i)
+		made, err := draft.Do(&thread.Command{ID: id, Tenant: tenant, ThreadID: "T-00000000-0000-7000-8000-000000000001", Time: 1, Parts: []thread.Part{part}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.Events = append(shared.Events, made...)
+		told[id] = events.ReplyOf(shared, id).Version
+	}
+	found := map[string]int64{}
+	if again := note(found, shared); again != 0 || !maps.Equal(found, told) || len(told) != 3 {
+		t.Errorf("found %v of %v, %d again", found, told, again)
+	}
+	if again := note(found, shared); again != 3 {
+		t.Errorf("%d of 3 commands are found again", again)
 	}
 }
