@@ -22,6 +22,7 @@ type Options struct {
 	Ops   http.Handler       // serves /healthz, /readyz and /metrics; required
 
 	Name    string        // see edge.Options
+	Serves  []string      // see edge.Options
 	Listen  ListenOptions // whom the listener serves, and how
 	OpenOps bool          // metrics need no credential, as on loopback
 
@@ -36,7 +37,7 @@ type Handler struct{ edge *edge.Edge }
 
 // New returns a Handler.
 func New(o Options) (*Handler, error) {
-	own := edge.Options{Conn: o.Conn, Names: o.Names, Auth: o.Auth, Name: o.Name}
+	own := edge.Options{Conn: o.Conn, Names: o.Names, Auth: o.Auth, Name: o.Name, Serves: o.Serves}
 	if err := o.Listen.Edge(&own); err != nil {
 		return nil, err
 	}

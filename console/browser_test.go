@@ -233,7 +233,7 @@ func pages() map[string]string {
 		"threads": "/threads", "sign-in": "/sign-in", "conversation": "/threads/key:order:42", "approval": "/threads/key:order:42:refund",
 		"failed": "/threads/key:stock:kettle", "guide": "/threads/key:docs:resume", "files": "/threads/key:order:42/files?path=/orders/42.json", "effects": "/threads/key:order:42/effects",
 		"timeline": "/threads/key:order:42/timeline", "run": "/threads/key:order:42/run", "family": "/threads/key:order:42/family",
-		"state": "/threads/key:order:42/state", "audit": "/threads/key:order:42/audit",
+		"state": "/threads/key:order:42/state", "audit": "/threads/key:order:42/audit", "share": "/threads/key:order:42/share",
 		"approvals": "/approvals", "runs": "/runs", "agents": "/agents", "agent": "/agents/agent/support", "past": "/threads/key:order:42?at=12", "missing": "/nothing",
 	}
 }

@@ -23,7 +23,7 @@ type Options struct {
 // Routes adds the console's routes to an edge.
 func Routes(e *edge.Edge, o Options) error {
 	return page.Routes(e, page.Site{
-		Pages: append(table(), system(o.System, o.Operators)...), Actions: actions(), Templates: templates, Home: "/threads",
+		Pages: append(table(), system(o.System, o.Operators)...), Actions: actions(), Shared: []page.Shared{shared()}, Templates: templates, Home: "/threads",
 		Assets: map[string][]byte{"code.css": []byte(markdown.Stylesheet())},
 	})
 }
@@ -33,11 +33,11 @@ func table() []page.Page {
 	return []page.Page{
 		threads(),
 		approvals(), runs(), definitions(), definition(),
-		conversation(), timeline(), run(), family(), state(), files(), effects(), audit(),
+		conversation(), timeline(), run(), family(), state(), files(), effects(), share(), audit(),
 	}
 }
 
 // actions lists what forms change.
 func actions() []page.Action {
-	return slices.Concat(threadActions(), conversationActions(), fileActions(), effectActions(), definitionActions())
+	return slices.Concat(threadActions(), conversationActions(), fileActions(), effectActions(), definitionActions(), shareActions())
 }

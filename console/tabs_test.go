@@ -171,8 +171,9 @@ func TestTabs(t *testing.T) {
 	t.Run("Family", func(t *testing.T) { family(t, o) })
 	t.Run("State", func(t *testing.T) { state(t, o) })
 	t.Run("Audit", func(t *testing.T) { audit(t, o) })
+	t.Run("Share", func(t *testing.T) { sharedCalls(t, o) })
 	t.Run("OtherTenant", func(t *testing.T) {
-		for _, tab := range []string{"/timeline", "/run", "/family", "/state", "/audit?verify=now"} {
+		for _, tab := range []string{"/timeline", "/run", "/family", "/state", "/audit?verify=now", "/share"} {
 			if status, page := o.ask("other", "/console/threads/"+o.thread+tab); status != http.StatusNotFound || strings.Contains(page, "Order 42") {
 				t.Errorf("%s of another tenant: %d", tab, status)
 			}

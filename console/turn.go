@@ -124,9 +124,14 @@ func messageParts(i *events.Item, results map[string]events.CallResult, shown ma
 	if err := json.Unmarshal(i.Content, &raws); err != nil {
 		return []part{{Kind: "json", ID: i.ID + "-j", Text: string(i.Content)}}
 	}
+	return partsOf(i.ID, raws, results, shown)
+}
+
+// partsOf returns the parts of the message with an id.
+func partsOf(message string, raws []rawPart, results map[string]events.CallResult, shown map[string]bool) []part {
 	var parts []part
 	for n, r := range raws {
-		id := i.ID + "-" + string(rune('a'+n%26))
+		id := message + "-" + string(rune('a'+n%26))
 		switch {
 		case r.Type == events.InputText || r.Type == events.OutputText:
 			if strings.TrimSpace(r.Text) != "" {
@@ -141,7 +146,7 @@ func messageParts(i *events.Item, results map[string]events.CallResult, shown ma
 		case r.Type == events.InputFile:
 			parts = append(parts, part{Kind: "file", Text: cmp.Or(r.Filename, r.FileURL, "a file")})
 		case strings.HasPrefix(r.Type, events.ToolPart):
-			p := callPart(i.ID, strings.TrimPrefix(r.Type, events.ToolPart), r.ToolCallID, r.Input, results)
+			p := callPart(message, strings.TrimPrefix(r.Type, events.ToolPart), r.ToolCallID, r.Input, results)
 			if len(r.Output) > 0 {
 				p.Output, p.State = r.Output, "done"
 			}

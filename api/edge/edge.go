@@ -31,6 +31,9 @@ type Options struct {
 	// of a subject. Default none: they are for this edge only.
 	Name string
 
+	// Serves are the tenants whose links are opened; empty: all that Conn reaches.
+	Serves []string
+
 	Hosts   []string       // names by which it may be asked, besides those of its listener
 	Origins []string       // whose pages may use it, such as https://shop.example; default its own
 	Proxies []netip.Prefix // whose headers X-Forwarded-Host and X-Forwarded-Proto count
@@ -52,6 +55,7 @@ type Edge struct {
 
 	marks  marks
 	meters *meters
+	links  *meters // of requests with a link, and no credential
 
 	tickets, sessions passes
 	peers             *nats.Subscription // nil without a name
@@ -92,7 +96,7 @@ func New(o Options) (*Edge, error) {
 		o.Names = events.DefaultNames()
 	}
 	o.Stall, o.Ping, o.SocketPing = cmp.Or(o.Stall, streamStall), cmp.Or(o.Ping, streamPing), cmp.Or(o.SocketPing, socketPing)
-	e := &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant)}
+	e := &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant), links: linkMeters()}
 	e.tickets = passes{kind: "ticket", once: true, edge: o.Name}
 	e.sessions = passes{kind: "session", edge: o.Name}
 	return e, e.answerPeers()

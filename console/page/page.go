@@ -77,4 +77,9 @@ type Action struct {
 
 	// Do makes the change, and returns the address of the page to show next.
 	Do func(*Ask) (address string, err error)
+
+	// Shows makes the change instead of Do, and returns .Data of a page that the answer is: for
+	// what can be shown only once.
+	Shows func(*Ask) (any, error)
+	On    Page // that page
 }

@@ -16,6 +16,7 @@ import (
 type Site struct {
 	Pages     []Page
 	Actions   []Action
+	Shared    []Shared
 	Templates fs.FS              // *.html in the folder templates: those of the pages
 	Funcs     template.FuncMap   // for these templates, besides those of this package
 	Assets    map[string][]byte  // scripts and styles besides those of this package, by name
@@ -57,6 +58,9 @@ func Routes(e *edge.Edge, site Site) error {
 	}
 	for _, a := range site.Actions {
 		s.route("POST "+Root+pattern(a.Path), s.action(a))
+	}
+	if err := s.routeShared(); err != nil {
+		return err
 	}
 	s.route("GET "+Root+"/{$}", s.redirectHome)
 	s.route("GET "+Root, s.redirectHome)
@@ -173,6 +177,13 @@ func (s *server) action(a Action) edge.Handler {
 		ask, err := newAsk(r, c)
 		if err != nil {
 			return err
+		}
+		if a.Shows != nil {
+			data, err := a.Shows(ask)
+			if err != nil {
+				return err
+			}
+			return s.show(w, http.StatusOK, &View{Ask: ask, Page: a.On, Data: data, site: s})
 		}
 		address, err := a.Do(ask)
 		if err != nil {

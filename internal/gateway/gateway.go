@@ -65,12 +65,13 @@ func (g *Gateway) open() error {
 	if err != nil {
 		return events.Errorf(events.Unavailable, "%w", connect.Failed(g.cfg.NATS, err))
 	}
-	auth, err := g.authenticator()
+	served, err := g.serves()
 	if err != nil {
 		return err
 	}
+	auth := g.authenticator(served)
 	g.handler, err = api.New(api.Options{
-		Conn: g.nc, Names: g.cfg.Names, Auth: auth, Ops: g.ops(), Name: g.name(), Listen: g.cfg.Listen,
+		Conn: g.nc, Names: g.cfg.Names, Auth: auth, Ops: g.ops(), Name: g.name(), Serves: served, Listen: g.cfg.Listen,
 		OpenOps: api.ListenOptions{Address: g.cfg.Listen.Address}.Validate(false) == nil,
 	})
 	return err
@@ -91,23 +92,29 @@ func (g *Gateway) name() string {
 	return user + "." + uuid.NewString()
 }
 
+// serves returns the tenants that the gateway serves; empty: all that its connection reaches.
+func (g *Gateway) serves() ([]string, error) {
+	switch {
+	case g.cfg.keys():
+		return access.Serves(g.cfg.Creds, g.cfg.Names)
+	case g.cfg.Tenant != "":
+		return []string{g.cfg.Tenant}, nil
+	}
+	return nil, nil
+}
+
 // authenticator returns who may use the gateway.
-func (g *Gateway) authenticator() (edge.Authenticator, error) {
+func (g *Gateway) authenticator(served []string) edge.Authenticator {
 	if !g.cfg.keys() && !g.cfg.Listen.Tokens.Enabled() {
-		return edge.Desk{Tenant: g.cfg.Tenant, Credentials: g.cfg.Creds != ""}, nil
+		return edge.Desk{Tenant: g.cfg.Tenant, Credentials: g.cfg.Creds != ""}
 	}
 	var auth api.Authenticator
-	var served []string
 	if g.cfg.keys() {
-		var err error
-		if served, err = access.Serves(g.cfg.Creds, g.cfg.Names); err != nil {
-			return nil, err
-		}
 		g.keys = keys.Follow(g.nc, g.cfg.Names, served)
 		auth.Keys = g.keys
 	}
 	auth.Tokens = g.cfg.Listen.TokenAuthenticator(served, g.logger)
-	return auth, nil
+	return auth
 }
 
 // Addresses returns the URLs of HTTP, and of health and metrics if they have their own.

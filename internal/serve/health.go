@@ -36,7 +36,11 @@ func (s *Server) openAPI(background context.Context) error {
 	if err := s.emitForGateways(nc); err != nil {
 		return err
 	}
-	s.api, err = api.New(api.Options{Conn: nc, Names: s.cfg.Names, Auth: auth, Ops: s.ops(), Name: "serve." + uuid.NewString(), Listen: s.cfg.listen(), OpenOps: s.cfg.HTTPListen == NoListen || loopback(s.cfg.HTTPListen), Endpoints: s.cfg.Endpoints, System: s.openOverview(background), Operators: s.cfg.Operators})
+	var serves []string
+	if s.cfg.Tenant != "" {
+		serves = []string{s.cfg.Tenant}
+	}
+	s.api, err = api.New(api.Options{Serves: serves, Conn: nc, Names: s.cfg.Names, Auth: auth, Ops: s.ops(), Name: "serve." + uuid.NewString(), Listen: s.cfg.listen(), OpenOps: s.cfg.HTTPListen == NoListen || loopback(s.cfg.HTTPListen), Endpoints: s.cfg.Endpoints, System: s.openOverview(background), Operators: s.cfg.Operators})
 	return err
 }
 
