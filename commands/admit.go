@@ -87,7 +87,7 @@ func (d *Dispatcher) parts(c *thread.Command, row events.Command, data events.JS
 			return events.Invalid(path+"/command", "no such command: %.64s", sub.Command)
 		case row.Single:
 			return events.Invalid(path+"/command", "%s cannot stand in a thread.commit", sub.Command)
-		case row.Creates && i > 0:
+		case (row.Creates || row.First) && i > 0:
 			return events.Invalid(path+"/command", "%s must be the first command", sub.Command)
 		case len(sub.Data) > events.MaxEventBytes:
 			return events.TooLarge("the data of command "+strconv.Itoa(i), int64(len(sub.Data)), events.MaxEventBytes)

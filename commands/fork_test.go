@@ -257,6 +257,34 @@ func TestTruncate_HidesLaterMessages(t *testing.T) {
 }
 
 // AM-112: what runs is not truncated, unless it is to be interrupted; what waits stays, and
+// A truncation is the first command of a commit, whose other commands see the thread without
+// what it hides, on every thread that it concerns; or none of them is done.
+func TestTruncate_InACommit(t *testing.T) {
+	w := newWorld(t, Config{})
+	id, other := create(t, w.d), create(t, w.d)
+	say(t, w.d, id, "user", "one")
+	say(t, w.d, id, "user", "two")
+	must(t, w.d, "thread.mention", on(id, `{"mentionedId":"`+other+`","messageIndex":1}`))
+	const cut, add = `{"command":"thread.truncate","data":{"messageIndex":0}}`, `{"command":"item.create","data":{"item":{"id":"new","type":"message","role":"user","content":[]}}}`
+	if e := refused(t, w.d, events.InvalidRequest, "thread.commit", on(id, `{"commands":[`+add+`,`+cut+`]}`)); !strings.Contains(e.Message, "first") {
+		t.Errorf("refused with %v", e)
+	}
+	refused(t, w.d, events.NotFound, "thread.commit", on(id, `{"commands":[`+cut+`,{"command":"message.delete","data":{"itemId":"nobody"}}]}`))
+	before := len(w.commits(other))
+	must(t, w.d, "thread.commit", on(id, `{"commands":[`+cut+`,`+add+`]}`))
+	all := w.commits(id)
+	var types []events.Type
+	for _, e := range all[len(all)-1].Events {
+		types = append(types, e.Type)
+	}
+	if want := []events.Type{events.HistoryTruncatedType, events.RelationshipRemovedType, events.ItemCreatedType}; !slices.Equal(types, want) {
+		t.Errorf("%v", types)
+	}
+	if got := w.commits(other); len(got) != before+1 || got[before].Events[0].Type != events.RelationshipRemovedType {
+		t.Errorf("the other thread has %d commits of %d", len(got), before)
+	}
+}
+
 // starts after the cut.
 func TestTruncate_WhatRuns(t *testing.T) {
 	w := newWorld(t, Config{})

@@ -26,15 +26,18 @@ type queued struct {
 	ID, Text string
 }
 
+// latestRuns is how many of a thread's latest runs are looked at for one that is active.
+const latestRuns = 20
+
 func loadRun(a *page.Ask) (any, error) {
 	p := &activity{viewer: viewerOf(a)}
-	list, err := a.Client.ListExecutions(a.Context(), events.ListExecutions{ThreadID: a.Thread.ID, At: a.At})
+	list, err := a.Client.ListExecutions(a.Context(), events.ListExecutions{ThreadID: a.Thread.ID, At: a.At, Order: "desc", Limit: new(int64(latestRuns))})
 	if err != nil {
 		return nil, err
 	}
 	for n := range list.Executions {
 		e := &list.Executions[n]
-		if p.Last == nil || e.CreatedAt >= p.Last.CreatedAt {
+		if n == 0 {
 			p.Last = e
 		}
 		if e.Status != events.Executing {

@@ -17,6 +17,7 @@ type Command struct {
 	Events  []Type
 	Creates bool // it needs no threadId
 	Single  bool // it cannot be part of a thread.commit
+	First   bool // it can be part of one as its first command only
 	Tenant  bool // it belongs to the tenant rather than a thread: it has no threadId
 	// Unlogged says that the command changes nothing in the log, and so makes no event.
 	Unlogged bool

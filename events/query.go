@@ -99,11 +99,14 @@ type (
 		At          *At    `json:"at,omitzero" doc:"As it was then; needs threadId."`
 		Fresh
 	}
-	// ListExecutions returns a thread's executions, oldest first.
+	// ListExecutions returns a thread's executions, in the order in which they were created.
 	ListExecutions struct {
 		ThreadID  string          `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		ContextID string          `json:"contextId,omitzero" schema:"pattern=id" doc:"Only those of this context."`
 		Status    ExecutionStatus `json:"status,omitzero" doc:"Only those in this state."`
+		Order     Order           `json:"order,omitzero" doc:"asc (oldest first), the default, or desc."`
+		Limit     *int64          `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; as many as one answer holds if absent."`
+		Cursor    string          `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 		At        *At             `json:"at,omitzero" doc:"As they were then."`
 		Fresh
 	}
@@ -176,9 +179,10 @@ type (
 		Total      int64  `json:"total" schema:"required,minimum=0" doc:"How many match the filters, on all pages."`
 		NextCursor string `json:"nextCursor,omitzero" doc:"The cursor of the next page, if there is one."`
 	}
-	// ExecutionList is a thread's executions.
+	// ExecutionList is a page of a thread's executions.
 	ExecutionList struct {
 		Executions []Execution `json:"executions" schema:"required" doc:"The executions."`
+		NextCursor string      `json:"nextCursor,omitzero" doc:"The cursor of the next page, if there is one."`
 	}
 	// StepList is an execution's steps.
 	StepList struct {

@@ -179,7 +179,7 @@ func relationshipCommands() []Command {
 		TruncateThread{MessageIndex: new(int64(3))}, HistoryTruncatedType, RelationshipRemovedType, RunStoppedType, StepStatusChangedType, ItemCreatedType,
 		MessageEditedType, ItemStatusChangedType, ExecutionStatusChangedType, ThreadFinishedType, ContextStatusChangedType, ThreadStatusChangedType,
 		QueueDrainedType, ContextResolvedType, ExecutionCreatedType, RunRequestedType)
-	truncate.Single = true
+	truncate.First = true
 	return append([]Command{mention, fork, truncate}, handoffCommands()...)
 }
 

@@ -58,17 +58,25 @@ func (h *chat) runOf(x *events.Execution) Run {
 
 // execution returns the chat's last execution that matches, nil if there is none.
 func (h *chat) execution(ctx context.Context, matches func(*events.Execution) bool) (*events.Execution, error) {
-	list, err := h.now.ListExecutions(ctx, events.ListExecutions{ThreadID: h.thread.ID})
-	if err != nil {
-		return nil, err
-	}
-	for i := len(list.Executions) - 1; i >= 0; i-- {
-		if matches(&list.Executions[i]) {
-			return &list.Executions[i], nil
+	q := events.ListExecutions{ThreadID: h.thread.ID, Order: "desc", Limit: new(int64(pageOfRuns))}
+	for {
+		list, err := h.now.ListExecutions(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Executions {
+			if matches(&list.Executions[i]) {
+				return &list.Executions[i], nil
+			}
+		}
+		if q.Cursor = list.NextCursor; q.Cursor == "" {
+			return nil, nil
 		}
 	}
-	return nil, nil
 }
+
+// pageOfRuns is how many executions of a chat are held at a time.
+const pageOfRuns = 200
 
 // approval returns the latest request for a call, nil if there is none.
 func approval(list []events.CallApproval, call string) *events.CallApproval {
@@ -196,23 +204,9 @@ func (h *chat) stop(ctx context.Context, message string) (stopped bool, err erro
 // list calls yield with the messages of a chat, the oldest first, without the one that is being
 // written.
 func (h *chat) list(ctx context.Context, yield func(*Message) error) error {
-	runs, err := h.now.ListExecutions(ctx, events.ListExecutions{ThreadID: h.thread.ID})
+	hidden, asked, err := h.written(ctx)
 	if err != nil {
 		return err
-	}
-	hidden := ""
-	asked := map[string]map[string]events.CallApproval{} // by message and call
-	for i := range runs.Executions {
-		x := &runs.Executions[i]
-		if x.Status == events.Executing && !waits(x) {
-			hidden = x.ReactionItemID
-		}
-		for _, a := range x.Approvals {
-			if asked[x.ReactionItemID] == nil {
-				asked[x.ReactionItemID] = map[string]events.CallApproval{}
-			}
-			asked[x.ReactionItemID][a.CallID] = a
-		}
 	}
 	limit := int64(200)
 	q := events.ListItems{ThreadID: h.thread.ID, Limit: &limit}
@@ -235,5 +229,32 @@ func (h *chat) list(ctx context.Context, yield func(*Message) error) error {
 			return nil
 		}
 		q.Cursor = page.NextCursor
+	}
+}
+
+// written returns the message that is being written, and what people were asked in each message,
+// by call.
+func (h *chat) written(ctx context.Context) (hidden string, asked map[string]map[string]events.CallApproval, err error) {
+	asked = map[string]map[string]events.CallApproval{}
+	for q := (events.ListExecutions{ThreadID: h.thread.ID, Limit: new(int64(pageOfRuns))}); ; {
+		runs, err := h.now.ListExecutions(ctx, q)
+		if err != nil {
+			return "", nil, err
+		}
+		for i := range runs.Executions {
+			x := &runs.Executions[i]
+			if x.Status == events.Executing && !waits(x) {
+				hidden = x.ReactionItemID
+			}
+			for _, a := range x.Approvals {
+				if asked[x.ReactionItemID] == nil {
+					asked[x.ReactionItemID] = map[string]events.CallApproval{}
+				}
+				asked[x.ReactionItemID][a.CallID] = a
+			}
+		}
+		if q.Cursor = runs.NextCursor; q.Cursor == "" {
+			return hidden, asked, nil
+		}
 	}
 }

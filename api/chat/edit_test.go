@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// hide does the first half of an edit of a message: its process died before it asked.
+// hide hides a message and what follows it, and asks nothing.
 func (w *world) hide(chat string, index int64, id string) {
 	w.Helper()
 	stays := max(index-1, 0)
@@ -23,9 +23,9 @@ func (w *world) hide(chat string, index int64, id string) {
 	}
 }
 
-// A message that an edit or a regeneration hid, and whose process died before it asked, is
-// asked about when the request is sent again.
-func TestChat_EditAfterCrash(t *testing.T) {
+// A message that somebody hid is asked about when a client that still shows it edits it, or asks
+// for its answer again.
+func TestChat_EditOfHiddenMessage(t *testing.T) {
 	w := newWorld(t, echo)
 	w.post(submit("c1", text("u1", "one"))).rest()
 	second := w.post(submit("c1", text("u2", "two"))).rest()
@@ -47,6 +47,88 @@ func TestChat_EditAfterCrash(t *testing.T) {
 	status, body := w.do(http.MethodPost, "/chat", `{"id":"c1","trigger":"regenerate-message","messageId":"nobody","messages":[`+text("u1", "uno")+`]}`)
 	if status != http.StatusNotFound {
 		t.Errorf("an answer that never was: %d %s", status, body)
+	}
+}
+
+// An edit and a regeneration are one commit each: nobody sees a message hidden and not asked
+// about, whatever dies, and a relationship that was made at a hidden message goes with it on both
+// threads.
+func TestChat_EditIsOneCommit(t *testing.T) {
+	w := newWorld(t, echo)
+	w.post(submit("c1", text("u1", "one"))).rest()
+	answer := w.post(submit("c1", text("u2", "two"))).rest()
+	other, err := w.client.CreateThread(t.Context(), events.CreateThread{})
+	w.server.Must(err)
+	_, err = client.Send(t.Context(), w.client, "key:c1", events.MentionThread{MentionedID: other.ThreadID})
+	w.server.Must(err)
+	for _, one := range []struct {
+		body, says string
+		types      []events.Type
+	}{
+		{`{"id":"c1","trigger":"regenerate-message","messageId":` + quote(answer.id) + `,"messages":[` + text("u1", "one") + `,` + text("u2", "two") + `]}`,
+			"user: one | assistant: you said one | user: two | assistant: you said two",
+			[]events.Type{events.HistoryTruncatedType, events.RelationshipRemovedType, events.ItemCreatedType, events.ExecutionCreatedType}},
+		{`{"id":"c1","trigger":"submit-message","messageId":"u1","messages":[` + text("u1", "uno") + `]}`,
+			"user: uno | assistant: you said uno",
+			[]events.Type{events.HistoryTruncatedType, events.MessageDeletedType, events.ItemCreatedType, events.ExecutionCreatedType}},
+	} {
+		before, err := w.upToDate().client.GetThread(t.Context(), events.GetThread{ThreadID: "key:c1"})
+		w.server.Must(err)
+		timeline, err := w.client.Timeline(t.Context(), client.SubscribeOptions{Thread: before.ID, From: client.Now()})
+		w.server.Must(err)
+		w.post(one.body).rest()
+		seqs := map[int64]bool{}
+		for _, kind := range one.types {
+			for {
+				e, err := timeline.Next(t.Context())
+				w.server.Must(err)
+				if e.Type == kind {
+					seqs[e.Seq] = true
+					break
+				}
+			}
+		}
+		timeline.Close()
+		if len(seqs) != 1 {
+			t.Errorf("%v are of the commits %v", one.types, seqs)
+		}
+		if list := w.messages("c1"); said(list) != one.says {
+			t.Errorf("%s", said(list))
+		}
+	}
+	left, err := w.upToDate().client.Query(t.Context(), "relationship.list", events.ListRelationships{ThreadID: other.ThreadID})
+	w.server.Must(err)
+	if string(left) != `{"relationships":[]}` {
+		t.Errorf("the other thread has %s", left)
+	}
+}
+
+// A chat of more runs than one answer of Skein holds is listed, and its first message edited.
+func TestChat_OfManyRuns(t *testing.T) {
+	w := newWorld(t, echo)
+	w.post(submit("c1", text("u1", "one"))).rest()
+	why := strings.Repeat("too late ", 7_000)
+	const runs = 80 // 5 MB
+	for n := range runs {
+		item, x := fmt.Sprintf("m%d", n), fmt.Sprintf("exe_%d", n)
+		var list []events.SubCommand
+		add := func(name string, data any) {
+			one, err := client.Sub(name, data)
+			w.server.Must(err)
+			list = append(list, one)
+		}
+		add("item.create", events.CreateItem{Item: events.NewItem{ID: item, Type: events.Message, Role: events.User, Content: events.JSON("[]")}})
+		add("execution.create", events.CreateExecution{ID: x, TriggerItemID: item})
+		add("execution.status", events.SetExecutionStatus{ExecutionID: x, To: events.ExecutionFailed, ErrorText: why})
+		_, err := w.client.Commit(t.Context(), "key:c1", list)
+		w.server.Must(err)
+	}
+	if list := w.messages("c1"); len(list) != 2+2*runs && len(list) != 2+runs {
+		t.Errorf("%d messages", len(list))
+	}
+	w.post(`{"id":"c1","trigger":"submit-message","messageId":"u1","messages":[` + text("u1", "uno") + `]}`).rest()
+	if list := w.messages("c1"); said(list) != "user: uno | assistant: you said uno" {
+		t.Errorf("%s", said(list))
 	}
 }
 

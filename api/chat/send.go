@@ -91,7 +91,7 @@ func (h *chat) send(ctx context.Context, req *request) (*follow, error) {
 func (h *chat) repeated(ctx context.Context, req *request, item *events.NewItem, cause error) (*follow, error) {
 	stored, err := h.now.GetItem(ctx, events.GetItem{ThreadID: h.thread.ID, ItemID: item.ID})
 	switch {
-	case isMissing(err) && req.MessageID == req.last.ID: // hidden by an edit that did not come to ask
+	case isMissing(err) && req.MessageID == req.last.ID: // hidden, and not asked about
 		if err := again(item, req.MessageID); err != nil {
 			return nil, err
 		}
@@ -192,9 +192,14 @@ func (h *chat) react(ctx context.Context, req *request, item *events.NewItem, o 
 	if err != nil {
 		return nil, err
 	}
-	f := h.followReply(reply, *reply.Result, req.Agent)
+	return h.followReacted(ctx, req, reply, *reply.Result)
+}
+
+// followReacted returns the message that answers, where the result is that of a thread.react.
+func (h *chat) followReacted(ctx context.Context, req *request, reply *events.Reply, result events.Result) (*follow, error) {
+	f := h.followReply(reply, result, req.Agent)
 	begins := slices.ContainsFunc(reply.Events, func(e events.EventRef) bool { return e.Type == events.ExecutionCreatedType })
-	if begins || reply.Result.QueuedID != "" {
+	if begins || result.QueuedID != "" {
 		return f, nil
 	}
 	x, err := h.now.WithMinSeq(reply.Seq).GetExecution(ctx, events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: f.ExecutionID})
@@ -289,8 +294,7 @@ func (h *chat) regenerate(ctx context.Context, req *request) (*follow, error) {
 }
 
 // regenerateHidden asks about the last message of a request that names an answer which is not
-// shown. If that message is not shown either, an earlier request hid both and did not come to
-// ask.
+// shown. If that message is not shown either, a truncation hid both.
 func (h *chat) regenerateHidden(ctx context.Context, req *request) (*follow, error) {
 	missing := events.Missing("message", req.MessageID)
 	if req.last == nil || req.last.Role != string(events.User) {
@@ -309,21 +313,28 @@ func (h *chat) regenerateHidden(ctx context.Context, req *request) (*follow, err
 }
 
 // replace hides a message and everything after it, aborts what runs, and asks about an item in
-// its place. That takes up to three commits, as a truncation reaches other threads: if the
-// process dies between them, the message is hidden and not asked about, and the same request,
-// sent again, asks.
+// its place, all in one commit: nobody sees the message hidden and not asked about.
 func (h *chat) replace(ctx context.Context, req *request, at *found, item *events.NewItem) (*follow, error) {
 	if err := again(item, messageID(at.ID, at.Metadata)); err != nil {
 		return nil, err
 	}
 	stays := max(at.index-1, 0)
-	if _, err := client.Send(ctx, h.now, h.thread.ID, events.TruncateThread{MessageIndex: &stays, Interrupt: true}); err != nil {
+	hide, err := client.Sub("thread.truncate", events.TruncateThread{MessageIndex: &stays, Interrupt: true})
+	list := []events.SubCommand{hide}
+	if err == nil && at.index == 0 { // a truncation keeps a message
+		hide, err = client.Sub("message.delete", events.DeleteMessage{ItemID: at.ID})
+		list = append(list, hide)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if at.index == 0 {
-		if _, err := h.now.DeleteMessage(ctx, h.thread.ID, events.DeleteMessage{ItemID: at.ID}); err != nil && !isMissing(err) {
-			return nil, err
-		}
+	ask, err := client.Sub("thread.react", events.ReactThread{Item: item, AgentID: req.Agent})
+	if err != nil {
+		return nil, err
 	}
-	return h.react(ctx, req, item)
+	reply, err := h.now.Commit(ctx, h.thread.ID, append(list, ask))
+	if err != nil {
+		return nil, err
+	}
+	return h.followReacted(ctx, req, reply, reply.Result.Results[len(list)])
 }

@@ -84,6 +84,9 @@ func commandSection(p *page, c events.Command) error {
 	if c.Single {
 		facts = append(facts, "It cannot be part of a `thread.commit`.")
 	}
+	if c.First {
+		facts = append(facts, "In a `thread.commit` it must be the first command.")
+	}
 	if len(facts) > 0 {
 		p.line("%s", strings.Join(facts, " "))
 	}

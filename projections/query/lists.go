@@ -31,28 +31,6 @@ func (a *asking) listContexts(d events.ListContexts) (*events.ContextList, error
 	return &events.ContextList{Contexts: list}, nil
 }
 
-func (a *asking) listExecutions(d events.ListExecutions) (*events.ExecutionList, error) {
-	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
-		return nil, err
-	}
-	list, err := all[events.Execution](a, documents.Executions, a.name()+".*")
-	if err != nil {
-		return nil, err
-	}
-	if len(list) == 0 {
-		if _, err := a.ofThread(d.ThreadID); err != nil {
-			return nil, err
-		}
-	}
-	list = slices.DeleteFunc(list, func(x events.Execution) bool {
-		return d.ContextID != "" && x.ContextID != d.ContextID || d.Status != "" && x.Status != d.Status
-	})
-	slices.SortFunc(list, func(a, b events.Execution) int {
-		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
-	return &events.ExecutionList{Executions: list}, nil
-}
-
 func (a *asking) listSteps(d events.ListSteps) (*events.StepList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
