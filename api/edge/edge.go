@@ -41,7 +41,7 @@ type Options struct {
 	Tenant  Limits         // of each tenant
 
 	Stall      time.Duration // how long a reader may take nothing; default 30 s
-	Ping       time.Duration // of a stream that sends nothing, between two comments; default 15 s
+	Ping       time.Duration // between two comments of a stream; default 15 s
 	SocketPing time.Duration // between two pings of a WebSocket; default 20 s
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Times of a stream.
 const (
-	streamPing  = 15 * time.Second // a comment is sent if nothing else was
+	streamPing  = 15 * time.Second // between two comments
 	streamStall = 30 * time.Second // a reader that takes nothing for so long is ended
 )
 
@@ -28,7 +28,6 @@ type Stream struct {
 	mu     sync.Mutex
 	ping   *time.Timer
 	every  time.Duration // between pings
-	sent   bool          // since the last ping
 	closed bool
 	err    error
 }
@@ -83,7 +82,6 @@ func (s *Stream) Send(e Event) error { return s.SendFrame(e.Frame()) }
 func (s *Stream) SendFrame(frame []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sent = true
 	return s.write(frame)
 }
 
@@ -97,17 +95,14 @@ func (s *Stream) Close() {
 	}
 }
 
-// sendPing sends a comment if nothing was sent since the last one.
+// sendPing sends a comment, whatever else was sent: its reader counts on one.
 func (s *Stream) sendPing() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.err != nil {
 		return
 	}
-	if !s.sent {
-		_ = s.write([]byte(": ping\n\n")) // the next event returns its error
-	}
-	s.sent = false
+	_ = s.write([]byte(": ping\n\n")) // the next event returns its error
 	s.ping.Reset(s.every)
 }
 

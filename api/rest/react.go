@@ -123,7 +123,7 @@ func followRun(ctx context.Context, w http.ResponseWriter, c *client.Client, rep
 	if run.missing() {
 		return sendProblem(stream, run.err)
 	}
-	if !sendChunks(ctx, stream, c.Chunks(ctx, answer.ThreadID, answer.ExecutionID, client.FromChunk(from))) {
+	if !sendChunks(ctx, stream, chunksFrom(ctx, c, answer.ThreadID, answer.ExecutionID, from)) {
 		return nil
 	}
 	select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -121,6 +122,17 @@ func TestReact_Followed(t *testing.T) {
 	}
 	if e, more := in.next(); more {
 		t.Errorf("after the end %+v", e)
+	}
+	for seen := range all {
+		again := s.stream("GET", thread+"/chunks?execution="+ids.ExecutionID, "", "Last-Event-ID", strconv.Itoa(seen))
+		for _, want := range all[seen+1:] {
+			if e, _ := again.next(); e.id != strconv.FormatInt(want.Index, 10) {
+				t.Fatalf("after %d: %+v, want %+v", seen, e, want)
+			}
+		}
+		if e, more := again.next(); more {
+			t.Errorf("after %d: %+v", seen, e)
+		}
 	}
 	s.ask("GET", thread+"/chunks?execution=exe_0195e5d03c1a7b2e9f441d2e3f405166", "").problem(http.StatusNotFound, "not_found", "")
 	s.ask("GET", thread+"/chunks?execution=..", "").problem(http.StatusBadRequest, "invalid_request", "executionId")

@@ -157,37 +157,42 @@ func (k *socket) sendRun(ctx context.Context, execution string) {
 	}
 }
 
+// latest holds the latest version that was not sent. It has room for one, and one sender.
+type latest chan int64
+
+// note replaces what it holds.
+func (l latest) note(version int64) {
+	select {
+	case <-l: // an older one
+	default:
+	}
+	l <- version // there is room
+}
+
 // watchThread sends the thread's document now and after changes: at most every observeEvery,
 // and always the last one.
 func (k *socket) watchThread(ctx context.Context) {
-	changed := make(chan int64, 1) // the latest version that was not sent
-	note := func(version int64) {
-		select {
-		case <-changed: // an older one
-		default:
-		}
-		changed <- version // there is room: this is the only sender
-	}
+	changed := make(latest, 1)
 	doc, err := k.client.GetThread(ctx, events.GetThread{ThreadID: k.thread})
 	if err != nil {
 		k.ended(ctx, err)
 		return
 	}
-	note(doc.Version)
+	changed.note(doc.Version)
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	sending.Go(func() { k.sendStates(ctx, changed) })
 	r := k.reader(doc.Version, nil, func(version int64, _ []byte) error {
-		note(version)
+		changed.note(version)
 		return nil
 	})
 	k.ended(ctx, r.read(ctx))
 }
 
 // sendStates sends the thread's document for each version that it is told.
-func (k *socket) sendStates(ctx context.Context, changed <-chan int64) {
+func (k *socket) sendStates(ctx context.Context, changed latest) {
 	for {
 		select {
 		case version := <-changed:

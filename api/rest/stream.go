@@ -228,7 +228,7 @@ func (s *service) threadChunks(w http.ResponseWriter, req *http.Request, c *edge
 			return nil
 		}
 	}
-	sendChunks(req.Context(), stream, c.Client.Chunks(req.Context(), thread, execution, client.FromChunk(next)))
+	sendChunks(req.Context(), stream, chunksFrom(req.Context(), c.Client, thread, execution, next))
 	return nil
 }
 
@@ -273,6 +273,21 @@ func subjectOf(data []byte) string {
 	}
 	_ = json.Unmarshal(data, &e) // the log holds nothing else
 	return e.Subject
+}
+
+// chunksFrom returns the chunks of a run from an index on. A client's own end with the last chunk
+// even if its reader has seen it: the reader of a stream counts on none twice.
+func chunksFrom(ctx context.Context, c *client.Client, thread, execution string, from int64) iter.Seq2[client.Chunk, error] {
+	return func(yield func(client.Chunk, error) bool) {
+		for chunk, err := range c.Chunks(ctx, thread, execution, client.FromChunk(from)) {
+			if err == nil && chunk.Index < from {
+				continue
+			}
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	}
 }
 
 // sendChunks sends chunks, and reports whether it sent the last one.

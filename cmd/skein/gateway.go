@@ -33,6 +33,8 @@ func (a *app) gatewayCommand() *cobra.Command {
 	f.StringVar(&cfg.CA, "tls-ca", "", "file of the certificate authority of --nats")
 	f.StringVar(&cfg.Tenant, "tenant", "", "tenant of all requests, on loopback and without keys; default, without --creds, that of their header Skein-Tenant")
 	f.StringVar(&cfg.OpsListen, "ops-listen", "", "second address of health and metrics, loopback or not: everyone who can connect can read them")
+	f.StringVar(&cfg.OpsListen, "metrics-listen", "", "the same as --ops-listen")
+	cmd.MarkFlagsMutuallyExclusive("ops-listen", "metrics-listen")
 	f.StringVar(&cfg.Listen.Address, "http-listen", serve.DefaultHTTPListen, "address of HTTP; port 0 for a free one")
 	f.StringVar(&cfg.Listen.Cert, "tls-cert", "", "file of a certificate for HTTP; it may be replaced at any time")
 	f.StringVar(&cfg.Listen.Key, "tls-key", "", "file of its key")

@@ -65,7 +65,15 @@ func TestRawCommandsAndQueries(t *testing.T) {
 
 // Health checks over NATS and HTTP, and exits 1 if a check fails.
 func TestHealth(t *testing.T) {
-	s := start(t, t.TempDir(), "--ops-listen", "127.0.0.1:0")
+	for _, flag := range []string{"--ops-listen", "--metrics-listen"} {
+		t.Run(flag, func(t *testing.T) { testHealth(t, flag) })
+	}
+}
+
+// testHealth tests the listener that a flag opens.
+func testHealth(t *testing.T, flag string) {
+	t.Helper()
+	s := start(t, t.TempDir(), flag, "127.0.0.1:0")
 	var ready struct{ Ops string }
 	decode(t, s.Ready, &ready)
 	for _, at := range []string{s.HTTP, ready.Ops} {

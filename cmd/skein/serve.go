@@ -52,6 +52,8 @@ func (a *app) serveCommand() *cobra.Command {
 	f.StringVar(&o.NATSListen, "nats-listen", "127.0.0.1:4222", "address of the embedded nats-server; port 0 for a free one, none for no listener")
 	f.StringVar(&o.HTTPListen, "http-listen", serve.DefaultHTTPListen, "address of HTTP; port 0 for a free one, none for no listener")
 	f.StringVar(&o.OpsListen, "ops-listen", "", "second address of health and metrics, loopback or not: everyone who can connect can read them")
+	f.StringVar(&o.OpsListen, "metrics-listen", "", "the same as --ops-listen")
+	cmd.MarkFlagsMutuallyExclusive("ops-listen", "metrics-listen")
 	f.StringVar(&o.TLSCert, "tls-cert", "", "file of a certificate for HTTP; it may be replaced at any time")
 	f.StringVar(&o.TLSKey, "tls-key", "", "file of its key")
 	f.StringSliceVar(&o.HTTPHosts, "http-host", nil, "a name by which HTTP may be asked, besides those of its listener; repeatable")
