@@ -23,7 +23,7 @@ type Options struct {
 // Routes adds the console's routes to an edge.
 func Routes(e *edge.Edge, o Options) error {
 	return page.Routes(e, page.Site{
-		Pages: append(table(), system(o.System, o.Operators)...), Actions: actions(), Shared: []page.Shared{shared()}, Templates: templates, Home: "/threads",
+		Pages: append(table(), system(o.System, o.Operators)...), Actions: actions(), Shared: []page.Shared{shared()}, Templates: templates, Home: "/threads", Next: nextStep,
 		Assets: map[string][]byte{"code.css": []byte(markdown.Stylesheet())},
 	})
 }

@@ -33,7 +33,7 @@ func (v *visitor) share(thread string, pairs ...string) string {
 
 // A link opens the messages of its thread, for anybody, and nothing else; whatever is wrong with
 // one, the answer is the same.
-func TestShare_LinkOpensTheConversation(t *testing.T) {
+func TestShare_LinkOpensTheConversation(t *testing.T) { // AM-109
 	folder, dir := newAccess(t)
 	_, all := addKey(t, folder, keys.Key{Tenant: "acme"})
 	_, reads := addKey(t, folder, keys.Key{Tenant: "acme", Can: []edge.Capability{edge.Read}})

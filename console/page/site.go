@@ -17,11 +17,12 @@ type Site struct {
 	Pages     []Page
 	Actions   []Action
 	Shared    []Shared
-	Templates fs.FS              // *.html in the folder templates: those of the pages
-	Funcs     template.FuncMap   // for these templates, besides those of this package
-	Assets    map[string][]byte  // scripts and styles besides those of this package, by name
-	Home      string             // the path, below /console, of the page that one sees first
-	Sign      func(*Ask) []Badge // what the head of all pages shows besides its links; default nothing
+	Templates fs.FS                     // *.html in the folder templates: those of the pages
+	Funcs     template.FuncMap          // for these templates, besides those of this package
+	Assets    map[string][]byte         // scripts and styles besides those of this package, by name
+	Home      string                    // the path, below /console, of the page that one sees first
+	Next      func(*Ask) (*Step, error) // what a thread that is played shows after the version of the ask; default: it is not played
+	Sign      func(*Ask) []Badge        // what the head of all pages shows besides its links; default nothing
 }
 
 // Badge is a number at a link of the navigation.

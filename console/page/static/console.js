@@ -6,6 +6,7 @@ import { bindKeys } from "./keys.js";
 import { bindForms } from "./forms.js";
 import { bindSlider } from "./slider.js";
 import { bindHistory } from "./history.js";
+import { bindPlayer } from "./player.js";
 
 document.documentElement.classList.add("scripted");
 const change = new CustomEvent("console:change", { detail: { root: document } });
@@ -15,5 +16,6 @@ bindKeys();
 bindForms();
 bindSlider();
 bindHistory();
+bindPlayer();
 if (document.body.dataset.live) follow(document.body.dataset.live);
 document.documentElement.dataset.ready = "true";
