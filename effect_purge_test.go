@@ -60,3 +60,36 @@ func TestPurgeEffect_WaitsForTheRun(t *testing.T) {
 		t.Errorf("it can be replaced: %v", err)
 	}
 }
+
+// With the argument handoffs, the threads that a thread was handed over to go with it, and its
+// forks stay.
+func TestPurgeEffect_WithHandoffs(t *testing.T) {
+	s := skeintest.Start(t)
+	c := s.Client("acme")
+	made, err := c.CreateThread(t.Context(), events.CreateThread{})
+	s.Must(err)
+	_, err = c.CreateItem(t.Context(), made.ThreadID, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.JSON("[]")}})
+	s.Must(err)
+	fork, err := client.Send(t.Context(), c, made.ThreadID, events.ForkThread{MessageIndex: new(int64(0))})
+	s.Must(err)
+	handed, err := client.Send(t.Context(), c, made.ThreadID, events.HandoffThread{Summary: "secret"})
+	s.Must(err)
+	scheduled, err := c.ScheduleEffect(t.Context(), made.ThreadID, events.ScheduleEffect{
+		Name: events.PurgeEffect, Args: events.JSON(`{"handoffs":true}`), EveryMs: new(int64(60_000)),
+	})
+	s.Must(err)
+	timeline, err := c.Timeline(t.Context(), client.SubscribeOptions{From: client.Seq(scheduled.Seq), Types: []string{string(events.LifecycleDeletedType)}})
+	s.Must(err)
+	defer timeline.Close()
+	s.Advance(61 * time.Second)
+	for _, want := range []string{handed.Result.ChildID, made.ThreadID} {
+		e, err := timeline.Next(t.Context())
+		s.Must(err)
+		if d, ok := e.Data.(events.LifecycleDeleted); !ok || !d.Purge || e.ThreadID != want {
+			t.Errorf("%s: %+v, want %s", e.ThreadID, e.Data, want)
+		}
+	}
+	if _, err := c.GetThread(t.Context(), events.GetThread{ThreadID: fork.Result.ChildID}); err != nil {
+		t.Errorf("its fork: %v", err)
+	}
+}

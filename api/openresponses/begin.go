@@ -28,8 +28,9 @@ type begun struct {
 	echo     *echo
 	settings *events.RunSettings
 
-	repeated  bool       // an earlier request has started it
-	temporary *temporary // nil: the response is stored
+	repeated  bool              // an earlier request has started it
+	waiting   *events.Execution // of an earlier request, while it is queued
+	temporary *temporary        // nil: the response is stored
 }
 
 // beginTries is how often a thread that changes meanwhile is looked at again.
@@ -86,11 +87,7 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, input []tr
 	if len(items) == 0 { // the model is to go on
 		items = []events.NewItem{{Type: events.Message, Role: events.System, Silent: true, Content: events.JSON("[]")}}
 	}
-	number := hex.EncodeToString(id[:])
-	if d.Conversation != nil && d.digest == "" {
-		number = numberIn(to.thread, number)
-	}
-	b := newBegun(d, number)
+	b := newBegun(d, d.number(id, to.thread))
 	b.thread = to.thread
 	b.echo = &echo{
 		Model: d.Model, PreviousResponseID: d.PreviousResponseID, Parameters: d.modelParameters, Include: d.Include, Background: d.Background,
@@ -100,7 +97,7 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, input []tr
 		b.echo.Conversation = conversationID(to.thread)
 	}
 	for i := range items {
-		items[i].ID = events.ItemPrefix + number[:randomDigits] + "i" + strconv.Itoa(i)
+		items[i].ID = inputItem(id, i)
 		items[i].Metadata = withOwn(items[i].Metadata)
 		b.echo.Input = append(b.echo.Input, items[i].ID)
 	}
@@ -119,6 +116,21 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, input []tr
 		b.queued = b.queued || r.QueuedID != ""
 	}
 	return b, nil
+}
+
+// number returns the number of the response to a request. In a conversation it tells the thread.
+func (d *createRequest) number(id uuid.UUID, thread string) string {
+	number := hex.EncodeToString(id[:])
+	if d.Conversation != nil {
+		number = numberIn(thread, number)
+	}
+	return number
+}
+
+// inputItem returns the id of an item of a request's input, the same in whichever thread it is.
+func inputItem(id uuid.UUID, i int) string {
+	number := hex.EncodeToString(id[:])
+	return events.ItemPrefix + number[len(number)-randomDigits:] + "i" + strconv.Itoa(i)
 }
 
 func newBegun(d *createRequest, number string) *begun {
@@ -146,7 +158,7 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 		add("thread.create", events.CreateThread{UserID: c.User})
 	}
 	if b.echo.Temporary && !to.kept {
-		add("effect.schedule", purgeLater(purgeOf(id)))
+		add("effect.schedule", purgeLater(purgeOf(id), nil))
 	}
 	last := len(items) - 1
 	for i, item := range items {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -24,7 +25,8 @@ type compaction struct {
 }
 
 // compact answers POST /v1/responses/compact: the agent's model writes a summary, with which a
-// new thread begins. The conversation itself stays as it is.
+// new thread begins. The conversation itself stays as it is. With store: false, nothing that the
+// request has written stays.
 func compact(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	ctx := r.Context()
 	var d createRequest
@@ -40,11 +42,20 @@ func compact(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if err := summarizes(ctx, c, d.Model); err != nil {
 		return err
 	}
-	thread, seq, err := toCompact(ctx, c, &d)
+	id := uuid.Must(uuid.NewV7())
+	thread, seq, err := toCompact(ctx, c, &d, id)
 	if err != nil {
 		return err
 	}
 	c.Client = c.Client.WithMinSeq(seq)
+	made := &temporary{client: c.Client, args: withHandoffs(), query: events.GetExecution{ThreadID: thread}, purges: []string{purgeOf(id)}}
+	discard := func() {}
+	if !d.stored() {
+		discard = sync.OnceFunc(func() { made.discard(context.WithoutCancel(ctx)) })
+		defer func() { go discard() }() // the run ends whether or not the client stays
+		stop := made.keep(ctx)
+		defer stop()
+	}
 	reply, err := client.Send(ctx, c.Client, thread, events.HandoffThread{AgentID: d.Model, Comment: "compacted"})
 	if err != nil {
 		return err
@@ -52,7 +63,8 @@ func compact(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if reply.Result == nil || reply.Result.ExecutionID == "" {
 		return events.Errorf(events.Unavailable, "the summary of thread %s has no execution", thread)
 	}
-	x, err := c.Client.WithMinSeq(reply.Seq).WaitRun(ctx, events.GetExecution{ThreadID: thread, ExecutionID: reply.Result.ExecutionID})
+	made.handsOver(reply.Result)
+	x, err := c.Client.WithMinSeq(reply.Seq).WaitRun(ctx, made.query)
 	if err != nil {
 		return err
 	}
@@ -66,6 +78,7 @@ func compact(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if len(first.Items) == 0 {
 		return events.Errorf(events.Unavailable, "the thread %s does not begin with a summary", reply.Result.ChildID)
 	}
+	discard() // its id is not found from now on
 	number := strings.TrimPrefix(x.ID, events.ExecutionPrefix)
 	edge.WriteJSON(w, http.StatusOK, compaction{
 		ID: "resp_" + number, Object: "response.compaction", CreatedAt: unix(x.CreatedAt), Usage: resourceAt(x).Usage,
@@ -95,7 +108,7 @@ func summarizes(ctx context.Context, c *edge.Caller, name string) error {
 
 // toCompact returns the thread that a request wants compacted: that of a response, or one with
 // the request's input, after a response if it names one.
-func toCompact(ctx context.Context, c *edge.Caller, d *createRequest) (thread string, seq int64, err error) {
+func toCompact(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUID) (thread string, seq int64, err error) {
 	input, err := inputOf(d.Input)
 	if err != nil {
 		return "", 0, err
@@ -103,7 +116,6 @@ func toCompact(ctx context.Context, c *edge.Caller, d *createRequest) (thread st
 	if len(input) == 0 && d.PreviousResponseID == "" {
 		return "", 0, events.Invalid("/input", "there is nothing to compact; give an input or a previous_response_id")
 	}
-	id := uuid.Must(uuid.NewV7())
 	d.Conversation = nil
 	to, err := placeOf(ctx, c, d, noTemporary)
 	if err != nil {
@@ -119,7 +131,7 @@ func toCompact(ctx context.Context, c *edge.Caller, d *createRequest) (thread st
 			return "", 0, err
 		}
 	}
-	if len(input) == 0 {
+	if len(input) == 0 && d.stored() {
 		return to.thread, 0, nil
 	}
 	items, err := newItems(ctx, c, input, to.thread)
@@ -131,6 +143,13 @@ func toCompact(ctx context.Context, c *edge.Caller, d *createRequest) (thread st
 	if thread == "" {
 		thread = "T-" + id.String()
 		one, err := client.Sub("thread.create", events.CreateThread{UserID: c.User})
+		if err != nil {
+			return "", 0, err
+		}
+		list = append(list, one)
+	}
+	if !d.stored() {
+		one, err := client.Sub("effect.schedule", purgeLater(purgeOf(id), withHandoffs()))
 		if err != nil {
 			return "", 0, err
 		}

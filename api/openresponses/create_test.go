@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein/api/openresponses"
+	"github.com/skein-threads/skein/events"
 )
 
 // A response has all of its keys, and only those that may be null are.
@@ -162,6 +163,36 @@ func TestCompact(t *testing.T) {
 	count := w.must("POST", "/v1/responses/input_tokens", `{"model":"triage","input":"Where is order 42?"}`)
 	if n, _ := count["input_tokens"].(float64); count["object"] != "response.input_tokens" || n < 3 || n > 30 {
 		t.Errorf("%v", count)
+	}
+}
+
+// With store: false a summary leaves nothing: neither the input, nor a copy of the response that it
+// continues, nor the thread with the summary, and its id is not found. What was stored before stays.
+func TestCompact_NotStored(t *testing.T) {
+	w := start(t)
+	stored := w.must("POST", "/v1/responses", `{"model":"triage","input":"Where is order 42?"}`)
+	threads := w.threads()
+	for _, body := range []string{
+		`{"model":"triage","store":false,"input":"secret"}`,
+		fmt.Sprintf(`{"model":"triage","store":false,"input":"secret","previous_response_id":%q}`, stored["id"]),
+		fmt.Sprintf(`{"model":"triage","store":false,"previous_response_id":%q}`, stored["id"]),
+	} {
+		got := w.must("POST", "/v1/responses/compact", body)
+		if output := got["output"].([]any); len(output) != 1 || output[0].(object)["type"] != "compaction" {
+			t.Errorf("%s: %v", body, got)
+		}
+		if status, _ := w.do("GET", fmt.Sprintf("/v1/responses/%v", got["id"]), ""); status != http.StatusNotFound {
+			t.Errorf("%s: its id is answered with %d", body, status)
+		}
+		if now := w.threads(); now != threads {
+			t.Errorf("%s: %d threads became %d", body, threads, now)
+		}
+	}
+	if got := w.must("GET", fmt.Sprintf("/v1/responses/%v", stored["id"]), ""); texts(got["output"]) != "Hello, you." {
+		t.Errorf("%v", got)
+	}
+	if d := w.event(events.EffectScheduledType).Data.(events.EffectScheduled); d.Name != events.PurgeEffect || string(d.Args) != `{"handoffs":true}` {
+		t.Errorf("the log does not know that it is to go: %+v", d)
 	}
 }
 

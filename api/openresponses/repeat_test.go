@@ -49,9 +49,59 @@ func TestRepeat_SameKey(t *testing.T) {
 		if status, e := w.with("key-"+name, strings.Replace(body, `"x"`, `"y"`, 1)); status != http.StatusUnprocessableEntity || e["error"].(object)["code"] != "idempotency_key_reused" {
 			t.Errorf("%s: another body: %d %v", name, status, e)
 		}
+		elsewhere := fmt.Sprintf(`{"model":"triage","input":"x","conversation":%q}`, w.must("POST", "/v1/conversations", `{}`)["id"])
+		threads++
+		if status, e := w.with("key-"+name, elsewhere); status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: in another conversation: %d %v", name, status, e)
+		}
 		if now := w.threads(); now != threads {
 			t.Errorf("%s: %d threads became %d", name, threads, now)
 		}
+	}
+}
+
+// A response with an Idempotency-Key that waits for another of its conversation is found while it
+// waits, and a repeated request has it.
+func TestRepeat_WhileQueued(t *testing.T) {
+	w := start(t)
+	begun, release := make(chan struct{}, 9), make(chan struct{}, 9)
+	w.model.answers(func(a *answer, _ map[string]any) {
+		begun <- struct{}{}
+		select {
+		case <-release:
+		case <-a.r.Context().Done():
+		}
+		a.says("Done.")
+		a.ends("response.completed", "")
+	})
+	conversation := w.must("POST", "/v1/conversations", `{}`)["id"]
+	body := fmt.Sprintf(`{"model":"triage","input":"x","conversation":%q,"background":true}`, conversation)
+	w.must("POST", "/v1/responses", body)
+	<-begun
+	_, first := w.with("k", body)
+	if got := w.must("GET", fmt.Sprintf("/v1/responses/%v", first["id"]), ""); got["status"] != "queued" || got["id"] != first["id"] {
+		t.Errorf("%v", got)
+	}
+	if status, again := w.with("k", body); status != http.StatusOK || again["id"] != first["id"] || again["status"] != "queued" {
+		t.Errorf("repeated: %d %v", status, again)
+	}
+	if status, e := w.with("k", strings.Replace(body, `"x"`, `"y"`, 1)); status != http.StatusUnprocessableEntity {
+		t.Errorf("another body: %d %v", status, e)
+	}
+	ended := make(chan []object)
+	go func() { ended <- w.stream("GET", fmt.Sprintf("/v1/responses/%v?stream=true", first["id"]), "") }()
+	release <- struct{}{}
+	<-begun
+	release <- struct{}{}
+	if last := streams(t, <-ended); last["id"] != first["id"] || texts(last["output"]) != "Done." {
+		t.Errorf("%v", last)
+	}
+	w.s.WaitIdle()
+	if len(begun) != 0 {
+		t.Errorf("%d more runs began", len(begun))
+	}
+	if _, again := w.with("k", body); again["id"] != first["id"] || again["status"] != "completed" {
+		t.Errorf("repeated at the end: %v", again)
 	}
 }
 

@@ -58,11 +58,7 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		edge.WriteJSON(w, http.StatusOK, res)
 		return nil
 	}
-	get := b.client.WaitRun
-	if d.Background {
-		get = b.client.GetExecution
-	}
-	x, err := get(r.Context(), b.query())
+	x, err := b.shown(r.Context())
 	if err != nil {
 		return err
 	}
@@ -72,6 +68,18 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	}
 	edge.WriteJSON(w, http.StatusOK, res)
 	return nil
+}
+
+// shown returns the execution that a request over JSON is answered with: as it is now in the
+// background, otherwise when it has ended.
+func (b *begun) shown(ctx context.Context) (*events.Execution, error) {
+	switch {
+	case !b.request.Background:
+		return b.client.WaitRun(ctx, b.query())
+	case b.waiting != nil:
+		return b.waiting, nil
+	}
+	return b.client.GetExecution(ctx, b.query())
 }
 
 // query asks for the execution of a response.

@@ -23,9 +23,11 @@ const (
 // it puts the purge off while a client reads or may continue it, and purges it afterwards.
 type temporary struct {
 	client *client.Client
+	args   events.JSON // of the effects
 
 	mu     sync.Mutex // guards the fields below
 	query  events.GetExecution
+	child  string   // the thread that a handoff makes of it, if it is made to be compacted
 	purges []string // the effects that may be scheduled to purge the thread
 	ended  context.CancelFunc
 }
@@ -33,9 +35,13 @@ type temporary struct {
 // purgeOf returns the id of the effect that purges the thread of a response.
 func purgeOf(response uuid.UUID) string { return uuid.NewSHA1(response, []byte("purge")).String() }
 
-func purgeLater(id string) events.ScheduleEffect {
-	return events.ScheduleEffect{ID: id, Name: events.PurgeEffect, EveryMs: new(purgeEvery.Milliseconds())}
+func purgeLater(id string, args events.JSON) events.ScheduleEffect {
+	return events.ScheduleEffect{ID: id, Name: events.PurgeEffect, Args: args, EveryMs: new(purgeEvery.Milliseconds())}
 }
+
+// withHandoffs is the argument of the effect that purges the threads as well to which its thread
+// was handed over.
+func withHandoffs() events.JSON { return events.JSON(`{"handoffs":true}`) }
 
 // keep puts the purge off until stop is called, discard is, or ctx ends.
 func (t *temporary) keep(ctx context.Context) (stop func()) {
@@ -71,7 +77,7 @@ func (t *temporary) renew(ctx context.Context) {
 		}
 		list = append(list, one)
 	}
-	one, err := client.Sub("effect.schedule", purgeLater(next))
+	one, err := client.Sub("effect.schedule", purgeLater(next, t.args))
 	if err != nil {
 		return
 	}
@@ -89,17 +95,29 @@ func (t *temporary) follow(next *temporary) {
 	t.query = next.query
 }
 
+// handsOver notes the run that writes the summary of the thread, and the thread that it makes.
+func (t *temporary) handsOver(r *events.Result) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.query.ExecutionID, t.child = r.ExecutionID, r.ChildID
+}
+
 // discard purges the thread once its last response has ended. If it cannot, because the thread
 // is deleted or the connection closed, nothing is lost: the effect does.
 func (t *temporary) discard(ctx context.Context) {
 	t.mu.Lock()
-	query := t.query
+	query, child := t.query, t.child
 	if t.ended != nil {
 		t.ended()
 	}
 	t.mu.Unlock()
-	if _, err := t.client.WaitRun(ctx, query); err != nil && !isMissing(err) { // a thread that was warmed up has no run
-		return
+	if query.ExecutionID != "" {
+		if _, err := t.client.WaitRun(ctx, query); err != nil && !isMissing(err) { // a thread that was warmed up has no run
+			return
+		}
+	}
+	if child != "" {
+		_, _ = t.client.DeleteThread(ctx, child, events.DeleteThread{Purge: true})
 	}
 	_, _ = t.client.DeleteThread(ctx, query.ThreadID, events.DeleteThread{Purge: true})
 }

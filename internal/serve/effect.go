@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
@@ -23,7 +25,8 @@ func (s *Server) startEffects(background context.Context) (*runtime.EffectTimers
 }
 
 // purge is the effect events.PurgeEffect. It does not delete a run that begins while it looks:
-// the thread then has another version.
+// the thread then has another version. With the argument handoffs, the threads that the thread
+// was handed over to are purged before it.
 func (s *states) purge(ctx context.Context, in *runtime.EffectInput) error {
 	c, err := s.of(in.Tenant)
 	if err != nil {
@@ -37,10 +40,38 @@ func (s *states) purge(ctx context.Context, in *runtime.EffectInput) error {
 		if t.Run != nil || t.Queued > 0 {
 			return &runtime.RetryError{Err: errors.New("a run of the thread is active or waits"), NotMade: true}
 		}
+		if err = purgeHandoffs(ctx, c, in); err != nil {
+			return err
+		}
 		_, err = c.DeleteThread(ctx, t.ID, events.DeleteThread{Purge: true}, client.ExpectVersion(t.Version))
 	}
 	if errors.Is(err, &events.Error{Code: events.NotFound}) { // it is deleted
 		return nil
 	}
 	return err
+}
+
+// purgeHandoffs purges the threads that a thread was handed over to, if its effect asks for it.
+func purgeHandoffs(ctx context.Context, c *client.Client, in *runtime.EffectInput) error {
+	var args struct {
+		Handoffs bool `json:"handoffs"`
+	}
+	if len(in.Args) == 0 || json.Unmarshal(in.Args, &args) != nil || !args.Handoffs {
+		return nil
+	}
+	raw, err := c.Query(ctx, "relationship.list", events.ListRelationships{ThreadID: in.ThreadID, Type: events.HandoffRelation, Role: events.ParentRole})
+	if err != nil {
+		return err
+	}
+	var list events.RelationshipList
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return err
+	}
+	for _, r := range list.Relationships {
+		_, err := c.DeleteThread(ctx, r.ThreadID, events.DeleteThread{Purge: true})
+		if err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) {
+			return err
+		}
+	}
+	return nil
 }
