@@ -34,9 +34,9 @@ func TestLong(t *testing.T) {
 
 // An operation that a client has no answer to within its timeout is said to have none.
 func TestLongResult_NoAnswer(t *testing.T) {
-	r := &LongResult{Points: []LongPoint{{Events: 10, Cases: []ThreadsCase{{Name: "a", Times: 1, P50Ms: 2, MaxMs: 3}}}, {Events: 20, Cases: []ThreadsCase{{Name: "a"}}}}}
+	r := &LongResult{Points: []LongPoint{{Events: 10, Cases: []ThreadsCase{{Name: "a", Times: 1, P50Ms: 2, MaxMs: 3, ProcessorMs: 1}}}, {Events: 20, Cases: []ThreadsCase{{Name: "a"}}}}}
 	var out bytes.Buffer
-	if err := r.Write(&out); err != nil || !strings.Contains(out.String(), "2.00 (3.00)  no answer") {
+	if err := r.Write(&out); err != nil || !strings.Contains(out.String(), "2.00 (3.00; 1.00)  no answer") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }

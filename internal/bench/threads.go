@@ -31,6 +31,9 @@ type ThreadsCase struct {
 	P50Ms float64 `json:"p50Ms"`
 	P99Ms float64 `json:"p99Ms"`
 	MaxMs float64 `json:"maxMs"`
+
+	// ProcessorMs is the processor time of one, of server, Skein and client together; 0 if unknown.
+	ProcessorMs float64 `json:"processorMs"`
 }
 
 // ThreadsResult is one run.
@@ -160,7 +163,7 @@ func message(n int) events.NewItem {
 func (b *threadsBench) measure(name string, times int, do func(n int) error, after func() error) error {
 	b.o.Log(name)
 	settle()
-	took := make([]time.Duration, 0, times)
+	took, used := make([]time.Duration, 0, times), processor()
 	for n := range times {
 		begun := time.Now()
 		if err := do(n); err != nil {
@@ -174,9 +177,11 @@ func (b *threadsBench) measure(name string, times int, do func(n int) error, aft
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	used = (processor() - used) / time.Duration(times)
 	slices.Sort(took)
 	b.result.Cases = append(b.result.Cases, ThreadsCase{
 		Name: name, Times: len(took), P50Ms: ms(took[len(took)/2]), P99Ms: ms(took[len(took)*99/100]), MaxMs: ms(took[len(took)-1]),
+		ProcessorMs: ms(used),
 	})
 	return nil
 }

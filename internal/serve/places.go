@@ -11,6 +11,7 @@ import (
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/cold"
+	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/runtime"
 )
 
@@ -23,6 +24,7 @@ const (
 	placesEffects  = "effects"
 	placesForks    = "forks"
 	placesCold     = "cold"
+	placesPast     = "past"
 )
 
 // Default limits of a call, an upload and a tenant.
@@ -35,7 +37,7 @@ const (
 // DefaultPlaces is how many places of each kind a process has, unless --places sets it.
 // Those for runs are --workers.
 func DefaultPlaces() map[string]int {
-	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: runtime.DefaultEffects, placesForks: commands.DefaultForks, placesCold: cold.DefaultPlaces}
+	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: runtime.DefaultEffects, placesForks: commands.DefaultForks, placesCold: cold.DefaultPlaces, placesPast: query.DefaultPast}
 }
 
 // places returns the places of a kind.

@@ -33,7 +33,13 @@ type Config struct {
 	Pairs    Pairs    // reads key-value pairs; default: it is unavailable
 	// Cold is the places for cold threads, whose log is read to answer; default cold.DefaultPlaces.
 	Cold *share.Pool
+	// Past is the places for queries of a thread as it was, which is folded in memory for each;
+	// default DefaultPast.
+	Past *share.Pool
 }
+
+// DefaultPast is how many queries of a thread as it was are answered at once.
+const DefaultPast = 4
 
 func (c Config) withDefaults() Config {
 	if c.Wait == 0 {
@@ -58,6 +64,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Values == nil {
 		c.Values = noValues
+	}
+	if c.Past == nil {
+		c.Past = share.New("past", share.Limit{Total: DefaultPast}, nil)
 	}
 	return c
 }
@@ -190,10 +199,8 @@ func (q *Queries) decodeAndAnswer(ctx context.Context, tenant, name string, body
 		return nil, events.Errorf(events.NotFound, "no such query: %.64s", name)
 	}
 	for again := false; ; again = true {
-		a := &asking{Queries: q, ctx: ctx, tenant: tenant}
-		shown := q.cfg.Progress.Seq()
-		out, err := row.ask(a, data)
-		unshown, err := a.confirmed(err, shown)
+		a := &asking{Queries: q, ctx: ctx, tenant: tenant, leave: func() {}}
+		out, unshown, err := a.once(row, data)
 		if unshown == 0 || again { // again: it shows all that was in the log when it was confirmed first
 			return out, err
 		}
@@ -201,6 +208,15 @@ func (q *Queries) decodeAndAnswer(ctx context.Context, tenant, name string, body
 			return nil, err
 		}
 	}
+}
+
+// once answers a query, and returns a sequence that it must show, as confirmed does.
+func (a *asking) once(row answer, data any) (out any, unshown int64, err error) {
+	defer func() { a.leave() }()
+	shown := a.cfg.Progress.Seq()
+	out, err = row.ask(a, data)
+	unshown, err = a.confirmed(err, shown)
+	return out, unshown, err
 }
 
 // answers lists the function that answers each query.
@@ -281,6 +297,7 @@ type asking struct {
 	fresh  bool   // minSeq or minVersion was given
 	past   bool   // the source is the thread as it was
 	source source
+	leave  func() // returns the place for a thread as it was, if one is taken
 }
 
 // about prepares a query about a thread: ref is its id or key, and is empty if the

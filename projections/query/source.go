@@ -9,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/projections/documents"
@@ -253,6 +254,9 @@ func (a *asking) lookBack(ref string, at events.At) (*past, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := a.takePlace(); err != nil {
+		return nil, err
+	}
 	until := documents.Until{Version: version, Time: time}
 	memory, err := a.models.Fold(a.log.Thread(a.ctx, a.tenant, a.thread, 1), until, a.pages.In(a.ctx))
 	switch {
@@ -264,4 +268,19 @@ func (a *asking) lookBack(ref string, at events.At) (*past, error) {
 		return nil, events.Missing("thread", ref)
 	}
 	return &past{memory}, nil
+}
+
+// takePlace waits for one of the places for threads as they were, and keeps it until the query is
+// answered: each has a whole thread in memory.
+func (a *asking) takePlace() error {
+	leave, err := a.cfg.Past.Wait(a.ctx, a.tenant)
+	var full *share.FullError
+	switch {
+	case errors.As(err, &full):
+		return events.Errorf(events.Unavailable, "%s", full)
+	case err != nil:
+		return events.Errorf(events.Unavailable, "the places for threads as they were are taken for too long; try again")
+	}
+	a.leave = leave
+	return nil
 }
