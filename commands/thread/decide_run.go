@@ -3,6 +3,7 @@ package thread
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -331,13 +332,14 @@ func (m *maker) failRun(d FailRun) error {
 	return m.finish(d.ExecutionID, events.ExecutionFailed, clipText(d.ErrorText))
 }
 
-// clipText shortens an error's text to fit its event.
+// clipText shortens an error's text to fit its event. It does not cut a character in half:
+// events hold valid UTF-8 only.
 func clipText(text string) string {
 	const most = 4096
 	if len(text) <= most {
 		return text
 	}
-	return text[:most] + "... (" + strconv.Itoa(len(text)) + " bytes)"
+	return strings.ToValidUTF8(text[:most], "") + "... (" + strconv.Itoa(len(text)) + " bytes)"
 }
 
 func (m *maker) resumeCalls(d ResumeCalls) error {

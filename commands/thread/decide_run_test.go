@@ -256,6 +256,18 @@ func TestFailedRun(t *testing.T) {
 		context.status.changed execution.created run.requested`)
 }
 
+// The text of a failure that is too long for its event is cut between two characters: the
+// commit with it can be encoded.
+func TestFailRun_LongText(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	w := k.reacting("")
+	made := k.do(FailRun{ExecutionID: w.execution, Token: w.token, ErrorText: "a" + strings.Repeat("é", 3000)})
+	if _, err := events.NewCommit("", made); err != nil {
+		t.Error(err)
+	}
+}
+
 // Stop, cancel: SA-148, SA-149, C-26.
 func TestStopAndCancel(t *testing.T) {
 	k := newStory(t)
