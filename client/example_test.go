@@ -8,11 +8,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/rs/zerolog"
-
+	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/serve"
 )
 
 // example returns a client of a Skein in this process, and a function that closes both.
@@ -20,7 +18,7 @@ import (
 func example() (c *client.Client, end func()) {
 	store, err := os.MkdirTemp("", "skein-example-")
 	check(err)
-	s, err := serve.Start(context.Background(), serve.Config{Store: store, NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0"}, zerolog.Nop())
+	s, err := skein.Start(context.Background(), skein.Options{Store: store, NATSListen: "127.0.0.1:0", HTTPListen: skein.None})
 	check(err)
 	c, err = client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme"})
 	check(err)

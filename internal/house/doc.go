@@ -14,5 +14,7 @@
 //	source_test.go   reads the source
 //	requirements_test.go  no ids of requirements in product code
 //	words_test.go    words that do not come back, and what to write instead
+//	wrap_test.go     the width of prose in pages
+//	outside_test.go  examples that programs can copy
 //	typed_test.go    adds its types
 package house

@@ -1,8 +1,6 @@
 package remote_test
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
-
 	"context"
 	"fmt"
 	"os"
@@ -10,10 +8,11 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/openai"
 	"github.com/skein-threads/skein/runtime/remote"
@@ -121,21 +120,26 @@ func Example_inProcess() {
 	// a and b are whole numbers <nil>
 }
 
+// exampleServer returns a connection to a Skein in this process, and a function that ends
+// both. Your program calls nats.Connect with the URL of its server.
 func exampleServer() (*nats.Conn, func(), error) {
 	dir, err := os.MkdirTemp("", "skein-example")
 	if err != nil {
 		return nil, nil, err
 	}
-	o := embedded.NewOptions(dir)
-	o.Listen, o.SyncAlways = "127.0.0.1:0", false
-	s, err := embedded.Start(o)
+	ctx := context.Background()
+	s, err := skein.Start(ctx, skein.Options{Store: dir, NATSListen: "127.0.0.1:0", HTTPListen: skein.None, Volatile: true})
 	if err != nil {
 		return nil, nil, err
 	}
-	nc, err := s.Connect("example")
+	nc, err := nats.Connect(s.Addresses().NATS)
 	if err != nil {
-		s.Shutdown()
+		_ = s.Stop(ctx)
 		return nil, nil, err
 	}
-	return nc, func() { nc.Close(); s.Shutdown(); _ = os.RemoveAll(dir) }, nil
+	return nc, func() {
+		nc.Close()
+		_ = s.Stop(ctx)
+		_ = os.RemoveAll(dir)
+	}, nil
 }
