@@ -32,8 +32,8 @@ func (h *hold) grant(ctx context.Context, e *entry) {
 	}
 }
 
-// hold waits until the thread is this command's alone. The caller must call release, and until
-// then must not wait for a thread but by holding one of a greater id.
+// hold waits until the thread belongs to this command alone. The caller must call release. Until
+// then it must not wait for another thread, except by holding one with a greater id.
 func (d *Dispatcher) hold(ctx context.Context, tenant, id string) (e *entry, release func(), err error) {
 	h := &hold{granted: make(chan *entry), released: make(chan struct{})}
 	j := &job{kind: holding, ctx: ctx, done: make(chan answer, 1), tenant: tenant, thread: id, hold: h}
@@ -64,7 +64,8 @@ func errBusy() error {
 }
 
 // group runs a command that may concern several threads. Which ones may depend on the state of
-// its own thread, which may change until all of them are held: then they are held again.
+// its own thread. That state may change until all of them are held, and then group starts again
+// with the new ones.
 func (d *Dispatcher) group(j *job) (*events.Reply, error) {
 	ctx, c := j.ctx, j.command
 	if err := d.resolveOthers(ctx, c); err != nil {

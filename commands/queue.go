@@ -73,7 +73,7 @@ func (d *Dispatcher) work(e *entry, jobs []*job, own *job) {
 	}
 }
 
-// round runs some of the jobs in one commit, answers them, and returns the others.
+// round runs some of the jobs in one commit, answers them, and returns the remaining ones.
 func (d *Dispatcher) round(e *entry, jobs []*job) []*job {
 	if jobs[0].kind == holding {
 		jobs[0].hold.grant(jobs[0].ctx, e)
@@ -150,13 +150,13 @@ func unknownOutcome(id string, err error) error {
 	return refusal
 }
 
-// stackBytes is the room that deepen makes: about what deciding a commit takes.
+// stackBytes is how much stack deepen makes: about as much as deciding a commit needs.
 const stackBytes = 24 << 10
 
-// deepen makes room on the stack of the goroutine of a request. It begins with little, and
-// each time that it is doubled in the middle of a deep call all frames are copied, which was a
-// twentieth of the processor time of a commit. It must be told -1: that its frame has the room
-// is enough, and nothing needs to be cleared.
+// deepen grows the stack of a request's goroutine at once. The stack begins small, and each time
+// it is doubled in the middle of a deep call all frames are copied, which was a twentieth of the
+// processor time of a commit. Call it with -1: its large frame alone makes the stack grow, and
+// nothing is cleared.
 //
 //go:noinline
 func deepen(at int) byte {

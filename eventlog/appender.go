@@ -14,9 +14,10 @@ import (
 
 // Limits of one write.
 const (
-	// Crossover is the greatest number of waiting commits that go as plain
-	// publishes. An atomic batch has a fixed cost of about eight of them; where
-	// two commits must be stored together, one is needed anyway, and all share it.
+	// Crossover is the greatest number of waiting commits that are sent as plain
+	// publishes. An atomic batch costs about as much as eight of them. If two of
+	// the commits must be stored together, a batch is needed anyway, and all
+	// share it.
 	Crossover     = 8
 	batchMessages = 512     // the server takes 1,000; more than this gains nothing
 	batchBytes    = 8 << 20 // staged by the server before it commits
@@ -33,8 +34,8 @@ type Write struct {
 // their Seq. It returns nil, a *ConflictError, a *TooLargeError, an
 // *UnavailableError (these three: nothing was written) or an *UnknownError.
 //
-// Once a commit was accepted its fate is waited for: ctx only bounds the wait
-// for a place in the queue.
+// ctx only bounds the wait for a place in the queue: once a commit has one, Append
+// waits until its outcome is known.
 func (l *Log) Append(ctx context.Context, writes ...Write) error {
 	if len(writes) == 0 {
 		return nil
@@ -73,12 +74,11 @@ func (l *Log) Append(ctx context.Context, writes ...Write) error {
 
 var errClosing = errors.New("the log is being closed")
 
-// lateAfter is how long the append loop waits for the writes that it has sent. What
-// is late then, such as one whose acknowledgement was lost, holds up only its own
-// aggregates.
+// lateAfter is how long the append loop waits for the writes that it has sent. A later
+// one, such as one whose acknowledgement was lost, delays only its own aggregates.
 const lateAfter = time.Second
 
-// appendLoop writes what waits, one group after the other.
+// appendLoop writes the waiting units, one group after the other.
 func (l *Log) appendLoop() {
 	defer close(l.stopped)
 	late := time.NewTimer(lateAfter)
@@ -99,8 +99,8 @@ func (l *Log) appendLoop() {
 	}
 }
 
-// nextUnit waits for a unit whose aggregates are free, and returns it and what is
-// still held. Nil: the log is closed and nothing is in flight.
+// nextUnit waits for a unit whose aggregates are free, and returns it and the units that
+// are still held. It returns nil when the log is closed and nothing is in flight.
 func (l *Log) nextUnit(held []*unit) (*unit, []*unit) {
 	for {
 		held = l.settle(held)
@@ -128,8 +128,8 @@ func (l *Log) nextUnit(held []*unit) (*unit, []*unit) {
 	}
 }
 
-// send writes a group. It returns when all of it is answered, or when late says so:
-// the aggregates of what is not answered by then are busy until it is.
+// send writes a group. It returns when all units are answered, or when late fires: the
+// aggregates of the others stay busy until they are answered.
 func (l *Log) send(group []*unit, late <-chan time.Time) {
 	refused := l.cfg.Outage.Err()
 	if refused == nil && !l.connected() {
@@ -154,10 +154,9 @@ func (l *Log) send(group []*unit, late <-chan time.Time) {
 	}
 }
 
-// pace says how long a write waits to fill a batch. The callers whose commits went
-// together in the last write come back one by one, each with its next commit:
-// the first of them would go as a small write of its own, and the many behind
-// it would wait for that.
+// pace says how long a write waits to fill a batch. The callers whose commits shared the
+// last write return one by one, each with its next commit. Without a wait the first of them
+// would get a small write of its own, which all others would have to wait for.
 type pace struct {
 	enough int           // so many messages go at once
 	wait   time.Duration // the others wait so long for more
@@ -166,8 +165,8 @@ type pace struct {
 // longestWait bounds how long a commit waits to fill a batch.
 const longestWait = 12 * time.Millisecond
 
-// after returns the pace after a write. After small writes it is reduced step by step: few
-// callers come back together.
+// after returns the pace after a write. Small writes reduce it step by step, since few callers
+// return together.
 func (p pace) after(group []*unit, took time.Duration) pace {
 	messages := 0
 	for _, u := range group {
@@ -182,8 +181,8 @@ func (p pace) after(group []*unit, took time.Duration) pace {
 	return pace{enough: messages * 3 / 4, wait: min(took/2, longestWait)}
 }
 
-// gather takes what waits, up to the limits of a write. Two commits of one
-// aggregate never go together: the second is held.
+// gather takes waiting units, up to the limits of a write. Two commits of one aggregate
+// never share a write: the second is held.
 func (l *Log) gather(first *unit, held []*unit, p pace) (group, rest []*unit) {
 	subjects := map[string]bool{}
 	messages, bytes := 0, 0
@@ -255,8 +254,8 @@ func (l *Log) write(group []*unit) {
 	ack, err := l.conn.PublishBatch(msgs)
 	outcome := streams.Classify(err, ack.Error)
 	if outcome != streams.Stored {
-		// Each on its own, so that only the guilty fails. What was stored all
-		// the same is found by its chain.
+		// Each on its own, so that only the unit at fault fails. A unit that was
+		// stored nevertheless is found by its chain.
 		l.writeEach(group, outcome == streams.Unknown)
 		return
 	}
@@ -272,9 +271,9 @@ func (l *Log) write(group []*unit) {
 	}
 }
 
-// connected reports whether the connection stands, and waits a little for it if
-// it does not: what is sent before would be stored whenever it comes back, long
-// after it was given up.
+// connected reports whether the connection is up, after a short wait if it is not.
+// Messages that are sent while it is down would be stored when it returns, long after
+// their callers gave up.
 func (l *Log) connected() bool {
 	for !l.conn.Wire().IsConnected() {
 		if l.away.IsZero() {
@@ -293,9 +292,9 @@ func (l *Log) connected() bool {
 	return true
 }
 
-// writeEach stores each unit on its own. All are in flight at once, but for
-// those that need an atomic batch: the server takes few of these together.
-// tried says that the outcome of a first try is not known.
+// writeEach stores each unit on its own. All are in flight at once, except those that
+// need an atomic batch, of which the server accepts few at a time. tried says that the
+// outcome of a first try is unknown.
 func (l *Log) writeEach(group []*unit, tried bool) {
 	deadline := time.Now().Add(3 * l.cfg.AckTimeout)
 	var several []*unit

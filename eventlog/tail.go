@@ -14,17 +14,17 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// Tail follows the log from a sequence on: what is there, and then what comes,
-// in order, each commit once. It reads and decodes ahead of its reader.
+// Tail follows the log from a sequence on: it returns the stored commits and then the new ones,
+// in order, each once. It reads and decodes ahead of its reader.
 //
-// It reads the log by a consumer, except while this process alone writes many commits: then it
-// takes them as they are acknowledged, see [ownCommits].
+// It reads the log through a consumer, except while this process alone writes many commits:
+// these it takes as they are acknowledged, see [ownCommits].
 type Tail struct {
 	log      *Log
 	name     string
 	entries  chan Entry
 	bytes    atomic.Int64  // of the bodies that wait in entries
-	taken    chan struct{} // of capacity 1: holds something when one of them was taken
+	taken    chan struct{} // of capacity 1: receives a value when an entry was taken
 	stop     context.CancelFunc
 	finished sync.WaitGroup
 	err      error // why it ended; read after entries is closed

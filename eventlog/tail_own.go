@@ -9,35 +9,36 @@ import (
 // they need not be read back from the log: for a process that writes most of the log, reading
 // costs more than anything else that its followers do.
 //
-// It starts once the process's commits come fast and nobody else's between them. A gap in the
-// sequences, which is a commit of another process, ends it, and so does silence; during a pause
-// it asks the log for its end. What was acknowledged before the tail began is not used: the
-// server may have lost it since.
+// It starts once the process's commits arrive fast, without one of another process between them.
+// A gap in the sequences, which is a commit of another process, ends it, and so does silence.
+// During a pause it asks the log for its last sequence. Commits that were acknowledged before the
+// tail began are not used: the server may have lost them since.
 type ownCommits struct {
 	tail  *Tail
 	begun time.Time
 	pace  ownPace
 
 	at    uint64    // the sequence of the last entry that was delivered
-	run   int       // commits of this process since since, one after another
-	since time.Time // when counting began
+	run   int       // how many commits of this process were counted, without a foreign one between them
+	since time.Time // when the count began
 	fast  bool      // the last pace.run of them came fast
 }
 
 // ownPace says when a tail follows the commits of its own process.
 type ownPace struct {
-	run     int           // so many commits of the process, one after another,
-	within  time.Duration // in this time start it
-	silence time.Duration // without a commit of the process, it ends
-	look    time.Duration // the longest delay of another process's commit during a pause
-	gap     time.Duration // acknowledgements of one process may overtake each other by this
+	run     int           // it starts after so many commits of the process in a row
+	within  time.Duration // if they took at most this long
+	silence time.Duration // it ends after so long without a commit of the process
+	look    time.Duration // how often it looks for commits of others during a pause
+	gap     time.Duration // by how much acknowledgements of one process may overtake each other
 }
 
 func defaultOwnPace() ownPace {
 	return ownPace{run: 256, within: time.Second, silence: 2 * time.Second, look: 50 * time.Millisecond, gap: 10 * time.Millisecond}
 }
 
-// after counts a commit that was read from the log, and reports whether read can go on after it.
+// after counts a commit that was read from the log, and reports whether read can continue with
+// the next one.
 func (o *ownCommits) after(seq uint64, ours bool) bool {
 	o.at = max(o.at, seq)
 	if !ours {
@@ -54,8 +55,7 @@ func (o *ownCommits) after(seq uint64, ours bool) bool {
 	return o.fast && o.tail.log.cfg.Recent.follows(o.at+1, o.begun)
 }
 
-// read delivers the process's commits as long as each is the next of the log, or until ctx
-// ends.
+// read delivers the process's commits while each is the next one of the log, or until ctx ends.
 func (o *ownCommits) read(ctx context.Context) {
 	defer func() { o.run, o.fast = 0, false }()
 	timer := time.NewTimer(o.pace.look)

@@ -12,16 +12,16 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// unit is what one Append asked for: all of it, or nothing.
+// unit holds the writes of one Append, which are stored together or not at all.
 type unit struct {
 	writes []Write
 	msgs   []*nats.Msg
 	bytes  int
 	done   chan error    // of capacity 1
-	over   chan struct{} // closed when it is answered
+	over   chan struct{} // closed when the unit is answered
 }
 
-// answer says how a unit ended.
+// answer reports the outcome of a unit to its caller.
 func (u *unit) answer(err error) {
 	u.done <- err
 	close(u.over)
@@ -48,8 +48,8 @@ func (l *Log) newUnit(writes []Write) (*unit, error) {
 	return u, nil
 }
 
-// maxBytes returns the greatest size of a commit's body: what a server accepts that is
-// configured for Skein, or less if this one accepts less.
+// maxBytes returns the largest size of a commit's body: events.MaxCommitBytes, or less if this
+// server's limit of a message is smaller.
 func (l *Log) maxBytes() int64 {
 	const headers = events.MaxPayload - events.MaxCommitBytes
 	if limit := l.conn.Wire().MaxPayload(); limit > 0 {
@@ -58,19 +58,19 @@ func (l *Log) maxBytes() int64 {
 	return events.MaxCommitBytes
 }
 
-// writeUnit stores one unit and says how it ended. While the outcome of a try
-// is not known, the log is asked; if it does not show the commits, they are sent
-// again: of two tries that arrive after all, the expected sequence refuses one.
+// writeUnit stores one unit and returns its outcome. While the outcome of a try is unknown, it
+// looks the commits up in the log, and sends them again if they are not there: if both tries
+// arrive after all, the expected sequence refuses one.
 //
-// The log is asked, too, when a write of the same aggregate was on its way. On
-// several copies that may be the commit before this one: it is acknowledged a
-// moment before the server takes the next.
+// It also looks when the server says that a write of the same aggregate is in flight. With
+// several copies that may be the commit before this one, which is acknowledged a moment before
+// the server accepts the next.
 func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 	var cause error
 	ask := tried
 	pauses := retry.Policy{First: 10 * time.Millisecond, Max: 250 * time.Millisecond}
 	for failures := 1; ; failures++ {
-		// A server that could not write may show what it could not write.
+		// A server that failed to write a message may still return it.
 		if out := l.cfg.Outage.Err(); out != nil && tried {
 			return &UnknownError{Cause: out}
 		} else if out != nil {
@@ -129,10 +129,10 @@ func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 	}
 }
 
-// movedOn says what came in place of a unit that was refused.
+// movedOn returns the conflict of a unit that was refused, with what was stored in its place.
 func (l *Log) movedOn(u *unit) error {
 	done, err := l.lookUp(u)
-	if done { // another process has stored the very same
+	if done { // another process has stored the same commits
 		return nil
 	}
 	var moved *ConflictError
@@ -142,7 +142,7 @@ func (l *Log) movedOn(u *unit) error {
 	return &ConflictError{Subject: u.msgs[0].Subject, Expected: u.writes[0].Expected}
 }
 
-// stored notes the sequences of a unit whose last message has seq.
+// stored sets the sequences of a unit whose last message has seq.
 func (u *unit) stored(seq uint64) {
 	for i := range u.writes {
 		u.writes[i].Commit.Seq = seq - uint64(len(u.writes)-1-i)

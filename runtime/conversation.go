@@ -256,10 +256,9 @@ func callOf(i events.Item) string {
 	return content.CallID
 }
 
-// shown returns the items of a context for a reactor: the latest most, oldest first.
-// Items of calls that a message has as parts are omitted, except the results of those that the
-// caller of a run executes. A side of a dual_ai agent
-// sees the other side's parts as messages of a user.
+// shown returns the latest most items of a context for a reactor, oldest first. The items of
+// calls that a message has as parts are omitted, except the results of those that the caller of
+// a run executes. A side of a dual_ai agent sees the other side's parts as messages of a user.
 func (c *conversation) shown(context string, side events.Side, most int) []events.Item {
 	calls, open := map[string]bool{}, map[string]bool{}
 	for _, s := range c.items {

@@ -10,10 +10,10 @@ import (
 // Effect is scheduled work outside the conversation. It must return when ctx ends, and
 // be safe for concurrent use. A panic is an error.
 //
-// Any error is retried, as often as the effect's retries say, after a pause that
-// doubles; a *RetryError may request a longer one. An error with NotMade, because no
-// process received the effect, does not count: the attempt is postponed, for a day at
-// most. The error's text is stored and shown: it must not contain secrets.
+// Any error is retried, as often as the effect's retries allow, after a pause that
+// doubles; a *RetryError may request a longer one. An error with NotMade says that no
+// process received the effect. It does not count as an attempt, which is postponed for up to
+// a day. The error's text is stored and shown: it must not contain secrets.
 type Effect interface {
 	Run(ctx context.Context, in *EffectInput) error
 }

@@ -11,9 +11,8 @@ import (
 )
 
 // Execution is the execution as tools, hooks and effects see it: an
-// events.ExecutionState, and the base of a ThreadState. It is live: it shows the
-// current state of the worker, and after Stop it is stopped. Except for Stop and
-// ForceTurn it is read-only. It is safe for concurrent use.
+// events.ExecutionState, and the base of a ThreadState. It always shows the current state
+// of the worker. Only Stop and ForceTurn change it. It is safe for concurrent use.
 //
 // An effect has an execution of its own, with its own flow, and without steps, sides
 // and messages.
@@ -21,9 +20,9 @@ type Execution struct {
 	flow    string
 	ctx     context.Context
 	scratch *sync.Map
-	halted  atomic.Bool // of an effect
+	halted  atomic.Bool // of an effect: it was stopped
 	thread  known       // of an effect
-	turn    *turn       // nil: an effect's
+	turn    *turn       // nil if it belongs to an effect
 	spot    spot
 }
 
@@ -32,7 +31,7 @@ type spot struct {
 	agent    *Agent
 	side     *Side
 	step     string
-	call     string // the tool's; empty for a hook
+	call     string // id of the tool's call; empty for a hook
 	portable bool
 	nested   int          // how many tools deep
 	invoked  atomic.Int64 // number of calls made from there
@@ -63,16 +62,16 @@ func (t *turn) toolState(call string, spec ToolSpec) ThreadState {
 	return t.w.cfg.State(t.job.Tenant, t.job.Thread, t.execution(call, !spec.NotPortable, 0))
 }
 
-// InRun reports whether it belongs to a run of the thread, and not to an effect: a run
-// must not wait for another run of its thread.
+// InRun reports whether it belongs to a run of the thread, and not to an effect. A run must
+// not wait for another run of its thread.
 func (x *Execution) InRun() bool { return x.turn != nil }
 
 // Portable reports whether it belongs to a portable tool, which must not see the
 // process.
 func (x *Execution) Portable() bool { return x.spot.portable }
 
-// Scratch returns the store of the execution. It is in memory: it ends with the
-// execution, and is lost when another worker takes over and when the run waits.
+// Scratch returns the in-memory store of the execution. It is lost when the execution ends,
+// another worker takes over, or the run waits.
 func (x *Execution) Scratch() *sync.Map { return x.scratch }
 
 // AgentID returns the agent currently in charge of the thread; empty if there is none.
@@ -124,10 +123,10 @@ func (x *Execution) CurrentSide() events.Side {
 // one.
 func (x *Execution) StepCount() int64 { return x.run().Steps }
 
-// SideAStepCount returns those of side a, which has all if there are no sides.
+// SideAStepCount returns the number of steps of side a; all of them, if there are no sides.
 func (x *Execution) SideAStepCount() int64 { return x.run().SideASteps }
 
-// SideBStepCount returns those of side b.
+// SideBStepCount returns the number of steps of side b.
 func (x *Execution) SideBStepCount() int64 { return x.run().SideBSteps }
 
 // Stopped reports whether the execution was stopped.
@@ -146,8 +145,8 @@ func (x *Execution) MessageHistory() []events.ThreadMessage {
 }
 
 // AbortSignal returns a channel that is closed when current work must stop: the run was
-// cancelled, its time is over, or its worker stops. The context of a call ends then,
-// too.
+// cancelled, its time is over, or its worker stops. The context of a call ends at the same
+// time.
 func (x *Execution) AbortSignal() <-chan struct{} { return x.ctx.Done() }
 
 // Stop ends the execution after its current operation. It returns when that is durable;

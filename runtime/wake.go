@@ -10,16 +10,16 @@ import (
 	"github.com/skein-threads/skein/projections/query"
 )
 
-// Usual values: how long a run keeps its place while no process serves its reactor or its
-// tools, and the interval at which runs without a place are checked.
+// Defaults: how long a run keeps its place while no process serves its reactor or its tools,
+// and the interval at which runs without a place are checked.
 const (
 	ParkAfter = 3 * time.Second
 	WakeEvery = time.Second
 )
 
-// Wake continues runs that were parked because no process served their reactor or a tool,
-// when one does or when their time is over, until ctx ends. It checks each reactor and tool
-// once a round, however many runs wait for it. Only one process may run it at a time.
+// Wake continues parked runs until ctx ends: those whose reactor or tool a process serves again,
+// and those whose time is over. It checks each reactor and tool once a round, however many runs
+// wait for it. Only one process may call it at a time.
 func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]query.ParkedRun, error), served func(context.Context, events.WaitFor) (bool, error), every time.Duration) {
 	for ; ctx.Err() == nil; retry.Sleep(ctx, every) {
 		list, err := parked(ctx)

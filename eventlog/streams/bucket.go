@@ -35,9 +35,9 @@ func (b Bucket) Subject(key string) string { return b.prefix + key }
 // Key returns the key of the document with a subject.
 func (b Bucket) Key(subject string) string { return strings.TrimPrefix(subject, b.prefix) }
 
-// Get reads the documents under exact keys or patterns, in the order in which they
-// were written, and leaves out what is not there. It returns ErrTooMany if more than
-// 1,024 match.
+// Get returns the documents under exact keys or patterns, in the order in which they were
+// written. Keys without a document are left out. It returns ErrTooMany if more than 1,024
+// match.
 func (b Bucket) Get(ctx context.Context, keys ...string) ([]Message, error) {
 	docs, _, err := b.read(ctx, keys)
 	return withoutMarkers(docs), err
@@ -50,10 +50,10 @@ func (b Bucket) GetWithMarkers(ctx context.Context, keys ...string) ([]Message, 
 	return all, err
 }
 
-// GetAt does what Get does, from a replica of the bucket that has got to a sequence of
-// the bucket's own, for a reader that must see what was written up to there. One of the
-// keys must have a document, or no replica can tell how far it has got. It waits for
-// such a replica for 5 s, or as [Config.Patience] says.
+// GetAt does what Get does, from a replica that has stored the bucket's own sequence least, for
+// a reader that must see everything up to it. It waits for such a replica for 5 s, or for
+// [Config.Patience] if that is longer. One of the keys must have a document: without one no
+// replica can tell how far it is.
 func (b Bucket) GetAt(ctx context.Context, least uint64, keys ...string) ([]Message, error) {
 	limit := max(b.conn.cfg.Patience, ReadTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no copy of bucket %s showed its message %d within %v", b.name, least, limit))
@@ -69,8 +69,8 @@ func (b Bucket) GetAt(ctx context.Context, least uint64, keys ...string) ([]Mess
 	}
 }
 
-// All does what Get does, however many documents match: page by page if they are too
-// many for one read. A document that is written again meanwhile is as it was met last.
+// All does what Get does for any number of documents: page by page if they are too many for
+// one read. Of a document that is written again meanwhile it returns the version read last.
 func (b Bucket) All(ctx context.Context, patterns ...string) ([]Message, error) {
 	docs, err := b.Get(ctx, patterns...)
 	if !errors.Is(err, ErrTooMany) {
@@ -100,8 +100,8 @@ func (b Bucket) All(ctx context.Context, patterns ...string) ([]Message, error) 
 	return docs, nil
 }
 
-// Newest reads the document under a key, as the leader of the bucket's stream has it.
-// ok is false if there is none.
+// Newest returns the document under a key from the leader of the bucket's stream. ok is false
+// if there is none.
 func (b Bucket) Newest(ctx context.Context, key string) (doc Message, ok bool, err error) {
 	m, err := b.conn.Leader(ctx, b.stream, GetRequest{Last: b.prefix + key})
 	if errors.Is(err, ErrNoMessage) {
@@ -117,24 +117,24 @@ func (b Bucket) Newest(ctx context.Context, key string) (doc Message, ok bool, e
 	return got[0], true, nil
 }
 
-// Has reports whether the bucket holds a message from a sequence on, where a consumer
-// has shown none: as the leader of a replicated stream has it.
+// Has reports whether the bucket holds a message from a sequence on, according to the leader of
+// a replicated stream: a consumer may not have delivered it yet.
 func (b Bucket) Has(ctx context.Context, from uint64) (bool, error) {
 	return b.conn.More(ctx, b.stream, ">", from)
 }
 
-// Shows notes that the bucket is written up to a sequence of its own: what is read
-// from it later shows at least that.
+// Shows records that the bucket is written up to a sequence of its own: later reads of it show
+// at least that.
 func (b Bucket) Shows(seq uint64) { b.conn.cfg.Floors.Raise(b.stream, seq) }
 
-// ShowsAll notes the same of everything that the bucket holds now.
+// ShowsAll records the same for everything that the bucket holds now.
 func (b Bucket) ShowsAll(ctx context.Context) error {
 	_, err := b.conn.LastSeq(ctx, b.stream)
 	return err
 }
 
-// read returns documents and markers, and how far every replica had got that it read
-// from.
+// read returns documents and markers, and the sequence that every replica it read from has
+// stored.
 func (b Bucket) read(ctx context.Context, keys []string) (docs []Message, upTo uint64, err error) {
 	q := GetRequest{Seq: 1, Multi: make([]string, len(keys)), MaxBytes: BatchBytes}
 	for i, k := range keys {
@@ -157,7 +157,8 @@ func (b Bucket) read(ctx context.Context, keys []string) (docs []Message, upTo u
 	}
 }
 
-// latest leaves out what was written again while the rest was read.
+// latest leaves out the earlier versions of documents that were written again while the rest
+// was read.
 func latest(docs []Message) []Message {
 	last := make(map[string]uint64, len(docs))
 	for _, m := range docs {
@@ -166,8 +167,8 @@ func latest(docs []Message) []Message {
 	return slices.DeleteFunc(docs, func(m Message) bool { return last[m.Subject] != m.Seq })
 }
 
-// Range reads up to limit documents that match a pattern, from a sequence of the
-// bucket's own on. Fewer mean that there are no more.
+// Range returns up to limit documents that match a pattern, from a sequence of the bucket's own
+// on. It returns fewer only if there are no more.
 func (b Bucket) Range(ctx context.Context, pattern string, from uint64, limit int) ([]Message, error) {
 	c := b.conn
 	var docs []Message
@@ -199,7 +200,7 @@ func (b Bucket) Range(ctx context.Context, pattern string, from uint64, limit in
 	return docs[:min(limit, len(docs))], nil
 }
 
-// KeyPrefix returns what the subjects of a key-value bucket begin with.
+// KeyPrefix returns the prefix of the subjects of a key-value bucket.
 func KeyPrefix(bucket string) string { return "$KV." + bucket + "." }
 
 // documents names messages of a bucket by their keys, and leaves the markers of

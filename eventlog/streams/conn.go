@@ -13,16 +13,16 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Config is what a [Conn] is told. Every field but Patience is required.
+// Config configures a [Conn]. Every field but Patience is required.
 type Config struct {
 	Names      events.Names
 	API        string        // prefix of JetStream's API
 	Replicas   int           // copies of every stream that is made
 	Sample     string        // the stream whose number of copies all streams have
 	AckTimeout time.Duration // how long a publish, or a request to a leader, may take
-	Patience   time.Duration // how long a read that is not answered is retried; 0: it is not
+	Patience   time.Duration // for how long an unanswered read is retried; 0: it is not
 	Floors     *Floors
-	Damage     func(stream string, from, to uint64) error // why messages cannot be read, if that is known
+	Damage     func(stream string, from, to uint64) error // returns why messages cannot be read, or nil if that is unknown
 }
 
 // OwnAPI is the prefix of JetStream's API in the account that has the streams.
@@ -33,7 +33,7 @@ type Conn struct {
 	nc    *nats.Conn // nil if it was opened on a wire
 	wire  Wire
 	js    jetstream.JetStream
-	scans jetstream.JetStream // the same, for requests that take longer the more is stored
+	scans jetstream.JetStream // the same, for requests whose time grows with what is stored
 	cfg   Config
 	inbox *inbox
 
@@ -122,8 +122,8 @@ func (c *Conn) Connects() (connected chan nats.Status, stop func()) {
 // another one, or may have lost its newest writes.
 var ErrReconnected = errors.New("the connection was re-established")
 
-// UntilReconnect calls do with a context that also ends when connects receives a value; see
-// [Conn.Connects]. It returns ErrReconnected then, and otherwise what do returns.
+// UntilReconnect calls do with a context that also ends when connects receives a value (see
+// [Conn.Connects]). It returns ErrReconnected in that case, and otherwise the error of do.
 func UntilReconnect(ctx context.Context, connects <-chan nats.Status, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

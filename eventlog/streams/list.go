@@ -14,8 +14,8 @@ import (
 // subjects of a stream before it answers: that it has not answered yet says nothing.
 const scanTimeout = 5 * time.Minute
 
-// Scans returns the connection's JetStream for requests that take the longer the
-// more is stored, such as a list of all subjects.
+// Scans returns the connection's JetStream for requests whose time grows with what is
+// stored, such as a list of all subjects.
 func (c *Conn) Scans() jetstream.JetStream { return c.scans }
 
 // Bounds of a list.
@@ -23,9 +23,8 @@ const (
 	listRequest = 4096 // messages are asked of the server at once
 
 	// listQuiet is how long a list waits for its next message before it asks
-	// whether there is one. It is longer than the client needs to notice that
-	// nobody answers it, see [Beat]: the client restarts that count for each
-	// message that it waits for.
+	// whether there is one. It is longer than the client needs to notice a missing
+	// heartbeat (see [Beat]), which the client counts again for each message.
 	listQuiet = 3 * time.Second
 
 	// deliveredQuiet is how many of these in a row Delivered waits for a server that
@@ -44,10 +43,10 @@ func (e *StalledError) Error() string {
 	return fmt.Sprintf("listing the stream %s: the server reports %d more messages and delivers none", e.Stream, e.Left)
 }
 
-// Delivered reads what Messages reads from the first message on, as a consumer delivers it:
-// that costs the server less than half as much. It ends with what was there when it began.
-// It says nothing of what the server cannot read: that is left out, or ends it with a
-// *StalledError. An auditor, who may create no consumer, reads as with Messages.
+// Delivered returns the messages that Messages returns from the first one on, as a consumer
+// delivers them, which costs the server less than half as much. It ends with the last message
+// that was stored when it began. Messages that the server cannot read are left out, or end it
+// with a *StalledError. An auditor, who may not create a consumer, reads as with Messages.
 func (c *Conn) Delivered(ctx context.Context, stream, subject string) iter.Seq2[Message, error] {
 	if c.ReadOnly() {
 		return c.Messages(ctx, stream, subject, 1)
@@ -73,13 +72,13 @@ func (c *Conn) Delivered(ctx context.Context, stream, subject string) iter.Seq2[
 	}
 }
 
-// List returns the messages of a stream as a consumer delivers them: those that were
-// there when it began, or as many that came in place of them, in the order of
-// their sequences. It ends also when what was to come has been removed meanwhile.
+// List returns the messages of a stream as a consumer delivers them, in the order of their
+// sequences: those that were stored when it began, or as many that replaced them. It also
+// ends if the remaining ones have been removed meanwhile.
 //
-// A consumer that was lost is replaced by one that resumes after the last message.
-// That one delivers every message, also where only the last one of each subject was asked
-// for: a subject may come more than once.
+// A consumer that was lost is replaced by one that resumes after the last message. The new
+// one delivers every message, even if only the last one of each subject was asked for, so a
+// subject may come more than once.
 func (c *Conn) List(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig) iter.Seq2[jetstream.Msg, error] {
 	return func(yield func(jetstream.Msg, error) bool) {
 		err := c.list(ctx, stream, from, jetstream.PullMaxMessages(listRequest), 0, func(m jetstream.Msg) bool { return yield(m, nil) })
@@ -93,8 +92,9 @@ func (c *Conn) List(ctx context.Context, stream string, from jetstream.OrderedCo
 	}
 }
 
-// list passes the messages to take; ahead bounds what the client holds. It gives up after so many quiet waits in a row although
-// the server reports more; 0: never.
+// list passes the messages to take, until take returns false. ahead bounds what the client
+// holds. After most quiet waits in a row, list fails with a *StalledError if the server still
+// reports more messages; 0: never.
 func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig, ahead jetstream.PullMessagesOpt, most int, take func(jetstream.Msg) bool) error {
 	consumer, err := c.scans.OrderedConsumer(ctx, stream, from)
 	if err != nil {
@@ -192,10 +192,9 @@ func (w *listWait) end() {
 	}
 }
 
-// Beat returns the options of a reader that is to notice within two seconds that
-// nobody answers it any more: a server that was killed, or a consumer whose
-// leader was not yet elected when it was asked. The client's default is half a
-// minute.
+// Beat returns the options of a reader that notices within two seconds that its consumer no
+// longer answers, because the server was killed, or the consumer had no leader yet when it was
+// asked. The client's default is half a minute.
 func Beat() []jetstream.PullMessagesOpt {
 	return []jetstream.PullMessagesOpt{jetstream.PullExpiry(10 * time.Second), jetstream.PullHeartbeat(time.Second)}
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// clusterStart is how long a cluster may take to have a leader for what is made
-// ready: its servers may have been started with this process. One that stands still
-// may take as long to answer.
+// clusterStart is how long a cluster may take to elect the leader of a stream: its servers may
+// have been started together with this process. It also bounds the wait for a server that
+// does not answer.
 const clusterStart = time.Minute
 
-// Patiently does what makes a stream ready, again while a cluster says that it cannot
-// yet, or a server says nothing: with a slow disk, or on a machine with much else to do.
+// Patiently calls do, which makes a stream ready, and retries it while a cluster refuses
+// because its servers have not found each other yet, or a busy server does not answer.
 func (c *Conn) Patiently(ctx context.Context, do func(context.Context) error) error {
 	return retry.Do(ctx, retry.Policy{First: 250 * time.Millisecond, Limit: clusterStart}, func() error { return do(ctx) }, func(err error) bool {
 		return MayPass(err) && (c.cfg.Replicas != 1 || young(err) || silent(err))
 	})
 }
 
-// interest is how long it may take until every server of a cluster knows who
-// subscribes to a subject.
+// interest is how long it may take until every server of a cluster knows the subscribers of
+// a subject.
 const interest = 10 * time.Second
 
 // UntilResponders retries a request while it has no responders.
@@ -43,8 +43,8 @@ const (
 	codeNoneInAccount = 10039
 )
 
-// young reports whether an error is what only a cluster says, before its servers
-// have found each other. A single copy has its place there too.
+// young reports whether an error is one that only a cluster returns, before its servers have
+// found each other. Streams with a single copy get it too.
 func young(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && (api.ErrorCode == codeNoPeers || api.ErrorCode == codeNotLeader)
@@ -98,14 +98,13 @@ func (e *SilentError) Unwrap() error {
 	return nats.ErrTimeout
 }
 
-// silentTries is how often a read is not answered before it is given up although the
-// stream's leader answers others: each waits twice as long as the one before.
+// silentTries is how many times a read may stay unanswered while the stream's leader answers
+// other requests. Each try waits twice as long as the one before.
 const silentTries = 3
 
-// untilAnswered retries a read of a stream while it is not answered, as
-// [Config.Patience] says: a server may be held up by a disk, by other work, or have to
-// count first. Damage is known sooner: from [Config.Damage], or because the stream's
-// leader answers other requests.
+// untilAnswered retries an unanswered read of a stream for [Config.Patience]: a server may be
+// slow because of its disk or other work, or have to count first. It returns earlier if the
+// stream is damaged: [Config.Damage] says so, or the stream's leader answers other requests.
 func (c *Conn) untilAnswered(ctx context.Context, stream string, seq uint64, read func(within time.Duration) error) error {
 	others := 0 // tries that were not answered while others were
 	for began, within := time.Now(), c.readTimeout; ; within = min(2*within, max(c.cfg.Patience-time.Since(began), c.readTimeout)) {

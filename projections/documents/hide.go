@@ -35,8 +35,8 @@ func (c *change) page(n int64) *Page {
 	return page
 }
 
-// hide hides one item, if it is shown just before the event: its document is removed, the
-// counters decrease, and the index records it.
+// hide hides one item that was shown just before the event: it removes the document, decreases
+// the counters, and records the version in the index.
 func (c *change) hide(page *Page, e *Entry) {
 	version := c.event.Version
 	if !e.ShownAt(version) {
@@ -77,9 +77,9 @@ func (c *change) hide(page *Page, e *Entry) {
 	}
 }
 
-// silence moves an item that message.edited made silent, or shown, from one count of messages
-// to another. The event says what it was before, as the page may be ahead of the thread's
-// document.
+// silence folds message.edited into the counts of messages: an item that became silent, or is no
+// longer, moves from one count to another. The event says what it was before, because the page
+// may be ahead of the thread's document.
 func (c *change) silence(d events.MessageEdited) {
 	if d.Silent == nil || d.WasSilent == nil || *d.Silent == *d.WasSilent || d.Index < 0 {
 		return
@@ -107,7 +107,8 @@ func (c *change) silence(d events.MessageEdited) {
 	c.mark(s)
 }
 
-// openFor is open for a read model that is being folded.
+// openFor opens a document as open does. It returns nil if its read model is not being folded,
+// or the id is not valid.
 func (c *change) openFor(k Kind, id string) *Slot {
 	if !c.active.Has(k) || id != "" && !validID(id) || id == "" && k != Threads {
 		return nil

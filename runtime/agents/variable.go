@@ -10,8 +10,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Variable is an environment variable that definitions may pass to one MCP server, or
-// to those below one URL, or whose secret may sign requests to those URLs.
+// Variable is an environment variable that definitions may pass to one MCP server, or to
+// servers below one URL. Its value may also be the secret that signs requests to such URLs.
 type Variable struct {
 	Tenant string // whose definitions; *: of every tenant
 	Name   string
