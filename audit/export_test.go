@@ -120,9 +120,9 @@ func TestExportImport(t *testing.T) {
 	}
 }
 
-// A thread of which the log has the beginning is continued, one that has gone on
-// is left, and one that differs is told and left alone.
-func TestImportMeetsWhatIsThere(t *testing.T) {
+// An import continues a thread of which the log has the beginning. It leaves a thread that is
+// longer in the log, and reports and leaves one that differs.
+func TestImport_IntoAnExistingThread(t *testing.T) {
 	from, to := newHouse(t), newHouse(t)
 	from.do("thread.create", `{"threadId":"`+threadOne+`"}`)
 	early := from.export(ExportOptions{Tenant: "acme"})

@@ -123,9 +123,9 @@ func TestResolveWhileDeleted(t *testing.T) {
 	}
 }
 
-// A crowd that resolves and a thread that goes again and again: nobody is
+// Many callers resolve a key while its thread is deleted again and again: none of them is
 // refused.
-func TestResolveInACrowd(t *testing.T) {
+func TestResolve_ConcurrentWithDeletes(t *testing.T) {
 	w := newWorld(t, Config{})
 	other := w.another(Config{})
 	var deleting sync.WaitGroup

@@ -160,9 +160,9 @@ func TestOddSubjects(t *testing.T) {
 	overNATS(t, w.nc, "thread.create", `{}`)
 }
 
-// A forbidden move says what is allowed, and a version that has passed what
-// the version is.
-func TestRefusalsSayWhatIsSo(t *testing.T) {
+// The refusal of a forbidden move lists the allowed ones, and that of an outdated version
+// names the current one.
+func TestRefusal_NamesAllowedMovesAndVersion(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.serve(w.d, 100)
 	id := create(t, w.d)

@@ -156,7 +156,7 @@ func TestSeveralPairsShareABatch(t *testing.T) {
 	}
 }
 
-func TestOnlyTheGuiltyFails(t *testing.T) {
+func TestAppend_OnlyUnitAtFaultFails(t *testing.T) {
 	t.Parallel()
 	l := start(t)
 	a := newAuthor(1042)

@@ -10,9 +10,9 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// What the leader is asked for is what a direct get would give, and what is not
-// there is said to be not there.
-func TestAskingTheLeader(t *testing.T) {
+// A read from the leader returns the same message as a direct get, and ErrNoMessage where there
+// is none.
+func TestLeader_ReturnsWhatADirectGetReturns(t *testing.T) {
 	t.Parallel()
 	l := start(t)
 	a := newAuthor(1)

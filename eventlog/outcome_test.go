@@ -109,7 +109,7 @@ func holds(t *testing.T, l *Log, seq uint64) func() bool {
 	}
 }
 
-func TestTheAcknowledgementIsLost(t *testing.T) {
+func TestAppend_LostAcknowledgement(t *testing.T) {
 	t.Parallel()
 	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), conn: start(t).conn}) {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestTheAcknowledgementIsLost(t *testing.T) {
 	}
 }
 
-func TestTheMessageIsLost(t *testing.T) {
+func TestAppend_LostMessage(t *testing.T) {
 	t.Parallel()
 	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), conn: start(t).conn}) {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestOutcome_StaysUnknown(t *testing.T) {
 	}
 }
 
-func TestALogThatIsNotThereIsNotAnEmptyOne(t *testing.T) {
+func TestLeader_MissingStreamIsAnError(t *testing.T) {
 	t.Parallel()
 	l := bare(t, Config{})
 	if _, err := l.conn.Leader(t.Context(), l.cfg.Names.Stream(assets.LogStream), streams.GetRequest{Seq: 1, Next: l.cfg.Names.Log(tenant, "T-1")}); err == nil || errors.Is(err, streams.ErrNoMessage) {
@@ -254,7 +254,7 @@ func TestAClosedConnectionTakesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedWhileTheServerIsAwayIsNotStoredLater(t *testing.T) {
+func TestAppend_RefusedOfflineIsNotStoredLater(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := natstest.Start(t, natstest.StoreDir(dir))

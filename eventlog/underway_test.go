@@ -28,9 +28,9 @@ func (h *hasty) RequestMsg(m *nats.Msg, timeout time.Duration) (*nats.Msg, error
 	return h.Conn.RequestMsg(m, timeout)
 }
 
-// A commit that is refused because another is on its way is stored if that came
-// to nothing, and has a conflict only with one that is there.
-func TestRefusedForWhatIsOnItsWay(t *testing.T) {
+// A commit that is refused because of a write in flight is stored if that write failed, and has
+// a conflict only if it was stored.
+func TestAppend_RefusedForAWriteInFlight(t *testing.T) {
 	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	direct := openLog(t, nc, Config{}, nil)

@@ -29,9 +29,9 @@ func plainly(text []byte, pattern string) []events.GrepMatch {
 	return out
 }
 
-// Whatever the text, the pattern and the pieces in which the text comes, the
-// lines are those that a plain search finds. SA-120.
-func TestSearchIsAsPlainOne(t *testing.T) {
+// For any text, any pattern, and any pieces in which the text arrives, the finder returns the
+// lines that a plain search returns. SA-120.
+func TestFinder_FindsWhatAPlainSearchFinds(t *testing.T) {
 	patterns := []string{
 		"a", "ab+", "^a", "b$", "^$", `\s`, `\bab\b`, "[^a]", "[^b]b", "(?i)A", `a\nb`, `\Aab`, `b\z`, "a|^b", "(?s)a.b", "(?m)^b$", "", "a*", `\r`, "é", `\x{e9}|b.a`,
 		`\Qa`, `[\s\S]`, `(?U)a+`, `$`, `^`, `a.?$`,

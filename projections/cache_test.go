@@ -16,8 +16,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// A dropped document is not kept in memory by another one that was dropped.
-func TestDroppedDocumentsAreLetGo(t *testing.T) {
+// No dropped document keeps another dropped one in memory.
+func TestCache_DroppedDocumentsAreFreed(t *testing.T) {
 	c := newCache(1)
 	var first *node
 	var later []weak.Pointer[node]

@@ -10,9 +10,9 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// The runner may wait to fill a batch, but not while a query waits for what was
-// just written.
-func TestAReaderIsNotKeptWaiting(t *testing.T) {
+// The runner may pause to fill a batch, but a query that waits for a recent write ends the
+// pause.
+func TestRunner_WaitingQueryEndsPause(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.run(Config{Linger: time.Hour, Rest: time.Hour})
 	for range 3 {
@@ -26,7 +26,7 @@ func TestAReaderIsNotKeptWaiting(t *testing.T) {
 }
 
 // Under load a batch is due after a pause, or at once when its oldest commit is too old.
-func TestRest(t *testing.T) {
+func TestRunner_RestsUnderLoad(t *testing.T) {
 	now := time.Now()
 	s := &session{Runner: &Runner{cfg: Config{Rest: time.Hour, RestLag: time.Second, Now: func() time.Time { return now }}.withDefaults()}}
 	rests := func(before, next batch) bool {
@@ -52,7 +52,7 @@ func TestRest(t *testing.T) {
 
 // While a batch is not due, arriving commits are folded, and a document that changes with
 // all of them is written once.
-func TestWhatComesDuringARest(t *testing.T) {
+func TestRunner_FoldsWhileItRests(t *testing.T) {
 	h := newHouse(t)
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	const items = 2 * busy

@@ -122,8 +122,8 @@ func TestListAsksAgain(t *testing.T) {
 	}
 }
 
-// A list ends though all that was to come has been removed.
-func TestListOfWhatWasRemoved(t *testing.T) {
+// A list ends even if all messages that it was still to return have been removed.
+func TestList_EndsWhenTheRestWasRemoved(t *testing.T) {
 	t.Parallel()
 	l, ignore, ignored := startIgnoring(t)
 	stream := fill(t, l, numbered("s.", 100)...)

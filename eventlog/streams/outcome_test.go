@@ -50,7 +50,7 @@ func reshape(t *testing.T, l *eventlog.Log, change func(*jetstream.StreamConfig)
 	}
 }
 
-func TestClassifyWhatTheServerSays(t *testing.T) {
+func TestClassify_ServerErrors(t *testing.T) {
 	const one, two = "skein.log.acme.T-1", "skein.log.acme.T-2"
 	big := make([]byte, 2<<10)
 	for name, test := range map[string]struct {
@@ -147,7 +147,7 @@ func TestClassifyWhatTheServerSays(t *testing.T) {
 	}
 }
 
-func TestClassifyTheRest(t *testing.T) {
+func TestClassify_ClientErrors(t *testing.T) {
 	for err, want := range map[error]streams.Outcome{
 		nats.ErrNoResponders: streams.Unavailable, nats.ErrConnectionDraining: streams.Unavailable, nats.ErrReconnectBufExceeded: streams.Unavailable,
 		nats.ErrMaxPayload: streams.TooLarge, nats.ErrTimeout: streams.Unknown, nats.ErrConnectionClosed: streams.Unknown, nats.ErrDisconnected: streams.Unknown,

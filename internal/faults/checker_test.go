@@ -6,8 +6,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Each history here is one of a broken log, and the checker finds it.
-func TestTheCheckerFinds(t *testing.T) {
+// The checker refuses each of these histories of a broken log.
+func TestChecker_FindsBrokenHistories(t *testing.T) {
 	const thread = "T-1"
 	// at returns a command that was sent at a time and answered at the next one.
 	at := func(call int, expected, done, conflict int64) porcupine.Operation {

@@ -8,9 +8,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// TestCountsAreTheEntries: after any history, a thread's counts of messages say
-// what its pages say, for every filter (SA-45).
-func TestCountsAreTheEntries(t *testing.T) {
+// After any history, a thread's counts of messages match its pages, for every filter (SA-45).
+func TestMessageCounts_MatchThePages(t *testing.T) {
 	for seed := range uint64(20) {
 		h := random(t, 300+seed, 120)
 		s := fold(t, h, Until{})

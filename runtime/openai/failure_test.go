@@ -302,9 +302,9 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// Nothing is read from the environment without the caller, and without a key none is
-// sent.
-func TestOnlyWhatIsGiven(t *testing.T) {
+// The reactor reads nothing from the environment by itself, and sends no key if the
+// configuration has none.
+func TestReactor_ReadsNoEnvironment(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-from-elsewhere")
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/")
 	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })

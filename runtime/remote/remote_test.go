@@ -290,7 +290,7 @@ func TestNonsense(t *testing.T) {
 }
 
 // Unknown fields and chunks of a tool are ignored; arguments are optional.
-func TestMoreThanIsKnown(t *testing.T) {
+func TestCall_UnknownFieldsAreIgnored(t *testing.T) {
 	w := start(t)
 	w.raw(t, "skein.reactor.more", `{"kind":"heartbeat","x":1}`, `{"kind":"chunk","type":"t"}`,
 		`{"kind":"result","x":1,"assistantEvent":{"content":[],"y":1},"toolCalls":[{"callId":"c","name":"f","z":1}]}`)

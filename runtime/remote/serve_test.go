@@ -139,9 +139,9 @@ func TestCloseEnds(t *testing.T) {
 	}
 }
 
-// An invalid request is answered, and does no harm; so is one whose cancel subject
-// would match everything.
-func TestRequestsOfNonsense(t *testing.T) {
+// An invalid request is answered and changes nothing, and so is one whose cancel subject would
+// match every subject.
+func TestServe_InvalidRequestIsAnswered(t *testing.T) {
 	w := start(t)
 	w.serve(t, "planner", func(ctx context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
 		if err := w.worker.Publish("anything", nil); err != nil { // would cancel the call

@@ -132,8 +132,8 @@ func TestCompare_Depth(t *testing.T) {
 	}
 }
 
-// Definitions that hold themselves, in step or not, end.
-func TestCompareWhatHoldsItself(t *testing.T) {
+// A comparison of definitions that contain themselves ends, also if their cycles differ.
+func TestCompare_RecursiveDefinitions(t *testing.T) {
 	const one = `{"items":{"$ref":"#/$defs/A"},"$defs":{"A":{"properties":{"a":{"$ref":"#/$defs/A"}}}}}`
 	if got, why := Compare(Answered, []byte(one), []byte(strings.ReplaceAll(one, "A", "B"))); got != Patch {
 		t.Errorf("another name: %s %q", got, why)
