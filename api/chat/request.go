@@ -49,7 +49,10 @@ func readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
 		if errors.As(err, &large) {
 			return nil, err
 		}
-		return nil, events.Errorf(events.InvalidRequest, "the body is not what useChat sends: %w", err)
+		if misfit := (*json.SemanticError)(nil); errors.As(err, &misfit) {
+			return nil, events.Invalid(string(misfit.JSONPointer), "the body is not what useChat sends: %q has the wrong type", misfit.JSONPointer)
+		}
+		return nil, events.Errorf(events.InvalidRequest, "the body is not JSON: %w", err)
 	}
 	if err := checkChat(req.ID); err != nil {
 		return nil, err
@@ -78,7 +81,11 @@ func readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
 // message decodes a message of the request.
 func (r *request) message(i int) (*Message, error) {
 	m := new(Message)
-	if err := json.Unmarshal(r.Messages[i], m); err != nil {
+	err := json.Unmarshal(r.Messages[i], m)
+	if misfit := (*json.SemanticError)(nil); errors.As(err, &misfit) {
+		return nil, events.Invalid(r.path(i)+string(misfit.JSONPointer), "a message is {id, role, parts}; this has the wrong type")
+	}
+	if err != nil {
 		return nil, events.Invalid(r.path(i), "a message is {id, role, parts}: %w", err)
 	}
 	return m, nil

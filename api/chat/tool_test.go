@@ -153,6 +153,8 @@ func TestChat_HostileBodies(t *testing.T) {
 		"a list":              {`[]`, 400, "invalid_request"},
 		"two ids":             {`{"id":"a","id":"b"}`, 400, "duplicate"},
 		"broken UTF-8":        {"{\"id\":\"\xff\"}", 400, "invalid_request"},
+		"a wrong type":        {`{"id":"a","trigger":7}`, 400, `"param":"trigger"`},
+		"a wrong part":        {`{"id":"a","messages":[{"id":"u","role":"user","parts":7}]}`, 400, `"param":"messages/0/parts"`},
 		"no id":               {`{"messages":[]}`, 400, `"param":"id"`},
 		"a control character": {submit("a\n", text("u", "x")), 400, `"param":"id"`},
 		"no messages":         {`{"id":"a"}`, 400, `"param":"messages"`},
@@ -175,7 +177,7 @@ func TestChat_HostileBodies(t *testing.T) {
 		"a long id":    {submit("a", text(strings.Repeat("u", 300), "x")), 400, "at most 256 bytes"},
 	} {
 		status, body := w.do(http.MethodPost, "/chat", c.body)
-		if status != c.status || !strings.Contains(body, c.want) {
+		if status != c.status || !strings.Contains(body, c.want) || strings.Contains(body, "Go ") {
 			t.Errorf("%s: %d %.300s; want %d %s", name, status, body, c.status, c.want)
 		}
 	}

@@ -68,8 +68,8 @@ func conversationOf(ctx context.Context, c *edge.Caller, raw events.JSON) (*even
 		var of struct {
 			ID string `json:"id"`
 		}
-		if err := json.Unmarshal(raw, &of); err != nil {
-			return nil, events.Invalid("/conversation", "%w", err)
+		if err := misfit("/conversation", json.Unmarshal(raw, &of)); err != nil {
+			return nil, err
 		}
 		id = of.ID
 	}

@@ -1,6 +1,7 @@
 package openresponses
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -83,10 +84,23 @@ func decode(body []byte, into any) error {
 	if len(body) == 0 {
 		body = []byte("{}")
 	}
-	if err := json.Unmarshal(body, into, jsontext.AllowDuplicateNames(true)); err != nil {
-		return events.Invalid("", "the body is not a JSON object of this request: %w", err)
+	return misfit("", json.Unmarshal(body, into, jsontext.AllowDuplicateNames(true)))
+}
+
+// misfit returns the refusal of a value that cannot be decoded, with the path of what is wrong
+// under its own.
+func misfit(path string, err error) error {
+	wrong := (*json.SemanticError)(nil)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong) && path == "" && wrong.JSONPointer == "":
+		return events.Invalid("", "the body is not a JSON object")
+	case wrong != nil:
+		path += string(wrong.JSONPointer)
+		return events.Invalid(path, "%.80q has the wrong type", path)
 	}
-	return nil
+	return events.Invalid(path, "this is not JSON: %w", err)
 }
 
 // decodeCreate decodes and checks a request for a response.
@@ -243,8 +257,8 @@ func inputOf(raw events.JSON) ([]transform.Item, error) {
 		return nil, events.Invalid("/input", "an input is a text or a list of items")
 	}
 	var list []transform.Item
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, events.Invalid("/input", "%w", err)
+	if err := misfit("/input", json.Unmarshal(raw, &list)); err != nil {
+		return nil, err
 	}
 	if len(list) > maxInput {
 		return nil, events.Invalid("/input", "an input has at most %d items; it has %d", maxInput, len(list))
