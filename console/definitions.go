@@ -75,7 +75,35 @@ type oneDefinition struct {
 	Difference template.HTML
 	Users      []described // the agents that use it
 	Try        bool        // it is an agent, and the reader may try it
+	Tool       *toolView   // it is a tool
 }
+
+// toolView is what a tool says about itself.
+type toolView struct {
+	events.ToolDefinition
+	Arguments []argument
+}
+
+// Marks says how calls of the tool are made.
+func (t *toolView) Marks() []string {
+	var marks []string
+	for _, m := range []struct {
+		is   bool
+		says string
+	}{
+		{t.Auto != nil && !*t.Auto, "waits for an approval"},
+		{t.ReadOnly != nil && *t.ReadOnly, "changes nothing"},
+		{t.Idempotent != nil && *t.Idempotent, "may be repeated"},
+	} {
+		if m.is {
+			marks = append(marks, m.says)
+		}
+	}
+	return marks
+}
+
+// IsAgent reports whether it is an agent.
+func (d *oneDefinition) IsAgent() bool { return d.Now.Kind == events.AgentKind }
 
 func loadDefinition(a *page.Ask) (any, error) {
 	kind, name := events.DefinitionKind(a.Path("kind")), a.Path("name")
@@ -107,6 +135,12 @@ func loadDefinition(a *page.Ask) (any, error) {
 			p.Difference = diff.JSON(before.Definition, p.Shown.Definition)
 		case events.AsError(err).Code != events.NotFound: // it was removed at that version
 			return nil, err
+		}
+	}
+	if kind == events.ToolKind {
+		var d events.ToolDefinition
+		if err := json.Unmarshal(p.Shown.Definition, &d); err == nil {
+			p.Tool = &toolView{d, argumentsOf(d.Parameters)}
 		}
 	}
 	p.Users, err = usersOf(a, name)

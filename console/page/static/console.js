@@ -7,6 +7,7 @@ import { bindForms } from "./forms.js";
 import { bindSlider } from "./slider.js";
 import { bindHistory } from "./history.js";
 import { bindPlayer } from "./player.js";
+import { bindRefresh } from "./refresh.js";
 
 document.documentElement.classList.add("scripted");
 const change = new CustomEvent("console:change", { detail: { root: document } });
@@ -17,5 +18,6 @@ bindForms();
 bindSlider();
 bindHistory();
 bindPlayer();
+bindRefresh();
 if (document.body.dataset.live) follow(document.body.dataset.live);
 document.documentElement.dataset.ready = "true";
