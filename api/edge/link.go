@@ -37,9 +37,9 @@ type linkRoute struct {
 }
 
 func (l linkRoute) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w = routed(w)
-	if err := l.answer(w, r); err != nil {
-		l.refuse(w, r, err)
+	answer := &response{ResponseWriter: routed(w), edge: l.edge, end: func(error) {}} // which gives a reader its time, and no more
+	if err := l.answer(answer, r); err != nil {
+		l.refuse(answer, r, err)
 	}
 }
 
