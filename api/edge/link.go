@@ -37,7 +37,7 @@ type linkRoute struct {
 }
 
 func (l linkRoute) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := &response{ResponseWriter: routed(w), edge: l.edge, end: func(error) {}} // which gives a reader its time, and no more
+	answer := &response{ResponseWriter: routed(w), edge: l.edge, end: func(error) {}} // it limits how long a reader takes nothing
 	if err := l.answer(answer, r); err != nil {
 		l.refuse(answer, r, err)
 	}
