@@ -39,7 +39,7 @@ func (s *stage) Authenticate(r *http.Request) (edge.Principal, error) {
 	return p, nil
 }
 
-func newStage(t *testing.T, people map[string]edge.Principal) *stage {
+func newStage(t *testing.T, people map[string]edge.Principal, options ...func(*api.Options)) *stage {
 	t.Helper()
 	s := &stage{t: t, people: people, skein: skeintest.Start(t, func(o *skein.Options) { o.NATSListen = "127.0.0.1:0" })}
 	nc, err := nats.Connect(s.skein.Addresses().NATS)
@@ -47,7 +47,11 @@ func newStage(t *testing.T, people map[string]edge.Principal) *stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	if s.handler, err = api.New(api.Options{Conn: nc, Auth: s, Ops: http.NotFoundHandler()}); err != nil {
+	o := api.Options{Conn: nc, Auth: s, Ops: http.NotFoundHandler()}
+	for _, set := range options {
+		set(&o)
+	}
+	if s.handler, err = api.New(o); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(s.handler)

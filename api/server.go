@@ -43,6 +43,7 @@ type ListenOptions struct {
 	Tokens    tokens.Options // of an identity provider
 	KeyLimits map[string]int
 	Limits    map[string]int // of a tenant
+	Fair      float64        // see edge.Options
 }
 
 // Validate reports what is wrong with the options. Without authentication by keys or tokens only loopback
@@ -84,7 +85,7 @@ func (e *NotLoopbackError) Error() string {
 // Edge sets what the options say in those of an edge. They are valid.
 func (o ListenOptions) Edge(e *edge.Options) error {
 	var err error
-	e.Hosts, e.Origins = o.Hosts, o.Origins
+	e.Hosts, e.Origins, e.Fair = o.Hosts, o.Origins, o.Fair
 	if e.Proxies, err = o.proxies(); err != nil {
 		return err
 	}

@@ -1,9 +1,11 @@
 package edge
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,25 +18,95 @@ const MaxBody = 4 << 20
 // uploadStall is how long an upload may send nothing.
 const uploadStall = 30 * time.Second
 
-// limitBody bounds the body of a request, and the time that it takes.
-func limitBody(w http.ResponseWriter, r *http.Request) error {
+// maxDepth is how deep objects and lists may lie in one another in a body, so that no decoder
+// spends time on those that every command refuses.
+const maxDepth = 256
+
+// readBody bounds the body of a request, and the time that it takes. One that is no file is
+// read: its route begins when it is whole, and the tenant may send so much.
+func (w *response) readBody(r *http.Request, tenant string) error {
 	upload := isUpload(r)
-	if free := upload || strings.HasPrefix(r.URL.Path, "/threads/") && !strings.Contains(r.Header.Get("Content-Type"), "json"); !free {
+	ctrl := http.NewResponseController(w)
+	if upload || strings.HasPrefix(r.URL.Path, "/threads/") && !strings.Contains(r.Header.Get("Content-Type"), "json") {
+		b := &body{ReadCloser: r.Body, ctrl: ctrl, upload: upload}
+		if r.ContentLength == 0 {
+			b.whole()
+		}
+		r.Body = b
+		return nil
+	}
+	if r.ContentLength != 0 {
 		if r.ContentLength > MaxBody {
 			return events.TooLarge("the body", r.ContentLength, MaxBody)
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+		raw, err := w.place.readAll(http.MaxBytesReader(w, r.Body, MaxBody), r.ContentLength)
+		if err != nil {
+			return err
+		}
+		if err := w.edge.meters.weigh(r.Context(), tenant, len(raw)); err != nil {
+			return err
+		}
+		if tooDeep(raw) {
+			return events.Invalid("", "objects and lists of the body lie more than %d deep in one another", maxDepth)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(raw))
 	}
-	b := &body{ReadCloser: r.Body, ctrl: http.NewResponseController(w), upload: upload}
-	if r.ContentLength == 0 {
-		b.whole()
-	}
-	r.Body = b
+	_ = ctrl.SetReadDeadline(time.Time{}) // a recorder in a test has none
 	return nil
 }
 
-// body is the body of a request. Once it is whole, a handler may take longer than reading
-// may.
+// readAll reads a body, whose announced length counts at once, and takes memory only for what
+// has come.
+func (a *admission) readAll(from io.Reader, announced int64) ([]byte, error) {
+	if err := a.hold(announced); err != nil {
+		return nil, err
+	}
+	raw := make([]byte, 0, min(max(announced+1, 512), smallBody))
+	for {
+		if len(raw) == cap(raw) {
+			if err := a.hold(int64(min(2*cap(raw), MaxBody))); err != nil {
+				return nil, err
+			}
+			raw = slices.Grow(raw, len(raw))
+		}
+		n, err := from.Read(raw[len(raw):cap(raw)])
+		raw = raw[:len(raw)+n]
+		var large *http.MaxBytesError
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			return raw, nil
+		case errors.As(err, &large):
+			return nil, events.TooLarge("the body", large.Limit+1, large.Limit)
+		default:
+			return nil, events.Invalid("", "the body ends too early: %w", err)
+		}
+	}
+}
+
+// tooDeep reports whether a text, if it is JSON, is deeper than maxDepth.
+func tooDeep(raw []byte) bool {
+	depth, text := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// body is the body of a request that is a file. Once it is whole, a handler may take longer
+// than reading may.
 type body struct {
 	io.ReadCloser
 	ctrl   *http.ResponseController

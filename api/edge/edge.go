@@ -39,6 +39,7 @@ type Options struct {
 	Proxies []netip.Prefix // whose headers X-Forwarded-Host and X-Forwarded-Proto count
 	Key     Limits         // of each credential
 	Tenant  Limits         // of each tenant
+	Fair    float64        // requests per second of a tenant while other tenants are active; further ones wait; default 1,000 for each processor; negative: any number
 
 	Stall      time.Duration // how long a reader may take nothing; default 30 s
 	Ping       time.Duration // between two comments of a stream; default 15 s
@@ -96,7 +97,7 @@ func New(o Options) (*Edge, error) {
 		o.Names = events.DefaultNames()
 	}
 	o.Stall, o.Ping, o.SocketPing = cmp.Or(o.Stall, streamStall), cmp.Or(o.Ping, streamPing), cmp.Or(o.SocketPing, socketPing)
-	e := &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant), links: linkMeters()}
+	e := &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant, o.Fair), links: linkMeters()}
 	e.tickets = passes{kind: "ticket", once: true, edge: o.Name}
 	e.sessions = passes{kind: "session", edge: o.Name}
 	return e, e.answerPeers()
@@ -145,6 +146,11 @@ func (e *Edge) HandleTree(prefix string, h Handler) {
 // ServeHTTP serves the routes.
 func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(HeaderRequestID, uuid.Must(uuid.NewV7()).String())
+	if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
+		// net/http does not tell whether there was a length, too, by which a proxy may have
+		// taken what follows for a part of this request.
+		w.Header().Set("Connection", "close")
+	}
 	err := e.checkHost(r)
 	preflight := false
 	if err == nil {
@@ -152,7 +158,7 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case err != nil:
-		WriteError(w, err)
+		e.refuse(w, r, err)
 		return
 	case preflight:
 		w.WriteHeader(http.StatusNoContent)
@@ -165,13 +171,21 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if !plain(r.URL.EscapedPath()) || strings.ContainsRune(r.URL.Path, 0) { // http.ServeMux would redirect
-		WriteError(w, noRoute(r))
+		e.refuse(w, r, noRoute(r))
 		return
 	}
 	m := &unrouted{to: w, header: http.Header{}}
 	if e.mux.ServeHTTP(m, r); m.status != 0 {
-		WriteError(w, m.refusal(w, r))
+		e.refuse(w, r, m.refusal(w, r))
 	}
+}
+
+// refuse answers a request that nobody is known to make.
+func (e *Edge) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if late := e.meters.begin(r.Context(), anonymous); late != nil {
+		err = late
+	}
+	WriteError(w, err)
 }
 
 // Close ends the streams, each after the event that it is sending, and waits for their
@@ -203,7 +217,7 @@ func (t route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w = routed(w)
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
-	answer := &response{ResponseWriter: w, edge: t.edge, end: end}
+	answer := &response{ResponseWriter: w, ctx: ctx, edge: t.edge, end: end}
 	defer answer.done()
 	err := t.answer(answer, r.WithContext(ctx))
 	switch {
@@ -216,22 +230,33 @@ func (t route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (t route) answer(w *response, r *http.Request) error {
-	c, err := t.edge.caller(r)
+	meters := t.edge.meters
+	c, err := t.edge.caller(w, r)
 	if err != nil {
+		if late := meters.begin(r.Context(), anonymous); late != nil {
+			err = late
+		}
 		return err
 	}
 	defer w.endWith(c.Principal)()
-	if w.place, err = t.edge.meters.admit(c.Principal, isUpload(r), mayStream(r), time.Now()); err != nil {
-		return err
+	if w.place, err = meters.admit(c.Principal, isUpload(r), mayStream(r), time.Now()); err == nil {
+		if err = meters.begin(r.Context(), c.Tenant); err == nil {
+			err = w.readBody(r, c.Tenant)
+		}
+		if err == nil && mayStream(r) { // not while what others of the tenant sent is too much
+			err = meters.weighSent(r.Context(), c.Tenant, 0)
+		}
+	} else if late := meters.begin(r.Context(), c.Tenant); late != nil { // who is refused waits, too
+		err = late
 	}
-	if err := limitBody(w, r); err != nil {
+	if err != nil {
 		return err
 	}
 	return t.handle(w, r, c)
 }
 
 // caller returns who makes a request.
-func (e *Edge) caller(r *http.Request) (*Caller, error) {
+func (e *Edge) caller(w *response, r *http.Request) (*Caller, error) {
 	p, err := e.principal(r)
 	if err != nil {
 		return nil, err
@@ -242,7 +267,7 @@ func (e *Edge) caller(r *http.Request) (*Caller, error) {
 		return nil, err
 	}
 	o.TraceParent = r.Header.Get(events.HeaderTraceParent)
-	o.Guard = &guard{names: e.opts.Names, who: p, marks: &e.marks, fresh: readsOwnWrites(r.URL.Path), reach: within}
+	o.Guard = &guard{names: e.opts.Names, who: p, marks: &e.marks, fresh: readsOwnWrites(r.URL.Path), reach: within, done: w.dropBody}
 	c, err := client.New(e.opts.Conn, o)
 	if err != nil {
 		return nil, err

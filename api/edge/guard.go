@@ -20,6 +20,7 @@ type guard struct {
 	fresh bool // queries show all that this edge has acknowledged to the tenant, not only of a thread that they name
 
 	reach *reach // nil if the principal may use all threads
+	done  func() // called when a command was answered
 }
 
 // fields is a JSON object whose values are not decoded.
@@ -189,6 +190,7 @@ func (g *guard) command(ctx context.Context, kind, name string, body []byte, sen
 		}
 	}
 	answer, err := send(body)
+	g.done()
 	if err != nil || kind != "cmd" {
 		return answer, err
 	}

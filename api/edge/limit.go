@@ -3,6 +3,8 @@ package edge
 import (
 	"math"
 	"net/http"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,6 +39,7 @@ func (l Limits) or(d Limits) Limits {
 // use is what a credential or a tenant uses now.
 type use struct {
 	inFlight, streams, uploads int
+	bodies                     int64 // bytes
 	tokens                     float64
 	at                         time.Time
 }
@@ -56,19 +59,30 @@ type admission struct {
 	meters *meters
 	names  [2]string
 	upload bool
-	stream bool // its place is that of a stream
+	stream bool  // its place is that of a stream
+	bytes  int64 // of its body that count, guarded by the meters' mutex
 }
 
 // meters hold requests to the limits of their credential and their tenant.
 type meters struct {
-	mu   sync.Mutex
-	kind [2]meter // credentials, tenants
+	mu    sync.Mutex
+	kind  [2]meter // credentials, tenants
+	turns pace     // of requests and their bodies
+	sent  pace     // of what streams send
 }
 
-func newMeters(key, tenant Limits) *meters {
+// newMeters returns meters whose tenants have a rate while other tenants are active; 0 is the
+// default, and a negative one any rate, as it is without a limit of requests.
+func newMeters(key, tenant Limits, fair float64) *meters {
+	if fair == 0 {
+		fair = fairRate()
+	}
+	if tenant.Rate < 0 {
+		fair = -1
+	}
 	return &meters{kind: [2]meter{
 		{"the credential", key.or(keyLimits()), map[string]*use{}}, {"the tenant", tenant.or(tenantLimits()), map[string]*use{}},
-	}}
+	}, turns: newPace(fair), sent: newPace(fair)}
 }
 
 // busyError refuses a request over a limit.
@@ -157,8 +171,45 @@ func (a *admission) streams() error {
 	return nil
 }
 
+// Bodies that are no files are in memory as a whole.
+const (
+	smallBody  = 64 << 10 // so much of each body does not count
+	mostBodies = 32 << 20 // bytes of all bodies of a tenant that are being read or decoded
+)
+
+// hold counts bytes of a body, or returns that the tenant's bodies are too many.
+func (a *admission) hold(bytes int64) error {
+	m := a.meters
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	u := m.kind[1].of[a.names[1]]
+	more := max(0, bytes-smallBody) - a.bytes
+	if more <= 0 {
+		return nil
+	}
+	if u.bodies+more > mostBodies {
+		return busy(m.kind[1].what, "bytes of bodies in flight", time.Second)
+	}
+	u.bodies += more
+	a.bytes += more
+	return nil
+}
+
+// drop counts the body no longer: what it says has been done, or waits for something else.
+func (a *admission) drop() {
+	m := a.meters
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a.bytes == 0 { // after release, too
+		return
+	}
+	m.kind[1].of[a.names[1]].bodies -= a.bytes
+	a.bytes = 0
+}
+
 // release frees the place.
 func (a *admission) release() {
+	a.drop()
 	m := a.meters
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -187,6 +238,12 @@ func isUpload(r *http.Request) bool {
 
 // mayStream reports whether a request asks for a stream or a socket.
 func mayStream(r *http.Request) bool {
-	return r.Header.Get("Upgrade") != "" || strings.Contains(r.Header.Get("Accept"), "text/event-stream") ||
-		r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/stream")
+	accept := r.Header.Get("Accept")
+	if r.Header.Get("Upgrade") != "" || strings.Contains(accept, "text/event-stream") {
+		return true
+	}
+	if r.Method != http.MethodGet || strings.Contains(accept, "json") {
+		return false
+	}
+	return slices.Contains([]string{"stream", "events", "chunks"}, path.Base(r.URL.Path))
 }

@@ -46,7 +46,7 @@ func TestLinkGuard_PermitsOneQuery(t *testing.T) {
 // Requests with links have a limit for each tenant and one together, and take nothing of those
 // that have a credential.
 func TestLink_IsLimited(t *testing.T) {
-	e := &Edge{meters: newMeters(Limits{}, Limits{}), links: linkMeters()}
+	e := &Edge{meters: newMeters(Limits{}, Limits{}, 0), links: linkMeters()}
 	now := time.Now()
 	drain := func(tenant string) int {
 		for n := 0; ; n++ {

@@ -14,12 +14,14 @@ import (
 // a stream of its edge when one begins.
 type response struct {
 	http.ResponseWriter
+	ctx    context.Context // of the request
 	edge   *Edge
 	end    context.CancelCauseFunc // of the request's context
 	began  bool                    // the answer has begun
 	stream bool                    // it is a stream, which the edge's closing ends
 	place  *admission              // nil before it is admitted
 	rolled time.Time               // when the reader was last given time
+	sent   int                     // bytes of a stream that were not weighed yet
 }
 
 // rollEvery is how often a reader that takes what is written gets more time.
@@ -36,8 +38,23 @@ func (w *response) WriteHeader(status int) {
 
 func (w *response) Write(b []byte) (int, error) {
 	w.began = true
+	if err := w.weigh(len(b)); err != nil {
+		return 0, err
+	}
 	w.roll()
 	return w.ResponseWriter.Write(b)
+}
+
+// weigh waits until the tenant may send more bytes in a stream.
+func (w *response) weigh(n int) error {
+	if !w.stream || w.place == nil {
+		return nil
+	}
+	if w.sent += n; w.sent < sentBytes {
+		return nil
+	}
+	n, w.sent = w.sent, 0
+	return w.edge.meters.weighSent(w.ctx, w.place.names[1], n)
 }
 
 // roll lets the reader take its time for what is written next, but not longer.
@@ -97,6 +114,7 @@ func (w *response) lasts() error {
 			return err
 		}
 	}
+	w.dropBody()
 	_ = http.NewResponseController(w.ResponseWriter).SetReadDeadline(time.Time{}) // a recorder in a test has none
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -108,6 +126,13 @@ func (w *response) lasts() error {
 	e.streams[w] = struct{}{}
 	e.ended.Add(1)
 	return nil
+}
+
+// dropBody notes that the request's body was used.
+func (w *response) dropBody() {
+	if w.place != nil {
+		w.place.drop()
+	}
 }
 
 // done notes that the handler has returned.

@@ -109,9 +109,11 @@ func (a *app) benchNeighbour() *cobra.Command {
 		Use: "neighbour", Short: "Measure one tenant alongside a hostile one", Args: cobra.NoArgs,
 		Long: "Measure the commands of one tenant: alone, and alongside another tenant that floods Skein with queries, commands and\n" +
 			"submitted commands from raw connections, as fast as they are accepted. Each has an account of its own. The store is a\n" +
-			"temporary folder; the flood, the clients, and server with Skein are three processes, which share the processor.",
+			"temporary folder; the flood, the clients, and server with Skein are three processes, which share the processor.\n" +
+			"With --http, both use HTTP: the other tenant sends bodies of nearly 4 MB, malformed and deep JSON, and opens streams\n" +
+			"that it never reads.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Seconds <= 0 || o.Conns < 1 {
+			if o.Seconds <= 0 || o.Conns < 0 {
 				return wrongUsage("--seconds and --connections must be positive")
 			}
 			o.LoadArgs = []string{"bench", "load"}
@@ -126,7 +128,8 @@ func (a *app) benchNeighbour() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.Float64Var(&o.Seconds, "seconds", 6, "duration of a case")
-	f.IntVar(&o.Conns, "connections", 4, "connections of the flood")
+	f.BoolVar(&o.HTTP, "http", false, "over HTTP, instead of NATS")
+	f.IntVar(&o.Conns, "connections", 0, "connections of the flood (default 4, and 64 over HTTP)")
 	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,7 +17,9 @@ import (
 func TestMain(m *testing.M) {
 	parts := map[string]func(context.Context) error{"load": RunLoad, "skein": RunSkein}
 	if len(os.Args) > 1 && parts[os.Args[1]] != nil {
-		if err := parts[os.Args[1]](context.Background()); err != nil {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		if err := parts[os.Args[1]](ctx); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -36,7 +36,8 @@ type Load struct {
 	Commands bool   `json:"commands,omitzero"` // one thread.create after another, of Tenant
 	Flood    *Flood `json:"flood,omitzero"`    // instead of all that, until it is interrupted
 
-	Traffic *traffic.Work `json:"traffic,omitzero"` // instead of all that
+	Traffic *traffic.Work  `json:"traffic,omitzero"` // instead of all that
+	Abuse   *traffic.Abuse `json:"abuse,omitzero"`   // instead of all that, until it is interrupted
 
 	Postgres *peer.PostgresWork `json:"postgres,omitzero"` // instead of all that
 }
@@ -112,8 +113,8 @@ func (l Load) start(ctx context.Context, args []string) (*Loaded, error) {
 }
 
 func (l Load) run(ctx context.Context) (*Loaded, error) {
-	if l.Flood != nil {
-		return l.flood(ctx), nil
+	if l.Flood != nil || l.Abuse != nil {
+		return l.flood(ctx)
 	}
 	if l.Postgres != nil {
 		return l.postgres(ctx)

@@ -43,12 +43,16 @@ func (l Load) begin(ctx context.Context, args []string) (stop func() (*Loaded, e
 }
 
 // flood floods until ctx ends or its time is over.
-func (l Load) flood(ctx context.Context) *Loaded {
+func (l Load) flood(ctx context.Context) (out *Loaded, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(l.Millis)*time.Millisecond)
 	defer cancel()
-	out := &Loaded{}
+	out = &Loaded{}
+	if l.Abuse != nil {
+		out.Sent, out.Ended, err = l.Abuse.Run(ctx)
+		return out, err
+	}
 	out.Sent, out.Ended = l.Flood.Run(ctx)
-	return out
+	return out, nil
 }
 
 // commands sends one command after another, from each client.

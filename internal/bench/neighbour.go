@@ -7,19 +7,23 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/api/keys"
 	"github.com/skein-threads/skein/internal/access"
+	"github.com/skein-threads/skein/internal/bench/traffic"
 	"github.com/skein-threads/skein/internal/serve"
 )
 
 // NeighbourOptions says what to measure of one tenant alongside a hostile one.
 type NeighbourOptions struct {
 	Seconds  float64      // a case; default 6
-	Conns    int          // of the flood; default 4
+	HTTP     bool         // over HTTP, instead of NATS
+	Conns    int          // of the flood; default 4, and 64 over HTTP
 	Dir      string       // where the store is made; default the system's temporary folder
 	LoadArgs []string     // makes this program run RunLoad
 	Log      func(string) // told what is being measured; may be nil
@@ -59,6 +63,20 @@ func floods() []struct{ name, subject, body string } {
 	}
 }
 
+// neighbourhood is a Skein with the tenants of Neighbour.
+type neighbourhood struct {
+	o         NeighbourOptions
+	nats, url string // of NATS and HTTP
+	creds     map[string]string
+	keys      map[string]string // of HTTP
+}
+
+// hostile is what another tenant does; load is nil if there is none.
+type hostile struct {
+	name string
+	load *Load
+}
+
 // Neighbour measures the commands of one tenant, alone and alongside floods of
 // another one. Each tenant has an account of its own, as skein access makes it.
 func Neighbour(ctx context.Context, o NeighbourOptions) (*NeighbourResult, error) {
@@ -66,7 +84,9 @@ func Neighbour(ctx context.Context, o NeighbourOptions) (*NeighbourResult, error
 		o.Seconds = 6
 	}
 	if o.Conns == 0 {
-		o.Conns = 4
+		if o.Conns = 4; o.HTTP {
+			o.Conns = 64
+		}
 	}
 	if o.Log == nil {
 		o.Log = func(string) {}
@@ -76,8 +96,8 @@ func Neighbour(ctx context.Context, o NeighbourOptions) (*NeighbourResult, error
 		return nil, fmt.Errorf("a folder for the store: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	creds, err := neighbours(filepath.Join(dir, "access"))
-	if err != nil {
+	n := &neighbourhood{o: o}
+	if n.creds, n.keys, err = neighbours(filepath.Join(dir, "access")); err != nil {
 		return nil, err
 	}
 	server, err := serve.Start(ctx, serve.Config{
@@ -91,26 +111,16 @@ func Neighbour(ctx context.Context, o NeighbourOptions) (*NeighbourResult, error
 		defer cancel()
 		_ = server.Stop(stop)
 	}()
-	url := server.Addresses().NATS
+	n.nats, n.url = server.Addresses().NATS, server.Addresses().HTTP
 	result := &NeighbourResult{}
-	measure := func(name string, flood *Flood) error {
-		o.Log("commands of one tenant, alongside: " + name)
-		c, err := o.measure(ctx, url, creds[quietTenant], flood)
+	for _, h := range n.hostiles() {
+		o.Log("commands of one tenant, alongside: " + h.name)
+		c, err := n.measure(ctx, h.load)
 		if err != nil {
-			return fmt.Errorf("alongside %s: %w", name, err)
+			return nil, fmt.Errorf("alongside %s: %w", h.name, err)
 		}
-		c.Name = name
+		c.Name = h.name
 		result.Cases = append(result.Cases, *c)
-		return nil
-	}
-	if err := measure("nobody", nil); err != nil {
-		return nil, err
-	}
-	for _, f := range floods() {
-		flood := Flood{URL: url, Creds: creds[f.name], Inbox: access.InboxOf(f.name), Subject: "skein." + f.subject, Body: f.body, Conns: o.Conns}
-		if err := measure(f.name, &flood); err != nil {
-			return nil, err
-		}
 	}
 	quiet := result.Cases[0]
 	for _, c := range result.Cases[1:] {
@@ -121,38 +131,78 @@ func Neighbour(ctx context.Context, o NeighbourOptions) (*NeighbourResult, error
 }
 
 // neighbours makes a folder of access with the tenants, and returns their
-// credentials.
-func neighbours(dir string) (creds map[string]string, err error) {
+// credentials and keys.
+func neighbours(dir string) (creds, texts map[string]string, err error) {
 	folder, err := access.Init(dir, access.InitOptions{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	creds = map[string]string{}
-	for _, tenant := range []string{quietTenant, "queries", "commands", "submits"} {
+	creds, texts = map[string]string{}, map[string]string{}
+	for _, tenant := range slices.Concat([]string{quietTenant, "queries", "commands", "submits"}, traffic.Abuses()) {
 		u := access.User{Name: tenant, Tenant: tenant, Roles: []access.Role{access.Publisher}}
 		if creds[tenant], _, err = folder.Add(u); err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if _, texts[tenant], err = folder.AddKey(keys.Key{Tenant: tenant, Roles: []string{"publisher", "subscriber"}}); err != nil {
+			return nil, nil, err
 		}
 	}
-	return creds, nil
+	return creds, texts, nil
+}
+
+// hostiles lists the cases.
+func (n *neighbourhood) hostiles() []hostile {
+	list := []hostile{{"nobody", nil}}
+	if n.o.HTTP {
+		for _, kind := range traffic.Abuses() {
+			list = append(list, hostile{kind, &Load{Abuse: &traffic.Abuse{Kind: kind, URL: n.url, Key: n.keys[kind], Clients: n.o.Conns}}})
+		}
+		return list
+	}
+	for _, f := range floods() {
+		flood := Flood{URL: n.nats, Creds: n.creds[f.name], Inbox: access.InboxOf(f.name), Subject: "skein." + f.subject, Body: f.body, Conns: n.o.Conns}
+		list = append(list, hostile{f.name, &Load{Flood: &flood}})
+	}
+	return list
+}
+
+// quiet is the load of the tenant that is measured.
+func (n *neighbourhood) quiet(ctx context.Context, clients int) (Load, error) {
+	load := Load{URL: n.nats, Creds: n.creds[quietTenant], Inbox: access.InboxOf(quietTenant), Tenant: quietTenant, Clients: clients, Millis: int64(n.o.Seconds * 1000)}
+	if !n.o.HTTP {
+		load.Commands = true
+		return load, nil
+	}
+	load.Traffic = &traffic.Work{Case: traffic.PostItem, URL: n.url, Key: n.keys[quietTenant], Tenant: quietTenant, Clients: clients, Millis: load.Millis}
+	for range clients {
+		thread, err := traffic.Create(ctx, n.url, n.keys[quietTenant])
+		if err != nil {
+			return load, err
+		}
+		load.Traffic.Threads = append(load.Traffic.Threads, thread)
+	}
+	return load, nil
 }
 
 // measure measures one case. The flood is a process of its own, and so are the
 // clients.
-func (o NeighbourOptions) measure(ctx context.Context, url, creds string, flood *Flood) (*NeighbourCase, error) {
+func (n *neighbourhood) measure(ctx context.Context, flood *Load) (*NeighbourCase, error) {
 	settle()
 	const clients = 2
 	c := &NeighbourCase{Clients: clients}
-	load := Load{URL: url, Creds: creds, Inbox: access.InboxOf(quietTenant), Tenant: quietTenant, Clients: clients, Millis: int64(o.Seconds * 1000), Commands: true}
+	load, err := n.quiet(ctx, clients)
+	if err != nil {
+		return nil, err
+	}
 	var stop func() (*Loaded, error)
 	if flood != nil {
-		var err error
-		if stop, err = (Load{Flood: flood, Millis: load.Millis + 60_000}).begin(ctx, o.LoadArgs); err != nil {
+		flood.Millis = load.Millis + 60_000
+		if stop, err = flood.begin(ctx, n.o.LoadArgs); err != nil {
 			return nil, err
 		}
 		pause(ctx, time.Second) // it is at full blast
 	}
-	got, err := load.start(ctx, o.LoadArgs)
+	got, err := load.start(ctx, n.o.LoadArgs)
 	if stop != nil {
 		flooded, stopErr := stop()
 		if err = errors.Join(err, stopErr); err == nil {

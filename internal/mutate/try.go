@@ -48,7 +48,7 @@ func try(ctx context.Context, o options, m Mutant) verdict {
 	if err != nil {
 		return verdict{invalid, err.Error()}
 	}
-	out, err := test(ctx, o, m.Package, m.Run, "-overlay", overlay)
+	out, err := test(ctx, o, m.Package, m.Run, "-overlay="+overlay)
 	return judge(out, err)
 }
 
@@ -67,11 +67,12 @@ func overlay(dir, root, file string, body []byte) (string, error) {
 	return list, errors.Join(os.WriteFile(changed, body, 0o600), os.WriteFile(list, replace, 0o600))
 }
 
-// test runs tests of a package. The error is that of the go command.
+// test runs tests of a package. The flags hold for programs that the tests build, too. The
+// error is that of the go command.
 func test(ctx context.Context, o options, pkg, run string, flags ...string) ([]byte, error) {
-	arguments := append([]string{"test", "-vet=off", "-count=1", "-timeout", o.timeout.String(), "-run", run}, flags...)
-	command := exec.CommandContext(ctx, "go", append(arguments, pkg)...)
+	command := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-timeout", o.timeout.String(), "-run", run, pkg)
 	command.Dir = o.root
+	command.Env = append(os.Environ(), "GOFLAGS="+strings.Join(append(flags, os.Getenv("GOFLAGS")), " "))
 	command.WaitDelay = 5 * time.Second
 	return command.CombinedOutput()
 }

@@ -289,7 +289,7 @@ func (c Config) listen() api.ListenOptions {
 	return api.ListenOptions{
 		Address: c.HTTPListen, Cert: c.TLSCert, Key: c.TLSKey, Hosts: c.HTTPHosts, Origins: c.CORSOrigins, Proxies: c.TrustProxy,
 		Tokens:    tokens.Options{Issuer: c.JWTIssuer, Audience: c.JWTAudience, TenantClaim: c.JWTTenantClaim, RolesClaim: c.JWTRolesClaim, UserClaim: c.JWTUserClaim},
-		KeyLimits: c.HTTPKeyLimits, Limits: c.HTTPTenantLimits,
+		KeyLimits: c.HTTPKeyLimits, Limits: c.HTTPTenantLimits, Fair: c.TenantFairRate,
 	}
 }
 

@@ -11,7 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // Cases.
@@ -36,6 +39,7 @@ func Cases() []string {
 type Work struct {
 	Case    string   `json:"case"`         // one of Cases
 	URL     string   `json:"url,omitzero"` // of HTTP; over NATS if it is empty
+	Key     string   `json:"key,omitzero"` // of HTTP, if it wants one
 	Tenant  string   `json:"tenant"`
 	Agent   string   `json:"agent"`
 	Clients int      `json:"clients"`
@@ -74,7 +78,7 @@ func (h *Work) Run(ctx context.Context, nc *nats.Conn) (*Times, error) {
 	if h.URL == "" {
 		do = h.overNATS(nc).operations()[h.Case]
 	} else {
-		do = overHTTP{newHTTPClient(h.Clients), h.URL, h.Agent, h.Threads}.operations()[h.Case]
+		do = overHTTP{newHTTPClient(h.Clients), h.URL, h.Key, h.Agent, h.Threads}.operations()[h.Case]
 	}
 	if do == nil {
 		return nil, fmt.Errorf("there is no case %q", h.Case)
@@ -141,6 +145,7 @@ func newHTTPClient(connections int) *http.Client {
 type overHTTP struct {
 	http    *http.Client
 	url     string
+	key     string
 	agent   string
 	threads []string
 }
@@ -178,21 +183,46 @@ func (o overHTTP) operations() map[string]operation {
 	}
 }
 
+// Create creates a thread over HTTP, with a key.
+func Create(ctx context.Context, url, key string) (string, error) {
+	o := overHTTP{http: newHTTPClient(1), url: url, key: key}
+	defer o.http.CloseIdleConnections()
+	return o.create(ctx)
+}
+
+func (o overHTTP) create(ctx context.Context) (string, error) {
+	var reply events.Reply
+	_, answer, err := o.answer(ctx, "POST", "/api/threads", "{}", http.StatusCreated)
+	if err == nil {
+		err = json.Unmarshal(answer, &reply)
+	}
+	return reply.ThreadID, err
+}
+
 // ask sends a request and reads the answer, whose first bytes came after first.
 func (o overHTTP) ask(ctx context.Context, method, path, body string, status int) (first time.Duration, err error) {
+	first, _, err = o.answer(ctx, method, path, body, status)
+	return first, err
+}
+
+// answer is ask with the answer's body.
+func (o overHTTP) answer(ctx context.Context, method, path, body string, status int) (first time.Duration, text []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, httpTimeout)
 	defer cancel()
 	begun := time.Now()
 	req, err := http.NewRequestWithContext(ctx, method, o.url+path, bytes.NewReader([]byte(body)))
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	if o.key != "" {
+		req.Header.Set("Authorization", "Bearer "+o.key)
+	}
 	r, err := o.http.Do(req)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	defer func() { _ = r.Body.Close() }()
 	var answer bytes.Buffer
@@ -202,11 +232,11 @@ func (o overHTTP) ask(ctx context.Context, method, path, body string, status int
 	}
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("read the answer: %w", err)
+		return 0, nil, fmt.Errorf("read the answer: %w", err)
 	case r.StatusCode != status:
-		return 0, fmt.Errorf("%s %s: %d %.300s", method, path, r.StatusCode, answer.Bytes())
+		return 0, nil, fmt.Errorf("%s %s: %d %.300s", method, path, r.StatusCode, answer.Bytes())
 	case bytes.Contains(answer.Bytes(), []byte(`"status":"failed"`)):
-		return 0, errors.New("a response failed")
+		return 0, nil, errors.New("a response failed")
 	}
-	return first, nil
+	return first, answer.Bytes(), nil
 }

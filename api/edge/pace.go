@@ -1,0 +1,124 @@
+package edge
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// A tenant's pace while other tenants are active.
+const (
+	paceActive = 5 * time.Second        // how long a tenant counts as active after a request
+	paceBurst  = 250 * time.Millisecond // what a tenant that sent nothing for so long may send at once
+	paceMost   = time.Second            // a request that would have to wait longer is refused
+	bodyBytes  = 8 << 10                // of a body, which are paced like another request
+	sentBytes  = 16 << 10               // of streams, likewise
+)
+
+// fairRate is the default pace, in requests per second.
+func fairRate() float64 { return 1000 * float64(runtime.GOMAXPROCS(0)) }
+
+// anonymous stands for the requests that are refused before it is known who makes them.
+const anonymous = ""
+
+// pace lets the requests of each tenant begin at a steady rate while other tenants are
+// active, so that none of them takes the processor from all others: further requests wait.
+// Alone a tenant may do what its limits permit.
+type pace struct {
+	rate float64 // requests per second; 0 is any number
+
+	// The caller holds the mutex of the meters.
+	last, other turn // of two tenants, the last that were active
+	due         map[string]time.Time
+}
+
+func newPace(rate float64) pace { return pace{rate: rate, due: map[string]time.Time{}} }
+
+// turn is when a tenant made its last request.
+type turn struct {
+	tenant string
+	at     time.Time
+}
+
+// shared notes a request, and reports whether other tenants are active, too.
+func (p *pace) shared(tenant string, now time.Time) bool {
+	if tenant == anonymous {
+		return true
+	}
+	if p.last.tenant != tenant {
+		p.other = p.last
+	}
+	p.last = turn{tenant, now}
+	return p.other.tenant != anonymous && now.Sub(p.other.at) < paceActive
+}
+
+// wait counts n requests of a tenant, and returns how long the last of them must wait.
+func (p *pace) wait(tenant string, n float64, now time.Time) time.Duration {
+	if p.rate <= 0 {
+		return 0
+	}
+	shared := p.shared(tenant, now)
+	due, known := p.due[tenant]
+	if !known && len(p.due) >= manyUses {
+		for other, at := range p.due {
+			if now.Sub(at) > paceBurst {
+				delete(p.due, other)
+			}
+		}
+	}
+	if first := now.Add(-paceBurst); due.Before(first) {
+		due = first
+	}
+	due = due.Add(time.Duration(n / p.rate * float64(time.Second)))
+	if !shared && due.After(now) {
+		due = now // what a tenant did alone is not held against it, nor may it begin with a burst
+	}
+	p.due[tenant] = due
+	return max(0, due.Sub(now))
+}
+
+// begin waits until a request of a tenant may begin. It is refused if that takes too long.
+func (m *meters) begin(ctx context.Context, tenant string) error {
+	now := time.Now()
+	m.mu.Lock()
+	behind := m.turns.due[tenant].Sub(now)
+	wait := paceMost
+	if behind <= paceMost {
+		wait = m.turns.wait(tenant, 1, now)
+	}
+	m.mu.Unlock()
+	if err := pause(ctx, wait); err != nil || behind <= paceMost {
+		return err
+	}
+	return busy("the tenant", "requests while other tenants are active", behind)
+}
+
+// weigh waits for a body that a tenant sent.
+func (m *meters) weigh(ctx context.Context, tenant string, bytes int) error {
+	m.mu.Lock()
+	wait := m.turns.wait(tenant, float64(bytes)/bodyBytes, time.Now())
+	m.mu.Unlock()
+	return pause(ctx, wait)
+}
+
+// weighSent is weigh for bytes of a tenant's streams, which do not delay its other requests.
+func (m *meters) weighSent(ctx context.Context, tenant string, bytes int) error {
+	m.mu.Lock()
+	wait := m.sent.wait(tenant, float64(bytes)/sentBytes, time.Now())
+	m.mu.Unlock()
+	return pause(ctx, wait)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,155 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// A tenant alone never waits. While another one is active it waits once it is ahead of its
+// rate, a body like as many requests as it has pieces of 8 KiB, and the other one does not.
+func TestPace_WhileOthersAreActive(t *testing.T) {
+	p, now := newPace(1000), time.Unix(1000, 0)
+	for range 5000 {
+		if d := p.wait("loud", 1, now); d > 0 {
+			t.Fatalf("alone it waits %v", d)
+		}
+	}
+	if d := p.wait("quiet", 1, now); d > 0 {
+		t.Errorf("the other one waits %v", d)
+	}
+	for n := range 500 { // what it did alone has used its burst, and no more
+		if d, want := p.wait("loud", 1, now), time.Duration(n+1)*time.Millisecond; d != want {
+			t.Fatalf("request %d waits %v, want %v", n, d, want)
+		}
+	}
+	if d := p.wait("quiet", 1, now); d > 0 {
+		t.Errorf("the other one waits %v, too", d)
+	}
+	now = now.Add(time.Second)
+	if d := p.wait("loud", 200, now); d != 0 {
+		t.Errorf("after a second it waits %v, and not a burst later", d)
+	}
+	if d := p.wait("loud", 150, now); d != 100*time.Millisecond {
+		t.Errorf("a request like 150 waits %v", d)
+	}
+	p.wait("quiet", 1, now)
+	now = now.Add(paceActive)
+	if d := p.wait("loud", 5000, now); d > 0 {
+		t.Errorf("when the other one has gone it waits %v", d)
+	}
+	for range 5 {
+		p.wait(anonymous, 1, now)
+	}
+	if d := p.wait("loud", 100, now); d > 0 {
+		t.Errorf("requests that anonymous makes delay it by %v", d)
+	}
+	for range 1000 {
+		p.wait(anonymous, 1, now)
+	}
+	if d := p.wait(anonymous, 1, now); d < 500*time.Millisecond {
+		t.Errorf("requests that anonymous makes wait %v", d)
+	}
+}
+
+// A request that would wait for longer than a second is refused, and takes no turn.
+func TestMeters_PaceIsBounded(t *testing.T) {
+	m := newMeters(Limits{}, Limits{}, 10)
+	ended, end := context.WithCancelCause(t.Context())
+	end(errCredentialEnded) // so that nothing waits
+	now := time.Now()
+	m.turns.wait("quiet", 1, now)
+	m.turns.wait("loud", 10_000, now)
+	if err := m.begin(ended, "loud"); !errors.Is(err, errCredentialEnded) {
+		t.Errorf("whose credential ends while it waits: %v", err)
+	}
+	due := m.turns.due["loud"]
+	var refusal *busyError
+	if err := m.begin(t.Context(), "loud"); !errors.As(err, &refusal) || refusal.after < paceMost {
+		t.Errorf("%v", err)
+	}
+	if !m.turns.due["loud"].Equal(due) {
+		t.Error("who is refused has taken a turn")
+	}
+	if err := m.weigh(ended, "quiet", 1<<20); !errors.Is(err, errCredentialEnded) {
+		t.Errorf("a body of 1 MB does not wait: %v", err)
+	}
+	if err := m.weighSent(ended, "loud", 16<<10); err != nil {
+		t.Errorf("a stream waits for requests: %v", err)
+	}
+	if unlimited := newMeters(Limits{}, Limits{Rate: -1}, 10); unlimited.turns.wait("a", 1, now) > 0 || unlimited.turns.wait("b", 1e6, now) > 0 {
+		t.Error("a tenant without a limit of requests waits")
+	}
+}
+
+// Bodies of a tenant count while they are read and used, beyond the first 64 KiB of each.
+func TestAdmission_BodiesInFlight(t *testing.T) {
+	m := newMeters(Limits{}, Limits{}, -1)
+	admit := func(tenant string) *admission {
+		a, err := m.admit(Principal{Tenant: tenant, Subject: "key:1"}, false, false, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	var held []*admission
+	for range mostBodies / MaxBody {
+		a := admit("acme")
+		if held = append(held, a); a.hold(MaxBody) != nil {
+			t.Fatal("within the limit")
+		}
+	}
+	large, small, other := admit("acme"), admit("acme"), admit("globex")
+	for range 2 {
+		if err := large.hold(MaxBody); errorCode(err) != events.QueueFull {
+			t.Errorf("one too many: %v", err)
+		}
+		if err := errors.Join(small.hold(smallBody), other.hold(MaxBody)); err != nil {
+			t.Errorf("a small one, and one of another tenant: %v", err)
+		}
+	}
+	if _, err := small.readAll(strings.NewReader(strings.Repeat("x", 2*MaxBody)), -1); errorCode(err) != events.QueueFull {
+		t.Errorf("one whose length was not announced: %v", err)
+	}
+	held[0].drop()
+	held[0].release()
+	if err := large.hold(MaxBody); err != nil {
+		t.Errorf("in the place of one that was used: %v", err)
+	}
+	for _, a := range append(held[1:], large, small, other) {
+		a.release()
+	}
+	for _, tenant := range []string{"acme", "globex"} {
+		if n := m.kind[1].of[tenant].bodies; n != 0 {
+			t.Errorf("%d bytes of %s are left", n, tenant)
+		}
+	}
+}
+
+func errorCode(err error) events.Code {
+	var e *events.Error
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return e.Code
+}
+
+// What is deeper than a body may be is found without a decoder; quotes and escapes are not.
+func TestBody_TooDeep(t *testing.T) {
+	for what, c := range map[string]struct {
+		text string
+		want bool
+	}{
+		"at the limit": {strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth), false}, "beyond it": {strings.Repeat(`{"a":[`, maxDepth/2) + `{`, true},
+		"one after another": {strings.Repeat("[]{}", 1000), false}, "in a text": {`["` + strings.Repeat("[", 1000) + `"]`, false},
+		"after a quote in a text": {`["\"` + strings.Repeat("[", 1000) + `"]`, false}, "after a text": {`["\\",` + strings.Repeat("[", 1000), true},
+	} {
+		if got := tooDeep([]byte(c.text)); got != c.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
