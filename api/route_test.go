@@ -61,7 +61,7 @@ func newStage(t *testing.T, people map[string]edge.Principal, options ...func(*a
 }
 
 // ask returns the status and the body of an answer.
-func (s *stage) ask(who, method, path, body string) (int, string) {
+func (s *stage) ask(who, method, path, body string, headers ...string) (int, string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -69,6 +69,9 @@ func (s *stage) ask(who, method, path, body string) (int, string) {
 	}
 	r.Header.Set("Authorization", who)
 	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
 	answer, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
 		s.t.Fatal(err)
