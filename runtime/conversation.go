@@ -123,18 +123,8 @@ func (c *conversation) evolve(e *events.Event) {
 			c.contexts[e.Subject] = after
 		}
 	case events.ItemCreated:
-		s := &said{Item: events.Item{
-			ID: d.ID, ThreadID: e.ThreadID, ContextID: d.ContextID, Type: d.Type, Role: d.Role, Status: d.Status, Channel: d.Channel,
-			Content: d.Content, Index: d.Index, ParentItemID: d.ParentItemID, Depth: d.Depth,
-			Silent: d.Silent, Metadata: d.Metadata, CallOf: d.CallOf, Stamp: events.Stamp{Version: e.Version},
-		}}
-		made := e.Time
-		if d.CreatedAt != "" { // set by an import
-			if at, err := events.ParseTime(d.CreatedAt); err == nil {
-				made = at
-			}
-		}
-		s.CreatedAt, s.CreatedAtMicros = made.ISO(), int64(made)
+		s := &said{Item: d.Item(e.ThreadID, e.Time)}
+		s.Version, s.SourceItemID, s.MessageID = e.Version, "", nil // reactors are not told where it was copied from, nor its number
 		s.calls, s.open, s.parts = callsOf(s.Item)
 		s.call = callOf(s.Item)
 		s.sides = c.sides[d.ID]
