@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -58,39 +59,74 @@ const (
 // the commit by which it lists an aggregate may be erased, and the list skips it. So it is
 // created a second time: a skipped aggregate is then listed by its tombstone, which is never
 // erased. Those of the first list are left out of the second.
+//
+// Of a block that it cannot read, the server lists nothing, and does not say so. If the list ends
+// before the log does, or lacks names that the server knows without its blocks, these are listed
+// too.
 func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[listed, error] {
 	return func(yield func(listed, error) bool) {
 		if log.Streams().ReadOnly() {
 			listRead(ctx, log, tenant, yield)
 			return
 		}
+		stream, err := log.Streams().Scans().Stream(ctx, log.Config().Names.Stream(assets.LogStream))
+		if err != nil {
+			yield(listed{}, fmt.Errorf("list threads of the log: %w", err))
+			return
+		}
 		seen := map[uint64]struct{}{}
 		seed := maphash.MakeSeed()
-		for range 2 {
-			more := true
-			err := listOnce(ctx, log, tenant, func(one listed) bool {
-				hash := maphash.Comparable(seed, one.aggregate)
-				if _, again := seen[hash]; again {
-					return true
-				}
-				seen[hash] = struct{}{}
-				more = yield(one, nil)
-				return more
-			})
+		more, whole := true, true
+		take := func(one listed) bool {
+			hash := maphash.Comparable(seed, one.aggregate)
+			if _, again := seen[hash]; again {
+				return true
+			}
+			seen[hash] = struct{}{}
+			more = yield(one, nil)
+			return more
+		}
+		for n := 0; n < 2 && more; n++ {
+			complete, err := listOnce(ctx, log, tenant, take)
 			if err != nil {
 				yield(listed{}, fmt.Errorf("list threads of the log: %w", err))
 				return
 			}
-			if !more {
-				return
-			}
+			whole = whole && complete
+		}
+		if !more || whole && (tenant != "*" || uint64(len(seen)) >= stream.CachedInfo().State.NumSubjects) {
+			return
+		}
+		if err := listKnown(ctx, log, tenant, take); err != nil {
+			yield(listed{}, fmt.Errorf("list threads of the log: %w", err))
 		}
 	}
 }
 
+// listKnown passes the aggregates whose names the server knows to take, until it returns false.
+// Where their commits are is not known: they are listed at the end of the log.
+func listKnown(ctx context.Context, log *eventlog.Log, tenant string, take func(listed) bool) error {
+	names := log.Config().Names
+	stream, err := log.Streams().Scans().Stream(ctx, names.Stream(assets.LogStream))
+	if err != nil {
+		return err
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(names.Log(tenant, "*")))
+	if err != nil {
+		return err
+	}
+	for _, subject := range slices.Sorted(maps.Keys(info.State.Subjects)) {
+		if tenant, id, ok := names.ParseLog(subject); ok && !take(listed{aggregate{tenant, id}, info.State.LastSeq, 0}) {
+			return nil
+		}
+	}
+	return nil
+}
+
 // listOnce passes the log's current aggregates to take, in the order of their last commits,
-// until take returns false. One that is written to meanwhile may be listed twice.
-func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(listed) bool) error {
+// until take returns false. One that is written to meanwhile may be listed twice. It reports
+// whether the list went as far as the log.
+func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(listed) bool) (complete bool, err error) {
 	names := log.Config().Names
 	stream := names.Stream(assets.LogStream)
 	consumer, err := log.Streams().Scans().CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
@@ -98,7 +134,7 @@ func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(l
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: listKept,
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	name := consumer.CachedInfo().Name
 	defer func() { // even if ctx has ended
@@ -106,12 +142,9 @@ func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(l
 		defer cancel()
 		_ = log.JetStream().DeleteConsumer(ending, stream, name) // the server expires it anyway
 	}()
-	if consumer.CachedInfo().NumPending == 0 {
-		return nil
-	}
 	end, err := lastOf(ctx, log, names.Log(tenant, "*")) // after the list was created: later commits are not in it
-	if err != nil {
-		return err
+	if err != nil || consumer.CachedInfo().NumPending == 0 {
+		return end == 0, err
 	}
 	given, lastReply, silent := uint64(0), time.Now(), 0
 	for at := uint64(0); at < end; {
@@ -119,25 +152,25 @@ func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(l
 		// erased even if that is not in the list.
 		batch, err := consumer.Fetch(listBatch, jetstream.FetchMaxWait(listPause))
 		if err != nil {
-			return err
+			return false, err
 		}
 		got := 0
 		for m := range batch.Messages() {
 			meta, err := m.Metadata()
 			got++
 			if given++; err != nil || meta.Sequence.Consumer != given {
-				return fmt.Errorf("list threads: interrupted after %d; start again", given-1)
+				return false, fmt.Errorf("list threads: interrupted after %d; start again", given-1)
 			}
 			at = meta.Sequence.Stream
 			if tenant, id, ok := names.ParseLog(m.Subject()); ok && !take(listed{aggregate{tenant, id}, at, int64(meta.NumPending)}) {
-				return nil
+				return true, nil
 			}
 			if at >= end {
-				return nil
+				return true, nil
 			}
 		}
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return false, context.Cause(ctx)
 		}
 		if got > 0 {
 			lastReply, silent = time.Now(), 0
@@ -153,17 +186,18 @@ func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(l
 		info, err := consumer.Info(ctx)
 		switch silent++; {
 		case err != nil:
-			return err
+			return false, err
 		case info.NumPending == 0 && silent >= 2:
-			return nil
+			return false, nil
 		case time.Since(lastReply) > listWait:
-			return errors.Join(fmt.Errorf("list threads: the server reports %d more, but sent none within %v", info.NumPending, listWait), batch.Error())
+			return false, errors.Join(fmt.Errorf("list threads: the server reports %d more, but sent none within %v", info.NumPending, listWait), batch.Error())
 		}
 	}
-	return nil
+	return true, nil
 }
 
-// lastOf returns the sequence of the log's last commit under a subject, 0 if there is none.
+// lastOf returns the sequence of the log's last commit under a subject, 0 if there is none, and
+// that of the whole log if the commit cannot be read.
 func lastOf(ctx context.Context, log *eventlog.Log, subject string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, listWait)
 	defer cancel()
@@ -174,7 +208,11 @@ func lastOf(ctx context.Context, log *eventlog.Log, subject string) (uint64, err
 	m, err := stream.GetLastMsgForSubject(ctx, subject)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return 0, nil
+		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+		if err != nil || len(info.State.Subjects) == 0 {
+			return 0, err
+		}
+		return info.State.LastSeq, nil
 	case err != nil:
 		return 0, err
 	}

@@ -125,7 +125,7 @@ func (v *verifier) timeline(ctx context.Context, a aggregate, s timelineSpan) er
 	from, to, end := s.from, s.to, s.end
 	next, stop := iter.Pull2(v.log.Stored(ctx, v.log.Config().Names.Log(a.tenant, a.id), from))
 	defer stop()
-	w := &walk{v: v, ctx: ctx, next: next, kept: s.kept, end: end, to: to}
+	w := &walk{v: v, ctx: ctx, next: next, kept: s.kept, end: end, to: to, one: a.id != "*"}
 	if err := w.step(); err != nil {
 		return err
 	}
@@ -199,6 +199,17 @@ type walk struct {
 	at   *streams.Message // not compared yet; nil at the end
 
 	begun bool // a commit of the timeline was compared, or one was found missing
+	lost  bool // the log cannot be read any further
+	one   bool // of one aggregate, whose commits are checked by themselves
+}
+
+// unread returns an error that says that the log does not answer. What of it cannot be read is
+// reported where the log is checked.
+func (w *walk) unread(err error) error {
+	if unanswered(w.ctx, err) {
+		return fmt.Errorf("read log: %w", err)
+	}
+	return nil
 }
 
 // step reads the next message of the log, nil at its end.
@@ -206,7 +217,10 @@ func (w *walk) step() error {
 	m, err, ok := w.next()
 	w.at = nil
 	if err != nil {
-		return fmt.Errorf("read log: %w", err)
+		if w.lost = true; w.one {
+			return w.unread(err)
+		}
+		return w.v.damaged(w.ctx, fmt.Errorf("the log, with which the timeline is compared only up to there: %w", err), Finding{Kind: KindBroken})
 	}
 	if ok && m.Seq <= w.to {
 		w.at = &m
@@ -222,6 +236,9 @@ func (w *walk) compare(open []shown) error {
 		if err := w.missing(); err != nil {
 			return err
 		}
+	}
+	if w.lost {
+		return nil
 	}
 	w.begun = true
 	if w.at == nil || w.at.Seq != seq {
@@ -261,7 +278,7 @@ func (w *walk) unknown(open []shown) error {
 		case errors.As(err, &broken), errors.As(err, &archive):
 			return nil // reported where the log is checked
 		case err != nil:
-			return fmt.Errorf("read log: %w", err)
+			return w.unread(err)
 		case commit != nil:
 			for _, f := range w.v.compare(commit, open, true, true) {
 				w.v.find(f)
@@ -286,7 +303,7 @@ func (w *walk) purged(tenant, thread string) (bool, error) {
 	case errors.As(err, &broken):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("read log: %w", err)
+		return true, w.unread(err) // what it shows cannot be judged
 	}
 	return last != nil && tombstone(last), nil
 }
@@ -300,7 +317,7 @@ func (w *walk) taken(c *events.Commit) (bool, error) {
 	}
 	for m, err := range w.v.log.Stored(w.ctx, w.v.log.Config().Names.Log(c.Tenant, c.Thread), c.Seq+1) {
 		if err != nil {
-			return false, fmt.Errorf("read log: %w", err)
+			return true, w.unread(err)
 		}
 		if next, err := w.v.log.Decode(m); err == nil {
 			if d, ok := eventlog.Record(next); ok && uint64(d.LastSeq) >= c.Seq {

@@ -113,7 +113,7 @@ func (v *verifier) cutOff(ctx context.Context, r retention) (shownTo uint64, err
 	names := v.log.Config().Names
 	for m, err := range v.log.Stored(ctx, names.Log(anyTenant(v.options.Tenant), "*"), max(shownTo, 1)) {
 		if err != nil {
-			return 0, fmt.Errorf("read log: %w", err)
+			return shownTo, v.damaged(ctx, fmt.Errorf("the log: %w", err), Finding{Kind: KindBroken})
 		}
 		if m.Seq > v.last {
 			break

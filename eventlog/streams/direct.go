@@ -78,6 +78,10 @@ func (c *Conn) directUpTo(ctx context.Context, stream string, q GetRequest) (out
 	return out, upTo, err
 }
 
+// foundUnreadable is what the server says in place of "No Results" where it knows the last
+// message of a subject, and cannot read it.
+const foundUnreadable = "Message Not Found"
+
 func (c *Conn) directOnce(ctx context.Context, stream string, q GetRequest, body []byte, within time.Duration) (out []Message, upTo uint64, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, &SilentError{Stream: stream, Seq: q.Seq, Waited: within})
 	defer cancel()
@@ -93,7 +97,7 @@ func (c *Conn) directOnce(ctx context.Context, stream string, q GetRequest, body
 			upTo, _ = strconv.ParseUint(m.Header.Get("Nats-UpTo-Sequence"), 10, 64)
 			return true, nil
 		case "404":
-			if len(out) > 0 { // the server found a message, and could not read it
+			if len(out) > 0 || len(q.Multi) > 0 && m.Header.Get("Description") == foundUnreadable { // the server found a message, and could not read it
 				return true, &IncompleteError{Stream: stream, Seq: q.Seq, Last: last}
 			}
 			return true, nil
@@ -121,6 +125,10 @@ type IncompleteError struct {
 }
 
 func (e *IncompleteError) Error() string {
+	if e.Seq == 0 {
+		return fmt.Sprintf("stream %s: the last message of a subject cannot be read; "+
+			"read again, and if it stays so, skein store check on the server's machine says what is damaged", e.Stream)
+	}
 	return fmt.Sprintf("stream %s: of the answers to a read from sequence %d on those after sequence %d are missing; "+
 		"read again, and if it stays so, skein store check on the server's machine says what is damaged", e.Stream, e.Seq, e.Last)
 }
@@ -176,6 +184,12 @@ func (c *Conn) Messages(ctx context.Context, name, subject string, from uint64) 
 			if len(got) > 0 && got[len(got)-1].Pending > 0 {
 				continue
 			}
+			if len(got) == 0 {
+				if err := c.noneLeft(ctx, name, subject, from); err != nil {
+					yield(Message{}, err)
+					return
+				}
+			}
 			more, err := c.More(ctx, name, subject, from)
 			if err != nil {
 				yield(Message{}, err)
@@ -185,4 +199,28 @@ func (c *Conn) Messages(ctx context.Context, name, subject string, from uint64) 
 			}
 		}
 	}
+}
+
+// noneLeft returns an error if a stream has messages of one subject from a sequence on although a
+// read of them found none: the server answers so if it cannot read the block that they are in.
+func (c *Conn) noneLeft(ctx context.Context, name, subject string, from uint64) error {
+	if strings.ContainsAny(subject, "*>") { // such a read is not answered at all
+		return nil
+	}
+	last, err := c.Direct(ctx, name, GetRequest{Multi: []string{subject}})
+	if err != nil || len(last) == 0 || last[0].Seq < from {
+		return err
+	}
+	if several, err := c.Replicated(ctx); err != nil || several || c.ReadOnly() { // another copy may have more
+		return err
+	}
+	// It may have been stored between the two reads.
+	got, err := c.Direct(ctx, name, GetRequest{Seq: max(from, 1), Next: subject, Batch: 1})
+	if err != nil || len(got) > 0 {
+		return err
+	}
+	if cause := c.cfg.Damage(name, from, last[0].Seq); cause != nil {
+		return &UnreadableError{Stream: name, Seq: from, Cause: cause}
+	}
+	return &IncompleteError{Stream: name, Seq: from, Last: max(from, 1) - 1}
 }

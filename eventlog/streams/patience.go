@@ -110,14 +110,15 @@ func (c *Conn) untilAnswered(ctx context.Context, stream string, seq uint64, rea
 	for began, within := time.Now(), c.readTimeout; ; within = min(2*within, max(c.cfg.Patience-time.Since(began), c.readTimeout)) {
 		err := read(within)
 		var silent *SilentError
+		var incomplete *IncompleteError
 		unanswered := errors.Is(err, nats.ErrNoResponders)
-		if ctx.Err() != nil || !unanswered && !errors.As(err, &silent) {
+		if ctx.Err() != nil || !unanswered && !errors.As(err, &silent) && !errors.As(err, &incomplete) {
 			return err
 		}
 		if cause := c.cfg.Damage(stream, seq, math.MaxUint64); cause != nil {
 			return &UnreadableError{Stream: stream, Seq: seq, Cause: cause}
 		}
-		if c.cfg.Patience == 0 {
+		if c.cfg.Patience == 0 || incomplete != nil {
 			return err
 		}
 		switch alive, gone := c.answers(ctx, stream); {
