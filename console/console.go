@@ -22,18 +22,20 @@ type Options struct {
 
 // Routes adds the console's routes to an edge.
 func Routes(e *edge.Edge, o Options) error {
+	texts := markdown.New()
 	return page.Routes(e, page.Site{
-		Pages: append(table(), system(o.System, o.Operators)...), Actions: actions(), Shared: []page.Shared{shared()}, Templates: templates, Home: "/threads", Next: nextStep,
+		Pages: append(table(texts), system(o.System, o.Operators)...), Actions: actions(), Shared: []page.Shared{shared(texts)}, Templates: templates, Home: "/threads", Next: nextStep,
 		Assets: map[string][]byte{"code.css": []byte(markdown.Stylesheet())},
 	})
 }
 
-// table lists the pages, in the order of the navigation and of the tabs.
-func table() []page.Page {
+// table lists the pages, in the order of the navigation and of the tabs. texts renders what
+// conversations and files contain.
+func table(texts *markdown.Renderer) []page.Page {
 	return []page.Page{
 		threads(),
 		approvals(), runs(), definitions(), definition(),
-		conversation(), timeline(), run(), family(), state(), files(), effects(), share(), audit(),
+		conversation(texts), timeline(), run(), family(), state(), files(texts), effects(), share(), audit(),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/console/markdown"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
 )
@@ -15,18 +16,22 @@ import (
 const itemsShown = 100
 
 // conversation is the first tab of a thread: what was said, and what can be said.
-func conversation() page.Page {
+func conversation(texts *markdown.Renderer) page.Page {
+	c := &talk{texts}
 	return page.Page{
 		Path: "/threads/{thread}", Name: "Conversation", In: page.Tabs, Template: "conversation",
 		JSON: "/api/threads/{thread}/items{at}", CLI: "skein item list {thread}{at}",
 		Load: loadConversation,
 		Panels: []page.Panel{
-			{ID: "items", On: []string{"item.*", "message.*", "part.*", "step.*", "history.*", "approval.*", "execution.status.changed"}, Load: loadItems, Row: itemRow},
+			{ID: "items", On: []string{"item.*", "message.*", "part.*", "step.*", "history.*", "approval.*", "execution.status.changed"}, Load: c.loadItems, Row: c.itemRow},
 			{ID: "activity", On: []string{"execution.*", "run.*", "queue.*", "approval.*", "thread.status.changed", "step.*"}, Load: loadRun},
 		},
 		Follow: followChunks,
 	}
 }
+
+// talk renders what a conversation contains.
+type talk struct{ texts *markdown.Renderer }
 
 // conversationPage is what the page has besides its panels.
 type conversationPage struct {
@@ -48,14 +53,14 @@ type itemPage struct {
 	Total  int64
 }
 
-func loadItems(a *page.Ask) (any, error) {
+func (c *talk) loadItems(a *page.Ask) (any, error) {
 	limit := int64(itemsShown)
 	list, err := a.Client.ListItems(a.Context(), events.ListItems{ThreadID: a.Thread.ID, At: a.At, Order: "desc", Limit: &limit, Cursor: a.Query("cursor")})
 	if err != nil {
 		return nil, err
 	}
 	p := &itemPage{Older: list.NextCursor, Cursor: a.Query("cursor"), Total: list.Total}
-	p.Turns = turnsOf(list.Items, viewerOf(a))
+	p.Turns = c.turnsOf(list.Items, viewerOf(a))
 	return p, nil
 }
 
@@ -63,16 +68,14 @@ func loadItems(a *page.Ask) (any, error) {
 type viewer struct {
 	MayWrite, MayApprove bool
 	Thread               string
-	Streams              string // the item of the current run, which grows
 }
 
 func viewerOf(a *page.Ask) viewer {
-	v := viewer{MayWrite: a.May(edge.Write) && a.Live(), MayApprove: a.May(edge.Approve) && a.Live(), Thread: a.Thread.ID}
-	return v
+	return viewer{MayWrite: a.May(edge.Write) && a.Live(), MayApprove: a.May(edge.Approve) && a.Live(), Thread: a.Thread.ID}
 }
 
 // itemRow returns the message that an event adds or changes.
-func itemRow(a *page.Ask, e client.Event) (*page.Row, error) {
+func (c *talk) itemRow(a *page.Ask, e client.Event) (*page.Row, error) {
 	id := ""
 	switch kind := string(e.Type); {
 	case strings.HasPrefix(kind, "item.") || strings.HasPrefix(kind, "message."):
@@ -98,7 +101,7 @@ func itemRow(a *page.Ask, e client.Event) (*page.Row, error) {
 			return nil, ifThere(err)
 		}
 	}
-	turns := turnsOf([]events.Item{*item}, viewerOf(a))
+	turns := c.turnsOf([]events.Item{*item}, viewerOf(a))
 	if len(turns) == 0 {
 		return nil, nil
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"errors"
+	"html/template"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/console/markdown"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
 )
@@ -21,11 +23,11 @@ import (
 const previewBytes = 256 << 10
 
 // files is the tab with the file system of a thread.
-func files() page.Page {
+func files(texts *markdown.Renderer) page.Page {
 	return page.Page{
 		Path: "/threads/{thread}/files", Name: "Files", In: page.Tabs, Template: "files",
 		JSON: "/api/threads/{thread}/files{at}", CLI: "skein files ls {thread}",
-		Panels: []page.Panel{{ID: "file-tree", On: []string{"file.*", "directory.*"}, Load: loadFiles}},
+		Panels: []page.Panel{{ID: "file-tree", On: []string{"file.*", "directory.*"}, Load: func(a *page.Ask) (any, error) { return loadFiles(a, texts) }}},
 	}
 }
 
@@ -35,14 +37,14 @@ type filePage struct {
 	Crumbs   []page.Link
 	Entries  []events.FileRecord
 	File     *events.FileRecord
-	Address  string // of the content
-	Put      string // the address of the directory's contents, to which the script uploads
-	Text     string // of a file that is previewed as text
+	Address  string        // of the content
+	Put      string        // the address of the directory's contents, to which the script uploads
+	Text     template.HTML // of a file that is previewed as text
 	Image    bool
 	MayWrite bool
 }
 
-func loadFiles(a *page.Ask) (any, error) {
+func loadFiles(a *page.Ask, texts *markdown.Renderer) (any, error) {
 	at := path.Clean("/" + a.Query("path"))
 	p := &filePage{Dir: at, MayWrite: a.May(edge.Write) && a.Live()}
 	if at != "/" {
@@ -52,7 +54,7 @@ func loadFiles(a *page.Ask) (any, error) {
 		}
 		if !record.IsDirectory {
 			p.Dir = path.Dir(at)
-			if err := p.look(a, record); err != nil {
+			if err := p.look(a, record, texts); err != nil {
 				return nil, err
 			}
 		}
@@ -72,7 +74,7 @@ func loadFiles(a *page.Ask) (any, error) {
 }
 
 // look adds the preview of a file.
-func (p *filePage) look(a *page.Ask, record *events.FileRecord) error {
+func (p *filePage) look(a *page.Ask, record *events.FileRecord, texts *markdown.Renderer) error {
 	p.File = record
 	if record.External {
 		return nil
@@ -94,7 +96,7 @@ func (p *filePage) look(a *page.Ask, record *events.FileRecord) error {
 		content = append(content, piece...)
 	}
 	if utf8.Valid(content) {
-		p.Text = string(content)
+		p.Text = texts.Code(string(content), strings.TrimPrefix(path.Ext(record.Path), "."))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/console/markdown"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
 )
@@ -17,8 +18,9 @@ const sharedShown = 100
 
 // shared is what the holder of a link sees of a thread: its messages, as the conversation shows
 // them. Files are named, as there, and not opened.
-func shared() page.Shared {
-	return page.Shared{Path: "/shared/{tenant}/{token}", Template: "shared", Load: loadShared}
+func shared(texts *markdown.Renderer) page.Shared {
+	c := &talk{texts}
+	return page.Shared{Path: "/shared/{tenant}/{token}", Template: "shared", Load: c.loadShared}
 }
 
 // sharedPage is a page of a shared thread, oldest message first.
@@ -29,7 +31,7 @@ type sharedPage struct {
 	First, More string // addresses of the beginning and of the next page; empty: it is the one shown, or there is none
 }
 
-func loadShared(a *page.Ask) (string, any, error) {
+func (c *talk) loadShared(a *page.Ask) (string, any, error) {
 	from, err := strconv.ParseInt(a.Query("from"), 10, 64)
 	if err != nil || from < 0 {
 		from = 0
@@ -49,7 +51,7 @@ func loadShared(a *page.Ask) (string, any, error) {
 	if from > 0 {
 		p.First = a.With("from", "")
 	}
-	p.Turns = sharedTurns(thread.Messages)
+	p.Turns = c.sharedTurns(thread.Messages)
 	return p.Title, p, nil
 }
 
@@ -60,7 +62,7 @@ func sharedLink(tenant, token string) string {
 
 // sharedTurns returns the messages of a shared thread as the turns of a conversation. The result
 // of a call is shown with the call, unless that is on an earlier page.
-func sharedTurns(messages []events.DocumentMessage) []*turn {
+func (c *talk) sharedTurns(messages []events.DocumentMessage) []*turn {
 	results, called, shown := map[string]events.CallResult{}, map[string]bool{}, map[string]bool{}
 	for _, m := range messages {
 		for _, b := range m.Content {
@@ -87,7 +89,7 @@ func sharedTurns(messages []events.DocumentMessage) []*turn {
 				t.Parts = append(t.Parts, part{Kind: "call", ID: id + "-r", Name: "result", CallID: r.CallID, Output: r.Output, State: resultState(r.IsError)})
 			}
 		}
-		if t.Parts = append(t.Parts, partsOf(id, raws, results, shown)...); len(t.Parts) > 0 {
+		if t.Parts = append(t.Parts, c.partsOf(id, raws, results, shown)...); len(t.Parts) > 0 {
 			turns = append(turns, t)
 		}
 	}

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"html/template"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/skein-threads/skein/console/markdown"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
 )
@@ -65,7 +65,7 @@ type rawPart struct {
 
 // turnsOf returns items, newest first, as the turns of a conversation, oldest first. What
 // belongs to a message is shown with it.
-func turnsOf(items []events.Item, v viewer) []*turn {
+func (c *talk) turnsOf(items []events.Item, v viewer) []*turn {
 	results := map[string]events.CallResult{}
 	for _, i := range items {
 		var r events.CallResult
@@ -79,15 +79,15 @@ func turnsOf(items []events.Item, v viewer) []*turn {
 		t := &turn{Item: i, viewer: v, Speaker: cmp.Or(string(i.Role), string(i.Type))}
 		switch i.Type {
 		case events.Message:
-			t.Parts = messageParts(&i, results, shown)
+			t.Parts = c.messageParts(&i, results, shown)
 		case events.ActionExecute:
-			var c events.Call
-			if i.CallOf != nil || json.Unmarshal(i.Content, &c) != nil {
+			var call events.Call
+			if i.CallOf != nil || json.Unmarshal(i.Content, &call) != nil {
 				continue
 			}
 			t.Speaker = "tool"
-			t.Parts = []part{callPart(i.ID, c.Name, c.CallID, c.Arguments, results)}
-			shown[c.CallID] = true
+			t.Parts = []part{callPart(i.ID, call.Name, call.CallID, call.Arguments, results)}
+			shown[call.CallID] = true
 		case events.ActionResult:
 			var r events.CallResult
 			if json.Unmarshal(i.Content, &r) != nil || shown[r.CallID] || i.ParentItemID != "" {
@@ -119,26 +119,26 @@ func callPart(item, name, call string, arguments events.JSON, results map[string
 }
 
 // messageParts returns the parts of a message.
-func messageParts(i *events.Item, results map[string]events.CallResult, shown map[string]bool) []part {
+func (c *talk) messageParts(i *events.Item, results map[string]events.CallResult, shown map[string]bool) []part {
 	var raws []rawPart
 	if err := json.Unmarshal(i.Content, &raws); err != nil {
 		return []part{{Kind: "json", ID: i.ID + "-j", Text: string(i.Content)}}
 	}
-	return partsOf(i.ID, raws, results, shown)
+	return c.partsOf(i.ID, raws, results, shown)
 }
 
 // partsOf returns the parts of the message with an id.
-func partsOf(message string, raws []rawPart, results map[string]events.CallResult, shown map[string]bool) []part {
+func (c *talk) partsOf(message string, raws []rawPart, results map[string]events.CallResult, shown map[string]bool) []part {
 	var parts []part
 	for n, r := range raws {
-		id := message + "-" + string(rune('a'+n%26))
+		id := message + "-" + strconv.Itoa(n)
 		switch {
 		case r.Type == events.InputText || r.Type == events.OutputText:
 			if strings.TrimSpace(r.Text) != "" {
-				parts = append(parts, textPart(r.Text))
+				parts = append(parts, part{Kind: "text", HTML: c.texts.Render(r.Text)}) // what models and people write is Markdown
 			}
 		case r.Type == events.Reasoning:
-			parts = append(parts, part{Kind: "reasoning", ID: id, HTML: markdown.Render(reasoningText(r))})
+			parts = append(parts, part{Kind: "reasoning", ID: id, HTML: c.texts.Render(reasoningText(r))})
 		case r.Type == events.Refusal:
 			parts = append(parts, part{Kind: "note", Text: r.Refusal})
 		case r.Type == events.InputImage:
@@ -161,11 +161,6 @@ func partsOf(message string, raws []rawPart, results map[string]events.CallResul
 		}
 	}
 	return parts
-}
-
-// textPart returns a text: what models and people write is Markdown.
-func textPart(text string) part {
-	return part{Kind: "text", HTML: markdown.Render(text)}
 }
 
 func reasoningText(r rawPart) string {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/alecthomas/chroma/v2"
-	"github.com/alecthomas/chroma/v2/lexers"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/util"
 )
@@ -21,14 +20,14 @@ func (n nodes) fenced(w util.BufWriter, source []byte, node ast.Node, entering b
 	}
 	block := node.(*ast.FencedCodeBlock)
 	language := string(block.Language(source))
-	return ast.WalkSkipChildren, writeCode(w, string(lines(block, source)), language, n.lexer(language), spend(node.OwnerDocument()))
+	return ast.WalkSkipChildren, n.writeCode(w, string(lines(block, source)), language, n.lexer(language), spend(node.OwnerDocument()))
 }
 
-func (nodes) indented(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+func (n nodes) indented(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
 	}
-	return ast.WalkSkipChildren, writeCode(w, string(lines(node, source)), "", nil, time.Time{})
+	return ast.WalkSkipChildren, n.writeCode(w, string(lines(node, source)), "", nil, time.Time{})
 }
 
 // spend returns when the colors of a document's code must be done: the first call sets it.
@@ -42,41 +41,31 @@ func spend(document *ast.Document) time.Time {
 	return until
 }
 
-func writeCode(w util.BufWriter, code, language string, lexer chroma.Lexer, until time.Time) error {
+func (n nodes) writeCode(w util.BufWriter, code, language string, lexer chroma.Lexer, until time.Time) error {
 	label := ""
 	if language != "" {
 		label = fmt.Sprintf(` data-language="%s"`, template.HTMLEscapeString(language))
 	}
-	_, err := fmt.Fprintf(w, "<pre class=\"code\"%s><code>%s</code></pre>\n", label, colored(code, lexer, until))
+	_, err := fmt.Fprintf(w, "<pre class=\"code\"%s><code>%s</code></pre>\n", label, n.colored(code, lexer, until))
 	return err
 }
 
 // Code returns code as HTML, colored if its language is known and it is not too long.
 func (r *Renderer) Code(code, language string) template.HTML {
 	code, rest := cut(code)
-	return `<pre class="code"><code>` + template.HTML(colored(Visible(code), r.nodes.lexer(language), time.Now().Add(codeTime))) + "</code></pre>\n" + tail(rest)
-}
-
-// languages returns the names of the languages whose code is colored, in lower case. The
-// registry's own search compares a name that it does not know with every pattern of every file.
-func languages() map[string]bool {
-	known := map[string]bool{}
-	for _, name := range lexers.Names(true) {
-		known[strings.ToLower(name)] = true
-	}
-	return known
+	return `<pre class="code" tabindex="0"><code>` + template.HTML(r.nodes.colored(Visible(code), r.nodes.lexer(language), time.Now().Add(codeTime))) + "</code></pre>\n" + tail(rest)
 }
 
 // lexer returns the lexer of a language, nil if there is none.
 func (n nodes) lexer(language string) chroma.Lexer {
-	if language == "" || !n.known()[strings.ToLower(language)] {
+	if language == "" { // then the languages need not be read
 		return nil
 	}
-	return lexers.Get(language)
+	return n.languages().lexer(language)
 }
 
 // colored returns code as HTML.
-func colored(code string, lexer chroma.Lexer, until time.Time) string {
+func (n nodes) colored(code string, lexer chroma.Lexer, until time.Time) string {
 	if lexer == nil || len(code) > maxCode || time.Now().After(until) {
 		return template.HTMLEscapeString(code)
 	}
@@ -90,22 +79,10 @@ func colored(code string, lexer chroma.Lexer, until time.Time) string {
 			return template.HTMLEscapeString(code)
 		}
 		text := template.HTMLEscapeString(token.Value)
-		if class := classOf(token.Type); class != "" {
+		if class := n.colors.class(token.Type); class != "" {
 			text = `<span class="` + class + `">` + text + "</span>"
 		}
 		b.WriteString(text)
 	}
 	return b.String()
-}
-
-// classOf returns the class of a token, empty if it has the color of text.
-func classOf(t chroma.TokenType) string {
-	for _, c := range colors() {
-		for _, kind := range c.kinds {
-			if t == kind || t.Category() == kind || t.SubCategory() == kind {
-				return c.class
-			}
-		}
-	}
-	return ""
 }

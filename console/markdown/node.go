@@ -17,7 +17,8 @@ const maxAddress = 2048
 // nodes renders what the parser's own renderer would render with less care: HTML, links, images
 // and code.
 type nodes struct {
-	known func() map[string]bool // languages
+	languages func() languages // reads them with the first code that names one
+	colors    colors
 }
 
 // RegisterFuncs implements renderer.NodeRenderer.

@@ -21,7 +21,8 @@ const (
 	codeTime  = 1 * time.Second // for the colors of one text
 )
 
-// Renderer renders Markdown. It is safe for concurrent use.
+// Renderer renders Markdown. A program has one, which remembers what it has read and compiled. It
+// is safe for concurrent use.
 type Renderer struct {
 	markdown goldmark.Markdown
 	nodes    nodes
@@ -29,7 +30,7 @@ type Renderer struct {
 
 // New returns a Renderer.
 func New() *Renderer {
-	n := nodes{known: sync.OnceValue(languages)}
+	n := nodes{languages: sync.OnceValue(openLanguages), colors: palette()}
 	return &Renderer{nodes: n, markdown: goldmark.New(
 		goldmark.WithExtensions(
 			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
@@ -38,10 +39,6 @@ func New() *Renderer {
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(n, 100))),
 	)}
 }
-
-// Render returns a text as HTML, as [Renderer.Render] does. A caller with many texts keeps a
-// Renderer: it remembers what it looked up.
-func Render(text string) template.HTML { return New().Render(text) }
 
 // Render returns a text as HTML. It always returns the text in some form: one that is too
 // expensive as Markdown is shown as it is.

@@ -24,7 +24,7 @@ func TestRender_GoldenFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := string(Render(string(text)))
+		got := string(New().Render(string(text)))
 		checkSafe(t, got)
 		golden(t, strings.TrimSuffix(page, ".md")+".html", got)
 	}
@@ -126,7 +126,7 @@ func TestRender_HostileTextIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
-			got := string(Render(text))
+			got := string(New().Render(text))
 			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("took %s", took)
 			} else if took > 300*time.Millisecond {
@@ -164,7 +164,7 @@ func ticks(n int) string {
 // A long text that is no Markdown to speak of is cut with a note, and what is shown is its
 // beginning.
 func TestRender_LongTextIsCut(t *testing.T) {
-	got := string(Render("begin " + strings.Repeat("é", 5<<19)))
+	got := string(New().Render("begin " + strings.Repeat("é", 5<<19)))
 	if !strings.HasPrefix(got, `<pre class="plain">begin éé`) || !strings.Contains(got, "more bytes are not shown here") || strings.Contains(got, "\uFFFD") {
 		t.Errorf("%.60s … %s", got, got[len(got)-80:])
 	}
@@ -179,7 +179,7 @@ func TestRender_UsualTextIsMarkdown(t *testing.T) {
 		"code":       "```\n" + strings.Repeat("line of code;\n", 2000) + "```\n",
 		"code deep":  "```\n" + strings.Repeat(" ", 100) + "x\n```\n",
 	} {
-		if got := string(Render(text)); strings.HasPrefix(got, `<pre class="plain">`) {
+		if got := string(New().Render(text)); strings.HasPrefix(got, `<pre class="plain">`) {
 			t.Errorf("%s is shown as it is", name)
 		}
 	}
@@ -205,7 +205,7 @@ func TestCode_ColorsKnownLanguages(t *testing.T) {
 	if got := string(New().Code("func f() {}", "go")); !strings.Contains(got, `<span class="hl-key">func</span>`) {
 		t.Error(got)
 	}
-	if got := string(New().Code("<func>", "no such language")); got != "<pre class=\"code\"><code>&lt;func&gt;</code></pre>\n" {
+	if got := string(New().Code("<func>", "no such language")); got != "<pre class=\"code\" tabindex=\"0\"><code>&lt;func&gt;</code></pre>\n" {
 		t.Error(got)
 	}
 }
@@ -240,7 +240,7 @@ func FuzzRender(f *testing.F) {
 	}
 	f.Add("> - 1. [a](b) ![c](d \"e\") <f> `g` **h** |i|\n|-|")
 	f.Fuzz(func(t *testing.T, text string) {
-		got := string(Render(text))
+		got := string(New().Render(text))
 		if len(got) > maxOutput+1024 {
 			t.Errorf("%d bytes", len(got))
 		}

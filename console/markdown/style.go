@@ -14,9 +14,11 @@ type color struct {
 	kinds              []chroma.TokenType
 }
 
-// colors returns the colors of code; the first that fits a token is its own.
-func colors() []color {
-	return []color{
+// colors are the colors of code; the first that fits a token is its own.
+type colors []color
+
+func palette() colors {
+	return colors{
 		{"hl-com", "#59636e", "#9198a1", []chroma.TokenType{chroma.Comment}},
 		{"hl-del", "#a40e26", "#ff9492", []chroma.TokenType{chroma.GenericDeleted, chroma.GenericError}},
 		{"hl-ins", "#116329", "#7ee787", []chroma.TokenType{chroma.GenericInserted}},
@@ -34,8 +36,20 @@ func colors() []color {
 // the property color-scheme of the page decides.
 func Stylesheet() string {
 	var b strings.Builder
-	for _, c := range colors() {
+	for _, c := range palette() {
 		fmt.Fprintf(&b, ".%s { color: light-dark(%s, %s); }\n", c.class, c.light, c.dark)
 	}
 	return b.String()
+}
+
+// class returns the class of a token, empty if it has the color of text.
+func (all colors) class(t chroma.TokenType) string {
+	for _, c := range all {
+		for _, kind := range c.kinds {
+			if t == kind || t.Category() == kind || t.SubCategory() == kind {
+				return c.class
+			}
+		}
+	}
+	return ""
 }
