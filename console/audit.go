@@ -22,7 +22,7 @@ const (
 func audit() page.Page {
 	return page.Page{
 		Path: "/threads/{thread}/audit", Name: "Audit", In: page.Tabs, Template: "audit", Load: verifyThread,
-		JSON: "/api/threads/{thread}/events", CLI: "skein audit verify --thread {thread}",
+		JSON: "/api/threads/{thread}/events?limit=1000", CLI: "skein audit verify {thread}",
 		Panels: []page.Panel{{ID: "audit-commands", On: allEvents(), Load: loadCommands}},
 	}
 }

@@ -43,8 +43,14 @@ func TestBrowser_Accessible(t *testing.T) {
 	if err := demo.Fill(t.Context(), w.client); err != nil {
 		t.Fatal(err)
 	}
+	long, err := demo.Long(t.Context(), w.client, "long", 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := pages()
+	all["long"] = "/threads/" + long
 	b := w.open()
-	for name, path := range pages() {
+	for name, path := range all {
 		for _, mode := range []string{"light", "dark"} {
 			b.do(scheme(mode))
 			b.visit(path)

@@ -234,6 +234,6 @@ func pages() map[string]string {
 		"failed": "/threads/key:stock:kettle", "guide": "/threads/key:docs:resume", "files": "/threads/key:order:42/files?path=/orders/42.json", "effects": "/threads/key:order:42/effects",
 		"timeline": "/threads/key:order:42/timeline", "run": "/threads/key:order:42/run", "family": "/threads/key:order:42/family",
 		"state": "/threads/key:order:42/state", "audit": "/threads/key:order:42/audit", "share": "/threads/key:order:42/share",
-		"approvals": "/approvals", "runs": "/runs", "agents": "/agents", "agent": "/agents/agent/support", "past": "/threads/key:order:42?at=12", "missing": "/nothing",
+		"approvals": "/approvals", "runs": "/runs", "agents": "/agents", "agent": "/agents/agent/support", "system": "/system", "past": "/threads/key:order:42?at=12", "missing": "/nothing",
 	}
 }

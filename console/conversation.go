@@ -13,7 +13,7 @@ import (
 )
 
 // itemsShown is the number of items of a page of a conversation.
-const itemsShown = 100
+const itemsShown = 60
 
 // conversation is the first tab of a thread: what was said, and what can be said.
 func conversation(texts *markdown.Renderer) page.Page {

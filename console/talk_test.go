@@ -224,9 +224,8 @@ func TestBrowser_LongConversation(t *testing.T) {
 	if end := eval[float64](b, `document.documentElement.scrollHeight - innerHeight - scrollY`); end > 50 {
 		t.Errorf("it opens %v pixels above its end", end)
 	}
-	t.Logf("first paint of a thread of 1,000 messages: %.0f ms", eval[float64](b, `performance.getEntriesByName("first-contentful-paint")[0].startTime`))
 	b.do(chromedp.Evaluate(`new Promise((done) => { const up = () => { window.scrollTo(0, 0); document.body.innerText.includes("Question 0:") ? done(true) : setTimeout(up, 20); }; up(); })`, nil, awaits))
-	if filled := eval[int](b, `document.querySelectorAll("#items .turn").length`); filled > 900 {
+	if filled := eval[int](b, `document.querySelectorAll("#items .turn").length`); filled > 500 {
 		t.Errorf("%d messages are kept in the page", filled)
 	}
 	b.do(chromedp.Evaluate(`new Promise((done) => { const down = () => { window.scrollTo(0, document.documentElement.scrollHeight); document.querySelectorAll("#items [data-page][data-empty]").length && document.documentElement.scrollHeight - innerHeight - scrollY > 5 ? setTimeout(down, 20) : done(true); }; down(); })`, nil, awaits))

@@ -23,7 +23,7 @@ const (
 func timeline() page.Page {
 	return page.Page{
 		Path: "/threads/{thread}/timeline", Name: "Timeline", In: page.Tabs, Template: "timeline",
-		JSON: "/api/threads/{thread}/events", CLI: "skein tail {thread} --from start",
+		JSON: "/api/threads/{thread}/events?limit=1000", CLI: "skein tail {thread} --from start",
 		Panels: []page.Panel{{ID: "timeline-events", On: allEvents(), Load: loadTimeline, Row: timelineRow}},
 	}
 }

@@ -19,7 +19,7 @@ func streamRows() []Row {
 	const thread = "/api/threads/{thread}"
 	return []Row{
 		{Method: "GET", Path: thread + "/events", serve: (*service).threadEvents, shows: shown{parameters: eventParameters(), answer: streamAnswer},
-			Doc: "Every event of the thread, as server-sent events whose id is its version; a page of them, as event.list has it, with Accept: application/json."},
+			Doc: "Every event of the thread, as server-sent events whose id is its version; a page of them, as event.list has it, with Accept: application/json or with a limit."},
 		{Method: "GET", Path: thread + "/chunks", serve: (*service).threadChunks, shows: shown{parameters: chunkParameters(), answer: streamAnswer},
 			Doc: "The chunks of a run, as server-sent events whose id is the index; of the current run, or else the next one, if none is named."},
 		{Method: "GET", Path: thread + "/socket", serve: (*service).socket, shows: shown{answer: socketAnswer}, Doc: "A WebSocket on the thread."},
@@ -132,11 +132,11 @@ func (s *service) threadEvents(w http.ResponseWriter, req *http.Request, c *edge
 	if !given {
 		next = 1
 	}
-	if wantsJSON(req) {
+	if wantsJSON(req) || single["limit"] != "" && !acceptsStream(req) {
 		return eventPage(w, req, c, single["limit"], types, next)
 	}
 	if single["limit"] != "" {
-		return events.Invalid("/limit", "a stream has no limit; leave it out, or send Accept: application/json for a page")
+		return events.Invalid("/limit", "a stream has no limit; leave it out, or do not send Accept: text/event-stream")
 	}
 	thread, err := threadOf(req, c.Client)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -83,6 +84,19 @@ func digest(h template.HTML) string {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(h))
 	return strconv.FormatUint(sum.Sum64(), 36)
+}
+
+// Modules returns the scripts that console.js imports, so that a browser fetches them with it. The
+// first paint waits for them: a conversation is painted at its end, and times in the reader's zone.
+func (v *View) Modules() []string {
+	var names []string
+	for name := range v.site.assets {
+		if strings.HasSuffix(name, ".js") && name != "console.js" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Link is a link to a page.

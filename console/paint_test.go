@@ -1,0 +1,61 @@
+package console_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"github.com/skein-threads/skein/internal/demo"
+)
+
+// onEachPage is a script that runs before those of every page.
+func onEachPage(script string) chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := page.AddScriptToEvaluateOnNewDocument(script).Do(ctx)
+		return err
+	})
+}
+
+// A conversation of 1,000 messages is painted at its end at once: its first frame is there. The
+// first paint is logged for a browser that has just started, and for one that has not.
+func TestBrowser_FirstFrameIsTheEnd(t *testing.T) {
+	w := newWorld(t, "")
+	id, err := demo.Long(t.Context(), w.client, "long", 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := w.open(onEachPage(`requestAnimationFrame(() => { window.firstFrame = document.documentElement.scrollHeight - innerHeight - scrollY })`))
+	var took []float64
+	for range 10 {
+		b.visit("/threads/" + id)
+		b.until(`performance.getEntriesByName("first-contentful-paint")[0]`)
+		if above := eval[float64](b, `window.firstFrame`); above > 50 {
+			t.Errorf("the first frame is %.0f pixels above the end", above)
+		}
+		took = append(took, eval[float64](b, `performance.getEntriesByName("first-contentful-paint")[0].startTime`))
+	}
+	slices.Sort(took[1:])
+	t.Logf("first paint of a thread of 1,000 messages: %.0f ms in a browser that has just started, then %.0f ms (median of 9), at most %.0f ms", took[0], took[5], took[9])
+}
+
+// No page moves what it has shown, while it loads and becomes live.
+func TestBrowser_NothingJumps(t *testing.T) {
+	w := newWorld(t, "")
+	if err := demo.Fill(t.Context(), w.client); err != nil {
+		t.Fatal(err)
+	}
+	b := w.open(onEachPage(`window.moved = []; new PerformanceObserver((list) => list.getEntries().forEach((e) => moved.push([e.value, ...e.sources.map((s) => s.node?.className ?? s.node?.nodeName)]))).observe({type: "layout-shift", buffered: true})`))
+	for name, path := range pages() {
+		b.visit(path)
+		if eval[bool](b, `document.body?.dataset.live !== undefined`) {
+			b.live()
+		}
+		b.do(chromedp.Evaluate(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`, nil, awaits))
+		if sum := eval[float64](b, `moved.reduce((all, [value]) => all + value, 0)`); sum > 0.01 {
+			t.Errorf("%s: what it shows moves by %.3f: %v", name, sum, eval[any](b, `moved`))
+		}
+	}
+}
