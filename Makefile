@@ -45,6 +45,11 @@ test-console: ## Drive the console in a real Chromium (installs Debian's, where 
 	command -v chromium >/dev/null || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends chromium; }
 	SKEIN_CONSOLE=1 $(GO) run ./internal/gotest -target test-console -- $(TESTFLAGS) -timeout 30m ./console
 
+.PHONY: pictures
+pictures: ## Make the README's pictures of the console again (needs Chromium)
+	mkdir -p docs/images
+	SKEIN_CONSOLE=1 SKEIN_PICTURES=$(CURDIR)/docs/images $(GO) test -count 1 -run TestBrowser_Pictures ./console
+
 .PHONY: test-race
 test-race: ## Run the tests under the race detector, but for those that measure memory, time or repeatability, or read the source tree (needs a C compiler)
 	$(GO) run ./internal/gotest -target test-race -- $(TESTFLAGS) -race -timeout 30m $$($(GO) list ./... | grep -vE '/internal/(generate|gotest|house|mutate)$$')

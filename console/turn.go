@@ -42,7 +42,7 @@ type part struct {
 	CallID    string
 	Arguments events.JSON
 	Output    events.JSON
-	State     string // of a call: done, error or running
+	State     string // of a call: done, error, or pending until there is a result
 	Image     string // address of an image that is shown
 }
 
@@ -111,7 +111,7 @@ func resultState(failed bool) string {
 }
 
 func callPart(item, name, call string, arguments events.JSON, results map[string]events.CallResult) part {
-	p := part{Kind: "call", ID: item + "-" + call, Name: name, CallID: call, Arguments: arguments, State: "running"}
+	p := part{Kind: "call", ID: item + "-" + call, Name: name, CallID: call, Arguments: arguments, State: "pending"}
 	if r, ok := results[call]; ok {
 		p.Output, p.State = r.Output, resultState(r.IsError)
 	}

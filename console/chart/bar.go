@@ -55,6 +55,8 @@ func (b *Bar) end(now events.Time) events.Time {
 func Duration(micros int64) string {
 	d := time.Duration(max(micros, 0)) * time.Microsecond
 	switch {
+	case d == 0:
+		return "0 s"
 	case d < time.Millisecond:
 		return fmt.Sprintf("%d µs", d.Microseconds())
 	case d < 10*time.Millisecond:

@@ -155,7 +155,7 @@ func TestSparkline_IsBounded(t *testing.T) {
 
 func TestDuration_IsShort(t *testing.T) {
 	for micros, want := range map[int64]string{
-		-1: "0 µs", 0: "0 µs", 999: "999 µs", 1000: "1 ms", 1240: "1.2 ms", 12_400: "12 ms", 1_240_000: "1.2 s", 59_000_000: "59 s",
+		-1: "0 s", 0: "0 s", 999: "999 µs", 1000: "1 ms", 1240: "1.2 ms", 12_400: "12 ms", 1_240_000: "1.2 s", 59_000_000: "59 s",
 		61_000_000: "1 min 1 s", 7_200_000_000: "2 h", 7_260_000_000: "2 h 1 min", 50 * 3600 * 1_000_000: "2 d 2 h",
 	} {
 		if got := Duration(micros); got != want {

@@ -1,0 +1,47 @@
+package console_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/skein-threads/skein/internal/demo"
+)
+
+// pictureBytes is the size of the largest picture of the README.
+const pictureBytes = 150_000
+
+// The pictures of the README are made by make pictures, of the conversations of skein demo --serve.
+func TestBrowser_Pictures(t *testing.T) {
+	folder := os.Getenv("SKEIN_PICTURES")
+	if folder == "" {
+		t.Skip("it writes the README's pictures; make pictures runs it")
+	}
+	w := newWorld(t, "")
+	if err := demo.Fill(t.Context(), w.client); err != nil {
+		t.Fatal(err)
+	}
+	b := w.open(scheme("light"))
+	for _, picture := range []struct {
+		name, path, shows string
+		height            int64
+	}{
+		{"conversation", "/threads/key:order:42:refund", "waits for you", 1240},
+		{"run", "/threads/key:order:42:refund/run", "approval of refund", 640},
+	} {
+		b.do(chromedp.EmulateViewport(1280, picture.height))
+		b.visit(picture.path)
+		b.sees(picture.shows)
+		b.live()
+		var png []byte
+		b.do(chromedp.CaptureScreenshot(&png))
+		if len(png) > pictureBytes {
+			t.Errorf("%s has %d bytes, want at most %d", picture.name, len(png), pictureBytes)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "console-"+picture.name+".png"), png, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
