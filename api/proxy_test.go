@@ -31,6 +31,9 @@ func TestHandler_TrustedProxies(t *testing.T) {
 		{"a page of that host", trusted, []string{"X-Forwarded-Host: skein.example", "X-Forwarded-Proto: https", "Origin: https://skein.example"}, 200},
 		{"a page of it in the clear", trusted, []string{"X-Forwarded-Host: skein.example", "X-Forwarded-Proto: http", "Origin: https://skein.example"}, 403},
 		{"another host of a proxy", trusted, []string{"X-Forwarded-Host: evil.example"}, 421},
+		{"a host that the client made up", trusted, []string{"X-Forwarded-Host: skein.example, evil.example"}, 421},
+		{"one in a header of its own", trusted, []string{"X-Forwarded-Host: skein.example", "X-Forwarded-Host: evil.example"}, 421},
+		{"the host of the nearest of two proxies", trusted, []string{"X-Forwarded-Host: evil.example, skein.example", "X-Forwarded-Proto: http, https", "Origin: https://skein.example"}, 200},
 		{"a host that anybody tells", not, []string{"X-Forwarded-Host: evil.example"}, 200},
 		{"a page of a host that anybody tells", not, []string{"X-Forwarded-Host: skein.example", "X-Forwarded-Proto: https", "Origin: https://skein.example"}, 403},
 	} {

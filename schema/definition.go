@@ -266,7 +266,29 @@ func furtherWebhook(d events.WebhookDefinition) *events.Error {
 	if err := in("agents", noneTwice(d.Agents)); err != nil {
 		return err
 	}
+	if err := webhookOfThreads(d); err != nil {
+		return err
+	}
 	return in("http", furtherEndpoint(d.HTTP))
+}
+
+// webhookOfThreads refuses types of which a webhook of certain threads is never sent an event:
+// those that no thread has, and those of the end of one, of which it is not known any more whose
+// it was.
+func webhookOfThreads(d events.WebhookDefinition) *events.Error {
+	if len(d.Agents) == 0 && d.KeyPrefix == "" {
+		return nil
+	}
+	unseen := []events.Type{events.DefinitionChangedType, events.KeyReleasedType, events.LifecycleDeletedType}
+	for i, one := range d.Types {
+		only := events.WebhookDefinition{Types: []string{one}}
+		if !slices.ContainsFunc(events.Catalog(), func(r events.Row) bool {
+			return !r.Transient && only.Takes(r.Type) && !slices.Contains(unseen, r.Type)
+		}) {
+			return in("types", at(i, refuse("%q is never sent to a webhook with agents or keyPrefix: no thread is known for such events when they are sent; leave it out, or both filters", clip(one))))
+		}
+	}
+	return nil
 }
 
 // wholeServer checks a definition of all tools of a server.

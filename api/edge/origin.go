@@ -33,15 +33,26 @@ func (e *Edge) checkHost(r *http.Request) error {
 
 // hostOf returns the host that a client named, as a trusted proxy tells it.
 func (e *Edge) hostOf(r *http.Request) string {
-	if forwarded := r.Header.Get("X-Forwarded-Host"); forwarded != "" && e.fromProxy(r) {
+	if forwarded := lastOf(r.Header, "X-Forwarded-Host"); forwarded != "" && e.fromProxy(r) {
 		return forwarded
 	}
 	return r.Host
 }
 
+// lastOf returns what the nearest proxy says in a header: the last of its values. Those before it
+// are what that proxy was told, by others or by the client itself.
+func lastOf(h http.Header, name string) string {
+	list := h.Values(name)
+	if len(list) == 0 {
+		return ""
+	}
+	last := list[len(list)-1]
+	return strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])
+}
+
 // secure reports whether a client's connection is encrypted, as a trusted proxy tells it.
 func (e *Edge) secure(r *http.Request) bool {
-	return r.TLS != nil || e.fromProxy(r) && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+	return r.TLS != nil || e.fromProxy(r) && strings.EqualFold(lastOf(r.Header, "X-Forwarded-Proto"), "https")
 }
 
 // fromProxy reports whether a request came through a proxy of Options.Proxies.

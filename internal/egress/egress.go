@@ -136,6 +136,11 @@ func (p Policy) Check(to netip.AddrPort) error {
 // Dial connects over TCP if it is allowed to. The error of an address that is not
 // is, or wraps, a *DeniedError.
 func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return p.dialBy(ctx, nil, network, address)
+}
+
+// dialBy is Dial with a resolver; nil is that of the system.
+func (p Policy) dialBy(ctx context.Context, names *net.Resolver, network, address string) (net.Conn, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -144,7 +149,7 @@ func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, er
 	if err != nil {
 		return nil, fmt.Errorf("the port of %.128q is not a number", address)
 	}
-	d := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	d := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, Resolver: names}
 	if !p.named(host, uint16(port)) {
 		d.Control = func(_, address string, _ syscall.RawConn) error {
 			to, err := netip.ParseAddrPort(address)

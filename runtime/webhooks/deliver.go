@@ -31,12 +31,21 @@ func askedPause(err error) time.Duration {
 	return 0
 }
 
+// errLagging reports that a replica of the log does not show yet what it is known to have.
+var errLagging = errors.New("a replica of the log lags")
+
+// lagPause is how long a lane waits for a replica.
+const lagPause = 50 * time.Millisecond
+
 // deliver sends the events of a lane, in order, from where it stands to its head. It
-// returns early after a number of commits.
+// returns early after a number of commits, and when the webhook was changed.
 func (h *hook) deliver(ctx context.Context, l *lane) error {
 	h.mu.Lock()
-	def, next, head, done := h.def, l.next, l.head, l.done
+	def, version, next, head, done := h.def, h.version, l.next, l.head, l.done
 	h.mu.Unlock()
+	if def.HTTP == nil {
+		return errUnreadable
+	}
 	to, err := h.run.hub.cfg.Endpoint(h.name.tenant, "the webhook "+h.name.hook, def.HTTP)
 	if err != nil {
 		return err
@@ -46,10 +55,15 @@ func (h *hook) deliver(ctx context.Context, l *lane) error {
 		var broken *events.BrokenError
 		switch {
 		case errors.As(err, &broken): // it is counted and reported already
+			next, done = min(broken.Seq, head)+1, 0
+			h.passed(l, next)
 			continue
 		case err != nil:
 			return err
-		case c.Seq > head || count == turn:
+		case c.Seq > head: // what was before it is purged
+			h.passed(l, head+1)
+			return nil
+		case count == turn || h.definedAt() != version:
 			return nil
 		case c.Seq != next:
 			done = 0
@@ -63,12 +77,15 @@ func (h *hook) deliver(ctx context.Context, l *lane) error {
 	}
 	// A replica may lag, and what was purged is not there any more.
 	missing, err := h.run.hub.log.After(ctx, h.name.tenant, l.thread, next-1)
-	if err != nil {
+	var broken *events.BrokenError
+	switch {
+	case errors.As(err, &broken) && broken.Seq > head:
+	case err != nil:
 		return err
+	case missing != nil && missing.Seq <= head:
+		return errLagging
 	}
-	if missing == nil || missing.Seq > head {
-		h.passed(l, max(next, head+1))
-	}
+	h.passed(l, max(next, head+1))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -59,12 +60,15 @@ func newHook(r *running, n name, seq uint64) *hook {
 	}
 }
 
+// errUnreadable is why a webhook is not sent to whose stored definition this version cannot read.
+var errUnreadable = errors.New("the definition of the webhook cannot be read by this version; apply one that it reads")
+
 // define sets the definition, unless a later one is set. It reports whether it is valid.
 func (h *hook) define(d events.DefinitionChanged) bool {
 	value, err := events.DecodeDefinition(d.Kind, d.Definition)
 	def, ok := value.(events.WebhookDefinition)
 	if err != nil || !ok || def.HTTP == nil {
-		h.logger.Error().Err(err).Msg("the definition of a webhook cannot be read; apply it again")
+		h.logger.Error().Err(err).Msg(errUnreadable.Error())
 		return false
 	}
 	h.mu.Lock()
@@ -216,6 +220,8 @@ func (h *hook) runLane(ctx context.Context, l *lane) {
 	now := time.Now()
 	switch {
 	case ctx.Err() != nil:
+	case errors.Is(err, errLagging):
+		l.at = now.Add(lagPause)
 	case err != nil:
 		l.failures++
 		after := max(h.run.hub.cfg.Backoff.Delay(l.failures), askedPause(err))

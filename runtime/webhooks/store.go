@@ -42,6 +42,7 @@ type store struct {
 	kv       jetstream.KeyValue
 	log      *eventlog.Log
 	revision uint64 // of the position
+	seq      uint64 // the position, as it is stored
 }
 
 // Ensure creates what webhooks are stored in. Without a position of this log, as on the
@@ -132,8 +133,11 @@ func (s *store) remove(ctx context.Context, h *hook) error {
 	return nil
 }
 
-// save stores the position up to which every webhook's state is stored.
+// save stores the position up to which every webhook's state is stored, unless it is.
 func (s *store) save(ctx context.Context, seq uint64) error {
+	if s.revision != 0 && seq == s.seq {
+		return nil
+	}
 	raw, err := json.Marshal(map[string]uint64{"seq": seq})
 	if err != nil {
 		return err
@@ -141,6 +145,7 @@ func (s *store) save(ctx context.Context, seq uint64) error {
 	if s.revision, err = s.kv.Update(ctx, positionKey, raw, s.revision); err != nil {
 		return fmt.Errorf("store the position of webhooks: %w", err)
 	}
+	s.seq = seq
 	return nil
 }
 
@@ -162,8 +167,10 @@ func (s *store) position(ctx context.Context) (uint64, bool, error) {
 		Seq uint64 `json:"seq"`
 	}
 	if json.Unmarshal(entry.Value(), &at) == nil && at.Seq <= last {
+		s.seq = at.Seq
 		return at.Seq, true, nil
 	}
+	s.seq = last + 1 // so that any is stored
 	return last, false, nil // of another log
 }
 
@@ -196,11 +203,12 @@ func (r *running) load(ctx context.Context) error {
 	return nil
 }
 
-// restore adds a webhook as it was stored.
+// restore adds a webhook as it was stored. One whose definition cannot be read keeps its place,
+// and is sent to when it is applied again.
 func (r *running) restore(n name, doc *stored, revision uint64) {
 	h := newHook(r, n, max(uint64(doc.Seq), r.dispatchedTo(doc)))
 	if !h.define(events.DefinitionChanged{Kind: events.WebhookKind, Name: n.hook, Version: doc.Version, Definition: doc.Definition}) {
-		return
+		h.raw, h.version = doc.Definition, doc.Version
 	}
 	h.full, h.delivered, h.failures, h.lastError = doc.Full, doc.Delivered, int(doc.Failures), doc.LastError
 	if at, err := events.ParseTime(doc.FailingSince); err == nil {
