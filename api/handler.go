@@ -26,6 +26,7 @@ type Options struct {
 	Listen  ListenOptions // whom the listener serves, and how
 	OpenOps bool          // metrics need no credential, as on loopback
 
+	Metrics   edge.Metrics   // default none
 	System    console.System // what the console shows to operators; default nothing
 	Operators []string       // ids of keys whose holders see it
 
@@ -37,7 +38,7 @@ type Handler struct{ edge *edge.Edge }
 
 // New returns a Handler.
 func New(o Options) (*Handler, error) {
-	own := edge.Options{Conn: o.Conn, Names: o.Names, Auth: o.Auth, Name: o.Name, Serves: o.Serves}
+	own := edge.Options{Conn: o.Conn, Names: o.Names, Auth: o.Auth, Name: o.Name, Metrics: o.Metrics, Serves: o.Serves}
 	if err := o.Listen.Edge(&own); err != nil {
 		return nil, err
 	}

@@ -41,6 +41,8 @@ type Options struct {
 	Tenant  Limits         // of each tenant
 	Fair    float64        // requests per second of a tenant while other tenants are active; further ones wait; default 1,000 for each processor; negative: any number
 
+	Metrics Metrics // default none
+
 	Stall      time.Duration // how long a reader may take nothing; default 30 s
 	Ping       time.Duration // between two comments of a stream; default 15 s
 	SocketPing time.Duration // between two pings of a WebSocket; default 20 s
@@ -96,8 +98,12 @@ func New(o Options) (*Edge, error) {
 	if o.Names.Prefix == "" {
 		o.Names = events.DefaultNames()
 	}
+	if o.Metrics == nil {
+		o.Metrics = noMetrics{}
+	}
 	o.Stall, o.Ping, o.SocketPing = cmp.Or(o.Stall, streamStall), cmp.Or(o.Ping, streamPing), cmp.Or(o.SocketPing, socketPing)
 	e := &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant, o.Fair), links: linkMeters()}
+	e.meters.metrics, e.links.metrics = o.Metrics, o.Metrics
 	e.tickets = passes{kind: "ticket", once: true, edge: o.Name}
 	e.sessions = passes{kind: "session", edge: o.Name}
 	return e, e.answerPeers()
@@ -145,6 +151,13 @@ func (e *Edge) HandleTree(prefix string, h Handler) {
 
 // ServeHTTP serves the routes.
 func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m := &measured{ResponseWriter: w, metrics: e.opts.Metrics, surface: surfaceOf(r.URL.Path), arrived: time.Now()}
+	e.serve(m, r)
+	m.begin(http.StatusOK) // what net/http sends for a handler that wrote nothing
+}
+
+// serve serves the routes to a writer that is measured.
+func (e *Edge) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(HeaderRequestID, uuid.Must(uuid.NewV7()).String())
 	if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
 		// net/http does not tell whether there was a length, too, by which a proxy may have

@@ -65,6 +65,8 @@ type admission struct {
 
 // meters hold requests to the limits of their credential and their tenant.
 type meters struct {
+	metrics Metrics // nil: nobody counts
+
 	mu    sync.Mutex
 	kind  [2]meter // credentials, tenants
 	turns pace     // of requests and their bodies
@@ -112,13 +114,13 @@ func (m *meters) admit(p Principal, upload, mayStream bool, now time.Time) (*adm
 		uses[i] = u
 		switch l := k.limits; {
 		case l.Rate > 0 && u.tokens < 1:
-			return nil, busy(k.what, "requests per second", time.Duration((1-u.tokens)/float64(l.Rate)*float64(time.Second)))
+			return nil, m.refuse("rate", k.what, "requests per second", time.Duration((1-u.tokens)/float64(l.Rate)*float64(time.Second)))
 		case over(u.inFlight, l.InFlight):
-			return nil, busy(k.what, "requests in flight", time.Second)
+			return nil, m.refuse("inflight", k.what, "requests in flight", time.Second)
 		case upload && over(u.uploads, l.Uploads):
-			return nil, busy(k.what, "uploads", time.Second)
+			return nil, m.refuse("uploads", k.what, "uploads", time.Second)
 		case mayStream && over(u.streams, l.Streams):
-			return nil, busy(k.what, "open streams", time.Second)
+			return nil, m.refuse("streams", k.what, "open streams", time.Second)
 		}
 	}
 	for _, u := range uses {
@@ -129,6 +131,14 @@ func (m *meters) admit(p Principal, upload, mayStream bool, now time.Time) (*adm
 		}
 	}
 	return a, nil
+}
+
+// refuse returns the refusal of a request over a limit, and counts it.
+func (m *meters) refuse(name, what, limit string, after time.Duration) error {
+	if m.metrics != nil {
+		m.metrics.Limited("http", name)
+	}
+	return busy(what, limit, after)
 }
 
 func over(n, limit int) bool { return limit > 0 && n >= limit }
@@ -159,7 +169,7 @@ func (a *admission) streams() error {
 	defer m.mu.Unlock()
 	for i := range m.kind {
 		if k := &m.kind[i]; over(k.of[a.names[i]].streams, k.limits.Streams) {
-			return busy(k.what, "open streams", time.Second)
+			return m.refuse("streams", k.what, "open streams", time.Second)
 		}
 	}
 	for i := range m.kind {

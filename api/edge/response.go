@@ -124,6 +124,7 @@ func (w *response) lasts() error {
 		return nil
 	}
 	e.streams[w] = struct{}{}
+	e.opts.Metrics.OpenStreams(len(e.streams))
 	e.ended.Add(1)
 	return nil
 }
@@ -145,6 +146,7 @@ func (w *response) done() {
 	defer e.mu.Unlock()
 	if _, listed := e.streams[w]; listed {
 		delete(e.streams, w)
+		e.opts.Metrics.OpenStreams(len(e.streams))
 		e.ended.Done()
 	}
 }

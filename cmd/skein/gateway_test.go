@@ -389,3 +389,48 @@ func TestGateway_StopsAndRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A gateway, and the HTTP of the server itself, count what they are asked, what they refuse, and
+// the streams that are open.
+func TestGateway_Metrics(t *testing.T) {
+	g := newGates(t)
+	own := &gate{g, nil, g.Addresses().HTTP}
+	for what, p := range map[string]*gate{"gateway": g.gateway("--http-key-limits", "streams=1"), "serve": own} {
+		shows := func(line string) bool {
+			return strings.Contains(p.do("GET", "/metrics", "", "").text, "\n"+line+"\n")
+		}
+		wait := func(line string) {
+			t.Helper()
+			for !shows(line) {
+				if t.Context().Err() != nil {
+					t.Fatalf("%s: no %s", what, line)
+				}
+			}
+		}
+		p.want(http.StatusOK, "GET", "/api/threads", "")
+		p.do("GET", "/api/threads", "", "skein_x_y")
+		p.do("GET", "/nowhere", "", "")
+		ctx, cancel := context.WithCancel(t.Context())
+		r, err := p.open(ctx, "GET", "/api/events", "", g.key, "Accept", "text/event-stream")
+		if err != nil || r.StatusCode != http.StatusOK {
+			t.Fatalf("%v, %v", r, err)
+		}
+		for _, line := range []string{
+			`skein_http_requests_total{status="200",surface="api"} 2`, `skein_http_requests_total{status="401",surface="api"} 1`,
+			`skein_http_requests_total{status="404",surface="other"} 1`, `skein_http_seconds_count{surface="api"} 3`, `skein_http_streams 1`,
+		} {
+			if !shows(line) {
+				t.Errorf("%s: no %s", what, line)
+			}
+		}
+		if what == "gateway" {
+			if r := p.do("GET", "/api/events", "", g.key, "Accept", "text/event-stream"); r.StatusCode != http.StatusTooManyRequests {
+				t.Errorf("a second stream: %d", r.StatusCode)
+			}
+			wait(`skein_limited_total{limit="streams",service="http"} 1`)
+		}
+		cancel()
+		_ = r.Body.Close()
+		wait(`skein_http_streams 0`)
+	}
+}

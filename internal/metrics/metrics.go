@@ -34,6 +34,7 @@ type Metrics struct {
 	hooksBehind  prometheus.Gauge
 	hooksFailing prometheus.Gauge
 	runs         runs
+	web          web
 
 	placesTaken   *prometheus.GaugeVec
 	placesWaiting *prometheus.GaugeVec
@@ -57,7 +58,7 @@ func New() *Metrics {
 	m := &Metrics{
 		commands:     c.counter("commands_total", "Commands, by name and how they ended.", "command", "result"),
 		commandTime:  c.histogram("command_seconds", "From a command's arrival to its answer.", fast, "command"),
-		limited:      c.counter("limited_total", "Requests that the limits of their tenant refused, by service and limit.", "service", "limit"),
+		limited:      c.counter("limited_total", "Requests that the limits of their tenant, or over HTTP those of their credential, refused, by service and limit.", "service", "limit"),
 		merged:       single(c.histogram("commit_commands", "Commands that went into one commit.", counts)),
 		cacheThreads: c.gauge("cache_threads", "Thread states in memory.").With(nil),
 		cacheBytes:   c.gauge("cache_bytes", "Memory that thread states take.").With(nil),
@@ -89,6 +90,7 @@ func New() *Metrics {
 		endsOpen:      c.gauge("ends_open", "Deleted threads of which something is still to be deleted or erased.").With(nil),
 	}
 	m.runs = newRuns(&c)
+	m.web = newWeb(&c)
 	build(&c)
 	m.catalog = c
 	return m
