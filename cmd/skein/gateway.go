@@ -17,7 +17,8 @@ func (a *app) gatewayCommand() *cobra.Command {
 		Use: "gateway", Short: "Serve HTTP in a process of its own, for a skein serve elsewhere", Args: cobra.NoArgs,
 		Long: "Serve what skein serve serves over HTTP, in a process of its own. Any number of gateways may run: a stream that\n" +
 			"began at one continues at another, and a revoked key ends at each within a second. --creds are those of a user\n" +
-			"with the role gateway (skein access user --role gateway). Without them, all requests are those of --tenant, and\n" +
+			"with the role gateway (skein access user --role gateway); --nats may name a user with a password in their place.\n" +
+			"Without credentials, all requests are those of --tenant, and\n" +
 			"it listens on loopback only.\n" +
 			"One line with the address is printed when requests are accepted. SIGTERM and SIGINT exit 0 within 10 s.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,7 +32,7 @@ func (a *app) gatewayCommand() *cobra.Command {
 	f.StringVar(&cfg.NATS, "nats", "", "URL of the NATS server (required)")
 	f.StringVar(&cfg.Creds, "creds", "", "file of NATS credentials of the role gateway")
 	f.StringVar(&cfg.CA, "tls-ca", "", "file of the certificate authority of --nats")
-	f.StringVar(&cfg.Tenant, "tenant", "", "tenant of all requests, on loopback and without keys; default, without --creds, that of their header Skein-Tenant")
+	f.StringVar(&cfg.Tenant, "tenant", "", "tenant of all requests, on loopback and without keys; default, without credentials, that of their header Skein-Tenant")
 	f.StringVar(&cfg.OpsListen, "ops-listen", "", "second address of health and metrics, loopback or not: everyone who can connect can read them")
 	f.StringVar(&cfg.OpsListen, "metrics-listen", "", "the same as --ops-listen")
 	cmd.MarkFlagsMutuallyExclusive("ops-listen", "metrics-listen")

@@ -65,7 +65,13 @@ type gate struct {
 // gateway starts a process, and waits until it is ready.
 func (g *gates) gateway(flags ...string) *gate {
 	g.t.Helper()
-	cmd := exec.Command(binary, append([]string{"gateway", "--json", "--nats", g.Addresses().NATS, "--creds", g.creds, "--http-listen", "127.0.0.1:0", "--log-level", "warn"}, flags...)...)
+	return g.gatewayOf(g.Addresses().NATS, append(flags, "--creds", g.creds)...)
+}
+
+// gatewayOf starts a process for a server, and waits until it is ready.
+func (g *gates) gatewayOf(nats string, flags ...string) *gate {
+	g.t.Helper()
+	cmd := exec.Command(binary, append([]string{"gateway", "--json", "--nats", nats, "--http-listen", "127.0.0.1:0", "--log-level", "warn"}, flags...)...)
 	cmd.Env, cmd.Stderr = environment(), os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

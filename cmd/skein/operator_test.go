@@ -9,6 +9,8 @@ import (
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"github.com/skein-threads/skein/internal/access"
 )
 
 // The command line can send every command and query of the contract.
@@ -111,7 +113,7 @@ func testHealth(t *testing.T, flag string) {
 // The shipped nats.conf works as its first lines say, also from the command line: with
 // a user whose inboxes have a prefix, and an auditor in another account.
 func TestShippedConfiguration(t *testing.T) {
-	for _, name := range []string{"NATS", "PUBLISHER", "SUBSCRIBER", "WORKER", "AUDITOR"} {
+	for _, name := range []string{"NATS", "PUBLISHER", "SUBSCRIBER", "WORKER", "GATEWAY", "AUDITOR"} {
 		t.Setenv("SKEIN_"+name+"_PASSWORD", "secret"+strings.ToLower(name))
 	}
 	conf, err := filepath.Abs(filepath.Join("..", "..", "nats.conf"))
@@ -133,7 +135,14 @@ func TestShippedConfiguration(t *testing.T) {
 		t.Fatal("nats-server is not ready")
 	}
 	at := strings.TrimPrefix(n.ClientURL(), "nats://")
-	s := start(t, t.TempDir(), "--nats", "nats://skein:secretnats@"+at)
+	dir := filepath.Join(t.TempDir(), "access")
+	folder, err := access.Init(dir, access.InitOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gates{t: t, folder: folder}
+	_, g.key = g.newKey("acme")
+	s := start(t, t.TempDir(), "--nats", "nats://skein:secretnats@"+at, "--http-keys", dir)
 	if strings.Contains(s.Ready, "secret") {
 		t.Errorf("the ready line names the password: %s", s.Ready)
 	}
@@ -146,6 +155,25 @@ func TestShippedConfiguration(t *testing.T) {
 	decode(t, first.out, &made)
 	if o := run(t, publisher, "", "thread", "get", made.ThreadID); o.code != 0 {
 		t.Errorf("%+v", o)
+	}
+	p := g.gatewayOf("nats://gateway:secretgateway@" + at)
+	other := g.gatewayOf("nats://gateway:secretgateway@" + at)
+	p.want(http.StatusOK, "GET", "/api/threads/"+made.ThreadID, "")
+	timeline := other.stream("/api/threads/" + made.ThreadID + "/events")
+	p.want(http.StatusCreated, "POST", "/api/threads/"+made.ThreadID+"/messages", `{"role":"user","content":"hello"}`)
+	for data := ""; !strings.Contains(data, "hello"); {
+		var more bool
+		if _, data, more = timeline.next(); !more {
+			t.Fatal("the stream of events ended")
+		}
+	}
+	var ticket struct{ Ticket string }
+	decode(t, p.want(http.StatusCreated, "POST", "/api/tickets", "").text, &ticket)
+	if r := other.do("GET", "/api/threads?ticket="+ticket.Ticket, "", ""); r.StatusCode != http.StatusOK {
+		t.Errorf("the ticket elsewhere: %d %s", r.StatusCode, r.text)
+	}
+	if r := p.do("GET", "/api/threads", "", "", "Skein-Tenant", "acme"); r.StatusCode != http.StatusUnauthorized {
+		t.Errorf("without a key: %d %s", r.StatusCode, r.text)
 	}
 	auditor := []string{"SKEIN_SERVER=nats://auditor:secretauditor@" + at, "SKEIN_TENANT=acme", "SKEIN_INBOX_PREFIX=_INBOX.auditor"}
 	if o := run(t, auditor, "", "audit", "verify", "--js-domain", "skein"); o.code != 0 {

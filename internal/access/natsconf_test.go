@@ -18,6 +18,7 @@ func TestConfSaysTheSame(t *testing.T) {
 		"publisher":  {Tenant: "acme", Roles: []Role{Publisher}},
 		"subscriber": {Tenant: "acme", Roles: []Role{Subscriber}},
 		"worker":     {Roles: []Role{Worker}, Reactors: []string{"shout"}, Tools: []string{"add"}, Effects: []string{"remind"}},
+		"gateway":    {Roles: []Role{Gateway}},
 		"auditor":    {Roles: []Role{Auditor}},
 	}
 	for name := range users {
@@ -28,7 +29,7 @@ func TestConfSaysTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	accounts := map[string]string{"publisher": "ACME", "subscriber": "ACME", "worker": "WORKERS", "auditor": "AUDIT", "skein": "SKEIN"}
+	accounts := map[string]string{"publisher": "ACME", "subscriber": "ACME", "worker": "WORKERS", "gateway": "GATEWAYS", "auditor": "AUDIT", "skein": "SKEIN"}
 	for _, got := range o.Users {
 		if got.Account.Name != accounts[got.Username] {
 			t.Errorf("%s is in %s", got.Username, got.Account.Name)

@@ -4,17 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/access"
 )
 
 // Config configures a Gateway. The zero value of a field means its default.
 type Config struct {
 	NATS      string // --nats: URL of the server; required
-	Creds, CA string // --creds, --tls-ca: credentials of the role gateway, and the authorities to trust
-	// Tenant is --tenant: whose requests are, without keys; default, without Creds, that of
+	Creds, CA string // --creds, --tls-ca: credentials of the role gateway, unless the URL has them, and the authorities to trust
+	// Tenant is --tenant: whose requests are, without keys; default, without credentials, that of
 	// their header Skein-Tenant.
 	Tenant    string
 	Listen    api.ListenOptions
@@ -23,9 +25,28 @@ type Config struct {
 }
 
 // keys reports whether requests have API keys.
-func (c Config) keys() bool { return c.Creds != "" && c.Tenant == "" }
+func (c Config) keys() bool { return c.credentials() && c.Tenant == "" }
 
-func (c Config) connection() connect.Options { return connect.Options{Creds: c.Creds, CA: c.CA} }
+// credentials reports whether the gateway has credentials of the role gateway, in a file or in
+// the URL.
+func (c Config) credentials() bool { return c.Creds != "" || c.user() != "" }
+
+// user returns the user that the URL names; empty if it names none.
+func (c Config) user() string {
+	at, err := url.Parse(c.NATS)
+	if err != nil {
+		return ""
+	}
+	return at.User.Username()
+}
+
+func (c Config) connection() connect.Options {
+	o := connect.Options{Creds: c.Creds, CA: c.CA}
+	if user := c.user(); c.Creds == "" && events.ValidTenant(user) { // a token of a subject, not a secret in its place
+		o.Inbox = access.InboxOf(user)
+	}
+	return o
+}
 
 // withDefaults returns the configuration with every default filled in.
 func (c Config) withDefaults() Config {

@@ -106,7 +106,7 @@ func (g *Gateway) serves() ([]string, error) {
 // authenticator returns who may use the gateway.
 func (g *Gateway) authenticator(served []string) edge.Authenticator {
 	if !g.cfg.keys() && !g.cfg.Listen.Tokens.Enabled() {
-		return edge.Desk{Tenant: g.cfg.Tenant, Credentials: g.cfg.Creds != ""}
+		return edge.Desk{Tenant: g.cfg.Tenant, Credentials: g.cfg.credentials()}
 	}
 	var auth api.Authenticator
 	if g.cfg.keys() {
