@@ -170,7 +170,7 @@ func (s *store) position(ctx context.Context) (uint64, bool, error) {
 		s.seq = at.Seq
 		return at.Seq, true, nil
 	}
-	s.seq = last + 1 // so that any is stored
+	s.seq = last + 1        // so that any is stored
 	return last, false, nil // of another log
 }
 
