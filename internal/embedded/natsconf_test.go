@@ -38,7 +38,7 @@ func confServer(t *testing.T, storeDir string) *server.Server {
 
 func readConf(t *testing.T) *server.Options {
 	t.Helper()
-	for _, user := range []string{"publisher", "subscriber", "worker", "auditor"} {
+	for _, user := range []string{"publisher", "subscriber", "worker", "gateway", "auditor"} {
 		t.Setenv("SKEIN_"+strings.ToUpper(user)+"_PASSWORD", user+"-secret")
 	}
 	t.Setenv("SKEIN_NATS_PASSWORD", "skein-secret")

@@ -23,6 +23,7 @@ func TestFilesAcrossAccounts(t *testing.T) {
 	t.Setenv("SKEIN_PUBLISHER_PASSWORD", "publisher-secret")
 	t.Setenv("SKEIN_SUBSCRIBER_PASSWORD", "subscriber-secret")
 	t.Setenv("SKEIN_WORKER_PASSWORD", "worker-secret")
+	t.Setenv("SKEIN_GATEWAY_PASSWORD", "gateway-secret")
 	t.Setenv("SKEIN_AUDITOR_PASSWORD", "auditor-secret")
 	o := must(server.ProcessConfigFile(filepath.Join("..", "..", "nats.conf")))(t)
 	o.Port, o.StoreDir, o.NoSigs, o.NoLog = server.RANDOM_PORT, t.TempDir(), true, true
