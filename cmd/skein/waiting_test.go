@@ -65,7 +65,7 @@ func (w *waiting) answer() string {
 	return strings.TrimSpace(w.out.String())
 }
 
-// Whoever waits for an answer is told for what it waits: for a worker, behind others, for a person's
+// A client that waits for an answer is told for what it waits: for a worker, behind others, for a person's
 // approval, with the command that grants it, which works as it is printed.
 func TestReact_SaysWhatItWaitsFor(t *testing.T) {
 	s := start(t, t.TempDir())
