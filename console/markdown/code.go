@@ -58,7 +58,7 @@ func (r *Renderer) Code(code, language string) template.HTML {
 
 // lexer returns the lexer of a language, nil if there is none.
 func (n nodes) lexer(language string) chroma.Lexer {
-	if language == "" { // then the languages need not be read
+	if language == "" { // then the languages need no index
 		return nil
 	}
 	return n.languages().lexer(language)

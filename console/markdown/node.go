@@ -17,7 +17,7 @@ const maxAddress = 2048
 // nodes renders what the parser's own renderer would render with less care: HTML, links, images
 // and code.
 type nodes struct {
-	languages func() languages // reads them with the first code that names one
+	languages func() languages // indexed with the first code that names one
 	colors    colors
 }
 

@@ -30,7 +30,7 @@ type Renderer struct {
 
 // New returns a Renderer.
 func New() *Renderer {
-	n := nodes{languages: sync.OnceValue(openLanguages), colors: palette()}
+	n := nodes{languages: sync.OnceValue(indexLanguages), colors: palette()}
 	return &Renderer{nodes: n, markdown: goldmark.New(
 		goldmark.WithExtensions(
 			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),

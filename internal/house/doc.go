@@ -16,5 +16,6 @@
 //	words_test.go    words that do not come back, and what to write instead
 //	wrap_test.go     the width of prose in pages
 //	outside_test.go  examples that programs can copy
+//	copies_test.go   no copies of what dependencies contain
 //	typed_test.go    adds its types
 package house
