@@ -48,8 +48,10 @@ func (b *bench) freeze(ctx context.Context) error {
 		}
 	}
 	stream, err := b.log.JetStream().Stream(ctx, b.log.Config().Names.Stream(assets.TimelineStream))
-	if err == nil {
-		err = stream.Purge(ctx, jetstream.WithPurgeKeep(1))
+	if err == nil { // of millions of messages
+		patient, cancel := context.WithTimeout(ctx, 10*time.Minute)
+		defer cancel()
+		err = stream.Purge(patient, jetstream.WithPurgeKeep(1))
 	}
 	if err != nil {
 		return fmt.Errorf("emptying the timeline: %w", err)
