@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 	"github.com/skein-threads/skein/internal/retry"
 )
 
@@ -137,15 +137,15 @@ func (d *Dispatcher) reject(ctx context.Context, tenant, name, id string, body [
 	}
 	_ = json.Unmarshal(body, &req)
 	rejected := events.CommandRejected{
-		Command: clip(name, 128), CommandID: clip(text(req.CommandID), 128), ThreadID: clip(text(req.ThreadID), 512),
-		Code: e.Code, Message: clip(e.Message, 4096),
+		Command: excerpt.Head(name, 128), CommandID: excerpt.Head(text(req.CommandID), 128), ThreadID: excerpt.Head(text(req.ThreadID), 512),
+		Code: e.Code, Message: excerpt.Head(e.Message, 4096),
 	}
 	if e.Details != nil {
 		rejected.Details, _ = json.Marshal(e.Details)
 	}
 	c := &thread.Command{
 		ID: rejectionOf(id), Tenant: tenant, ThreadID: events.TenantAggregate, Time: events.TimeOf(d.cfg.Now()),
-		Actor: clip(text(req.Actor), 256), Parts: []thread.Part{{Name: "command.rejected", Data: rejected}},
+		Actor: excerpt.Head(text(req.Actor), 256), Parts: []thread.Part{{Name: "command.rejected", Data: rejected}},
 	}
 	if events.ValidThreadID(rejected.ThreadID) {
 		onThread := *c
@@ -166,16 +166,4 @@ func text(v events.JSON) string {
 		_ = json.Unmarshal(v, &s)
 	}
 	return s
-}
-
-// clip shortens a string, and makes it valid UTF-8: subjects may hold any bytes, events may
-// not.
-func clip(s string, most int) string {
-	if s = strings.ToValidUTF8(s, "\uFFFD"); len(s) <= most {
-		return s
-	}
-	for most > 0 && s[most]&0xc0 == 0x80 { // not within a character
-		most--
-	}
-	return s[:most]
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 	"github.com/skein-threads/skein/schema/arguments"
 )
 
@@ -70,7 +70,7 @@ func (d *defined[A, R]) Call(ctx context.Context, in *ToolInput) (ToolResult, er
 	case err != nil && (errors.As(err, &again) || ctx.Err() != nil):
 		return ToolResult{}, err
 	case err != nil:
-		return Failed(clipText(err.Error())), nil
+		return Failed(excerpt.Of(err.Error(), maxErrorText)), nil
 	}
 	if result, ok := any(out).(ToolResult); ok {
 		return result, nil
@@ -80,11 +80,4 @@ func (d *defined[A, R]) Call(ctx context.Context, in *ToolInput) (ToolResult, er
 		return Failed("the result of the tool " + d.spec.Name + " cannot be encoded as JSON"), nil
 	}
 	return Done(written), nil
-}
-
-func clipText(text string) string {
-	if len(text) <= maxErrorText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxErrorText], "") + "..."
 }

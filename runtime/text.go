@@ -6,29 +6,17 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 )
 
 // clip shortens a text for storing and showing.
-func clip(s string) string {
-	const most = 2048
-	if !utf8.ValidString(s) {
-		s = strconv.QuoteToASCII(s)
-	}
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "..."
-}
+func clip(s string) string { return excerpt.Of(s, 2048) }
 
 // text returns a text as JSON.
 func text(s string) events.JSON {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 )
 
 // EvalResult is what an eval says of a run.
@@ -86,10 +87,10 @@ func (a *Agent[In, Out]) evaluate(ctx context.Context, s *scope, r AgentRun[In, 
 
 // recordEval records an eval on the thread.
 func (s *scope) recordEval(ctx context.Context, r EvalRecord) {
-	r.Reason, r.ErrorText = clip(r.Reason, maxRecord), clip(r.ErrorText, maxRecord)
+	r.Reason, r.ErrorText = excerpt.Head(r.Reason, maxRecord), excerpt.Head(r.ErrorText, maxRecord)
 	data, err := json.Marshal(r)
 	if err != nil { // a score that is no number
-		r.EvalResult, r.ErrorText = EvalResult{}, clip("its result cannot be encoded as JSON: "+err.Error(), maxRecord)
+		r.EvalResult, r.ErrorText = EvalResult{}, excerpt.Head("its result cannot be encoded as JSON: "+err.Error(), maxRecord)
 		data, err = json.Marshal(r)
 	}
 	if err == nil {
@@ -107,11 +108,11 @@ func (r *EvalRecord) line() (level events.LogLevel, text string) {
 	text = "eval " + r.Eval + " of agent " + r.Agent
 	switch {
 	case r.ErrorText != "":
-		return events.LogError, clip(text+" failed: "+r.ErrorText, maxRecord)
+		return events.LogError, excerpt.Head(text+" failed: "+r.ErrorText, maxRecord)
 	case r.Passed:
 		return events.LogInfo, text + " passed"
 	default:
-		return events.LogWarn, clip(text+" did not pass: "+r.Reason, maxRecord)
+		return events.LogWarn, excerpt.Head(text+" did not pass: "+r.Reason, maxRecord)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 )
 
 // Where a request and its response carry the signed id of their thread.
@@ -177,7 +178,7 @@ func (a *App) checkRoute(ctx context.Context, id string, r *http.Request) error 
 type invalidIDError struct{ id string }
 
 func (e *invalidIDError) Error() string {
-	return "the provider of thread ids returned " + clip(e.id, 80) + "; return thrd_ and 27 to 59 letters and digits"
+	return "the provider of thread ids returned " + excerpt.Head(e.id, 80) + "; return thrd_ and 27 to 59 letters and digits"
 }
 
 // tell adds the signed id of a thread to a response.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 	"github.com/skein-threads/skein/internal/retry"
 )
 
@@ -106,7 +107,7 @@ func (a *App) destroyed(ctx context.Context, l Listener, thread string, d events
 	}
 	release := events.ReleaseState{Life: d.Life, Listener: name}
 	if failed != nil {
-		release.ErrorText = clip(failed.Error(), maxRecord)
+		release.ErrorText = excerpt.Head(failed.Error(), maxRecord)
 	}
 	_, err = client.Send(ctx, a.opts.Client, thread, release)
 	if is(err, events.NotFound) { // the thread was deleted

@@ -8,6 +8,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 )
 
 // SessionScope is one request of a thread.
@@ -199,7 +200,7 @@ func (s *scope) fail(ctx context.Context, what string, err error, fields ...any)
 		return // and so would be the record of it
 	}
 	text := what + ": " + err.Error()
-	line := events.RecordTrace{Kind: events.TraceLog, SessionID: s.session.ID, Level: events.LogError, Name: "state", Text: clip(text, maxRecord), Data: sessionData(s.session.ID)}
+	line := events.RecordTrace{Kind: events.TraceLog, SessionID: s.session.ID, Level: events.LogError, Name: "state", Text: excerpt.Head(text, maxRecord), Data: sessionData(s.session.ID)}
 	_, failed := client.Send(context.WithoutCancel(ctx), s.app.opts.Client, s.session.Thread.ID, line)
 	if failed != nil && !is(failed, events.NotFound) { // a thread without state has no log
 		s.logger.ErrorContext(ctx, "the error above was not recorded on the thread", "error", failed)

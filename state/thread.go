@@ -11,6 +11,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/events/keyed"
+	"github.com/skein-threads/skein/internal/excerpt"
 )
 
 // ThreadScope is the thread of a request and its state: values by key, which last until the
@@ -240,7 +241,7 @@ func (t *ThreadScope) drop() []string {
 	}
 	var keys []string
 	for _, o := range ops[:min(len(ops), 10)] {
-		keys = append(keys, clip(o.Key, 100))
+		keys = append(keys, excerpt.Head(o.Key, 100))
 	}
 	t.values, t.pending, t.sent, t.newListeners = nil, writes{}, nil, false
 	return keys

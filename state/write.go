@@ -343,17 +343,6 @@ func (t *ThreadScope) Touch(ctx context.Context) error {
 	return err
 }
 
-// clip returns a text of at most so many bytes of it.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
-}
-
 // sessionData returns the data of a line on the thread's log.
 func sessionData(id string) events.JSON {
 	return events.JSON(`{"sessionId":` + strconv.Quote(id) + `}`)

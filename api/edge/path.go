@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 )
 
 // unrouted takes what http.ServeMux answers in words of its own: that no route serves a
@@ -62,9 +63,4 @@ type statusError struct {
 func (e *statusError) Error() string { return e.text }
 
 // clip shortens what an error says of a request.
-func clip(s string) string {
-	if len(s) > 200 {
-		s = s[:200] + "..."
-	}
-	return strings.ToValidUTF8(s, "?")
-}
+func clip(s string) string { return excerpt.Of(s, 200) }

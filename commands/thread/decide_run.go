@@ -3,11 +3,11 @@ package thread
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 )
 
 // claimed returns the run of a worker's command, if the worker's claim is the latest.
@@ -329,17 +329,16 @@ func (m *maker) failRun(d FailRun) error {
 	if x.Run.Stop {
 		return m.finishStopped(d.ExecutionID)
 	}
-	return m.finish(d.ExecutionID, events.ExecutionFailed, clipText(d.ErrorText))
+	return m.finish(d.ExecutionID, events.ExecutionFailed, errorText(d.ErrorText))
 }
 
-// clipText shortens an error's text to fit its event. It does not cut a character in half:
-// events hold valid UTF-8 only.
-func clipText(text string) string {
+// errorText shortens an error's text to fit its event.
+func errorText(text string) string {
 	const most = 4096
 	if len(text) <= most {
-		return text
+		return excerpt.Head(text, most)
 	}
-	return strings.ToValidUTF8(text[:most], "") + "... (" + strconv.Itoa(len(text)) + " bytes)"
+	return excerpt.Of(text, most) + " (" + strconv.Itoa(len(text)) + " bytes)"
 }
 
 func (m *maker) resumeCalls(d ResumeCalls) error {

@@ -32,9 +32,9 @@ type NoUserError struct{ Tenant, Name string }
 func (e *NoUserError) Error() string {
 	of := "of no tenant"
 	if e.Tenant != "" {
-		of = "of the tenant " + clip(e.Tenant)
+		of = "of the tenant " + named(e.Tenant)
 	}
-	return fmt.Sprintf("access: there is no user %s %s who may connect; see skein access list", clip(e.Name), of)
+	return fmt.Sprintf("access: there is no user %s %s who may connect; see skein access list", named(e.Name), of)
 }
 
 // BusyError says that another process changes the folder.
@@ -48,5 +48,5 @@ func (e *BusyError) Error() string {
 type NoKeyError struct{ ID string }
 
 func (e *NoKeyError) Error() string {
-	return fmt.Sprintf("access: there is no API key %s that may be used; see skein access key list", clip(e.ID))
+	return fmt.Sprintf("access: there is no API key %s that may be used; see skein access key list", named(e.ID))
 }

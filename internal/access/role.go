@@ -100,7 +100,7 @@ func permissions(n events.Names, u User) (jwt.Permissions, error) {
 			p.Pub.Allow.Add(">")
 			p.Sub.Allow.Add(">")
 		default:
-			return p, &BadUserError{fmt.Sprintf("there is no role %q; give one of %v", clip(string(role)), Roles())}
+			return p, &BadUserError{fmt.Sprintf("there is no role %q; give one of %v", named(string(role)), Roles())}
 		}
 	}
 	slices.Sort(p.Pub.Allow)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 )
 
 // User is somebody who may connect.
@@ -57,7 +58,7 @@ func (u User) check(n events.Names, now time.Time) error {
 	refuse := func(format string, args ...any) error { return &BadUserError{fmt.Sprintf(format, args...)} }
 	switch {
 	case !events.ValidTenant(u.Name): // the same letters: one token of a subject
-		return refuse("the name %q is not 1 to 64 letters, digits, dashes and underscores", clip(u.Name))
+		return refuse("the name %q is not 1 to 64 letters, digits, dashes and underscores", named(u.Name))
 	case len(u.Roles) == 0:
 		return refuse("a role is needed: one of %v", Roles())
 	case u.Expires != nil && !u.Expires.After(now):
@@ -66,13 +67,13 @@ func (u User) check(n events.Names, now time.Time) error {
 	for _, r := range u.Roles {
 		switch {
 		case !slices.Contains(Roles(), r):
-			return refuse("there is no role %q; give one of %v", clip(string(r)), Roles())
+			return refuse("there is no role %q; give one of %v", named(string(r)), Roles())
 		case len(u.Roles) > 1 && !r.ofTenant():
 			return refuse("the role %s stands alone; add another user for the others", r)
 		case r.ofTenant() && u.Tenant == "":
 			return refuse("the role %s belongs to a tenant: give one", r)
 		case r.ofTenant() && !events.ValidTenant(u.Tenant):
-			return refuse("the tenant %q is not 1 to 64 letters, digits, dashes and underscores", clip(u.Tenant))
+			return refuse("the tenant %q is not 1 to 64 letters, digits, dashes and underscores", named(u.Tenant))
 		case !r.ofTenant() && u.Tenant != "":
 			return refuse("the role %s belongs to no tenant: it sees all of them", r)
 		}
@@ -88,7 +89,7 @@ func (u User) check(n events.Names, now time.Time) error {
 	}
 	for _, tenant := range u.Serves {
 		if !events.ValidTenant(tenant) {
-			return refuse("the tenant %q is not 1 to 64 letters, digits, dashes and underscores", clip(tenant))
+			return refuse("the tenant %q is not 1 to 64 letters, digits, dashes and underscores", named(tenant))
 		}
 	}
 	_, err := permissions(n, u)
@@ -112,10 +113,5 @@ func (u User) file() string {
 	return strings.Join(parts, ".")
 }
 
-// clip shortens what an error tells of what was given.
-func clip(s string) string {
-	if len(s) > 80 {
-		s = s[:80] + "..."
-	}
-	return s
-}
+// named shortens what an error tells of what was given.
+func named(s string) string { return excerpt.Of(s, 80) }

@@ -22,9 +22,9 @@ func closedTo() map[string][]string {
 		"client": {"connect", "events", "internal/retry"},
 		// A library on the client, for programs that link no server.
 		"threads": {"client", "events", "internal/retry"},
-		"state":   {"client", "events", "schema/arguments", "internal/pattern", "internal/retry"},
+		"state":   {"client", "events", "schema/arguments", "internal/excerpt", "internal/pattern", "internal/retry"},
 		// The HTTP edge is a client, wherever it runs.
-		"api": {"client", "events", "schema", "console", "internal/suggest"},
+		"api": {"client", "events", "schema", "console", "internal/excerpt", "internal/suggest"},
 		// Pages on the edge, which serves them.
 		"console": {"client", "events", "api/edge", "internal/happened"},
 		// What serves every kind of request knows none of them.
@@ -45,7 +45,7 @@ func apart() map[string][]string {
 func narrow() map[string][]string {
 	return map[string][]string{
 		// What programs with a client's credentials do: they reach nothing but the client.
-		"internal/threadtools": {"client", "events"},
+		"internal/threadtools": {"client", "events", "internal/excerpt"},
 		"internal/threadmcp":   {"client", "events", "internal/threadtools", "schema/arguments"},
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 )
 
 // FindArgs are the arguments of find_thread.
@@ -192,7 +193,7 @@ func (s *search) matches(t *events.Thread, one Thread) bool {
 // threadOf returns a thread as lists show it.
 func threadOf(t *events.Thread) Thread {
 	one := Thread{
-		ThreadID: t.ID, Title: clip(t.Title, 200), AgentID: t.AgentID, CreatedAt: t.CreatedAt, UpdatedAt: changedAt(t), Items: t.Items, MainThreadID: t.MainThreadID,
+		ThreadID: t.ID, Title: excerpt.Of(t.Title, 200), AgentID: t.AgentID, CreatedAt: t.CreatedAt, UpdatedAt: changedAt(t), Items: t.Items, MainThreadID: t.MainThreadID,
 	}
 	if t.Key != nil {
 		one.Key = *t.Key
@@ -225,5 +226,5 @@ func label(list []string, value any) []string {
 	if !ok || text == "" || len(list) >= maxLabels {
 		return list
 	}
-	return append(list, clip(text, 200))
+	return append(list, excerpt.Of(text, 200))
 }

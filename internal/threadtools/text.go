@@ -101,14 +101,3 @@ func aligned(text string, at int) int {
 	}
 	return min(at, len(text))
 }
-
-// clip shortens a text to a number of bytes.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + "..."
-}

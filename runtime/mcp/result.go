@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 	"github.com/skein-threads/skein/runtime"
 )
 
@@ -34,7 +35,7 @@ func (t *tool) result(a *mcp.CallToolResult) runtime.ToolResult {
 		return runtime.Failed("the MCP server " + t.link.def.Name + " asks for more input, which is not supported")
 	case a.IsError:
 		secrets, _ := t.link.def.secrets(t.manager.options.Variable)
-		text := clip(masked(strings.Join(texts, "\n"), secrets), maxErrorText)
+		text := excerpt.Of(masked(strings.Join(texts, "\n"), secrets), maxErrorText)
 		if strings.TrimSpace(text) == "" {
 			text = "the tool failed without a message"
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/schema/arguments"
 )
@@ -72,7 +73,7 @@ func (m *Manager) Tool(ctx context.Context, server, name string) (runtime.Tool, 
 	}
 	for _, l := range listed.Left {
 		if l.Name == name {
-			return nil, events.Errorf(events.NotFound, "the tool %s of the MCP server cannot be used: %s", clip(name, 200), l.Reason)
+			return nil, events.Errorf(events.NotFound, "the tool %s of the MCP server cannot be used: %s", excerpt.Of(name, 200), l.Reason)
 		}
 	}
 	return nil, events.Missing("tool of the MCP server", name)
@@ -120,7 +121,7 @@ func (m *Manager) offer(l *link, listed []*mcp.Tool) *Listing {
 	out := &Listing{}
 	taken := map[string]bool{}
 	leave := func(t *mcp.Tool, reason string) {
-		out.Left = append(out.Left, LeftOut{Name: oneLine(clip(t.Name, 200)), Reason: oneLine(clip(reason, 1<<10))})
+		out.Left = append(out.Left, LeftOut{Name: oneLine(excerpt.Of(t.Name, 200)), Reason: oneLine(excerpt.Of(reason, 1<<10))})
 	}
 	for i, t := range listed {
 		spec, err := l.def.spec(t)
@@ -154,7 +155,7 @@ func (s Server) spec(t *mcp.Tool) (runtime.ToolSpec, error) {
 	if spec.Description == "" {
 		spec.Description = t.Title
 	}
-	spec.Description = clip(spec.Description, maxDescription)
+	spec.Description = excerpt.Of(spec.Description, maxDescription)
 	destructive := true // the hint's default
 	if hints := t.Annotations; hints != nil {
 		spec.ReadOnly = hints.ReadOnlyHint
@@ -218,10 +219,3 @@ func (t *tool) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolRes
 }
 
 func outOfTime(limit time.Duration) error { return fmt.Errorf("no answer within %s", limit) }
-
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "..."
-}

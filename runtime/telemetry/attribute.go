@@ -1,27 +1,18 @@
 package telemetry
 
 import (
-	"strings"
-
 	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 )
 
 // maxText limits the text of an attribute, in bytes.
 const maxText = 1024
 
-// clip shortens a text for an attribute, at the end of a character.
-func clip(s string, most int) string {
-	if len(s) > most {
-		s = s[:most] + "..."
-	}
-	return strings.ToValidUTF8(s, "")
-}
-
 func text(key attribute.Key, value string) attribute.KeyValue {
-	return key.String(clip(value, maxText))
+	return key.String(excerpt.Of(value, maxText))
 }
 
 // calls lists a limited number of calls.
@@ -29,7 +20,7 @@ func calls(ids []string) attribute.KeyValue {
 	const most = 32
 	out := make([]string, min(len(ids), most))
 	for i := range out {
-		out[i] = clip(ids[i], maxText)
+		out[i] = excerpt.Of(ids[i], maxText)
 	}
 	return attribute.StringSlice("skein.calls", out)
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/skein-threads/skein/internal/excerpt"
 )
 
 // Config configures the export of traces. The zero value of a field means its default.
@@ -67,13 +69,13 @@ func (c Config) Validate() error {
 	}
 	var errs []error
 	if who := os.Getenv("OTEL_TRACES_EXPORTER"); who != "" && who != "otlp" {
-		errs = append(errs, fmt.Errorf("OTEL_TRACES_EXPORTER: %q; use otlp or none", clip(who, 64)))
+		errs = append(errs, fmt.Errorf("OTEL_TRACES_EXPORTER: %q; use otlp or none", excerpt.Of(who, 64)))
 	}
 	protocol, from := c.protocol()
 	switch protocol {
 	case overGRPC, overProtobuf, overJSON:
 	default:
-		errs = append(errs, fmt.Errorf("%s: %q; use %s, %s or %s", from, clip(protocol, 64), overGRPC, overProtobuf, overJSON))
+		errs = append(errs, fmt.Errorf("%s: %q; use %s, %s or %s", from, excerpt.Of(protocol, 64), overGRPC, overProtobuf, overJSON))
 	}
 	endpoint, from := c.Endpoint, "--otlp-endpoint"
 	if endpoint == "" {

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 )
 
 // Limits of the content of one span, if content is exported.
@@ -53,16 +54,16 @@ func (r *run) said(step, kind string, raw events.JSON) {
 	tool, call := strings.CutPrefix(kind, toolPart)
 	for i := range s.pieces {
 		if p := &s.pieces[i]; call && p.ID == part.CallID {
-			p.Arguments, p.result = clip(string(part.Input), maxPiece), clip(string(part.Output), maxPiece)
+			p.Arguments, p.result = excerpt.Of(string(part.Input), maxPiece), excerpt.Of(string(part.Output), maxPiece)
 			return
 		}
 	}
 	switch {
 	case len(s.pieces) >= maxPieces:
 	case call:
-		s.pieces = append(s.pieces, piece{Type: "tool_call", ID: part.CallID, Name: tool, Arguments: clip(string(part.Input), maxPiece)})
+		s.pieces = append(s.pieces, piece{Type: "tool_call", ID: part.CallID, Name: tool, Arguments: excerpt.Of(string(part.Input), maxPiece)})
 	case part.Text != "":
-		s.pieces = append(s.pieces, piece{Type: "text", Content: clip(part.Text, maxPiece)})
+		s.pieces = append(s.pieces, piece{Type: "text", Content: excerpt.Of(part.Text, maxPiece)})
 	}
 }
 
@@ -98,7 +99,7 @@ func asks(commit *events.Commit, trigger string) string {
 		var pieces []piece
 		for _, p := range parts[:min(len(parts), maxPieces)] {
 			if p.Text != "" {
-				pieces = append(pieces, piece{Type: "text", Content: clip(p.Text, maxPiece)})
+				pieces = append(pieces, piece{Type: "text", Content: excerpt.Of(p.Text, maxPiece)})
 			}
 		}
 		return message("user", pieces)

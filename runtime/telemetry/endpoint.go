@@ -14,6 +14,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 
+	"github.com/skein-threads/skein/internal/excerpt"
 	"github.com/skein-threads/skein/internal/retry"
 )
 
@@ -83,7 +84,7 @@ func (x *Exporter) send(ctx context.Context, to sdktrace.SpanExporter, batch []s
 			continue
 		}
 		x.metrics.Spans("dropped", len(batch))
-		x.logger.Warn().Str("error", clip(err.Error(), maxText)).Int("spans", len(batch)).
+		x.logger.Warn().Str("error", excerpt.Of(err.Error(), maxText)).Int("spans", len(batch)).
 			Msg("spans were dropped: the collector did not take them; look at the endpoint and its log")
 		return nil
 	}

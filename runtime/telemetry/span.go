@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/internal/excerpt"
 )
 
 // scope is the instrumentation scope of the spans.
@@ -87,7 +88,7 @@ func (m *maker) start(ctx context.Context, r *run, s *span, links []trace.Link) 
 		made.AddEvent(n.name, trace.WithTimestamp(n.at.Go()), trace.WithAttributes(n.attrs...))
 	}
 	if s.failed {
-		made.SetStatus(codes.Error, clip(s.failure, maxText))
+		made.SetStatus(codes.Error, excerpt.Of(s.failure, maxText))
 	}
 	ended := s.ended
 	if ended == 0 {
@@ -112,11 +113,11 @@ func (r *run) describe(s *span) (title string, attrs attributes) {
 		attrs.provider(s.usage)
 		r.describeUsage(s, &attrs)
 		if model := s.asked(); model != "" {
-			title += " " + clip(model, maxText)
+			title += " " + excerpt.Of(model, maxText)
 		}
 		attrs.whole(semconv.GenAIOutputMessagesKey, s.output)
 	case toolSpan:
-		title = "execute_tool " + clip(s.name, maxText)
+		title = "execute_tool " + excerpt.Of(s.name, maxText)
 		attrs = append(attrs, semconv.GenAIOperationNameExecuteTool)
 		attrs.text(semconv.GenAIToolNameKey, s.name)
 		attrs.text(semconv.GenAIToolCallIDKey, s.call)
@@ -124,7 +125,7 @@ func (r *run) describe(s *span) (title string, attrs attributes) {
 		attrs.whole(semconv.GenAIToolCallArgumentsKey, s.input)
 		attrs.whole(semconv.GenAIToolCallResultKey, s.output)
 	case otherSpan:
-		if title = clip(s.name, maxText); title == "" {
+		if title = excerpt.Of(s.name, maxText); title == "" {
 			title = "span"
 		}
 		r.describeUsage(s, &attrs)
