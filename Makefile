@@ -50,9 +50,16 @@ pictures: ## Make the README's pictures of the console again (needs Chromium)
 	mkdir -p docs/images
 	SKEIN_CONSOLE=1 SKEIN_PICTURES=$(CURDIR)/docs/images $(GO) test -count 1 -run TestBrowser_Pictures ./console
 
+# Tests of the code under the race detector; those that read the source tree have no goroutines to watch.
+RACE = $(TESTFLAGS) -race -timeout 30m $$($(GO) list ./... | grep -vE '/internal/(generate|gotest|house|mutate)$$')
+
 .PHONY: test-race
-test-race: ## Run the tests under the race detector, but for those that measure memory, time or repeatability, or read the source tree (needs a C compiler)
-	$(GO) run ./internal/gotest -target test-race -- $(TESTFLAGS) -race -timeout 30m $$($(GO) list ./... | grep -vE '/internal/(generate|gotest|house|mutate)$$')
+test-race: ## Run what make test runs under the race detector, but for tests that measure memory, time or repeatability, or read the source tree (needs a C compiler)
+	$(GO) run ./internal/gotest -target test-race -without .ci/long -- $(RACE)
+
+.PHONY: test-race-long
+test-race-long: ## Run the tests that .ci/long lists under the race detector
+	$(GO) run ./internal/gotest -target test-race-long -only .ci/long -- -race $(TESTFLAGS) -timeout 60m
 
 .PHONY: test-faults
 test-faults: ## Break a cluster of processes for about 6 minutes (FAULTS=4 rounds a test; ended after 15 minutes), and hold the log to what clients were told
