@@ -15,6 +15,10 @@ import (
 type request struct {
 	IDs  []string             `json:"ids,omitempty"`  // of the keys that it wants
 	Used map[string]time.Time `json:"used,omitempty"` // when keys were last used there
+
+	// Known is the revision that it has: the reply is sent when there is another one, so that a
+	// gateway learns of a revoked key at once. Empty, or if none comes soon: without waiting.
+	Known string `json:"known,omitzero"`
 }
 
 // reply has those of the keys that may be used, and the revision of all: keys have changed if
@@ -24,8 +28,10 @@ type reply struct {
 	Keys     []Key  `json:"keys,omitempty"`
 }
 
-// mostAsked is how many keys a request names.
-const mostAsked = 1000
+const (
+	mostAsked   = 1000 // keys that a request names
+	mostWaiting = 1000 // requests that wait for a change; further ones are answered at once
+)
 
 // Answer answers gateways that ask for keys: each gets those that it names, and no list. It
 // ends with the connection.
@@ -38,16 +44,54 @@ func (s *Store) Answer(nc *nats.Conn, n events.Names) error {
 			if !n.Answerable(m.Reply) || json.Unmarshal(m.Data, &asked) != nil || len(asked.IDs) > mostAsked {
 				return
 			}
-			body, err := json.Marshal(s.answer(tenant, asked, time.Now()))
-			if err == nil {
-				_ = m.Respond(body) // the gateway asks again
-			}
+			s.wait(asked.Known, func() {
+				body, err := json.Marshal(s.answer(tenant, asked, time.Now()))
+				if err == nil {
+					_ = m.Respond(body) // the gateway asks again
+				}
+			})
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// wait calls answer when the revision is another than the known one, or after the time that a
+// request is held: at once, without a known one.
+func (s *Store) wait(known string, answer func()) {
+	if known == "" || !s.hold(known, answer) {
+		answer()
+	}
+}
+
+// hold calls answer later, unless there is another revision, too much waits already, or the store
+// closes: then it returns false.
+func (s *Store) hold(known string, answer func()) bool {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if known != s.revision || s.closing.Err() != nil {
+		return false
+	}
+	select {
+	case s.waiting <- struct{}{}:
+	default:
+		return false
+	}
+	changed := s.changed
+	s.done.Go(func() {
+		defer func() { <-s.waiting }()
+		held := time.NewTimer(s.times.hold)
+		defer held.Stop()
+		select {
+		case <-changed:
+		case <-held.C:
+		case <-s.closing.Done():
+		}
+		answer()
+	})
+	return true
 }
 
 // answer returns keys of a tenant, or of all if it is empty.

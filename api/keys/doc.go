@@ -6,7 +6,8 @@
 //   - The file has the SHA-256 of a key's secret, never the secret, which has 256 bits.
 //     Comparisons take the same time wherever they differ.
 //   - A change of the file takes effect within a second, without a signal: what a revoked or
-//     expired key is doing ends.
+//     expired key is doing ends. The operating system tells of the change, and gateways are told
+//     by the answer to a request that waits for it; who is told nothing looks a few times a second.
 //
 // # What it does not
 //

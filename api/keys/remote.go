@@ -17,9 +17,8 @@ import (
 )
 
 const (
-	askWithin  = 2 * time.Second  // an answer about keys
-	trustedFor = 10 * time.Second // keys about which nobody answers
-	mostAsking = 64               // requests at once for keys that are not known yet
+	askWithin  = 2 * time.Second // an answer about keys
+	mostAsking = 64              // requests at once for keys that are not known yet
 )
 
 // Remote authenticates by the keys of another process, which answers for its folder as
@@ -31,6 +30,7 @@ type Remote struct {
 	names   events.Names
 	tenants []string // whose keys it may ask for; empty: all
 	asking  chan struct{}
+	times   times
 
 	confirmed atomic.Int64 // when all keys were last confirmed, in Unix milliseconds
 	checking  sync.Mutex   // guards revisions
@@ -42,11 +42,15 @@ type Remote struct {
 
 // Follow returns a Remote that follows changes of the keys until Close.
 func Follow(nc *nats.Conn, n events.Names, tenants []string) *Remote {
+	return follow(nc, n, tenants, usual())
+}
+
+func follow(nc *nats.Conn, n events.Names, tenants []string, t times) *Remote {
 	if len(tenants) == 0 {
 		tenants = []string{""}
 	}
 	watching, stop := context.WithCancel(context.Background())
-	r := &Remote{set: newSet(), nc: nc, names: n, tenants: tenants, asking: make(chan struct{}, mostAsking), revisions: make([]string, len(tenants)), stop: stop}
+	r := &Remote{set: newSet(), nc: nc, names: n, tenants: tenants, asking: make(chan struct{}, mostAsking), times: t, revisions: make([]string, len(tenants)), stop: stop}
 	r.done.Go(func() { r.watch(watching) })
 	return r
 }
@@ -59,7 +63,7 @@ func (r *Remote) Close() {
 
 // Ready reports whether somebody answers for the keys.
 func (r *Remote) Ready(now time.Time) bool {
-	return now.Sub(time.UnixMilli(r.confirmed.Load())) < trustedFor
+	return now.Sub(time.UnixMilli(r.confirmed.Load())) < r.times.trusted
 }
 
 // Authenticate returns the principal of a request with a key. The error is an unavailable while
@@ -146,19 +150,45 @@ func (r *Remote) ask(ctx context.Context, tenant string, asked request) (reply, 
 
 // watch follows changes until ctx ends.
 func (r *Remote) watch(ctx context.Context) {
-	tick := time.NewTicker(watchEvery)
+	tick := time.NewTicker(r.times.poll)
 	defer tick.Stop()
 	for {
 		if now := time.Now(); r.check(ctx) == nil {
 			r.confirmed.Store(now.UnixMilli())
 		}
 		r.endExpired(time.Now())
+		if r.await(ctx) {
+			continue
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
 	}
+}
+
+// await blocks until keys of a tenant have changed, and reports whether they have: not if nobody
+// says so for the time that requests are held.
+func (r *Remote) await(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, r.times.hold+askWithin)
+	defer cancel()
+	r.checking.Lock()
+	known := slices.Clone(r.revisions)
+	r.checking.Unlock()
+	told := make(chan bool, len(known))
+	for i, tenant := range r.tenants {
+		go func() {
+			got, err := r.ask(ctx, tenant, request{Known: known[i]})
+			told <- err == nil && got.Revision != known[i]
+		}()
+	}
+	for range known {
+		if <-told {
+			return true
+		}
+	}
+	return false
 }
 
 // check asks whether keys have changed, and for those that are known here if they have.

@@ -9,13 +9,22 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/api/edge"
 )
 
-// watchEvery is how often the file is looked at.
-const watchEvery = 200 * time.Millisecond
+// times are how often keys are looked at, and how long what is known of them counts.
+type times struct {
+	poll    time.Duration // between two looks at the file, and between two requests to the process that has it
+	hold    time.Duration // for which that process holds a request while nothing changes
+	trusted time.Duration // for which keys count about which nobody answers
+}
+
+// usual returns the times of a server. Changes are told as they happen; the looks in between are
+// for folders, such as those of another machine, whose changes the system does not tell.
+func usual() times { return times{200 * time.Millisecond, time.Second, 10 * time.Second} }
 
 // Store authenticates by the keys of an access folder. It is safe for concurrent use.
 type Store struct {
@@ -23,29 +32,61 @@ type Store struct {
 	dir  string
 	warn func(error) // called when the folder cannot be read or written; the keys stay as they were
 
-	reading  sync.Mutex  // guards the fields below
-	read     os.FileInfo // the file that was read
-	revision string      // of its contents
+	reading  sync.Mutex    // guards the fields below
+	read     os.FileInfo   // the file that was read
+	revision string        // of its contents
+	changed  chan struct{} // closed when there is another revision
 
-	stop func()
-	done sync.WaitGroup
+	times   times
+	waiting chan struct{} // has a place for each request that waits for a change
+	closing context.Context
+	stop    func()
+	done    sync.WaitGroup
 }
 
 // Open reads the keys of a folder and follows its changes until Close.
-func Open(dir string, warn func(error)) (*Store, error) {
-	watching, stop := context.WithCancel(context.Background())
-	s := &Store{set: newSet(), dir: dir, warn: warn, stop: stop}
+func Open(dir string, warn func(error)) (*Store, error) { return open(dir, warn, usual()) }
+
+func open(dir string, warn func(error), t times) (*Store, error) {
+	closing, stop := context.WithCancel(context.Background())
+	s := &Store{set: newSet(), dir: dir, warn: warn, changed: make(chan struct{}), times: t, waiting: make(chan struct{}, mostWaiting), closing: closing, stop: stop}
+	told, closeTold := s.notifications()
 	if err := s.refresh(time.Now()); err != nil {
 		stop()
+		closeTold()
 		return nil, err
 	}
-	s.done.Go(func() { s.watch(watching) })
+	s.done.Go(func() {
+		defer closeTold()
+		s.watch(closing, told)
+	})
 	return s, nil
+}
+
+// notifications returns a channel that is told of changes in the folder, unless the system
+// cannot tell them.
+func (s *Store) notifications() (told <-chan fsnotify.Event, closeTold func()) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, func() {}
+	}
+	go func() {
+		for range w.Errors { // what was missed the next look finds
+		}
+	}()
+	closeTold = func() { _ = w.Close() } // nothing is written
+	if err := w.Add(s.dir); err != nil {
+		closeTold()
+		return nil, func() {}
+	}
+	return w.Events, closeTold
 }
 
 // Close ends the following.
 func (s *Store) Close() {
+	s.reading.Lock() // no request is held from here on
 	s.stop()
+	s.reading.Unlock()
 	s.done.Wait()
 	s.writeUsed()
 }
@@ -69,25 +110,32 @@ func (s *Store) Resume(_ context.Context, p edge.Principal) (edge.Principal, err
 }
 
 // watch follows changes, and writes the last uses, until ctx ends.
-func (s *Store) watch(ctx context.Context) {
-	tick := time.NewTicker(watchEvery)
+func (s *Store) watch(ctx context.Context, told <-chan fsnotify.Event) {
+	tick := time.NewTicker(s.times.poll)
 	defer tick.Stop()
 	failed := ""
-	for n := 0; ; n++ {
+	refresh := func() {
+		err := s.refresh(time.Now())
+		if err != nil && err.Error() != failed {
+			s.warn(err)
+		}
+		if failed = ""; err != nil {
+			failed = err.Error()
+		}
+	}
+	for n := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-tick.C:
-			err := s.refresh(now)
-			if err != nil && err.Error() != failed {
-				s.warn(err)
+		case e := <-told:
+			if filepath.Base(e.Name) == File {
+				refresh()
 			}
-			if failed = ""; err != nil {
-				failed = err.Error()
+		case <-tick.C:
+			refresh()
+			if n++; n%5 == 1 {
+				s.writeUsed()
 			}
-		}
-		if n%5 == 0 {
-			s.writeUsed()
 		}
 	}
 }
@@ -108,6 +156,8 @@ func (s *Store) refresh(now time.Time) error {
 		}
 		s.read, s.revision = info, revisionOf(list)
 		s.replace(list)
+		close(s.changed)
+		s.changed = make(chan struct{})
 	}
 	s.endExpired(now)
 	return nil

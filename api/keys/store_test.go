@@ -31,17 +31,31 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
+	s, nc := newFolder(t)
+	store, err := keys.Open(s.dir, func(err error) { t.Error(err) })
+	s.must(err)
+	t.Cleanup(store.Close)
+	s.url = s.serve(nc, store)
+	return s
+}
+
+// newFolder returns a stage whose edges serve makes, and a connection for them.
+func newFolder(t *testing.T) (*stage, *nats.Conn) {
+	t.Helper()
 	s := &stage{t: t, dir: filepath.Join(t.TempDir(), "access")}
 	var err error
 	s.folder, err = access.Init(s.dir, access.InitOptions{})
 	s.must(err)
-	store, err := keys.Open(s.dir, func(err error) { t.Error(err) })
-	s.must(err)
-	t.Cleanup(store.Close)
 	nc, err := nats.Connect(skeintest.Start(t, func(o *skein.Options) { o.NATSListen = "127.0.0.1:0" }).Addresses().NATS)
 	s.must(err)
 	t.Cleanup(nc.Close)
-	e, err := edge.New(edge.Options{Conn: nc, Auth: store})
+	return s, nc
+}
+
+// serve returns the URL of an edge.
+func (s *stage) serve(nc *nats.Conn, auth edge.Authenticator) string {
+	s.t.Helper()
+	e, err := edge.New(edge.Options{Conn: nc, Auth: auth})
 	s.must(err)
 	e.Handle("GET /api/who", func(w http.ResponseWriter, _ *http.Request, c *edge.Caller) error {
 		edge.WriteJSON(w, http.StatusOK, c.Principal.Subject+" of "+c.Tenant+" "+strings.Join(c.Roles, ","))
@@ -57,9 +71,8 @@ func newStage(t *testing.T) *stage {
 		return nil
 	})
 	server := httptest.NewServer(e)
-	t.Cleanup(server.Close)
-	s.url = server.URL
-	return s
+	s.t.Cleanup(server.Close)
+	return server.URL
 }
 
 func (s *stage) must(err error) {
