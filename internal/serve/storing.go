@@ -16,7 +16,7 @@ const markEvery = 2 * time.Second
 
 // openStore checks that the embedded server will find all its data.
 func (s *Server) openStore(ctx context.Context, dir string) error {
-	said := time.Now()
+	var said time.Time
 	derived := func(stream string) bool { return assets.Derived(s.cfg.Names, stream) }
 	opened, err := store.Open(ctx, store.Config{Dir: dir, Log: s.cfg.Names.Stream(assets.LogStream), Derived: derived, Progress: func(done, total int64) {
 		if now := time.Now(); now.Sub(said) >= 2*time.Second {

@@ -23,7 +23,7 @@ type Config struct {
 	Dir      string
 	Log      string                   // the stream that everything else is derived from
 	Derived  func(stream string) bool // whether a stream can be made again from the log
-	Progress func(done, total int64)  // told of the bytes that were read; may be nil
+	Progress func(done, total int64)  // told of the bytes that were read, unless Open reads little; may be nil
 	all      bool                     // look at derived streams too
 }
 

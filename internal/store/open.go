@@ -35,6 +35,9 @@ func Open(ctx context.Context, cfg Config) (*Opened, error) {
 		return nil, err
 	}
 	quick := m.Files != nil && closed(cfg.Dir, m, list)
+	if quick {
+		cfg.Progress = nil // it reads little
+	}
 	r, err := cfg.check(ctx, m, quick)
 	if err != nil {
 		return nil, err

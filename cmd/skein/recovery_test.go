@@ -1,0 +1,52 @@
+package main_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// logLine is a line of the log that serve writes.
+type logLine struct {
+	Level, Message            string
+	Streams, Blocks, Messages int
+	Bytes                     int64
+	ReadMiB                   int64 `json:"read_mib"`
+	OfMiB                     int64 `json:"of_mib"`
+}
+
+// A start after a crash logs how far it has read the store, and says once that nothing is missing.
+// A new store and one that was closed cleanly say nothing.
+func TestServe_LogsRecovery(t *testing.T) {
+	store := t.TempDir()
+	restart := func(end func(*server)) (progress, recovered []logLine) {
+		t.Helper()
+		var log bytes.Buffer
+		s := startLogged(t, &log, store, "--log-level", "info")
+		s.fill(30)
+		end(s) // and the log is complete
+		for _, line := range decodeLines[logLine](t, log.String()) {
+			switch {
+			case line.Level != "info":
+			case strings.HasSuffix(line.Message, "every block of it was read, and nothing is missing"):
+				recovered = append(recovered, line)
+			case strings.HasSuffix(line.Message, "reading every block of it"):
+				progress = append(progress, line)
+			}
+		}
+		return progress, recovered
+	}
+	if progress, recovered := restart((*server).kill); len(progress)+len(recovered) > 0 {
+		t.Errorf("a new store: %+v, %+v", progress, recovered)
+	}
+	progress, recovered := restart((*server).stop)
+	if len(recovered) != 1 || recovered[0].Messages < 60 || recovered[0].Bytes < 30*100<<10 || recovered[0].Streams == 0 || recovered[0].Blocks == 0 {
+		t.Errorf("after a crash: %+v", recovered)
+	}
+	if len(progress) == 0 || progress[0].OfMiB < 2 || progress[0].ReadMiB > progress[0].OfMiB {
+		t.Errorf("after a crash, while the store was read: %+v", progress)
+	}
+	if progress, recovered := restart((*server).stop); len(progress)+len(recovered) > 0 {
+		t.Errorf("after a clean stop: %+v, %+v", progress, recovered)
+	}
+}
