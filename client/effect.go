@@ -26,7 +26,8 @@ func (c *Client) RemoveScheduledEffect(ctx context.Context, thread, effectID str
 	return err == nil && reply.Result != nil && reply.Result.Cancelled, err
 }
 
-// ListEffects returns a thread's pending effects.
+// ListEffects returns a page of the pending effects of a thread, or of the tenant, the earliest due
+// first.
 func (c *Client) ListEffects(ctx context.Context, q events.ListEffects) (*events.EffectList, error) {
 	c.fresh(&q.Fresh)
 	return query[events.EffectList](ctx, c, "effect.list", q)
@@ -35,9 +36,18 @@ func (c *Client) ListEffects(ctx context.Context, q events.ListEffects) (*events
 // ScheduledEffects returns a thread's pending effects, the earliest due first, all or
 // only those with a name. An empty list is not an error.
 func (c *Client) ScheduledEffects(ctx context.Context, thread, name string) ([]events.ScheduledEffect, error) {
-	list, err := c.ListEffects(ctx, events.ListEffects{ThreadID: thread, Name: name})
-	if err != nil {
-		return nil, err
+	if thread == "" {
+		return nil, events.Invalid("/threadId", "scheduled effects of which thread? ListEffects returns those of the tenant")
 	}
-	return list.Effects, nil
+	all := []events.ScheduledEffect{}
+	for q := (events.ListEffects{ThreadID: thread, Name: name}); ; {
+		list, err := c.ListEffects(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, list.Effects...); list.NextCursor == "" {
+			return all, nil
+		}
+		q.Cursor = list.NextCursor
+	}
 }

@@ -35,13 +35,16 @@ type world struct {
 }
 
 // newWorld starts a server. Without an access folder, all requests are acme's.
-func newWorld(t *testing.T, access string) *world {
+func newWorld(t *testing.T, access string, change ...func(*serve.Config)) *world {
 	t.Helper()
 	cfg := serve.Config{Store: t.TempDir(), NATSListen: serve.NoListen, HTTPListen: "127.0.0.1:0", Register: demo.Register}
 	if access == "" {
 		cfg.Tenant = "acme"
 	} else {
 		cfg.Access = access
+	}
+	for _, change := range change {
+		change(&cfg)
 	}
 	s, err := serve.Start(t.Context(), cfg, zerolog.Nop())
 	if err != nil {
@@ -234,6 +237,6 @@ func pages() map[string]string {
 		"failed": "/threads/key:stock:kettle", "guide": "/threads/key:docs:resume", "files": "/threads/key:order:42/files?path=/orders/42.json", "effects": "/threads/key:order:42/effects",
 		"timeline": "/threads/key:order:42/timeline", "run": "/threads/key:order:42/run", "family": "/threads/key:order:42/family",
 		"state": "/threads/key:order:42/state", "audit": "/threads/key:order:42/audit", "share": "/threads/key:order:42/share",
-		"approvals": "/approvals", "runs": "/runs", "agents": "/agents", "agent": "/agents/agent/support", "system": "/system", "past": "/threads/key:order:42?at=12", "missing": "/nothing",
+		"approvals": "/approvals", "runs": "/runs", "tenant-effects": "/effects", "agents": "/agents", "agent": "/agents/agent/support", "system": "/system", "past": "/threads/key:order:42?at=12", "missing": "/nothing",
 	}
 }

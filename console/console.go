@@ -34,7 +34,7 @@ func Routes(e *edge.Edge, o Options) error {
 func table(texts *markdown.Renderer) []page.Page {
 	return []page.Page{
 		threads(),
-		approvals(), runs(), definitions(), definition(),
+		approvals(), runs(), tenantEffects(), definitions(), definition(),
 		conversation(texts), timeline(), run(), family(), state(), files(texts), effects(), share(), audit(),
 	}
 }

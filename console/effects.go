@@ -9,6 +9,16 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
+// tenantEffects is the page with what is scheduled on all threads.
+func tenantEffects() page.Page {
+	return page.Page{
+		Path: "/effects", Name: "Effects", In: page.Navigation, Template: "tenant-effects", JSON: "/api/effects{query}", CLI: "skein effect list",
+		Query:  []string{"only", "name", "cursor"},
+		Load:   func(a *page.Ask) (any, error) { return choices{a.Query("only"), events.EffectView("").Enum()}, nil },
+		Panels: []page.Panel{{ID: "effect-list", On: []string{"effect.*", "lifecycle.*"}, Load: listEffects}},
+	}
+}
+
 // effects is the tab with what is scheduled on a thread.
 func effects() page.Page {
 	return page.Page{
@@ -17,9 +27,12 @@ func effects() page.Page {
 	}
 }
 
-// effectPage is what is scheduled, the earliest first.
+// effectPage is a page of what is scheduled, the earliest first.
 type effectPage struct {
 	Effects  []effect
+	Next     string // the address of the next page
+	OfTenant bool   // they are of several threads
+	Narrowed bool   // there is a filter
 	MayWrite bool
 }
 
@@ -40,15 +53,22 @@ func (e effect) Repeats() string {
 	return ""
 }
 
+// listEffects loads the effects of the thread, or of the tenant if the page has no thread.
 func listEffects(a *page.Ask) (any, error) {
-	list, err := a.Client.ListEffects(a.Context(), events.ListEffects{ThreadID: a.Thread.ID, At: a.At})
+	q := events.ListEffects{At: a.At, Name: a.Query("name"), Only: events.EffectView(a.Query("only")), Cursor: a.Query("cursor")}
+	if a.Thread != nil {
+		q.ThreadID = a.Thread.ID
+	}
+	list, err := a.Client.ListEffects(a.Context(), q)
 	if err != nil {
 		return nil, err
 	}
-	p := &effectPage{MayWrite: a.May(edge.Write) && a.Live()}
-	now := time.Now().UnixMicro()
+	p := &effectPage{MayWrite: a.May(edge.Write) && a.Live(), OfTenant: a.Thread == nil, Narrowed: q.Only != "" || q.Name != ""}
 	for _, e := range list.Effects {
-		p.Effects = append(p.Effects, effect{e, a.Live() && !e.Running && e.ScheduledAt < now-time.Minute.Microseconds()})
+		p.Effects = append(p.Effects, effect{e, a.Live() && e.Late(time.Now())})
+	}
+	if list.NextCursor != "" {
+		p.Next = a.With("cursor", list.NextCursor)
 	}
 	return p, nil
 }
@@ -56,6 +76,6 @@ func listEffects(a *page.Ask) (any, error) {
 func effectActions() []page.Action {
 	return []page.Action{{Path: "/threads/{thread}/effects/cancel", Do: func(a *page.Ask) (string, error) {
 		_, err := a.Client.CancelEffect(a.Context(), a.Thread.ID, events.CancelEffect{EffectID: strings.TrimSpace(a.Form("effectId")), Reason: "cancelled in the console"})
-		return a.ThreadLink("/effects"), err
+		return a.Back(a.ThreadLink("/effects")), err
 	}}}
 }

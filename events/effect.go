@@ -2,6 +2,7 @@ package events
 
 import (
 	"strconv"
+	"time"
 )
 
 // Limits of effects.
@@ -111,15 +112,43 @@ func (e *ScheduledEffect) Repeated() bool { return e.EveryMs > 0 || e.Cron != ""
 // afterwards.
 func (e *ScheduledEffect) Pending() bool { return !e.Ending && (!e.Running || e.Repeated()) }
 
-// ListEffects returns a thread's pending effects, the earliest due first.
+// ListEffects returns pending effects of a thread, or of all threads of the tenant, the earliest
+// due first.
 type ListEffects struct {
-	ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
-	Name     string `json:"name,omitzero" schema:"pattern=name" doc:"Only those of this name."`
-	At       *At    `json:"at,omitzero" doc:"As they were then."`
+	ThreadID string     `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread; absent: all of the tenant's."`
+	Name     string     `json:"name,omitzero" schema:"pattern=name" doc:"Only those of this name."`
+	Only     EffectView `json:"only,omitzero" doc:"Only those that are late, repeated, or failing: whose last attempt failed."`
+	At       *At        `json:"at,omitzero" doc:"As they were then."`
+	Limit    *int64     `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; if absent, 50 of a tenant's, and of a thread's as many as one answer holds."`
+	Cursor   string     `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 	Fresh
 }
 
-// EffectList is a list of a thread's pending effects.
+// EffectView is which of the pending effects a list shows.
+type EffectView string
+
+// The views.
+const (
+	EffectsLate      EffectView = "late"
+	EffectsRepeating EffectView = "repeating"
+	EffectsFailing   EffectView = "failing"
+)
+
+// Enum returns the values.
+func (EffectView) Enum() []string {
+	return []string{string(EffectsLate), string(EffectsRepeating), string(EffectsFailing)}
+}
+
+// EffectLate is how long after its time an effect that does not run is late.
+const EffectLate = time.Minute
+
+// Late reports whether the effect should have been started by now.
+func (e *ScheduledEffect) Late(now time.Time) bool {
+	return !e.Running && e.ScheduledAt < now.Add(-EffectLate).UnixMicro()
+}
+
+// EffectList is a page of pending effects.
 type EffectList struct {
-	Effects []ScheduledEffect `json:"effects" schema:"required" doc:"The effects."`
+	Effects    []ScheduledEffect `json:"effects" schema:"required" doc:"The effects."`
+	NextCursor string            `json:"nextCursor,omitzero" doc:"For the next page; absent on the last one."`
 }

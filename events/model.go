@@ -344,7 +344,7 @@ func threadDocuments() []Document {
 		document[RunList]("run_list", "A page of a tenant's runs."),
 		document[ApprovalList]("approval_list", "A page of a tenant's requests for approvals."),
 		document[QueueList]("queue_list", "What waits for a thread's agent."),
-		document[EffectList]("effect_list", "A thread's pending effects."),
+		document[EffectList]("effect_list", "A page of pending effects."),
 		document[HistoryEnd]("history_end", "The end of the log."),
 		document[HistoryList]("history_list", "A part of the log: a tenant's events in their order."),
 		document[ChunkList]("chunk_list", "A part of the chunks of an execution."),

@@ -197,6 +197,12 @@ func TestGuard_ListsAndStreamsShowOwnThreadsOnly(t *testing.T) {
 		other, _ := s.thread("bob", "")
 		others = append(others, other)
 	}
+	var scheduled *events.Reply
+	for _, id := range append(slices.Clone(others), mine) {
+		var err error
+		scheduled, err = s.skein.Client("acme").ScheduleEffect(ctx, id, events.ScheduleEffect{Name: "remind", DelayMs: new(int64(3600_000))})
+		s.must(err)
+	}
 	for what, c := range map[string]*client.Client{"user": s.as(edge.Principal{User: "ada"}), "threads": s.as(edge.Principal{Threads: []string{mine}})} {
 		list, err := c.ListThreads(ctx, events.ListThreads{})
 		if err != nil || len(list.Threads) != 1 || list.Threads[0].ID != mine {
@@ -205,6 +211,10 @@ func TestGuard_ListsAndStreamsShowOwnThreadsOnly(t *testing.T) {
 		summaries, err := client.Read[events.ThreadHistory](ctx, c, events.ListThreadHistory{})
 		if err != nil || len(summaries.Threads) != 1 || summaries.Threads[0].ID != mine {
 			t.Errorf("%s: thread.history: %+v, %v", what, summaries, err)
+		}
+		effects, err := c.WithMinSeq(scheduled.Seq).ListEffects(ctx, events.ListEffects{})
+		if err != nil || len(effects.Effects) != 1 || effects.Effects[0].ThreadID != mine {
+			t.Errorf("%s: effect.list: %+v, %v", what, effects, err)
 		}
 		live, err := c.Timeline(ctx, client.SubscribeOptions{})
 		s.must(err)

@@ -118,7 +118,7 @@ func TestLists_TakeFieldsOfTheirQueries(t *testing.T) {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
 	}
-	for _, path := range []string{"/api/threads", "/api/agents", "/api/definitions", "/api/runs", "/api/approvals"} {
+	for _, path := range []string{"/api/threads", "/api/agents", "/api/definitions", "/api/runs", "/api/approvals", "/api/effects"} {
 		s.ask("GET", path, "").want(http.StatusOK)
 		if m := s.ask("GET", path+"?colour=red", "").problem(http.StatusBadRequest, "invalid_request", "colour"); !strings.Contains(m, "known are") {
 			t.Errorf("%s: %q", path, m)

@@ -106,6 +106,7 @@ func tenantRows() []Row {
 			Doc: "Removes a definition.", shows: shown{body: noBody}},
 		{Method: "GET", Path: "/api/runs", Query: "run.list"},
 		{Method: "GET", Path: "/api/approvals", Query: "approval.list"},
+		{Method: "GET", Path: "/api/effects", Query: "effect.list"},
 	}
 }
 

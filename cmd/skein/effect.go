@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,28 +14,51 @@ import (
 )
 
 func (a *app) effectCommand() *cobra.Command {
-	return group("effect", "Show and cancel the scheduled effects of a thread", a.effectList(), a.effectCancel())
+	return group("effect", "Show and cancel scheduled effects", a.effectList(), a.effectCancel())
 }
 
 func (a *app) effectList() *cobra.Command {
 	var q events.ListEffects
-	cmd := reading("list THREAD", "List the pending effects of a thread, the earliest due first", cobra.ExactArgs(1),
+	var only string
+	var limit int
+	cmd := reading("list [THREAD]", "List the pending effects of a thread, or of the tenant, the earliest due first", cobra.MaximumNArgs(1),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
-			q.ThreadID = args[0]
-			list, err := c.ListEffects(ctx, q)
-			if err != nil {
+			q.Only = events.EffectView(only)
+			if err := choice("--only", only, q.Only.Enum()); only != "" && err != nil {
 				return err
 			}
-			t := a.table("EFFECT", "NAME", "DUE", "REPEATS", "ATTEMPT", "LAST ERROR")
-			return printPages(a, r, 0, t, t.effect, "", func(int64, string) ([]events.ScheduledEffect, string, error) {
-				return list.Effects, "", nil
+			columns := []string{"EFFECT", "NAME", "DUE", "REPEATS", "ATTEMPT", "LAST ERROR"}
+			if len(args) > 0 {
+				q.ThreadID = args[0]
+			} else {
+				columns = append([]string{"THREAD"}, columns...)
+			}
+			t := a.table(columns...)
+			row := func(e *events.ScheduledEffect) {
+				if cells := effectCells(e); q.ThreadID != "" {
+					t.row(cells...)
+				} else {
+					t.row(append([]string{e.ThreadID}, cells...)...)
+				}
+			}
+			return printPages(a, r, limit, t, row, q.Cursor, func(n int64, cursor string) ([]events.ScheduledEffect, string, error) {
+				q.Limit, q.Cursor = &n, cursor
+				list, err := c.ListEffects(ctx, q)
+				if err != nil {
+					return nil, "", err
+				}
+				return list.Effects, list.NextCursor, nil
 			})
 		})
-	cmd.Flags().StringVar(&q.Name, "name", "", "only those with this name")
+	f := cmd.Flags()
+	f.StringVar(&q.Name, "name", "", "only those with this name")
+	f.StringVar(&only, "only", "", "only those that are: "+strings.Join(q.Only.Enum(), ", "))
+	pageFlags(f, &q.Cursor, &limit, 0)
 	return cmd
 }
 
-func (t table) effect(e *events.ScheduledEffect) {
+// effectCells returns the row of an effect in a list.
+func effectCells(e *events.ScheduledEffect) []string {
 	repeats := "-"
 	switch {
 	case e.Cron != "":
@@ -42,7 +66,7 @@ func (t table) effect(e *events.ScheduledEffect) {
 	case e.EveryMs > 0:
 		repeats = "every " + (time.Duration(e.EveryMs) * time.Millisecond).String()
 	}
-	t.row(e.ID, e.Name, local(events.TimeOf(time.UnixMicro(e.ScheduledAt)).ISO()), repeats, fmt.Sprint(e.Attempt), orDash(happened.Brief(e.ErrorText, 60)))
+	return []string{e.ID, e.Name, local(events.TimeOf(time.UnixMicro(e.ScheduledAt)).ISO()), repeats, fmt.Sprint(e.Attempt), orDash(happened.Brief(e.ErrorText, 60))}
 }
 
 func (a *app) effectCancel() *cobra.Command {

@@ -106,6 +106,7 @@ skein state destroy key:order:42
 skein session start key:order:42 sess_0195e5d03c1a7b2e9f441d2e3f405170
 skein session complete key:order:42 sess_0195e5d03c1a7b2e9f441d2e3f405170 --error 'the model did not answer'
 skein effect list key:order:42
+skein effect list --only late
 skein effect cancel key:order:42 0190c0de-0000-7000-a000-000000000001
 
 skein apply -f agents.yaml --dry-run

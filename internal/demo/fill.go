@@ -80,8 +80,18 @@ func fillOrder(ctx context.Context, c *client.Client) error {
 			return err
 		}
 	}
-	_, err = client.Send(ctx, c, id, events.ForkThread{MessageIndex: new(int64(1)), Title: "Where is my order? (another answer)"})
-	return err
+	if _, err := client.Send(ctx, c, id, events.ForkThread{MessageIndex: new(int64(1)), Title: "Where is my order? (another answer)"}); err != nil {
+		return err
+	}
+	for _, effect := range []events.ScheduleEffect{
+		{Name: "ask_whether_it_arrived", Args: events.JSON(`{"order":42}`), DelayMs: new(int64(24 * 3600 * 1000))},
+		{Name: "look_for_the_parcel", Args: events.JSON(`{"carrier":"Parcel Express"}`), Cron: "0 6 * * *"},
+	} {
+		if _, err := c.ScheduleEffect(ctx, id, effect); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func fillRefund(ctx context.Context, c *client.Client) error {

@@ -3,37 +3,190 @@ package query
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// listEffects returns what is pending, those due first in front. None is no error.
+// effectsUsual is how many of a tenant's effects a page has if the query does not say.
+const effectsUsual = 50
+
+// listEffects returns what is pending, those due first in front. None is no error. There is no
+// index by time: all that is pending in the thread or the tenant is read, and what the page needs
+// of it is kept.
 func (a *asking) listEffects(d events.ListEffects) (*events.EffectList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
+	}
+	w := &effectWindow{most: limit(d.Limit, effectsUsual), room: a.answerBytes()}
+	if d.ThreadID != "" {
+		w.most = limit(d.Limit, events.MaxEffects)
+	}
+	query := mark("effect.list", a.tenant, a.thread, d.Name, string(d.Only))
+	if err := w.start(d.Cursor, query); err != nil {
+		return nil, err
+	}
+	now, any := a.cfg.Now(), false
+	see := func(f found) {
+		any = true
+		if e := f.doc.(*events.ScheduledEffect); e.Pending() && (d.Name == "" || e.Name == d.Name) && inView(e, d.Only, now) {
+			w.add(f)
+		}
+	}
+	if d.ThreadID == "" {
+		if err := a.eachOfTenant(documents.Effects, see); err != nil {
+			return nil, err
+		}
+		return w.page(query), nil
 	}
 	got, err := a.source.find(a.ctx, documents.Effects, a.name()+".*")
 	if err != nil {
 		return nil, err
 	}
-	if len(got) == 0 {
+	for _, f := range got {
+		see(f)
+	}
+	if !any {
 		if _, err := a.ofThread(d.ThreadID); err != nil {
 			return nil, err
 		}
 	}
-	list, err := values[events.ScheduledEffect](a, slices.DeleteFunc(got, func(f found) bool {
-		e := f.doc.(*events.ScheduledEffect)
-		return !e.Pending() || d.Name != "" && e.Name != d.Name
-	}))
-	if err != nil {
-		return nil, err
+	return w.page(query), nil
+}
+
+// inView reports whether an effect belongs to a view of a list.
+func inView(e *events.ScheduledEffect, view events.EffectView, now time.Time) bool {
+	switch view {
+	case events.EffectsLate:
+		return e.Late(now)
+	case events.EffectsRepeating:
+		return e.Repeated()
+	case events.EffectsFailing:
+		return e.ErrorText != ""
 	}
-	slices.SortFunc(list, func(a, b events.ScheduledEffect) int {
-		return cmp.Or(cmp.Compare(a.ScheduledAt, b.ScheduledAt), cmp.Compare(a.ID, b.ID))
+	return true
+}
+
+// eachOfTenant calls see with every document of a kind that the tenant has, in the order of their
+// bucket. One that is written meanwhile may be seen twice, the later state last.
+func (a *asking) eachOfTenant(k documents.Kind, see func(found)) error {
+	const page = 500
+	source := &live{q: a.Queries}
+	for from := uint64(1); ; {
+		got, err := a.log.Bucket(a.models.Of(k).Bucket).Range(a.ctx, a.tenant+".*.*", from, page)
+		if err != nil {
+			return fmt.Errorf("reading documents: %w", err)
+		}
+		docs := make([]found, 0, len(got))
+		for _, m := range got {
+			from = m.Seq + 1
+			place, ok := documents.ParsePlace(k, m.Subject)
+			if !ok {
+				continue
+			}
+			f := found{place: place}
+			if err := source.read(a.ctx, &f, m); err != nil {
+				return err
+			}
+			docs = append(docs, f)
+		}
+		if err := source.hideDeleted(a.ctx, docs); err != nil {
+			return err
+		}
+		for _, f := range docs {
+			if f.doc != nil {
+				see(f)
+			}
+		}
+		if len(got) < page {
+			return nil
+		}
+	}
+}
+
+// effectWindow keeps the first effects of a list that arrives in any order.
+type effectWindow struct {
+	most, room int // how many, and how many bytes, a page may have
+	after      *events.ScheduledEffect
+
+	kept  []found
+	bytes int  // of kept
+	more  bool // there are others that follow
+}
+
+// start reads the cursor: the last effect of the page before.
+func (w *effectWindow) start(cursor string, query uint64) error {
+	if cursor == "" {
+		return nil
+	}
+	place, rest, _ := strings.Cut(cursor, ".")
+	due, err := decodeCursor(place, query)
+	if err != nil {
+		return err
+	}
+	thread, id, ok := strings.Cut(rest, ".")
+	if !ok {
+		return events.Invalid("/cursor", "this is not a cursor; use nextCursor as it came")
+	}
+	w.after = &events.ScheduledEffect{ScheduledAt: int64(due), ThreadID: thread, ID: id}
+	return nil
+}
+
+func (w *effectWindow) add(f found) {
+	if w.after != nil && byDue(w.after, effectOf(f)) >= 0 {
+		return
+	}
+	w.kept = append(w.kept, f)
+	if w.bytes += f.bytes + 1; len(w.kept) > 2*w.most+64 || w.bytes > 2*w.room {
+		w.cut()
+	}
+}
+
+// cut orders what is kept, and drops what is beyond the page.
+func (w *effectWindow) cut() {
+	slices.SortStableFunc(w.kept, func(a, b found) int { return cmp.Compare(b.seq, a.seq) })
+	seen := make(map[string]bool, len(w.kept))
+	w.kept = slices.DeleteFunc(w.kept, func(f found) bool { // it was written meanwhile: its latest state counts
+		key := f.place.Key()
+		again := seen[key]
+		seen[key] = true
+		return again
 	})
-	return &events.EffectList{Effects: list}, nil
+	slices.SortFunc(w.kept, func(a, b found) int { return byDue(effectOf(a), effectOf(b)) })
+	w.bytes = 0
+	for i, f := range w.kept {
+		if i == w.most || i > 0 && w.bytes+f.bytes+1 > w.room {
+			clear(w.kept[i:])
+			w.kept, w.more = w.kept[:i], true
+			return
+		}
+		w.bytes += f.bytes + 1
+	}
+}
+
+// page returns what is kept.
+func (w *effectWindow) page(query uint64) *events.EffectList {
+	w.cut()
+	list := &events.EffectList{Effects: make([]events.ScheduledEffect, len(w.kept))}
+	for i, f := range w.kept {
+		list.Effects[i] = *effectOf(f)
+	}
+	if w.more {
+		last := effectOf(w.kept[len(w.kept)-1])
+		list.NextCursor = encodeCursor(query, uint64(last.ScheduledAt)) + "." + last.ThreadID + "." + last.ID
+	}
+	return list
+}
+
+func effectOf(f found) *events.ScheduledEffect { return f.doc.(*events.ScheduledEffect) }
+
+// byDue orders effects, the earliest due first.
+func byDue(a, b *events.ScheduledEffect) int {
+	return cmp.Or(cmp.Compare(a.ScheduledAt, b.ScheduledAt), cmp.Compare(a.ThreadID, b.ThreadID), cmp.Compare(a.ID, b.ID))
 }
 
 // Values returns the key-value state of a thread, as the log has it now or had it. The error

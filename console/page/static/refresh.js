@@ -22,7 +22,9 @@ export function bindRefresh() {
       if (!answer.ok) throw new Error(answer.status);
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-refresh]");
       if (!part.contains(document.activeElement)) {
+        const open = [...part.querySelectorAll("details[open][id]")].map((d) => d.id);
         part.replaceChildren(...fresh.childNodes);
+        for (const id of open) document.getElementById(id)?.setAttribute("open", "");
         document.dispatchEvent(new CustomEvent("console:change", { detail: { root: part } }));
       }
       notify("");
