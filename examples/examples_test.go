@@ -172,7 +172,7 @@ func (c *chunks) Chunk(chunk runtime.Chunk) { *c = append(*c, chunk) }
 func TestDocumentsShowTheExamples(t *testing.T) {
 	for page, files := range map[string][]string{
 		"../docs/http-workers.md": {"endpoint/tool.mjs", "endpoint/tool/main.go", "endpoint/reactor.py"},
-		"../docs/protocols.md":    {"node/reactor.js", "node/tool.js", "python/reactor.py", "python/tool.py"},
+		"../docs/protocols.md":    {"python/reactor.py", "node/tool.js"},
 	} {
 		text := read(t, page)
 		for _, name := range files {
