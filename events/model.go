@@ -327,7 +327,7 @@ func threadDocuments() []Document {
 		document[TraceRun]("trace_run", "A run: what is traced of one execution."),
 		document[TraceSpan]("trace_span", "A span: what is traced of one step or call."),
 		document[TraceEvent]("trace_event", "One thing that was recorded of a run."),
-		document[Definition]("definition", "A definition of a tenant: a model, a prompt, a tool or an agent."),
+		document[Definition]("definition", "A definition of the tenant: what one kind and name stand for."),
 		document[ThreadList]("thread_list", "A page of threads."),
 		document[ThreadDocument]("thread_document", "A thread as one document with its messages."),
 		document[ThreadHistory]("thread_history", "A page of summaries of threads."),

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 )
@@ -11,6 +12,8 @@ type Description struct {
 	Type     string
 	Required bool
 	Doc      string
+	// Holds is the struct type of an object or of the objects of a list, or nil.
+	Holds reflect.Type
 }
 
 // Describe returns the fields of a struct, those of nested structs after their own. The error
@@ -35,13 +38,17 @@ func (sh *shape) describe(prefix string, around []*shape) []Description {
 	for i := range sh.fields {
 		f := &sh.fields[i]
 		name := prefix + f.name
-		out = append(out, Description{Name: name, Type: f.typeWords(), Required: f.required, Doc: f.doc})
-		r := &f.rule
+		inner, r := name, &f.rule
 		if r.kind == list {
-			name, r = name+"[]", r.items
+			inner, r = name+"[]", r.items
 		}
+		d := Description{Name: name, Type: f.typeWords(), Required: f.required, Doc: f.doc}
 		if r.kind == record {
-			out = append(out, r.shape.describe(name+".", around)...)
+			d.Holds = r.shape.of
+		}
+		out = append(out, d)
+		if r.kind == record {
+			out = append(out, r.shape.describe(inner+".", around)...)
 		}
 	}
 	return out
@@ -49,21 +56,44 @@ func (sh *shape) describe(prefix string, around []*shape) []Description {
 
 // typeWords describes a value in few words; patterns by their name.
 func (r *rule) typeWords() string {
-	words := strings.TrimPrefix(r.words(), "must be ")
-	if r.pattern != "" && r.enum == nil {
-		words = "text, " + r.pattern
-	} else if r.kind == anything && !r.object {
+	words := ""
+	switch {
+	case r.enum != nil:
+		words = "one of " + strings.Join(r.enum, ", ")
+	case r.pattern != "":
+		words = r.pattern
+	case r.kind == text:
+		words = "text" + limits(r.minLength, r.maxLength)
+	case r.kind == flag:
+		words = "boolean"
+	case r.kind == whole || r.kind == wide:
+		words = "integer" + limits(r.minimum, r.maximum)
+	case r.kind == real:
+		words = "number" + limits(r.minimum, r.maximum)
+	case r.kind == anything && !r.object:
 		words = "any JSON"
-	} else if r.kind == list {
-		words = strings.Replace(words, "a list", "list", 1) + ", each " + r.items.typeWords()
-	}
-	for _, article := range []string{"a ", "an "} {
-		words = strings.TrimPrefix(words, article)
+	case r.kind == list:
+		words = "list" + limits(r.minItems, r.maxItems) + " of " + r.items.typeWords()
+	default:
+		words = "object"
 	}
 	if r.nullable {
-		words += ", or null"
+		words += " or null"
 	}
 	return words
+}
+
+// limits describes the bounds of a number, or of the length of a text or a list.
+func limits[N int | int64](least, most *N) string {
+	switch {
+	case least != nil && most != nil:
+		return fmt.Sprintf(" %d-%d", *least, *most)
+	case most != nil:
+		return fmt.Sprintf(" ≤ %d", *most)
+	case least != nil:
+		return fmt.Sprintf(" ≥ %d", *least)
+	}
+	return ""
 }
 
 // Pattern is a named pattern of strings.

@@ -16,6 +16,8 @@ type described struct {
 	Names  []string         `json:"names,omitempty" schema:"items=name,maxItems=3" doc:"Names."`
 	Notes  []string         `json:"notes,omitempty" doc:"Notes."`
 	Number *int64           `json:"number" schema:"required,nullable,minimum=1" doc:"A number."`
+	Short  string           `json:"short,omitzero" schema:"maxLength=8" doc:"A text."`
+	Size   *int64           `json:"size,omitzero" schema:"minimum=1,maximum=1024" doc:"A size."`
 	Inner  *describedInner  `json:"inner,omitzero" doc:"What lies in it."`
 	Inners []describedInner `json:"inners,omitempty" schema:"minItems=1" doc:"And more."`
 }
@@ -38,21 +40,26 @@ func TestDescribe(t *testing.T) {
 		if d.Required {
 			line += " (required)"
 		}
+		if d.Holds != nil {
+			line += " " + d.Holds.Name()
+		}
 		lines = append(lines, line+" | "+d.Doc)
 	}
-	const want = `id: text, id (required) | The id.
+	const want = `id: id (required) | The id.
 status: one of message, action_execute, action_result, item_reference | Its type.
 any: any JSON | What it says.
 object: object | An object.
-names: list of at most 3 elements, each text, name | Names.
-notes: list, each text | Notes.
-number: whole number, at least 1, or null (required) | A number.
-inner: object | What lies in it.
-inner.deep: list, each object | Itself again.
-inner.flag: true or false | Yes or no.
-inners: list of at least 1 element, each object | And more.
-inners[].deep: list, each object | Itself again.
-inners[].flag: true or false | Yes or no.`
+names: list ≤ 3 of name | Names.
+notes: list of text | Notes.
+number: integer ≥ 1 or null (required) | A number.
+short: text ≤ 8 | A text.
+size: integer 1-1024 | A size.
+inner: object describedInner | What lies in it.
+inner.deep: list of object described | Itself again.
+inner.flag: boolean | Yes or no.
+inners: list ≥ 1 of object describedInner | And more.
+inners[].deep: list of object described | Itself again.
+inners[].flag: boolean | Yes or no.`
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("is\n%s\nwant\n%s", got, want)
 	}

@@ -10,6 +10,7 @@ import (
 
 // shape is a struct type as the JSON Schemas and the decoder see it.
 type shape struct {
+	of         reflect.Type
 	name       string // of the Go type
 	fields     []field
 	required   uint64 // a bit for each required field
@@ -42,7 +43,7 @@ func (all shapes) of(t reflect.Type) (*shape, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%s is not a struct", t)
 	}
-	s := &shape{name: t.Name()}
+	s := &shape{of: t, name: t.Name()}
 	all[t] = s
 	zero := reflect.New(t).Interface()
 	_, s.checked = zero.(checker)

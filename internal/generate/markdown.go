@@ -14,13 +14,26 @@ import (
 const generated = "<!-- Written by internal/generate from the package events. Change it there, then run make generate. -->\n\n"
 
 // page is a Markdown page under construction.
-type page struct{ bytes.Buffer }
+type page struct {
+	bytes.Buffer
+	shapes *shapes
+	here   bool // the sections of shapes are on this page
+}
 
-func newPage(title string) *page {
-	p := &page{}
+func newPage(title string) (*page, error) {
+	s, err := newShapes()
+	p := &page{shapes: s}
 	p.WriteString(generated)
 	p.line("# %s", title)
-	return p
+	return p, err
+}
+
+// sections is the page on which the sections of shapes are, as a link has it.
+func (p *page) sections() string {
+	if p.here {
+		return ""
+	}
+	return "queries.md"
 }
 
 // columns is the width of prose.
@@ -59,6 +72,23 @@ func wrapped(paragraph string) string {
 	return out.String()
 }
 
+// item writes an item of a list, in lines of at most columns where its words allow it.
+func (p *page) item(mark, text string) {
+	line, indent := mark, strings.Repeat(" ", len(mark))
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+			line += word
+		case len(line)+1+len(word) <= columns:
+			line += " " + word
+		default:
+			fmt.Fprintln(p, line)
+			line = indent + word
+		}
+	}
+	fmt.Fprintln(p, line)
+}
+
 // code writes a block of code.
 func (p *page) code(language, body string) {
 	fmt.Fprintf(p, "```%s\n%s\n```\n\n", language, strings.TrimSuffix(body, "\n"))
@@ -80,31 +110,53 @@ func (p *page) table(head []string, rows [][]string) {
 	p.WriteByte('\n')
 }
 
-// fields writes the table of a struct's fields.
+// fields writes the fields of a struct.
 func (p *page) fields(value any) error {
-	fields, err := schema.Describe(value)
+	lines, as, err := p.shapes.table(value)
 	if err != nil {
 		return err
 	}
-	p.described(fields)
+	p.described(lines, as)
 	return nil
 }
 
-// described writes the table of described fields.
-func (p *page) described(fields []schema.Description) {
-	if len(fields) == 0 {
-		p.line("It has no fields.")
-		return
-	}
-	var rows [][]string
+// described writes a list of fields, and where the others are described.
+func (p *page) described(fields []schema.Description, as []reference) {
 	for _, f := range fields {
-		required := ""
-		if f.Required {
-			required = "yes"
+		kind := f.Type
+		if name := p.shapes.named(f.Holds); name != "" {
+			before, _ := strings.CutSuffix(kind, "object")
+			kind = fmt.Sprintf("%s[%s](%s#%s)", before, name, p.sections(), anchor(name))
 		}
-		rows = append(rows, []string{"`" + f.Name + "`", f.Type, required, f.Doc})
+		if f.Required {
+			kind = "required, " + kind
+		}
+		p.item("- ", fmt.Sprintf("`%s` (%s): %s", f.Name, kind, f.Doc))
 	}
-	p.table([]string{"field", "type", "required", "meaning"}, rows)
+	for _, r := range as {
+		p.item("- ", r.as(p.sections()))
+	}
+	if len(fields) == 0 && len(as) == 0 {
+		p.WriteString("It has no fields.\n")
+	}
+	p.WriteByte('\n')
+}
+
+// index writes links to the headings of names, grouped by what is before the first dot.
+func (p *page) index(names []string) {
+	var groups []string
+	links := map[string][]string{}
+	for _, name := range names {
+		group, _, _ := strings.Cut(name, ".")
+		if links[group] == nil {
+			groups = append(groups, group)
+		}
+		links[group] = append(links[group], fmt.Sprintf("[`%s`](#%s)", name, anchor(name)))
+	}
+	for _, group := range groups {
+		p.item("- ", strings.Join(links[group], ", "))
+	}
+	p.WriteByte('\n')
 }
 
 // patterns explains the names of forms that the tables use.
@@ -125,5 +177,5 @@ func names(types []events.Type) string {
 	return strings.Join(out, ", ")
 }
 
-// anchor is the link to a heading that is a name with dots.
-func anchor(name string) string { return strings.ReplaceAll(name, ".", "") }
+// anchor is the link to a heading that is a name.
+func anchor(name string) string { return strings.ToLower(strings.ReplaceAll(name, ".", "")) }

@@ -3,32 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
-
-	"github.com/skein-threads/skein/schema"
 )
-
-// A document that another one holds is shown once, and linked.
-func TestDocumentFields_NestedDocumentIsLinked(t *testing.T) {
-	for _, r := range schema.Resources() {
-		if r.Name != "item_list" {
-			continue
-		}
-		fields, err := documentFields(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var names []string
-		for _, f := range fields {
-			names = append(names, f.Name+": "+f.Type)
-		}
-		const want = "items: list, each [item](#item); total: whole number, at least 0; nextCursor: text"
-		if got := strings.Join(names, "; "); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-		return
-	}
-	t.Fatal("no document item_list")
-}
 
 func TestPage_ProseIsWrapped(t *testing.T) {
 	p := &page{}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -15,34 +14,31 @@ field says that an empty text clears something. A required field may not be null
 accepted, null is an ordinary value. Unknown fields, duplicate names, invalid UTF-8 and more than %d
 levels of objects and lists are refused.`
 
+// legend says how to read the types in tables; its argument is the page of the forms.
+const legend = `A type such as id or time is a text of that [form](%s#forms-of-texts). A limit counts the
+characters of a text and the elements of a list.`
+
 func commandsPage() ([]byte, error) {
-	p := newPage("Commands")
+	p, err := newPage("Commands")
+	if err != nil {
+		return nil, err
+	}
 	p.line(`This page lists every command with its fields, its events and an example. A command is a request on
 %s:`, "`skein.cmd.{tenant}.{noun}.{verb}`")
 	p.code("sh", `bin/skein cmd thread.create '{"key":"hello"}'`)
 	p.line(`A reply means that the events are durable, and visible to a query with the reply's %s. Publish the
 same command on %s, and it is stored and executed exactly once; a
 refusal then appears on the timeline as %s.`, "`seq`", "`skein.submit.{tenant}.{noun}.{verb}`", "[`command.rejected`](events.md#commandrejected)")
-	p.line("JSON Schemas: [commands](../schema/files/commands).")
-	p.line(nothing, schema.MaxDepth)
-	p.line("## The request")
-	if err := p.fields(events.Request{}); err != nil {
-		return nil, err
-	}
-	p.line("## The reply")
-	if err := p.fields(events.Reply{}); err != nil {
-		return nil, err
-	}
-	p.line("## Errors")
-	p.line("A refusal has the header `%s` and the body\n`{\"error\": {\"code\", \"message\", \"details\"?}}`. The details of an `invalid_request` name the `path` of\nthe fault, a JSON pointer.", events.HeaderErrorCode)
-	p.table([]string{"code", "number", "the same request may succeed later"}, errorRows())
+	p.line("JSON Schemas: [commands](../schema/files/commands).\n"+legend, "")
 	p.line("## All of them")
-	var rows [][]string
+	var names []string
 	for _, c := range events.Commands() {
-		rows = append(rows, []string{fmt.Sprintf("[`%s`](#%s)", c.Name, anchor(c.Name)), c.Doc})
+		names = append(names, c.Name)
 	}
-	p.table([]string{"command", "meaning"}, rows)
-	p.line("A command needs a `threadId` and may be part of a `thread.commit`, unless its section says otherwise.")
+	p.index(names)
+	if err := requestSections(p); err != nil {
+		return nil, err
+	}
 	for _, c := range events.Commands() {
 		if err := commandSection(p, c); err != nil {
 			return nil, err
@@ -50,6 +46,34 @@ refusal then appears on the timeline as %s.`, "`seq`", "`skein.submit.{tenant}.{
 	}
 	p.patterns()
 	return p.Bytes(), nil
+}
+
+// requestSections says what holds for every command.
+func requestSections(p *page) error {
+	p.line("## The request")
+	if err := p.fields(events.Request{}); err != nil {
+		return err
+	}
+	p.line(nothing, schema.MaxDepth)
+	p.line("One request, whole:")
+	c, _ := events.LookupCommand("thread.status")
+	r, err := c.ExampleRequest()
+	if err != nil {
+		return err
+	}
+	if err := p.example(r); err != nil {
+		return err
+	}
+	p.line(`A command needs a %s and may be part of a %s, unless its section says otherwise. Its
+fields and its example are those of %s.`, "`threadId`", "`thread.commit`", "`data`")
+	p.line("## The reply")
+	if err := p.fields(events.Reply{}); err != nil {
+		return err
+	}
+	p.line("## Errors")
+	p.line("A refusal has the header `%s` and the body\n`{\"error\": {\"code\", \"message\", \"details\"?}}`. The details of an `invalid_request` name the `path` of\nthe fault, a JSON pointer.", events.HeaderErrorCode)
+	p.table([]string{"code", "number", "the same request may succeed later"}, errorRows())
+	return nil
 }
 
 func codes() []events.Code {
@@ -87,27 +111,17 @@ func commandSection(p *page, c events.Command) error {
 	if c.First {
 		facts = append(facts, "In a `thread.commit` it must be the first command.")
 	}
-	if len(facts) > 0 {
-		p.line("%s", strings.Join(facts, " "))
+	switch {
+	case c.Unlogged:
+		facts = append(facts, "It makes no event.")
+	case len(c.Events) > 0:
+		facts = append(facts, "Events: "+names(c.Events)+".")
+	default:
+		facts = append(facts, "Events: those of its commands.")
 	}
-	if c.Unlogged {
-		p.line("It makes no event.")
-	} else if len(c.Events) > 0 {
-		p.line("Events: %s.", names(c.Events))
-	} else {
-		p.line("Events: those of its commands.")
-	}
+	p.line("%s", strings.Join(facts, " "))
 	if err := p.fields(c.New()); err != nil {
 		return err
 	}
-	r, err := c.ExampleRequest()
-	if err != nil {
-		return err
-	}
-	text, err := indented(r)
-	if err != nil {
-		return err
-	}
-	p.code("json", text)
-	return nil
+	return p.example(c.Example)
 }

@@ -8,33 +8,34 @@ import (
 )
 
 func eventsPage() ([]byte, error) {
-	p := newPage("Events")
+	p, err := newPage("Events")
+	if err != nil {
+		return nil, err
+	}
 	p.line("This page lists every event with its fields and an example. To watch events:")
 	p.code("sh", "bin/skein tail --from start")
 	p.line(`An event says what happened to a thread. It is a CloudEvent 1.0 in structured JSON. All events of
 one command on one thread are one message of the log, a CloudEvents JSON batch; on the timeline each
 is a message of its own. %s is the content of the event, and %s names the schema and its
-version.`, "`data`", "`dataschema`")
+version. The part of the type before the first dot is the entity, as in subjects.`, "`data`", "`dataschema`")
 	p.line(`Fields may be added: a reader skips unknown ones. Absent fields are left out, never null. An event of
 an older version is upcast when it is read, and never rewritten.`)
-	p.line("JSON Schemas: [events](../schema/files/events),\n[envelope](../schema/files/event-envelope.json).")
+	p.line("JSON Schemas: [events](../schema/files/events), [envelope](../schema/files/event-envelope.json).\n"+legend, "commands.md")
 	if err := wholeEvent(p); err != nil {
 		return nil, err
 	}
 	p.line("## All of them")
-	var rows [][]string
+	p.line("The fields and the example are those of `data`. Events have version 1, and are in the log and on the\ntimeline, unless their section says otherwise.")
+	var names []string
 	for _, r := range events.Catalog() {
-		schema := fmt.Sprintf("[%d](../schema/files/events/%s.json)", r.Version, r.Type)
-		rows = append(rows, []string{fmt.Sprintf("[`%s`](#%s)", r.Type, anchor(string(r.Type))), schema, "`" + r.Entity() + "`", r.Doc})
+		names = append(names, string(r.Type))
 	}
-	p.line("Events are in the log and on the timeline, unless their section says otherwise. A version links to its schema.")
-	p.table([]string{"type", "version", "entity", "meaning"}, rows)
+	p.index(names)
 	for _, r := range events.Catalog() {
 		if err := eventSection(p, r); err != nil {
 			return nil, err
 		}
 	}
-	p.line("The forms of texts are those of [commands](commands.md#forms-of-texts).")
 	return p.Bytes(), nil
 }
 
@@ -46,18 +47,17 @@ func wholeEvent(p *page) error {
 	if err != nil {
 		return err
 	}
-	text, err := indented(events.JSON(body))
-	if err != nil {
-		return err
-	}
 	p.line("One event, whole:")
-	p.code("json", text)
-	return nil
+	return p.example(events.JSON(body))
 }
 
 func eventSection(p *page, r events.Row) error {
 	p.line("## %s", r.Type)
-	p.line("%s", r.Doc)
+	text := r.Doc
+	if r.Version > 1 {
+		text += fmt.Sprintf(" Version %d.", r.Version)
+	}
+	p.line("%s", text)
 	if r.Transient {
 		p.line("It is transport: on the timeline's subject, never in the log.")
 	}
@@ -71,10 +71,5 @@ func eventSection(p *page, r events.Row) error {
 	if err := p.fields(r.New()); err != nil {
 		return err
 	}
-	text, err := indented(r.Example)
-	if err != nil {
-		return err
-	}
-	p.code("json", text)
-	return nil
+	return p.example(r.Example)
 }

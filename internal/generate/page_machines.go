@@ -8,7 +8,10 @@ import (
 )
 
 func machinesPage() ([]byte, error) {
-	p := newPage("State machines")
+	p, err := newPage("State machines")
+	if err != nil {
+		return nil, err
+	}
 	p.line(`Five entities have a state: this page lists the moves of each. Any other move, also to the present
 state, is refused with %s, and the error names the allowed states. Each move is an
 event, %s:`, "`illegal_transition`", "`{entity}.status.changed`")

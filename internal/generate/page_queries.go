@@ -11,119 +11,108 @@ import (
 )
 
 func queriesPage() ([]byte, error) {
-	p := newPage("Queries")
+	p, err := newPage("Queries")
+	if err != nil {
+		return nil, err
+	}
+	p.here = true
 	p.line(`This page lists every query and the document that answers it. A query is a request on
 %s, and its body holds its fields:`, "`skein.query.{tenant}.{noun}.{verb}`")
 	p.code("sh", "bin/skein query thread.get '{\"threadId\":\"key:hello\"}'")
 	p.line(`A query has 30 s, and then fails as %s. A caller that waits for less says so in the header
-%s, in milliseconds, so that no work is done for a caller that is gone. The Go
-client and the CLI send it.`, "`unavailable`", "`"+events.HeaderWait+"`")
-	p.line("JSON Schemas: [queries](../schema/files/queries), [documents](../schema/files/resources).")
-	p.line(nothing, schema.MaxDepth)
-	p.line("## Which state a query reads")
-	p.line(`These fields mean the same in every query that has them. A query waits for its read model, at most
-5 s, and otherwise answers %s: it never returns older data than was asked for. Every query
-takes %s and %s, unless its section says otherwise.`, "`projection_behind`", "`minSeq`", "`minVersion`")
+%s, in milliseconds; the Go client and the CLI send it. [What a request may
+contain](commands.md#the-request) and the [errors](commands.md#errors) are those of commands.`, "`unavailable`", "`"+events.HeaderWait+"`")
+	p.line("JSON Schemas: [queries](../schema/files/queries), [documents](../schema/files/resources).\n"+legend, "commands.md")
+	p.line("## All of them")
+	var names []string
+	for _, q := range events.Queries() {
+		names = append(names, q.Name)
+	}
+	p.index(names)
+	p.line("## Fields that queries share")
 	shared, err := sharedFields()
 	if err != nil {
 		return nil, err
 	}
-	p.described(shared)
-	p.line("## All of them")
-	var rows [][]string
-	for _, q := range events.Queries() {
-		answer, err := answerOf(q)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, []string{fmt.Sprintf("[`%s`](#%s)", q.Name, anchor(q.Name)), q.Doc, fmt.Sprintf("[%s](#%s)", answer.Name, answer.Name)})
-	}
-	p.table([]string{"query", "meaning", "answer"}, rows)
+	p.described(slices.DeleteFunc(slices.Clone(shared), func(f schema.Description) bool { return strings.Contains(f.Name, ".") }), nil)
+	p.line(`A query waits for its read model, at most 5 s, and otherwise answers %s: it never
+returns older data than was asked for. Every query takes %s and %s, unless its section says
+otherwise.`, "`projection_behind`", "`minSeq`", "`minVersion`")
 	for _, q := range events.Queries() {
 		if err := querySection(p, q, shared); err != nil {
 			return nil, err
 		}
 	}
-	p.line("# Documents")
-	p.line(`Times are UTC with three fraction digits. Absent fields are left out, never null. Fields may be added:
-a reader skips unknown ones. Messages and log lines follow Standard Agents: times in microseconds,
-every field present, null where nothing is known ([messages](messages.md)). A document that is stamped
-also has:`)
-	stamp, err := schema.Describe(events.Stamp{})
-	if err != nil {
+	if err := documentSections(p); err != nil {
 		return nil, err
 	}
-	p.described(stamp)
-	for _, r := range schema.Resources() {
-		if r.Name == "request" || r.Name == "reply" { // they are on the page of the commands
-			continue
-		}
-		p.line("## %s", r.Name)
-		fields, err := documentFields(r)
-		if err != nil {
-			return nil, err
-		}
-		stamped := ""
-		fields = slices.DeleteFunc(fields, func(f schema.Description) bool {
-			known := slices.Contains(stamp, f)
-			if known {
-				stamped = " It is stamped."
-			}
-			return known
-		})
-		p.line("%s%s", r.Doc, stamped)
-		p.described(fields)
-	}
-	p.line("The forms of texts are those of [commands](commands.md#forms-of-texts).")
 	return p.Bytes(), nil
 }
 
-// sharedFields returns the fields that say which state a query reads.
+// sharedFields returns the fields that several queries have with the same meaning.
 func sharedFields() ([]schema.Description, error) {
-	fields, err := schema.Describe(events.GetThread{})
+	fields, err := schema.Describe(events.ListItems{})
 	return slices.DeleteFunc(fields, func(f schema.Description) bool {
-		return f.Name != "minSeq" && f.Name != "minVersion" && !strings.HasPrefix(f.Name, "at")
+		name, _, _ := strings.Cut(f.Name, ".")
+		return !slices.Contains([]string{"threadId", "at", "cursor", "minSeq", "minVersion"}, name)
 	}), err
 }
 
-// documentFields returns the fields of a document. A field that holds documents
-// with a section of their own links there and omits their fields.
-func documentFields(r schema.Resource) ([]schema.Description, error) {
-	fields, err := schema.Describe(r.New())
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(r.New())) {
-		held := f.Type
-		for held.Kind() == reflect.Slice || held.Kind() == reflect.Pointer {
-			held = held.Elem()
-		}
-		section := sectionOf(held)
-		if section == "" || section == r.Name {
-			continue
-		}
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		fields = slices.DeleteFunc(fields, func(d schema.Description) bool {
-			return strings.HasPrefix(d.Name, name+".") || strings.HasPrefix(d.Name, name+"[].")
-		})
-		for i := range fields {
-			if d := &fields[i]; d.Name == name {
-				before, _ := strings.CutSuffix(d.Type, "object")
-				d.Type = fmt.Sprintf("%s[%s](#%s)", before, section, section)
-			}
-		}
-	}
-	return fields, nil
+// isShared reports whether a field of a query is one that queries share: at concerns the
+// query's own answer.
+func isShared(shared []schema.Description, f schema.Description) bool {
+	f.Doc = strings.Replace(f.Doc, "As it was then.", "As they were then.", 1)
+	return slices.ContainsFunc(shared, func(d schema.Description) bool {
+		return d.Name == f.Name && d.Doc == f.Doc && d.Type == f.Type
+	})
 }
 
-// sectionOf returns the name of the document of a Go type, or "" if it has none.
-func sectionOf(t reflect.Type) string {
-	for _, r := range schema.Resources() {
-		if reflect.TypeOf(r.New()) == t {
-			return r.Name
-		}
+func querySection(p *page, q events.Query, shared []schema.Description) error {
+	p.line("## %s", q.Name)
+	answer, err := answerOf(q)
+	if err != nil {
+		return err
 	}
-	return ""
+	fields, err := p.shapes.collapsed(reflect.TypeOf(q.New()))
+	if err != nil {
+		return err
+	}
+	var also []schema.Description
+	without := withoutPosition(fields)
+	fields = slices.DeleteFunc(fields, func(f schema.Description) bool {
+		known := isShared(shared, f)
+		switch {
+		case strings.HasPrefix(f.Name, "at."):
+			return true // at has its own row among the shared fields
+		case known && f.Name != "minSeq" && f.Name != "minVersion":
+			also = append(also, f)
+		}
+		return known
+	})
+	text := fmt.Sprintf("%s Answer: [%s](#%s).%s", q.Doc, answer.Name, anchor(answer.Name), without)
+	if len(also) > 0 {
+		text += " Shared fields: " + namesOf(also) + "."
+	}
+	p.line("%s", text)
+	if len(fields) > 0 || len(also) == 0 {
+		p.described(fields, nil)
+	}
+	return p.example(q.Example)
+}
+
+// withoutPosition says which of the fields that name a position the query does not take.
+func withoutPosition(fields []schema.Description) string {
+	takes := func(name string) bool {
+		return slices.ContainsFunc(fields, func(f schema.Description) bool { return f.Name == name })
+	}
+	switch {
+	case takes("minVersion"):
+		return ""
+	case takes("minSeq"):
+		return " It takes no `minVersion`."
+	default:
+		return " It takes neither `minSeq` nor `minVersion`."
+	}
 }
 
 // answerOf returns the document that answers a query.
@@ -136,30 +125,32 @@ func answerOf(q events.Query) (schema.Resource, error) {
 	return schema.Resource{}, fmt.Errorf("%s is answered with %T, which is not in events.Documents(); add its row", q.Name, q.Answer)
 }
 
-func querySection(p *page, q events.Query, shared []schema.Description) error {
-	p.line("## %s", q.Name)
-	answer, err := answerOf(q)
+// documentSections writes the documents, then the objects that several tables hold.
+func documentSections(p *page) error {
+	p.line("# Documents")
+	p.line(`Times are UTC with three fraction digits. Absent fields are left out, never null. Fields may be added:
+a reader skips unknown ones. Messages and log lines follow Standard Agents: times in microseconds,
+every field present, null where nothing is known ([messages](messages.md)). A page that is not the
+last one has %s (text), the %s of the query for the next page. A document that is stamped has:`, "`nextCursor`", "`cursor`")
+	stamp, err := schema.Describe(events.Stamp{})
 	if err != nil {
 		return err
 	}
-	fields, err := schema.Describe(q.New())
-	if err != nil {
-		return err
+	p.described(stamp, nil)
+	docs := map[string]string{}
+	for _, r := range schema.Resources() {
+		docs[r.Name] = r.Doc
 	}
-	also := " It takes no `minSeq`."
-	fields = slices.DeleteFunc(fields, func(f schema.Description) bool {
-		known := f.Name != "at" && slices.Contains(shared, f)
-		if known && f.Name == "minSeq" {
-			also = ""
-		}
-		return known
-	})
-	p.line("%s The answer is [%s](#%s).%s", q.Doc, answer.Name, answer.Name, also)
-	p.described(fields)
-	text, err := indented(q.Example)
-	if err != nil {
-		return err
+	for _, each := range p.shapes.documents {
+		p.line("## %s", each.name)
+		p.line("%s%s", docs[each.name], each.notes)
+		p.described(each.lines, each.as)
 	}
-	p.code("json", text)
+	p.line("# Objects")
+	p.line("Several commands, events or documents hold these. They are named as in the JSON Schemas.")
+	for _, each := range p.shapes.objects {
+		p.line("## %s", each.name)
+		p.described(each.lines, each.as)
+	}
 	return nil
 }

@@ -9,9 +9,6 @@ import (
 	"strings"
 )
 
-// pageWidth is where prose of a generated page is wrapped.
-const pageWidth = 100
-
 // requirementsPage writes the requirements with the tests that cite each.
 func requirementsPage(root string) ([]byte, error) {
 	wanted, err := parseRequirements(requirementsSource)
@@ -69,12 +66,12 @@ func (p *page) summary(wanted requirements, found claims) {
 
 // requirement writes one of them, as an item of a list.
 func (p *page) requirement(b block, cited []claim) {
-	p.wrapped("- ", "**"+b.id+"** "+b.text)
+	p.item("- ", "**"+b.id+"** "+b.text)
 	if b.settled != "" {
-		p.wrapped("  - ", "Settled: "+b.settled)
+		p.item("  - ", "Settled: "+b.settled)
 	}
 	if len(cited) == 0 {
-		p.wrapped("  - ", "*Not shown yet.*")
+		p.item("  - ", "*Not shown yet.*")
 		return
 	}
 	var files []string
@@ -95,23 +92,5 @@ func (p *page) requirement(b block, cited []claim) {
 			texts = append(texts, "["+file+"]")
 		}
 	}
-	p.wrapped("  - ", strings.Join(texts, "; "))
-}
-
-// wrapped writes an item of a list, in lines of at most pageWidth columns where its
-// words allow it.
-func (p *page) wrapped(mark, text string) {
-	line, indent := mark, strings.Repeat(" ", len(mark))
-	for i, word := range strings.Fields(text) {
-		switch {
-		case i == 0:
-			line += word
-		case len(line)+1+len(word) <= pageWidth:
-			line += " " + word
-		default:
-			fmt.Fprintln(p, line)
-			line = indent + word
-		}
-	}
-	fmt.Fprintln(p, line)
+	p.item("  - ", strings.Join(texts, "; "))
 }

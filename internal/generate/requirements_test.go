@@ -68,7 +68,7 @@ func TestRequirement_NotShown(t *testing.T) {
 	p.requirement(block{id: ek(2), text: "two", settled: "so"}, []claim{{"a_test.go", "TestA"}, {"a_test.go", "TestB"}, {"b_test.go", ""}})
 	lines := strings.Split(p.String(), "\n")
 	want := []string{"  - *Not shown yet.*", "- **" + ek(2) + "** two", "  - Settled: so", "  - `TestA`, `TestB` in [a_test.go]; [b_test.go]", ""}
-	if got := lines[2:]; !reflect.DeepEqual(got, want) || len(lines[0]) > pageWidth {
+	if got := lines[2:]; !reflect.DeepEqual(got, want) || len(lines[0]) > columns {
 		t.Errorf("%q", lines)
 	}
 }
