@@ -34,8 +34,8 @@ type shapes struct{ documents, objects []section }
 // or an object gets a section.
 const leastShared = 3
 
-// newShapes finds which objects occur more than once in the tables of all pages, and gives
-// each a section.
+// newShapes finds which objects occur more than once in the tables of all pages, and adds
+// a section for each.
 func newShapes() (*shapes, error) {
 	s := &shapes{}
 	var roots []reflect.Type

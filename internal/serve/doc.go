@@ -1,6 +1,6 @@
 // Package serve runs a whole Skein in one process: the embedded nats-server (or
-// connections to another one), the log, the commands, the read models, and a small HTTP
-// server for health and metrics.
+// connections to another one), the log, the commands, the read models, and the HTTP edge
+// with health and metrics.
 //
 // # What it promises
 //
@@ -9,8 +9,8 @@
 //   - Stop refuses new requests, finishes and answers those in flight, ends background
 //     work, and closes everything, in that order. What was acknowledged is in the log,
 //     whether Stop was called or not.
-//   - Without authentication and TLS, every listener is on loopback. HTTP has neither,
-//     and stays there.
+//   - Without authentication and TLS, every listener is on loopback, except that of
+//     --ops-listen.
 //
 // # What runs where
 //
