@@ -16,8 +16,7 @@ const columns = 100
 // shorter.
 func notWrapped() []string {
 	return []string{
-		"CHANGELOG.md", "docs/chat.md", "docs/console.md", "docs/http-workers.md", "docs/http.md", "docs/openresponses.md",
-		"docs/requirements.md", // quotes its sources
+		"docs/chat.md", "docs/console.md", "docs/http-workers.md", "docs/http.md", "docs/openresponses.md",
 	}
 }
 
