@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -61,12 +60,8 @@ func eventSection(p *page, r events.Row) error {
 	if r.Transient {
 		p.line("It is transport: on the timeline's subject, never in the log.")
 	}
-	var old []string
 	for _, up := range r.Upcasts() {
-		old = append(old, fmt.Sprintf("- from version %d: %s", up.From, up.Doc))
-	}
-	if len(old) > 0 {
-		p.line("Older versions, as they are read:\n\n%s", strings.Join(old, "\n"))
+		p.line("Read from version %d: %s", up.From, up.Doc)
 	}
 	if err := p.fields(r.New()); err != nil {
 		return err
