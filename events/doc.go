@@ -18,6 +18,26 @@
 //   - An event of an older version is upcast on read and never rewritten.
 //   - No I/O, no clock, no randomness. Ids and times come from the caller.
 //
+// # Where things are
+//
+// A file has the name of a noun, and holds its events, its commands and queries, its document and
+// the rules of their fields.
+//
+//	the envelope and the log   event commit shared json scanner error log
+//	the catalog of both        catalog declare request query
+//	names and places           id subject time file_path part_names
+//	state machines             machine timeline timeline_event
+//	threads                    thread thread_document thread_document_message profile history
+//	                           relationship share tenant tenant_role
+//	conversations              context item message message_calls message_command content part edit
+//	                           patch model fit queue
+//	runs                       execution step run run_command run_list run_wait call approval chunk
+//	                           effect
+//	definitions                definition definition_agent definition_command definition_person
+//	                           definition_policy definition_tool prompt skill
+//	what a thread has besides  file file_view state session kv writer
+//	live feeds                 live consumer_query
+//
 // # What it does not
 //
 // It does not decide what may happen: that is commands/thread. It does not talk to NATS: that
