@@ -131,6 +131,7 @@ func memory(ctx context.Context, o MemoryOptions, options embedded.Options, told
 			return nil, err
 		}
 		result.add(point)
+		o.Log(fmt.Sprintf("server: %.0f MB of heap; Skein: %.0f MB", point.Server.HeapMB, point.Skein.HeapMB))
 	}
 	return result, ctx.Err()
 }
