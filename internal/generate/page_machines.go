@@ -46,7 +46,16 @@ func machine[S ~string](p *page, m events.Machine[S]) {
 		rows = append(rows, []string{fmt.Sprintf("`%s`", from), what, note})
 	}
 	p.table([]string{"from", "to", ""}, rows)
+	var order []string
+	from := map[string][]string{}
 	for _, a := range m.Advice {
-		p.line("`%s` cannot become `%s`: %s.", a.From, a.To, a.Instead)
+		rest := fmt.Sprintf("cannot become `%s`: %s.", a.To, a.Instead)
+		if from[rest] == nil {
+			order = append(order, rest)
+		}
+		from[rest] = append(from[rest], fmt.Sprintf("`%s`", a.From))
+	}
+	for _, rest := range order {
+		p.line("%s %s", strings.Join(from[rest], " and "), rest)
 	}
 }
