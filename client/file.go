@@ -138,9 +138,13 @@ func (f *Files) StatFileAt(ctx context.Context, path string, version int64) (*ev
 	return record, nil
 }
 
-// ReaddirFile returns the entries of a directory, by name; "/" is the root.
+// ReaddirFile returns all entries of a directory, by name; "/" is the root.
 func (f *Files) ReaddirFile(ctx context.Context, path string) (*events.FileList, error) {
-	return query[events.FileList](ctx, f.c, "file.list", events.ListFiles{ThreadID: f.thread, Path: path, Fresh: f.fresh()})
+	return allPages(false, func(cursor string) (*events.FileList, error) {
+		return query[events.FileList](ctx, f.c, "file.list", events.ListFiles{ThreadID: f.thread, Path: path, Cursor: cursor, Fresh: f.fresh()})
+	}, func(l *events.FileList) *string { return &l.NextCursor }, func(all, page *events.FileList) {
+		all.Entries = append(all.Entries, page.Entries...)
+	})
 }
 
 // UnlinkFile removes a file. A missing file is not an error; a directory is

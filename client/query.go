@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 
@@ -71,10 +72,15 @@ func (c *Client) GetContext(ctx context.Context, q events.GetContext) (*events.C
 	return query[events.Context](ctx, c, "context.get", q)
 }
 
-// ListContexts returns a page of a thread's contexts.
+// ListContexts returns a thread's contexts: all of them, or with a limit or a cursor a page.
 func (c *Client) ListContexts(ctx context.Context, q events.ListContexts) (*events.ContextList, error) {
 	c.fresh(&q.Fresh)
-	return query[events.ContextList](ctx, c, "context.list", q)
+	return allPages(q.Limit != nil || q.Cursor != "", func(cursor string) (*events.ContextList, error) {
+		q.Cursor = cmp.Or(cursor, q.Cursor)
+		return query[events.ContextList](ctx, c, "context.list", q)
+	}, func(l *events.ContextList) *string { return &l.NextCursor }, func(all, page *events.ContextList) {
+		all.Contexts = append(all.Contexts, page.Contexts...)
+	})
 }
 
 // GetItem returns an item's document.
@@ -136,4 +142,23 @@ func (c *Client) GetAgent(ctx context.Context, q events.GetAgent) (*events.Agent
 func (c *Client) ListDefinitions(ctx context.Context, q events.ListDefinitions) (*events.DefinitionList, error) {
 	c.fresh(&q.Fresh)
 	return query[events.DefinitionList](ctx, c, "definition.list", q)
+}
+
+// allPages returns a list with all its pages, unless its query names a limit or a cursor: then the page
+// that it asks for. read returns the page after a cursor, more the cursor of the page after a list,
+// and join appends a page.
+func allPages[T any](one bool, read func(cursor string) (*T, error), more func(*T) *string, join func(all, page *T)) (*T, error) {
+	all, err := read("")
+	if err != nil || one {
+		return all, err
+	}
+	for next := more(all); *next != ""; {
+		page, err := read(*next)
+		if err != nil {
+			return nil, err
+		}
+		join(all, page)
+		*next = *more(page)
+	}
+	return all, nil
 }

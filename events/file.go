@@ -124,6 +124,8 @@ type (
 	ListFiles struct {
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		Path     string `json:"path,omitzero" schema:"maxLength=4096" doc:"The directory; the root if absent."`
+		Limit    *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; as many as one answer holds if absent."`
+		Cursor   string `json:"cursor,omitzero" schema:"maxLength=6144" doc:"nextCursor of the page before."`
 		At       *At    `json:"at,omitzero" doc:"As it was then."`
 		Fresh
 	}

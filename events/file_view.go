@@ -76,7 +76,8 @@ type FileContent struct {
 type (
 	// FileList is the contents of a directory, by name.
 	FileList struct {
-		Entries []FileRecord `json:"entries" schema:"required" doc:"Files and directories, by name."`
+		Entries    []FileRecord `json:"entries" schema:"required" doc:"Files and directories, by name."`
+		NextCursor string       `json:"nextCursor,omitzero" doc:"The cursor of the next page, if there is one."`
 	}
 	// FindList is a list of paths, in order.
 	FindList struct {

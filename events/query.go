@@ -71,6 +71,8 @@ type (
 	// ListContexts returns a thread's contexts, oldest first.
 	ListContexts struct {
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+		Limit    *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; as many as one answer holds if absent."`
+		Cursor   string `json:"cursor,omitzero" schema:"maxLength=512" doc:"nextCursor of the page before."`
 		At       *At    `json:"at,omitzero" doc:"As they were then."`
 		Fresh
 	}
@@ -171,7 +173,8 @@ type (
 	}
 	// ContextList is a thread's contexts.
 	ContextList struct {
-		Contexts []Context `json:"contexts" schema:"required" doc:"The contexts."`
+		Contexts   []Context `json:"contexts" schema:"required" doc:"The contexts."`
+		NextCursor string    `json:"nextCursor,omitzero" doc:"The cursor of the next page, if there is one."`
 	}
 	// ItemList is a page of items; Total counts all that match the filters.
 	ItemList struct {

@@ -116,15 +116,18 @@ func queueCommands() []Command {
 // except that calls of tools go first.
 type ListQueue struct {
 	ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+	Limit    *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; as many as one answer holds if absent."`
+	Cursor   string `json:"cursor,omitzero" schema:"maxLength=512" doc:"nextCursor of the page before."`
 	Fresh
 }
 
 // QueueList is the queue of a thread's agent.
 type QueueList struct {
-	ThreadID string   `json:"threadId" schema:"required,pattern=thread" doc:"The thread."`
-	Queued   []Queued `json:"queued" schema:"required" doc:"What waits, the next one first."`
-	Active   string   `json:"active,omitzero" schema:"pattern=id" doc:"The current execution."`
-	Seq      int64    `json:"seq" schema:"required,minimum=0" doc:"The sequence in the log of the thread's last commit that it shows."`
+	ThreadID   string   `json:"threadId" schema:"required,pattern=thread" doc:"The thread."`
+	Queued     []Queued `json:"queued" schema:"required" doc:"What waits, the next one first."`
+	Active     string   `json:"active,omitzero" schema:"pattern=id" doc:"The current execution."`
+	Seq        int64    `json:"seq" schema:"required,minimum=0" doc:"The sequence in the log of the thread's last commit that it shows."`
+	NextCursor string   `json:"nextCursor,omitzero" doc:"The cursor of the next page, if there is one."`
 }
 
 // Queued is a message, or a call of a tool, that waits for the agent.

@@ -158,6 +158,8 @@ type ListRelationships struct {
 	ThreadID string           `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 	Type     RelationshipKind `json:"type,omitzero" doc:"Only those of this kind."`
 	Role     RelationshipRole `json:"role,omitzero" doc:"Only those in which the thread has this role."`
+	Limit    *int64           `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; as many as one answer holds if absent."`
+	Cursor   string           `json:"cursor,omitzero" schema:"maxLength=512" doc:"nextCursor of the page before."`
 	At       *At              `json:"at,omitzero" doc:"As they were then."`
 	Fresh
 }
@@ -165,6 +167,7 @@ type ListRelationships struct {
 // RelationshipList is a thread's relationships.
 type RelationshipList struct {
 	Relationships []Relationship `json:"relationships" schema:"required" doc:"The relationships."`
+	NextCursor    string         `json:"nextCursor,omitzero" doc:"The cursor of the next page, if there is one."`
 }
 
 func relationshipCommands() []Command {

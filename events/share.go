@@ -47,6 +47,8 @@ type (
 	// ListShares asks for a thread's shares that were not revoked, oldest first.
 	ListShares struct {
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+		Limit    *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; as many as one answer holds if absent."`
+		Cursor   string `json:"cursor,omitzero" schema:"maxLength=512" doc:"nextCursor of the page before."`
 		At       *At    `json:"at,omitzero" doc:"As they were then."`
 		Fresh
 	}
@@ -70,7 +72,8 @@ type Share struct {
 
 // ShareList is a thread's shares.
 type ShareList struct {
-	Shares []Share `json:"shares" schema:"required" doc:"The shares."`
+	Shares     []Share `json:"shares" schema:"required" doc:"The shares."`
+	NextCursor string  `json:"nextCursor,omitzero" doc:"The cursor of the next page, if there is one."`
 }
 
 // SharedThread is what the holder of a token sees of a thread: its messages.

@@ -159,14 +159,20 @@ type family struct {
 }
 
 func (f *family) list(ctx context.Context, id string, role events.RelationshipRole) ([]events.Relationship, error) {
-	got, err := client.Read[events.RelationshipList](ctx, f.client, events.ListRelationships{ThreadID: id, Role: role})
-	if errors.Is(err, &events.Error{Code: events.NotFound}) {
-		return nil, nil
+	var all []events.Relationship
+	for q := (events.ListRelationships{ThreadID: id, Role: role}); ; {
+		got, err := client.Read[events.RelationshipList](ctx, f.client, q)
+		if errors.Is(err, &events.Error{Code: events.NotFound}) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, got.Relationships...)
+		if q.Cursor = got.NextCursor; q.Cursor == "" {
+			return all, nil
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return got.Relationships, nil
 }
 
 // top returns the thread from which the others of the family come.

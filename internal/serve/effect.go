@@ -59,19 +59,19 @@ func purgeHandoffs(ctx context.Context, c *client.Client, in *runtime.EffectInpu
 	if len(in.Args) == 0 || json.Unmarshal(in.Args, &args) != nil || !args.Handoffs {
 		return nil
 	}
-	raw, err := c.Query(ctx, "relationship.list", events.ListRelationships{ThreadID: in.ThreadID, Type: events.HandoffRelation, Role: events.ParentRole})
-	if err != nil {
-		return err
-	}
-	var list events.RelationshipList
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return err
-	}
-	for _, r := range list.Relationships {
-		_, err := c.DeleteThread(ctx, r.ThreadID, events.DeleteThread{Purge: true})
-		if err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) {
+	for q := (events.ListRelationships{ThreadID: in.ThreadID, Type: events.HandoffRelation, Role: events.ParentRole}); ; {
+		list, err := client.Read[events.RelationshipList](ctx, c, q)
+		if err != nil {
 			return err
 		}
+		for _, r := range list.Relationships {
+			_, err := c.DeleteThread(ctx, r.ThreadID, events.DeleteThread{Purge: true})
+			if err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) {
+				return err
+			}
+		}
+		if q.Cursor = list.NextCursor; q.Cursor == "" {
+			return nil
+		}
 	}
-	return nil
 }

@@ -1,8 +1,6 @@
 package query
 
 import (
-	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,7 +89,7 @@ func (a *asking) listDefinitions(d events.ListDefinitions) (*events.DefinitionLi
 	after := ""
 	if d.Cursor != "" {
 		var err error
-		if after, err = decodeNameCursor(d.Cursor, query); err != nil {
+		if after, err = decodeKeyCursor(d.Cursor, query); err != nil {
 			return nil, err
 		}
 	}
@@ -116,7 +114,7 @@ func (a *asking) listDefinitions(d events.ListDefinitions) (*events.DefinitionLi
 				return list, nil // NextCursor was set to what is before it
 			}
 			list.Definitions = append(list.Definitions, *doc)
-			list.NextCursor = encodeNameCursor(query, doc)
+			list.NextCursor = encodeKeyCursor(query, events.DefinitionRef{Kind: doc.Kind, Name: doc.Name}.ID())
 		}
 	}
 	if len(refs) == 0 {
@@ -151,23 +149,4 @@ func (a *asking) definitionRefs(kind events.DefinitionKind, after string) ([]eve
 	}
 	slices.SortFunc(refs, func(a, b events.DefinitionRef) int { return strings.Compare(a.ID(), b.ID()) })
 	return refs, nil
-}
-
-// A cursor of definitions is the last one's kind and name, bound to the query.
-const nameCursorForm = 2
-
-func encodeNameCursor(query uint64, last *events.Definition) string {
-	b := binary.BigEndian.AppendUint64([]byte{nameCursorForm}, query)
-	return base64.RawURLEncoding.EncodeToString(append(b, events.DefinitionRef{Kind: last.Kind, Name: last.Name}.ID()...))
-}
-
-func decodeNameCursor(cursor string, query uint64) (string, error) {
-	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || len(b) < 10 || b[0] != nameCursorForm {
-		return "", events.Invalid("/cursor", "this is not a cursor; use nextCursor as it came")
-	}
-	if binary.BigEndian.Uint64(b[1:]) != query {
-		return "", events.Invalid("/cursor", "the cursor is of a query with other fields")
-	}
-	return string(b[9:]), nil
 }

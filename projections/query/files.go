@@ -80,11 +80,11 @@ func (a *asking) listFiles(d events.ListFiles) (*events.FileList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	list, err := all[events.FileRecord](a, documents.Files, a.name()+"."+documents.FilesIn(dir))
+	got, err := a.source.find(a.ctx, documents.Files, a.name()+"."+documents.FilesIn(dir))
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 { // empty, not there, or no directory
+	if len(got) == 0 { // empty, not there, or no directory
 		record, err := a.fileAt(d.ThreadID, dir)
 		if err != nil {
 			return nil, err
@@ -95,8 +95,9 @@ func (a *asking) listFiles(d events.ListFiles) (*events.FileList, error) {
 			return nil, e
 		}
 	}
-	slices.SortFunc(list, func(a, b events.FileRecord) int { return strings.Compare(a.Name, b.Name) })
-	return &events.FileList{Entries: list}, nil
+	p := paging{d.Limit, d.Cursor, mark("file.list", a.name(), dir)}
+	list, next, err := pageOf(a, p, got, func(f *events.FileRecord) string { return f.Name })
+	return &events.FileList{Entries: list, NextCursor: next}, err
 }
 
 // filesOf returns all files and directories of the thread, by path.

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
@@ -16,19 +18,13 @@ func (a *asking) listContexts(d events.ListContexts) (*events.ContextList, error
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	list, err := all[events.Context](a, documents.Contexts, a.name()+".*")
+	got, err := a.ofThreadAll(d.ThreadID, documents.Contexts, ".*")
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 {
-		if _, err := a.ofThread(d.ThreadID); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(list, func(a, b events.Context) int {
-		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
-	return &events.ContextList{Contexts: list}, nil
+	p := paging{d.Limit, d.Cursor, mark("context.list", a.name())}
+	list, next, err := pageOf(a, p, got, func(c *events.Context) string { return c.CreatedAt + " " + c.ID })
+	return &events.ContextList{Contexts: list, NextCursor: next}, err
 }
 
 func (a *asking) listSteps(d events.ListSteps) (*events.StepList, error) {
@@ -107,6 +103,16 @@ func all[T any](a *asking, k documents.Kind, pattern string) ([]T, error) {
 	return values[T](a, got)
 }
 
+// ofThreadAll returns all documents of a kind that the thread has. None is no error, if there is
+// such a thread.
+func (a *asking) ofThreadAll(ref string, k documents.Kind, pattern string) ([]found, error) {
+	got, err := a.source.find(a.ctx, k, a.name()+pattern)
+	if err == nil && len(got) == 0 {
+		_, err = a.ofThread(ref)
+	}
+	return got, err
+}
+
 // values returns the documents themselves, if one answer can hold them.
 func values[T any](a *asking, got []found) ([]T, error) {
 	list := make([]T, len(got))
@@ -137,6 +143,70 @@ func limit(asked *int64, usual int) int {
 		return usual
 	}
 	return int(*asked)
+}
+
+// paging is what a query says of the page that it wants.
+type paging struct {
+	limit  *int64
+	cursor string
+	list   uint64 // the mark of the list, with all fields that select it
+}
+
+// pageOf returns a page of documents in the order of their keys: as many as were asked for, and as
+// one answer can hold. The cursor is the key of the last one, so that no page shows again, or passes
+// over, what was there all the time, whatever was added or removed between two of them.
+func pageOf[T any](a *asking, p paging, got []found, key func(*T) string) (list []T, next string, err error) {
+	after := ""
+	if p.cursor != "" {
+		if after, err = decodeKeyCursor(p.cursor, p.list); err != nil {
+			return nil, "", err
+		}
+	}
+	type keyed struct {
+		key string
+		found
+	}
+	rest := make([]keyed, 0, len(got))
+	for _, f := range got {
+		if k := key(f.doc.(*T)); k > after {
+			rest = append(rest, keyed{k, f})
+		}
+	}
+	slices.SortFunc(rest, func(a, b keyed) int { return strings.Compare(a.key, b.key) })
+	list = []T{}
+	most, room := limit(p.limit, len(rest)), a.answerBytes()
+	for i, f := range rest {
+		room -= f.bytes + 1
+		if i > 0 && (room < 0 || i == most) {
+			return list, encodeKeyCursor(p.list, rest[i-1].key), nil
+		}
+		list = append(list, *f.doc.(*T))
+	}
+	return list, "", nil
+}
+
+// ordinal begins a key with a number that is not negative.
+func ordinal(n int64, rest ...string) string {
+	return fmt.Sprintf("%020d ", n) + strings.Join(rest, " ")
+}
+
+// A cursor of documents with keys is the last one's key, bound to the query.
+const keyCursorForm = 2
+
+func encodeKeyCursor(query uint64, last string) string {
+	b := binary.BigEndian.AppendUint64([]byte{keyCursorForm}, query)
+	return base64.RawURLEncoding.EncodeToString(append(b, last...))
+}
+
+func decodeKeyCursor(cursor string, query uint64) (string, error) {
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(b) < 10 || b[0] != keyCursorForm {
+		return "", events.Invalid("/cursor", "this is not a cursor; use nextCursor as it came")
+	}
+	if binary.BigEndian.Uint64(b[1:]) != query {
+		return "", events.Invalid("/cursor", "the cursor is of a query with other fields")
+	}
+	return string(b[9:]), nil
 }
 
 // A cursor is opaque to callers: a place in a list, bound to the query that returned

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/skein-threads/skein/events"
@@ -13,20 +12,17 @@ func (a *asking) listRelationships(d events.ListRelationships) (*events.Relation
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	list, err := all[events.Relationship](a, documents.Relationships, a.name()+".*.*.*")
+	got, err := a.ofThreadAll(d.ThreadID, documents.Relationships, ".*.*.*")
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 {
-		if _, err := a.ofThread(d.ThreadID); err != nil {
-			return nil, err
-		}
-	}
-	list = slices.DeleteFunc(list, func(r events.Relationship) bool {
+	got = slices.DeleteFunc(got, func(f found) bool {
+		r := f.doc.(*events.Relationship)
 		return d.Type != "" && r.Type != d.Type || d.Role != "" && r.Role != d.Role
 	})
-	slices.SortFunc(list, func(a, b events.Relationship) int {
-		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.ThreadID, b.ThreadID), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Role, b.Role))
+	p := paging{d.Limit, d.Cursor, mark("relationship.list", a.name(), string(d.Type), string(d.Role))}
+	list, next, err := pageOf(a, p, got, func(r *events.Relationship) string {
+		return ordinal(r.Version, r.ThreadID, string(r.Type), string(r.Role))
 	})
-	return &events.RelationshipList{Relationships: list}, nil
+	return &events.RelationshipList{Relationships: list, NextCursor: next}, err
 }

@@ -185,12 +185,33 @@ func (w *runWalk) start() (seq uint64, shown int, err error) {
 }
 
 // listQueue returns what waits for a thread's agent. It reads the log and no read model,
-// so that a caller that waits for a queued message sees it leave the queue.
+// so that a caller that waits for a queued message sees it leave the queue. A page begins after the
+// one that the cursor names, or with the first one if that has left the queue.
 func (a *asking) listQueue(d events.ListQueue) (*events.QueueList, error) {
 	if err := a.about(d.ThreadID, nil, d.Fresh); err != nil {
 		return nil, err
 	}
-	return a.cfg.Queue(a.ctx, a.tenant, a.thread)
+	list, err := a.cfg.Queue(a.ctx, a.tenant, a.thread)
+	if err != nil {
+		return nil, err
+	}
+	query := mark("queue.list", a.name())
+	if d.Cursor != "" {
+		last, err := decodeKeyCursor(d.Cursor, query)
+		if err != nil {
+			return nil, err
+		}
+		list.Queued = list.Queued[1+slices.IndexFunc(list.Queued, func(w events.Queued) bool { return w.ID == last }):]
+	}
+	most, room := limit(d.Limit, len(list.Queued)), a.answerBytes()
+	for i, w := range list.Queued {
+		room -= len(w.Item) + 1<<10
+		if i > 0 && (room < 0 || i == most) {
+			list.Queued, list.NextCursor = list.Queued[:i], encodeKeyCursor(query, list.Queued[i-1].ID)
+			break
+		}
+	}
+	return list, nil
 }
 
 // listExecutions returns a page of a thread's executions: as many as were asked for, and as one

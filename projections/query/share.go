@@ -1,9 +1,6 @@
 package query
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -12,20 +9,16 @@ func (a *asking) listShares(d events.ListShares) (*events.ShareList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	list, err := all[events.Share](a, documents.Shares, a.name()+".*")
+	got, err := a.ofThreadAll(d.ThreadID, documents.Shares, ".*")
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 {
-		if _, err := a.ofThread(d.ThreadID); err != nil {
-			return nil, err
-		}
-	}
+	p := paging{d.Limit, d.Cursor, mark("share.list", a.name())}
+	list, next, err := pageOf(a, p, got, func(s *events.Share) string { return ordinal(s.Version) })
 	for i := range list {
 		list[i].Digest = ""
 	}
-	slices.SortFunc(list, func(a, b events.Share) int { return cmp.Compare(a.Version, b.Version) })
-	return &events.ShareList{Shares: list}, nil
+	return &events.ShareList{Shares: list, NextCursor: next}, err
 }
 
 // readShared returns the messages of a shared thread. It shows at least all that the log holds
