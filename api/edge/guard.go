@@ -207,8 +207,17 @@ func (g *guard) command(ctx context.Context, kind, name string, body []byte, sen
 			g.marks.note(g.who.Tenant, child, reply.Seq)
 		}
 	}
-	if row, _ := events.LookupCommand(name); row.Relates.Finds != "" && g.reach != nil { // another may have made it since
+	if g.reach == nil {
+		return answer, nil
+	}
+	_, named := text(request, "threadId")
+	switch row, _ := events.LookupCommand(name); {
+	case row.Relates.Finds != "": // another may have made it since
 		if _, err := g.reach.thread(ctx, reply.ThreadID); err != nil {
+			return nil, err
+		}
+	case row.Creates && !named: // it may be a repeat of another's, who had the same id for it
+		if err := g.reach.made(ctx, reply.ThreadID, reply.Seq); err != nil {
 			return nil, err
 		}
 	}

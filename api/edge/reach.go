@@ -59,6 +59,23 @@ func (r *reach) thread(ctx context.Context, ref string) (string, error) {
 	return id, err
 }
 
+// made returns an already_exists unless the principal may use a thread that its command made: a
+// command's id is the tenant's, and the reply to a repeat is that to the first one, whoever sent it.
+func (r *reach) made(ctx context.Context, id string, seq int64) error {
+	t, err := r.tenant.GetThread(ctx, events.GetThread{ThreadID: id, Fresh: events.Fresh{MinSeq: &seq}})
+	if err == nil && !r.covers(t) {
+		e := events.Errorf(events.AlreadyExists, "another command of the tenant has this commandId; send each command with one of its own")
+		e.Details = &events.ErrorDetails{Path: "/commandId"}
+		return e
+	}
+	return err
+}
+
+// covers reports whether the principal may use a thread.
+func (r *reach) covers(t *events.Thread) bool {
+	return (r.who.User == "" || t.UserID == r.who.User) && (len(r.who.Threads) == 0 || slices.Contains(r.who.Threads, t.ID))
+}
+
 // find is thread, and reports whether there is a thread: found is false if there is none at
 // all, and the error a not_found if it is another's.
 func (r *reach) find(ctx context.Context, ref string) (id string, found bool, err error) {
@@ -74,7 +91,7 @@ func (r *reach) find(ctx context.Context, ref string) (id string, found bool, er
 		return "", false, nil
 	case err != nil:
 		return "", false, err
-	case r.who.User != "" && t.UserID != r.who.User, len(r.who.Threads) > 0 && !slices.Contains(r.who.Threads, t.ID):
+	case !r.covers(t):
 		return "", true, events.MissingThread(ref)
 	}
 	return t.ID, true, nil
