@@ -60,7 +60,7 @@ func (r *reach) thread(ctx context.Context, ref string) (string, error) {
 }
 
 // made returns an already_exists unless the principal may use a thread that its command made: a
-// command's id is the tenant's, and the reply to a repeat is that to the first one, whoever sent it.
+// command's id is the tenant's, and the reply to a repeat is the first one, also to another caller.
 func (r *reach) made(ctx context.Context, id string, seq int64) error {
 	t, err := r.tenant.GetThread(ctx, events.GetThread{ThreadID: id, Fresh: events.Fresh{MinSeq: &seq}})
 	if err == nil && !r.covers(t) {

@@ -246,31 +246,6 @@ func TestStreams_Ping(t *testing.T) {
 	}
 }
 
-// A stream that is never silent has its comments as well.
-func TestStreams_PingWhileBusy(t *testing.T) {
-	s := start(t, withNATS)
-	thread := s.thread()
-	quick := s.secondEdge(edge.Options{Ping: 5 * time.Millisecond})
-	in := bufio.NewReader(quick.open("GET", thread+"/events", "", "Accept", "text/event-stream").Body)
-	const times = 200 // of which each takes a part of a millisecond
-	for range times {
-		s.say(thread)
-	}
-	busy := 0 // comments before the last event
-	for line := ""; line != fmt.Sprintf("id: %d\n", times+2); {
-		var err error
-		if line, err = in.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-		if line == ": ping\n" {
-			busy++
-		}
-	}
-	if busy == 0 {
-		t.Error("there was no comment")
-	}
-}
-
 // A client that answers no ping is cut off, and its place is free again.
 func TestSocket_LostClient(t *testing.T) {
 	s := start(t, withNATS)
