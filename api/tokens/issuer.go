@@ -35,11 +35,12 @@ type issuer struct {
 
 	mu       sync.Mutex
 	verifier *oidc.IDTokenVerifier // nil until the issuer has answered
-	tried    time.Time
+	tried    time.Time             // when it was asked last
+	asking   bool                  // and has not answered yet
 }
 
 func newIssuer(o Options) *issuer {
-	return &issuer{options: o, client: &http.Client{Timeout: fetchWithin, Transport: &fetcher{}}}
+	return &issuer{options: o, client: &http.Client{Timeout: fetchWithin, Transport: &fetcher{to: http.DefaultTransport}}}
 }
 
 // verify returns a token that counts now.
@@ -58,31 +59,52 @@ func (i *issuer) verify(ctx context.Context, text string) (*oidc.IDToken, error)
 	return token, err
 }
 
-// discover asks the issuer to describe itself, once it does.
+// discover asks the issuer to describe itself, until it has. One request asks; others are refused
+// meanwhile, so that an issuer that does not answer holds up nobody but the first.
 func (i *issuer) discover(now time.Time) (*oidc.IDTokenVerifier, error) {
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.verifier != nil {
-		return i.verifier, nil
-	}
-	if now.Sub(i.tried) < fetchEvery {
+	v, wait := i.verifier, i.asking || now.Sub(i.tried) < fetchEvery
+	i.asking = i.asking || v == nil && !wait
+	i.mu.Unlock()
+	switch {
+	case v != nil:
+		return v, nil
+	case wait:
 		return nil, errWaiting
 	}
+	v, err := i.describe()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.verifier, i.tried, i.asking = v, time.Now(), false
+	return v, err
+}
+
+// describe asks the issuer to describe itself.
+func (i *issuer) describe() (*oidc.IDTokenVerifier, error) {
 	// Its keys are fetched with this context, long after this request.
 	provider, err := oidc.NewProvider(oidc.ClientContext(context.Background(), i.client), i.options.Issuer)
-	i.tried = time.Now()
 	if err != nil {
 		return nil, errors.Join(errUnreachable, err)
 	}
-	i.verifier = provider.Verifier(&oidc.Config{ClientID: i.options.Audience, SupportedSigningAlgs: []string{
+	var says struct {
+		Keys string `json:"jwks_uri"`
+	}
+	if err := provider.Claims(&says); err != nil {
+		return nil, errors.Join(errUnreachable, err)
+	}
+	if err := protected("the issuer's jwks_uri", says.Keys); err != nil {
+		return nil, errors.Join(errUnreachable, err)
+	}
+	return provider.Verifier(&oidc.Config{ClientID: i.options.Audience, SupportedSigningAlgs: []string{
 		oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
-	}})
-	return i.verifier, nil
+	}}), nil
 }
 
 // fetcher fetches what an issuer publishes, each address once a second at most: a token may
 // name any key, and each unknown one would be a request.
 type fetcher struct {
+	to http.RoundTripper
+
 	mu   sync.Mutex
 	last map[string]fetched
 }
@@ -93,13 +115,16 @@ type fetched struct {
 	ok bool
 }
 
-// RoundTrip sends a request.
+// RoundTrip sends a request, also one that follows a redirect.
 func (f *fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	address := r.URL.String()
+	if err := protected("the issuer", address); err != nil {
+		return nil, err
+	}
 	if err := f.begin(address, time.Now()); err != nil {
 		return nil, err
 	}
-	answer, err := http.DefaultTransport.RoundTrip(r)
+	answer, err := f.to.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}

@@ -31,11 +31,10 @@ func (o Options) Validate() error {
 	}
 	var errs []error
 	at, err := url.Parse(o.Issuer)
-	switch {
-	case err != nil || at.Host == "" || at.RawQuery != "" || at.Fragment != "" || at.User != nil:
+	if err != nil || at.Host == "" || at.RawQuery != "" || at.Fragment != "" || at.User != nil {
 		errs = append(errs, fmt.Errorf("--jwt-issuer: %.200q is not a URL such as https://login.example.org", o.Issuer))
-	case at.Scheme == "http" && !loopback(at.Hostname()), at.Scheme != "http" && at.Scheme != "https":
-		errs = append(errs, errors.New("--jwt-issuer: only https counts, or http on loopback: the caller that can change the keys on their way can make tokens"))
+	} else {
+		errs = append(errs, protected("--jwt-issuer", o.Issuer))
 	}
 	for _, f := range []struct{ flag, value string }{{"audience", o.Audience}, {"tenant-claim", o.TenantClaim}, {"roles-claim", o.RolesClaim}} {
 		if f.value == "" {
@@ -43,6 +42,15 @@ func (o Options) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// protected returns an error unless what an address sends cannot be changed on its way.
+func protected(what, address string) error {
+	at, err := url.Parse(address)
+	if err == nil && (at.Scheme == "https" || at.Scheme == "http" && loopback(at.Hostname())) {
+		return nil
+	}
+	return fmt.Errorf("%s: only https counts, or http on loopback, and not %.200q: a caller that can change the keys on their way can make tokens", what, address)
 }
 
 func loopback(host string) bool {

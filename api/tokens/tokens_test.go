@@ -33,6 +33,8 @@ type issuer struct {
 	key     *ecdsa.PrivateKey
 	kid     string
 	fetched atomic.Int64 // requests for its keys
+
+	describe func() // called before it describes itself
 }
 
 func newIssuer(t testing.TB) *issuer {
@@ -51,6 +53,9 @@ func newIssuer(t testing.TB) *issuer {
 func (i *issuer) listen(l net.Listener) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		if i.describe != nil {
+			i.describe()
+		}
 		_ = json.NewEncoder(w).Encode(map[string]any{
 			"issuer": i.url, "jwks_uri": i.url + "/keys", "authorization_endpoint": i.url + "/a", "token_endpoint": i.url + "/t",
 			"id_token_signing_alg_values_supported": []string{"ES256", "HS256", "none"},
@@ -62,6 +67,19 @@ func (i *issuer) listen(l net.Listener) {
 	})
 	i.server = &httptest.Server{Listener: l, Config: &http.Server{Handler: mux}}
 	i.server.Start()
+}
+
+// holdDescription has the issuer tell that it is asked to describe itself, and wait for answers.
+func (i *issuer) holdDescription() (asked <-chan struct{}, answers chan struct{}) {
+	told, answers := make(chan struct{}, 1), make(chan struct{})
+	i.describe = func() {
+		select {
+		case told <- struct{}{}:
+		default:
+		}
+		<-answers
+	}
+	return told, answers
 }
 
 // stop ends the issuer's server; start starts it again at its address.
