@@ -5,24 +5,17 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
-	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/api/edge"
-	"github.com/skein-threads/skein/skeintest"
 )
 
 // Health needs no credential anywhere, and metrics need one where they are not open.
 func TestHandler_MetricsNeedACredential(t *testing.T) {
-	s := skeintest.Start(t, func(o *skein.Options) { o.NATSListen = "127.0.0.1:0" })
-	nc, err := nats.Connect(s.Addresses().NATS)
-	s.Must(err)
-	t.Cleanup(nc.Close)
+	s := newStage(t, nil)
 	ops := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	for open, want := range map[bool]int{true: http.StatusOK, false: http.StatusUnauthorized} {
-		h, err := api.New(api.Options{Conn: nc, Auth: edge.Desk{}, Ops: ops, OpenOps: open, Listen: api.ListenOptions{Address: "127.0.0.1:0"}})
-		s.Must(err)
+		h, err := api.New(api.Options{Conn: s.conn, Auth: edge.Desk{}, Ops: ops, OpenOps: open, Listen: api.ListenOptions{Address: "127.0.0.1:0"}})
+		s.skein.Must(err)
 		front := httptest.NewServer(h)
 		t.Cleanup(front.Close)
 		t.Cleanup(h.Close)

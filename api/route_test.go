@@ -24,6 +24,7 @@ import (
 type stage struct {
 	t       *testing.T
 	skein   *skeintest.Server
+	conn    *nats.Conn
 	handler *api.Handler
 	url     string
 	people  map[string]edge.Principal
@@ -42,12 +43,12 @@ func (s *stage) Authenticate(r *http.Request) (edge.Principal, error) {
 func newStage(t *testing.T, people map[string]edge.Principal, options ...func(*api.Options)) *stage {
 	t.Helper()
 	s := &stage{t: t, people: people, skein: skeintest.Start(t, func(o *skein.Options) { o.NATSListen = "127.0.0.1:0" })}
-	nc, err := nats.Connect(s.skein.Addresses().NATS)
-	if err != nil {
+	var err error
+	if s.conn, err = nats.Connect(s.skein.Addresses().NATS); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(nc.Close)
-	o := api.Options{Conn: nc, Auth: s, Ops: http.NotFoundHandler()}
+	t.Cleanup(s.conn.Close)
+	o := api.Options{Conn: s.conn, Auth: s, Ops: http.NotFoundHandler()}
 	for _, set := range options {
 		set(&o)
 	}

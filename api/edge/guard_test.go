@@ -22,6 +22,7 @@ import (
 type stage struct {
 	t      *testing.T
 	skein  *skeintest.Server
+	conn   *nats.Conn
 	edge   *edge.Edge
 	url    string
 	people map[string]edge.Principal // by the value of Authorization
@@ -41,10 +42,11 @@ func newStage(t *testing.T, add ...func(*edge.Edge)) *stage {
 	t.Helper()
 	s := &stage{t: t, people: map[string]edge.Principal{}, calls: make(chan *edge.Caller, 1)}
 	s.skein = skeintest.Start(t, func(o *skein.Options) { o.NATSListen = "127.0.0.1:0" })
-	nc, err := nats.Connect(s.skein.Addresses().NATS)
+	var err error
+	s.conn, err = nats.Connect(s.skein.Addresses().NATS)
 	s.must(err)
-	t.Cleanup(nc.Close)
-	s.edge, err = edge.New(edge.Options{Conn: nc, Auth: s})
+	t.Cleanup(s.conn.Close)
+	s.edge, err = edge.New(edge.Options{Conn: s.conn, Auth: s})
 	s.must(err)
 	for _, path := range []string{"/api/caller", "/v1/caller"} {
 		s.edge.Handle("GET "+path, func(_ http.ResponseWriter, _ *http.Request, c *edge.Caller) error {

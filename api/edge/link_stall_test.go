@@ -8,21 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
-	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api/edge"
-	"github.com/skein-threads/skein/skeintest"
 )
 
 // A reader of a link who takes nothing of the answer does not keep its place.
 func TestLink_ReaderStalls(t *testing.T) {
-	s := skeintest.Start(t, func(o *skein.Options) { o.NATSListen = "127.0.0.1:0" })
-	nc, err := nats.Connect(s.Addresses().NATS)
-	s.Must(err)
-	t.Cleanup(nc.Close)
-	e, err := edge.New(edge.Options{Conn: nc, Auth: edge.Desk{Tenant: "acme"}, Stall: 100 * time.Millisecond})
-	s.Must(err)
+	s := newStage(t)
+	e, err := edge.New(edge.Options{Conn: s.conn, Auth: edge.Desk{Tenant: "acme"}, Stall: 100 * time.Millisecond})
+	s.must(err)
 	ended := make(chan error, 1)
 	e.HandleLink("GET /shared/{tenant}", func(w http.ResponseWriter, _ *http.Request, _ *edge.Caller) error {
 		_, err := w.Write(make([]byte, 64<<20))
@@ -33,10 +26,10 @@ func TestLink_ReaderStalls(t *testing.T) {
 	t.Cleanup(server.Close)
 	address := server.Listener.Addr().String()
 	conn, err := net.Dial("tcp", address)
-	s.Must(err)
+	s.must(err)
 	defer conn.Close()
 	_, err = fmt.Fprintf(conn, "GET /shared/acme HTTP/1.1\r\nHost: %s\r\n\r\n", address)
-	s.Must(err)
+	s.must(err)
 	select {
 	case err := <-ended:
 		if err == nil {

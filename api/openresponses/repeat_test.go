@@ -64,16 +64,7 @@ func TestRepeat_SameKey(t *testing.T) {
 // waits, and a repeated request has it.
 func TestRepeat_WhileQueued(t *testing.T) {
 	w := start(t)
-	begun, release := make(chan struct{}, 9), make(chan struct{}, 9)
-	w.model.answers(func(a *answer, _ map[string]any) {
-		begun <- struct{}{}
-		select {
-		case <-release:
-		case <-a.r.Context().Done():
-		}
-		a.says("Done.")
-		a.ends("response.completed", "")
-	})
+	begun, release := w.model.waits()
 	conversation := w.must("POST", "/v1/conversations", `{}`)["id"]
 	body := fmt.Sprintf(`{"model":"triage","input":"x","conversation":%q,"background":true}`, conversation)
 	w.must("POST", "/v1/responses", body)

@@ -48,16 +48,7 @@ func TestModels_AgentsModelsAndReactors(t *testing.T) {
 // socket. Only cancel does.
 func TestCreate_DisconnectCancelsNothing(t *testing.T) {
 	w := start(t)
-	begun, release := make(chan struct{}, 9), make(chan struct{})
-	w.model.answers(func(a *answer, _ map[string]any) {
-		begun <- struct{}{}
-		select {
-		case <-release:
-		case <-a.r.Context().Done():
-		}
-		a.says("Done.")
-		a.ends("response.completed", "")
-	})
+	begun, release := w.model.waits()
 	for _, stream := range []string{"false", "true"} {
 		ctx, leave := context.WithCancel(t.Context())
 		req, err := http.NewRequestWithContext(ctx, "POST", w.url+"/v1/responses", strings.NewReader(`{"model":"triage","input":"x","stream":`+stream+`}`))

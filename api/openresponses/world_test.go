@@ -107,6 +107,21 @@ func (m *model) answers(do func(a *answer, asked map[string]any)) {
 	m.answer = do
 }
 
+// waits has the model tell that it is asked, and answer when it is released.
+func (m *model) waits() (begun <-chan struct{}, release chan struct{}) {
+	told, release := make(chan struct{}, 9), make(chan struct{}, 9)
+	m.answers(func(a *answer, _ map[string]any) {
+		told <- struct{}{}
+		select {
+		case <-release:
+		case <-a.r.Context().Done():
+		}
+		a.says("Done.")
+		a.ends("response.completed", "")
+	})
+	return told, release
+}
+
 // last returns the last request of the model.
 func (m *model) last() map[string]any {
 	m.mu.Lock()
