@@ -25,6 +25,7 @@ func start(t *testing.T, options ...func(*skein.Options)) string {
 type answer struct {
 	status int
 	header http.Header
+	text   string
 	body   struct {
 		Error *struct{ Type, Code, Message, Param *string }
 	}
@@ -38,6 +39,12 @@ func ask(t *testing.T, url, method, target string, headers ...string) answer {
 
 // askAs is ask with the header Host.
 func askAs(t *testing.T, url, method, target, host string, headers ...string) answer {
+	t.Helper()
+	return decoded(t, exchange(t, url, method, target, host, headers...))
+}
+
+// exchange sends a request as it is, and returns the answer as it is.
+func exchange(t *testing.T, url, method, target, host string, headers ...string) answer {
 	t.Helper()
 	address := strings.TrimPrefix(url, "http://")
 	conn, err := net.Dial("tcp", address)
@@ -53,24 +60,35 @@ func askAs(t *testing.T, url, method, target, host string, headers ...string) an
 	if _, err := conn.Write([]byte(text + "\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	return read(t, conn)
+	return received(t, conn)
 }
 
+// read returns the answer that comes on a connection.
 func read(t *testing.T, conn net.Conn) answer {
+	t.Helper()
+	return decoded(t, received(t, conn))
+}
+
+func received(t *testing.T, conn net.Conn) answer {
 	t.Helper()
 	r, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Body.Close()
-	a := answer{status: r.StatusCode, header: r.Header}
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
-		if err := json.Unmarshal(raw, &a.body); err != nil {
-			t.Fatalf("%s: %v", raw, err)
+	return answer{status: r.StatusCode, header: r.Header, text: string(raw)}
+}
+
+// decoded returns an answer with what it says in JSON.
+func decoded(t *testing.T, a answer) answer {
+	t.Helper()
+	if strings.HasPrefix(a.header.Get("Content-Type"), "application/json") {
+		if err := json.Unmarshal([]byte(a.text), &a.body); err != nil {
+			t.Fatalf("%s: %v", a.text, err)
 		}
 	}
 	return a
