@@ -102,7 +102,7 @@ func New(o Options) (*Edge, error) {
 		o.Metrics = noMetrics{}
 	}
 	o.Stall, o.Ping, o.SocketPing = cmp.Or(o.Stall, streamStall), cmp.Or(o.Ping, streamPing), cmp.Or(o.SocketPing, socketPing)
-	e := &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant, o.Fair), links: linkMeters()}
+	e := &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant, o.Fair), links: linkMeters(o.Fair)}
 	e.meters.metrics, e.links.metrics = o.Metrics, o.Metrics
 	e.tickets = passes{kind: "ticket", once: true, edge: o.Name}
 	e.sessions = passes{kind: "session", edge: o.Name}
@@ -252,6 +252,7 @@ func (t route) answer(w *response, r *http.Request) error {
 		return err
 	}
 	defer w.endWith(c.Principal)()
+	w.paced = func(ctx context.Context, bytes int) error { return meters.weighSent(ctx, c.Tenant, bytes) }
 	if w.place, err = meters.admit(c.Principal, isUpload(r), mayStream(r), time.Now()); err == nil {
 		if err = meters.begin(r.Context(), c.Tenant); err == nil {
 			err = w.readBody(r, c.Tenant)

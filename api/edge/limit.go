@@ -70,7 +70,7 @@ type meters struct {
 	mu    sync.Mutex
 	kind  [2]meter // credentials, tenants
 	turns pace     // of requests and their bodies
-	sent  pace     // of what streams send
+	sent  pace     // of what is sent
 }
 
 // newMeters returns meters whose tenants have a rate while other tenants are active; 0 is the

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -16,10 +17,12 @@ func linkLimits() (tenant, all Limits) {
 	return Limits{Rate: 50, InFlight: 16}, Limits{Rate: 500, InFlight: 64}
 }
 
-// linkMeters returns the meters of links.
-func linkMeters() *meters {
+// linkMeters returns the meters of links. What is sent to all who hold links has the pace that one
+// tenant has while others are active.
+func linkMeters(fair float64) *meters {
 	tenant, all := linkLimits()
-	return &meters{kind: [2]meter{{"the links of the tenant", tenant, map[string]*use{}}, {"all links", all, map[string]*use{}}}}
+	kinds := [2]meter{{"the links of the tenant", tenant, map[string]*use{}}, {"all links", all, map[string]*use{}}}
+	return &meters{kind: kinds, sent: newPace(cmp.Or(fair, fairRate()))}
 }
 
 // HandleLink adds a route for holders of links: to threads of the tenant that the path names as
@@ -37,7 +40,10 @@ type linkRoute struct {
 }
 
 func (l linkRoute) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := &response{ResponseWriter: routed(w), edge: l.edge, end: func(error) {}} // it limits how long a reader takes nothing
+	answer := &response{ // it limits how long a reader takes nothing, and how much all of them take
+		ResponseWriter: routed(w), ctx: r.Context(), edge: l.edge, end: func(error) {},
+		paced: func(ctx context.Context, bytes int) error { return l.edge.links.weighSent(ctx, anonymous, bytes) },
+	}
 	if err := l.answer(answer, r); err != nil {
 		l.refuse(answer, r, err)
 	}

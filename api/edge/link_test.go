@@ -46,7 +46,7 @@ func TestLinkGuard_PermitsOneQuery(t *testing.T) {
 // Requests with links have a limit for each tenant and one together, and take nothing of those
 // that have a credential.
 func TestLink_IsLimited(t *testing.T) {
-	e := &Edge{meters: newMeters(Limits{}, Limits{}, 0), links: linkMeters()}
+	e := &Edge{meters: newMeters(Limits{}, Limits{}, 0), links: linkMeters(0)}
 	now := time.Now()
 	drain := func(tenant string) int {
 		for n := 0; ; n++ {
@@ -87,7 +87,7 @@ func TestLink_IsLimited(t *testing.T) {
 
 // A link of a tenant that this edge does not serve is told nothing, and asks nothing.
 func TestLink_OtherTenants(t *testing.T) {
-	e := &Edge{opts: Options{Serves: []string{"acme"}}, links: linkMeters()}
+	e := &Edge{opts: Options{Serves: []string{"acme"}}, links: linkMeters(0)}
 	for _, tenant := range []string{"globex", "", "*", "a.b", ">"} {
 		var refused error
 		l := linkRoute{e, func(http.ResponseWriter, *http.Request, *Caller) error { t.Error("it was answered"); return nil }, func(_ http.ResponseWriter, _ *http.Request, err error) { refused = err }}

@@ -12,7 +12,7 @@ const (
 	paceBurst  = 250 * time.Millisecond // what a tenant that sent nothing for so long may send at once
 	paceMost   = time.Second            // a request that would have to wait longer is refused
 	bodyBytes  = 8 << 10                // of a body, which are paced like another request
-	sentBytes  = 16 << 10               // of streams, likewise
+	sentBytes  = 16 << 10               // of answers, likewise
 )
 
 // fairRate is the default pace, in requests per second.
@@ -101,7 +101,7 @@ func (m *meters) weigh(ctx context.Context, tenant string, bytes int) error {
 	return pause(ctx, wait)
 }
 
-// weighSent is weigh for bytes of a tenant's streams, which do not delay its other requests.
+// weighSent is weigh for bytes that are sent to a tenant, which do not delay its other requests.
 func (m *meters) weighSent(ctx context.Context, tenant string, bytes int) error {
 	m.mu.Lock()
 	wait := m.sent.wait(tenant, float64(bytes)/sentBytes, time.Now())

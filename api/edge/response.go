@@ -16,12 +16,13 @@ type response struct {
 	http.ResponseWriter
 	ctx    context.Context // of the request
 	edge   *Edge
-	end    context.CancelCauseFunc // of the request's context
-	began  bool                    // the answer has begun
-	stream bool                    // it is a stream, which the edge's closing ends
-	place  *admission              // nil before it is admitted
-	rolled time.Time               // when the reader was last given time
-	sent   int                     // bytes of a stream that were not weighed yet
+	end    context.CancelCauseFunc                    // of the request's context
+	began  bool                                       // the answer has begun
+	stream bool                                       // it is a stream, which the edge's closing ends
+	place  *admission                                 // nil before it is admitted
+	rolled time.Time                                  // when the reader was last given time
+	sent   int                                        // bytes that were not weighed yet
+	paced  func(ctx context.Context, bytes int) error // waits until so many may be sent; nil: for nothing
 }
 
 // rollEvery is how often a reader that takes what is written gets more time.
@@ -45,16 +46,16 @@ func (w *response) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// weigh waits until the tenant may send more bytes in a stream.
+// weigh waits until more bytes may be sent to those who ask as this one does.
 func (w *response) weigh(n int) error {
-	if !w.stream || w.place == nil {
+	if w.paced == nil {
 		return nil
 	}
 	if w.sent += n; w.sent < sentBytes {
 		return nil
 	}
 	n, w.sent = w.sent, 0
-	return w.edge.meters.weighSent(w.ctx, w.place.names[1], n)
+	return w.paced(w.ctx, n)
 }
 
 // roll lets the reader take its time for what is written next, but not longer.
