@@ -63,12 +63,6 @@ func exchange(t *testing.T, url, method, target, host string, headers ...string)
 	return received(t, conn)
 }
 
-// read returns the answer that comes on a connection.
-func read(t *testing.T, conn net.Conn) answer {
-	t.Helper()
-	return decoded(t, received(t, conn))
-}
-
 func received(t *testing.T, conn net.Conn) answer {
 	t.Helper()
 	r, err := http.ReadResponse(bufio.NewReader(conn), nil)
