@@ -13,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/webhooks"
 )
 
 // Kinds of places, as flags and metrics name them.
@@ -25,6 +26,7 @@ const (
 	placesForks    = "forks"
 	placesCold     = "cold"
 	placesPast     = "past"
+	placesWebhooks = "webhooks"
 )
 
 // Default limits of a call, an upload and a tenant.
@@ -37,7 +39,7 @@ const (
 // DefaultPlaces is how many places of each kind a process has, unless --places sets it.
 // Those for runs are --workers.
 func DefaultPlaces() map[string]int {
-	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: runtime.DefaultEffects, placesForks: commands.DefaultForks, placesCold: cold.DefaultPlaces, placesPast: query.DefaultPast}
+	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: runtime.DefaultEffects, placesForks: commands.DefaultForks, placesCold: cold.DefaultPlaces, placesPast: query.DefaultPast, placesWebhooks: webhooks.DefaultPlaces}
 }
 
 // places returns the places of a kind.

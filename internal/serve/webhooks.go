@@ -19,7 +19,7 @@ func (s *Server) startWebhooks(background context.Context, directory *agents.Dir
 	if err != nil {
 		return err
 	}
-	hub := webhooks.New(log, webhooks.Config{Endpoint: directory.Endpoint, Thread: threadOf(queries), Metrics: s.metrics}, s.logger)
+	hub := webhooks.New(log, webhooks.Config{Endpoint: directory.Endpoint, Thread: threadOf(queries), Metrics: s.metrics, Places: s.places(placesWebhooks, 0)}, s.logger)
 	s.hold(background, log, webhooks.Lease, hub.Run)
 	return nil
 }

@@ -7,8 +7,8 @@
 //     the log.
 //   - The events of one thread arrive in their order, one after the other. An event that
 //     is not accepted delays those of its thread alone.
-//   - A webhook, and a tenant, has a limited number of requests in flight, and a webhook
-//     whose endpoint accepts nothing makes one attempt at a time, with backoff. So it delays
+//   - A webhook has a limited number of requests in flight, and so have all tenants together,
+//     of whose places each leaves some to others; a webhook whose endpoint accepts nothing makes one attempt at a time, with backoff. So it delays
 //     no other.
 //   - Data of events is sent only if the webhook asks for it, and never once the thread is
 //     purged: it is read from the log for every attempt.

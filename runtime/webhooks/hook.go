@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/share"
 )
 
 // hook is a webhook: which threads are behind, and how its endpoint does.
@@ -18,7 +19,6 @@ type hook struct {
 	run    *running
 	logger zerolog.Logger
 	stop   context.CancelFunc
-	places chan struct{} // of the tenant
 	wake   chan struct{} // of capacity 1: holds something when there may be something to do
 	stored uint64        // the revision of its stored state; only the saving goroutine uses it
 
@@ -204,14 +204,12 @@ func (h *hook) pick(now time.Time) (*lane, time.Duration) {
 
 // runLane delivers a lane, when its tenant has a place.
 func (h *hook) runLane(ctx context.Context, l *lane) {
-	var err error
-	select {
-	case h.places <- struct{}{}:
+	leave, err := h.run.hub.cfg.Places.Wait(ctx, h.name.tenant)
+	if err == nil {
 		err = h.deliver(ctx, l)
-		<-h.places
-	case <-ctx.Done():
-		err = context.Cause(ctx)
+		leave()
 	}
+	var full *share.FullError
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	defer h.rouse()
@@ -220,7 +218,7 @@ func (h *hook) runLane(ctx context.Context, l *lane) {
 	now := time.Now()
 	switch {
 	case ctx.Err() != nil:
-	case errors.Is(err, errLagging):
+	case errors.Is(err, errLagging), errors.As(err, &full):
 		l.at = now.Add(lagPause)
 	case err != nil:
 		l.failures++

@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -12,8 +11,12 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
+	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/runtime/remote"
 )
+
+// DefaultPlaces is how many requests of all tenants are in flight, unless Config.Places has others.
+const DefaultPlaces = 64
 
 // Lease is the lease under which one process of an installation delivers.
 const Lease = "webhooks"
@@ -33,7 +36,7 @@ type Config struct {
 	Probe      retry.Policy  // between attempts while an endpoint accepts nothing; default 1 s to 1 min
 	SaveEvery  time.Duration // how much is delivered again after a crash; default 1 s
 	PerHook    int           // requests in flight of a webhook; default 4
-	PerTenant  int           // requests in flight of a tenant; default 16
+	Places     *share.Pool   // for requests in flight of all tenants; default DefaultPlaces of them
 	MaxBehind  int           // threads of a webhook that are behind; default 10,000
 	ManyFailed int           // failures in a row after which a webhook makes one attempt at a time; default 5
 }
@@ -63,7 +66,9 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	orElse(&c.PerHook, 4)
-	orElse(&c.PerTenant, 16)
+	if c.Places == nil {
+		c.Places = share.New("webhooks", share.Limit{Total: DefaultPlaces}, nil)
+	}
 	orElse(&c.MaxBehind, 10_000)
 	orElse(&c.ManyFailed, 5)
 	if c.Metrics == nil {
@@ -102,11 +107,10 @@ type running struct {
 	store *store
 	work  sync.WaitGroup
 
-	mu     sync.Mutex // guards the fields below
-	seq    uint64     // up to which the log was dispatched
-	hooks  map[name]*hook
-	places map[string]chan struct{} // of requests in flight, by tenant
-	gone   []*hook                  // webhooks that were removed, whose state is still stored
+	mu    sync.Mutex // guards the fields below
+	seq   uint64     // up to which the log was dispatched
+	hooks map[name]*hook
+	gone  []*hook // webhooks that were removed, whose state is still stored
 }
 
 // name is the name of a webhook.
@@ -119,7 +123,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &running{hub: h, store: s, hooks: map[name]*hook{}, places: map[string]chan struct{}{}}
+	r := &running{hub: h, store: s, hooks: map[name]*hook{}}
 	if err := r.load(ctx); err != nil {
 		return err
 	}
@@ -202,10 +206,6 @@ func (r *running) changeHooks(ctx context.Context, c *events.Commit) {
 func (r *running) start(ctx context.Context, one *hook) {
 	r.mu.Lock()
 	r.hooks[one.name] = one
-	if r.places[one.name.tenant] == nil {
-		r.places[one.name.tenant] = make(chan struct{}, r.hub.cfg.PerTenant)
-	}
-	one.places = r.places[one.name.tenant]
 	r.mu.Unlock()
 	ctx, one.stop = context.WithCancel(ctx)
 	r.work.Go(func() { one.schedule(ctx) })
@@ -215,7 +215,10 @@ func (r *running) start(ctx context.Context, one *hook) {
 func (r *running) keepSaved(ctx context.Context) error {
 	for {
 		going := retry.Sleep(ctx, r.hub.cfg.SaveEvery)
-		saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+		saving, cancel := context.WithoutCancel(ctx), func() {}
+		if !going { // the process waits for it
+			saving, cancel = context.WithTimeout(saving, saveTime)
+		}
 		err := r.save(saving)
 		cancel()
 		if err != nil || !going {
@@ -224,8 +227,15 @@ func (r *running) keepSaved(ctx context.Context) error {
 	}
 }
 
-// saveTime is the timeout of saving.
+// saveTime is the timeout of saving one state, however many there are.
 const saveTime = 10 * time.Second
+
+// within calls save with that timeout.
+func within(ctx context.Context, save func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, saveTime)
+	defer cancel()
+	return save(ctx)
+}
 
 // save stores the webhooks that changed, and then the position.
 func (r *running) save(ctx context.Context) error {
@@ -237,10 +247,11 @@ func (r *running) save(ctx context.Context) error {
 		all = append(all, one)
 	}
 	r.mu.Unlock()
-	var errs []error
 	behind, failing := 0, 0
 	for _, one := range gone { // first: another may have its name
-		errs = append(errs, r.store.remove(ctx, one))
+		if err := within(ctx, func(ctx context.Context) error { return r.store.remove(ctx, one) }); err != nil {
+			return err
+		}
 	}
 	for _, one := range all {
 		state, changed := one.state()
@@ -248,15 +259,15 @@ func (r *running) save(ctx context.Context) error {
 		if state.Failures > 0 {
 			failing++
 		}
-		if changed {
-			errs = append(errs, r.store.put(ctx, one, state))
+		if !changed {
+			continue
+		}
+		if err := within(ctx, func(ctx context.Context) error { return r.store.put(ctx, one, state) }); err != nil {
+			return err
 		}
 	}
 	r.hub.cfg.Metrics.Webhooks(behind, failing)
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	return r.store.save(ctx, seq)
+	return within(ctx, func(ctx context.Context) error { return r.store.save(ctx, seq) })
 }
 
 // headers are the headers of a delivery, besides those of every signed request.

@@ -172,7 +172,7 @@ func TestHub_DeadEndpointsDelayNoOther(t *testing.T) {
 	v := receive(t, nil)
 	closed := receive(t, nil)
 	closed.Close()
-	w.deliver(webhooks.Config{Timeout: time.Minute, PerHook: 2, PerTenant: 4})
+	w.deliver(webhooks.Config{Timeout: time.Minute, PerHook: 2})
 	w.define(w.c, "slow", slow.URL, ``)
 	w.define(w.c, "closed", closed.URL, ``)
 	w.define(w.c, "good", v.URL, ``)
