@@ -77,7 +77,7 @@ func New() *Metrics {
 
 		damaged: c.gauge("store_damages", "Places in the store of the embedded server that cannot be read.").With(nil),
 
-		placesTaken:   c.gauge("places_taken", "Places for runs, effects, uploads, searches, images, forks and cold threads that are taken.", "kind"),
+		placesTaken:   c.gauge("places_taken", "Places that are taken: of runs, and of every kind of --places.", "kind"),
 		placesWaiting: c.gauge("places_waiting", "Requests that wait for a place.", "kind"),
 		placesRefused: c.counter("places_refused_total", "Times that a tenant got no place at once, by kind and why: share, total, waiting or rate.", "kind", "reason"),
 
