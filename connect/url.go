@@ -1,6 +1,11 @@
 package connect
 
-import "strings"
+import (
+	"errors"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+)
 
 // WithoutCredentials returns the URLs of servers, separated by commas, without
 // the user, password or token that they may hold, for messages and logs.
@@ -31,6 +36,9 @@ func Failed(urls string, err error) error {
 			secret := rest[:strings.LastIndex(rest, "@")+1]
 			text = strings.ReplaceAll(text, secret, "")
 		}
+	}
+	if errors.Is(err, nats.ErrMaxAccountConnectionsExceeded) {
+		text += ": the account has all connections that it may have; close one of them, or share one in a process"
 	}
 	return &failedError{"no connection to " + WithoutCredentials(urls) + ": " + text, err}
 }

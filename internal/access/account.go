@@ -28,10 +28,11 @@ func ownAccounts() []string {
 
 func tenantAccount(tenant string) string { return "tenant " + tenant }
 
-// What a tenant may have of the server.
+// What a tenant may have of the server. The server counts an account's connections, and holds
+// each of them to the account's subscriptions.
 const (
 	tenantConnections   = 256
-	tenantSubscriptions = 10_000 // of all its connections together
+	tenantSubscriptions = 10_000 // of each connection
 )
 
 // answerWithin is how long the server remembers where an answer belongs. It

@@ -1,0 +1,115 @@
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/runtime"
+)
+
+// logLine is a line of the log of a server.
+type logLine struct {
+	Level     string `json:"level"`
+	Message   string `json:"message"`
+	Lease     string `json:"lease"`
+	Thread    string `json:"thread"`
+	Agent     string `json:"agent"`
+	Tenant    string `json:"tenant"`
+	Execution string `json:"execution"`
+}
+
+// logLines receives the lines of a log, each of which is one write.
+type logLines chan logLine
+
+func (l logLines) Write(p []byte) (int, error) {
+	var line logLine
+	if err := json.Unmarshal(p, &line); err != nil {
+		return 0, err
+	}
+	l <- line
+	return len(p), nil
+}
+
+// wait returns the next line with a message.
+func (l logLines) wait(t *testing.T, message string) logLine {
+	t.Helper()
+	limit := time.After(5 * time.Minute)
+	for {
+		select {
+		case line := <-l:
+			if line.Message == message {
+				return line
+			}
+		case <-limit:
+			t.Fatalf("the log never says %q", message)
+		}
+	}
+}
+
+// logged starts a server whose log the test reads, at the level that serve has by default.
+func logged(t *testing.T, cfg serve.Config) (*serve.Server, logLines) {
+	t.Helper()
+	lines := make(logLines, 10_000)
+	s, err := serve.Start(t.Context(), cfg, zerolog.New(lines).Level(zerolog.InfoLevel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, s) })
+	return s, lines
+}
+
+// When a process ends, the log of another says of each of its leases that it has taken over.
+func TestLog_Takeover(t *testing.T) {
+	const message = "this process has taken over"
+	cfg := serve.Config{NATS: natstest.Start(t).URL(), HTTPListen: "127.0.0.1:0"}
+	first, lines := logged(t, cfg)
+	held := map[string]bool{}
+	for range 3 {
+		held[lines.wait(t, message).Lease] = true
+	}
+	_, others := logged(t, cfg)
+	for len(lines) > 0 { // it goes on taking leases while the other starts
+		if line := <-lines; line.Message == message {
+			held[line.Lease] = true
+		}
+	}
+	stop(t, first)
+	for len(held) > 0 {
+		line := others.wait(t, message)
+		if line.Level != "info" || line.Lease == "" {
+			t.Errorf("%+v", line)
+		}
+		delete(held, line.Lease)
+	}
+}
+
+// The log says that a run failed, and of which thread and agent, and nothing of what it was about.
+func TestLog_FailedRun(t *testing.T) {
+	cfg := free(t)
+	cfg.Register = func(r *runtime.Registry) error {
+		return r.AddReactor("broken", runtime.ReactorFunc(func(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {
+			return nil, errors.New("the model is away")
+		}))
+	}
+	s, lines := logged(t, cfg)
+	c := must(client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme", Timeout: time.Minute}))(t)
+	defer c.Close()
+	definition := must(events.EncodeDefinition(events.AgentDefinition{Name: "failing", Type: events.AIHuman, Reactor: "broken"}))(t)
+	must(c.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.AgentKind, Definition: definition}}}))(t)
+	made := must(c.CreateThread(t.Context(), events.CreateThread{AgentID: "failing"}))(t)
+	text := "my secret"
+	reply := must(c.React(t.Context(), made.ThreadID, events.ReactThread{Text: &text}))(t)
+	want := logLine{"info", "a run failed; its execution says why", "", made.ThreadID, "failing", "acme", reply.Result.ExecutionID}
+	if line := lines.wait(t, want.Message); line != want {
+		t.Errorf("%+v, not %+v", line, want)
+	}
+}
