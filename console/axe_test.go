@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/demo"
 )
 
@@ -49,6 +50,11 @@ func TestBrowser_Accessible(t *testing.T) {
 	}
 	all := pages()
 	all["long"] = "/threads/" + long
+	order, err := w.client.GetThread(t.Context(), events.GetThread{ThreadID: "key:order:42"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all["shared"], all["no-share"] = w.visitor().share(order.ID), "/shared/acme/shr_none.none"
 	b := w.open()
 	for name, path := range all {
 		for _, mode := range []string{"light", "dark"} {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -21,9 +22,10 @@ type activity struct {
 	viewer
 }
 
-// queued is a message that waits.
+// queued is a message or a call that waits.
 type queued struct {
 	ID, Text string
+	Call     string // the tool that is called
 }
 
 // latestRuns is how many of a thread's latest runs are looked at for one that is active.
@@ -56,12 +58,23 @@ func loadRun(a *page.Ask) (any, error) {
 			return nil, err
 		}
 		for _, q := range waiting.Queued {
-			var item events.Item
-			_ = json.Unmarshal(q.Item, &item) // then it has no text
-			p.Queue = append(p.Queue, queued{q.ID, events.TextOfParts(item.Content)})
+			p.Queue = append(p.Queue, queuedOf(q))
 		}
 	}
 	return p, nil
+}
+
+func queuedOf(q events.Queued) queued {
+	var item events.NewItem
+	_ = json.Unmarshal(q.Item, &item) // then it has no text
+	if item.Type == events.Message {
+		return queued{ID: q.ID, Text: events.TextOfParts(item.Content)}
+	}
+	var call struct {
+		Name string `json:"name"`
+	}
+	_ = json.Unmarshal(item.Content, &call) // then it has no name
+	return queued{ID: q.ID, Call: call.Name}
 }
 
 // conversationActions are what can be done in a conversation.
@@ -73,6 +86,7 @@ func conversationActions() []page.Action {
 		{Path: thread + "/retry", Do: retryRun},
 		{Path: thread + "/approve", Right: edge.Approve, Do: answerApproval},
 		{Path: thread + "/queue", Do: changeQueue},
+		{Path: thread + "/draft", Do: changeDraft},
 		{Path: thread + "/again", Do: askAgain},
 		{Path: thread + "/fork", Do: forkThread},
 		{Path: thread + "/update", Do: updateThread},
@@ -145,10 +159,52 @@ func changeQueue(a *page.Ask) (string, error) {
 		_, err = a.Client.RemoveQueued(a.Context(), a.Thread.ID, events.RemoveQueued{QueuedID: id})
 	case "last":
 		_, err = a.Client.MoveQueued(a.Context(), a.Thread.ID, events.MoveQueued{QueuedID: id})
+	case "edit":
+		err = editQueued(a, id, strings.TrimSpace(a.Form("text")))
 	default:
-		err = events.Invalid("/do", "do is %.40q; it takes remove or last", a.Form("do"))
+		err = events.Invalid("/do", "do is %.40q; it takes edit, remove or last", a.Form("do"))
 	}
 	return a.ThreadLink(""), err
+}
+
+// editQueued replaces the text of a message that waits. What else it contains stays.
+func editQueued(a *page.Ask, id, text string) error {
+	if text == "" {
+		return events.Invalid("/text", "the message is empty; write one, or remove it")
+	}
+	waiting, err := a.Client.ListQueue(a.Context(), events.ListQueue{ThreadID: a.Thread.ID})
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(waiting.Queued, func(q events.Queued) bool { return q.ID == id })
+	if at < 0 {
+		return events.Errorf(events.NotFound, "the message does not wait any more: it was sent to the agent, or removed")
+	}
+	var item events.NewItem
+	if err := json.Unmarshal(waiting.Queued[at].Item, &item); err != nil {
+		return err
+	}
+	var parts, rest []jsontext.Value
+	if err := json.Unmarshal(item.Content, &parts); err != nil || item.Type != events.Message {
+		return events.Invalid("/queuedId", "only messages are edited; remove the call, and queue another one")
+	}
+	for _, part := range parts {
+		var of struct {
+			Type string `json:"type"`
+		}
+		if err := json.Unmarshal(part, &of); err == nil && of.Type != events.InputText {
+			rest = append(rest, part)
+		}
+	}
+	said := []jsontext.Value{}
+	if err := json.Unmarshal(events.MessageText(false, &text), &said); err != nil {
+		return err
+	}
+	if item.Content, err = json.Marshal(append(said, rest...)); err != nil {
+		return err
+	}
+	_, err = a.Client.EditQueued(a.Context(), a.Thread.ID, events.EditQueued{QueuedID: id, Item: item})
+	return err
 }
 
 // askAgain hides a message and what follows, and asks its text again, perhaps changed.

@@ -24,7 +24,7 @@ type Options struct {
 func Routes(e *edge.Edge, o Options) error {
 	texts := markdown.New()
 	return page.Routes(e, page.Site{
-		Pages: append(table(texts), system(o.System, o.Operators)...), Actions: actions(), Shared: []page.Shared{shared(texts)}, Templates: templates, Home: "/threads", Next: nextStep,
+		Pages: append(table(texts), system(o.System, o.Operators)...), Actions: actions(), Pictures: []page.Picture{thumbnail()}, Shared: []page.Shared{shared(texts)}, Templates: templates, Home: "/threads", Next: nextStep,
 		Assets: map[string][]byte{"code.css": []byte(markdown.Stylesheet())},
 	})
 }

@@ -24,6 +24,7 @@ func conversation(texts *markdown.Renderer) page.Page {
 		Load: loadConversation,
 		Panels: []page.Panel{
 			{ID: "items", On: []string{"item.*", "message.*", "part.*", "step.*", "history.*", "approval.*", "execution.status.changed"}, Load: c.loadItems, Row: c.itemRow},
+			{ID: "draft", On: []string{string(events.ProfileChangedType)}, Load: loadDraft},
 			{ID: "activity", On: []string{"execution.*", "run.*", "queue.*", "approval.*", "thread.status.changed", "step.*"}, Load: loadRun},
 		},
 		Follow: followChunks,
@@ -37,12 +38,11 @@ type talk struct{ texts *markdown.Renderer }
 type conversationPage struct {
 	MayWrite bool
 	Policies []string
-	Draft    string
 	End      bool // the page shows the end of the conversation
 }
 
 func loadConversation(a *page.Ask) (any, error) {
-	return conversationPage{MayWrite: a.May(edge.Write) && a.Live(), Policies: events.Policy("").Enum(), Draft: a.Thread.Draft, End: a.Query("cursor") == ""}, nil
+	return conversationPage{MayWrite: a.May(edge.Write) && a.Live(), Policies: events.Policy("").Enum(), End: a.Query("cursor") == ""}, nil
 }
 
 // itemPage is a page of a conversation, oldest first.

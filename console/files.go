@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"encoding/base64"
 	"errors"
 	"html/template"
 	"io"
@@ -26,16 +27,38 @@ const previewBytes = 256 << 10
 func files(texts *markdown.Renderer) page.Page {
 	return page.Page{
 		Path: "/threads/{thread}/files", Name: "Files", In: page.Tabs, Template: "files",
-		JSON: "/api/threads/{thread}/files{at}", CLI: "skein files ls {thread}",
+		JSON: "/api/threads/{thread}/files{query}", CLI: "skein files ls {thread} {path}", Query: []string{"path"},
+		Load:   loadFolder,
 		Panels: []page.Panel{{ID: "file-tree", On: []string{"file.*", "directory.*"}, Load: func(a *page.Ask) (any, error) { return loadFiles(a, texts) }}},
 	}
+}
+
+// folder is the path of the directory that the page shows.
+type folder string
+
+// Param implements page.Params.
+func (f folder) Param(string) string { return string(f) }
+
+func loadFolder(a *page.Ask) (any, error) {
+	at := path.Clean("/" + a.Query("path"))
+	if at == "/" {
+		return folder(at), nil
+	}
+	record, err := client.Read[events.FileRecord](a.Context(), a.Client, events.StatFile{ThreadID: a.Thread.ID, Path: at, At: a.At})
+	if err != nil {
+		return nil, err
+	}
+	if !record.IsDirectory {
+		at = path.Dir(at)
+	}
+	return folder(at), nil
 }
 
 // filePage is a directory, and a file of it that is looked at.
 type filePage struct {
 	Dir      string
 	Crumbs   []page.Link
-	Entries  []events.FileRecord
+	Entries  []fileEntry
 	File     *events.FileRecord
 	Address  string        // of the content
 	Put      string        // the address of the directory's contents, to which the script uploads
@@ -63,7 +86,10 @@ func loadFiles(a *page.Ask, texts *markdown.Renderer) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Entries, p.Put = list.Entries, contentAddress(a, p.Dir)
+	for _, f := range list.Entries {
+		p.Entries = append(p.Entries, entryIn(a, f))
+	}
+	p.Put = contentAddress(a, p.Dir)
 	p.Crumbs = []page.Link{{Name: "Files", Address: a.With("path", "")}}
 	for i, name := range strings.Split(strings.Trim(p.Dir, "/"), "/") {
 		if name != "" {
@@ -71,6 +97,49 @@ func loadFiles(a *page.Ask, texts *markdown.Renderer) (any, error) {
 		}
 	}
 	return p, nil
+}
+
+// thumbnailSize is the width and the height of thumbnails in pixels, at most.
+const thumbnailSize = 96
+
+// fileEntry is a file or a directory, as the list shows it.
+type fileEntry struct {
+	events.FileRecord
+	Thumbnail string // its address, if the file is an image of which there may be one
+}
+
+func entryIn(a *page.Ask, f events.FileRecord) fileEntry {
+	e := fileEntry{FileRecord: f}
+	switch kind, _, _ := mime.ParseMediaType(f.MimeType); kind { // of another kind there is none
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		if f.HasContent() && f.Width > 0 {
+			q := url.Values{"path": {f.Path}}
+			if at := a.Query("at"); at != "" {
+				q.Set("at", at)
+			}
+			e.Thumbnail = page.LinkThread(a.Thread.ID, "/files/thumbnail?"+q.Encode())
+		}
+	}
+	return e
+}
+
+// thumbnail is where the list loads the thumbnail of a file.
+func thumbnail() page.Picture {
+	return page.Picture{Path: "/threads/{thread}/files/thumbnail", Load: func(a *page.Ask) (*page.Image, error) {
+		at := path.Clean("/" + a.Query("path"))
+		file, err := client.Read[events.FileRecord](a.Context(), a.Client, events.StatFile{ThreadID: a.Thread.ID, Path: at, At: a.At})
+		if err != nil {
+			return nil, err
+		}
+		return &page.Image{Tag: file.Digest, Make: func() (string, []byte, error) {
+			small, err := client.Read[events.Thumbnail](a.Context(), a.Client, events.GetThumbnail{ThreadID: a.Thread.ID, Path: at, At: a.At, Size: new(int64(thumbnailSize))})
+			if err != nil {
+				return "", nil, err
+			}
+			content, err := base64.StdEncoding.DecodeString(small.Data)
+			return small.MimeType, content, err
+		}}, nil
+	}}
 }
 
 // look adds the preview of a file.

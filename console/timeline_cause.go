@@ -9,103 +9,86 @@ import (
 // links finds which event led to which: by the cause that an event names, or else by what it is
 // about.
 type links struct {
-	byID map[string]int
-	made map[string]int // what later events may be about, by its name: the event that began it
+	byID   map[string]int
+	begun  map[string]int // what later events may be about, by its name: the event that began it
+	trails map[events.Type]trail
 }
 
-func newLinks() *links { return &links{byID: map[string]int{}, made: map[string]int{}} }
+func newLinks() *links {
+	return &links{byID: map[string]int{}, begun: map[string]int{}, trails: trails()}
+}
 
 // cause returns the place of the event that led to e, which stands at place i, and remembers e.
 func (l *links) cause(i int, e *events.Event) (int, bool) {
+	begins, about := "", e.Subject
+	if of, ok := l.trails[e.Type]; ok {
+		begins, about = of(e)
+	}
 	at, ok := l.byID[e.Causation]
 	if !ok {
-		at, ok = l.made[about(e)]
+		at, ok = l.begun[about]
 	}
 	l.byID[e.ID] = i
-	if name := begins(e); name != "" {
-		l.made[name] = i
+	if begins != "" {
+		l.begun[begins] = i
 	}
 	return at, ok
 }
 
-// begins returns the name of what begins with an event.
-func begins(e *events.Event) string {
-	switch d := e.Data.(type) {
-	case events.ItemCreated:
-		if d.Type == events.ActionExecute {
-			return "call " + callOf(d.Content)
-		}
-		return d.ID
-	case events.ExecutionCreated:
-		return d.ID
-	case events.StepCreated:
-		return d.ID
-	case events.ContextCreated:
-		return e.Subject
-	case events.PartCreated:
-		return d.Key
-	case events.ApprovalRequested:
-		return "approval " + d.CallID
-	case events.EffectScheduled:
-		return d.ID
-	case events.EffectStarted:
-		return "started " + e.Subject
-	case events.RunSuspended:
-		return "wait " + first(d.Calls)
-	case events.RunParked:
-		return "parked " + e.Correlation
-	}
-	return ""
-}
+// trail names what begins with an event, and what the event follows from.
+type trail func(e *events.Event) (begins, about string)
 
-// about returns the name of what an event follows from.
-func about(e *events.Event) string {
-	switch d := e.Data.(type) {
-	case events.ItemCreated:
-		if d.Type == events.ActionResult {
-			return "call " + callOf(d.Content)
-		}
-		return ""
-	case events.ExecutionCreated:
-		return d.TriggerItemID
-	case events.StepCreated:
-		return d.ExecutionID
-	case events.PartCreated:
-		return d.StepID
-	case events.PartUpdated:
-		return d.Key
-	case events.ThreadFinished:
-		return d.ExecutionID
-	case events.TraceRecorded:
-		return d.ExecutionID
-	case events.EffectCompleted, events.EffectFailed:
-		return "started " + e.Subject
-	default:
-		return aboutRun(e)
+// trails has a row for each type of event that begins something, or follows from something other
+// than its subject.
+func trails() map[events.Type]trail {
+	return map[events.Type]trail{
+		events.ItemCreatedType:      of(itemTrail),
+		events.ContextCreatedType:   func(e *events.Event) (begins, about string) { return e.Subject, "" },
+		events.ExecutionCreatedType: of(func(d events.ExecutionCreated) (begins, about string) { return d.ID, d.TriggerItemID }),
+		events.StepCreatedType:      of(func(d events.StepCreated) (begins, about string) { return d.ID, d.ExecutionID }),
+		events.PartCreatedType:      of(func(d events.PartCreated) (begins, about string) { return d.Key, d.StepID }),
+		events.PartUpdatedType:      of(func(d events.PartUpdated) (begins, about string) { return "", d.Key }),
+		events.ApprovalRequestedType: of(func(d events.ApprovalRequested) (begins, about string) {
+			return "approval " + d.CallID, "call " + d.CallID
+		}),
+		events.ApprovalGrantedType:  of(func(d events.ApprovalGranted) (begins, about string) { return "", "approval " + d.CallID }),
+		events.ApprovalDeniedType:   of(func(d events.ApprovalDenied) (begins, about string) { return "", "approval " + d.CallID }),
+		events.ApprovalResolvedType: of(func(d events.ApprovalResolved) (begins, about string) { return "", "approval " + d.CallID }),
+		events.RunSuspendedType: of(func(d events.RunSuspended) (begins, about string) {
+			return "wait " + first(d.Calls), "call " + first(d.Calls)
+		}),
+		events.RunResumedType:      of(func(d events.RunResumed) (begins, about string) { return "", "wait " + first(d.Calls) }),
+		events.RunParkedType:       of(func(d events.RunParked) (begins, about string) { return "", "call " + first(d.Calls) }),
+		events.RunClaimedType:      func(e *events.Event) (begins, about string) { return "", e.Correlation },
+		events.ThreadFinishedType:  of(func(d events.ThreadFinished) (begins, about string) { return "", d.ExecutionID }),
+		events.TraceRecordedType:   of(func(d events.TraceRecorded) (begins, about string) { return "", d.ExecutionID }),
+		events.EffectScheduledType: func(e *events.Event) (begins, about string) { return e.Subject, "" },
+		events.EffectStartedType:   func(e *events.Event) (begins, about string) { return "started " + e.Subject, e.Subject },
+		events.EffectCompletedType: func(e *events.Event) (begins, about string) { return "", "started " + e.Subject },
+		events.EffectFailedType:    func(e *events.Event) (begins, about string) { return "", "started " + e.Subject },
 	}
 }
 
-// aboutRun is about for events of waits, and for changes of what an earlier event began.
-func aboutRun(e *events.Event) string {
-	switch d := e.Data.(type) {
-	case events.ApprovalRequested:
-		return "call " + d.CallID
-	case events.ApprovalGranted:
-		return "approval " + d.CallID
-	case events.ApprovalDenied:
-		return "approval " + d.CallID
-	case events.ApprovalResolved:
-		return "approval " + d.CallID
-	case events.RunSuspended:
-		return "call " + first(d.Calls)
-	case events.RunResumed:
-		return "wait " + first(d.Calls)
-	case events.RunParked:
-		return "call " + first(d.Calls)
-	case events.RunClaimed:
-		return e.Correlation
+// of returns the trail of an event by its data. Data that this version does not know has none.
+func of[D any](names func(D) (begins, about string)) trail {
+	return func(e *events.Event) (begins, about string) {
+		d, ok := e.Data.(D)
+		if !ok {
+			return "", e.Subject
+		}
+		return names(d)
 	}
-	return e.Subject
+}
+
+// itemTrail links a call and its result; any other item begins what answers it.
+func itemTrail(d events.ItemCreated) (begins, about string) {
+	switch d.Type {
+	case events.ActionExecute:
+		return "call " + callOf(d.Content), ""
+	case events.ActionResult:
+		return d.ID, "call " + callOf(d.Content)
+	}
+	return d.ID, ""
 }
 
 func first(list []string) string {

@@ -29,7 +29,8 @@ type Page struct {
 
 	// JSON and CLI are the path and the command that show the same. {name} stands for a value
 	// of the path, and {at} for the version that is looked at, as the path's or the command's
-	// option, or nothing; {query} for the parameters that Query names. Empty: there is none.
+	// option, or nothing; {query} for the parameters that Query names, and that version. Data
+	// that Load returns may be Params. Empty: there is none.
 	JSON, CLI string
 	Query     []string
 
@@ -39,6 +40,13 @@ type Page struct {
 	// Follow runs while a browser follows the page, besides the panels, and sends what they
 	// do not show, such as chunks. It returns when the context of the ask ends. Default none.
 	Follow func(a *Ask, send func(Patch) error) error
+}
+
+// Params is data of a page that says what its parameters mean: the values that the same has as JSON
+// and as a command.
+type Params interface {
+	// Param returns a parameter's value; empty: it is left out.
+	Param(name string) string
 }
 
 // Panel is a part of a page that is replaced when it changes. Its template has its id as

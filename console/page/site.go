@@ -16,6 +16,7 @@ import (
 type Site struct {
 	Pages     []Page
 	Actions   []Action
+	Pictures  []Picture
 	Shared    []Shared
 	Templates fs.FS                     // *.html in the folder templates: those of the pages
 	Funcs     template.FuncMap          // for these templates, besides those of this package
@@ -59,6 +60,9 @@ func Routes(e *edge.Edge, site Site) error {
 	}
 	for _, a := range site.Actions {
 		s.route("POST "+Root+pattern(a.Path), s.action(a))
+	}
+	for _, p := range site.Pictures {
+		s.route("GET "+Root+pattern(p.Path), s.picture(p))
 	}
 	if err := s.routeShared(); err != nil {
 		return err

@@ -193,6 +193,8 @@ func (v *View) fill(text string, quote func(string) string, at string) string {
 			return v.query()
 		case name == "thread" && v.Thread != nil:
 			return quote(v.Thread.ID)
+		case slices.Contains(v.Page.Query, name):
+			return quote(v.param(name))
 		default:
 			return quote(v.Request.PathValue(name))
 		}
@@ -203,11 +205,22 @@ func (v *View) fill(text string, quote func(string) string, at string) string {
 func (v *View) query() string {
 	q := url.Values{}
 	for _, name := range v.Page.Query {
-		if value := v.Ask.Query(name); value != "" {
+		if value := v.param(name); value != "" {
 			q.Set(name, value)
 		}
 	}
+	if at := v.atQuery(); at != "" {
+		q.Set("at", v.Ask.Query("at"))
+	}
 	return join("", q)
+}
+
+// param returns a parameter of the address, as the page's data understands it.
+func (v *View) param(name string) string {
+	if of, ok := v.Data.(Params); ok {
+		return of.Param(name)
+	}
+	return v.Ask.Query(name)
 }
 
 // plainWord matches a word that a shell leaves as it is.

@@ -1,8 +1,13 @@
 package demo
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
 	"strings"
 	"time"
 
@@ -80,6 +85,13 @@ func fillOrder(ctx context.Context, c *client.Client) error {
 			return err
 		}
 	}
+	photo, err := parcel()
+	if err != nil {
+		return err
+	}
+	if _, err := files.WriteFile(ctx, "/photos/parcel.png", photo, "image/png", events.WriteFileOptions{}); err != nil {
+		return err
+	}
 	if _, err := client.Send(ctx, c, id, events.ForkThread{MessageIndex: new(int64(1)), Title: "Where is my order? (another answer)"}); err != nil {
 		return err
 	}
@@ -140,4 +152,24 @@ func Long(ctx context.Context, c *client.Client, key string, n int) (string, err
 		}
 	}
 	return id, nil
+}
+
+// parcel draws a parcel.
+func parcel() ([]byte, error) {
+	picture := image.NewRGBA(image.Rect(0, 0, 240, 180))
+	for _, part := range []struct {
+		where image.Rectangle
+		color color.RGBA
+	}{
+		{picture.Bounds(), color.RGBA{233, 237, 243, 255}},
+		{image.Rect(40, 50, 200, 150), color.RGBA{193, 145, 92, 255}},
+		{image.Rect(40, 50, 200, 70), color.RGBA{171, 124, 74, 255}},
+		{image.Rect(108, 50, 132, 150), color.RGBA{226, 205, 160, 255}},
+		{image.Rect(148, 112, 188, 138), color.RGBA{250, 250, 250, 255}},
+	} {
+		draw.Draw(picture, part.where, image.NewUniform(part.color), image.Point{}, draw.Src)
+	}
+	var b bytes.Buffer
+	err := png.Encode(&b, picture)
+	return b.Bytes(), err
 }
