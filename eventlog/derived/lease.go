@@ -55,12 +55,21 @@ func (l *Leases) holdOnce(ctx context.Context, name, owner string, work func(con
 		return fmt.Errorf("the bucket of leases: %w", err)
 	}
 	held := &lease{kv: kv, name: name, owner: owner, ttl: l.ttl}
-	for held.acquire(ctx) != nil {
+	another := false // has had it
+	for err := held.acquire(ctx); err != nil; err = held.acquire(ctx) {
+		if errors.Is(err, ErrTaken) && !another {
+			another = true
+			l.logger.Debug().Str("lease", name).Msg("another process has the lease; waiting for it")
+		}
 		if !retry.Sleep(ctx, l.ttl/6) {
 			return nil
 		}
 	}
-	l.logger.Debug().Str("lease", name).Msg("lease taken")
+	if another {
+		l.logger.Info().Str("lease", name).Msg("this process has taken over")
+	} else {
+		l.logger.Debug().Str("lease", name).Msg("lease taken")
+	}
 	holding, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	done := make(chan error, 1)

@@ -55,11 +55,11 @@ func (l logLines) wait(t *testing.T, message string) logLine {
 	}
 }
 
-// logged starts a server whose log the test reads, at the level that serve has by default.
-func logged(t *testing.T, cfg serve.Config) (*serve.Server, logLines) {
+// logged starts a server whose log the test reads.
+func logged(t *testing.T, cfg serve.Config, level zerolog.Level) (*serve.Server, logLines) {
 	t.Helper()
 	lines := make(logLines, 10_000)
-	s, err := serve.Start(t.Context(), cfg, zerolog.New(lines).Level(zerolog.InfoLevel))
+	s, err := serve.Start(t.Context(), cfg, zerolog.New(lines).Level(level))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,28 +67,33 @@ func logged(t *testing.T, cfg serve.Config) (*serve.Server, logLines) {
 	return s, lines
 }
 
-// When a process ends, the log of another says of each of its leases that it has taken over.
+// When a process ends, the log of another says of each lease for which it has waited that it has
+// taken over. A process that is alone takes over from nobody.
 func TestLog_Takeover(t *testing.T) {
 	const message = "this process has taken over"
 	cfg := serve.Config{NATS: natstest.Start(t).URL(), HTTPListen: "127.0.0.1:0"}
-	first, lines := logged(t, cfg)
+	first, lines := logged(t, cfg, zerolog.DebugLevel)
 	held := map[string]bool{}
-	for range 3 {
-		held[lines.wait(t, message).Lease] = true
+	for len(held) < 3 {
+		held[lines.wait(t, "lease taken").Lease] = true
 	}
-	_, others := logged(t, cfg)
-	for len(lines) > 0 { // it goes on taking leases while the other starts
-		if line := <-lines; line.Message == message {
-			held[line.Lease] = true
-		}
+	_, others := logged(t, cfg, zerolog.DebugLevel)
+	waiting := map[string]bool{}
+	for len(waiting) < 3 {
+		waiting[others.wait(t, "another process has the lease; waiting for it").Lease] = true
 	}
 	stop(t, first)
-	for len(held) > 0 {
+	for len(lines) > 0 {
+		if line := <-lines; line.Message == message {
+			t.Errorf("it was alone: %+v", line)
+		}
+	}
+	for len(waiting) > 0 {
 		line := others.wait(t, message)
 		if line.Level != "info" || line.Lease == "" {
 			t.Errorf("%+v", line)
 		}
-		delete(held, line.Lease)
+		delete(waiting, line.Lease)
 	}
 }
 
@@ -100,7 +105,7 @@ func TestLog_FailedRun(t *testing.T) {
 			return nil, errors.New("the model is away")
 		}))
 	}
-	s, lines := logged(t, cfg)
+	s, lines := logged(t, cfg, zerolog.InfoLevel)
 	c := must(client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme", Timeout: time.Minute}))(t)
 	defer c.Close()
 	definition := must(events.EncodeDefinition(events.AgentDefinition{Name: "failing", Type: events.AIHuman, Reactor: "broken"}))(t)

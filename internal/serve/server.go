@@ -277,7 +277,6 @@ func (s *Server) hold(ctx context.Context, log *eventlog.Log, lease string, work
 		derived.LeasesOn(log.Streams(), log.Logger()).Hold(ctx, lease, func(holding context.Context) error {
 			s.metrics.Lease(lease, true)
 			defer s.metrics.Lease(lease, false)
-			s.logger.Info().Str("lease", lease).Msg("this process has taken over")
 			return work(holding)
 		})
 	})
