@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -32,11 +33,10 @@ func TestHandler_PathTricks(t *testing.T) {
 	s.WaitIdle()
 	state := func() string {
 		var all strings.Builder
-		for tenant, id := range map[string]string{"acme": sibling, "globex": foreign} {
-			got, err := s.Client(tenant).GetThread(t.Context(), events.GetThread{ThreadID: id})
+		for _, of := range []struct{ tenant, id string }{{"acme", sibling}, {"globex", foreign}} {
+			got, err := s.Client(of.tenant).GetThread(t.Context(), events.GetThread{ThreadID: of.id})
 			s.Must(err)
-			all.WriteString(id)
-			all.WriteString(got.UpdatedAt)
+			fmt.Fprintln(&all, of.id, got.UpdatedAt)
 		}
 		return all.String()
 	}

@@ -1,7 +1,6 @@
 package openresponses
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 
@@ -29,12 +28,20 @@ func repeated(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUI
 		thread = t.ID
 	}
 	b := newBegun(d, d.number(id, thread))
-	x, err := execution(ctx, upToDate, b.id)
+	x, err := executionOrQueued(ctx, upToDate, b.id)
 	if isMissing(err) {
-		x, err = queuedIn(ctx, upToDate, b.id)
-	}
-	if isMissing(err) {
-		return nil, usedElsewhere(ctx, upToDate, id)
+		item, missing := upToDate.GetItem(ctx, events.GetItem{ItemID: inputItem(id, 0)})
+		if isMissing(missing) {
+			return nil, nil
+		}
+		if missing != nil {
+			return nil, missing
+		}
+		// The item may be newer than what was read of executions, whose commit it shares.
+		upToDate = upToDate.WithMinSeq(item.Seq)
+		if x, err = executionOrQueued(ctx, upToDate, b.id); isMissing(err) {
+			return nil, reusedKey() // in another thread
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -52,13 +59,13 @@ func repeated(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUI
 	return b, nil
 }
 
-// usedElsewhere refuses a key whose request was for another thread.
-func usedElsewhere(ctx context.Context, c *client.Client, id uuid.UUID) error {
-	_, err := c.GetItem(ctx, events.GetItem{ItemID: inputItem(id, 0)})
+// executionOrQueued returns the execution of a response, also if it waits in a queue.
+func executionOrQueued(ctx context.Context, c *client.Client, id string) (*events.Execution, error) {
+	x, err := execution(ctx, c, id)
 	if isMissing(err) {
-		return nil
+		return queuedIn(ctx, c, id)
 	}
-	return cmp.Or(err, reusedKey())
+	return x, err
 }
 
 // reusedKey is the refusal of an Idempotency-Key that another request has used.

@@ -114,7 +114,10 @@ func TestRepeat_AtOnce(t *testing.T) {
 	var asking sync.WaitGroup
 	for range 8 {
 		asking.Go(func() {
-			_, got := w.with("k", `{"model":"triage","input":"x"}`)
+			status, got := w.with("k", `{"model":"triage","input":"x"}`)
+			if status != http.StatusOK {
+				t.Errorf("%d %v", status, got)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			ids[got["id"]]++

@@ -21,6 +21,7 @@ func TestGateway_Console(t *testing.T) {
 	id := made.ThreadID
 	_, err = acme.CreateItem(t.Context(), id, events.CreateItem{Item: events.UserText("Where is it?")})
 	g.Must(err)
+	g.WaitIdle() // the gateway does not know what others have written
 
 	if r := p.do("GET", "/console/threads", "", ""); r.StatusCode != http.StatusSeeOther || !strings.HasPrefix(r.Header.Get("Location"), "/console/sign-in") {
 		t.Fatalf("without a session: %d to %s", r.StatusCode, r.Header.Get("Location"))
