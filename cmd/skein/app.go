@@ -50,6 +50,9 @@ func (a *app) root() *cobra.Command {
 			if err := a.fromEnvironment(cmd); err != nil {
 				return err
 			}
+			if err := cmd.ValidateFlagGroups(); err != nil {
+				return wrongUsage("%v; see %s --help", err, cmd.CommandPath())
+			}
 			a.begun = true
 			return nil
 		},
@@ -73,6 +76,7 @@ func (a *app) root() *cobra.Command {
 		a.sizeCommand(), a.archiveCommand(), a.benchCommand(), a.versionCommand(),
 	)
 	addExamples(root)
+	nameArguments(root)
 	return root
 }
 

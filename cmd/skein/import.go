@@ -105,7 +105,7 @@ func (a *app) importFiles(ctx context.Context, r *remote, c *client.Client, f *f
 		return err
 	}
 	if sum.Failed > 0 {
-		return &failedError{"import_incomplete", fmt.Sprintf("%d conversations or files could not be imported; the others were", sum.Failed)}
+		return &failedError{"import_incomplete", fmt.Sprintf("not imported: %d of the conversations and files; the others were", sum.Failed)}
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func TestExitCodes_UsageAndFailures(t *testing.T) {
 		{s.env, "thread get x --at yesterday", 2, "skein: usage: "},
 		{s.env, "tail --from yesterday", 2, "skein: usage: "},
 		{s.env, "tail --type item.>", 2, "skein: usage: "},
-		{s.env, "tail nonsense", 2, "skein: usage: "},
+		{s.env, "tail nonsense", 2, `"nonsense" is not a thread's id; a thread's key is written key:KEY`},
 		{s.env, "replay nonsense", 2, "skein: usage: "},
 		{s.env, "import", 2, "skein: usage: "},
 		{s.env, "serve --http-listen 0.0.0.0:0", 2, "loopback"},

@@ -66,7 +66,10 @@ func parseFrom(text string, follow bool) (client.Position, error) {
 // threadID returns the id of a thread that may be named by its key.
 func threadID(ctx context.Context, c *client.Client, ref string) (string, error) {
 	id, key := events.ThreadRef(ref)
-	if key == "" {
+	switch {
+	case key == "" && !events.ValidThreadID(id):
+		return "", wrongUsage("%.80q is not a thread's id; a thread's key is written key:KEY", ref)
+	case key == "":
 		return id, nil
 	}
 	t, err := c.GetThread(ctx, events.GetThread{ThreadID: ref})
