@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/skein-threads/skein/projections/documents"
 	"github.com/skein-threads/skein/projections/rebuild"
@@ -16,22 +17,35 @@ type foldCheck struct{ *rebuild.Fold }
 // End implements ThreadCheck.
 func (f foldCheck) End(context.Context) ([]Finding, error) { return nil, f.Fold.End() }
 
-// listDocuments reads the documents of every read model, if all are to be checked. They are
-// compared with the log as it is read.
-func (v *verifier) listDocuments(ctx context.Context) error {
+// listDerived reads the timeline, and at the same time the documents of every read model, if all
+// are to be checked. They are compared with the log as it is read.
+func (v *verifier) listDerived(ctx context.Context) error {
 	if v.options.LogOnly || !v.options.Range.whole() {
 		return nil
 	}
-	v.progress(StageDocuments, 0, 0, 0)
-	if err := v.models(ctx); err != nil || len(v.named) == 0 {
+	if err := v.models(ctx); err != nil {
 		return err
 	}
-	var err error
-	if v.folds, err = rebuild.Begin(ctx, v.log, rebuild.Scope{Tenant: v.options.Tenant, Threads: v.options.Threads}, v.named...); err != nil {
-		v.named = nil
-		return v.damaged(ctx, fmt.Errorf("the read models: %w", err), Finding{Kind: KindDocument})
+	reading, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	var unread error
+	if len(v.named) > 0 {
+		running.Go(func() {
+			v.folds, unread = rebuild.Begin(reading, v.log, rebuild.Scope{Tenant: v.options.Tenant, Threads: v.options.Threads}, v.named...)
+		})
 	}
-	return nil
+	err := v.listShown(ctx)
+	if err != nil {
+		stop()
+	}
+	v.progress(StageDocuments, 0, 0, 0)
+	running.Wait()
+	stop()
+	if err != nil || unread == nil {
+		return err
+	}
+	v.named, v.folds = nil, nil
+	return v.damaged(ctx, fmt.Errorf("the read models: %w", unread), Finding{Kind: KindDocument})
 }
 
 // models names the read models whose buckets exist, and reports the others.

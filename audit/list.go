@@ -349,12 +349,16 @@ const (
 	aheadBytes    = 8 << 20
 	aheadEach     = 128 << 10 // of one aggregate: a longer one is worth a request
 	aheadMessages = 16 << 10
+
+	aheadChunk = 1 << 20 // of bytes that are received, and not looked at yet
 )
 
 // readAhead begins to read the log of a tenant, or of all.
 func readAhead(ctx context.Context, log *eventlog.Log, tenant string) *ahead {
 	r := &ahead{held: map[aggregate][]streams.Message{}, gone: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
-	r.next, r.stop = iter.Pull2(log.Stored(ctx, log.Config().Names.Log(tenant, "*"), 1))
+	r.next, r.stop = iter.Pull2(streams.Prefetch(ctx, aheadChunk, sizeOfOne, func(ctx context.Context) iter.Seq2[streams.Message, error] {
+		return log.Stored(ctx, log.Config().Names.Log(tenant, "*"), 1)
+	}))
 	return r
 }
 
@@ -415,7 +419,9 @@ func (r *ahead) hold(a aggregate, m streams.Message) {
 // sizeOf estimates the memory of messages.
 func sizeOf(list []streams.Message) (n int) {
 	for _, m := range list {
-		n += len(m.Data) + 1<<10
+		n += sizeOfOne(m)
 	}
 	return n
 }
+
+func sizeOfOne(m streams.Message) int { return len(m.Data) + 1<<10 }

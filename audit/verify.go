@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -79,7 +80,7 @@ func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 		return v.summary, err
 	}
 	v.summary.LastSeq = v.last
-	for _, stage := range []func(context.Context) error{v.listSnapshots, v.listShown, v.listDocuments, v.logs, v.strangeSnapshots, v.claims, v.sequence, v.derived} {
+	for _, stage := range []func(context.Context) error{v.listSnapshots, v.listDerived, v.logs, v.strangeSnapshots, v.claims, v.sequence, v.derived} {
 		if err := stage(ctx); err != nil {
 			return v.summary, err
 		}
@@ -154,7 +155,10 @@ func (v *verifier) logs(ctx context.Context) error {
 		if len(v.options.Threads) > 0 {
 			return nil
 		}
-		for a, err := range list(ctx, v.log, anyTenant(v.options.Tenant)) {
+		all := func(ctx context.Context) iter.Seq2[listed, error] {
+			return list(ctx, v.log, anyTenant(v.options.Tenant))
+		}
+		for a, err := range streams.Prefetch(ctx, listBatch, func(listed) int { return 1 }, all) {
 			if err != nil {
 				return err
 			}

@@ -15,7 +15,7 @@ const (
 	leastWorkers = 2
 	mostWorkers  = 8 // each holds a batch of commits
 	aheadOfTell  = 4 // aggregates a worker may be ahead of the one whose findings are being reported
-	heldFindings = 64
+	heldFindings = 8 // each is a hundred bytes, of every aggregate
 )
 
 // work is one aggregate to check, and its results. Findings are reported in the order of the

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -121,8 +122,7 @@ func (r *rule) holdsText(s *scanner) bool {
 	if r.match == nil && r.minLength == nil && r.maxLength == nil {
 		return true
 	}
-	value := string(raw)
-	return (r.match == nil || r.match(value)) && !tooShort(value, r.minLength) && !tooLong(value, r.maxLength)
+	return (r.match == nil || r.match(string(raw))) && (!r.boundsLength() || r.hasLength(utf8.RuneCount(raw)))
 }
 
 func (r *rule) holdsList(s *scanner) bool {

@@ -158,19 +158,19 @@ func (r *rule) text(s *scanner, target reflect.Value) *events.Error {
 	if r.match != nil && !r.match(value) {
 		return refuse("%s", r.words())
 	}
-	if tooShort(value, r.minLength) || tooLong(value, r.maxLength) {
+	if r.boundsLength() && !r.hasLength(utf8.RuneCountInString(value)) {
 		return refuse("%s", r.words())
 	}
 	target.SetString(value)
 	return nil
 }
 
-func tooLong(s string, most *int) bool {
-	return most != nil && utf8.RuneCountInString(s) > *most
-}
+// boundsLength reports whether a text may be too short or too long.
+func (r *rule) boundsLength() bool { return r.minLength != nil || r.maxLength != nil }
 
-func tooShort(s string, least *int) bool {
-	return least != nil && utf8.RuneCountInString(s) < *least
+// hasLength reports whether a text may have n characters.
+func (r *rule) hasLength(n int) bool {
+	return (r.minLength == nil || n >= *r.minLength) && (r.maxLength == nil || n <= *r.maxLength)
 }
 
 func (r *rule) list(s *scanner, target reflect.Value) *events.Error {

@@ -53,17 +53,11 @@ func (c *Conn) Delivered(ctx context.Context, stream, subject string) iter.Seq2[
 	}
 	return func(yield func(Message, error) bool) {
 		from := jetstream.OrderedConsumerConfig{FilterSubjects: []string{c.filter(stream, subject)}}
-		var failed error
-		ahead := jetstream.PullMaxBytes(max(BatchBytes, 2*int(c.nc.MaxPayload())))
-		err := c.list(ctx, stream, from, ahead, deliveredQuiet, func(m jetstream.Msg) bool {
-			meta, err := m.Metadata()
-			if err != nil {
-				failed = err
-				return false
-			}
-			return yield(Message{Subject: m.Subject(), Seq: meta.Sequence.Stream, Header: m.Headers(), Data: m.Data()}, nil)
+		ahead := jetstream.PullMaxMessagesWithBytesLimit(listRequest, max(BatchBytes, 2*int(c.nc.MaxPayload())))
+		err := c.list(ctx, stream, from, ahead, deliveredQuiet, func(m jetstream.Msg, at *jetstream.MsgMetadata) bool {
+			return yield(Message{Subject: m.Subject(), Seq: at.Sequence.Stream, Header: m.Headers(), Data: m.Data()}, nil)
 		})
-		if err = errors.Join(failed, err); err != nil {
+		if err != nil {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
@@ -81,7 +75,7 @@ func (c *Conn) Delivered(ctx context.Context, stream, subject string) iter.Seq2[
 // subject may come more than once.
 func (c *Conn) List(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig) iter.Seq2[jetstream.Msg, error] {
 	return func(yield func(jetstream.Msg, error) bool) {
-		err := c.list(ctx, stream, from, jetstream.PullMaxMessages(listRequest), 0, func(m jetstream.Msg) bool { return yield(m, nil) })
+		err := c.list(ctx, stream, from, jetstream.PullMaxMessages(listRequest), 0, func(m jetstream.Msg, _ *jetstream.MsgMetadata) bool { return yield(m, nil) })
 		if err == nil {
 			return
 		}
@@ -92,10 +86,10 @@ func (c *Conn) List(ctx context.Context, stream string, from jetstream.OrderedCo
 	}
 }
 
-// list passes the messages to take, until take returns false. ahead bounds what the client
+// list passes the messages to take, with their metadata, until take returns false. ahead bounds what the client
 // holds. After most quiet waits in a row, list fails with a *StalledError if the server still
 // reports more messages; 0: never.
-func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig, ahead jetstream.PullMessagesOpt, most int, take func(jetstream.Msg) bool) error {
+func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig, ahead jetstream.PullMessagesOpt, most int, take func(jetstream.Msg, *jetstream.MsgMetadata) bool) error {
 	consumer, err := c.scans.OrderedConsumer(ctx, stream, from)
 	if err != nil {
 		return err
@@ -149,7 +143,7 @@ func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedCo
 		if meta.Consumer != of { // it has a count of its own
 			of, left = meta.Consumer, meta.NumPending+1
 		}
-		switch more := take(m); {
+		switch more := take(m, meta); {
 		case !more, end == 0 && meta.NumPending == 0, end > 0 && meta.Sequence.Stream >= end:
 			return nil
 		}

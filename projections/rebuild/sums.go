@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/streams"
@@ -71,20 +72,50 @@ func Begin(ctx context.Context, log *eventlog.Log, scope Scope, names ...string)
 		return nil, err
 	}
 	v := &Verification{rebuilding: b, pages: b.pages.In(ctx), seed: maphash.MakeSeed(), live: map[uint64]liveSum{}}
-	for _, p := range b.models.List() {
-		if !b.kinds.Has(p.Kind) && p.Kind != documents.Threads || v.all {
-			continue
-		}
-		for _, pattern := range scope.keys(p.Kind) {
-			if err := v.read(ctx, p, pattern); err != nil && ctx.Err() != nil {
-				return nil, fmt.Errorf("reading documents of %s: %w", p.Name, err)
-			} else if err != nil { // which the comparison of all threads reports, if it remains
-				v.all, v.live = true, nil
-				break
-			}
-		}
+	if err := v.readAll(ctx); err != nil {
+		return nil, err
 	}
 	return v, nil
+}
+
+// readers is how many buckets are read at once: while one waits for the server, the messages of
+// others are digested.
+const readers = 3
+
+// readAll adds the documents of all read models.
+func (v *Verification) readAll(ctx context.Context) error {
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	var running sync.WaitGroup
+	var failed atomic.Bool
+	models := make(chan documents.Projection)
+	for range readers {
+		running.Go(func() {
+			for p := range models {
+				for _, pattern := range v.scope.keys(p.Kind) {
+					if v.read(reading, p, pattern) != nil {
+						failed.Store(true)
+						stop()
+						break
+					}
+				}
+			}
+		})
+	}
+	for _, p := range v.models.List() {
+		if v.kinds.Has(p.Kind) || p.Kind == documents.Threads {
+			models <- p
+		}
+	}
+	close(models)
+	running.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("reading documents: %w", context.Cause(ctx))
+	case failed.Load(): // which the comparison of all threads reports, if it remains
+		v.all, v.live = true, nil
+	}
+	return nil
 }
 
 // keys returns the patterns of the keys in a bucket that the threads of a scope have.
@@ -116,18 +147,27 @@ func (v *Verification) read(ctx context.Context, p documents.Projection, pattern
 		}
 		thread, ok := threadOf(p.Kind, key)
 		if !ok {
+			v.sums.Lock()
 			v.strange = true
+			v.sums.Unlock()
 			continue
 		}
-		name := maphash.String(v.seed, thread)
-		at := v.live[name]
-		at.cold = at.cold || p.Kind == documents.Threads && buckets.MarkOf(m.Header).Cold
-		if v.kinds.Has(p.Kind) {
-			at.add(p.Kind, v.digest(p.Kind, key, m.Data))
-		}
-		v.live[name] = at
+		v.add(p.Kind, thread, v.digest(p.Kind, key, m.Data), p.Kind == documents.Threads && buckets.MarkOf(m.Header).Cold)
 	}
 	return nil
+}
+
+// add adds the digest of a live document of a thread, which says whether the thread is cold.
+func (v *Verification) add(k documents.Kind, thread string, digest uint64, cold bool) {
+	name := maphash.String(v.seed, thread)
+	v.sums.Lock()
+	defer v.sums.Unlock()
+	at := v.live[name]
+	at.cold = at.cold || cold
+	if v.kinds.Has(k) {
+		at.add(k, digest)
+	}
+	v.live[name] = at
 }
 
 // noDocument reports whether a message of a bucket is the runner's own, or a marker.

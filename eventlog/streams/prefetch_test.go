@@ -1,0 +1,68 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+	"testing/synctest"
+)
+
+// What is read ahead is yielded in its order, with its error; as much is held as may be, and
+// nothing is read once nobody wants more.
+func TestPrefetch_IsBounded(t *testing.T) {
+	failed := errors.New("the server is gone")
+	for name, c := range map[string]struct {
+		most, weight int
+		held         int // values that are read and not asked for, when the first one is looked at
+	}{
+		"a value at a time": {1, 1, 2},
+		"a chunk":           {10, 1, 11},
+		"heavy values":      {10, 100, 2},
+		"some":              {10, 4, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				given, ended := 0, false
+				read := func(ctx context.Context) iter.Seq2[int, error] {
+					return func(yield func(int, error) bool) {
+						defer func() { ended = true }()
+						for given < 100 {
+							if given++; !yield(given-1, nil) {
+								return
+							}
+						}
+						yield(0, failed)
+					}
+				}
+				values, got := Prefetch(t.Context(), c.most, func(int) int { return c.weight }, read), 0
+				for value, err := range values {
+					synctest.Wait()
+					if got == 0 && given != 1+c.held {
+						t.Errorf("%d values are read ahead, not %d", given-1, c.held)
+					}
+					if err != nil {
+						if !errors.Is(err, failed) || got != 100 {
+							t.Errorf("%v after %d values", err, got)
+						}
+						break
+					}
+					if value != got {
+						t.Fatalf("%d in the place of %d", value, got)
+					}
+					got++
+				}
+				if got != 100 || !ended {
+					t.Errorf("%d values; ended: %v", got, ended)
+				}
+				given, ended = 0, false
+				for range values {
+					break
+				}
+				if !ended || given > 3*c.most {
+					t.Errorf("%d values were read, and the reading ended: %v", given, ended)
+				}
+			})
+		})
+	}
+}
