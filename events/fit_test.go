@@ -53,6 +53,12 @@ func TestFit_AnyConversation(t *testing.T) {
 		if got[len(got)-1].ID != items[len(items)-1].ID {
 			t.Fatalf("round %d: the newest item is gone", round)
 		}
+		if told := omitted; told != nil && ItemsBytes(items)-ItemsBytes(got) != int(told.Bytes)+told.Items {
+			t.Fatalf("round %d: from %d to %d bytes, told %+v", round, ItemsBytes(items), ItemsBytes(got), told)
+		}
+		if again, _ := FitItems(items, total); ItemsBytes(again) != total || len(again) != len(got) {
+			t.Fatalf("round %d: what has %d bytes has %d if it may have as many", round, total, ItemsBytes(again))
+		}
 		if left := len(items) - len(got); omitted == nil && left != 0 || omitted != nil && omitted.Items != left {
 			t.Fatalf("round %d: %d items are gone, told %+v", round, left, omitted)
 		}
@@ -76,5 +82,48 @@ func TestFit_OldestResultsFirst(t *testing.T) {
 	}
 	if len(got[0].Content) != len(question.Content) || !strings.Contains(string(got[1].Content), "left out: 10002 bytes") || strings.Contains(string(got[2].Content), "left out") {
 		t.Errorf("%.100s\n%.300s\n%.100s", got[0].Content, got[1].Content, got[2].Content)
+	}
+}
+
+// A value of a kibibyte is replaced if it is an output, or any other if that does not suffice.
+func TestFit_SmallestValues(t *testing.T) {
+	value := func(size int) string { return `"` + strings.Repeat("v", size-2) + `"` }
+	part := func(kind, field string, size int) Item {
+		return spoken("itm_1", "assistant", `[{"type":"`+kind+`","`+field+`":`+value(size)+`}]`)
+	}
+	item := func(typ ItemType, content string) Item {
+		return Item{ID: "itm_1", ThreadID: "T-1", Type: typ, Content: JSON(content)}
+	}
+	for name, c := range map[string]struct {
+		item Item
+		want string // in the place of the value; empty: it stays
+	}{
+		"an output":                {part("tool-a", "output", omitBytes), `"output":"left out: 1024 bytes`},
+		"a smaller output":         {part("tool-a", "output", omitBytes-1), ""},
+		"an input":                 {part("tool-a", "input", omitBytes), `"input":{"omitted":"left out: 1024 bytes`},
+		"a smaller input":          {part("tool-a", "input", omitBytes-1), ""},
+		"arguments":                {item(ActionExecute, `{"callId":"c","arguments":{"x":`+value(omitBytes)+`}}`), `"arguments":{"omitted":"left out: 1030 bytes`},
+		"a text":                   {part("output_text", "text", omitBytes), `"text":"left out: 1024 bytes`},
+		"a smaller text":           {part("output_text", "text", omitBytes-1), ""},
+		"a result":                 {item(ActionResult, `{"callId":"c","output":`+value(omitBytes)+`}`), `"output":"left out: 1024 bytes`},
+		"what repeats an output":   {item(ActionResult, `{"callId":"c","errorText":`+value(omitBytes)+`,"output":`+value(2000)+`}`), `"errorText":"left out: 2000 bytes`},
+		"a smaller error's text":   {item(ActionResult, `{"callId":"c","errorText":`+value(omitBytes-1)+`,"output":`+value(2000)+`}`), `"errorText":"vvv`},
+		"an output of another":     {part("acme.own", "output", omitBytes), `"output":"left out: 1024 bytes`},
+		"a list that is no JSON":   {spoken("itm_1", "assistant", strings.Repeat("[", omitBytes)), ""},
+		"a text with a bad letter": {Item{ID: "itm_\xff", ThreadID: "T-1", Type: ActionResult, Content: JSON(`{"callId":"c","output":` + value(omitBytes) + `}`)}, `"output":"left out: 1024 bytes`},
+	} {
+		got, omitted := FitItems([]Item{c.item}, 1)
+		if c.want == "" && (string(got[0].Content) != string(c.item.Content) || omitted.Outputs != 0) || !strings.Contains(string(got[0].Content), c.want) {
+			t.Errorf("%s: %.200s, %+v", name, got[0].Content, omitted)
+		}
+	}
+	// An output is left out before an older text is, and a newer one stays if that suffices.
+	text, output := part("output_text", "text", 4000), part("tool-a", "output", 4000)
+	if got, _ := FitItems([]Item{text, output}, 5000); len(got) != 2 || len(got[0].Content) != len(text.Content) {
+		t.Errorf("%d items: %.100s", len(got), got[0].Content)
+	}
+	own := part("acme.own", "output", 4000) // no call's
+	if got, _ := FitItems([]Item{own, output}, 5000); len(got) != 2 || len(got[0].Content) != len(own.Content) {
+		t.Errorf("%d items: %.100s", len(got), got[0].Content)
 	}
 }
