@@ -35,6 +35,7 @@ const (
 	ChunkFinish          = "finish"
 	ChunkTextDelta       = "text-delta"
 	ChunkReasoningDelta  = "reasoning-delta"
+	ChunkReasoningEnd    = "reasoning-end"
 	ChunkToolInputStart  = "tool-input-start"
 	ChunkToolInputDelta  = "tool-input-delta"
 	ChunkToolInput       = "tool-input-available"
@@ -72,6 +73,9 @@ func ChunkKinds() []ChunkKind {
 		{Type: ChunkThreadPing, Doc: "The run is alive.", Fields: []ChunkField{{Name: "at", Doc: "When it said so, in UTC."}}},
 		{Type: ChunkTextDelta, Doc: "More of a text.", Fields: []ChunkField{id, {Name: "delta", Doc: "What is added."}}, Of: "id", Text: "delta"},
 		{Type: ChunkReasoningDelta, Doc: "More of a reasoning.", Fields: []ChunkField{id, {Name: "delta", Doc: "What is added."}}, Of: "id", Text: "delta"},
+		{Type: ChunkReasoningEnd, Doc: "A reasoning is complete.", Fields: []ChunkField{
+			id, {Name: "encryptedContent", Doc: "What only its model can read.", Optional: true},
+		}},
 		{Type: ChunkToolInputStart, Doc: "The model begins to write a call.", Fields: []ChunkField{call, tool}},
 		{Type: ChunkToolInputDelta, Doc: "More of a call's arguments, as text.", Fields: []ChunkField{
 			call, {Name: "inputTextDelta", Doc: "What is added."},

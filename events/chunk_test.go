@@ -19,6 +19,7 @@ func TestKindsOfChunks(t *testing.T) {
 		"finish":                `{"finishReason":"stop"}`,
 		"text-delta":            `{"id":"t1","delta":"Hel"}`,
 		"reasoning-delta":       `{"id":"r1","delta":"so"}`,
+		"reasoning-end":         `{"id":"r1"}`,
 		"tool-input-start":      `{"toolCallId":"tc_1","toolName":"find_order"}`,
 		"tool-input-delta":      `{"toolCallId":"tc_1","inputTextDelta":"{\"ord"}`,
 		"tool-input-available":  `{"toolCallId":"tc_1","toolName":"find_order","input":null}`,

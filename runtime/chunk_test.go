@@ -12,7 +12,7 @@ import (
 func TestKindsOfChunks(t *testing.T) {
 	given := []string{
 		ChunkContextID, ChunkContextSubstate, ChunkThreadPing, ChunkToolOutput, ChunkToolError, ChunkFinish,
-		ChunkTextDelta, ChunkReasoningDelta, ChunkToolInputStart, ChunkToolInputDelta, ChunkToolInput,
+		ChunkTextDelta, ChunkReasoningDelta, ChunkReasoningEnd, ChunkToolInputStart, ChunkToolInputDelta, ChunkToolInput,
 	}
 	var known []string
 	for _, k := range events.ChunkKinds() {

@@ -128,6 +128,7 @@ const (
 	ChunkFinish          = events.ChunkFinish
 	ChunkTextDelta       = events.ChunkTextDelta
 	ChunkReasoningDelta  = events.ChunkReasoningDelta
+	ChunkReasoningEnd    = events.ChunkReasoningEnd
 	ChunkToolInputStart  = events.ChunkToolInputStart
 	ChunkToolInputDelta  = events.ChunkToolInputDelta
 	ChunkToolInput       = events.ChunkToolInput

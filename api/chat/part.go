@@ -137,7 +137,7 @@ func (r *Renderer) show(s *step, key string, raw events.JSON) ([]Chunk, bool) {
 		return append(out, sources(key, p.Annotations)...), same
 	}
 	if p.Type == events.Reasoning {
-		return s.thought(&p), true
+		return s.thought(&p)
 	}
 	c, known := passOn(p.Type, raw)
 	if !known {
@@ -189,24 +189,25 @@ func (s *step) cut(text string) ([]Chunk, bool) {
 }
 
 // thought shows a reasoning that is known whole. What was streamed of it stays: endpoints stream
-// other texts than they return.
-func (s *step) thought(p *stored) []Chunk {
+// other texts than they return. It reports false if more of it is to be shown, and it has ended.
+func (s *step) thought(p *stored) ([]Chunk, bool) {
 	forms := p.reasoning()
 	if len(forms) == 0 {
-		return nil
+		return nil, true
 	}
 	b := s.nth(kindReasoning, s.matched[kindReasoning])
 	s.matched[kindReasoning]++
 	if b == nil {
 		b, out := s.newBlock(kindReasoning, "")
-		return append(append(out, b.more(forms[0])...), b.end()...)
+		return append(append(out, b.more(forms[0])...), b.end()...), true
 	}
+	ended := b.done
 	for _, text := range forms {
 		if rest, same := strings.CutPrefix(text, string(b.shown)); same {
-			return append(b.more(rest), b.end()...)
+			return append(b.more(rest), b.end()...), rest == "" || !ended
 		}
 	}
-	return b.end()
+	return b.end(), true
 }
 
 // toolPart shows a call, and its outcome if there is one.

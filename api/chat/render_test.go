@@ -164,6 +164,22 @@ func TestRenderer_Messages(t *testing.T) {
 			},
 			"step | reasoning=so it is | text=hi", "", "stop",
 		},
+		"a reasoning ends when something else begins": {
+			[]any{
+				stepCreated("stp_1", 0), chunk("stp_1", 1, events.ChunkReasoningDelta, `{"id":"r","delta":"so"}`), delta("stp_1", 1, "a", "hi"), delta("stp_1", 1, "a", " you"),
+				part("stp_1", 0, `{"type":"reasoning","summary":[{"type":"summary_text","text":"so"}]}`), part("stp_1", 1, `{"type":"output_text","text":"hi you"}`),
+				stepDone("stp_1"), ended("completed"), finish("stop"),
+			},
+			"step | reasoning=so | text=hi you", "start-step reasoning-start reasoning-delta reasoning-end text-start text-delta text-delta text-end finish-step finish", "stop",
+		},
+		"a reasoning ends when its reactor says so": {
+			[]any{
+				stepCreated("stp_1", 0), chunk("stp_1", 1, events.ChunkReasoningDelta, `{"id":"r","delta":"so"}`), chunk("stp_1", 1, events.ChunkReasoningEnd, `{"id":"r","encryptedContent":"x"}`),
+				chunk("stp_1", 1, events.ChunkToolInputStart, `{"toolCallId":"c1","toolName":"find"}`), part("stp_1", 0, `{"type":"reasoning","summary":[{"type":"summary_text","text":"so"}]}`),
+				part("stp_1", 1, toolC1+`}`), stepDone("stp_1"), ended("completed"), finish("stop"),
+			},
+			"step | reasoning=so | tool-find(input-available)", "start-step reasoning-start reasoning-delta reasoning-end tool-input-start tool-input-available finish-step finish", "stop",
+		},
 		"a call that was begun and not made": {
 			[]any{
 				stepCreated("stp_1", 0), chunk("stp_1", 1, events.ChunkToolInputStart, `{"toolCallId":"c1","toolName":"find"}`),

@@ -125,6 +125,8 @@ func (s *step) chunk(r *Renderer, c *events.ChunkEmitted) []Chunk {
 		return s.delta(r, kindText, d.ID, d.Delta)
 	case events.ChunkReasoningDelta:
 		return s.delta(r, kindReasoning, d.ID, d.Delta)
+	case events.ChunkReasoningEnd:
+		return s.endReasoning()
 	case events.ChunkToolInputStart:
 		return s.toolStart(r, d.ToolCallID, d.ToolName)
 	case events.ChunkToolInputDelta:
@@ -196,11 +198,23 @@ func (s *step) block(kind, key string) (*block, []Chunk) {
 	return s.newBlock(kind, key)
 }
 
-// newBlock begins a text.
+// newBlock begins a text. A reasoning before it has ended.
 func (s *step) newBlock(kind, key string) (*block, []Chunk) {
+	out := s.endReasoning()
 	b := &block{kind: kind, key: key, id: s.id + "-" + strconv.Itoa(len(s.blocks))}
 	s.blocks = append(s.blocks, b)
-	return b, []Chunk{{Type: kind + "-start", ID: b.id}}
+	return b, append(out, Chunk{Type: kind + "-start", ID: b.id})
+}
+
+// endReasoning ends the reasoning that is being shown.
+func (s *step) endReasoning() []Chunk {
+	var out []Chunk
+	for _, b := range s.blocks {
+		if b.kind == kindReasoning {
+			out = append(out, b.end()...)
+		}
+	}
+	return out
 }
 
 // nth returns the nth text of a kind, nil if there are fewer.

@@ -1,6 +1,8 @@
 package openresponses
 
 import (
+	"slices"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/client"
@@ -16,6 +18,7 @@ type openItem struct {
 	part   int64  // the index of the part that is being streamed
 	text   string // of that part, or the arguments of a call
 	parts  []streamPart
+	bare   bool // it has no part
 }
 
 // serverCalled is a call that the server makes.
@@ -25,6 +28,7 @@ type serverCalled struct{ name, arguments string }
 type chunkData struct {
 	ID         string      `json:"id"`
 	Delta      string      `json:"delta"`
+	Encrypted  string      `json:"encryptedContent"`
 	ToolCallID string      `json:"toolCallId"`
 	ToolName   string      `json:"toolName"`
 	InputText  string      `json:"inputTextDelta"`
@@ -46,7 +50,7 @@ func (e *emitter) chunk(thread string, c *client.Chunk) error {
 	if json.Unmarshal(c.Data, &d) != nil {
 		return nil
 	}
-	asked := c.Type == events.ChunkTextDelta || c.Type == events.ChunkReasoningDelta || c.Type == events.ChunkToolInputStart
+	asked := slices.Contains([]string{events.ChunkTextDelta, events.ChunkReasoningDelta, events.ChunkReasoningEnd, events.ChunkToolInputStart}, c.Type)
 	if c.Type == events.ChunkContextSubstate && d.Substate == "retrying" || asked && c.Attempt > e.attempt {
 		e.restart()
 	}
@@ -61,6 +65,9 @@ func (e *emitter) chunk(thread string, c *client.Chunk) error {
 	case events.ChunkReasoningDelta:
 		e.live = true
 		e.delta(reasoningItem, d.ID, d.Delta)
+	case events.ChunkReasoningEnd:
+		e.live = true
+		e.endReasoning(d.ID, d.Encrypted)
 	case events.ChunkToolInputStart:
 		e.live = true
 		e.beginCall(d.ToolCallID, d.ToolName)
@@ -88,10 +95,11 @@ func (e *emitter) restart() {
 
 // delta adds to a text or a reasoning, and begins one if another item is open.
 func (e *emitter) delta(kind, source, text string) {
-	e.shown[kind] = true
+	e.shown[kind], e.shown[kind+source] = true, true
 	if o := e.open; o == nil || o.item.Type != kind || kind == reasoningItem && o.source != source {
 		e.close(completedStatus)
 		e.begin(kind, source)
+		e.beginPart()
 	} else if o.source != source {
 		e.endPart()
 		o.source = source
@@ -118,7 +126,7 @@ func copied(v streamEvent) streamEvent {
 	return v
 }
 
-// begin begins a message or a reasoning, with its first part.
+// begin begins a message or a reasoning.
 func (e *emitter) begin(kind, source string) {
 	o := &openItem{index: e.output, source: source, item: transform.Item{Type: kind}}
 	e.output++
@@ -130,7 +138,24 @@ func (e *emitter) begin(kind, source string) {
 	e.open = o
 	item := o.item
 	e.emit(copied(streamEvent{Type: "response.output_item.added", OutputIndex: &o.index, Item: &item}))
-	e.beginPart()
+}
+
+// endReasoning ends a reasoning, which may have no text. One that has ended since something
+// else began stays as it was sent.
+func (e *emitter) endReasoning(source, encrypted string) {
+	if o := e.open; o == nil || o.item.Type != reasoningItem || o.source != source {
+		if e.shown[reasoningItem+source] {
+			return
+		}
+		e.close(completedStatus)
+		e.shown[reasoningItem], e.shown[reasoningItem+source] = true, true
+		e.begin(reasoningItem, source)
+		e.open.bare = true
+	}
+	if encrypted != "" {
+		e.open.item.EncryptedContent = events.Quote(encrypted)
+	}
+	e.close(completedStatus)
 }
 
 func (e *emitter) beginPart() {
@@ -174,8 +199,10 @@ func (e *emitter) close(status string) {
 		e.endPart()
 		o.item.Status, o.item.Content = status, marshal(o.parts)
 	case reasoningItem:
-		e.endPart()
-		o.item.Summary = marshal(o.parts)
+		if !o.bare {
+			e.endPart()
+			o.item.Summary = marshal(o.parts)
+		}
 	case callItem:
 		e.endCall(status)
 	}
@@ -231,9 +258,11 @@ func (e *emitter) call(d *chunkData) {
 		}
 		e.beginCall(d.ToolCallID, d.ToolName)
 	}
-	if said := events.TextOf(d.Input); e.open.text == "" && said != "" {
+	said := events.TextOf(d.Input)
+	if e.open.text == "" && said != "" {
 		e.arguments(said)
 	}
+	e.open.text = said // as the response will have them, however the model spaced them
 	e.close(completedStatus)
 }
 

@@ -74,11 +74,17 @@ func (a *answer) calls(id, name, arguments string) {
 	a.items = append(a.items, item)
 }
 
-// thinks writes a reasoning.
+// thinks writes a reasoning, with a summary unless that is empty.
 func (a *answer) thinks(text string) {
 	at := len(a.items)
-	a.event("response.reasoning_summary_text.delta", `"item_id":"rs_m%d","output_index":%d,"summary_index":0,"delta":%q`, at, at, text)
-	a.items = append(a.items, fmt.Sprintf(`{"type":"reasoning","id":"rs_m%d","summary":[{"type":"summary_text","text":%q}],"encrypted_content":"sealed"}`, at, text))
+	summary := ""
+	if text != "" {
+		a.event("response.reasoning_summary_text.delta", `"item_id":"rs_m%d","output_index":%d,"summary_index":0,"delta":%q`, at, at, text)
+		summary = fmt.Sprintf(`{"type":"summary_text","text":%q}`, text)
+	}
+	item := fmt.Sprintf(`{"type":"reasoning","id":"rs_m%d","summary":[%s],"encrypted_content":"sealed"}`, at, summary)
+	a.event("response.output_item.done", `"output_index":%d,"item":%s`, at, item)
+	a.items = append(a.items, item)
 }
 
 func (a *answer) ends(kind, more string) {

@@ -22,6 +22,7 @@ type answer struct {
 	out   runtime.Stream
 	taken map[string]bool       // ids of calls that the thread has
 	calls map[int64]string      // ids of this answer's calls, by their index
+	said  map[int64]*spacing    // how far its calls' arguments are written, by their index
 	done  map[int64]events.JSON // complete items, by their index
 
 	ended    bool
@@ -31,7 +32,7 @@ type answer struct {
 }
 
 func newAnswer(in *runtime.StepInput, out runtime.Stream) *answer {
-	a := &answer{in: in, out: out, taken: map[string]bool{}, calls: map[int64]string{}, done: map[int64]events.JSON{}}
+	a := &answer{in: in, out: out, taken: map[string]bool{}, calls: map[int64]string{}, said: map[int64]*spacing{}, done: map[int64]events.JSON{}}
 	for i := range in.Items {
 		a.note(&in.Items[i])
 	}
@@ -66,9 +67,14 @@ func (a *answer) take(e responses.ResponseStreamEventUnion) {
 			a.chunk(runtime.ChunkToolInputStart, toolInput{ToolCallID: a.callID(e.OutputIndex, e.Item.CallID), ToolName: e.Item.Name})
 		}
 	case "response.function_call_arguments.delta":
-		a.chunk(runtime.ChunkToolInputDelta, toolInputDelta{a.callID(e.OutputIndex, ""), e.Delta})
+		if said := a.spaces(e.OutputIndex).compact(e.Delta); said != "" {
+			a.chunk(runtime.ChunkToolInputDelta, toolInputDelta{a.callID(e.OutputIndex, ""), said})
+		}
 	case "response.output_item.done":
 		a.done[e.OutputIndex] = events.JSON(e.Item.RawJSON())
+		if e.Item.Type == "reasoning" && slices.ContainsFunc([]string{e.Item.JSON.Summary.Raw(), e.Item.JSON.Content.Raw(), e.Item.JSON.EncryptedContent.Raw()}, holds) {
+			a.chunk(runtime.ChunkReasoningEnd, reasoningEnd{cmp.Or(e.Item.ID, place(e.OutputIndex)), e.Item.EncryptedContent})
+		}
 		if e.Item.Type == "function_call" && e.Item.Status != "incomplete" {
 			a.chunk(runtime.ChunkToolInput, toolInput{a.callID(e.OutputIndex, e.Item.CallID), e.Item.Name, arguments(e.Item.Arguments.OfString)})
 		}
@@ -102,6 +108,10 @@ type (
 	delta struct {
 		ID    string `json:"id"`
 		Delta string `json:"delta"`
+	}
+	reasoningEnd struct {
+		ID               string `json:"id"`
+		EncryptedContent string `json:"encryptedContent,omitzero"`
 	}
 	toolInput struct {
 		ToolCallID string      `json:"toolCallId"`
@@ -228,10 +238,15 @@ func (a *answer) item(out *runtime.Reaction, index int64, raw events.JSON) error
 // drop removes fields without content.
 func drop(fields map[string]events.JSON, names ...string) {
 	for _, name := range names {
-		if v := fields[name]; jsontext.Value(v).Kind() == 'n' || string(v) == "[]" || string(v) == `""` {
+		if v, ok := fields[name]; ok && !holds(string(v)) {
 			delete(fields, name)
 		}
 	}
+}
+
+// holds reports whether a field has content.
+func holds(raw string) bool {
+	return raw != "" && raw != "null" && raw != "[]" && raw != `""`
 }
 
 // arguments returns the arguments of a call: an object, or what the model wrote as a

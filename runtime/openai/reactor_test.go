@@ -83,11 +83,12 @@ func TestStep(t *testing.T) {
 	wantChunks := []string{
 		`reasoning-delta {"id":"rs_1","delta":"thi"}`,
 		`reasoning-delta {"id":"rs_1","delta":"nk"}`,
+		`reasoning-end {"id":"rs_1","encryptedContent":"e+"}`,
 		`text-delta {"id":"msg_1","delta":"I "}`,
 		`text-delta {"id":"msg_1","delta":"plan."}`,
 		`tool-input-start {"toolCallId":"call_9","toolName":"plan_writer"}`,
 		`tool-input-delta {"toolCallId":"call_9","inputTextDelta":"{\"n\":"}`,
-		`tool-input-delta {"toolCallId":"call_9","inputTextDelta":" 1}"}`,
+		`tool-input-delta {"toolCallId":"call_9","inputTextDelta":"1}"}`,
 		`tool-input-available {"toolCallId":"call_9","toolName":"plan_writer","input":{"n":1}}`,
 	}
 	if got, want := strings.Join(w.chunks, "\n"), strings.Join(wantChunks, "\n"); got != want {
