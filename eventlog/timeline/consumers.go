@@ -183,7 +183,8 @@ func (c Consumers) pullMessages(ctx context.Context, subject string, body []byte
 }
 
 // Settle acknowledges a delivery, returns it for redelivery, or extends its time. The error is
-// an invalid_request if the token is not one of the consumer's.
+// an invalid_request if the token is not one of the consumer's, or acknowledges what the consumer
+// has not delivered.
 func (c Consumers) Settle(ctx context.Context, tenant, name, token string, as events.Settlement) error {
 	if !acknowledgesFor(token, c.stream(), consumerName(tenant, name)) {
 		return events.Invalid("/token", "it is no token of this consumer")
@@ -194,17 +195,60 @@ func (c Consumers) Settle(ctx context.Context, tenant, name, token string, as ev
 	case events.SettledAgain:
 		return c.conn.NATS().Publish(token, []byte("-NAK"))
 	default: // with an answer, so that it is known to be acknowledged
-		ctx, cancel := context.WithTimeout(ctx, streams.ReadTimeout)
-		defer cancel()
-		_, err := c.conn.NATS().RequestWithContext(ctx, token, []byte("+ACK"))
-		return err
+		return c.acknowledge(ctx, tenant, name, token)
 	}
+}
+
+// ackQuiet is how long an acknowledgement waits for its answer before it asks whether there will
+// be one.
+const ackQuiet = 250 * time.Millisecond
+
+// acknowledge acknowledges a delivery. The server answers nothing to an acknowledgement of what
+// the consumer has not delivered.
+func (c Consumers) acknowledge(ctx context.Context, tenant, name, token string) error {
+	ctx, cancel := context.WithTimeout(ctx, streams.ReadTimeout)
+	defer cancel()
+	answered := make(chan error, 1)
+	go func() {
+		_, err := c.conn.NATS().RequestWithContext(ctx, token, []byte("+ACK"))
+		answered <- err
+	}()
+	quiet := time.NewTimer(ackQuiet)
+	defer quiet.Stop()
+	select {
+	case err := <-answered:
+		if !errors.Is(err, nats.ErrNoResponders) {
+			return err
+		}
+		return cmp.Or(c.delivered(ctx, tenant, name, token), err)
+	case <-quiet.C:
+		if err := c.delivered(ctx, tenant, name, token); err != nil {
+			return err
+		}
+		return <-answered
+	}
+}
+
+// delivered returns an error unless a consumer may have delivered the message of a token.
+func (c Consumers) delivered(ctx context.Context, tenant, name, token string) error {
+	consumer, err := c.conn.JetStream().Consumer(ctx, c.stream(), consumerName(tenant, name))
+	switch {
+	case errors.Is(err, jetstream.ErrConsumerNotFound):
+		return ErrNoConsumer
+	case err != nil:
+		return nil // the acknowledgement may be answered still
+	}
+	seq, err := strconv.ParseUint(ackSubject.FindStringSubmatch(token)[3], 10, 64)
+	if err != nil || seq > consumer.CachedInfo().Delivered.Stream {
+		return events.Invalid("/token", "the consumer has not delivered this")
+	}
+	return nil
 }
 
 // ackSubject matches the subject that acknowledges a message:
 // $JS.ACK.{stream}.{consumer}.{5 numbers}, or with the domain and a hash of the account before
 // the stream.
-var ackSubject = regexp.MustCompile(`^\$JS\.ACK\.(?:[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9]{1,16}\.)?([^.\s*>]+)\.([^.\s*>]+)(?:\.[0-9]{1,20}){5}$`)
+var ackSubject = regexp.MustCompile(`^\$JS\.ACK\.(?:[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9]{1,16}\.)?([^.\s*>]+)\.([^.\s*>]+)\.[0-9]{1,20}\.([0-9]{1,20})(?:\.[0-9]{1,20}){3}$`)
 
 // acknowledgesFor reports whether a subject acknowledges a message of a consumer.
 func acknowledgesFor(token, stream, consumer string) bool {

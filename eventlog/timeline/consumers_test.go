@@ -2,10 +2,14 @@ package timeline
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
@@ -40,6 +44,49 @@ func TestConsumers_SettleParsesTokenStrictly(t *testing.T) {
 		err := ConsumersOf(l).Settle(t.Context(), logtest.Tenant, "c", token, events.SettledBusy)
 		if refused := errors.Is(err, &events.Error{Code: events.InvalidRequest}); refused == good {
 			t.Errorf("%q: %v", token, err)
+		}
+	}
+}
+
+// An acknowledgement of what was not delivered is refused, and not left without an answer; one
+// that is repeated is no error.
+func TestConsumers_SettleUndelivered(t *testing.T) {
+	l := logtest.Start(t)
+	consumers := ConsumersOf(l)
+	settle := func(token string) error {
+		return consumers.Settle(t.Context(), logtest.Tenant, "c", token, events.SettledDone)
+	}
+	token := func(seq uint64) string {
+		return fmt.Sprintf("$JS.ACK.SKEIN_TIMELINE.acme=c.1.%d.1.1700000000000000000.0", seq)
+	}
+	if err := settle(token(1)); !errors.Is(err, ErrNoConsumer) {
+		t.Errorf("of a consumer that is not there: %v", err)
+	}
+	if err := consumers.Put(t.Context(), logtest.Tenant, "c", []string{"skein.timeline.acme.>"}, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := settle(token(1)); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+		t.Errorf("before anything was delivered: %v", err)
+	}
+	for range 2 {
+		m := nats.NewMsg("skein.timeline.acme.T-1.item.created")
+		m.Header.Set(events.HeaderSeq, "1")
+		if _, err := l.JetStream().PublishMsg(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := consumers.Next(t.Context(), logtest.Tenant, "c", time.Minute)
+	if err != nil || got == nil {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for _, seq := range []string{token(2), token(9), token(math.MaxUint64)} {
+		if err := settle(seq); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+			t.Errorf("%s: %v", seq, err)
+		}
+	}
+	for range 2 {
+		if err := settle(got.Token); err != nil {
+			t.Errorf("what was delivered: %v", err)
 		}
 	}
 }

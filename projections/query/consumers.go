@@ -72,7 +72,11 @@ func (a *asking) nextOfConsumer(d events.NextOfConsumer) (*events.Delivery, erro
 
 // settleConsumer records what became of an event.
 func (a *asking) settleConsumer(d events.SettleConsumer) (*events.ConsumerRef, error) {
-	return &events.ConsumerRef{Name: d.Name}, timeline.ConsumersOf(a.log).Settle(a.ctx, a.tenant, d.Name, d.Token, d.As)
+	err := timeline.ConsumersOf(a.log).Settle(a.ctx, a.tenant, d.Name, d.Token, d.As)
+	if errors.Is(err, timeline.ErrNoConsumer) {
+		err = events.Missing("consumer", d.Name)
+	}
+	return &events.ConsumerRef{Name: d.Name}, err
 }
 
 // deleteConsumer deletes a consumer.
