@@ -117,8 +117,35 @@ func TestFit_SmallestValues(t *testing.T) {
 			t.Errorf("%s: %.200s, %+v", name, got[0].Content, omitted)
 		}
 	}
+	// What fits is as it was.
+	whole := []Item{part("output_text", "text", 4000)}
+	if got, omitted := FitItems(whole, ItemsBytes(whole)); omitted != nil || len(got) != 1 {
+		t.Errorf("%d items that fit, %+v", len(got), omitted)
+	}
+	// No more is replaced than has to be, of the parts of one item either, and what it is stays.
+	two := spoken("itm_1", "assistant", `[{"output":`+value(4000)+`,"type":"tool-a"},{"output":`+value(4000)+`,"type":"tool-b"}]`)
+	one, _ := FitItems([]Item{two}, ItemsBytes([]Item{two})-1)
+	if again, omitted := FitItems([]Item{two}, ItemsBytes(one)); omitted.Outputs != 1 || ItemsBytes(again) != ItemsBytes(one) || again[0].Content[0] != '[' {
+		t.Errorf("of two outputs %+v: %.300s", omitted, again[0].Content)
+	}
+	result := item(ActionResult, `{"callId":"c","output":`+value(omitBytes)+`}`)
+	if got, _ := FitItems([]Item{result}, 1); got[0].Content[0] != '{' {
+		t.Errorf("a result became %.100s", got[0].Content)
+	}
+	// No more items are dropped than have to be.
+	var small []Item
+	for range 5 {
+		small = append(small, part("output_text", "text", 500))
+	}
+	if got, omitted := FitItems(small, ItemsBytes(small[:3])); len(got) != 3 || omitted.Items != 2 {
+		t.Errorf("%d of five items fit where three do, %+v", len(got), omitted)
+	}
 	// An output is left out before an older text is, and a newer one stays if that suffices.
 	text, output := part("output_text", "text", 4000), part("tool-a", "output", 4000)
+	least := part("tool-a", "output", omitBytes)
+	if got, _ := FitItems([]Item{text, least}, ItemsBytes([]Item{text, least})-1); len(got) != 2 || len(got[0].Content) != len(text.Content) {
+		t.Errorf("%d items: %.100s", len(got), got[0].Content)
+	}
 	if got, _ := FitItems([]Item{text, output}, 5000); len(got) != 2 || len(got[0].Content) != len(text.Content) {
 		t.Errorf("%d items: %.100s", len(got), got[0].Content)
 	}

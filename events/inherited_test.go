@@ -1,7 +1,9 @@
 package events
 
 import (
+	"bytes"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -80,8 +82,8 @@ func TestHistoryPart_Count(t *testing.T) {
 	for _, i := range inheritedPage() {
 		p.Count(&i)
 	}
-	p.Count(&InheritedItem{Type: ActionExecute})
-	if p.Items != (ItemCounts{Message: 1, ActionExecute: 2, ActionResult: 1}) || !slices.Equal(p.Messages, []int64{2, 0, 0, 0, 0, 1}) {
+	p.Count(&InheritedItem{Type: ActionExecute, Depth: 2})
+	if p.Items != (ItemCounts{Message: 1, ActionExecute: 2, ActionResult: 1}) || !slices.Equal(p.Messages, []int64{1, 0, 0, 0, 0, 1, 0, 0, 1}) {
 		t.Errorf("%+v", p)
 	}
 	for _, c := range []struct {
@@ -118,5 +120,52 @@ func TestInheritedItemID(t *testing.T) {
 	}
 	if item = inheritedPage()[0]; item.Created("acme", "T-1", "ctx_1").ParentItemID != "" {
 		t.Error("an item without a parent has one as a copy")
+	}
+}
+
+// A name stands in a pointer as it is if it is short, and of plain letters.
+func TestPointable(t *testing.T) {
+	for _, name := range []string{"a", "z", "A", "Z", "0", "9", "_", "-", ".", string(make64('x'))} {
+		if !pointable([]byte(name)) {
+			t.Errorf("%q is not pointable", name)
+		}
+	}
+	for _, name := range []string{"`", "{", "@", "[", "/", ":", "~", " ", "é", string(make64('x')) + "x"} {
+		if pointable([]byte(name)) {
+			t.Errorf("%q is pointable", name)
+		}
+	}
+}
+
+func make64(c byte) []byte { return bytes.Repeat([]byte{c}, 64) }
+
+// A timeline knows the items that its thread has inherited, though no event created them.
+func TestValidateTimeline_InheritedItems(t *testing.T) {
+	check := func(place int64) error {
+		return ValidateTimeline(stream(
+			sample{ThreadCreatedType, thread, ThreadCreated{ID: thread, Status: ThreadOpen}},
+			sample{ContextCreatedType, "ctx_1", ContextCreated{ID: "ctx_1", Status: ContextOpen, Default: true}},
+			sample{HistoryInheritedType, thread, HistoryInherited{ThreadID: "T-2", ContextID: "ctx_1", NextIndex: 16}},
+			sample{MessageDeletedType, InheritedItemID(tenant, thread, place), MessageDeleted{ContextID: "ctx_1"}},
+		))
+	}
+	for place, want := range map[int64]bool{0: true, 15: true, 16: false, 400: false} {
+		if err := check(place); (err == nil) != want {
+			t.Errorf("an event of item %d: %v", place, err)
+		}
+	}
+}
+
+// A thread's call that is none is refused with the message that makes it.
+func TestAddMessage_BadCalls(t *testing.T) {
+	for calls, want := range map[string]string{
+		`[{"id":"c","type":"function","function":{"name":"n","arguments":"{}"}}]`: "",
+		`[{"id":"","type":"function","function":{"name":"n","arguments":"{}"}}]`:  "/toolCalls",
+		`[{"id":"c","type":"function","function":{"name":"","arguments":"{}"}}]`:  "/toolCalls",
+	} {
+		_, made, err := AddMessage{Role: FromAssistant, ToolCalls: calls}.Items()
+		if got := refusedAt(err); !strings.HasPrefix(got, want) || want == "" && (got != "" || len(made) != 1) {
+			t.Errorf("%s: %d calls, refused at %q", calls, len(made), got)
+		}
 	}
 }

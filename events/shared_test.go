@@ -239,3 +239,49 @@ func TestCommit_RandomValues(t *testing.T) {
 		}
 	}
 }
+
+// The largest message of a commit is its body or, where one value stands in many events, a fourth
+// of all of them.
+func TestCommit_Largest(t *testing.T) {
+	for name, c := range map[string]struct {
+		events, size int
+		largest      func(c *Commit) int
+	}{
+		"a body":          {4, 10, func(c *Commit) int { return len(c.Body) }},
+		"all of them":     {40, 5000, func(c *Commit) int { return (c.Whole() + 3) / 4 }},
+		"all, rounded":    {40, 5001, func(c *Commit) int { return (c.Whole() + 3) / 4 }},
+		"all, one larger": {40, 5002, func(c *Commit) int { return (c.Whole() + 3) / 4 }},
+		"all, two larger": {40, 5003, func(c *Commit) int { return (c.Whole() + 3) / 4 }},
+	} {
+		list := make([]Event, c.events)
+		for i := range list {
+			list[i] = called(raw(`"` + strings.Repeat("x", c.size) + `"`))[0]
+			list[i].ID, list[i].Version, list[i].CommandIndex = EventID("acme", "T-1", "cmd", i), int64(i+1), i+1
+			if i > 0 {
+				list[i].Subject = strings.Repeat("s", 100)
+			}
+		}
+		made, err := NewCommit("", list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := made.Largest(); got != c.largest(made) {
+			t.Errorf("%s: %d, not %d; the body has %d, all events %d", name, got, c.largest(made), len(made.Body), made.Whole())
+		}
+	}
+}
+
+// A text that is not UTF-8 makes a commit unreadable, also if no letter of it is ASCII.
+func TestDecodeCommit_InvalidText(t *testing.T) {
+	made, err := NewCommit("", called(raw(`1`))[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"x": true, "日本": true, "x\xff": false, "\xff\xfe": false, "\xe6\x97": false} {
+		body := strings.Replace(string(made.Body), `"subject":"x"`, `"subject":"`+text+`"`, 1)
+		got, err := DecodeCommit("acme", "T-1", 1, 1, "", []byte(body))
+		if (err == nil) != want || want && got.Events[0].Subject != text {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
