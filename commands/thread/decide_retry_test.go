@@ -177,3 +177,45 @@ func TestAwaitWorkers(t *testing.T) {
 		t.Errorf("a stale claim was answered with %v", err)
 	}
 }
+
+// The settings of a run are kept as long as it can be retried: until another one has ended.
+func TestRetryRun_KeepsTheSettings(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	settings := func(execution string) string {
+		x, _ := k.state.execution(execution)
+		if x.Run.Settings == nil {
+			return ""
+		}
+		return x.Run.Settings.Instructions
+	}
+	run := func(id string) *work {
+		k.do(events.ReactThread{Text: to("hello"), ExecutionID: id, Settings: &events.RunSettings{Instructions: "be brief in " + id}})
+		w := &work{story: k, execution: id}
+		w.claim()
+		return w
+	}
+	fail := func(w *work) { w.do(FailRun{ExecutionID: w.execution, Token: 1, ErrorText: "the model is away"}) }
+	fail(run("exe_1"))
+	if settings("exe_1") != "be brief in exe_1" {
+		t.Error("a failed run has lost its settings")
+	}
+	before := k.state.Bytes()
+	fail(run("exe_2"))
+	if settings("exe_1") != "" || settings("exe_2") != "be brief in exe_2" {
+		t.Errorf("after another one has failed: %q, and %q", settings("exe_1"), settings("exe_2"))
+	}
+	if grown := k.state.Bytes() - before; grown <= 0 || grown > 4096 {
+		t.Errorf("another failed run takes %d bytes", grown)
+	}
+	w := run("exe_3")
+	w.do(w.reaction())
+	if settings("exe_2") != "" || settings("exe_3") != "" || k.state.head.Failed != "" {
+		t.Errorf("after one that ended well: %q, %q, and %q can be retried", settings("exe_2"), settings("exe_3"), k.state.head.Failed)
+	}
+	fail(run("exe_4"))
+	made := k.do(events.RetryRun{})
+	if asked := made[len(made)-1].Data.(events.RunRequested); asked.Settings == nil || asked.Settings.Instructions != "be brief in exe_4" {
+		t.Errorf("it is retried with %+v", asked.Settings)
+	}
+}

@@ -237,10 +237,36 @@ func TestState_Expires(t *testing.T) {
 	k.wantValues(`{"a":1}`, 1)
 	k.do(merge(setKey("b", `1`)))
 	due, _ := k.state.LifeDue(1)
+	if left := due.Go().Sub(k.now.Go()); left < time.Hour {
+		t.Errorf("a change of the values leaves the life %v", left)
+	}
 	k.pass(due.Go().Sub(k.now.Go()) - time.Millisecond)
 	wantMade(t, k.do(ExpireState{Life: 1}), "lifecycle.destroyed context.status.changed state.closed")
 	wantMade(t, k.do(ExpireState{Life: 1}), "")
 	k.wantValues(`{}`, 0)
+}
+
+// A life is over at its end to the microsecond, and shows until when it lasts before.
+func TestState_EndsWhenItIsDue(t *testing.T) {
+	k := begun(t)
+	k.do(merge(setKey("a", `1`)))
+	due, ok := k.state.LifeDue(1)
+	if _, other := k.state.LifeDue(2); !ok || other {
+		t.Errorf("life 1 is due: %v, life 2: %v", ok, other)
+	}
+	for at, want := range map[events.Time]struct{ now, one bool }{due - 1: {true, true}, due: {false, true}} {
+		now, err := k.state.Values(0, at)
+		if err != nil || now.Loaded != want.now || want.now && (now.Ended || now.ExpiresAt == "") {
+			t.Errorf("%d before its end the state is %+v, %v", due-at, now, err)
+		}
+		one, err := k.state.Values(1, at)
+		if err != nil || one.Loaded != want.one || one.Ended == want.now || (one.ExpiresAt == "") == want.now {
+			t.Errorf("%d before its end life 1 is %+v, %v", due-at, one, err)
+		}
+	}
+	if _, err := k.state.Values(2, due-1); events.AsError(err).Code != events.NotFound {
+		t.Errorf("a life to come: %v", err)
+	}
 }
 
 // A life whose end nobody recorded in time is over all the same, for readers and for writers.

@@ -129,3 +129,39 @@ func TestBytes_AddUp(t *testing.T) {
 		t.Errorf("together they take %d bytes, want %d", got, sum)
 	}
 }
+
+// What a run is given counts with its text, list by list.
+func TestSize_OfSettings(t *testing.T) {
+	long := strings.Repeat("x", 1600)
+	none := settingsSize(&events.RunSettings{})
+	if settingsSize(nil) != 0 || none != int64(unsafe.Sizeof(events.RunSettings{})) {
+		t.Errorf("no settings take %d bytes, empty ones %d", settingsSize(nil), none)
+	}
+	tool := int64(unsafe.Sizeof(events.CallerTool{}))
+	for name, c := range map[string]struct {
+		of   events.RunSettings
+		want int64
+	}{
+		"instructions": {events.RunSettings{Instructions: long}, 1600},
+		"params":       {events.RunSettings{Params: raw(long)}, 1600},
+		"metadata":     {events.RunSettings{Metadata: raw(long)}, 1600},
+		"all three":    {events.RunSettings{Instructions: long, Params: raw(long), Metadata: raw(long)}, 4800},
+		"a tool":       {events.RunSettings{Tools: []events.CallerTool{{Name: long, Description: long, Parameters: raw(long)}}}, tool + 4800},
+		"two tools":    {events.RunSettings{Tools: []events.CallerTool{{Name: long}, {Name: long}}}, 2*tool + 3200},
+	} {
+		if got := settingsSize(&c.of) - none; got != c.want {
+			t.Errorf("%s take %d bytes, not %d", name, got, c.want)
+		}
+	}
+	bare, full := runState{}, runState{Handoff: &events.Handoff{ThreadID: long, AgentID: long, Key: long, Comment: long}}
+	if got := (executionState{Run: &full}).size() - (executionState{Run: &bare}).size(); got != int64(unsafe.Sizeof(events.Handoff{}))+6400 {
+		t.Errorf("a handoff takes %d bytes", got)
+	}
+	if got := (executionState{Trigger: long, Reaction: long, Session: long}).size(); got != 4800 {
+		t.Errorf("three names take %d bytes", got)
+	}
+	empty := queued{}
+	if got := (queued{Item: raw(long), Execution: long, Reaction: long, Session: long, Settings: &events.RunSettings{}}).size() - empty.size(); got != 6400+none {
+		t.Errorf("what waits takes %d bytes", got)
+	}
+}
