@@ -230,6 +230,6 @@ func schemaName(t Type, version int) string {
 // schemaVersion parses the version out of a name that schemaName wrote.
 func schemaVersion(t Type, schema string) (int, bool) {
 	rest, ok := strings.CutPrefix(schema, schemaPrefix+string(t)+":")
-	n, err := strconv.Atoi(rest)
-	return n, ok && err == nil && n >= 1 && strconv.Itoa(n) == rest
+	n, _ := strconv.Atoi(rest) // of no number another one is written
+	return n, ok && n >= 1 && strconv.Itoa(n) == rest
 }

@@ -338,10 +338,7 @@ func InheritedItemID(tenant, thread string, place int64) string {
 
 // InheritedPlace returns the place of an id that InheritedItemID returned for a thread.
 func InheritedPlace(tenant, thread, id string) (place int64, ok bool) {
-	prefix, digits, ok := CutInherited(id)
-	if !ok || prefix != InheritedPrefix(tenant, thread) {
-		return 0, false
-	}
+	_, digits, _ := CutInherited(id)
 	place, err := strconv.ParseInt(digits, 16, 64)
 	return place, err == nil && id == InheritedItemID(tenant, thread, place)
 }

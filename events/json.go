@@ -50,8 +50,8 @@ func parseDecimal(raw []byte) (int64, bool) {
 		return 0, true
 	}
 	if exponent != "" {
-		e, err := strconv.Atoi(exponent)
-		if err != nil || e > len(raw)+20 || e < -len(raw)-20 {
+		e, _ := strconv.Atoi(exponent) // the largest or smallest, if it is out of range
+		if e > len(raw)+20 || e < -len(raw)-20 {
 			return 0, false // out of range, or a fraction
 		}
 		shift += e

@@ -88,9 +88,9 @@ func (m member) same(o member) bool {
 	if bytes.IndexByte(m.name, '\\') < 0 && bytes.IndexByte(o.name, '\\') < 0 {
 		return false
 	}
-	a, errA := jsontext.AppendUnquote(nil, m.name)
-	b, errB := jsontext.AppendUnquote(nil, o.name)
-	return errA == nil && errB == nil && bytes.Equal(a, b)
+	a, _ := jsontext.AppendUnquote(nil, m.name) // the decoder has read both
+	b, _ := jsontext.AppendUnquote(nil, o.name)
+	return bytes.Equal(a, b)
 }
 
 var errNotJSON = errors.New("not a JSON value")

@@ -287,10 +287,10 @@ func forked(title string) (next, rest string, ok bool) {
 
 // afterNumber adds one to a number, as JavaScript does it: with 53 bits.
 func afterNumber(digits string) string {
-	n, err := strconv.ParseFloat(digits, 64)
+	n, _ := strconv.ParseFloat(digits, 64) // infinite, if it is out of range
 	n++
 	switch {
-	case math.IsInf(n, 0) || err != nil:
+	case math.IsInf(n, 0):
 		return "Infinity"
 	case n < 1e21:
 		return strconv.FormatFloat(n, 'f', -1, 64)
