@@ -59,7 +59,7 @@ func start(t *testing.T) *world {
 func restored(t *testing.T, dir string) (url string, log *eventlog.Log) {
 	t.Helper()
 	server := natstest.Start(t)
-	log, err := eventlog.Open(natstest.Connect(t, server), eventlog.Config{}, zerolog.Nop(), nil)
+	log, err := eventlog.Open(natstest.Connect(t, server), eventlog.Config{Patience: natstest.Patience}, zerolog.Nop(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func (w *world) open() *eventlog.Log {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(nc.Close)
-	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
+	log, err := eventlog.Open(nc, eventlog.Config{Patience: natstest.Patience}, zerolog.Nop(), nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func (v *verifier) beginSnapshot(ctx context.Context, a aggregate) error {
 
 // readSnapshot reads a snapshot. It returns nil if there is none, or none that is used.
 func (v *verifier) readSnapshot(ctx context.Context, a aggregate) ([]byte, *thread.State, error) {
-	raw, err := snapshots.On(v.log.Streams()).Read(ctx, snapshots.Of{Tenant: a.tenant, Aggregate: a.id})
+	raw, err := snapshots.On(v.log.Streams()).Load(ctx, a.tenant, a.id)
 	if err != nil || raw == nil {
 		return nil, nil, err
 	}

@@ -40,7 +40,7 @@ type house struct {
 func newHouse(t *testing.T) *house {
 	t.Helper()
 	nc := natstest.Connect(t, natstest.Start(t))
-	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
+	log, err := eventlog.Open(nc, eventlog.Config{Patience: natstest.Patience}, zerolog.Nop(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,8 +58,7 @@ func (d *Dispatcher) loadLog(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// snapshotTimeout bounds the time to read a snapshot: one that is replaced meanwhile can block
-// its reader.
+// snapshotTimeout bounds the time to read a snapshot, which is there to save time.
 const snapshotTimeout = 2 * time.Second
 
 // fromSnapshot returns the state of the last snapshot, or an empty one: a snapshot that is

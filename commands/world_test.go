@@ -48,7 +48,7 @@ func newWorld(t testing.TB, cfg Config) *world {
 
 func openLog(t testing.TB, nc *nats.Conn) *eventlog.Log {
 	t.Helper()
-	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
+	log, err := eventlog.Open(nc, eventlog.Config{Patience: natstest.Patience}, zerolog.Nop(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func (w *world) sameAsLog(d *Dispatcher, id string) {
 // It is for what nobody tells of, such as a snapshot that is kept.
 func (w *world) until(what string, so func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !so(); {
+	for deadline := time.Now().Add(natstest.Patience); !so(); {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("%s never came", what)
 		}
@@ -212,9 +212,7 @@ func (w *world) until(what string, so func() bool) {
 // kept returns a thread's snapshot, nil if there is none or it is being replaced.
 func (w *world) kept(id string) *thread.State {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 300*time.Millisecond)
-	defer cancel()
-	raw, err := snapshots.On(w.log.Streams()).Load(ctx, tenant, id)
+	raw, err := snapshots.On(w.log.Streams()).Load(w.t.Context(), tenant, id)
 	if err != nil || raw == nil {
 		return nil
 	}

@@ -42,7 +42,7 @@ func newWorld(t testing.TB, cfg files.ServiceConfig) *world {
 	t.Helper()
 	w := &world{t: t, server: natstest.Start(t)}
 	w.images, w.searches = share.New("images", share.Limit{Total: 1}, nil), share.New("searches", share.Limit{Total: 4}, nil)
-	log, err := eventlog.Open(natstest.Connect(t, w.server), eventlog.Config{}, zerolog.Nop(), nil)
+	log, err := eventlog.Open(natstest.Connect(t, w.server), eventlog.Config{Patience: natstest.Patience}, zerolog.Nop(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

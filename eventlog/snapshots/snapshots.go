@@ -51,24 +51,50 @@ func (s Store) Save(ctx context.Context, tenant, thread string, state []byte) er
 	return nil
 }
 
-// Load returns the encoded state that was saved last, nil if there is none. An error means
-// that it cannot be read; the thread can still be loaded from its commits.
+// Load returns the encoded state that was saved last. It returns nil if there is none, or if
+// pieces of it are missing: it is about to be replaced or dropped, or was when its writer
+// stopped. An error means that it cannot be read. Either way the thread can still be loaded from
+// its commits.
 func (s Store) Load(ctx context.Context, tenant, thread string) ([]byte, error) {
 	name := objectName(tenant, thread)
-	store, err := s.conn.JetStream().ObjectStore(ctx, s.bucket)
-	if err != nil {
-		return nil, fmt.Errorf("the store of snapshots: %w", err)
+	failed := func(cause error) error {
+		return fmt.Errorf("a snapshot of %s that cannot be read: %w", name, cause)
 	}
-	packed, err := store.GetBytes(ctx, name)
-	if errors.Is(err, jetstream.ErrObjectNotFound) {
+	stream := "OBJ_" + s.bucket
+	got, err := s.conn.Direct(ctx, stream, streams.GetRequest{Multi: []string{streams.ObjectEntry(s.bucket, name)}})
+	if err != nil || len(got) == 0 {
+		return nil, err
+	}
+	var entry streams.Object
+	switch err := json.Unmarshal(got[0].Data, &entry); {
+	case err != nil:
+		return nil, failed(err)
+	case entry.Deleted:
 		return nil, nil
+	case entry.NUID == "" || entry.Name != name:
+		return nil, failed(errors.New("its entry is another object's"))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading a snapshot of %s: %w", name, err)
+	var packed []byte
+	pieces := 0
+	for m, err := range s.conn.Messages(ctx, stream, streams.ObjectPieces(s.bucket, entry.NUID), 1) {
+		if err != nil {
+			return nil, err
+		}
+		packed = append(packed, m.Data...)
+		if pieces++; int64(len(packed)) > entry.Size {
+			break
+		}
+	}
+	sum := sha256.Sum256(packed)
+	switch digest := "SHA-256=" + base64.URLEncoding.EncodeToString(sum[:]); {
+	case pieces < entry.Chunks:
+		return nil, nil
+	case digest != entry.Digest:
+		return nil, failed(fmt.Errorf("its digest is %s, and its entry says %.80q", digest, entry.Digest))
 	}
 	state, err := s2.Decode(nil, packed)
 	if err != nil {
-		return nil, fmt.Errorf("a snapshot of %s that cannot be read: %w", name, err)
+		return nil, failed(err)
 	}
 	return state, nil
 }
@@ -111,51 +137,4 @@ func (s Store) List(ctx context.Context) iter.Seq2[Of, error] {
 			}
 		}
 	}
-}
-
-// Read reads a snapshot as Load does, without a consumer and without waiting. It returns nil
-// if there is none, or if pieces of it are missing: it is about to be replaced or dropped, or
-// was when its writer stopped.
-func (s Store) Read(ctx context.Context, of Of) ([]byte, error) {
-	name := objectName(of.Tenant, of.Aggregate)
-	failed := func(cause error) error {
-		return fmt.Errorf("a snapshot of %s that cannot be read: %w", name, cause)
-	}
-	stream := "OBJ_" + s.bucket
-	got, err := s.conn.Direct(ctx, stream, streams.GetRequest{Multi: []string{streams.ObjectEntry(s.bucket, name)}})
-	if err != nil || len(got) == 0 {
-		return nil, err
-	}
-	var entry streams.Object
-	switch err := json.Unmarshal(got[0].Data, &entry); {
-	case err != nil:
-		return nil, failed(err)
-	case entry.Deleted:
-		return nil, nil
-	case entry.NUID == "" || entry.Name != name:
-		return nil, failed(errors.New("its entry is another object's"))
-	}
-	var packed []byte
-	pieces := 0
-	for m, err := range s.conn.Messages(ctx, stream, streams.ObjectPieces(s.bucket, entry.NUID), 1) {
-		if err != nil {
-			return nil, err
-		}
-		packed = append(packed, m.Data...)
-		if pieces++; int64(len(packed)) > entry.Size {
-			break
-		}
-	}
-	sum := sha256.Sum256(packed)
-	switch digest := "SHA-256=" + base64.URLEncoding.EncodeToString(sum[:]); {
-	case pieces < entry.Chunks:
-		return nil, nil
-	case digest != entry.Digest:
-		return nil, failed(fmt.Errorf("its digest is %s, and its entry says %.80q", digest, entry.Digest))
-	}
-	state, err := s2.Decode(nil, packed)
-	if err != nil {
-		return nil, failed(err)
-	}
-	return state, nil
 }

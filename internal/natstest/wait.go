@@ -6,7 +6,7 @@ import (
 )
 
 // Patience is how long a test waits for what must happen.
-const Patience = time.Minute
+const Patience = 3 * time.Minute
 
 // Eventually waits until ok returns true, and fails the test if it does not within
 // Patience.

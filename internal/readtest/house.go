@@ -63,7 +63,7 @@ func New(t testing.TB) *House {
 // NewLog returns the log on a connection of its own, as another process has it.
 func (h *House) NewLog() *eventlog.Log {
 	h.Helper()
-	log, err := eventlog.Open(natstest.Connect(h, h.Server), eventlog.Config{}, zerolog.Nop(), nil)
+	log, err := eventlog.Open(natstest.Connect(h, h.Server), eventlog.Config{Patience: natstest.Patience}, zerolog.Nop(), nil)
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func startAt(t testing.TB) (*client.Client, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme"})
+	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme", Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
