@@ -79,11 +79,9 @@ func (d *Dispatcher) foldHistory(ctx context.Context, h *history, commit *events
 		return err
 	}
 	if h.unread != nil {
-		pages, err := d.readPages(ctx, h.tenant, h.unread.Pages)
-		if err != nil {
+		if err := h.inherit(d.eachPage(ctx, h.tenant, h.unread.Pages)); err != nil {
 			return err
 		}
-		h.inherit(pages)
 	}
 	if len(h.fresh) < 2*pagesAtOnce {
 		return nil

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -336,4 +337,70 @@ func TestFork_OneTenantLeavesPlaces(t *testing.T) {
 	leave()
 	must(t, w.d, "thread.fork", string(request))
 	must(t, w.d, "thread.fork", string(request)) // each has left its place
+}
+
+// The pages of a long history become longer, so that 2,000 of them hold a million short items, and
+// forks at different places share all whole pages before the first of these.
+func TestHistory_PagesGrow(t *testing.T) {
+	const items = 60_000
+	h := newHistory("acme", "T-1", 0)
+	contents := map[string][]byte{}
+	read := func(parts ...events.HistoryPart) ([]*events.HistoryPage, error) {
+		var pages []*events.HistoryPage
+		for _, p := range parts {
+			page, err := events.DecodeHistoryPage(contents[p.Digest], p.Digest)
+			if err != nil {
+				return nil, err
+			}
+			pages = append(pages, page)
+		}
+		return pages, nil
+	}
+	for n := range int64(items) {
+		d := events.ItemCreated{ID: fmt.Sprintf("itm_%d", n), Index: n, Type: events.Message, Role: events.User, Content: events.JSON(`[]`)}
+		if err := h.fold(&events.Event{Type: events.ItemCreatedType, Time: 1, Data: d}); err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(contents, h.fresh)
+		clear(h.fresh)
+	}
+	for n, p := range h.pages {
+		if p.Size > int64(pageBytes(n)) || n >= 2*doublePages && n < len(h.pages)-1 && p.Items.Message != events.HistoryBlock {
+			t.Errorf("page %d has %d items and %d bytes", n, p.Items.Message, p.Size)
+		}
+	}
+	if last := len(h.pages) - 1; pageBytes(0) != minPageBytes || pageBytes(maxPages) != maxPageBytes || last > items/events.HistoryBlock+doublePages/2 {
+		t.Errorf("%d items have %d pages", items, len(h.pages))
+	}
+	forks := map[int64][]events.HistoryPart{}
+	for _, end := range []int64{20_000, 50_000, items} {
+		c := &thread.Copied{}
+		if err := h.take(c, end, read); err != nil || c.Inherited == nil {
+			t.Fatal(end, err)
+		}
+		maps.Copy(contents, h.fresh)
+		forks[end] = c.Inherited.Pages
+		pages, err := read(c.Inherited.Pages...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := int64(0)
+		for n, page := range pages {
+			for _, item := range page.Items {
+				if item.Index != at || item.Index < c.Inherited.Pages[n].From {
+					t.Fatalf("the fork of %d items has %d where %d is due", end, item.Index, at)
+				}
+				at++
+			}
+		}
+		if at != end {
+			t.Errorf("the fork of %d items has %d", end, at)
+		}
+	}
+	for _, short := range []int64{20_000, 50_000} {
+		whole := forks[short][:len(forks[short])-1]
+		if !slices.EqualFunc(whole, forks[items][:len(whole)], func(a, b events.HistoryPart) bool { return a.Digest == b.Digest }) {
+			t.Errorf("the fork of %d items has other pages", short)
+		}
+	}
 }

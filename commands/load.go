@@ -29,11 +29,7 @@ func (d *Dispatcher) inherit(ctx context.Context, e *entry, state *thread.State)
 	if inherits == nil {
 		return nil
 	}
-	pages, err := d.readPages(ctx, e.tenant, inherits.Pages)
-	if err == nil {
-		state.Inherit(pages...)
-	}
-	return err
+	return state.Inherit(d.eachPage(ctx, e.tenant, inherits.Pages))
 }
 
 // loadLog sets the entry's state from the last snapshot and the later commits of the log.

@@ -3,6 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"sync/atomic"
 
@@ -14,8 +15,11 @@ import (
 
 // Bounds of the pages of histories.
 const (
-	// pageBytes bounds a page: what a fork within one stores again.
-	pageBytes = 128 << 10
+	// minPageBytes and maxPageBytes bound a page: what a fork within one stores again, and what is
+	// read for one item. The first pages are short, and twice as long after each doublePages.
+	minPageBytes = 128 << 10
+	maxPageBytes = 1 << 20
+	doublePages  = 64
 	// maxPages bounds the pages of a history, all of which one event names.
 	maxPages = 2000
 	// maxForkBytes bounds what a fork copies into its first commit. A longer history is
@@ -25,15 +29,20 @@ const (
 	pagesAtOnce = 8
 )
 
+// pageBytes bounds the page of a history that comes after n others.
+func pageBytes(n int) int {
+	return min(minPageBytes<<min(n/doublePages, 8), maxPageBytes)
+}
+
 // seal moves the oldest items to a page once there are more than a fork copies.
 func (h *history) seal() error {
-	if h.bytes <= maxForkBytes+pageBytes {
+	if h.bytes <= maxForkBytes+pageBytes(len(h.pages)) {
 		return nil
 	}
 	if len(h.pages) >= maxPages {
 		return events.Errorf(events.PayloadTooLarge, "the history to copy has more than %d pages; fork at an earlier version", maxPages)
 	}
-	page, end, err := h.page(h.first, int64(len(h.places)))
+	page, end, err := h.page(len(h.pages), h.first, int64(len(h.places)))
 	if err != nil {
 		return err
 	}
@@ -47,9 +56,9 @@ func (h *history) seal() error {
 	return nil
 }
 
-// page makes the page of the items from a place on, and returns the place where it ends. The
-// same items always yield the same pages.
-func (h *history) page(from, end int64) (events.HistoryPart, int64, error) {
+// page makes the page of the items from a place on, which comes after n others, and returns the
+// place where it ends. The same items always yield the same pages.
+func (h *history) page(n int, from, end int64) (events.HistoryPart, int64, error) {
 	var items []events.InheritedItem
 	size := 0
 	end = min(end, (from/events.HistoryBlock+1)*events.HistoryBlock)
@@ -59,7 +68,7 @@ func (h *history) page(from, end int64) (events.HistoryPart, int64, error) {
 		if item == nil {
 			continue
 		}
-		if size += sizeOf(item); size > pageBytes && len(items) > 0 {
+		if size += sizeOf(item); size > pageBytes(n) && len(items) > 0 {
 			break
 		}
 		items = append(items, *item)
@@ -83,8 +92,11 @@ func (h *history) keep(from int64, items []events.InheritedItem) (events.History
 }
 
 // inherit notes the items of the pages with which the thread began.
-func (h *history) inherit(pages []*events.HistoryPage) {
-	for _, page := range pages {
+func (h *history) inherit(pages iter.Seq2[*events.HistoryPage, error]) error {
+	for page, err := range pages {
+		if err != nil {
+			return err
+		}
 		for i := range page.Items {
 			h.note(&page.Items[i])
 		}
@@ -93,6 +105,7 @@ func (h *history) inherit(pages []*events.HistoryPage) {
 		h.places = append(h.places, place{})
 	}
 	h.unread = nil
+	return nil
 }
 
 // pageOf returns the index of the page of a place.
@@ -201,7 +214,7 @@ func (h *history) take(c *thread.Copied, end int64, read func(...events.HistoryP
 		parts = append(parts, part)
 	}
 	for at := h.first; at < end; {
-		part, next, err := h.page(at, end)
+		part, next, err := h.page(len(parts), at, end)
 		if err != nil {
 			return err
 		}
@@ -225,6 +238,25 @@ func (d *Dispatcher) readPages(ctx context.Context, tenant string, parts []event
 		pages[i], err = d.pages.Page(ctx, tenant, parts[i].Digest)
 		return err
 	})
+}
+
+// eachPage returns an iterator over pages of a history, in their order, of which it holds a few at
+// a time.
+func (d *Dispatcher) eachPage(ctx context.Context, tenant string, parts []events.HistoryPart) iter.Seq2[*events.HistoryPage, error] {
+	return func(yield func(*events.HistoryPage, error) bool) {
+		for some := range slices.Chunk(parts, 2*pagesAtOnce) {
+			pages, err := d.readPages(ctx, tenant, some)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, page := range pages {
+				if !yield(page, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // storePages stores the pages that a history has made, and reports whether all others are

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"bytes"
+	"iter"
 	"math"
 	"slices"
 
@@ -267,25 +268,36 @@ func (s *State) postpone(e *events.Event) {
 }
 
 // Inherit adds the items of all pages of an inherited history, and what events have done to
-// them since.
-func (s *State) Inherit(pages ...*events.HistoryPage) {
+// them since. After an error the state is as it was.
+func (s *State) Inherit(pages iter.Seq2[*events.HistoryPage, error]) error {
 	p := s.Pending
 	if p == nil {
-		return
+		return nil
 	}
-	s.Pending = nil
+	type inherited struct {
+		id    string
+		state itemState
+	}
+	var items []inherited // and not the pages, which have the contents
 	calls := map[string][]string{}
-	for _, page := range pages {
+	for page, err := range pages {
+		if err != nil {
+			return err
+		}
 		for n := range page.Items {
 			d := page.Items[n].Created(p.Tenant, p.Thread, p.History.ContextID)
-			s.setItem(d.ID, itemState{
+			items = append(items, inherited{d.ID, itemState{
 				Context: d.ContextID, Type: d.Type, Status: d.Status, Index: d.Index, Assistant: d.Role == events.Assistant, Silent: d.Silent,
 				Depth: int32(min(d.Depth, math.MaxInt32)), PartOf: d.CallOf != nil, Deleted: p.Cut != nil && d.Index >= *p.Cut,
-			})
+			}})
 			if d.CallOf != nil {
 				calls[d.ParentItemID] = append(calls[d.ParentItemID], d.ID)
 			}
 		}
+	}
+	s.Pending = nil
+	for _, i := range items {
+		s.setItem(i.id, i.state)
 	}
 	for id, of := range calls {
 		if message, ok := s.item(id); ok {
@@ -307,4 +319,5 @@ func (s *State) Inherit(pages ...*events.HistoryPage) {
 		i.Deleted = i.Deleted || edit.Deleted
 		s.setItem(edit.Item, i)
 	}
+	return nil
 }
