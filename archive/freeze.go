@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/streams"
@@ -110,35 +112,26 @@ type warmThread struct {
 	id  string
 	seq uint64          // of its last commit
 	own streams.Message // its own document
+	in  documents.Mask  // read models that may have documents of it
 }
+
+// readTogether is how many threads are read, or removed from a bucket, at once.
+const readTogether = 8
 
 // freezeSome freezes threads together.
 func (a *Archiver) freezeSome(ctx context.Context, tenant string, ids []string, o Options, done func(Result), failed func(string, error)) error {
-	var idle []warmThread
-	end := uint64(0)
-	for _, id := range ids {
-		w := warmThread{id: id}
-		outcome, reason, err := a.freezable(ctx, tenant, &w, o)
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil:
-			failed(id, fmt.Errorf("freeze %s/%s: %w", tenant, id, err))
-		case outcome != "":
-			done(Result{Tenant: tenant, Thread: id, Outcome: outcome, Reason: reason})
-		default:
-			idle = append(idle, w)
-			end = max(end, w.seq)
-		}
+	idle, err := a.readIdle(ctx, tenant, ids, o, done, failed)
+	if err != nil || len(idle) == 0 {
+		return err
 	}
-	if len(idle) == 0 {
-		return nil
+	end := uint64(0)
+	for _, w := range idle {
+		end = max(end, w.seq)
 	}
 	if err := a.awaitDocuments(ctx, end); err != nil {
 		return err
 	}
-	idle, err := a.readOwn(ctx, tenant, idle, done)
-	if err != nil || len(idle) == 0 {
+	if idle, err = a.readOwn(ctx, tenant, idle, done); err != nil || len(idle) == 0 {
 		return err
 	}
 	if idle, err = a.compare(ctx, tenant, idle, done); err != nil {
@@ -151,6 +144,43 @@ func (a *Archiver) freezeSome(ctx context.Context, tenant string, ids []string, 
 		return nil
 	}
 	return a.mark(ctx, tenant, idle, done)
+}
+
+// readIdle reads the logs of threads, several at once, and returns those that can be frozen, in
+// their order.
+func (a *Archiver) readIdle(ctx context.Context, tenant string, ids []string, o Options, done func(Result), failed func(string, error)) ([]warmThread, error) {
+	type read struct {
+		warmThread
+		outcome Outcome
+		reason  string
+		err     error
+	}
+	reads := make([]read, len(ids))
+	var g errgroup.Group
+	g.SetLimit(readTogether)
+	for i, id := range ids {
+		g.Go(func() error {
+			r := &reads[i]
+			r.id = id
+			r.outcome, r.reason, r.err = a.freezable(ctx, tenant, &r.warmThread, o)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil || ctx.Err() != nil {
+		return nil, errors.Join(err, context.Cause(ctx))
+	}
+	var idle []warmThread
+	for _, r := range reads {
+		switch {
+		case r.err != nil:
+			failed(r.id, fmt.Errorf("freeze %s/%s: %w", tenant, r.id, r.err))
+		case r.outcome != "":
+			done(Result{Tenant: tenant, Thread: r.id, Outcome: r.outcome, Reason: r.reason})
+		default:
+			idle = append(idle, r.warmThread)
+		}
+	}
+	return idle, nil
 }
 
 // freezable reads a thread's log, and returns the outcome if it cannot be frozen.
@@ -186,6 +216,7 @@ func (a *Archiver) freezable(ctx context.Context, tenant string, w *warmThread, 
 		}
 		thread.Apply(state, c)
 		w.seq = c.Seq
+		w.in |= a.models.Touched(c, documents.ColdKinds)
 	}
 	if w.seq != last.Seq {
 		return Moved, "", nil
@@ -197,15 +228,20 @@ func (a *Archiver) freezable(ctx context.Context, tenant string, w *warmThread, 
 }
 
 // readOwn reads the threads' own documents, which show the last commits now, and leaves out the
-// threads of which they show others.
+// threads of which they show others. A replica that lags is no danger: marks are conditional.
 func (a *Archiver) readOwn(ctx context.Context, tenant string, idle []warmThread, done func(Result)) ([]warmThread, error) {
 	model := a.models.Of(documents.Threads)
+	ids := make([]string, len(idle))
+	for i, w := range idle {
+		ids[i] = w.id
+	}
+	owns, err := a.ownDocuments(ctx, tenant, ids)
+	if err != nil {
+		return nil, err
+	}
 	rest := idle[:0]
 	for _, w := range idle {
-		own, ok, err := a.log.Bucket(model.Bucket).Newest(ctx, documents.ThreadName(tenant, w.id))
-		if err != nil {
-			return nil, err
-		}
+		own, ok := owns[w.id]
 		seq := uint64(0)
 		if ok {
 			_, seq, err = model.Decode(own.Data)
@@ -221,6 +257,22 @@ func (a *Archiver) readOwn(ctx context.Context, tenant string, idle []warmThread
 		}
 	}
 	return rest, nil
+}
+
+// ownDocuments returns the own documents of threads, of those that have one.
+func (a *Archiver) ownDocuments(ctx context.Context, tenant string, ids []string) (map[string]streams.Message, error) {
+	bucket := a.log.Bucket(a.models.Of(documents.Threads).Bucket)
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = documents.ThreadName(tenant, id)
+	}
+	got, err := bucket.Get(ctx, names...)
+	owns := make(map[string]streams.Message, len(got))
+	for _, m := range got {
+		_, id := documents.CutThreadName(m.Subject)
+		owns[id] = m
+	}
+	return owns, err
 }
 
 // compare leaves out the threads whose documents are not what their log says.
@@ -260,7 +312,7 @@ func (a *Archiver) mark(ctx context.Context, tenant string, idle []warmThread, d
 	acks := make([]jetstream.PubAckFuture, len(idle))
 	for i, w := range idle {
 		var err error
-		if acks[i], err = a.remark(tenant, w.id, w.own, buckets.Mark{Cold: true, At: a.cfg.Now().Unix()}); err != nil {
+		if acks[i], err = a.remark(tenant, w.id, w.own, buckets.Mark{Cold: true, In: a.bucketNames(w.in), At: a.cfg.Now().Unix()}); err != nil {
 			return err
 		}
 	}
@@ -275,6 +327,17 @@ func (a *Archiver) mark(ctx context.Context, tenant string, idle []warmThread, d
 		done(r)
 	}
 	return nil
+}
+
+// bucketNames returns the names of the buckets of some read models, as a [buckets.Mark] has them.
+func (a *Archiver) bucketNames(of documents.Mask) string {
+	var names []string
+	for _, p := range a.models.List() {
+		if of.Has(p.Kind) {
+			names = append(names, p.Bucket)
+		}
+	}
+	return strings.Join(names, ",")
 }
 
 // remark writes a thread's own document again with a mark, on condition that it has not changed.
@@ -299,107 +362,4 @@ func acknowledged(ctx context.Context, ack jetstream.PubAckFuture) (bool, error)
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
 	}
-}
-
-// Strip removes the documents of cold threads of a tenant, and returns of how many. Threads
-// that are not cold are left out, and so are those that became cold after Config.Settle before
-// now: until then a server that loses power may lose the mark.
-//
-// No write of a runner is removed that a thread needs when it is no longer cold: the buckets'
-// ends are read first; then the mark is written again, on condition that it is still there, so
-// that a runner that is bringing the thread back has to begin again; and only what was stored
-// before is removed.
-//
-// A thread of which an earlier call has begun to remove documents is left out, too, unless again
-// is set: each call interrupts the runner.
-func (a *Archiver) Strip(ctx context.Context, tenant string, ids []string, again bool) (int, error) {
-	stripped := 0
-	for len(ids) > 0 {
-		part := ids[:min(len(ids), frozenTogether)]
-		ids = ids[len(part):]
-		n, err := a.stripSome(ctx, tenant, part, again)
-		if stripped += n; err != nil {
-			return stripped, fmt.Errorf("remove the documents of cold threads of %s: %w", tenant, err)
-		}
-	}
-	return stripped, nil
-}
-
-func (a *Archiver) stripSome(ctx context.Context, tenant string, ids []string, again bool) (int, error) {
-	var ends [documents.Kinds]uint64
-	for _, p := range a.models.List() {
-		if documents.ColdKinds.Has(p.Kind) {
-			var err error
-			if ends[p.Kind], err = a.log.Streams().LastSeq(ctx, a.log.Bucket(p.Bucket).Stream()); err != nil {
-				return 0, err
-			}
-		}
-	}
-	claimed, err := a.claim(ctx, tenant, ids, again)
-	if err != nil || len(claimed) == 0 {
-		return 0, err
-	}
-	results := make(chan error, documents.Kinds)
-	asked := 0
-	for _, p := range a.models.List() {
-		if !documents.ColdKinds.Has(p.Kind) || ends[p.Kind] == 0 {
-			continue
-		}
-		asked++
-		go func() { results <- a.purgeDocuments(ctx, p, tenant, claimed, ends[p.Kind]) }()
-	}
-	var errs []error
-	for range asked {
-		errs = append(errs, <-results)
-	}
-	return len(claimed), errors.Join(errs...)
-}
-
-// claim marks cold threads as those whose documents are being removed, and returns them.
-func (a *Archiver) claim(ctx context.Context, tenant string, ids []string, again bool) ([]string, error) {
-	bucket := a.log.Bucket(a.models.Of(documents.Threads).Bucket)
-	settled := a.cfg.Now().Add(-a.cfg.Settle).Unix()
-	var acks []jetstream.PubAckFuture
-	var asked, claimed []string
-	for _, id := range ids {
-		own, ok, err := bucket.Newest(ctx, documents.ThreadName(tenant, id))
-		if err != nil {
-			return nil, err
-		}
-		mark := buckets.MarkOf(own.Header)
-		if !ok || !mark.Cold || mark.Bare && !again || mark.At > settled {
-			continue
-		}
-		mark.Bare = true
-		ack, err := a.remark(tenant, id, own, mark)
-		if err != nil {
-			return nil, err
-		}
-		acks, asked = append(acks, ack), append(asked, id)
-	}
-	for i, id := range asked {
-		ok, err := acknowledged(ctx, acks[i])
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			claimed = append(claimed, id)
-		}
-	}
-	return claimed, nil
-}
-
-// purgeDocuments removes what a bucket holds of threads up to a sequence of its own.
-func (a *Archiver) purgeDocuments(ctx context.Context, p documents.Projection, tenant string, ids []string, end uint64) error {
-	bucket := a.log.Bucket(p.Bucket)
-	stream, err := a.log.Streams().Stream(ctx, bucket.Stream())
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if err := streams.Purge(ctx, stream, jetstream.WithPurgeSubject(bucket.Subject(documents.ThreadName(tenant, id)+".>")), jetstream.WithPurgeSequence(end+1)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

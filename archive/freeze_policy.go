@@ -56,8 +56,9 @@ func ColdPolicies(ctx context.Context, log *eventlog.Log) (map[string]time.Durat
 // installation is updated, queries may be answered by an older Skein, which does not know cold
 // threads. Call it under the lease [ColdLease].
 func (a *Archiver) RunCold(ctx context.Context, threads Threads) error {
-	if err := a.takeUpStrips(ctx); err != nil && ctx.Err() == nil {
-		a.logger.Warn().Err(err).Msg("remove documents of cold threads: an interrupted removal was not completed")
+	unfinished, err := a.interruptedStrips(ctx)
+	if err != nil && ctx.Err() == nil {
+		a.logger.Warn().Err(err).Msg("remove documents of cold threads: it is unknown which removal was interrupted, and what that left stays")
 	}
 	refused := map[string]time.Time{} // threads that were idle and not frozen, and when they are looked at again
 	for due := a.cfg.Now().Add(a.cfg.Every); ; {
@@ -68,7 +69,7 @@ func (a *Archiver) RunCold(ctx context.Context, threads Threads) error {
 				a.logger.Warn().Err(err).Msg("freeze idle threads: incomplete; retrying")
 			}
 		}
-		if err := a.stripAll(ctx, threads); err != nil && ctx.Err() == nil {
+		if err := a.stripAll(ctx, threads, unfinished); err != nil && ctx.Err() == nil {
 			a.logger.Warn().Err(err).Msg("remove documents of cold threads: incomplete; retrying")
 		}
 		if !retry.Sleep(ctx, min(a.cfg.Every, max(a.cfg.Settle, time.Second))) {
@@ -124,12 +125,22 @@ func (a *Archiver) freezeAll(ctx context.Context, threads Threads, refused map[s
 	})
 }
 
-// stripAll removes the documents of all cold threads that still have them.
-func (a *Archiver) stripAll(ctx context.Context, threads Threads) error {
+// stripAll removes the documents of all cold threads that still have them, first of those whose
+// removal was interrupted. Of threads whose removal fails it notes that it is unfinished.
+func (a *Archiver) stripAll(ctx context.Context, threads Threads, unfinished map[string][]string) error {
+	for tenant, ids := range unfinished {
+		if _, err := a.Strip(ctx, tenant, ids, true); err != nil {
+			return err
+		}
+		delete(unfinished, tenant)
+	}
 	return eachPage(ctx, threads, func(tenant string, after uint64) ([]string, uint64) {
 		return threads.Marked(tenant, after, frozenTogether)
 	}, func(tenant string, ids []string) error {
 		_, err := a.Strip(ctx, tenant, ids, false)
+		if err != nil {
+			unfinished[tenant] = append(unfinished[tenant], ids...)
+		}
 		return err
 	})
 }
@@ -156,31 +167,40 @@ func eachPage(ctx context.Context, threads Threads, page func(tenant string, aft
 	return err
 }
 
-// strippedWithin is how long before a process takes over a removal may have been interrupted. What
-// an older one has left costs memory, and nothing else.
-const strippedWithin = time.Hour
+// Bounds of what is taken for an interrupted removal. What an older one has left costs memory, and
+// nothing else.
+const (
+	strippedWithin = time.Hour          // before a process takes over
+	strippedLast   = 4 * frozenTogether // threads; a process removes the documents of frozenTogether at a time
+)
 
-// takeUpStrips completes removals that another process may have begun and not finished.
-func (a *Archiver) takeUpStrips(ctx context.Context) error {
+// interruptedStrips returns the threads, by tenant, whose removal another process may have begun and
+// not finished: those that were claimed last.
+func (a *Archiver) interruptedStrips(ctx context.Context) (map[string][]string, error) {
 	bucket := a.log.Bucket(a.models.Of(documents.Threads).Bucket)
-	begun := map[string][]string{}
+	var last []string // the names of threads; a ring
+	count := 0
 	since := time.Now().Add(-strippedWithin)
+	begun := map[string][]string{}
 	for m, err := range a.log.Streams().List(ctx, bucket.Stream(), jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &since, HeadersOnly: true,
 	}) {
 		if err != nil {
-			return fmt.Errorf("list threads: %w", err)
+			return begun, fmt.Errorf("list threads: %w", err)
 		}
 		place, ok := documents.ParsePlace(documents.Threads, bucket.Key(m.Subject()))
-		if ok && buckets.MarkOf(m.Headers()).Bare {
-			tenant, id := documents.CutThreadName(place.Thread)
-			begun[tenant] = append(begun[tenant], id)
+		if !ok || !buckets.MarkOf(m.Headers()).Bare {
+			continue
+		}
+		if count++; len(last) < strippedLast {
+			last = append(last, place.Thread)
+		} else {
+			last[count%strippedLast] = place.Thread
 		}
 	}
-	for tenant, ids := range begun {
-		if _, err := a.Strip(ctx, tenant, ids, true); err != nil {
-			return err
-		}
+	for _, name := range last {
+		tenant, id := documents.CutThreadName(name)
+		begun[tenant] = append(begun[tenant], id)
 	}
-	return nil
+	return begun, nil
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
@@ -319,5 +321,54 @@ func TestFreeze_OlderRunner(t *testing.T) {
 	w.say(threadID(1), "itm_x", "the runner writes again")
 	w.shown()
 	w.cold(threadID(1))
+	w.clean()
+}
+
+// A mark names the buckets that may hold documents of its thread, so that only these are emptied. A
+// mark of a Skein that did not name them stands for all.
+func TestFreeze_NamesBuckets(t *testing.T) {
+	w := start(t)
+	w.fill(threadID(1), 1)
+	w.do("thread.create", threadID(2), `{}`)
+	w.shown()
+	ids := []string{threadID(1), threadID(2)}
+	a := w.freezer()
+	w.freeze(a, archive.Options{}, ids...)
+	bucket := w.log.Bucket("thread_threads")
+	for _, id := range ids {
+		own, _, err := bucket.Newest(w.ctx, documents.ThreadName("acme", id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := strings.Split(buckets.MarkOf(own.Header).In, ",")
+		for _, key := range w.keys(id) {
+			if of, _, _ := strings.Cut(key, " "); of != "thread_threads" && !slices.Contains(named, of) {
+				t.Errorf("%s is in none of %v", key, named)
+			}
+		}
+		if id == threadID(2) && !slices.Equal(named, []string{"thread_contexts"}) {
+			t.Errorf("an empty thread has documents in %v", named)
+		}
+	}
+	// As it was marked before.
+	own, _, err := bucket.Newest(w.ctx, documents.ThreadName("acme", threadID(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := buckets.MarkOf(own.Header)
+	old.In = ""
+	header := old.Header()
+	header[jetstream.MsgIDHeader] = []string{"as-before"}
+	if _, err := w.log.JetStream().PublishMsg(w.ctx, &nats.Msg{Subject: bucket.Subject(documents.ThreadName("acme", threadID(1))), Data: own.Data, Header: header}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := a.Strip(w.ctx, "acme", ids, false); err != nil || n != 2 {
+		t.Fatal(n, err)
+	}
+	for _, id := range ids {
+		if keys := w.keys(id); len(keys) != 1 {
+			t.Errorf("%s has %v", id, keys)
+		}
+	}
 	w.clean()
 }

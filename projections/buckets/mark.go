@@ -7,8 +7,11 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// HeaderCold is the header, of a thread's own document, of a [Mark].
-const HeaderCold = "Skein-Cold"
+// The headers, of a thread's own document, of a [Mark].
+const (
+	HeaderCold          = "Skein-Cold"
+	HeaderColdDocuments = "Skein-Cold-Documents" // Mark.In
+)
 
 // Mark says whether a bucket holds the other documents of a thread. It is a header of the
 // thread's own document, whose content does not depend on it.
@@ -20,6 +23,7 @@ const HeaderCold = "Skein-Cold"
 type Mark struct {
 	Cold   bool
 	Bare   bool   // documents of it are being removed, or were
+	In     string // of a cold thread that is not bare: the buckets that may hold documents of it, with commas between; empty: any
 	At     int64  // when it became cold, in seconds since the Unix epoch
 	Thawed uint64 // of a thread that is not cold: the commit with which its documents were written again
 }
@@ -31,6 +35,9 @@ func MarkOf(h nats.Header) (m Mark) {
 	case "cold", "bare":
 		m.Cold, m.Bare = true, form == "bare"
 		m.At, _ = strconv.ParseInt(number, 10, 64)
+		if m.Cold && !m.Bare {
+			m.In = h.Get(HeaderColdDocuments)
+		}
 	case "thawed":
 		m.Thawed, _ = strconv.ParseUint(number, 10, 64)
 	}
@@ -43,7 +50,11 @@ func (m Mark) Header() nats.Header {
 	case m.Bare:
 		return nats.Header{HeaderCold: {"bare " + strconv.FormatInt(m.At, 10)}}
 	case m.Cold:
-		return nats.Header{HeaderCold: {"cold " + strconv.FormatInt(m.At, 10)}}
+		h := nats.Header{HeaderCold: {"cold " + strconv.FormatInt(m.At, 10)}}
+		if m.In != "" {
+			h[HeaderColdDocuments] = []string{m.In}
+		}
+		return h
 	case m.Thawed > 0:
 		return nats.Header{HeaderCold: {"thawed " + strconv.FormatUint(m.Thawed, 10)}}
 	}

@@ -51,6 +51,16 @@ func (m *Models) Touches(c *events.Commit, kinds Mask) bool {
 	return touches
 }
 
+// Touched returns those of some read models whose documents folding a commit may read or change,
+// but for the end of the thread, which removes all.
+func (m *Models) Touched(c *events.Commit, kinds Mask) (touched Mask) {
+	if Deep(c) {
+		return kinds
+	}
+	m.Needs(c, kinds, func(Place) any { return nil }, func(n Need) { touched = touched.With(n.Place.Kind) })
+	return touched
+}
+
 // opensPage reports whether the event creates the first item of that page.
 func opensPage(e *events.Event, page string) bool {
 	d, ok := e.Data.(events.ItemCreated)

@@ -267,6 +267,32 @@ func (g *guarded) Slot(p Place) *Slot {
 	return slot
 }
 
+// A read model that has a document after some commit is one of those that a commit so far touched,
+// so that nothing is left where only these are emptied.
+func TestTouched_NamesAllThatHaveDocuments(t *testing.T) {
+	few := false
+	for seed := range uint64(20) {
+		h := random(t, seed, 60)
+		m := NewModels().NewMemory(nil)
+		touched := Mask(0)
+		for _, c := range h.commits {
+			touched |= NewModels().Touched(c, AllKinds)
+			if err := m.Apply(c); err != nil {
+				t.Fatal(err)
+			}
+			few = few || touched != AllKinds
+			for _, slot := range m.All(AllKinds) {
+				if !touched.Has(slot.Place.Kind) {
+					t.Fatalf("seed %d: %s has a document after commit %d", seed, slot.Place.Key(), c.Seq)
+				}
+			}
+		}
+	}
+	if !few {
+		t.Error("every history touched all read models at once")
+	}
+}
+
 // TestOddEvents: what no command makes must not stop a fold.
 func TestOddEvents(t *testing.T) {
 	m := NewModels()
