@@ -21,6 +21,7 @@ type apart struct {
 	URL         string `json:"url"` // of the server
 	ThreadCache int64  `json:"threadCache"`
 	IdleMillis  int64  `json:"idleMillis"`
+	Profile     string `json:"profile,omitzero"` // file for heap profiles, to whose name .skein is added
 }
 
 // RunSkein is the process of a Skein whose memory is measured. It reads an apart
@@ -43,6 +44,9 @@ func RunSkein(ctx context.Context) error {
 	}()
 	out := jsontext.NewEncoder(os.Stdout)
 	for usage := (Usage{}); ; usage = idleUsage(ctx, time.Duration(a.IdleMillis)*time.Millisecond) {
+		if err := heapProfile(a.Profile, ".skein"); err != nil {
+			return err
+		}
 		if err := json.MarshalEncode(out, usage); err != nil {
 			return err
 		}

@@ -192,16 +192,21 @@ func (b *bench) skein(ctx context.Context, p *peers) error {
 
 // create makes threads, many at once.
 func (b *bench) create(ctx context.Context, n int) ([]string, error) {
+	return b.createBy(ctx, n, "thread.create", `{}`)
+}
+
+// createBy makes threads, many at once, each by a command with some data.
+func (b *bench) createBy(ctx context.Context, n int, command, data string) ([]string, error) {
 	threads := make([]string, n)
-	slots := make(chan struct{}, 128)
+	slots := make(chan struct{}, 256)
 	failed := make(chan error, 1)
-	subject := events.DefaultNames().Command(tenant, "thread.create")
+	subject := events.DefaultNames().Command(tenant, command)
 	for i := range threads {
 		slots <- struct{}{}
 		threads[i] = "T-" + uuid.Must(uuid.NewV7()).String()
 		go func() {
 			defer func() { <-slots }()
-			reply, err := b.nc.Request(subject, fmt.Appendf(nil, `{"threadId":%q,"data":{}}`, threads[i]), 30*time.Second)
+			reply, err := b.nc.Request(subject, fmt.Appendf(nil, `{"threadId":%q,"data":%s}`, threads[i], data), 30*time.Second)
 			if err == nil && reply.Header.Get(events.HeaderErrorCode) != "" {
 				err = errors.New(string(reply.Data))
 			}
@@ -245,14 +250,15 @@ func (b *bench) behind(ctx context.Context, c *Case) error {
 	return nil
 }
 
-// caughtUp waits until timeline and read models show all of the log.
+// caughtUp waits until timeline and read models show all of the log. It gives up when neither has
+// come closer for two minutes.
 func (b *bench) caughtUp(ctx context.Context) error {
 	last, err := b.log.LastSeq(ctx)
 	if err != nil {
 		return err
 	}
-	deadline := time.Now().Add(2 * time.Minute)
-	for time.Now().Before(deadline) && ctx.Err() == nil {
+	seen, moved := uint64(0), time.Now()
+	for time.Since(moved) < 2*time.Minute && ctx.Err() == nil {
 		shown, err := timeline.Of(b.log).LastSeq(ctx)
 		if err != nil {
 			return err
@@ -260,9 +266,12 @@ func (b *bench) caughtUp(ctx context.Context) error {
 		if shown >= last && b.shown(last) {
 			return nil
 		}
+		if now := shown + b.progress(); now != seen {
+			seen, moved = now, time.Now()
+		}
 		time.Sleep(2 * time.Millisecond)
 	}
-	return errors.New("timeline and read models did not catch up within two minutes")
+	return errors.New("timeline and read models have not caught up, and do not come closer")
 }
 
 // shown reports whether the read models show the log up to a sequence: a query waits

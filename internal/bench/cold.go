@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/skein-threads/skein/archive"
 	"github.com/skein-threads/skein/eventlog/assets"
@@ -23,32 +25,21 @@ type ColdStart struct {
 	Lists    float64 `json:"listsSeconds"`    // from there, until a list of threads is answered
 }
 
-// freeze makes all threads cold, and removes their documents and, as a week does, their
-// events from the timeline.
-func (b *bench) freeze(ctx context.Context) error {
-	a := archive.New(b.log, archive.Config{Settle: -1, Patience: time.Minute}, zerolog.Nop())
-	for {
-		var frozen []string
-		var failures []error
-		err := a.FreezeIdle(ctx, tenant, archive.Options{}, func(r archive.Result) {
-			if r.Outcome == archive.Frozen {
-				frozen = append(frozen, r.Thread)
-			} else {
-				failures = append(failures, fmt.Errorf("thread %s was not frozen: %s %s", r.Thread, r.Outcome, r.Reason))
-			}
-		}, func(_ string, err error) { failures = append(failures, err) })
-		if err = errors.Join(append(failures[:min(len(failures), 5)], err)...); err != nil {
-			return err
-		}
-		if len(frozen) == 0 {
-			break
-		}
-		if _, err := a.Strip(ctx, tenant, frozen, false); err != nil {
-			return err
-		}
+// freezers is how many parts of the threads are frozen at the same time.
+const freezers = 16
+
+// freeze makes threads cold, and removes their documents and, as a week does, the events from the
+// timeline.
+func (b *bench) freeze(ctx context.Context, threads []string) error {
+	var g errgroup.Group
+	for part := range slices.Chunk(threads, max(1, (len(threads)+freezers-1)/freezers)) {
+		g.Go(func() error { return b.freezeSome(ctx, part) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
 	}
 	stream, err := b.log.JetStream().Stream(ctx, b.log.Config().Names.Stream(assets.TimelineStream))
-	if err == nil { // of millions of messages
+	if err == nil { // of many messages
 		patient, cancel := context.WithTimeout(ctx, 10*time.Minute)
 		defer cancel()
 		err = stream.Purge(patient, jetstream.WithPurgeKeep(1))
@@ -57,6 +48,37 @@ func (b *bench) freeze(ctx context.Context) error {
 		return fmt.Errorf("emptying the timeline: %w", err)
 	}
 	return b.caughtUp(ctx)
+}
+
+// freezeRest makes the threads cold that an interrupted run has left warm.
+func (b *bench) freezeRest(ctx context.Context) error {
+	var warm []string
+	a := archive.New(b.log, archive.Config{}, zerolog.Nop())
+	err := a.FreezeIdle(ctx, tenant, archive.Options{DryRun: true}, func(r archive.Result) { warm = append(warm, r.Thread) }, func(thread string, _ error) { warm = append(warm, thread) })
+	if err != nil || len(warm) == 0 {
+		return err
+	}
+	return b.freeze(ctx, warm)
+}
+
+// freezeSome makes threads cold as the freezer of a server does, but without its pace.
+func (b *bench) freezeSome(ctx context.Context, threads []string) error {
+	a := archive.New(b.log, archive.Config{Settle: -1, Patience: time.Minute}, zerolog.Nop())
+	var failures []error
+	done := func(r archive.Result) {
+		if r.Outcome != archive.Frozen {
+			failures = append(failures, fmt.Errorf("thread %s was not frozen: %s %s", r.Thread, r.Outcome, r.Reason))
+		}
+	}
+	err := a.Freeze(ctx, tenant, threads, archive.Options{}, done, func(_ string, err error) { failures = append(failures, err) })
+	if err = errors.Join(append(failures[:min(len(failures), 5)], err)...); err != nil {
+		return err
+	}
+	n, err := a.Strip(ctx, tenant, threads, false)
+	if err == nil && n != len(threads) {
+		err = fmt.Errorf("the documents of %d cold threads were removed, of %d", n, len(threads))
+	}
+	return err
 }
 
 // startAgain starts a server and a Skein on the store of a run, whose own have ended, and measures

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/internal/embedded"
 )
 
@@ -27,9 +28,13 @@ type MemoryOptions struct {
 	// Idle is how long after each other memory is looked at until it falls no more:
 	// the server lets go of what was just written when it is idle. Default 4 s.
 	Idle time.Duration
-	// Cold makes all threads cold at each number, and starts server and Skein again at the last.
+	// Cold makes all threads cold, some thousand at a time, and starts server and Skein again at the
+	// last number.
 	Cold      bool
+	Message   bool         // each thread has one message, and is made in one commit, instead of a turn
 	Dir       string       // where the store is made; default the system's temporary folder
+	Profile   string       // file for a heap profile of the server at the last number, and with .skein at its end of Skein; default none
+	Store     string       // the store, which stays there, and whose threads count if it has any; default one in Dir that is removed
 	LoadArgs  []string     // makes this program run RunLoad
 	SkeinArgs []string     // makes this program run RunSkein
 	Log       func(string) // told what is being measured; may be nil
@@ -71,13 +76,17 @@ func Memory(ctx context.Context, o MemoryOptions) (*MemoryResult, error) {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	dir, err := os.MkdirTemp(o.Dir, "skein-bench-")
-	if err != nil {
-		return nil, fmt.Errorf("a folder for the store: %w", err)
+	dir := o.Store
+	if dir == "" {
+		made, err := os.MkdirTemp(o.Dir, "skein-bench-")
+		if err != nil {
+			return nil, fmt.Errorf("a folder for the store: %w", err)
+		}
+		defer func() { _ = os.RemoveAll(made) }()
+		dir = made
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
 	options := embedded.Options{StoreDir: dir, Listen: "127.0.0.1:0", SyncAlways: true}
-	told := apart{ThreadCache: o.ThreadCache, IdleMillis: o.Idle.Milliseconds()}
+	told := apart{ThreadCache: o.ThreadCache, IdleMillis: o.Idle.Milliseconds(), Profile: o.Profile}
 	result, err := memory(ctx, o, options, told)
 	if err == nil && o.Cold {
 		o.Log("start again")
@@ -109,24 +118,34 @@ func memory(ctx context.Context, o MemoryOptions, options embedded.Options, told
 		return nil, err
 	}
 	defer log.Close()
-	b := &bench{dir: options.StoreDir, url: server.URL(), nc: nc, log: log}
-	result, have := &MemoryResult{}, 0
-	for _, threads := range slices.Sorted(slices.Values(o.Threads)) {
-		o.Log(fmt.Sprintf("%d threads", threads))
-		if err := b.addTurns(ctx, threads-have, o.LoadArgs); err != nil {
+	b := &bench{o: Options{LoadArgs: o.LoadArgs, Log: o.Log}, dir: options.StoreDir, url: server.URL(), nc: nc, log: log}
+	have, err := b.threads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if o.Cold && have > 0 {
+		if err := b.freezeRest(ctx); err != nil {
 			return nil, err
 		}
-		if have = threads; o.Cold {
-			o.Log("freezing them")
-			if err := b.freeze(ctx); err != nil {
-				return nil, err
-			}
+	}
+	result := &MemoryResult{}
+	for _, threads := range slices.Sorted(slices.Values(o.Threads)) {
+		if have > threads {
+			return nil, fmt.Errorf("the store has %d threads already: measure at least so many", have)
 		}
+		o.Log(fmt.Sprintf("%d threads", threads))
+		if err := b.addThreads(ctx, have, threads, o); err != nil {
+			return nil, err
+		}
+		have = threads
 		point := MemoryPoint{Threads: threads}
 		if err := skein.ask(struct{}{}); err != nil {
 			return nil, err
 		}
 		point.Server = idleUsage(ctx, o.Idle)
+		if err := heapProfile(o.Profile, ""); err != nil {
+			return nil, err
+		}
 		if point.Skein, err = skein.answer(); err != nil {
 			return nil, err
 		}
@@ -136,20 +155,59 @@ func memory(ctx context.Context, o MemoryOptions, options embedded.Options, told
 	return result, ctx.Err()
 }
 
-// addTurns makes threads with one turn each, and waits until all of it shows.
-func (b *bench) addTurns(ctx context.Context, threads int, load []string) error {
+// threads returns how many threads the log has.
+func (b *bench) threads(ctx context.Context) (int, error) {
+	stream, err := b.log.Streams().Stream(ctx, b.log.Config().Names.Stream(assets.LogStream))
+	if err != nil {
+		return 0, err
+	}
+	return int(stream.CachedInfo().State.NumSubjects), nil
+}
+
+// coldTogether is how many threads are made and frozen at a time: the disk holds the documents and
+// the timeline of so many.
+const coldTogether = 1 << 14
+
+// addThreads makes threads until there are so many, waits until all of it shows, and freezes them
+// if they are to be cold.
+func (b *bench) addThreads(ctx context.Context, have, threads int, o MemoryOptions) error {
+	for have < threads {
+		part := threads - have
+		if o.Cold {
+			part = min(part, coldTogether)
+		}
+		made, err := b.make(ctx, part, o.Message)
+		if err != nil {
+			return err
+		}
+		if err := b.caughtUp(ctx); err != nil {
+			return err
+		}
+		if have += part; !o.Cold {
+			continue
+		}
+		if err := b.freeze(ctx, made); err != nil {
+			return err
+		}
+		o.Log(fmt.Sprintf("%d are cold", have))
+	}
+	return nil
+}
+
+// make makes threads with one message each, or with one turn.
+func (b *bench) make(ctx context.Context, threads int, message bool) ([]string, error) {
+	if message {
+		return b.createBy(ctx, threads, "thread.commit", opening)
+	}
 	made, err := b.create(ctx, threads)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	loaded, err := (Load{URL: b.url, Clients: 128, Threads: made, Commits: 1}).start(ctx, load)
-	if err != nil {
-		return err
+	loaded, err := (Load{URL: b.url, Clients: 128, Threads: made, Commits: 1}).start(ctx, b.o.LoadArgs)
+	if err == nil && loaded.Refused > 0 {
+		err = fmt.Errorf("%d of %d turns were refused, the first: %s", loaded.Refused, threads, loaded.Error)
 	}
-	if loaded.Refused > 0 {
-		return fmt.Errorf("%d of %d turns were refused, the first: %s", loaded.Refused, threads, loaded.Error)
-	}
-	return b.caughtUp(ctx)
+	return made, err
 }
 
 // idleUsage measures this process once it uses no less any more, in fifteen steps

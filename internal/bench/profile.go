@@ -29,3 +29,16 @@ func startProfile(name string) (stop func() error, err error) {
 		return file.Close()
 	}, nil
 }
+
+// heapProfile writes what is in use of this process's heap to a file, with more at the end of its
+// name, if it has a name.
+func heapProfile(name, more string) error {
+	if name == "" {
+		return nil
+	}
+	file, err := os.Create(name + more)
+	if err != nil {
+		return fmt.Errorf("the profile: %w", err)
+	}
+	return errors.Join(pprof.Lookup("heap").WriteTo(file, 0), file.Close())
+}

@@ -20,6 +20,10 @@ const eventsPerCommit = 12
 const question = "Please move my booking to the morning flight on the 14th and tell me what it costs."
 const answerText = "Done: you are on the 07:40 flight on the 14th. The change costs 35 dollars, charged to your card."
 
+// opening is the data of a thread.commit that creates a thread with one message.
+const opening = `{"commands":[{"command":"thread.create","data":{}},` +
+	`{"command":"item.create","data":{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"` + question + `"}]}}}]}`
+
 // turn returns the commands of one turn with one tool call. The nonce makes the ids of
 // different turns unique.
 func turn(nonce string) []byte {
