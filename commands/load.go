@@ -3,6 +3,8 @@ package commands
 import (
 	"context"
 	"errors"
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/skein-threads/skein/commands/thread"
@@ -30,6 +32,25 @@ func (d *Dispatcher) inherit(ctx context.Context, e *entry, state *thread.State)
 		return nil
 	}
 	return state.Inherit(d.eachPage(ctx, e.tenant, inherits.Pages))
+}
+
+// eachPage returns an iterator over pages of a history, in their order, of which it holds a few at
+// a time.
+func (d *Dispatcher) eachPage(ctx context.Context, tenant string, parts []events.HistoryPart) iter.Seq2[*events.HistoryPage, error] {
+	return func(yield func(*events.HistoryPage, error) bool) {
+		for some := range slices.Chunk(parts, 2*pagesAtOnce) {
+			pages, err := d.readPages(ctx, tenant, some)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, page := range pages {
+				if !yield(page, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // loadLog sets the entry's state from the last snapshot and the later commits of the log.

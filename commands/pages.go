@@ -240,25 +240,6 @@ func (d *Dispatcher) readPages(ctx context.Context, tenant string, parts []event
 	})
 }
 
-// eachPage returns an iterator over pages of a history, in their order, of which it holds a few at
-// a time.
-func (d *Dispatcher) eachPage(ctx context.Context, tenant string, parts []events.HistoryPart) iter.Seq2[*events.HistoryPage, error] {
-	return func(yield func(*events.HistoryPage, error) bool) {
-		for some := range slices.Chunk(parts, 2*pagesAtOnce) {
-			pages, err := d.readPages(ctx, tenant, some)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for _, page := range pages {
-				if !yield(page, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // storePages stores the pages that a history has made, and reports whether all others are
 // stored still. Until they are named, the collector keeps them for a while.
 func (d *Dispatcher) storePages(ctx context.Context, h *history, named bool) (all bool, err error) {

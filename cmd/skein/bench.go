@@ -95,6 +95,7 @@ func (a *app) benchAppend() *cobra.Command {
 	f.BoolVar(&o.Skein, "skein-only", false, "measure Skein only, without the other ways to write to the server")
 	f.StringSliceVar(&o.Peers, "peer", nil, "databases to measure, too, each if it is installed: "+strings.Join(bench.Peers(), ", "))
 	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
+	f.StringVar(&o.Store, "store", "", "folder of the store, which is not removed, and may have threads, such as one that bench memory has kept; default one in --dir")
 	f.Int64Var(&cacheMiB, "thread-cache", 0, "MiB for the thread states that Skein caches in memory (default 256)")
 	f.Float64Var(&o.Interval, "interval", 0, "seconds of a case for which figures of their own are printed; 0: none")
 	f.StringVar(&o.Profile, "profile", "", "file for a processor profile of server and Skein in the last case; with --interval, one for each, ending in .1, .2, ...")

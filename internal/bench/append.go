@@ -27,6 +27,7 @@ type Options struct {
 	Skein       bool         // measure the case "skein" without the other ways to write to the server
 	Peers       []string     // databases to measure, too, of Peers
 	Dir         string       // where the store is made; default the system's temporary folder
+	Store       string       // the store, which stays there with what is in it; default one in Dir that is removed
 	ThreadCache int64        // bytes of thread states that Skein keeps in memory; default 0: its own default
 	Interval    float64      // seconds of a case "skein" for which figures of their own are kept; default 0: none
 	Profile     string       // file for a processor profile of the last case "skein", with catching up, or with .1, .2, ... for each interval of it; default none

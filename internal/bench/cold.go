@@ -23,6 +23,9 @@ type ColdStart struct {
 	Server   float64 `json:"serverSeconds"`   // until the server has opened the store
 	Commands float64 `json:"commandsSeconds"` // from there, until Skein takes commands
 	Lists    float64 `json:"listsSeconds"`    // from there, until a list of threads is answered
+
+	Opening   float64 `json:"openingProcessorSeconds"` // of the processor, until the server has opened the store
+	Processor float64 `json:"processorSeconds"`        // from there, of both, until a list of threads is answered
 }
 
 // freezers is how many parts of the threads are frozen at the same time.
@@ -84,14 +87,14 @@ func (b *bench) freezeSome(ctx context.Context, threads []string) error {
 // startAgain starts a server and a Skein on the store of a run, whose own have ended, and measures
 // how long that takes.
 func startAgain(ctx context.Context, o embedded.Options, args []string, a apart) (s *ColdStart, err error) {
-	begun := time.Now()
+	begun, used := time.Now(), processor()
 	server, err := embedded.Start(o)
 	if err != nil {
 		return nil, err
 	}
 	defer server.Shutdown()
-	s = &ColdStart{Server: time.Since(begun).Seconds()}
-	begun, a.URL = time.Now(), server.URL()
+	s = &ColdStart{Server: time.Since(begun).Seconds(), Opening: (processor() - used).Seconds()}
+	begun, used, a.URL = time.Now(), processor(), server.URL()
 	skein, err := startSkein(ctx, args, a)
 	if err != nil {
 		return nil, err
@@ -110,8 +113,13 @@ func startAgain(ctx context.Context, o embedded.Options, args []string, a apart)
 		case err != nil:
 			return nil, fmt.Errorf("listing threads: %w", err)
 		case reply.Header.Get(events.HeaderErrorCode) == "":
-			s.Lists = time.Since(begun).Seconds()
-			return s, nil
+			s.Lists, s.Processor = time.Since(begun).Seconds(), (processor() - used).Seconds()
+			if err := skein.ask(struct{}{}); err != nil {
+				return nil, err
+			}
+			usage, err := skein.answer()
+			s.Processor += usage.Processor
+			return s, err
 		}
 	}
 }

@@ -44,6 +44,8 @@ type MemoryOptions struct {
 type Usage struct {
 	ResidentMB float64 `json:"residentMB"` // 0 where the system does not tell
 	HeapMB     float64 `json:"heapMB"`     // of Go, in use
+
+	Processor float64 `json:"processorSeconds"` // since it started
 }
 
 // MemoryPoint is the memory of both processes at a number of threads, each with
@@ -213,6 +215,7 @@ func (b *bench) make(ctx context.Context, threads int, message bool) ([]string, 
 // idleUsage measures this process once it uses no less any more, in fifteen steps
 // at most.
 func idleUsage(ctx context.Context, step time.Duration) Usage {
+	used := processor().Seconds()
 	var m runtime.MemStats
 	least, calm := ^uint64(0), 0
 	for start := time.Now(); calm < 3 && time.Since(start) < 15*step && ctx.Err() == nil; {
@@ -226,7 +229,7 @@ func idleUsage(ctx context.Context, step time.Duration) Usage {
 		case <-ctx.Done():
 		}
 	}
-	return Usage{ResidentMB: residentMB(), HeapMB: float64(m.HeapAlloc) / (1 << 20)}
+	return Usage{ResidentMB: residentMB(), HeapMB: float64(m.HeapAlloc) / (1 << 20), Processor: used}
 }
 
 // residentMB reads the process's resident memory, 0 where the system does not
@@ -264,6 +267,7 @@ func (r *MemoryResult) Write(w io.Writer) error {
 	if s := r.Start; s != nil {
 		fmt.Fprintf(t, "\nall threads are cold; started again, the server opens the store in %.1f s; from there, Skein takes commands after %.1f s and lists threads after %.1f s\n",
 			s.Server, s.Commands, s.Lists)
+		fmt.Fprintf(t, "that takes %.1f s of processor time until the store is open, and from there %.1f s of server and Skein together\n", s.Opening, s.Processor)
 	}
 	fmt.Fprintf(t, "\na thread with one turn costs %.0f bytes of the server's heap and %.0f of Skein's\n", r.ServerBytes, r.SkeinBytes)
 	return t.Flush()

@@ -16,9 +16,12 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// stage starts a Skein on a store of its own, with what register adds to it, which
-// may be nil. strike takes it all away.
+// stage starts a Skein on a store of its own, or on the one in o, with what register adds to it,
+// which may be nil. strike takes it all away, but for the store in o.
 func stage(ctx context.Context, o Options, register func(*runtime.Registry) error) (b *bench, strike func(), err error) {
+	if o.Store != "" {
+		return stageIn(ctx, o.Store, o, register)
+	}
 	dir, err := os.MkdirTemp(o.Dir, "skein-bench-")
 	if err != nil {
 		return nil, nil, fmt.Errorf("a folder for the store: %w", err)
