@@ -2,17 +2,13 @@ package archive
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -33,6 +29,9 @@ type Threads interface {
 	Warm(tenant string, until time.Time, after uint64, most int) (ids []string, next uint64)
 	// Marked does the same for threads that are cold and whose documents are still there.
 	Marked(tenant string, after uint64, most int) (ids []string, next uint64)
+	// Claimed returns threads, by tenant, whose documents somebody began to remove after a time:
+	// those with which that began last, some hundred at most.
+	Claimed(since time.Time) map[string][]string
 }
 
 // ColdPolicies returns how long after the last write the threads of the tenants that say so are
@@ -56,11 +55,14 @@ func ColdPolicies(ctx context.Context, log *eventlog.Log) (map[string]time.Durat
 // installation is updated, queries may be answered by an older Skein, which does not know cold
 // threads. Call it under the lease [ColdLease].
 func (a *Archiver) RunCold(ctx context.Context, threads Threads) error {
-	unfinished, err := a.interruptedStrips(ctx)
-	if err != nil && ctx.Err() == nil {
-		a.logger.Warn().Err(err).Msg("remove documents of cold threads: it is unknown which removal was interrupted, and what that left stays")
+	switch _, err := threads.Tenants(ctx); { // when it returns, the list is complete
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
 	}
-	refused := map[string]time.Time{} // threads that were idle and not frozen, and when they are looked at again
+	unfinished := threads.Claimed(time.Now().Add(-strippedWithin)) // by a process that may have been killed meanwhile
+	refused := map[string]time.Time{}                              // threads that were idle and not frozen, and when they are looked at again
 	for due := a.cfg.Now().Add(a.cfg.Every); ; {
 		if now := a.cfg.Now(); !now.Before(due) {
 			due = now.Add(a.cfg.Every)
@@ -167,40 +169,6 @@ func eachPage(ctx context.Context, threads Threads, page func(tenant string, aft
 	return err
 }
 
-// Bounds of what is taken for an interrupted removal. What an older one has left costs memory, and
-// nothing else.
-const (
-	strippedWithin = time.Hour          // before a process takes over
-	strippedLast   = 4 * frozenTogether // threads; a process removes the documents of frozenTogether at a time
-)
-
-// interruptedStrips returns the threads, by tenant, whose removal another process may have begun and
-// not finished: those that were claimed last.
-func (a *Archiver) interruptedStrips(ctx context.Context) (map[string][]string, error) {
-	bucket := a.log.Bucket(a.models.Of(documents.Threads).Bucket)
-	var last []string // the names of threads; a ring
-	count := 0
-	since := time.Now().Add(-strippedWithin)
-	begun := map[string][]string{}
-	for m, err := range a.log.Streams().List(ctx, bucket.Stream(), jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &since, HeadersOnly: true,
-	}) {
-		if err != nil {
-			return begun, fmt.Errorf("list threads: %w", err)
-		}
-		place, ok := documents.ParsePlace(documents.Threads, bucket.Key(m.Subject()))
-		if !ok || !buckets.MarkOf(m.Headers()).Bare {
-			continue
-		}
-		if count++; len(last) < strippedLast {
-			last = append(last, place.Thread)
-		} else {
-			last[count%strippedLast] = place.Thread
-		}
-	}
-	for _, name := range last {
-		tenant, id := documents.CutThreadName(name)
-		begun[tenant] = append(begun[tenant], id)
-	}
-	return begun, nil
-}
+// strippedWithin is how long before a process takes over a removal may have been interrupted. What
+// an older one has left costs memory, and nothing else.
+const strippedWithin = time.Hour

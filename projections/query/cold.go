@@ -236,3 +236,38 @@ func (q *Queries) Warm(tenant string, until time.Time, after uint64, most int) (
 func (q *Queries) Marked(tenant string, after uint64, most int) (ids []string, next uint64) {
 	return q.directory.scan(tenant, after, most, func(m *listed) bool { return m.cold && !m.bare })
 }
+
+// Claimed returns threads, by tenant, whose documents somebody began to remove after a time: those
+// with which that began last, [claimsKept] at most.
+func (q *Queries) Claimed(since time.Time) map[string][]string {
+	d := q.directory
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	out := map[string][]string{}
+	for _, c := range d.claims {
+		if c.at.After(since) {
+			out[c.tenant] = append(out[c.tenant], c.id)
+		}
+	}
+	return out
+}
+
+// claimsKept is how many threads [Queries.Claimed] returns at most.
+const claimsKept = 512
+
+// claim records that somebody began to remove the documents of a thread.
+type claim struct {
+	tenant, id string
+	at         time.Time
+}
+
+// claimed notes a claim, in place of the oldest one if there are too many. The caller holds the
+// lock.
+func (d *directories) claimed(c claim) {
+	if len(d.claims) < claimsKept {
+		d.claims = append(d.claims, c)
+		return
+	}
+	d.claims[d.nextClaim] = c
+	d.nextClaim = (d.nextClaim + 1) % claimsKept
+}

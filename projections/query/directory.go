@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -22,6 +23,9 @@ type directories struct {
 	tenants map[string]*directory
 	ready   chan struct{} // closed when all that was there at the beginning has been read
 	names   *interned
+
+	claims    []claim // a ring, once it is full
+	nextClaim int     // the oldest one then
 }
 
 func newDirectories() *directories {
@@ -110,6 +114,7 @@ type update struct {
 	tenant, id string
 	doc        *brief
 	seq        uint64
+	at         time.Time // when the bucket stored it
 }
 
 // has reports whether a thread is listed.
@@ -163,6 +168,9 @@ func (d *directories) apply(list []update) {
 			seq = u.seq
 		case u.doc != nil:
 			d.put(u.tenant, u.doc)
+			if u.doc.mark.Bare {
+				d.claimed(claim{strings.Clone(u.tenant), strings.Clone(u.id), u.at})
+			}
 		default:
 			d.remove(u.tenant, u.id)
 		}

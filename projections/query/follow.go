@@ -155,6 +155,9 @@ func (q *Queries) updateOf(m jetstream.Msg) (update, bool) {
 		return u, true
 	}
 	u.doc = &brief{mark: buckets.MarkOf(m.Headers())}
+	if meta, err := m.Metadata(); err == nil {
+		u.at = meta.Timestamp
+	}
 	if err := json.Unmarshal(m.Data(), u.doc); err != nil || u.doc.ID != id {
 		q.logger.Error().Str("key", key).Msg("a thread's document cannot be read and is not listed; run skein replay")
 		return u, false
@@ -166,7 +169,7 @@ func (q *Queries) updateOf(m jetstream.Msg) (update, bool) {
 func (d *directories) reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.tenants, d.names = map[string]*directory{}, newInterned()
+	d.tenants, d.names, d.claims, d.nextClaim = map[string]*directory{}, newInterned(), nil, 0
 	select {
 	case <-d.ready:
 		d.ready = make(chan struct{})
