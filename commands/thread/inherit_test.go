@@ -1,6 +1,8 @@
 package thread
 
 import (
+	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +37,20 @@ func heir(t *testing.T) (*story, *events.HistoryPage) {
 		t.Fatalf("the fork inherits nothing: %v", made)
 	}
 	return child, page
+}
+
+// inOrder returns an iterator over pages that ends with an error, if there is one.
+func inOrder(last error, pages ...*events.HistoryPage) iter.Seq2[*events.HistoryPage, error] {
+	return func(yield func(*events.HistoryPage, error) bool) {
+		for _, page := range pages {
+			if !yield(page, nil) {
+				return
+			}
+		}
+		if last != nil {
+			yield(nil, last)
+		}
+	}
 }
 
 // What has happened to inherited items before their pages are read has happened to them afterwards.
@@ -76,7 +92,14 @@ func TestInherit_AppliesWhatHappenedMeanwhile(t *testing.T) {
 			e.Version += int64(n)
 			Evolve(k.state, &e)
 		}
-		k.state.Inherit(page)
+		before := string(encoded(t, k.state))
+		lost := errors.New("lost")
+		if err := k.state.Inherit(inOrder(lost, page)); !errors.Is(err, lost) || string(encoded(t, k.state)) != before {
+			t.Errorf("%s: a page that cannot be read has changed the state: %v", name, err)
+		}
+		if err := k.state.Inherit(inOrder(nil, page)); err != nil {
+			t.Fatal(err)
+		}
 		var got []string
 		for _, i := range page.Items {
 			id := item(k, i.Index)
@@ -101,9 +124,8 @@ func TestInherit_AppliesWhatHappenedMeanwhile(t *testing.T) {
 		if strings.Join(got, " ") != c.want || k.state.Inherits() != nil {
 			t.Errorf("%s: %v, not %s", name, got, c.want)
 		}
-		before := string(encoded(t, k.state))
-		k.state.Inherit(page)
-		if string(encoded(t, k.state)) != before {
+		before = string(encoded(t, k.state))
+		if err := k.state.Inherit(inOrder(nil, page)); err != nil || string(encoded(t, k.state)) != before {
 			t.Errorf("%s: it inherits twice", name)
 		}
 	}
