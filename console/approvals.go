@@ -27,6 +27,7 @@ type choices struct {
 // approvalPage is a page of requests.
 type approvalPage struct {
 	Approvals  []events.Approval
+	Titles     map[string]string // of their threads
 	Next       string
 	MayApprove bool
 }
@@ -36,7 +37,7 @@ func listApprovals(a *page.Ask) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &approvalPage{Approvals: list.Approvals, MayApprove: a.May(edge.Approve)}
+	p := &approvalPage{Approvals: list.Approvals, Titles: titles(a, list.Approvals, func(x *events.Approval) string { return x.ThreadID }), MayApprove: a.May(edge.Approve)}
 	if list.NextCursor != "" {
 		p.Next = a.With("cursor", list.NextCursor)
 	}

@@ -27,6 +27,9 @@ func definitions() page.Page {
 // definitionPage is a page of definitions.
 type definitionPage struct {
 	Definitions []described
+	Undefined   []undefined // agents that threads name
+	More        bool        // of them
+	Workers     bool        // who serves what is known
 	Next        string
 	MayWrite    bool
 }
@@ -36,6 +39,7 @@ type described struct {
 	events.Definition
 	Description string
 	Address     string
+	Served      []served
 }
 
 func listDefinitions(a *page.Ask) (any, error) {
@@ -43,9 +47,18 @@ func listDefinitions(a *page.Ask) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &definitionPage{MayWrite: a.May(edge.Write)}
+	by, err := serving(a, list.Definitions)
+	if err != nil {
+		return nil, err
+	}
+	p := &definitionPage{MayWrite: a.May(edge.Write), Workers: by != nil}
 	for _, d := range list.Definitions {
-		p.Definitions = append(p.Definitions, described{d, stringField(d.Definition, "description"), definitionLink(d.Kind, d.Name)})
+		p.Definitions = append(p.Definitions, described{d, stringField(d.Definition, "description"), definitionLink(d.Kind, d.Name), by[string(d.Kind)+"/"+d.Name]})
+	}
+	if kind := a.Query("kind"); a.Query("cursor") == "" && (kind == "" || kind == string(events.AgentKind)) {
+		if p.Undefined, p.More, err = undefinedAgents(a); err != nil {
+			return nil, err
+		}
 	}
 	if list.NextCursor != "" {
 		p.Next = a.With("cursor", list.NextCursor)
@@ -76,6 +89,7 @@ type oneDefinition struct {
 	Users      []described // the agents that use it
 	Try        bool        // it is an agent, and the reader may try it
 	Tool       *toolView   // it is a tool
+	Served     []served
 }
 
 // toolView is what a tool says about itself.
@@ -143,6 +157,11 @@ func loadDefinition(a *page.Ask) (any, error) {
 			p.Tool = &toolView{d, argumentsOf(d.Parameters)}
 		}
 	}
+	by, err := serving(a, []events.Definition{*now})
+	if err != nil {
+		return nil, err
+	}
+	p.Served = by[string(kind)+"/"+name]
 	p.Users, err = usersOf(a, name)
 	return p, err
 }
@@ -157,7 +176,7 @@ func usersOf(a *page.Ask, name string) ([]described, error) {
 	var users []described
 	for _, d := range list.Definitions {
 		if d.Name != name && strings.Contains(string(d.Definition), `"`+name+`"`) {
-			users = append(users, described{d, "", definitionLink(d.Kind, d.Name)})
+			users = append(users, described{Definition: d, Address: definitionLink(d.Kind, d.Name)})
 		}
 	}
 	return users, nil

@@ -30,6 +30,7 @@ func effects() page.Page {
 // effectPage is a page of what is scheduled, the earliest first.
 type effectPage struct {
 	Effects  []effect
+	Titles   map[string]string // of their threads, if they are of several
 	Next     string // the address of the next page
 	OfTenant bool   // they are of several threads
 	Narrowed bool   // there is a filter
@@ -66,6 +67,9 @@ func listEffects(a *page.Ask) (any, error) {
 	p := &effectPage{MayWrite: a.May(edge.Write) && a.Live(), OfTenant: a.Thread == nil, Narrowed: q.Only != "" || q.Name != ""}
 	for _, e := range list.Effects {
 		p.Effects = append(p.Effects, effect{e, a.Live() && e.Late(time.Now())})
+	}
+	if p.OfTenant {
+		p.Titles = titles(a, p.Effects, func(e *effect) string { return e.ThreadID })
 	}
 	if list.NextCursor != "" {
 		p.Next = a.With("cursor", list.NextCursor)

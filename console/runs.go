@@ -21,6 +21,7 @@ func runs() page.Page {
 // runList is a page of runs.
 type runList struct {
 	Runs     []events.Run
+	Titles   map[string]string // of their threads
 	Next     string
 	MayWrite bool
 }
@@ -30,7 +31,7 @@ func listRuns(a *page.Ask) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &runList{Runs: list.Runs, MayWrite: a.May(edge.Write)}
+	p := &runList{Runs: list.Runs, Titles: titles(a, list.Runs, func(r *events.Run) string { return r.ThreadID }), MayWrite: a.May(edge.Write)}
 	if list.NextCursor != "" {
 		p.Next = a.With("cursor", list.NextCursor)
 	}

@@ -146,12 +146,12 @@ func Commands() []Command {
 
 // Queries lists every query, in a fixed order.
 func Queries() []Query {
-	return slices.Concat(threadQueries(), runQueries(), kvQueries(), queueQueries(), fileQueries(), relationshipQueries(), stateQueries())
+	return slices.Concat(threadQueries(), runQueries(), kvQueries(), queueQueries(), fileQueries(), relationshipQueries(), stateQueries(), workerQueries())
 }
 
 // Documents lists what queries answer and read models hold, in a fixed order.
 func Documents() []Document {
-	return slices.Concat(kvDocuments(), threadDocuments(), relationshipDocuments(), stateDocuments())
+	return slices.Concat(kvDocuments(), threadDocuments(), relationshipDocuments(), stateDocuments(), workerDocuments())
 }
 
 // registry finds rows by name. It is built once and never changes.

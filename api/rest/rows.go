@@ -104,6 +104,7 @@ func tenantRows() []Row {
 			Doc: "Adds or changes a definition: the body is the definition itself.", shows: shown{body: anyObject}},
 		{Method: "DELETE", Path: "/api/definitions/{kind}/{name...}", Command: "definition.apply", serve: (*service).deleteDefinition,
 			Doc: "Removes a definition.", shows: shown{body: noBody}},
+		{Method: "GET", Path: "/api/workers", Query: "worker.list"},
 		{Method: "GET", Path: "/api/runs", Query: "run.list"},
 		{Method: "GET", Path: "/api/approvals", Query: "approval.list"},
 		{Method: "GET", Path: "/api/effects", Query: "effect.list"},

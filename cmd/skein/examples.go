@@ -114,6 +114,7 @@ skein apply -f agents.yaml --prune
 skein definition list --kind agent
 skein definition get agent support --version 2
 skein definition pack support
+skein worker list --kind agent
 
 skein files put key:order:42 invoice.pdf /invoices/42.pdf
 skein files cat key:order:42 /notes.md

@@ -67,6 +67,12 @@ func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.Ac
 	stream := func(subject string) *jwt.Export {
 		return &jwt.Export{Name: subject, Subject: jwt.Subject(subject), Type: jwt.Stream}
 	}
+	// Skein asks the server whether a process serves a reactor or a tool, without sending it anything.
+	traced := func(subject string) *jwt.Export {
+		e := service(subject)
+		e.AllowTrace = true
+		return e
+	}
 	from := func(account, subject string, kind jwt.ExportType) *jwt.Import {
 		return &jwt.Import{Name: subject, Subject: jwt.Subject(subject), Account: keys[account], Type: kind}
 	}
@@ -92,7 +98,7 @@ func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.Ac
 		c.Exports.Add(stream(n.Prefix+".timeline.*.>"), stream(allLive(n, "*")), stream(n.Cancel("*")))
 		c.Imports.Add(from(workerAccount, reactors, jwt.Service), from(workerAccount, tools, jwt.Service), from(workerAccount, effects, jwt.Service))
 	case workerAccount:
-		c.Exports.Add(service(reactors), service(tools), service(effects))
+		c.Exports.Add(traced(reactors), traced(tools), service(effects))
 		c.Imports.Add(from(skeinAccount, n.Cancel("*"), jwt.Stream))
 	case gatewayAccount:
 		for _, subject := range []string{n.Command("*", ">"), n.Query("*", ">"), n.Submit("*", ">"), n.File("*", ">"), n.Upload("*", ">"), n.GatewayKeys(""), n.GatewayKeys("*"), n.Emit("*", "*", "*")} {

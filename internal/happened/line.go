@@ -150,6 +150,7 @@ func happenedInRun(e *events.Event) string {
 		return Brief(d.ID+" before "+d.Before, Width)
 	case events.TraceRecorded:
 		return Brief(strings.TrimSpace(string(d.Kind)+" "+d.Name+" "+d.Level+" "+d.Text), Width)
+	default:
+		return happenedOutside(e)
 	}
-	return ""
 }

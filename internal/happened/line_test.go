@@ -20,3 +20,17 @@ func TestLine_EveryEvent(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// What happens to files and effects is named.
+func TestLine_OutsideTheConversation(t *testing.T) {
+	for want, data := range map[string]any{
+		"/a/b.txt, 12 bytes of text/plain": events.FileWritten{Path: "/a/b.txt", Size: 12, MimeType: "text/plain"},
+		"/a":                               events.DirectoryCreated{Path: "/a"},
+		"remind, by cron 0 6 * * *":        events.EffectScheduled{Name: "remind", Cron: "0 6 * * *"},
+		"remind at 2026-02-20T10:00:00Z":   events.EffectScheduled{Name: "remind", ScheduledAt: "2026-02-20T10:00:00Z"},
+	} {
+		if got := Line(&events.Event{Data: data}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

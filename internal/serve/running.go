@@ -36,6 +36,7 @@ type running struct {
 	schemas   *arguments.Checker
 	registry  *runtime.Registry
 	directory atomic.Pointer[agents.Directory]
+	roster    atomic.Pointer[agents.Roster]
 	worker    atomic.Pointer[runtime.Worker]
 	busy      runtime.Busy       // set before worker
 	budget    runtime.Budget     // of tokens; nil: none
@@ -90,12 +91,17 @@ func (s *Server) hasReactor(name string) bool {
 
 // startRunning starts the workers of executions and of effects.
 func (s *Server) startRunning(background context.Context, dispatcher *commands.Dispatcher, queries *query.Queries, definitions *definitions.Definitions) error {
-	if s.cfg.Workers < 0 {
-		return nil
-	}
 	log, err := s.open("runs")
 	if err != nil {
 		return err
+	}
+	presence, err := agents.NewPresence(background, log)
+	if err != nil {
+		return err
+	}
+	if s.cfg.Workers < 0 {
+		s.work.roster.Store(&agents.Roster{Definitions: definitions, Presence: presence})
+		return nil
 	}
 	// Requests of runs use a connection of their own.
 	stateLog, err := s.open("states")
@@ -121,14 +127,11 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	if err != nil {
 		return err
 	}
-	presence, err := agents.NewPresence(background, log)
-	if err != nil {
-		return err
-	}
 	builtIn, err := threads.tools()
 	if err != nil {
 		return err
 	}
+	s.work.roster.Store(&agents.Roster{Definitions: definitions, Presence: presence, Registry: s.work.registry, BuiltIn: builtIn})
 	directory := agents.New(agents.Config{
 		Presence: presence, BuiltIn: builtIn,
 		Definitions: definitions, Registry: s.work.registry, Conn: log.Conn(), Names: s.cfg.Names,
@@ -177,6 +180,14 @@ func (s *Server) knowsAgent(ctx context.Context, tenant, name string) error {
 		return d.Knows(ctx, tenant, name)
 	}
 	return nil
+}
+
+// workersOf returns who serves what a definition needs.
+func (s *Server) workersOf(ctx context.Context, tenant string, of events.DefinitionRef) ([]events.Worker, error) {
+	if r := s.work.roster.Load(); r != nil {
+		return r.Workers(ctx, tenant, of)
+	}
+	return nil, events.Errorf(events.Unavailable, "this process has just started; try again")
 }
 
 // work counts the work that waits for workers.

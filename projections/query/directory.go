@@ -366,6 +366,20 @@ func (d *directories) scanSome(ids []string, tenant string, after uint64, most i
 	return ids, 0, false
 }
 
+// agents returns the agents that the threads of a tenant name, in no order.
+func (d *directories) agents(tenant string) []string {
+	seen := map[uint32]bool{0: true}
+	var names []string
+	d.scan(tenant, 0, 1, func(m *listed) bool {
+		if !seen[m.agent] {
+			seen[m.agent] = true
+			names = append(names, d.names.texts[m.agent])
+		}
+		return false
+	})
+	return names
+}
+
 // waiting counts the runs of all tenants that wait, by what they wait for. One that
 // waits for several kinds counts for each of them.
 func (d *directories) waiting() map[events.RunWaitKind]int {

@@ -26,7 +26,9 @@ type Config struct {
 	Reactor  func(name string) bool // reports whether this process has a reactor of that name; default it has none
 	// Agents returns a not_found for an agent that is not defined and that no process
 	// serves or ever has served; default for every agent.
-	Agents   func(ctx context.Context, tenant, name string) error
+	Agents func(ctx context.Context, tenant, name string) error
+	// Workers returns who serves what a tenant's definition needs now; default not_found.
+	Workers  func(ctx context.Context, tenant string, of events.DefinitionRef) ([]events.Worker, error)
 	Contents Contents // reads contents of files; default: it is unavailable
 	Queue    Queue    // returns what waits for agents; default not_found
 	Values   Values   // returns key-value states; default not_found
@@ -56,6 +58,11 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Agents == nil {
 		c.Agents = func(_ context.Context, _, name string) error { return events.Missing("agent", name) }
+	}
+	if c.Workers == nil {
+		c.Workers = func(_ context.Context, _ string, of events.DefinitionRef) ([]events.Worker, error) {
+			return nil, events.Missing(string(of.Kind), of.Name)
+		}
 	}
 	if c.Queue == nil {
 		c.Queue = func(_ context.Context, _, thread string) (*events.QueueList, error) {
@@ -265,6 +272,7 @@ func answers() map[reflect.Type]answer {
 		answersWith((*asking).grepFiles),
 		answersWith((*asking).getThumbnail),
 		answersWith((*asking).listRelationships),
+		answersWith((*asking).listWorkers),
 	)
 }
 

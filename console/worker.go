@@ -1,0 +1,136 @@
+package console
+
+import (
+	"slices"
+
+	"github.com/skein-threads/skein/console/page"
+	"github.com/skein-threads/skein/events"
+)
+
+// Limits of what is asked about workers for a page.
+const (
+	workersAsked = 200 // at once
+	undefinedMax = 50  // agents without a definition that are listed
+)
+
+// served is who serves one thing, as a page tells it.
+type served struct {
+	events.Worker
+}
+
+// Class returns the colour of its meaning.
+func (s served) Class() string {
+	switch s.State {
+	case events.WorkerServed:
+		return "ok"
+	case events.WorkerAbsent:
+		return "wait"
+	}
+	return "plain"
+}
+
+// Says tells who serves it, in few words.
+func (s served) Says() string {
+	switch {
+	case s.State == events.WorkerAbsent && s.Place == events.ServerPlace:
+		return "not in this server"
+	case s.State == events.WorkerAbsent:
+		return "nobody serves it"
+	case s.Place == events.HTTPPlace:
+		return "a URL"
+	case s.Place == events.MCPPlace:
+		return "an MCP server"
+	case s.State == events.WorkerUnchecked:
+		return "not known here"
+	case s.Place == events.ServerPlace:
+		return "this server"
+	}
+	return "a process"
+}
+
+// Subject returns the subject on which a process would answer for what nobody serves.
+func (s served) Subject() string {
+	if s.State != events.WorkerAbsent || s.Place != events.NATSPlace {
+		return ""
+	}
+	return "skein." + string(s.Kind) + "." + s.Name
+}
+
+// Advice tells what happens to a run that needs what nobody serves, and what to do.
+func (s served) Advice() string {
+	switch {
+	case s.State != events.WorkerAbsent:
+		return ""
+	case s.Place == events.ServerPlace:
+		return "It is a Go tool, and this server has none of that name: calls of it fail. Register it in the program that runs Skein."
+	}
+	return "Runs that need it wait, for ten minutes unless their agent's limits say otherwise. Start a process that answers on"
+}
+
+// servedAll returns workers as a page tells them.
+func servedAll(list []events.Worker) []served {
+	var all []served
+	for _, w := range list {
+		all = append(all, served{w})
+	}
+	return all
+}
+
+// serving returns who serves some definitions, by kind and name. A key that is limited to some
+// threads may not ask: then nothing is known.
+func serving(a *page.Ask, list []events.Definition) (map[string][]served, error) {
+	names := map[events.ServedKind][]string{}
+	for _, d := range list {
+		kind := events.ServedKind(d.Kind)
+		if slices.Contains(kind.Enum(), string(kind)) {
+			names[kind] = append(names[kind], d.Name)
+		}
+	}
+	out := map[string][]served{}
+	for kind, some := range names {
+		got, err := a.Client.ListWorkers(a.Context(), events.ListWorkers{Kind: kind, Names: some, Limit: new(int64(workersAsked))})
+		if events.AsError(err).Code == events.Forbidden {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range got.Serving {
+			out[string(s.Kind)+"/"+s.Name] = servedAll(s.Workers)
+		}
+	}
+	return out, nil
+}
+
+// undefined is an agent that threads name and nobody defines.
+type undefined struct {
+	Name   string
+	Served []served
+}
+
+// undefinedAgents returns the agents that threads name without a definition, and whether there
+// are more.
+func undefinedAgents(a *page.Ask) (list []undefined, more bool, err error) {
+	q := events.ListWorkers{Kind: events.ServedAgent, Limit: new(int64(workersAsked))}
+	for range 10 {
+		got, err := a.Client.ListWorkers(a.Context(), q)
+		if events.AsError(err).Code == events.Forbidden {
+			return nil, false, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		for _, s := range got.Serving {
+			if !s.Defined {
+				list = append(list, undefined{s.Name, servedAll(s.Workers)})
+			}
+		}
+		if len(list) > undefinedMax {
+			return list[:undefinedMax], true, nil
+		}
+		if q.Cursor = got.NextCursor; q.Cursor == "" {
+			return list, false, nil
+		}
+	}
+	return list, true, nil
+}
