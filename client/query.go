@@ -144,12 +144,6 @@ func (c *Client) ListDefinitions(ctx context.Context, q events.ListDefinitions) 
 	return query[events.DefinitionList](ctx, c, "definition.list", q)
 }
 
-// ListWorkers returns a page of who serves the tenant's agents, models, reactors and tools now.
-func (c *Client) ListWorkers(ctx context.Context, q events.ListWorkers) (*events.WorkerList, error) {
-	c.fresh(&q.Fresh)
-	return query[events.WorkerList](ctx, c, "worker.list", q)
-}
-
 // allPages returns a list with all its pages, unless its query names a limit or a cursor: then the page
 // that it asks for. read returns the page after a cursor, more the cursor of the page after a list,
 // and join appends a page.

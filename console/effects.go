@@ -31,9 +31,9 @@ func effects() page.Page {
 type effectPage struct {
 	Effects  []effect
 	Titles   map[string]string // of their threads, if they are of several
-	Next     string // the address of the next page
-	OfTenant bool   // they are of several threads
-	Narrowed bool   // there is a filter
+	Next     string            // the address of the next page
+	OfTenant bool              // they are of several threads
+	Narrowed bool              // there is a filter
 	MayWrite bool
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/runtime"
@@ -34,7 +35,7 @@ func TestWorkers_WhoServesWhat(t *testing.T) {
 		t.Helper()
 		got := map[string]string{}
 		for {
-			page := must(c.WithMinSeq(applied.Seq).ListWorkers(t.Context(), q))(t)
+			page := must(client.Read[events.WorkerList](t.Context(), c.WithMinSeq(applied.Seq), q))(t)
 			for _, s := range page.Serving {
 				text := ""
 				for _, w := range s.Workers {
@@ -82,7 +83,7 @@ func TestWorkers_WhoServesWhat(t *testing.T) {
 	if got := list(events.ListWorkers{Kind: events.ServedTool, Names: []string{"no_such"}}); len(got) != 0 {
 		t.Errorf("a tool that does not exist: %v", got)
 	}
-	if _, err := c.ListWorkers(t.Context(), events.ListWorkers{Names: []string{"clerk"}}); events.AsError(err).Code != events.InvalidRequest {
+	if _, err := client.Read[events.WorkerList](t.Context(), c, events.ListWorkers{Names: []string{"clerk"}}); events.AsError(err).Code != events.InvalidRequest {
 		t.Errorf("a name without its kind: %v", err)
 	}
 
@@ -92,7 +93,7 @@ func TestWorkers_WhoServesWhat(t *testing.T) {
 	must(c.WithMinSeq(made.Seq).GetThread(t.Context(), events.GetThread{ThreadID: made.ThreadID}))(t)
 	want["agent/shout"] = "reactor shout nats served;"
 	same("with a thread", list(events.ListWorkers{}))
-	if other := must(g.client("globex", "app").ListWorkers(t.Context(), events.ListWorkers{}))(t); len(other.Serving) > 0 {
+	if other := must(client.Read[events.WorkerList](t.Context(), g.client("globex", "app"), events.ListWorkers{}))(t); len(other.Serving) > 0 {
 		t.Errorf("another tenant sees %+v", other.Serving)
 	}
 
