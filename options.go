@@ -92,6 +92,7 @@ type Options struct {
 	MCPVariables []string      // TENANT:NAME=TARGET: environment variables for the MCP server with that URL or command
 	HTTPSecrets  []string      // TENANT:NAME=URL: environment variables whose secrets sign requests to endpoints below that URL
 	Operators    []string      // ids of API keys whose holders see the page System of the console
+	Prices       []string      // MODEL=INPUT/OUTPUT: what a million tokens of a model cost, for the console
 	EgressAllow  []string      // addresses, CIDRs and hosts that may be connected to, besides public ones
 	ModelParams  []string      // params of models that definitions may set, besides those that shape the answer
 	TokensPerDay []string      // NUMBER or TENANT=NUMBER: tokens that models may use per day (UTC); default unlimited
@@ -158,6 +159,7 @@ func (o Options) config() serve.Config {
 		MCPVariables:      o.MCPVariables,
 		HTTPSecrets:       o.HTTPSecrets,
 		Operators:         o.Operators,
+		Prices:            o.Prices,
 		EgressAllow:       o.EgressAllow,
 		ModelParams:       o.ModelParams,
 		TokensPerDay:      o.TokensPerDay,

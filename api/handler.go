@@ -29,6 +29,7 @@ type Options struct {
 	Metrics   edge.Metrics   // default none
 	System    console.System // what the console shows to operators; default nothing
 	Operators []string       // ids of keys whose holders see it
+	Prices    []string       // of models, for the console; see console.Options
 
 	Endpoints *endpoints.Registry // thread endpoints; default those of every server
 }
@@ -64,7 +65,7 @@ func New(o Options) (*Handler, error) {
 	rest.Routes(e)
 	chat.Routes(e)
 	openresponses.Routes(e)
-	if err := console.Routes(e, console.Options{System: o.System, Operators: o.Operators}); err != nil {
+	if err := console.Routes(e, console.Options{System: o.System, Operators: o.Operators, Prices: o.Prices}); err != nil {
 		return nil, err
 	}
 	return &Handler{e}, nil

@@ -2,9 +2,11 @@ package console
 
 import (
 	"embed"
+	"fmt"
 	"slices"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/console/chart"
 	"github.com/skein-threads/skein/console/markdown"
 	"github.com/skein-threads/skein/console/page"
 )
@@ -18,24 +20,29 @@ var templates embed.FS
 type Options struct {
 	System    System   // what the page System shows; default no such page
 	Operators []string // ids of keys whose holders see it, besides everybody at a desk
+	Prices    []string // of models, as chart.ParsePrices takes them; default costs are not shown
 }
 
 // Routes adds the console's routes to an edge.
 func Routes(e *edge.Edge, o Options) error {
+	prices, err := chart.ParsePrices(o.Prices)
+	if err != nil {
+		return fmt.Errorf("console: price %w", err)
+	}
 	texts := markdown.New()
 	return page.Routes(e, page.Site{
-		Pages: append(table(texts), system(o.System, o.Operators)...), Actions: actions(), Pictures: []page.Picture{thumbnail()}, Shared: []page.Shared{shared(texts)}, Templates: templates, Home: "/threads", Next: nextStep,
+		Pages: append(table(texts, prices), system(o.System, o.Operators)...), Actions: actions(), Pictures: []page.Picture{thumbnail()}, Shared: []page.Shared{shared(texts)}, Templates: templates, Home: "/threads", Next: nextStep,
 		Assets: map[string][]byte{"code.css": []byte(markdown.Stylesheet())},
 	})
 }
 
 // table lists the pages, in the order of the navigation and of the tabs. texts renders what
 // conversations and files contain.
-func table(texts *markdown.Renderer) []page.Page {
+func table(texts *markdown.Renderer, prices chart.Prices) []page.Page {
 	return []page.Page{
 		threads(),
 		approvals(), runs(), tenantEffects(), definitions(), definition(),
-		conversation(texts), timeline(), run(), family(), state(), files(texts), effects(), share(), audit(),
+		conversation(texts), timeline(), run(prices), family(), state(), files(texts), effects(), share(), audit(),
 	}
 }
 

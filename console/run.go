@@ -21,11 +21,11 @@ const (
 )
 
 // run is the tab with the waterfalls of a thread's executions.
-func run() page.Page {
+func run(prices chart.Prices) page.Page {
 	return page.Page{
 		Path: "/threads/{thread}/run", Name: "Run", In: page.Tabs, Template: "run",
 		JSON: "/api/threads/{thread}/executions{at}", CLI: "skein tail {thread} --from start --type 'run.*'",
-		Panels: []page.Panel{{ID: "runs", On: runEvents(), Load: loadRuns}},
+		Panels: []page.Panel{{ID: "runs", On: runEvents(), Load: func(a *page.Ask) (any, error) { return loadRuns(a, prices) }}},
 	}
 }
 
@@ -50,12 +50,13 @@ type runView struct {
 	Calls   int
 	Waited  string // in total, for people, workers and other threads
 	Tokens  string
+	Cost    string // of the tokens, if the prices of all models are known
 	Chart   template.HTML
 	RetryAt string // address of the run that it takes up again
 	Above   string // address of the run on another thread that waits for it
 }
 
-func loadRuns(a *page.Ask) (any, error) {
+func loadRuns(a *page.Ask, prices chart.Prices) (any, error) {
 	to := a.Shown()
 	if before, err := strconv.ParseInt(a.Query("before"), 10, 64); err == nil && before > 1 && before <= to {
 		to = before - 1
@@ -81,7 +82,7 @@ func loadRuns(a *page.Ask) (any, error) {
 		if err := nestChildren(a, r, &nested); err != nil {
 			return nil, err
 		}
-		v.draw(now)
+		v.draw(now, prices)
 		d.Runs = append(d.Runs, v)
 	}
 	return d, nil
@@ -177,9 +178,19 @@ func viewOf(r *chart.Run, now events.Time) runView {
 }
 
 // draw draws the run, with those that it waited for.
-func (v *runView) draw(now events.Time) {
+func (v *runView) draw(now events.Time, prices chart.Prices) {
 	if v.Ended != 0 {
 		now = v.Ended
 	}
-	v.Chart = chart.Waterfall{ID: "w-" + v.ID, Title: "Execution " + page.Short(v.ID), Bars: v.Bars, Left: v.Left, Now: now}.HTML()
+	w := chart.Waterfall{ID: "w-" + v.ID, Title: "Execution " + page.Short(v.ID), Bars: v.Bars, Left: v.Left, Now: now}
+	if !prices.None() {
+		v.Cost = prices.Cost(v.Bars[0].Models...)
+		w.Cost = func(b *chart.Bar) string {
+			if b.Kind == chart.RunBar {
+				return prices.Cost(b.Models...)
+			}
+			return prices.Cost(b.Usage)
+		}
+	}
+	v.Chart = w.HTML()
 }

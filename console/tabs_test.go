@@ -165,7 +165,7 @@ func has(t testing.TB, page string, texts ...string) {
 }
 
 func TestTabs(t *testing.T) {
-	o := startOrder(t)
+	o := startOrder(t, func(o *skein.Options) { o.Prices = []string{"gpt-5-mini*=0.25/2"} })
 	t.Run("Timeline", func(t *testing.T) { timeline(t, o) })
 	t.Run("Run", func(t *testing.T) { run(t, o) })
 	t.Run("Family", func(t *testing.T) { family(t, o) })
@@ -195,7 +195,8 @@ func timeline(t *testing.T, o *order) {
 // The waterfall has the run's steps, calls and waits, and the run of the other agent inside.
 func run(t *testing.T, o *order) {
 	page := o.get("/run")
-	has(t, page, "step 1", "step 2", "find_order", "another thread", "approval of refund", ">support</", ">carrier</a>", "gpt-5-mini", "812", `class="k-wait lasts"`, "running for")
+	has(t, page, "step 1", "step 2", "find_order", "another thread", "approval of refund", ">support</", ">carrier</a>", "gpt-5-mini", "812", `class="k-wait lasts"`, "running for",
+		`<td class="num">0.0004</td>`, `<span class="quiet">cost</span> 0.0008`)
 	has(t, o.get("/run?at=2"), "Nothing has run here")
 	early := o.waitFor(events.StepCreatedType, 0).Version
 	has(t, o.get("/run?at="+strconv.FormatInt(early, 10)), "step 1", "not", "step 2", "approval of refund")

@@ -47,6 +47,7 @@ func TestAgents_WhoServesThem(t *testing.T) {
 		has(t, row(page, name), says)
 	}
 	has(t, page, "Agents without a definition", "/console/threads?agentId=clerk", `aria-label="Try clerk"`)
+	has(t, o.get("/run"), "gpt-5-mini", "not", ">Cost<", `class="quiet">cost<`) // there are no prices
 	has(t, get("?kind=tool"), "weigh", "not", "Agents without a definition")
 	has(t, get("/agent/far"), "Who serves it", "skein.reactor.shout", "Start a process that answers on")
 	has(t, get("/tool/ask_carrier"), "not", "Who serves it")

@@ -91,6 +91,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.StringSliceVar(&o.MCPVariables, "mcp-variable", nil, "TENANT:NAME=TARGET: an environment variable that the tenant's definitions may pass to the MCP server with that URL prefix or command; repeatable")
 	f.StringSliceVar(&o.EgressAllow, "egress-allow", nil, "an address, a CIDR or a host (mcp.internal, *.internal, each with :PORT or any) that tenants' definitions may connect to, besides public ones; repeatable")
 	f.StringSliceVar(&o.TokensPerDay, "tokens-per-day", nil, "tokens that the models of a tenant may use per day (UTC): NUMBER for every tenant, TENANT=NUMBER for one; 0 is unlimited; repeatable")
+	f.StringSliceVar(&o.Prices, "console-price", nil, "what a million tokens of a model cost, as MODEL=INPUT/OUTPUT or MODEL=INPUT/OUTPUT/CACHED; MODEL* stands for all that begin so. The console shows what runs cost; repeatable")
 	f.StringSliceVar(&o.ModelParams, "model-param", nil, "params that a tenant's models may set, besides those that shape the answer: store, service_tier, tools, tools.web_search, include, or another name; repeatable")
 	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector for traces of runs; default OTEL_EXPORTER_OTLP_ENDPOINT")
 	f.BoolVar(&o.OTelContent, "otel-content", false, "include messages, arguments and results in traces, truncated to 4 KiB each")

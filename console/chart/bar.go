@@ -35,12 +35,24 @@ type Bar struct {
 	Ended      events.Time // 0: it lasts
 	Failed     bool
 	Usage      events.Usage
-	Version    int64  // of the thread, where it began
-	Call       string // the call of a tool
-	Thread     string // another thread that works for it
-	Href       string // of its name
+	Models     []events.Usage // of a run: what each of its models used
+	Version    int64          // of the thread, where it began
+	Call       string         // the call of a tool
+	Thread     string         // another thread that works for it
+	Href       string         // of its name
 
 	depth int
+}
+
+// use adds to what a model used.
+func (b *Bar) use(u events.Usage) {
+	for i := range b.Models {
+		if b.Models[i].Model == u.Model {
+			b.Models[i] = b.Models[i].Add(u)
+			return
+		}
+	}
+	b.Models = append(b.Models, u)
 }
 
 // end returns when a bar ended, or now.

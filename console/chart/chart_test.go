@@ -35,7 +35,8 @@ func bars() []Bar {
 
 func TestWaterfall_GoldenFiles(t *testing.T) {
 	const now = 8212 * 1_000_000
-	cost := func(u events.Usage) string {
+	cost := func(b *Bar) string {
+		u := b.Usage
 		return fmt.Sprintf("$%.4f", float64(u.InputTokens)/1e6+float64(u.OutputTokens)/1e5)
 	}
 	for name, w := range map[string]Waterfall{

@@ -228,6 +228,7 @@ func (r *Run) recorded(e *events.Event, d events.TraceRecorded) {
 	if d.Usage != nil {
 		r.Usage = r.Usage.Add(*d.Usage)
 		r.Bars[0].Usage = r.Usage
+		r.Bars[0].use(*d.Usage)
 	}
 	if d.Kind == events.TraceLog {
 		if data.Attempt > 0 {

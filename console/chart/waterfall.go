@@ -19,9 +19,9 @@ type Waterfall struct {
 	ID    string // unique on its page: letters, digits, dashes and underscores
 	Title string
 	Bars  []Bar
-	Left  int                       // bars that are not in Bars
-	Now   events.Time               // what lasts is drawn until then
-	Cost  func(events.Usage) string // formats what a usage costs, empty if that is not known; default nobody knows
+	Left  int               // bars that are not in Bars
+	Now   events.Time       // what lasts is drawn until then
+	Cost  func(*Bar) string // formats what a bar's usage costs, empty if that is not known; default nobody knows
 }
 
 // HTML returns the waterfall as a table whose rows have their bars.
@@ -156,11 +156,12 @@ func (d *drawing) row(b *Bar) {
 	width := max(to-from, 0.4)
 	fmt.Fprintf(d, `</th><td class="track"><svg aria-hidden="true" width="100%%" height="20"><use href="#%s-g"/><rect class="bar" x="%s%%" y="5" width="%s%%" height="10" rx="2"/></svg></td><td class="num">%s</td>`,
 		template.HTMLEscapeString(d.ID), number(min(from, 100-width)), number(width), took)
-	d.usage(b.Usage)
+	d.usage(b)
 	d.text("</tr>\n")
 }
 
-func (d *drawing) usage(u events.Usage) {
+func (d *drawing) usage(b *Bar) {
+	u := b.Usage
 	if !d.tokens {
 		return
 	}
@@ -172,7 +173,7 @@ func (d *drawing) usage(u events.Usage) {
 	if d.Cost != nil && tokens(u) == 0 {
 		d.text(`<td class="num"></td>`)
 	} else if d.Cost != nil {
-		fmt.Fprintf(d, `<td class="num">%s</td>`, template.HTMLEscapeString(d.Cost(u)))
+		fmt.Fprintf(d, `<td class="num">%s</td>`, template.HTMLEscapeString(d.Cost(b)))
 	}
 }
 

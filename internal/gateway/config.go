@@ -8,6 +8,7 @@ import (
 
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/connect"
+	"github.com/skein-threads/skein/console/chart"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
 )
@@ -21,6 +22,7 @@ type Config struct {
 	Tenant    string
 	Listen    api.ListenOptions
 	OpsListen string       // --ops-listen
+	Prices    []string     // --console-price: MODEL=INPUT/OUTPUT, what a million tokens cost, for the console
 	Names     events.Names // of subjects; default prefix skein
 }
 
@@ -73,6 +75,9 @@ func (c Config) Validate() error {
 		if _, _, err := net.SplitHostPort(c.OpsListen); err != nil {
 			errs = append(errs, fmt.Errorf("--ops-listen: %q is not a host and a port: %w", c.OpsListen, err))
 		}
+	}
+	if _, err := chart.ParsePrices(c.Prices); err != nil {
+		errs = append(errs, fmt.Errorf("--console-price: %w", err))
 	}
 	return errors.Join(errs...)
 }

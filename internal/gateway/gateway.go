@@ -71,7 +71,7 @@ func (g *Gateway) open() error {
 	}
 	auth := g.authenticator(served)
 	g.handler, err = api.New(api.Options{
-		Conn: g.nc, Names: g.cfg.Names, Auth: auth, Ops: g.ops(), Metrics: g.metrics, Name: g.name(), Serves: served, Listen: g.cfg.Listen,
+		Conn: g.nc, Names: g.cfg.Names, Auth: auth, Ops: g.ops(), Metrics: g.metrics, Name: g.name(), Serves: served, Listen: g.cfg.Listen, Prices: g.cfg.Prices,
 		OpenOps: api.ListenOptions{Address: g.cfg.Listen.Address}.Validate(false) == nil,
 	})
 	return err

@@ -15,6 +15,7 @@ import (
 	"github.com/skein-threads/skein/api/endpoints"
 	"github.com/skein-threads/skein/api/tokens"
 	"github.com/skein-threads/skein/connect"
+	"github.com/skein-threads/skein/console/chart"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
@@ -97,6 +98,7 @@ type Config struct {
 	MCPVariables  []string            // --mcp-variable: TENANT:NAME=TARGET, environment variables that definitions may pass to MCP servers
 	HTTPSecrets   []string            // --http-secret: TENANT:NAME=URL, environment variables whose secrets sign requests to endpoints of definitions
 	Operators     []string            // --console-operator: ids of API keys whose holders see the page System of the console
+	Prices        []string            // --console-price: MODEL=INPUT/OUTPUT, what a million tokens cost, for the console
 	EgressAllow   []string            // --egress-allow: addresses, CIDRs and hosts that definitions may connect to, besides public ones
 	ModelParams   []string            // --model-param: params that definitions of models may set, besides those that shape the answer
 	TokensPerDay  []string            // --tokens-per-day: NUMBER or TENANT=NUMBER, tokens that the models of a tenant may use per day; default unlimited
@@ -217,6 +219,9 @@ func (c Config) Validate() error {
 	}
 	if _, err := budget.Parse(c.TokensPerDay); err != nil {
 		errs = append(errs, fmt.Errorf("--tokens-per-day: %w", err))
+	}
+	if _, err := chart.ParsePrices(c.Prices); err != nil {
+		errs = append(errs, fmt.Errorf("--console-price: %w", err))
 	}
 	if _, err := egress.Parse(c.EgressAllow); err != nil {
 		errs = append(errs, fmt.Errorf("--egress-allow: %w", err))
