@@ -52,7 +52,7 @@ func readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
 		if misfit := (*json.SemanticError)(nil); errors.As(err, &misfit) {
 			return nil, events.Invalid(string(misfit.JSONPointer), "the body is not what useChat sends: %q has the wrong type", misfit.JSONPointer)
 		}
-		return nil, events.Errorf(events.InvalidRequest, "the body is not JSON: %w", err)
+		return nil, events.Errorf(events.InvalidRequest, "the body is not JSON: %s", strings.ReplaceAll(err.Error(), "jsontext: ", ""))
 	}
 	if err := checkChat(req.ID); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -29,9 +30,27 @@ func post(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	}
 	f, err := h.send(r.Context(), req)
 	if err != nil {
-		return err
+		return refused(err)
 	}
 	return h.stream(w, r, f)
+}
+
+// refused returns a refusal of a command without the path in it, which the client has never
+// seen: the field at fault is the agent, or the messages.
+func refused(err error) error {
+	e := *events.AsError(err)
+	if e.Details == nil || !strings.HasPrefix(e.Details.Path, "/data/") {
+		return err
+	}
+	details := *e.Details
+	e.Message, e.Details = strings.TrimPrefix(e.Message, details.Path+": "), &details
+	if strings.HasSuffix(details.Path, "/agentId") {
+		details.Path = "/agent"
+	} else {
+		details.Path = "/messages"
+	}
+	details.Command = nil
+	return &e
 }
 
 // resume streams the message that is being written, from its beginning.

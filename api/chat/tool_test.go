@@ -157,6 +157,7 @@ func TestChat_HostileBodies(t *testing.T) {
 		"a wrong part":        {`{"id":"a","messages":[{"id":"u","role":"user","parts":7}]}`, 400, `"param":"messages/0/parts"`},
 		"no id":               {`{"messages":[]}`, 400, `"param":"id"`},
 		"a control character": {submit("a\n", text("u", "x")), 400, `"param":"id"`},
+		"no agent":            {`{"id":"a","message":` + text("u", "x") + `}`, 400, `"param":"agent"`},
 		"no messages":         {`{"id":"a"}`, 400, `"param":"messages"`},
 		"null":                {`{"id":"a","messages":[null]}`, 400, `"param":"messages/0/role"`},
 		"a number":            {`{"id":"a","messages":[1]}`, 400, `"param":"messages/0"`},

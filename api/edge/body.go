@@ -25,6 +25,10 @@ const maxDepth = 256
 // readBody bounds the body of a request, and the time that it takes. One that is no file is
 // read: its route begins when it is whole, and the tenant may send so much.
 func (w *response) readBody(r *http.Request, tenant string) error {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") && r.ContentLength != 0 {
+		w.Header().Set("Accept-Encoding", "identity")
+		return &statusError{http.StatusUnsupportedMediaType, "unsupported_media_type", "the body's Content-Encoding is " + clip(coding) + "; send it as it is, without one"}
+	}
 	upload := isUpload(r)
 	ctrl := http.NewResponseController(w)
 	if upload || strings.HasPrefix(r.URL.Path, "/threads/") && !strings.Contains(r.Header.Get("Content-Type"), "json") {

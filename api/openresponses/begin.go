@@ -160,7 +160,7 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 	if b.echo.Temporary && !to.kept {
 		add("effect.schedule", purgeLater(purgeOf(id), nil))
 	}
-	last := len(items) - 1
+	last, first := len(items)-1, len(list)
 	for i, item := range items {
 		if i < last || !b.request.generates() {
 			add("item.create", events.CreateItem{Item: item})
@@ -179,20 +179,26 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 	}
 	reply, err := c.Client.Commit(ctx, thread, list, opts...)
 	if err != nil {
-		return nil, inputError(err)
+		return nil, inputError(err, "/input", first)
 	}
 	return reply, nil
 }
 
-// inputError returns a refusal of the commit without the path in it, which the caller has
-// never seen.
-func inputError(err error) error {
+// inputError returns a refusal of a commit with the path that the caller's request has: that of
+// one of its items, of which the commit has the first at a place.
+func inputError(err error, input string, first int) error {
 	e := *events.AsError(err)
 	if e.Code != events.InvalidRequest || e.Details == nil {
 		return err
 	}
 	details := *e.Details
-	details.Path, details.Command = "/input", nil
+	e.Message = strings.TrimPrefix(e.Message, details.Path+": ")
+	rest := strings.TrimPrefix(details.Path, "/data/commands/")
+	number, field, _ := strings.Cut(rest, "/data/item")
+	if n, wrong := strconv.Atoi(number); wrong == nil && n >= first && rest != details.Path {
+		input += "/" + strconv.Itoa(n-first) + field
+	}
+	details.Path, details.Command = input, nil
 	e.Details = &details
 	return &e
 }

@@ -1,7 +1,11 @@
 package openresponses
 
 import (
+	"slices"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -35,7 +39,7 @@ func (d *createRequest) checkBounds() error {
 	}
 	switch {
 	case d.MaxOutputTokens != nil && (*d.MaxOutputTokens < 1 || *d.MaxOutputTokens > mostOutputTokens):
-		return events.Invalid("/max_output_tokens", "max_output_tokens is at least 1")
+		return events.Invalid("/max_output_tokens", "max_output_tokens is between 1 and %d", int64(mostOutputTokens))
 	case d.MaxToolCalls != nil && *d.MaxToolCalls < 1:
 		return events.Invalid("/max_tool_calls", "max_tool_calls is at least 1")
 	case d.TopLogprobs != nil && (*d.TopLogprobs < 0 || *d.TopLogprobs > mostLogprobs):
@@ -53,6 +57,40 @@ func checkMetadata(metadata map[string]string) error {
 		if utf8.RuneCountInString(key) > longestKey || utf8.RuneCountInString(value) > longestValue {
 			return events.Invalid("/metadata", "a key of metadata has at most %d characters, and a value %d", longestKey, longestValue)
 		}
+	}
+	return nil
+}
+
+// checkText refuses a form of text, or a reasoning, that the protocol does not have.
+func (d *createRequest) checkText() error {
+	var text struct {
+		Format *struct {
+			Type   string      `json:"type"`
+			Name   string      `json:"name"`
+			Schema events.JSON `json:"schema"`
+		} `json:"format"`
+		Verbosity string `json:"verbosity"`
+	}
+	if d.Text != nil {
+		if err := misfit("/text", json.Unmarshal(d.Text, &text, jsontext.AllowDuplicateNames(true))); err != nil {
+			return err
+		}
+	}
+	if f := text.Format; f != nil {
+		switch {
+		case !slices.Contains([]string{"text", "json_object", "json_schema"}, f.Type):
+			return events.Invalid("/text/format/type", "the type of a format is text, json_object or json_schema, and not %q", clipped(f.Type))
+		case f.Type == "json_schema" && f.Name == "":
+			return events.Invalid("/text/format/name", "a format of type json_schema has a name")
+		case f.Type == "json_schema" && jsontext.Value(f.Schema).Kind() != '{':
+			return events.Invalid("/text/format/schema", "a format of type json_schema has a schema, an object")
+		}
+	}
+	if !slices.Contains([]string{"", "low", "medium", "high"}, text.Verbosity) {
+		return events.Invalid("/text/verbosity", "verbosity is low, medium or high, and not %q", clipped(text.Verbosity))
+	}
+	if k := jsontext.Value(d.Reasoning).Kind(); k != 0 && k != '{' {
+		return events.Invalid("/reasoning", "a reasoning is an object with an effort, or a summary")
 	}
 	return nil
 }

@@ -155,6 +155,7 @@ func toCompact(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UU
 		}
 		list = append(list, one)
 	}
+	first := len(list)
 	for _, item := range items {
 		item.Metadata = withOwn(item.Metadata)
 		one, err := client.Sub("item.create", events.CreateItem{Item: item})
@@ -165,7 +166,7 @@ func toCompact(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UU
 	}
 	reply, err := c.Client.Commit(ctx, thread, list)
 	if err != nil {
-		return "", 0, inputError(err)
+		return "", 0, inputError(err, "/input", first)
 	}
 	return thread, reply.Seq, nil
 }

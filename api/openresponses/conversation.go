@@ -106,17 +106,31 @@ func (b *conversationBody) items(ctx context.Context, c *edge.Caller, thread str
 	}
 	input, err := inputOf(b.Items)
 	if err != nil {
-		return nil, err
+		return nil, ofItems(err)
 	}
 	items, err := newItems(ctx, c, input, thread)
 	if err != nil {
-		return nil, err
+		return nil, ofItems(err)
 	}
 	for i := range items {
 		items[i].ID = events.ItemPrefix + strings.ReplaceAll(uuid.Must(uuid.NewV7()).String(), "-", "")
 		items[i].Metadata = withOwn(items[i].Metadata)
 	}
 	return items, nil
+}
+
+// ofItems returns a refusal of an input as one of the items of a conversation.
+func ofItems(err error) error {
+	e := *events.AsError(err)
+	if e.Details == nil {
+		return err
+	}
+	details := *e.Details
+	if rest, is := strings.CutPrefix(details.Path, "/input"); is {
+		details.Path = "/items" + rest
+		e.Details = &details
+	}
+	return &e
 }
 
 // createConversation answers POST /v1/conversations.
@@ -152,7 +166,7 @@ func createConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) 
 	id := "T-" + uuid.Must(uuid.NewV7()).String()
 	reply, err := c.Client.Commit(ctx, id, list)
 	if err != nil {
-		return inputError(err)
+		return inputError(err, "/items", 1)
 	}
 	t, err := c.Client.WithMinSeq(reply.Seq).GetThread(ctx, events.GetThread{ThreadID: id})
 	if err != nil {
@@ -240,7 +254,7 @@ func createItems(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	}
 	reply, err := cl.Commit(ctx, t.ID, list)
 	if err != nil {
-		return inputError(err)
+		return inputError(err, "/items", 0)
 	}
 	p := page{Object: "list", Data: []transform.Item{}}
 	for _, item := range items {

@@ -1,8 +1,14 @@
 package openresponses
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
@@ -24,6 +30,9 @@ func readInput(ctx context.Context, c *edge.Caller, input []transform.Item, to p
 func newItems(ctx context.Context, c *edge.Caller, input []transform.Item, thread string) ([]events.NewItem, error) {
 	list := make([]transform.Item, 0, len(input))
 	for i, o := range input {
+		if err := checkParts("/input/"+strconv.Itoa(i), o); err != nil {
+			return nil, err
+		}
 		if o.Type != string(events.ItemReference) {
 			o.ID = ""
 			list = append(list, o)
@@ -141,4 +150,34 @@ func withOwn(metadata events.JSON) events.JSON {
 	}
 	fields[ownItem] = events.JSON("true")
 	return marshal(fields)
+}
+
+// checkParts refuses what a model would not see: an image or a file of which a message has
+// nothing, and the result of a call that is neither a text nor a list of parts.
+func checkParts(path string, o transform.Item) error {
+	if k := jsontext.Value(o.Output).Kind(); o.Type == callOutputItem && k != '"' && k != '[' {
+		return events.Invalid(path+"/output", "the output of a call is a text, or a list of parts")
+	}
+	if o.Type != messageItem && o.Type != "" || !bytes.Contains(o.Content, []byte(`"input_`)) {
+		return nil
+	}
+	var parts []events.JSON
+	_ = json.Unmarshal(o.Content, &parts) // anything else is refused elsewhere
+	for n, raw := range parts {
+		var p map[string]events.JSON
+		_ = json.Unmarshal(raw, &p, jsontext.AllowDuplicateNames(true)) // likewise
+		var of []string
+		switch textOf(p["type"]) {
+		case events.InputImage:
+			of = []string{"image_url", "file_id"}
+		case events.InputFile:
+			of = []string{"file_data", "file_url", "file_id"}
+		default:
+			continue
+		}
+		if !slices.ContainsFunc(of, func(name string) bool { return textOf(p[name]) != "" }) {
+			return events.Invalid(path+"/content/"+strconv.Itoa(n), "%s needs one of %s, a text", textOf(p["type"]), strings.Join(of, ", "))
+		}
+	}
+	return nil
 }

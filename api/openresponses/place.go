@@ -2,6 +2,7 @@ package openresponses
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/google/uuid"
@@ -73,7 +74,7 @@ func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, own func(str
 func forked(ctx context.Context, c *edge.Caller, x *events.Execution, title string, id uuid.UUID) (place, error) {
 	reply, err := client.Send(ctx, c.Client, x.ThreadID, events.ForkThread{ItemID: x.ReactionItemID, Title: title}, client.CommandID("openresponses-fork-"+id.String()))
 	if err != nil {
-		if isMissing(err) {
+		if isMissing(err) || errors.Is(err, &events.Error{Code: events.InvalidRequest}) { // it is deleted: its items are not shown
 			return place{}, noPrevious("resp_" + strings.TrimPrefix(x.ID, events.ExecutionPrefix))
 		}
 		return place{}, err

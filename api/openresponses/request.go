@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -100,7 +101,7 @@ func misfit(path string, err error) error {
 		path += string(wrong.JSONPointer)
 		return events.Invalid(path, "%.80q has the wrong type", path)
 	}
-	return events.Invalid(path, "this is not JSON: %w", err)
+	return events.Invalid(path, "this is not JSON: %s", strings.ReplaceAll(err.Error(), "jsontext: ", ""))
 }
 
 // decodeCreate decodes and checks a request for a response.
@@ -136,11 +137,15 @@ func (d *createRequest) check() error {
 	if err := d.checkBounds(); err != nil {
 		return err
 	}
+	if err := d.checkText(); err != nil {
+		return err
+	}
 	for i, name := range d.Include {
 		if !slices.Contains([]string{serverTools, "reasoning.encrypted_content", "message.output_text.logprobs"}, name) {
 			return events.Invalid("/include/"+strconv.Itoa(i), "include of %s has no effect here; use %s, reasoning.encrypted_content or message.output_text.logprobs", clipped(name), serverTools)
 		}
 	}
+	names := map[string]bool{}
 	for i, t := range d.Tools {
 		path := "/tools/" + strconv.Itoa(i)
 		switch {
@@ -148,7 +153,10 @@ func (d *createRequest) check() error {
 			return events.Invalid(path+"/type", "a tool of type %s has no effect here: give tools of the server to an agent, and functions to a request", clipped(t.Type))
 		case !events.Pattern(events.PatternTool).MatchString(t.Name):
 			return events.Invalid(path+"/name", "a tool's name is 1 to 64 letters, digits, dashes and underscores")
+		case names[t.Name]:
+			return events.Invalid(path+"/name", "two tools have the name %s", t.Name)
 		}
+		names[t.Name] = true
 	}
 	if k := jsontext.Value(d.ToolChoice).Kind(); k != 0 && k != '"' && k != '{' {
 		return events.Invalid("/tool_choice", "a tool_choice is auto, none, required, or an object")

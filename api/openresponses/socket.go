@@ -100,6 +100,7 @@ func (s *socket) frame(frame []byte) bool {
 	var d createRequest
 	err := decode(frame, &d)
 	switch {
+	case err != nil && d.Type == "response.create" && events.AsError(err).Details.Path != "": // a field of it has the wrong type
 	case err != nil || len(frame) == 0:
 		err = events.Invalid("", "a frame is a JSON object in a text frame")
 	case d.Type != "response.create":

@@ -128,7 +128,10 @@ func TestSocket_MalformedFrames(t *testing.T) {
 	if got := last(l.ask(`{"type":"response.create","model":"triage","input":"one"}`)); got["status"] != "completed" {
 		t.Errorf("%v", got)
 	}
-	for range 10 {
+	if got := l.ask(`{"type":"response.create","model":"triage","input":"x","temperature":"hot"}`); codeOf(got) != "invalid_request" || !strings.Contains(fmt.Sprint(got), "param:temperature") {
+		t.Errorf("%v", got)
+	}
+	for range 9 {
 		l.ask(`{"type":"response.cancel"}`)
 	}
 	if _, _, err := l.conn.Read(l.ctx); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {

@@ -282,3 +282,34 @@ func TestResponse_FailedAndIncomplete(t *testing.T) {
 		t.Errorf("%s", kinds(list))
 	}
 }
+
+// A response that is deleted cannot be continued, though its conversation goes on.
+func TestPrevious_Deleted(t *testing.T) {
+	w := start(t)
+	first := w.must("POST", "/v1/responses", `{"model":"triage","input":"one"}`)["id"].(string)
+	second := w.must("POST", "/v1/responses", `{"model":"triage","input":"two","previous_response_id":"`+first+`"}`)["id"].(string)
+	w.must("DELETE", "/v1/responses/"+second, "")
+	status, got := w.do("POST", "/v1/responses", `{"model":"triage","input":"x","previous_response_id":"`+second+`"}`)
+	if status != 404 || got["error"].(object)["code"] != "previous_response_not_found" || got["error"].(object)["param"] != "previous_response_id" {
+		t.Errorf("%d %v", status, got)
+	}
+	w.must("POST", "/v1/responses", `{"model":"triage","input":"x","previous_response_id":"`+first+`"}`)
+}
+
+// A refusal of the items of a conversation names them as the request does.
+func TestConversation_RefusedItems(t *testing.T) {
+	w := start(t)
+	id := w.must("POST", "/v1/conversations", `{}`)["id"].(string)
+	for _, path := range []string{"/v1/conversations", "/v1/conversations/" + id + "/items"} {
+		for items, want := range map[string]string{
+			`[{"bad":1}]`: "items/0/role",
+			`[{"role":"user","content":"x"},{"role":"king","content":"x"}]`: "items/1/role",
+			`[7]`: "items/0",
+		} {
+			status, got := w.do("POST", path, `{"items":`+items+`}`)
+			if e := got["error"].(object); status != 400 || e["param"] != want || strings.Contains(e["message"].(string), "/data/") {
+				t.Errorf("%s %s: %d %v", path, items, status, got)
+			}
+		}
+	}
+}

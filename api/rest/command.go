@@ -28,7 +28,7 @@ func (r Row) command(w http.ResponseWriter, req *http.Request, c *edge.Caller) e
 	}
 	call, err := r.call(req, body)
 	if err != nil {
-		return err
+		return refusal(w, req, err)
 	}
 	reply, err := c.Client.Do(req.Context(), r.Command, call)
 	if err != nil {
@@ -100,17 +100,22 @@ func (r Row) callWith(req *http.Request, data object) (call client.Request, err 
 // conditions sets what the headers of a request say of its command.
 func conditions(req *http.Request, call *client.Request) error {
 	if key := req.Header.Get(headerKey); key != "" {
+		if !events.Pattern(events.PatternCommandID).MatchString(key) {
+			return events.Invalid("/"+headerKey, "%s is %.80q; it takes 1 to 128 letters, digits and _ . : -, the first a letter or digit", headerKey, key)
+		}
 		if call.CommandID != "" && call.CommandID != key {
 			return events.Invalid("/commandId", "the body's commandId and the header %s differ", headerKey)
 		}
 		call.CommandID = key
 	}
 	match := req.Header.Values("If-Match")
-	if len(match) == 0 {
+	if len(match) == 0 || len(match) == 1 && match[0] == "*" && call.ThreadID != "" { // a thread that is not there is a not_found
 		return nil
 	}
 	version, ok := quotedVersion(match)
 	switch {
+	case !ok && len(match) == 1 && isTag(match[0]):
+		return otherTag(match[0], "this thread")
 	case !ok:
 		return events.Invalid("/If-Match", `If-Match takes one version, as in If-Match: "7"`)
 	case call.ExpectedVersion != nil && *call.ExpectedVersion != version:

@@ -126,10 +126,23 @@ func TestCommands_Conditions(t *testing.T) {
 		t.Errorf("a repeat: %s, first %s", again.body, changed.body)
 	}
 	s.ask("GET", thread, "", "Skein-Min-Seq", changed.text("seq"), "If-None-Match", changed.header.Get("ETag")).want(http.StatusNotModified)
-	for _, match := range []string{"*", "7", `W/"7"`, `"x"`, `"7", "8"`, `"-1"`, `"99999999999999999999"`, `""`} {
+	for _, none := range []string{"*", "W/" + changed.header.Get("ETag"), `"x", ` + changed.header.Get("ETag"), `W/"1",W/` + changed.header.Get("ETag")} {
+		s.ask("GET", thread, "", "If-None-Match", none).want(http.StatusNotModified).has("ETag", changed.header.Get("ETag"))
+	}
+	for _, none := range []string{`"1"`, `W/"1", "x"`, "7", ""} {
+		s.ask("GET", thread, "", "If-None-Match", none).want(http.StatusOK)
+	}
+	for _, match := range []string{"7", `"7", "8"`, `"7" "8"`, `"`} {
 		s.ask("PATCH", thread, `{}`, "If-Match", match).problem(http.StatusBadRequest, "invalid_request", "If-Match")
 	}
-	s.ask("PATCH", thread, `{}`, "Idempotency-Key", "no spaces").problem(http.StatusBadRequest, "invalid_request", "commandId")
+	for _, match := range []string{`W/"7"`, `"x"`, `"-1"`, `"99999999999999999999"`, `""`} {
+		s.ask("PATCH", thread, `{"title":"B"}`, "If-Match", match).problem(http.StatusPreconditionFailed, "version_conflict", "")
+	}
+	s.ask("PATCH", thread, `{"title":"B2"}`, "If-Match", "*").want(http.StatusOK)
+	s.ask("POST", "/api/threads", `{}`, "If-Match", "*").problem(http.StatusBadRequest, "invalid_request", "If-Match")
+	s.ask("PATCH", thread, `{}`, "Idempotency-Key", "no spaces").problem(http.StatusBadRequest, "invalid_request", "Idempotency-Key")
+	s.ask("PATCH", thread, `{"title":"B"}`, "Content-Encoding", "gzip").has("Accept-Encoding", "identity").problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "")
+	s.ask("PATCH", thread, `{"title":"B"}`, "Content-Encoding", "identity").want(http.StatusOK)
 	s.ask("POST", "/api/commands/thread.update", `{"commandId":"a","threadId":"`+id(thread)+`","data":{}}`, "Idempotency-Key", "b").
 		problem(http.StatusBadRequest, "invalid_request", "commandId")
 	s.ask("POST", "/api/commands/thread.update", `{"expectedVersion":3,"threadId":"`+id(thread)+`","data":{}}`, "If-Match", `"4"`).

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/skein-threads/skein/api/edge"
@@ -57,9 +56,7 @@ func (s *service) getFile(w http.ResponseWriter, req *http.Request, c *edge.Call
 		return events.Errorf(events.IllegalTransition, "the content of %s is not stored here but at %s", record.Path, record.Storage)
 	}
 	describeFile(w.Header(), record)
-	if len(req.Header.Get("Range")) > 0 && strings.Count(req.Header.Get("Range"), ",") >= mostRanges {
-		req.Header.Del("Range") // the whole of it is a valid answer
-	}
+	fitRange(req.Header, record.Size)
 	content := &content{ctx: req.Context(), files: c.Client.Files(record.ThreadID), record: record, alive: http.NewResponseController(w)}
 	defer content.close()
 	http.ServeContent(&refusing{ResponseWriter: w}, req, "", time.Time{}, content)
@@ -201,8 +198,11 @@ func expectedDigest(req *http.Request, c *client.Client, path string) (*string, 
 		return presentDigest(req, c, path)
 	}
 	tag := match[0]
-	if len(tag) != 66 || tag[0] != '"' || tag[65] != '"' {
+	switch {
+	case !isTag(tag):
 		return nil, events.Invalid("/If-Match", "If-Match takes the ETag of a file, or *")
+	case len(tag) != 66:
+		return nil, otherTag(tag, path)
 	}
 	tag = tag[1:65]
 	return &tag, nil

@@ -95,6 +95,15 @@ func TestFiles_Ranges(t *testing.T) {
 	}
 	beyond := s.ask("GET", at, "", "Range", "bytes=9999999-").want(http.StatusRequestedRangeNotSatisfiable).has("Content-Range", fmt.Sprintf("bytes */%d", len(data)))
 	beyond.problem(http.StatusRequestedRangeNotSatisfiable, "invalid_request", "Range")
+	for _, beyond := range []string{"-0", "9999999-,-0", "99999999999999999999-"} {
+		s.ask("GET", at, "", "Range", "bytes="+beyond).has("Content-Range", fmt.Sprintf("bytes */%d", len(data))).problem(http.StatusRequestedRangeNotSatisfiable, "invalid_request", "Range")
+	}
+	s.ask("GET", at, "", "Range", "bytes=5-99999999999999999999").want(http.StatusPartialContent).has("Content-Range", fmt.Sprintf("bytes 5-%d/%d", len(data)-1, len(data)))
+	for _, nothing := range []string{"items=0-1", "bytes=abc", "bytes=5-2", "bytes=-", "bytes", "bytes=0-1,x-2", "bytes=+1-2"} {
+		if a := s.ask("GET", at, "", "Range", nothing).want(http.StatusOK); !bytes.Equal(a.body, data) {
+			t.Errorf("%s: %d bytes, want the whole", nothing, len(a.body))
+		}
+	}
 	s.ask("GET", at, "", "If-Match", `"another"`).problem(http.StatusPreconditionFailed, "version_conflict", "")
 	s.ask("GET", at, "", "Range", "bytes=0-9", "If-Range", `"another"`).want(http.StatusOK)
 	s.ask("GET", at, "", "Range", "bytes=0-9", "If-Range", digest(data)).want(http.StatusPartialContent)
@@ -120,6 +129,10 @@ func TestFiles_Conditions(t *testing.T) {
 	three := s.ask("PUT", at, "three", "If-Match", "*").want(http.StatusOK)
 	s.ask("DELETE", at, "", "If-Match", digest([]byte("two"))).problem(http.StatusPreconditionFailed, "version_conflict", "")
 	s.ask("PUT", at, "x", "If-Match", "three").problem(http.StatusBadRequest, "invalid_request", "If-Match")
+	for _, other := range []string{`"three"`, "W/" + digest([]byte("three")), `""`} {
+		s.ask("PUT", at, "x", "If-Match", other).problem(http.StatusPreconditionFailed, "version_conflict", "")
+	}
+	s.ask("PUT", at, "x", "Content-Encoding", "gzip").problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "")
 	s.ask("PUT", at, "x", "If-None-Match", `"a"`).problem(http.StatusBadRequest, "invalid_request", "If-None-Match")
 	if got := s.ask("GET", at, "", "Skein-Min-Seq", three.text("seq")); string(got.body) != "three" {
 		t.Errorf("the file has %q", got.body)

@@ -127,7 +127,7 @@ func writeThread(w http.ResponseWriter, req *http.Request, answer []byte) error 
 	tag := versionTag(stamp.Version)
 	w.Header().Set("ETag", tag)
 	w.Header().Set(headerSeq, strconv.FormatInt(stamp.Seq, 10))
-	if slices.Contains(req.Header.Values("If-None-Match"), tag) {
+	if namesTag(req.Header.Values("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}

@@ -156,7 +156,7 @@ func (s *service) threadEvents(w http.ResponseWriter, req *http.Request, c *edge
 
 // wantsJSON reports whether a request accepts JSON, and no server-sent events.
 func wantsJSON(req *http.Request) bool {
-	return !acceptsStream(req) && strings.Contains(strings.Join(req.Header.Values("Accept"), ","), "application/json")
+	return !acceptsStream(req) && strings.Contains(strings.ToLower(strings.Join(req.Header.Values("Accept"), ",")), "application/json")
 }
 
 // eventPage answers with a page of a thread's events.

@@ -3,6 +3,7 @@ package openai
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -23,13 +24,13 @@ const noResult = "(there is no result of this call)"
 
 // inputItem is an item of a request's input, of any kind.
 type inputItem struct {
-	Type      string      `json:"type"`
-	Role      events.Role `json:"role,omitzero"`
-	Content   []inputPart `json:"content,omitempty"`
-	CallID    string      `json:"call_id,omitzero"`
-	Name      string      `json:"name,omitzero"`
-	Arguments *string     `json:"arguments,omitzero"`
-	Output    *string     `json:"output,omitzero"`
+	Type      string       `json:"type"`
+	Role      events.Role  `json:"role,omitzero"`
+	Content   []inputPart  `json:"content,omitempty"`
+	CallID    string       `json:"call_id,omitzero"`
+	Name      string       `json:"name,omitzero"`
+	Arguments *string      `json:"arguments,omitzero"`
+	Output    *events.JSON `json:"output,omitzero"` // a text, or a list of parts
 }
 
 // reasoningItem is an item whose content does not consist of a message's parts.
@@ -46,12 +47,12 @@ type script struct {
 	raw   bool
 	input []any
 	shown []string
-	used  map[string]int       // ids of calls, and how often each was used
-	open  map[string][]*string // where the results of calls go that have none yet, by id
+	used  map[string]int            // ids of calls, and how often each was used
+	open  map[string][]*events.JSON // where the results of calls go that have none yet, by id
 }
 
 func newScript(raw bool) *script {
-	return &script{raw: raw, input: []any{}, shown: []string{}, used: map[string]int{}, open: map[string][]*string{}}
+	return &script{raw: raw, input: []any{}, shown: []string{}, used: map[string]int{}, open: map[string][]*events.JSON{}}
 }
 
 // item adds an item of the thread, and notes it if any of it is shown. Package events
@@ -81,12 +82,12 @@ func (s *script) item(i *events.Item) {
 			}
 		case o.Type == "function_call" && o.Name != "" && o.Arguments != nil:
 			if n+1 < len(list) && list[n+1].Type == "function_call_output" {
-				s.call(o.CallID, o.Name, *o.Arguments, text(list[n+1].Output))
+				s.call(o.CallID, o.Name, *o.Arguments, asOutput(list[n+1].Output))
 				break
 			}
-			s.open[o.CallID] = append(s.open[o.CallID], s.call(o.CallID, o.Name, *o.Arguments, noResult))
+			s.open[o.CallID] = append(s.open[o.CallID], s.call(o.CallID, o.Name, *o.Arguments, events.Quote(noResult)))
 		case o.Type == "function_call_output" && i.Type == events.ActionResult && len(s.open[o.CallID]) > 0:
-			*s.open[o.CallID][0] = asText(o.Output)
+			*s.open[o.CallID][0] = asOutput(o.Output)
 			s.open[o.CallID] = s.open[o.CallID][1:]
 			told = true
 		}
@@ -154,7 +155,7 @@ func (s *script) reasoning(o openresponses.Item) (reasoningItem, bool) {
 }
 
 // call adds a call and its result, and returns the place of the result.
-func (s *script) call(id, name, said, output string) *string {
+func (s *script) call(id, name, said string, output events.JSON) *events.JSON {
 	id = s.callID(id)
 	s.input = append(s.input,
 		inputItem{Type: "function_call", CallID: id, Name: wireName(name), Arguments: &said},
@@ -183,10 +184,23 @@ func wireName(name string) string {
 	return name[:min(len(name), maxName)]
 }
 
-// asText returns a JSON value as text: a string's content, anything else as JSON.
-func asText(v events.JSON) string {
-	if jsontext.Value(v).Kind() == '"' {
-		return text(v)
+// asOutput returns the result of a call as the protocol has it: a text, or a list of parts that
+// a model sees. Anything else is shown as JSON, in a text.
+func asOutput(v events.JSON) events.JSON {
+	switch jsontext.Value(v).Kind() {
+	case '"':
+		return v
+	case '[':
+		var parts []struct {
+			Type string `json:"type"`
+		}
+		if json.Unmarshal(v, &parts) == nil && len(parts) > 0 && !slices.ContainsFunc(parts, func(p struct {
+			Type string `json:"type"`
+		}) bool {
+			return p.Type != events.InputText && p.Type != events.InputImage && p.Type != events.InputFile
+		}) {
+			return v
+		}
 	}
-	return string(v)
+	return events.Quote(string(v))
 }

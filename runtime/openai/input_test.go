@@ -20,7 +20,12 @@ func TestInput(t *testing.T) {
 	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
 	user := func(parts ...string) events.Item { return message("itm_1", events.User, parts...) }
 	said := func(parts ...string) events.Item { return message("itm_1", events.Assistant, parts...) }
+	sent := func(i events.Item, as string) events.Item { // by a caller of Open Responses
+		i.Metadata = events.JSON(`{"openResponses":` + as + `}`)
+		return i
+	}
 	const (
+		parts  = `[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:,"}]`
 		call   = `{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"a\":1}"}`
 		result = `{"type":"function_call_output","call_id":"c1","output":`
 		none   = `"(there is no result of this call)"`
@@ -55,6 +60,8 @@ func TestInput(t *testing.T) {
 		"an id twice":                {[]events.Item{said(`{"type":"tool-f","toolCallId":"c1","input":{"a":1},"output":1}`, `{"type":"tool-f","toolCallId":"c1","input":{"a":1},"output":2}`)}, call + `,` + result + `"1"},{"type":"function_call","call_id":"call_ID","name":"f","arguments":"{\"a\":1}"},{"type":"function_call_output","call_id":"call_ID","output":"2"}`, ""},
 		"an id that is long":         {[]events.Item{said(`{"type":"tool-f","toolCallId":"` + long + `","output":1}`)}, `{"type":"function_call","call_id":"call_ID","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"call_ID","output":"1"}`, ""},
 		"items of a call":            {[]events.Item{item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`), message("itm_2", events.User, `{"type":"input_text","text":"a"}`), item("itm_3", events.ActionResult, `{"callId":"c1","output":[1]}`)}, call + `,` + result + `"[1]"},{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, "itm_1 itm_2 itm_3"},
+		"a result of parts":          {[]events.Item{item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`), sent(item("itm_3", events.ActionResult, `{"callId":"c1","output":`+parts+`}`), `{"type":"function_call_output","call_id":"c1","output":`+parts+`}`)}, call + `,` + result + parts + `}`, "itm_1 itm_3"},
+		"a result of other parts":    {[]events.Item{item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`), item("itm_3", events.ActionResult, `{"callId":"c1","output":[{"type":"row"}]}`)}, call + `,` + result + `"[{\"type\":\"row\"}]"}`, "itm_1 itm_3"},
 		"a result without its call":  {[]events.Item{item("itm_1", events.ActionResult, `{"callId":"c1","output":1}`)}, ``, "-"},
 		"an item without its result": {[]events.Item{item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`)}, call + `,` + result + none + `}`, ""},
 	} {
