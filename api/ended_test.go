@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -19,33 +20,32 @@ func TestHandler_EndedCredentialsEndStreams(t *testing.T) {
 	s := newStage(t, map[string]edge.Principal{})
 	s.teller()
 	real := s.made("acme", "", "order42")
-	for what, credential := range map[string]func() (edge.Principal, func()){
-		"revoked": func() (edge.Principal, func()) {
-			valid, revoke := context.WithCancel(t.Context())
-			return edge.Principal{Valid: valid}, revoke
-		},
-		"expired": func() (edge.Principal, func()) {
-			end := time.Now().Add(2 * time.Second)
-			return edge.Principal{Expires: end}, func() { time.Sleep(time.Until(end)) }
-		},
-	} {
-		p, end := credential()
-		p.Tenant, p.Subject = "acme", "key:"+what
-		s.people[what] = p
-		thread := "/api/threads/" + real.thread
+	paths := []string{"/api/events", "/api/threads/" + real.thread + "/events", "/api/threads/" + real.thread + "/chunks"}
+	sockets := []string{"/api/threads/" + real.thread + "/socket", "/v1/responses"}
+	// opened begins everything as a person, and returns a channel for each, which tells how it
+	// ended. It returns nil if the credential ended before all had begun.
+	opened := func(who string, p edge.Principal) []chan error {
+		p.Tenant, p.Subject = "acme", "key:"+who
+		s.people[who] = p
+		tooLate := func() bool { return !p.Expires.IsZero() && time.Now().After(p.Expires) }
 		var ended []chan error
-		for _, path := range []string{"/api/events", thread + "/events", thread + "/chunks"} {
+		for _, path := range paths {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Header.Set("Authorization", what)
+			r.Header.Set("Authorization", who)
 			r.Header.Set("Accept", "text/event-stream")
 			answer, err := http.DefaultTransport.RoundTrip(r)
+			if err == nil {
+				t.Cleanup(func() { _ = answer.Body.Close() })
+			}
+			if tooLate() {
+				return nil
+			}
 			if err != nil || answer.StatusCode != http.StatusOK {
 				t.Fatalf("%s: %v, %v", path, answer, err)
 			}
-			defer answer.Body.Close()
 			done := make(chan error, 1)
 			ended = append(ended, done)
 			go func() {
@@ -53,12 +53,17 @@ func TestHandler_EndedCredentialsEndStreams(t *testing.T) {
 				done <- err
 			}()
 		}
-		for _, path := range []string{thread + "/socket", "/v1/responses"} {
-			conn, _, err := websocket.Dial(t.Context(), strings.Replace(s.url, "http", "ws", 1)+path, &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {what}}})
+		for _, path := range sockets {
+			conn, _, err := websocket.Dial(t.Context(), strings.Replace(s.url, "http", "ws", 1)+path, &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {who}}})
+			if err == nil {
+				t.Cleanup(func() { _ = conn.CloseNow() })
+			}
+			if tooLate() {
+				return nil
+			}
 			if err != nil {
 				t.Fatalf("%s: %v", path, err)
 			}
-			defer func() { _ = conn.CloseNow() }()
 			done := make(chan error, 1)
 			ended = append(ended, done)
 			go func() {
@@ -69,7 +74,9 @@ func TestHandler_EndedCredentialsEndStreams(t *testing.T) {
 				done <- nil
 			}()
 		}
-		end()
+		return ended
+	}
+	haveEnded := func(what string, ended []chan error) {
 		for _, done := range ended {
 			select {
 			case err := <-done:
@@ -80,4 +87,16 @@ func TestHandler_EndedCredentialsEndStreams(t *testing.T) {
 			}
 		}
 	}
+
+	valid, revoke := context.WithCancel(t.Context())
+	defer revoke()
+	open := opened("revoked", edge.Principal{Valid: valid})
+	revoke()
+	haveEnded("revoked", open)
+
+	open = nil
+	for lasts := 2 * time.Second; open == nil; lasts *= 2 { // until all have begun before it expires
+		open = opened(fmt.Sprint("expired after ", lasts), edge.Principal{Expires: time.Now().Add(lasts)})
+	}
+	haveEnded("expired", open)
 }

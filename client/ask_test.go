@@ -50,7 +50,7 @@ func startAgent(t *testing.T) *client.Client {
 			t.Error(err)
 		}
 	})
-	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme"})
+	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme", Timeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func Start(t testing.TB, options ...func(*skein.Options)) *Server {
 		t.Fatalf("start Skein: %v", err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if err := started.Stop(ctx); err != nil {
 			t.Errorf("stop Skein: %v", err)

@@ -222,7 +222,7 @@ func TestListener_ProcessIsKilled(t *testing.T) {
 	}
 	if url := os.Getenv(variable); url != "" { // the process that is killed
 		nc := must(nats.Connect(url))(t)
-		o := state.Options{Client: must(client.New(nc, client.Options{Tenant: "acme"}))(t), Keys: [][]byte{[]byte(key)}}
+		o := state.Options{Client: must(client.New(nc, client.Options{Tenant: "acme", Timeout: 5 * time.Minute}))(t), Keys: [][]byte{[]byte(key)}}
 		listener("archive", state.ThreadDestroyed, func(ctx context.Context, e state.Event) error {
 			if err := half(ctx, e); err != nil {
 				return err

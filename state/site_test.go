@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -46,7 +47,7 @@ func open(t *testing.T, set ...func(*state.Options)) *site {
 	s.skein = skeintest.Start(t, func(o *skein.Options) { o.NATSListen = "127.0.0.1:0" })
 	s.nc = must(nats.Connect(s.skein.Addresses().NATS))(t)
 	t.Cleanup(s.nc.Close)
-	s.client = must(client.New(s.nc, client.Options{Tenant: "acme"}))(t)
+	s.client = must(client.New(s.nc, client.Options{Tenant: "acme", Timeout: 5 * time.Minute}))(t)
 	o := state.Options{Client: s.client, Keys: [][]byte{[]byte(key)}, Logger: slog.New(slog.NewJSONHandler(s.log, nil)), Now: s.skein.Clock.Now}
 	for _, apply := range set {
 		apply(&o)

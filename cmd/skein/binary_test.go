@@ -35,9 +35,9 @@ func buildAndRun(m *testing.M) int {
 }
 
 // environment returns the environment of the tests, without variables that would change
-// the program.
+// the program, and with a timeout for a busy machine.
 func environment(add ...string) []string {
-	var env []string
+	env := []string{"SKEIN_TIMEOUT=2m"}
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "SKEIN_") {
 			env = append(env, v)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -18,7 +19,7 @@ import (
 // command runs against the same server.
 func TestConsole_PagesNameTheirJSONAndCommand(t *testing.T) {
 	s := start(t, t.TempDir(), "--tenant", "acme")
-	c, err := client.Connect(s.NATS, client.Options{Tenant: "acme"})
+	c, err := client.Connect(s.NATS, client.Options{Tenant: "acme", Timeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

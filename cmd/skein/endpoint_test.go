@@ -121,7 +121,7 @@ func TestEndpoint_KilledBetweenCallAndAnswer(t *testing.T) {
 // awaitApproval waits until a call waits for a person.
 func awaitApproval(ctx context.Context, t *testing.T, url string) {
 	t.Helper()
-	c, err := client.Connect(url, client.Options{Tenant: "acme"})
+	c, err := client.Connect(url, client.Options{Tenant: "acme", Timeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func (s *server) kill() {
 // returns the number of items.
 func (s *server) fill(items int) int {
 	s.t.Helper()
-	c, err := client.Connect(s.NATS, client.Options{Tenant: "acme", Actor: "test"})
+	c, err := client.Connect(s.NATS, client.Options{Tenant: "acme", Actor: "test", Timeout: 5 * time.Minute})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestStore_KilledUnderLoad(t *testing.T) {
 // load writes until the server is killed: threads and items, files, submitted commands,
 // and purges.
 func (s *server) load(ctx context.Context, worker int, acknowledged *atomic.Int64) {
-	c, err := client.Connect(s.NATS, client.Options{Tenant: "acme", Actor: "test"})
+	c, err := client.Connect(s.NATS, client.Options{Tenant: "acme", Actor: "test", Timeout: 5 * time.Minute})
 	if err != nil {
 		return
 	}

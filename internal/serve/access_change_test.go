@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -27,17 +28,25 @@ import (
 // closed permanently.
 func (g *guarded) closed(creds string) (*nats.Conn, <-chan struct{}) {
 	g.t.Helper()
+	nc, done, err := g.tryClosed(creds)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return nc, done
+}
+
+func (g *guarded) tryClosed(creds string) (*nats.Conn, <-chan struct{}, error) {
+	g.t.Helper()
 	opts, err := connect.Options{Creds: creds, CA: g.ca()}.NATS("a test")
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	done := make(chan struct{})
 	nc, err := nats.Connect(g.url(), append(opts, nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { close(done) }))...)
-	if err != nil {
-		g.t.Fatal(err)
+	if err == nil {
+		g.t.Cleanup(nc.Close)
 	}
-	g.t.Cleanup(nc.Close)
-	return nc, done
+	return nc, done, err
 }
 
 func wantClosed(t *testing.T, closed <-chan struct{}, what string) {
@@ -110,9 +119,20 @@ func TestRotateOwn(t *testing.T) {
 // The server closes the connection of a user whose credentials expire.
 func TestExpiry(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
-	at := time.Now().Add(6 * time.Second).UTC().Truncate(time.Second)
-	creds := g.add(access.User{Name: "guest", Tenant: "acme", Roles: []access.Role{access.Publisher}, Expires: &at})
-	_, closed := g.closed(creds)
+	var at time.Time
+	var creds string
+	var closed <-chan struct{}
+	for lasts := 6 * time.Second; closed == nil; lasts *= 2 { // until it is connected before its time
+		at = time.Now().Add(lasts).UTC().Truncate(time.Second)
+		creds = g.add(access.User{Name: fmt.Sprint("guest", lasts.Seconds()), Tenant: "acme", Roles: []access.Role{access.Publisher}, Expires: &at})
+		_, done, err := g.tryClosed(creds)
+		switch {
+		case err == nil:
+			closed = done
+		case time.Now().Before(at):
+			t.Fatal(err)
+		}
+	}
 	wantClosed(t, closed, "the guest")
 	time.Sleep(time.Until(at.Add(time.Second))) // the server counts in whole seconds
 	if _, err := client.Connect(g.url(), client.Options{Tenant: "acme", Creds: creds}); !errors.Is(err, &events.Error{Code: events.Unauthorized}) {

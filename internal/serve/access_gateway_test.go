@@ -132,7 +132,7 @@ func (g *guarded) live(c *client.Client, thread string) *client.Live {
 func (g *guarded) inside(tenant string) *client.Client {
 	g.t.Helper()
 	nc, _ := g.plain("", "root")
-	c, err := client.New(nc, client.Options{Tenant: tenant})
+	c, err := client.New(nc, client.Options{Tenant: tenant, Timeout: 5 * time.Minute})
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -122,7 +122,7 @@ func (s *stage) verified() {
 	s.latest()
 	nc := must(nats.Connect(s.server.Addresses().NATS))(s.t)
 	defer nc.Close()
-	log := must(eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil))(s.t)
+	log := must(eventlog.Open(nc, eventlog.Config{Patience: 5 * time.Minute}, zerolog.Nop(), nil))(s.t)
 	defer log.Close()
 	contents := must(audit.NewContents(s.t.Context(), log))(s.t)
 	sum, err := audit.Verify(s.t.Context(), log, must(schema.New())(s.t), audit.Options{Checks: []audit.Check{contents}, Finding: func(f audit.Finding) { s.t.Error(f) }})

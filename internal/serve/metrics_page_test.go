@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -41,7 +42,7 @@ func TestMetrics_PageAlertsAndDashboard(t *testing.T) {
 		t.Errorf("docs/metrics.md lacks:\n%s", strings.Join(missing, "\n"))
 	}
 	s := run(t, free(t))
-	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme"})
+	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme", Timeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -102,7 +103,7 @@ func TestRunList_WaitingFor(t *testing.T) {
 			t.Errorf("%q: %v", cursor, err)
 		}
 	}
-	other := must(client.Connect(d.url, client.Options{Tenant: "other"}))(t)
+	other := must(client.Connect(d.url, client.Options{Tenant: "other", Timeout: 5 * time.Minute}))(t)
 	defer other.Close()
 	if list := must(other.ListRuns(d.ctx, events.ListRuns{}))(t); len(list.Runs) != 0 {
 		t.Errorf("another tenant sees %+v", list)

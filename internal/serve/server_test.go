@@ -105,7 +105,7 @@ func TestStop_AnswersRequestsInFlight(t *testing.T) {
 	}
 	writers.Wait()
 	s = run(t, cfg)
-	again, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme"})
+	again, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme", Timeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestServers_ShareWork(t *testing.T) {
 	url := natstest.Start(t).URL()
 	cfg := serve.Config{NATS: url, HTTPListen: "127.0.0.1:0"}
 	one, _ := run(t, cfg), run(t, cfg)
-	c, err := client.Connect(url, client.Options{Tenant: "acme"})
+	c, err := client.Connect(url, client.Options{Tenant: "acme", Timeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,13 +180,11 @@ func TestStart_FailureLeavesNothing(t *testing.T) {
 		}
 	}
 	stop(t, run(t, cfg))
-	for range 100 {
-		if runtime.NumGoroutine() <= before+2 {
-			return
+	for deadline := time.Now().Add(5 * time.Minute); runtime.NumGoroutine() > before+2; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
-	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
 // The cache of thread states has the configured limit.

@@ -64,7 +64,7 @@ func start(t *testing.T, change func(*serve.Config)) *house {
 			t.Error(err)
 		}
 	})
-	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme"})
+	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme", Timeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestDefinitions_AreRestricted(t *testing.T) {
 		t.Errorf("the server was asked with %q", auth)
 	}
 	asked := len(auth)
-	other, err := client.Connect(h.url, client.Options{Tenant: "globex"})
+	other, err := client.Connect(h.url, client.Options{Tenant: "globex", Timeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestTokensPerDay(t *testing.T) {
 	if err := refused(); !errors.Is(err, &events.Error{Code: events.QueueFull}) || !strings.Contains(err.Error(), "midnight UTC") {
 		t.Errorf("%v", err)
 	}
-	other, err := client.Connect(h.url, client.Options{Tenant: "globex"})
+	other, err := client.Connect(h.url, client.Options{Tenant: "globex", Timeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -114,7 +115,7 @@ func TestEndpoint_ReactorPrecedesThatOfTheProcess(t *testing.T) {
 	if _, answer := h.ask("a"); !strings.Contains(answer, "from afar") {
 		t.Errorf("%s", answer)
 	}
-	other, err := client.Connect(h.url, client.Options{Tenant: "globex"})
+	other, err := client.Connect(h.url, client.Options{Tenant: "globex", Timeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func start(t *testing.T) *world {
 
 func (w *world) client(tenant string) *client.Client {
 	w.t.Helper()
-	c, err := client.Connect(w.url, client.Options{Tenant: tenant})
+	c, err := client.Connect(w.url, client.Options{Tenant: tenant, Timeout: 5 * time.Minute})
 	if err != nil {
 		w.t.Fatal(err)
 	}
