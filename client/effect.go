@@ -37,7 +37,7 @@ func (c *Client) ListEffects(ctx context.Context, q events.ListEffects) (*events
 // only those with a name. An empty list is not an error.
 func (c *Client) ScheduledEffects(ctx context.Context, thread, name string) ([]events.ScheduledEffect, error) {
 	if thread == "" {
-		return nil, events.Invalid("/threadId", "scheduled effects of which thread? ListEffects returns those of the tenant")
+		return nil, events.Invalid("/threadId", "the thread of the effects is missing; name one, or use ListEffects for those of the tenant")
 	}
 	all := []events.ScheduledEffect{}
 	for q := (events.ListEffects{ThreadID: thread, Name: name}); ; {

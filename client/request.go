@@ -19,8 +19,8 @@ const (
 	firstPause     = 20 * time.Millisecond
 	longestPause   = time.Second
 
-	// An attempt that begins too late says nothing, and leaves open whether the request
-	// arrived.
+	// An attempt with less time than this would hardly be answered, and would leave open
+	// whether the request arrived.
 	shortestAttempt = 50 * time.Millisecond
 )
 
@@ -136,8 +136,8 @@ func refused(reply *nats.Msg) *events.Error {
 	return events.Errorf(events.Unavailable, "the service refused with %s and gave no reason", code)
 }
 
-// repeatUntilDone repeats an operation whose loss a restarting server may not report, each
-// attempt for as long as a request waits, until it succeeds or ctx ends.
+// repeatUntilDone repeats an operation until it succeeds or ctx ends. A server that restarts
+// may lose one without saying so, hence each attempt waits only as long as a request does.
 func (c *Client) repeatUntilDone(ctx context.Context, do func(context.Context) error) error {
 	for attempts := requests().Start(); ; {
 		one, cancel := context.WithTimeout(ctx, attemptTimeout)
@@ -150,7 +150,7 @@ func (c *Client) repeatUntilDone(ctx context.Context, do func(context.Context) e
 	}
 }
 
-// requests is how a request is repeated that failed in a way that may pass.
+// requests is the policy for repeating a request after a temporary failure.
 func requests() retry.Policy {
 	return retry.Policy{First: firstPause, Max: longestPause, Useful: shortestAttempt, Jitter: true}
 }

@@ -25,16 +25,16 @@ import (
 type Config struct {
 	CacheBytes    int64            // of thread states kept in memory; default DefaultCacheBytes
 	InFlight      int              // commands in flight; more are refused as unavailable; default 8192
-	SnapshotEvery int64            // minimum number of events between two snapshots of a thread, which is also at least a quarter of all its events; default 500
+	SnapshotEvery int64            // least number of events between two snapshots of a thread, and never less than a quarter of its events; default 500
 	Timeout       time.Duration    // for one command, from validation to the log; default 20 s
 	Now           func() time.Time // default time.Now
 	// Stored is called with every commit that this process stored, before its commands are
 	// replied to. It must return at once. Its work must be safe to lose: the process may crash
 	// before the call. Default: none.
 	Stored func(*events.Commit)
-	// Joins may return a command of this process that is to join another one, which is about
-	// to be stored with these events; nil: none. It must return at once, and is called again
-	// if that command is decided again. Default: none.
+	// Joins is called with the events of a command that is about to be stored, and returns a
+	// command of this process to be stored in the same commit, or nil. It must return at
+	// once, and is called again if the first command is decided again. Default: none.
 	Joins    func(made []events.Event) *Joined
 	Floods   *service.Floods   // knows the tenants that flood; default: none
 	Fair     service.Fair      // of each tenant's submitted commands, while others are active
@@ -55,8 +55,8 @@ type Config struct {
 	Answers func(schema, answer events.JSON) error
 }
 
-// DefaultCacheBytes suffices for about 130,000 turns. Once the threads in use exceed it, a command
-// whose thread is not among those that stay has to load it again.
+// DefaultCacheBytes suffices for about 130,000 turns. If the threads in use need more, a command
+// on a thread that was evicted loads it again.
 const DefaultCacheBytes = 256 << 20
 
 // DefaultForks is how many threads are forked at once by default.
@@ -69,7 +69,7 @@ type Contents interface {
 	// KeepPage stores a page of a thread's history, and returns when it is durable. It goes with
 	// that thread, unless another one has inherited it by then.
 	KeepPage(ctx context.Context, tenant, thread string, page []byte) error
-	// Hold reports whether content is stored. If so, it stays for as long as it takes to name it.
+	// Hold reports whether content is stored. If so, it is kept long enough for an event to name it.
 	Hold(ctx context.Context, tenant, digest string) (bool, error)
 }
 
@@ -138,7 +138,7 @@ type Dispatcher struct {
 	pages     *pages.Reader
 	replies   *jsonplan.Plan // how they are encoded
 	closed    sync.Once
-	shares    []byte            // the key of tokens of shares; it lives as long as the process, and nowhere else
+	shares    []byte            // the key of tokens of shares; it exists only in this process, and ends with it
 	turns     [64]chan struct{} // each for some keys: only one thread at a time is created for a key
 }
 

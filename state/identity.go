@@ -158,7 +158,7 @@ func (a *App) identify(r *http.Request) (id string, told bool, err error) {
 // checkRoute checks the id of a route, and that a signed one is the same.
 func (a *App) checkRoute(ctx context.Context, id string, r *http.Request) error {
 	if len(id) > maxThreadID || !events.ValidThreadID(id) {
-		return events.Invalid("", "the route names the thread %.80q, which is no id of one", id)
+		return events.Invalid("", "the route names the thread %.80q, which is not the id of one", id)
 	}
 	p := signedIDs{keys: a.keys, logger: a.opts.Logger}
 	signed, err := p.fromHeader(r)
@@ -174,7 +174,7 @@ func (a *App) checkRoute(ctx context.Context, id string, r *http.Request) error 
 	return nil
 }
 
-// invalidIDError reports that a provider returned an id that is none.
+// invalidIDError reports that a provider returned an invalid id.
 type invalidIDError struct{ id string }
 
 func (e *invalidIDError) Error() string {

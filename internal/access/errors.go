@@ -19,14 +19,14 @@ func (e *NoFolderError) Error() string {
 
 func (e *NoFolderError) Unwrap() error { return e.Err }
 
-// ExistsError says that what was to be made is there. Nothing was changed.
+// ExistsError says that what was to be created exists already. Nothing was changed.
 type ExistsError struct{ What, Hint string }
 
 func (e *ExistsError) Error() string {
 	return fmt.Sprintf("access: %s is there already; %s", e.What, e.Hint)
 }
 
-// NoUserError says that there is no such user who could be revoked.
+// NoUserError says that there is no such user to revoke.
 type NoUserError struct{ Tenant, Name string }
 
 func (e *NoUserError) Error() string {
@@ -44,7 +44,7 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("access: another process changes %s; try again", e.Dir)
 }
 
-// NoKeyError reports that there is no such API key that could be revoked.
+// NoKeyError says that there is no such API key to revoke.
 type NoKeyError struct{ ID string }
 
 func (e *NoKeyError) Error() string {

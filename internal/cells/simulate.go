@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Tenants returns the shares of so many tenants of the whole load: the nth largest has one in
-// proportion to n to the power of -skew. Their order is random, and the same for the same seed.
+// Tenants returns the share of the load that each of n tenants has. The kth largest share is
+// proportional to k^-skew. Their order is random, and the same for the same seed.
 func Tenants(n int, skew float64, seed uint64) []float64 {
 	shares, sum := make([]float64, n), 0.0
 	for i := range shares {
@@ -22,10 +22,10 @@ func Tenants(n int, skew float64, seed uint64) []float64 {
 	return shares
 }
 
-// Placed is which cell each tenant is in.
+// Placed holds the cell of each tenant.
 type Placed []int
 
-// ByHash places tenants by chance, as a hash of their names does.
+// ByHash places tenants at random, as a hash of their names does.
 func ByHash(shares []float64, cells int, seed uint64) Placed {
 	r, p := rand.New(rand.NewPCG(seed, 2)), make(Placed, len(shares))
 	for i := range p {
@@ -48,8 +48,8 @@ func (p Placed) Fullest(shares []float64, cells int) float64 {
 	return slices.Max(p.Loads(shares, cells))
 }
 
-// Moved moves tenants, at most so many: from the fullest cell to the emptiest, the largest that
-// makes the fullest of the two less full. It returns how many it moved.
+// Moved moves up to most tenants, each from the fullest cell to the emptiest: the largest tenant
+// that does not make the emptiest cell as full as the fullest was. It returns their number.
 func (p Placed) Moved(shares []float64, cells, most int) (Placed, int) {
 	p = slices.Clone(p)
 	loads := p.Loads(shares, cells)

@@ -30,7 +30,7 @@ const (
 // Options says how the server runs. Begin with NewOptions: a literal leaves
 // SyncAlways off, and then an acknowledged message may be lost with the power.
 type Options struct {
-	// StoreDir is the directory of everything that is kept; made if absent.
+	// StoreDir is the directory of the store; created if absent.
 	// nats-server puts its files into the folder jetstream within. Required.
 	StoreDir string
 
@@ -63,8 +63,8 @@ type Options struct {
 	Conf string
 
 	// Account is the account that holds the streams, as the server names it. Start
-	// refuses a store that another one has streams in, and this one none: they
-	// would seem to be lost. Default the server's own, $G.
+	// refuses a store in which only other accounts have streams: those would seem
+	// to be lost. Default the server's own, $G.
 	Account string
 
 	// Prepare is called when the store is locked, before the server touches it: an
@@ -75,10 +75,10 @@ type Options struct {
 	// still locked. Default none.
 	Ended func()
 
-	// WriteFailed is told that the server could not write to the store, such as on a
-	// full disk. It takes no write to that stream until it is started again. It is
-	// called by goroutines of the server's that hold its locks, and so must return at
-	// once and not ask the server. Default nobody is told.
+	// WriteFailed is called when the server could not write to the store, for example
+	// because the disk is full. The server then refuses all writes to that stream until
+	// it is restarted. The calling goroutine holds locks of the server, so WriteFailed
+	// must return at once and must not call the server. Default none.
 	WriteFailed func(error)
 
 	// Logger takes the server's log; the zero Logger drops it. The server's
@@ -92,7 +92,7 @@ func NewOptions(storeDir string) Options {
 }
 
 // WithDefaults returns a copy whose empty fields have their defaults. It leaves
-// StoreDir, MaxStore and SyncAlways as they are: for those, empty says something.
+// StoreDir, MaxStore and SyncAlways as they are: their zero values have a meaning.
 func (o Options) WithDefaults() Options {
 	if o.Listen == "" {
 		o.Listen = DefaultListen
@@ -153,8 +153,8 @@ func (o Options) hostPort() (string, int, error) {
 	return host, int(port), nil
 }
 
-// loopback tells whether only this machine reaches a host. A name other than
-// localhost is none: what it resolves to may change.
+// loopback reports whether only this machine reaches a host. No name but localhost
+// counts as such: what it resolves to may change.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()
@@ -185,8 +185,8 @@ func (o Options) serverOptions() (*server.Options, error) {
 	out.ServerName, out.Host, out.Port, out.MaxPayload = o.ServerName, host, port, o.MaxPayload
 	out.JetStream, out.StoreDir, out.SyncAlways, out.JetStreamMaxStore = true, o.StoreDir, o.SyncAlways, o.MaxStore
 	out.DisableJetStreamBanner, out.NoSigs = true, true
-	// Nearly every message of Skein's has a subject of its own: a cache of
-	// subjects is filled and emptied, and never asked twice.
+	// Nearly every message of Skein has a subject of its own: a cache of subjects
+	// would fill and empty without a hit.
 	out.NoSublistCache = true
 	// A client that does not read must not block others: by default the server makes a writer
 	// wait for a lagging reader, and the writer is Skein, with the replies of all tenants. A

@@ -15,35 +15,35 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// A document that is too large for one message is in its bucket in pieces: each of its
-// large values under its digest, in {tenant}.{thread}./.{digest}, and under its own key
-// a stub that names them in order. A value that did not change is not written again
-// when the document changes. The pieces are before the stub in the stream, so a reader
-// of the stub finds them, and they are removed with the thread as its documents are.
+// A document that is too large for one message is stored in pieces. Each of its large
+// values has a key of its own, {tenant}.{thread}./.{digest}, and the document's key holds
+// a stub that names them in order. A value that did not change is not written again when
+// the document changes. Pieces are written before the stub, so a reader of the stub finds
+// them; they are removed with the thread, like its documents.
 
 // KeysAtOnce is how many keys one read of a bucket may name.
 const KeysAtOnce = 1024
 
 // Bounds of documents.
 const (
-	LargeDocument = 1 << 20   // from this size on a document is in pieces
-	largeValue    = 16 << 10  // a value of a document that is a piece of its own
-	largeInline   = 256 << 10 // what a stub holds itself at most
+	LargeDocument = 1 << 20   // a document of this size or more is stored in pieces
+	largeValue    = 16 << 10  // a value of this size or more is a piece of its own
+	largeInline   = 256 << 10 // the most that a stub holds itself
 	largePiece    = 512 << 10
-	// LargestDocument is what a read model shows of one document. What is larger is
-	// not shown at all, and its stub says so.
+	// LargestDocument is the size of the largest document that a read model shows. A
+	// larger one is not shown, and its stub says so.
 	LargestDocument = 64 << 20
 )
 
 // headerLarge marks a stub.
 const headerLarge = "Skein-Large"
 
-// Stub is what is under the key of a document in pieces.
+// Stub is the value under the key of a document that is stored in pieces.
 type Stub struct {
 	Seq      uint64     `json:"seq"` // as the document has it
 	Bytes    int        `json:"bytes"`
 	Unstored bool       `json:"unstored,omitzero"` // it is too large: there are no pieces
-	Parts    []StubPart `json:"parts,omitempty"`   // joined they are the document
+	Parts    []StubPart `json:"parts,omitempty"`   // which make up the document
 	pieces   []Piece    // what the parts name
 }
 
@@ -72,8 +72,8 @@ func inPieces(k documents.Kind) bool {
 	return false
 }
 
-// StubOf returns the stub of an encoded document, nil if it fits in a message of at
-// most so many bytes.
+// StubOf returns the stub of an encoded document, or nil if the document fits in a message
+// of most bytes.
 func StubOf(k documents.Kind, seq uint64, raw []byte, most int64) *Stub {
 	most -= 1024 // for headers
 	switch size := int64(len(raw)); {
@@ -144,7 +144,7 @@ func (s *Stub) cut(raw []byte, piece int) {
 
 type span struct{ from, to int }
 
-// children returns where in an object or a list its values are.
+// children returns the positions of the values of an object or a list.
 func children(raw []byte) []span {
 	dec := jsontext.NewDecoder(bytes.NewReader(raw))
 	open, err := dec.ReadToken()
@@ -215,7 +215,7 @@ func (s *Stub) join(thread string, pieces map[string][]byte) ([]byte, error) {
 
 // UnstoredError says that a document is too large to be shown.
 type UnstoredError struct {
-	Seq   uint64 // of the commit that made it so
+	Seq   uint64 // of the commit with which it became too large
 	Bytes int
 }
 
