@@ -175,6 +175,7 @@ func TestBegin_MessageIsForwardedToItsWorker(t *testing.T) {
 		}
 		return says("fine"), nil
 	}))
+	timers, since := startTimers(t), time.Now()
 	first := w.work(Config{})
 	w.ready(first)
 	w.ready(w.work(Config{})) // it receives about half of the messages
@@ -188,7 +189,6 @@ func TestBegin_MessageIsForwardedToItsWorker(t *testing.T) {
 	for range runs {
 		<-came
 	}
-	timers, since := startTimers(t), time.Now()
 	kept := func() bool { return timers.late(since, time.Now()) < queues.RunWait/5 } // no worker was kept from saying a word
 	select {
 	case execution := <-came:
