@@ -6,13 +6,11 @@ import (
 
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
-	"github.com/skein-threads/skein/projections/rebuild"
 )
 
-// Documents of ended threads that a server has restored are removed when a runner starts, and not
-// reported as differences meanwhile: also those of more threads, and more documents, than one read
-// returns.
-func TestRunner_SweepsDocumentsOfEndedThreads(t *testing.T) {
+// Documents of ended threads that a server has restored are removed before anything
+// starts: also those of more threads, and more documents, than one read returns.
+func TestEnsure_RemovesDocumentsOfEndedThreads(t *testing.T) {
 	h := newHouse(t)
 	r, stop := h.run(Config{})
 	id, docs := h.FullThread(r.Progress())
@@ -31,24 +29,16 @@ func TestRunner_SweepsDocumentsOfEndedThreads(t *testing.T) {
 	h.Same(kept)
 	h.BringBack(docs)
 	h.BringBack(map[documents.Kind]map[string]string{documents.Contexts: large})
-	verified := make(chan rebuild.Report)
-	go func() {
-		report, err := rebuild.Verify(t.Context(), h.EventLog, rebuild.Scope{})
-		if err != nil {
-			t.Error(err)
-		}
-		verified <- report
-	}()
-	next, _ := h.run(Config{}) // it continues after the swept ones
-	if report := <-verified; report.Found > 0 {
-		t.Errorf("what is about to be swept is reported: %+v", report.Differences[0])
-	}
-	for kind := range docs {
-		h.Until(func() bool {
-			return h.CountMessages("$KV."+h.Models.Of(kind).Bucket+"."+acme+"."+id+".>") == 0
-		}, "messages are left of the thread in the bucket of "+h.Models.Of(kind).Name)
+	if err := r.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	h.Same(kept)
+	for kind := range docs {
+		if n := h.CountMessages("$KV." + h.Models.Of(kind).Bucket + "." + acme + "." + id + ".>"); n != 0 {
+			t.Errorf("%d messages are left of the thread in the bucket %s", n, h.Models.Of(kind).Bucket)
+		}
+	}
+	next, _ := h.run(Config{}) // it continues after the swept ones
 	h.React(kept, 3)
 	h.await(next)
 	h.Same(kept)

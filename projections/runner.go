@@ -54,15 +54,16 @@ func New(log *eventlog.Log, cfg Config, logger zerolog.Logger, metrics Metrics) 
 // Progress returns how far this runner is.
 func (r *Runner) Progress() *buckets.Progress { return r.cfg.Progress }
 
-// Ensure creates the buckets of the read models, or brings them up to date. It returns a
-// *streams.AssetError if a bucket exists that is something else.
+// Ensure creates the buckets of the read models, or brings them up to date, and
+// removes what a server that was killed has restored in them of deleted threads. It
+// returns a *streams.AssetError if a bucket exists that is something else.
 func (r *Runner) Ensure(ctx context.Context) error {
 	for _, p := range r.models.List() {
 		if err := assets.EnsureBucket(ctx, r.log.Streams(), p.Bucket); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.cleaner.Sweep(ctx)
 }
 
 // errRenewed means that the runner can start on what was rebuilt.
@@ -75,19 +76,19 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer r.running.Wait()
 	defer cancel()
 	r.running.Go(func() { r.cleaner.Run(background) })
-	restarted := make(chan struct{}, 1) // the server may have been
-	restarted <- struct{}{}
-	r.running.Go(func() { r.sweep(background, restarted) })
 	changed, stop := r.log.Streams().Connects()
 	defer stop()
+	restarted := false // the server may have been
 	for ctx.Err() == nil {
-		err := streams.UntilReconnect(ctx, changed, func(ctx context.Context) error { return r.runSession(ctx, background) })
-		if errors.Is(err, streams.ErrReconnected) {
-			select {
-			case restarted <- struct{}{}:
-			default: // it is due anyway
-			}
+		var err error
+		if restarted {
+			err = r.cleaner.Sweep(ctx)
 		}
+		if err == nil {
+			restarted = false
+			err = streams.UntilReconnect(ctx, changed, func(ctx context.Context) error { return r.runSession(ctx, background) })
+		}
+		restarted = restarted || errors.Is(err, streams.ErrReconnected)
 		pause := 250 * time.Millisecond
 		switch {
 		case ctx.Err() != nil:
@@ -105,22 +106,6 @@ func (r *Runner) Run(ctx context.Context) error {
 		retry.Sleep(ctx, pause)
 	}
 	return nil
-}
-
-// sweep removes, each time that the server may have been killed, what it has restored of deleted
-// threads. Queries do not show it, so nothing waits until all threads are read for that.
-func (r *Runner) sweep(ctx context.Context, restarted <-chan struct{}) {
-	for {
-		select {
-		case <-restarted:
-		case <-ctx.Done():
-			return
-		}
-		for err := r.cleaner.Sweep(ctx); err != nil && ctx.Err() == nil; err = r.cleaner.Sweep(ctx) {
-			r.logger.Warn().Err(err).Msg("documents of deleted threads that the server may have restored are not removed yet; retrying")
-			retry.Sleep(ctx, time.Second)
-		}
-	}
 }
 
 // runSession runs from the checkpoints until something interrupts it.

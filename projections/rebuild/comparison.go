@@ -1,16 +1,13 @@
 package rebuild
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -93,14 +90,11 @@ func (b *rebuilding) compareDeleted(ctx context.Context, t *comparison) (*compar
 	if err != nil {
 		return nil, fmt.Errorf("the note of the deletion of %s: %w", t.name, err)
 	}
-	last, err := b.log.Last(ctx, t.name.tenant, t.name.thread)
-	deleted := err == nil && last != nil && buckets.Deletes(last)
-	switch {
-	case !pending && deleted:
-		return b.awaitSweep(ctx, t.name)
-	case !pending:
+	if !pending {
 		return b.compareAlone(ctx, t.name)
-	case !deleted:
+	}
+	last, err := b.log.Last(ctx, t.name.tenant, t.name.thread)
+	if err != nil || last == nil || !buckets.Deletes(last) {
 		return t, err
 	}
 	for _, j := range t.docs {
@@ -109,23 +103,6 @@ func (b *rebuilding) compareDeleted(ctx context.Context, t *comparison) (*compar
 		}
 	}
 	return t, nil
-}
-
-// awaitSweep compares a deleted thread until it has no documents: a runner that has just started
-// removes those that its server has restored. All threads together wait for [runnerWait] at most.
-func (b *rebuilding) awaitSweep(ctx context.Context, name threadName) (*comparison, error) {
-	for attempts := (retry.Policy{First: 50 * time.Millisecond, Max: time.Second, Limit: max(time.Until(b.began.Add(cmp.Or(b.scope.Wait, runnerWait))), 1)}).Start(); ; {
-		t, err := b.compareAlone(ctx, name)
-		if err != nil || !t.has(Extra) {
-			return t, err
-		}
-		switch err := attempts.Wait(ctx); {
-		case errors.Is(err, retry.ErrExhausted):
-			return t, nil
-		case err != nil:
-			return nil, err
-		}
-	}
 }
 
 // correct adds the writes that correct the thread's documents.

@@ -66,7 +66,6 @@ type rebuilding struct {
 	scope   Scope
 	repair  bool
 	alone   bool // no runner runs meanwhile
-	began   time.Time
 	writer  *repairer
 	rewrite [documents.Kinds]uint64 // documents up to this sequence of their bucket are written again; see Rewrite
 
@@ -80,7 +79,7 @@ const rebuildWorkers = 4
 
 // newRebuilding returns one of the read models with these names, of all if none is named.
 func newRebuilding(log *eventlog.Log, names []string) (*rebuilding, error) {
-	b := &rebuilding{log: log, models: documents.NewModels(), pages: pages.On(log.Streams()), began: time.Now()}
+	b := &rebuilding{log: log, models: documents.NewModels(), pages: pages.On(log.Streams())}
 	return b, b.choose(names)
 }
 
