@@ -27,7 +27,7 @@ func (o *accessOptions) flags(cmd *cobra.Command) {
 }
 
 func (a *app) accessCommand() *cobra.Command {
-	return group("access", "Manage who may connect, and what they may do", a.accessInit(), a.accessUser(), a.accessRevoke(), a.accessList(), a.accessKey())
+	return group("access", "Manage who may connect, and what they may do", a.accessInit(), a.accessTenant(), a.accessUser(), a.accessRevoke(), a.accessList(), a.accessKey())
 }
 
 // reloadHint tells how a server applies a change.
@@ -69,6 +69,38 @@ func (a *app) accessInit() *cobra.Command {
 	f.StringVar(&i.Cert, "tls-cert", "", "file with the server's certificate")
 	f.StringVar(&i.Key, "tls-key", "", "file with its key")
 	f.StringSliceVar(&i.Hosts, "host", nil, "host name or address to create a certificate for, instead of --tls-cert; repeatable")
+	return cmd
+}
+
+func (a *app) accessTenant() *cobra.Command {
+	var o accessOptions
+	cmd := &cobra.Command{
+		Use: "tenant NAME", Short: "Add a tenant, to which users can be added without a reload", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			f, err := access.Open(o.dir)
+			if err != nil {
+				return accessFailed(err)
+			}
+			account, reload, err := f.AddTenant(args[0])
+			if err != nil {
+				return accessFailed(err)
+			}
+			if o.json {
+				return a.printJSON(struct {
+					Tenant  string `json:"tenant"`
+					Account string `json:"account"`
+					Reload  bool   `json:"reload"`
+				}{args[0], account, reload})
+			}
+			if !reload {
+				_, err = fmt.Fprintf(a.out, "%s is a tenant already, with the account %s\n", args[0], account)
+				return err
+			}
+			_, err = fmt.Fprintf(a.out, "added %s, with the account %s\nthe tenant is new; %s\n", args[0], account, reloadHint)
+			return err
+		},
+	}
+	o.flags(cmd)
 	return cmd
 }
 

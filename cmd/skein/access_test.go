@@ -32,6 +32,19 @@ func TestAccess(t *testing.T) {
 	var made struct{ Conf, Creds, Account, TLSCa string }
 	decode(t, do(0, "access", "init", "--host", "127.0.0.1", "--json"), &made)
 	do(1, "access", "init")
+	var tenant struct {
+		Tenant, Account string
+		Reload          bool
+	}
+	decode(t, do(0, "access", "tenant", "early", "--json"), &tenant)
+	if !tenant.Reload || tenant.Tenant != "early" || !strings.HasPrefix(tenant.Account, "A") {
+		t.Errorf("%+v", tenant)
+	}
+	if again := do(0, "access", "tenant", "early"); !strings.Contains(again, tenant.Account) || strings.Contains(again, "reload") {
+		t.Errorf("the same tenant: %s", again)
+	}
+	do(2, "access", "tenant", "a.b")
+	do(2, "access", "tenant")
 	var user struct {
 		Creds, Inbox string
 		Reload       bool
@@ -52,6 +65,11 @@ func TestAccess(t *testing.T) {
 	s := start(t, t.TempDir(), "--access", dir)
 	ca := filepath.Join(dir, "tls", "ca.pem")
 	env := []string{"SKEIN_SERVER=" + s.NATS, "SKEIN_TENANT=acme", "SKEIN_CREDS=" + user.Creds, "SKEIN_TLS_CA=" + ca}
+	first := user
+	decode(t, do(0, "access", "user", "--tenant", "early", "--role", "publisher", "--name", "first", "--json"), &first)
+	if o := run(t, []string{"SKEIN_SERVER=" + s.NATS, "SKEIN_TENANT=early", "SKEIN_CREDS=" + first.Creds, "SKEIN_TLS_CA=" + ca}, "", "thread", "create"); first.Reload || o.code != 0 {
+		t.Errorf("the first user of a tenant that the server knows: %+v: %s", first, o.err)
+	}
 	as := func(env []string, code int, args ...string) outcome {
 		t.Helper()
 		o := run(t, env, "", args...)

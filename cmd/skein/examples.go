@@ -157,6 +157,7 @@ skein store repair --store /var/lib/skein --accept-loss
 skein store repair --server nats://n1:4222 --accept-loss
 
 skein access init --host skein.example.com
+skein access tenant acme
 skein access user --tenant acme --name shop --role publisher --expires 720h
 skein access list
 skein access revoke --tenant acme --name shop

@@ -118,14 +118,8 @@ func (f *Folder) Add(u User) (creds string, reload bool, err error) {
 			}
 		}
 		account := accountOf(u)
-		if _, known := f.state.Accounts[account]; !known {
-			if err := f.newAccount(account); err != nil {
-				return err
-			}
-			if u.Tenant != "" {
-				f.state.Tenants = append(f.state.Tenants, u.Tenant)
-			}
-			reload = true
+		if reload, err = f.ensureAccount(account, u.Tenant); err != nil {
+			return err
 		}
 		body, err := f.credentials(&u, account, now)
 		if err != nil {
@@ -140,6 +134,22 @@ func (f *Folder) Add(u User) (creds string, reload bool, err error) {
 		return writeFile(creds, body)
 	})
 	return creds, reload, err
+}
+
+// AddTenant adds a tenant, unless there is one, and returns the public key of its account. reload
+// reports whether the server must reload its configuration, as the tenant is new to it.
+func (f *Folder) AddTenant(tenant string) (account string, reload bool, err error) {
+	err = f.change(func() error {
+		if !events.ValidTenant(tenant) {
+			return &BadUserError{fmt.Sprintf("the tenant %q is not 1 to 64 letters, digits, dashes and underscores", named(tenant))}
+		}
+		reload, err = f.ensureAccount(tenantAccount(tenant), tenant)
+		if err != nil || !reload {
+			return err
+		}
+		return f.save()
+	})
+	return f.TenantAccount(tenant), reload, err
 }
 
 // Revoke takes a user's right to connect away. The server does so when it has
@@ -189,6 +199,21 @@ func (f *Folder) credentials(u *User, account string, now time.Time) ([]byte, er
 	}
 	defer pair.Wipe()
 	return issue(f.names(), u, pair, now)
+}
+
+// ensureAccount makes an account, which may be a tenant's, unless there is one. It reports whether
+// it is new.
+func (f *Folder) ensureAccount(account, tenant string) (made bool, err error) {
+	if _, known := f.state.Accounts[account]; known {
+		return false, nil
+	}
+	if err := f.newAccount(account); err != nil {
+		return false, err
+	}
+	if tenant != "" {
+		f.state.Tenants = append(f.state.Tenants, tenant)
+	}
+	return true, nil
 }
 
 // newAccount makes an account's key.
