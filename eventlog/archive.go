@@ -135,7 +135,10 @@ func (l *Log) archiveEntry(ctx context.Context, name string) (*streams.Object, e
 
 // noArchive returns nil for an error that only means that there is no store of archives.
 func (l *Log) noArchive(ctx context.Context, err error) error {
-	if !errors.Is(err, nats.ErrNoResponders) {
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound): // a patient read has looked
+		return nil
+	case !errors.Is(err, nats.ErrNoResponders):
 		return err
 	}
 	if _, lookErr := l.conn.JetStream().Stream(ctx, l.archiveStream()); errors.Is(lookErr, jetstream.ErrStreamNotFound) {
