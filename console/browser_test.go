@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/page"
@@ -123,10 +125,22 @@ func (b *browser) do(actions ...chromedp.Action) {
 	if b.ctx == nil || chromedp.FromContext(b.ctx).Target == nil { // the first run starts the browser, for longer than one deadline
 		ctx = b.ctx
 	}
-	if err := chromedp.Run(ctx, actions...); err != nil {
-		b.shot("failed")
-		b.t.Fatalf("%v\n%s", err, b.text())
+	for _, action := range actions {
+		err := chromedp.Run(ctx, action)
+		for ; isReplaced(err) && ctx.Err() == nil; err = chromedp.Run(ctx, action) {
+		}
+		if err != nil {
+			b.shot("failed")
+			b.t.Fatalf("%v\n%s", err, b.text())
+		}
 	}
+}
+
+// isReplaced reports whether an action found its node, which the page then replaced before
+// anything was done with it: a panel was read again, or the next page came.
+func isReplaced(err error) bool {
+	var refused *cdproto.Error
+	return errors.As(err, &refused) && strings.Contains(refused.Message, "node with given id")
 }
 
 // text returns what the page shows.
