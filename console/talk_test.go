@@ -239,7 +239,10 @@ func TestBrowser_LiveSoon(t *testing.T) {
 	b := w.open()
 	b.visit("/threads/" + id)
 	b.live()
-	b.do(chromedp.Evaluate(`window.took = []; new MutationObserver((all) => all.forEach((m) => m.addedNodes.forEach((n) => n.matches?.(".turn") && took.push(Date.now() - Date.parse(n.querySelector("time").dateTime))))).observe(document.querySelector("#items"), {childList: true, subtree: true})`, nil))
+	b.do(chromedp.Evaluate(`window.took = []; const seen = new Set([...document.querySelectorAll("#items .turn")].map((n) => n.id));
+		new MutationObserver((all) => all.forEach((m) => m.addedNodes.forEach((n) => { // a turn that is shown again, as it has changed, does not count
+			if (n.matches?.(".turn") && !seen.has(n.id)) { seen.add(n.id); took.push(Date.now() - Date.parse(n.querySelector("time").dateTime)); }
+		}))).observe(document.querySelector("#items"), {childList: true, subtree: true})`, nil))
 	for n := range 30 {
 		text := fmt.Sprintf("message %d.", n)
 		if _, err := w.client.CreateItem(t.Context(), id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.MessageText(false, &text)}}); err != nil {
