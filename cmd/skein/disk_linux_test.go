@@ -33,7 +33,7 @@ func TestServe_FullDisk(t *testing.T) {
 	s := start(t, store)
 	stored := map[string]bool{}
 	create := func() outcome {
-		o := run(t, s.env, "", "thread", "create", "--json")
+		o := run(t, s.env, "", "thread", "create", "--json", "--timeout", "10s") // a full disk is noticed within it
 		if o.code == 0 {
 			var made struct{ ThreadID string }
 			decode(t, o.out, &made)

@@ -555,7 +555,7 @@ func TestMCP_Usage(t *testing.T) {
 		{[]string{"SKEIN_MCP_TOKEN=" + mcpToken}, "--listen example.com:0", 1, "only loopback"},
 		{[]string{"SKEIN_MCP_TOKEN=" + mcpToken}, "--listen 127.0.0.1", 1, "host and a port"},
 		{nil, "--thread key:none", 1, "not_found"},
-		{nil, "extra", 2, "unknown"},
+		{nil, "extra", 2, "takes no arguments"},
 		{[]string{"SKEIN_TENANT="}, "", 2, "tenant is required"},
 		{[]string{"SKEIN_SERVER=nats://127.0.0.1:1"}, "", 1, "unavailable"},
 	} {
