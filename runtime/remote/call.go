@@ -64,6 +64,10 @@ func (c *caller) call(ctx context.Context, p protocol, body []byte, whole *parce
 	}
 	sub.SetClosedHandler(func(string) { end(errLost) })
 	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is closed
+	most := nats.DefaultSubPendingMsgsLimit
+	if err := sub.SetPendingLimits(most, int(streamOf*c.limit())); err != nil {
+		return nil, c.notMade("cannot subscribe on the NATS connection: %w", err)
+	}
 	if err := c.nc.PublishRequest(c.address, inbox, body); err != nil {
 		return nil, c.notMade("the request could not be sent: %w", err)
 	}
@@ -87,6 +91,9 @@ func (c *caller) call(ctx context.Context, p protocol, body []byte, whole *parce
 			return nil, &runtime.RetryError{NotMade: true, Absent: true, Err: errors.New(c.address + ": no process answers there")}
 		}
 		timer.Reset(c.dead)
+		if lost, err := sub.Dropped(); err == nil && lost > 0 {
+			return nil, c.wrong("is too large: more than %d bytes or %d messages were waiting to be read", streamOf*c.limit(), most)
+		}
 		if result, err := a.take(msg.Data); result != nil || err != nil {
 			return result, err
 		}

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
@@ -304,6 +307,46 @@ func TestCall_UnknownFieldsAreIgnored(t *testing.T) {
 	}
 }
 
+// An answer that arrives faster than it is read ends its call at once, with the reason,
+// not after minutes without a heartbeat: whether its bytes or its messages are too many.
+func TestBounds_FasterThanItIsRead(t *testing.T) {
+	w := start(t)
+	for name, flood := range map[string]struct {
+		messages int
+		data     string
+	}{
+		"bytes":    {70, strings.Repeat("x", 1<<20)},
+		"messages": {nats.DefaultSubPendingMsgsLimit + 10, ""},
+	} {
+		sent := make(chan error, 1)
+		_, err := w.process.Subscribe("skein.reactor."+name, func(m *nats.Msg) {
+			body := []byte(`{"kind":"chunk","type":"t","data":"` + flood.data + `"}`)
+			for range flood.messages {
+				_ = m.Respond(body)
+			}
+			sent <- w.process.FlushWithContext(patient(t))
+		})
+		if err == nil {
+			err = w.process.Flush()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := sync.OnceFunc(func() { // all of it has arrived before the first chunk is read
+			if err := errors.Join(<-sent, w.worker.FlushWithContext(patient(t))); err != nil {
+				t.Error(err)
+			}
+		})
+		_, err = w.reactor(t, name, remote.Timing(time.Second, 5*time.Minute)).React(patient(t), &runtime.StepInput{}, slow(read))
+		fails(t, err, false, "too large: more than 67108864 bytes or 500000 messages")
+	}
+}
+
+// slow is a stream whose reader does something with each chunk.
+type slow func()
+
+func (s slow) Chunk(runtime.Chunk) { s() }
+
 // An answer has limits: of one message, of all of them, and of the request.
 func TestBounds(t *testing.T) {
 	w := start(t)
@@ -326,7 +369,7 @@ func TestBounds(t *testing.T) {
 		return nil, ctx.Err()
 	})
 	_, err = w.reactor(t, "endless", remote.MaxBytes(50_000)).React(patient(t), &runtime.StepInput{}, nil)
-	fails(t, err, false, "800000 together")
+	fails(t, err, false, "too large")
 	select {
 	case <-ended:
 	case <-time.After(5 * time.Minute):
