@@ -51,7 +51,7 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 	}
 	id := uuid.Must(uuid.NewV7())
 	if key != "" {
-		id = uuid.NewSHA1(uuid.NameSpaceOID, []byte(c.Tenant+"\x00"+c.Subject+"\x00"+key))
+		id = keyed(c, key)
 		if b, err := repeated(ctx, c, d, id); b != nil || err != nil {
 			return b, err
 		}

@@ -30,7 +30,8 @@ type compaction struct {
 func compact(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	ctx := r.Context()
 	var d createRequest
-	if err := readBody(r, &d); err != nil {
+	asked, err := readWriting(r, c, &d)
+	if err != nil {
 		return err
 	}
 	if err := d.check(); err != nil {
@@ -42,7 +43,7 @@ func compact(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if err := summarizes(ctx, c, d.Model); err != nil {
 		return err
 	}
-	id := uuid.Must(uuid.NewV7())
+	id := uuid.NewSHA1(asked.id, []byte(asked.command)) // another body is another summary
 	thread, seq, err := toCompact(ctx, c, &d, id)
 	if err != nil {
 		return err
@@ -56,7 +57,7 @@ func compact(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		stop := made.keep(ctx)
 		defer stop()
 	}
-	reply, err := client.Send(ctx, c.Client, thread, events.HandoffThread{AgentID: d.Model, Comment: "compacted"})
+	reply, err := client.Send(ctx, c.Client, thread, events.HandoffThread{AgentID: d.Model, Comment: "compacted"}, client.CommandID("openresponses-compact-"+id.String()))
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func toCompact(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UU
 		}
 		list = append(list, one)
 	}
-	reply, err := c.Client.Commit(ctx, thread, list)
+	reply, err := c.Client.Commit(ctx, thread, list, client.CommandID("openresponses-input-"+id.String()))
 	if err != nil {
 		return "", 0, inputError(err, "/input", first)
 	}

@@ -99,8 +99,8 @@ type conversationBody struct {
 	Items    events.JSON       `json:"items"`
 }
 
-// items converts the items of a request.
-func (b *conversationBody) items(ctx context.Context, c *edge.Caller, thread string) ([]events.NewItem, error) {
+// items converts the items of a request, whose ids follow from its own.
+func (b *conversationBody) items(ctx context.Context, c *edge.Caller, thread string, id uuid.UUID) ([]events.NewItem, error) {
 	if k := jsontext.Value(b.Items).Kind(); k == 0 || k == 'n' {
 		return nil, nil
 	}
@@ -113,7 +113,7 @@ func (b *conversationBody) items(ctx context.Context, c *edge.Caller, thread str
 		return nil, ofItems(err)
 	}
 	for i := range items {
-		items[i].ID = events.ItemPrefix + strings.ReplaceAll(uuid.Must(uuid.NewV7()).String(), "-", "")
+		items[i].ID = inputItem(id, i)
 		items[i].Metadata = withOwn(items[i].Metadata)
 	}
 	return items, nil
@@ -137,10 +137,11 @@ func ofItems(err error) error {
 func createConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	ctx := r.Context()
 	var b conversationBody
-	if err := readBody(r, &b); err != nil {
+	asked, err := readWriting(r, c, &b)
+	if err != nil {
 		return err
 	}
-	items, err := b.items(ctx, c, "")
+	items, err := b.items(ctx, c, "", asked.id)
 	if err != nil {
 		return err
 	}
@@ -163,10 +164,10 @@ func createConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) 
 		}
 		list = append(list, one)
 	}
-	id := "T-" + uuid.Must(uuid.NewV7()).String()
-	reply, err := c.Client.Commit(ctx, id, list)
+	id := "T-" + asked.id.String()
+	reply, err := c.Client.Commit(ctx, id, list, client.CommandID(asked.command))
 	if err != nil {
-		return inputError(err, "/items", 1)
+		return asked.refused(err, "/items", 1)
 	}
 	t, err := c.Client.WithMinSeq(reply.Seq).GetThread(ctx, events.GetThread{ThreadID: id})
 	if err != nil {
@@ -230,14 +231,15 @@ func deleteConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) 
 func createItems(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	ctx := r.Context()
 	var b conversationBody
-	if err := readBody(r, &b); err != nil {
+	asked, err := readWriting(r, c, &b)
+	if err != nil {
 		return err
 	}
 	cl, t, err := thread(ctx, c, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	items, err := b.items(ctx, c, t.ID)
+	items, err := b.items(ctx, c, t.ID, asked.id)
 	if err != nil {
 		return err
 	}
@@ -252,9 +254,9 @@ func createItems(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		}
 		list = append(list, one)
 	}
-	reply, err := cl.Commit(ctx, t.ID, list)
+	reply, err := cl.Commit(ctx, t.ID, list, client.CommandID(asked.command))
 	if err != nil {
-		return inputError(err, "/items", 0)
+		return asked.refused(err, "/items", 0)
 	}
 	p := page{Object: "list", Data: []transform.Item{}}
 	for _, item := range items {

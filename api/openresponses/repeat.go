@@ -2,6 +2,10 @@ package openresponses
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -74,4 +78,43 @@ func reusedKey() error {
 		Type: "invalid_request", Code: "idempotency_key_reused", Param: "Idempotency-Key",
 		Message: "another request was made with this Idempotency-Key; send each request with a key of its own",
 	}, http.StatusUnprocessableEntity}
+}
+
+// writing is a request that writes, with what names that: a repeat with the same Idempotency-Key
+// writes nothing, and is answered as the first was.
+type writing struct {
+	id      uuid.UUID // begins the ids of what it writes
+	command string    // the id of its command, which another body does not have
+	keyed   bool      // both follow from its Idempotency-Key
+}
+
+// readWriting decodes the body of a request that writes.
+func readWriting(r *http.Request, c *edge.Caller, into any) (writing, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return writing{}, err
+	}
+	if err := decode(body, into); err != nil {
+		return writing{}, err
+	}
+	id, key := uuid.Must(uuid.NewV7()), r.Header.Get("Idempotency-Key")
+	if key != "" {
+		id = keyed(c, r.URL.Path+"\x00"+key)
+	}
+	sum := sha256.Sum256(body)
+	return writing{id, "openresponses-" + id.String() + "-" + hex.EncodeToString(sum[:16]), key != ""}, nil
+}
+
+// keyed returns the id that an Idempotency-Key stands for.
+func keyed(c *edge.Caller, key string) uuid.UUID {
+	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(c.Tenant+"\x00"+c.Subject+"\x00"+key))
+}
+
+// refused returns the error of the command of a writing, whose ids another body with the same key
+// may have taken. Others are as inputError has them.
+func (w *writing) refused(err error, path string, first int) error {
+	if w.keyed && errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
+		return reusedKey()
+	}
+	return inputError(err, path, first)
 }

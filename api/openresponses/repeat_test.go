@@ -11,10 +11,15 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// with makes a request with an Idempotency-Key.
+// with makes a request for a response with an Idempotency-Key.
 func (w *world) with(key, body string) (int, object) {
 	w.t.Helper()
-	req, err := http.NewRequestWithContext(w.t.Context(), "POST", w.url+"/v1/responses", strings.NewReader(body))
+	return w.withAt("/v1/responses", key, body)
+}
+
+func (w *world) withAt(path, key, body string) (int, object) {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.t.Context(), "POST", w.url+path, strings.NewReader(body))
 	w.s.Must(err)
 	req.Header.Set("Idempotency-Key", key)
 	res, err := http.DefaultClient.Do(req)
@@ -155,5 +160,38 @@ func TestCreate_RefusedWritesNothing(t *testing.T) {
 	}
 	if now := w.threads(); now != threads {
 		t.Errorf("%d threads became %d", threads, now)
+	}
+}
+
+// A conversation, items and a summary that are asked for again with the same Idempotency-Key are
+// those of the first request; another body with the key of a conversation or of items is refused.
+func TestRepeat_Conversations(t *testing.T) {
+	w := start(t)
+	const items = `{"items":[{"type":"message","role":"user","content":"one"},{"type":"message","role":"user","content":"two"}]}`
+	status, first := w.withAt("/v1/conversations", "k", items)
+	if again, got := w.withAt("/v1/conversations", "k", items); status != http.StatusOK || again != http.StatusOK || got["id"] != first["id"] {
+		t.Errorf("%d %v, and first %d %v", again, got, status, first)
+	}
+	added := fmt.Sprintf("/v1/conversations/%v/items", first["id"])
+	status, list := w.withAt(added, "k", items)
+	if again, got := w.withAt(added, "k", items); status != http.StatusOK || again != http.StatusOK || fmt.Sprint(got) != fmt.Sprint(list) {
+		t.Errorf("items: %d %v, and first %d %v", again, got, status, list)
+	}
+	if all := w.must("GET", added, "")["data"].([]any); len(all) != 4 {
+		t.Errorf("the conversation has %d items: %v", len(all), all)
+	}
+	for _, path := range []string{"/v1/conversations", added} {
+		status, e := w.withAt(path, "k", strings.Replace(items, "two", "three", 1))
+		if status != http.StatusUnprocessableEntity || e["error"].(object)["code"] != "idempotency_key_reused" {
+			t.Errorf("%s: another body: %d %v", path, status, e)
+		}
+	}
+	before := w.must("POST", "/v1/responses", `{"model":"triage","input":"one"}`)
+	for _, body := range []string{`{"model":"triage","input":"a long story"}`, fmt.Sprintf(`{"model":"triage","previous_response_id":%q}`, before["id"])} {
+		status, first := w.withAt("/v1/responses/compact", "k", body)
+		threads := w.threads()
+		if again, got := w.withAt("/v1/responses/compact", "k", body); status != http.StatusOK || again != http.StatusOK || got["id"] != first["id"] || w.threads() != threads {
+			t.Errorf("%s: %d %v, and first %d %v", body, again, got, status, first)
+		}
 	}
 }
