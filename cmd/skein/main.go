@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/skein-threads/skein/events"
@@ -23,11 +24,15 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first signal a second one ends the program immediately.
-	context.AfterFunc(ctx, stop)
+	// After the first signal a second one ends the program immediately, unless it comes at once:
+	// who signals a process and its group sends two.
+	context.AfterFunc(ctx, func() { time.AfterFunc(signalsTogether, stop) })
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv, isTerminal: onTerminal}
 	os.Exit(a.execute(ctx, os.Args[1:]))
 }
+
+// signalsTogether is the time in which several signals are one.
+const signalsTogether = time.Second
 
 // build describes how this program was built.
 type build struct {

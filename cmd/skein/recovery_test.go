@@ -2,7 +2,9 @@ package main_test
 
 import (
 	"bytes"
+	"io"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -49,4 +51,34 @@ func TestServe_LogsRecovery(t *testing.T) {
 	if progress, recovered := restart((*server).stop); len(progress)+len(recovered) > 0 {
 		t.Errorf("after a clean stop: %+v, %+v", progress, recovered)
 	}
+}
+
+// Two signals at once, as a process and its group get them, are one: the server stops as after one.
+func TestServe_TwoSignalsAtOnce(t *testing.T) {
+	store, stopping := t.TempDir(), make(chan struct{})
+	var log bytes.Buffer
+	s := startLogged(t, io.MultiWriter(&log, onText{"stopping", stopping}), store, "--log-level", "info")
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-stopping
+	s.stop()
+	log.Reset()
+	startLogged(t, &log, store, "--log-level", "info").stop()
+	if strings.Contains(log.String(), "every block") {
+		t.Errorf("the store was not closed cleanly: %s", log.String())
+	}
+}
+
+// onText is a writer that closes a channel when a text is written.
+type onText struct {
+	text string
+	seen chan struct{}
+}
+
+func (w onText) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(w.text)) {
+		close(w.seen)
+	}
+	return len(p), nil
 }

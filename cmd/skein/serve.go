@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -37,7 +38,8 @@ func (a *app) serveCommand() *cobra.Command {
 		Use: "serve", Short: "Serve commands and queries", Args: cobra.NoArgs,
 		Long: "Serve commands and queries, with an embedded nats-server unless --nats names another.\n" +
 			"One line with the addresses is printed when, and only when, commands are accepted.\n" +
-			"SIGTERM and SIGINT finish the requests in flight and exit 0 within 10 s.\n" +
+			"SIGTERM and SIGINT finish the requests in flight and exit 0 within 10 s. A second signal, at least a\n" +
+			"second later, exits at once: the next start reads the whole store.\n" +
 			"SIGHUP reads the folder of --access again: new tenants, revoked users, new certificates.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.fromFile(cmd, o.file); err != nil {
@@ -184,7 +186,7 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 		if at.Ops != "" {
 			ops = ", ops " + at.Ops
 		}
-		_, err = fmt.Fprintf(a.out, "skein is ready: nats %s, http %s%s\n", at.NATS, at.HTTP, ops)
+		_, err = fmt.Fprintf(a.out, "skein is ready: nats %s, http %s%s\n", cmp.Or(at.NATS, "none"), cmp.Or(at.HTTP, "none"), ops)
 	}
 	if err == nil {
 		reloads(ctx, s, logger)
