@@ -92,6 +92,15 @@ func (w *world) thread(texts ...string) string {
 	return reply.ThreadID
 }
 
+// Who opens the address of the server is sent to the console.
+func TestHandler_AddressOfTheServer(t *testing.T) {
+	v := newWorld(t, "").visitor()
+	answer, err := v.client.Get(v.http)
+	if status, _, header := v.read(answer, err); status != http.StatusSeeOther || header.Get("Location") != "/console/" {
+		t.Errorf("%d to %q", status, header.Get("Location"))
+	}
+}
+
 // What a conversation contains is not HTML of the page.
 func TestHandler_ContentIsEscaped(t *testing.T) {
 	w := newWorld(t, "")

@@ -323,7 +323,7 @@ func (s *service) tenantEvents(w http.ResponseWriter, req *http.Request, c *edge
 	if err != nil {
 		return err
 	}
-	seen, given, err := placeOf(req, single["from"])
+	seen, given, err := placeOf(req, single)
 	if err != nil {
 		return err
 	}
@@ -372,13 +372,14 @@ func (p place) before(q place) bool { return p.seq < q.seq || p.seq == q.seq && 
 
 // placeOf returns what a reader of the tenant's events has seen last, and whether it says so.
 // A sequence alone is that of a commit that was seen whole.
-func placeOf(req *http.Request, parameter string) (place, bool, error) {
+func placeOf(req *http.Request, parameters map[string]string) (place, bool, error) {
 	name, value := headerLast, req.Header.Get(headerLast)
 	if value == "" {
-		name, value = "from", parameter
-	}
-	if value == "" {
-		return place{}, false, nil
+		var given bool
+		if value, given = parameters["from"]; !given {
+			return place{}, false, nil
+		}
+		name = "from"
 	}
 	first, second, both := strings.Cut(value, ".")
 	seq, ok := parseWhole(first)

@@ -69,6 +69,7 @@ func Routes(e *edge.Edge, site Site) error {
 	}
 	s.route("GET "+Root+"/{$}", s.redirectHome)
 	s.route("GET "+Root, s.redirectHome)
+	e.HandlePublic("GET /{$}", http.RedirectHandler(Root+"/", http.StatusSeeOther)) // who opens the address in a browser
 	s.route("GET "+Root+"/{path...}", s.unknown)
 	e.HandlePublic("GET "+Root+"/static/{name...}", http.HandlerFunc(s.asset))
 	s.routeSigning()
