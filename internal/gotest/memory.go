@@ -16,28 +16,44 @@ const (
 	freeMemory = 8 << 30
 )
 
-// inMemory returns a new folder in memory for the temporary files of the tests, and
-// what removes it; or "" where the system offers none that will do, or TMPDIR names
-// a folder. The tests create some hundred thousand small files, which costs on a disk
-// as much as the rest of what they do.
+// inMemory returns a folder in memory for the temporary files of the tests, and what removes it;
+// or "" where the system offers none that will do, or TMPDIR names a folder. The tests create some
+// hundred thousand small files, which costs on a disk as much as the rest of what they do.
+//
+// Its name is always the same: a test that has read TMPDIR is run again if that has changed.
 func inMemory() (dir string, remove func()) {
 	if os.Getenv("TMPDIR") != "" || !memoryFor(shared, "/proc/meminfo", freeMemory, "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes") {
 		return "", func() {}
 	}
-	dir, err := os.MkdirTemp(shared, "skein-tests-")
+	dir, remove, err := ownFolder(shared, "skein-tests-"+strconv.Itoa(os.Getuid()))
 	if err != nil {
 		return "", func() {}
-	}
-	remove = func() {
-		if err := os.RemoveAll(dir); err != nil {
-			fmt.Fprintln(os.Stderr, "gotest: remove the folder of the temporary files:", err)
-		}
 	}
 	if !runsPrograms(dir) {
 		remove()
 		return "", func() {}
 	}
 	return dir, remove
+}
+
+// ownFolder returns an empty folder of that name; of another one while another process has it, or
+// somebody else has made it. It has what a process left that was killed removed.
+func ownFolder(in, name string) (dir string, remove func(), err error) {
+	dir = filepath.Join(in, name)
+	free, err := lock(dir + ".lock")
+	if err != nil || os.RemoveAll(dir) != nil || os.Mkdir(dir, 0o700) != nil {
+		free()
+		free = func() {}
+		if dir, err = os.MkdirTemp(in, name+"-"); err != nil {
+			return "", nil, err
+		}
+	}
+	return dir, func() {
+		if err := os.RemoveAll(dir); err != nil {
+			fmt.Fprintln(os.Stderr, "gotest: remove the folder of the temporary files:", err)
+		}
+		free()
+	}, nil
 }
 
 // memoryFor reports whether a folder in memory has space for so many bytes, the system as

@@ -60,3 +60,49 @@ func TestInMemory_KeepsTMPDIR(t *testing.T) {
 		t.Errorf("chose %s", dir)
 	}
 }
+
+// The folder has the same name in each run, and nothing of a run that was killed; runs at once
+// have folders of their own, and none is what somebody else has made.
+func TestOwnFolder(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no folder in memory outside Linux")
+	}
+	in := t.TempDir()
+	take := func() (string, func()) {
+		t.Helper()
+		dir, remove, err := ownFolder(in, "tests")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%s has %v, %v", dir, left, err)
+		}
+		return dir, remove
+	}
+	first, removeFirst := take()
+	second, removeSecond := take()
+	if first != filepath.Join(in, "tests") || second == first {
+		t.Errorf("two at once have %s and %s", first, second)
+	}
+	removeSecond()
+	removeFirst()
+	if err := os.MkdirAll(filepath.Join(first, "left"), 0o700); err != nil { // by one that was killed
+		t.Fatal(err)
+	}
+	again, removeAgain := take()
+	if again != first {
+		t.Errorf("the next has %s", again)
+	}
+	removeAgain()
+	if err := os.Symlink(t.TempDir(), first+".lock.new"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(first+".lock.new", first+".lock"); err != nil {
+		t.Fatal(err)
+	}
+	if other, remove := take(); other == first {
+		t.Error("somebody else's lock was taken")
+	} else {
+		remove()
+	}
+}
