@@ -279,7 +279,7 @@ func TestHandler_PagesAreSmall(t *testing.T) {
 	total := 0
 	_, body, _ := v.get("/threads/" + id)
 	total += len(body)
-	for _, name := range []string{"console.css", "pages.css", "code.css", "console.js", "live.js", "times.js", "keys.js", "forms.js", "slider.js", "history.js", "notice.js", "player.js", "refresh.js"} {
+	for _, name := range []string{"console.css", "pages.css", "code.css", "console.js", "live.js", "times.js", "keys.js", "forms.js", "slider.js", "history.js", "notice.js", "player.js", "refresh.js", "keep.js"} {
 		status, content, h := v.get("/static/" + name)
 		if status != http.StatusOK || h.Get("ETag") == "" {
 			t.Errorf("%s: %d", name, status)

@@ -1,4 +1,5 @@
 // Live panels: the server sends patches, which replace panels, or add rows to them.
+import { keep } from "./keep.js";
 import { notify } from "./notice.js";
 
 export function follow(address) {
@@ -51,12 +52,10 @@ export function apply(p) {
   if (panel.dataset.digest === p.digest) return;
   const busy = panel.contains(document.activeElement) && document.activeElement.matches("textarea, input:not([type=checkbox]), select");
   if (busy && document.activeElement.value !== document.activeElement.defaultValue) return later(panel, p);
-  const open = [...panel.querySelectorAll("details[open][id]")].map((d) => d.id);
-  const focus = panel.contains(document.activeElement) ? document.activeElement.id : "";
+  const restore = keep(panel);
   panel.replaceChildren(fragment(p.html));
   panel.dataset.digest = p.digest;
-  for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-  if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
+  restore();
   changed(panel);
 }
 

@@ -1,5 +1,6 @@
 // What shows measurements is read again by itself: an element with data-refresh, every so many
 // seconds while the page is looked at, and at once when it is looked at again.
+import { keep } from "./keep.js";
 import { notify } from "./notice.js";
 
 export function bindRefresh() {
@@ -22,9 +23,9 @@ export function bindRefresh() {
       if (!answer.ok) throw new Error(answer.status);
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-refresh]");
       if (!part.contains(document.activeElement)) {
-        const open = [...part.querySelectorAll("details[open][id]")].map((d) => d.id);
+        const restore = keep(part);
         part.replaceChildren(...fresh.childNodes);
-        for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+        restore();
         document.dispatchEvent(new CustomEvent("console:change", { detail: { root: part } }));
       }
       notify("");
