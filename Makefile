@@ -50,11 +50,12 @@ pictures: ## Make the README's pictures of the console again (needs Chromium)
 	mkdir -p docs/images
 	SKEIN_CONSOLE=1 SKEIN_PICTURES=$(CURDIR)/docs/images $(GO) test -count 1 -run TestBrowser_Pictures ./console
 
-# Tests of the code under the race detector; those that read the source tree have no goroutines to watch.
-RACE = $(TESTFLAGS) -race -timeout 30m $$($(GO) list ./... | grep -vE '/internal/(generate|gotest|house|mutate)$$')
+# Tests of the code under the race detector; those that read the source tree have no goroutines to watch,
+# and cmd/skein and examples run programs that are built without it.
+RACE = $(TESTFLAGS) -race -timeout 30m $$($(GO) list ./... | grep -vE '/(cmd/skein|examples|internal/(generate|gotest|house|mutate))$$')
 
 .PHONY: test-race
-test-race: ## Run what make test runs under the race detector, but for tests that measure memory, time or repeatability, or read the source tree (needs a C compiler)
+test-race: ## Run what make test runs under the race detector, but for tests that measure memory, time or repeatability, read the source tree, or run a program (needs a C compiler)
 	$(GO) run ./internal/gotest -target test-race -without .ci/long -- $(RACE)
 
 .PHONY: test-race-long
