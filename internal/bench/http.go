@@ -177,7 +177,7 @@ func httpCase(name, over string, n int, got *Loaded, spent time.Duration) *HTTPC
 	m := measured("", n, got.durations(), time.Duration(got.Elapsed))
 	c := &HTTPCase{
 		Name: name, Over: over, Clients: n, PerSecond: m.CommitsPerSecond, P50Ms: m.P50Ms, P99Ms: m.P99Ms, MaxMs: ms(time.Duration(slices.Max(got.Nanos))),
-		Times: len(got.Nanos), Refused: got.Refused, Micros: float64(spent.Microseconds()) / float64(len(got.Nanos)),
+		Times: len(got.Nanos), Refused: got.Refused, Micros: float64(spent.Microseconds()) / float64(len(got.Nanos)+got.WarmUps),
 	}
 	if first := slices.Sorted(slices.Values(got.ChunkNanos)); len(first) > 0 {
 		c.FirstP50Ms, c.FirstP99Ms = ms(time.Duration(first[len(first)/2])), ms(time.Duration(first[len(first)*99/100]))

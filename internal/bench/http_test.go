@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein/internal/bench/traffic"
 )
@@ -53,5 +54,13 @@ func TestHTTP(t *testing.T) {
 func TestHTTP_UnknownCase(t *testing.T) {
 	if _, err := HTTP(t.Context(), HTTPOptions{Cases: []string{"nothing"}, Dir: t.TempDir(), LoadArgs: []string{"load"}}); err == nil {
 		t.Error("there is a result")
+	}
+}
+
+// The processor time of an operation counts those that warm up: they have used it, too.
+func TestHTTPCase_WarmUpsUseTheProcessor(t *testing.T) {
+	got := &Loaded{Nanos: []int64{1, 1}, WarmUps: 6, Elapsed: 2}
+	if c := httpCase("item", "HTTP", 1, got, 8*time.Microsecond); c.Micros != 1 || c.Times != 2 {
+		t.Errorf("%+v", c)
 	}
 }

@@ -48,6 +48,7 @@ type Loaded struct {
 	ChunkNanos []int64 `json:"chunkNanos,omitempty"` // of each chunk, from when it was emitted; of Traffic, until the first part of an answer
 	Elapsed    int64   `json:"elapsed"`
 	Processor  int64   `json:"processor,omitzero"` // nanoseconds that the clients used of it
+	WarmUps    int     `json:"warmUps,omitzero"`   // of Traffic: operations that Nanos does not have
 	Refused    int     `json:"refused"`
 	Error      string  `json:"error,omitzero"` // the first refusal
 	Sent       int64   `json:"sent,omitzero"`  // of a flood: messages that were written
@@ -133,7 +134,7 @@ func (l Load) run(ctx context.Context) (*Loaded, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Loaded{Nanos: t.Whole, ChunkNanos: t.First, Elapsed: t.Elapsed, Refused: t.Refused, Error: t.Error}, nil
+		return &Loaded{Nanos: t.Whole, ChunkNanos: t.First, Elapsed: t.Elapsed, WarmUps: t.WarmUps, Refused: t.Refused, Error: t.Error}, nil
 	}
 	if l.Commands {
 		return l.commands(ctx, nc), nil

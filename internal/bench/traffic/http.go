@@ -54,6 +54,7 @@ type Times struct {
 	Whole   []int64 // of each operation
 	First   []int64 // until the first part of an answer arrived, if answers have parts
 	Elapsed int64
+	WarmUps int // operations that were done before, and are not measured
 	Refused int
 	Error   string // the first refusal
 }
@@ -127,7 +128,7 @@ func (h *Work) repeat(ctx context.Context, do operation) (*Times, error) {
 		begin <- start
 	}
 	working.Wait()
-	out := &Times{Elapsed: time.Since(start).Nanoseconds(), Refused: int(refused.Load())}
+	out := &Times{Elapsed: time.Since(start).Nanoseconds(), WarmUps: warmUps * h.Clients, Refused: int(refused.Load())}
 	if text := failed.Load(); text != nil {
 		out.Error = *text
 	}
