@@ -134,7 +134,7 @@ type Dispatcher struct {
 	places  chan struct{} // one for each command in flight
 	snaps   chan struct{} // one snapshot is written at a time
 
-	histories histories // of threads that were forked
+	histories *histories // of threads that were forked
 	pages     *pages.Reader
 	replies   *jsonplan.Plan // how they are encoded
 	closed    sync.Once
@@ -151,7 +151,7 @@ func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, l
 	d := &Dispatcher{
 		log: log, schema: validator, cfg: cfg, logger: logger, metrics: metrics,
 		cache: newCache(cfg.CacheBytes, metrics), places: make(chan struct{}, cfg.InFlight), snaps: make(chan struct{}, 1), pages: pages.On(log.Streams()),
-		shares: newShareKey(), replies: jsonplan.Of(reflect.TypeFor[events.Reply]()),
+		histories: newHistories(), shares: newShareKey(), replies: jsonplan.Of(reflect.TypeFor[events.Reply]()),
 	}
 	for i := range d.turns {
 		d.turns[i] = make(chan struct{}, 1)

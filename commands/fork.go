@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
@@ -27,38 +26,44 @@ func (d *Dispatcher) forkPlace(ctx context.Context, c *thread.Command) (leave fu
 	return leave, nil
 }
 
-// beginFork reads the history of a fork's parent while nothing is held, so that the parent is
-// held only to read what is written meanwhile. It returns nil for another command.
-func (d *Dispatcher) beginFork(ctx context.Context, c *thread.Command) (*history, error) {
+// takeHistory takes what was read of the history of a fork's parent, as far as the fork needs it,
+// for this command alone. It returns nil for another command.
+func (d *Dispatcher) takeHistory(ctx context.Context, c *thread.Command) (*history, error) {
 	fork, ok := c.Parts[0].Data.(events.ForkThread)
 	if !ok {
 		return nil, nil
 	}
-	upTo := int64(0)
+	of := historyOf{tenant: c.Tenant, thread: c.ThreadID}
 	if fork.Version != nil {
-		upTo = *fork.Version
+		of.upTo = *fork.Version
 	}
-	h := d.histories.take(c.Tenant, c.ThreadID, upTo)
-	for {
+	return d.histories.take(ctx, of)
+}
+
+// beginFork reads the history of a fork's parent while nothing is held, so that the parent is
+// held only to read what is written meanwhile. It returns the history also if it could not be read
+// to its end.
+func (d *Dispatcher) beginFork(ctx context.Context, h *history) (*history, error) {
+	for h != nil {
 		if err := d.readHistory(ctx, h, 0); err != nil {
-			return nil, err
+			return h, err
 		}
 		if err := h.settle(d.pagesOf(ctx, h)); err != nil {
-			return nil, err
+			return h, err
 		}
-		all, err := d.storePages(ctx, h, true)
-		if err != nil {
-			return nil, err
+		if all, err := d.storePages(ctx, h, true); all || err != nil {
+			return h, err
 		}
-		if all {
-			return h, nil
-		}
-		h = newHistory(c.Tenant, c.ThreadID, upTo) // pages that nothing named were deleted since
+		h = newHistory(h.historyOf) // pages that nothing named were deleted since
 	}
+	return nil, nil
 }
 
 // readHistory folds the commits that follow, up to a sequence, or as far as the log can be read.
 func (d *Dispatcher) readHistory(ctx context.Context, h *history, to uint64) error {
+	if h.done() {
+		return nil
+	}
 	for commit, err := range d.log.Thread(ctx, h.tenant, h.thread, h.seq+1) {
 		if err != nil {
 			return err
@@ -66,7 +71,7 @@ func (d *Dispatcher) readHistory(ctx context.Context, h *history, to uint64) err
 		if to > 0 && commit.Seq > to {
 			return nil
 		}
-		if err := d.foldHistory(ctx, h, commit); err != nil {
+		if err := d.foldHistory(ctx, h, commit); err != nil || h.done() {
 			return err
 		}
 	}
@@ -75,6 +80,7 @@ func (d *Dispatcher) readHistory(ctx context.Context, h *history, to uint64) err
 
 // foldHistory folds the next commit.
 func (d *Dispatcher) foldHistory(ctx context.Context, h *history, commit *events.Commit) error {
+	h.broken = true
 	if err := h.apply(commit); err != nil {
 		return err
 	}
@@ -83,6 +89,7 @@ func (d *Dispatcher) foldHistory(ctx context.Context, h *history, commit *events
 			return err
 		}
 	}
+	h.broken = false
 	if len(h.fresh) < 2*pagesAtOnce {
 		return nil
 	}
@@ -112,7 +119,7 @@ func (g *grouped) readOn() error {
 	if err := d.readHistory(g.ctx, h, to); err != nil {
 		return err
 	}
-	for h.seq < to { // the copy that was read lags
+	for h.seq < to && !h.done() { // the copy that was read lags
 		commit, err := d.log.After(g.ctx, c.Tenant, c.ThreadID, h.seq)
 		if err != nil {
 			return err
@@ -141,43 +148,4 @@ func (g *grouped) readOn() error {
 	c.Copied = copied
 	_, err = d.storePages(g.ctx, h, false)
 	return err
-}
-
-// histories keeps what was read of the long threads that were forked last, so that the next
-// fork reads what was written since. It is safe for concurrent use.
-type histories struct {
-	mu   sync.Mutex
-	kept []*history // the one used last is the last
-}
-
-// Bounds of the histories that are kept.
-const (
-	maxHistories = 4
-	maxPlaces    = 1 << 20 // of one: more are read again each time
-)
-
-// take returns the history of a thread, for one user: a new one unless it was kept.
-func (k *histories) take(tenant, thread string, upTo int64) *history {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for i, h := range k.kept {
-		if upTo == 0 && h.tenant == tenant && h.thread == thread {
-			k.kept = slices.Delete(k.kept, i, i+1)
-			return h
-		}
-	}
-	return newHistory(tenant, thread, upTo)
-}
-
-// put keeps a history for the next fork.
-func (k *histories) put(h *history) {
-	if h == nil || h.upTo != 0 || len(h.pages) == 0 || len(h.places) > maxPlaces {
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.kept = append(k.kept, h)
-	if len(k.kept) > maxHistories {
-		k.kept = slices.Delete(k.kept, 0, 1)
-	}
 }

@@ -129,6 +129,14 @@ func TestFork_AtAVersion(t *testing.T) {
 		t.Errorf("of no message: %+v", d)
 	}
 	w.twins(id, child, empty)
+	// Also amid a commit.
+	other := create(t, w.d)
+	const add = `{"command":"item.create","data":` + hello + `}`
+	last := must(t, w.d, "thread.commit", on(other, `{"commands":[`+add+`,`+add+`]}`)).Version
+	child = must(t, w.d, "thread.fork", on(other, fmt.Sprintf(`{"version":%d}`, last-1))).Result.ChildID
+	if items := slices.DeleteFunc(w.first(child), func(e events.Event) bool { return e.Type != events.ItemCreatedType }); len(items) != 1 {
+		t.Errorf("amid a commit it has %d items, want 1", len(items))
+	}
 }
 
 // AM-47, AM-54: what cannot be forked, and the words of the refusal.
@@ -343,7 +351,7 @@ func TestFork_OneTenantLeavesPlaces(t *testing.T) {
 // forks at different places share all whole pages before the first of these.
 func TestHistory_PagesGrow(t *testing.T) {
 	const items = 60_000
-	h := newHistory("acme", "T-1", 0)
+	h := newHistory(historyOf{tenant: "acme", thread: "T-1"})
 	contents := map[string][]byte{}
 	read := func(parts ...events.HistoryPart) ([]*events.HistoryPage, error) {
 		var pages []*events.HistoryPage

@@ -71,21 +71,22 @@ func (d *Dispatcher) group(j *job) (*events.Reply, error) {
 	if err := d.resolveOthers(ctx, c); err != nil {
 		return nil, err
 	}
+	copied, err := d.takeHistory(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { d.histories.put(copied) }()
 	leave, err := d.forkPlace(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	copied, err := d.beginFork(ctx, c)
-	if err != nil {
+	if copied, err = d.beginFork(ctx, copied); err != nil {
 		return nil, err
 	}
 	for ids := []string{c.ThreadID}; ; {
 		g := &grouped{d: d, ctx: ctx, job: j, entries: map[string]*entry{}, copied: copied}
 		reply, more, err := g.run(ids)
-		if err == nil && len(more) == 0 {
-			d.histories.put(copied)
-		}
 		if err != nil || len(more) == 0 {
 			return reply, err
 		}

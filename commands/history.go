@@ -14,9 +14,9 @@ import (
 // find a message is in memory. It does no I/O: pages to store and to change are left to its
 // owner, see pages.go.
 type history struct {
-	tenant, thread string
+	historyOf
+	broken bool // a commit is folded in part
 
-	upTo    int64  // the version after which events do not count; 0: all do
 	seq     uint64 // of the last commit that was folded
 	version int64  // of the last event that counted
 	made    events.ThreadCreated
@@ -66,12 +66,15 @@ type pageEdit struct {
 	call  int64                 // the place of a call that belongs to it
 }
 
-func newHistory(tenant, thread string, upTo int64) *history {
+func newHistory(of historyOf) *history {
 	return &history{
-		tenant: tenant, thread: thread, upTo: upTo, files: map[string]any{}, byID: map[string]int64{},
+		historyOf: of, files: map[string]any{}, byID: map[string]int64{},
 		items: map[int64]*events.InheritedItem{}, fresh: map[string][]byte{},
 	}
 }
+
+// done reports whether no later event counts.
+func (h *history) done() bool { return h.upTo > 0 && h.version >= h.upTo }
 
 // apply folds the next commit.
 func (h *history) apply(c *events.Commit) error {

@@ -253,9 +253,12 @@ func (d *Dispatcher) storePages(ctx context.Context, h *history, named bool) (al
 	err = atOnce(len(fresh), func(i int) error {
 		return d.cfg.Contents.KeepPage(ctx, h.tenant, h.thread, h.fresh[fresh[i]])
 	})
-	if err != nil || !named {
+	if err != nil {
+		return false, err // all of them are stored again
+	}
+	if !named {
 		clear(h.fresh)
-		return true, err
+		return true, nil
 	}
 	var gone atomic.Bool
 	err = atOnce(len(h.pages), func(i int) error {

@@ -169,12 +169,7 @@ func (b *longBench) point(ctx context.Context) error {
 		{"next fork in the middle", min(b.o.Times, 5), fork},
 		{"audit of the thread", 1, func(int) error { return b.audit(ctx) }},
 	} {
-		err := b.measure(m.name, m.times, m.do)
-		if refused := (*events.Error)(nil); errors.As(err, &refused) && (refused.Code == events.Unavailable || refused.Code == events.PayloadTooLarge) {
-			b.cases = append(b.cases, ThreadsCase{Name: m.name}) // it takes longer than a client waits, or a fork has more pages than one may have
-			continue
-		}
-		if err != nil {
+		if err := b.measure(m.name, m.times, m.do); err != nil {
 			return err
 		}
 	}
@@ -232,11 +227,38 @@ func (b *longBench) restart(ctx context.Context) error {
 	})
 }
 
+// measure measures a case and tells what it took. One that is refused, or has no answer in time, is
+// no failure of the run.
 func (b *longBench) measure(name string, times int, do func(int) error) error {
-	t := &threadsBench{o: ThreadsOptions{Log: b.o.Log}}
+	t := &threadsBench{o: ThreadsOptions{Log: func(string) {}}}
+	begun := time.Now()
 	err := t.measure(name, times, do, nil)
+	if refused := (*events.Error)(nil); errors.As(err, &refused) && (refused.Code == events.Unavailable || refused.Code == events.PayloadTooLarge) {
+		t.result.Cases = []ThreadsCase{{Name: name, Failed: failure(refused, time.Since(begun))}}
+		err = nil
+	}
+	for _, c := range t.result.Cases {
+		b.o.Log(c.line())
+	}
 	b.cases = append(b.cases, t.result.Cases...)
 	return err
+}
+
+// failure returns why an operation was not done. A client asks again until its time is over, so a
+// refusal that may be temporary is the last of several.
+func failure(refused *events.Error, after time.Duration) string {
+	if refused.Code.Retry() {
+		return fmt.Sprintf("not done in %.0f s, the last answer: %s: %s", after.Seconds(), refused.Code, refused.Message)
+	}
+	return fmt.Sprintf("refused after %.0f s: %s: %s", after.Seconds(), refused.Code, refused.Message)
+}
+
+// line returns the case as a line.
+func (c ThreadsCase) line() string {
+	if c.Failed != "" {
+		return c.Name + ": " + c.Failed
+	}
+	return fmt.Sprintf("%s: p50 %.2f ms, at most %.2f ms, %.2f ms of processor time", c.Name, c.P50Ms, c.MaxMs, c.ProcessorMs)
 }
 
 // Write prints the run as a table: an operation a line, a length a column.
@@ -250,13 +272,23 @@ func (r *LongResult) Write(w io.Writer) error {
 	for i := range r.Points[0].Cases {
 		fmt.Fprintf(t, "%s\t", r.Points[0].Cases[i].Name)
 		for _, p := range r.Points {
-			if p.Cases[i].Times == 0 {
-				fmt.Fprint(t, "no answer\t")
+			if p.Cases[i].Failed != "" {
+				fmt.Fprint(t, "failed\t")
 				continue
 			}
 			fmt.Fprintf(t, "%.2f (%.2f; %.2f)\t", p.Cases[i].P50Ms, p.Cases[i].MaxMs, p.Cases[i].ProcessorMs)
 		}
 		fmt.Fprintln(t)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, p := range r.Points {
+		for _, c := range p.Cases {
+			if c.Failed != "" {
+				fmt.Fprintf(w, "%d events: %s\n", p.Events, c.line())
+			}
+		}
+	}
+	return nil
 }

@@ -2,13 +2,18 @@ package bench
 
 import (
 	"bytes"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // A short run measures every operation at each length, and leaves nothing behind.
 func TestLong(t *testing.T) {
-	r, err := Long(t.Context(), LongOptions{Events: []int{240, 120}, Times: 2, Dir: t.TempDir(), Log: func(s string) { t.Log(s) }})
+	var told strings.Builder
+	r, err := Long(t.Context(), LongOptions{Events: []int{240, 120}, Times: 2, Dir: t.TempDir(), Log: func(s string) { told.WriteString(s + "\n") }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -16,7 +21,7 @@ func TestLong(t *testing.T) {
 	if err := r.Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	t.Log("\n" + out.String())
+	t.Log(told.String() + "\n" + out.String())
 	if len(r.Points) != 2 || r.Points[0].Events < 120 || r.Points[1].Events < 240 || r.Points[1].Events <= r.Points[0].Events {
 		t.Fatalf("%+v", r.Points)
 	}
@@ -25,18 +30,38 @@ func TestLong(t *testing.T) {
 		"first fork in the middle", "next fork in the middle", "audit of the thread", "first command after a restart",
 	} {
 		for _, p := range r.Points {
-			if c := p.Cases[i]; c.Name != want || c.Times == 0 || c.P50Ms <= 0 || c.MaxMs < c.P50Ms || !strings.Contains(out.String(), want) {
+			if c := p.Cases[i]; c.Name != want || c.Times == 0 || c.P50Ms <= 0 || c.MaxMs < c.P50Ms || !strings.Contains(out.String(), want) || !strings.Contains(told.String(), c.line()) {
 				t.Errorf("%d events: %+v, want %s", p.Events, c, want)
 			}
 		}
 	}
 }
 
-// An operation that a client has no answer to within its timeout is said to have none.
-func TestLongResult_NoAnswer(t *testing.T) {
-	r := &LongResult{Points: []LongPoint{{Events: 10, Cases: []ThreadsCase{{Name: "a", Times: 1, P50Ms: 2, MaxMs: 3, ProcessorMs: 1}}}, {Events: 20, Cases: []ThreadsCase{{Name: "a"}}}}}
+// An operation that is refused for good is told from one that is not done in time, and neither ends
+// the run.
+func TestLong_CasesThatFail(t *testing.T) {
+	var told []string
+	b := &longBench{o: LongOptions{Log: func(s string) { told = append(told, s) }}}
+	if err := errors.Join(
+		b.measure("a", 1, func(int) error { return nil }),
+		b.measure("b", 1, func(int) error { return events.Errorf(events.Unavailable, "too busy") }),
+		b.measure("c", 1, func(int) error { return events.Errorf(events.PayloadTooLarge, "too long") }),
+	); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.measure("d", 1, func(int) error { return events.Errorf(events.Forbidden, "never") }); err == nil {
+		t.Error("any refusal counts as a measurement")
+	}
 	var out bytes.Buffer
-	if err := r.Write(&out); err != nil || !strings.Contains(out.String(), "2.00 (3.00; 1.00)  no answer") {
-		t.Errorf("%v\n%s", err, out.String())
+	if err := (&LongResult{Points: []LongPoint{{Events: 10, Cases: b.cases}}}).Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"b: not done in 0 s, the last answer: unavailable: too busy", "c: refused after 0 s: payload_too_large: too long"} {
+		if !strings.Contains(out.String(), "10 events: "+want) || !slices.Contains(told, want) {
+			t.Errorf("%q is missing: %v\n%s", want, told, out.String())
+		}
+	}
+	if len(told) != 3 || strings.Count(out.String(), "failed") != 2 {
+		t.Errorf("%v\n%s", told, out.String())
 	}
 }

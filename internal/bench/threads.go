@@ -34,6 +34,10 @@ type ThreadsCase struct {
 
 	// ProcessorMs is the processor time of one, of server, Skein and client together; 0 if unknown.
 	ProcessorMs float64 `json:"processorMs"`
+
+	// Failed says why a case of one long thread was not measured: what was refused, or that there
+	// was no answer in time.
+	Failed string `json:"failed,omitzero"`
 }
 
 // ThreadsResult is one run.
