@@ -53,7 +53,7 @@ func loadCommands(a *page.Ask) (any, error) {
 	if before, err := strconv.ParseInt(a.Query("before"), 10, 64); err == nil && before > 1 && before <= to {
 		to = before - 1
 	}
-	list, from, err := eventsBefore(a, to, nil, auditPage, auditPage)
+	list, from, err := eventsBefore(a, to, nil, auditPage, auditPage, nil)
 	if err != nil {
 		return nil, err
 	}

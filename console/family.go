@@ -130,7 +130,7 @@ func (f *relatives) relate(id string) error {
 
 // subagents adds the threads on which agents work, or worked, for runs of the thread.
 func (f *relatives) subagents() error {
-	list, _, err := eventsBefore(f.ask, f.ask.Shown(), runEvents(), runWindow, runReach)
+	list, _, err := runsBefore(f.ask, f.ask.Shown())
 	if err != nil {
 		return err
 	}

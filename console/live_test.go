@@ -1,6 +1,8 @@
 package console_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -56,4 +58,39 @@ func TestBrowser_TabsAreLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	files.sees("No files here")
+}
+
+// What happens to messages and events of earlier pages while a page is open is not shown as if it
+// were new, and what is new is in its place.
+func TestBrowser_LiveRowsAreInOrder(t *testing.T) {
+	w := newWorld(t, "")
+	id, err := demo.Long(t.Context(), w.client, "long", 200) // in one commit, of which the page shows the end
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := w.client.ListItems(t.Context(), events.ListItems{ThreadID: id, Limit: new(int64(1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	talk, timeline := w.open(), w.open()
+	talk.visit("/threads/" + id)
+	timeline.visit("/threads/" + id + "/timeline")
+	talk.live()
+	timeline.live()
+	if _, err := w.client.DeleteMessage(t.Context(), id, events.DeleteMessage{ItemID: list.Items[0].ID}); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := w.client.CreateItem(t.Context(), id, events.CreateItem{Item: events.UserText("And now?")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	talk.sees("And now?")
+	orders := `[...document.querySelectorAll("[data-rows] > [data-order]")].map((r) => +r.dataset.order)`
+	timeline.until(fmt.Sprintf(`%s[0] === %d`, orders, reply.Version))
+	if shown := eval[[]int](talk, orders); len(shown) != 61 || !slices.IsSorted(shown) || shown[60] != 200 {
+		t.Errorf("the conversation shows %v", shown)
+	}
+	if shown := eval[[]int](timeline, orders); len(shown) != 52 || shown[51] != int(reply.Version)-51 {
+		t.Errorf("the timeline shows %v", shown)
+	}
 }

@@ -18,6 +18,7 @@ const (
 	runWindow = 3000   // events of runs in these
 	childRuns = 8      // runs on other threads that are drawn in a run
 	childSpan = 2000   // events of each
+	runTrail  = 100    // events after the last change of a run that may belong to it
 )
 
 // run is the tab with the waterfalls of a thread's executions.
@@ -61,7 +62,7 @@ func loadRuns(a *page.Ask, prices chart.Prices) (any, error) {
 	if before, err := strconv.ParseInt(a.Query("before"), 10, 64); err == nil && before > 1 && before <= to {
 		to = before - 1
 	}
-	list, from, err := eventsBefore(a, to, runEvents(), runWindow, runReach)
+	list, from, err := runsBefore(a, to)
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +87,35 @@ func loadRuns(a *page.Ask, prices chart.Prices) (any, error) {
 		d.Runs = append(d.Runs, v)
 	}
 	return d, nil
+}
+
+// runsBefore returns the events of the newest runs up to a version, and the first version that was
+// looked at. It does not look where the thread's executions say that nothing ran.
+func runsBefore(a *page.Ask, to int64) (list []events.Event, from int64, err error) {
+	newest, err := a.Client.ListExecutions(a.Context(), events.ListExecutions{ThreadID: a.Thread.ID, At: a.At, Order: "desc", Limit: new(int64(runPage + 1))})
+	if err != nil || len(newest.Executions) == 0 {
+		return nil, 1, err
+	}
+	last := int64(0)
+	for _, x := range newest.Executions {
+		last = max(last, x.Version)
+	}
+	missing, all := len(newest.Executions), len(newest.Executions) <= runPage
+	if to < last { // an earlier page, on which are others
+		missing, all = runPage+1, false
+	}
+	list, from, err = eventsBefore(a, min(to, last+runTrail), runEvents(), runWindow, runReach, func(found []events.Event) bool {
+		for _, e := range found {
+			if e.Type == events.ExecutionCreatedType {
+				missing--
+			}
+		}
+		return missing <= 0
+	})
+	if all && missing <= 0 {
+		from = 1
+	}
+	return list, from, err
 }
 
 // nowOf returns until when that is drawn which lasts: now, or the moment that the page shows.

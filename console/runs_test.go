@@ -37,6 +37,8 @@ func TestBrowser_RetryAndCancelRuns(t *testing.T) {
 	if at := eval[string](b, `location.pathname`); at != "/console/runs" {
 		t.Errorf("the page was left for %s", at)
 	}
+	b.visit("/threads/key:stock:kettle")
+	b.until(`document.querySelector(".turn.failed .message").textContent.includes("502 Bad Gateway")`)
 	list, err := w.client.ListRuns(t.Context(), events.ListRuns{})
 	if err != nil {
 		t.Fatal(err)

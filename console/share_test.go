@@ -180,7 +180,7 @@ func sharedCalls(t *testing.T, o *order) {
 	if status != http.StatusOK {
 		t.Fatalf("the link: %d", status)
 	}
-	has(t, page, "Where is my order 42?", "I look it up", "<code>find_order</code>", "&#34;status&#34;: &#34;lost&#34;", "Lost in", "<code>refund</code>", "not", "<b>Lisbon", o.thread, o.execution)
+	has(t, page, "Where is my order 42?", "I look it up", "<code>find_order</code>", `"status": "lost"`, "Lost in", "<code>refund</code>", "not", "<b>Lisbon", o.thread, o.execution)
 	if len(family.Relationships) == 0 {
 		t.Fatal("it has no relatives")
 	}

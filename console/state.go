@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/console/diff"
+	"github.com/skein-threads/skein/console/markdown"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
 )
@@ -88,7 +89,7 @@ func compared(was, now []namedDocument) (out []stateDocument) {
 
 // whole returns a document as it is.
 func whole(raw []byte) template.HTML {
-	return `<pre class="code" tabindex="0">` + template.HTML(template.HTMLEscapeString(shorten(diff.Indented(raw)))) + `</pre>`
+	return `<pre class="code" tabindex="0">` + template.HTML(template.HTMLEscapeString(markdown.Visible(shorten(diff.Indented(raw))))) + `</pre>`
 }
 
 // maxDocument is how much of a document the page shows.

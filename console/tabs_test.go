@@ -185,7 +185,7 @@ func TestTabs(t *testing.T) {
 // nothing that came later.
 func timeline(t *testing.T, o *order) {
 	page := o.get("/timeline")
-	has(t, page, `id="v1"`, "thread.created", "approval.requested", "led to", `&#34;specversion&#34;: &#34;1.0&#34;`, `<a href="#v`, "not", "Order 42 <never>")
+	has(t, page, `id="v1"`, "thread.created", "approval.requested", "led to", `"specversion": "1.0"`, `<a href="#v`, "not", "Order 42 <never>")
 	has(t, o.get("/timeline?type=approval"), "approval.requested", "not", "step.created")
 	has(t, o.get("/timeline?at=3"), `id="v3"`, "not", `id="v4"`)
 	has(t, o.get("/timeline?before=3"), `id="v2"`, "Newest events", "not", `id="v3"`)

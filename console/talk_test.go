@@ -182,19 +182,7 @@ func TestBrowser_WithoutJavaScript(t *testing.T) {
 // A hostile conversation does nothing, and the page stays usable.
 func TestBrowser_HostileConversation(t *testing.T) {
 	w := newWorld(t, "")
-	id := w.thread(
-		`<script>window.hacked = 1</script><img src=x onerror="window.hacked = 2"><svg onload="window.hacked = 3"><style>*{display:none}</style>`,
-		`[click](javascript:window.hacked=4) [data](data:text/html,<script>window.hacked=5</script>) ![x](https://evil.example/pixel.png)`,
-		"safe \u202egnp.exe\u202c \u2066hidden\u2069",
-		strings.Repeat("- ", 10_000)+"deep",
-		strings.Repeat("> ", 10_000)+"quoted",
-	)
-	line := strings.Repeat("a", 500_000)
-	for range 2 {
-		if _, err := w.client.CreateItem(t.Context(), id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.Assistant, Content: events.MessageText(true, &line)}}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	id := w.hostile()
 	b := w.open()
 	b.visit("/threads/" + id)
 	if hacked := eval[any](b, `window.hacked ?? null`); hacked != nil {
@@ -211,25 +199,29 @@ func TestBrowser_HostileConversation(t *testing.T) {
 	}
 }
 
-// A long conversation opens at its end, at once, and is scrolled to its beginning and back.
+// A long conversation opens at its end, at once, and is scrolled up, of a very long one for 2,000
+// messages, and back. What is far away is not kept in the page.
 func TestBrowser_LongConversation(t *testing.T) {
 	w := newWorld(t, "")
-	id, err := demo.Long(t.Context(), w.client, "long", 1000)
+	n := many(t, 1000)
+	id, err := demo.Long(t.Context(), w.client, "long", n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := w.open()
 	b.visit("/threads/" + id)
-	b.sees("After 998 comes 999")
+	last := fmt.Sprintf("After %d comes %d", n-2, n-1)
+	b.sees(last)
 	if end := eval[float64](b, `document.documentElement.scrollHeight - innerHeight - scrollY`); end > 50 {
 		t.Errorf("it opens %v pixels above its end", end)
 	}
-	b.do(chromedp.Evaluate(`new Promise((done) => { const up = () => { window.scrollTo(0, 0); document.body.innerText.includes("Question 0:") ? done(true) : setTimeout(up, 20); }; up(); })`, nil, awaits))
+	above := fmt.Sprintf("Question %d:", max(n-2000, 0))
+	b.do(chromedp.Evaluate(`new Promise((done) => { const up = () => { window.scrollTo(0, 0); document.body.innerText.includes(`+quoted(above)+`) ? done(true) : setTimeout(up, 20); }; up(); })`, nil, awaits))
 	if filled := eval[int](b, `document.querySelectorAll("#items .turn").length`); filled > 500 {
 		t.Errorf("%d messages are kept in the page", filled)
 	}
 	b.do(chromedp.Evaluate(`new Promise((done) => { const down = () => { window.scrollTo(0, document.documentElement.scrollHeight); document.querySelectorAll("#items [data-page][data-empty]").length && document.documentElement.scrollHeight - innerHeight - scrollY > 5 ? setTimeout(down, 20) : done(true); }; down(); })`, nil, awaits))
-	b.sees("After 998 comes 999")
+	b.sees(last)
 }
 
 // What is committed is on the screen soon after, in the conversation and in the thread's head.
@@ -260,4 +252,7 @@ func TestBrowser_LiveSoon(t *testing.T) {
 		t.Fatalf("%d messages appeared, want 30", len(took))
 	}
 	t.Logf("from the commit to the screen: median %.0f ms, p95 %.0f ms", took[15], took[28])
+	if took[15] > slow {
+		t.Errorf("from the commit to the screen it takes %.0f ms in the median, want 100 ms, or at most %d on a slow machine", took[15], slow)
+	}
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"html/template"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +56,7 @@ type timelineEntry struct {
 	*events.Event
 	Entity string
 	Says   string
-	JSON   string
+	JSON   template.HTML
 
 	// The version that led to it, if that is on the page, and those to which it led.
 	Cause   int64
@@ -73,7 +74,7 @@ func loadTimeline(a *page.Ask) (any, error) {
 	if before, err := strconv.ParseInt(a.Query("before"), 10, 64); err == nil && before > 1 && before <= to {
 		to, d.Newest = before-1, a.With("before", "")
 	}
-	list, from, err := eventsBefore(a, to, typesOf(d.Chosen), timelinePage, timelineReach)
+	list, from, err := eventsBefore(a, to, typesOf(d.Chosen), timelinePage, timelineReach, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +94,9 @@ func typesOf(entity string) []string {
 }
 
 // eventsBefore returns the newest events of these types up to a version, in their order: at most
-// want of them, among at most reach. from is the first version that was looked at.
-func eventsBefore(a *page.Ask, to int64, types []string, want int, reach int64) (list []events.Event, from int64, err error) {
+// want of them, among at most reach. from is the first version that was looked at. enough is told
+// of those that were found, the newest first, and ends the search early; it may be nil.
+func eventsBefore(a *page.Ask, to int64, types []string, want int, reach int64, enough func(found []events.Event) bool) (list []events.Event, from int64, err error) {
 	from = to + 1
 	lowest := max(to-reach, 0)
 	for size := int64(want); from > lowest+1 && len(list) < want; size = min(2*size, 1000) {
@@ -104,6 +106,9 @@ func eventsBefore(a *page.Ask, to int64, types []string, want int, reach int64) 
 			return nil, 0, err
 		}
 		list, from = append(window, list...), begin
+		if enough != nil && enough(window) {
+			break
+		}
 	}
 	if extra := len(list) - want; extra > 0 {
 		list = list[extra:]
@@ -121,7 +126,7 @@ func eventsBetween(a *page.Ask, from, to int64, types []string) (list []events.E
 func threadEvents(a *page.Ask, thread string, from, to int64, types []string) (list []events.Event, err error) {
 	for from > 0 && from <= to {
 		limit := min(to-from+1, 1000)
-		got, err := a.Client.ListEvents(a.Context(), events.ListEvents{ThreadID: thread, FromVersion: &from, Types: types, Limit: &limit})
+		got, err := a.Client.ListEvents(a.Context(), events.ListEvents{ThreadID: thread, FromVersion: &from, ToVersion: &to, Types: types, Limit: &limit})
 		if err != nil {
 			return nil, err
 		}
@@ -129,9 +134,6 @@ func threadEvents(a *page.Ask, thread string, from, to int64, types []string) (l
 			e, err := events.DecodeEvent(raw)
 			if err != nil {
 				return nil, err
-			}
-			if e.Version > to {
-				return list, nil
 			}
 			list = append(list, e)
 		}
@@ -161,7 +163,7 @@ func entries(list []events.Event) []timelineEntry {
 
 func entryOf(e *events.Event) timelineEntry {
 	name, _, _ := strings.Cut(string(e.Type), ".")
-	return timelineEntry{Event: e, Entity: name, Says: happened.Line(e), JSON: page.IndentJSON(e.Raw())}
+	return timelineEntry{Event: e, Entity: name, Says: happened.Line(e), JSON: page.ShowJSON(e.Raw())}
 }
 
 // timelineRow adds an event while the page is open at its newest ones.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/skein-threads/skein/console/markdown"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
 )
@@ -24,9 +25,12 @@ type turn struct {
 // Row returns the id of its element.
 func (t *turn) Row() string { return rowID(t.ID) }
 
+// maxEdited is the size of the longest message, in bytes, that is edited on the page.
+const maxEdited = 64 << 10
+
 // Editable reports whether the reader may change the message and ask again.
 func (t *turn) Editable() bool {
-	return t.MayWrite && t.Type == events.Message && t.Role == events.User
+	return t.MayWrite && t.Type == events.Message && t.Role == events.User && len(t.Content) <= maxEdited
 }
 
 // Text returns the text of the message, as it is edited.
@@ -34,7 +38,7 @@ func (t *turn) Text() string { return events.TextOfParts(t.Content) }
 
 // part is one piece of an item.
 type part struct {
-	Kind      string // text, reasoning, call, image, file, note or json
+	Kind      string // text, reasoning, call, image, file, note, error or json
 	HTML      template.HTML
 	Text      string
 	ID        string // of its element, where it can be opened
@@ -96,7 +100,7 @@ func (c *talk) turnsOf(items []events.Item, v viewer) []*turn {
 			t.Speaker = "tool"
 			t.Parts = []part{{Kind: "call", ID: i.ID + "-r", Name: cmp.Or(r.Name, "result"), CallID: r.CallID, Output: r.Output, State: resultState(r.IsError)}}
 		default:
-			t.Parts = []part{{Kind: "json", ID: i.ID + "-j", Text: page.IndentJSON(i.Content)}}
+			t.Parts = []part{{Kind: "json", ID: i.ID + "-j", HTML: page.ShowJSON(i.Content)}}
 		}
 		turns = append(turns, t)
 	}
@@ -122,7 +126,7 @@ func callPart(item, name, call string, arguments events.JSON, results map[string
 func (c *talk) messageParts(i *events.Item, results map[string]events.CallResult, shown map[string]bool) []part {
 	var raws []rawPart
 	if err := json.Unmarshal(i.Content, &raws); err != nil {
-		return []part{{Kind: "json", ID: i.ID + "-j", Text: string(i.Content)}}
+		return []part{{Kind: "json", ID: i.ID + "-j", HTML: page.ShowJSON(i.Content)}}
 	}
 	return c.partsOf(i.ID, raws, results, shown)
 }
@@ -139,6 +143,8 @@ func (c *talk) partsOf(message string, raws []rawPart, results map[string]events
 			}
 		case r.Type == events.Reasoning:
 			parts = append(parts, part{Kind: "reasoning", ID: id, HTML: c.texts.Render(reasoningText(r))})
+		case r.Type == "error" && r.ErrorText != "":
+			parts = append(parts, part{Kind: "error", Text: markdown.Visible(r.ErrorText)})
 		case r.Type == events.Refusal:
 			parts = append(parts, part{Kind: "note", Text: r.Refusal})
 		case r.Type == events.InputImage:
@@ -157,7 +163,7 @@ func (c *talk) partsOf(message string, raws []rawPart, results map[string]events
 			parts = append(parts, p)
 		default:
 			raw, _ := json.Marshal(r, json.OmitZeroStructFields(true)) // it was decoded
-			parts = append(parts, part{Kind: "json", ID: id, Name: r.Type, Text: page.IndentJSON(raw)})
+			parts = append(parts, part{Kind: "json", ID: id, Name: r.Type, HTML: page.ShowJSON(raw)})
 		}
 	}
 	return parts

@@ -152,6 +152,7 @@ type (
 	ListEvents struct {
 		ThreadID    string   `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		FromVersion *int64   `json:"fromVersion,omitzero" schema:"minimum=1" doc:"The first version that is shown; 1 if absent."`
+		ToVersion   *int64   `json:"toVersion,omitzero" schema:"minimum=1" doc:"The last version that is shown; the thread's if absent."`
 		Types       []string `json:"types,omitzero" schema:"maxItems=64" doc:"Only events of these types; item.* takes all of an entity."`
 		Limit       *int64   `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 100 if absent."`
 		Fresh

@@ -1,14 +1,12 @@
 package diff
 
 import (
-	"bytes"
 	"fmt"
 	"html/template"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/console/markdown"
 )
@@ -25,16 +23,6 @@ const (
 // no JSON is compared as text.
 func JSON(before, after []byte) template.HTML {
 	return Text(Indented(before), Indented(after))
-}
-
-// Indented returns a document with a field a line, ordered by name. What is no JSON is returned
-// as it is; no document is an empty text.
-func Indented(document []byte) string {
-	v := jsontext.Value(bytes.Clone(document))
-	if len(document) > maxText || v.Format(jsontext.ReorderRawObjects(true), jsontext.WithIndent("  ")) != nil {
-		return string(document)
-	}
-	return string(v)
 }
 
 // Text returns what differs between two texts, line by line.

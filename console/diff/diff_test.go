@@ -92,3 +92,31 @@ func TestText_IsBounded(t *testing.T) {
 		}
 	}
 }
+
+// Documents that are nested deeply do not grow with the square of their size.
+func TestIndented_DeepDocument(t *testing.T) {
+	deep := []byte(strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999))
+	wide := []byte(strings.Repeat("[", 100) + strings.Repeat("1,", 400_000) + "1" + strings.Repeat("]", 100))
+	for name, document := range map[string][]byte{"deep": deep, "wide": wide} {
+		for _, text := range []string{Indented(document), Written(document)} {
+			if text != string(document) {
+				t.Errorf("%s: %d bytes have become %d", name, len(document), len(text))
+			}
+		}
+	}
+	if got, want := Written([]byte(`{"b":"[\\\"[",  "a":[]}`)), "{\n  \"b\": \"[\\\\\\\"[\",\n  \"a\": []\n}"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// What would turn a document's text around is escaped, and the document means the same.
+func TestWritten_EscapesWhatIsHidden(t *testing.T) {
+	const document = "{\"to\":\"a\u202eb\U000e0041\"}"
+	got := Written([]byte(document))
+	if want := "{\n  \"to\": \"a\\u202eb\\udb40\\udc41\"\n}"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if JSON([]byte(document), []byte(got)) != JSON(nil, nil) {
+		t.Error("it means something else")
+	}
+}

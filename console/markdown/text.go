@@ -12,13 +12,13 @@ import (
 // UTF-8 is replaced.
 func Visible(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	if strings.IndexFunc(text, hidden) < 0 {
+	if strings.IndexFunc(text, Hidden) < 0 {
 		return text
 	}
 	var b strings.Builder
 	b.Grow(len(text))
 	for _, c := range text {
-		if hidden(c) {
+		if Hidden(c) {
 			fmt.Fprintf(&b, "⟨U+%04X⟩", c)
 		} else {
 			b.WriteRune(c)
@@ -27,10 +27,10 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// hidden reports whether a character must be shown by its name. A reader's own marks, which only
+// Hidden reports whether a character must be shown by its name. A reader's own marks, which only
 // concern neighbors (zero width joiners, variation selectors), are left alone: emoji and several
 // scripts need them.
-func hidden(c rune) bool {
+func Hidden(c rune) bool {
 	switch {
 	case c == '\n' || c == '\t' || c == '\r':
 		return false

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/skein-threads/skein/console/diff"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -69,14 +69,15 @@ func (s *server) addTemplates(from fs.FS, file string) error {
 //	short ID   the end of an id, enough to tell it from its neighbours
 //	bytes N    a size in bytes, as people read it
 //	number N   a number with spaces between thousands
-//	json V     JSON with line ends and indents
+//	json V     JSON with line ends and indents, or the beginning of a long one
+//	whole V    all of it
 //	thread ID  the address of a thread, and of its tab: thread ID "/files"
 //	status S   a mark with a state, in the colour of its meaning
 //	plural N "thread" "threads"
 //	dict "name" value ...   the data of a template that needs several
 func Funcs() template.FuncMap {
 	return template.FuncMap{
-		"time": timeElement, "short": Short, "bytes": bytesText, "number": numberText, "json": IndentJSON,
+		"time": timeElement, "short": Short, "bytes": bytesText, "number": numberText, "json": ShowJSON, "whole": IndentJSON,
 		"thread": threadAddress, "status": statusElement, "plural": plural, "dict": dict, "root": func() string { return Root },
 	}
 }
@@ -143,13 +144,25 @@ func numberText(n any) string {
 	return digits
 }
 
-// IndentJSON returns JSON with line ends and indents; what is no JSON stays as it is.
-func IndentJSON(raw events.JSON) string {
-	value := jsontext.Value(raw).Clone()
-	if err := value.Indent(jsontext.WithIndent("  ")); err != nil {
-		return string(raw)
+// IndentJSON returns JSON with line ends and indents, in its order; what is no JSON, or is nested
+// too deeply, stays as it is.
+func IndentJSON(raw events.JSON) string { return diff.Written(raw) }
+
+// maxJSON is how much of a document a page shows.
+const maxJSON = 128 << 10
+
+// ShowJSON returns the beginning of JSON, with line ends and indents, for the inside of an element:
+// its quotes stay, since they are many.
+func ShowJSON(raw events.JSON) template.HTML {
+	text, more := IndentJSON(raw), ""
+	if len(text) > maxJSON {
+		end := maxJSON
+		for end > 0 && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text, more = text[:end], "\n… "+numberText(len(text)-end)+" more bytes are not shown here"
 	}
-	return string(value)
+	return template.HTML(strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text) + more)
 }
 
 // tones returns the colour of a state: what is fine, active, waiting or failed.

@@ -128,15 +128,16 @@ func fillRefund(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// Long adds n messages to a thread, and returns its id.
+// Long adds n messages to a thread, and returns its id when all of them are shown.
 func Long(ctx context.Context, c *client.Client, key string, n int) (string, error) {
 	id, err := begin(ctx, c, key, fmt.Sprintf("A conversation of %d messages", n), "ada")
 	if err != nil {
 		return "", err
 	}
+	shown := c
 	for done := 0; done < n; {
 		var batch []events.SubCommand
-		for ; done < n && len(batch) < 50; done++ {
+		for ; done < n && len(batch) < 200; done++ {
 			item := events.NewItem{Type: events.Message, Role: events.User, Content: events.MessageText(false, new(fmt.Sprintf("Question %d: what comes after %d?", done, done)))}
 			if done%2 == 1 {
 				item.Role, item.Content = events.Assistant, events.MessageText(true, new(fmt.Sprintf("After **%d** comes `%d`.%s", done-1, done, strings.Repeat(" It goes on.", done%7))))
@@ -147,11 +148,17 @@ func Long(ctx context.Context, c *client.Client, key string, n int) (string, err
 			}
 			batch = append(batch, sub)
 		}
-		if _, err := c.Commit(ctx, id, batch); err != nil {
+		reply, err := c.Commit(ctx, id, batch)
+		if err != nil {
 			return "", err
 		}
+		shown = c.WithMinSeq(reply.Seq)
 	}
-	return id, nil
+	if _, err := shown.GetThread(ctx, events.GetThread{ThreadID: id}); err != nil {
+		return "", err
+	}
+	_, err = shown.ListItems(ctx, events.ListItems{ThreadID: id, Limit: new(int64(1))})
+	return id, err
 }
 
 // parcel draws a parcel.

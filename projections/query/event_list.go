@@ -51,6 +51,9 @@ func (a *asking) listEvents(d events.ListEvents) (*events.EventList, error) {
 		}
 		for i := range commit.Events {
 			e := &commit.Events[i]
+			if d.ToVersion != nil && e.Version > *d.ToVersion {
+				return list, nil
+			}
 			if e.Version < from || !wanted(d.Types, e.Type) {
 				continue
 			}

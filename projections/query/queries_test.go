@@ -168,6 +168,10 @@ func TestQueries(t *testing.T) {
 	if len(rest.Events) != 3 || rest.NextVersion != 0 {
 		t.Errorf("the rest: %d events, next %d", len(rest.Events), rest.NextVersion)
 	}
+	early := ask[events.EventList](a, "event.list", fmt.Sprintf(`{%s,"toVersion":%d,"types":["item.*","thread.created"]}`, ref, page.NextVersion-1))
+	if fmt.Sprint(early.Events) != fmt.Sprint(page.Events) || early.NextVersion != 0 {
+		t.Errorf("up to version %d: %d events, next %d", page.NextVersion-1, len(early.Events), early.NextVersion)
+	}
 	threads := ask[events.ThreadList](a, "thread.list", `{`+seqOf(last)+`}`)
 	if len(threads.Threads) != 1 || threads.Threads[0].ID != id {
 		t.Errorf("thread.list: %+v", threads)

@@ -10,6 +10,10 @@ import { bindPlayer } from "./player.js";
 import { bindRefresh } from "./refresh.js";
 
 document.documentElement.classList.add("scripted");
+for (const here of document.querySelectorAll("nav [aria-current]")) { // a narrow screen shows a part of a list
+  const list = here.closest("ul");
+  list.scrollLeft = here.offsetLeft - list.offsetLeft - (list.clientWidth - here.offsetWidth) / 2;
+}
 const change = new CustomEvent("console:change", { detail: { root: document } });
 document.addEventListener("console:change", (e) => showTimes(e.detail.root));
 document.dispatchEvent(change);

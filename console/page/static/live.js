@@ -81,13 +81,21 @@ function applyRow(panel, p) {
       const open = [...old.querySelectorAll("details[open][id]")].map((d) => d.id);
       old.replaceWith(made);
       for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-    } else if (rows.dataset.rows === "first") rows.prepend(made);
-    else if (rows.dataset.rows !== "closed") rows.append(made);
-    else rows.dispatchEvent(new CustomEvent("console:more", { bubbles: true }));
+    } else if (rows.dataset.rows !== "closed") insert(rows, made);
     panel.querySelector("[data-empty]")?.remove();
   }
   changed(panel);
   if (bottom) scrollToEnd();
+}
+
+// insert puts a row into its place among those that are shown. One that would be before the oldest
+// of them belongs to an earlier page.
+function insert(rows, made) {
+  const order = (row) => Number(row.dataset.order), own = order(made.firstElementChild), newest = rows.dataset.rows;
+  const shown = [...rows.children].filter((row) => row.dataset.order);
+  const before = newest === "first" ? shown.find((row) => order(row) < own) : shown.findLast((row) => order(row) < own);
+  if (!shown.length) rows.append(made);
+  else if (before) newest === "first" ? before.before(made) : before.after(made);
 }
 
 function appendText(p) {

@@ -1,0 +1,191 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/demo"
+	"github.com/skein-threads/skein/skeintest"
+)
+
+// many returns how many messages a long thread has, or threads a long list: a number that is made
+// quickly, or that of the variable SKEIN_CONSOLE_MANY.
+func many(t *testing.T, quickly int) int {
+	t.Helper()
+	text := os.Getenv("SKEIN_CONSOLE_MANY")
+	if text == "" {
+		return quickly
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1000 {
+		t.Fatalf("SKEIN_CONSOLE_MANY is %q; it takes a number of at least 1000", text)
+	}
+	return n
+}
+
+// pair is two tenants of a server, one of which has much.
+type pair struct {
+	*skeintest.Server
+	t *testing.T
+}
+
+// textOf returns a page of a tenant.
+func (p *pair) textOf(tenant, path string) string {
+	p.t.Helper()
+	status, body := (&order{Server: p.Server, t: p.t}).ask(tenant, "/console"+path)
+	if status != http.StatusOK {
+		p.t.Fatalf("%s of %s: %d %.500s", path, tenant, status, body)
+	}
+	return body
+}
+
+// pageOf reads a page of a tenant, and returns its size and how long it took.
+func (p *pair) pageOf(tenant, path string) (int, time.Duration) {
+	p.t.Helper()
+	began := time.Now()
+	return len(p.textOf(tenant, path)), time.Since(began)
+}
+
+// compare reads a page of each tenant in turn, and reports when that of the one which has much
+// takes several times as long. The fastest of several counts: it has waited for nobody.
+func (p *pair) compare(name, little, much string) {
+	p.t.Helper()
+	best := map[string]time.Duration{"little": time.Hour, "much": time.Hour}
+	bytes := map[string]int{}
+	for range 9 {
+		for tenant, path := range map[string]string{"little": little, "much": much} {
+			size, took := p.pageOf(tenant, path)
+			best[tenant], bytes[tenant] = min(best[tenant], took), size
+		}
+	}
+	p.t.Logf("%s: %.1f ms and %.1f kB, of much %.1f ms and %.1f kB", name, ms(best["little"]), kB(bytes["little"]), ms(best["much"]), kB(bytes["much"]))
+	if best["much"] > 3*best["little"]+20*time.Millisecond {
+		p.t.Errorf("%s takes %v, and %v where there is little", name, best["much"], best["little"])
+	}
+	if bytes["much"] > 2*bytes["little"] {
+		p.t.Errorf("%s has %d bytes, and %d where there is little", name, bytes["much"], bytes["little"])
+	}
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+func kB(n int) float64           { return float64(n) / 1000 }
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	return &pair{skeintest.Start(t, func(o *skein.Options) { o.HTTPListen = "127.0.0.1:0" }), t}
+}
+
+// begin makes the thread of a tenant to which messages are added: an agent answers in it first.
+func (p *pair) begin(tenant string) {
+	p.t.Helper()
+	c := p.Client(tenant)
+	_, err := c.ApplyDefinitions(p.t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.AgentKind, Name: demo.Agent, Definition: events.JSON(`{"name":"support","type":"ai_human","reactor":"echo"}`)}}})
+	p.Must(err)
+	made, err := c.CreateThread(p.t.Context(), events.CreateThread{Key: "long", AgentID: demo.Agent})
+	p.Must(err)
+	_, err = c.Ask(p.t.Context(), made.ThreadID, "hello")
+	p.Must(err)
+}
+
+// The pages of a thread with very many messages cost what those of a short one do.
+func TestScale_LongThread(t *testing.T) {
+	p := newPair(t)
+	p.Must(p.Reactor("echo", func(context.Context, *skein.StepInput, skein.Stream) (*skein.Reaction, error) {
+		return skein.Answer("hello"), nil
+	}))
+	ids := map[string]string{}
+	for tenant, n := range map[string]int{"little": 300, "much": many(t, 5000)} {
+		p.begin(tenant)
+		began := time.Now()
+		id, err := demo.Long(t.Context(), p.Client(tenant), "long", n)
+		p.Must(err)
+		t.Logf("%d messages were added, and shown, in %v", n, time.Since(began).Round(time.Millisecond))
+		ids[tenant] = id
+	}
+	for _, tab := range []string{"", "/timeline", "/run", "/family", "/state", "/files", "/effects", "/share", "/audit"} {
+		p.compare("thread"+tab, "/threads/"+ids["little"]+tab, "/threads/"+ids["much"]+tab)
+	}
+	for tenant, id := range ids {
+		has(t, p.textOf(tenant, "/threads/"+id+"/run"), "completed", "step 1", "not", "Earlier runs")
+	}
+	first := func(tenant string) string {
+		return "/threads/" + ids[tenant] + "?cursor=" + p.earliest(tenant, ids[tenant])
+	}
+	p.compare("messages near the beginning", first("little"), first("much"))
+}
+
+// earliest returns the cursor of a page near the beginning of a conversation.
+func (p *pair) earliest(tenant, id string) (cursor string) {
+	p.t.Helper()
+	for {
+		list, err := p.Client(tenant).ListItems(p.t.Context(), events.ListItems{ThreadID: id, Order: "desc", Limit: new(int64(100)), Cursor: cursor})
+		p.Must(err)
+		if list.NextCursor == "" {
+			return cursor
+		}
+		cursor = list.NextCursor
+	}
+}
+
+// fill makes many threads of a tenant.
+func (p *pair) fill(tenant string, n int) {
+	p.t.Helper()
+	c := p.Client(tenant)
+	numbers, failed := make(chan int), make(chan error, 64)
+	var making sync.WaitGroup
+	for range cap(failed) {
+		making.Go(func() { failed <- createAll(p.t, c, numbers) })
+	}
+	for i := range n {
+		numbers <- i
+	}
+	close(numbers)
+	making.Wait()
+	for range cap(failed) {
+		p.Must(<-failed)
+	}
+}
+
+func createAll(t *testing.T, c *client.Client, numbers <-chan int) (err error) {
+	for i := range numbers {
+		if err != nil {
+			continue // the others are not kept waiting
+		}
+		_, err = c.CreateThread(t.Context(), events.CreateThread{Title: fmt.Sprint("Order ", i), Key: fmt.Sprint("order:", i), AgentID: "support"})
+	}
+	return err
+}
+
+// The list of a tenant with very many threads costs what that of one with few does.
+func TestScale_ManyThreads(t *testing.T) {
+	p := newPair(t)
+	for tenant, n := range map[string]int{"little": 200, "much": many(t, 2000)} {
+		began := time.Now()
+		p.fill(tenant, n)
+		t.Logf("%d threads were made in %v", n, time.Since(began).Round(time.Millisecond))
+	}
+	p.WaitIdle()
+	for name, query := range map[string]string{
+		"list": "", "list of open ones": "?status=open", "list of an agent's": "?agentId=support", "list of failed ones": "?status=failed",
+		"list by the beginning of keys": "?keyPrefix=order:1", "archived ones": "?archived=true", "those that wait": "?waiting=true",
+	} {
+		p.compare(name, "/threads"+query, "/threads"+query)
+	}
+	next := func(tenant string) string {
+		list, err := p.Client(tenant).ListThreads(t.Context(), events.ListThreads{Limit: new(int64(100))})
+		p.Must(err)
+		return list.NextCursor
+	}
+	p.compare("a later page", "/threads?cursor="+next("little"), "/threads?cursor="+next("much"))
+	_, took := p.pageOf("much", "/threads?q=Nothing")
+	t.Logf("a search of the latest 2,000 titles: %.1f ms", ms(took))
+}
