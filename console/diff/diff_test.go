@@ -82,7 +82,7 @@ func TestText_IsBounded(t *testing.T) {
 	} {
 		began := time.Now()
 		got := string(JSON([]byte(sides[0]), []byte(sides[1])))
-		if took := time.Since(began); took > 20*time.Second {
+		if took := time.Since(began); took > 3*time.Minute { // what is not bounded takes hours
 			t.Errorf("%s took %s", name, took)
 		} else if took > 500*time.Millisecond {
 			t.Logf("%s took %s", name, took)
