@@ -23,6 +23,7 @@ func WaitUntil(ctx context.Context, f func(context.Context) error) error {
 		defer cancel()
 		defer s.save(ctx)
 		if err := protect(ctx, f); err != nil {
+			s.save(ctx) // which creates the thread that the error is recorded on
 			s.fail(ctx, "background work failed", err)
 		}
 	}()

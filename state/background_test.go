@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/state"
@@ -132,6 +134,32 @@ func TestWaitUntil_Fails(t *testing.T) { // AG-88
 	s.drain()
 	if log := s.log.String(); !strings.Contains(log, "no thread") || strings.Contains(log, "not recorded") {
 		t.Errorf("the log is %s", log)
+	}
+}
+
+// Background work that fails before the request has saved anything is recorded, too: the thread
+// is created for it. The request goes on until the record has been answered.
+func TestWaitUntil_FailsFirst(t *testing.T) {
+	s := open(t)
+	spy := must(nats.Connect(s.skein.Addresses().NATS))(t)
+	t.Cleanup(spy.Close)
+	asked, answered := must(spy.SubscribeSync("skein.cmd.acme.trace.record"))(t), must(spy.SubscribeSync("_INBOX.>"))(t)
+	if err := spy.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	a := s.visit(func(_ http.ResponseWriter, r *http.Request) error {
+		err := state.Thread(r.Context()).Set(r.Context(), "a", 1)
+		err = errors.Join(err, state.WaitUntil(r.Context(), func(context.Context) error { return errors.New("an error") }))
+		record := must(asked.NextMsgWithContext(t.Context()))(t)
+		for {
+			if reply := must(answered.NextMsgWithContext(t.Context()))(t); reply.Subject == record.Reply {
+				return err
+			}
+		}
+	})
+	logs := must(client.Read[events.LogList](t.Context(), must(s.client.UpToDate(t.Context()))(t), events.ListLogs{ThreadID: a.id()}))(t).Logs
+	if len(logs) != 1 || !strings.Contains(logs[0].Message, "an error") {
+		t.Errorf("%+v", logs)
 	}
 }
 
