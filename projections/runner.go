@@ -80,7 +80,7 @@ func (r *Runner) sweep(ctx context.Context) error {
 }
 
 // connections returns how many connections there have been: with each, the server may be another.
-func (r *Runner) connections() uint64 { return r.log.Conn().Stats().Reconnects + 1 }
+func (r *Runner) connections() uint64 { return r.log.Streams().Reconnects() + 1 }
 
 // errRenewed means that the runner can start on what was rebuilt.
 var errRenewed = errors.New("the index was rebuilt")
