@@ -16,7 +16,6 @@ import (
 // It belongs to the goroutine of Run.
 type removals struct {
 	noted bool      // what is not certainly on the disk has a note
-	told  bool      // the checkpoint of threads says so
 	upTo  uint64    // in the bucket of threads: what notes up to it name was removed
 	since time.Time // before then; zero: the server may have been started since
 	own   uint64    // in the bucket of threads: the checkpoint that this runner found or wrote last
@@ -38,25 +37,26 @@ func (s *session) noteRemovals(ctx context.Context) error {
 // which writes none, may have run since: then its removals have to settle first.
 func (s *session) resumeRemovals(threads buckets.Stored) {
 	r := &s.removals
-	r.told = threads.Checkpoint != nil && threads.Removals
-	if r.since.IsZero() || !r.told && threads.At != r.own {
-		r.noted, r.upTo, r.since = false, s.shelves[documents.Threads].fence.Last(), time.Now()
+	r.noted = threads.Checkpoint != nil && threads.Removals
+	if r.since.IsZero() || !r.noted && threads.At != r.own {
+		r.upTo, r.since = s.shelves[documents.Threads].fence.Last(), time.Now()
 	}
-	r.noted = r.noted || r.told
 	r.own = threads.At
 }
 
-// settleRemovals removes the notes of what is certainly on the disk.
-func (s *session) settleRemovals(ctx context.Context) error {
+// settleRemovals removes the notes of what is certainly on the disk. It reports whether the
+// checkpoint of threads has to say from now on that there are notes.
+func (s *session) settleRemovals(ctx context.Context) (first bool, err error) {
 	r := &s.removals
 	if time.Since(r.since) < s.cfg.Settle {
-		return nil
+		return false, nil
 	}
 	sh := s.shelves[documents.Threads]
-	err := streams.Purge(ctx, sh.stream, jetstream.WithPurgeSubject(sh.prefix+buckets.RemovalPrefix+">"), jetstream.WithPurgeSequence(r.upTo+1))
+	err = streams.Purge(ctx, sh.stream, jetstream.WithPurgeSubject(sh.prefix+buckets.RemovalPrefix+">"), jetstream.WithPurgeSequence(r.upTo+1))
 	if err != nil {
-		return fmt.Errorf("removing the notes of removed documents: %w", err)
+		return false, fmt.Errorf("removing the notes of removed documents: %w", err)
 	}
+	first = !r.noted
 	r.noted, r.upTo, r.since = true, sh.fence.Last(), time.Now()
-	return nil
+	return first, nil
 }

@@ -183,7 +183,7 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 		if which.Has(sh.Kind) {
 			sh.stored, sh.checkpoint = sh.position, sh.fence.Last()
 			if sh.Kind == documents.Threads {
-				s.removals.own, s.removals.told = sh.checkpoint, s.removals.noted
+				s.removals.own = sh.checkpoint
 			}
 			if sh.version == sh.Projection.Version {
 				s.forgetRenewed(sh.Kind)
@@ -231,10 +231,11 @@ func (s *session) tick(ctx context.Context) error {
 			which = which.With(sh.Kind)
 		}
 	}
-	if err := s.settleRemovals(ctx); err != nil {
+	first, err := s.settleRemovals(ctx)
+	if err != nil {
 		return err
 	}
-	if s.removals.noted && !s.removals.told {
+	if first {
 		which = which.With(documents.Threads)
 	}
 	if err := s.storeCheckpoints(ctx, which); err != nil {
