@@ -94,6 +94,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	r.running.Go(func() { r.cleaner.Run(background) })
 	changed, stop := r.log.Streams().Connects()
 	defer stop()
+	r.removals = removals{}
 	for ctx.Err() == nil {
 		var err error
 		if r.swept != r.connections() {
