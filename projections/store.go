@@ -73,9 +73,6 @@ func (s *session) writeDocuments(ctx context.Context) (written int, err error) {
 			return written, err
 		}
 	}
-	if err := s.noteRemovals(ctx); err != nil {
-		return written, err
-	}
 	for _, n := range s.dirty {
 		n.dirty = false
 		p := n.slot.Place
@@ -166,7 +163,7 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 			c.Newer = sh.newer
 		}
 		if sh.Kind == documents.Threads {
-			c.Thaws, c.Removals, c.Progress = true, s.removals.noted, s.progress()
+			c.Thaws, c.Progress = true, s.progress()
 			c.Ends = s.checkpointSeqs()
 		}
 		asked++
@@ -182,9 +179,6 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 	for _, sh := range s.shelves {
 		if which.Has(sh.Kind) {
 			sh.stored, sh.checkpoint = sh.position, sh.fence.Last()
-			if sh.Kind == documents.Threads {
-				s.removals.own = sh.checkpoint
-			}
 			if sh.version == sh.Projection.Version {
 				s.forgetRenewed(sh.Kind)
 			}
@@ -230,13 +224,6 @@ func (s *session) tick(ctx context.Context) error {
 		if sh.stored < sh.position {
 			which = which.With(sh.Kind)
 		}
-	}
-	first, err := s.settleRemovals(ctx)
-	if err != nil {
-		return err
-	}
-	if first {
-		which = which.With(documents.Threads)
 	}
 	if err := s.storeCheckpoints(ctx, which); err != nil {
 		return err
