@@ -21,7 +21,6 @@ type Wire interface {
 	IsConnected() bool
 	IsClosed() bool
 	MaxPayload() int64
-	Stats() nats.Statistics
 	StatusChanged(statuses ...nats.Status) chan nats.Status
 	RemoveStatusListener(listener chan nats.Status)
 }
