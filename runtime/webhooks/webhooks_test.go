@@ -275,8 +275,8 @@ func TestHub_PurgedThreadHasNoContents(t *testing.T) {
 			slices.ContainsFunc(all, func(d delivery) bool { return d.Thread == other && strings.Contains(d.raw, "keep this") })
 	})
 	for _, d := range all {
-		underWay := d.Version == 1 // its delivery may have begun before the purge; the others follow it
-		if d.Thread == thread && d.Data != nil && !underWay || strings.Contains(d.raw, "forget this") {
+		early := d.Version == 1 // its delivery may have begun before the purge; the others follow it
+		if d.Thread == thread && d.Data != nil && !early || strings.Contains(d.raw, "forget this") {
 			t.Errorf("contents of a purged thread: %s", d.raw)
 		}
 	}
