@@ -13,7 +13,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-var uuids = regexp.MustCompile(`[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}|"seq":\d+|"(created_at|version|size)":\d+|\d{4}-\d\d-\d\dT[\d:.]+Z`)
+var uuids = regexp.MustCompile(`[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}|"seq":\d+|"(created_at|completed_at|version|size)":\d+|\d{4}-\d\d-\d\dT[\d:.]+Z`)
 
 // Ids of another tenant in bodies and in parameters are as unknown as those that nothing has.
 func TestHandler_OtherTenantsInBodiesAndParameters(t *testing.T) {
