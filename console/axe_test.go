@@ -9,7 +9,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/demo"
 )
 
 // axeVersion is the version of axe-core, from npm.
@@ -41,13 +40,7 @@ func axe(t *testing.T) string {
 func TestBrowser_Accessible(t *testing.T) {
 	script := axe(t)
 	w := newWorld(t, "")
-	if err := demo.Fill(t.Context(), w.client); err != nil {
-		t.Fatal(err)
-	}
-	long, err := demo.Long(t.Context(), w.client, "long", 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	long := w.fill()
 	all := pages()
 	all["long"] = "/threads/" + long
 	order, err := w.client.GetThread(t.Context(), events.GetThread{ThreadID: "key:order:42"})

@@ -36,6 +36,19 @@ type world struct {
 	client *client.Client // of the tenant acme
 }
 
+// fill makes the demo's conversations, and one of 1,000 messages, whose thread it returns.
+func (w *world) fill() (long string) {
+	w.t.Helper()
+	if err := demo.Fill(w.t.Context(), w.client); err != nil {
+		w.t.Fatal(err)
+	}
+	long, err := demo.Long(w.t.Context(), w.client, "long", 1000)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return long
+}
+
 // newWorld starts a server. Without an access folder, all requests are acme's.
 func newWorld(t *testing.T, access string, change ...func(*serve.Config)) *world {
 	t.Helper()

@@ -71,13 +71,7 @@ func TestBrowser_NothingJumps(t *testing.T) {
 // Pages weigh less than 150 kB with their scripts and styles, without files and pictures.
 func TestBrowser_PagesAreLight(t *testing.T) {
 	w := newWorld(t, "")
-	if err := demo.Fill(t.Context(), w.client); err != nil {
-		t.Fatal(err)
-	}
-	long, err := demo.Long(t.Context(), w.client, "long", 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	long := w.fill()
 	all := pages()
 	for _, tab := range []string{"", "/timeline", "/audit", "/state"} {
 		all["long"+tab] = "/threads/" + long + tab

@@ -101,8 +101,13 @@ func readWriting(r *http.Request, c *edge.Caller, into any) (writing, error) {
 	if key != "" {
 		id = keyed(c, r.URL.Path+"\x00"+key)
 	}
+	return writing{id, "openresponses-" + id.String() + "-" + digestOf(body), key != ""}, nil
+}
+
+// digestOf returns what tells the body of a request from others.
+func digestOf(body []byte) string {
 	sum := sha256.Sum256(body)
-	return writing{id, "openresponses-" + id.String() + "-" + hex.EncodeToString(sum[:16]), key != ""}, nil
+	return hex.EncodeToString(sum[:16])
 }
 
 // keyed returns the id that an Idempotency-Key stands for.

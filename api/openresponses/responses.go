@@ -2,8 +2,6 @@ package openresponses
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"net/http"
 	"slices"
@@ -37,8 +35,7 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	}
 	key := r.Header.Get("Idempotency-Key")
 	if key != "" {
-		sum := sha256.Sum256(body)
-		d.digest = hex.EncodeToString(sum[:16])
+		d.digest = digestOf(body)
 	}
 	b, err := begin(r.Context(), c, d, key, noTemporary)
 	if err != nil {

@@ -67,7 +67,7 @@ func (s *service) enqueue(w http.ResponseWriter, req *http.Request, c *edge.Call
 
 // start executes a command that begins a run.
 func (s *service) start(w http.ResponseWriter, req *http.Request, c *edge.Caller, row Row, body object) error {
-	from, _, err := position(req, "")
+	from, _, err := position(req, nil)
 	if err != nil {
 		return err
 	}

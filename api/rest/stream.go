@@ -42,19 +42,32 @@ func tenantParameters() []field {
 // HeaderLastEvent is the header with which a reader resumes a stream.
 const headerLast = "Last-Event-ID"
 
-// position returns the number that follows what a reader has seen last, as the header says or
-// else the parameter; 0 and false if neither does.
-func position(req *http.Request, parameter string) (next int64, given bool, err error) {
-	name, value := headerLast, req.Header.Get(headerLast)
-	if value == "" && parameter != "" {
-		name, value = "from", parameter
+// lastSeen returns the id of the event that a reader has seen last, as the header says or else the
+// parameter from, and the name of the one that does; the name is empty if neither does.
+func lastSeen(req *http.Request, parameters map[string]string) (name, id string) {
+	if id = req.Header.Get(headerLast); id != "" {
+		return headerLast, id
 	}
-	if value == "" {
+	if id, given := parameters["from"]; given {
+		return "from", id
+	}
+	return "", ""
+}
+
+func noSuchPlace(name, id string) error {
+	return events.Invalid("/"+name, "%s is %.40q; it takes the id of the last event that was seen", name, id)
+}
+
+// position returns the number that follows what a reader has seen last; 0 and false if it does not
+// say so.
+func position(req *http.Request, parameters map[string]string) (next int64, given bool, err error) {
+	name, id := lastSeen(req, parameters)
+	if name == "" {
 		return 0, false, nil
 	}
-	seen, ok := parseWhole(value)
+	seen, ok := parseWhole(id)
 	if !ok {
-		return 0, false, events.Invalid("/"+name, "%s is %.40q; it takes the id of the last event that was seen", name, value)
+		return 0, false, noSuchPlace(name, id)
 	}
 	return seen + 1, true, nil
 }
@@ -125,7 +138,7 @@ func (s *service) threadEvents(w http.ResponseWriter, req *http.Request, c *edge
 	if err != nil {
 		return err
 	}
-	next, given, err := position(req, single["from"])
+	next, given, err := position(req, single)
 	if err != nil {
 		return err
 	}
@@ -197,7 +210,7 @@ func (s *service) threadChunks(w http.ResponseWriter, req *http.Request, c *edge
 	if err != nil {
 		return err
 	}
-	next, _, err := position(req, "")
+	next, _, err := position(req, nil)
 	if err != nil {
 		return err
 	}
@@ -373,15 +386,11 @@ func (p place) before(q place) bool { return p.seq < q.seq || p.seq == q.seq && 
 // placeOf returns what a reader of the tenant's events has seen last, and whether it says so.
 // A sequence alone is that of a commit that was seen whole.
 func placeOf(req *http.Request, parameters map[string]string) (place, bool, error) {
-	name, value := headerLast, req.Header.Get(headerLast)
-	if value == "" {
-		var given bool
-		if value, given = parameters["from"]; !given {
-			return place{}, false, nil
-		}
-		name = "from"
+	name, id := lastSeen(req, parameters)
+	if name == "" {
+		return place{}, false, nil
 	}
-	first, second, both := strings.Cut(value, ".")
+	first, second, both := strings.Cut(id, ".")
 	seq, ok := parseWhole(first)
 	p := place{seq: seq, n: 1<<53 - 1}
 	if both {
@@ -390,7 +399,7 @@ func placeOf(req *http.Request, parameters map[string]string) (place, bool, erro
 		ok = ok && fine
 	}
 	if !ok {
-		return place{}, false, events.Invalid("/"+name, "%s is %.40q; it takes the id of the last event that was seen", name, value)
+		return place{}, false, noSuchPlace(name, id)
 	}
 	return p, true, nil
 }

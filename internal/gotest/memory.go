@@ -36,8 +36,8 @@ func inMemory() (dir string, remove func()) {
 	return dir, remove
 }
 
-// ownFolder returns an empty folder of that name; of another one while another process has it, or
-// somebody else has made it. It has what a process left that was killed removed.
+// ownFolder returns an empty folder of that name, without what a killed process left in it. While
+// another process has it, or where somebody else has made it, the folder has another name.
 func ownFolder(in, name string) (dir string, remove func(), err error) {
 	dir = filepath.Join(in, name)
 	free, err := lock(dir + ".lock")

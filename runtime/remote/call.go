@@ -64,8 +64,8 @@ func (c *caller) call(ctx context.Context, p protocol, body []byte, whole *parce
 	}
 	sub.SetClosedHandler(func(string) { end(errLost) })
 	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is closed
-	most := nats.DefaultSubPendingMsgsLimit
-	if err := sub.SetPendingLimits(most, int(streamOf*c.limit())); err != nil {
+	mostMessages, mostBytes := nats.DefaultSubPendingMsgsLimit, int(streamOf*c.limit())
+	if err := sub.SetPendingLimits(mostMessages, mostBytes); err != nil {
 		return nil, c.notMade("cannot subscribe on the NATS connection: %w", err)
 	}
 	if err := c.nc.PublishRequest(c.address, inbox, body); err != nil {
@@ -92,7 +92,7 @@ func (c *caller) call(ctx context.Context, p protocol, body []byte, whole *parce
 		}
 		timer.Reset(c.dead)
 		if lost, err := sub.Dropped(); err == nil && lost > 0 {
-			return nil, c.wrong("is too large: more than %d bytes or %d messages were waiting to be read", streamOf*c.limit(), most)
+			return nil, c.wrong("is too large: more than %d bytes or %d messages were waiting to be read", mostBytes, mostMessages)
 		}
 		if result, err := a.take(msg.Data); result != nil || err != nil {
 			return result, err
