@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
 
@@ -27,10 +26,10 @@ func JSON(before, after []byte) template.HTML {
 
 // Text returns what differs between two texts, line by line.
 func Text(before, after string) template.HTML {
-	before, cutBefore := head(before)
-	after, cutAfter := head(after)
+	before, restBefore := markdown.Cut(before, maxText)
+	after, restAfter := markdown.Cut(after, maxText)
 	note := ""
-	if cutBefore || cutAfter {
+	if restBefore+restAfter > 0 {
 		note = fmt.Sprintf(`<p class="cut">Only the first %d KiB of each side are compared.</p>`+"\n", maxText>>10)
 	}
 	if before == after {
@@ -81,18 +80,6 @@ func rows(b *strings.Builder, hunks []*udiff.Hunk) (left int) {
 		last = from
 	}
 	return left
-}
-
-// head returns the beginning of a text, and whether that is not all of it.
-func head(text string) (string, bool) {
-	if len(text) <= maxText {
-		return text, false
-	}
-	end := maxText
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end], true
 }
 
 func clip(line string) string {

@@ -52,7 +52,7 @@ func (n nodes) writeCode(w util.BufWriter, code, language string, lexer chroma.L
 
 // Code returns code as HTML, colored if its language is known and it is not too long.
 func (r *Renderer) Code(code, language string) template.HTML {
-	code, rest := cut(code)
+	code, rest := Cut(code, maxText)
 	return `<pre class="code" tabindex="0"><code>` + template.HTML(r.nodes.colored(Visible(code), r.nodes.lexer(language), time.Now().Add(codeTime))) + "</code></pre>\n" + tail(rest)
 }
 

@@ -43,7 +43,7 @@ func New() *Renderer {
 // Render returns a text as HTML. It always returns the text in some form: one that is too
 // expensive as Markdown is shown as it is.
 func (r *Renderer) Render(text string) template.HTML {
-	text, rest := cut(text)
+	text, rest := Cut(text, maxText)
 	text = Visible(text)
 	if expensive(text) {
 		return plain(text, rest)

@@ -48,12 +48,13 @@ func Hidden(c rune) bool {
 	return false
 }
 
-// cut returns what is shown of a text, and how many bytes are not.
-func cut(text string) (shown string, rest int) {
-	if len(text) <= maxText {
+// Cut returns the beginning of a text, of at most so many bytes and without half of a character,
+// and how many bytes follow it.
+func Cut(text string, most int) (shown string, rest int) {
+	if len(text) <= most {
 		return text, 0
 	}
-	end := maxText
+	end := most
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}

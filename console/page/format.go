@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/skein-threads/skein/console/diff"
+	"github.com/skein-threads/skein/console/markdown"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -154,13 +154,10 @@ const maxJSON = 128 << 10
 // ShowJSON returns the beginning of JSON, with line ends and indents, for the inside of an element:
 // its quotes stay, since they are many.
 func ShowJSON(raw events.JSON) template.HTML {
-	text, more := IndentJSON(raw), ""
-	if len(text) > maxJSON {
-		end := maxJSON
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text, more = text[:end], "\n… "+numberText(len(text)-end)+" more bytes are not shown here"
+	text, rest := markdown.Cut(IndentJSON(raw), maxJSON)
+	more := ""
+	if rest > 0 {
+		more = "\n… " + numberText(rest) + " more bytes are not shown here"
 	}
 	return template.HTML(strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text) + more)
 }
