@@ -18,6 +18,7 @@ type Config struct {
 	RestLag         time.Duration     // how far behind the log it is allowed to rest; default 1.5 s
 	CacheBytes      int64             // of documents kept in memory; default 32 MiB
 	CheckpointEvery time.Duration     // how often checkpoints of untouched buckets move on; default 5 s
+	Settle          time.Duration     // after which time a removal is certainly on the disk of the server, which syncs every two minutes; default 5 min
 	EraseTurn       time.Duration     // how long one purged thread is erased before another's turn, the first time; default 15 s
 	Contents        cleanup.Eraser    // erases the contents of purged threads' files; default: they are left to the collector
 	Progress        *buckets.Progress // receives its progress; default one of its own
@@ -49,6 +50,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.CheckpointEvery == 0 {
 		c.CheckpointEvery = 5 * time.Second
+	}
+	if c.Settle == 0 {
+		c.Settle = 5 * time.Minute
 	}
 	if c.EraseTurn == 0 {
 		c.EraseTurn = 15 * time.Second

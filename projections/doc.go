@@ -33,6 +33,7 @@
 // writes each document that changed once, through one fence a bucket, so that a runner
 // that was replaced stops at its first write:
 //
+//	notes of the threads whose documents are removed
 //	documents of all buckets
 //	notes of the threads that were deleted
 //	the checkpoints of the buckets that were written to, when all that is stored
@@ -53,4 +54,12 @@
 // A thread's deletion is noted in the bucket of threads with the batch that holds it.
 // The runner purges its documents, and package cleanup does the rest and removes the
 // note.
+//
+// A server that is killed may restore what was purged within the last two minutes, after
+// which it has written that to the disk. So there is a second note, [buckets.Removal],
+// which the runner removes five minutes later, or ten. Each process removes what is
+// restored of the threads that these notes name, before it is ready and after each
+// reconnect. The checkpoint of threads says that there are such notes: after an older
+// Skein, which writes none, all deleted threads are looked for, until its removals are on
+// the disk, too.
 package projections

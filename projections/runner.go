@@ -37,8 +37,10 @@ type Runner struct {
 	renewing bool           // read models of another version are being rebuilt
 	renewed  documents.Mask // those that have been, by this process
 
-	cleaner *cleanup.Cleaner
-	running sync.WaitGroup // work outside the runner's own loop
+	removals removals
+	swept    uint64 // after how many connections the read models were swept; 0: not yet
+	cleaner  *cleanup.Cleaner
+	running  sync.WaitGroup // work outside the runner's own loop
 }
 
 // New returns a runner on a log. It creates no bucket; see Ensure.
@@ -63,8 +65,22 @@ func (r *Runner) Ensure(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.cleaner.Sweep(ctx)
+	return r.sweep(ctx)
 }
+
+// sweep removes what a server that was killed has restored. Notes of removals stay longer then.
+func (r *Runner) sweep(ctx context.Context) error {
+	at := r.connections()
+	r.removals.since = time.Time{}
+	err := r.cleaner.Sweep(ctx)
+	if err == nil {
+		r.swept = at
+	}
+	return err
+}
+
+// connections returns how many connections there have been: with each, the server may be another.
+func (r *Runner) connections() uint64 { return r.log.Streams().Reconnects() + 1 }
 
 // errRenewed means that the runner can start on what was rebuilt.
 var errRenewed = errors.New("the index was rebuilt")
@@ -78,17 +94,14 @@ func (r *Runner) Run(ctx context.Context) error {
 	r.running.Go(func() { r.cleaner.Run(background) })
 	changed, stop := r.log.Streams().Connects()
 	defer stop()
-	restarted := false // the server may have been
 	for ctx.Err() == nil {
 		var err error
-		if restarted {
-			err = r.cleaner.Sweep(ctx)
+		if r.swept != r.connections() {
+			err = r.sweep(ctx)
 		}
 		if err == nil {
-			restarted = false
 			err = streams.UntilReconnect(ctx, changed, func(ctx context.Context) error { return r.runSession(ctx, background) })
 		}
-		restarted = restarted || errors.Is(err, streams.ErrReconnected)
 		pause := 250 * time.Millisecond
 		switch {
 		case ctx.Err() != nil:

@@ -72,6 +72,7 @@ func (r *Runner) newSession(ctx, background context.Context) (*session, error) {
 		s.horizon = max(s.horizon, sh.position, sh.seen)
 	}
 	s.settle()
+	s.resumeRemovals(had[documents.Threads])
 	r.cfg.Progress.Set(s.progress())
 	if err := s.storeFirstCheckpoints(ctx, had); err != nil {
 		return nil, err

@@ -73,6 +73,9 @@ func (s *session) writeDocuments(ctx context.Context) (written int, err error) {
 			return written, err
 		}
 	}
+	if err := s.noteRemovals(ctx); err != nil {
+		return written, err
+	}
 	for _, n := range s.dirty {
 		n.dirty = false
 		p := n.slot.Place
@@ -163,7 +166,7 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 			c.Newer = sh.newer
 		}
 		if sh.Kind == documents.Threads {
-			c.Thaws, c.Progress = true, s.progress()
+			c.Thaws, c.Removals, c.Progress = true, s.removals.noted, s.progress()
 			c.Ends = s.checkpointSeqs()
 		}
 		asked++
@@ -179,6 +182,9 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 	for _, sh := range s.shelves {
 		if which.Has(sh.Kind) {
 			sh.stored, sh.checkpoint = sh.position, sh.fence.Last()
+			if sh.Kind == documents.Threads {
+				s.removals.own, s.removals.told = sh.checkpoint, s.removals.noted
+			}
 			if sh.version == sh.Projection.Version {
 				s.forgetRenewed(sh.Kind)
 			}
@@ -224,6 +230,12 @@ func (s *session) tick(ctx context.Context) error {
 		if sh.stored < sh.position {
 			which = which.With(sh.Kind)
 		}
+	}
+	if err := s.settleRemovals(ctx); err != nil {
+		return err
+	}
+	if s.removals.noted && !s.removals.told {
+		which = which.With(documents.Threads)
 	}
 	if err := s.storeCheckpoints(ctx, which); err != nil {
 		return err

@@ -3,6 +3,7 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // wire is a plain NATS connection to a running server.
@@ -64,9 +67,33 @@ func (w *wire) do(name, thread, data string) answered {
 	return r
 }
 
-// keys lists a thread's keys in the buckets of read models.
-func (w *wire) keys(thread string) (found []string) {
+// shown waits until the read models show a commit.
+func (w *wire) shown(seq uint64) {
 	w.Helper()
+	if r := w.ask("skein.query.acme.thread.list", fmt.Sprintf(`{"minSeq":%d}`, seq)); r.Error != nil {
+		w.Fatal(r.raw)
+	}
+}
+
+func (w *wire) stream(name string) jetstream.Stream {
+	w.Helper()
+	stream, err := w.js.Stream(w.Context(), name)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return stream
+}
+
+// keys lists a thread's keys in the buckets of read models.
+func (w *wire) keys(thread string) []string {
+	w.Helper()
+	return slices.Sorted(maps.Keys(w.documents(thread)))
+}
+
+// documents returns what the buckets of read models hold of a thread, by subject.
+func (w *wire) documents(thread string) map[string][]byte {
+	w.Helper()
+	found := map[string][]byte{}
 	streams := w.js.StreamNames(w.Context())
 	for name := range streams.Name() {
 		if !strings.HasPrefix(name, "KV_thread_") {
@@ -86,14 +113,13 @@ func (w *wire) keys(thread string) (found []string) {
 				w.Fatal(err)
 			}
 			if m.Header.Get("KV-Operation") == "" {
-				found = append(found, subject)
+				found[subject] = m.Data
 			}
 		}
 	}
 	if err := streams.Err(); err != nil {
 		w.Fatal(err)
 	}
-	slices.Sort(found)
 	return found
 }
 
@@ -120,9 +146,7 @@ func TestDeletedThreads_StayDeletedAfterKill(t *testing.T) {
 		last = w.do("thread.delete", id, fmt.Sprintf(`{"purge":%t}`, n%2 == 1))
 	}
 	// All is removed once the read models show the last deletion.
-	if r := w.ask("skein.query.acme.thread.list", fmt.Sprintf(`{"minSeq":%d}`, last.Seq)); r.Error != nil {
-		t.Fatal(r.raw)
-	}
+	w.shown(last.Seq)
 	for _, id := range threads {
 		if left := w.keys(id); len(left) > 0 {
 			t.Fatalf("before the kill: %v", left)
@@ -142,6 +166,75 @@ func TestDeletedThreads_StayDeletedAfterKill(t *testing.T) {
 		if r := w.ask("skein.query.acme.context.list", fmt.Sprintf(`{"threadId":%q}`, id)); r.Error == nil || r.Error.Code != "not_found" {
 			t.Errorf("context.list: %s", r.raw)
 		}
+	}
+	s.stop()
+}
+
+// What a killed server has restored of deleted threads is removed before Skein is ready: notes
+// name these threads, and once they do, no others are looked for.
+func TestDeletedThreads_RestoredIsRemovedBeforeReady(t *testing.T) {
+	store := t.TempDir()
+	s := start(t, store)
+	w := s.wire(t)
+	const checkpoint, notes = "$KV.thread_threads._.checkpoint", "$KV.thread_threads._.removal.>"
+	create := func() (id string, docs map[string][]byte) {
+		id = w.do("thread.create", "", `{}`).ThreadID
+		for range 3 {
+			w.do("context.create", id, `{}`)
+		}
+		item := w.do("item.create", id, `{"item":{"type":"message","role":"user","content":[]}}`)
+		w.shown(item.Seq)
+		if docs = w.documents(id); len(docs) < 4 {
+			t.Fatalf("it has the documents %v", slices.Collect(maps.Keys(docs)))
+		}
+		return id, docs
+	}
+	before, _ := create()
+	w.shown(w.do("thread.delete", before, `{}`).Seq)
+	// As five minutes later.
+	m, err := w.stream("KV_thread_threads").GetLastMsgForSubject(t.Context(), checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted := strings.Replace(string(m.Data), "{", `{"removals":true,`, 1)
+	if _, err := w.js.Publish(t.Context(), checkpoint, []byte(noted)); err != nil {
+		t.Fatal(err)
+	}
+	id, docs := create()
+	w.shown(w.do("thread.delete", id, `{}`).Seq)
+	if err := w.stream("KV_thread_threads").Purge(t.Context(), jetstream.WithPurgeSubject(notes), jetstream.WithPurgeKeep(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.cmd.Wait()
+
+	server := natstest.Start(t, natstest.StoreDir(store))
+	w = &wire{T: t, nc: natstest.Connect(t, server)}
+	if w.js, err = jetstream.New(w.nc); err != nil {
+		t.Fatal(err)
+	}
+	for subject, doc := range docs {
+		if subject == "$KV.thread_threads.acme."+id {
+			continue // its marker is a message like any other
+		}
+		for _, subject := range []string{subject, strings.Replace(subject, id, before, 1)} {
+			if _, err := w.js.Publish(t.Context(), subject, doc); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.nc.Close()
+	server.Shutdown()
+
+	s = start(t, store)
+	w = s.wire(t)
+	if back := w.keys(id); len(back) > 0 {
+		t.Errorf("Skein is ready with %v", back)
+	}
+	if back := w.keys(before); len(back) == 0 {
+		t.Error("threads were looked for whose removal is on the disk")
 	}
 	s.stop()
 }

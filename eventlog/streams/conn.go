@@ -118,6 +118,9 @@ func (c *Conn) Connects() (connected chan nats.Status, stop func()) {
 	return connected, func() { c.wire.RemoveStatusListener(connected) }
 }
 
+// Reconnects returns how often the connection has been re-established.
+func (c *Conn) Reconnects() uint64 { return c.wire.Stats().Reconnects }
+
 // ErrReconnected says that the connection has been re-established: the server may be
 // another one, or may have lost its newest writes.
 var ErrReconnected = errors.New("the connection was re-established")

@@ -21,6 +21,7 @@ type Wire interface {
 	IsConnected() bool
 	IsClosed() bool
 	MaxPayload() int64
+	Stats() nats.Statistics
 	StatusChanged(statuses ...nats.Status) chan nats.Status
 	RemoveStatusListener(listener chan nats.Status)
 }

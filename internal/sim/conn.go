@@ -254,6 +254,13 @@ func (c *Conn) IsClosed() bool {
 // MaxPayload implements streams.Wire.
 func (c *Conn) MaxPayload() int64 { return maxPayload }
 
+// Stats implements streams.Wire: it counts reconnections, and nothing else.
+func (c *Conn) Stats() nats.Statistics {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return nats.Statistics{Reconnects: uint64(c.life)}
+}
+
 // StatusChanged implements streams.Wire: it reports reconnections.
 func (c *Conn) StatusChanged(...nats.Status) chan nats.Status {
 	c.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -88,8 +89,25 @@ func (c *checker) checkDocuments() error {
 			delete(want, m.subject)
 		}
 	}
-	for subject := range want {
-		return fmt.Errorf("document %s is missing", subject)
+	cold := c.coldThreads()
+	for _, slot := range memory.All(documents.AllKinds) {
+		p := slot.Place
+		subject := "$KV." + c.Models.Of(p.Kind).Bucket + "." + p.Key()
+		if want[subject] != nil && !(cold[p.Thread] && documents.ColdKinds.Has(p.Kind)) {
+			return fmt.Errorf("document %s is missing", subject)
+		}
 	}
 	return nil
+}
+
+// coldThreads returns the names of the threads that need not have documents. No command of a run
+// makes one cold; a rebuild does, of a thread whose own document alone was lost.
+func (c *checker) coldThreads() map[string]bool {
+	cold, bucket := map[string]bool{}, c.Models.Of(documents.Threads).Bucket
+	for _, m := range c.server.streams["KV_"+bucket].held {
+		if m.gone == 0 && buckets.MarkOf(m.header).Cold {
+			cold[strings.TrimPrefix(m.subject, "$KV."+bucket+".")] = true
+		}
+	}
+	return cold
 }

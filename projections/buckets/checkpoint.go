@@ -42,6 +42,10 @@ type Checkpoint struct {
 	// [Mark]. One of an older Skein does not, so no thread may become cold while it runs.
 	Thaws bool `json:"thaws,omitzero"`
 
+	// Removals says, in the checkpoint of threads, that there is a [Removal] of all that a
+	// server that is killed may restore. One of an older Skein writes none.
+	Removals bool `json:"removals,omitzero"`
+
 	// Progress is in the checkpoint of threads only: the sequence up to which all
 	// read models are stored. 0 while one of them is being filled from nothing.
 	Progress uint64 `json:"progress,omitzero"`

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,13 +23,65 @@ import (
 const sweptTogether = 256
 
 // Sweep removes documents of deleted threads. There are none, unless a server was
-// killed and restored what was purged. The bucket of threads keeps a marker of each
-// deleted thread.
+// killed and restored what was purged. Notes name the threads that may have some; if an
+// older Skein, which writes none, was the last to remove documents, or has been within the
+// last minutes, all deleted threads are looked for.
 //
 // It needs no lease, and may run alongside a runner: no process writes documents of a
 // thread after its marker, and each write of Sweep is conditional on what it replaces.
 func (c *Cleaner) Sweep(ctx context.Context) error {
-	threads := c.log.Bucket(c.models.Of(documents.Threads).Bucket)
+	bucket := c.log.Bucket(c.models.Of(documents.Threads).Bucket)
+	checkpoint, err := buckets.ReadCheckpoint(ctx, c.log, c.models.Of(documents.Threads))
+	if err != nil {
+		return err
+	}
+	if checkpoint.Checkpoint == nil || !checkpoint.Removals {
+		return c.sweepAll(ctx, bucket)
+	}
+	deleted, broken, err := removed(ctx, bucket)
+	if err != nil {
+		return err
+	}
+	if broken != "" {
+		c.logger.Error().Str("key", broken).Msg("a note of removed documents cannot be read; all deleted threads are looked for instead")
+		return c.sweepAll(ctx, bucket)
+	}
+	for names := range slices.Chunk(slices.Sorted(maps.Keys(deleted)), sweptTogether) {
+		part := make(map[string]uint64, len(names))
+		for _, name := range names {
+			part[name] = deleted[name]
+		}
+		if err := c.sweepThreads(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removed returns the threads of which a killed server may have restored documents, by name,
+// with the sequences of their tombstones; broken is the key of a note that cannot be read.
+func removed(ctx context.Context, threads streams.Bucket) (deleted map[string]uint64, broken string, err error) {
+	if err := threads.ShowsAll(ctx); err != nil {
+		return nil, "", err
+	}
+	notes, err := threads.All(ctx, buckets.RemovalPrefix+">")
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the notes of removed documents: %w", err)
+	}
+	deleted = map[string]uint64{}
+	for _, m := range notes {
+		note, ok := buckets.ParseRemoval(m.Data)
+		if !ok {
+			return nil, m.Subject, nil
+		}
+		maps.Copy(deleted, note.Threads)
+	}
+	return deleted, "", nil
+}
+
+// sweepAll looks for documents of all deleted threads: the bucket of threads keeps a marker of
+// each.
+func (c *Cleaner) sweepAll(ctx context.Context, threads streams.Bucket) error {
 	deleted := map[string]uint64{}
 	for m, err := range c.log.Streams().List(ctx, threads.Stream(), jetstream.OrderedConsumerConfig{HeadersOnly: true}) {
 		if err != nil {

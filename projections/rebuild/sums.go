@@ -172,7 +172,8 @@ func (v *Verification) add(k documents.Kind, thread string, digest uint64, cold 
 
 // noDocument reports whether a message of a bucket is the runner's own, or a marker.
 func noDocument(key string, m streams.Message) bool {
-	return key == buckets.CheckpointKey || strings.HasPrefix(key, buckets.DeletionPrefix) || m.Header.Get(buckets.HeaderOperation) != ""
+	own := key == buckets.CheckpointKey || strings.HasPrefix(key, buckets.DeletionPrefix) || strings.HasPrefix(key, buckets.RemovalPrefix)
+	return own || m.Header.Get(buckets.HeaderOperation) != ""
 }
 
 // threadOf returns the name of the thread that a document, or a piece of one, belongs to.

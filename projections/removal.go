@@ -1,0 +1,62 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// removals is what a runner knows of the notes of removed documents, see [buckets.Removal].
+// It belongs to the goroutine of Run.
+type removals struct {
+	noted bool      // what is not certainly on the disk has a note
+	told  bool      // the checkpoint of threads says so
+	upTo  uint64    // in the bucket of threads: what notes up to it name was removed
+	since time.Time // before then; zero: the server may have been started since
+	own   uint64    // in the bucket of threads: the checkpoint that this runner found or wrote last
+}
+
+// noteRemovals writes notes of the threads that were deleted in this batch, before anything else
+// of it: where the marker of such a thread is, there is its note.
+func (s *session) noteRemovals(ctx context.Context) error {
+	sh := s.shelves[documents.Threads]
+	for _, note := range buckets.Removals(s.deletions) {
+		if err := sh.fence.Send(ctx, sh.prefix+note.Key(), nil, note.Encode()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resumeRemovals continues with the notes that an earlier runner left. One of an older Skein,
+// which writes none, may have run since: then its removals have to settle first.
+func (s *session) resumeRemovals(threads buckets.Stored) {
+	r := &s.removals
+	r.told = threads.Checkpoint != nil && threads.Removals
+	if r.since.IsZero() || !r.told && threads.At != r.own {
+		r.noted, r.upTo, r.since = false, s.shelves[documents.Threads].fence.Last(), time.Now()
+	}
+	r.noted = r.noted || r.told
+	r.own = threads.At
+}
+
+// settleRemovals removes the notes of what is certainly on the disk.
+func (s *session) settleRemovals(ctx context.Context) error {
+	r := &s.removals
+	if time.Since(r.since) < s.cfg.Settle {
+		return nil
+	}
+	sh := s.shelves[documents.Threads]
+	err := streams.Purge(ctx, sh.stream, jetstream.WithPurgeSubject(sh.prefix+buckets.RemovalPrefix+">"), jetstream.WithPurgeSequence(r.upTo+1))
+	if err != nil {
+		return fmt.Errorf("removing the notes of removed documents: %w", err)
+	}
+	r.noted, r.upTo, r.since = true, sh.fence.Last(), time.Now()
+	return nil
+}
