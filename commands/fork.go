@@ -37,7 +37,7 @@ func (d *Dispatcher) takeHistory(ctx context.Context, c *thread.Command) (*histo
 	if fork.Version != nil {
 		of.upTo = *fork.Version
 	}
-	return d.histories.take(ctx, of)
+	return d.openHistory(ctx, of)
 }
 
 // beginFork reads the history of a fork's parent while nothing is held, so that the parent is

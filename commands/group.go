@@ -75,7 +75,7 @@ func (d *Dispatcher) group(j *job) (*events.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { d.histories.put(copied) }()
+	defer func() { d.closeHistory(copied) }()
 	leave, err := d.forkPlace(ctx, c)
 	if err != nil {
 		return nil, err

@@ -2,25 +2,10 @@ package commands
 
 import (
 	"context"
-	"slices"
-	"sync"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/kept"
 )
-
-// histories keeps what was read of the long threads that were forked last, so that the next
-// fork reads what was written since. It is safe for concurrent use.
-//
-// One fork at a time reads a history. A client that has no answer after some seconds sends its
-// command again: the repeat waits, and continues with what was read until the first one's time was
-// over, so that a history is read at last however long that takes.
-type histories struct {
-	mu    sync.Mutex                  // guards what follows
-	kept  []*history                  // the one used last is the last
-	taken map[historyOf]chan struct{} // closed when it is put back
-}
-
-func newHistories() *histories { return &histories{taken: map[historyOf]chan struct{}{}} }
 
 // historyOf says what a history is of.
 type historyOf struct {
@@ -28,57 +13,42 @@ type historyOf struct {
 	upTo           int64 // the version after which events do not count; 0: all do
 }
 
-// Bounds of the histories that are kept.
+// Bounds of the histories that are kept for the next fork of a thread. It reads what was written
+// since, and stores no page again. One fork at a time reads a history. A client that has no answer
+// after some seconds sends its command again: the repeat waits, and continues with what was read
+// until the first one's time was over.
 const (
 	maxHistories = 4
 	maxPlaces    = 1 << 20 // of one: more are read again each time
 )
 
-// take returns a history, for one user: a new one unless it was kept. The caller must call put.
-func (k *histories) take(ctx context.Context, of historyOf) (*history, error) {
-	for {
-		h, wait := k.takeNow(of)
-		if h != nil {
-			return h, nil
-		}
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return nil, events.Errorf(events.Unavailable, "the history of the thread was read for another fork all the time; nothing was written; try again")
-		}
-	}
+// histories keeps what was read of the long threads that were forked last.
+type histories = kept.Values[historyOf, *history]
+
+func newHistories() *histories {
+	return kept.New[historyOf, *history](kept.Bounds{Values: maxHistories})
 }
 
-// takeNow returns the history, or what is closed when it is put back.
-func (k *histories) takeNow(of historyOf) (*history, <-chan struct{}) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if wait, taken := k.taken[of]; taken {
-		return nil, wait
+// openHistory returns a history, for one user: a new one unless it was kept. The caller must call
+// closeHistory.
+func (d *Dispatcher) openHistory(ctx context.Context, of historyOf) (*history, error) {
+	h, err := d.histories.Take(ctx, of)
+	if err != nil {
+		return nil, events.Errorf(events.Unavailable, "the history of the thread was read for another fork all the time; nothing was written; try again")
 	}
-	k.taken[of] = make(chan struct{})
-	if i := slices.IndexFunc(k.kept, func(h *history) bool { return h.historyOf == of }); i >= 0 {
-		h := k.kept[i]
-		k.kept = slices.Delete(k.kept, i, i+1)
-		return h, nil
-	}
-	return newHistory(of), nil
-}
-
-// put keeps a history for the next fork.
-func (k *histories) put(h *history) {
 	if h == nil {
-		return
+		h = newHistory(of)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	close(k.taken[h.historyOf])
-	delete(k.taken, h.historyOf)
-	if h.broken || h.unread != nil || len(h.pages) == 0 || len(h.places) > maxPlaces {
-		return
-	}
-	k.kept = append(k.kept, h)
-	if len(k.kept) > maxHistories {
-		k.kept = slices.Delete(k.kept, 0, 1)
+	return h, nil
+}
+
+// closeHistory keeps a history for the next fork.
+func (d *Dispatcher) closeHistory(h *history) {
+	switch {
+	case h == nil:
+	case h.broken || h.unread != nil || len(h.pages) == 0 || len(h.places) > maxPlaces:
+		d.histories.Drop(h.historyOf)
+	default:
+		d.histories.Put(h.historyOf, h, 1)
 	}
 }

@@ -59,7 +59,10 @@ func TestFork_ContinuesWhatTookTooLong(t *testing.T) {
 		shelf.next <- struct{}{}
 		seen[<-shelf.stored] = true
 	}
-	if h, _ := w.d.histories.takeNow(historyOf{tenant: tenant, thread: id}); h != nil {
+	over, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	if h, err := w.d.openHistory(over, historyOf{tenant: tenant, thread: id}); err == nil {
+		w.d.closeHistory(h)
 		t.Fatal("two forks read the history at the same time")
 	}
 	go fork(t.Context(), repeat)
@@ -91,7 +94,7 @@ func TestFork_StoresWhatWasNotStored(t *testing.T) {
 		w.large(id)
 	}
 	of := historyOf{tenant: tenant, thread: id}
-	h, err := w.d.histories.take(t.Context(), of)
+	h, err := w.d.openHistory(t.Context(), of)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +105,7 @@ func TestFork_StoresWhatWasNotStored(t *testing.T) {
 	}
 	over := make(chan error, 1)
 	go func() {
-		_, err := w.d.histories.take(ended, of)
+		_, err := w.d.openHistory(ended, of)
 		over <- err
 	}()
 	if err := <-over; events.AsError(err).Code != events.Unavailable {
@@ -115,7 +118,7 @@ func TestFork_StoresWhatWasNotStored(t *testing.T) {
 	if _, err := w.d.storePages(ended, h, false); err == nil || len(h.fresh) != made || made == 0 {
 		t.Fatalf("%d pages of %d are still to be stored: %v", len(h.fresh), made, err)
 	}
-	w.d.histories.put(h)
+	w.d.closeHistory(h)
 	close(shelf.next)
 	must(t, w.d, "thread.fork", on(id, `{"messageIndex":20}`))
 	if len(shelf.stored) < 2*pagesAtOnce {
@@ -126,25 +129,29 @@ func TestFork_StoresWhatWasNotStored(t *testing.T) {
 // A history is kept for forks up to the same version, unless it was folded in part because its log
 // is broken.
 func TestHistories_Kept(t *testing.T) {
-	k := newHistories()
-	of := historyOf{tenant: tenant, thread: "T-1"}
-	for _, broken := range []bool{false, true} {
-		h, err := k.take(t.Context(), of)
+	w := newWorld(t, Config{})
+	open := func(upTo int64) *history {
+		t.Helper()
+		h, err := w.d.openHistory(t.Context(), historyOf{tenant: tenant, thread: "T-1", upTo: upTo})
 		if err != nil {
 			t.Fatal(err)
 		}
+		return h
+	}
+	for _, broken := range []bool{false, true} {
+		h := open(0)
 		h.pages, h.broken = make([]events.HistoryPart, 1), broken
-		k.put(h)
-		if early, _ := k.takeNow(historyOf{tenant: tenant, thread: "T-1", upTo: 5}); early == h {
+		w.d.closeHistory(h)
+		early := open(5)
+		if early == h {
 			t.Fatal("a fork of an earlier version has a later history")
-		} else {
-			k.put(early)
 		}
-		if next, _ := k.takeNow(of); (next == h) == broken {
+		w.d.closeHistory(early)
+		next := open(0)
+		if (next == h) == broken {
 			t.Errorf("broken: %v, kept: %v", broken, next == h)
-		} else {
-			k.put(next)
 		}
+		w.d.closeHistory(next)
 	}
 }
 
@@ -162,8 +169,8 @@ func TestFork_ReadsNoLaterCommits(t *testing.T) {
 		w.large(id)
 	}
 	must(t, w.d, "thread.fork", on(id, fmt.Sprintf(`{"version":%d}`, then)))
-	h, _ := w.d.histories.takeNow(historyOf{tenant: tenant, thread: id, upTo: then})
-	if h == nil || h.version != then || h.seq != w.commits(id)[8].Seq {
+	h, err := w.d.openHistory(t.Context(), historyOf{tenant: tenant, thread: id, upTo: then})
+	if err != nil || h.version != then || h.seq != w.commits(id)[8].Seq {
 		t.Errorf("it has read up to commit %d, version %d, of %d", h.seq, h.version, then)
 	}
 }

@@ -149,6 +149,7 @@ func (b *longBench) point(ctx context.Context) error {
 		}
 		return err
 	}
+	past := list(events.ListItems{Order: "desc", At: &events.At{Version: &middle}})
 	for _, m := range []struct {
 		name  string
 		times int
@@ -164,7 +165,8 @@ func (b *longBench) point(ctx context.Context) error {
 		{"first page of 50", b.o.Times, list(events.ListItems{})},
 		{"a page in the middle", b.o.Times, list(events.ListItems{Cursor: halfway})},
 		{"last page", b.o.Times, list(events.ListItems{Order: "desc"})},
-		{"last page at half its length", min(b.o.Times, 3), list(events.ListItems{Order: "desc", At: &events.At{Version: &middle}})},
+		{"first page at half its length", 1, past},
+		{"next page at half its length", min(b.o.Times, 5), past},
 		{"first fork in the middle", 1, fork},
 		{"next fork in the middle", min(b.o.Times, 5), fork},
 		{"audit of the thread", 1, func(int) error { return b.audit(ctx) }},

@@ -26,7 +26,7 @@ func TestLong(t *testing.T) {
 		t.Fatalf("%+v", r.Points)
 	}
 	for i, want := range []string{
-		"append a message", "first page of 50", "a page in the middle", "last page", "last page at half its length",
+		"append a message", "first page of 50", "a page in the middle", "last page", "first page at half its length", "next page at half its length",
 		"first fork in the middle", "next fork in the middle", "audit of the thread", "first command after a restart",
 	} {
 		for _, p := range r.Points {

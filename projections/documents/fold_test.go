@@ -1,6 +1,9 @@
 package documents
 
 import (
+	"errors"
+	"iter"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"reflect"
@@ -290,6 +293,76 @@ func TestEntryIsSmall(t *testing.T) {
 	for _, bad := range []string{`[]`, `{}`, `[1,2,3,4,5,6]`, `[1,"a",0,"message",1]`} {
 		if json.Unmarshal([]byte(bad), &back) == nil {
 			t.Errorf("%s was read", bad)
+		}
+	}
+}
+
+// A fold that is interrupted anywhere and continued shows what one in a single pass shows, reads no
+// commit again, and none beyond its bound.
+func TestFold_Continue(t *testing.T) {
+	h := newHistory(t, 34)
+	h.do(events.CreateThread{})
+	for i := range 6 {
+		h.do(message(strconv.Itoa(i), "x"))
+	}
+	within := h.commits[4].Events[0].Time // of one commit, and not of all of it
+	h.commits[4].Events[len(h.commits[4].Events)-1].Time = within + 1
+	torn := errors.New("torn")
+	for _, until := range []Until{{}, {Version: h.commits[4].Version}, {Version: h.commits[4].Version - 1}, {Time: within}, {Seq: h.commits[4].Seq}} {
+		want, f := fold(t, h, until), NewModels().NewFold(until)
+		read, bytes, beyond := map[uint64]int{}, int64(0), 0
+		upTo := func(n int) iter.Seq2[*events.Commit, error] {
+			return func(yield func(*events.Commit, error) bool) {
+				for _, c := range h.commits {
+					if c.Seq <= f.Memory.Seq {
+						continue
+					}
+					if n == 0 {
+						yield(nil, torn)
+						return
+					}
+					n--
+					if read[c.Seq]++; !yield(c, nil) {
+						return
+					}
+				}
+			}
+		}
+		for n := range 20 {
+			err := f.Continue(upTo(n%3), nil)
+			if err == nil && n > 8 {
+				break
+			}
+			if err != nil && !errors.Is(err, torn) {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Continue(upTo(len(h.commits)), nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range h.commits {
+			if c.Seq <= want.Seq {
+				bytes += int64(len(c.Body))
+			}
+			if n := read[c.Seq]; n > 1 {
+				t.Errorf("until %+v: commit %d was read %d times", until, c.Seq, n)
+			}
+			if c.Seq > want.Seq {
+				beyond += read[c.Seq]
+			}
+		}
+		if beyond > 1 { // the first one says that the bound is reached
+			t.Errorf("until %+v: %d commits were read beyond the bound", until, beyond)
+		}
+		if f.Memory.Version != want.Version || f.Memory.Seq != want.Seq || f.Bytes != bytes {
+			t.Errorf("until %+v: it ends at version %d of commit %d, %d bytes; in one pass at %d of %d, %d bytes", until, f.Memory.Version, f.Memory.Seq, f.Bytes, want.Version, want.Seq, bytes)
+		}
+		for _, slot := range want.All(AllKinds) {
+			a, errA := Encode(slot.Doc)
+			b, errB := Encode(f.Memory.Get(slot.Place))
+			if errA != nil || errB != nil || string(a) != string(b) {
+				t.Errorf("until %+v: %s is\n%s\nand in one pass\n%s", until, slot.Place.Key(), b, a)
+			}
 		}
 	}
 }

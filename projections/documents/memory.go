@@ -120,30 +120,6 @@ func (s *Memory) Prepare(c *events.Commit) (added []*Slot, err error) {
 // lookup is Get as Derive needs it.
 func (s *Memory) lookup(p Place) (any, error) { return s.Get(p), nil }
 
-// Fold folds a thread's commits, in the order of the log, up to a bound. A commit that cannot
-// be decoded is counted and skipped; any other error ends the fold.
-func (m *Models) Fold(commits iter.Seq2[*events.Commit, error], until Until, pages Pages) (*Memory, error) {
-	s := m.NewMemory(pages)
-	for c, err := range commits {
-		var broken *events.BrokenError
-		if errors.As(err, &broken) {
-			s.Broken++
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		part := until.cut(c)
-		if part == nil {
-			break
-		}
-		if err := s.Apply(part); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
 // Get returns the document at a place, nil if there is none.
 func (s *Memory) Get(p Place) any {
 	if slot, ok := s.slots[p]; ok {
@@ -165,4 +141,58 @@ func (s *Memory) All(kinds Mask) []*Slot {
 		return cmp.Or(cmp.Compare(a.Place.Kind, b.Place.Kind), cmp.Compare(a.Place.Thread, b.Place.Thread), cmp.Compare(a.Place.ID, b.Place.ID))
 	})
 	return all
+}
+
+// Fold is a fold of one thread's commits up to a bound. One that was interrupted can be continued.
+type Fold struct {
+	Memory *Memory
+	Bytes  int64 // of the commits that were folded
+
+	until Until
+	done  bool // nothing that follows is within the bound
+}
+
+// NewFold returns a fold that has folded nothing.
+func (m *Models) NewFold(until Until) *Fold { return &Fold{Memory: m.NewMemory(nil), until: until} }
+
+// Continue folds the commits of the thread that follow Memory.Seq, in the order of the log. A commit
+// that cannot be decoded is counted and skipped. Any other error, or that of a page, ends it: then
+// Memory has all before that, and Continue may be called again.
+func (f *Fold) Continue(commits iter.Seq2[*events.Commit, error], pages Pages) error {
+	f.Memory.pages = pages
+	if f.done {
+		return nil
+	}
+	for c, err := range commits {
+		var broken *events.BrokenError
+		if errors.As(err, &broken) {
+			f.Memory.Broken++
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		part := f.until.cut(c)
+		if f.done = part == nil; f.done {
+			break
+		}
+		if err := f.Memory.Apply(part); err != nil {
+			return err
+		}
+		f.Bytes += int64(len(c.Body))
+		if f.done = f.Memory.Version == f.until.Version; f.done {
+			break
+		}
+	}
+	return nil
+}
+
+// Fold folds a thread's commits, in the order of the log, up to a bound. A commit that cannot
+// be decoded is counted and skipped; any other error ends the fold.
+func (m *Models) Fold(commits iter.Seq2[*events.Commit, error], until Until, pages Pages) (*Memory, error) {
+	f := m.NewFold(until)
+	if err := f.Continue(commits, pages); err != nil {
+		return nil, err
+	}
+	return f.Memory, nil
 }

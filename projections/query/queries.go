@@ -93,6 +93,7 @@ type Queries struct {
 	metrics   Metrics
 	directory *directories
 	cold      *cold.Reader
+	pasts     *pasts
 	answers   map[reflect.Type]answer
 }
 
@@ -115,7 +116,7 @@ func New(log *eventlog.Log, validator *schema.Validator, cfg Config, logger zero
 	}
 	q := &Queries{
 		log: log, models: documents.NewModels(), pages: pages.On(log.Streams()), schema: validator, cfg: cfg.withDefaults(), logger: logger, metrics: metrics,
-		directory: newDirectories(), answers: answers(),
+		directory: newDirectories(), pasts: newPasts(), answers: answers(),
 	}
 	q.cold = cold.NewReader(log, q.models, q.pages, q.cfg.Cold, 0)
 	return q
@@ -305,7 +306,7 @@ type asking struct {
 	fresh  bool   // minSeq or minVersion was given
 	past   bool   // the source is the thread as it was
 	source source
-	leave  func() // returns the place for a thread as it was, if one is taken
+	leave  func() // ends the use of a thread as it was, if there is one
 }
 
 // about prepares a query about a thread: ref is its id or key, and is empty if the

@@ -9,7 +9,6 @@ import (
 
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/projections/documents"
@@ -203,35 +202,6 @@ func (l *live) read(ctx context.Context, f *found, m streams.Message) error {
 	return err
 }
 
-// past is a thread as it was.
-type past struct{ memory *documents.Memory }
-
-func (p *past) get(_ context.Context, places ...documents.Place) ([]found, error) {
-	out := make([]found, len(places))
-	for i, at := range places {
-		out[i] = found{place: at}
-		if slot := p.memory.Slot(at); slot.Doc != nil {
-			out[i] = p.found(slot)
-		}
-	}
-	return out, nil
-}
-
-func (p *past) find(_ context.Context, k documents.Kind, pattern string) ([]found, error) {
-	var out []found
-	for _, slot := range p.memory.All(documents.Mask(0).With(k)) {
-		if matches(slot.Place.Key(), pattern) {
-			out = append(out, p.found(slot))
-		}
-	}
-	return out, nil
-}
-
-func (p *past) found(slot *documents.Slot) found {
-	raw, _ := documents.Encode(slot.Doc) // for its size
-	return found{place: slot.Place, doc: slot.Doc, seq: slot.Seq, bytes: len(raw)}
-}
-
 // matches reports whether a key matches a pattern, whose tokens may be *.
 func matches(key, pattern string) bool {
 	k, p := strings.Split(key, "."), strings.Split(pattern, ".")
@@ -244,43 +214,4 @@ func matches(key, pattern string) bool {
 		}
 	}
 	return true
-}
-
-// lookBack returns the thread as it was at a version or a time, from the log. It
-// needs no read model, and shows a thread that was deleted since, unless its
-// events were erased.
-func (a *asking) lookBack(ref string, at events.At) (*past, error) {
-	version, time, err := at.Bound()
-	if err != nil {
-		return nil, err
-	}
-	if err := a.takePlace(); err != nil {
-		return nil, err
-	}
-	until := documents.Until{Version: version, Time: time}
-	memory, err := a.models.Fold(a.log.Thread(a.ctx, a.tenant, a.thread, 1), until, a.pages.In(a.ctx))
-	switch {
-	case err != nil:
-		return nil, err
-	case memory.Version < until.Version:
-		return nil, events.Missing("thread version", fmt.Sprintf("%s at version %d", ref, until.Version))
-	case memory.Version == 0:
-		return nil, events.Missing("thread", ref)
-	}
-	return &past{memory}, nil
-}
-
-// takePlace waits for one of the places for threads as they were, and keeps it until the query is
-// answered: each has a whole thread in memory.
-func (a *asking) takePlace() error {
-	leave, err := a.cfg.Past.Wait(a.ctx, a.tenant)
-	var full *share.FullError
-	switch {
-	case errors.As(err, &full):
-		return events.Errorf(events.Unavailable, "%s", full)
-	case err != nil:
-		return events.Errorf(events.Unavailable, "the places for threads as they were are taken for too long; try again")
-	}
-	a.leave = leave
-	return nil
 }

@@ -1,0 +1,158 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/kept"
+	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// pasts keeps threads as they were for the next query about the same version or time: readers ask
+// for several pages of it. A fold that a query had no time to finish is kept as well, for its
+// repeat.
+type pasts = kept.Values[pastOf, *documents.Fold]
+
+// Bounds of the threads as they were that are kept.
+const (
+	pastsKept  = 16
+	pastsBytes = 32 << 20 // of commits; in memory they take several times as much
+	pastsFor   = time.Minute
+)
+
+func newPasts() *pasts {
+	return kept.New[pastOf, *documents.Fold](kept.Bounds{Values: pastsKept, Weight: pastsBytes, For: pastsFor})
+}
+
+// pastOf says which thread it is, and how it was when.
+type pastOf struct {
+	tenant, thread string
+	until          documents.Until
+}
+
+// past is a thread as it was, for one query.
+type past struct {
+	models *documents.Models
+	memory *documents.Memory
+}
+
+func (p *past) get(_ context.Context, places ...documents.Place) ([]found, error) {
+	out := make([]found, len(places))
+	for i, at := range places {
+		out[i] = found{place: at}
+		if doc := p.memory.Get(at); doc != nil {
+			if err := p.read(&out[i], doc); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+func (p *past) find(_ context.Context, k documents.Kind, pattern string) ([]found, error) {
+	var out []found
+	for _, slot := range p.memory.All(documents.Mask(0).With(k)) {
+		if !matches(slot.Place.Key(), pattern) {
+			continue
+		}
+		f := found{place: slot.Place}
+		if err := p.read(&f, slot.Doc); err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// read copies a document: the answer may change it, and the next query has the same memory.
+func (p *past) read(f *found, doc any) error {
+	raw, err := documents.Encode(doc)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", f.place.Key(), err)
+	}
+	f.doc, f.seq, err = p.models.Of(f.place.Kind).Decode(raw)
+	f.bytes = len(raw)
+	return err
+}
+
+// lookBack returns the thread as it was at a version or a time, from the log. It
+// needs no read model, and shows a thread that was deleted since, unless its
+// events were erased.
+func (a *asking) lookBack(ref string, at events.At) (*past, error) {
+	version, time, err := at.Bound()
+	if err != nil {
+		return nil, err
+	}
+	f, err := a.takePast(pastOf{a.tenant, a.thread, documents.Until{Version: version, Time: time}})
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Continue(a.log.Thread(a.ctx, a.tenant, a.thread, f.Memory.Seq+1), a.pages.In(a.ctx)); err != nil {
+		return nil, err
+	}
+	switch memory := f.Memory; {
+	case memory.Version < version:
+		return nil, events.Missing("thread version", fmt.Sprintf("%s at version %d", ref, version))
+	case memory.Version == 0:
+		return nil, events.Missing("thread", ref)
+	}
+	return &past{a.models, f.Memory}, nil
+}
+
+// takePast returns a fold for this query alone, and keeps it for the next one when this query is
+// answered, or its time is over. It waits for one of the places for threads as they were: each has
+// a whole thread in memory.
+func (a *asking) takePast(of pastOf) (*documents.Fold, error) {
+	f, err := a.pasts.Take(a.ctx, of)
+	if err != nil {
+		return nil, errPastTaken()
+	}
+	put := func() {
+		if f == nil {
+			a.pasts.Drop(of)
+		} else {
+			a.pasts.Put(of, f, f.Bytes)
+		}
+	}
+	a.leave = put
+	leave, err := a.cfg.Past.Wait(a.ctx, a.tenant)
+	var full *share.FullError
+	switch {
+	case errors.As(err, &full):
+		return nil, events.Errorf(events.Unavailable, "%s", full)
+	case err != nil:
+		return nil, errPastTaken()
+	}
+	a.leave = func() { put(); leave() }
+	if f != nil {
+		erased, err := a.erased()
+		if err != nil {
+			return nil, err
+		}
+		if !erased {
+			return f, nil
+		}
+	}
+	f = a.models.NewFold(of.until)
+	return f, nil
+}
+
+func errPastTaken() error {
+	return events.Errorf(events.Unavailable, "the places for threads as they were are taken for too long; try again")
+}
+
+// erased reports whether the thread may have been erased, so that what was folded before must not be
+// shown any more: the last that its log has is no change of a thread that is there.
+func (a *asking) erased() (bool, error) {
+	last, err := a.log.Last(a.ctx, a.tenant, a.thread)
+	var broken *events.BrokenError
+	if err != nil && !errors.As(err, &broken) {
+		return false, err
+	}
+	return last == nil || buckets.Deletes(last), nil
+}
