@@ -27,7 +27,7 @@ const maxDepth = 256
 func (w *response) readBody(r *http.Request, tenant string) error {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") && r.ContentLength != 0 {
 		w.Header().Set("Accept-Encoding", "identity")
-		return &statusError{http.StatusUnsupportedMediaType, "unsupported_media_type", "the body's Content-Encoding is " + clip(coding) + "; send it as it is, without one"}
+		return &statusError{status: http.StatusUnsupportedMediaType, code: "unsupported_media_type", text: "the body's Content-Encoding is " + clip(coding) + "; send it as it is, without one"}
 	}
 	upload := isUpload(r)
 	ctrl := http.NewResponseController(w)

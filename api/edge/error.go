@@ -25,7 +25,7 @@ type Problem struct {
 // *events.Error becomes unavailable, without its text.
 func ProblemOf(err error) (Problem, int) {
 	if own := (*statusError)(nil); errors.As(err, &own) {
-		return Problem{Type: "invalid_request", Code: own.code, Message: own.text}, own.status
+		return Problem{Type: "invalid_request", Code: own.code, Message: own.text, Param: own.param}, own.status
 	}
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
 		err = &events.Error{

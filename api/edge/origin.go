@@ -28,7 +28,7 @@ func (e *Edge) checkHost(r *http.Request) error {
 	case (port == "" || port == own) && (name == "" || strings.EqualFold(name, "localhost") || name == "127.0.0.1" || name == "::1" || name == address):
 		return nil
 	}
-	return &statusError{http.StatusMisdirectedRequest, "misdirected_request", "the request names another host, " + clip(name) + "; use the listener's address, or name the host with --http-host"}
+	return &statusError{status: http.StatusMisdirectedRequest, code: "misdirected_request", text: "the request names another host, " + clip(name) + "; use the listener's address, or name the host with --http-host"}
 }
 
 // hostOf returns the host that a client named, as a trusted proxy tells it.

@@ -37,7 +37,7 @@ func (m *unrouted) refusal(w http.ResponseWriter, r *http.Request) error {
 	}
 	allowed := m.header.Get("Allow")
 	w.Header().Set("Allow", allowed)
-	return &statusError{http.StatusMethodNotAllowed, "method_not_allowed", fmt.Sprintf("%s does not take %s; use %s", clip(r.URL.Path), clip(r.Method), allowed)}
+	return &statusError{status: http.StatusMethodNotAllowed, code: "method_not_allowed", text: fmt.Sprintf("%s does not take %s; use %s", clip(r.URL.Path), clip(r.Method), allowed)}
 }
 
 func noRoute(r *http.Request) error {
@@ -58,6 +58,7 @@ func plain(escaped string) bool {
 type statusError struct {
 	status     int
 	code, text string
+	param      string
 }
 
 func (e *statusError) Error() string { return e.text }

@@ -62,9 +62,8 @@ func TestAcceptance_HTTP(t *testing.T) {
 	t.Run("compact-response", func(t *testing.T) {
 		t.Parallel()
 		got := w.must("POST", "/v1/responses/compact", `{"model":"triage","prompt_cache_key":"k","input":[{"type":"message","role":"user","content":"One."},{"type":"message","role":"assistant","content":"Two."}]}`)
-		output := got["output"].([]any)
-		if got["object"] != "response.compaction" || len(output) != 1 || len(fits("output", "item compaction", output[0])) > 0 {
-			t.Errorf("%v", got)
+		if wrong := fits("compaction", "compaction", got); len(wrong) > 0 || kindsOf(got["output"]) != "compaction" {
+			t.Errorf("%v %v", wrong, got)
 		}
 	})
 	t.Run("compact-missing-model", func(t *testing.T) {
@@ -102,6 +101,9 @@ func TestAcceptance_WebSocket(t *testing.T) {
 	notFound := func(t *testing.T, list []object) {
 		t.Helper()
 		e, _ := list[0]["error"].(object)
+		for _, wrong := range fits("envelope", "socket error", list[0]) {
+			t.Error(wrong)
+		}
 		if len(list) != 1 || list[0]["type"] != "error" || list[0]["status"] != 404.0 || e["code"] != "previous_response_not_found" || e["param"] != "previous_response_id" {
 			t.Errorf("%v", list)
 		}
@@ -171,4 +173,64 @@ func TestAcceptance_WebSocket(t *testing.T) {
 		items := string(raw(compacted["output"]))
 		ask(t, l, `"store":false,"input":`+strings.TrimSuffix(items, "]")+`,{"type":"message","role":"user","content":"Go on."}]`)
 	})
+}
+
+// kindsOf returns the types of the items in a list.
+func kindsOf(list any) string {
+	var kinds []string
+	for _, item := range list.([]any) {
+		kinds = append(kinds, fmt.Sprint(item.(object)["type"]))
+	}
+	return strings.Join(kinds, " ")
+}
+
+// A response is one of the protocol's whatever its request says, and however it ends; so are the
+// items of its input.
+func TestAcceptance_EveryForm(t *testing.T) {
+	w := start(t)
+	w.model.answers(acceptable)
+	for name, body := range map[string]string{
+		"an effort":                   `"reasoning":{"effort":"low"}`,
+		"a summary":                   `"reasoning":{"summary":"auto"}`,
+		"an empty reasoning":          `"reasoning":{}`,
+		"a text":                      `"text":{"format":{"type":"text"}}`,
+		"an empty text":               `"text":{}`,
+		"a format of null":            `"text":{"format":null,"verbosity":"high"}`,
+		"a json_object":               `"text":{"format":{"type":"json_object"}}`,
+		"a json_schema":               `"text":{"format":{"type":"json_schema","name":"a","schema":{"type":"object"}}}`,
+		"a json_schema, not strict":   `"text":{"format":{"type":"json_schema","name":"a","schema":{},"strict":null,"description":"d"}}`,
+		"a tool by name":              `"tools":[{"type":"function","name":"get_weather"}],"tool_choice":{"type":"function","name":"get_weather"}`,
+		"a tool of nulls":             `"tools":[{"type":"function","name":"get_weather","description":null,"parameters":null,"strict":null}],"tool_choice":"required"`,
+		"allowed tools":               weatherTool + `,"tool_choice":{"type":"allowed_tools","tools":[{"type":"function","name":"get_weather"}]}`,
+		"allowed tools with a mode":   weatherTool + `,"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"get_weather"}]}`,
+		"numbers":                     `"top_p":1,"temperature":0,"presence_penalty":0,"frequency_penalty":0,"top_logprobs":0,"max_output_tokens":16,"max_tool_calls":1`,
+		"texts":                       `"metadata":{},"user":"u","safety_identifier":"s","prompt_cache_key":"k","service_tier":"default","truncation":"auto"`,
+		"not stored":                  `"store":false`,
+		"a picture without a detail":  `"input":[{"role":"user","content":[{"type":"input_image","image_url":"` + heart + `"}]}]`,
+		"a file by its address":       `"input":[{"role":"user","content":[{"type":"input_file","file_url":"https://example.com/a.pdf"}]}]`,
+		"a call and its output":       `"input":[{"type":"message","role":"user","content":"x"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"1"}]`,
+		"an output of parts":          `"input":[{"role":"user","content":"x"},{"type":"function_call","id":null,"status":null,"call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"1"},{"type":"input_image","image_url":"` + heart + `"}]}]`,
+		"a reasoning":                 `"input":[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}],"content":null,"encrypted_content":null},{"role":"assistant","content":[{"type":"output_text","text":"One."}]},{"role":"user","content":"x"}]`,
+		"a developer, and a citation": `"input":[{"type":"message","role":"developer","content":[{"type":"input_text","text":"Be brief."}]},{"role":"assistant","status":"completed","content":[{"type":"output_text","text":"One.","annotations":[{"type":"url_citation","start_index":0,"end_index":1,"url":"https://example.com","title":"t"}]}]},{"role":"user","content":"x"}]`,
+		"a refusal":                   `"input":[{"role":"assistant","content":[{"type":"refusal","refusal":"No."}]},{"role":"user","content":"x"}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(body, `"input"`) {
+				body += `,"input":"x"`
+			}
+			got := w.must("POST", "/v1/responses", `{"model":"triage",`+body+`}`)
+			conforms(t, got)
+			conforms(t, streams(t, w.stream("POST", "/v1/responses", `{"model":"triage","stream":true,`+body+`}`)))
+			if got["store"] == false {
+				return
+			}
+			conforms(t, w.must("GET", fmt.Sprintf("/v1/responses/%v", got["id"]), ""))
+			for _, item := range w.must("GET", fmt.Sprintf("/v1/responses/%v/input_items", got["id"]), "")["data"].([]any) {
+				for _, wrong := range fits("input", "item*", item) {
+					t.Error(wrong)
+				}
+			}
+		})
+	}
 }

@@ -51,15 +51,18 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 	}
 	id := uuid.Must(uuid.NewV7())
 	if key != "" {
-		id = keyed(c, key)
+		id = c.Keyed(key)
 		if b, err := repeated(ctx, c, d, id); b != nil || err != nil {
 			return b, err
 		}
 	}
+	if err := d.checkChoice(ctx, c); err != nil {
+		return nil, err
+	}
 	for try := 0; ; try++ {
 		b, err := beginOnce(ctx, c, d, input, id, own)
 		if key != "" && errors.Is(err, &events.Error{Code: events.AlreadyExists}) { // its ids are taken: by another body
-			return nil, reusedKey()
+			return nil, edge.ReusedKey()
 		}
 		if !errors.Is(err, &events.Error{Code: events.VersionConflict}) || try == beginTries {
 			return b, err

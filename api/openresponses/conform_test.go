@@ -2,30 +2,59 @@ package openresponses_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 )
 
 // What the protocol wants of responses, items, parts and events: the fields of each and their
-// types. A name that ends with ? may be absent, and one that ends with ° may be null.
+// types. A name that ends with ? may be absent, and one that ends with ° may be null. A type is a
+// kind of JSON, another shape, a list of one ([]shape), the shape that a value's type names
+// (shape*), or the texts that there are (a|b).
 func shapes() map[string]string {
 	return map[string]string{
-		"response": `id:string object:string created_at:number completed_at°:number status:string incomplete_details°:object model:string previous_response_id°:string
-			instructions°:string output:array error°:object tools:array tool_choice:any truncation:string parallel_tool_calls:bool text:object top_p:number
-			presence_penalty:number frequency_penalty:number top_logprobs:number temperature:number reasoning°:object usage°:object max_output_tokens°:number
-			max_tool_calls°:number store:bool background:bool service_tier:string metadata:object safety_identifier°:string prompt_cache_key°:string conversation?:object`,
-		"tool":  `type:string name:string description°:string parameters°:object strict°:bool`,
-		"usage": `input_tokens:number input_tokens_details:object output_tokens:number output_tokens_details:object total_tokens:number`,
+		"response": `id:string object:response| created_at:int completed_at°:int status:queued|in_progress|completed|incomplete|failed|cancelled incomplete_details°:incomplete
+			model:string previous_response_id°:string instructions°:string output:[]item* error°:failure tools:[]tool tool_choice:choice truncation:auto|disabled
+			parallel_tool_calls:bool text:text top_p:number presence_penalty:number frequency_penalty:number top_logprobs:int temperature:number
+			reasoning°:reasoning usage°:usage max_output_tokens°:int max_tool_calls°:int store:bool background:bool service_tier:string metadata:object
+			safety_identifier°:string prompt_cache_key°:string user?:string conversation?:conversation`,
+		"incomplete":   `reason:string`,
+		"failure":      `code:string message:string`,
+		"conversation": `id:string`,
+		"tool":         `type:function| name:string description°:string parameters°:object strict°:bool`,
+		"reasoning":    `effort°:none|minimal|low|medium|high|xhigh summary°:concise|detailed|auto`,
+		"text":         `format:format* verbosity?:low|medium|high`,
+		"usage":        `input_tokens:int input_tokens_details:cached output_tokens:int output_tokens_details:thought total_tokens:int`,
+		"cached":       `cached_tokens:int`,
+		"thought":      `reasoning_tokens:int`,
+		"compaction":   `id:string object:response.compaction| created_at:int output:[]item* usage:usage`,
 
-		"item message":       `type:string id:string status:string role:string content:array phase?:string`,
-		"item function_call": `type:string id:string status:string call_id:string name:string arguments:string`,
-		"item reasoning":     `type:string id:string summary:array content?:array encrypted_content?:string`,
-		"item compaction":    `type:string id:string encrypted_content:string created_by?:string`,
+		"format text":        `type:string`,
+		"format json_object": `type:string`,
+		// The published schema wants null as the schema. Clients read what they have sent.
+		"format json_schema": `type:string name:string description°:string schema:object strict:bool`,
 
-		"part output_text":  `type:string text:string annotations:array logprobs:array`,
-		"part refusal":      `type:string refusal:string`,
-		"part summary_text": `type:string text:string`,
+		"choice function":      `type:string name?:string`,
+		"choice allowed_tools": `type:string tools:[]choice* mode:none|auto|required`,
+
+		"item message":              `type:string id:string status:in_progress|completed|incomplete role:user|assistant|system|developer content:[]part* phase?:commentary|final_answer`,
+		"item function_call":        `type:string id:string status:in_progress|completed|incomplete call_id:string name:string arguments:string`,
+		"item function_call_output": `type:string id:string status:in_progress|completed|incomplete call_id:string output:result`,
+		"item reasoning":            `type:string id:string summary:[]part* content?:[]part* encrypted_content?:string`,
+		"item compaction":           `type:string id:string encrypted_content:string created_by?:string`,
+
+		"part input_text":     `type:string text:string`,
+		"part input_image":    `type:string image_url°:string detail:low|high|auto`,
+		"part input_file":     `type:string filename?:string file_url?:string file_data?:string`,
+		"part output_text":    `type:string text:string annotations:[]annotation* logprobs:[]logprob`,
+		"part refusal":        `type:string refusal:string`,
+		"part summary_text":   `type:string text:string`,
+		"part reasoning_text": `type:string text:string`,
+
+		"annotation url_citation": `type:string url:string start_index:int end_index:int title:string`,
+		"logprob":                 `token:string logprob:number bytes:array top_logprobs:[]toplogprob`,
+		"toplogprob":              `token:string logprob:number bytes:array`,
 
 		"event response.created":                       `response:response`,
 		"event response.queued":                        `response:response`,
@@ -33,21 +62,25 @@ func shapes() map[string]string {
 		"event response.completed":                     `response:response`,
 		"event response.failed":                        `response:response`,
 		"event response.incomplete":                    `response:response`,
-		"event response.output_item.added":             `output_index:number item:item`,
-		"event response.output_item.done":              `output_index:number item:item`,
-		"event response.content_part.added":            `item_id:string output_index:number content_index:number part:part`,
-		"event response.content_part.done":             `item_id:string output_index:number content_index:number part:part`,
-		"event response.output_text.delta":             `item_id:string output_index:number content_index:number delta:string logprobs:array`,
-		"event response.output_text.done":              `item_id:string output_index:number content_index:number text:string logprobs:array`,
-		"event response.refusal.delta":                 `item_id:string output_index:number content_index:number delta:string`,
-		"event response.refusal.done":                  `item_id:string output_index:number content_index:number refusal:string`,
-		"event response.function_call_arguments.delta": `item_id:string output_index:number delta:string`,
-		"event response.function_call_arguments.done":  `item_id:string output_index:number name?:string arguments:string`,
-		"event response.reasoning_summary_part.added":  `item_id:string output_index:number summary_index:number part:part`,
-		"event response.reasoning_summary_part.done":   `item_id:string output_index:number summary_index:number part:part`,
-		"event response.reasoning_summary_text.delta":  `item_id:string output_index:number summary_index:number delta:string`,
-		"event response.reasoning_summary_text.done":   `item_id:string output_index:number summary_index:number text:string`,
-		"event error": `error:object`,
+		"event response.output_item.added":             `output_index:int item:item*`,
+		"event response.output_item.done":              `output_index:int item:item*`,
+		"event response.content_part.added":            `item_id:string output_index:int content_index:int part:part*`,
+		"event response.content_part.done":             `item_id:string output_index:int content_index:int part:part*`,
+		"event response.output_text.delta":             `item_id:string output_index:int content_index:int delta:string logprobs:[]logprob`,
+		"event response.output_text.done":              `item_id:string output_index:int content_index:int text:string logprobs:[]logprob`,
+		"event response.refusal.delta":                 `item_id:string output_index:int content_index:int delta:string`,
+		"event response.refusal.done":                  `item_id:string output_index:int content_index:int refusal:string`,
+		"event response.function_call_arguments.delta": `item_id:string output_index:int delta:string`,
+		"event response.function_call_arguments.done":  `item_id:string output_index:int name?:string arguments:string`,
+		"event response.reasoning_summary_part.added":  `item_id:string output_index:int summary_index:int part:part*`,
+		"event response.reasoning_summary_part.done":   `item_id:string output_index:int summary_index:int part:part*`,
+		"event response.reasoning_summary_text.delta":  `item_id:string output_index:int summary_index:int delta:string`,
+		"event response.reasoning_summary_text.done":   `item_id:string output_index:int summary_index:int text:string`,
+		"event error": `error:problem`,
+
+		"problem":      `type:string code°:string message:string param°:string`,
+		"socket error": `type:error| status:int error:refused`,
+		"refused":      `code:string message:string type?:string param?:string`,
 	}
 }
 
@@ -58,16 +91,15 @@ func fits(at, shape string, v any) []string {
 	if !ok {
 		return []string{fmt.Sprintf("%s is %v, and no object", at, v)}
 	}
-	switch shape {
-	case "item", "part", "event":
-		shape += " " + fmt.Sprint(o["type"])
+	if kind, ok := strings.CutSuffix(shape, "*"); ok {
+		shape = kind + " " + fmt.Sprint(o["type"])
 	}
 	fields, known := shapes()[shape]
 	if !known {
 		return []string{fmt.Sprintf("%s: the protocol has no %s", at, shape)}
 	}
 	if strings.HasPrefix(shape, "event ") {
-		fields += " type:string sequence_number:number stream_id?:any"
+		fields += " type:string sequence_number:int stream_id?:any"
 	}
 	var wrong, names []string
 	for field := range strings.FieldsSeq(fields) {
@@ -90,55 +122,49 @@ func fits(at, shape string, v any) []string {
 			wrong = append(wrong, fmt.Sprintf("%s: the protocol has no field %s", at, name))
 		}
 	}
-	if shape == "response" {
-		wrong = append(wrong, fitsResponse(at, o)...)
-	}
-	if content, ok := o["content"].([]any); ok && shape == "item message" {
-		for i, p := range content {
-			wrong = append(wrong, fits(fmt.Sprintf("%s.content[%d]", at, i), "part", p)...)
-		}
-	}
 	return wrong
 }
 
-func fitsResponse(at string, o object) (wrong []string) {
-	for i, item := range o["output"].([]any) {
-		wrong = append(wrong, fits(fmt.Sprintf("%s.output[%d]", at, i), "item", item)...)
-	}
-	for i, tool := range o["tools"].([]any) {
-		wrong = append(wrong, fits(fmt.Sprintf("%s.tools[%d]", at, i), "tool", tool)...)
-	}
-	if o["usage"] != nil {
-		wrong = append(wrong, fits(at+".usage", "usage", o["usage"])...)
-	}
-	if e, ok := o["error"].(object); ok && (e["code"] == nil || e["message"] == nil) {
-		wrong = append(wrong, fmt.Sprintf("%s.error is %v", at, e))
-	}
-	return wrong
-}
-
-func fitsKind(at, kind string, v any) []string {
+func fitsKind(at, kind string, v any) (wrong []string) {
 	ok := false
-	switch kind {
-	case "string":
-		_, ok = v.(string)
-	case "number":
-		_, ok = v.(float64)
-	case "bool":
+	text, isText := v.(string)
+	list, isList := v.([]any)
+	number, isNumber := v.(float64)
+	switch {
+	case strings.HasPrefix(kind, "[]"):
+		for i, one := range list {
+			wrong = append(wrong, fits(fmt.Sprintf("%s[%d]", at, i), kind[2:], one)...)
+		}
+		ok = isList
+	case strings.Contains(kind, "|"):
+		ok = isText && slices.Contains(strings.Split(strings.TrimSuffix(kind, "|"), "|"), text)
+	case kind == "choice" && isText:
+		ok = slices.Contains([]string{"none", "auto", "required"}, text)
+	case kind == "choice":
+		return fits(at, "choice*", v)
+	case kind == "result" && isList:
+		return fitsKind(at, "[]part*", v)
+	case kind == "string", kind == "result":
+		ok = isText
+	case kind == "number":
+		ok = isNumber
+	case kind == "int":
+		ok = isNumber && number == math.Trunc(number)
+	case kind == "bool":
 		_, ok = v.(bool)
-	case "array":
-		_, ok = v.([]any)
-	case "object":
+	case kind == "array":
+		ok = isList
+	case kind == "object":
 		_, ok = v.(object)
-	case "any":
+	case kind == "any":
 		ok = true
 	default:
 		return fits(at, kind, v)
 	}
 	if !ok {
-		return []string{fmt.Sprintf("%s is %v, and no %s", at, v, kind)}
+		wrong = append(wrong, fmt.Sprintf("%s is %v, and no %s", at, v, kind))
 	}
-	return nil
+	return wrong
 }
 
 // conforms fails the test if a response is not one of the protocol's, or is not complete.
@@ -157,7 +183,7 @@ func conforms(t *testing.T, r object) {
 func streams(t *testing.T, list []object) object {
 	t.Helper()
 	for n, e := range list {
-		for _, wrong := range fits(fmt.Sprint(n), "event", e) {
+		for _, wrong := range fits(fmt.Sprint(n), "event*", e) {
 			t.Error(wrong)
 		}
 		if e["sequence_number"] != float64(n) {

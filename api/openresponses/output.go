@@ -173,30 +173,19 @@ func completed(o transform.Item) transform.Item {
 			}
 			o.Content = marshal([]map[string]string{{"type": kind, "text": textOf(o.Content)}})
 		}
-		var parts []map[string]events.JSON
-		if json.Unmarshal(o.Content, &parts) != nil {
-			parts = []map[string]events.JSON{}
+		o.Content = wholeParts(o.Content)
+	case callOutputItem:
+		if jsontext.Value(o.Output).Kind() == '[' {
+			o.Output = wholeParts(o.Output)
 		}
-		for _, p := range parts {
-			switch textOf(p["type"]) {
-			case events.OutputText:
-				for _, name := range []string{"annotations", "logprobs"} {
-					if jsontext.Value(p[name]).Kind() != '[' {
-						p[name] = events.JSON("[]")
-					}
-				}
-			case events.InputImage:
-				if p["detail"] == nil {
-					p["detail"] = events.JSON(`"auto"`)
-				}
-			}
-		}
-		o.Content = marshal(parts)
 	case reasoningItem:
 		if text, ok := o.Rest["text"]; ok && jsontext.Value(o.Content).Kind() != '[' {
 			o.Content = marshal([]map[string]events.JSON{{"type": events.JSON(`"reasoning_text"`), "text": text}})
 		}
 		o.Rest = nil
+		if jsontext.Value(o.Content).Kind() != '[' {
+			o.Content = nil
+		}
 		if jsontext.Value(o.Summary).Kind() != '[' {
 			o.Summary = events.JSON("[]")
 		}
@@ -210,6 +199,29 @@ func completed(o transform.Item) transform.Item {
 		}
 	}
 	return o
+}
+
+// wholeParts fills in what clients need in the parts of a message, or of the output of a call.
+func wholeParts(content events.JSON) events.JSON {
+	var parts []map[string]events.JSON
+	if json.Unmarshal(content, &parts) != nil {
+		parts = []map[string]events.JSON{}
+	}
+	for _, p := range parts {
+		switch textOf(p["type"]) {
+		case events.OutputText:
+			for _, name := range []string{"annotations", "logprobs"} {
+				if jsontext.Value(p[name]).Kind() != '[' {
+					p[name] = events.JSON("[]")
+				}
+			}
+		case events.InputImage:
+			if p["detail"] == nil {
+				p["detail"] = events.JSON(`"auto"`)
+			}
+		}
+	}
+	return marshal(parts)
 }
 
 // marshal encodes values that were decoded from JSON.

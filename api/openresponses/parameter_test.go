@@ -95,6 +95,25 @@ func TestParameters_Bounds(t *testing.T) {
 		"another truncation":              {`"truncation":"middle"`, "truncation"},
 		"an include without effect":       {`"include":["file_search_call.results"]`, "include/0"},
 		"a tool_choice of a number":       {`"tool_choice":1`, "tool_choice"},
+		"a choice without a type":         {`"tool_choice":{}`, "tool_choice/type"},
+		"a choice without a name":         {`"tool_choice":{"type":"function"}`, "tool_choice/name"},
+		"a choice of the server's kind":   {`"tool_choice":{"type":"web_search"}`, "tool_choice/type"},
+		"a tool that nobody has":          {`"tool_choice":{"type":"function","name":"get_weather"}`, "tool_choice/name"},
+		"a tool that is another":          {`"tools":[{"type":"function","name":"a"}],"tool_choice":{"type":"function","name":"b"}`, "tool_choice/name"},
+		"no allowed tools":                {`"tool_choice":{"type":"allowed_tools","tools":[]}`, "tool_choice/tools"},
+		"allowed tools that nobody has":   {`"tools":[{"type":"function","name":"a"}],"tool_choice":{"type":"allowed_tools","tools":[{"type":"function","name":"a"},{"type":"function","name":"b"}]}`, "tool_choice/tools/1/name"},
+		"allowed tools of another type":   {`"tool_choice":{"type":"allowed_tools","tools":[{"type":"mcp"}]}`, "tool_choice/tools/0/type"},
+		"another mode of allowed tools":   {`"tools":[{"type":"function","name":"a"}],"tool_choice":{"type":"allowed_tools","mode":"any","tools":[{"type":"function","name":"a"}]}`, "tool_choice/mode"},
+		"another effort":                  {`"reasoning":{"effort":"huge"}`, "reasoning/effort"},
+		"an effort of a number":           {`"reasoning":{"effort":1}`, "reasoning/effort"},
+		"another summary":                 {`"reasoning":{"summary":"long"}`, "reasoning/summary"},
+		"a reasoning of a text":           {`"reasoning":"low"`, "reasoning"},
+		"another verbosity":               {`"text":{"verbosity":"huge"}`, "text/verbosity"},
+		"another format":                  {`"text":{"format":{"type":"xml"}}`, "text/format/type"},
+		"a name of a format with blanks":  {`"text":{"format":{"type":"json_schema","name":"a b","schema":{}}}`, "text/format/name"},
+		"a prompt_cache_key of 65":        {`"prompt_cache_key":"` + strings.Repeat("k", 65) + `"`, "prompt_cache_key"},
+		"a safety_identifier of 65":       {`"safety_identifier":"` + strings.Repeat("k", 65) + `"`, "safety_identifier"},
+		"another service_tier":            {`"service_tier":"huge"`, "service_tier"},
 		"a tool without a name":           {`"tools":[{"type":"function"}]`, "tools/0/name"},
 		"two tools with one name":         {`"tools":[{"type":"function","name":"a"},{"type":"function","name":"a"}]`, ""},
 		"a background that is not stored": {`"background":true,"store":false`, "background"},
@@ -112,6 +131,33 @@ func TestParameters_Bounds(t *testing.T) {
 		t.Errorf("refused requests wrote %d threads", n)
 	}
 	w.must("POST", "/v1/responses", `{"model":"triage","input":"x","metadata":{"`+strings.Repeat("é", 64)+`":"`+strings.Repeat("é", 512)+`"}}`)
+	for _, effort := range []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"} {
+		w.must("POST", "/v1/responses", fmt.Sprintf(`{"model":"triage","input":"x","reasoning":{"effort":%q,"summary":"concise","generate_summary":"auto"}}`, effort))
+	}
+}
+
+// A tool_choice may name a tool that the agent has, and what a reactor of one's own has is not
+// known.
+func TestParameters_ChoiceOfTheAgent(t *testing.T) {
+	w := start(t)
+	w.define("tool", `{"name":"find","description":"Finds.","type":"nats"}`, "tool", `{"name":"docs","description":"Docs.","type":"mcp","server":{"url":"https://example.com/mcp"}}`,
+		"agent", `{"name":"own","type":"ai_human","model":"m","tools":["find","docs"]}`, "agent", `{"name":"custom","type":"ai_human","reactor":"test","model":"m"}`,
+		"skill", `{"name":"deploy","description":"Deploys.","text":"Deploy."}`, "agent", `{"name":"skilled","type":"ai_human","model":"m","skills":["deploy"]}`)
+	ask := func(agent, tool string) int {
+		status, _ := w.do("POST", "/v1/responses", fmt.Sprintf(`{"model":%q,"input":"x","background":true,"tool_choice":{"type":"function","name":%q}}`, agent, tool))
+		return status
+	}
+	for _, c := range []struct {
+		agent, tool string
+		want        int
+	}{
+		{"own", "find", 200}, {"own", "docs__search", 200}, {"own", "other", 400}, {"own", "docs_search", 400}, {"triage", "find", 400}, {"m", "find", 400},
+		{"custom", "anything", 200}, {"skilled", "skill", 200}, {"test", "anything", 200},
+	} {
+		if got := ask(c.agent, c.tool); got != c.want {
+			t.Errorf("%s may call %s: %d, want %d", c.agent, c.tool, got, c.want)
+		}
+	}
 }
 
 // Fields that Skein does not know, and nulls, change nothing.

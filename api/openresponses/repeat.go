@@ -2,8 +2,6 @@ package openresponses
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
@@ -44,14 +42,14 @@ func repeated(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUI
 		// The item may be newer than what was read of executions, whose commit it shares.
 		upToDate = upToDate.WithMinSeq(item.Seq)
 		if x, err = executionOrQueued(ctx, upToDate, b.id); isMissing(err) {
-			return nil, reusedKey() // in another thread
+			return nil, edge.ReusedKey() // in another thread
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if b.echo = echoOf(x); b.echo == nil || b.echo.Request != d.digest {
-		return nil, reusedKey()
+		return nil, edge.ReusedKey()
 	}
 	if isQueued(x) {
 		b.queued, b.waiting = true, x
@@ -72,14 +70,6 @@ func executionOrQueued(ctx context.Context, c *client.Client, id string) (*event
 	return x, err
 }
 
-// reusedKey is the refusal of an Idempotency-Key that another request has used.
-func reusedKey() error {
-	return &refusal{edge.Problem{
-		Type: "invalid_request", Code: "idempotency_key_reused", Param: "Idempotency-Key",
-		Message: "another request was made with this Idempotency-Key; send each request with a key of its own",
-	}, http.StatusUnprocessableEntity}
-}
-
 // writing is a request that writes, with what names that: a repeat with the same Idempotency-Key
 // writes nothing, and is answered as the first was.
 type writing struct {
@@ -97,29 +87,18 @@ func readWriting(r *http.Request, c *edge.Caller, into any) (writing, error) {
 	if err := decode(body, into); err != nil {
 		return writing{}, err
 	}
-	id, key := uuid.Must(uuid.NewV7()), r.Header.Get("Idempotency-Key")
+	id, key := uuid.Must(uuid.NewV7()), r.Header.Get(edge.HeaderKey)
 	if key != "" {
-		id = keyed(c, r.URL.Path+"\x00"+key)
+		id = c.Keyed(r.URL.Path + "\x00" + key)
 	}
-	return writing{id, "openresponses-" + id.String() + "-" + digestOf(body), key != ""}, nil
-}
-
-// digestOf returns what tells the body of a request from others.
-func digestOf(body []byte) string {
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:16])
-}
-
-// keyed returns the id that an Idempotency-Key stands for.
-func keyed(c *edge.Caller, key string) uuid.UUID {
-	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(c.Tenant+"\x00"+c.Subject+"\x00"+key))
+	return writing{id, "openresponses-" + id.String() + "-" + edge.DigestOf(body), key != ""}, nil
 }
 
 // refused returns the error of the command of a writing, whose ids another body with the same key
 // may have taken. Others are as inputError has them.
 func (w *writing) refused(err error, path string, first int) error {
 	if w.keyed && errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
-		return reusedKey()
+		return edge.ReusedKey()
 	}
 	return inputError(err, path, first)
 }

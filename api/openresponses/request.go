@@ -140,6 +140,9 @@ func (d *createRequest) check() error {
 	if err := d.checkText(); err != nil {
 		return err
 	}
+	if err := d.checkReasoning(); err != nil {
+		return err
+	}
 	for i, name := range d.Include {
 		if !slices.Contains([]string{serverTools, "reasoning.encrypted_content", "message.output_text.logprobs"}, name) {
 			return events.Invalid("/include/"+strconv.Itoa(i), "include of %s has no effect here; use %s, reasoning.encrypted_content or message.output_text.logprobs", clipped(name), serverTools)
@@ -149,7 +152,7 @@ func (d *createRequest) check() error {
 	for i, t := range d.Tools {
 		path := "/tools/" + strconv.Itoa(i)
 		switch {
-		case t.Type != "function":
+		case t.Type != functionTool:
 			return events.Invalid(path+"/type", "a tool of type %s has no effect here: give tools of the server to an agent, and functions to a request", clipped(t.Type))
 		case !events.Pattern(events.PatternTool).MatchString(t.Name):
 			return events.Invalid(path+"/name", "a tool's name is 1 to 64 letters, digits, dashes and underscores")
@@ -158,13 +161,8 @@ func (d *createRequest) check() error {
 		}
 		names[t.Name] = true
 	}
-	if k := jsontext.Value(d.ToolChoice).Kind(); k != 0 && k != '"' && k != '{' {
-		return events.Invalid("/tool_choice", "a tool_choice is auto, none, required, or an object")
-	}
-	if said := textOf(d.ToolChoice); said != "" && said != "auto" && said != "none" && said != "required" {
-		return events.Invalid("/tool_choice", "a tool_choice is auto, none, required, or an object")
-	}
-	return nil
+	_, err := d.chosen()
+	return err
 }
 
 // dropNulls treats null as absent.

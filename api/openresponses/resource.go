@@ -116,9 +116,7 @@ func newResource(id string, e *echo, s *events.RunSettings, agent string) *resou
 		TopLogprobs: valueOr(p.TopLogprobs, 0), Temperature: valueOr(s.Temperature, 1), MaxToolCalls: p.MaxToolCalls, Store: !e.Temporary,
 		Background: e.Background, ServiceTier: "default", Metadata: e.Metadata, SafetyIdentifier: p.SafetyIdentifier, PromptCacheKey: e.PromptCacheKey, User: e.User,
 	}
-	if r.ToolChoice == nil {
-		r.ToolChoice = events.JSON(`"auto"`)
-	}
+	r.ToolChoice = withMode(r.ToolChoice)
 	r.Text = withFormat(r.Text)
 	if r.Metadata == nil {
 		r.Metadata = map[string]string{}
@@ -165,11 +163,44 @@ func withFormat(text events.JSON) events.JSON {
 	if jsontext.Value(text).Kind() == '{' {
 		_ = decode(text, &fields) // it is an object
 	}
-	if jsontext.Value(fields["format"]).Kind() != '{' {
-		fields["format"] = events.JSON(`{"type":"text"}`)
-	}
+	fields["format"] = wholeFormat(fields["format"])
 	if jsontext.Value(fields["verbosity"]).Kind() == 'n' {
 		delete(fields, "verbosity")
+	}
+	return marshal(fields)
+}
+
+// wholeFormat returns the format of a text with what the protocol wants of it: a schema has a
+// description, which may be null, and says whether it is strict.
+func wholeFormat(format events.JSON) events.JSON {
+	fields := map[string]events.JSON{}
+	if jsontext.Value(format).Kind() != '{' || decode(format, &fields) != nil {
+		return events.JSON(`{"type":"text"}`)
+	}
+	if textOf(fields["type"]) != schemaFormat {
+		return format
+	}
+	if fields["description"] == nil {
+		fields["description"] = events.JSON("null")
+	}
+	if k := jsontext.Value(fields["strict"]).Kind(); k != 't' && k != 'f' {
+		fields["strict"] = events.JSON("false")
+	}
+	return marshal(fields)
+}
+
+// withMode returns the tool choice of a response: auto if its request says nothing. One among
+// allowed tools has a mode.
+func withMode(choice events.JSON) events.JSON {
+	fields := map[string]events.JSON{}
+	switch {
+	case choice == nil:
+		return events.JSON(`"auto"`)
+	case jsontext.Value(choice).Kind() != '{' || decode(choice, &fields) != nil || textOf(fields["type"]) != allowedTools:
+		return choice
+	}
+	if textOf(fields["mode"]) == "" {
+		fields["mode"] = events.JSON(`"auto"`)
 	}
 	return marshal(fields)
 }

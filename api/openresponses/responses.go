@@ -33,9 +33,9 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if !d.generates() {
 		return events.Invalid("/generate", "a request over HTTP generates a response; generate: false is for a WebSocket")
 	}
-	key := r.Header.Get("Idempotency-Key")
+	key := r.Header.Get(edge.HeaderKey)
 	if key != "" {
-		d.digest = digestOf(body)
+		d.digest = edge.DigestOf(body)
 	}
 	b, err := begin(r.Context(), c, d, key, noTemporary)
 	if err != nil {

@@ -15,9 +15,8 @@ import (
 
 // Headers of commands and queries.
 const (
-	headerKey    = "Idempotency-Key" // the commandId
-	headerSeq    = "Skein-Seq"       // of the commit
-	headerMinSeq = "Skein-Min-Seq"   // minSeq
+	headerSeq    = "Skein-Seq"     // of the commit
+	headerMinSeq = "Skein-Min-Seq" // minSeq
 )
 
 // command serves a row that is a command: the body is its data.
@@ -99,12 +98,12 @@ func (r Row) callWith(req *http.Request, data object) (call client.Request, err 
 
 // conditions sets what the headers of a request say of its command.
 func conditions(req *http.Request, call *client.Request) error {
-	if key := req.Header.Get(headerKey); key != "" {
+	if key := req.Header.Get(edge.HeaderKey); key != "" {
 		if !events.Pattern(events.PatternCommandID).MatchString(key) {
-			return events.Invalid("/"+headerKey, "%s is %.80q; it takes 1 to 128 letters, digits and _ . : -, the first a letter or digit", headerKey, key)
+			return events.Invalid("/"+edge.HeaderKey, "%s is %.80q; it takes 1 to 128 letters, digits and _ . : -, the first a letter or digit", edge.HeaderKey, key)
 		}
 		if call.CommandID != "" && call.CommandID != key {
-			return events.Invalid("/commandId", "the body's commandId and the header %s differ", headerKey)
+			return events.Invalid("/commandId", "the body's commandId and the header %s differ", edge.HeaderKey)
 		}
 		call.CommandID = key
 	}

@@ -106,7 +106,7 @@ func (s *service) putFile(w http.ResponseWriter, req *http.Request, c *edge.Call
 	if err != nil {
 		return refusal(w, req, err)
 	}
-	o := events.WriteFileOptions{ExpectedDigest: expected, CommandID: req.Header.Get(headerKey)}
+	o := events.WriteFileOptions{ExpectedDigest: expected, CommandID: req.Header.Get(edge.HeaderKey)}
 	files := c.Client.Files(req.PathValue("thread"))
 	body := &upload{r: req.Body, alive: http.NewResponseController(w)}
 	var record *events.FileRecord
@@ -231,7 +231,7 @@ func (s *service) deleteFile(w http.ResponseWriter, req *http.Request, c *edge.C
 	if err != nil {
 		return refusal(w, req, err)
 	}
-	call := client.Request{ThreadID: req.PathValue("thread"), Data: events.DeleteFile{Path: path, ExpectedDigest: expected}, CommandID: req.Header.Get(headerKey)}
+	call := client.Request{ThreadID: req.PathValue("thread"), Data: events.DeleteFile{Path: path, ExpectedDigest: expected}, CommandID: req.Header.Get(edge.HeaderKey)}
 	reply, err := c.Client.Do(req.Context(), "file.delete", call)
 	if err != nil {
 		return refusal(w, req, unwrapped(err, "/data"))

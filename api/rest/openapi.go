@@ -221,7 +221,7 @@ func headers(r Row) []node {
 		if strings.Contains(r.Path, "/files/") {
 			match = "The ETag of the content that the path must hold; otherwise 412."
 		}
-		return []node{header(headerKey, "The commandId: makes a repeat safe."), header("If-Match", match)}
+		return []node{header(edge.HeaderKey, "The commandId: makes a repeat safe."), header("If-Match", match)}
 	case r.shows.answer == streamAnswer:
 		return []node{header(headerLast, "The id of the last event that was seen.")}
 	case r.Query != "":

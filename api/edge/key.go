@@ -1,0 +1,31 @@
+package edge
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+
+	"github.com/google/uuid"
+)
+
+// HeaderKey is the header that names a request, so that it may be repeated.
+const HeaderKey = "Idempotency-Key"
+
+// Keyed returns the id that an Idempotency-Key stands for: another's same key is another id.
+func (c *Caller) Keyed(key string) uuid.UUID {
+	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(c.Tenant+"\x00"+c.Subject+"\x00"+key))
+}
+
+// DigestOf returns what tells the body of a request from others: 32 hexadecimal digits.
+func DigestOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:16])
+}
+
+// ReusedKey returns the refusal of an Idempotency-Key that another request has used.
+func ReusedKey() error {
+	return &statusError{
+		status: http.StatusUnprocessableEntity, code: "idempotency_key_reused", param: HeaderKey,
+		text: "another request was made with this Idempotency-Key; send each request with a key of its own",
+	}
+}
