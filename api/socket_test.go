@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"crypto/tls"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -49,10 +51,41 @@ func TestSocket_OriginsOfEveryRoute(t *testing.T) {
 	}
 }
 
-// A request that is no handshake is refused in the form of the contract.
+// A request that is no handshake is told what to change to, in the form of the contract; one over
+// HTTP/2, whose connection cannot change, is told that.
 func TestSocket_NoHandshake(t *testing.T) {
-	url := start(t, func(o *skein.Options) { o.Tenant = "acme" })
-	for _, path := range []string{"/v1/responses", "/api/threads/" + createThread(t, url, "") + "/socket"} {
-		ask(t, url, "GET", path).wantProblem(t, path, http.StatusBadRequest, "invalid_request")
+	cert, key := writeCertificate(t, t.TempDir(), 1)
+	url := start(t, func(o *skein.Options) { o.Tenant, o.TLSCert, o.TLSKey = "acme", cert, key })
+	for _, h2 := range []bool{false, true} {
+		tr := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: h2}
+		if !h2 {
+			tr.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
+		}
+		defer tr.CloseIdleConnections()
+		made, err := (&http.Client{Transport: tr}).Post(url+"/api/threads", "application/json", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = made.Body.Close()
+		for _, path := range []string{"/v1/responses", made.Header.Get("Location") + "/socket"} {
+			r, err := (&http.Client{Transport: tr}).Get(url + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, err := io.ReadAll(r.Body)
+			_ = r.Body.Close()
+			a := decoded(t, answer{status: r.StatusCode, header: r.Header, text: string(raw)})
+			switch {
+			case err != nil || (r.ProtoMajor == 2) != h2:
+				t.Errorf("%s %v", r.Proto, err)
+			case h2:
+				a.wantProblem(t, path, http.StatusBadRequest, "invalid_request")
+			default:
+				a.wantProblem(t, path, http.StatusUpgradeRequired, "upgrade_required")
+			}
+			if upgrade, connection := r.Header.Get("Upgrade"), r.Header.Get("Connection"); h2 != (upgrade == "") || h2 != (connection == "") || !h2 && upgrade != "websocket" {
+				t.Errorf("%s over %s: Upgrade %q, Connection %q", path, r.Proto, upgrade, connection)
+			}
+		}
 	}
 }

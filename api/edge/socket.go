@@ -20,9 +20,20 @@ const socketPing = 20 * time.Second
 // The error is the answer of the handler: a refusal, or none if the answer was sent.
 func Accept(w http.ResponseWriter, r *http.Request) (*websocket.Conn, error) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		return nil, events.Invalid("/Upgrade", "this route is a WebSocket; connect with a client that speaks it")
+		return nil, noUpgrade(w, r)
 	}
 	return websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
+}
+
+// noUpgrade returns the refusal of a request that is no handshake: 426, with the protocol to change
+// to. A connection of HTTP/2 cannot change its protocol.
+func noUpgrade(w http.ResponseWriter, r *http.Request) error {
+	if r.ProtoMajor != 1 {
+		return events.Invalid("/Upgrade", "this route is a WebSocket; connect over HTTP/1.1 with a client that speaks it")
+	}
+	w.Header().Set("Upgrade", "websocket")
+	w.Header().Set("Connection", "Upgrade")
+	return &statusError{status: http.StatusUpgradeRequired, code: "upgrade_required", text: "this route is a WebSocket; connect with a client that speaks it"}
 }
 
 // KeepAlive pings a WebSocket until ctx ends, and calls lost if the client no longer answers.

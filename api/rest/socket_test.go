@@ -241,7 +241,7 @@ func TestSocket_Handshake(t *testing.T) {
 	if a := s.refusal("GET", thread+"/socket", "", append(upgrade(), "Origin", shop)...); a.status != http.StatusSwitchingProtocols {
 		t.Errorf("a page that may: %d", a.status)
 	}
-	s.ask("GET", thread+"/socket", "").problem(http.StatusBadRequest, "invalid_request", "Upgrade")
+	s.ask("GET", thread+"/socket", "").problem(http.StatusUpgradeRequired, "upgrade_required", "")
 	upgrade := upgrade()
 	s.ask("GET", thread+"/socket", "", append(upgrade, "Origin", "https://evil.example")...).problem(http.StatusForbidden, "forbidden", "")
 	s.as("evil").ask("GET", thread+"/socket", "", upgrade...).problem(http.StatusNotFound, "not_found", "")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,7 @@ func streamRows() []Row {
 	const thread = "/api/threads/{thread}"
 	return []Row{
 		{Method: "GET", Path: thread + "/events", serve: (*service).threadEvents, shows: shown{parameters: eventParameters(), answer: streamAnswer},
-			Doc: "Every event of the thread, as server-sent events whose id is its version; a page of them, as event.list has it, with Accept: application/json or with a limit."},
+			Doc: "Every event of the thread, as server-sent events whose id is its version; a page of them, as event.list has it, with Accept: application/json, or with a limit or toVersion, the last version that is shown."},
 		{Method: "GET", Path: thread + "/chunks", serve: (*service).threadChunks, shows: shown{parameters: chunkParameters(), answer: streamAnswer},
 			Doc: "The chunks of a run, as server-sent events whose id is the index; of the current run, or else the next one, if none is named."},
 		{Method: "GET", Path: thread + "/socket", serve: (*service).socket, shows: shown{answer: socketAnswer}, Doc: "A WebSocket on the thread."},
@@ -30,8 +31,11 @@ func streamRows() []Row {
 
 // Parameters of the streams.
 func eventParameters() []field {
-	return []field{{name: "from", kind: wholeKind}, {name: "types", kind: listKind}, {name: "limit", kind: wholeKind}}
+	return []field{{name: "from", kind: wholeKind}, {name: "toVersion", kind: wholeKind}, {name: "types", kind: listKind}, {name: "limit", kind: wholeKind}}
 }
+
+// pageParameters are those that ask for a page: a stream has no end.
+func pageParameters() []string { return []string{"limit", "toVersion"} }
 
 func chunkParameters() []field { return []field{{name: "execution", kind: textKind}} }
 
@@ -145,11 +149,13 @@ func (s *service) threadEvents(w http.ResponseWriter, req *http.Request, c *edge
 	if !given {
 		next = 1
 	}
-	if wantsJSON(req) || single["limit"] != "" && !acceptsStream(req) {
-		return eventPage(w, req, c, single["limit"], types, next)
+	asked := slices.IndexFunc(pageParameters(), func(name string) bool { return single[name] != "" })
+	if wantsJSON(req) || asked >= 0 && !acceptsStream(req) {
+		return eventPage(w, req, c, single, types, next)
 	}
-	if single["limit"] != "" {
-		return events.Invalid("/limit", "a stream has no limit; leave it out, or do not send Accept: text/event-stream")
+	if asked >= 0 {
+		name := pageParameters()[asked]
+		return events.Invalid("/"+name, "a stream has no %s; leave it out, or do not send Accept: text/event-stream", name)
 	}
 	thread, err := threadOf(req, c.Client)
 	if err != nil {
@@ -173,14 +179,17 @@ func wantsJSON(req *http.Request) bool {
 }
 
 // eventPage answers with a page of a thread's events.
-func eventPage(w http.ResponseWriter, req *http.Request, c *edge.Caller, limit string, types []string, from int64) error {
+func eventPage(w http.ResponseWriter, req *http.Request, c *edge.Caller, single map[string]string, types []string, from int64) error {
 	q := events.ListEvents{ThreadID: req.PathValue("thread"), FromVersion: &from, Types: types}
-	if limit != "" {
-		n, ok := parseWhole(limit)
-		if !ok {
-			return events.Invalid("/limit", "limit must be a whole number from 1 to 1000")
+	for name, into := range map[string]**int64{"limit": &q.Limit, "toVersion": &q.ToVersion} {
+		if single[name] == "" {
+			continue
 		}
-		q.Limit = &n
+		n, ok := parseWhole(single[name])
+		if !ok {
+			return events.Invalid("/"+name, "%s must be a whole number from 1", name)
+		}
+		*into = &n
 	}
 	raw, err := json.Marshal(q, json.Deterministic(true))
 	if err != nil {

@@ -102,6 +102,17 @@ func TestThreadEvents_AsJSON(t *testing.T) {
 	}
 	s.ask("GET", thread+"/events?limit=2", "", "Accept", "text/event-stream").problem(http.StatusBadRequest, "invalid_request", "limit")
 	s.ask("GET", thread+"/events?limit=0", "", "Accept", "application/json").problem(http.StatusBadRequest, "invalid_request", "limit")
+	for _, path := range []string{"/events?from=1&toVersion=3", "/events?from=1&toVersion=3&limit=3"} {
+		page.NextVersion = 0
+		s.ask("GET", thread+path, "").want(http.StatusOK).to(&page)
+		if len(page.Events) != 2 || page.Events[1].Threadversion != 3 || page.NextVersion != 0 {
+			t.Errorf("%s: %+v", path, page)
+		}
+	}
+	s.ask("GET", thread+"/events?toVersion=3", "", "Accept", "text/event-stream").problem(http.StatusBadRequest, "invalid_request", "toVersion")
+	for _, wrong := range []string{"0", "-1", "x", "1.5"} {
+		s.ask("GET", thread+"/events?toVersion="+wrong, "").problem(http.StatusBadRequest, "invalid_request", "toVersion")
+	}
 }
 
 // While events are written as fast as they can be, many readers begin, resume and filter, and
