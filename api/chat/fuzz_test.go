@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -22,7 +20,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		req, err := readRequest(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "POST", "/chat", strings.NewReader(body)))
+		req, err := readRequest([]byte(body))
 		if err != nil {
 			if code := events.AsError(err).Code; code != events.InvalidRequest {
 				t.Fatalf("refused with %s: %v", code, err)

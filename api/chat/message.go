@@ -69,6 +69,7 @@ type metadata struct {
 	Chat struct {
 		ID       string      `json:"id,omitzero"`       // the client's, if the item has another
 		Metadata events.JSON `json:"metadata,omitzero"` // the client's own
+		Request  string      `json:"request,omitzero"`  // the digest of the request, if it had an Idempotency-Key
 	} `json:"chat"`
 }
 
@@ -211,7 +212,7 @@ func itemOf(m *Message, path string) (events.NewItem, error) {
 
 // put writes the metadata to an item, if there is any.
 func (m *metadata) put(item *events.NewItem) error {
-	if m.Chat.ID == "" && m.Chat.Metadata == nil {
+	if m.Chat.ID == "" && m.Chat.Metadata == nil && m.Chat.Request == "" {
 		return nil
 	}
 	if len(m.Chat.ID) > 256 {
@@ -227,7 +228,7 @@ func (m *metadata) put(item *events.NewItem) error {
 func again(item *events.NewItem, id string) error {
 	var m metadata
 	_ = json.Unmarshal(item.Metadata, &m) // none is as good
-	m.Chat.ID, item.ID = id, ""
+	m.Chat.ID, m.Chat.Request, item.ID = id, "", ""
 	return m.put(item)
 }
 

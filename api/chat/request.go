@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -40,15 +39,11 @@ type request struct {
 	last *Message // nil if there is none
 }
 
-// readRequest reads the body of a request. Fields that it does not know are skipped, as the
+// readRequest decodes the body of a request. Fields that it does not know are skipped, as the
 // clients' own ones are sent along.
-func readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
+func readRequest(body []byte) (*request, error) {
 	var req request
-	if err := json.UnmarshalRead(http.MaxBytesReader(w, r.Body, maxBody), &req); err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			return nil, err
-		}
+	if err := json.Unmarshal(body, &req); err != nil {
 		if misfit := (*json.SemanticError)(nil); errors.As(err, &misfit) {
 			return nil, events.Invalid(string(misfit.JSONPointer), "the body is not what useChat sends: %q has the wrong type", misfit.JSONPointer)
 		}

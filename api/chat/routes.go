@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"io"
 	"net/http"
 	"strings"
 
@@ -20,7 +21,11 @@ func Routes(e *edge.Edge) {
 
 // post sends a message, answers calls or asks again, and streams the message that follows.
 func post(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
-	req, err := readRequest(w, r)
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return err
+	}
+	req, err := readRequest(body)
 	if err != nil {
 		return err
 	}
@@ -28,6 +33,7 @@ func post(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if err != nil {
 		return err
 	}
+	h.once = onceOf(r, c, body)
 	f, err := h.send(r.Context(), req)
 	if err != nil {
 		return refused(err)

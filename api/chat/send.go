@@ -17,6 +17,7 @@ type chat struct {
 	caller *edge.Caller
 	now    *client.Client // its queries show everything that was committed before the request
 	thread *events.Thread // nil if there is none
+	once   *once          // nil if the request has no Idempotency-Key
 }
 
 // open looks a chat up.
@@ -48,8 +49,8 @@ type follow struct {
 	after []string // the client has the message up to where these calls wait
 }
 
-// send does what a request asks for, and returns the message that answers.
-func (h *chat) send(ctx context.Context, req *request) (*follow, error) {
+// ask does what a request asks for, and returns the message that answers.
+func (h *chat) ask(ctx context.Context, req *request) (*follow, error) {
 	if req.Trigger == triggerRegenerate {
 		return h.regenerate(ctx, req)
 	}
@@ -79,7 +80,7 @@ func (h *chat) send(ctx context.Context, req *request) (*follow, error) {
 	if req.MessageID != "" { // the same message may have been sent before it was hidden
 		what = "edit"
 	}
-	f, err := h.react(ctx, req, item, client.CommandID(commandID(what, h.id, item, m.ID)))
+	f, err := h.react(ctx, req, item, h.once.options(commandID(what, h.id, item, m.ID))...)
 	if errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
 		return h.repeated(ctx, req, item, err)
 	}
@@ -95,7 +96,7 @@ func (h *chat) repeated(ctx context.Context, req *request, item *events.NewItem,
 		if err := again(item, req.MessageID); err != nil {
 			return nil, err
 		}
-		return h.react(ctx, req, item)
+		return h.react(ctx, req, item, h.once.options("")...)
 	case isMissing(err):
 		return nil, cause // it was hidden
 	case err != nil:
@@ -130,26 +131,33 @@ func (h *chat) begin(ctx context.Context, req *request, item *events.NewItem) (*
 		earlier = append(earlier, one)
 	}
 	create := events.CreateThread{Key: h.id, AgentID: req.Agent, UserID: h.caller.User}
-	commands, err := subs(create, earlier, events.ReactThread{Item: item, AgentID: req.Agent})
+	ask := events.ReactThread{Item: item, AgentID: req.Agent}
+	command := commandID("begin", h.id, item, req.last.ID)
+	if h.once != nil {
+		command = h.once.command
+	}
+	if err := h.once.mark(&ask); err != nil {
+		return nil, err
+	}
+	commands, err := subs(create, earlier, ask)
 	if err != nil {
 		return nil, err
 	}
-	reply, err := h.now.Do(ctx, "thread.commit", client.Request{
-		Data: events.CommitThread{Commands: commands}, CommandID: commandID("begin", h.id, item, req.last.ID),
-	})
+	reply, err := h.now.Do(ctx, "thread.commit", client.Request{Data: events.CommitThread{Commands: commands}, CommandID: command})
 	if errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
 		return h.lost(ctx, req, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return h.followReply(reply, reply.Result.Results[len(reply.Result.Results)-1], req.Agent), nil
+	result := reply.Result.Results[len(reply.Result.Results)-1]
+	return h.followReply(reply, result, req.Agent), h.same(ctx, reply, result)
 }
 
 // lost handles a request whose chat has come into being in the meantime: two tabs began it
 // together, or its key belongs to a thread that the principal may not see.
 func (h *chat) lost(ctx context.Context, req *request, cause error) (*follow, error) {
-	again, err := open(ctx, h.caller, h.id)
+	again, err := h.reopened(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -158,7 +166,7 @@ func (h *chat) lost(ctx context.Context, req *request, cause error) (*follow, er
 	case again.thread == nil:
 		return nil, h.missing()
 	}
-	return again.send(ctx, req)
+	return again.ask(ctx, req)
 }
 
 // subs returns the commands that begin a chat.
@@ -188,15 +196,27 @@ const maxCommands = 200
 
 // react asks the agent about a message.
 func (h *chat) react(ctx context.Context, req *request, item *events.NewItem, o ...client.Option) (*follow, error) {
-	reply, err := h.now.React(ctx, h.thread.ID, events.ReactThread{Item: item, AgentID: req.Agent}, o...)
+	ask := events.ReactThread{Item: item, AgentID: req.Agent}
+	if err := h.once.mark(&ask); err != nil {
+		return nil, err
+	}
+	reply, err := h.now.React(ctx, h.thread.ID, ask, o...)
 	if err != nil {
 		return nil, err
 	}
-	return h.followReacted(ctx, req, reply, *reply.Result)
+	return h.followReacted(ctx, req, reply)
 }
 
-// followReacted returns the message that answers, where the result is that of a thread.react.
-func (h *chat) followReacted(ctx context.Context, req *request, reply *events.Reply, result events.Result) (*follow, error) {
+// followReacted returns the message that answers, where the last thing that was done is a
+// thread.react.
+func (h *chat) followReacted(ctx context.Context, req *request, reply *events.Reply) (*follow, error) {
+	result := *reply.Result
+	if n := len(result.Results); n > 0 {
+		result = result.Results[n-1]
+	}
+	if err := h.same(ctx, reply, result); err != nil {
+		return nil, err
+	}
 	f := h.followReply(reply, result, req.Agent)
 	begins := slices.ContainsFunc(reply.Events, func(e events.EventRef) bool { return e.Type == events.ExecutionCreatedType })
 	if begins || result.QueuedID != "" {
@@ -271,7 +291,7 @@ func (h *chat) regenerate(ctx context.Context, req *request) (*follow, error) {
 		}
 		again := *req
 		again.Trigger, again.MessageID = triggerSubmit, ""
-		return h.send(ctx, &again)
+		return h.ask(ctx, &again)
 	}
 	reached := req.MessageID == ""
 	at, err := h.find(ctx, func(m *events.ThreadMessage) bool {
@@ -309,7 +329,7 @@ func (h *chat) regenerateHidden(ctx context.Context, req *request) (*follow, err
 	}
 	again := *req
 	again.Trigger, again.MessageID = triggerSubmit, req.last.ID
-	return h.send(ctx, &again)
+	return h.ask(ctx, &again)
 }
 
 // replace hides a message and everything after it, aborts what runs, and asks about an item in
@@ -328,13 +348,17 @@ func (h *chat) replace(ctx context.Context, req *request, at *found, item *event
 	if err != nil {
 		return nil, err
 	}
-	ask, err := client.Sub("thread.react", events.ReactThread{Item: item, AgentID: req.Agent})
+	react := events.ReactThread{Item: item, AgentID: req.Agent}
+	if err := h.once.mark(&react); err != nil {
+		return nil, err
+	}
+	ask, err := client.Sub("thread.react", react)
 	if err != nil {
 		return nil, err
 	}
-	reply, err := h.now.Commit(ctx, h.thread.ID, append(list, ask))
+	reply, err := h.now.Commit(ctx, h.thread.ID, append(list, ask), h.once.options("")...)
 	if err != nil {
 		return nil, err
 	}
-	return h.followReacted(ctx, req, reply, reply.Result.Results[len(list)])
+	return h.followReacted(ctx, req, reply)
 }
