@@ -26,10 +26,11 @@ type Options struct {
 	Listen  ListenOptions // whom the listener serves, and how
 	OpenOps bool          // metrics need no credential, as on loopback
 
-	Metrics   edge.Metrics   // default none
-	System    console.System // what the console shows to operators; default nothing
-	Operators []string       // ids of keys whose holders see it
-	Prices    []string       // of models, for the console; see console.Options
+	Metrics    edge.Metrics    // default none
+	System     console.System  // what the console shows to operators; default nothing
+	Operations rest.Operations // what /api/operations shows to them; default nothing
+	Operators  []string        // ids of keys whose holders see it
+	Prices     []string        // of models, for the console; see console.Options
 
 	Endpoints *endpoints.Registry // thread endpoints; default those of every server
 }
@@ -62,10 +63,11 @@ func New(o Options) (*Handler, error) {
 		o.Endpoints = endpoints.NewRegistry()
 	}
 	endpoints.Routes(e, o.Endpoints)
-	rest.Routes(e)
+	operators := edge.OperatorKeys(o.Operators)
+	rest.Routes(e, rest.Options{Operations: o.Operations, Operators: operators})
 	chat.Routes(e)
 	openresponses.Routes(e)
-	if err := console.Routes(e, console.Options{System: o.System, Operators: o.Operators, Prices: o.Prices}); err != nil {
+	if err := console.Routes(e, console.Options{System: o.System, Operators: operators, Prices: o.Prices}); err != nil {
 		return nil, err
 	}
 	return &Handler{e}, nil

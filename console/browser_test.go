@@ -33,6 +33,7 @@ const patience = 60 * time.Second
 type world struct {
 	t      *testing.T
 	http   string
+	nats   string
 	client *client.Client // of the tenant acme
 }
 
@@ -76,7 +77,7 @@ func newWorld(t *testing.T, access string, change ...func(*serve.Config)) *world
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t, s.Addresses().HTTP, c}
+	return &world{t, s.Addresses().HTTP, s.Addresses().NATS, c}
 }
 
 // browser is a window of a Chromium with an empty profile. What its pages report as an error,

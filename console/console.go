@@ -18,9 +18,9 @@ var templates embed.FS
 
 // Options configures the console.
 type Options struct {
-	System    System   // what the page System shows; default no such page
-	Operators []string // ids of keys whose holders see it, besides everybody at a desk
-	Prices    []string // of models, as chart.ParsePrices takes them; default costs are not shown
+	System    System         // what the page System shows; default no such page
+	Operators edge.Operators // who sees it
+	Prices    []string       // of models, as chart.ParsePrices takes them; default costs are not shown
 }
 
 // Routes adds the console's routes to an edge.

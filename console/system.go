@@ -11,6 +11,7 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/console/chart"
 	"github.com/skein-threads/skein/console/page"
+	"github.com/skein-threads/skein/console/standing"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -31,6 +32,9 @@ type Overview struct {
 	Places  []Place
 	Faults  []Fault
 	Terms   []Term
+
+	// Operations are those that operators' programs reported, the latest first.
+	Operations []events.Operation
 }
 
 // Check is whether a part works.
@@ -81,24 +85,13 @@ type Fault struct {
 // Term is a setting of retention or backup.
 type Term struct{ Name, Value string }
 
-// operators are the subjects of principals who operate the server.
-type operators map[string]bool
-
-// may reports whether a caller operates the server: at a desk, where everybody may do
-// everything, or with a key that the server was started with.
-func (o operators) may(c *edge.Caller) bool { return c.Desk || o[c.Subject] }
-
 // system is the page of the process. Without a System, as in a gateway, there is none.
-func system(s System, keys []string) []page.Page {
+func system(s System, operators edge.Operators) []page.Page {
 	if s == nil {
 		return nil
 	}
-	allowed := operators{}
-	for _, key := range keys {
-		allowed["key:"+key] = true
-	}
 	return []page.Page{{
-		Path: "/system", Name: "System", In: page.Navigation, Template: "system", For: allowed.may,
+		Path: "/system", Name: "System", In: page.Navigation, Template: "system", For: operators.May,
 		JSON: "/metrics", CLI: "skein health",
 		Load: func(a *page.Ask) (any, error) { return loadSystem(a.Context(), s) },
 	}}
@@ -107,8 +100,9 @@ func system(s System, keys []string) []page.Page {
 // systemData is what the page shows.
 type systemData struct {
 	*Overview
-	Running string
-	Lines   []template.HTML
+	Running   string
+	Lines     []template.HTML
+	Standings []*standing.Standing
 }
 
 func loadSystem(ctx context.Context, s System) (any, error) {
@@ -116,7 +110,7 @@ func loadSystem(ctx context.Context, s System) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &systemData{Overview: o, Running: chart.Duration(time.Since(o.Started).Microseconds())}
+	d := &systemData{Overview: o, Running: chart.Duration(time.Since(o.Started).Microseconds()), Standings: standing.Of(o.Operations, time.Now())}
 	for i, line := range o.Series {
 		d.Lines = append(d.Lines, chart.Sparkline{
 			ID: "line-" + strconv.Itoa(i), Title: line.Name, Points: line.Points,

@@ -151,7 +151,7 @@ func Queries() []Query {
 
 // Documents lists what queries answer and read models hold, in a fixed order.
 func Documents() []Document {
-	return slices.Concat(kvDocuments(), threadDocuments(), relationshipDocuments(), stateDocuments(), workerDocuments())
+	return slices.Concat(kvDocuments(), threadDocuments(), relationshipDocuments(), stateDocuments(), workerDocuments(), operationDocuments())
 }
 
 // registry finds rows by name. It is built once and never changes.

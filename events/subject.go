@@ -218,6 +218,13 @@ func (n Names) Emit(tenant, thread, event string) string {
 // edge's name is one or two tokens.
 func (n Names) GatewayPass(edge string) string { return n.Prefix + ".gateway.pass." + edge }
 
+// OperationReport returns the subject on which operators' programs report what they did:
+// skein.operation.report. It has no tenant: what they do is done to all that is stored.
+func (n Names) OperationReport() string { return n.Prefix + ".operation.report" }
+
+// OperationList returns the subject on which they are asked for.
+func (n Names) OperationList() string { return n.Prefix + ".operation.list" }
+
 // ParseRequest parses the subject of a command, a submitted command or a query. The tenant is
 // not validated.
 func (n Names) ParseRequest(subject string) (kind, tenant, name string, ok bool) {

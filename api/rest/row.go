@@ -57,13 +57,20 @@ func (r Row) hasThread() bool { return strings.Contains(r.Path, "{thread}") }
 
 // service is what the handlers share.
 type service struct {
+	Options
 	feeds     *feeds
 	described func() ([]byte, error) // the description of all routes, made once
 }
 
+// Options says what the routes have besides the client of their caller.
+type Options struct {
+	Operations Operations     // default none, as in a gateway
+	Operators  edge.Operators // who may ask for them
+}
+
 // Routes adds the routes of /api to an edge.
-func Routes(e *edge.Edge) {
-	s := &service{feeds: newFeeds(), described: sync.OnceValues(OpenAPI)}
+func Routes(e *edge.Edge, o Options) {
+	s := &service{Options: o, feeds: newFeeds(), described: sync.OnceValues(OpenAPI)}
 	for _, r := range Rows() {
 		e.Handle(r.pattern(), r.handler(s))
 	}

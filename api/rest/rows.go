@@ -11,7 +11,7 @@ import (
 
 // Rows returns the table of all routes, in the order of the documentation.
 func Rows() []Row {
-	return slices.Concat(rawRows(), threadRows(), listRows(), itemRows(), runRows(), relationRows(), fileRows(), streamRows(), tenantRows())
+	return slices.Concat(rawRows(), threadRows(), listRows(), itemRows(), runRows(), relationRows(), fileRows(), streamRows(), tenantRows(), operatorRows())
 }
 
 func rawRows() []Row {
@@ -108,6 +108,14 @@ func tenantRows() []Row {
 		{Method: "GET", Path: "/api/runs", Query: "run.list"},
 		{Method: "GET", Path: "/api/approvals", Query: "approval.list"},
 		{Method: "GET", Path: "/api/effects", Query: "effect.list"},
+	}
+}
+
+// operatorRows are for operators, and of all tenants together.
+func operatorRows() []Row {
+	return []Row{
+		{Method: "GET", Path: "/api/operations", serve: (*service).listOperations,
+			Doc: "The last audits and backups, for operators.", shows: shown{answer: "operation_list"}},
 	}
 }
 

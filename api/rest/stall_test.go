@@ -37,7 +37,7 @@ func (s *site) edgeOn(nc *nats.Conn, o edge.Options) *site {
 	o.Conn, o.Auth = nc, edge.Desk{}
 	e, err := edge.New(o)
 	s.Must(err)
-	rest.Routes(e)
+	rest.Routes(e, rest.Options{})
 	server := httptest.NewServer(e)
 	s.t.Cleanup(server.Close)
 	s.t.Cleanup(e.Close) // before the server, which waits for its handlers

@@ -72,7 +72,7 @@ func (a *app) root() *cobra.Command {
 		a.serveCommand(), a.gatewayCommand(), a.demoCommand(), a.importCommand(), a.threadCommand(), a.itemCommand(), a.messageCommand(), a.filesCommand(),
 		a.runCommand(), a.queueCommand(), a.skillCommand(), a.stateCommand(), a.sessionCommand(), a.kvCommand(), a.approvalCommand(), a.applyCommand(), a.definitionCommand(), a.workerCommand(),
 		a.rawCommand(), a.rawQuery(), a.mcpCommand(), a.effectCommand(), a.healthCommand(),
-		a.tailCommand(), a.replayCommand(), a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.storeCommand(), a.accessCommand(),
+		a.tailCommand(), a.replayCommand(), a.auditCommand(), a.operationCommand(), a.backupCommand(), a.restoreCommand(), a.storeCommand(), a.accessCommand(),
 		a.sizeCommand(), a.archiveCommand(), a.benchCommand(), a.versionCommand(),
 	)
 	addExamples(root)

@@ -29,10 +29,11 @@ type verification struct {
 	from, to     string
 	against, key string
 	everyone     bool
+	reports      bool // to Skein, what came of it
 }
 
 func (a *app) auditVerify() *cobra.Command {
-	v := &verification{remote: &remote{}}
+	v := &verification{remote: &remote{}, reports: true}
 	cmd := &cobra.Command{
 		Use: "verify [THREAD...]", Short: "Verify the log, and that everything derived from it equals its contents",
 		Long: "Verify chain, sequence, schema, state machines and links of the log, the timeline, and every read model.\n" +
@@ -137,8 +138,10 @@ func (a *app) verify(ctx context.Context, v *verification, refs []string) error 
 	}
 	bar := a.progress()
 	var failed error
+	faults := map[audit.Kind]int64{}
 	v.options.Finding = func(f audit.Finding) {
 		bar.clear()
+		faults[f.Kind]++
 		failed = errors.Join(failed, a.printFinding(v.json, f))
 	}
 	v.options.Progress = bar.audit
@@ -149,13 +152,18 @@ func (a *app) verify(ctx context.Context, v *verification, refs []string) error 
 	if !v.options.LogOnly {
 		v.options.Checks = []audit.Check{contents}
 	}
+	begun := time.Now()
 	sum, err := audit.Verify(ctx, log, validator, v.options)
 	sum.Contents = int(contents.Read())
 	if err == nil && v.against != "" {
 		err = a.compareExport(ctx, v, log, validator, bar, &sum)
 	}
 	bar.clear()
-	if err = errors.Join(err, failed); err != nil {
+	err = errors.Join(err, failed)
+	if v.reports && (err == nil || events.AsError(err).Code != events.NotFound) { // a thread that does not exist was not verified
+		a.report(log, auditReport(v.options, sum, faults), begun, err)
+	}
+	if err != nil {
 		return fileFailed(err)
 	}
 	if v.json {

@@ -66,12 +66,14 @@ func (a *app) backup(ctx context.Context, r *remote, dir string) error {
 		return err
 	}
 	defer closeLog()
-	bar := a.progress()
+	bar, begun := a.progress(), time.Now()
 	b, err := backup.Write(ctx, log, dir, func(stream string, bytes int64) { bar.show("%s: %d bytes", stream, bytes) })
 	bar.clear()
 	if err != nil {
+		a.report(log, backupReport(nil), begun, err)
 		return err
 	}
+	a.report(log, backupReport(b), begun, nil)
 	return a.printBackup(r.json, b)
 }
 

@@ -149,6 +149,8 @@ skein audit import acme.jsonl --all-tenants
 skein size --limit 10
 skein archive --idle 90d --dry-run
 skein backup /backups/2026-02-20
+skein operation list
+skein operation list --json
 skein restore /backups/2026-02-20
 skein restore /backups/2026-02-20 --store /var/lib/skein
 skein store check --store /var/lib/skein --json

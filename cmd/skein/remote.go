@@ -80,13 +80,9 @@ func (r *remote) openLog() (log *eventlog.Log, closeLog func(), err error) {
 		}
 		cfg.API = "$JS." + r.domain + ".API"
 	}
-	opts, err := r.NATS("skein-cli")
+	nc, err := r.dial()
 	if err != nil {
-		return nil, nil, events.Errorf(events.Unauthorized, "%w", err)
-	}
-	nc, err := nats.Connect(r.server, opts...)
-	if err != nil {
-		return nil, nil, events.Errorf(events.Unavailable, "%w", connect.Failed(r.server, err))
+		return nil, nil, err
 	}
 	if log, err = eventlog.Open(nc, cfg, zerolog.Nop(), nil); err != nil {
 		nc.Close()
@@ -96,6 +92,19 @@ func (r *remote) openLog() (log *eventlog.Log, closeLog func(), err error) {
 		log.Close()
 		nc.Close()
 	}, nil
+}
+
+// dial returns a connection to NATS, for what belongs to no tenant.
+func (r *remote) dial() (*nats.Conn, error) {
+	opts, err := r.NATS("skein-cli")
+	if err != nil {
+		return nil, events.Errorf(events.Unauthorized, "%w", err)
+	}
+	nc, err := nats.Connect(r.server, opts...)
+	if err != nil {
+		return nil, events.Errorf(events.Unavailable, "%w", connect.Failed(r.server, err))
+	}
+	return nc, nil
 }
 
 // connect returns a client.

@@ -92,7 +92,7 @@ func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.Ac
 		for _, subject := range auditSubjects() {
 			c.Exports.Add(service("$JS.API." + subject))
 		}
-		for _, subject := range []string{n.GatewayKeys(""), n.GatewayKeys("*"), n.Emit("*", "*", "*")} {
+		for _, subject := range []string{n.GatewayKeys(""), n.GatewayKeys("*"), n.Emit("*", "*", "*"), n.OperationReport(), n.OperationList()} {
 			c.Exports.Add(service(subject))
 		}
 		c.Exports.Add(stream(n.Prefix+".timeline.*.>"), stream(allLive(n, "*")), stream(n.Cancel("*")))
@@ -114,6 +114,7 @@ func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.Ac
 			i.LocalSubject = jwt.RenamingSubject(AuditAPI + "." + subject)
 			c.Imports.Add(i)
 		}
+		c.Imports.Add(from(skeinAccount, n.OperationReport(), jwt.Service), from(skeinAccount, n.OperationList(), jwt.Service))
 	default:
 		c.Limits.Conn, c.Limits.Subs = tenantConnections, tenantSubscriptions
 		for _, subject := range []string{n.Command(tenant, ">"), n.Query(tenant, ">"), n.Submit(tenant, ">"), n.File(tenant, ">"), n.Upload(tenant, ">")} {

@@ -20,7 +20,7 @@ const (
 	Subscriber    Role = "subscriber"    // reads the tenant's timeline and live events, and asks its queries
 	Worker        Role = "worker"        // is reactors, tools and effects, for every tenant that uses them
 	Gateway       Role = "gateway"       // serves tenants over HTTP: does for each what its publishers and subscribers may
-	Auditor       Role = "auditor"       // reads every tenant's log and read models, and writes nothing
+	Auditor       Role = "auditor"       // reads every tenant's log and read models, and writes nothing but what its audits found
 	Administrator Role = "administrator" // may do everything that Skein may
 )
 
@@ -95,6 +95,7 @@ func permissions(n events.Names, u User) (jwt.Permissions, error) {
 			for _, subject := range auditSubjects() {
 				p.Pub.Allow.Add(AuditAPI + "." + subject)
 			}
+			p.Pub.Allow.Add(n.OperationReport(), n.OperationList())
 			p.Sub.Allow.Add(inbox)
 		case Administrator:
 			p.Pub.Allow.Add(">")

@@ -36,7 +36,7 @@ func TestAccess_Gateway(t *testing.T) {
 	g.client("globex", "app")
 	before := g.stored()
 	more := []string{
-		"skein.emit.acme.T-1", "skein.gateway.other", "skein.cancel.x", "skein.cmd.x", "_INBOX.edge2.x",
+		"skein.emit.acme.T-1", "skein.gateway.other", "skein.cancel.x", "skein.cmd.x", "_INBOX.edge2.x", "skein.operation.report", "skein.operation.list",
 	}
 	for _, name := range []string{"edge", "own"} {
 		nc, refused := g.plain("", name)

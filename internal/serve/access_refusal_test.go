@@ -24,7 +24,7 @@ func forbiddenPublishes() []string {
 		// What only Skein writes.
 		"skein.log.acme.T-1", "skein.timeline.acme.T-1.item.created", "skein.chunk.acme.T-1.exe_1", "skein.run.acme.exe_1",
 		"skein.timer.acme.T-1.x", "skein.due.acme.T-1.x", "skein.cancel.x",
-		"$KV.thread_threads.acme.T-1", "$KV.thread_leases.relay", "$KV.thread_effects.acme.T-1.x",
+		"$KV.thread_threads.acme.T-1", "$KV.thread_leases.relay", "$KV.thread_effects.acme.T-1.x", "$KV.operations.audit",
 		"$O.thread_files.C.x", "$O.thread_files.M.x", "$O.thread_snapshots.C.x", "$O.thread_archive.C.x", "$O.thread_archive.M.x",
 		// Of another tenant.
 		"skein.cmd.globex.thread.create", "skein.query.globex.thread.list", "skein.submit.globex.thread.create",
@@ -58,7 +58,7 @@ func forbiddenSubscriptions() []string {
 		"skein.upload.>", "skein.upload.acme.>", "skein.upload.globex.>", "skein.effect.>", "skein.effect.other",
 		"skein.due.>", "skein.timer.>", "$KV.>", "$O.>", "$JS.>", "$JS.API.>", "$JS.ACK.>", "$JS.EVENT.>", "$SYS.>", "$SRV.>",
 		"_INBOX.>", "_INBOX.*", "_INBOX.other.>", "_INBOX.*.>", "_R_.>", "_GR_.>",
-		"skein.reactor.>", "skein.reactor.shout", "skein.tool.add", "skein.reactor.other",
+		"skein.reactor.>", "skein.reactor.shout", "skein.tool.add", "skein.reactor.other", "skein.operation.>", "skein.operation.report", "$KV.operations.>",
 	}
 }
 
@@ -87,7 +87,11 @@ func TestAccess_ForbiddenSubjects(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(u.Name, " ", u.Roles), func(t *testing.T) {
 			nc, refused := g.plain(u.Tenant, u.Name)
-			for _, subject := range forbiddenPublishes() {
+			subjects := forbiddenPublishes()
+			if u.Roles[0] != access.Auditor {
+				subjects = append(subjects, "skein.operation.report", "skein.operation.list")
+			}
+			for _, subject := range subjects {
 				if u.Tenant != "" {
 					subject = swap(subject, u.Tenant)
 				}

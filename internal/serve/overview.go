@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/console"
+	"github.com/skein-threads/skein/eventlog/operations"
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/internal/metrics"
 	"github.com/skein-threads/skein/projections/buckets"
@@ -18,7 +19,8 @@ import (
 // maxStores is how many streams and buckets an overview lists.
 const maxStores = 500
 
-// overview tells the console of this process and of what it stores: nothing of any tenant.
+// overview tells the console of this process and of what it stores: nothing of any
+// tenant, but the name of one that was audited.
 type overview struct {
 	server  *Server
 	history *metrics.History
@@ -59,7 +61,25 @@ func (o *overview) Overview(ctx context.Context) (*console.Overview, error) {
 		out.Places = append(out.Places, console.Place{Kind: kind, Taken: int64(taken[kind]), Waiting: int64(waiting[kind])})
 	}
 	out.Faults = o.faults()
+	done, err := s.operations.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Operations = done.Operations
 	return out, nil
+}
+
+// openOperations opens the store of what operators' programs report, and answers them. It has a
+// connection of its own: a report must not delay commands.
+func (s *Server) openOperations(ctx context.Context) error {
+	log, err := s.open("operations")
+	if err != nil {
+		return err
+	}
+	if s.operations, err = operations.Open(ctx, log.Streams(), time.Now); err != nil {
+		return err
+	}
+	return s.operations.Answer(log.Conn())
 }
 
 // stores lists the streams, buckets and object stores, by name.

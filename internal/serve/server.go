@@ -16,6 +16,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/derived"
+	"github.com/skein-threads/skein/eventlog/operations"
 	"github.com/skein-threads/skein/eventlog/pairs"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/eventlog/timeline"
@@ -57,6 +58,7 @@ type Server struct {
 
 	dispatcher        *commands.Dispatcher
 	pairs             *pairs.Store
+	operations        *operations.Store
 	commands, queries *service.Service
 	files             *files.Service
 	reading           reading
@@ -186,6 +188,9 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	s.timers = timers
 	queue := runtime.Queue(writeLog, s.logger)
 	if err := s.openPairs(ctx); err != nil {
+		return err
+	}
+	if err := s.openOperations(ctx); err != nil {
 		return err
 	}
 	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{
