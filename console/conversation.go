@@ -15,6 +15,10 @@ import (
 // itemsShown is the number of items of a page of a conversation.
 const itemsShown = 60
 
+// liveItems is how many messages a page that is open may come to show, before the first of them
+// are removed again.
+const liveItems = 2000
+
 // conversation is the first tab of a thread: what was said, and what can be said.
 func conversation(texts *markdown.Renderer) page.Page {
 	c := &talk{texts}
@@ -107,6 +111,9 @@ func (c *talk) itemRow(a *page.Ask, e client.Event) (*page.Row, error) {
 	}
 	return &page.Row{ID: turns[0].Row(), Template: "turn", Data: turns[0]}, nil
 }
+
+// Most returns how many messages an open page may come to show, for the template.
+func (p *itemPage) Most() int { return liveItems }
 
 // ifThere returns an error, but for what does not exist: a later event says what became of it.
 func ifThere(err error) error {

@@ -94,3 +94,94 @@ func TestBrowser_LiveRowsAreInOrder(t *testing.T) {
 		t.Errorf("the timeline shows %v", shown)
 	}
 }
+
+// A conversation that is open for long keeps its reader's place and no more messages than it may:
+// the first ones are removed, and loaded again as earlier ones are. What its reader looks at, or
+// writes in, stays; then the page stops to grow at twice as many, and links its end.
+func TestBrowser_LiveConversationIsBounded(t *testing.T) {
+	w := newWorld(t, "")
+	id, err := demo.Long(t.Context(), w.client, "long", 70)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := w.open()
+	b.visit("/threads/" + id)
+	b.live()
+	const rows, all = `document.querySelector("#items > [data-most]")`, `[...document.querySelectorAll("#items [data-order]")].map((r) => +r.dataset.order)`
+	if most := eval[string](b, rows+`.dataset.most`); most != "2000" {
+		t.Errorf("a page may have %s messages", most)
+	}
+	say := func(n int) {
+		t.Helper()
+		for range n {
+			_, err := w.client.CreateItem(t.Context(), id, events.CreateItem{Item: events.UserText("One more.\n\nAnd another line.")})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	last := func(n int) string { return fmt.Sprintf(`%s.at(-1) === %d`, all, n) }
+
+	// The reader is at the end.
+	b.do(chromedp.Evaluate(rows+`.dataset.most = 80`, nil))
+	say(25) // of 95, of which the page showed 60
+	b.until(last(94) + ` && ` + rows + `.childElementCount <= 80`)
+	b.until(`document.documentElement.scrollHeight - innerHeight - scrollY < 5`)
+	for range 20 { // to the beginning
+		b.do(chromedp.Evaluate(`scrollTo(0, 0)`, nil))
+		if eval[bool](b, `!document.querySelector("[data-older]")`) {
+			break
+		}
+		b.until(`!document.querySelector("[data-older]")?.dataset.busy`)
+	}
+	b.until(all + `[0] === 0`)
+	if shown := eval[[]int](b, all); len(shown) != 95 || !slices.IsSorted(shown) || slices.Compact(shown)[94] != 94 {
+		t.Errorf("after all were loaded again: %v", shown)
+	}
+
+	// The reader is at the beginning, which stays where it is.
+	b.do(chromedp.Evaluate(`document.querySelector("#items [data-order]").scrollIntoView()`, nil))
+	place := `document.querySelector("#items [data-order]").getBoundingClientRect().top`
+	before := eval[float64](b, place)
+	say(110)
+	b.until(rows + `.dataset.rows === "closed"`)
+	b.sees("To the end")
+	if n := eval[int](b, rows+`.childElementCount`); n != 161 {
+		t.Errorf("the page has %d messages, and may have 160", n)
+	}
+	if after := eval[float64](b, place); after < before-2 || after > before+2 {
+		t.Errorf("what the reader looks at moved from %.0f to %.0f", before, after)
+	}
+	b.do(chromedp.Click(`.more a.button:not([data-older])`, chromedp.ByQuery))
+	b.until(last(204))
+
+	// The reader has begun to edit a message, and looks at the end.
+	b.live()
+	b.do(chromedp.Evaluate(rows+`.dataset.most = 70; document.querySelector("details.edit").open = true; document.querySelector("details.edit textarea").value = "changed"; scrollTo(0, document.documentElement.scrollHeight)`, nil))
+	say(30)
+	b.until(last(234))
+	if text := eval[string](b, `document.querySelector("details.edit textarea").value`); text != "changed" || eval[int](b, rows+`.childElementCount`) != 90 {
+		t.Errorf("what was written in a message is %q", text)
+	}
+}
+
+// A message that is replaced keeps what its reader opened in it, and the focus.
+func TestBrowser_ReplacedMessageKeepsTheFocus(t *testing.T) {
+	w := newWorld(t, "")
+	id := w.thread("first", "second")
+	b := w.open()
+	b.visit("/threads/" + id)
+	b.live()
+	b.do(chromedp.Evaluate(`window.was = document.querySelector("details.edit"); was.open = true; was.querySelector("summary").focus()`, nil))
+	list, err := w.client.ListItems(t.Context(), events.ListItems{ThreadID: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.client.UpdateMessage(t.Context(), id, events.UpdateMessage{MessageID: list.Items[0].ID, MessageUpdates: events.MessageUpdates{Content: new("changed")}}); err != nil {
+		t.Fatal(err)
+	}
+	b.sees("changed")
+	if !eval[bool](b, `!was.isConnected && document.querySelector("details.edit").open && document.activeElement === document.querySelector("details.edit summary")`) {
+		t.Error("the message is closed, or has lost the focus")
+	}
+}

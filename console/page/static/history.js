@@ -1,6 +1,8 @@
 // A long conversation: it opens at its end, and earlier pages are loaded above when the reader
-// comes near. Pages that are far away are emptied, keep their height, and are loaded again.
+// comes near. Pages that are far away are emptied, keep their height, and are loaded again. A list
+// that became long while the page was open is cut to what the page shows when it is opened.
 const kept = 6; // pages with contents
+const atOnce = 60; // messages of a page
 
 export function bindHistory() {
   const end = document.querySelector("[data-follow-end]");
@@ -11,8 +13,14 @@ export function bindHistory() {
   const near = new IntersectionObserver((seen) => {
     for (const s of seen) if (s.isIntersecting) (s.target.matches("[data-older]") ? older : refill)(s.target);
   }, { rootMargin: "1200px" });
-  const first = document.querySelector("[data-older]");
-  if (first) near.observe(first);
+  const watch = () => document.querySelectorAll("[data-older]").forEach((link) => near.observe(link));
+  watch();
+  let cutting = false, next = 0; // the length from which the list is cut again
+  document.addEventListener("console:change", (e) => {
+    if (!e.detail.root.matches?.("#items")) return;
+    watch();
+    shorten();
+  });
 
   async function load(address) {
     const answer = await fetch(address, { headers: { Accept: "text/html" } });
@@ -55,6 +63,53 @@ export function bindHistory() {
     delete rows.dataset.empty;
     document.dispatchEvent(new CustomEvent("console:change", { detail: { root: rows } }));
     trim();
+  }
+
+  async function shorten() {
+    const rows = document.querySelector("#items > [data-most]"), most = Number(rows?.dataset.most), long = rows?.childElementCount;
+    if (!rows || cutting || rows.dataset.rows === "closed" || long <= Math.max(most, next)) return;
+    if (reads(rows, rows.children[long - atOnce])) return long > 2 * most && close(rows);
+    cutting = true;
+    try {
+      const page = await load(location.href);
+      const from = Number(page.querySelector("#items > [data-most]").firstElementChild.dataset.order);
+      const first = [...rows.children].find((row) => Number(row.dataset.order) >= from);
+      if (!first || reads(rows, first)) return (next = long + atOnce);
+      next = 0;
+      const root = document.documentElement, fromEnd = root.scrollHeight - root.scrollTop;
+      while (rows.firstElementChild !== first) rows.firstElementChild.remove();
+      document.querySelectorAll("#items > [data-page], #items > .more").forEach((earlier) => earlier.remove());
+      const more = page.querySelector("[data-older]")?.closest(".more");
+      if (more) rows.before(more);
+      root.scrollTop = root.scrollHeight - fromEnd;
+      watch();
+    } catch {
+      next = long + atOnce; // it is tried again
+    } finally {
+      cutting = false;
+    }
+  }
+
+  // reads reports whether the reader looks at what is before a row, or writes there.
+  function reads(rows, first) {
+    if (first.getBoundingClientRect().top > 0) return true;
+    for (const row of rows.children) {
+      if (row === first) return false;
+      if (row.contains(document.activeElement) || [...row.querySelectorAll("textarea")].some((t) => t.value !== t.defaultValue)) return true;
+    }
+    return false;
+  }
+
+  // close ends a list at whose beginning the reader is: what comes is at the end.
+  function close(rows) {
+    rows.dataset.rows = "closed";
+    const more = document.createElement("p"), link = document.createElement("a");
+    more.className = "more";
+    link.className = "button";
+    link.href = location.pathname + location.search;
+    link.textContent = "To the end";
+    more.append(link);
+    rows.after(more);
   }
 
   function trim() {

@@ -78,9 +78,9 @@ function applyRow(panel, p) {
     const made = fragment(p.html);
     for (const text of document.querySelectorAll("#stream .growing-text, #stream .thought")) text.textContent = ""; // it is committed
     if (old) {
-      const open = [...old.querySelectorAll("details[open][id]")].map((d) => d.id);
+      const restore = keep(old), now = made.firstElementChild;
       old.replaceWith(made);
-      for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+      restore(now);
     } else if (rows.dataset.rows !== "closed") insert(rows, made);
     panel.querySelector("[data-empty]")?.remove();
   }
