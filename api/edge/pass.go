@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,9 +30,25 @@ type passes struct {
 	once bool   // each is for one use
 	edge string // its name; empty: no other edge asks
 
-	mu sync.Mutex
-	of map[string]pass
+	mu      sync.Mutex
+	of      map[string]pass
+	holders map[string]*holder // by credential
+	tenants map[string]int     // how many passes a tenant has
 }
+
+// holder is a credential that has passes.
+type holder struct {
+	tokens []string // oldest first; some of them may have ended
+	live   int      // how many have not
+}
+
+// How many passes of a kind there are at once, whoever asks for them: one credential's end with the
+// oldest of its own, a tenant with many credentials has no more, and others have theirs.
+const (
+	mostOfCredential = 1_000
+	mostOfTenant     = 10_000
+	mostPasses       = 50_000
+)
 
 // add returns the token of a new pass.
 func (p *passes) add(who Principal, lasts time.Duration, now time.Time) (string, pass, error) {
@@ -45,21 +62,69 @@ func (p *passes) add(who Principal, lasts time.Duration, now time.Time) (string,
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.of) >= mostPasses {
-		for token, old := range p.of {
-			if now.After(old.until) {
-				delete(p.of, token)
-			}
-		}
-		if len(p.of) >= mostPasses {
-			return "", pass{}, busy("the server", "tickets and sessions", time.Minute)
-		}
-	}
 	if p.of == nil {
-		p.of = map[string]pass{}
+		p.of, p.holders, p.tenants = map[string]pass{}, map[string]*holder{}, map[string]int{}
+	}
+	if err := p.room(who, now); err != nil {
+		return "", pass{}, err
 	}
 	p.of[token] = made
+	own := p.holders[who.credential()]
+	if own == nil {
+		own = new(holder)
+		p.holders[who.credential()] = own
+	}
+	own.tokens, own.live = append(own.tokens, token), own.live+1
+	p.tenants[who.Tenant]++
 	return token, made, nil
+}
+
+// room makes room for a pass of a principal, or returns why there is none. The caller holds mu.
+func (p *passes) room(who Principal, now time.Time) error {
+	if len(p.of) >= mostPasses || p.tenants[who.Tenant] >= mostOfTenant {
+		for token, old := range p.of {
+			if old.ended(now) {
+				p.drop(token)
+			}
+		}
+	}
+	if own := p.holders[who.credential()]; own != nil {
+		if len(own.tokens) >= 2*mostOfCredential {
+			own.tokens = slices.DeleteFunc(own.tokens, func(token string) bool { _, there := p.of[token]; return !there })
+		}
+		for own.live >= mostOfCredential {
+			p.drop(own.tokens[0])
+			own.tokens = own.tokens[1:]
+		}
+	}
+	switch {
+	case p.tenants[who.Tenant] >= mostOfTenant:
+		return busy("the tenant", p.kind+"s", time.Minute)
+	case len(p.of) >= mostPasses:
+		return busy("the server", p.kind+"s", time.Minute)
+	}
+	return nil
+}
+
+// drop removes a pass, if it is there. The caller holds mu.
+func (p *passes) drop(token string) {
+	old, there := p.of[token]
+	if !there {
+		return
+	}
+	delete(p.of, token)
+	if p.tenants[old.who.Tenant]--; p.tenants[old.who.Tenant] == 0 {
+		delete(p.tenants, old.who.Tenant)
+	}
+	own := p.holders[old.who.credential()]
+	if own.live--; own.live == 0 {
+		delete(p.holders, old.who.credential())
+	}
+}
+
+// ended reports whether a pass stands for its credential no longer.
+func (p pass) ended(now time.Time) bool {
+	return now.After(p.until) || !p.who.Expires.IsZero() && now.After(p.who.Expires) || p.who.Valid != nil && p.who.Valid.Err() != nil
 }
 
 // find returns the principal of a token, and removes it if it is for one use.
@@ -68,17 +133,15 @@ func (p *passes) find(token string, now time.Time) (Principal, bool) {
 	defer p.mu.Unlock()
 	found, ok := p.of[token]
 	if p.once {
-		delete(p.of, token)
+		p.drop(token)
 	}
-	who := found.who
-	ended := now.After(found.until) || !who.Expires.IsZero() && now.After(who.Expires) || who.Valid != nil && who.Valid.Err() != nil
-	return who, ok && !ended
+	return found.who, ok && !found.ended(now)
 }
 
 func (p *passes) remove(token string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.of, token)
+	p.drop(token)
 }
 
 // peerRequest asks an edge for what one of its tokens stands for.

@@ -38,6 +38,9 @@ type Principal struct {
 	Valid context.Context `json:"-"`
 }
 
+// credential names what a principal was authenticated by.
+func (p Principal) credential() string { return p.Tenant + " " + p.Subject }
+
 // May reports whether the principal's roles and capabilities permit a kind of operation at
 // all. The guard of its client decides on each.
 func (p Principal) May(what Capability) bool {

@@ -15,7 +15,6 @@ import (
 const (
 	ticketLasts  = time.Minute
 	sessionLasts = 12 * time.Hour
-	mostPasses   = 10_000          // of each kind
 	askPeer      = 2 * time.Second // what another edge says of a ticket or a session
 )
 

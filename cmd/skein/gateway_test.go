@@ -347,6 +347,33 @@ func TestGateway_TicketsAndSessionsElsewhere(t *testing.T) {
 			t.Errorf("after signing out: %d", r.StatusCode)
 		}
 	}
+	sign := func(p *gate, key string) string {
+		t.Helper()
+		r := p.do("POST", "/console/session", `{"key":"`+key+`"}`, "", "Origin", p.url)
+		if len(r.Cookies()) != 1 {
+			t.Fatalf("%d %s", r.StatusCode, r.text)
+		}
+		return r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
+	}
+	revoked, other := g.newKey("acme")
+	session = sign(first, other)
+	if r := second.do("GET", "/api/threads", "", "", "Cookie", session); r.StatusCode != http.StatusOK {
+		t.Errorf("the session of another key: %d %s", r.StatusCode, r.text)
+	}
+	g.Must(g.folder.RevokeKey(revoked.ID))
+	for _, p := range []*gate{second, first} {
+		for p.do("GET", "/api/threads", "", "", "Cookie", session).StatusCode != http.StatusUnauthorized { // until it is told
+		}
+	}
+	session = sign(first, g.key)
+	g.Must(first.cmd.Process.Kill())
+	_ = first.cmd.Wait() // it was killed
+	if r := second.do("GET", "/api/threads", "", "", "Cookie", session); r.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the session of a process that has gone: %d %s", r.StatusCode, r.text)
+	}
+	if r := second.do("GET", "/api/threads", "", "", "Cookie", sign(second, g.key)); r.StatusCode != http.StatusOK {
+		t.Errorf("signed in again: %d %s", r.StatusCode, r.text)
+	}
 	for _, foreign := range []string{"edge.other.x", "edge.>.x", "*.x", "..x", "edge.a b.x", strings.Repeat("a.", 300)} {
 		if r := second.do("GET", "/api/threads?ticket="+strings.ReplaceAll(foreign, " ", "%20"), "", ""); r.StatusCode != http.StatusUnauthorized {
 			t.Errorf("the ticket %.20q: %d", foreign, r.StatusCode)
