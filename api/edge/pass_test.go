@@ -52,6 +52,9 @@ func TestPasses_Floods(t *testing.T) {
 		t.Error("another tenant cannot sign in")
 	}
 	now = now.Add(sessionLasts + time.Minute)
+	if stands(mine) || stands(last) {
+		t.Error("a session stands for its key after 12 hours")
+	}
 	if !stands(must("evil", "key:new")) || len(p.of) != 1 || len(p.holders) != 1 || p.tenants["evil"] != 1 || len(p.tenants) != 1 {
 		t.Errorf("%d sessions, %d credentials, %v", len(p.of), len(p.holders), p.tenants)
 	}
