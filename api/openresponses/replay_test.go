@@ -1,12 +1,17 @@
 package openresponses_test
 
 import (
+	"bufio"
+	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein"
 )
 
 // dropChunks removes all chunks, as their stream does after an hour.
@@ -96,4 +101,61 @@ func TestReplay_WhileItRuns(t *testing.T) {
 	if !reflect.DeepEqual(resumed, all[2:]) {
 		t.Errorf("%s, and not %s", kinds(resumed), kinds(all[2:]))
 	}
+}
+
+// A stream ends cleanly when the server stops in the middle of an answer. The run goes on at the
+// next start, and the rest of the stream has the numbers that follow.
+func TestReplay_AcrossRestart(t *testing.T) {
+	store := t.TempDir()
+	at := func(o *skein.Options) { o.Store, o.Volatile = store, false }
+	var id any
+	var seen []object
+	t.Run("before", func(t *testing.T) {
+		w := start(t, at)
+		w.model.answers(func(a *answer, _ map[string]any) {
+			a.says("One, ")
+			<-a.r.Context().Done()
+		})
+		id = w.must("POST", "/v1/responses", `{"model":"triage","input":"hello","background":true}`)["id"]
+		res, end := w.send("GET", fmt.Sprintf("/v1/responses/%v?stream=true", id), "")
+		defer end()
+		stopped := make(chan error, 1)
+		lines := bufio.NewScanner(res.Body)
+		for lines.Scan() {
+			data, ok := strings.CutPrefix(lines.Text(), "data: ")
+			switch {
+			case data == "[DONE]":
+				t.Error("a stream that was cut off looks complete")
+				continue
+			case !ok:
+				continue
+			}
+			e := decoded(t, []byte(data))
+			if seen = append(seen, e); e["delta"] == "One, " {
+				go func() { stopped <- w.s.Stop(context.Background()) }()
+			}
+		}
+		if err := lines.Err(); err != nil {
+			t.Errorf("the stream does not end cleanly: %v", err)
+		}
+		w.s.Must(<-stopped)
+	})
+	t.Run("after", func(t *testing.T) {
+		w := start(t, at)
+		w.model.answers(func(a *answer, _ map[string]any) {
+			a.says("One, ", "two.")
+			a.ends("response.completed", "")
+		})
+		last := seen[len(seen)-1]["sequence_number"].(float64)
+		rest := w.stream("GET", fmt.Sprintf("/v1/responses/%v?stream=true&starting_after=%v", id, last), "")
+		all := append(seen, rest...)
+		end := streams(t, all)
+		conforms(t, end)
+		if texts(end["output"]) != "One, two." {
+			t.Errorf("%v", end["output"])
+		}
+		if again := w.stream("GET", fmt.Sprintf("/v1/responses/%v?stream=true", id), ""); !reflect.DeepEqual(again, all) {
+			t.Errorf("again: %s\nand before: %s", kinds(again), kinds(all))
+		}
+	})
 }

@@ -170,3 +170,59 @@ func TestReads_ShowWhatWasAcknowledged(t *testing.T) {
 		}
 	}
 }
+
+// The input of a response has pages, newest first unless the request says otherwise.
+func TestInputItems_Pages(t *testing.T) {
+	w := start(t)
+	got := w.must("POST", "/v1/responses", `{"model":"triage","input":[{"role":"user","content":"1"},{"role":"assistant","content":"2"},{"role":"user","content":"3"},{"role":"assistant","content":"4"},{"role":"user","content":"5"}]}`)
+	path := fmt.Sprintf("/v1/responses/%v/input_items", got["id"])
+	for order, want := range map[string]string{"": "5 4 3 2 1", "order=desc": "5 4 3 2 1", "order=asc": "1 2 3 4 5"} {
+		var said []string
+		for after, more := "", true; more; {
+			page := w.must("GET", path+"?limit=2&"+order+after, "")
+			list := page["data"].([]any)
+			said = append(said, texts(page["data"]))
+			if len(list) == 0 || len(list) > 2 || page["object"] != "list" || page["first_id"] != list[0].(object)["id"] || page["last_id"] != list[len(list)-1].(object)["id"] {
+				t.Fatalf("%s: %v", order, page)
+			}
+			after, more = fmt.Sprintf("&after=%v", page["last_id"]), page["has_more"] == true
+		}
+		if got := strings.Join(said, " "); got != want || len(said) != 3 {
+			t.Errorf("%s: %v", order, said)
+		}
+	}
+	for _, wrong := range []string{"limit=0", "limit=101", "limit=x", "order=up", "after=nobody"} {
+		name, _, _ := strings.Cut(wrong, "=")
+		if status, e := w.do("GET", path+"?"+wrong, ""); status != http.StatusBadRequest || e["error"].(object)["param"] != name {
+			t.Errorf("%s: %d %v", wrong, status, e)
+		}
+	}
+}
+
+// A cancel of a response that has ended changes nothing.
+func TestCancel_Ended(t *testing.T) {
+	w := start(t)
+	got := w.must("POST", "/v1/responses", `{"model":"triage","input":"x"}`)
+	version := w.version()
+	for range 2 {
+		if again := w.must("POST", fmt.Sprintf("/v1/responses/%v/cancel", got["id"]), ""); !reflect.DeepEqual(again, got) {
+			t.Errorf("%v, and was %v", again, got)
+		}
+	}
+	if now := w.version(); now != version {
+		t.Errorf("the thread's version %d became %d", version, now)
+	}
+}
+
+// version returns the version of the only thread.
+func (w *world) version() int64 {
+	w.t.Helper()
+	fresh, err := w.c.UpToDate(w.t.Context())
+	w.s.Must(err)
+	list, err := fresh.ListThreads(w.t.Context(), events.ListThreads{})
+	w.s.Must(err)
+	if len(list.Threads) != 1 {
+		w.t.Fatalf("%d threads", len(list.Threads))
+	}
+	return list.Threads[0].Version
+}

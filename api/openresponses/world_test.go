@@ -141,12 +141,13 @@ func hello(a *answer, _ map[string]any) {
 	a.ends("response.completed", "")
 }
 
-func start(t *testing.T) *world {
+func start(t *testing.T, options ...func(*skein.Options)) *world {
 	t.Helper()
 	m := &model{answer: hello}
 	endpoint := httptest.NewServer(m)
 	t.Cleanup(endpoint.Close)
-	s := skeintest.Start(t, func(o *skein.Options) { o.HTTPListen, o.NATSListen, o.Tenant = "127.0.0.1:0", "127.0.0.1:0", "acme" })
+	own := func(o *skein.Options) { o.HTTPListen, o.NATSListen, o.Tenant = "127.0.0.1:0", "127.0.0.1:0", "acme" }
+	s := skeintest.Start(t, append([]func(*skein.Options){own}, options...)...)
 	r, err := openai.New(openai.Config{BaseURL: endpoint.URL + "/v1", APIKey: "sk-test", Timeout: patience, Idle: patience})
 	s.Must(err)
 	s.Must(s.Reactor("test", r.React))
