@@ -42,8 +42,8 @@ type holder struct {
 	live   int      // how many have not
 }
 
-// How many passes of a kind there are at once, whoever asks for them: one credential's end with the
-// oldest of its own, a tenant with many credentials has no more, and others have theirs.
+// How many passes of a kind there are at once: one credential ends with each further one the
+// oldest of its own, and a tenant with many credentials has no more, so that others have theirs.
 const (
 	mostOfCredential = 1_000
 	mostOfTenant     = 10_000

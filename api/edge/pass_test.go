@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Whoever signs in again and again ends the oldest of its own sessions, a tenant with many
+// A key that signs in again and again ends the oldest of its own sessions, a tenant with many
 // credentials reaches a limit of its own, and others sign in as before. What has ended, or was
 // revoked, makes room.
 func TestPasses_Floods(t *testing.T) {
