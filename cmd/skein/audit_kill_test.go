@@ -75,6 +75,7 @@ func (s *server) killLoad(t *testing.T, round int, enough int64, kill func()) in
 // files, even if the store was created just before. It is killed 5 times, by make
 // test-audit 20 times (AUDIT_KILLS).
 func TestAudit_NoFalseAlarmAfterKills(t *testing.T) {
+	t.Parallel()
 	rounds, err := strconv.Atoi(cmp.Or(os.Getenv("AUDIT_KILLS"), "5"))
 	if err != nil || rounds < 1 {
 		t.Fatalf("AUDIT_KILLS is %q", os.Getenv("AUDIT_KILLS"))

@@ -18,6 +18,7 @@ import (
 // missing: what cannot be read is unavailable, health names the file, and the audit names every
 // thread that it could not read, and checks the others.
 func TestAudit_FlippedBitWhileServing(t *testing.T) {
+	t.Parallel()
 	store := t.TempDir()
 	s := startLogged(t, io.Discard, store)
 	s.fill(110)
@@ -32,13 +33,13 @@ func TestAudit_FlippedBitWhileServing(t *testing.T) {
 	}
 	flip(t, block, 0.5)
 	past := func(id string) outcome {
-		return run(t, s.env, "", "thread", "get", id, "--at", "3")
+		return run(t, s.env, "", "thread", "get", id, "--at", "3", "--timeout", "5s")
 	}
-	for past(oldest).code == 0 { // the server has it in memory, and drops what nobody reads for ten seconds
+	for past(oldest).code == 0 { // the server has it in memory, and drops it within two minutes
 		time.Sleep(11 * time.Second)
 	}
 	for _, args := range [][]string{{"thread", "get", oldest, "--at", "3"}, {"item", "add", oldest, "x"}, {"thread", "create", "--id", oldest}} {
-		o := run(t, s.env, "", args...)
+		o := run(t, s.env, "", append(args, "--timeout", "5s")...)
 		if o.code != 1 || !strings.HasPrefix(o.err, "skein: unavailable: ") {
 			t.Errorf("%v: %+v", args, o)
 		}

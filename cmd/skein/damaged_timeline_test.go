@@ -13,8 +13,10 @@ import (
 // names every commit that is not shown, and nothing else, and replaying the timeline restores
 // them.
 func TestAudit_FlippedBitInTheTimeline(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*server){"stopped": (*server).stop, "killed": (*server).kill} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			store := t.TempDir()
 			s := startLogged(t, io.Discard, store)
 			s.fill(110)

@@ -17,6 +17,7 @@ import (
 // read; health names the store; and the server stops normally. With free space and a
 // restart, everything acknowledged is there.
 func TestServe_FullDisk(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root mounts a small file system")
 	}

@@ -327,6 +327,7 @@ func TestMCP_StdioGarbage(t *testing.T) {
 // A client that is killed, and a server of threads that is killed, harm no other session: the
 // next calls say what to do, and succeed when the server is there again.
 func TestMCP_Killed(t *testing.T) {
+	t.Parallel()
 	store := t.TempDir()
 	s := start(t, store)
 	proxy := natstest.NewProxy(t, s.NATS)
@@ -606,6 +607,7 @@ func TestMCP_ActsAsItsUser(t *testing.T) {
 
 // A released client of another language does the same, over stdio and over HTTP.
 func TestMCP_NodeClient(t *testing.T) {
+	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("node is not installed")

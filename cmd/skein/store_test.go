@@ -209,10 +209,12 @@ func TestStore_RefusesDamage(t *testing.T) {
 
 // A damaged store is repaired from a backup, and as far as possible without one.
 func TestStore_RepairsDamage(t *testing.T) {
+	t.Parallel()
 	original := newCrashedStore(t)
 	for _, c := range damages() {
 		if c.repair {
 			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
 				store := copyTree(t, original.dir)
 				c.damage(t, store)
 				repaired(t, store, original.backup, original.threads)
@@ -304,6 +306,7 @@ func repaired(t *testing.T, store, backup, threads string) {
 // A store whose server was killed under load is not refused, twenty times in a row, and
 // nothing acknowledged is missing.
 func TestStore_KilledUnderLoad(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it starts twenty servers")
 	}
