@@ -70,6 +70,38 @@ func TestHandler_SameKeyOfOthers(t *testing.T) {
 	}
 }
 
+// So does a key of requests to /chat: a repeat gets the caller's own message, and a chat of another
+// user with the key that it was begun with is refused as one with any key.
+func TestHandler_SameKeyOfOthersInChats(t *testing.T) {
+	s := strangers(t)
+	ask := func(who, chat, key string) (int, string) {
+		t.Helper()
+		status, text := s.ask(who, "POST", "/chat", `{"id":"`+chat+`","agent":"teller","message":{"id":"u1","role":"user","parts":[{"type":"text","text":"x"}]}}`, "Idempotency-Key", key)
+		if status != http.StatusOK {
+			return status, text
+		}
+		_, id, _ := strings.Cut(text, `"messageId":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		return status, id
+	}
+	made := map[string]string{}
+	for _, who := range []string{"ann", "bob", "globex", "ann", "bob", "globex"} {
+		status, id := ask(who, "chat-"+who, "k")
+		if status != http.StatusOK || id == "" || made[who] != "" && made[who] != id {
+			t.Errorf("%s: %d %.300s, and before %s", who, status, id, made[who])
+		}
+		made[who] = id
+	}
+	if made["ann"] == made["bob"] || made["ann"] == made["globex"] {
+		t.Errorf("%v", made)
+	}
+	s.skein.WaitIdle()
+	status, theirs := ask("bob", "chat-ann", "other")
+	if again, same := ask("bob", "chat-ann", "theirs"); again != status || same != theirs || status < 400 || strings.Contains(theirs, made["ann"]) {
+		t.Errorf("another's chat: %d %s, and %d %s", status, theirs, again, same)
+	}
+}
+
 // What a body of /chat names of another tenant, or of another user, is not read, not changed, and
 // does not come back: chats, messages, calls of tools, files and agents.
 func TestHandler_ChatsOfOthers(t *testing.T) {
