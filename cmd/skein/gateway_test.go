@@ -381,7 +381,8 @@ func TestGateway_TicketsAndSessionsElsewhere(t *testing.T) {
 	}
 }
 
-// A gateway whose credentials name its tenants takes no key of another.
+// A gateway whose credentials name its tenants takes no key of another, and no session or ticket that
+// a gateway of all tenants has given to one.
 func TestGateway_ServesItsTenantsOnly(t *testing.T) {
 	g := newGates(t, "acme")
 	_, other := g.newKey("globex")
@@ -391,6 +392,27 @@ func TestGateway_ServesItsTenantsOnly(t *testing.T) {
 	p.want(http.StatusOK, "GET", "/api/threads", "")
 	if r := p.do("GET", "/api/threads", "", other); r.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a key of another tenant: %d %s", r.StatusCode, r.text)
+	}
+	creds, _, err := g.folder.Add(access.User{Name: "wide", Roles: []access.Role{access.Gateway}})
+	g.Must(err)
+	wide := g.gatewayOf(g.Addresses().NATS, "--creds", creds)
+	for key, want := range map[string]int{g.key: http.StatusOK, other: http.StatusUnauthorized} {
+		in := wide.do("POST", "/console/session", `{"key":"`+key+`"}`, "", "Origin", wide.url)
+		var made struct{ Ticket string }
+		decode(t, wide.do("POST", "/api/tickets", "", key).text, &made)
+		if len(in.Cookies()) != 1 || made.Ticket == "" {
+			t.Fatalf("%d %s, the ticket %q", in.StatusCode, in.text, made.Ticket)
+		}
+		session := in.Cookies()[0].Name + "=" + in.Cookies()[0].Value
+		if r := wide.do("GET", "/api/threads", "", "", "Cookie", session); r.StatusCode != http.StatusOK {
+			t.Errorf("where it was signed in: %d %s", r.StatusCode, r.text)
+		}
+		if r := p.do("GET", "/api/threads", "", "", "Cookie", session); r.StatusCode != want {
+			t.Errorf("the session at the gateway of one tenant: %d %s, want %d", r.StatusCode, r.text, want)
+		}
+		if r := p.do("GET", "/api/threads?ticket="+made.Ticket, "", ""); r.StatusCode != want {
+			t.Errorf("the ticket at the gateway of one tenant: %d %s, want %d", r.StatusCode, r.text, want)
+		}
 	}
 }
 
