@@ -15,9 +15,9 @@ import (
 // itemsShown is the number of items of a page of a conversation.
 const itemsShown = 60
 
-// liveItems is how many messages a page that is open may come to show, before the first of them
-// are removed again.
-const liveItems = 2000
+// liveRows is how many messages or events a page that is open may come to show, before the oldest
+// of them are removed again.
+const liveRows = 2000
 
 // conversation is the first tab of a thread: what was said, and what can be said.
 func conversation(texts *markdown.Renderer) page.Page {
@@ -113,7 +113,7 @@ func (c *talk) itemRow(a *page.Ask, e client.Event) (*page.Row, error) {
 }
 
 // Most returns how many messages an open page may come to show, for the template.
-func (p *itemPage) Most() int { return liveItems }
+func (p *itemPage) Most() int { return liveRows }
 
 // ifThere returns an error, but for what does not exist: a later event says what became of it.
 func ifThere(err error) error {

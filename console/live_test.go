@@ -165,6 +165,54 @@ func TestBrowser_LiveConversationIsBounded(t *testing.T) {
 	}
 }
 
+// A timeline that is open for long keeps its newest events, and links those before them; while its
+// reader looks at the oldest, it keeps them, and stops to grow at twice as many.
+func TestBrowser_LiveTimelineIsBounded(t *testing.T) {
+	w := newWorld(t, "")
+	id, err := demo.Long(t.Context(), w.client, "long", 70)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := w.open()
+	b.visit("/threads/" + id + "/timeline")
+	b.live()
+	const rows, versions = `document.querySelector("#timeline-events > [data-most]")`, `[...document.querySelectorAll("#timeline-events [data-order]")].map((r) => +r.dataset.order)`
+	if most := eval[string](b, rows+`.dataset.most`); most != "2000" {
+		t.Errorf("a page may have %s events", most)
+	}
+	newest := int64(0)
+	say := func(n int) {
+		t.Helper()
+		for range n {
+			reply, err := w.client.CreateItem(t.Context(), id, events.CreateItem{Item: events.UserText("One more.")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			newest = reply.Version
+		}
+	}
+	b.do(chromedp.Evaluate(rows+`.dataset.most = 60`, nil))
+	say(30)
+	b.until(fmt.Sprintf(`%s[0] === %d && %s.childElementCount <= 60`, versions, newest, rows))
+	before := eval[[]int](b, versions)
+	oldest := before[len(before)-1]
+	b.do(chromedp.Click(`#timeline-events .earlier a`, chromedp.ByQuery))
+	b.until(fmt.Sprintf(`%s[0] === %d`, versions, oldest-1))
+
+	b.visit("/threads/" + id + "/timeline")
+	b.live()
+	b.do(chromedp.Evaluate(rows+`.dataset.most = 60; scrollTo(0, document.documentElement.scrollHeight)`, nil))
+	oldest = eval[int](b, versions+`.at(-1)`)
+	say(90)
+	b.until(`document.querySelector("[data-rows=closed]")`)
+	b.sees("Newest events")
+	if shown := eval[[]int](b, versions); len(shown) != 121 || shown[120] != oldest {
+		t.Errorf("it shows %d events, and may have 120: %v", len(shown), shown)
+	}
+	b.do(chromedp.Click(`#timeline-events .more:not(.earlier) a`, chromedp.ByQuery))
+	b.until(fmt.Sprintf(`%s[0] === %d`, versions, newest))
+}
+
 // A message that is replaced keeps what its reader opened in it, and the focus.
 func TestBrowser_ReplacedMessageKeepsTheFocus(t *testing.T) {
 	w := newWorld(t, "")

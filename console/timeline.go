@@ -86,6 +86,9 @@ func loadTimeline(a *page.Ask) (any, error) {
 	return d, nil
 }
 
+// Most returns how many events an open page may come to show, for the template.
+func (d *timelineData) Most() int { return liveRows }
+
 func typesOf(entity string) []string {
 	if entity == "" {
 		return nil

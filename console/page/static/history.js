@@ -17,7 +17,8 @@ export function bindHistory() {
   watch();
   let cutting = false, next = 0; // the length from which the list is cut again
   document.addEventListener("console:change", (e) => {
-    if (!e.detail.root.matches?.("#items")) return;
+    if (e.detail.root.id === "timeline-events") return shortenEvents();
+    if (e.detail.root.id !== "items") return;
     watch();
     shorten();
   });
@@ -68,7 +69,7 @@ export function bindHistory() {
   async function shorten() {
     const rows = document.querySelector("#items > [data-most]"), most = Number(rows?.dataset.most), long = rows?.childElementCount;
     if (!rows || cutting || rows.dataset.rows === "closed" || long <= Math.max(most, next)) return;
-    if (reads(rows, rows.children[long - atOnce])) return long > 2 * most && close(rows);
+    if (reads(rows, rows.children[long - atOnce])) return long > 2 * most && rows.after(close(rows, "To the end"));
     cutting = true;
     try {
       const page = await load(location.href);
@@ -100,16 +101,40 @@ export function bindHistory() {
     return false;
   }
 
-  // close ends a list at whose beginning the reader is: what comes is at the end.
-  function close(rows) {
-    rows.dataset.rows = "closed";
-    const more = document.createElement("p"), link = document.createElement("a");
-    more.className = "more";
-    link.className = "button";
-    link.href = location.pathname + location.search;
-    link.textContent = "To the end";
-    more.append(link);
+  // Events are there with the newest first: the list is cut at its end, and the link below continues
+  // there.
+  function shortenEvents() {
+    const rows = document.querySelector("#timeline-events > [data-most]"), most = Number(rows?.dataset.most), long = rows?.childElementCount;
+    if (!rows || rows.dataset.rows === "closed" || long <= most) return;
+    const gone = [...rows.children].slice(Math.ceil(most / 2));
+    if (gone[0].getBoundingClientRect().top < innerHeight || gone.some((row) => row.contains(document.activeElement))) {
+      if (long > 2 * most) rows.before(close(rows, "Newest events"));
+      return;
+    }
+    gone.forEach((row) => row.remove());
+    const address = new URL(location.href);
+    address.searchParams.set("before", rows.lastElementChild.dataset.order);
+    document.querySelector("#timeline-events > .earlier")?.remove();
+    const more = pager(address, "Earlier events");
+    more.classList.add("earlier");
     rows.after(more);
+  }
+
+  // close ends a list of which the reader looks at the other end: it grows no more, and what is
+  // returned links its present state.
+  function close(rows, text) {
+    rows.dataset.rows = "closed";
+    return pager(location, text);
+  }
+
+  function pager(address, text) {
+    const p = document.createElement("p"), link = document.createElement("a");
+    p.className = "more";
+    link.className = "button";
+    link.href = address.pathname + address.search;
+    link.textContent = text;
+    p.append(link);
+    return p;
   }
 
   function trim() {
