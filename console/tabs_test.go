@@ -104,6 +104,8 @@ func (o *order) settle(seq int64) {
 	o.Must(err)
 	_, err = client.Read[events.RelationshipList](o.t.Context(), shown, events.ListRelationships{ThreadID: o.thread})
 	o.Must(err)
+	_, err = shown.ListThreads(o.t.Context(), events.ListThreads{}) // lists of threads are followed by themselves
+	o.Must(err)
 }
 
 // waitFor returns the first event of a type after a version of the thread.

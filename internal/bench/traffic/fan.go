@@ -71,7 +71,7 @@ func (h *Work) fanOut(ctx context.Context, nc *nats.Conn) (*Times, error) {
 	o := h.overNATS(nc)
 	for version := int64(fanFirst + 1); version <= f.last && len(f.failures) == 0; version++ {
 		f.sent[version].Store(time.Now().UnixNano())
-		if _, err := o.command(ctx, "item.create", fmt.Sprintf(`{"threadId":%q,"data":%s}`, h.Threads[0], benchItem)); err != nil {
+		if _, err := o.command(ctx, 0, "item.create", fmt.Sprintf(`{"threadId":%q,"data":%s}`, h.Threads[0], benchItem)); err != nil {
 			cancel()
 			f.reading.Wait()
 			return nil, err

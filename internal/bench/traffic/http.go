@@ -70,14 +70,19 @@ const (
 	httpTimeout = 30 * time.Second
 )
 
-// Run does the work. The connection is used over NATS, and to write the events of FanOut.
+// Run does the work. Clients over NATS connect as nc did, which writes the events of FanOut.
 func (h *Work) Run(ctx context.Context, nc *nats.Conn) (*Times, error) {
 	if h.Case == FanOut {
 		return h.fanOut(ctx, nc)
 	}
 	var do operation
 	if h.URL == "" {
-		do = h.overNATS(nc).operations()[h.Case]
+		conns, closeAll, err := h.connectAll(nc)
+		if err != nil {
+			return nil, err
+		}
+		defer closeAll()
+		do = h.overNATS(conns...).operations()[h.Case]
 	} else {
 		do = overHTTP{newHTTPClient(h.Clients), h.URL, h.Key, h.Agent, h.Threads}.operations()[h.Case]
 	}

@@ -13,17 +13,37 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// overNATS does over NATS what overHTTP does over HTTP.
+// overNATS does over NATS what overHTTP does over HTTP. Each client has a connection of its own, as
+// over HTTP: those that share one also share system calls.
 type overNATS struct {
-	nc      *nats.Conn
+	conns   []*nats.Conn // by client
 	tenant  string
 	agent   string
 	threads []string
 	names   events.Names
 }
 
-func (h *Work) overNATS(nc *nats.Conn) overNATS {
-	return overNATS{nc, h.Tenant, h.Agent, h.Threads, events.DefaultNames()}
+func (h *Work) overNATS(conns ...*nats.Conn) overNATS {
+	return overNATS{conns, h.Tenant, h.Agent, h.Threads, events.DefaultNames()}
+}
+
+// connectAll returns a connection for each client, made as nc was, and a function that closes them.
+func (h *Work) connectAll(nc *nats.Conn) (conns []*nats.Conn, closeAll func(), err error) {
+	closeAll = func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}
+	opts := nc.Opts
+	for range h.Clients {
+		c, err := opts.Connect()
+		if err != nil {
+			closeAll()
+			return nil, nil, err
+		}
+		conns = append(conns, c)
+	}
+	return conns, closeAll, nil
 }
 
 // Fill adds n items to a thread.
@@ -39,36 +59,35 @@ func Fill(ctx context.Context, nc *nats.Conn, tenant, thread string, n int) erro
 
 func (o overNATS) operations() map[string]operation {
 	post := func(ctx context.Context, client int) (*events.Reply, error) {
-		return o.command(ctx, "item.create", fmt.Sprintf(`{"threadId":%q,"data":%s}`, o.threads[client], benchItem))
+		return o.command(ctx, client, "item.create", fmt.Sprintf(`{"threadId":%q,"data":%s}`, o.threads[client], benchItem))
 	}
-	response := func(ctx context.Context, _ int) (time.Duration, error) { return o.respond(ctx) }
 	return map[string]operation{
 		PostItem: func(ctx context.Context, client int) (time.Duration, error) {
 			_, err := post(ctx, client)
 			return 0, err
 		},
-		GetPage: func(ctx context.Context, _ int) (time.Duration, error) {
-			return 0, o.query(ctx, "item.list", fmt.Sprintf(`{"threadId":%q,"limit":%d}`, o.threads[0], PageItems))
+		GetPage: func(ctx context.Context, client int) (time.Duration, error) {
+			return 0, o.query(ctx, client, "item.list", fmt.Sprintf(`{"threadId":%q,"limit":%d}`, o.threads[0], PageItems))
 		},
 		PostAndGet: func(ctx context.Context, client int) (time.Duration, error) {
 			reply, err := post(ctx, client)
 			if err == nil {
-				err = o.query(ctx, "thread.get", fmt.Sprintf(`{"threadId":%q,"minSeq":%d}`, o.threads[client], reply.Seq))
+				err = o.query(ctx, client, "thread.get", fmt.Sprintf(`{"threadId":%q,"minSeq":%d}`, o.threads[client], reply.Seq))
 			}
 			return 0, err
 		},
 		ResponseJSON: func(ctx context.Context, client int) (time.Duration, error) {
-			_, err := response(ctx, client)
+			_, err := o.respond(ctx, client)
 			return 0, err
 		},
-		ResponseSSE: response,
+		ResponseSSE: o.respond,
 	}
 }
 
-func (o overNATS) request(ctx context.Context, subject, body string) ([]byte, error) {
+func (o overNATS) request(ctx context.Context, client int, subject, body string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, httpTimeout)
 	defer cancel()
-	reply, err := o.nc.RequestWithContext(ctx, subject, []byte(body))
+	reply, err := o.conns[client].RequestWithContext(ctx, subject, []byte(body))
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +97,8 @@ func (o overNATS) request(ctx context.Context, subject, body string) ([]byte, er
 	return reply.Data, nil
 }
 
-func (o overNATS) command(ctx context.Context, name, body string) (*events.Reply, error) {
-	raw, err := o.request(ctx, o.names.Command(o.tenant, name), body)
+func (o overNATS) command(ctx context.Context, client int, name, body string) (*events.Reply, error) {
+	raw, err := o.request(ctx, client, o.names.Command(o.tenant, name), body)
 	if err != nil {
 		return nil, err
 	}
@@ -87,27 +106,27 @@ func (o overNATS) command(ctx context.Context, name, body string) (*events.Reply
 	return reply, json.Unmarshal(raw, reply)
 }
 
-func (o overNATS) query(ctx context.Context, name, body string) error {
-	_, err := o.request(ctx, o.names.Query(o.tenant, name), body)
+func (o overNATS) query(ctx context.Context, client int, name, body string) error {
+	_, err := o.request(ctx, client, o.names.Query(o.tenant, name), body)
 	return err
 }
 
 // respond creates a thread, asks its agent, and waits for the end of the turn, as a response
 // over HTTP does. The first chunk came after first.
-func (o overNATS) respond(ctx context.Context) (first time.Duration, err error) {
+func (o overNATS) respond(ctx context.Context, client int) (first time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, httpTimeout)
 	defer cancel()
 	begun := time.Now()
 	thread := "T-" + uuid.Must(uuid.NewV7()).String()
-	chunks, err := o.nc.SubscribeSync(o.names.Timeline(o.tenant, thread, events.ChunkEmittedType))
+	chunks, err := o.conns[client].SubscribeSync(o.names.Timeline(o.tenant, thread, events.ChunkEmittedType))
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = chunks.Unsubscribe() }() // the connection may be closed
-	if _, err := o.command(ctx, "thread.create", fmt.Sprintf(`{"threadId":%q,"data":{}}`, thread)); err != nil {
+	if _, err := o.command(ctx, client, "thread.create", fmt.Sprintf(`{"threadId":%q,"data":{}}`, thread)); err != nil {
 		return 0, err
 	}
-	if _, err := o.command(ctx, "thread.react", fmt.Sprintf(`{"threadId":%q,"data":{"text":%q,"agentId":%q}}`, thread, benchInput, o.agent)); err != nil {
+	if _, err := o.command(ctx, client, "thread.react", fmt.Sprintf(`{"threadId":%q,"data":{"text":%q,"agentId":%q}}`, thread, benchInput, o.agent)); err != nil {
 		return 0, err
 	}
 	for {
