@@ -33,7 +33,7 @@ const (
 // Config configures an archiver. The zero value of a field means its default.
 type Config struct {
 	Patience time.Duration // how long to wait until the read models and the timeline show a thread; default 10 s
-	Every    time.Duration // how often policies are applied; default 1 h
+	Every    time.Duration // how often policies are applied; default [DefaultEvery]
 	Rate     float64       // threads a second that policies archive at most; default 5
 	// ColdBytes is how large a thread is at most that is frozen: its commits, and 1 KiB for each of
 	// them. The first read of a cold thread takes about 20 ms of processor time for each MiB.
@@ -47,6 +47,9 @@ type Config struct {
 	Told func(ctx context.Context, tenant, thread string, step Step) error
 }
 
+// DefaultEvery is how often policies are applied.
+const DefaultEvery = time.Hour
+
 // DefaultSettle is more than twice the two minutes within which a server syncs what derived
 // streams hold to its disk.
 const DefaultSettle = 5 * time.Minute
@@ -56,7 +59,7 @@ func (c Config) withDefaults() Config {
 		c.Patience = 10 * time.Second
 	}
 	if c.Every == 0 {
-		c.Every = time.Hour
+		c.Every = DefaultEvery
 	}
 	if c.Rate == 0 {
 		c.Rate = 5

@@ -62,7 +62,7 @@ func TestSystem_IsForOperators(t *testing.T) {
 	if status != http.StatusOK {
 		t.Fatalf("the operator's key: %d %.300s", status, page)
 	}
-	has(t, page, "SKEIN_LOG", "SKEIN_TIMELINE", "thread_threads", "read models", "this process", "for ever", "Faults that were met", "Retention policies are applied", `href="/console/system"`, "not", "acme")
+	has(t, page, "SKEIN_LOG", "SKEIN_TIMELINE", "thread_threads", "read models", "this process", "for ever", "Faults that were met", "Retention policies are applied", "every 1 h", `href="/console/system"`, "not", "acme")
 }
 
 // Operators read what audits and backups reported, on the page and as JSON, as it was sent; to

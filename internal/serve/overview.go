@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/archive"
 	"github.com/skein-threads/skein/console"
+	"github.com/skein-threads/skein/console/chart"
 	"github.com/skein-threads/skein/eventlog/operations"
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/internal/metrics"
@@ -133,7 +136,7 @@ func (o *overview) terms() []console.Term {
 		backup = "with skein backup, or a copy of " + cfg.Store + " while Skein is stopped"
 	}
 	return []console.Term{
-		{Name: "Retention policies are applied", Value: "every " + cfg.ArchiveEvery.String()},
+		{Name: "Retention policies are applied", Value: "every " + chart.Duration(cmp.Or(cfg.ArchiveEvery, archive.DefaultEvery).Microseconds())},
 		{Name: "Backup", Value: backup},
 	}
 }
