@@ -80,6 +80,7 @@ type lane struct {
 	tokens  float64
 	at      time.Time // when the tokens were counted
 	timer   bool      // a timer will look at the lane when there is a token
+	idle    bool      // a timer will look at the lane when it has all of its tokens
 }
 
 func newLanes(f Fair, a *Activity, floods *Floods, start, refuse func(request)) *lanes {
@@ -127,11 +128,38 @@ func (l *lanes) update(tenant string, change func(*lane)) {
 	if len(one.waiting) > 0 {
 		next, over = l.next(tenant, one, l.activity.shared(tenant, now), now)
 	}
-	if one.running == 0 && len(one.waiting) == 0 && !one.timer {
-		delete(l.tenant, tenant)
+	if one.running == 0 && len(one.waiting) == 0 && !one.timer && !one.idle {
+		l.forget(tenant, one, now)
 	}
 	l.mu.Unlock()
 	l.release(next, over)
+}
+
+// forget removes a lane in which nothing runs or waits when it has all of its tokens: a new one has
+// them too, so that a tenant without a request for a moment would have more than its rate.
+func (l *lanes) forget(tenant string, one *lane, now time.Time) {
+	l.count(one, now)
+	missing := l.burst() - one.tokens
+	if l.fair.Rate == 0 || missing <= 0 {
+		delete(l.tenant, tenant)
+		return
+	}
+	one.idle = true
+	time.AfterFunc(l.until(missing), func() {
+		l.update(tenant, func(one *lane) { one.idle = false })
+	})
+}
+
+// count adds the tokens that a lane has got since they were counted.
+func (l *lanes) count(one *lane, now time.Time) {
+	if d := now.Sub(one.at); d > 0 {
+		one.tokens, one.at = min(l.burst(), one.tokens+d.Seconds()*l.fair.Rate), now
+	}
+}
+
+// until returns how long it takes to get so many tokens.
+func (l *lanes) until(tokens float64) time.Duration {
+	return time.Duration(tokens/l.fair.Rate*float64(time.Second)) + time.Millisecond
 }
 
 // next removes from a lane the requests that may start now, and those to be refused: a
@@ -139,9 +167,7 @@ func (l *lanes) update(tenant string, change func(*lane)) {
 func (l *lanes) next(tenant string, one *lane, shared bool, now time.Time) (next, over []request) {
 	flooding := shared && l.floods.flooding(tenant, now)
 	running := l.fair.running(flooding)
-	if d := now.Sub(one.at); d > 0 {
-		one.tokens, one.at = min(l.burst(), one.tokens+d.Seconds()*l.fair.Rate), now
-	}
+	l.count(one, now)
 	n := 0
 	for n < len(one.waiting) {
 		if shared && running > 0 && one.running >= running {
@@ -150,7 +176,7 @@ func (l *lanes) next(tenant string, one *lane, shared bool, now time.Time) (next
 		if shared && l.fair.Rate > 0 && one.tokens < 1 {
 			if !one.timer {
 				one.timer = true
-				time.AfterFunc(time.Duration((1-one.tokens)/l.fair.Rate*float64(time.Second))+time.Millisecond, func() {
+				time.AfterFunc(l.until(1-one.tokens), func() {
 					l.update(tenant, func(one *lane) { one.timer = false })
 				})
 			}

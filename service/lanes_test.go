@@ -146,6 +146,32 @@ func TestService_FairRate(t *testing.T) {
 	}
 }
 
+// A tenant whose requests come one after another has no more than its rate either, and its lane is
+// forgotten once it has been calm.
+func TestLanes_OneAfterAnother(t *testing.T) {
+	var began atomic.Int64
+	l := newLanes(Fair{Rate: 100}, nil, nil, func(request) { began.Add(1) }, nil)
+	start := time.Now()
+	l.add(request{tenant: "quiet"}, start)
+	for range 40 {
+		before := began.Load()
+		if l.add(request{tenant: "hog"}, time.Now()); began.Load() > before {
+			l.requestEnded("hog")
+		}
+	}
+	l.mu.Lock()
+	if most := 12 + int64(time.Since(start).Seconds()*100); began.Load() > most { // with that of quiet, and a rounded one
+		t.Errorf("%d began within %v", began.Load(), time.Since(start))
+	}
+	l.tenant["hog"].waiting = nil
+	l.mu.Unlock()
+	for left := 2; left > 1; time.Sleep(time.Millisecond) { // quiet's request runs
+		l.mu.Lock()
+		left = len(l.tenant)
+		l.mu.Unlock()
+	}
+}
+
 // A tenant that floods while another is active has a fourth of its share in progress, as
 // many requests waiting, and further ones refused, until it has been calm. Alone it has
 // all.
