@@ -41,6 +41,23 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
+// A document that is there, but older than what a query asks for, is not shown.
+func TestMinSeq_OlderDocument(t *testing.T) {
+	h := newHouse(t)
+	r, stop := h.Run(projections.Config{})
+	a := h.asker(Config{Wait: time.Millisecond})
+	made := h.Do("thread.create", "", `{"title":"old"}`)
+	h.AwaitRunner(r)
+	stop()
+	renamed := h.Do("thread.update", made.ThreadID, `{"title":"new"}`)
+	if title := ask[events.Thread](a, "thread.get", `{"threadId":"`+made.ThreadID+`"}`).Title; title != "old" {
+		t.Fatalf("nothing folds the log, and the title is %q", title)
+	}
+	for _, name := range []string{"thread.get", "item.list", "context.list", "execution.list"} {
+		a.refused(events.ProjectionBehind, name, `{"threadId":"`+made.ThreadID+`",`+seqOf(renamed)+`}`)
+	}
+}
+
 // The next query shows what a reply named.
 func TestReadYourWrites(t *testing.T) {
 	h := newHouse(t)
