@@ -58,8 +58,8 @@ func TestBrowser_FirstFrameIsTheEnd(t *testing.T) {
 	if ofLong[4] > slow {
 		t.Errorf("the first paint takes %.0f ms in the median, want 300 ms, or at most %d on a slow machine", ofLong[4], slow)
 	}
-	if ofLong[4] > 1.5*ofPage[4]+50 {
-		t.Errorf("the first paint takes %.0f ms in the median, and of a thread of one page %.0f ms", ofLong[4], ofPage[4])
+	if ofLong[0] > 1.5*ofPage[0]+50 { // the fastest: other work on the machine only adds to them
+		t.Errorf("the first paint takes %.0f ms at best, and of a thread of one page %.0f ms", ofLong[0], ofPage[0])
 	}
 }
 
