@@ -126,14 +126,7 @@ func (c *Client) message(subject string, body []byte) *nats.Msg {
 
 // refused returns the refusal that a reply holds, or nil.
 func refused(reply *nats.Msg) *events.Error {
-	code := reply.Header.Get(events.HeaderErrorCode)
-	if code == "" {
-		return nil
-	}
-	if e := events.DecodeError(reply.Data); e != nil {
-		return e
-	}
-	return events.Errorf(events.Unavailable, "the service refused with %s and gave no reason", code)
+	return events.DecodeRefusal(reply.Header.Get(events.HeaderErrorCode), reply.Data)
 }
 
 // repeatUntilDone repeats an operation until it succeeds or ctx ends. A server that restarts

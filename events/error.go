@@ -3,6 +3,7 @@ package events
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -160,6 +161,22 @@ func AsError(err error) *Error {
 // errorBody is the body of a refusal on the wire.
 type errorBody struct {
 	Error *Error `json:"error"`
+}
+
+// Headers returns the headers of a reply that refuses with the error.
+func (e *Error) Headers() map[string][]string {
+	return map[string][]string{HeaderErrorCode: {strconv.Itoa(e.Code.Status())}, HeaderError: {string(e.Code)}}
+}
+
+// DecodeRefusal returns the error that a reply refuses with, nil if code, its HeaderErrorCode, is empty.
+func DecodeRefusal(code string, body []byte) *Error {
+	if code == "" {
+		return nil
+	}
+	if e := DecodeError(body); e != nil {
+		return e
+	}
+	return Errorf(Unavailable, "the service refused with %s and gave no reason", code)
 }
 
 // EncodeError encodes the body of a refusal: {"error": {...}}.

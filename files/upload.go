@@ -249,8 +249,7 @@ func (u *upload) refuse(m *nats.Msg, err error) {
 		u.service.logger.Warn().AnErr("cause", e.Cause).Str("tenant", u.w.tenant).Msg("upload refused")
 	}
 	answer := nats.NewMsg(m.Reply)
-	answer.Header.Set(events.HeaderErrorCode, strconv.Itoa(e.Code.Status()))
-	answer.Header.Set(events.HeaderError, string(e.Code))
+	answer.Header = e.Headers()
 	answer.Data = events.EncodeError(e)
 	if m.Reply == "" {
 		return

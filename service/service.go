@@ -322,7 +322,7 @@ type readyRefusal struct {
 }
 
 func encoded(e *events.Error) readyRefusal {
-	return readyRefusal{micro.Headers{events.HeaderErrorCode: {strconv.Itoa(e.Code.Status())}, events.HeaderError: {string(e.Code)}}, events.EncodeError(e)}
+	return readyRefusal{micro.Headers(e.Headers()), events.EncodeError(e)}
 }
 
 // respond sends a reply, if the request has a reply subject.

@@ -132,10 +132,6 @@ func (h *chat) begin(ctx context.Context, req *request, item *events.NewItem) (*
 	}
 	create := events.CreateThread{Key: h.id, AgentID: req.Agent, UserID: h.caller.User}
 	ask := events.ReactThread{Item: item, AgentID: req.Agent}
-	command := commandID("begin", h.id, item, req.last.ID)
-	if h.once != nil {
-		command = h.once.command
-	}
 	if err := h.once.mark(&ask); err != nil {
 		return nil, err
 	}
@@ -143,7 +139,7 @@ func (h *chat) begin(ctx context.Context, req *request, item *events.NewItem) (*
 	if err != nil {
 		return nil, err
 	}
-	reply, err := h.now.Do(ctx, "thread.commit", client.Request{Data: events.CommitThread{Commands: commands}, CommandID: command})
+	reply, err := h.now.Commit(ctx, "", commands, h.once.options(commandID("begin", h.id, item, req.last.ID))...)
 	if errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
 		return h.lost(ctx, req, err)
 	}

@@ -2,7 +2,6 @@ package operations
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -59,15 +58,13 @@ func (s *Store) list(ctx context.Context, body []byte) (any, error) {
 
 // reply returns an answer, in the form that all of Skein's have.
 func reply(out any, err error) *nats.Msg {
-	m := &nats.Msg{Header: nats.Header{}}
+	m := &nats.Msg{}
 	if err == nil {
 		m.Data, err = json.Marshal(out, json.Deterministic(true))
 	}
 	if err != nil {
 		e := events.AsError(err)
-		m.Header.Set(events.HeaderErrorCode, strconv.Itoa(e.Code.Status()))
-		m.Header.Set(events.HeaderError, string(e.Code))
-		m.Data = events.EncodeError(e)
+		m.Header, m.Data = e.Headers(), events.EncodeError(e)
 	}
 	return m
 }

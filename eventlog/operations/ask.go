@@ -39,11 +39,8 @@ func ask(ctx context.Context, nc *nats.Conn, subject string, body []byte, into a
 	if err != nil {
 		return err
 	}
-	if m.Header.Get(events.HeaderErrorCode) != "" {
-		if e := events.DecodeError(m.Data); e != nil {
-			return e
-		}
-		return events.Errorf(events.Unavailable, "the service refused, and gave no reason")
+	if e := events.DecodeRefusal(m.Header.Get(events.HeaderErrorCode), m.Data); e != nil {
+		return e
 	}
 	return json.Unmarshal(m.Data, into)
 }

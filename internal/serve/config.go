@@ -14,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/api/endpoints"
 	"github.com/skein-threads/skein/api/tokens"
+	"github.com/skein-threads/skein/archive"
 	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/console/chart"
 	"github.com/skein-threads/skein/eventlog"
@@ -162,6 +163,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.TenantFairRunning == 0 {
 		c.TenantFairRunning = DefaultFairRunning()
+	}
+	if c.ArchiveEvery == 0 {
+		c.ArchiveEvery = archive.DefaultEvery
 	}
 	if c.Replicas == 0 {
 		c.Replicas = 1

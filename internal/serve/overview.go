@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/skein-threads/skein/archive"
 	"github.com/skein-threads/skein/console"
 	"github.com/skein-threads/skein/console/chart"
 	"github.com/skein-threads/skein/eventlog/operations"
@@ -136,7 +134,7 @@ func (o *overview) terms() []console.Term {
 		backup = "with skein backup, or a copy of " + cfg.Store + " while Skein is stopped"
 	}
 	return []console.Term{
-		{Name: "Retention policies are applied", Value: "every " + chart.Duration(cmp.Or(cfg.ArchiveEvery, archive.DefaultEvery).Microseconds())},
+		{Name: "Retention policies are applied", Value: "every " + chart.Duration(cfg.ArchiveEvery.Microseconds())},
 		{Name: "Backup", Value: backup},
 	}
 }
