@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/events"
@@ -68,6 +69,35 @@ func chunks(m *nats.Msg, megabytes int) {
 	}
 }
 
+// floods sends chunks until its call is cancelled. Any number of them could be too few: the
+// server sends none to a connection that is far behind.
+func floods(t *testing.T, process *nats.Conn, subject string) {
+	t.Helper()
+	answering(func(m *nats.Msg) {
+		var request struct {
+			Protocol struct {
+				Cancel string `json:"cancel"`
+			} `json:"protocol"`
+		}
+		if err := json.Unmarshal(m.Data, &request); err != nil {
+			t.Error(err)
+			return
+		}
+		cancelled, err := process.SubscribeSync(request.Protocol.Cancel)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = cancelled.Unsubscribe() }()
+		for err = nats.ErrTimeout; errors.Is(err, nats.ErrTimeout); _, err = cancelled.NextMsg(0) {
+			chunks(m, 1)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})(t, process, subject)
+}
+
 func beats(m *nats.Msg, n int) {
 	for range n {
 		_ = m.Respond([]byte(`{"kind":"heartbeat"}`))
@@ -104,9 +134,9 @@ func TestBadReactors(t *testing.T) {
 		}), "it panicked"},
 		{"garbles", raw("}{"), "skein.reactor.garbles"},
 		{"mumbles", raw(`{"kind":"result","assistantEvent":{"content":[{"text":"a part without a type"}]}}`), "a part has a type"},
-		{"floods", answering(func(m *nats.Msg) { chunks(m, 70) }), tooLarge},
+		{"floods", floods, tooLarge},
 		{"bloats", answering(func(m *nats.Msg) {
-			chunks(m, 50)
+			chunks(m, 40) // with 48 waiting, the server would drop the result
 			_ = m.Respond([]byte(`{"kind":"result","assistantEvent":{"content":[{"type":"output_text","text":` + quoted(3*megabyte) + `}]}}`))
 		}), tooLong},
 		{"repeats", raw(`{"kind":"result","assistantEvent":{"content":[]},"toolCalls":[{"callId":"c","name":"x"},{"callId":"c","name":"x"}]}`), `have the callId "c"`},
@@ -190,7 +220,7 @@ func TestBadTools(t *testing.T) {
 		{"garbled", raw("nothing"), "skein.tool.garbled"},
 		{"undecided", raw(`{"kind":"result","status":"maybe"}`), "skein.tool.undecided"},
 		{"huge", raw(`{"kind":"result","status":"success","result":` + quoted(3*megabyte) + `}`), tooLong},
-		{"flooding", answering(func(m *nats.Msg) { chunks(m, 70) }), tooLarge},
+		{"flooding", floods, tooLarge},
 	}
 	startServe(t, serve.Config{NATS: s.url, HTTPListen: "127.0.0.1:0", Register: func(r *runtime.Registry) error {
 		err := r.AddReactor("fine", transcript.Fixed(transcript.Text("fine")))

@@ -30,9 +30,10 @@
 // # What it does not
 //
 // It does not retry: the worker does, and records it. Nothing is stored: a message that
-// is lost with its server ends in silence, and so in a RetryError. A process that does
-// not learn in time that its call was cancelled, or that was considered dead, continues
-// to work: its effects may then happen twice, and the key of a tool's call is there to
-// detect it. Errors of a process are shown unchanged except for their length: it must
-// keep secrets out of them.
+// is lost with its server, or that a server drops because the worker lags 48 MB behind,
+// is missing from the stream if it is a chunk; if it is the result, the call ends in
+// silence, and so in a RetryError. A process that does not learn in time that its call
+// was cancelled, or that was considered dead, continues to work: its effects may then
+// happen twice, and the key of a tool's call is there to detect it. Errors of a process
+// are shown unchanged except for their length: it must keep secrets out of them.
 package remote
