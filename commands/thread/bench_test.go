@@ -47,3 +47,22 @@ func BenchmarkCommitTwelve(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkDecodeState decodes the snapshot of a thread of 100,000 items.
+func BenchmarkDecodeState(b *testing.B) {
+	k := begun(b)
+	for i := range 100_000 {
+		k.state.setItem("itm_"+strconv.Itoa(i), itemState{Context: k.state.ContextID(), Type: events.Message, Status: events.ItemStored})
+	}
+	raw, err := k.state.Encode()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := DecodeState(raw); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -66,8 +66,10 @@ func sealOf(state []byte) string {
 // DecodeState decodes the output of Encode. The error says that the bytes are malformed, were
 // changed, or have another form (a *FormError); the state can then be folded from the log.
 func DecodeState(b []byte) (*State, error) {
+	// By its digest Skein wrote it, and writes no name twice.
+	unique := jsontext.AllowDuplicateNames(true)
 	var whole sealed
-	if err := json.Unmarshal(b, &whole); err != nil {
+	if err := json.Unmarshal(b, &whole, unique); err != nil {
 		return nil, fmt.Errorf("decode snapshot: %w", err)
 	}
 	if whole.Form != snapshotVersion {
@@ -77,7 +79,7 @@ func DecodeState(b []byte) (*State, error) {
 		return nil, fmt.Errorf("snapshot was changed: its digest is %.80q", whole.Digest)
 	}
 	var in snapshot
-	if err := json.Unmarshal(whole.State, &in); err != nil {
+	if err := json.Unmarshal(whole.State, &in, unique); err != nil {
 		return nil, fmt.Errorf("decode snapshot: %w", err)
 	}
 	s := &State{head: in.Head}
@@ -87,33 +89,25 @@ func DecodeState(b []byte) (*State, error) {
 	for _, name := range s.Skills {
 		s.bytes += textSize(name) + 16
 	}
-	for id, v := range in.Contexts {
-		s.setContext(id, v)
-	}
-	for id, v := range in.Items {
-		s.setItem(id, v)
-	}
-	for id, v := range in.Executions {
-		s.setExecution(id, v)
-	}
-	for id, v := range in.Steps {
-		s.setStep(id, v)
-	}
-	for path, v := range in.Files {
-		s.setFile(path, v)
-	}
-	for id, v := range in.Effects {
-		s.setEffect(id, v)
-	}
-	for id, v := range in.Relations {
-		s.setRelation(id, v)
-	}
-	for id, v := range in.Definitions {
-		s.setDefinition(id, v)
-	}
+	adopt(s, &s.contexts, in.Contexts)
+	adopt(s, &s.items, in.Items)
+	adopt(s, &s.executions, in.Executions)
+	adopt(s, &s.steps, in.Steps)
+	adopt(s, &s.files, in.Files)
+	adopt(s, &s.effects, in.Effects)
+	adopt(s, &s.relations, in.Relations)
+	adopt(s, &s.definitions, in.Definitions)
 	s.receipts = in.Receipts
 	s.receipts.index()
 	return s, nil
+}
+
+// adopt makes a decoded map part of the state, and counts its size.
+func adopt[V interface{ size() int64 }](s *State, into *map[string]V, m map[string]V) {
+	for id, v := range m {
+		s.bytes += textSize(id) + v.size()
+	}
+	*into = m
 }
 
 // window is how long a repeated command returns its first reply.
