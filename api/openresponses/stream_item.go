@@ -54,7 +54,9 @@ func (e *emitter) chunk(thread string, c *client.Chunk) error {
 	if c.Type == events.ChunkContextSubstate && d.Substate == "retrying" || asked && c.Attempt > e.attempt {
 		e.restart()
 	}
-	e.attempt = max(e.attempt, c.Attempt)
+	if asked { // the first chunk of a worker that took over says only what state the run is in
+		e.attempt = max(e.attempt, c.Attempt)
+	}
 	if e.whole {
 		return nil
 	}

@@ -28,11 +28,22 @@ func triage(t *testing.T, store string) (s *server, running <-chan struct{}, rel
 		if err != nil {
 			return
 		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		tell := func(delta string) {
+			_, _ = fmt.Fprintf(w, "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"item_id\":\"m1\",\"output_index\":0,\"content_index\":0,\"delta\":%q}\n\n", delta)
+			_ = http.NewResponseController(w).Flush()
+		}
+		aloud := strings.Contains(string(body), "think aloud")
+		if aloud {
+			tell("Hel")
+		}
 		if strings.Contains(string(body), "wait for me") {
 			begun <- struct{}{}
 			<-released
 		}
-		w.Header().Set("Content-Type", "text/event-stream")
+		if aloud {
+			tell("lo.")
+		}
 		_, _ = fmt.Fprint(w, "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"status\":\"completed\",\"model\":\"m\",\"output\":[{\"type\":\"message\",\"id\":\"m1\",\"status\":\"completed\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"annotations\":[],\"text\":\"Hello.\"}]}]}}\n\n")
 	}))
 	t.Cleanup(endpoint.Close)
