@@ -90,7 +90,9 @@ func (d *Dispatcher) parts(c *thread.Command, row events.Command, data events.JS
 		case (row.Creates || row.First) && i > 0:
 			return events.Invalid(path+"/command", "%s must be the first command", sub.Command)
 		case len(sub.Data) > events.MaxEventBytes:
-			return events.TooLarge("the data of command "+strconv.Itoa(i), int64(len(sub.Data)), events.MaxEventBytes)
+			large := events.TooLarge("the data of command "+strconv.Itoa(i), int64(len(sub.Data)), events.MaxEventBytes)
+			large.Details.Command = &i
+			return large
 		}
 		v, err := d.schema.DecodeTrusted(sub.Command, sub.Data)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -191,15 +192,26 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 // one of its items, of which the commit has the first at a place.
 func inputError(err error, input string, first int) error {
 	e := *events.AsError(err)
-	if e.Code != events.InvalidRequest || e.Details == nil {
+	if e.Details == nil {
 		return err
 	}
 	details := *e.Details
-	e.Message = strings.TrimPrefix(e.Message, details.Path+": ")
-	rest := strings.TrimPrefix(details.Path, "/data/commands/")
-	number, field, _ := strings.Cut(rest, "/data/item")
-	if n, wrong := strconv.Atoi(number); wrong == nil && n >= first && rest != details.Path {
-		input += "/" + strconv.Itoa(n-first) + field
+	switch e.Code {
+	case events.PayloadTooLarge:
+		if n := details.Command; n != nil && *n >= first {
+			input += "/" + strconv.Itoa(*n-first)
+		}
+		e.Message = fmt.Sprintf("%s takes %d bytes as it is stored (the last item with the parameters of the request), and may take %d: divide it, or refer to a file",
+			strings.TrimPrefix(input, "/"), details.Size, details.Limit)
+	case events.InvalidRequest:
+		e.Message = strings.TrimPrefix(e.Message, details.Path+": ")
+		rest := strings.TrimPrefix(details.Path, "/data/commands/")
+		number, field, _ := strings.Cut(rest, "/data/item")
+		if n, wrong := strconv.Atoi(number); wrong == nil && n >= first && rest != details.Path {
+			input += "/" + strconv.Itoa(n-first) + field
+		}
+	default:
+		return err
 	}
 	details.Path, details.Command = input, nil
 	e.Details = &details

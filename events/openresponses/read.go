@@ -61,6 +61,9 @@ func keptItem(i *events.Item) (Item, bool) {
 	if i.Type == events.Message && kept.Content == nil && (kept.Type == "" || kept.Type == string(events.Message)) {
 		kept.Content = i.Content
 	}
+	if i.Type == events.Message && string(kept.Content) == textKept {
+		kept.Content = onlyText(i.Content)
+	}
 	read, err := readItem(kept)
 	if err == nil && read.Status == "" && i.Status == events.ItemStored { // what has no status is stored
 		read.Status = i.Status
@@ -150,8 +153,13 @@ func keep(item events.NewItem, from Item) events.NewItem {
 	if err == nil && len(back) == 1 && sameValue(valueOf(back[0]), valueOf(from)) {
 		return item
 	}
-	if item.Type == events.Message && jsontext.Value(from.Content).Kind() == '[' {
-		from.Content = nil
+	if item.Type == events.Message {
+		switch jsontext.Value(from.Content).Kind() {
+		case '[':
+			from.Content = nil
+		case '"':
+			from.Content = events.JSON(textKept)
+		}
 	}
 	if metadata, err := json.Marshal(map[string]Item{metadataKey: from}, json.Deterministic(true)); err == nil {
 		item.Metadata = metadata
@@ -254,6 +262,20 @@ func partsOf(list []Item) []events.JSON {
 		}
 	}
 	return parts
+}
+
+// textKept is kept of a content that is a string: the text is that of the item's only part.
+const textKept = `""`
+
+// onlyText returns the text of the only part of a content, as JSON; nil if it has others.
+func onlyText(content events.JSON) events.JSON {
+	var parts []struct {
+		Text events.JSON `json:"text"`
+	}
+	if json.Unmarshal(content, &parts) != nil || len(parts) != 1 {
+		return nil
+	}
+	return parts[0].Text
 }
 
 // messageContent returns a message's list of parts. In Open Responses the content may also be
