@@ -18,6 +18,7 @@ import (
 // A page whose own name resolves to this machine reads nothing, and no page of another
 // origin uses the server unless it is allowed to.
 func TestHandler_HostAndOrigin(t *testing.T) {
+	t.Parallel()
 	url := start(t, func(o *skein.Options) {
 		o.Tenant, o.HTTPHosts, o.CORSOrigins = "acme", []string{"skein.example"}, []string{"https://shop.example"}
 	})
@@ -56,6 +57,7 @@ func TestHandler_HostAndOrigin(t *testing.T) {
 
 // At a desk the tenant comes from the flag, or from the header, and a key is not ignored.
 func TestHandler_TenantAtADesk(t *testing.T) {
+	t.Parallel()
 	with, without := start(t, func(o *skein.Options) { o.Tenant = "acme" }), start(t)
 	for _, c := range []struct {
 		url, header string
@@ -73,6 +75,7 @@ func TestHandler_TenantAtADesk(t *testing.T) {
 
 // Requests over a limit are refused before their body is read, and say when to come back.
 func TestHandler_Limits(t *testing.T) {
+	t.Parallel()
 	url := start(t, func(o *skein.Options) {
 		o.Tenant, o.HTTPKeyLimits = "acme", map[string]int{"streams": 2, "rate": -1}
 	})
@@ -139,6 +142,7 @@ func stream(t *testing.T, url string) (net.Conn, int) {
 
 // A body that is announced or sent too large is refused, and not read to its end.
 func TestHandler_LargeBodies(t *testing.T) {
+	t.Parallel()
 	url := start(t, func(o *skein.Options) { o.Tenant = "acme" })
 	for _, path := range []string{"/api/commands/thread.create", "/api/queries/thread.list", "/v1/responses", "/chat", "/api/threads"} {
 		ask(t, url, "POST", path, "Content-Type: application/json", "Content-Length: 104857600").wantProblem(t, path+" announced", http.StatusRequestEntityTooLarge, "payload_too_large")
@@ -184,6 +188,7 @@ func (c *counting) Read(p []byte) (int, error) {
 // Requests that two servers in a row could take for different ones, and floods of headers,
 // are refused; what follows on such a connection is not answered.
 func TestHandler_SmugglingAndHeaderFloods(t *testing.T) {
+	t.Parallel()
 	url := start(t, func(o *skein.Options) { o.Tenant = "acme" })
 	address := strings.TrimPrefix(url, "http://")
 	for what, text := range map[string]string{
@@ -213,6 +218,7 @@ func TestHandler_SmugglingAndHeaderFloods(t *testing.T) {
 
 // Connections that never finish their headers are closed, and others are served meanwhile.
 func TestHandler_SlowHeadersAreCutOff(t *testing.T) {
+	t.Parallel()
 	url := start(t, func(o *skein.Options) { o.Tenant = "acme" })
 	address := strings.TrimPrefix(url, "http://")
 	var slow []net.Conn
@@ -239,6 +245,7 @@ func TestHandler_SlowHeadersAreCutOff(t *testing.T) {
 
 // Beyond loopback HTTP needs keys, and TLS or a trusted proxy.
 func TestListenOptions_BeyondLoopback(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		o    api.ListenOptions
 		keys bool

@@ -15,6 +15,7 @@ import (
 
 // Under every path, a route that has other methods says which.
 func TestHandler_WrongMethodUnderEveryPath(t *testing.T) {
+	t.Parallel()
 	url := start(t, func(o *skein.Options) { o.Tenant = "acme" })
 	for target, c := range map[string]struct{ method, allow string }{
 		"/api/threads":                      {"PUT", "GET, HEAD, POST"},
@@ -47,6 +48,7 @@ func TestHandler_WrongMethodUnderEveryPath(t *testing.T) {
 
 // Every answer has an id of its own for the log, whatever it is.
 func TestHandler_EveryAnswerHasARequestID(t *testing.T) {
+	t.Parallel()
 	url := start(t, func(o *skein.Options) { o.Tenant, o.CORSOrigins = "acme", []string{"https://shop.example"} })
 	thread := "/api/threads/" + createThread(t, url, "")
 	seen := map[string]string{}

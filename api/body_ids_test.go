@@ -17,6 +17,7 @@ var uuids = regexp.MustCompile(`[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{
 
 // Ids of another tenant in bodies and in parameters are as unknown as those that nothing has.
 func TestHandler_OtherTenantsInBodiesAndParameters(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, map[string]edge.Principal{"globex": {Tenant: "globex", Subject: "key:g"}, "acme": {Tenant: "acme", Subject: "key:a"}})
 	s.teller()
 	real, mine := s.made("acme", "ann", "order42"), s.made("globex", "bob", "order43")
@@ -81,6 +82,7 @@ func TestHandler_OtherTenantsInBodiesAndParameters(t *testing.T) {
 
 // What one tenant was handed, another cannot use: cursors, positions and keys of requests.
 func TestHandler_OtherTenantsCursorsAndKeys(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, map[string]edge.Principal{"globex": {Tenant: "globex", Subject: "key:g"}, "acme": {Tenant: "acme", Subject: "key:a"}})
 	s.teller()
 	of := map[string][]string{}
@@ -133,6 +135,7 @@ func TestHandler_OtherTenantsCursorsAndKeys(t *testing.T) {
 // A capability that a key lacks is missing on every route: what a key may do that reads only
 // changes nothing, and one that may approve or define only reads nothing.
 func TestHandler_CapabilitiesOnEveryRoute(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, map[string]edge.Principal{})
 	s.teller()
 	made := s.made("acme", "ann", "order42")

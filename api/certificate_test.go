@@ -58,6 +58,7 @@ func serial(t *testing.T, url string) int64 {
 // A certificate that is replaced is shown to new connections without a restart, open ones go on,
 // and files that cannot be used change nothing.
 func TestTLS_ReplacedCertificate(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cert, key := writeCertificate(t, dir, 1)
 	url := start(t, func(o *skein.Options) { o.Tenant, o.TLSCert, o.TLSKey = "acme", cert, key })

@@ -17,6 +17,7 @@ import (
 // What is open when a credential is revoked, or expires, ends: streams of every kind, and the
 // sockets of /api and /v1.
 func TestHandler_EndedCredentialsEndStreams(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, map[string]edge.Principal{})
 	s.teller()
 	real := s.made("acme", "", "order42")

@@ -103,6 +103,7 @@ func (a answer) wantProblem(t *testing.T, what string, status int, code string) 
 
 // Whatever a path is made of, the edge answers in its own form, and never with a redirect.
 func TestHandler_UnknownPathsAreProblems(t *testing.T) {
+	t.Parallel()
 	url := start(t)
 	for _, target := range []string{
 		"/nothing", "/api", "/api/", "/api/nothing", "//", "//api/threads", "/api//threads", "/api/./threads", "/api/../healthz", "/..", "/api/threads/..",
@@ -117,6 +118,7 @@ func TestHandler_UnknownPathsAreProblems(t *testing.T) {
 
 // A route that has another method says which, also health and metrics.
 func TestHandler_WrongMethod(t *testing.T) {
+	t.Parallel()
 	url := start(t)
 	a := ask(t, url, "POST", "/healthz")
 	a.wantProblem(t, "POST /healthz", http.StatusMethodNotAllowed, "method_not_allowed")

@@ -11,6 +11,7 @@ import (
 // Connections beyond the bound are closed at once, those below it stay, and one that ends
 // makes room.
 func TestListener_BoundsConnections(t *testing.T) {
+	t.Parallel()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 // Health needs no credential anywhere, and metrics need one where they are not open.
 func TestHandler_MetricsNeedACredential(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, nil)
 	ops := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	for open, want := range map[bool]int{true: http.StatusOK, false: http.StatusUnauthorized} {

@@ -32,6 +32,7 @@ func strangers(t *testing.T) *stage {
 // answer of its own, and finds nothing of the other. Of /api it is the commandId, which is the
 // tenant's: the second user is refused.
 func TestHandler_SameKeyOfOthers(t *testing.T) {
+	t.Parallel()
 	s := strangers(t)
 	for n, c := range []struct{ path, body, id string }{
 		{"/v1/responses", `{"model":"teller","input":"the words of all"}`, "id"},
@@ -73,6 +74,7 @@ func TestHandler_SameKeyOfOthers(t *testing.T) {
 // So does a key of requests to /chat: a repeat gets the caller's own message, and a chat of another
 // user with the key that it was begun with is refused as one with any key.
 func TestHandler_SameKeyOfOthersInChats(t *testing.T) {
+	t.Parallel()
 	s := strangers(t)
 	ask := func(who, chat, key string) (int, string) {
 		t.Helper()
@@ -105,6 +107,7 @@ func TestHandler_SameKeyOfOthersInChats(t *testing.T) {
 // What a body of /chat names of another tenant, or of another user, is not read, not changed, and
 // does not come back: chats, messages, calls of tools, files and agents.
 func TestHandler_ChatsOfOthers(t *testing.T) {
+	t.Parallel()
 	s := strangers(t)
 	real, mine := s.made("acme", "ann", "order42"), map[string]ids{"globex": s.made("globex", "gus", "order43"), "bob": s.made("acme", "bob", "order44")}
 	s.people["all"] = s.people["acme"]
@@ -157,6 +160,7 @@ func TestHandler_ChatsOfOthers(t *testing.T) {
 // A position in another tenant's events, or in another thread's, resumes nothing but the reader's own
 // stream.
 func TestHandler_PositionsOfOthers(t *testing.T) {
+	t.Parallel()
 	s := strangers(t)
 	real := s.made("acme", "ann", "order42")
 	mine := map[string]ids{"globex": s.made("globex", "gus", "order43"), "bob": s.made("acme", "bob", "order44")}

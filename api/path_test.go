@@ -15,6 +15,7 @@ import (
 // Whatever a path is made of, on every surface the answer is the edge's own: never a failure of the
 // server, never a redirect, and never a resource that the path does not name. Nothing is changed.
 func TestHandler_PathTricks(t *testing.T) {
+	t.Parallel()
 	s := skeintest.Start(t, func(o *skein.Options) { o.HTTPListen = "127.0.0.1:0" })
 	url := s.Addresses().HTTP
 	made := func(tenant, key string) string {

@@ -15,6 +15,7 @@ import (
 // What a trusted proxy tells of a request counts, and what anybody else tells does not: the host,
 // and whether the connection was encrypted, which makes the session's cookie a secure one.
 func TestHandler_TrustedProxies(t *testing.T) {
+	t.Parallel()
 	proxied := func(o *skein.Options) {
 		o.Tenant, o.TrustProxy, o.HTTPHosts = "acme", []string{"127.0.0.0/8"}, []string{"skein.example"}
 	}
@@ -80,6 +81,7 @@ func TestHandler_DeepBodies(t *testing.T) {
 
 // A connection whose body trickles, or whose other half is closed, ends; others are answered.
 func TestHandler_HalfOpenSockets(t *testing.T) {
+	t.Parallel()
 	url := start(t, func(o *skein.Options) { o.Tenant = "acme" })
 	address := strings.TrimPrefix(url, "http://")
 	for what, text := range map[string]string{

@@ -177,6 +177,7 @@ func (s *stage) wantAlike(who string, real ids) {
 
 // What belongs to another tenant does not exist, in every position of every route.
 func TestHandler_OtherTenantsDoNotExist(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, map[string]edge.Principal{"globex": {Tenant: "globex", Subject: "key:g"}})
 	s.teller()
 	s.wantAlike("globex", s.made("acme", "ann", "order42"))
@@ -185,6 +186,7 @@ func TestHandler_OtherTenantsDoNotExist(t *testing.T) {
 // Nor does what a limited key may not use, also under /v1, /chat and /threads; what it may use
 // is there.
 func TestHandler_LimitedKeysOnEveryRoute(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, map[string]edge.Principal{})
 	s.teller()
 	mine, other := s.made("acme", "bob", "mine7"), s.made("acme", "ann", "order42")

@@ -30,6 +30,7 @@ func guarded(t *testing.T) (url string, folder *access.Folder, made keys.Key, ke
 
 // A ticket stands for the credential in one GET, and for nothing else.
 func TestSession_Tickets(t *testing.T) {
+	t.Parallel()
 	url, folder, made, key := guarded(t)
 	if a := ask(t, url, "POST", "/api/tickets"); a.status != http.StatusUnauthorized {
 		t.Errorf("a ticket for no key: %d", a.status)
@@ -83,6 +84,7 @@ func TestSession_Tickets(t *testing.T) {
 // A session stands for the key that it was signed in with, in requests of the server's own
 // pages, until it is signed out, another one takes its place, or the key is revoked.
 func TestSession_Cookies(t *testing.T) {
+	t.Parallel()
 	url, folder, made, key := guarded(t)
 	own := "Origin: " + url
 	signIn := func(kind, body string, headers ...string) (*http.Cookie, int) {

@@ -15,6 +15,7 @@ import (
 // Both sockets take the pages that --cors-origin allows, and those of this server behind a
 // proxy that has another name, and refuse others.
 func TestSocket_OriginsOfEveryRoute(t *testing.T) {
+	t.Parallel()
 	url := start(t, func(o *skein.Options) {
 		o.Tenant, o.CORSOrigins, o.TrustProxy, o.HTTPHosts = "acme", []string{"https://shop.example"}, []string{"127.0.0.0/8"}, []string{"skein.example"}
 	})
@@ -54,6 +55,7 @@ func TestSocket_OriginsOfEveryRoute(t *testing.T) {
 // A request that is no handshake is told what to change to, in the form of the contract; one over
 // HTTP/2, whose connection cannot change, is told that.
 func TestSocket_NoHandshake(t *testing.T) {
+	t.Parallel()
 	cert, key := writeCertificate(t, t.TempDir(), 1)
 	url := start(t, func(o *skein.Options) { o.Tenant, o.TLSCert, o.TLSKey = "acme", cert, key })
 	for _, h2 := range []bool{false, true} {

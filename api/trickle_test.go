@@ -42,6 +42,7 @@ func (s *stage) head(who string, headers ...string) string {
 // A body that trickles is cut off when its time is over, however it is sent. Until then it
 // takes one place among those of its credential, which is free afterwards, and none of others.
 func TestHandler_TrickledBodies(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, map[string]edge.Principal{"acme": {Tenant: "acme", Subject: "key:a"}, "globex": {Tenant: "globex", Subject: "key:g"}}, func(o *api.Options) {
 		o.Listen.KeyLimits = map[string]int{"inflight": 1}
 	})
@@ -98,6 +99,7 @@ func TestHandler_TrickledBodies(t *testing.T) {
 // Large bodies of a tenant are bounded, also those that never come: further ones are refused
 // before they are read. Small ones, and those of other tenants, are not.
 func TestHandler_BodiesInFlight(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, map[string]edge.Principal{"acme": {Tenant: "acme", Subject: "key:a"}, "globex": {Tenant: "globex", Subject: "key:g"}})
 	large := `{"data":{"title":"` + strings.Repeat("x", 4_000_000) + `"}}`
 	if status, body := s.ask("acme", "POST", "/api/commands/thread.create", large); status != http.StatusRequestEntityTooLarge {
@@ -132,6 +134,7 @@ func TestHandler_BodiesInFlight(t *testing.T) {
 
 // Headers that never end are not read to an end.
 func TestHandler_HeadersWithoutEnd(t *testing.T) {
+	t.Parallel()
 	s := &stage{t: t, url: start(t, func(o *skein.Options) { o.Tenant = "acme" })}
 	for what, line := range map[string]string{"many headers": "X: y\r\n", "long headers": "X: " + strings.Repeat("y", 8<<10) + "\r\n", "one header": strings.Repeat("y", 8<<10)} {
 		conn := s.dial("GET /api/threads HTTP/1.1\r\nHost: " + strings.TrimPrefix(s.url, "http://") + "\r\nX-One: ")
@@ -158,6 +161,7 @@ func TestHandler_HeadersWithoutEnd(t *testing.T) {
 
 // What follows a request with two lengths in it is not treated as another request.
 func TestHandler_LengthAndEncoding(t *testing.T) {
+	t.Parallel()
 	s := &stage{t: t, url: start(t, func(o *skein.Options) { o.Tenant = "acme" })}
 	address := strings.TrimPrefix(s.url, "http://")
 	hidden := "GET /healthz HTTP/1.1\r\nHost: " + address + "\r\n\r\n"

@@ -62,6 +62,7 @@ func raw(s string) events.JSON { return events.JSON(s) }
 // chains, by queries now and then, by history of the thread and of the tenant from any
 // place, and the log holds its record alone.
 func TestArchivedThreadReadsAsBefore(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	one, two, three := threadID(1), threadID(2), threadID(3)
 	w.fill(one, 2)
@@ -129,6 +130,7 @@ func seqOf(line string) (seq uint64) {
 // A command on an archived thread, by the process that knew it and by one that did
 // not, goes on after its record; what was done before is known.
 func TestCommandOnArchivedThread(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	id := threadID(1)
 	w.fill(id, 2)
@@ -171,6 +173,7 @@ func TestCommandOnArchivedThread(t *testing.T) {
 
 // A thread that is used again is archived again: two objects, all commits.
 func TestArchivedTwice(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	id := threadID(1)
 	w.fill(id, 1)
@@ -202,6 +205,7 @@ func TestArchivedTwice(t *testing.T) {
 
 // Work in progress keeps a thread in the log.
 func TestBusyThreadsStay(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	for name, make := range map[string]func(id string){
 		"an execution":    func(id string) { w.do("thread.react", id, `{"text":"hello","agentId":"nobody"}`) },

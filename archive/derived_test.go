@@ -70,6 +70,7 @@ func (w *world) lives() {
 // Read models that are rebuilt, and those of a runner that starts without buckets, are as they
 // were; and they and a replayed timeline equal the fold of the log.
 func TestReadModelsFromArchives(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.lives()
 	before := w.documents()
@@ -98,6 +99,7 @@ func TestReadModelsFromArchives(t *testing.T) {
 
 // The same for a runner that finds no bucket at all, as after a restored backup.
 func TestNewRunnerFoldsArchives(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.lives()
 	before := w.documents()
@@ -123,6 +125,7 @@ func TestNewRunnerFoldsArchives(t *testing.T) {
 // What the audit finds of archives: one that is missing, one with a flipped bit, one
 // that is another's, and records that lie.
 func TestAuditOfArchives(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	for n := range 5 {
 		w.fill(threadID(n), 1)
@@ -216,6 +219,7 @@ func TestAuditOfArchives(t *testing.T) {
 // An export holds archived threads whole, and another Skein takes them; there they
 // can be archived again, and the record that came along means nothing.
 func TestExportOfArchives(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.lives()
 	var file bytes.Buffer
@@ -268,6 +272,7 @@ func TestExportOfArchives(t *testing.T) {
 
 // A tenant's cold threads are archived together, those that are idle, each once.
 func TestColdThreads(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	for n := range 4 {
 		w.fill(threadID(n), 1)

@@ -149,6 +149,7 @@ func (w *world) lifeDocuments() (list []string) {
 // there: the token of a share opens it, the life that waits for a listener is released, and a
 // merge goes on.
 func TestRelatedThreads_ExportedAndImported(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	r := w.related()
 	before := w.shows(r)
@@ -180,6 +181,7 @@ func TestRelatedThreads_ExportedAndImported(t *testing.T) {
 
 // Read models that are rebuilt have the relationships, the shares and the lives that were there.
 func TestRelatedThreads_Rebuilt(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	r := w.related()
 	before, lives := w.shows(r), w.lifeDocuments()
@@ -210,6 +212,7 @@ func TestRelatedThreads_Rebuilt(t *testing.T) {
 // A thread with a life of its state is not archived. An archived one keeps its relationships and
 // shares, and is truncated, mentioned and forked as before.
 func TestRelatedThreads_Archived(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	r := w.related()
 	for _, end := range []string{`{"op":"clear"}`, ""} {
@@ -248,6 +251,7 @@ func TestRelatedThreads_Archived(t *testing.T) {
 // An erased thread leaves no relationship, share or life of its own; those that it was related to
 // name it still, and the audit finds nothing.
 func TestRelatedThreads_Erased(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	r := w.related()
 	before := w.shows(r)

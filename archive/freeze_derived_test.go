@@ -38,6 +38,7 @@ func (w *world) empty(k documents.Kind) {
 // Threads that are forks, children, mentioned or shared, with inherited histories, show cold what
 // they showed; they are forked, truncated and erased as others are.
 func TestFreeze_RelatedThreads(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	r := w.related()
 	if got := w.freeze(w.freezer(), archive.Options{}, r.id); got[0] != archive.Busy {
@@ -70,6 +71,7 @@ func TestFreeze_RelatedThreads(t *testing.T) {
 // A read model that is rebuilt does not bring the documents of cold threads back; if the threads'
 // own documents are lost, every thread is cold until it is written to, and shows all that it has.
 func TestFreeze_Rebuilt(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.fill(threadID(1), 2)
 	w.fill(threadID(2), 2)
@@ -111,6 +113,7 @@ func TestFreeze_Rebuilt(t *testing.T) {
 // A cold thread is archived, exported, imported, backed up and restored as others are, and an
 // archived one is frozen.
 func TestFreeze_ArchivedExportedRestored(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	for n := range 3 {
 		w.fill(threadID(n), 2)
@@ -165,6 +168,7 @@ func TestFreeze_ArchivedExportedRestored(t *testing.T) {
 
 // The purge of a cold thread leaves nothing, also while its documents are being removed.
 func TestFreeze_Erased(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	ids := []string{threadID(1), threadID(2)}
 	for _, id := range ids {
@@ -191,6 +195,7 @@ func TestFreeze_Erased(t *testing.T) {
 
 // Idle threads are frozen after 30 days, or as their tenant's policy says.
 func TestFreeze_Policy(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.fill(threadID(1), 1)
 	acme := w.c
@@ -233,6 +238,7 @@ func TestFreeze_Policy(t *testing.T) {
 
 // A process that takes over completes the removals of one that was killed in the middle.
 func TestFreeze_TakesUpInterruptedRemovals(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.fill(threadID(1), 1)
 	w.shown()

@@ -115,6 +115,7 @@ func (w *world) answers(id string) (all []string) {
 // A cold thread keeps nothing but its own document in the read models, and every query
 // answers as before.
 func TestFreeze_QueriesAnswerAsBefore(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.fill(threadID(1), 3)
 	w.fill(threadID(2), 1)
@@ -134,6 +135,7 @@ func TestFreeze_QueriesAnswerAsBefore(t *testing.T) {
 
 // A write that changes other documents than the thread's own brings all of them back.
 func TestFreeze_WriteBringsBack(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.fill(threadID(1), 3)
 	w.shown()
@@ -160,6 +162,7 @@ func TestFreeze_WriteBringsBack(t *testing.T) {
 }
 
 func TestFreeze_Outcomes(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.fill(threadID(1), 1)
 	w.fill(threadID(2), 1)
@@ -182,6 +185,7 @@ func TestFreeze_Outcomes(t *testing.T) {
 
 // A command between the mark and the removal wins.
 func TestFreeze_WriteBeforeRemoval(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.fill(threadID(1), 2)
 	w.shown()
@@ -200,6 +204,7 @@ func TestFreeze_WriteBeforeRemoval(t *testing.T) {
 
 // Threads are frozen, stripped and written to at the same time: nothing is lost.
 func TestFreeze_RacesWithWriters(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	ids := []string{threadID(1), threadID(2), threadID(3), threadID(4)}
 	for _, id := range ids {
@@ -248,6 +253,7 @@ func TestFreeze_RacesWithWriters(t *testing.T) {
 // many cold threads there are, if Skein made the id; otherwise the caller is told to name the
 // thread.
 func TestFreeze_FoundByIDAlone(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.do("thread.create", threadID(1), `{}`)
 	made := w.do("item.create", threadID(1), `{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"where"}]}}`)
@@ -302,6 +308,7 @@ func TestFreeze_FoundByIDAlone(t *testing.T) {
 
 // While a runner that does not know cold threads keeps the read models, nothing is frozen.
 func TestFreeze_OlderRunner(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.fill(threadID(1), 1)
 	w.shown()
@@ -327,6 +334,7 @@ func TestFreeze_OlderRunner(t *testing.T) {
 // A mark names the buckets that may hold documents of its thread, so that only these are emptied. A
 // mark of a Skein that did not name them stands for all.
 func TestFreeze_NamesBuckets(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.fill(threadID(1), 1)
 	w.do("thread.create", threadID(2), `{}`)

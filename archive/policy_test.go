@@ -16,6 +16,7 @@ import (
 // A tenant's policy is a definition: validated, recorded, and applied in the
 // background to its own threads alone. Without one, nothing is archived.
 func TestPolicies(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	for _, bad := range []string{
 		`{"kind":"policy","definition":{"name":"other","archiveAfterDays":1}}`, `{"kind":"policy","definition":{"name":"retention","archiveAfterDays":0}}`,

@@ -14,6 +14,7 @@ import (
 // A concurrent writer wins at every step: before the record the archive is abandoned and its
 // object deleted, after it the thread goes on.
 func TestWriterWins(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	for n, step := range []archive.Step{archive.Written, archive.Checked, archive.Recorded, archive.Kept} {
 		id := threadID(n + 1)
@@ -46,6 +47,7 @@ func TestWriterWins(t *testing.T) {
 // Several archivers, writers and readers at once: no commit is lost or shown twice,
 // and one record is written for what is archived.
 func TestArchiversAndWritersAtOnce(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	const threads = 3
 	for n := range threads {
@@ -128,6 +130,7 @@ func TestArchiversAndWritersAtOnce(t *testing.T) {
 // A subscriber that lost its connection is given what it missed, although that was
 // archived since; and a live one sees the record as the next event.
 func TestSubscriberOverAnArchive(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	id := threadID(1)
 	first := w.fill(id, 1)

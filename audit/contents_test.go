@@ -37,6 +37,7 @@ func withFiles(h *house) {
 // An export takes the contents of files along, each once, and an import brings them
 // back; run again, it adds nothing.
 func TestExport_TakesContentsAlong(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	withFiles(h)
 	file := h.export(ExportOptions{Tenant: "acme", Contents: true})
@@ -82,6 +83,7 @@ func (h *house) contents() *Contents {
 
 // A file with other contents than its commits name is refused at the line at fault.
 func TestReadFile_RefusesOtherContents(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	withFiles(h)
 	lines := strings.SplitAfter(h.export(ExportOptions{Tenant: "acme", Contents: true}), "\n")
@@ -135,6 +137,7 @@ func TestReadFile_RefusesOtherContents(t *testing.T) {
 // A content that cannot be read is named in the file, which has all else; the import
 // says so, and the audit finds it.
 func TestExport_NamesContentsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	withFiles(h)
 	if err := h.stream("OBJ_thread_files").Purge(h.ctx); err != nil {

@@ -102,6 +102,7 @@ func objectDamages() map[string]func(h *house, bucket, name string) {
 // A damaged object of any store is a finding at its thread, and the audit goes on:
 // one damage hides no other.
 func TestTampering_Objects(t *testing.T) {
+	t.Parallel()
 	p := newPlot(t)
 	harmless := map[string]bool{ // nobody reads these, and they are no contradiction
 		"contents: it has a piece more":  true,
@@ -176,6 +177,7 @@ func TestTampering_Objects(t *testing.T) {
 // A store or a bucket that is gone is a finding, and hides nothing else: what was
 // forged on the last thread is found each time.
 func TestTampering_BucketsGone(t *testing.T) {
+	t.Parallel()
 	p := newPlot(t)
 	content, cold := p.next(), p.next()
 	p.do("thread.create", fmt.Sprintf(`{"threadId":%q,"data":{}}`, content))

@@ -87,6 +87,7 @@ func (h *house) keyed(id, key string) {
 // What is exported comes out of another Skein byte for byte, verifies there, and
 // shows the same documents; a second import adds nothing.
 func TestExportImport(t *testing.T) {
+	t.Parallel()
 	from, to := newHouse(t), newHouse(t)
 	from.fill(threadOne)
 	from.keyed(threadTwo, "orders/7")
@@ -123,6 +124,7 @@ func TestExportImport(t *testing.T) {
 // An import continues a thread of which the log has the beginning. It leaves a thread that is
 // longer in the log, and reports and leaves one that differs.
 func TestImport_IntoAnExistingThread(t *testing.T) {
+	t.Parallel()
 	from, to := newHouse(t), newHouse(t)
 	from.do("thread.create", `{"threadId":"`+threadOne+`"}`)
 	early := from.export(ExportOptions{Tenant: "acme"})
@@ -153,6 +155,7 @@ func TestImport_IntoAnExistingThread(t *testing.T) {
 // A thread whose key another one holds is left alone, and a thread that was
 // purged does not come back.
 func TestImportKeysAndPurges(t *testing.T) {
+	t.Parallel()
 	from, to := newHouse(t), newHouse(t)
 	from.keyed(threadOne, "taken")
 	from.fill(threadTwo)
@@ -185,6 +188,7 @@ func TestImportKeysAndPurges(t *testing.T) {
 
 // Some threads can be exported alone, with the claims of their keys.
 func TestExportOfOneThread(t *testing.T) {
+	t.Parallel()
 	from, to := newHouse(t), newHouse(t)
 	from.fill(threadOne)
 	from.keyed(threadTwo, "orders/7")
@@ -214,6 +218,7 @@ func TestExportOfOneThread(t *testing.T) {
 // A file that is not as it was written is refused with the line at fault, and
 // nothing of it is written.
 func TestImportRefuses(t *testing.T) {
+	t.Parallel()
 	from, to := newHouse(t), newHouse(t)
 	from.keyed(threadTwo, "orders/7")
 	from.fill(threadOne)
@@ -283,6 +288,7 @@ func TestImportRefuses(t *testing.T) {
 // A file whose chains are right and whose events are not is refused: a chain can
 // be made by anybody.
 func TestImportRefusesWhatVerifyWouldFind(t *testing.T) {
+	t.Parallel()
 	from, to := newHouse(t), newHouse(t)
 	from.fill(threadOne)
 	from.forge(threadOne, events.ThreadStatusChangedType, threadOne, events.ThreadStatusChanged{From: "open", To: "closed"})
@@ -320,6 +326,7 @@ func (b *breaking) Read(p []byte) (int, error) {
 
 // An import that was broken off is taken up by running it again.
 func TestImportBrokenOff(t *testing.T) {
+	t.Parallel()
 	from, to := newHouse(t), newHouse(t)
 	from.fill(threadOne)
 	from.fill(threadTwo)
@@ -341,6 +348,7 @@ func TestImportBrokenOff(t *testing.T) {
 
 // A seed that is none is refused without being told.
 func TestSignerRefuses(t *testing.T) {
+	t.Parallel()
 	_, err := NewSigner([]byte("SUAverysecret"))
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Error(err)
@@ -364,6 +372,7 @@ func (w *onFirst) Write(b []byte) (int, error) {
 // An export has all of a thread or nothing of it, also if the thread is purged, and
 // half erased, while the export is made.
 func TestExport_NoHalfOfAThreadThatIsBeingErased(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
 	h.fill(threadTwo)
@@ -419,6 +428,7 @@ func (s *swapped) Seek(offset int64, whence int) (int64, error) {
 // A file that is changed between its check and its import is told, also where each of
 // the two is right.
 func TestImport_FileChangedMeanwhile(t *testing.T) {
+	t.Parallel()
 	from, to := newHouse(t), newHouse(t)
 	from.fill(threadOne)
 	checked := from.export(ExportOptions{Tenant: "acme"})
@@ -434,6 +444,7 @@ func TestImport_FileChangedMeanwhile(t *testing.T) {
 // A commit of any client holds a large value once. The audit reads it whole, and an export has
 // it in another log byte for byte.
 func TestVerify_SharedValues(t *testing.T) {
+	t.Parallel()
 	from, to := newHouse(t), newHouse(t)
 	from.fill(threadOne)
 	output := strings.Repeat("x", 50<<10)

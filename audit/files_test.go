@@ -12,6 +12,7 @@ import (
 // Content that the log names is missed if it is not there, if it is damaged, and
 // if it is another's; that of a deleted thread is not.
 func TestContentsAreChecked(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		harm func(h *house, bucket jetstream.ObjectStore, chunks jetstream.Stream)
 		want string

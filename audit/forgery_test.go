@@ -209,6 +209,7 @@ func forgeries(def string) []forgedEvent {
 // Every event of the catalog can be forged with a right chain, and is found: what
 // could not have followed, whatever it is.
 func TestTampering_ForgedEvents(t *testing.T) {
+	t.Parallel()
 	p := newPlot(t)
 	p.stopRelay()
 	left := map[events.Type]bool{}

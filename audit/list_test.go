@@ -43,6 +43,7 @@ func rawThread(n int) string { return fmt.Sprintf("skein.log.acme.T-0190a000-000
 // No thread is passed over while others, or itself, are erased: neither one that
 // stands where it stood, nor one that stands under its tombstone since.
 func TestList_NoThreadIsSkippedWhileOthersAreErased(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	const threads, long = 1600, 900
 	first := h.rawThreads(0, threads/2, 1)
@@ -86,6 +87,7 @@ func TestList_NoThreadIsSkippedWhileOthersAreErased(t *testing.T) {
 
 // A list of one tenant ends with what it has, whatever other tenants write.
 func TestList_OfATenant(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.rawThreads(0, 20, 2)
 	if _, err := h.log.JetStream().Publish(h.ctx, "skein.log.globex.T-0190a000-0000-7000-8000-000000000001", []byte("commit")); err != nil {
@@ -109,6 +111,7 @@ func TestList_OfATenant(t *testing.T) {
 // What is read ahead of an aggregate is all that the log has of it, or nothing, and what is held
 // is bounded, however threads are interleaved.
 func TestAhead_AllOrNothing(t *testing.T) {
+	t.Parallel()
 	names := events.Names{Prefix: "skein"}
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 1))

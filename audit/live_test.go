@@ -14,6 +14,7 @@ import (
 
 // What is right is found right while it is being written, deleted and erased.
 func TestVerifyWhileWritesGoOn(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
 	var writers sync.WaitGroup
@@ -61,6 +62,7 @@ func TestVerifyWhileWritesGoOn(t *testing.T) {
 // A thread that is erased while it is read is right; a tombstone that was forged
 // after a thread that is still there is not.
 func TestErasedWhileItIsRead(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
 	h.fill(threadTwo)
@@ -95,6 +97,7 @@ func TestErasedWhileItIsRead(t *testing.T) {
 
 // The list of threads outlives what is erased from the log after it was begun.
 func TestListWhileThreadsGo(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	const threads = 600 // more than one batch
 	for n := range threads {

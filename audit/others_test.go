@@ -43,6 +43,7 @@ func chainOf(t testing.TB, tenant, id string, list ...events.Event) (out []*nats
 // Keys, tombstones, the tenant's own aggregate and commands that are done twice:
 // what a forger adds to them with right chains is found.
 func TestTampering_OtherAggregates(t *testing.T) {
+	t.Parallel()
 	p := newPlot(t)
 	p.stopRelay()
 	live := p.next()
@@ -137,6 +138,7 @@ func TestTampering_OtherAggregates(t *testing.T) {
 
 // What a forger adds to a tenant's definitions with right chains is found.
 func TestTampering_Definitions(t *testing.T) {
+	t.Parallel()
 	p := newPlot(t)
 	p.stopRelay()
 	prompt := func(name, text string) (raw []byte, digest string) {

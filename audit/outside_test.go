@@ -33,6 +33,7 @@ func rounds(t *testing.T) int {
 // Alongside turns, snapshots, archiving, purges and an import, all at once, and
 // after it, there is nothing to find.
 func TestVerify_AlongsideArchivesPurgesAndImports(t *testing.T) {
+	t.Parallel()
 	from := newHouse(t)
 	for n := range 10 {
 		from.fill(fmt.Sprintf("T-0190a000-0000-7000-8000-00000000f%03d", n))

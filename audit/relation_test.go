@@ -10,6 +10,7 @@ import (
 // AM-41: a relationship that only one of its threads records is a finding, unless the other is
 // deleted, erased or was never in this log.
 func TestVerify_RelationshipWithoutMatch(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
 	h.fill(threadTwo)

@@ -16,6 +16,7 @@ import (
 
 // What is done to the timeline, wherever in a thread, is found at that thread.
 func TestTampering_Timeline(t *testing.T) {
+	t.Parallel()
 	p := newPlot(t)
 	copyOf := func(m *nats.Msg) *nats.Msg {
 		c := &nats.Msg{Subject: m.Subject, Data: slices.Clone(m.Data), Header: nats.Header{}}
@@ -75,6 +76,7 @@ func TestTampering_Timeline(t *testing.T) {
 
 // What is done to a document of any read model is found at its bucket and key.
 func TestTampering_Documents(t *testing.T) {
+	t.Parallel()
 	p := newPlot(t)
 	ways := map[string]func(value string) (string, bool){ // false: it is deleted
 		"a field more":    func(v string) (string, bool) { return strings.Replace(v, "{", `{"zz":1,`, 1), true },
@@ -173,6 +175,7 @@ func flipped(v string) string {
 // What many threads show is read in the order in which it is stored, and not thread by thread:
 // only a thread that differs is read by itself.
 func TestVerify_ReadsDerivedStreamsOnce(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	const threads = 40
 	id := func(n int) string { return fmt.Sprintf("T-0190a000-0000-7000-8000-%012d", n) }

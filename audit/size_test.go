@@ -11,6 +11,7 @@ import (
 // What is measured is what the streams and stores hold: counted here by hand, of
 // one thread, and of tenants by their sums.
 func TestMeasure(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
 	other := "T-0190a000-0000-7000-8000-000000000002"

@@ -51,6 +51,7 @@ func (h *house) forgedSnapshot(id string, old, with string) []byte {
 // A snapshot that differs from the fold of the log is found, even with a correct digest, and
 // so is one that cannot be read or belongs to no thread. The right one is not.
 func TestVerify_Snapshots(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	ids := map[string]string{}
 	save := func(n, name string, make func(id string) []byte) {

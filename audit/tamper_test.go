@@ -41,6 +41,7 @@ func wantOne(t *testing.T, found []Finding, kind Kind, thread string, seq uint64
 // of a commit, an event of its own making, a thread that begins in the middle, a
 // claim of a key, and a bit that flips in any byte.
 func TestForgedByAPlainClient(t *testing.T) {
+	t.Parallel()
 	log := "skein.log.acme."
 	headers := func(version int, chain string) nats.Header {
 		return nats.Header{events.HeaderVersion: {strconv.Itoa(version)}, events.HeaderChain: {chain}, events.HeaderType: {events.BatchContentType}}
@@ -125,6 +126,7 @@ func forgedCommit(t *testing.T, prev, id string, version int64, typ events.Type,
 
 // A bit that flips, wherever in a commit, is found at that commit.
 func TestAFlippedBit(t *testing.T) {
+	t.Parallel()
 	const places = 12
 	h := newHouse(t)
 	ids := map[string]int{}
@@ -154,6 +156,7 @@ func TestAFlippedBit(t *testing.T) {
 
 // What a plain client writes to the timeline is found, wherever it stands.
 func TestForgedTimeline(t *testing.T) {
+	t.Parallel()
 	subject := "skein.timeline.acme." + threadOne + ".item.created"
 	for name, header := range map[string]nats.Header{
 		"without a place":             nil,
@@ -179,6 +182,7 @@ func TestForgedTimeline(t *testing.T) {
 // A timeline from which all of one thread is gone is found, also when only that
 // thread is looked at.
 func TestTimelineWithoutAThread(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
 	h.fill(threadTwo)
@@ -197,6 +201,7 @@ func TestTimelineWithoutAThread(t *testing.T) {
 // Documents of a purged thread, its gaps in the log and what the timeline still
 // shows are explained by its tombstone; gaps beyond that are named.
 func TestGapsAreNamed(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
 	h.fill(threadTwo)
@@ -230,6 +235,7 @@ func TestGapsAreNamed(t *testing.T) {
 // A range tells only of what lies in it, and a thread that is not there is not
 // found to be right.
 func TestVerifyRange(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
 	h.fill(threadTwo)
@@ -284,6 +290,7 @@ func TestVerifyRange(t *testing.T) {
 
 // A verification says how far it has got, stage by stage.
 func TestVerifyTellsItsProgress(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
 	h.fill(threadTwo)
@@ -304,6 +311,7 @@ func TestVerifyTellsItsProgress(t *testing.T) {
 // A check of what is outside the log receives each commit, and its findings are reported like
 // others.
 func TestChecksJoin(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
 	h.fill(threadTwo)

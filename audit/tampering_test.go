@@ -17,6 +17,7 @@ import (
 // Every commit of a thread, changed in every way by a forger who computes the
 // chains again, is found at that commit.
 func TestTampering_ForgedCommits(t *testing.T) {
+	t.Parallel()
 	p := newPlot(t)
 	p.stopRelay()
 	replace := func(pattern, with string) func(*nats.Msg) {
@@ -79,6 +80,7 @@ func TestTampering_ForgedCommits(t *testing.T) {
 // What happens to commits in place, without new chains, is found where it was
 // done: but for the end of a thread, which a witness shows.
 func TestTampering_InPlace(t *testing.T) {
+	t.Parallel()
 	p := newPlot(t)
 	p.stopRelay()
 	ways := []struct {

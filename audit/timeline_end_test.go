@@ -11,6 +11,7 @@ import (
 // What is missing from the ends of the timeline is found, whether or not a relay
 // goes on behind it.
 func TestVerify_TimelineHolesAtItsEnds(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	for i := range 3 {
 		h.fill("T-0190a000-0000-7000-8000-00000000001" + string(rune('0'+i)))

@@ -29,6 +29,7 @@ func (h *house) by(actor, command, body string) *events.Reply {
 // A trail tells of each event who did it, by which command, and what was before
 // and after.
 func TestTrail(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
 	h.by("ann", "message.edit", `{"commandId":"cmd-edit","threadId":"`+threadOne+`","data":{"itemId":"itm_u1","content":[{"type":"input_text","text":"help"}]}}`)
@@ -98,6 +99,7 @@ func TestTrail(t *testing.T) {
 
 // Names that stand for other threads, or for none, are refused.
 func TestTrailRefuses(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
 	for id, code := range map[string]events.Code{"*": events.InvalidRequest, ">": events.InvalidRequest, "T-x.y": events.InvalidRequest, threadTwo: events.NotFound} {
@@ -116,6 +118,7 @@ func TestTrailRefuses(t *testing.T) {
 
 // A difference is what lies between two points, by version and by time.
 func TestDiff(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
 	before := h.trail(threadOne, TrailOptions{})

@@ -11,6 +11,7 @@ import (
 // The program that docs/audit.md prints checks an export: it takes what is right, a
 // purged thread's tombstone too, and refuses what was changed.
 func TestVerifierOfThePage(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("there is no python3")

@@ -239,6 +239,7 @@ func wantKinds(t *testing.T, found []Finding, kinds ...Kind) {
 
 // What Skein wrote is found right, and is counted. EK-150, EK-186.
 func TestVerifyClean(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
 	h.do("thread.create", `{"data":{"key":"a key"}}`)
@@ -304,6 +305,7 @@ func TestVerifyTamperedLog(t *testing.T) {
 // Events that Skein would not have written are found, though their chains are
 // right: schema, machine, link, and what this version does not know.
 func TestVerifyForged(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		typ     events.Type
@@ -377,6 +379,7 @@ func TestVerifyTimeline(t *testing.T) {
 // Messages that are missing from the log are noticed even where no commit that
 // is left can tell.
 func TestVerifySequence(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.fill(threadOne)
 	h.do("thread.create", `{"threadId":"T-0190a000-0000-7000-8000-000000000002"}`)
@@ -396,6 +399,7 @@ func TestVerifySequence(t *testing.T) {
 // A document that is altered, missing, or of nobody is found, and named by
 // bucket and key.
 func TestVerifyDocuments(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, bucket, key string
 		change            func(kv jetstream.KeyValue, key string) error
@@ -462,6 +466,7 @@ func (h *house) await(what string, done func() bool) {
 // Verifying reads the log once in its own order, and asks nothing about short threads, nor about
 // keys that both sides confirm: on a log of many short threads such requests were most of the work.
 func TestVerify_RequestsOfEachThread(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	const threads = 20
 	var last *events.Reply
@@ -503,6 +508,7 @@ func TestVerify_RequestsOfEachThread(t *testing.T) {
 // writes: a deleted thread holds no key, one that was created without it never has it, and a key's
 // record ends with its claim.
 func TestVerify_KeysOfBothSides(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	const three = "T-0190a000-0000-7000-8000-000000000003"
 	h.keyed(threadOne, "orders/1")

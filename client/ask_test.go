@@ -66,6 +66,7 @@ func startAgent(t *testing.T) *client.Client {
 }
 
 func TestAsk_ReturnsTextAndItems(t *testing.T) {
+	t.Parallel()
 	c := startAgent(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -97,6 +98,7 @@ func TestAsk_ReturnsTextAndItems(t *testing.T) {
 // A json.RawMessage of the standard library is accepted wherever a value is written as
 // JSON.
 func TestRawMessage_AcceptedAsIs(t *testing.T) {
+	t.Parallel()
 	c := startAgent(t)
 	raw := stdjson.RawMessage(`{"title":"Orders","metadata":{"n":1.50}}`)
 	reply, err := c.Do(t.Context(), "thread.create", client.Request{Data: raw})
@@ -116,6 +118,7 @@ func TestRawMessage_AcceptedAsIs(t *testing.T) {
 
 // Chunks are encoded with names in camelCase, like everything else.
 func TestChunk_EncodesInCamelCase(t *testing.T) {
+	t.Parallel()
 	raw, err := json.Marshal(client.Chunk{ChunkEmitted: events.ChunkEmitted{ExecutionID: "exe_1", Attempt: 1, Type: "finish"}, Time: time.Unix(0, 0).UTC(), Derived: true})
 	if want := `{"executionId":"exe_1","index":0,"attempt":1,"type":"finish","time":"1970-01-01T00:00:00Z","derived":true}`; err != nil || string(raw) != want {
 		t.Errorf("%s %v, not %s", raw, err, want)

@@ -64,6 +64,7 @@ func message(text string) events.CreateItem {
 
 // A tenant is required (EK-180, EK-181).
 func TestConnect_RefusesMissingTenant(t *testing.T) {
+	t.Parallel()
 	for _, tenant := range []string{"", "a.b", "a b", ">"} {
 		if _, err := client.Connect("nats://127.0.0.1:1", client.Options{Tenant: tenant}); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
 			t.Errorf("tenant %q: %v", tenant, err)
@@ -72,6 +73,7 @@ func TestConnect_RefusesMissingTenant(t *testing.T) {
 }
 
 func TestCommands_RepliesAndRefusals(t *testing.T) {
+	t.Parallel()
 	c := connect(t, start(t))
 	thread := newThread(t, c)
 	reply, err := c.CreateItem(t.Context(), thread, message("hello"), client.ExpectVersion(2))
@@ -111,6 +113,7 @@ func TestCommands_RepliesAndRefusals(t *testing.T) {
 // A service that answers late, fails at first, or is not running yet receives the same
 // command id with each attempt.
 func TestRequest_RetriesKeepCommandID(t *testing.T) {
+	t.Parallel()
 	url := start(t)
 	nc, err := nats.Connect(url)
 	if err != nil {
@@ -152,6 +155,7 @@ func TestRequest_RetriesKeepCommandID(t *testing.T) {
 // If a command may have been executed and no retry tells, the error says that the
 // outcome is unknown, with the id under which the command can be repeated.
 func TestRequest_ReportsUnknownOutcome(t *testing.T) {
+	t.Parallel()
 	nc, err := nats.Connect(start(t))
 	if err != nil {
 		t.Fatal(err)
@@ -188,6 +192,7 @@ func TestRequest_ReportsUnknownOutcome(t *testing.T) {
 
 // A query tells the service how long the client waits.
 func TestQuery_SendsDeadline(t *testing.T) {
+	t.Parallel()
 	nc, err := nats.Connect(start(t))
 	if err != nil {
 		t.Fatal(err)
@@ -235,6 +240,7 @@ func TestRequest_NoResponders(t *testing.T) {
 }
 
 func TestSubmit(t *testing.T) {
+	t.Parallel()
 	c := connect(t, start(t))
 	thread := newThread(t, c)
 	line, err := c.Timeline(t.Context(), client.SubscribeOptions{Thread: thread, From: client.Now()})
@@ -260,6 +266,7 @@ func TestSubmit(t *testing.T) {
 // A durable consumer sees each event in order; after a handler fails, it receives the
 // same event again.
 func TestConsume(t *testing.T) {
+	t.Parallel()
 	c := connect(t, start(t))
 	thread := newThread(t, c)
 	for range 3 {

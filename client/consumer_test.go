@@ -14,6 +14,7 @@ import (
 // A timeline that has read the log leaves no consumer behind, which the server would
 // keep for half a minute.
 func TestTimeline_LeavesNoConsumer(t *testing.T) {
+	t.Parallel()
 	url := start(t)
 	c := connect(t, url)
 	thread := newThread(t, c)

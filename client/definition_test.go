@@ -13,6 +13,7 @@ import (
 // SA-55, SA-56, SA-57: definitions decode into the caller's type. SA-58, SA-59, SA-60:
 // the names of each kind, in order. SA-61: an unknown name is an error.
 func TestDefinitions(t *testing.T) {
+	t.Parallel()
 	c := connect(t, start(t))
 	ctx := t.Context()
 	var list []events.NewDefinition
@@ -75,6 +76,7 @@ func TestDefinitions(t *testing.T) {
 
 // Send and Read find the command and the query by the Go type of the data.
 func TestSendAndRead_ByType(t *testing.T) {
+	t.Parallel()
 	c := connect(t, start(t))
 	ctx := t.Context()
 	made, err := c.CreateThread(ctx, events.CreateThread{})

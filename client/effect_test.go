@@ -12,6 +12,7 @@ import (
 // SA-74, SA-77, SA-78, SA-79..SA-83, SA-84, SA-85, SA-86: as a program uses effects,
 // with a whole Skein.
 func TestEffects(t *testing.T) {
+	t.Parallel()
 	c := connect(t, start(t))
 	thread := newThread(t, c)
 	pending := func(name string, want ...string) []events.ScheduledEffect {

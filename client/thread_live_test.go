@@ -267,6 +267,7 @@ func emits(s *suite) {
 }
 
 func TestLive_Ends(t *testing.T) {
+	t.Parallel()
 	url := start(t)
 	s := &suite{T: t, url: url, c: connect(t, url)}
 	live := s.listen(s.c, s.thread().ThreadID())

@@ -378,6 +378,7 @@ func updates(s *suite) {
 
 // A handle of one tenant cannot reach the threads of another.
 func TestThreadState_RefusesOtherTenant(t *testing.T) {
+	t.Parallel()
 	url := start(t)
 	s := &suite{T: t, url: url, c: connect(t, url)}
 	st := s.thread()

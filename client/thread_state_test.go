@@ -28,6 +28,7 @@ import (
 // requirement, against a server in this process and against one in a process of its
 // own.
 func TestThreadState(t *testing.T) {
+	t.Parallel()
 	t.Run("embedded", func(t *testing.T) { conform(t, start(t)) })
 	t.Run("separate", func(t *testing.T) { conform(t, startProcess(t)) })
 }

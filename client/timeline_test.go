@@ -54,6 +54,7 @@ func (f *follow) until(line *client.Timeline, want map[string]int64) {
 // A reader that starts at the beginning while others write sees the whole history and
 // then new events, each once and in order.
 func TestTimeline_HistoryContinuesLive(t *testing.T) {
+	t.Parallel()
 	c := connect(t, start(t))
 	const threads, items = 8, 60
 	want := map[string]int64{}
@@ -94,6 +95,7 @@ func TestTimeline_HistoryContinuesLive(t *testing.T) {
 
 // A reader that is slower than the live events misses none.
 func TestTimeline_SlowReaderMissesNothing(t *testing.T) {
+	t.Parallel()
 	c := connect(t, start(t))
 	thread := newThread(t, c)
 	line, err := c.Timeline(t.Context(), client.SubscribeOptions{Thread: thread, From: client.Start()})
@@ -121,6 +123,7 @@ func TestTimeline_SlowReaderMissesNothing(t *testing.T) {
 // A lost message is detected by its version, and read from the log; a duplicate is
 // delivered once.
 func TestTimeline_FillsGaps(t *testing.T) {
+	t.Parallel()
 	url := start(t)
 	c := connect(t, url)
 	thread := newThread(t, c)
@@ -167,6 +170,7 @@ func TestTimeline_FillsGaps(t *testing.T) {
 }
 
 func TestTimeline_FiltersTypesAndThreads(t *testing.T) {
+	t.Parallel()
 	c := connect(t, start(t))
 	reply, err := c.ResolveThread(t.Context(), events.ResolveThread{Key: "support/1"})
 	if err != nil {
@@ -216,6 +220,7 @@ func TestTimeline_FiltersTypesAndThreads(t *testing.T) {
 // A restart of the server loses no event for a reader: what was written meanwhile is
 // read from the log.
 func TestTimeline_ReconnectMissesNothing(t *testing.T) {
+	t.Parallel()
 	address := natstest.FreeAddress(t)
 	cfg := serve.Config{Store: t.TempDir(), NATSListen: address, HTTPListen: "127.0.0.1:0", Volatile: true}
 	run := func() (stop func()) {
@@ -256,6 +261,7 @@ func TestTimeline_ReconnectMissesNothing(t *testing.T) {
 }
 
 func TestTimeline_Ends(t *testing.T) {
+	t.Parallel()
 	c := connect(t, start(t))
 	line, err := c.Timeline(t.Context(), client.SubscribeOptions{})
 	if err != nil {
@@ -275,6 +281,7 @@ func TestTimeline_Ends(t *testing.T) {
 
 // A commit that cannot be decoded is reported, and later events still follow.
 func TestTimeline_ReportsBrokenCommit(t *testing.T) {
+	t.Parallel()
 	url := start(t)
 	c := connect(t, url)
 	nc, err := nats.Connect(url)

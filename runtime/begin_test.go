@@ -89,6 +89,7 @@ func (w *world) awaitQueue(execution string, version int64, want bool) {
 // requests it, in the order of EK 7, and its message leaves the queue when it has
 // ended. EK-109, EK-111, EK-112, EK-113.
 func TestBegin_ClaimsWithCommit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.agent("a", script(says("x", call("c1", "t", `{}`)), says("fine")), tool{ToolSpec{Name: "t"}, func(context.Context, *ToolInput) (ToolResult, error) {
 		return Done(text("y")), nil
@@ -136,6 +137,7 @@ func TestBegin_ClaimsWithCommit(t *testing.T) {
 // Commits of other processes are read first, and the run is begun once, with the
 // command.
 func TestBegin_OnceOnChangedThread(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.agent("a", script(says("fine")))
 	worker := w.work(Config{Shares: share.New("runs", share.Limit{Total: 256, Tenant: 1}, nil)}) // with the default, a place that is kept would be the tenant's last

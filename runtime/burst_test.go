@@ -13,6 +13,7 @@ import (
 // another worker meanwhile, and executed by both. Runs beyond the places of one worker
 // begin immediately on the next. EK-124.
 func TestWorker_TakesNoRunWithoutPlace(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	came, free := make(chan string, 100), make(chan struct{})
 	w.agent("a", ReactorFunc(func(ctx context.Context, in *StepInput, _ Stream) (*Reaction, error) {

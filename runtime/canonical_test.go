@@ -17,6 +17,7 @@ import (
 // The canonical turn of EK 14, field by field, at each boundary: EK-187, EK-188,
 // EK-189, EK-190, EK-191, EK-120, EK-121, EK-122, EK-110, EK-111, EK-112, EK-115.
 func TestCanonicalTurn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	plan := tool{ToolSpec{Name: "plan_writer"}, func(context.Context, *ToolInput) (ToolResult, error) {
 		return Done(events.JSON(`{"ok":true}`)), nil

@@ -10,6 +10,7 @@ import (
 // The kinds of chunks that reactors and the loop stream are those that clients and the
 // docs know (EK-126..EK-131).
 func TestKindsOfChunks(t *testing.T) {
+	t.Parallel()
 	given := []string{
 		ChunkContextID, ChunkContextSubstate, ChunkThreadPing, ChunkToolOutput, ChunkToolError, ChunkFinish,
 		ChunkTextDelta, ChunkReasoningDelta, ChunkReasoningEnd, ChunkToolInputStart, ChunkToolInputDelta, ChunkToolInput,

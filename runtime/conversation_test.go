@@ -16,6 +16,7 @@ import (
 // context with its patches, and as many of the latest items as its agent permits;
 // another worker, which has to read all of it from the log, sends the same.
 func TestReactor_ReceivesWhatThreadShows(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	told := make(chan string, 10)
 	a := w.agent("a", ReactorFunc(func(_ context.Context, in *StepInput, _ Stream) (*Reaction, error) {
@@ -64,6 +65,7 @@ func TestReactor_ReceivesWhatThreadShows(t *testing.T) {
 // The items of a worker are the documents of the same events. A reactor is not told of the
 // item that one was copied from, or of the numbers of messages.
 func TestConversation_ItemsAreTheDocuments(t *testing.T) {
+	t.Parallel()
 	number, call := int64(7), int64(1)
 	d := events.ItemCreated{
 		ID: "itm_a", ContextID: "ctx_a", Type: events.Message, Role: events.User, Status: events.ItemStored, Channel: events.Web,

@@ -61,6 +61,7 @@ func lookUp(t *testing.T, db *database) runtime.Tool {
 
 // A ToolResult that the function of a tool returns is used unchanged.
 func TestDefineTool_ReturnsToolResultUnchanged(t *testing.T) {
+	t.Parallel()
 	in := &runtime.ToolInput{Arguments: events.JSON(`{"key":"a"}`)}
 	result, err := lookUp(t, nil).Call(t.Context(), in)
 	if said, _ := json.Marshal(result); err != nil || string(said) != `{"status":"error","error":"Database not available"}` {
@@ -75,6 +76,7 @@ func TestDefineTool_ReturnsToolResultUnchanged(t *testing.T) {
 // SA-151: a tool declares in its definition that it uses what this process was
 // configured with.
 func TestDefineTool_DeclaresNotPortable(t *testing.T) {
+	t.Parallel()
 	registry := runtime.NewRegistry(nil)
 	if err := registry.AddTool(lookUp(t, nil)); err != nil {
 		t.Fatal(err)
@@ -107,6 +109,7 @@ func define[R any](t *testing.T, fn func(v any) (R, error)) runtime.Tool {
 
 // SA-66, SA-68: what a function returns, as a result.
 func TestDefineTool_EncodesResults(t *testing.T) {
+	t.Parallel()
 	in := &runtime.ToolInput{}
 	for name, c := range map[string]struct {
 		tool runtime.Tool
@@ -137,6 +140,7 @@ func TestDefineTool_EncodesResults(t *testing.T) {
 
 // SA-66: errors for the caller, which are not results of the work.
 func TestDefineTool_ErrorsForCaller(t *testing.T) {
+	t.Parallel()
 	busy := &runtime.RetryError{Err: errors.New("busy")}
 	_, err := define(t, func(any) (any, error) { return nil, fmt.Errorf("calling: %w", busy) }).Call(t.Context(), &runtime.ToolInput{})
 	if again := (*runtime.RetryError)(nil); !errors.As(err, &again) || again != busy {
@@ -157,6 +161,7 @@ func TestDefineTool_ErrorsForCaller(t *testing.T) {
 
 // SA-67: fn receives no invalid arguments, and everything about the call.
 func TestDefineTool_ValidatesArguments(t *testing.T) {
+	t.Parallel()
 	type order struct {
 		Count int64 `json:"count"`
 	}
@@ -188,6 +193,7 @@ func TestDefineTool_ValidatesArguments(t *testing.T) {
 }
 
 func TestDefinitionsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	nothing := func(context.Context, *runtime.ToolInput, struct{}) (any, error) { return nil, nil }
 	for want, define := range map[string]func() (runtime.Tool, error){
 		"name": func() (runtime.Tool, error) { return runtime.DefineTool(runtime.ToolSpec{Name: "a b"}, nothing) },

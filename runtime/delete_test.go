@@ -14,6 +14,7 @@ import (
 // nothing of it is written after the tombstone, and the worker keeps nothing of the
 // thread (C-6, AM-86).
 func TestDelete_EndsRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	relayed, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

@@ -18,6 +18,7 @@ import (
 // another worker continues with the next step, at the same boundary, under the next
 // claim.
 func TestWorker_StopReleasesRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	entered, release := make(chan struct{}, 10), make(chan struct{})
 	w.agent("a", ReactorFunc(func(ctx context.Context, in *StepInput, _ Stream) (*Reaction, error) {
@@ -91,6 +92,7 @@ func (m slowAgents) Agent(ctx context.Context, tenant, name string) (*Agent, err
 // A run that is cancelled after its worker claimed it and before it called the reactor
 // does not call it.
 func TestCancel_RightAfterClaim(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	asked := make(chan struct{}, 10)
 	w.agent("a", ReactorFunc(func(ctx context.Context, _ *StepInput, _ Stream) (*Reaction, error) {
@@ -136,6 +138,7 @@ func TestCancel_RightAfterClaim(t *testing.T) {
 
 // A run that was cancelled while no worker had it is not continued.
 func TestCancel_BetweenTwoWorkers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	asked := make(chan struct{}, 10)
 	w.agent("a", ReactorFunc(func(context.Context, *StepInput, Stream) (*Reaction, error) {
@@ -156,6 +159,7 @@ func TestCancel_BetweenTwoWorkers(t *testing.T) {
 
 // A run for which its tenant has no share leaves the worker's place to others.
 func TestWorker_RunWithoutShareTakesNoPlace(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	entered, release := make(chan string, 10), make(chan struct{})
 	w.agent("a", ReactorFunc(func(ctx context.Context, in *StepInput, _ Stream) (*Reaction, error) {

@@ -33,6 +33,7 @@ func (s stateOf) Execution() events.ExecutionState { return s.x }
 // runs outside the conversation, which continues meanwhile, by its name, with its
 // arguments and a thread state, as a flow of its own.
 func TestEffect_RunsOutsideConversation(t *testing.T) {
+	t.Parallel()
 	p := newPlant(t)
 	told := make(chan *EffectInput, 8)
 	one := p.process(Effects{"remind": tell(told)}, EffectConfig{State: func(tenant, id string, x *Execution) ThreadState { return stateOf{id: tenant + "/" + id, x: x} }})
@@ -221,6 +222,7 @@ func TestEffects_ListPending(t *testing.T) {
 // SA-85, SA-86: a cancel and a firing at the same moment: one of the two happens, and
 // the reply of the cancel says which.
 func TestEffect_CancelRacesFiring(t *testing.T) {
+	t.Parallel()
 	p := newPlant(t)
 	const n = 80
 	var mu sync.Mutex
@@ -485,6 +487,7 @@ func TestEffectWorker_KeepsLongEffectAlive(t *testing.T) {
 // A worker that is stopped lets running effects finish, starts no more, and leaves to
 // others what does not end in time.
 func TestEffectWorker_Drains(t *testing.T) {
+	t.Parallel()
 	p := newPlant(t)
 	entered, leave := make(chan *EffectInput, 8), make(chan struct{})
 	one := p.process(Effects{
@@ -521,6 +524,7 @@ func TestEffectWorker_Drains(t *testing.T) {
 // them, and of a worker's messages when all timers were lost. If none are lost, it sets
 // none.
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	p := newPlant(t)
 	dead := p.process(nil, EffectConfig{})
 	dead.stop() // it sets its timers no more
@@ -567,6 +571,7 @@ func TestSweep(t *testing.T) {
 
 // A cancel removes the timer, and so does the deletion of the thread.
 func TestEffectTimers_RemovedByCancelAndDelete(t *testing.T) {
+	t.Parallel()
 	p := newPlant(t)
 	one := p.process(nil, EffectConfig{})
 	timers := func(want int) {

@@ -81,6 +81,7 @@ func TestReactor_Failures(t *testing.T) {
 
 // A part of an unknown type is stored unchanged: EK-107, EK-108.
 func TestReactor_UnknownPartIsStored(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.agent("a", script(&Reaction{AssistantEvent: Assistant{Content: []events.JSON{events.JSON(`{"type":"acme.chart","points":[1,2]}`)}}}))
 	w.work(Config{})
@@ -98,6 +99,7 @@ func TestReactor_UnknownPartIsStored(t *testing.T) {
 
 // A temporary failure is retried, and recorded; another one ends the run.
 func TestRetries(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tries := 0
 	w.agent("a", ReactorFunc(func(_ context.Context, in *StepInput, _ Stream) (*Reaction, error) {
@@ -181,6 +183,7 @@ func TestTool_Failures(t *testing.T) {
 // A cancelled run ends during its current operation, and a stopped one after it:
 // SA-148, SA-149, C-26.
 func TestCancelAndStop(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"run.cancel", "run.stop"} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

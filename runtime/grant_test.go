@@ -11,6 +11,7 @@ import (
 // A granted call whose worker then died may have been made: it is asked about again,
 // with the granted arguments, unless its tool is idempotent. EK-124.
 func TestCall_GrantedAfterHandover(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var paid, looked []string
 	pay := tool{ToolSpec{Name: "pay", Manual: true}, func(_ context.Context, in *ToolInput) (ToolResult, error) {

@@ -23,6 +23,7 @@ func (a agentTool) Apart() bool       { return false }
 // Handoffs of several hops stay in one thread with its whole history: SA-4, SA-5, SA-6,
 // SA-8.
 func TestHandoff(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	to := func(name string) Tool { return agentTool{tool{spec: ToolSpec{Name: name}}, name} }
 	var seen []int
@@ -78,6 +79,7 @@ func (apartTool) Apart() bool { return true }
 // Agents that call each other, each in a thread of its own, are stopped at a depth:
 // that call fails, its agent is told, and all runs end.
 func TestAgents_DepthOfCallsIsLimited(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	asked := make(chan string, 100)
 	w.agent("again", ReactorFunc(func(_ context.Context, in *StepInput, _ Stream) (*Reaction, error) {
@@ -106,6 +108,7 @@ func TestAgents_DepthOfCallsIsLimited(t *testing.T) {
 
 // A call whose run in another thread failed has failed, with the reason.
 func TestAgentInItsOwnThread_Fails(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var told string
 	w.agent("broken", ReactorFunc(func(context.Context, *StepInput, Stream) (*Reaction, error) {
@@ -131,6 +134,7 @@ func TestAgentInItsOwnThread_Fails(t *testing.T) {
 // next claim of the run has done so already: it would call the reactor again, with
 // what the conversation was before.
 func TestAgentInItsOwnThread_EndsBeforeItsCallerLooks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.agent("helper", script(says("done")))
 	asked, release := make(chan *StepInput, 10), make(chan struct{})
@@ -170,6 +174,7 @@ func TestAgentInItsOwnThread_EndsBeforeItsCallerLooks(t *testing.T) {
 // its sides take turns, and each sees the other as a user: SA-7, SA-9, SA-137, SA-138,
 // SA-139, SA-140, SA-141, SA-142, SA-143.
 func TestDualAgent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var turns []string
 	side := func(name string) Reactor {

@@ -85,6 +85,7 @@ func TestWorker_ReplacedDuringStep(t *testing.T) {
 // A call that may have been made is repeated with the same key if its tool is
 // idempotent; otherwise a person is asked. One with a result is never made again.
 func TestCalls_AfterHandover(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	keys := map[string][]string{}
 	record := func(name string, spec ToolSpec) Tool {
@@ -152,6 +153,7 @@ func TestCalls_AfterHandover(t *testing.T) {
 // A tool that requires it waits for an approval, without a worker, and is called with
 // the arguments of the approval.
 func TestApproval(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var got []string
 	pay := tool{ToolSpec{Name: "pay", Manual: true}, func(_ context.Context, in *ToolInput) (ToolResult, error) {

@@ -14,6 +14,7 @@ import (
 // run to it while it executes it. It continues: no person is asked about a call in
 // flight.
 func TestWorker_KeepsRunThatIsRedelivered(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	made, release := make(chan struct{}, 10), make(chan struct{})
 	once := tool{ToolSpec{Name: "once"}, func(ctx context.Context, _ *ToolInput) (ToolResult, error) {

@@ -14,6 +14,7 @@ import (
 // through the thread's state: SA-20, SA-17, SA-91, SA-92, SA-137, SA-139, SA-144,
 // SA-145, SA-146.
 func TestHooks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var mu sync.Mutex
 	var seen []string
@@ -117,6 +118,7 @@ func (s *hooked) ThreadID() string { return s.id }
 // A hook that fails before or after a call fails only that call, which the reactor
 // sees; a failure before the call prevents it.
 func TestHooks_FailureOfCallHook(t *testing.T) {
+	t.Parallel()
 	before := func(err func() error) Hooks {
 		return Hooks{BeforeTool: func(context.Context, ThreadState, *ToolInput) (*ToolResult, error) { return nil, err() }}
 	}
@@ -162,6 +164,7 @@ func TestHooks_FailureOfCallHook(t *testing.T) {
 
 // A hook that fails or panics ends only what it intercepts.
 func TestHooks_Failures(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		hooks Hooks
 		text  string

@@ -27,6 +27,7 @@ func echo(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reactio
 }
 
 func TestRegistry(t *testing.T) {
+	t.Parallel()
 	r := runtime.NewRegistry(nil)
 	for _, name := range []string{"beta", "alpha"} {
 		if err := errors.Join(r.AddTool(&named{Name: name}), r.AddReactor(name, runtime.ReactorFunc(echo))); err != nil {
@@ -78,6 +79,7 @@ func TestRegistry(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func TestRegistry_ConcurrentUse(t *testing.T) {
+	t.Parallel()
 	r := runtime.NewRegistry(nil)
 	var won atomic.Int32
 	var all sync.WaitGroup

@@ -62,6 +62,7 @@ func results(all []events.Event) (recorded, failed, approvals int) {
 // Calls that end together with more than one commit holds are each made once and all
 // recorded, and no person is asked about them.
 func TestResults_LargerThanACommit(t *testing.T) {
+	t.Parallel()
 	made, all := largeCalls(t, newWorld(t), 12, 250<<10)
 	if recorded, failed, approvals := results(all); made != 12 || recorded != 12 || failed != 0 || approvals != 0 {
 		t.Errorf("%d made, %d recorded, %d of them failed, %d approvals", made, recorded, failed, approvals)
@@ -71,6 +72,7 @@ func TestResults_LargerThanACommit(t *testing.T) {
 // On a server with a small message limit a result that fits into no commit is recorded
 // as such, and the others unchanged.
 func TestResults_LargerThanServerLimit(t *testing.T) {
+	t.Parallel()
 	for size, failures := range map[int]int{124 << 10: 3, 100 << 10: 0} { // the second fits, but no two of them in one event
 		made, all := largeCalls(t, newWorldOn(t, natstest.MaxPayload(128<<10)), 3, size)
 		recorded, failed, approvals := results(all)
@@ -88,6 +90,7 @@ func TestResults_LargerThanServerLimit(t *testing.T) {
 // The log stores a large result once, in the call's part; reads show the result in the
 // part, in the item of the result, and in the answer.
 func TestResults_StoredOnce(t *testing.T) {
+	t.Parallel()
 	const size = 100 << 10
 	w := newWorld(t)
 	_, all := largeCalls(t, w, 2, size)

@@ -15,6 +15,7 @@ import (
 // A call that was certainly not made is repeated for any tool; one that may have been
 // made, only if the tool is idempotent.
 func TestCalls_NotMadeAreRepeated(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		idempotent bool
 		fail       RetryError
@@ -52,6 +53,7 @@ func TestCalls_NotMadeAreRepeated(t *testing.T) {
 // The reason for which the model ended its last answer is in the span of its step, and
 // in the chunk that ends the run: EK-106, EK-131.
 func TestFinishReason(t *testing.T) {
+	t.Parallel()
 	for word, want := range map[string]string{"": "stop", "length": "length", "content-filter": "content-filter", "a word of its own": "other"} {
 		t.Run(want, func(t *testing.T) {
 			w := newWorld(t)

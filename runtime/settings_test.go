@@ -53,6 +53,7 @@ func toolNames(list []ToolSpec) string {
 // The reactor of a run receives the run's settings with those of its agent; the next run has
 // none of them.
 func TestSettings_ReachTheReactor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := &recorder{}
 	a := w.agent("triage", r, tool{spec: ToolSpec{Name: "find"}})
@@ -83,6 +84,7 @@ func TestSettings_ReachTheReactor(t *testing.T) {
 // A call of a caller's tool ends the run; the result, an item of its own, is what the next run's
 // reactor sees, after the call.
 func TestSettings_CallOfTheCallerEndsTheRun(t *testing.T) {
+	t.Parallel()
 	t.Run("alone", func(t *testing.T) { callOfTheCaller(t) })
 	t.Run("with one of the agent's", func(t *testing.T) { callOfTheCaller(t, call("c2", "find", `{}`)) })
 }
@@ -133,6 +135,7 @@ func callOfTheCaller(t *testing.T, others ...ToolCall) {
 // A tool of the caller cannot take the name of one of the agent's, whose calls are trusted to
 // run here.
 func TestSettings_NameOfAnAgentsTool(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.agent("triage", &recorder{}, tool{spec: ToolSpec{Name: "find"}})
 	w.work(Config{})
@@ -151,6 +154,7 @@ func TestSettings_NameOfAnAgentsTool(t *testing.T) {
 
 // A tool_choice that demands a call holds for the first step only.
 func TestSettings_ToolChoiceOfTheFirstStep(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := &recorder{next: []*Reaction{says("", call("c1", "find", `{}`))}}
 	w.agent("triage", r, tool{ToolSpec{Name: "find"}, func(context.Context, *ToolInput) (ToolResult, error) { return Done(nil), nil }})
@@ -166,6 +170,7 @@ func TestSettings_ToolChoiceOfTheFirstStep(t *testing.T) {
 // A message with settings never steers a run: it waits for its own, which has them; a retry has
 // those of the run that failed, and no other run's are kept.
 func TestSettings_WaitAndRetry(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	begun, release := make(chan struct{}, 4), make(chan struct{})
 	var seen []string

@@ -29,6 +29,7 @@ func (w *world) reactAs(tenant, agent string) (id string) {
 // tenant's share: runs of another tenant continue, and the others of the same tenant
 // follow when a place is free.
 func TestWorker_OneTenantLeavesPlaces(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	free, hangs := make(chan struct{}), make(chan struct{}, 100)
 	hang := tool{ToolSpec{Name: "hang", Timeout: 24 * time.Hour}, func(ctx context.Context, _ *ToolInput) (ToolResult, error) {
@@ -94,6 +95,7 @@ func (w *world) untilOf(tenant, id string, want events.Type) {
 
 // The operator's limit ends a call whose definition permits a day.
 func TestCall_OperatorsTimeout(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	hang := tool{ToolSpec{Name: "hang", Timeout: 24 * time.Hour}, func(ctx context.Context, _ *ToolInput) (ToolResult, error) {
 		<-ctx.Done()
@@ -113,7 +115,6 @@ func TestCall_OperatorsTimeout(t *testing.T) {
 // A tenant's very many effects run at its rate, and another tenant's effect runs among
 // them, on time.
 func TestEffectWorker_RateOfOneTenant(t *testing.T) {
-	t.Parallel()
 	p := newPlant(t)
 	const rate, n = 4, 60
 	told := make(chan *EffectInput, 4*n)

@@ -41,6 +41,7 @@ func (p *purse) Spend(_ context.Context, tenant, id string, tokens int64) error 
 // The usage of every call of a model is counted, even if its answer fails and is
 // requested again: each under its own id.
 func TestSpend_EveryAttemptIsCounted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	said := says("fine")
 	said.Usage = &Usage{InputTokens: 7, OutputTokens: 3}

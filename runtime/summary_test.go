@@ -51,6 +51,7 @@ func firstMessage(all []events.Event) (text, id string, role events.Role) {
 // tools. The run ends with the commit that creates the new thread; it adds no message to the
 // thread, which is as it was.
 func TestSummary_IsWrittenByAnAgent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.agent("triage", script(says("It was lost.")))
 	var in *StepInput
@@ -106,6 +107,7 @@ func TestSummary_IsWrittenByAnAgent(t *testing.T) {
 // A run that writes nothing that can be used fails, says why, and creates nothing; the thread
 // stays open, and what can be retried is what could be before.
 func TestSummary_ThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.agent("triage", script(says("It was lost.")))
 	var got *Reaction
@@ -157,6 +159,7 @@ func TestSummary_ThatCannotBeUsed(t *testing.T) {
 // What happens to the thread while the summary is written: it is truncated or deleted, the key
 // is taken, the run is stopped, or messages come.
 func TestSummary_Meanwhile(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		do     func(w *world, id, execution string)
@@ -240,6 +243,7 @@ func TestSummary_Meanwhile(t *testing.T) {
 // A handoff is recorded at the message up to which the summary was written, also if another one
 // was added meanwhile.
 func TestSummary_RecordedWhereItBegan(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.agent("triage", script(says("It was lost.")))
 	entered, on := make(chan struct{}), make(chan struct{})
@@ -267,6 +271,7 @@ func TestSummary_RecordedWhereItBegan(t *testing.T) {
 // A worker that dies while the summary is written, or as it is stored, leaves a run that another
 // worker takes: there is one new thread, and one record of it.
 func TestSummary_WorkerDies(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.agent("triage", script(says("It was lost.")))
 	log, d := w.process()

@@ -42,6 +42,7 @@ func (w *world) sweeps(worker *Worker, id string, before func()) (stop func()) {
 
 // A run whose queue message is lost is found and queued again.
 func TestSweep_LostMessage(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.agent("a", script(says("fine")))
 	id, execution := w.begin("a", "hello")
@@ -52,6 +53,7 @@ func TestSweep_LostMessage(t *testing.T) {
 
 // A run whose queue message is lost is found on a thread that changes constantly, too.
 func TestSweep_BusyThread(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.agent("a", script(says("fine")))
 	id, execution := w.begin("a", "hello")
@@ -72,6 +74,7 @@ func TestSweep_BusyThread(t *testing.T) {
 // message that it had before its wait is there again: a killed server may forget that
 // it was removed from the queue, and then it is delivered to no worker.
 func TestSweep_RunThatWaited(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.agent("a", script(says("x", call("c1", "pay", `{}`)), says("fine")), tool{ToolSpec{Name: "pay", Manual: true}, func(context.Context, *ToolInput) (ToolResult, error) {
 		return Done(nil), nil

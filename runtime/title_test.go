@@ -48,6 +48,7 @@ func titlesOf(all []events.Event) string {
 // AM-111: after the first answer, and after it alone, the agent of titles is asked for one,
 // with the conversation and without tools. The run has ended before.
 func TestTitle_WrittenByAnAgent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.defined = newTitlesBy("scribe")
 	w.agent("triage", script(says("It was lost.")))
@@ -85,6 +86,7 @@ func TestTitle_WrittenByAnAgent(t *testing.T) {
 // AM-111: a model that fails, or writes what is no title, leaves the beginning of the first
 // message, and a title that a user has set is not overwritten.
 func TestTitle_ThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.agent("triage", script(says("It was lost.")))
 	var got *Reaction
@@ -149,6 +151,7 @@ func TestTitle_ThatCannotBeUsed(t *testing.T) {
 
 // What a title costs is counted, and a tenant that has used its tokens gets none.
 func TestTitle_IsPaidFor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.agent("triage", script(says("It was lost.")))
 	said := says("A lost order")

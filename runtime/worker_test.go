@@ -7,6 +7,7 @@ import (
 
 // The first call of do may happen before every returns.
 func TestEvery_FiresAtOnceAndStops(t *testing.T) {
+	t.Parallel()
 	for range 100 {
 		fired := make(chan struct{}, 1)
 		n := 0 // written by do only: stop must not return while it runs

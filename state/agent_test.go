@@ -64,6 +64,7 @@ func agent(t *testing.T, handler func(context.Context, question) (reply, error),
 // AG-7, AG-81: an input that does not fit is refused with the path, before the handler. An output that
 // does not is an error with the path, which the client is not told.
 func TestAgent_ChecksInputAndOutput(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	var asked []question
 	mood := "glad"
@@ -133,6 +134,7 @@ func TestAgent_ChecksInputAndOutput(t *testing.T) {
 
 // An error of the handler is the answer if it is one for clients, and otherwise logged.
 func TestAgent_Errors(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	for name, c := range map[string]struct {
 		err    error
@@ -168,6 +170,7 @@ func stream(parts ...string) iter.Seq2[string, error] {
 // AG-8: parts of the text leave while it is produced. Listeners and evals receive the whole of it, and what is
 // written while it is sent is saved.
 func TestStreamAgent_SendsParts(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	w := httptest.NewRecorder()
 	var sent, whole string
@@ -217,6 +220,7 @@ func TestStreamAgent_SendsParts(t *testing.T) {
 
 // A text that fails before its first part is an error response. After it the response is cut off.
 func TestStreamAgent_Fails(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	var mu sync.Mutex
 	var errored []error
@@ -254,6 +258,7 @@ func TestStreamAgent_Fails(t *testing.T) {
 
 // A client that leaves ends the run, which has errored.
 func TestStreamAgent_ClientLeaves(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	errored := make(chan error, 1)
 	a := must(state.NewStreamAgent("poet", func(context.Context, question) iter.Seq2[string, error] {
@@ -282,6 +287,7 @@ func TestStreamAgent_ClientLeaves(t *testing.T) {
 // AG-12, AG-13, AG-82: listeners run around the handler, with the values of its request. One that fails
 // changes nothing.
 func TestAgent_Listeners(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	var order []string
 	note := func(ctx context.Context, r run) error {
@@ -349,6 +355,7 @@ func (s *site) records(id string) (records []state.EvalRecord, levels []events.L
 // AG-13, AG-82: evals run when the response has left, with the values of the request. Their results are on the
 // thread's log, also if it did not exist; one that fails or panics does not change the answer.
 func TestAgent_Evals(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	goOn := make(chan struct{})
 	judge := func(name string, f func(context.Context, run) (state.EvalResult, error)) opt {
@@ -408,6 +415,7 @@ func TestAgent_Evals(t *testing.T) {
 
 // An eval runs after the response: the handler that calls the agent has still to write it.
 func TestAgent_EvalsWaitForTheResponse(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	var early, ran atomic.Int32
 	var answered atomic.Bool
@@ -439,6 +447,7 @@ func TestAgent_EvalsWaitForTheResponse(t *testing.T) {
 
 // An agent without evals that uses no state costs no message, and an eval on a thread that exists one.
 func TestAgent_RoundTrips(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	handler := func(context.Context, question) (reply, error) { return reply{"fine", "glad"}, nil }
 	plain := agent(t, handler)
@@ -457,6 +466,7 @@ func TestAgent_RoundTrips(t *testing.T) {
 
 // What an agent cannot be is refused when it is made.
 func TestNewAgent_Refusals(t *testing.T) {
+	t.Parallel()
 	handler := func(context.Context, question) (reply, error) { return reply{}, nil }
 	eval := func(context.Context, run) (state.EvalResult, error) { return state.EvalResult{}, nil }
 	of := func(name string, opts ...opt) error {

@@ -67,6 +67,7 @@ func (s *site) other() *state.App {
 // Shutdown that has no more time ends the contexts of what is still in progress, and says how
 // much that is.
 func TestShutdown_HasNoMoreTime(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	ended := make(chan error, 1)
 	a := s.visit(func(_ http.ResponseWriter, r *http.Request) error {
@@ -186,6 +187,7 @@ func TestWaitUntil_AfterTheEnd(t *testing.T) { // AG-11
 
 // A context of no request is a mistake that shows at once.
 func TestContext_OfNoRequest(t *testing.T) {
+	t.Parallel()
 	for name, f := range map[string]func(){
 		"Thread": func() { state.Thread(t.Context()) }, "Session": func() { state.Session(t.Context()) }, "Request": func() { state.Request(t.Context()) },
 		"KV": func() { state.KV(t.Context()) }, "Logger": func() { state.Logger(t.Context()) }, "WaitUntil": func() { _ = state.WaitUntil(t.Context(), nil) },

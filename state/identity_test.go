@@ -119,6 +119,7 @@ func signatureOf(signed string) string {
 
 // A header of ten megabytes is refused at no cost.
 func TestIdentity_HugeHeader(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	path := s.handle(nothing)
 	r := httptest.NewRequest(http.MethodGet, path, http.NoBody)

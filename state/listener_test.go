@@ -98,6 +98,7 @@ type archive struct {
 // when the state has expired, although no process listened then. It reads the values, which are
 // cleared after it.
 func TestListener_ArchivesBeforeTheStateIsCleared(t *testing.T) {
+	t.Parallel()
 	var runs atomic.Int32
 	s := open(t, listener("archive", state.ThreadDestroyed, func(ctx context.Context, e state.Event) error {
 		runs.Add(1)
@@ -150,6 +151,7 @@ func TestListener_ArchivesBeforeTheStateIsCleared(t *testing.T) {
 // AG-34, AG-87: Destroy has listeners too. One that keeps failing, also by a panic, is given up, and its error is
 // recorded; the values are cleared all the same.
 func TestListener_GivenUpIsRecorded(t *testing.T) {
+	t.Parallel()
 	var runs atomic.Int32
 	s := open(t, listener("broken", state.ThreadDestroyed, func(context.Context, state.Event) error {
 		if runs.Add(1) == 2 {
@@ -174,6 +176,7 @@ func TestListener_GivenUpIsRecorded(t *testing.T) {
 
 // AG-87: a process that stops in the middle of a listener leaves it to another one, which is told the same key.
 func TestListener_AnotherProcessTakesOver(t *testing.T) {
+	t.Parallel()
 	begun, keys := make(chan struct{}), make(chan string, 2)
 	var stuck atomic.Bool
 	run := func(ctx context.Context, e state.Event) error {
@@ -216,6 +219,7 @@ func (s *site) destroyed() answer {
 // AG-87: a process that is killed in the middle of a listener leaves it to another one, which is
 // told the same key, finds what the first run did elsewhere, and still reads the values.
 func TestListener_ProcessIsKilled(t *testing.T) {
+	t.Parallel()
 	const variable = "SKEIN_LISTENER_NATS"
 	half := func(ctx context.Context, e state.Event) error {
 		return state.KV(ctx).Set(ctx, "archives", e.Thread.ID, archive{EndedAt: e.Key})
@@ -282,6 +286,7 @@ func TestListener_ProcessIsKilled(t *testing.T) {
 
 // AG-87: of two processes that listen, one runs the listener for a state, and each state is released once.
 func TestListener_TwoProcesses(t *testing.T) {
+	t.Parallel()
 	keys := make(chan string, 64)
 	s := open(t, listener("archive", state.ThreadDestroyed, func(_ context.Context, e state.Event) error {
 		keys <- e.Key
@@ -306,6 +311,7 @@ func TestListener_TwoProcesses(t *testing.T) {
 // AG-87: a listener that has released a state does not run for it again, also if its consumer is
 // lost and it sees all events again while another listener holds the values.
 func TestListener_RunsOnceForALife(t *testing.T) {
+	t.Parallel()
 	var runs atomic.Int32
 	goOn := make(chan struct{})
 	s := open(t, listener("archive", state.ThreadDestroyed, func(context.Context, state.Event) error {
@@ -349,6 +355,7 @@ func TestListener_RunsOnceForALife(t *testing.T) {
 
 // A listener that does not end has failed when its time is over.
 func TestListener_HasATimeout(t *testing.T) {
+	t.Parallel()
 	s := open(t, listener("slow", state.ThreadDestroyed, func(ctx context.Context, _ state.Event) error {
 		<-ctx.Done()
 		return ctx.Err()
@@ -364,6 +371,7 @@ func TestListener_HasATimeout(t *testing.T) {
 // An application that shuts down runs no more listeners, and its Listen ends. Another process
 // runs them.
 func TestListener_AfterShutdown(t *testing.T) {
+	t.Parallel()
 	ran, goOn := make(chan struct{}, 8), make(chan struct{})
 	s := open(t, listener("archive", state.ThreadDestroyed, func(context.Context, state.Event) error {
 		ran <- struct{}{}
@@ -405,6 +413,7 @@ func TestListener_AfterShutdown(t *testing.T) {
 
 // The background work of a listener is a part of it: until it has ended, the values can be read.
 func TestListener_WaitsForItsBackgroundWork(t *testing.T) {
+	t.Parallel()
 	read := make(chan string, 1)
 	s := open(t, listener("archive", state.ThreadDestroyed, func(ctx context.Context, e state.Event) error {
 		returned := make(chan struct{})
@@ -425,6 +434,7 @@ func TestListener_WaitsForItsBackgroundWork(t *testing.T) {
 
 // What a run that failed has written is not saved, so that the next one does not write it twice.
 func TestListener_FailedRunWritesNothing(t *testing.T) {
+	t.Parallel()
 	ran := make(chan string, 1)
 	failed := false
 	s := open(t, listener("greet", state.ThreadCreated, func(ctx context.Context, e state.Event) error {
@@ -450,6 +460,7 @@ func TestListener_FailedRunWritesNothing(t *testing.T) {
 
 // A listener that the state has already costs nothing to register again.
 func TestListener_RegisteredAgain(t *testing.T) {
+	t.Parallel()
 	s := open(t, listener("archive", state.ThreadDestroyed, func(context.Context, state.Event) error { return nil }), onRequest)
 	register := s.handle(func(_ http.ResponseWriter, r *http.Request) error {
 		ctx, th := r.Context(), state.Thread(r.Context())
@@ -479,6 +490,7 @@ func TestListener_RegisteredAgain(t *testing.T) {
 // AG-50: an application listens to all threads and sessions of its tenant, also those of others. What
 // a listener writes is no session, so that it does not listen to itself.
 func TestListener_OfAllThreads(t *testing.T) {
+	t.Parallel()
 	received := make(chan state.Event, 16)
 	tell := func(ctx context.Context, e state.Event) error {
 		if e.Type == state.SessionStarted {
@@ -525,6 +537,7 @@ func TestListener_OfAllThreads(t *testing.T) {
 // AG-4, AG-5, AG-53: a request that writes is a session, whose start and end are in the commit of its writes. The next
 // request of the thread is another session.
 func TestSession_IsInTheCommitOfItsWrites(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	var sessions []string
 	write := s.handle(func(w http.ResponseWriter, r *http.Request) error {
@@ -546,6 +559,7 @@ func TestSession_IsInTheCommitOfItsWrites(t *testing.T) {
 
 // A session ends with its background work, also if that writes nothing.
 func TestSession_EndsAfterItsBackgroundWork(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	work := make(chan struct{})
 	a := s.on(func(ctx context.Context, th *state.ThreadScope) error {
@@ -564,6 +578,7 @@ func TestSession_EndsAfterItsBackgroundWork(t *testing.T) {
 // AG-13, AG-15, AG-49: a listener to the end of a session runs after the response and the background work. It
 // reads the session's state, and what it writes to the thread is saved.
 func TestSession_ListenersRunAtItsEnd(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	work := make(chan struct{})
 	var order []string
@@ -605,6 +620,7 @@ func TestSession_ListenersRunAtItsEnd(t *testing.T) {
 
 // What cannot be listened to is refused when the application starts, or the request registers it.
 func TestListener_Refusals(t *testing.T) {
+	t.Parallel()
 	none := func(context.Context, state.Event) error { return nil }
 	var tooMany []state.Listener
 	for i := range 17 {

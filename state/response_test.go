@@ -94,6 +94,7 @@ func TestResponse_SaveFails(t *testing.T) { // AG-37
 
 // A server that is gone is answered with 503, and only by requests that have written.
 func TestResponse_ServerIsGone(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	s.nc.Close()
 	wrote := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "a", 1) })
@@ -149,6 +150,7 @@ func TestResponse_Streams(t *testing.T) { // AG-37
 
 // A handler that panics is net/http's, and what it has not saved is dropped.
 func TestResponse_HandlerPanics(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	thread := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "a", 1) })
 	path := s.handle(func(_ http.ResponseWriter, r *http.Request) error {
@@ -170,6 +172,7 @@ func TestResponse_HandlerPanics(t *testing.T) {
 
 // A client that leaves changes nothing: what the handler has written is saved.
 func TestResponse_ClientLeaves(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	id := make(chan string, 1)
 	reached := make(chan struct{})
@@ -195,6 +198,7 @@ func TestResponse_ClientLeaves(t *testing.T) {
 
 // A handler that takes the connection over is saved before and after.
 func TestResponse_Hijack(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	id := ""
 	path := s.handle(func(w http.ResponseWriter, r *http.Request) error {
@@ -225,6 +229,7 @@ func TestResponse_Hijack(t *testing.T) {
 
 // Files, statuses, early hints and the features of HTTP/2 pass through.
 func TestResponse_PassesThrough(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	file := filepath.Join(t.TempDir(), "file.txt")
 	if err := os.WriteFile(file, []byte("contents"), 0o600); err != nil {

@@ -221,6 +221,7 @@ func TestThread_ConcurrentRequests(t *testing.T) { // AG-36
 
 // Goroutines of one request use its state at the same time.
 func TestThread_ConcurrentUse(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	a := s.on(func(ctx context.Context, th *state.ThreadScope) error {
 		var done sync.WaitGroup
@@ -455,6 +456,7 @@ func TestThread_IdleTime(t *testing.T) { // AG-18
 
 // A thread that was deleted is gone: the visitor is told, and gets another one.
 func TestThread_Deleted(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	write := func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "a", 1) }
 	a := s.on(write)
@@ -470,6 +472,7 @@ func TestThread_Deleted(t *testing.T) {
 
 // A save whose answer is lost is sent again: the push is made once, whether it was stored or not.
 func TestSave_RepeatsWithoutPushingTwice(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	for name, stored := range map[string]bool{"/stored": true, "/not": false} {
 		relay := &relay{s: s, stored: stored, lost: make(chan struct{}, 1)}

@@ -10,6 +10,7 @@ import (
 // order of the requests, and each sees those before it. A stream of one that waits begins when
 // its run does.
 func TestConversation_Busy(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	begun, release := make(chan string, 9), make(chan struct{}, 9)
 	w.model.answers(func(a *answer, asked map[string]any) {

@@ -14,6 +14,7 @@ import (
 
 // A response has all of its keys, and only those that may be null are.
 func TestCreate_Response(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	got := w.must("POST", "/v1/responses", `{"model":"triage","input":[{"type":"message","role":"user","content":"hello"}],"metadata":{"order":"42"}}`)
 	nullable := map[string]bool{
@@ -53,6 +54,7 @@ func TestCreate_Response(t *testing.T) {
 
 // The settings of a request reach the model.
 func TestCreate_SettingsReachTheModel(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	got := w.must("POST", "/v1/responses", `{"model":"m","input":"hello","instructions":"Be brief.","temperature":0.5,"top_p":0.9,"max_output_tokens":99,
 		"text":{"format":{"type":"json_object"}},"reasoning":{"effort":"low"},"tool_choice":"auto","include":["reasoning.encrypted_content"],
@@ -75,6 +77,7 @@ func TestCreate_SettingsReachTheModel(t *testing.T) {
 // The events of a stream come in the protocol's order, numbered from 0, and a replay has the
 // very same.
 func TestStream_OrderAndReplay(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.model.answers(func(a *answer, _ map[string]any) {
 		a.thinks("Let me see.")
@@ -130,6 +133,7 @@ func TestStream_OrderAndReplay(t *testing.T) {
 // thread begins with it. The compaction is the input of a new response, and its model sees the
 // summary.
 func TestCompact(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.model.answers(func(a *answer, _ map[string]any) {
 		a.says("Order 42 was lost.")
@@ -169,6 +173,7 @@ func TestCompact(t *testing.T) {
 // With store: false a summary leaves nothing: neither the input, nor a copy of the response that it
 // continues, nor the thread with the summary, and its id is not found. What was stored before stays.
 func TestCompact_NotStored(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	stored := w.must("POST", "/v1/responses", `{"model":"triage","input":"Where is order 42?"}`)
 	threads := w.threads()
@@ -198,6 +203,7 @@ func TestCompact_NotStored(t *testing.T) {
 
 // A client of the older protocol is told which one Skein speaks.
 func TestCreate_ChatCompletions(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	status, got := w.do("POST", "/v1/chat/completions", `{"model":"triage","messages":[{"role":"user","content":"x"}]}`)
 	if e, _ := got["error"].(object); status != http.StatusNotFound || !strings.Contains(fmt.Sprint(e["message"]), "POST /v1/responses") {
@@ -207,6 +213,7 @@ func TestCreate_ChatCompletions(t *testing.T) {
 
 // What has no effect is refused, with the parameter at fault, before anything is written.
 func TestCreate_Refusals(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	for body, want := range map[string]string{
 		`{"input":"x"}`:                  "400 invalid_request model",
@@ -263,6 +270,7 @@ func TestCreate_Refusals(t *testing.T) {
 // What a reactor records without streaming it is in the stream in the order of the output, with
 // the same ids: every time, although the read models may lag behind the chunks.
 func TestStream_ReactorThatDoesNotStream(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.model.answers(func(a *answer, _ map[string]any) {
 		a.items = []string{

@@ -10,6 +10,7 @@ import (
 
 // Images, by URL and with their data, and files reach the model as they were sent. EK-46, EK-47
 func TestInput_PartsReachTheModel(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	parts := []any{
 		object{"type": "input_text", "text": "What is in these?"},
@@ -42,6 +43,7 @@ func TestInput_PartsReachTheModel(t *testing.T) {
 
 // Each parameter reaches the model, and the response repeats it.
 func TestParameters_ReachTheModelAndComeBack(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	for name, value := range map[string]string{
 		"instructions": `"Be brief."`, "temperature": `0.5`, "top_p": `0.25`, "presence_penalty": `0.5`, "frequency_penalty": `-0.5`, "top_logprobs": `2`,
@@ -75,6 +77,7 @@ func TestParameters_ReachTheModelAndComeBack(t *testing.T) {
 
 // What the protocol bounds is refused beyond that, with the field.
 func TestParameters_Bounds(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	many := []string{}
 	for i := range 17 {
@@ -139,6 +142,7 @@ func TestParameters_Bounds(t *testing.T) {
 // A tool_choice may name a tool that the agent has, and what a reactor of one's own has is not
 // known.
 func TestParameters_ChoiceOfTheAgent(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.define("tool", `{"name":"find","description":"Finds.","type":"nats"}`, "tool", `{"name":"docs","description":"Docs.","type":"mcp","server":{"url":"https://example.com/mcp"}}`,
 		"agent", `{"name":"own","type":"ai_human","model":"m","tools":["find","docs"]}`, "agent", `{"name":"custom","type":"ai_human","reactor":"test","model":"m"}`,
@@ -162,6 +166,7 @@ func TestParameters_ChoiceOfTheAgent(t *testing.T) {
 
 // Fields that Skein does not know, and nulls, change nothing.
 func TestParameters_UnknownAndNull(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	got := w.must("POST", "/v1/responses", `{"model":"triage","input":"x","verbosity_of_tomorrow":{"a":[1]},"stream":null,"store":null,"tools":null,"metadata":null,"instructions":null,
 		"previous_response_id":null,"conversation":null,"temperature":null,"top_p":null,"max_output_tokens":null,"text":null,"reasoning":null,"tool_choice":null,"include":null,"truncation":null,
@@ -171,6 +176,7 @@ func TestParameters_UnknownAndNull(t *testing.T) {
 
 // A refusal of the model is a refusal in the response, and in its stream. EK-48
 func TestResponse_Refusal(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.model.answers(func(a *answer, _ map[string]any) {
 		a.event("response.refusal.delta", `"item_id":"msg_m0","output_index":0,"content_index":0,"delta":"I can not."`)

@@ -33,6 +33,7 @@ func (w *world) withAt(path, key, body string) (int, object) {
 // A request that is repeated with its Idempotency-Key has the first response, wherever its run
 // happens; another request with that key is refused.
 func TestRepeat_SameKey(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	before := w.must("POST", "/v1/responses", `{"model":"triage","input":"one"}`)
 	w.must("POST", "/v1/responses", fmt.Sprintf(`{"model":"triage","input":"two","previous_response_id":%q}`, before["id"]))
@@ -68,6 +69,7 @@ func TestRepeat_SameKey(t *testing.T) {
 // A response with an Idempotency-Key that waits for another of its conversation is found while it
 // waits, and a repeated request has it.
 func TestRepeat_WhileQueued(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	begun, release := w.model.waits()
 	conversation := w.must("POST", "/v1/conversations", `{}`)["id"]
@@ -113,6 +115,7 @@ func (w *world) threads() int {
 
 // Requests with one Idempotency-Key at once start one run.
 func TestRepeat_AtOnce(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	var mu sync.Mutex
 	ids := map[any]int{}
@@ -138,6 +141,7 @@ func TestRepeat_AtOnce(t *testing.T) {
 
 // A response that is not stored is gone with its thread: its key starts no other.
 func TestRepeat_Temporary(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	body := `{"model":"triage","input":"x","store":false}`
 	if status, got := w.with("k", body); status != http.StatusOK {
@@ -151,6 +155,7 @@ func TestRepeat_Temporary(t *testing.T) {
 
 // A request that is refused has forked nothing.
 func TestCreate_RefusedWritesNothing(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	first := w.must("POST", "/v1/responses", `{"model":"triage","input":"one"}`)
 	w.must("POST", "/v1/responses", fmt.Sprintf(`{"model":"triage","input":"two","previous_response_id":%q}`, first["id"]))
@@ -166,6 +171,7 @@ func TestCreate_RefusedWritesNothing(t *testing.T) {
 // A conversation, items and a summary that are asked for again with the same Idempotency-Key are
 // those of the first request; another body with the key of a conversation or of items is refused.
 func TestRepeat_Conversations(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	const items = `{"items":[{"type":"message","role":"user","content":"one"},{"type":"message","role":"user","content":"two"}]}`
 	status, first := w.withAt("/v1/conversations", "k", items)

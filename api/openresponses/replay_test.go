@@ -33,6 +33,7 @@ func (w *world) dropChunks() {
 // A stream can be read again from each of its numbers, with the very same events, while its
 // chunks are stored and afterwards. Afterwards a text comes in one delta.
 func TestReplay_EverySuffix(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.model.answers(func(a *answer, _ map[string]any) {
 		a.thinks("Let me see.")
@@ -76,6 +77,7 @@ func TestReplay_EverySuffix(t *testing.T) {
 // A reader that is cut off resumes at the number that it has seen, also while the response is
 // being written, and misses nothing.
 func TestReplay_WhileItRuns(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	half, release := make(chan struct{}), make(chan struct{})
 	w.model.answers(func(a *answer, _ map[string]any) {
@@ -106,6 +108,7 @@ func TestReplay_WhileItRuns(t *testing.T) {
 // A stream ends cleanly when the server stops in the middle of an answer. The run goes on at the
 // next start, and the rest of the stream has the numbers that follow.
 func TestReplay_AcrossRestart(t *testing.T) {
+	t.Parallel()
 	store := t.TempDir()
 	at := func(o *skein.Options) { o.Store, o.Volatile = store, false }
 	var id any

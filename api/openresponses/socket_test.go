@@ -78,6 +78,7 @@ func codeOf(list []object) string {
 
 // Responses follow one another on a socket, each with the events that SSE has.
 func TestSocket_Sequential(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	l := w.connect()
 	first := l.ask(`{"type":"response.create","model":"triage","input":"one","stream_id":"lane-1"}`)
@@ -93,6 +94,7 @@ func TestSocket_Sequential(t *testing.T) {
 // A temporary response is continued on its own socket alone. A request that fails evicts the
 // response that it continues.
 func TestSocket_TemporaryResponses(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	l := w.connect()
 	first := last(l.ask(`{"type":"response.create","model":"triage","input":"one","store":false}`))
@@ -118,6 +120,7 @@ func TestSocket_TemporaryResponses(t *testing.T) {
 
 // A malformed frame is answered with an error; the socket stays open, unless ten come in a row.
 func TestSocket_MalformedFrames(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	l := w.connect()
 	for range 9 {
@@ -141,6 +144,7 @@ func TestSocket_MalformedFrames(t *testing.T) {
 
 // A socket of another site is refused.
 func TestSocket_Origin(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	_, res, err := websocket.Dial(t.Context(), strings.Replace(w.url, "http", "ws", 1)+"/v1/responses", &websocket.DialOptions{HTTPHeader: map[string][]string{"Origin": {"https://evil.example"}}})
 	if err == nil || res == nil || res.StatusCode != 403 {

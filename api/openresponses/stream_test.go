@@ -8,6 +8,7 @@ import (
 // The items that a stream has ended are those of its response, in their order: clients that
 // stream know of nothing else, and send them back.
 func TestStream_ItemsAreThoseOfTheResponse(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	for name, write := range map[string]func(a *answer){
 		"a reasoning with a summary": func(a *answer) {

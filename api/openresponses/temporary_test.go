@@ -12,6 +12,7 @@ import (
 // A temporary response cannot be found when it has ended, nor continued, and its thread is
 // deleted with its contents.
 func TestTemporary_IsPurged(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	got := w.must("POST", "/v1/responses", `{"model":"triage","input":"secret","store":false}`)
 	if got["store"] != false || texts(got["output"]) != "Hello, you." {
@@ -32,6 +33,7 @@ func TestTemporary_IsPurged(t *testing.T) {
 // The commit that begins a temporary response schedules its purge: if every process dies afterwards, the
 // log knows that it is to go.
 func TestTemporary_PurgeIsInTheLog(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	release := make(chan struct{})
 	w.model.answers(func(a *answer, _ map[string]any) {
@@ -56,6 +58,7 @@ func TestTemporary_PurgeIsInTheLog(t *testing.T) {
 
 // As long as somebody reads a temporary response, or may continue it, its purge is put off.
 func TestTemporary_PurgeIsPutOff(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	made, err := w.c.CreateThread(t.Context(), events.CreateThread{})
 	w.s.Must(err)
@@ -79,6 +82,7 @@ func TestTemporary_PurgeIsPutOff(t *testing.T) {
 
 // The thread that a socket keeps for a temporary response is purged when the socket is closed.
 func TestTemporary_SocketCloses(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	l := w.connect()
 	first := last(l.ask(`{"type":"response.create","model":"triage","input":"one","store":false}`))
@@ -94,6 +98,7 @@ func TestTemporary_SocketCloses(t *testing.T) {
 
 // What was warmed up and never continued is purged when its socket is closed.
 func TestTemporary_WarmedUp(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	l := w.connect()
 	l.ask(`{"type":"response.create","model":"triage","input":"one","store":false,"generate":false}`)

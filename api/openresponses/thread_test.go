@@ -33,6 +33,7 @@ func (m *model) shown() string {
 // A response is continued in its thread while it is the last, and in a fork at that response
 // when it is not: both branches are kept.
 func TestPrevious_ContinuesOrForks(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	n := 0
 	w.model.answers(func(a *answer, _ map[string]any) {
@@ -80,6 +81,7 @@ func TestPrevious_ContinuesOrForks(t *testing.T) {
 
 // A call of a caller's tool ends the response; its output, in the next request, goes on.
 func TestTools_OfTheCaller(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.model.answers(func(a *answer, asked map[string]any) {
 		if items := asked["input"].([]any); items[len(items)-1].(object)["type"] == "function_call_output" {
@@ -119,6 +121,7 @@ func TestTools_OfTheCaller(t *testing.T) {
 
 // A tool that the server runs is not shown as a function_call, and as mcp_call to those who ask.
 func TestTools_OfTheServer(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.model.answers(func(a *answer, asked map[string]any) {
 		if len(asked["input"].([]any)) == 1 {
@@ -158,6 +161,7 @@ func TestTools_OfTheServer(t *testing.T) {
 // A conversation is a thread: its items are those that were added and what was answered, each
 // can be read and deleted, and a response of it goes on from there.
 func TestConversation_Items(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	c := w.must("POST", "/v1/conversations", `{"metadata":{"a":"1"},"items":[{"type":"message","role":"user","content":"one"},{"role":"assistant","content":"first"}]}`)
 	id := c["id"].(string)
@@ -208,6 +212,7 @@ func TestConversation_Items(t *testing.T) {
 // A response in the background is queued at once, and can be read, streamed, cancelled and
 // deleted.
 func TestBackground(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	begun, release := make(chan struct{}, 9), make(chan struct{})
 	w.model.answers(func(a *answer, _ map[string]any) {
@@ -258,6 +263,7 @@ func TestBackground(t *testing.T) {
 
 // A run that fails is a response that failed; one that its model cut off is incomplete.
 func TestResponse_FailedAndIncomplete(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.model.answers(func(a *answer, _ map[string]any) {
 		a.event("error", `"error":{"code":"invalid_prompt","message":"no such thing"}`)
@@ -285,6 +291,7 @@ func TestResponse_FailedAndIncomplete(t *testing.T) {
 
 // A response that is deleted cannot be continued, though its conversation goes on.
 func TestPrevious_Deleted(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	first := w.must("POST", "/v1/responses", `{"model":"triage","input":"one"}`)["id"].(string)
 	second := w.must("POST", "/v1/responses", `{"model":"triage","input":"two","previous_response_id":"`+first+`"}`)["id"].(string)
@@ -298,6 +305,7 @@ func TestPrevious_Deleted(t *testing.T) {
 
 // A refusal of the items of a conversation names them as the request does.
 func TestConversation_RefusedItems(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	id := w.must("POST", "/v1/conversations", `{}`)["id"].(string)
 	for _, path := range []string{"/v1/conversations", "/v1/conversations/" + id + "/items"} {

@@ -15,6 +15,7 @@ import (
 // Agents and models that are defined are models, and found by their names; an agent is meant
 // where a model has the same name. A reactor that is served, and not defined, is one at a desk.
 func TestModels_AgentsModelsAndReactors(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	w.s.Must(w.s.Reactor("bare", func(context.Context, *skein.StepInput, skein.Stream) (*skein.Reaction, error) {
 		return skein.Answer("bare"), nil
@@ -47,6 +48,7 @@ func TestModels_AgentsModelsAndReactors(t *testing.T) {
 // A client that leaves cancels nothing: neither one that waits for JSON, nor a stream, nor a
 // socket. Only cancel does.
 func TestCreate_DisconnectCancelsNothing(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	begun, release := w.model.waits()
 	for _, stream := range []string{"false", "true"} {
@@ -89,6 +91,7 @@ func TestCreate_DisconnectCancelsNothing(t *testing.T) {
 // A response that is not stored is not found on another connection from its start; its own
 // request streams it.
 func TestTemporary_NotFoundWhileItRuns(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	release := make(chan struct{})
 	w.model.answers(func(a *answer, _ map[string]any) {
@@ -118,6 +121,7 @@ func TestTemporary_NotFoundWhileItRuns(t *testing.T) {
 
 // A conversation is named by its id, by that of its thread, and by a thread's key.
 func TestConversation_Names(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	id := w.must("POST", "/v1/conversations", `{}`)["id"].(string)
 	number := strings.TrimPrefix(id, "conv_")
@@ -156,6 +160,7 @@ func TestConversation_Names(t *testing.T) {
 // What one request has acknowledged the next one shows, without a header: every read follows
 // every write of the same edge.
 func TestReads_ShowWhatWasAcknowledged(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	id := w.must("POST", "/v1/conversations", `{}`)["id"].(string)
 	for n := range 20 {
@@ -173,6 +178,7 @@ func TestReads_ShowWhatWasAcknowledged(t *testing.T) {
 
 // The input of a response has pages, newest first unless the request says otherwise.
 func TestInputItems_Pages(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	got := w.must("POST", "/v1/responses", `{"model":"triage","input":[{"role":"user","content":"1"},{"role":"assistant","content":"2"},{"role":"user","content":"3"},{"role":"assistant","content":"4"},{"role":"user","content":"5"}]}`)
 	path := fmt.Sprintf("/v1/responses/%v/input_items", got["id"])
@@ -201,6 +207,7 @@ func TestInputItems_Pages(t *testing.T) {
 
 // A cancel of a response that has ended changes nothing.
 func TestCancel_Ended(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	got := w.must("POST", "/v1/responses", `{"model":"triage","input":"x"}`)
 	version := w.version()

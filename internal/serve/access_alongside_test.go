@@ -16,6 +16,7 @@ import (
 // stay within the tenant: live events, submitted commands, and effects that a worker's
 // process runs.
 func TestAccess_OtherThanCommands(t *testing.T) {
+	t.Parallel()
 	users := append(everybody(), access.User{Name: "mailer", Roles: []access.Role{access.Worker}, Effects: []string{"mail"}})
 	g := startGuarded(t, access.InitOptions{}, users...)
 	ctx := t.Context()

@@ -62,6 +62,7 @@ func wantClosed(t *testing.T, closed <-chan struct{}, what string) {
 // connect again; others are not affected, and a new user with the same name can
 // connect.
 func TestRevoke(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	path := g.creds("acme", "app")
 	old := filepath.Join(t.TempDir(), "copy.creds")
@@ -102,6 +103,7 @@ func TestRevoke(t *testing.T) {
 // Skein's own credentials are replaced while it serves: it stays connected with the old
 // ones until they are revoked, and reconnects with the new ones.
 func TestRotateOwn(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	app := g.client("acme", "app")
 	if err := g.folder.Revoke("", "skein"); err != nil {
@@ -118,6 +120,7 @@ func TestRotateOwn(t *testing.T) {
 
 // The server closes the connection of a user whose credentials expire.
 func TestExpiry(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	var at time.Time
 	var creds string
@@ -142,6 +145,7 @@ func TestExpiry(t *testing.T) {
 
 // A tenant that is added while the server runs is known after a reload.
 func TestNewTenant(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	creds, reload, err := g.folder.Add(access.User{Name: "app", Tenant: "initech", Roles: []access.Role{access.Publisher}})
 	if err != nil || !reload {
@@ -161,6 +165,7 @@ func TestNewTenant(t *testing.T) {
 // With TLS nothing is sent in plain text: a client that does not trust the authority,
 // or uses an old version, cannot connect.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{Hosts: []string{"127.0.0.1", "localhost"}}, everybody()...)
 	app := g.client("acme", "app")
 	if _, err := app.CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
@@ -186,6 +191,7 @@ func TestTLS(t *testing.T) {
 
 // Beyond loopback the server listens only with both authentication and TLS.
 func TestListenBeyondLoopback(t *testing.T) {
+	t.Parallel()
 	start := func(init access.InitOptions, guard bool) (*serve.Server, error) {
 		cfg := serve.Config{Store: t.TempDir(), NATSListen: "0.0.0.0:0", HTTPListen: "127.0.0.1:0", Volatile: true}
 		if guard {
@@ -216,6 +222,7 @@ func TestListenBeyondLoopback(t *testing.T) {
 
 // A store that was used without accounts is not treated as an empty one.
 func TestStoreOfAnotherAccount(t *testing.T) {
+	t.Parallel()
 	cfg := serve.Config{Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true}
 	run := func() error {
 		s, err := serve.Start(t.Context(), cfg, zerolog.Nop())
@@ -253,6 +260,7 @@ func TestStoreOfAnotherAccount(t *testing.T) {
 
 // The folder's configuration starts a standalone nats-server, and Skein with it.
 func TestAccess_StandaloneServer(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "access")
 	folder, err := access.Init(dir, access.InitOptions{Listen: "127.0.0.1:-1", Store: t.TempDir(), Hosts: []string{"127.0.0.1"}})
 	if err != nil {

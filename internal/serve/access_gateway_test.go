@@ -30,6 +30,7 @@ func ofTenants(subject string) bool {
 // A gateway has what the tenants have that it serves, and nothing else: no stream, no worker,
 // no inbox and no tickets of another, and no keys but by name.
 func TestAccess_Gateway(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, append(everybody(),
 		access.User{Name: "edge", Roles: []access.Role{access.Gateway}}, access.User{Name: "edge2", Roles: []access.Role{access.Gateway}},
 		access.User{Name: "own", Roles: []access.Role{access.Gateway}, Serves: []string{"acme"}})...)
@@ -75,6 +76,7 @@ func TestAccess_Gateway(t *testing.T) {
 // A gateway serves its tenants: commands, queries, files, timelines and live events in both
 // directions, each once.
 func TestAccess_GatewayServesTenants(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, append(everybody(), access.User{Name: "edge", Roles: []access.Role{access.Gateway}})...)
 	nc, refused := g.plain("", "edge")
 	for _, tenant := range []string{"acme", "globex"} {
@@ -141,6 +143,7 @@ func (g *guarded) inside(tenant string) *client.Client {
 
 // A gateway learns a key only by its id, and one that serves some tenants only theirs.
 func TestAccess_GatewayKeysByName(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, access.User{Name: "edge", Roles: []access.Role{access.Gateway}})
 	nc, _ := g.plain("", "edge")
 	for _, body := range []string{`{}`, `{"ids":[""]}`, `{"ids":["*"]}`} {

@@ -73,6 +73,7 @@ func TestAccess_ConnectionsOfATenant(t *testing.T) {
 // A connection that has as many subscriptions as a tenant's may have is refused another one, and
 // told so; it keeps what it has, and others are not affected.
 func TestAccess_SubscriptionsOfAConnection(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	nc, _ := g.plain("acme", "app")
 	inbox := access.InboxOf("app")

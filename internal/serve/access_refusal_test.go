@@ -78,6 +78,7 @@ func wantRefused(t *testing.T, refused <-chan error, subject string) {
 // Only administrators have access to the subjects of Skein, another tenant, the server
 // or another user; and no attempt stored anything.
 func TestAccess_ForbiddenSubjects(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	g.client("globex", "app")
 	before := g.stored()
@@ -126,6 +127,7 @@ func swap(subject, tenant string) string {
 
 // What separates the roles of one tenant, and those without a tenant.
 func TestAccess_LimitsOfRoles(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	for _, c := range []struct {
 		tenant, name         string
@@ -160,6 +162,7 @@ func TestAccess_LimitsOfRoles(t *testing.T) {
 // such a reply would be stored in another tenant's log; here it never leaves the
 // tenant's own.
 func TestAccess_RepliesStayInTenant(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	app := g.client("acme", "app")
 	made, err := app.CreateThread(t.Context(), events.CreateThread{Title: "x"})
@@ -219,6 +222,7 @@ var (
 // Every command of the catalog is refused to a subscriber, and changes no thread of another
 // tenant; no query shows one.
 func TestAccess_EveryCommandAndQuery(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	ctx := t.Context()
 	acme, globex := g.client("acme", "app"), g.client("globex", "app")

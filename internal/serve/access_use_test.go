@@ -63,6 +63,7 @@ func saying(text string) events.CreateItem {
 
 // An application with the permissions of its tenant can use everything of the client.
 func TestAccess_Application(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -213,6 +214,7 @@ func TestAccess_RolesOfTenant(t *testing.T) {
 // The subject names the tenant. Anything of another tenant in a body is not found, and
 // a body cannot name a tenant at all (EK-180, EK-181).
 func TestTenantSubjectAndBodyAgree(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	ctx := t.Context()
 	acme, globex := g.client("acme", "app"), g.client("globex", "app")
@@ -292,6 +294,7 @@ func TestTenantSubjectAndBodyAgree(t *testing.T) {
 // A worker receives requests and answers, with many messages to one; it cannot send to
 // others.
 func TestAccess_Worker(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	worker, refused := g.plain("", "shouter")
 	skein, _ := g.plain("", "root")
@@ -339,6 +342,7 @@ func TestAccess_Worker(t *testing.T) {
 
 // An auditor checks everything, and cannot change it.
 func TestAccess_Auditor(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	var last uint64
 	for _, tenant := range []string{"acme", "globex"} {

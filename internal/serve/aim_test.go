@@ -12,6 +12,7 @@ import (
 // An answer is never sent where it would count as an event, a request or an
 // acknowledgement, whatever reply subject a request names.
 func TestAnswers_AreNotSentToSubjectsOfSkein(t *testing.T) {
+	t.Parallel()
 	s := run(t, free(t))
 	nc, err := nats.Connect(s.Addresses().NATS)
 	if err != nil {
@@ -49,6 +50,7 @@ func TestAnswers_AreNotSentToSubjectsOfSkein(t *testing.T) {
 
 // A page whose own name resolves to this machine reads nothing.
 func TestHTTP_AnotherHostIsRefused(t *testing.T) {
+	t.Parallel()
 	s := run(t, free(t))
 	url := s.Addresses().HTTP
 	_, port, _ := strings.Cut(strings.TrimPrefix(url, "http://"), ":")

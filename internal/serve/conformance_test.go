@@ -142,6 +142,7 @@ func wantJSON(t *testing.T, got events.JSON, want string) {
 // The canonical turn of EK 14, through the client, and all of it still there after a
 // restart: EK-2, EK-14, EK-29, EK-79, EK-100, EK-187..EK-194.
 func TestCanonicalTurnSurvivesRestart(t *testing.T) {
+	t.Parallel()
 	w := startWorld(t, store(t), "acme")
 	id := canonicalTurn(t, w.Client)
 	checkTurn(t, w.latest(), id)
@@ -207,6 +208,7 @@ func checkTurn(t *testing.T, c *client.Client, id string) {
 // Editing what an item shows leaves the parts of its step unchanged: the parts are
 // authoritative, and the item's content is a copy. EK-79, EK-80.
 func TestParts_AreAuthoritative(t *testing.T) {
+	t.Parallel()
 	w := startWorld(t, store(t), "acme")
 	id := canonicalTurn(t, w.Client)
 	if _, err := w.EditMessage(t.Context(), id, events.EditMessage{ItemID: "itm_a1", Content: events.JSON(`[]`)}); err != nil {
@@ -223,6 +225,7 @@ func TestParts_AreAuthoritative(t *testing.T) {
 // documents of their own, and are available in the client; invalid changes are refused
 // and change nothing. EK-5, EK-12, EK-29, EK-151..EK-159.
 func TestEntities(t *testing.T) {
+	t.Parallel()
 	w := startWorld(t, store(t), "acme")
 	id := canonicalTurn(t, w.Client)
 	js := must(jetstream.New(must(nats.Connect(w.server.Addresses().NATS))(t)))(t)
@@ -256,6 +259,7 @@ func TestEntities(t *testing.T) {
 // Every request names a tenant, and sees nothing of another one; two installations on
 // one server, with prefixes of their own, are separate as well. EK-178..EK-181.
 func TestTenantsAndInstallationsAreApart(t *testing.T) {
+	t.Parallel()
 	w := startWorld(t, store(t), "acme")
 	id := canonicalTurn(t, w.Client)
 	other := w.as("globex")

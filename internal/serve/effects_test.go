@@ -21,6 +21,7 @@ import (
 // schedules an effect and continues; the effect runs outside the conversation, by its
 // name, with its arguments, and with a state and an execution of its own.
 func TestEffectOfATool(t *testing.T) {
+	t.Parallel()
 	ran := make(chan *runtime.EffectInput, 4)
 	seen, over := &got[facts]{}, make(chan struct{})
 	s := newStage(t, func(c *serve.Config) {
@@ -90,6 +91,7 @@ func TestEffectOfATool(t *testing.T) {
 // SA-74, SA-77, SA-79, SA-80, SA-81, SA-82, SA-83, SA-84, SA-85, SA-86: what is
 // pending, for a tool and for a caller alike, until it is removed.
 func TestPendingEffectsInATool(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	st := s.thread("script")
 	check := func(ctx context.Context, st runtime.ThreadState) {
@@ -139,6 +141,7 @@ func TestPendingEffectsInATool(t *testing.T) {
 // SA-75: an effect in another process. While no process serves it, the effect waits,
 // and uses up no attempt; then it runs.
 func TestEffectOfAnotherProcess(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	st := s.thread("script")
 	none := int64(0)

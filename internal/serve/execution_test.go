@@ -37,6 +37,7 @@ func isClosed(c <-chan struct{}) bool {
 // SA-137, SA-138, SA-139, SA-140, SA-141, SA-142, SA-143, SA-144, SA-145: the execution
 // of an agent that answers people, step by step; everything is on side a.
 func TestExecutionState(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	st := s.thread("script")
 	seen, histories := &got[facts]{}, &got[string]{}
@@ -74,6 +75,7 @@ func TestExecutionState(t *testing.T) {
 
 // SA-146: nothing of an execution can be set; two methods control it.
 func TestExecutionStateIsReadOnly(t *testing.T) {
+	t.Parallel()
 	state := reflect.TypeFor[events.ExecutionState]()
 	for i := range state.NumMethod() {
 		m := state.Method(i)
@@ -91,6 +93,7 @@ func TestExecutionStateIsReadOnly(t *testing.T) {
 // the call returns its result and its step closes, but no other follows. The abort
 // signal is not sent.
 func TestStopInATool(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	st := s.thread("script")
 	seen := &got[facts]{}
@@ -120,6 +123,7 @@ func TestStopInATool(t *testing.T) {
 
 // SA-142: a stop by another caller is visible in the run immediately.
 func TestStoppedFromOutside(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	st := s.thread("script")
 	entered, stopped := make(chan struct{}), make(chan bool, 1)
@@ -144,6 +148,7 @@ func TestStoppedFromOutside(t *testing.T) {
 
 // SA-145, SA-149: the abort signal cancels the current work, and so does the context.
 func TestAbortSignal(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	st := s.thread("script")
 	entered, ended := make(chan struct{}), make(chan error, 1)
@@ -193,6 +198,7 @@ func (s *stage) speaker(sides *got[string]) runtime.Reactor {
 // SA-7, SA-9, SA-138, SA-139, SA-140, SA-141, SA-142, SA-143, SA-147, SA-148: the sides
 // of a dual_ai agent, in a thread of its own.
 func TestDualExecutionState(t *testing.T) {
+	t.Parallel()
 	sides := &got[string]{}
 	var s *stage
 	s = newStage(t, withReactor("speaker", func(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
@@ -269,6 +275,7 @@ func TestDualExecutionState(t *testing.T) {
 
 // SA-147: with one side, no turn can be forced.
 func TestForceTurnOfOneSide(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	refused := make(chan error, 1)
 	s.on("force", func(_ context.Context, in *runtime.ToolInput) (any, error) {
@@ -284,6 +291,7 @@ func TestForceTurnOfOneSide(t *testing.T) {
 // The execution shows the run live also to a tool of a step that continues concurrently
 // with others, whose results are there when they are read.
 func TestExecutionIsLive(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	first := make(chan struct{})
 	s.on("quick", func(context.Context, *runtime.ToolInput) (any, error) { defer close(first); return "quick", nil })

@@ -73,6 +73,7 @@ func refused(t *testing.T, err error, code events.Code) {
 // SA-96, SA-97, SA-98, SA-99, SA-100, SA-101, SA-102, SA-103, SA-104, SA-105,
 // SA-106, SA-107: the record of a file, as writing and as asking give it.
 func TestFileRecord(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, _ *world, f *client.Files) {
 		ctx := t.Context()
 		before := time.Now().UnixMicro()
@@ -118,6 +119,7 @@ func TestFileRecord(t *testing.T) {
 // SA-112, SA-113, SA-114: what is written is read, whatever its size; writing
 // over replaces; parents are made; what is not there is nil.
 func TestWriteAndReadFile(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, _ *world, f *client.Files) {
 		ctx := t.Context()
 		for _, size := range []int{0, 1, 4096, events.InlineFileBytes, events.InlineFileBytes + 1, events.FilePieceBytes, events.FilePieceBytes + 1, 3*events.FilePieceBytes - 7} {
@@ -154,6 +156,7 @@ func TestWriteAndReadFile(t *testing.T) {
 
 // SA-108, SA-115, SA-116, SA-117, SA-118: directories.
 func TestDirectories(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, _ *world, f *client.Files) {
 		ctx := t.Context()
 		if root := must(f.ReaddirFile(ctx, "/"))(t); root.Entries == nil || len(root.Entries) != 0 {
@@ -212,6 +215,7 @@ func TestDirectories(t *testing.T) {
 
 // SA-109, SA-111, SA-119, SA-121: finding and counting.
 func TestFindAndCountFiles(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, _ *world, f *client.Files) {
 		ctx := t.Context()
 		for path, text := range map[string]string{"/top.json": "1", "/a/x.json": "22", "/a/b/y.json": "333", "/a/b/z.txt": "4444", "/.h/k.json": ""} {
@@ -238,6 +242,7 @@ func TestFindAndCountFiles(t *testing.T) {
 
 // SA-110, SA-120: grep, RE2, lines from 1, binary and external files left out.
 func TestGrepFiles(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, _ *world, f *client.Files) {
 		ctx := t.Context()
 		long := strings.Repeat("x", 5000) + " error"
@@ -302,6 +307,7 @@ func TestGrepFiles(t *testing.T) {
 
 // SA-122: thumbnails of PNG, JPEG, GIF; dimensions filled in on write.
 func TestThumbnails(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, _ *world, f *client.Files) {
 		ctx := t.Context()
 		picture := image.NewRGBA(image.Rect(0, 0, 600, 300))
@@ -347,6 +353,7 @@ func TestThumbnails(t *testing.T) {
 // SA-123, SA-125, SA-126, SA-127, SA-128, SA-129, SA-130, SA-131, SA-132,
 // SA-133: streams.
 func TestReadFileStream(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, _ *world, f *client.Files) {
 		ctx := t.Context()
 		for size, chunks := range map[int]int64{
@@ -391,6 +398,7 @@ func TestReadFileStream(t *testing.T) {
 // SA-124, SA-134, SA-135: after the end of its context a stream yields no more chunks;
 // earlier ones stay valid; and one that its reader leaves ends.
 func TestStreamIsCancelled(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, _ *world, f *client.Files) {
 		data := noise(6<<20, 3)
 		must(f.WriteFile(t.Context(), "/big", data, "", client.WriteFileOptions{}))(t)
@@ -425,6 +433,7 @@ func TestStreamIsCancelled(t *testing.T) {
 // there is a file is known before its first byte; pieces are requested only a few ahead
 // of the reader, and none once the reader has gone.
 func TestReadFileStream_ReadsOnDemand(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, w *world, f *client.Files) {
 		const pieces = 40
 		data := noise(pieces*events.FilePieceBytes, 9)
@@ -470,6 +479,7 @@ func TestReadFileStream_ReadsOnDemand(t *testing.T) {
 // An older version of a file is readable at a version of its thread, even if it was
 // deleted since; and the history shows what happened.
 func TestOlderVersions(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, w *world, f *client.Files) {
 		ctx := t.Context()
 		one := must(f.WriteFile(ctx, "/f", []byte("one"), "", client.WriteFileOptions{}))(t)
@@ -497,6 +507,7 @@ func TestOlderVersions(t *testing.T) {
 // The objects are those of a NATS object store, under the tenant's name; equal content
 // is stored once.
 func TestFiles_ContentsAreObjects(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, w *world, f *client.Files) {
 		ctx := t.Context()
 		data := noise(2<<20, 1)

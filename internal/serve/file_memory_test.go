@@ -47,6 +47,7 @@ const aloneStore = "SKEIN_TEST_NATS_STORE"
 
 // TestServeNATSAlone is the other process of TestMemoryDoesNotGrowWithAFile.
 func TestServeNATSAlone(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv(aloneStore)
 	if dir == "" {
 		t.Skip("runs only within TestMemoryDoesNotGrowWithAFile")

@@ -87,6 +87,7 @@ func (m model) rmdir(p string) bool {
 // Random operations give the same answers as the model, also after a restart in
 // the middle. SA-95, SA-112, SA-115, SA-116, SA-117, SA-118, SA-119.
 func TestFiles_MatchModel(t *testing.T) {
+	t.Parallel()
 	w := startWorld(t, store(t), "acme")
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -195,6 +196,7 @@ func sameAsModel(t *testing.T, f *client.Files, m model) {
 // reply is true, and no reader sees a mixture. With an expected digest exactly one of
 // those that saw the same content succeeds.
 func TestConcurrentWriters(t *testing.T) {
+	t.Parallel()
 	w := startWorld(t, store(t), "acme")
 	f := w.newFiles()
 	ctx := t.Context()
@@ -279,6 +281,7 @@ func TestConcurrentWriters(t *testing.T) {
 // SA-95: nothing of one thread or tenant is reachable through another: by no path, and
 // not by a digest. Every odd path has an answer.
 func TestIsolationOfFiles(t *testing.T) {
+	t.Parallel()
 	w := startWorld(t, store(t), "acme")
 	ctx := t.Context()
 	mine, theirs := w.newFiles(), w.newFiles()
@@ -346,6 +349,7 @@ func TestIsolationOfFiles(t *testing.T) {
 // The content of a file that is written over while it is read is read to its
 // end as it was.
 func TestReadWhileWrittenOver(t *testing.T) {
+	t.Parallel()
 	w := startWorld(t, store(t), "acme")
 	f := w.newFiles()
 	data := noise(8<<20, 1)

@@ -15,6 +15,7 @@ import (
 // deletion of an account's only stream the server removes the account's folder, and a
 // stream that is created at this moment fails with "error creating store for stream".
 func TestStart_MeasuresTheDiskNextToTheLog(t *testing.T) {
+	t.Parallel()
 	server := natstest.Start(t)
 	calls := make(chan *nats.Msg, 1024)
 	nc := natstest.Connect(t, server)

@@ -15,6 +15,7 @@ import (
 // A server that acknowledges before its disk has a message is named, with the
 // cure, and nothing stays behind of the measurement.
 func TestStart_WarnsOfAServerWithoutFsync(t *testing.T) {
+	t.Parallel()
 	if raced {
 		t.Skip("it measures times: make test runs it")
 	}

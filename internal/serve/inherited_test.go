@@ -138,6 +138,7 @@ func (s *stage) verified() {
 // A history over 512 KiB is inherited: the fork shows the same items, nothing of them is
 // stored again by a second fork, and each thread goes its own way.
 func TestFork_LongHistory(t *testing.T) {
+	t.Parallel()
 	var seen atomic.Int64
 	s := newStage(t, withReactor("count", func(_ context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
 		seen.Store(int64(len(in.Items)))
@@ -244,6 +245,7 @@ func (s *stage) objectsHeld() uint64 {
 // A thread whose inherited history is lost says so, and can still be read where the page is not
 // needed, and be deleted.
 func TestFork_LostPage(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	parent, _ := s.long()
 	child := must(client.Send(t.Context(), s.Client, parent, events.ForkThread{MessageIndex: new(int64(170))}))(t).Result.ChildID
@@ -290,6 +292,7 @@ func TestFork_LostPage(t *testing.T) {
 // A fork of more items than a block of counts covers counts, numbers and finds them as its parent
 // did, also where whole pages of the history have no item any more.
 func TestFork_ManyItems(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	parent := must(s.CreateThread(t.Context(), events.CreateThread{}))(t).ThreadID
 	var ids []string

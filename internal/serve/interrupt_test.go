@@ -30,6 +30,7 @@ func writing(c *serve.Config) {
 // C-49: a run that is cancelled, or stopped now, keeps its streamed text, marked as
 // interrupted; with discard it does not. Neither waits for the model.
 func TestInterrupt_KeepsWhatWasStreamed(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, writing)
 	for name, c := range map[string]struct {
 		end    func(thread string) error
@@ -67,6 +68,7 @@ func TestInterrupt_KeepsWhatWasStreamed(t *testing.T) {
 
 // The streamed text of a failed attempt is not part of that of the next one.
 func TestInterrupt_KeepsTheLastAttemptOnly(t *testing.T) {
+	t.Parallel()
 	attempts := 0
 	d := newDesk(t, func(c *serve.Config) {
 		own := c.Register
@@ -105,6 +107,7 @@ func TestInterrupt_KeepsTheLastAttemptOnly(t *testing.T) {
 // C-50: a request for an approval has a reason, and a person may answer it with a
 // result: the tool is not called.
 func TestApproval_ResolvedWithAResult(t *testing.T) {
+	t.Parallel()
 	calls := 0
 	d := newDesk(t, func(c *serve.Config) {
 		own := c.Register
@@ -149,6 +152,7 @@ func TestApproval_ResolvedWithAResult(t *testing.T) {
 // A client that starts to watch a waiting run is told immediately of every approval
 // that it waits for, however long ago it was requested.
 func TestWatchRun_ApprovalAskedForBefore(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, func(c *serve.Config) {
 		own := c.Register
 		c.Register = func(r *runtime.Registry) error {

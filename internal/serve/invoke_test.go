@@ -31,6 +31,7 @@ func (s *stage) results(st *client.ThreadState) []string {
 // SA-62, SA-63, SA-64: a call that is queued while the thread executes joins that
 // execution, and returns immediately; while idle it starts one.
 func TestQueueToolOnAThread(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	st := s.thread("script")
 	flows := &got[string]{}
@@ -69,6 +70,7 @@ func TestQueueToolOnAThread(t *testing.T) {
 // SA-65, SA-66, SA-67, SA-68: a caller outside calls a tool and waits; no agent is
 // asked. A failure is a result, and so is an unknown tool.
 func TestInvokeToolFromOutside(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	st := s.thread("") // it has no agent, and needs none
 	s.on("add", func(context.Context, *runtime.ToolInput) (any, error) { return map[string]int{"sum": 3}, nil })
@@ -145,6 +147,7 @@ func (s *stage) until(st *client.ThreadState, of string, n int) {
 // to the schema, what goes wrong is a result, and it is recorded as a span under
 // the call from which it was made. None waits for what its own run would have to do.
 func TestInvokeToolInATool(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	st := s.thread("script")
 	s.define(events.ToolDefinition{Name: "colleague", Description: "Another agent.", Type: events.AgentTool, Agent: "broken"},
@@ -289,6 +292,7 @@ func TestRunAgent(t *testing.T) {
 // whole history; the run's tools see who is in charge, and by hand an agent is queued
 // as a tool.
 func TestHandoffs(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	for _, name := range []string{"support", "billing"} {
 		s.define(events.ToolDefinition{Name: name, Description: "Takes over.", Type: events.AgentTool, Agent: name}, events.AgentDefinition{Name: name, Type: events.AIHuman, Reactor: "script"})

@@ -70,6 +70,7 @@ func logged(t *testing.T, cfg serve.Config, level zerolog.Level) (*serve.Server,
 // When a process ends, the log of another says of each lease for which it has waited that it has
 // taken over. A process that is alone takes over from nobody.
 func TestLog_Takeover(t *testing.T) {
+	t.Parallel()
 	const message = "this process has taken over"
 	cfg := serve.Config{NATS: natstest.Start(t).URL(), HTTPListen: "127.0.0.1:0"}
 	first, lines := logged(t, cfg, zerolog.DebugLevel)
@@ -99,6 +100,7 @@ func TestLog_Takeover(t *testing.T) {
 
 // The log says that a run failed, and of which thread and agent, and nothing of what it was about.
 func TestLog_FailedRun(t *testing.T) {
+	t.Parallel()
 	cfg := free(t)
 	cfg.Register = func(r *runtime.Registry) error {
 		return r.AddReactor("broken", runtime.ReactorFunc(func(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {

@@ -17,6 +17,7 @@ import (
 // The page lists every metric with its type and help, the alerts and the dashboard
 // name only metrics that exist, and a Skein that works shows them.
 func TestMetrics_PageAlertsAndDashboard(t *testing.T) {
+	t.Parallel()
 	rows := map[string]string{}
 	for _, m := range metrics.List() {
 		rows[m.Name] = "| `" + m.Name + "`" + m.Labels() + " | " + m.Type + " | " + m.Help + " |"

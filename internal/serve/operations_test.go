@@ -17,6 +17,7 @@ func anAudit(commits int64) events.Operation {
 // workers and gateways can do neither: not by the subjects, and not by the reply subject of a
 // request that they may send.
 func TestAccess_Operations(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, append(everybody(), access.User{Name: "edge", Roles: []access.Role{access.Gateway}})...)
 	for i, name := range []string{"eye", "root"} {
 		nc, _ := g.plain("", name)

@@ -21,6 +21,7 @@ import (
 // place, others run meanwhile. It continues when a process serves the reactor, and
 // fails when its time is over, counted from the start of the wait.
 func TestPark_AbsentReactorHoldsNoPlace(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, func(c *serve.Config) { c.Workers = 1 })
 	d.apply("agent", `{"name":"loud","type":"ai_human","reactor":"shout"}`,
 		"agent", `{"name":"brief","type":"ai_human","reactor":"nobody","limits":{"workerWaitMs":5000}}`)
@@ -51,6 +52,7 @@ func TestPark_AbsentReactorHoldsNoPlace(t *testing.T) {
 // The call is made once, without asking a person, when a process serves the tool; it fails when
 // its time is over, counted from the start of the wait.
 func TestPark_AbsentToolHoldsNoPlace(t *testing.T) {
+	t.Parallel()
 	call := transcript.Text("I look.", runtime.ToolCall{CallID: "c1", Name: "refund", Arguments: events.JSON(`{}`)})
 	short := transcript.Text("I look.", runtime.ToolCall{CallID: "c1", Name: "hasty", Arguments: events.JSON(`{}`)})
 	d := newDesk(t, func(c *serve.Config) {

@@ -44,6 +44,7 @@ func asker(dir string) func(*serve.Config) {
 // answer that does not fit is refused with its path, and the one that fits is the
 // result of the call.
 func TestPerson_AnswerIsTheResult(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d := newDesk(t, asker(dir))
 	d.apply("tool", `{"name":"refund_ok","description":"Asks how much may be refunded.","type":"person","question":"How much of order {{order}} is refunded?",

@@ -41,6 +41,7 @@ func asking(t *testing.T) func(*serve.Config) {
 // The tenant's runs are listed with what each waits for, and its approvals with their
 // answers, page by page, to this tenant only.
 func TestRunList_WaitingFor(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, asking(t))
 	d.apply("tool", `{"name":"refund","description":"Refunds.","type":"go","auto":false}`,
 		"agent", `{"name":"talkers","type":"dual_ai","sideA":{"reactor":"slow"},"sideB":{"reactor":"slow"}}`,

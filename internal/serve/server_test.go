@@ -49,6 +49,7 @@ func stop(t testing.TB, s *serve.Server) {
 }
 
 func TestConfig_ReportsAllErrors(t *testing.T) {
+	t.Parallel()
 	err := serve.Config{HTTPListen: "0.0.0.0:80", NATSListen: "10.0.0.1:4222", Replicas: 2, ThreadCache: -1}.Validate()
 	var http *api.NotLoopbackError
 	var nats *embedded.NotLoopbackError
@@ -63,6 +64,7 @@ func TestConfig_ReportsAllErrors(t *testing.T) {
 // Requests in flight during a stop are answered, and what was answered is there
 // afterwards.
 func TestStop_AnswersRequestsInFlight(t *testing.T) {
+	t.Parallel()
 	cfg := free(t)
 	s := run(t, cfg)
 	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme", Timeout: 2 * time.Second})
@@ -128,6 +130,7 @@ func TestStop_AnswersRequestsInFlight(t *testing.T) {
 
 // Two Skeins on one server share the work, and one continues when the other stops.
 func TestServers_ShareWork(t *testing.T) {
+	t.Parallel()
 	url := natstest.Start(t).URL()
 	cfg := serve.Config{NATS: url, HTTPListen: "127.0.0.1:0"}
 	one, _ := run(t, cfg), run(t, cfg)
@@ -189,6 +192,7 @@ func TestStart_FailureLeavesNothing(t *testing.T) {
 
 // The cache of thread states has the configured limit.
 func TestThreadCache_IsLimited(t *testing.T) {
+	t.Parallel()
 	cfg := free(t)
 	cfg.ThreadCache = 1
 	s := run(t, cfg)

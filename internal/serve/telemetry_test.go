@@ -109,6 +109,7 @@ func documentsOf[T any](w *world, bucket, thread string) []T {
 // of a tool, with its usage and what the model was shown (EK-159, EK-105,
 // EK-106), and an event for each log line (EK-157), which log.list shows too.
 func TestTraceBucketsOfARun(t *testing.T) {
+	t.Parallel()
 	cfg := store(t)
 	cfg.Register = tracedRuns(t)
 	w := startWorld(t, cfg, "acme")

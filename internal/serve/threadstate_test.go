@@ -27,6 +27,7 @@ func asc() events.GetMessagesOptions {
 // SA-10: one interface serves tools, hooks, effects and callers outside: the
 // client's state has every method of the runtime's.
 func TestOneInterface(t *testing.T) {
+	t.Parallel()
 	var outside any = (*client.ThreadState)(nil)
 	if _, ok := outside.(runtime.ThreadState); !ok {
 		t.Error("client.ThreadState is no runtime.ThreadState")
@@ -49,6 +50,7 @@ func TestOneInterface(t *testing.T) {
 // given is the thread that callers outside have, with the same answers, and with an
 // execution, which they have not. What it reads is what the run has written.
 func TestStateInATool(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	outside := s.thread("script")
 	done := &got[string]{}
@@ -96,6 +98,7 @@ func TestStateInATool(t *testing.T) {
 // SA-11: everything that works on a thread has its state: a tool and an effect in their
 // input, and each hook as its first argument.
 func TestState_ForToolsEffectsAndHooks(t *testing.T) {
+	t.Parallel()
 	given, over, effect := &got[string]{}, make(chan struct{}), make(chan struct{})
 	note := func(who string, st runtime.ThreadState) {
 		if st == nil {
@@ -153,6 +156,7 @@ func TestState_ForToolsEffectsAndHooks(t *testing.T) {
 
 // SA-20: a hook receives the thread with its execution.
 func TestStateInAHook(t *testing.T) {
+	t.Parallel()
 	seen, over := &got[string]{}, make(chan struct{}) // the hook after a run is called after its end
 	s := newStage(t, func(c *serve.Config) {
 		c.Hooks.BeforeStep = func(ctx context.Context, st runtime.ThreadState, in *runtime.StepInput) error {
@@ -186,6 +190,7 @@ func TestStateInAHook(t *testing.T) {
 // SA-55, SA-56, SA-57, SA-58, SA-59, SA-60, SA-61: definitions, for a tool and for
 // a caller alike; an unknown name is a not_found.
 func TestDefinitionsInATool(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.define(events.ModelDefinition{Name: "fast", Model: "gpt-5-mini"}, events.PromptDefinition{Name: "support", Text: "You help."},
 		events.AgentDefinition{Name: "helper", Type: events.AIHuman, Model: "fast", Prompt: "support"})
@@ -241,6 +246,7 @@ func (s *stage) fresh(st *client.ThreadState) *client.ThreadState {
 
 // SA-87, SA-88, SA-89: what a tool emits reaches subscribers, in order.
 func TestEmitInATool(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	st := s.thread("script")
 	live := must(s.LiveEvents(t.Context(), st.ThreadID()))(t)
@@ -269,6 +275,7 @@ func TestEmitInATool(t *testing.T) {
 // execution a later one finds, of whatever type and size; the next execution begins
 // with none. What is to stay goes into a message.
 func TestScratch(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	st := s.thread("script")
 	type user struct{ name string }
@@ -304,6 +311,7 @@ func TestScratch(t *testing.T) {
 // SA-150, SA-151, SA-155, SA-156: the values of the process that a tool that is not
 // portable, and only such a one, finds.
 func TestRuntimeContext_OnlyForNotPortableTools(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, func(c *serve.Config) { c.Env = map[string]any{"DATABASE": "orders"} })
 	st := s.thread("script")
 	seen := &got[any]{}
@@ -341,6 +349,7 @@ func TestRuntimeContext_OnlyForNotPortableTools(t *testing.T) {
 // SA-10, SA-94, SA-95, SA-112, SA-113: a file that one tool writes a later run
 // reads, and a caller outside.
 func TestFilesInATool(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	st := s.thread("script")
 	read := &got[string]{}

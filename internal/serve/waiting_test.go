@@ -125,6 +125,7 @@ func (d *desk) until(told chan client.Waiting, is func(client.Waiting) bool) cli
 // C-51: every message is answered with its execution's id, and can be waited for by it
 // while others precede it, are replaced, moved and removed.
 func TestQueue_WaitedForByExecutionID(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	thread := d.thread("slow")
 	d.react(thread, events.ReactThread{Text: new("one")})
@@ -215,6 +216,7 @@ func waitsForWorker(name string) func(client.Waiting) bool {
 // C-48: a reactor that a definition names and no process serves is waited for, and the
 // thread shows it; so is one that was served once, without any definition.
 func TestReact_AbsentReactorIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.apply("agent", `{"name":"loud","type":"ai_human","reactor":"shout"}`)
 	first := d.react(d.thread("loud"), events.ReactThread{Text: new("hello")})
@@ -250,6 +252,7 @@ func seqOf(r *events.Reply) *int64 {
 // An agent that was never defined or served is refused immediately, and the request
 // reaches no process.
 func TestReact_UnknownAgentIsNotFound(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	gone := &events.Error{Code: events.NotFound}
 	plain, own := d.thread(""), d.thread("nobody")
@@ -290,6 +293,7 @@ func second[T any](_ T, err error) error { return err }
 // A tool that no process serves is waited for, even one that must not be called twice;
 // a definition may disable the wait.
 func TestCall_AbsentToolIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	step := transcript.Text("I look.", runtime.ToolCall{CallID: "c1", Name: "refund", Arguments: events.JSON(`{}`)})
 	d := newDesk(t, func(c *serve.Config) {
 		own := c.Register
@@ -328,6 +332,7 @@ func TestCall_AbsentToolIsWaitedFor(t *testing.T) {
 
 // run.retry continues from the partial results of the failed run.
 func TestRetry_ContinuesFromTheLastGoodBoundary(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	asked := 0
 	d := newDesk(t, func(c *serve.Config) {

@@ -21,6 +21,7 @@ import (
 // metric, by the log, and by the reads that need it. The last block, which is being
 // written, is not checked.
 func TestWatch_DamageWhileServing(t *testing.T) {
+	t.Parallel()
 	var logged bytes.Buffer
 	store := t.TempDir()
 	s, err := Start(t.Context(), Config{Store: store, NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Workers: -1, Volatile: true}, zerolog.New(zerolog.SyncWriter(&logged)))
@@ -82,6 +83,7 @@ func TestWatch_DamageWhileServing(t *testing.T) {
 
 // A store that takes long to read is not read all the time because its server is slow to answer.
 func TestRestAfter_LeavesTheProcessor(t *testing.T) {
+	t.Parallel()
 	for _, took := range []time.Duration{0, time.Second, time.Minute} {
 		if rest := restAfter(took); rest < scanPause || took*20 > rest+took {
 			t.Errorf("after %v it rests for %v", took, rest)

@@ -15,6 +15,7 @@ import (
 // worker.list says who serves what a tenant defines, and what its threads name: the server, a
 // process on NATS in an account of its own, or nobody.
 func TestWorkers_WhoServesWhat(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	c := g.client("acme", "app")
 	define := func(kind events.DefinitionKind, body string) events.NewDefinition {

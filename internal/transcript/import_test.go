@@ -115,6 +115,7 @@ const planned = `{"role":"assistant","content":"I write it.","tool_calls":[{"id"
 // A turn is one commit in the order of EK 7 (EK-110..EK-119), with the shapes of
 // the example of EK 14 (EK-187..EK-191).
 func TestTurnInTheOrderOfEK7(t *testing.T) {
+	t.Parallel()
 	c := start(t)
 	do(t, c, `{"id":"1","messages":[`+userTurn+`,`+planned+`]}`)
 	all := history(t, c, "1")
@@ -174,6 +175,7 @@ func lastSeq(t testing.TB, c *client.Client) uint64 {
 
 // Whatever is imported again adds nothing; what has grown adds what is new.
 func TestImportAgainAndGrown(t *testing.T) {
+	t.Parallel()
 	c := start(t)
 	conversation := func(messages ...string) string {
 		return `{"id":"grows","messages":[` + strings.Join(messages, ",") + `]}`
@@ -220,6 +222,7 @@ func TestImportAgainAndGrown(t *testing.T) {
 // An import that was killed amid a turn of several commits is finished by the
 // next one.
 func TestKilledImportIsFinished(t *testing.T) {
+	t.Parallel()
 	var steps []string
 	for i := range 80 { // of several commits
 		steps = append(steps, call(fmt.Sprint("c", i), "f", `{"n":1}`), fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":"ok"}`, i))
@@ -251,6 +254,7 @@ func TestKilledImportIsFinished(t *testing.T) {
 // A step that is larger than a commit may be is split; a reaction that is larger
 // than an event may be is shown without the oldest results.
 func TestLargeTurns(t *testing.T) {
+	t.Parallel()
 	c := start(t)
 	big := strings.Repeat("x", 200<<10)
 	var calls, results, large []string
@@ -289,6 +293,7 @@ func TestLargeTurns(t *testing.T) {
 // The log holds an imported output once. The timeline and the read models show it wherever they
 // have always shown it: in the result's item, the part, the answer and the step's outcome.
 func TestImport_StoresOutputOnce(t *testing.T) {
+	t.Parallel()
 	c, url := startAt(t)
 	output := strings.Repeat("output ", 20<<10)
 	do(t, c, `{"id":"large","messages":[`+userTurn+`,`+call("c1", "f", `{}`)+`,{"role":"tool","tool_call_id":"c1","content":"`+output+`"},{"role":"assistant","content":"done"}]}`)
@@ -377,6 +382,7 @@ func TestImport_StoresOutputOnce(t *testing.T) {
 }
 
 func TestProblemsDoNotKeepOthersBack(t *testing.T) {
+	t.Parallel()
 	c := start(t)
 	var problems []transcript.Problem
 	sum := do(t, c, `{"id":"1","messages":[`+userTurn+`]}
@@ -399,6 +405,7 @@ nonsense
 
 // The items of an imported thread tell the conversation again, whatever it was.
 func TestItemsReproduceTheConversation(t *testing.T) {
+	t.Parallel()
 	c := start(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	var lines []string
@@ -528,6 +535,7 @@ func retold(list []events.Event) []string {
 // A hundred conversations, all of whose messages are there afterwards.
 // SKEIN_CONVERSATIONS names a file of more.
 func TestImport_HundredConversations(t *testing.T) {
+	t.Parallel()
 	own, _ := chattest.Conversations(1, 100)
 	importsAll(t, own)
 	if name := os.Getenv("SKEIN_CONVERSATIONS"); name != "" {

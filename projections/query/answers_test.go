@@ -9,6 +9,7 @@ import (
 
 // Every query of the catalog is answered, with the document that its row names.
 func TestAnswers_EveryQueryIsAnswered(t *testing.T) {
+	t.Parallel()
 	left := answers()
 	for _, row := range events.Queries() {
 		of := reflect.TypeOf(row.Example)

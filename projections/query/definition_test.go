@@ -23,6 +23,7 @@ func names(list *events.DefinitionList) []string {
 // name. SA-61: one that is not there is not found. SA-58, SA-59, SA-60: the names
 // of a kind.
 func TestDefinitionQueries(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.Run(projections.Config{})
 	a := h.asker(Config{})
@@ -82,6 +83,7 @@ func TestDefinitionQueries(t *testing.T) {
 // Pages show every definition once, in order, also when an answer can hold only
 // some of them.
 func TestDefinitionPages(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})

@@ -13,6 +13,7 @@ import (
 // A deleted thread is not found, whatever a bucket holds of it: by its name, and by the
 // ids of its documents.
 func TestQueries_DeletedThreadIsNotFoundWhateverABucketHolds(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{Progress: r.Progress()})

@@ -14,6 +14,7 @@ import (
 // Threads may be listed while the following of their bucket starts again. With -race the
 // test shows reads without the lock.
 func TestIn_WhileTheDirectoryIsRead(t *testing.T) {
+	t.Parallel()
 	q := &Queries{directory: newDirectories()}
 	q.directory.loaded()
 	stop := make(chan struct{})
@@ -43,6 +44,7 @@ func TestIn_WhileTheDirectoryIsRead(t *testing.T) {
 
 // Of the threads whose documents somebody began to remove, those with which that began last are kept.
 func TestDirectory_Claims(t *testing.T) {
+	t.Parallel()
 	d := newDirectories()
 	begun := time.Now()
 	var list []update

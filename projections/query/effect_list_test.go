@@ -33,6 +33,7 @@ func (a *asker) effectsOf(fields string, between func()) (names []string, pages 
 // The effects of all threads of a tenant are listed in pages, the earliest due first, with views of
 // those that are late, repeated or failing; nothing of another tenant or of a deleted thread is.
 func TestEffectList_OfTheTenant(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{Now: func() time.Time { return time.Now().Add(30 * time.Minute) }})
@@ -91,6 +92,7 @@ func TestEffectList_OfTheTenant(t *testing.T) {
 
 // A list that one answer cannot hold comes in pages, of the tenant and of a thread.
 func TestEffectList_LargerThanAnAnswer(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})

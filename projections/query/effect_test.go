@@ -12,6 +12,7 @@ import (
 // The documents of ended effects are removed: the bucket is what the log says, live,
 // after a restart of the runner, and by a rebuild (SA-86).
 func TestEffectsOfTheLog(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, stop := h.Run(projections.Config{})
 	id := h.Do("thread.create", "", `{}`).ThreadID

@@ -42,6 +42,7 @@ func nextMillisecond() {
 // Executions are listed in pages, from both ends, also if one of them changes its state and
 // another one begins between two pages.
 func TestExecutionList_Pages(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
@@ -79,6 +80,7 @@ func TestExecutionList_Pages(t *testing.T) {
 
 // A list that one answer cannot hold comes in pages, also if nobody named a limit.
 func TestExecutionList_LargerThanAnAnswer(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})

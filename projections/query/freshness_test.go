@@ -14,6 +14,7 @@ import (
 
 // A query that names a sequence or a version waits for it.
 func TestWaiting(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	a := h.asker(Config{Wait: time.Minute})
 	made := h.Do("thread.create", "", `{}`)
@@ -43,6 +44,7 @@ func TestWaiting(t *testing.T) {
 
 // A document that is there, but older than what a query asks for, is not shown.
 func TestMinSeq_OlderDocument(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, stop := h.Run(projections.Config{})
 	a := h.asker(Config{Wait: time.Millisecond})
@@ -60,6 +62,7 @@ func TestMinSeq_OlderDocument(t *testing.T) {
 
 // The next query shows what a reply named.
 func TestReadYourWrites(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	shared := buckets.NewProgress()
 	h.Run(projections.Config{Progress: shared})
@@ -87,6 +90,7 @@ func TestReadYourWrites(t *testing.T) {
 // At each version of a thread, queries show what the log folds to, and what the live
 // documents were then.
 func TestAtEveryVersion(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
@@ -147,6 +151,7 @@ func TestAtEveryVersion(t *testing.T) {
 // read models that claim more than they show, or more than the log has. What the log
 // does not have, or has deleted, is not found.
 func TestFresh_NotFoundIsConfirmedByTheLog(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	claimed := buckets.NewProgress()
 	a := h.asker(Config{Wait: 50 * time.Millisecond, Progress: claimed})
@@ -182,6 +187,7 @@ func TestFresh_NotFoundIsConfirmedByTheLog(t *testing.T) {
 // not_found is not the answer where the log has what the read models do not show yet, also where
 // a query asks for nothing newer: it waits for them, or says that they are behind.
 func TestNotFound_IsConfirmed(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	a := h.asker(Config{Wait: 20 * time.Millisecond})
 	id := h.Do("thread.create", "", `{"key":"k"}`).ThreadID

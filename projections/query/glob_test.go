@@ -7,6 +7,7 @@ import (
 
 // A glob whose braces combine in too many ways is refused before it is matched.
 func TestGlobOf_BoundsTheWaysOfBraces(t *testing.T) {
+	t.Parallel()
 	group := "{" + strings.Repeat("a,", 200) + "a}"
 	for glob, taken := range map[string]bool{
 		"**/*.{go,mod,sum}":               true,

@@ -47,6 +47,7 @@ func logOf(a *asker, body string, limit int) (types []string, broken int) {
 // Pages of any size show the same log: each event once, in order, of this tenant only; an
 // unreadable commit is reported, and hides no other.
 func TestLogByPages(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	one := h.Do("thread.create", "", `{"key":"k"}`).ThreadID
 	if _, err := h.Dispatcher.Do(t.Context(), "globex", "thread.create", []byte(`{}`), commands.Meta{}); err != nil {
@@ -84,6 +85,7 @@ func TestLogByPages(t *testing.T) {
 
 // Chunks are found by their number, without reading those long before it.
 func TestChunksByNumber(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	thread := h.Do("thread.create", "", `{}`).ThreadID
 	w, err := chunks.NewWriter(h.EventLog, chunks.Run{Tenant: acme, Thread: thread, Execution: "exe_1", Token: 1, Version: 2})

@@ -33,6 +33,7 @@ func (a *asker) whole(id, item string) *events.Item {
 // and by every runner; a query returns it within the limits of an answer, at the version
 // that it named.
 func TestLargeDocument_IsShown(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, stop := h.Run(projections.Config{})
 	a := h.asker(Config{})
@@ -81,6 +82,7 @@ func TestLargeDocument_IsShown(t *testing.T) {
 // A document with a missing piece is not returned without it: reads say that the read
 // model is behind, the audit finds it, and a rebuild repairs it.
 func TestLargeDocument_PieceMissing(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
@@ -113,6 +115,7 @@ func TestLargeDocument_PieceMissing(t *testing.T) {
 // A document that is too large for its read model is not shown, and its reads and
 // the audit say so; what an older Skein stored in one message is read as it is.
 func TestLargeDocument_UnstoredAndOld(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, stop := h.Run(projections.Config{})
 	a := h.asker(Config{})
@@ -164,6 +167,7 @@ func TestLargeDocument_UnstoredAndOld(t *testing.T) {
 // After a rewrite of everything, values that a document has lost are gone, and those that
 // it has are there.
 func TestLargeDocument_RewriteRemovesOldPieces(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})

@@ -13,6 +13,7 @@ import (
 // Whole buckets are lost, checkpoints included: until they are filled again no query
 // reports progress, and new commits are folded correctly.
 func TestLostBucket(t *testing.T) {
+	t.Parallel()
 	for name, lost := range map[string][]documents.Kind{
 		"threads and parts": {documents.Threads, documents.Parts}, "items": {documents.Items}, "the index": {documents.Index},
 		"contexts and the index": {documents.Contexts, documents.Index},

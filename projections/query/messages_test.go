@@ -216,6 +216,7 @@ func (m *model) equal(got *events.ThreadMessage, want *said) {
 // while it grows, at its end, in the past, and after the read models were rebuilt
 // (SA-38..SA-45, C-9, C-12).
 func TestMessagesAreAPlainList(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(3)
 	if raceDetector {
 		seeds = 1
@@ -305,6 +306,7 @@ func (m *model) rebuild() {
 
 // A look back shows the messages of that version.
 func TestMessagesAsTheyWere(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
@@ -330,6 +332,7 @@ func TestMessagesAsTheyWere(t *testing.T) {
 
 // The oldest calls of a message that exceeds its limit lose their arguments, and say so.
 func TestLargeCalls(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
@@ -367,6 +370,7 @@ func TestLargeCalls(t *testing.T) {
 
 // A page and its counts are of one version of the thread, however fast that grows.
 func TestMessagesAmidWrites(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{Progress: r.Progress()})
@@ -411,6 +415,7 @@ func TestMessagesAmidWrites(t *testing.T) {
 // What the document of a thread counts may be later than the index: a list of messages or items
 // waits for the index, or says that it is behind.
 func TestMessages_WaitForTheIndex(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, stop := h.Run(projections.Config{})
 	id := h.Do("thread.create", "", `{}`).ThreadID

@@ -50,6 +50,7 @@ func (a *asker) pageAfter(l changing, thread, cursor string, most int) (ids []st
 // Lists of a thread that can grow come in pages, which lose and repeat nothing if one that was shown
 // is removed, and others are added, between two of them.
 func TestLists_PagesWhileTheyChange(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{Queue: func(ctx context.Context, tenant, id string) (*events.QueueList, error) {

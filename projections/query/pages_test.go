@@ -15,6 +15,7 @@ import (
 // Pages of 1,200 items of two contexts, from both ends, with filters, some of them
 // deleted.
 func TestItemPages(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
@@ -102,6 +103,7 @@ func TestItemPages(t *testing.T) {
 
 // One step has more parts than one read returns.
 func TestManyUnderOne(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
@@ -133,6 +135,7 @@ func TestManyUnderOne(t *testing.T) {
 
 // More than fits in one message is cut into pages, also without a limit.
 func TestLargeAnswers(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{CacheBytes: 1})
 	a := h.asker(Config{})
@@ -225,6 +228,7 @@ func TestLongThread(t *testing.T) {
 
 // A deleted thread is in no query but those that look back.
 func TestDeletedThread(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})

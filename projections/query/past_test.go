@@ -26,6 +26,7 @@ func (waits) PlaceRefused(string, string) {}
 // A query of a thread as it was has the whole thread in memory: it waits for a place, and
 // returns it once it is answered, or refused.
 func TestPast_WaitsForAPlace(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	waiting := make(waits, 8)
 	places := share.New("past", share.Limit{Total: 1}, waiting)
@@ -102,6 +103,7 @@ func (a *asker) foldTo(of pastOf, commits int, title string) {
 // A query of a thread as it was continues with what an earlier one about the same version has
 // folded, also if that had no time to finish; one about another version does not.
 func TestPast_ContinuesWhatWasFolded(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	a := h.asker(Config{})
 	id := h.Do("thread.create", "", `{"title":"by the log"}`).ThreadID
@@ -131,6 +133,7 @@ func TestPast_ContinuesWhatWasFolded(t *testing.T) {
 
 // What was folded of a thread that was deleted since is not shown: its events may be erased.
 func TestPast_ErasedSince(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	a := h.asker(Config{})
 	id := h.Do("thread.create", "", `{"title":"by the log"}`).ThreadID
@@ -149,6 +152,7 @@ func TestPast_ErasedSince(t *testing.T) {
 
 // What a query does to its answer does not change what the next one shows.
 func TestPast_AnswersAreCopies(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	id := h.Do("thread.create", "", `{"title":"one"}`).ThreadID
 	p := &past{h.Models, h.Folded(id, documents.Until{})}

@@ -84,6 +84,7 @@ func seqOf(r *events.Reply) string { return fmt.Sprintf(`"minSeq":%d`, r.Seq) }
 
 // The queries of the contract, one by one. EK-16..EK-20, EK-22..EK-26 and EK-151..EK-156.
 func TestQueries(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.Run(projections.Config{})
 	a := h.asker(Config{})
@@ -180,6 +181,7 @@ func TestQueries(t *testing.T) {
 
 // EK-180 and EK-181 for queries: no tenant but the one in the subject, and no default.
 func TestQueriesThatAreRefused(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{Wait: 50 * time.Millisecond})

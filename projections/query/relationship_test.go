@@ -11,6 +11,7 @@ import (
 // AM-35..AM-40: relationship.list shows what a thread records of others, by kind and role, now
 // and as it was; the bucket is what the log says.
 func TestRelationships_Listed(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})

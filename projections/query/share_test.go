@@ -140,6 +140,7 @@ func TestShare_TokenIsNotStored(t *testing.T) { // AM-109
 
 // A thread has a limited number of shares in force, and none that begins when it has ended.
 func TestShare_Refused(t *testing.T) {
+	t.Parallel()
 	a := documentAsker(t)
 	id := a.Do("thread.create", "", `{}`).ThreadID
 	for _, data := range []string{`{"expiresAt":"2020-01-01T00:00:00Z"}`, `{"expiresAt":"soon"}`, `{"token":"mine"}`} {

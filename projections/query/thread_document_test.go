@@ -177,6 +177,7 @@ func TestThreadDocument_NumbersOfQueuedMessages(t *testing.T) { // AM-83 AM-117
 
 // Each field of a document is set by something that happens to threads. AM-7..AM-25, AM-90, AM-91
 func TestThreadDocument_EveryField(t *testing.T) {
+	t.Parallel()
 	a := documentAsker(t)
 	main := a.Do("thread.create", "", `{}`).ThreadID
 	id := a.Do("thread.create", "", fmt.Sprintf(`{"agentId":"shout","mainThreadId":%q,"title":"T","env":{"initial":{"tags":["model:x"]}}}`, main)).ThreadID
@@ -214,6 +215,7 @@ func TestThreadDocument_EveryField(t *testing.T) {
 
 // A document that is too large for one answer is refused whole, and read in parts.
 func TestThreadDocument_Parts(t *testing.T) {
+	t.Parallel()
 	a := documentAsker(t)
 	id := a.Do("thread.create", "", `{}`).ThreadID
 	text := strings.Repeat("x", 400_000)

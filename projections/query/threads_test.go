@@ -26,6 +26,7 @@ func ids(list []events.Thread) (all []string) {
 }
 
 func TestThreadListFilters(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
@@ -94,6 +95,7 @@ func TestThreadListFilters(t *testing.T) {
 
 // Pages show no thread twice, and every thread that did not change.
 func TestPagingWhileThreadsChange(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
@@ -249,6 +251,7 @@ func directoryBytes(threads int) uint64 {
 
 // Threads change in random order, as in batches, and some are removed.
 func TestDirectoryKeepsItsOrder(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	a := readtest.NewAuthor(h.House.House, 5)
 	d := newDirectories()

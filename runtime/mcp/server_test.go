@@ -9,6 +9,7 @@ import (
 )
 
 func TestDefinitionsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	for want, def := range map[string]Server{
 		"/name":      {Name: "a__b", Command: "x"},
 		"/name ":     {Name: "", Command: "x"},
@@ -47,6 +48,7 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 
 // A name depends only on the server and the tool, and is always valid.
 func TestNamesOfTools(t *testing.T) {
+	t.Parallel()
 	seen := map[string]string{}
 	for _, server := range []string{"a", "a_b", "a-b", "b", strings.Repeat("s", 24)} {
 		for _, tool := range []string{"b", "_b", "b__c", "b.c", "b/c", "b_c", "é", "日本", strings.Repeat("x", 64), strings.Repeat("x", 65), "read file", ""} {
@@ -66,6 +68,7 @@ func TestNamesOfTools(t *testing.T) {
 }
 
 func TestSecretsAreMasked(t *testing.T) {
+	t.Parallel()
 	values := map[string]string{"TOKEN": "Token abcdef123", "LONG": "abcdef123456", "SHORT": "on"}
 	for text, want := range map[string]string{
 		"bad Token abcdef123!":     "bad [TOKEN]!",

@@ -128,6 +128,7 @@ func alive(t *testing.T, pid string) bool {
 // SA-67: the tools that a server lists become tools with valid names and the properties
 // of their hints.
 func TestToolsOfAProgram(t *testing.T) {
+	t.Parallel()
 	def, _ := program(t, "serve")
 	def.Approval = ApproveDestructive
 	m := manage(t, Options{}, def)
@@ -176,6 +177,7 @@ func TestToolsOfAProgram(t *testing.T) {
 
 // SA-66, SA-68: a server's answers, as results.
 func TestResultsOfAProgram(t *testing.T) {
+	t.Parallel()
 	def, _ := program(t, "serve")
 	def.Env = []string{"FILES_TOKEN"}
 	m := manage(t, Options{Variable: variables("FILES_TOKEN=topsecret123")}, def)
@@ -222,6 +224,7 @@ func variables(set ...string) func(string) (string, bool) {
 
 // A program receives what its definition names, and nothing else.
 func TestEnvironmentOfAProgram(t *testing.T) {
+	t.Parallel()
 	def, _ := program(t, "serve")
 	def.Env = []string{"FILES_TOKEN"}
 	o := Options{Variable: variables("FILES_TOKEN=topsecret123", "HOME=/home/x", "OTHER_TOKEN=other")}
@@ -240,6 +243,7 @@ func TestEnvironmentOfAProgram(t *testing.T) {
 // SA-66: a call during a crash may have been made. Only idempotent calls may be
 // repeated. The next call finds a new program.
 func TestProgram_CrashDuringCall(t *testing.T) {
+	t.Parallel()
 	def, dir := program(t, "serve")
 	m := manage(t, Options{Backoff: time.Millisecond}, def)
 	crash, again, echo := offered(t, m, "files", "crash"), offered(t, m, "files", "crash_idempotent"), offered(t, m, "files", "echo")
@@ -395,6 +399,7 @@ func TestProgram_StartFailures(t *testing.T) {
 // A server that keeps failing is started less and less often; a waiting call ends at
 // its own timeout.
 func TestFailuresMakeTheNextStartWait(t *testing.T) {
+	t.Parallel()
 	def, dir := program(t, "dies")
 	m := manage(t, Options{Backoff: time.Hour}, def)
 	if _, err := m.Tools(t.Context(), "files"); err == nil {
@@ -424,6 +429,7 @@ func TestFailuresMakeTheNextStartWait(t *testing.T) {
 
 // Many calls share one program, and Close ends it and them.
 func TestProgram_IsShared(t *testing.T) {
+	t.Parallel()
 	def, dir := program(t, "serve")
 	o, wait := stderrOf(Options{})
 	m := manage(t, o, def)
@@ -462,6 +468,7 @@ func TestProgram_IsShared(t *testing.T) {
 
 // An unused program ends; it is asked to before it is killed.
 func TestProgram_UnusedEnds(t *testing.T) {
+	t.Parallel()
 	def, dir := program(t, "serve")
 	m := manage(t, Options{Idle: 50 * time.Millisecond}, def)
 	echo := &tool{m, m.links["files"], "echo", runtime.ToolSpec{Timeout: time.Minute}}
@@ -479,6 +486,7 @@ func TestProgram_UnusedEnds(t *testing.T) {
 // No more programs run than permitted: an idle one is ended, and without an idle one a
 // call waits.
 func TestSessionsAreBounded(t *testing.T) {
+	t.Parallel()
 	one, dirOne := program(t, "serve")
 	two, dirTwo := program(t, "serve")
 	two.Name = "other"

@@ -112,6 +112,7 @@ func TestToolsOverHTTP(t *testing.T) {
 // A restarted server has forgotten the session: the call is made on another one, and
 // only there.
 func TestWeb_ServerForgetsSession(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	m := reach(t, s, Options{})
 	echo := offered(t, m, "files", "echo")
@@ -250,6 +251,7 @@ func TestFailuresOverHTTP(t *testing.T) {
 // The end of a call is reported to the server by a request that carries the call's
 // values: its answer says nothing about the call, nor about its session.
 func TestWeb_CancelMessagesAreSeparate(t *testing.T) {
+	t.Parallel()
 	const endless = "/endless"
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == endless {
@@ -290,6 +292,7 @@ func TestWeb_CancelMessagesAreSeparate(t *testing.T) {
 // An answer whose header arrives after the end of its call is not read: if it were
 // incomplete, it would end the session after the call reported that it is healthy.
 func TestWeb_LateAnswerIsNotRead(t *testing.T) {
+	t.Parallel()
 	body := &closing{Reader: strings.NewReader("{}")}
 	ctx, e := withExchange(t.Context())
 	way := &web{base: trip(func(*http.Request) (*http.Response, error) {
@@ -323,6 +326,7 @@ func (c *closing) Close() error {
 }
 
 func TestWeb_UnreachableServers(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	var told logged
 	m := reach(t, s, Options{Variable: variables("FILES_TOKEN=Bearer wrongsecret456"), Logger: zerolog.New(&told)})
@@ -358,6 +362,7 @@ func TestWeb_UnreachableServers(t *testing.T) {
 // A server at an address that is not permitted is not connected to, and its author does
 // not learn what is there.
 func TestWeb_EgressIsRestricted(t *testing.T) {
+	t.Parallel()
 	reached := false
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		reached = true
@@ -383,6 +388,7 @@ func TestWeb_EgressIsRestricted(t *testing.T) {
 }
 
 func TestWeb_ConcurrentCalls(t *testing.T) {
+	t.Parallel()
 	m := reach(t, serve(t, nil), Options{})
 	echo := &tool{m, m.links["files"], "echo", runtime.ToolSpec{Timeout: time.Minute}}
 	var all sync.WaitGroup
