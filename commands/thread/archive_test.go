@@ -30,7 +30,7 @@ func TestArchiveThread_Busy(t *testing.T) {
 	for why, begin := range map[string]func(*story){
 		"an execution is in progress": func(k *story) { k.do(events.ReactThread{Text: to("hello")}) },
 		"it is streaming":             func(k *story) { k.do(events.SetThreadStatus{To: events.ThreadStreaming}) },
-		"messages wait for the agent": func(k *story) { k.waitsWhileClosed() },
+		"messages wait for the agent": func(k *story) { k.waitsWhileIdle() },
 		"effects are scheduled":       func(k *story) { k.do(events.ScheduleEffect{Name: "remind"}) },
 		"an execution is in progress\x00": func(k *story) { // somebody outside runs it
 			k.do(message("itm_u", "x"))
@@ -50,10 +50,11 @@ func TestArchiveThread_Busy(t *testing.T) {
 	}
 }
 
-// waitsWhileClosed leaves a message waiting on a thread on which nothing runs.
-func (k *story) waitsWhileClosed() {
+// waitsWhileIdle leaves a message waiting on a thread on which nothing runs: its context is closed.
+func (k *story) waitsWhileIdle() {
 	k.t.Helper()
 	k.do(events.SetThreadStatus{To: events.ThreadStreaming})
 	k.do(events.ReactThread{Text: to("later")})
-	k.do(events.SetThreadStatus{To: events.ThreadClosed})
+	k.do(events.SetContextStatus{To: events.ContextClosed})
+	k.do(events.SetThreadStatus{To: events.ThreadOpen})
 }

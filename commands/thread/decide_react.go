@@ -2,6 +2,7 @@ package thread
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -293,7 +294,13 @@ func callFrom(item events.NewItem) (events.ToolCall, error) {
 // queueTool queues a call: for the current run, or for one of its own. A call with once always
 // has a run of its own.
 func (m *maker) queueTool(d events.QueueTool) error {
+	if m.state.Status == events.ThreadClosed { // no run will ever make it
+		return events.ThreadMachine().Check(m.command.ThreadID, m.state.Status, events.ThreadStreaming)
+	}
 	id := m.id(d.CallID, "call_")
+	if err := m.callIsNew(id); err != nil {
+		return err
+	}
 	if d.Arguments == nil {
 		d.Arguments = events.JSON("{}")
 	}
@@ -308,6 +315,24 @@ func (m *maker) queueTool(d events.QueueTool) error {
 	}
 	m.emit(events.QueuePushedType, id, "", events.QueuePushed{ID: id, Item: whole, AgentID: d.AgentID, Once: d.Once})
 	return m.next()
+}
+
+// callIsNew refuses the id of a call that waits in the queue, or that the current run is about to
+// make or has in its open step.
+func (m *maker) callIsNew(id string) error {
+	x, _ := m.state.execution(m.state.head.Active)
+	taken := m.state.placeInQueue(id) >= 0
+	if x.Run != nil {
+		taken = taken || x.Run.call(id) != nil || hasCall(x.Run.First, id)
+	}
+	if taken {
+		return events.Taken("call", id)
+	}
+	return nil
+}
+
+func hasCall(calls []events.ToolCall, id string) bool {
+	return slices.ContainsFunc(calls, func(c events.ToolCall) bool { return c.CallID == id })
 }
 
 func (m *maker) assignAgent(d events.AssignAgent) error {

@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -215,14 +216,24 @@ func TestNext_WaitsForAnOpenContext(t *testing.T) {
 	}
 }
 
-// Nothing that waits begins on a thread that is closed, or as long as it streams;
-// it begins when somebody opens the thread.
+// Nothing that waits begins as long as a thread streams; it begins when somebody opens the thread,
+// and is removed when somebody closes it: nothing runs there any more, and no call is queued.
 func TestNext_WhenTheThreadIsFree(t *testing.T) {
 	k := newStory(t)
 	k.do(events.CreateThread{AgentID: "triage"})
-	k.waitsWhileClosed()
-	if k.state.Active() != "" || len(k.state.Queue) != 1 {
-		t.Errorf("on a closed thread %q is active, and %d wait", k.state.Active(), len(k.state.Queue))
+	k.do(events.SetThreadStatus{To: events.ThreadStreaming})
+	k.do(events.ReactThread{Text: to("later"), ExecutionID: "exe_later"})
+	k.do(events.QueueTool{Name: "find"})
+	made := k.do(events.SetThreadStatus{To: events.ThreadClosed})
+	if got := kinds(made); got != "thread.status.changed queue.removed queue.removed" || k.state.Active() != "" || len(k.state.Queue) != 0 {
+		t.Errorf("closing made %s; %q is active, and %d wait", got, k.state.Active(), len(k.state.Queue))
+	}
+	if d, _ := made[1].Data.(events.QueueRemoved); d.ExecutionID != "exe_later" {
+		t.Errorf("removed: %+v", made[1].Data)
+	}
+	for _, once := range []bool{false, true} {
+		wantRefusal(t, k.refuse(events.QueueTool{Name: "find", Once: once}), events.IllegalTransition,
+			events.ErrorDetails{Entity: "thread", ID: k.command().ThreadID, From: "closed", To: "streaming", Allowed: []string{}})
 	}
 	for _, end := range []events.ThreadStatus{events.ThreadOpen, events.ThreadFailed} {
 		k := newStory(t)
@@ -233,6 +244,43 @@ func TestNext_WhenTheThreadIsFree(t *testing.T) {
 		if k.state.Active() == "" || !strings.HasPrefix(made, "thread.status.changed queue.drained") {
 			t.Errorf("with the thread %s it made %s", end, made)
 		}
+	}
+}
+
+// A caller does not move a thread whose run Skein executes: another run would begin next to it.
+func TestSetThreadStatus_DuringARun(t *testing.T) {
+	w := atWork(t)
+	w.do(events.ReactThread{Text: to("later")})
+	for _, to := range []events.ThreadStatus{events.ThreadOpen, events.ThreadFailed, events.ThreadClosed} {
+		if e := w.refuse(events.SetThreadStatus{To: to}); e.Code != events.IllegalTransition || !strings.Contains(e.Message, "exe_a") || !strings.Contains(e.Message, "run.stop") {
+			t.Errorf("%s: refused with %v", to, e)
+		}
+	}
+}
+
+// A call has an id of its own, among those that wait and those of the open step; one that an older
+// version has queued twice is made once.
+func TestQueueTool_SameID(t *testing.T) {
+	w := atWork(t)
+	w.do(events.QueueTool{CallID: "call_q", Name: "find"})
+	taken := events.ErrorDetails{Entity: "call", ID: "call_q"}
+	wantRefusal(t, w.refuse(events.QueueTool{CallID: "call_q", Name: "pay", Once: true}), events.AlreadyExists, taken)
+	w.do(w.reaction())
+	wantRefusal(t, w.refuse(events.QueueTool{CallID: "call_q", Name: "find"}), events.AlreadyExists, taken)
+
+	w = atWork(t)
+	pushed := w.do(events.QueueTool{CallID: "call_q", Name: "find"})[0]
+	Evolve(w.state, &pushed)
+	if len(w.state.Queue) != 2 {
+		t.Fatalf("%d wait", len(w.state.Queue))
+	}
+	made, err := Decide(w.state, w.command(w.reaction()))
+	calls := slices.DeleteFunc(slices.Clone(made), func(e events.Event) bool {
+		d, ok := e.Data.(events.ItemCreated)
+		return !ok || d.Type != events.ActionExecute
+	})
+	if err != nil || len(calls) != 1 {
+		t.Errorf("%d calls are made: %s, %v", len(calls), kinds(made), err)
 	}
 }
 

@@ -53,8 +53,8 @@ func (m *maker) beginStep(execution string, side events.Side) error {
 	calls := x.Run.First
 	var drained []string
 	for _, q := range m.state.Queue {
-		if !q.joins() || x.Run.Handoff != nil {
-			continue
+		if !q.joins() || x.Run.Handoff != nil || slices.Contains(drained, q.ID) || hasCall(calls, q.ID) {
+			continue // an older version queued calls with the same id
 		}
 		item, err := q.item()
 		if err != nil {

@@ -73,12 +73,34 @@ func (m *maker) setThreadStatus(d events.SetThreadStatus) error {
 	return nil
 }
 
-// changeThreadStatus sets the thread's status as a caller asks, and starts what waited for it.
+// changeThreadStatus sets the thread's status as a caller asks, and starts what waited for it. On
+// a closed thread nothing will ever start, so what waits is removed.
 func (m *maker) changeThreadStatus(d events.SetThreadStatus) error {
+	if err := m.runsAlone(d.To); err != nil {
+		return err
+	}
 	if err := m.setThreadStatus(d); err != nil {
 		return err
 	}
+	if d.To == events.ThreadClosed {
+		for _, q := range m.state.Queue {
+			m.emit(events.QueueRemovedType, q.ID, "", events.QueueRemoved{ID: q.ID, ExecutionID: q.Execution})
+		}
+	}
 	return m.next()
+}
+
+// runsAlone refuses to move a thread whose run Skein executes: its end does that, and another run
+// would begin next to it.
+func (m *maker) runsAlone(to events.ThreadStatus) error {
+	x, _ := m.state.execution(m.state.head.Active)
+	if x.Run == nil || x.Status != events.Executing {
+		return nil
+	}
+	err := events.Errorf(events.IllegalTransition, "thread %s is %s as long as execution %s runs, whose end moves it; to end it, use run.stop or run.cancel",
+		m.command.ThreadID, m.state.Status, m.state.head.Active)
+	err.Details = &events.ErrorDetails{Entity: "thread", ID: m.command.ThreadID, From: string(m.state.Status), To: string(to)}
+	return err
 }
 
 func (m *maker) updateThread(d events.UpdateThread) error {
