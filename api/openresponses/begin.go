@@ -57,6 +57,9 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 			return b, err
 		}
 	}
+	if err := d.checkNames(ctx, c); err != nil {
+		return nil, err
+	}
 	if err := d.checkChoice(ctx, c); err != nil {
 		return nil, err
 	}
@@ -189,7 +192,7 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 }
 
 // inputError returns a refusal of a commit with the path that the caller's request has: that of
-// one of its items, of which the commit has the first at a place.
+// one of its items, of which the commit has the first at a place, or of its settings.
 func inputError(err error, input string, first int) error {
 	e := *events.AsError(err)
 	if e.Details == nil {
@@ -207,6 +210,9 @@ func inputError(err error, input string, first int) error {
 		e.Message = strings.TrimPrefix(e.Message, details.Path+": ")
 		rest := strings.TrimPrefix(details.Path, "/data/commands/")
 		number, field, _ := strings.Cut(rest, "/data/item")
+		if _, setting, is := strings.Cut(rest, "/data/settings"); is && strings.HasPrefix(setting, "/tools") || setting == "/instructions" {
+			input = setting
+		}
 		if n, wrong := strconv.Atoi(number); wrong == nil && n >= first && rest != details.Path {
 			input += "/" + strconv.Itoa(n-first) + field
 		}

@@ -19,8 +19,8 @@ const (
 	allowedTools = "allowed_tools"
 )
 
-// mostAllowed is how many tools a tool_choice may allow.
-const mostAllowed = 128
+// mostTools is how many tools a request may have, or a tool_choice allow.
+const mostTools = 128
 
 // toolChoice is a tool_choice that is an object.
 type toolChoice struct {
@@ -65,8 +65,8 @@ func (c *toolChoice) allowed() ([]named, error) {
 	switch {
 	case c.Mode != "" && !slices.Contains(modes(), c.Mode):
 		return nil, events.Invalid("/tool_choice/mode", "the mode of allowed tools is auto, none or required, and not %q", clipped(c.Mode))
-	case len(c.Tools) == 0 || len(c.Tools) > mostAllowed:
-		return nil, events.Invalid("/tool_choice/tools", "a tool_choice allows 1 to %d tools; it has %d", mostAllowed, len(c.Tools))
+	case len(c.Tools) == 0 || len(c.Tools) > mostTools:
+		return nil, events.Invalid("/tool_choice/tools", "a tool_choice allows 1 to %d tools; it has %d", mostTools, len(c.Tools))
 	}
 	var list []named
 	for i := range c.Tools {
@@ -88,6 +88,72 @@ func (c *toolChoice) function(path string) (named, error) {
 		return named{}, events.Invalid(path+"/name", "a tool_choice of type function has the name of a tool")
 	}
 	return named{c.Name, path + "/name"}, nil
+}
+
+// checkNames refuses a function that has the name of a tool of the agent, and functions for an
+// agent whose runs have none: the run would fail. What an MCP server's tools are called is known
+// only when they are listed, as the run does; a reactor of one's own may do as it likes.
+func (d *createRequest) checkNames(ctx context.Context, c *edge.Caller) error {
+	if len(d.Tools) == 0 {
+		return nil
+	}
+	a, _, err := agentOf(ctx, c, d.Model)
+	switch {
+	case err != nil || a == nil || a.Reactor != "":
+		return err
+	case a.SideA != nil:
+		return events.Invalid("/tools", "agent %s is of the type dual_ai, whose runs have no tools of a caller; leave them out", quoted(d.Model))
+	}
+	for i, t := range d.Tools {
+		taken, err := a.runs(ctx, c, t.Name)
+		if err != nil {
+			return err
+		}
+		if taken {
+			return events.Invalid("/tools/"+strconv.Itoa(i)+"/name", "%s is a tool of agent %s, which Skein runs; rename the function, or leave it out", quoted(t.Name), quoted(d.Model))
+		}
+	}
+	return nil
+}
+
+// agent is the definition of an agent.
+type agent struct{ events.AgentDefinition }
+
+// agentOf returns the agent that a request means by a name, nil if that is a model. found is
+// false if it is a reactor without a definition.
+func agentOf(ctx context.Context, c *edge.Caller, name string) (a *agent, found bool, err error) {
+	d, err := defined(ctx, c, name)
+	if isMissing(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	made, err := events.DecodeDefinition(d.Kind, d.Definition)
+	if one, is := made.(events.AgentDefinition); is && err == nil {
+		a = &agent{one}
+	}
+	return a, true, err
+}
+
+// runs reports whether a tool of the agent has a name. A whole MCP server's own name is none.
+func (a *agent) runs(ctx context.Context, c *edge.Caller, name string) (bool, error) {
+	if name == events.SkillTool && len(a.Skills) > 0 {
+		return true, nil
+	}
+	if !slices.Contains(a.Tools, name) {
+		return false, nil
+	}
+	d, err := c.Client.Definition(ctx, events.ToolKind, name)
+	if isMissing(err) {
+		return false, nil // the run says so
+	}
+	if err != nil {
+		return false, err
+	}
+	made, err := events.DecodeDefinition(d.Kind, d.Definition)
+	tool, _ := made.(events.ToolDefinition)
+	return tool.Server == nil || !tool.Server.Whole(), err
 }
 
 // checkChoice refuses a tool_choice that names a function which neither the request nor the agent
@@ -118,20 +184,9 @@ func (d *createRequest) checkChoice(ctx context.Context, c *edge.Caller) error {
 // offeredBy returns the tools of an agent or a model by name, of an MCP server what the names of
 // its tools begin with. known reports whether there are no others.
 func offeredBy(ctx context.Context, c *edge.Caller, name string) (tools []string, known bool, err error) {
-	d, err := defined(ctx, c, name)
-	if isMissing(err) {
-		return nil, false, nil // a reactor without a definition
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	made, err := events.DecodeDefinition(d.Kind, d.Definition)
-	if err != nil {
-		return nil, false, err
-	}
-	a, ok := made.(events.AgentDefinition)
-	if !ok {
-		return nil, true, nil
+	a, found, err := agentOf(ctx, c, name)
+	if err != nil || a == nil {
+		return nil, found, err
 	}
 	return a.Tools, a.Reactor == "" && a.SideA == nil && len(a.Skills) == 0, nil
 }

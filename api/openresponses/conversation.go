@@ -187,23 +187,39 @@ func getConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) err
 	return nil
 }
 
+// newMetadata reads the body of a change of a conversation. One without metadata is refused:
+// it would erase what the conversation has. A null erases it.
+func newMetadata(r *http.Request) (map[string]string, error) {
+	var b struct {
+		Metadata events.JSON `json:"metadata"`
+	}
+	if err := readBody(r, &b); err != nil {
+		return nil, err
+	}
+	if len(b.Metadata) == 0 {
+		return nil, events.Invalid("/metadata", "metadata is missing; send all that the conversation is to have, or null for none")
+	}
+	metadata := map[string]string{}
+	if err := misfit("/metadata", json.Unmarshal(b.Metadata, &metadata, jsontext.AllowDuplicateNames(true))); err != nil {
+		return nil, err
+	}
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	return metadata, checkMetadata(metadata)
+}
+
 // updateConversation answers POST /v1/conversations/{id}: its metadata is replaced.
 func updateConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
-	var b conversationBody
-	if err := readBody(r, &b); err != nil {
+	metadata, err := newMetadata(r)
+	if err != nil {
 		return err
 	}
 	cl, t, err := thread(r.Context(), c, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	if err := checkMetadata(b.Metadata); err != nil {
-		return err
-	}
-	if b.Metadata == nil {
-		b.Metadata = map[string]string{}
-	}
-	reply, err := cl.UpdateThread(r.Context(), t.ID, events.UpdateThread{Metadata: marshal(b.Metadata)})
+	reply, err := cl.UpdateThread(r.Context(), t.ID, events.UpdateThread{Metadata: marshal(metadata)})
 	if err != nil {
 		return err
 	}

@@ -148,6 +148,9 @@ func (d *createRequest) check() error {
 			return events.Invalid("/include/"+strconv.Itoa(i), "include of %s has no effect here; use %s, reasoning.encrypted_content or message.output_text.logprobs", clipped(name), serverTools)
 		}
 	}
+	if len(d.Tools) > mostTools {
+		return events.Invalid("/tools", "a request has at most %d tools; it has %d", mostTools, len(d.Tools))
+	}
 	names := map[string]bool{}
 	for i, t := range d.Tools {
 		path := "/tools/" + strconv.Itoa(i)
