@@ -20,10 +20,11 @@ type ReactThread struct {
 
 // Check validates what spans more than one field.
 func (d ReactThread) Check() error {
+	said := d.Text != nil && *d.Text != ""
 	switch {
-	case d.Item == nil && d.Text == nil:
+	case d.Item == nil && !said:
 		return Invalid("/item", "an item or a text is needed")
-	case d.Item != nil && d.Text != nil:
+	case d.Item != nil && said:
 		return Invalid("", "only one of item and text can be given")
 	}
 	return nil

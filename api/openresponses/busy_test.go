@@ -1,14 +1,15 @@
 package openresponses_test
 
 import (
+	"bufio"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 )
 
 // Responses that are asked for while another of their conversation runs wait for it, in the
-// order of the requests, and each sees those before it. A stream of one that waits begins when
-// its run does.
+// order of the requests, and each sees those before it.
 func TestConversation_Busy(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -89,4 +90,59 @@ func TestConversation_Busy(t *testing.T) {
 func without(o object, name string) object {
 	delete(o, name)
 	return o
+}
+
+// The stream of a response that waits begins at once, with its id, and ends if it is cancelled
+// before it has begun.
+func TestConversation_StreamWhileQueued(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	begun, release := make(chan struct{}, 9), make(chan struct{})
+	w.model.answers(func(a *answer, _ map[string]any) {
+		begun <- struct{}{}
+		select {
+		case <-release:
+		case <-a.r.Context().Done():
+		}
+		a.says("An answer.")
+		a.ends("response.completed", "")
+	})
+	conversation := w.must("POST", "/v1/conversations", `{}`)["id"]
+	w.must("POST", "/v1/responses", fmt.Sprintf(`{"model":"triage","input":"one","conversation":%q,"background":true}`, conversation))
+	<-begun
+	for _, c := range []struct{ asks, first, all string }{
+		{`"background":true,"stream":true`, "created queued", "created queued incomplete"},
+		{`"stream":true`, "created", "created incomplete"},
+	} {
+		res, end := w.send("POST", "/v1/responses", fmt.Sprintf(`{"model":"triage","input":"two","conversation":%q,%s}`, conversation, c.asks))
+		lines := bufio.NewScanner(res.Body)
+		var seen []object
+		more := func() bool {
+			for lines.Scan() {
+				if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && data != "[DONE]" {
+					seen = append(seen, decoded(t, []byte(data)))
+					return true
+				}
+			}
+			return false
+		}
+		for range strings.Fields(c.first) {
+			more()
+		}
+		if got := kinds(seen); got != c.first {
+			t.Fatalf("while it waits: %q", got)
+		}
+		id := seen[0]["response"].(object)["id"]
+		if got := w.must("POST", fmt.Sprintf("/v1/responses/%v/cancel", id), ""); got["status"] != "cancelled" {
+			t.Errorf("%v", got)
+		}
+		for more() {
+		}
+		last := seen[len(seen)-1]["response"].(object)
+		if got := kinds(seen); got != c.all || last["incomplete_details"].(object)["reason"] != "cancelled" || last["id"] != id {
+			t.Errorf("%s, and last %v", got, last)
+		}
+		end()
+	}
+	close(release)
 }

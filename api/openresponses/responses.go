@@ -92,9 +92,14 @@ func created(b *begun) int64 {
 	return time.Now().Unix()
 }
 
-// execution returns the execution of a response once it has begun.
+// execution returns the execution of a response, or what one that waits will have.
 func (b *begun) execution(ctx context.Context) (*events.Execution, error) {
-	if b.queued {
+	switch {
+	case b.waiting != nil:
+		return b.waiting, nil
+	case b.queued && threadIn(b.id) != "":
+		return queuedIn(ctx, b.client, b.id)
+	case b.queued:
 		return begins(ctx, b.client, b.query())
 	}
 	return b.client.GetExecution(ctx, b.query())
@@ -102,15 +107,6 @@ func (b *begun) execution(ctx context.Context) (*events.Execution, error) {
 
 // stream answers with the events of a response that has been asked for.
 func (b *begun) stream(w http.ResponseWriter, r *http.Request) error {
-	if b.queued {
-		s := edge.NewStream(w)
-		defer s.Close()
-		x, err := b.execution(r.Context())
-		if err != nil {
-			return err
-		}
-		return sendAll(r.Context(), s, b.client, x, -1)
-	}
 	x, err := b.execution(r.Context())
 	if err != nil {
 		return err
@@ -209,11 +205,6 @@ func retrieve(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if q.Stream {
 		s := edge.NewStream(w)
 		defer s.Close()
-		if isQueued(x) {
-			if x, err = begins(r.Context(), cl, events.GetExecution{ThreadID: x.ThreadID, ExecutionID: x.ID}); err != nil {
-				return err
-			}
-		}
 		return sendAll(r.Context(), s, cl, x, valueOr(q.StartingAfter, -1))
 	}
 	res, err := resourceOf(r.Context(), cl, x, slices.Contains(q.Include, serverTools))

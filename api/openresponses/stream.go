@@ -83,7 +83,8 @@ func (e *emitter) emit(v streamEvent) {
 	e.err = e.send(v)
 }
 
-// follow sends the events of a response from the first to the last.
+// follow sends the events of a response from the first to the last. Those of one that waits in a
+// queue begin at once, go on when it has begun, and end if it is cancelled before.
 func follow(ctx context.Context, c *client.Client, x *events.Execution, send func(streamEvent) error) error {
 	e := newEmitter(ctx, c, x, send)
 	first := resourceAt(x)
@@ -97,12 +98,25 @@ func follow(ctx context.Context, c *client.Client, x *events.Execution, send fun
 		e.emit(streamEvent{Type: "response.queued", Response: &created})
 		first.Status = inProgressStatus
 	}
+	query := events.GetExecution{ThreadID: x.ThreadID, ExecutionID: x.ID}
+	if isQueued(x) {
+		begun, err := begins(ctx, c, query)
+		if isMissing(err) {
+			first.Status, first.IncompleteDetails = cancelledStatus, &incomplete{cancelledReason}
+			e.end(first)
+			return e.err
+		}
+		if err != nil {
+			return err
+		}
+		x = begun
+	}
 	e.emit(streamEvent{Type: "response.in_progress", Response: first})
 	gone, err := e.chunks(x)
 	if err != nil {
 		return err
 	}
-	end, err := c.WaitRun(ctx, events.GetExecution{ThreadID: x.ThreadID, ExecutionID: x.ID})
+	end, err := c.WaitRun(ctx, query)
 	if err != nil {
 		return err
 	}

@@ -247,6 +247,15 @@ func TestNext_WhenTheThreadIsFree(t *testing.T) {
 	}
 }
 
+// An empty text is none.
+func TestReact_EmptyText(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	wantRefusal(t, k.refuse(events.ReactThread{Text: to("")}), events.InvalidRequest, events.ErrorDetails{Path: "/data/item"})
+	item := events.UserText("hello")
+	k.do(events.ReactThread{Text: to(""), Item: &item})
+}
+
 // A caller does not move a thread whose run Skein executes: another run would begin next to it.
 func TestSetThreadStatus_DuringARun(t *testing.T) {
 	w := atWork(t)
