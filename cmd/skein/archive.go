@@ -106,7 +106,7 @@ func (a *app) threadFreeze() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "freeze [THREAD...]", Short: "Remove the documents of cold threads from the read models",
 		Long: "Mark a tenant's threads that were not written to for the time of --idle, or the named threads if that holds for\n" +
-			"them, as cold: their documents leave the read models after five minutes, and queries read their log instead.\n" +
+			"them, as cold: their documents leave the read models within ten minutes, and queries read their log instead.\n" +
 			"Nothing is lost, and no caller notices more than the time. The next write brings the documents back. Threads\n" +
 			"with a run or other work in progress are skipped. A Skein must be running: it removes the documents, and\n" +
 			"freezes idle threads by itself, see docs/retention.md.",
