@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -34,6 +35,16 @@ func noUpgrade(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Upgrade", "websocket")
 	w.Header().Set("Connection", "Upgrade")
 	return &statusError{status: http.StatusUpgradeRequired, code: "upgrade_required", text: "this route is a WebSocket; connect with a client that speaks it"}
+}
+
+// EndSocket closes a WebSocket whose request has ended, with a handshake that says why. Something
+// else must read the socket, with a context that does not end with the request.
+func EndSocket(request context.Context, conn *websocket.Conn) {
+	status, reason := websocket.StatusGoingAway, "resume with another socket"
+	if errors.Is(context.Cause(request), errCredentialEnded) {
+		status, reason = websocket.StatusPolicyViolation, "the credentials have ended"
+	}
+	_ = conn.Close(status, reason) // the client may have gone
 }
 
 // KeepAlive pings a WebSocket until ctx ends, and calls lost if the client no longer answers.

@@ -47,12 +47,18 @@ func connect(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	var running sync.WaitGroup
 	running.Go(func() { defer close(frames); defer cancel(); s.read(frames) })
 	running.Go(func() { c.KeepAlive(ctx, conn, func() { _ = conn.CloseNow() }) })
+	running.Go(func() {
+		<-ctx.Done()
+		if r.Context().Err() != nil {
+			edge.EndSocket(r.Context(), conn)
+		}
+		_ = conn.CloseNow() // ends the reader
+	})
 	s.serve(frames)
 	for _, t := range s.kept {
 		go t.discard(context.WithoutCancel(r.Context()))
 	}
 	cancel()
-	_ = conn.CloseNow() // ends the reader
 	running.Wait()
 	return nil
 }
@@ -60,7 +66,7 @@ func connect(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 // read delivers frames until the socket is closed.
 func (s *socket) read(frames chan<- []byte) {
 	for {
-		kind, frame, err := s.conn.Read(s.ctx)
+		kind, frame, err := s.conn.Read(context.WithoutCancel(s.ctx)) // it ends with the connection
 		if err != nil {
 			return
 		}
@@ -191,7 +197,7 @@ func (s *socket) send(v any) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, socketStall)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), socketStall)
 	defer cancel()
 	return s.conn.Write(ctx, websocket.MessageText, raw)
 }

@@ -83,7 +83,7 @@ func (s *service) socket(w http.ResponseWriter, req *http.Request, c *edge.Calle
 func (k *socket) closeAfter(ctx, request context.Context) {
 	<-ctx.Done()
 	if request.Err() != nil {
-		_ = k.conn.Close(websocket.StatusGoingAway, "resume with another socket") // the client may have gone
+		edge.EndSocket(request, k.conn)
 	}
 	_ = k.conn.CloseNow()
 }
