@@ -330,3 +330,52 @@ func next(t testing.TB, line *client.Timeline) client.Event {
 	}
 	return e
 }
+
+// A query that was told how far its read model is says so, also where the time is over while it is
+// repeated; and it is not repeated beyond the time that a query waits for its read model.
+func TestQuery_ProjectionBehind(t *testing.T) {
+	t.Parallel()
+	nc, err := nats.Connect(start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	for name, c := range map[string]struct {
+		timeout time.Duration
+		answers int64 // how many tries are answered
+		least   time.Duration
+	}{
+		"short": {500 * time.Millisecond, 1, 0},
+		"long":  {time.Hour, 1 << 40, events.FreshWait},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cl, err := client.New(nc, client.Options{Tenant: "acme", Names: events.Names{Prefix: name}, Timeout: c.timeout})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var tries atomic.Int64
+			sub, err := nc.Subscribe(name+".query.acme.>", func(m *nats.Msg) {
+				if tries.Add(1) > c.answers {
+					return
+				}
+				refusal := nats.NewMsg(m.Reply)
+				refusal.Header.Set(events.HeaderErrorCode, "503")
+				refusal.Data = events.EncodeError(events.Errorf(events.ProjectionBehind, "up to 3, not yet 4"))
+				_ = m.RespondMsg(refusal)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = sub.Unsubscribe() }()
+			began := time.Now()
+			_, err = cl.ListThreads(t.Context(), events.ListThreads{})
+			if e := events.AsError(err); e.Code != events.ProjectionBehind || e.Message != "up to 3, not yet 4" || tries.Load() < 2 {
+				t.Errorf("after %d tries: %v", tries.Load(), err)
+			}
+			if took := time.Since(began); took < c.least || took > c.least+20*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}

@@ -50,19 +50,40 @@ func (c *Client) request(ctx context.Context, subject string, body []byte) ([]by
 func (c *Client) requestUntilFinal(ctx context.Context, subject string, body []byte) ([]byte, *events.Error) {
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
-	lost := false // a request may have arrived while its answer was lost
+	lost := false            // a request may have arrived while its answer was lost
+	var behind *events.Error // what was told last of a read model that is behind
+	began := time.Now()
 	for attempts := requests().Start(); ; {
 		answer, err := c.attempt(ctx, subject, body)
 		if err == nil {
 			return answer, nil
 		}
 		lost = lost || err.Details != nil && err.Details.Outcome == unknown
-		if !err.Code.Retry() || err.Code == events.QueueFull || c.nc.IsClosed() || attempts.Wait(ctx) != nil {
+		if err.Code == events.ProjectionBehind {
+			behind = err
+		}
+		if final(err.Code, time.Since(began)) || c.nc.IsClosed() || attempts.Wait(ctx) != nil {
+			if behind != nil && errors.Is(err, context.DeadlineExceeded) {
+				err = behind // an attempt for which no time was left knows less
+			}
 			if lost && err.Code.Retry() {
 				err = unknownOutcome(err)
 			}
 			return nil, err
 		}
+	}
+}
+
+// final reports whether a refusal ends a request that began some time ago. A query has waited
+// for its read model itself, so one that is behind is not waited for again.
+func final(code events.Code, after time.Duration) bool {
+	switch code {
+	case events.QueueFull:
+		return true
+	case events.ProjectionBehind:
+		return after >= events.FreshWait
+	default:
+		return !code.Retry()
 	}
 }
 

@@ -21,8 +21,8 @@ type Waiting struct {
 // WaitRun blocks until an execution has ended, and returns it. The execution may have
 // ended before the call, and its message may still be in the agent's queue if the query
 // names the thread. After React, pass the reply's ThreadID, the ExecutionID of its
-// result, and its Seq as MinSeq. It retries while the server is unavailable, until ctx
-// ends. The error is ctx's or the query's: also a not_found if the message is removed
+// result, and its Seq as MinSeq. It retries while the server is unavailable or its read
+// models are behind, until ctx ends. The error is ctx's or the query's: also a not_found if the message is removed
 // from the queue.
 func (c *Client) WaitRun(ctx context.Context, q events.GetExecution) (*events.Execution, error) {
 	return c.WatchRun(ctx, q, func(Waiting) {})
@@ -35,7 +35,8 @@ func (c *Client) WatchRun(ctx context.Context, q events.GetExecution, tell func(
 	w := &runWatch{client: c, query: q, tell: tell}
 	for attempts := requests().Start(); ; {
 		x, err := w.wait(ctx)
-		if err == nil || !errors.Is(err, &events.Error{Code: events.Unavailable}) || c.nc.IsClosed() || attempts.Wait(ctx) != nil {
+		unavailable := errors.Is(err, &events.Error{Code: events.Unavailable}) || errors.Is(err, &events.Error{Code: events.ProjectionBehind})
+		if err == nil || !unavailable || c.nc.IsClosed() || attempts.Wait(ctx) != nil {
 			return x, err
 		}
 	}

@@ -1,7 +1,13 @@
 package events
 
-// Fresh says how recent a reply must be. The query waits, at most 5 s, until its read model
-// has caught up that far; otherwise the error is projection_behind.
+import "time"
+
+// FreshWait is how long a query waits, in all, until its read model shows what its Fresh names.
+const FreshWait = 5 * time.Second
+
+// Fresh says how recent a reply must be. The query waits until its read model has caught up that
+// far, at most FreshWait and a little less than its sender waits for the answer; otherwise the
+// error is projection_behind.
 type Fresh struct {
 	MinSeq     *int64 `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence in the log that the answer must show."`
 	MinVersion *int64 `json:"minVersion,omitzero" schema:"minimum=0" doc:"The version of the thread that the answer must show."`

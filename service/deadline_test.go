@@ -74,3 +74,24 @@ func TestService_RequestEndsWithItsSender(t *testing.T) {
 		}
 	}
 }
+
+// What a handler says of itself when the time is over is the answer.
+func TestService_LateRefusalKeepsItsCode(t *testing.T) {
+	nc := natstest.Connect(t, natstest.Start(t))
+	s, err := Serve(nc, events.DefaultNames(), Endpoint{Name: "slow", Kind: "query", Version: "0.0.0", InFlight: 8, Time: 20 * time.Millisecond},
+		func(ctx context.Context, _, _ string, _ []byte, _ Meta) (any, error) {
+			<-ctx.Done()
+			return nil, events.Errorf(events.ProjectionBehind, "up to 3, not yet 4")
+		}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Stop(context.Background()) })
+	m, err := nc.Request("skein.query.acme.thread.get", []byte(`{}`), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := events.DecodeError(m.Data); e == nil || e.Code != events.ProjectionBehind || e.Message != "up to 3, not yet 4" {
+		t.Errorf("%s", m.Data)
+	}
+}

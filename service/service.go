@@ -275,7 +275,9 @@ func (s *Service) answer(r micro.Request) {
 		defer cancel()
 		out, err = s.handler(ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get(events.HeaderTraceParent), Reply: r.Reply()})
 		if err != nil && limit > 0 && ctx.Err() != nil && s.ctx.Err() == nil {
-			err = s.late(limit, err)
+			if events.AsError(err).Code == events.Unavailable { // else the handler says what it is
+				err = s.late(limit, err)
+			}
 		}
 	}
 	if err != nil {

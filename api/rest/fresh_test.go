@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -47,4 +49,31 @@ func TestReads_ShowOwnWrites(t *testing.T) {
 	}
 	s.ask("DELETE", thread, "").want(http.StatusOK)
 	s.ask("GET", thread, "").problem(http.StatusNotFound, "not_found", "")
+}
+
+// What is never reached is told as projection_behind, with how far the read model is, after the
+// time that a query waits.
+func TestReads_ProjectionBehind(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	thread := s.ask("POST", "/api/threads", `{}`).want(http.StatusCreated).header.Get("Location")
+	began := time.Now()
+	var all sync.WaitGroup
+	for _, c := range [][]string{
+		{"GET", "/api/threads", "", "Skein-Min-Seq", "99999"},
+		{"POST", "/api/queries/thread.list", `{"minSeq":99999}`},
+		{"GET", thread + "?minVersion=9999", ""},
+		{"GET", thread + "/items?minVersion=9999", ""},
+	} {
+		all.Go(func() {
+			message := s.ask(c[0], c[1], c[2], c[3:]...).problem(http.StatusServiceUnavailable, "projection_behind", "")
+			if !strings.Contains(message, "not yet 9999") {
+				t.Errorf("%v: %s", c, message)
+			}
+		})
+	}
+	all.Wait()
+	if took := time.Since(began); took > 3*events.FreshWait { // with the client's 20 s it took all of them
+		t.Errorf("it took %v", took)
+	}
 }

@@ -35,9 +35,9 @@ contain](commands.md#the-request) and the [errors](commands.md#errors) are those
 		return nil, err
 	}
 	p.described(slices.DeleteFunc(slices.Clone(shared), func(f schema.Description) bool { return strings.Contains(f.Name, ".") }), nil)
-	p.line(`A query waits for its read model, at most 5 s, and otherwise answers %s: it never
-returns older data than was asked for. Every query takes %s and %s, unless its section says
-otherwise.`, "`projection_behind`", "`minSeq`", "`minVersion`")
+	p.line(`A query waits for its read model, at most 5 s in all, and a little less than its
+sender waits (header %s), and otherwise answers %s, with how far the read model is: it never
+returns older data than was asked for. Ask again to wait longer. Every query takes %s and %s, unless its section says otherwise.`, "`"+events.HeaderWait+"`", "`projection_behind`", "`minSeq`", "`minVersion`")
 	for _, q := range events.Queries() {
 		if err := querySection(p, q, shared); err != nil {
 			return nil, err

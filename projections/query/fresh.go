@@ -18,6 +18,27 @@ func (q *Queries) behind(format string, args ...any) *events.Error {
 	return e
 }
 
+// answerWithin is the part of the time of a query's sender that remains for the answer: a query
+// that waited longer would end without one.
+const answerWithin = 250 * time.Millisecond
+
+// waiting returns a context for what is left of the time that the query may wait for the read
+// models. It ends before the sender of the query stops waiting: a sender with less time than
+// that is told how far the read models are too. Call done when the wait is over.
+func (a *asking) waiting() (_ context.Context, done func()) {
+	most := *a.patience
+	if end, ok := a.ctx.Deadline(); ok {
+		left := time.Until(end)
+		most = min(most, left-min(left/4, answerWithin))
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(a.ctx, most)
+	return ctx, func() {
+		cancel()
+		*a.patience -= time.Since(began)
+	}
+}
+
 // awaitSeq waits until the read models show a sequence of the log, or, if the
 // answer comes from the log itself, until the log has it.
 func (a *asking) awaitSeq(least *int64, fromLog bool) error {
@@ -29,8 +50,8 @@ func (a *asking) awaitSeq(least *int64, fromLog bool) error {
 			return nil
 		}
 	}
-	ctx, cancel := context.WithTimeout(a.ctx, a.cfg.Wait)
-	defer cancel()
+	ctx, done := a.waiting()
+	defer done()
 	if a.cfg.Progress.Wait(ctx, uint64(*least)) != nil {
 		return a.behind("the read models show the log up to %d, not yet %d", a.cfg.Progress.Seq(), *least)
 	}
@@ -42,16 +63,16 @@ func (a *asking) awaitVersion(least *int64) error {
 	if least == nil || *least == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(a.ctx, a.cfg.Wait)
-	defer cancel()
+	ctx, done := a.waiting()
+	defer done()
 	at := int64(0)
 	for {
 		seq, change := a.cfg.Progress.Now()
-		done, version, err := a.reached(ctx, *least, seq)
+		shown, version, err := a.reached(ctx, *least, seq)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		if done {
+		if shown {
 			return nil
 		}
 		at = max(at, version)

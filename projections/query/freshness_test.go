@@ -1,7 +1,9 @@
 package query
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -219,4 +221,46 @@ func TestNotFound_IsConfirmed(t *testing.T) {
 	h.AwaitRunner(r)
 	a.refused(events.NotFound, "item.get", item)
 	a.refused(events.NotFound, "thread.get", thread)
+}
+
+// A query whose sender waits for a shorter time than a query may is told how far the read models
+// are while it still waits.
+func TestBehind_IsToldWhileTheSenderWaits(t *testing.T) {
+	h := newHouse(t)
+	r, _ := h.Run(projections.Config{})
+	a := h.asker(Config{Wait: time.Minute})
+	made := h.Do("thread.create", "", `{}`)
+	h.AwaitRunner(r)
+	h.Await(a.q.cfg.Progress)
+	ask[events.ThreadList](a, "thread.list", `{`+seqOf(made)+`}`)
+	thread := fmt.Sprintf(`{"threadId":%q,`, made.ThreadID)
+	for _, c := range []struct{ name, body, want string }{
+		{"thread.list", `{"minSeq":99999}`, fmt.Sprintf("the log up to %d, not yet 99999", made.Seq)},
+		{"thread.get", thread + `"minSeq":99999}`, fmt.Sprintf("the log up to %d, not yet 99999", made.Seq)},
+		{"thread.get", thread + `"minVersion":9999}`, fmt.Sprintf("the thread at version %d, not yet 9999", made.Version)},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 800*time.Millisecond)
+		_, err := a.q.Handle(ctx, acme, c.name, []byte(c.body), service.Meta{})
+		if e := events.AsError(err); e.Code != events.ProjectionBehind || !strings.Contains(e.Message, c.want) || ctx.Err() != nil {
+			t.Errorf("%s %s: %v, and its sender: %v", c.name, c.body, err, ctx.Err())
+		}
+		cancel()
+	}
+}
+
+// What a query waited for one thing is not left for another.
+func TestBehind_OneTimeForAllWaits(t *testing.T) {
+	patience := time.Minute
+	a := &asking{ctx: t.Context(), patience: &patience}
+	for range 3 {
+		ctx, done := a.waiting()
+		before, _ := ctx.Deadline()
+		time.Sleep(2 * time.Millisecond)
+		done()
+		again, done := a.waiting()
+		done()
+		if after, _ := again.Deadline(); after.Sub(before) > time.Millisecond {
+			t.Errorf("the second wait ends %v after the first", after.Sub(before))
+		}
+	}
 }

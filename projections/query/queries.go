@@ -21,7 +21,7 @@ import (
 // Config bounds the queries. The zero value of a field means its default.
 type Config struct {
 	Now      func() time.Time       // the clock of shares; default time.Now
-	Wait     time.Duration          // for what minSeq or minVersion names; default 5 s
+	Wait     time.Duration          // of a query for what minSeq or minVersion names; default events.FreshWait
 	Progress *buckets.Progress      // the runner's, if it may run in this process; default one of its own
 	Reactor  func(name string) bool // reports whether this process has a reactor of that name; default it has none
 	// Agents returns a not_found for an agent that is not defined and that no process
@@ -45,7 +45,7 @@ const DefaultPast = 4
 
 func (c Config) withDefaults() Config {
 	if c.Wait == 0 {
-		c.Wait = 5 * time.Second
+		c.Wait = events.FreshWait
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -206,8 +206,9 @@ func (q *Queries) decodeAndAnswer(ctx context.Context, tenant, name string, body
 	if !ok {
 		return nil, events.Errorf(events.NotFound, "no such query: %.64s", name)
 	}
+	patience := q.cfg.Wait
 	for again := false; ; again = true {
-		a := &asking{Queries: q, ctx: ctx, tenant: tenant, leave: func() {}}
+		a := &asking{Queries: q, ctx: ctx, tenant: tenant, patience: &patience, leave: func() {}}
 		out, unshown, err := a.once(row, data)
 		if unshown == 0 || again { // again: it shows all that was in the log when it was confirmed first
 			return out, err
@@ -305,8 +306,10 @@ type asking struct {
 	thread string // its id, once it is known
 	fresh  bool   // minSeq or minVersion was given
 	past   bool   // the source is the thread as it was
-	source source
-	leave  func() // ends the use of a thread as it was, if there is one
+	// patience is how much longer the query may wait for the read models.
+	patience *time.Duration
+	source   source
+	leave    func() // ends the use of a thread as it was, if there is one
 }
 
 // about prepares a query about a thread: ref is its id or key, and is empty if the

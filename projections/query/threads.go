@@ -1,7 +1,6 @@
 package query
 
 import (
-	"context"
 	"strconv"
 	"strings"
 
@@ -115,8 +114,8 @@ func triple(b *bool) string {
 
 // awaitDirectory blocks until the directory is loaded and shows a sequence.
 func (a *asking) awaitDirectory(least *int64) error {
-	ctx, cancel := context.WithTimeout(a.ctx, a.cfg.Wait)
-	defer cancel()
+	ctx, done := a.waiting()
+	defer done()
 	seq := uint64(0)
 	if least != nil {
 		seq = uint64(*least)
