@@ -195,11 +195,19 @@ func (t *turn) commit(ctx context.Context, what string, data any) (*events.Commi
 	for i := range commit.Events {
 		d, ok := commit.Events[i].Data.(events.ProfileChanged)
 		t.titled = t.titled || ok && d.TitleFrom == events.TitleFromMessage && commit.Events[i].CommandID == id
+		t.logFailure(&commit.Events[i])
 	}
 	if t.talk != nil {
 		err = t.readUntil(ctx, commit)
 	}
 	return commit, err
+}
+
+// logFailure logs the event that ends the run as failed.
+func (t *turn) logFailure(e *events.Event) {
+	if d, ok := e.Data.(events.ExecutionStatusChanged); ok && d.To == events.ExecutionFailed && e.Subject == t.job.Execution {
+		t.logger.Info().Str("thread", t.job.Thread).Str("agent", t.agent.Name).Msg("a run failed; its execution says why")
+	}
 }
 
 // command returns the command of a boundary.
@@ -247,9 +255,8 @@ func (t *turn) readUntil(ctx context.Context, commit *events.Commit) error {
 	return nil
 }
 
-// fail ends the run as failed.
+// fail ends the run as failed, or as stopped if it was to stop.
 func (t *turn) fail(ctx context.Context, text string, parts []part) error {
-	t.logger.Info().Str("thread", t.job.Thread).Str("agent", t.agent.Name).Msg("a run failed; its execution says why")
 	t.failure = text
 	d := thread.FailRun{ExecutionID: t.job.Execution, Token: t.run.Token, ErrorText: text}
 	for _, p := range parts {

@@ -120,3 +120,42 @@ func TestLog_FailedRun(t *testing.T) {
 		t.Errorf("%+v, not %+v", line, want)
 	}
 }
+
+// A run that was stopped has not failed, and the log does not say that it has: neither if its
+// reactor gives up, nor if it goes on to its end.
+func TestLog_StoppedRunHasNotFailed(t *testing.T) {
+	cfg := free(t)
+	began := make(chan struct{}, 1)
+	cfg.Register = func(r *runtime.Registry) error {
+		return errors.Join(r.AddReactor("patient", runtime.ReactorFunc(func(ctx context.Context, _ *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
+			began <- struct{}{}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})), r.AddReactor("broken", runtime.ReactorFunc(func(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {
+			return nil, errors.New("the model is away")
+		})))
+	}
+	s, lines := logged(t, cfg, zerolog.InfoLevel)
+	c := must(client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme", Timeout: time.Minute}))(t)
+	defer c.Close()
+	run := func(agent string) *events.Reply {
+		t.Helper()
+		made := must(c.CreateThread(t.Context(), events.CreateThread{AgentID: agent}))(t)
+		return must(c.React(t.Context(), made.ThreadID, events.ReactThread{Text: new("hello")}))(t)
+	}
+	wait := func(reply *events.Reply) *events.Execution {
+		t.Helper()
+		return must(c.WaitRun(t.Context(), events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &reply.Seq}}))(t)
+	}
+	stopped := run("patient")
+	<-began
+	must(c.StopRun(t.Context(), stopped.ThreadID, events.StopRun{Now: true}))(t)
+	if x := wait(stopped); x.Status != events.ExecutionCompleted || !x.Stopped {
+		t.Fatalf("%+v", x)
+	}
+	failed := run("broken")
+	wait(failed)
+	if line := lines.wait(t, "a run failed; its execution says why"); line.Execution != failed.Result.ExecutionID {
+		t.Errorf("the first that failed is %+v", line)
+	}
+}
