@@ -134,6 +134,13 @@ func Conflict(expected, current int64) *Error {
 	return e
 }
 
+// DefinitionsConflict returns a version_conflict with the current version of a tenant's definitions.
+func DefinitionsConflict(expected, current int64) *Error {
+	e := Conflict(expected, current)
+	e.Message = fmt.Sprintf("the tenant's definitions are at version %d, not %d", current, expected)
+	return e
+}
+
 // TooLarge returns a payload_too_large with the size and the limit in bytes.
 func TooLarge(what string, size, limit int64) *Error {
 	e := Errorf(PayloadTooLarge, "%s has %d bytes; at most %d are allowed", what, size, limit)

@@ -96,16 +96,24 @@ func (r Row) callWith(req *http.Request, data object) (call client.Request, err 
 	return call, conditions(req, &call)
 }
 
+// commandKey returns the commandId of a request, which its header or its body may have.
+func commandKey(req *http.Request, ofBody string) (string, error) {
+	key := req.Header.Get(edge.HeaderKey)
+	switch {
+	case key == "":
+		return ofBody, nil
+	case !events.Pattern(events.PatternCommandID).MatchString(key):
+		return "", events.Invalid("/"+edge.HeaderKey, "%s is %.80q; it takes 1 to 128 letters, digits and _ . : -, the first a letter or digit", edge.HeaderKey, key)
+	case ofBody != "" && ofBody != key:
+		return "", events.Invalid("/commandId", "the body's commandId and the header %s differ", edge.HeaderKey)
+	}
+	return key, nil
+}
+
 // conditions sets what the headers of a request say of its command.
-func conditions(req *http.Request, call *client.Request) error {
-	if key := req.Header.Get(edge.HeaderKey); key != "" {
-		if !events.Pattern(events.PatternCommandID).MatchString(key) {
-			return events.Invalid("/"+edge.HeaderKey, "%s is %.80q; it takes 1 to 128 letters, digits and _ . : -, the first a letter or digit", edge.HeaderKey, key)
-		}
-		if call.CommandID != "" && call.CommandID != key {
-			return events.Invalid("/commandId", "the body's commandId and the header %s differ", edge.HeaderKey)
-		}
-		call.CommandID = key
+func conditions(req *http.Request, call *client.Request) (err error) {
+	if call.CommandID, err = commandKey(req, call.CommandID); err != nil {
+		return err
 	}
 	match := req.Header.Values("If-Match")
 	if len(match) == 0 || len(match) == 1 && match[0] == "*" && call.ThreadID != "" { // a thread that is not there is a not_found
@@ -163,22 +171,25 @@ func refusal(w http.ResponseWriter, req *http.Request, err error) error {
 }
 
 // unwrapped returns a refusal whose path is the caller's own: a service sees the body of a
-// resource inside another one.
-func unwrapped(err error, around string) error {
+// resource inside another one, at the first of these paths that the refusal is of.
+func unwrapped(err error, around ...string) error {
 	e := events.AsError(err)
 	if e.Details == nil {
 		return e
 	}
-	path, inside := strings.CutPrefix(e.Details.Path, around)
-	if !inside || path != "" && path[0] != '/' {
-		return e
+	for _, outer := range around {
+		path, inside := strings.CutPrefix(e.Details.Path, outer)
+		if !inside || path != "" && path[0] != '/' {
+			continue
+		}
+		inner, details := *e, *e.Details
+		if text, is := strings.CutPrefix(inner.Message, details.Path+": "); is {
+			inner.Message = strings.TrimPrefix(path+": "+text, ": ")
+		}
+		details.Path, inner.Details = path, &details
+		return &inner
 	}
-	inner, details := *e, *e.Details
-	details.Path, inner.Details = path, &details
-	if strings.HasPrefix(inner.Message, around+"/") {
-		inner.Message = inner.Message[len(around):]
-	}
-	return &inner
+	return e
 }
 
 // anyCommand serves POST /api/commands/{name}: the body is that of the command over NATS.

@@ -11,7 +11,7 @@ func (d *description) responses(r Row) node {
 	responses := node{r.status(): d.answer(r), "default": refusalAnswer()}
 	unchanged := node{"description": "The caller has it already, as its If-None-Match says."}
 	switch {
-	case r.Query == "thread.get":
+	case r.Query == "thread.get" || r.Query == "definition.get":
 		responses["304"] = unchanged
 	case r.shows.answer == fileAnswer:
 		responses["206"], responses["304"] = node{"description": "The parts that Range names.", "content": mediaType("*/*", node{})}, unchanged

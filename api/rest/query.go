@@ -28,11 +28,7 @@ func (r Row) query(w http.ResponseWriter, req *http.Request, c *edge.Caller) err
 	if err != nil {
 		return err
 	}
-	if r.Query == "thread.get" && data["at"] == nil {
-		return writeThread(w, req, answer)
-	}
-	writeRaw(w, answer)
-	return nil
+	return writeAnswer(w, req, r.Query, data, answer)
 }
 
 // queryData returns the data of a row's query.
@@ -115,18 +111,31 @@ func setMinSeq(req *http.Request, data object, known []field) error {
 	return nil
 }
 
-// writeThread answers with a thread's document and its version as entity tag.
-func writeThread(w http.ResponseWriter, req *http.Request, answer []byte) error {
+// writeAnswer answers with what a query answered. A thread has its version as entity tag, and a
+// definition its digest, unless an earlier state was asked for.
+func writeAnswer(w http.ResponseWriter, req *http.Request, query string, data object, answer []byte) error {
 	var stamp struct {
-		Version int64 `json:"version"`
-		Seq     int64 `json:"seq"`
+		Version int64  `json:"version"`
+		Digest  string `json:"digest"`
+		Seq     int64  `json:"seq"`
+	}
+	of := map[string]string{"thread.get": "at", "definition.get": "version"}
+	if earlier, tagged := of[query]; !tagged || data[earlier] != nil {
+		writeRaw(w, answer)
+		return nil
 	}
 	if err := json.Unmarshal(answer, &stamp); err != nil {
 		return err
 	}
-	tag := versionTag(stamp.Version)
+	tag, what := versionTag(stamp.Version), "this thread"
+	if query == "definition.get" {
+		tag, what = digestTag(stamp.Digest), "this definition"
+	}
 	w.Header().Set("ETag", tag)
 	w.Header().Set(headerSeq, strconv.FormatInt(stamp.Seq, 10))
+	if err := holdsTag(req.Header.Values("If-Match"), tag, what); err != nil {
+		return refusal(w, req, err)
+	}
 	if namesTag(req.Header.Values("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
@@ -164,11 +173,7 @@ func (s *service) anyQuery(w http.ResponseWriter, req *http.Request, c *edge.Cal
 	if err != nil {
 		return err
 	}
-	if name == "thread.get" && body["at"] == nil {
-		return writeThread(w, req, answer)
-	}
-	writeRaw(w, answer)
-	return nil
+	return writeAnswer(w, req, name, body, answer)
 }
 
 func queryNames() []string {

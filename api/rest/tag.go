@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/skein-threads/skein/events"
@@ -27,6 +28,24 @@ func namesTag(lines []string, tag string) bool {
 		}
 	}
 	return false
+}
+
+// holdsTag refuses the lines of If-Match, if there are any, unless they name the entity tag of what
+// is read, or *. Weak ones name none.
+func holdsTag(lines []string, tag, what string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	list := tagList(lines)
+	for _, one := range list {
+		if one == "*" || one == tag {
+			return nil
+		}
+	}
+	if len(list) == 0 || slices.ContainsFunc(list, func(one string) bool { return !isTag(one) }) {
+		return events.Invalid("/If-Match", "If-Match takes ETags, as in If-Match: %s, or *", tag)
+	}
+	return otherTag(strings.Join(list, ", "), what)
 }
 
 // isTag reports whether a text is one entity tag, weak or not.

@@ -148,7 +148,10 @@ func decideOn(s *State, c *Command) ([]events.Event, error) {
 
 // atVersion refuses a command that expects another version of its thread.
 func atVersion(s *State, c *Command) error {
-	if c.Expected != nil && *c.Expected != s.Version && (s.Exists() || c.Creates() || c.CreatesMissing() || c.OfTenant()) {
+	if c.OfTenant() && c.Expected != nil && *c.Expected != s.Version {
+		return events.DefinitionsConflict(*c.Expected, s.Version)
+	}
+	if c.Expected != nil && *c.Expected != s.Version && (s.Exists() || c.Creates() || c.CreatesMissing()) {
 		return events.Conflict(*c.Expected, s.Version) // of a thread that is gone no version is told
 	}
 	return nil
