@@ -1,5 +1,7 @@
 package events
 
+import "strings"
+
 // ApprovalReason says why a person is asked to approve a call.
 type ApprovalReason string
 
@@ -53,4 +55,23 @@ func (ResolveApproval) Constraint() string {
 		`{"required":["grant"],"properties":{"grant":{"const":true},"deny":` + no + `},"not":{"required":["result"]}},` +
 		`{"required":["deny"],"properties":{"deny":{"const":true},"grant":` + no + `,"arguments":{"type":"null"}},"not":{"required":["result"]}},` +
 		`{"required":["result"],"properties":{"grant":` + no + `,"deny":` + no + `,"reason":` + none + `,"arguments":{"type":"null"}}}]}`
+}
+
+// denied is what the failure of a call that was denied says.
+const denied = "the call was denied"
+
+// Denial returns the text with which a call fails that was denied for a reason, which may be empty.
+func Denial(reason string) string {
+	if reason == "" {
+		return denied
+	}
+	return denied + ": " + reason
+}
+
+// DenialReason returns the reason of a text of [Denial], empty if it has none.
+func DenialReason(text string) string {
+	if reason, is := strings.CutPrefix(text, denied+": "); is {
+		return reason
+	}
+	return ""
 }

@@ -50,7 +50,7 @@ func (t *turn) makeCalls(ctx context.Context) error {
 			open = append(open, c)
 			continue
 		case c.Denied:
-			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: Failed(denial(t.talk.denied[c.CallID])), started: time.Now()})
+			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: Failed(events.Denial(t.talk.denied[c.CallID])), started: time.Now()})
 			open = append(open, c)
 			continue
 		}
@@ -176,13 +176,6 @@ func (t *turn) collect(ctx context.Context, side *Side, left int, done <-chan ca
 		}
 	}
 	return unmade, nil
-}
-
-func denial(comment string) string {
-	if comment == "" {
-		return "the call was denied"
-	}
-	return "the call was denied: " + comment
 }
 
 // question asks a person whether a call may be made: its tool requires that, or a

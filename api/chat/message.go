@@ -151,7 +151,7 @@ func toolPartOf(p *stored, approvals map[string]events.CallApproval) Part {
 	out.ProviderExecuted = !question
 	switch {
 	case asked && !question && a.Status == events.ApprovalDenial:
-		out.State, out.Approval = stateDenied, &Approval{ID: a.CallID, Approved: new(false)}
+		out.State, out.Approval = stateDenied, &Approval{ID: a.CallID, Approved: new(false), Reason: events.DenialReason(p.failure())}
 	case p.State == stateOutput:
 		out.State, out.Output = stateOutput, output(p.Output)
 	case p.State == stateError:

@@ -90,6 +90,11 @@ func TestTools_ApprovalsAndQuestions(t *testing.T) {
 			if state := partState(list[1], "c1"); name == "denied" && state != "output-denied" || name == "granted" && state != "output-available" {
 				t.Errorf("listed as %s", state)
 			}
+			for _, p := range list[1].Parts {
+				if p.ToolCallID == "c1" && (p.Approval == nil || name == "denied" && p.Approval.Reason != "too much" || name == "granted" && p.Approval.Reason != "") {
+					t.Errorf("listed with the approval %+v", p.Approval)
+				}
+			}
 		})
 	}
 }
