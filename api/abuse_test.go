@@ -31,6 +31,9 @@ func TestHandler_HostAndOrigin(t *testing.T) {
 			t.Errorf("Host %q: %d, want %d", host, got.status, want)
 		}
 	}
+	if got := askAs(t, url, "GET", "/api/threads", "127.0.0.1:9999"); !strings.Contains(*got.body.Error.Message, "127.0.0.1:9999") {
+		t.Errorf("the port is not told: %s", *got.body.Error.Message)
+	}
 	own := "Origin: http://127.0.0.1:" + port
 	for header, want := range map[string]int{
 		own: 200, "Origin: https://shop.example": 200, "Origin: https://evil.example": 403, "Origin: null": 403, "Origin: http://shop.example": 403,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,9 +15,6 @@ import (
 
 // MaxBody is the size of the largest body that is no file, in bytes.
 const MaxBody = 4 << 20
-
-// uploadStall is how long an upload may send nothing.
-const uploadStall = 30 * time.Second
 
 // maxDepth is how deep objects and lists may lie in one another in a body, so that no decoder
 // spends time on those that every command refuses.
@@ -32,7 +30,7 @@ func (w *response) readBody(r *http.Request, tenant string) error {
 	upload := isUpload(r)
 	ctrl := http.NewResponseController(w)
 	if upload || strings.HasPrefix(r.URL.Path, "/threads/") && !strings.Contains(r.Header.Get("Content-Type"), "json") {
-		b := &body{ReadCloser: r.Body, ctrl: ctrl, upload: upload}
+		b := &body{ReadCloser: r.Body, ctrl: ctrl, upload: upload, stall: w.edge.opts.Stall}
 		if r.ContentLength == 0 {
 			b.whole()
 		}
@@ -83,9 +81,20 @@ func (a *admission) readAll(from io.Reader, announced int64) ([]byte, error) {
 		case errors.As(err, &large):
 			return nil, events.TooLarge("the body", large.Limit+1, large.Limit)
 		default:
-			return nil, events.Invalid("", "the body ends too early: %w", err)
+			return nil, Broken(err, "a body that is no file has one minute to arrive; send it again, at once")
 		}
 	}
+}
+
+// Broken returns the refusal of a body that cannot be read: too late, as the limit says, or because
+// the client went away.
+func Broken(err error, limit string) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return &statusError{status: http.StatusRequestTimeout, code: "request_timeout", text: "the body did not arrive in time: " + limit}
+	}
+	refused := events.Invalid("", "the body ends too early; send all of it")
+	refused.Cause = err
+	return refused
 }
 
 // tooDeep reports whether a text, if it is JSON, is deeper than maxDepth.
@@ -115,11 +124,12 @@ type body struct {
 	io.ReadCloser
 	ctrl   *http.ResponseController
 	upload bool
+	stall  time.Duration // an upload may send nothing for so long
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	if b.upload {
-		_ = b.ctrl.SetReadDeadline(time.Now().Add(uploadStall)) // a recorder in a test has none
+		_ = b.ctrl.SetReadDeadline(time.Now().Add(b.stall)) // a recorder in a test has none
 	}
 	n, err := b.ReadCloser.Read(p)
 	if errors.Is(err, io.EOF) {

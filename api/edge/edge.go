@@ -43,7 +43,7 @@ type Options struct {
 
 	Metrics Metrics // default none
 
-	Stall      time.Duration // how long a reader may take nothing; default 30 s
+	Stall      time.Duration // how long a reader may take nothing, and an upload send nothing; default 30 s
 	Ping       time.Duration // between two comments of a stream; default 15 s
 	SocketPing time.Duration // between two pings of a WebSocket; default 20 s
 }
@@ -79,7 +79,7 @@ type tree struct {
 type Caller struct {
 	Principal
 	Client *client.Client // acts as the principal, and may do no more
-	Stall  time.Duration  // how long the caller may take nothing of a stream
+	Stall  time.Duration  // how long the caller may take nothing of a stream, or send nothing of a file
 
 	ping  time.Duration // of a WebSocket
 	marks *marks

@@ -18,7 +18,8 @@ func (e *Edge) checkHost(r *http.Request) error {
 	if !ok { // no server received it: a program calls the handler
 		return nil
 	}
-	name, port := splitHost(e.hostOf(r))
+	host := e.hostOf(r)
+	name, port := splitHost(host)
 	address, own, err := net.SplitHostPort(local.String())
 	switch {
 	case err != nil:
@@ -28,7 +29,7 @@ func (e *Edge) checkHost(r *http.Request) error {
 	case (port == "" || port == own) && (name == "" || strings.EqualFold(name, "localhost") || name == "127.0.0.1" || name == "::1" || name == address):
 		return nil
 	}
-	return &statusError{status: http.StatusMisdirectedRequest, code: "misdirected_request", text: "the request names another host, " + clip(name) + "; use the listener's address, or name the host with --http-host"}
+	return &statusError{status: http.StatusMisdirectedRequest, code: "misdirected_request", text: "the request names another host, " + clip(host) + "; use the listener's address with its port, or name the host with --http-host"}
 }
 
 // hostOf returns the host that a client named, as a trusted proxy tells it.

@@ -6,10 +6,12 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -24,7 +26,7 @@ func readObject(r *http.Request) (object, error) {
 	raw, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	switch {
 	case err != nil:
-		return nil, bodyError(err)
+		return nil, err // the edge has read it already
 	case len(raw) > maxBody:
 		return nil, events.TooLarge("the body", max(r.ContentLength, int64(len(raw))), maxBody)
 	case len(raw) == 0:
@@ -37,14 +39,14 @@ func readObject(r *http.Request) (object, error) {
 	return decodeObject(raw)
 }
 
-// bodyError returns the error of a body that cannot be read: the edge's own limit, or a client
-// that went away.
-func bodyError(err error) error {
+// bodyError returns the error of a content that cannot be read: the edge's own limit, or a client
+// that went away, or sent nothing for a time.
+func bodyError(err error, stall time.Duration) error {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
 		return events.TooLarge("the body", large.Limit+1, large.Limit)
 	}
-	return events.Invalid("", "the body ends too early: %w", err)
+	return edge.Broken(err, "an upload may send nothing for "+stall.String()+"; send it again, from its beginning")
 }
 
 // decodeObject decodes a JSON object: names are unique, text is valid UTF-8.

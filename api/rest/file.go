@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	stall      = 30 * time.Second // a client that takes, or sends, nothing of a file for so long is ended
+	stall      = 30 * time.Second // a client that takes nothing of a file for so long is ended
 	mostRanges = 16               // of one request; each reads pieces of its own
 )
 
@@ -108,7 +108,7 @@ func (s *service) putFile(w http.ResponseWriter, req *http.Request, c *edge.Call
 	}
 	o := events.WriteFileOptions{ExpectedDigest: expected, CommandID: req.Header.Get(edge.HeaderKey)}
 	files := c.Client.Files(req.PathValue("thread"))
-	body := &upload{r: req.Body, alive: http.NewResponseController(w)}
+	body := &upload{r: req.Body, alive: http.NewResponseController(w), stall: c.Stall}
 	var record *events.FileRecord
 	if kind := contentType(req); req.ContentLength >= 0 && req.ContentLength <= events.InlineFileBytes {
 		var data []byte
@@ -119,7 +119,7 @@ func (s *service) putFile(w http.ResponseWriter, req *http.Request, c *edge.Call
 		record, err = files.WriteFileFrom(req.Context(), path, body, kind, o)
 	}
 	if body.err != nil {
-		return bodyError(body.err)
+		return bodyError(body.err, c.Stall)
 	}
 	if err != nil {
 		return refusal(w, req, unwrapped(err, "/data"))
@@ -153,11 +153,12 @@ func contentType(req *http.Request) string {
 type upload struct {
 	r     io.Reader
 	alive *http.ResponseController
+	stall time.Duration // it may come to a halt for so long
 	err   error
 }
 
 func (u *upload) Read(p []byte) (int, error) {
-	_ = u.alive.SetReadDeadline(time.Now().Add(stall)) // a recorder in a test has none
+	_ = u.alive.SetReadDeadline(time.Now().Add(u.stall)) // a recorder in a test has none
 	n, err := u.r.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		u.err = err

@@ -204,12 +204,15 @@ func (k *socket) handle(ctx context.Context, f frame) error {
 		return k.watch(ctx, f)
 	case "emit":
 		if _, err := events.CheckLiveName(f.Name); err != nil {
-			return events.Invalid("/name", "name must be 1 to 128 letters")
+			return events.Invalid("/name", "name must be a text of 1 to 128 characters")
 		}
 		return k.queue(ctx, func() { k.emit(ctx, f) })
 	}
 	if f.ID == nil {
 		return events.Invalid("/id", "a command needs an id, which its reply has as well")
+	}
+	if f.Command == "" {
+		return events.Invalid("/command", "command is missing; name one, such as message.add")
 	}
 	if _, known := events.LookupCommand(f.Command); !known {
 		return unknown("command", f.Command, commandNames())

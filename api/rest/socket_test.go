@@ -40,9 +40,9 @@ func (w *wire) send(text string) {
 
 // got is a frame from the server.
 type got struct {
-	Type, Code, Param, Name string
-	ID                      any
-	Event                   struct {
+	Type, Code, Param, Name, Message string
+	ID                               any
+	Event                            struct {
 		Type          string
 		Threadversion int64
 	}
