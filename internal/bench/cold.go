@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
@@ -26,6 +27,25 @@ type ColdStart struct {
 
 	Opening   float64 `json:"openingProcessorSeconds"` // of the processor, until the server has opened the store
 	Processor float64 `json:"processorSeconds"`        // from there, of both, until a list of threads is answered
+
+	ThawP50Ms float64 `json:"thawP50Ms"` // from a write to a cold thread until all of it is shown again
+}
+
+// ColdThreads is what cold threads cost.
+type ColdThreads struct {
+	Threads     int     `json:"threads"`
+	ServerBytes float64 `json:"serverBytesPerColdThread"` // of Go's heap, from the first point to the last
+	SkeinBytes  float64 `json:"skeinBytesPerColdThread"`
+	ThawP50Ms   float64 `json:"thawP50Ms"`
+	Ready       float64 `json:"readySeconds"` // from the start of the server until Skein takes commands
+}
+
+// coldThreads sums up a run whose threads are all cold.
+func (r *MemoryResult) coldThreads() *ColdThreads {
+	return &ColdThreads{
+		Threads: r.Points[len(r.Points)-1].Threads, ServerBytes: r.ServerBytes, SkeinBytes: r.SkeinBytes,
+		ThawP50Ms: r.Start.ThawP50Ms, Ready: r.Start.Server + r.Start.Commands,
+	}
 }
 
 // freezers is how many parts of the threads are frozen at the same time.
@@ -106,20 +126,73 @@ func startAgain(ctx context.Context, o embedded.Options, args []string, a apart)
 		return nil, err
 	}
 	defer nc.Close()
-	subject := events.DefaultNames().Query(tenant, "thread.list")
+	if _, err := listed(ctx, nc, 1); err != nil {
+		return nil, err
+	}
+	s.Lists, s.Processor = time.Since(begun).Seconds(), (processor() - used).Seconds()
+	if err := skein.ask(struct{}{}); err != nil {
+		return nil, err
+	}
+	usage, err := skein.answer()
+	if err != nil {
+		return nil, err
+	}
+	s.Processor += usage.Processor
+	s.ThawP50Ms, err = thaw(ctx, nc)
+	return s, err
+}
+
+// listed lists threads, once they can be listed.
+func listed(ctx context.Context, nc *nats.Conn, most int) ([]events.Thread, error) {
 	for { // a query waits 5 s for the list
-		reply, err := nc.RequestWithContext(ctx, subject, []byte(`{"limit":1}`))
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("listing threads: %w", err)
-		case reply.Header.Get(events.HeaderErrorCode) == "":
-			s.Lists, s.Processor = time.Since(begun).Seconds(), (processor() - used).Seconds()
-			if err := skein.ask(struct{}{}); err != nil {
-				return nil, err
-			}
-			usage, err := skein.answer()
-			s.Processor += usage.Processor
-			return s, err
+		var list events.ThreadList
+		err := askJSON(ctx, nc, events.DefaultNames().Query(tenant, "thread.list"), fmt.Sprintf(`{"limit":%d}`, most), &list)
+		if !errors.Is(err, &events.Error{Code: events.ProjectionBehind}) {
+			return list.Threads, err
 		}
 	}
+}
+
+// thawed is how many cold threads are written to.
+const thawed = 100
+
+// thaw writes to cold threads, one after the other, and returns the median of the milliseconds
+// until a query shows what was written: then all documents of the thread are back.
+func thaw(ctx context.Context, nc *nats.Conn) (p50 float64, err error) {
+	threads, err := listed(ctx, nc, thawed)
+	if err != nil {
+		return 0, err
+	}
+	var took []time.Duration
+	for _, t := range threads {
+		begun := time.Now()
+		var reply events.Reply
+		err := askJSON(ctx, nc, events.DefaultNames().Command(tenant, "message.add"), fmt.Sprintf(`{"threadId":%q,"data":{"role":"user","content":"Is it still there?"}}`, t.ID), &reply)
+		if err != nil {
+			return 0, fmt.Errorf("writing to cold thread %s: %w", t.ID, err)
+		}
+		var shown events.ItemList
+		err = askJSON(ctx, nc, events.DefaultNames().Query(tenant, "item.list"), fmt.Sprintf(`{"threadId":%q,"minVersion":%d,"limit":1}`, t.ID, reply.Version), &shown)
+		if err != nil {
+			return 0, fmt.Errorf("reading thread %s, which was cold: %w", t.ID, err)
+		}
+		took = append(took, time.Since(begun))
+	}
+	if len(took) == 0 {
+		return 0, errors.New("no cold thread is listed")
+	}
+	slices.Sort(took)
+	return ms(took[len(took)/2]), nil
+}
+
+// askJSON sends a request, and decodes the answer. The error is the refusal, if it is one.
+func askJSON(ctx context.Context, nc *nats.Conn, subject, body string, into any) error {
+	reply, err := nc.RequestWithContext(ctx, subject, []byte(body))
+	if err != nil {
+		return fmt.Errorf("%s: %w", subject, err)
+	}
+	if refusal := events.DecodeRefusal(reply.Header.Get(events.HeaderErrorCode), reply.Data); refusal != nil {
+		return refusal
+	}
+	return json.Unmarshal(reply.Data, into)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -34,8 +35,7 @@ type HTTPOptions struct {
 
 // HTTPCase is what clients in another process saw of one operation.
 type HTTPCase struct {
-	Name       string  `json:"name"`
-	Over       string  `json:"over"`    // HTTP or NATS
+	Name       string  `json:"name"`    // http- or nats-, and the case
 	Clients    int     `json:"clients"` // or readers
 	PerSecond  float64 `json:"perSecond"`
 	P50Ms      float64 `json:"p50Ms"`
@@ -176,7 +176,7 @@ func (b *httpBench) measure(ctx context.Context, name, over string, n int, last 
 func httpCase(name, over string, n int, got *Loaded, spent time.Duration) *HTTPCase {
 	m := measured("", n, got.durations(), time.Duration(got.Elapsed))
 	c := &HTTPCase{
-		Name: name, Over: over, Clients: n, PerSecond: m.CommitsPerSecond, P50Ms: m.P50Ms, P99Ms: m.P99Ms, MaxMs: ms(time.Duration(slices.Max(got.Nanos))),
+		Name: caseOver(name, over), Clients: n, PerSecond: m.CommitsPerSecond, P50Ms: m.P50Ms, P99Ms: m.P99Ms, MaxMs: ms(time.Duration(slices.Max(got.Nanos))),
 		Times: len(got.Nanos), Refused: got.Refused, Micros: float64(spent.Microseconds()) / float64(len(got.Nanos)+got.WarmUps),
 	}
 	if first := slices.Sorted(slices.Values(got.ChunkNanos)); len(first) > 0 {
@@ -188,9 +188,9 @@ func httpCase(name, over string, n int, got *Loaded, spent time.Duration) *HTTPC
 // Write prints the run as tables.
 func (r *HTTPResult) Write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "case\tover\tat a time\tper second\tp50 ms\tp99 ms\tmax ms\tfirst p50 ms\tp99 ms\tprocessor us\trefused\t\n")
+	fmt.Fprintf(t, "case\tat a time\tper second\tp50 ms\tp99 ms\tmax ms\tfirst p50 ms\tp99 ms\tprocessor us\trefused\t\n")
 	for _, c := range r.Cases {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%.0f\t%.2f\t%.2f\t%.1f\t%.2f\t%.2f\t%.0f\t%d\t\n", c.Name, c.Over, c.Clients, c.PerSecond, c.P50Ms, c.P99Ms, c.MaxMs, c.FirstP50Ms, c.FirstP99Ms, c.Micros, c.Refused)
+		fmt.Fprintf(t, "%s\t%d\t%.0f\t%.2f\t%.2f\t%.1f\t%.2f\t%.2f\t%.0f\t%d\t\n", c.Name, c.Clients, c.PerSecond, c.P50Ms, c.P99Ms, c.MaxMs, c.FirstP50Ms, c.FirstP99Ms, c.Micros, c.Refused)
 	}
 	fmt.Fprintln(t)
 	for _, x := range r.Ratios {
@@ -203,9 +203,12 @@ func (r *HTTPResult) Write(w io.Writer) error {
 	return t.Flush()
 }
 
+// caseOver returns the name of a case over HTTP or NATS.
+func caseOver(name, over string) string { return strings.ToLower(over) + "-" + name }
+
 func (r *HTTPResult) find(name, over string, clients int) *HTTPCase {
 	for i := range r.Cases {
-		if c := &r.Cases[i]; c.Name == name && c.Over == over && c.Clients == clients {
+		if c := &r.Cases[i]; c.Name == caseOver(name, over) && c.Clients == clients {
 			return c
 		}
 	}

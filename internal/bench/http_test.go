@@ -33,7 +33,7 @@ func TestHTTP(t *testing.T) {
 			for _, over := range []string{"HTTP", "NATS"} {
 				c := r.find(name, over, n)
 				switch {
-				case c == nil || !strings.Contains(out.String(), name):
+				case c == nil || c.Name != map[string]string{"HTTP": "http-", "NATS": "nats-"}[over]+name || !strings.Contains(out.String(), c.Name):
 					t.Errorf("%s over %s, %d, is missing", name, over, n)
 				case c.Refused > 0 || c.P50Ms <= 0 || c.P99Ms < c.P50Ms || c.MaxMs < c.P99Ms || c.Micros <= 0:
 					t.Errorf("%+v", c)

@@ -23,7 +23,10 @@ import (
 
 // MemoryOptions says up to how many threads memory is measured.
 type MemoryOptions struct {
-	Threads     []int // at which numbers of threads, rising; default 1,000, 10,000, 100,000 and 200,000
+	// Threads are the numbers of threads at which memory is measured; default 1,000, 10,000, 100,000
+	// and 200,000. If it is only one, what the store has before is measured first: nothing, or
+	// the threads of Store.
+	Threads     []int
 	ThreadCache int64 // of Skein, in bytes; 0: its default
 	// Idle is how long after each other memory is looked at until it falls no more:
 	// the server lets go of what was just written when it is idle. Default 4 s.
@@ -64,6 +67,8 @@ type MemoryResult struct {
 	SkeinBytes  float64 `json:"skeinBytesPerThread"`
 
 	Start *ColdStart `json:"start,omitzero"` // with cold threads
+
+	*ColdThreads // the same
 }
 
 // Memory measures what threads cost in memory: of the server, which runs in this
@@ -92,7 +97,9 @@ func Memory(ctx context.Context, o MemoryOptions) (*MemoryResult, error) {
 	result, err := memory(ctx, o, options, told)
 	if err == nil && o.Cold {
 		o.Log("start again")
-		result.Start, err = startAgain(ctx, options, o.SkeinArgs, told)
+		if result.Start, err = startAgain(ctx, options, o.SkeinArgs, told); err == nil {
+			result.ColdThreads = result.coldThreads()
+		}
 	}
 	return result, err
 }
@@ -131,7 +138,11 @@ func memory(ctx context.Context, o MemoryOptions, options embedded.Options, told
 		}
 	}
 	result := &MemoryResult{}
-	for _, threads := range slices.Sorted(slices.Values(o.Threads)) {
+	numbers := slices.Sorted(slices.Values(o.Threads))
+	if len(numbers) == 1 && have < numbers[0] {
+		numbers = []int{have, numbers[0]}
+	}
+	for _, threads := range numbers {
 		if have > threads {
 			return nil, fmt.Errorf("the store has %d threads already: measure at least so many", have)
 		}
@@ -268,6 +279,7 @@ func (r *MemoryResult) Write(w io.Writer) error {
 		fmt.Fprintf(t, "\nall threads are cold; started again, the server opens the store in %.1f s; from there, Skein takes commands after %.1f s and lists threads after %.1f s\n",
 			s.Server, s.Commands, s.Lists)
 		fmt.Fprintf(t, "that takes %.1f s of processor time until the store is open, and from there %.1f s of server and Skein together\n", s.Opening, s.Processor)
+		fmt.Fprintf(t, "a write to a cold thread is acknowledged, and all of the thread shown again, after %.1f ms (p50)\n", s.ThawP50Ms)
 	}
 	fmt.Fprintf(t, "\na thread with one turn costs %.0f bytes of the server's heap and %.0f of Skein's\n", r.ServerBytes, r.SkeinBytes)
 	return t.Flush()

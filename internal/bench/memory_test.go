@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-json-experiment/json"
 )
 
 // What a thread costs is told from the first point to the last, of each process.
@@ -62,6 +64,46 @@ func TestMemory_Cold(t *testing.T) {
 	var table bytes.Buffer
 	if err := r.Write(&table); err != nil || !strings.Contains(table.String(), "all threads are cold") {
 		t.Errorf("%s, %v", table.String(), err)
+	}
+}
+
+// With one number of cold threads, what they cost is told from the empty store on, with what is
+// promised by name; without cold threads, nothing is said of them.
+func TestMemory_OneNumberOfColdThreads(t *testing.T) {
+	o := MemoryOptions{
+		Threads: []int{3000}, Cold: true, Message: true, ThreadCache: 1 << 20, Idle: 50 * time.Millisecond, Dir: t.TempDir(),
+		LoadArgs: []string{"load"}, SkeinArgs: []string{"skein"}, Log: func(s string) { t.Log(s) },
+	}
+	r, err := Memory(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Points) != 2 || r.Points[0].Threads != 0 || r.Points[1].Threads != 3000 {
+		t.Errorf("the points are %+v", r.Points)
+	}
+	body, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told struct {
+		Threads int
+		Server  *float64 `json:"serverBytesPerColdThread"`
+		Skein   *float64 `json:"skeinBytesPerColdThread"`
+		Thaw    float64  `json:"thawP50Ms"`
+		Ready   float64  `json:"readySeconds"`
+	}
+	if err := json.Unmarshal(body, &told, json.MatchCaseInsensitiveNames(true)); err != nil {
+		t.Fatal(err)
+	}
+	if told.Threads != 3000 || told.Server == nil || *told.Server == 0 || told.Skein == nil || *told.Skein == 0 || told.Thaw <= 0 || told.Ready <= 0 {
+		t.Errorf("%s", body)
+	}
+	o.Threads, o.Cold = []int{10, 20}, false
+	if r, err = Memory(t.Context(), o); err != nil || r.ColdThreads != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if body, err = json.Marshal(r); err != nil || strings.Contains(string(body), "Cold") || strings.Contains(string(body), "thaw") {
+		t.Errorf("%s, %v", body, err)
 	}
 }
 
