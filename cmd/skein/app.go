@@ -23,7 +23,8 @@ type app struct {
 	// isTerminal reports whether a stream is a terminal.
 	isTerminal func(any) bool
 
-	begun bool // flags and arguments were valid: later errors are not wrong usage
+	begun bool         // flags and arguments were valid: later errors are not wrong usage
+	ended func() error // why the command's context has ended, nil if it has not
 }
 
 func onTerminal(stream any) bool {
@@ -54,6 +55,7 @@ func (a *app) root() *cobra.Command {
 				return wrongUsage("%v; see %s --help", err, cmd.CommandPath())
 			}
 			a.begun = true
+			a.ending(cmd)
 			return nil
 		},
 	}

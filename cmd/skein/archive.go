@@ -85,7 +85,9 @@ func (a *app) withArchiver(
 	}
 	failed := func(_ string, err error) {
 		failure = err
-		a.hint("skein: %v", err)
+		if ctx.Err() == nil { // else the command's own error says why
+			a.hint("skein: %v", err)
+		}
 	}
 	if err = work(archive.New(log, archive.Config{}, zerolog.Nop()), threads, done, failed); err == nil {
 		err = failure

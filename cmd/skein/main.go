@@ -110,7 +110,7 @@ func (e *failedError) Error() string { return e.message }
 
 // exit prints an error as one line and returns the exit code.
 func (a *app) exit(err error) int {
-	if err == nil {
+	if err = a.reason(err); err == nil {
 		return exitDone
 	}
 	code, message, status := a.classify(err)
