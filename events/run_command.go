@@ -75,7 +75,7 @@ type DenyApproval struct {
 type QueueTool struct {
 	Name      string `json:"name" schema:"required,pattern=name" doc:"The tool."`
 	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"The arguments."`
-	CallID    string `json:"callId,omitzero" schema:"pattern=id" doc:"The call's id, if the caller chooses it."`
+	CallID    string `json:"callId,omitzero" schema:"pattern=id" doc:"The call's id, if the caller chooses it: none that waits, or is in the open step."`
 	AgentID   string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that continues from there; the thread's own if absent."`
 	Once      bool   `json:"once,omitzero" doc:"No agent continues from there: the call has a run of its own, after the current one, and that run ends with the call."`
 }

@@ -172,7 +172,7 @@ func threadCommands() []Command {
 	commit.Creates, commit.Single = true, true
 	return append([]Command{
 		create, resolve,
-		command("thread.status", "Changes the state of a thread.", SetThreadStatus{To: ThreadStreaming}, ThreadStatusChangedType),
+		command("thread.status", "Changes the state of a thread on which Skein executes no run. Closing it removes what waits for the agent.", SetThreadStatus{To: ThreadStreaming}, ThreadStatusChangedType),
 		command("thread.update", "Changes a thread's title, metadata, flags and the like.",
 			UpdateThread{Title: new("Order 42"), Archived: new(true)}, ProfileChangedType).relating(Relates{User: "userId"}),
 		command("thread.finish", "Records that a run is over.", FinishThread{ExecutionID: exampleExecution}, ThreadFinishedType),
