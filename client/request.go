@@ -74,14 +74,17 @@ func (c *Client) requestUntilFinal(ctx context.Context, subject string, body []b
 	}
 }
 
-// final reports whether a refusal ends a request that began some time ago. A query has waited
-// for its read model itself, so one that is behind is not waited for again.
+// takeoverWait is how long a query is repeated whose read model is behind: where a Skein has died,
+// another one writes the read models after up to 6 s.
+const takeoverWait = 2 * events.FreshWait
+
+// final reports whether a refusal ends a request that began some time ago.
 func final(code events.Code, after time.Duration) bool {
 	switch code {
 	case events.QueueFull:
 		return true
 	case events.ProjectionBehind:
-		return after >= events.FreshWait
+		return after >= takeoverWait
 	default:
 		return !code.Retry()
 	}

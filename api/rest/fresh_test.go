@@ -51,8 +51,8 @@ func TestReads_ShowOwnWrites(t *testing.T) {
 	s.ask("GET", thread, "").problem(http.StatusNotFound, "not_found", "")
 }
 
-// What is never reached is told as projection_behind, with how far the read model is, after the
-// time that a query waits.
+// What is never reached is told as projection_behind, with how far the read model is, before the
+// time of a request is over.
 func TestReads_ProjectionBehind(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -73,7 +73,7 @@ func TestReads_ProjectionBehind(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if took := time.Since(began); took > 3*events.FreshWait { // with the client's 20 s it took all of them
+	if took := time.Since(began); took > 3*events.FreshWait { // a request has 20 s
 		t.Errorf("it took %v", took)
 	}
 }
