@@ -183,9 +183,11 @@ func TestStream_ShowsDeniedAndQueuedCalls(t *testing.T) {
 	sub := w.listen(t)
 	id, _ := w.begin("a", "hello")
 	w.until(id, func(e *events.Event) bool { return e.Type == events.RunParkedType })
+	// Who answers has seen that the run waits: its chunks follow the commit.
+	before := w.chunks(t, sub, func(c events.ChunkEmitted) bool { return strings.Contains(string(c.Data), `"waiting"`) })
 	w.must("approval.deny", id, events.DenyApproval{CallID: "c1", Comment: "no"})
 	over := func(c events.ChunkEmitted) bool { return c.Type == events.ChunkFinish }
-	if got, want := about(w.chunks(t, sub, over), "c1"), `tool-input-available {"input":{"n":1},"toolCallId":"c1","toolName":"f"}`+"\n"+
+	if got, want := about(append(before, w.chunks(t, sub, over)...), "c1"), `tool-input-available {"input":{"n":1},"toolCallId":"c1","toolName":"f"}`+"\n"+
 		`tool-output-error {"errorText":"the call was denied: no","toolCallId":"c1"}`; got != want {
 		t.Errorf("denied:\n%s\nnot\n%s", got, want)
 	}
