@@ -22,8 +22,8 @@ type Waiting struct {
 // ended before the call, and its message may still be in the agent's queue if the query
 // names the thread. After React, pass the reply's ThreadID, the ExecutionID of its
 // result, and its Seq as MinSeq. It retries while the server is unavailable or its read
-// models are behind, until ctx ends. The error is ctx's or the query's: also a not_found if the message is removed
-// from the queue.
+// models are behind, until ctx ends. The error is ctx's or the query's: also a not_found if
+// the message is removed from the queue.
 func (c *Client) WaitRun(ctx context.Context, q events.GetExecution) (*events.Execution, error) {
 	return c.WatchRun(ctx, q, func(Waiting) {})
 }
