@@ -2,10 +2,14 @@ package main_test
 
 import (
 	"bufio"
+	"bytes"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A response whose server was killed amid its text is streamed, from then on, as what it is: the
@@ -51,6 +55,7 @@ func TestServe_StreamedResponseAfterKill(t *testing.T) {
 	}
 	<-running
 	read(s, "response.output_text.delta")
+	untilWritten(t, store, `"Hel"`)
 	s.kill()
 	close(released)
 	again := start(t, store, "--tenant", "acme")
@@ -61,4 +66,21 @@ func TestServe_StreamedResponseAfterKill(t *testing.T) {
 		}
 	}
 	again.stop()
+}
+
+// untilWritten returns when the files of the chunks contain the text. The server writes them some
+// milliseconds after it has sent them on, and a process that is killed before then loses them.
+func untilWritten(t *testing.T, store, text string) {
+	t.Helper()
+	for ; ; time.Sleep(time.Millisecond) {
+		paths, err := filepath.Glob(filepath.Join(store, "jetstream", "*", "streams", "SKEIN_CHUNKS", "msgs", "*.blk"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if data, err := os.ReadFile(path); err == nil && bytes.Contains(data, []byte(text)) {
+				return
+			}
+		}
+	}
 }

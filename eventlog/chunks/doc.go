@@ -12,7 +12,8 @@
 // # What it does not
 //
 // Chunks are transport: kept for an hour, never in the log. The stream is stored without
-// waiting for the disk, so that a power loss may take the newest.
+// waiting for the disk: kill -9 of the server loses those of its last milliseconds, a power
+// loss some more, and the next claim uses their numbers again.
 //
 // # What may enter
 //
