@@ -197,6 +197,46 @@ func TestDefine_ReceivesRequestAndState(t *testing.T) {
 	}
 }
 
+// SA-136: a program's endpoint streams a file of its thread to the answer, chunk by chunk; an
+// absent file is a 404 with the body "Not Found".
+func TestDefine_StreamsAFile(t *testing.T) {
+	w := newWorld(t)
+	thread := w.thread()
+	w.server.Must(w.endpoints.Add("download", endpoints.Define(func(rw http.ResponseWriter, r *http.Request, state *client.ThreadState) error {
+		stream, err := state.ReadFileStream(r.Context(), r.URL.Query().Get("path"))
+		if err != nil {
+			return err
+		}
+		if stream == nil {
+			rw.WriteHeader(http.StatusNotFound)
+			_, err := io.WriteString(rw, "Not Found")
+			return err
+		}
+		rw.Header().Set("Content-Type", "application/octet-stream")
+		for chunk, err := range stream {
+			if err != nil {
+				return err
+			}
+			if _, err := rw.Write(chunk.Data); err != nil {
+				return err
+			}
+		}
+		return nil
+	})))
+	content := strings.Repeat("0123456789abcdef", 40_000) // five chunks
+	state, err := w.client("acme").Thread(t.Context(), thread)
+	w.server.Must(err)
+	_, err = state.WriteFile(t.Context(), "/uploads/large-file.bin", []byte(content), "application/octet-stream", client.WriteFileOptions{})
+	w.server.Must(err)
+	status, header, body := w.do(http.MethodGet, "acme", "/threads/"+thread+"/download?path=/uploads/large-file.bin")
+	if status != http.StatusOK || header.Get("Content-Type") != "application/octet-stream" || body != content {
+		t.Errorf("%d, %s, %d bytes", status, header.Get("Content-Type"), len(body))
+	}
+	if status, body := w.get("/threads/" + thread + "/download?path=/uploads/none.bin"); status != http.StatusNotFound || body != "Not Found" {
+		t.Errorf("absent: %d %q", status, body)
+	}
+}
+
 // SA-160: an endpoint that writes nothing is a 500. An error before an answer is the answer;
 // after its beginning it ends the connection.
 func TestDefine_AnswersThatFail(t *testing.T) {

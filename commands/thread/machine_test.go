@@ -99,7 +99,7 @@ func TestMoves_Step(t *testing.T) {
 		})
 }
 
-// EK-98..EK-101, EK-150. An item may be made in any of its states.
+// EK-98, EK-99, EK-100, EK-101, EK-150. An item may be made in any of its states.
 func TestMoves_Item(t *testing.T) {
 	ask := func(to events.ItemStatus) any { return events.SetItemStatus{ItemID: "itm_a", To: to} }
 	moves(t, events.ItemMachine(), "itm_a",
