@@ -52,9 +52,10 @@ type Side struct {
 	Endpoint       Reactor // the reactor itself, if the tenant defines it; default: found by its name
 	Model          Model
 	Prompt         events.PromptDefinition // its variables are filled in for each step
-	Tools          []Tool
-	Skills         []Skill // that the model may load
-	StopOnResponse bool    // the run ends after an answer without calls
+	Tools          []Tool                  // that its reactor may call
+	AnyTool        bool                    // it may call every tool of the tenant: its reactor is a program without a model
+	Skills         []Skill                 // that the model may load
+	StopOnResponse bool                    // the run ends after an answer without calls
 	MaxSteps       int64
 }
 
@@ -126,7 +127,7 @@ type Agents interface {
 	// not_found if there is none with that name, or if something that it names is
 	// missing; its text may be shown to clients.
 	Agent(ctx context.Context, tenant, name string) (*Agent, error)
-	// Tool returns a tool that callers may queue even if no agent names it.
+	// Tool returns a tool that callers may queue, and that a Side with AnyTool may call.
 	Tool(ctx context.Context, tenant, name string) (Tool, error)
 }
 

@@ -33,6 +33,10 @@ type callOutcome struct {
 // outcome as soon as the log is free.
 func (t *turn) makeCalls(ctx context.Context) error {
 	side := t.agent.side(t.run.Side)
+	calling, err := t.callingSide(ctx)
+	if err != nil {
+		return err
+	}
 	t.announceCalls()
 	var open []thread.Call
 	hold := thread.HoldCalls{ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID}
@@ -54,13 +58,13 @@ func (t *turn) makeCalls(ctx context.Context) error {
 			open = append(open, c)
 			continue
 		}
-		tool, err := t.tool(ctx, side, c.Name)
+		tool, err := t.tool(ctx, calling, c.Name)
 		if err != nil {
 			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: Failed(events.AsError(err).Message), started: time.Now()})
 			open = append(open, c)
 			continue
 		}
-		if refused := t.locked(side, c.Name); refused != nil {
+		if refused := t.locked(calling, c.Name); refused != nil {
 			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: *refused, started: time.Now()})
 			open = append(open, c)
 			continue
@@ -210,10 +214,31 @@ func (t *turn) invalidArguments(spec ToolSpec, in *ToolInput) *ToolResult {
 	return &result
 }
 
-// tool finds the tool of a call: one of the agent's, or one that may be queued.
+// callingSide returns the side whose reactor made the calls of the open step: the agent that has
+// the thread now may have taken it over since.
+func (t *turn) callingSide(ctx context.Context) (*Side, error) {
+	by := t.run.Asks
+	if by == "" || by == t.agent.Name {
+		return t.agent.side(t.run.Side), nil
+	}
+	agent, err := t.w.agent(ctx, t.job.Tenant, by)
+	switch {
+	case errors.Is(err, &events.Error{Code: events.NotFound}): // it is no longer defined, and may call nothing
+		return &Side{}, nil
+	case err != nil:
+		return nil, err
+	}
+	return agent.side(t.run.Side), nil
+}
+
+// tool finds the tool of a call. A reactor calls the tools of its side and no others, whatever
+// its model makes up; a caller queues a call of any tool of the tenant.
 func (t *turn) tool(ctx context.Context, side *Side, name string) (Tool, error) {
 	if tool := side.tool(name); tool != nil {
 		return tool, nil
+	}
+	if t.run.Asks != "" && !side.AnyTool {
+		return nil, events.Missing("tool", clip(name))
 	}
 	return t.w.agents.Tool(ctx, t.job.Tenant, name)
 }

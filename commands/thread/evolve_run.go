@@ -37,7 +37,12 @@ func evolveRun(s *State, e *events.Event) {
 		s.run(e.Correlation, func(r *runState) { r.Drained = true })
 	case events.AgentAssigned:
 		s.Agent = d.AgentID
-		s.run(s.head.Active, func(r *runState) { r.Agent = d.AgentID })
+		s.run(s.head.Active, func(r *runState) {
+			r.Agent = d.AgentID
+			if r.Asks != "" && !r.Reacted { // else its calls stay those of the agent that made them
+				r.Asks = d.AgentID
+			}
+		})
 	case events.SkillActivated:
 		s.Skills = append(slices.Clip(s.Skills), d.Name)
 		s.bytes += textSize(d.Name) + 16
@@ -128,7 +133,8 @@ func evolveRun(s *State, e *events.Event) {
 		s.grow(e.Correlation, e.Subject, d.Content, d.Parts)
 	case events.StepCreated:
 		s.run(d.ExecutionID, func(r *runState) {
-			if len(r.First) == 0 && !r.Drained { // else queued calls are the step, and the reactor is not called
+			if r.Asks = ""; len(r.First) == 0 && !r.Drained { // else queued calls are the step, and the reactor is not called
+				r.Asks = r.Agent
 				r.asked(d.Side)
 			}
 			r.Away = 0

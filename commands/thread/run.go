@@ -29,7 +29,8 @@ type runState struct {
 	Turn    events.Side      `json:"turn,omitzero"`      // the side that has the next turn
 	Place   int64            `json:"place,omitzero"`     // the number of parts of the reaction item
 	Base    int64            `json:"base,omitzero"`      // that number when the open step started
-	Reacted bool             `json:"reacted,omitzero"`   // the open step's reactor has answered
+	Asks    string           `json:"asks,omitzero"`      // the agent whose reactor the step asks; empty if queued calls are the step
+	Reacted bool             `json:"reacted,omitzero"`   // the open step's reactor has answered, or its calls were queued
 	Steered int64            `json:"steered,omitzero"`   // the index after the last item that steered the run
 	Parent  *events.Parent   `json:"parent,omitzero"`    // the call that waits for it
 	Handoff *events.Handoff  `json:"handoff,omitzero"`   // it writes a summary, and no message; nil once it has ended
@@ -169,7 +170,8 @@ type Run struct {
 	StepID                 string // the open step, if there is one
 	Iteration              int64  // of the open step; of the next one if none is open
 	Side                   events.Side
-	Reacted                bool        // the open step's reactor has answered
+	Asks                   string      // the agent whose reactor the open step asks, and whose calls it makes; empty: the calls were queued
+	Reacted                bool        // the open step's reactor has answered, or its calls were queued
 	Calls                  []Call      // of the open step
 	Away                   events.Time // since when no process serves the open step's reactor; 0: not known to be away
 	Parent                 *events.Parent
@@ -198,7 +200,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 	r := Run{
 		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, SessionID: x.Session, Status: x.Status,
 		Agent: x.Run.Agent, Begun: x.Run.Begun, Wanted: x.Run.Wanted, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
-		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Reacted: x.Run.Reacted, Parent: x.Run.Parent, Handoff: x.Run.Handoff, StoppedBy: x.Run.By,
+		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Asks: x.Run.Asks, Reacted: x.Run.Reacted, Parent: x.Run.Parent, Handoff: x.Run.Handoff, StoppedBy: x.Run.By,
 		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem, Away: x.Run.Away, Settings: x.Run.Settings,
 	}
 	if r.StepID != "" {

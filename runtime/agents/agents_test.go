@@ -197,6 +197,37 @@ func TestAgentWithoutDefinition(t *testing.T) {
 	}
 }
 
+// An agent with a model, and a model that is asked by its name, call the tools that they list and
+// no others, whatever the tenant defines; a reactor without a model calls any of them, unless
+// its agent lists some.
+func TestAgentCallsItsOwnTools(t *testing.T) {
+	h := start(t, func(c *serve.Config) {
+		register := c.Register
+		c.Register = func(r *runtime.Registry) error {
+			guess := transcript.Chosen(func(*runtime.StepInput) ([]transcript.Step, error) {
+				return []transcript.Step{transcript.Text("", runtime.ToolCall{CallID: "c1", Name: "double", Arguments: events.JSON(`{"n":21}`)}), transcript.Text("over")}, nil
+			})
+			if err := r.AddReactor("guess", guess); err != nil {
+				return err
+			}
+			return register(r)
+		}
+	})
+	h.apply("model", `{"name":"m","model":"big-1","reactor":"guess"}`, "tool", `{"name":"double","description":"Doubles a number.","type":"go","readOnly":true}`,
+		"tool", `{"name":"other","description":"Asks.","type":"agent","agent":"bare"}`,
+		"agent", `{"name":"bare","type":"ai_human","model":"m"}`, "agent", `{"name":"another","type":"ai_human","model":"m","tools":["other"]}`,
+		"agent", `{"name":"coded","type":"ai_human","reactor":"guess"}`, "agent", `{"name":"lists","type":"ai_human","reactor":"guess","tools":["other"]}`, "agent", `{"name":"has","type":"ai_human","model":"m","tools":["double"]}`,
+		"agent", `{"name":"talk","type":"dual_ai","sideA":{"model":"m","maxSteps":2},"sideB":{"model":"m","tools":["double"],"maxSteps":1}}`)
+	for agent, want := range map[string]string{
+		"bare": "tool not found: double", "another": "tool not found: double", "lists": "tool not found: double", "m": "tool not found: double",
+		"talk": "tool not found: double", "has": `"output":42`, "coded": `"output":42`, "guess": `"output":42`,
+	} {
+		if x, answer := h.ask(agent); x.Status != events.ExecutionCompleted || !strings.Contains(answer, want) {
+			t.Errorf("%s: %s %s: %s", agent, x.Status, x.ErrorText, answer)
+		}
+	}
+}
+
 // A definition has no access to the process except what its operator permits.
 func TestDefinitions_AreRestricted(t *testing.T) {
 	t.Setenv("SHOP_TOKEN", "topsecret")

@@ -116,7 +116,7 @@ func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Ag
 	}
 	_, own := d.cfg.Registry.Reactor(name)
 	if own == nil && d.undefined(tenant, name) {
-		return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name}}, nil
+		return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name, AnyTool: true}}, nil
 	}
 	a, err := d.defined(ctx, tenant, name)
 	if a == nil && missing(err) && missing(own) && d.cfg.CatchUp != nil {
@@ -133,12 +133,12 @@ func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Ag
 			return nil, err
 		}
 	}
-	return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name}}, nil
+	return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name, AnyTool: true}}, nil
 }
 
-// defined returns what the tenant defines with that name: an agent, or else a model or a
-// reactor, which answers without a prompt and tools. It returns nil and a not_found if
-// there is none.
+// defined returns what the tenant defines with that name: an agent, or else a model, which
+// answers without a prompt and tools, or a reactor, which may call every tool. It returns nil
+// and a not_found if there is none.
 func (d *Directory) defined(ctx context.Context, tenant, name string) (*runtime.Agent, error) {
 	def, version, err := definitions.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
 	if missing(err) {
@@ -298,6 +298,7 @@ func backoff(r *events.Retries) time.Duration {
 // side returns one side of an agent, and notes the definitions that it uses.
 func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, def events.AgentSide) (runtime.Side, error) {
 	s := runtime.Side{Label: def.Label, Reactor: def.Reactor, StopOnResponse: def.StopOnResponse != nil && *def.StopOnResponse}
+	s.AnyTool = def.Model == "" && len(def.Tools) == 0 // a program, and nobody has said what it may call
 	if def.MaxSteps != nil {
 		s.MaxSteps = *def.MaxSteps
 	}
