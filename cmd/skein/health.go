@@ -36,7 +36,8 @@ func (a *app) healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "health", Short: "Check whether Skein works: connection, commands, queries, and the process itself", Args: cobra.NoArgs,
 		Long: "Check whether Skein works, and exit 1 if it does not. With --tenant it checks over NATS, as a client of that\n" +
-			"tenant: a command that changes nothing, and a query. With --http it checks the process's /readyz.",
+			"tenant: a command that changes nothing, and a query that must show the log as it is now. With --http it\n" +
+			"checks the process's /readyz.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if r.tenant == "" && ops == "" {
 				return wrongUsage("use --tenant to check over NATS, --http to check the process, or both")
@@ -94,8 +95,12 @@ func healthOverNATS(r *remote, ask func(string, func(context.Context) error)) er
 		return err
 	})
 	ask("queries", func(ctx context.Context) error {
-		one := int64(1)
-		_, err := c.ListThreads(ctx, events.ListThreads{Limit: &one})
+		end, err := c.HistoryEnd(ctx)
+		if err != nil {
+			return err
+		}
+		one := int64(1) // of read models that show the log as it is now, or say how far they are
+		_, err = c.ListThreads(ctx, events.ListThreads{Limit: &one, Fresh: events.Fresh{MinSeq: &end}})
 		return err
 	})
 	return nil

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -9,8 +10,13 @@ import (
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/internal/access"
+	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/projections"
 )
 
 // The command line can send every command and query of the contract.
@@ -108,6 +114,42 @@ func testHealth(t *testing.T, flag string) {
 	if o := run(t, nil, "", "health"); o.code != 2 {
 		t.Errorf("nothing to ask: %+v", o)
 	}
+}
+
+// Read models that do not follow the log are not healthy, though queries are answered.
+func TestHealth_ReadModelsStandStill(t *testing.T) {
+	s := start(t, t.TempDir())
+	nc, err := nats.Connect(s.NATS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leases, err := js.KeyValue(t.Context(), derived.LeaseBucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ok("health", "--tenant", "acme")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if _, err := leases.PutString(ctx, projections.RunnerLease, "a process that does nothing"); err != nil {
+		t.Fatal(err)
+	}
+	go func() { // it keeps the lease
+		for tick := time.Tick(time.Second); ctx.Err() == nil; <-tick {
+			_, _ = leases.PutString(ctx, projections.RunnerLease, "a process that does nothing")
+		}
+	}()
+	natstest.Eventually(t, "the read models to stand still", func() bool {
+		s.ok("thread", "create")
+		o := run(t, s.env, "", "health", "--tenant", "acme")
+		return o.code == 1 && strings.Contains(o.err, "skein: unhealthy: queries: projection_behind")
+	})
+	cancel()
+	s.stop()
 }
 
 // The shipped nats.conf works as its first lines say, also from the command line: with

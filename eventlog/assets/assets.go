@@ -21,7 +21,7 @@ type Ages struct {
 // Ensure creates the streams, or brings them up to date. It returns a
 // *[streams.AssetError] if one exists that would lose data.
 func Ensure(ctx context.Context, conn *streams.Conn, ages Ages) error {
-	for _, a := range append(settingsFor(conn).streams(ages), settingsFor(conn).leases()) {
+	for _, a := range append(settingsFor(conn).streams(ages), derived.LeaseStream(conn.Config())) {
 		if err := conn.Ensure(ctx, a); err != nil {
 			return err
 		}
@@ -155,15 +155,4 @@ func (s settings) bucket(name string) streams.Asset {
 		AllowDirect: true, AllowRollup: true, DenyDelete: true, PersistMode: s.persistMode(), Duplicates: time.Second,
 		AllowAtomicPublish: s.replicas > 1, // see derived.Fence
 	}}
-}
-
-// leases returns the bucket of leases, which the server expires.
-func (s settings) leases() streams.Asset {
-	a := s.bucket(derived.LeaseBucket)
-	a.Config.Description, a.Config.MaxAge, a.Config.PersistMode = "Skein: who runs what, now.", derived.LeaseTTL, jetstream.DefaultPersistMode
-	// In memory: a lease that was held when the server stopped is gone when it is back, and
-	// no process has to wait for it to expire.
-	a.Config.Storage = jetstream.MemoryStorage
-	a.Config.AllowAtomicPublish = false // no fence writes it
-	return a
 }

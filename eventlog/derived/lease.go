@@ -18,9 +18,6 @@ import (
 // and given up while a third of it is left.
 const LeaseTTL = 6 * time.Second
 
-// LeaseBucket holds the leases: a bucket whose entries last for [LeaseTTL].
-const LeaseBucket = "thread_leases"
-
 // Leases acquires leases in the name of this process.
 type Leases struct {
 	conn   *streams.Conn
@@ -48,16 +45,13 @@ func (l *Leases) Hold(ctx context.Context, name string, work func(context.Contex
 }
 
 func (l *Leases) holdOnce(ctx context.Context, name, owner string, work func(context.Context) error) error {
-	looking, cancel := context.WithTimeout(ctx, l.ttl/3)
-	defer cancel()
-	kv, err := l.conn.JetStream().KeyValue(looking, l.conn.Config().Names.Bucket(LeaseBucket))
-	if err != nil {
-		return fmt.Errorf("the bucket of leases: %w", err)
-	}
-	held := &lease{kv: kv, name: name, owner: owner, ttl: l.ttl}
+	held := &lease{conn: l.conn, name: name, owner: owner, ttl: l.ttl}
 	another := false // has had it
-	for err := held.acquire(ctx); err != nil; err = held.acquire(ctx) {
-		if errors.Is(err, ErrTaken) && !another {
+	for err := l.acquire(ctx, held); err != nil; err = l.acquire(ctx, held) {
+		switch {
+		case errors.Is(err, errNoBucket):
+			return err
+		case errors.Is(err, ErrTaken) && !another:
 			another = true
 			l.logger.Debug().Str("lease", name).Msg("another process has the lease; waiting for it")
 		}
@@ -74,28 +68,43 @@ func (l *Leases) holdOnce(ctx context.Context, name, owner string, work func(con
 	defer lose(nil)
 	done := make(chan error, 1)
 	go func() { done <- work(holding) }()
+	if err := l.renewUntil(ctx, held, done); err != nil {
+		err = fmt.Errorf("lease %s was lost: %w", name, err)
+		lose(err)
+		<-done
+		return err
+	}
+	held.release(ctx)
+	return <-done
+}
+
+// renewUntil renews a lease until its work is done, also whenever the connection is
+// re-established: a server that was restarted has lost it. It returns why the lease is lost,
+// or nil when a value waits in done.
+func (l *Leases) renewUntil(ctx context.Context, held *lease, done chan error) error {
+	connected, stop := l.conn.Connects()
+	defer stop()
 	renew := time.NewTicker(l.ttl / 3)
 	defer renew.Stop()
 	for {
 		select {
 		case err := <-done:
-			held.release(ctx)
-			return err
+			done <- err // never blocks: it buffers one
+			return nil
 		case <-renew.C:
-			err := held.renew(ctx)
-			if err == nil || ctx.Err() != nil || held.safe() && !errors.Is(err, ErrTaken) {
-				continue // or work ends by itself
-			}
-			err = fmt.Errorf("lease %s was lost: %w", name, err)
-			lose(err)
-			<-done
-			return err
+		case <-connected:
 		}
+		err := held.renew(ctx)
+		if err == nil || ctx.Err() != nil || held.safe() && !errors.Is(err, ErrTaken) && !l.gone(ctx, err) {
+			continue // or work ends by itself
+		}
+		return err
 	}
 }
 
 // lease is a key of the bucket of leases that this process holds.
 type lease struct {
+	conn        *streams.Conn
 	kv          jetstream.KeyValue
 	name, owner string
 	ttl         time.Duration
@@ -113,19 +122,34 @@ var ErrTaken = errors.New("another process has it")
 // process at a time may do, and returns a function that releases it. It returns ErrTaken
 // if ctx ends first. If the process dies, the lease expires.
 func (l *Leases) Lock(ctx context.Context, name string) (release func(), err error) {
-	kv, err := l.conn.JetStream().KeyValue(ctx, l.conn.Config().Names.Bucket(LeaseBucket))
-	if err != nil {
-		return nil, fmt.Errorf("the bucket of leases: %w", err)
-	}
-	held := &lease{kv: kv, name: name, owner: nuid.Next(), ttl: l.ttl}
+	held := &lease{conn: l.conn, name: name, owner: nuid.Next(), ttl: l.ttl}
 	for attempts := (retry.Policy{First: time.Millisecond, Max: 100 * time.Millisecond, Jitter: true}).Start(); ; {
-		if held.acquire(ctx) == nil {
+		switch err := l.acquire(ctx, held); {
+		case err == nil:
 			return func() { held.release(ctx) }, nil
+		case errors.Is(err, errNoBucket):
+			return nil, err
 		}
 		if attempts.Wait(ctx) != nil {
 			return nil, fmt.Errorf("lease %s: %w", name, ErrTaken)
 		}
 	}
+}
+
+// acquire tries to acquire a lease once. The error is ErrTaken if another process has it.
+func (l *Leases) acquire(ctx context.Context, h *lease) error {
+	if h.kv == nil {
+		kv, err := l.bucket(ctx)
+		if err != nil {
+			return err
+		}
+		h.kv = kv
+	}
+	err := h.acquire(ctx)
+	if err != nil && !errors.Is(err, ErrTaken) {
+		h.kv = nil // the bucket may be gone: it is looked up before the next attempt
+	}
+	return err
 }
 
 func (h *lease) acquire(ctx context.Context) error {
@@ -160,6 +184,9 @@ func (h *lease) inherit(ctx context.Context) (uint64, error) {
 
 // renew extends the lease. It returns ErrTaken if another process has it.
 func (h *lease) renew(ctx context.Context) error {
+	if h.others(ctx) {
+		return ErrTaken
+	}
 	ctx, cancel := context.WithTimeout(ctx, h.ttl/6)
 	defer cancel()
 	began := time.Now()
@@ -182,6 +209,15 @@ func (h *lease) renew(ctx context.Context) error {
 	return err
 }
 
+// others reports whether the lease is another's. A bucket that was created again counts its
+// revisions from 1, so that another holder's may be the one that this holder knows.
+func (h *lease) others(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, h.ttl/12)
+	defer cancel()
+	entry, ok, err := h.conn.Bucket(LeaseBucket).Newest(ctx, h.name)
+	return err == nil && ok && string(entry.Data) != h.owner
+}
+
 // safe reports whether the lease lasts until the next renewal.
 func (h *lease) safe() bool { return time.Now().Before(h.until.Add(-h.ttl / 3)) }
 
@@ -189,5 +225,8 @@ func (h *lease) safe() bool { return time.Now().Before(h.until.Add(-h.ttl / 3)) 
 func (h *lease) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.ttl/6)
 	defer cancel()
+	if h.others(ctx) {
+		return
+	}
 	_ = h.kv.Purge(ctx, h.name, jetstream.LastRevision(h.revision))
 }

@@ -261,7 +261,7 @@ func TestLease_KeptTooLongByTheServer(t *testing.T) {
 	must(t, err)
 	kv, err := a.conn.JetStream().KeyValue(t.Context(), LeaseBucket)
 	must(t, err)
-	dead := &lease{kv: kv, name: "work", owner: "dead", ttl: shortly}
+	dead := &lease{conn: a.conn, kv: kv, name: "work", owner: "dead", ttl: shortly}
 	entry, err := kv.Get(t.Context(), "work")
 	must(t, err)
 	began := time.Now()
@@ -281,7 +281,7 @@ func TestLease_RenewalWithLostReply(t *testing.T) {
 	makeLeases(t, conn, time.Minute)
 	kv, err := conn.JetStream().KeyValue(t.Context(), LeaseBucket)
 	must(t, err)
-	mine := &lease{kv: kv, name: "work", owner: "me", ttl: time.Minute}
+	mine := &lease{conn: conn, kv: kv, name: "work", owner: "me", ttl: time.Minute}
 	must(t, mine.acquire(t.Context()))
 	_, err = kv.Update(t.Context(), "work", []byte("me"), mine.revision)
 	must(t, err)
@@ -289,7 +289,7 @@ func TestLease_RenewalWithLostReply(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	must(t, mine.renew(t.Context()))
-	yours := &lease{kv: kv, name: "work", owner: "you", ttl: time.Minute}
+	yours := &lease{conn: conn, kv: kv, name: "work", owner: "you", ttl: time.Minute}
 	if yours.acquire(t.Context()) == nil {
 		t.Error("two have it")
 	}
