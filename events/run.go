@@ -228,6 +228,17 @@ type Usage struct {
 	LatencyMs       int64  `json:"latencyMs,omitzero" schema:"minimum=0" doc:"How long it took, in milliseconds."`
 }
 
+// Within returns u with counts from 0 to most: a reactor may report anything.
+func (u Usage) Within(most int64) Usage {
+	for _, n := range []*int64{&u.InputTokens, &u.CachedTokens, &u.OutputTokens, &u.ReasoningTokens, &u.TotalTokens, &u.LatencyMs} {
+		*n = min(max(*n, 0), most)
+	}
+	return u
+}
+
+// Tokens returns all tokens that were used, also where a reactor leaves out their sum.
+func (u Usage) Tokens() int64 { return max(u.TotalTokens, u.InputTokens+u.OutputTokens) }
+
 // Add returns the sum of u and v, with the names of v where it has them.
 func (u Usage) Add(v Usage) Usage {
 	v.InputTokens += u.InputTokens

@@ -234,6 +234,9 @@ func (t *turn) callingSide(ctx context.Context) (*Side, error) {
 // tool finds the tool of a call. A reactor calls the tools of its side and no others, whatever
 // its model makes up; a caller queues a call of any tool of the tenant.
 func (t *turn) tool(ctx context.Context, side *Side, name string) (Tool, error) {
+	if !t.permitted(name) {
+		return nil, events.Errorf(events.Forbidden, "the tool_choice of the request permits no call of the tool %s", clip(name))
+	}
 	if tool := side.tool(name); tool != nil {
 		return tool, nil
 	}

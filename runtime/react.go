@@ -58,6 +58,9 @@ func (t *turn) runReactor(ctx context.Context) error {
 		if err = t.beforeStep(in); err == nil {
 			if err = t.afford(); err == nil {
 				got, err = t.callReactor(reactor, in)
+				if got != nil && got.Usage != nil {
+					got.Usage = new(got.Usage.Within(mostTokens))
+				}
 				t.spend(in, got)
 			}
 			if err == nil {
@@ -124,7 +127,7 @@ func (t *turn) runReactor(ctx context.Context) error {
 		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
 	}
 	for _, c := range calls {
-		if tool := side.tool(c.Name); tool != nil && tool.Spec().Manual && t.locked(side, c.Name) == nil {
+		if tool := side.tool(c.Name); tool != nil && tool.Spec().Manual && t.locked(side, c.Name) == nil && t.permitted(c.Name) {
 			d.Approve = append(d.Approve, c.CallID)
 		}
 	}
@@ -292,7 +295,7 @@ func (t *turn) nextAfter(side *Side, calls []string, used *Usage) thread.After {
 		}
 	}
 	limits := t.agent.Limits
-	total := max(usage.TotalTokens, usage.InputTokens+usage.OutputTokens)
+	total := usage.Tokens()
 	switch {
 	case t.run.Iteration+1 >= limits.Iterations:
 		a.Limit = fmt.Sprintf("the limit of %d steps was reached", limits.Iterations)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -43,8 +44,7 @@ func (t *turn) applySettings(side *Side, in *StepInput) error {
 	return nil
 }
 
-// mergeParams returns a model's params with those of a run, which replace them. A tool_choice
-// that makes the model call a tool is for the first step only: else no run would end.
+// mergeParams returns a model's params with those of a run, which replace them.
 func mergeParams(model, run events.JSON, iteration int64) (events.JSON, error) {
 	if run == nil {
 		return model, nil
@@ -59,8 +59,14 @@ func mergeParams(model, run events.JSON, iteration int64) (events.JSON, error) {
 	if err := json.Unmarshal(run, &own); err != nil {
 		return nil, events.Invalid("/settings/params", "the params of the run are not a JSON object")
 	}
-	if choice := string(own["tool_choice"]); iteration > 0 && choice != `"auto"` && choice != `"none"` {
-		delete(own, "tool_choice")
+	if raw, ok := own["tool_choice"]; ok && iteration > 0 {
+		later, err := laterChoice(raw)
+		if err != nil {
+			return nil, events.Invalid("/settings/params", "the tool_choice of the run: %w", err)
+		}
+		if own["tool_choice"] = later; later == nil {
+			delete(own, "tool_choice")
+		}
 	}
 	maps.Copy(merged, own)
 	return json.Marshal(merged, json.Deterministic(true))
@@ -112,4 +118,80 @@ func (t *turn) leaveToCaller(parts []part) (bool, error) {
 func (t *turn) callerCalls() bool {
 	s := t.talk.byID[t.run.ReactionItemID]
 	return s != nil && len(s.open) > 0
+}
+
+// toolChoice is the tool_choice of a run's params, as Open Responses defines it: a mode, a
+// function, or functions that are allowed.
+type toolChoice struct {
+	Type  string     `json:"type"`
+	Mode  string     `json:"mode,omitzero"`
+	Tools []choiceOf `json:"tools,omitzero"`
+}
+
+// choiceOf is a function that a tool_choice allows.
+type choiceOf struct {
+	Type string `json:"type"`
+	Name string `json:"name"`
+}
+
+// The words of a tool_choice.
+const (
+	choiceNone   = `none`
+	choiceAuto   = `auto`
+	allowedTools = `allowed_tools`
+)
+
+// readChoice reads a tool_choice. A mode is a choice without a type; what is neither says
+// nothing here, and is left to the reactor.
+func readChoice(raw events.JSON) (c toolChoice) {
+	switch jsontext.Value(raw).Kind() {
+	case '"':
+		_ = json.Unmarshal(raw, &c.Mode)
+	case '{':
+		if json.Unmarshal(raw, &c, jsontext.AllowDuplicateNames(true)) != nil {
+			return toolChoice{}
+		}
+	}
+	return c
+}
+
+// permits reports whether the model may call a tool.
+func (c *toolChoice) permits(tool string) bool {
+	switch {
+	case c.Mode == choiceNone:
+		return false
+	case c.Type != allowedTools:
+		return true
+	}
+	return slices.ContainsFunc(c.Tools, func(f choiceOf) bool { return f.Name == tool })
+}
+
+// laterChoice returns what a tool_choice says to the steps after the first, nil if that is
+// nothing. One that demands a call is for the first step only: else no run would end. What it
+// allows and forbids holds for all.
+func laterChoice(raw events.JSON) (events.JSON, error) {
+	c := readChoice(raw)
+	switch {
+	case c.Mode == choiceNone || c.Type == "" && c.Mode == choiceAuto:
+		return raw, nil
+	case c.Type != allowedTools:
+		return nil, nil
+	}
+	c.Mode = choiceAuto
+	return json.Marshal(c, json.Deterministic(true))
+}
+
+// permitted reports whether the run's tool_choice permits a call of the open step.
+func (t *turn) permitted(tool string) bool {
+	if t.run.Settings == nil || t.run.Settings.Params == nil || t.run.Asks == "" {
+		return true
+	}
+	var params struct {
+		Choice events.JSON `json:"tool_choice"`
+	}
+	if json.Unmarshal(t.run.Settings.Params, &params) != nil {
+		return true // the reactor was not asked with it
+	}
+	c := readChoice(params.Choice)
+	return c.permits(tool)
 }

@@ -167,6 +167,43 @@ func TestSettings_ToolChoiceOfTheFirstStep(t *testing.T) {
 	}
 }
 
+// What a tool_choice forbids is not called, in no step, even if the model does not obey it, and no
+// person is asked; what it allows may be called in all of them.
+func TestSettings_ToolChoiceForbids(t *testing.T) {
+	t.Parallel()
+	text := "hello"
+	const all, find = "find c1, find c3, refund c2", "find c1, find c3"
+	for choice, c := range map[string]struct{ made, later string }{
+		`"none"`: {"", `{"tool_choice":"none"}`},
+		`"auto"`: {all, `{"tool_choice":"auto"}`},
+		`{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"find"}]}`: {
+			find, `{"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"find"}]}}`},
+		`{"type":"allowed_tools","mode":"none","tools":[{"type":"function","name":"find"}]}`: {
+			"", `{"tool_choice":{"type":"allowed_tools","mode":"none","tools":[{"type":"function","name":"find"}]}}`},
+		`{"type":"function","name":"find"}`: {all, `{}`},
+		`7`:                                 {all, `{}`},
+	} {
+		w := newWorld(t)
+		var k counter
+		r := &recorder{next: []*Reaction{says("", call("c1", "find", `{}`), call("c2", "refund", `{}`)), says("", call("c3", "find", `{}`))}}
+		w.agent("triage", r, k.tool("find", false), k.tool("refund", c.made != all)) // which would ask a person
+		w.work(Config{})
+		id := w.must("thread.create", "", events.CreateThread{AgentID: "triage"}).ThreadID
+		w.must("thread.react", id, events.ReactThread{Text: &text, Settings: &events.RunSettings{Params: events.JSON(`{"tool_choice":` + choice + `}`)}})
+		w.until(id, func(e *events.Event) bool {
+			return e.Type == events.ThreadFinishedType || e.Type == events.RunParkedType
+		})
+		slices.Sort(k.calls)
+		if got := k.made(); got != c.made || r.count() != 3 {
+			t.Errorf("%s: made %q, in %d steps", choice, got, r.count())
+			continue
+		}
+		if got := string(r.step(1).Model.Params); got != c.later {
+			t.Errorf("%s: the second step was asked with %s", choice, got)
+		}
+	}
+}
+
 // A message with settings never steers a run: it waits for its own, which has them; a retry has
 // those of the run that failed, and no other run's are kept.
 func TestSettings_WaitAndRetry(t *testing.T) {

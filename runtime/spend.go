@@ -42,15 +42,12 @@ func (t *turn) spend(in *StepInput, got *Reaction) {
 	if t.w.cfg.Budget == nil || got == nil || got.Usage == nil {
 		return
 	}
-	used := got.Usage.TotalTokens
-	if used == 0 {
-		used = max(got.Usage.InputTokens, 0) + max(got.Usage.OutputTokens, 0)
-	}
+	used := got.Usage.Tokens()
 	id := fmt.Sprintf("%s:%s:%d:%d", t.job.Execution, in.StepID, t.run.Token, in.Attempt)
 	var err error
 	for range spendTries {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), spendTime)
-		err = t.w.cfg.Budget.Spend(ctx, t.job.Tenant, id, min(max(used, 0), mostTokens))
+		err = t.w.cfg.Budget.Spend(ctx, t.job.Tenant, id, min(used, mostTokens))
 		cancel()
 		if err == nil {
 			return

@@ -2,6 +2,9 @@ package runtime
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -63,5 +66,36 @@ func TestSpend_EveryAttemptIsCounted(t *testing.T) {
 	}
 	if len(p.spent) != 3 || total != 30 {
 		t.Errorf("of 3 attempts with 10 tokens each %v was counted", p.spent)
+	}
+}
+
+// What a reactor reports never lowers what counts: neither the limit of its run nor the tenant's
+// budget, nor what its output may still have.
+func TestSpend_NegativeCounts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	fine := func(context.Context, *ToolInput) (ToolResult, error) { return Done(events.JSON(`1`)), nil }
+	first, second := says("one", call("c1", "f", `{}`)), says("two", call("c2", "f", `{}`))
+	first.Usage = &Usage{InputTokens: 30, OutputTokens: -5, TotalTokens: -2000, LatencyMs: -1}
+	second.Usage = &Usage{InputTokens: 1 << 62, OutputTokens: 1 << 62}
+	w.agent("a", script(first, second, says("three")), tool{ToolSpec{Name: "f"}, fine}).Limits.Tokens = 100
+	p := &purse{}
+	w.work(Config{Budget: p})
+	all := w.finished(w.begin("a", "hello"))
+	if status, text, _ := endOf(t, all); status != events.ExecutionFailed || !strings.Contains(text, "100 tokens") {
+		t.Errorf("it ended %s (%s)", status, text)
+	}
+	var counts []int64
+	for _, e := range all {
+		if d, ok := e.Data.(events.TraceRecorded); ok && d.Usage != nil {
+			u := d.Usage
+			counts = append(counts, u.InputTokens, u.OutputTokens, u.TotalTokens, u.LatencyMs)
+		}
+	}
+	if want := []int64{30, 0, 0, 0, mostTokens, mostTokens, 0, 0}; !slices.Equal(counts, want) {
+		t.Errorf("recorded %v, not %v", counts, want)
+	}
+	if want := []int64{30, mostTokens}; !slices.Equal(slices.Sorted(maps.Values(p.spent)), want) {
+		t.Errorf("spent %v, not %v", p.spent, want)
 	}
 }

@@ -64,7 +64,7 @@ func (a *answer) take(e responses.ResponseStreamEventUnion) {
 		a.chunk(runtime.ChunkReasoningDelta, delta{cmp.Or(e.ItemID, place(e.OutputIndex)), e.Delta})
 	case "response.output_item.added":
 		if e.Item.Type == "function_call" {
-			a.chunk(runtime.ChunkToolInputStart, toolInput{ToolCallID: a.callID(e.OutputIndex, e.Item.CallID), ToolName: e.Item.Name})
+			a.chunk(runtime.ChunkToolInputStart, toolInput{ToolCallID: a.callID(e.OutputIndex, e.Item.CallID), ToolName: toolName(e.Item.Name)})
 		}
 	case "response.function_call_arguments.delta":
 		if said := a.spaces(e.OutputIndex).compact(e.Delta); said != "" {
@@ -76,7 +76,7 @@ func (a *answer) take(e responses.ResponseStreamEventUnion) {
 			a.chunk(runtime.ChunkReasoningEnd, reasoningEnd{cmp.Or(e.Item.ID, place(e.OutputIndex)), e.Item.EncryptedContent})
 		}
 		if e.Item.Type == "function_call" && e.Item.Status != "incomplete" {
-			a.chunk(runtime.ChunkToolInput, toolInput{a.callID(e.OutputIndex, e.Item.CallID), e.Item.Name, arguments(e.Item.Arguments.OfString)})
+			a.chunk(runtime.ChunkToolInput, toolInput{a.callID(e.OutputIndex, e.Item.CallID), toolName(e.Item.Name), arguments(e.Item.Arguments.OfString)})
 		}
 	case "response.completed", "response.incomplete":
 		a.ended, a.response = true, &e.Response
@@ -186,6 +186,7 @@ func (a *answer) part(out *runtime.Reaction, part any) {
 func (a *answer) item(out *runtime.Reaction, index int64, raw events.JSON) error {
 	nonsense := &failure{text: "the model's answer cannot be read: item " + strconv.FormatInt(index, 10) + " is not of its type", retry: true}
 	var o openresponses.Item
+	raw = wellFormed(raw)
 	if json.Unmarshal(raw, &o) != nil || o.Type == "" {
 		return nonsense
 	}
@@ -223,7 +224,7 @@ func (a *answer) item(out *runtime.Reaction, index int64, raw events.JSON) error
 		if a.finish != "" && (o.Status == "incomplete" || jsontext.Value(input).Kind() != '{') {
 			break // it was cut off
 		}
-		name := o.Name[:min(len(o.Name), maxName)]
+		name := toolName(o.Name)
 		id := a.callID(index, o.CallID)
 		a.part(out, callPart{events.ToolPart + name, id, input})
 		out.ToolCalls = append(out.ToolCalls, runtime.ToolCall{CallID: id, Name: name, Arguments: input})
@@ -233,6 +234,29 @@ func (a *answer) item(out *runtime.Reaction, index int64, raw events.JSON) error
 		}
 	}
 	return nil
+}
+
+// toolName returns the name of a call's tool. One that no tool can have, which a model made up, is
+// replaced: the call is answered like that of any other tool that does not exist.
+func toolName(name string) string {
+	name = name[:min(len(name), maxName)]
+	if wireName(name) != name {
+		return wireName("unknown_" + name)
+	}
+	return name
+}
+
+// wellFormed returns JSON with U+FFFD in place of half of a surrogate pair, which models write.
+func wellFormed(raw events.JSON) events.JSON {
+	var v any
+	if jsontext.Value(raw).IsValid() || json.Unmarshal(raw, &v, jsontext.AllowInvalidUTF8(true)) != nil {
+		return raw
+	}
+	mended, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return raw
+	}
+	return mended
 }
 
 // drop removes fields without content.

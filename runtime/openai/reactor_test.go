@@ -161,6 +161,45 @@ func TestCallsAreTheirOwn(t *testing.T) {
 	}
 }
 
+// A call of what cannot be a tool's name is a call of a tool that does not exist, and not the end
+// of the run; its stream names the same tool.
+func TestCallsOfNamesThatNoToolHas(t *testing.T) {
+	e := serve(t, func(w *stream, _ *http.Request) {
+		w.event("response.output_item.added", `"output_index":0,"item":{"type":"function_call","call_id":"c0","name":"find order","arguments":""}`)
+		w.completed(`{"type":"function_call","call_id":"c0","name":"find order","arguments":"{}"}`, `{"type":"function_call","call_id":"c1","name":"größe\u0000"}`,
+			`{"type":"function_call","call_id":"c2","name":"`+strings.Repeat("ä", 200)+`"}`, `{"type":"function_call","call_id":"c3","name":"find_order"}`)
+	})
+	w := &watch{}
+	got, err := e.reactor(t).React(t.Context(), input(message("itm_1", events.User, `{"type":"input_text","text":"hello"}`)), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, c := range got.ToolCalls {
+		names = append(names, c.Name)
+	}
+	if s, want := strings.Join(names, " "), "unknown_find_order unknown_gr__e_ unknown_"+strings.Repeat("_", 32)+" find_order"; s != want {
+		t.Errorf("%s\nnot\n%s", s, want)
+	}
+	if len(w.chunks) != 1 || !strings.Contains(w.chunks[0], `"unknown_find_order"`) {
+		t.Errorf("the stream: %v", w.chunks)
+	}
+}
+
+// Half of a surrogate pair in a model's text is replaced, as any decoder of UTF-16 does.
+func TestTextWithHalfASurrogatePair(t *testing.T) {
+	e := serve(t, func(w *stream, _ *http.Request) {
+		w.completed(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a\ud83db"}]}`)
+	})
+	got, err := e.reactor(t).React(t.Context(), input(message("itm_1", events.User, `{"type":"input_text","text":"hello"}`)), &watch{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, want := written(t, got.AssistantEvent.Content), "[{\"text\":\"a\ufffdb\",\"type\":\"output_text\"}]"; s != want {
+		t.Errorf("%s, not %s", s, want)
+	}
+}
+
 // An incomplete answer keeps its parts and says why; the call that was being written is
 // not made.
 func TestIncomplete(t *testing.T) {
