@@ -95,11 +95,26 @@ func (a *app) fromEnvironment(cmd *cobra.Command) error {
 		if f.Changed || !ok || f.Name == "help" {
 			return
 		}
-		if err := cmd.Flags().Set(f.Name, value); err != nil {
+		err := cmd.Flags().Set(f.Name, value)
+		if err == nil {
+			err = cmd.Flags().SetAnnotation(f.Name, fromVariable, nil)
+		}
+		if err != nil {
 			errs = append(errs, wrongUsage("%s: %v", variable(f.Name), err))
 		}
 	})
 	return errors.Join(errs...)
+}
+
+// fromVariable annotates a flag that was set from its variable.
+const fromVariable = "from variable"
+
+// given reports whether a flag is on the command line: a variable is for many commands, and is
+// no mistake where another flag makes it pointless.
+func given(cmd *cobra.Command, flag string) bool {
+	f := cmd.Flags().Lookup(flag)
+	_, variable := f.Annotations[fromVariable]
+	return f.Changed && !variable
 }
 
 // group returns a command that only has subcommands.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/backup"
 	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/embedded"
+	"github.com/skein-threads/skein/internal/store"
 )
 
 func (a *app) backupCommand() *cobra.Command {
@@ -47,7 +50,7 @@ func (a *app) restoreCommand() *cobra.Command {
 			if into == "" {
 				return a.restore(cmd.Context(), r, args[0], replicas)
 			}
-			if cmd.Flags().Changed("server") || replicas > 1 {
+			if given(cmd, "server") || given(cmd, "replicas") && replicas > 1 {
 				return wrongUsage("--store runs its server in this process, with one replica: remove --server and --replicas")
 			}
 			return a.restoreStore(cmd.Context(), r, args[0], into, folder)
@@ -92,12 +95,20 @@ func (a *app) restore(ctx context.Context, r *remote, dir string, replicas int) 
 	if err := a.printBackup(r.json, b); err != nil {
 		return err
 	}
-	return a.verify(ctx, &verification{remote: r, options: audit.Options{LogOnly: true}}, nil)
+	err = a.verify(ctx, &verification{remote: r, options: audit.Options{LogOnly: true}}, nil)
+	if found := (*foundError)(nil); err != nil && !errors.As(err, &found) {
+		return err
+	}
+	// Also of a log in which something was found: it was so when it was backed up.
+	return cmp.Or(backup.Finish(ctx, log), err)
 }
 
 // restoreStore restores into a server in this process, on a folder of its own.
 func (a *app) restoreStore(ctx context.Context, r *remote, dir, into, folder string) error {
 	if there, err := os.ReadDir(into); err == nil && len(there) > 0 {
+		if err := store.Restored(into); err != nil {
+			return err
+		}
 		return fmt.Errorf("restoring into the store %s: it contains %s; use a folder that is empty or does not exist", into, count(len(there), "file"))
 	}
 	o := embedded.NewOptions(into)
@@ -110,13 +121,30 @@ func (a *app) restoreStore(ctx context.Context, r *remote, dir, into, folder str
 		o.Conf, o.Account = with.Conf(), with.Account()
 		r.Creds = filepath.Join(folder, access.SkeinCreds)
 	}
+	o.Prepare = func() error { return store.BeginRestore(into) }
 	server, err := embedded.Start(o)
 	if err != nil {
 		return err
 	}
-	defer server.Shutdown()
 	r.server = server.URL()
-	return a.restore(ctx, r, dir, 1)
+	err = a.restore(ctx, r, dir, 1)
+	if found := (*foundError)(nil); err != nil && !errors.As(err, &found) {
+		server.Shutdown()
+		return err
+	}
+	return cmp.Or(closeRestored(server, into), err)
+}
+
+// closeRestored ends the server of a store into which a backup was restored, and makes the
+// store one that can be used.
+func closeRestored(server *embedded.Server, dir string) error {
+	server.Shutdown()
+	release, err := embedded.LockFolder(dir)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return store.FinishRestore(dir)
 }
 
 func (a *app) printBackup(asJSON bool, b *backup.Manifest) error {

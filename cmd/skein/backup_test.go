@@ -71,7 +71,9 @@ func TestRestore_IntoAStore(t *testing.T) {
 	s.stop()
 
 	store := filepath.Join(t.TempDir(), "store")
-	if o := run(t, nil, "", "restore", dir, "--store", store); o.code != 0 || !strings.Contains(o.out, "3 threads") {
+	// A variable is for many commands, and does not contradict the flag.
+	env := []string{"SKEIN_SERVER=nats://127.0.0.1:1", "SKEIN_REPLICAS=3"}
+	if o := run(t, env, "", "restore", dir, "--store", store); o.code != 0 || !strings.Contains(o.out, "3 threads") {
 		t.Fatalf("restored: %d %s %s", o.code, o.out, o.err)
 	}
 	if o := run(t, nil, "", "restore", dir, "--store", store); o.code != 1 || !strings.Contains(o.err, "empty") {

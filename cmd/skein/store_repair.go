@@ -34,10 +34,10 @@ func (a *app) storeRepairCommand() *cobra.Command {
 			"With --server and --accept-loss the derived streams of a server are removed, while no Skein\n" +
 			"runs: for a log on a cluster that lost its end.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("server") {
+			if !given(cmd, "server") {
 				return a.storeRepair(cmd.Context(), o)
 			}
-			if cmd.Flags().Changed("store") || len(o.from) > 0 || !o.acceptLoss {
+			if given(cmd, "store") || len(o.from) > 0 || !o.acceptLoss {
 				return wrongUsage("--server: the streams of a server cannot be repaired from here; use --accept-loss, and neither --store nor --from")
 			}
 			return a.dropDerived(cmd.Context(), o)

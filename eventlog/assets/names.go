@@ -8,6 +8,7 @@ const (
 	CommandStream  = "COMMANDS"
 	RunStream      = "RUNS"
 	TimerStream    = "TIMERS"
+	restoreStream  = "RESTORE" // while a backup is being restored
 )
 
 // Object stores, without their prefix.

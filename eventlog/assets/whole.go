@@ -39,9 +39,13 @@ func (e *BehindError) Error() string {
 
 // CheckWhole returns a *[BehindError] if the log ends before what derived streams prove: the
 // last event of the timeline and the checkpoints of the read models. Call it before [Ensure],
-// so that no log is created next to what another one has left.
+// so that no log is created next to what another one has left. It returns an
+// *[UnfinishedError] if a restore into the server did not end.
 func CheckWhole(ctx context.Context, conn *streams.Conn) error {
 	return conn.Patiently(ctx, func(ctx context.Context) error {
+		if err := CheckRestored(ctx, conn); err != nil {
+			return err
+		}
 		proof, err := proofOfEnd(ctx, conn)
 		if err != nil || proof.By == "" {
 			return err

@@ -38,7 +38,13 @@ type Stream struct {
 	Bytes  int64          `json:"bytes"`
 	SHA256 string         `json:"sha256"`
 	Config jsontext.Value `json:"config"` // as JetStream has it
-	State  jsontext.Value `json:"state"`
+	State  jsontext.Value `json:"state"`  // when the copy began
+
+	// What the file holds. Messages that were removed from the stream while it was copied
+	// may be absent, and no others.
+	Messages uint64 `json:"messages"`
+	First    uint64 `json:"first"` // sequence; 0: there is no message
+	Last     uint64 `json:"last"`
 }
 
 const (
@@ -48,7 +54,9 @@ const (
 )
 
 // Write copies what is not derived into a folder, which must be empty or absent. Skein
-// may run meanwhile. progress receives the number of bytes so far.
+// may run meanwhile. progress receives the number of bytes so far. The error is an
+// *[IncompleteError] if the server cannot read a message of a stream; then the folder has no
+// manifest.
 func Write(ctx context.Context, log *eventlog.Log, dir string, progress func(stream string, bytes int64)) (*Manifest, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -123,7 +131,21 @@ func copyStream(ctx context.Context, conn *streams.Conn, name, dir string, progr
 		err = f.Sync()
 	}
 	s.SHA256 = hex.EncodeToString(sum.Sum(nil))
-	return s, errors.Join(err, f.Close())
+	if err := errors.Join(err, f.Close()); err != nil {
+		return s, err
+	}
+	return s, s.count(ctx, conn, dir)
+}
+
+// count notes what the file of a copy holds, and checks that it is all that the stream had: a
+// server leaves out what it cannot read, and says nothing.
+func (s *Stream) count(ctx context.Context, conn *streams.Conn, dir string) error {
+	held, err := readSnapshot(filepath.Join(dir, s.File))
+	if err != nil {
+		return err
+	}
+	s.Messages, s.First, s.Last = held.messages, held.first, held.last
+	return held.complete(ctx, conn, s.Name)
 }
 
 // receive writes the pieces of a snapshot until the last, and acknowledges each.
@@ -137,7 +159,7 @@ func receive(ctx context.Context, pieces *nats.Subscription, into io.Writer, pro
 		}
 		if len(m.Data) == 0 {
 			if status := m.Header.Get("Status"); status != "" && status != "204" {
-				return fmt.Errorf("the server gave up: %s %s", status, m.Header.Get("Description"))
+				return fmt.Errorf("the server gave up: %s %s: %s", status, m.Header.Get("Description"), noBackup)
 			}
 			return nil
 		}

@@ -18,8 +18,10 @@ import (
 )
 
 // Restore creates the streams of a backup on a server that has none of Skein's. replicas
-// is the number of copies; 0: as many as there were. No Skein may run meanwhile; the next
-// one to start rebuilds what is derived. progress receives the number of bytes so far.
+// is the number of copies; 0: as many as there were. No Skein may run meanwhile, and none
+// starts until [Finish] was called; it rebuilds what is derived. progress receives the number
+// of bytes so far. The error is an *[IncompleteError] if a stream has less than its copy, and
+// an *[assets.UnfinishedError] if another restore into the server did not end.
 func Restore(ctx context.Context, log *eventlog.Log, dir string, replicas int, progress func(stream string, bytes int64)) (*Manifest, error) {
 	b, err := Read(dir)
 	if err != nil {
@@ -29,17 +31,49 @@ func Restore(ctx context.Context, log *eventlog.Log, dir string, replicas int, p
 	if err := checkEmpty(ctx, conn); err != nil {
 		return nil, err
 	}
+	if err := assets.BeginRestore(ctx, conn); err != nil {
+		return nil, err
+	}
 	for _, s := range b.Streams {
-		if err := restoreStream(ctx, conn, s, dir, replicas, func(n int64) { progress(s.Name, n) }); err != nil {
+		held, err := s.read(dir)
+		if err == nil {
+			err = restoreStream(ctx, conn, s, dir, replicas, func(n int64) { progress(s.Name, n) })
+		}
+		if err == nil {
+			err = held.restored(ctx, conn, s.Name)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("restoring stream %s: %w", s.Name, err)
 		}
 	}
 	return b, nil
 }
 
+// Finish says that what [Restore] restored was checked: a Skein may start now.
+func Finish(ctx context.Context, log *eventlog.Log) error {
+	return assets.FinishRestore(ctx, log.Streams())
+}
+
+// read reads the copy of a stream, and compares it with the manifest, which of older backups
+// has no numbers.
+func (s *Stream) read(dir string) (*snapshot, error) {
+	held, err := readSnapshot(filepath.Join(dir, s.File))
+	if err != nil {
+		return nil, err
+	}
+	if s.Last > 0 && (held.messages != s.Messages || held.first != s.First || held.last != s.Last) {
+		return nil, fmt.Errorf("%s holds %d messages, sequences %d to %d, and %s says %d, sequences %d to %d",
+			s.File, held.messages, held.first, held.last, manifestFile, s.Messages, s.First, s.Last)
+	}
+	return held, nil
+}
+
 // checkEmpty returns an error if a server has a stream of Skein's.
 func checkEmpty(ctx context.Context, conn *streams.Conn) error {
 	n := conn.Config().Names
+	if err := assets.CheckRestored(ctx, conn); err != nil {
+		return err
+	}
 	names := conn.JetStream().StreamNames(ctx)
 	for name := range names.Name() {
 		for _, ours := range []string{n.Stream(""), "KV_" + n.Bucket("thread_"), "OBJ_" + n.Bucket("thread_"), assets.PairsStream(n, "")} {

@@ -16,8 +16,9 @@
 //
 // Files of Skein's own in a store directory:
 //
-//	skein.lock    held by the process that uses it
-//	skein.mark    where each stream ended
-//	skein-guard   links to files, between an unclean stop and the next start
-//	skein-aside   what repairs have replaced
+//	skein.lock       held by the process that uses it
+//	skein.mark       where each stream ended
+//	skein.restoring  while a backup is being restored, and if that was interrupted
+//	skein-guard      links to files, between an unclean stop and the next start
+//	skein-aside      what repairs have replaced
 package store

@@ -36,6 +36,9 @@ func openSource(dir string) (source, error) {
 		}
 		return &backupFolder{dir, b}, nil
 	}
+	if err := Restored(dir); err != nil {
+		return nil, err
+	}
 	list, err := places(dir)
 	if err != nil {
 		return nil, err
