@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -196,7 +195,11 @@ func (t *turn) askPerson(c thread.Call, tool PersonTool) (asks events.ApprovalRe
 		return asks, wrong
 	}
 	asks = t.question(c, events.ApprovalQuestion)
-	asks.Question, asks.Answer = tool.Ask(in.Arguments)
+	var ok bool
+	if asks.Question, asks.Answer, ok = t.ask(tool, in.Arguments); !ok {
+		panicked := Failed("the tool panicked")
+		return asks, &panicked
+	}
 	return asks, nil
 }
 
@@ -344,12 +347,13 @@ func (t *turn) attemptCall(tool Tool, in *ToolInput, limit time.Duration) (ToolR
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
-				t.logger.Error().Str("tool", in.Name).Bytes("stack", debug.Stack()).Msg("a tool panicked")
+				logPanic(t.logger.Error().Str("tool", in.Name), p, "a tool")
 				a = answer{err: errors.New("the tool panicked")}
 			}
 			done <- a
 		}()
 		a.got, a.err = tool.Call(ctx, &own)
+		a.err = Returned(a.err)
 	}()
 	select {
 	case a := <-done:

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"reflect"
 
 	"github.com/go-json-experiment/json"
@@ -65,12 +64,11 @@ func (d *defined[A, R]) Call(ctx context.Context, in *ToolInput) (ToolResult, er
 		return Failed(err.Error()), nil
 	}
 	out, err := d.fn(ctx, in, args)
-	var again *RetryError
 	switch {
-	case err != nil && (errors.As(err, &again) || ctx.Err() != nil):
+	case err != nil && (retryIn(err) != nil || ctx.Err() != nil):
 		return ToolResult{}, err
 	case err != nil:
-		return Failed(excerpt.Of(err.Error(), maxErrorText)), nil
+		return Failed(excerpt.OfError(err, maxErrorText)), nil
 	}
 	if result, ok := any(out).(ToolResult); ok {
 		return result, nil

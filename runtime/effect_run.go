@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	goruntime "runtime"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -182,7 +181,7 @@ func (r *effectRun) callEffect(ctx context.Context, in *EffectInput) (err error)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			r.logger.Error().Str("effect", in.Name).Bytes("stack", debug.Stack()).Msg("an effect panicked")
+			logPanic(r.logger.Error().Str("effect", in.Name), p, "an effect")
 			err = errors.New("the effect panicked")
 			if fault, ok := p.(goruntime.Error); ok { // its text contains no data of the effect
 				err = fmt.Errorf("the effect panicked: %w", fault)
@@ -201,7 +200,7 @@ func (r *effectRun) callEffect(ctx context.Context, in *EffectInput) (err error)
 		}
 		in.State = r.cfg.State(r.tenant, r.thread, x)
 	}
-	return effect.Run(ctx, in)
+	return Returned(effect.Run(ctx, in))
 }
 
 // executeCommand executes a command of the worker on the effect's thread.

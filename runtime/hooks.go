@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 )
 
 // Hooks intercept runs. Each may be nil. They are called by the worker of the run, in
@@ -33,12 +32,12 @@ func (t *turn) guard(hook func() error) error {
 		var err error
 		defer func() {
 			if p := recover(); p != nil {
-				t.logger.Error().Bytes("stack", debug.Stack()).Msg("a hook panicked")
+				logPanic(t.logger.Error(), p, "a hook")
 				err = errors.New("a hook panicked")
 			}
 			done <- err
 		}()
-		err = hook()
+		err = Returned(hook())
 	}()
 	select {
 	case err := <-done:

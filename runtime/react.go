@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -223,7 +222,7 @@ func (t *turn) callReactor(r Reactor, in *StepInput) (got *Reaction, err error) 
 	defer func() { t.w.cfg.Metrics.Reactor(err != nil, time.Since(begun)) }()
 	defer func() {
 		if p := recover(); p != nil {
-			t.logger.Error().Str("step", in.StepID).Bytes("stack", debug.Stack()).Msg("a reactor panicked")
+			logPanic(t.logger.Error().Str("step", in.StepID), p, "a reactor")
 			got, err = nil, errors.New("the reactor panicked")
 		}
 	}()
@@ -238,12 +237,13 @@ func (t *turn) callReactor(r Reactor, in *StepInput) (got *Reaction, err error) 
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
-				t.logger.Error().Str("step", in.StepID).Bytes("stack", debug.Stack()).Msg("a reactor panicked")
+				logPanic(t.logger.Error().Str("step", in.StepID), p, "a reactor")
 				a = answer{err: errors.New("the reactor panicked")}
 			}
 			done <- a
 		}()
 		a.got, a.err = r.React(ctx, in, stepStream{t, in.StepID})
+		a.err = Returned(a.err)
 	}()
 	select {
 	case a := <-done:
@@ -280,7 +280,10 @@ func (t *turn) nextAfter(side *Side, calls []string, used *Usage) thread.After {
 	}
 	a := thread.After{Continue: len(calls) > 0}
 	if t.agent.Continue != nil {
-		a.Continue = t.agent.Continue(Outcome{Iteration: t.run.Iteration, Side: t.run.Side, Calls: calls, Usage: usage})
+		var ok bool
+		if a.Continue, ok = t.askPolicy(Outcome{Iteration: t.run.Iteration, Side: t.run.Side, Calls: calls, Usage: usage}); !ok {
+			return thread.After{Continue: true, Limit: "the loop policy of agent " + t.agent.Name + " panicked"} // the run fails
+		}
 	}
 	if t.agent.Type == DualAgent {
 		a.Side = t.run.Side.Other()

@@ -36,7 +36,7 @@ type StepInput struct {
 	// ItemID is the reaction item, which the step creates or extends.
 	ItemID    string `json:"itemId"`
 	Iteration int64  `json:"iteration"`     // from 0
-	Attempt   int    `json:"attempt"`       // of this step, from 1
+	Attempt   int    `json:"attempt"`       // of this step by this process, from 1
 	Side      string `json:"side,omitzero"` // a or b, of a dual_ai agent
 
 	SideLabel string `json:"sideLabel,omitzero"` // the agent's label of that side
@@ -143,7 +143,7 @@ type RetryError struct {
 	// Absent reports that no process serves it now: the call is repeated when one does,
 	// for as long as the definition waits.
 	Absent bool
-	Err    error
+	Err    error // the failure
 }
 
 // attempts returns how many attempts a call may have: again if it can be repeated,
@@ -155,7 +155,17 @@ func (e *RetryError) attempts(again, notMade int) int {
 	return again
 }
 
-func (e *RetryError) Error() string { return e.Err.Error() }
+func (e *RetryError) Error() string {
+	if e == nil || e.Err == nil {
+		return "it failed, and says no reason"
+	}
+	return e.Err.Error()
+}
 
 // Unwrap returns the failure.
-func (e *RetryError) Unwrap() error { return e.Err }
+func (e *RetryError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}

@@ -70,7 +70,7 @@ func (r *Registry) AddTool(tool Tool) error {
 	if err := r.schemas.CheckSchema(spec.Parameters); err != nil {
 		return events.Invalid("/parameters", "the tool %s: %w", spec.Name, err)
 	}
-	return r.tools.add(spec.Name, tool)
+	return r.tools.add(spec.Name, register(tool, spec))
 }
 
 // AddHooks adds hooks under a name, for the agents whose definitions name them. Errors

@@ -47,7 +47,7 @@ type ToolInput struct {
 	// Key is the idempotency key: the same for every attempt at this call, and unique
 	// to it.
 	Key       string
-	Attempt   int         // from 1
+	Attempt   int         // of this call by this process, from 1
 	Arguments events.JSON // an object that is valid for the tool's schema
 	State     ThreadState // of the thread; nil in a process that serves tools over NATS
 }

@@ -3,6 +3,8 @@ package state
 import (
 	"context"
 	"runtime/debug"
+
+	"github.com/skein-threads/skein/internal/excerpt"
 )
 
 // WaitUntil runs f in the background: the response does not wait for it, and its failure never
@@ -37,5 +39,5 @@ func protect(ctx context.Context, f func(context.Context) error) (err error) {
 			err = &PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	return f(ctx)
+	return excerpt.Readable(f(ctx))
 }

@@ -99,8 +99,9 @@ func TestWaitUntil_Fails(t *testing.T) { // AG-88
 	s := open(t)
 	session := ""
 	for name, f := range map[string]func(context.Context) error{
-		"an error": func(context.Context) error { return errors.New("an error") },
-		"a panic":  func(context.Context) error { panic("a panic") },
+		"an error":                  func(context.Context) error { return errors.New("an error") },
+		"a panic":                   func(context.Context) error { panic("a panic") },
+		"whose text cannot be read": func(context.Context) error { return (*state.OutputError)(nil) },
 	} {
 		a := s.visit(func(_ http.ResponseWriter, r *http.Request) error {
 			session = state.Session(r.Context()).ID

@@ -6,6 +6,32 @@ import (
 	"unicode/utf8"
 )
 
+// nilError is an error whose text cannot be read: it is a nil pointer.
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
+
+func TestOfError(t *testing.T) {
+	var broken *nilError
+	const says = "an error of the type *excerpt.nilError, whose text cannot be read"
+	if got := OfError(broken, 100); got != says {
+		t.Errorf("got %q", got)
+	}
+	if got := Readable(broken); got == nil || got.Error() != says {
+		t.Errorf("got %v", got)
+	}
+	whole := &nilError{"no such customer"}
+	if got := OfError(whole, 7); got != "no such..." {
+		t.Errorf("got %q", got)
+	}
+	if got := Readable(whole); got != error(whole) {
+		t.Errorf("got %v", got)
+	}
+	if got := Readable(nil); got != nil {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestOf(t *testing.T) {
 	for _, c := range []struct {
 		text string

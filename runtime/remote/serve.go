@@ -209,14 +209,15 @@ func (s *Service) last(subject string, err error) {
 func (s *Service) run(ctx context.Context, m *nats.Msg, send func(any) error) (result any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			s.logger.Error().Str("subject", m.Subject).Any("panic", v).Bytes("stack", debug.Stack()).Msg("a call panicked")
+			s.logger.Error().Str("subject", m.Subject).Str("panic", clip(fmt.Sprint(v))).Bytes("stack", debug.Stack()).Msg("a call panicked")
 			result, err = nil, errors.New("it panicked")
 			if known, ok := v.(goruntime.Error); ok {
 				err = fmt.Errorf("it panicked: %w", known)
 			}
 		}
 	}()
-	return s.work(ctx, m.Data, send)
+	result, err = s.work(ctx, m.Data, send)
+	return result, runtime.Returned(err)
 }
 
 // beat sends heartbeats, the first immediately.

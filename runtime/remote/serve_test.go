@@ -35,6 +35,8 @@ func TestServedFailures(t *testing.T) {
 		}, true, "later"},
 		"panic": {func() (*runtime.Reaction, error) { panic("the password is hunter22") }, false, "it panicked"},
 		"crash": {func() (*runtime.Reaction, error) { return says(nothing[1]), nil }, false, "it panicked: runtime error: index out of range [1] with length 0"},
+		"frail": {func() (*runtime.Reaction, error) { return nil, (*runtime.RetryError)(nil) }, false, "says no reason"},
+		"empty": {func() (*runtime.Reaction, error) { return nil, &runtime.RetryError{After: time.Second} }, true, "says no reason"},
 		"none":  {func() (*runtime.Reaction, error) { return nil, nil }, false, "neither a reaction nor an error"},
 		"large": {func() (*runtime.Reaction, error) { return says(strings.Repeat("x", 5<<20)), nil }, false, "the answer has"},
 		"no JSON": {func() (*runtime.Reaction, error) {
@@ -54,7 +56,7 @@ func TestServedFailures(t *testing.T) {
 			}
 		})
 	}
-	if text := logged.String(); strings.Count(text, "a call panicked") != 2 || !strings.Contains(text, "serve_test.go") {
+	if text := logged.String(); strings.Count(text, "a call panicked") != 2 || !strings.Contains(text, "hunter22") || !strings.Contains(text, "serve_test.go") {
 		t.Errorf("the log of the process does not show the panics: %s", text)
 	}
 }
