@@ -60,7 +60,7 @@ func (t *turn) announce(step, call, tool string, input events.JSON) {
 // earlier claim has streamed.
 func (t *turn) announceCalls() {
 	for _, c := range t.run.Calls {
-		if !c.Done && !c.Granted && !c.Denied {
+		if !c.Done && !c.Granted && !c.Denied && !c.Ended {
 			t.announce(t.run.StepID, c.CallID, c.Name, t.arguments(c))
 		}
 	}

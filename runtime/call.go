@@ -48,6 +48,14 @@ func (t *turn) makeCalls(ctx context.Context) error {
 		switch {
 		case c.Done || c.Waits:
 			continue
+		case c.Ended:
+			e, err := t.endedCall(ctx, c)
+			if err != nil {
+				return err
+			}
+			done <- e
+			open = append(open, c)
+			continue
 		case c.Solved:
 			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: bounded(Done(t.talk.solved[c.CallID])), started: time.Now()})
 			open = append(open, c)
@@ -55,6 +63,8 @@ func (t *turn) makeCalls(ctx context.Context) error {
 		case c.Denied:
 			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: Failed(events.Denial(t.talk.denied[c.CallID])), started: time.Now()})
 			open = append(open, c)
+			continue
+		case t.run.Stop: // it makes no other call
 			continue
 		}
 		tool, err := t.tool(ctx, calling, c.Name)
@@ -69,6 +79,10 @@ func (t *turn) makeCalls(ctx context.Context) error {
 			continue
 		}
 		if agent, ok := tool.(AgentTool); ok {
+			if tool.Spec().Manual && !c.Granted { // a caller has queued it
+				hold.Approve = append(hold.Approve, t.question(c, events.ApprovalManual))
+				continue
+			}
 			waits, err := t.callAgent(ctx, c, agent, done)
 			if err != nil {
 				return err
@@ -123,7 +137,7 @@ func (t *turn) makeCalls(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(unmade) > 0 {
+	if stopped := t.run.Stop && len(open)+len(hold.Approve)+len(hold.Wait) == 0; stopped || len(unmade) > 0 {
 		if _, err := t.commit(ctx, "park", thread.ParkRun{ExecutionID: t.job.Execution, Token: t.run.Token, Unmade: unmade}); err != nil {
 			return err
 		}

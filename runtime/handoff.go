@@ -17,7 +17,8 @@ import (
 
 // callAgent makes a call of a tool that is an agent. An ai_human agent takes the thread
 // over with the call's result, unless it is to run apart; such an agent, and a dual_ai
-// agent, runs in a thread of its own, for which the call waits.
+// agent, runs in a thread of its own, for which the call waits. An earlier claim may have
+// begun that run, and died before it recorded that the call waits.
 func (t *turn) callAgent(ctx context.Context, c thread.Call, tool AgentTool, done chan<- callOutcome) (waits bool, err error) {
 	e := callOutcome{call: c, tool: tool.Spec().Name, started: time.Now()}
 	agent, err := t.w.agent(ctx, t.job.Tenant, tool.AgentName())
@@ -28,24 +29,42 @@ func (t *turn) callAgent(ctx context.Context, c thread.Call, tool AgentTool, don
 		e.agent, e.result = agent.Name, Done(object("agent", agent.Name))
 	default:
 		child := t.child(c)
-		if deep, err := t.tooDeep(ctx); err != nil || deep {
-			e.result = Failed("agents call each other more than " + strconv.Itoa(maxNested) + " deep, each in a thread of its own")
-			if err != nil {
+		switch is, err := t.w.lookChild(ctx, child); {
+		case err != nil:
+			return false, err
+		case is == childRuns:
+			return true, nil
+		case is == childOver:
+			if e, err = t.endedCall(ctx, c); err != nil {
 				return false, err
 			}
-			break
+			done <- e
+			return false, nil
 		}
-		if c.Granted {
-			e.result, err = t.w.outcomeOf(ctx, child)
-			break
+		deep, err := t.tooDeep(ctx)
+		switch {
+		case err != nil:
+			return false, err
+		case deep:
+			e.result = Failed("agents call each other more than " + strconv.Itoa(maxNested) + " deep, each in a thread of its own")
+		case t.ctx.Err() != nil:
+			e.result = Failed(context.Cause(t.ctx).Error())
+		default:
+			return true, t.beginChild(ctx, c, agent, child)
 		}
-		return true, t.beginChild(ctx, c, agent, child)
-	}
-	if err != nil {
-		return false, err
 	}
 	done <- t.streamOutcome(t.run.StepID, e)
 	return false, nil
+}
+
+// endedCall returns the outcome of a call whose run on another thread has ended.
+func (t *turn) endedCall(ctx context.Context, c thread.Call) (callOutcome, error) {
+	e := callOutcome{call: c, tool: c.Name, started: time.Now()}
+	var err error
+	if e.result, err = t.w.outcomeOf(ctx, t.child(c)); err != nil {
+		return e, err
+	}
+	return t.streamOutcome(t.run.StepID, e), nil
 }
 
 // childRun names the run that a call waits for. Its ids are derived from the call, so
@@ -61,6 +80,28 @@ func childOf(tenant, thread, execution, call string, begun events.Time) childRun
 		tenant: tenant, thread: events.DeriveThreadID(tenant, thread+"\x00"+execution+"\x00"+call),
 		execution: events.DeriveID(events.ExecutionPrefix, begun, tenant, thread, execution+"\x00"+call, 0),
 	}
+}
+
+// childIs is what has become of the run that a call waits for.
+type childIs int
+
+const (
+	childAbsent childIs = iota // it was never requested
+	childRuns
+	childOver // it has ended, or its thread is deleted
+)
+
+// lookChild returns what has become of the run of a call.
+func (w *Worker) lookChild(ctx context.Context, child childRun) (is childIs, err error) {
+	err = w.commands.Look(ctx, child.tenant, child.thread, func(s *thread.State) {
+		switch r, ok := s.Run(child.execution); {
+		case ok && r.Status == events.Executing:
+			is = childRuns
+		case ok || s.Deleted:
+			is = childOver
+		}
+	})
+	return is, err
 }
 
 // beginChild creates the thread of a call and asks its agent, in one commit.
@@ -161,14 +202,11 @@ func (w *Worker) outcomeOf(ctx context.Context, child childRun) (ToolResult, err
 func (t *turn) resumeSettled(ctx context.Context, calls []string) error {
 	for _, id := range calls {
 		child := childOf(t.job.Tenant, t.job.Thread, t.job.Execution, id, t.run.Begun)
-		over := false
-		if err := t.w.commands.Look(ctx, child.tenant, child.thread, func(s *thread.State) {
-			r, ok := s.Run(child.execution)
-			over = !ok || r.Status != events.Executing
-		}); err != nil {
+		is, err := t.w.lookChild(ctx, child)
+		if err != nil {
 			return err
 		}
-		if over {
+		if is != childRuns {
 			if err := t.w.resumeCall(ctx, t.job.Tenant, t.job.Thread, t.job.Execution, id, t.noteOwnRun); err != nil {
 				return err
 			}

@@ -26,7 +26,7 @@ func (w *work) phases() string {
 	var out []string
 	for _, c := range w.run().Calls {
 		is := "open"
-		for name, so := range map[string]bool{"waits": c.Waits, "granted": c.Granted && !c.Fresh, "granted afresh": c.Fresh, "denied": c.Denied, "solved": c.Solved, "done": c.Done} {
+		for name, so := range map[string]bool{"waits": c.Waits, "granted": c.Granted && !c.Fresh, "granted afresh": c.Fresh, "denied": c.Denied, "solved": c.Solved, "ended": c.Ended, "done": c.Done} {
 			if so {
 				is = name
 			}
@@ -129,7 +129,7 @@ func TestHoldCalls_AndResume(t *testing.T) {
 	want(t, w.do(resume),
 		fact{events.RunResumedType, "exe_a", "exe_a", events.RunResumed{Calls: []string{"call_2"}}},
 		fact{events.RunRequestedType, "exe_a", "exe_a", events.RunRequested{AgentID: "triage"}})
-	w.wantPhases("waits, granted, waits")
+	w.wantPhases("waits, ended, waits")
 	wantRefusal(t, w.refuse(resume), events.NotFound, events.ErrorDetails{Entity: "waiting call", ID: "call_2"})
 	wantRefusal(t, w.refuse(ResumeCalls{ExecutionID: "exe_a", CallIDs: []string{"call_3", "call_9"}}), events.NotFound, events.ErrorDetails{Entity: "waiting call", ID: "call_9"})
 	w.claim()

@@ -34,7 +34,7 @@ func (m *maker) claimRun(d ClaimRun) error {
 	}
 	m.emit(events.RunClaimedType, d.ExecutionID, d.ExecutionID,
 		events.RunClaimed{Worker: d.Worker, Token: x.Run.Token + 1, Definitions: d.Definitions})
-	if x.Run.Stop {
+	if x.Run.mustEnd() {
 		return m.finishStopped(d.ExecutionID)
 	}
 	if x.Run.Step == "" {
@@ -304,12 +304,16 @@ func (m *maker) holdCalls(d HoldCalls) error {
 }
 
 // park parks a run if all remaining calls of its step wait: for others, or, if they are unmade,
-// for a process that serves their tool.
+// for a process that serves their tool. A run that is to stop, and whose calls wait for people
+// alone, ends.
 func (m *maker) park(execution string, unmade []string) error {
 	x, _ := m.state.execution(execution)
 	waits := x.Run.waiting()
-	if x.Run.left(callOpen, callGranted, callDenied, callSolved) > len(unmade) || len(waits)+len(unmade) == 0 {
+	if x.Run.due() > len(unmade) || len(waits)+len(unmade) == 0 {
 		return nil
+	}
+	if x.Run.mustEnd() {
+		return m.finishStopped(execution)
 	}
 	m.emit(events.RunParkedType, execution, execution, events.RunParked{Token: x.Run.Token, Calls: waits, Unmade: unmade})
 	return nil
@@ -360,10 +364,12 @@ func (m *maker) parkRun(d ParkRun) error {
 	switch {
 	case err != nil:
 		return err
-	case x.Run.Stop:
+	case x.Run.mustEnd():
 		return m.finishStopped(d.ExecutionID)
-	case x.Run.lacksReactor():
-		m.emit(events.RunParkedType, d.ExecutionID, d.ExecutionID, events.RunParked{Token: x.Run.Token, Calls: []string{}})
+	case x.Run.Stop && x.Run.left(callEnded) > 0: // their results are recorded first
+		return nil
+	case x.Run.lacksReactor() || x.Run.Stop:
+		m.emit(events.RunParkedType, d.ExecutionID, d.ExecutionID, events.RunParked{Token: x.Run.Token, Calls: x.Run.waiting()})
 		return nil
 	case len(d.Unmade) == 0:
 		return events.Invalid("/executionId", "execution %s waits neither for its reactor nor for a tool", d.ExecutionID)
@@ -381,7 +387,7 @@ func (m *maker) wakeRun(d WakeRun) error {
 	if err != nil {
 		return err
 	}
-	if !x.Run.Parked || !x.Run.lacksReactor() && !slices.ContainsFunc(x.Run.Lacks, func(w events.WaitFor) bool { return x.Run.lacksTool(w.CallID) }) {
+	if !x.Run.Parked || x.Run.Stop || !x.Run.lacksReactor() && !slices.ContainsFunc(x.Run.Lacks, func(w events.WaitFor) bool { return x.Run.lacksTool(w.CallID) }) {
 		return events.Missing("parked run of execution", d.ExecutionID)
 	}
 	return m.unpark(id)

@@ -39,13 +39,14 @@ func (m *maker) cancelRun(d events.CancelRun) error {
 	return m.stop(id, events.RunStopped{Abort: true, Reason: d.Reason, Discard: d.Discard})
 }
 
-// stop asks a run to stop. A run that no worker holds ends at once.
+// stop asks a run to stop. A run that no worker holds ends at once, unless it is not aborted and
+// waits for runs on other threads, which are work that has begun.
 func (m *maker) stop(id string, d events.RunStopped) error {
 	if id == "" { // the execution is not run by Skein, so Skein does not end it
 		return nil
 	}
 	m.emit(events.RunStoppedType, id, id, d)
-	if x, _ := m.state.execution(id); x.Run.Parked || x.Run.Token == 0 {
+	if x, _ := m.state.execution(id); (x.Run.Parked || x.Run.Token == 0) && x.Run.mustEnd() {
 		return m.finishStopped(id)
 	}
 	return nil
@@ -69,6 +70,8 @@ func (m *maker) approval(call string) (string, *callState, error) {
 	if x, _ := m.state.execution(id); x.Run != nil {
 		switch c := x.Run.call(call); {
 		case c == nil:
+		case c.Is == callWaits && x.Run.Stop:
+			return "", nil, events.Errorf(events.NotFound, "call %.100s is not made any more: its run is to stop, and waits for other work alone", call)
 		case c.Is == callWaits:
 			return id, c, nil
 		case c.Is == callThread:

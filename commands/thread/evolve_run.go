@@ -98,7 +98,7 @@ func evolveRun(s *State, e *events.Event) {
 		}
 	case events.RunResumed:
 		for _, id := range d.Calls {
-			s.phase(e.Subject, id, callGranted)
+			s.phase(e.Subject, id, callEnded)
 		}
 	case events.RunStopped:
 		s.run(e.Subject, func(r *runState) { r.Stop, r.Abort, r.Reason, r.By = true, r.Abort || d.Abort, d.Reason, d.By })
@@ -155,6 +155,12 @@ func evolveRun(s *State, e *events.Event) {
 	case events.StepStatusChanged:
 		s.run(d.ExecutionID, func(r *runState) {
 			if r.Step == e.Subject {
+				r.Left = nil
+				for _, c := range r.Calls {
+					if c.Is == callThread {
+						r.Left = append(r.Left, c.ID)
+					}
+				}
 				r.Step, r.Calls, r.Reacted = "", nil, false
 			}
 		})

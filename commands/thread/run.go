@@ -41,6 +41,7 @@ type runState struct {
 	Calls   []callState      `json:"calls,omitempty"`    // of the open step
 	Lacks   []events.WaitFor `json:"lacks,omitempty"`    // workers that no process serves
 
+	Left     []string            `json:"left,omitempty"`     // calls that waited for runs on other threads when their step ended
 	Settings *events.RunSettings `json:"settings,omitzero"`  // nil once it has ended and cannot be retried
 	Away     events.Time         `json:"awaySince,omitzero"` // since when no process serves the open step's reactor; 0: unknown, or one does
 }
@@ -67,6 +68,7 @@ const (
 	callOpen    callPhase = ""
 	callWaits   callPhase = "waits"  // for a person
 	callThread  callPhase = "thread" // for a run of another agent on a thread of its own
+	callEnded   callPhase = "ended"  // that run has ended, and its result is not recorded yet
 	callGranted callPhase = "granted"
 	callDenied  callPhase = "denied"
 	callSolved  callPhase = "solved" // a person supplied its result
@@ -140,6 +142,17 @@ func (r *runState) waiting() []string {
 	return ids
 }
 
+// mustEnd reports whether the run is to stop and has nothing to wait for: no run on another
+// thread, and no result of one. It waits for no person. An aborted run waits for nothing.
+func (r *runState) mustEnd() bool {
+	return r.Stop && (r.Abort || r.left(callThread, callEnded) == 0)
+}
+
+// due counts the calls of the open step whose results the run's worker is to record.
+func (r *runState) due() int {
+	return r.left(callOpen, callGranted, callDenied, callSolved, callEnded)
+}
+
 // left counts the calls of the open step in one of the phases.
 func (r *runState) left(phases ...callPhase) int {
 	n := 0
@@ -173,6 +186,7 @@ type Run struct {
 	Asks                   string      // the agent whose reactor the open step asks, and whose calls it makes; empty: the calls were queued
 	Reacted                bool        // the open step's reactor has answered, or its calls were queued
 	Calls                  []Call      // of the open step
+	Left                   []string    // calls that waited for runs on other threads when the last step ended
 	Away                   events.Time // since when no process serves the open step's reactor; 0: not known to be away
 	Parent                 *events.Parent
 	Handoff                *events.Handoff // it writes the summary for a new thread
@@ -186,6 +200,8 @@ type Call struct {
 	CallID, Name           string
 	Waits, Granted, Denied bool
 	Solved                 bool // a person supplied its result
+	Apart                  bool // it waits for a run on another thread
+	Ended                  bool // that run has ended, and its result is not recorded yet
 	Fresh                  bool // no earlier claim can have made it: it was granted for this one, or left unmade
 	Done                   bool
 	Away                   events.Time // since when no process serves its tool; 0: not known to be away
@@ -201,7 +217,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, SessionID: x.Session, Status: x.Status,
 		Agent: x.Run.Agent, Begun: x.Run.Begun, Wanted: x.Run.Wanted, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
 		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Asks: x.Run.Asks, Reacted: x.Run.Reacted, Parent: x.Run.Parent, Handoff: x.Run.Handoff, StoppedBy: x.Run.By,
-		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem, Away: x.Run.Away, Settings: x.Run.Settings,
+		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem, Left: x.Run.Left, Away: x.Run.Away, Settings: x.Run.Settings,
 	}
 	if r.StepID != "" {
 		r.Iteration--
@@ -209,6 +225,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 	for _, c := range x.Run.Calls {
 		r.Calls = append(r.Calls, Call{
 			CallID: c.ID, Name: c.Name, Waits: c.waits(), Granted: c.Is == callGranted, Denied: c.Is == callDenied, Solved: c.Is == callSolved,
+			Apart: c.Is == callThread, Ended: c.Is == callEnded,
 			Fresh: c.pending() && c.For == x.Run.Token, Done: c.Is == callDone, Away: c.Away,
 		})
 	}

@@ -50,6 +50,9 @@ func (x executionState) size() int64 {
 		for _, c := range x.Run.Calls {
 			n += int64(len(c.Fits))
 		}
+		for _, id := range x.Run.Left {
+			n += textSize(id) + 16
+		}
 		n += settingsSize(x.Run.Settings)
 	}
 	return n

@@ -13,7 +13,7 @@ import (
 // snapshotVersion is the version of an encoded state. A snapshot of another version is
 // ignored: it is derived, and the state is folded from the log instead. Any change of the
 // encoded names or of their meaning needs a new number.
-const snapshotVersion = 12
+const snapshotVersion = 13
 
 // sealed is an encoded state with its digest. The state contains the version, the sequence and
 // the chain of the last commit folded into it, so that the digest binds the state to that
