@@ -59,11 +59,12 @@ type Side struct {
 	MaxSteps       int64
 }
 
-// Limits bound a run. The zero value of a field means its default.
+// Limits bound a run, without those that its calls wait for. The zero value of a field means its
+// default.
 type Limits struct {
 	Iterations int64         // steps; default 20
-	WallClock  time.Duration // from a claim to the end, without waits; default 1 hour
-	Tokens     int64         // of all calls of models; default none
+	WallClock  time.Duration // of each claim, from its beginning until the run waits or ends; default 1 hour
+	Tokens     int64         // of the run's own calls of models; default none
 	ToolTime   time.Duration // of one call of a tool; default 5 minutes
 	WorkerWait time.Duration // wait for a process that serves the reactor or a tool; default 10 minutes, negative: none
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/queues"
-	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
 )
 
@@ -26,8 +25,8 @@ type Busy func(ctx context.Context) iter.Seq2[ThreadRef, error]
 type ThreadRef struct{ Tenant, Thread string }
 
 // Sweep finds, immediately and then at intervals until ctx ends, executions without a
-// queue message and calls whose run's end was lost, and repairs both. Only one process
-// may run it at a time.
+// queue message and calls whose run's end was lost, and repairs both. It cancels runs that
+// work for a call that no longer waits for them. Only one process may run it at a time.
 func (w *Worker) Sweep(ctx context.Context, busy Busy, every time.Duration) error {
 	suspects := map[string]int64{} // executions that had no message, with their last claims
 	for {
@@ -76,9 +75,12 @@ func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[s
 	}); err != nil || !active {
 		return err
 	}
+	if cancelled, err := w.sweepOrphan(ctx, ref, run); err != nil || cancelled {
+		return err
+	}
 	if run.Parked {
 		for _, c := range run.Calls {
-			if c.Waits {
+			if c.Apart {
 				if err := w.sweepCall(ctx, ref, run, c); err != nil {
 					return err
 				}
@@ -101,12 +103,8 @@ func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[s
 
 // sweepCall resumes a call whose run has ended.
 func (w *Worker) sweepCall(ctx context.Context, ref ThreadRef, run thread.Run, c thread.Call) error {
-	child := childOf(ref.Tenant, ref.Thread, run.ExecutionID, c.CallID, run.Begun)
-	over := false
-	if err := w.commands.Look(ctx, child.tenant, child.thread, func(s *thread.State) {
-		r, ok := s.Run(child.execution)
-		over = ok && r.Status != events.Executing
-	}); err != nil || !over {
+	is, err := w.lookChild(ctx, childOf(ref.Tenant, ref.Thread, run.ExecutionID, c.CallID, run.Begun))
+	if err != nil || is == childRuns {
 		return err
 	}
 	return w.resumeCall(ctx, ref.Tenant, ref.Thread, run.ExecutionID, c.CallID, nil)

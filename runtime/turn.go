@@ -87,6 +87,9 @@ func (t *turn) execute(ctx context.Context) error {
 	defer t.abort(nil)
 	defer t.w.watch(t)()
 	defer t.ping()()
+	if err := t.endOrphan(ctx); err != nil {
+		return err
+	}
 	if t.run.Status == events.Executing {
 		if err := t.beforeRun(); err != nil {
 			if err := t.fail(ctx, t.failureText(err), nil); err != nil {
@@ -98,13 +101,7 @@ func (t *turn) execute(ctx context.Context) error {
 		if t.taking != nil && t.taking.Err() != nil {
 			return errStopping
 		}
-		var err error
-		if t.run.Reacted {
-			err = t.makeCalls(ctx)
-		} else {
-			err = t.runReactor(ctx)
-		}
-		if err != nil {
+		if err := t.runStep(ctx); err != nil {
 			return err
 		}
 	}
@@ -113,6 +110,19 @@ func (t *turn) execute(ctx context.Context) error {
 	}
 	t.substate("waiting")
 	return nil
+}
+
+// runStep calls the reactor of the open step, or makes its calls. The run then ends if nobody
+// waits for it any more.
+func (t *turn) runStep(ctx context.Context) error {
+	step := t.runReactor
+	if t.run.Reacted {
+		step = t.makeCalls
+	}
+	if err := step(ctx); err != nil {
+		return err
+	}
+	return t.endOrphan(ctx)
 }
 
 // result returns the result of the execution for the metrics; "" if another worker had

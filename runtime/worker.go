@@ -166,6 +166,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	defer unsubscribe()
 	defer w.running.Wait()
+	unfollow, err := w.followStops(ctx)
+	if err != nil {
+		return err
+	}
+	defer unfollow()
 	defer w.setIntake(nil) // before the wait: no more runs begin
 	for ctx.Err() == nil {
 		queue, err := queues.RunsOf(w.log).Receive(ctx)
