@@ -52,6 +52,24 @@ func TestToolDefinition_FieldsOfItsType(t *testing.T) {
 			t.Errorf("%s: refused at %q, not at %q", name, got, c.want)
 		}
 	}
+	agent := ToolDefinition{Type: AgentTool, Agent: "clerk"}
+	for name, c := range map[string]struct {
+		change func(d *ToolDefinition)
+		want   string
+	}{
+		"bare":        {func(*ToolDefinition) {}, ""},
+		"an approval": {func(d *ToolDefinition) { d.Auto, d.Parameters = ref(false), JSON(`{}`) }, ""},
+		"timeout":     {func(d *ToolDefinition) { d.TimeoutMs = ref(int64(1)) }, "/timeoutMs!"},
+		"worker wait": {func(d *ToolDefinition) { d.WorkerWaitMs = ref(int64(0)) }, "/workerWaitMs!"},
+		"retries":     {func(d *ToolDefinition) { d.Retries = &Retries{} }, "/retries!"},
+		"of another":  {func(d *ToolDefinition) { d.Type, d.TimeoutMs = NATSTool, ref(int64(1)) }, ""},
+	} {
+		d := agent
+		c.change(&d)
+		if got := refusedAt(d.CheckAgent()); got != c.want {
+			t.Errorf("an agent, %s: refused at %q, not at %q", name, got, c.want)
+		}
+	}
 	endpoint := &HTTPEndpoint{URL: "https://tools.example"}
 	for name, c := range map[string]struct {
 		of   ToolDefinition

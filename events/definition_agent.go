@@ -8,7 +8,7 @@ type AgentType string
 // The types of agents.
 const (
 	AIHuman AgentType = "ai_human" // a model and a person
-	DualAI  AgentType = "dual_ai"  // two models, a and b, in a thread of their own
+	DualAI  AgentType = "dual_ai"  // two models, a and b, that talk to each other
 )
 
 // Enum lists the types.
@@ -22,7 +22,7 @@ const DefaultIterations = 20
 type AgentDefinition struct {
 	Name        string        `json:"name" schema:"required,pattern=name" doc:"The name, as threads have it in agentId."`
 	Description string        `json:"description,omitzero" schema:"maxLength=16384" doc:"What it does; for people, and for models that may call it."`
-	Type        AgentType     `json:"type" schema:"required" doc:"ai_human: it answers people. dual_ai: two models talk to each other in a thread of their own."`
+	Type        AgentType     `json:"type" schema:"required" doc:"ai_human: it answers people. dual_ai: two models talk to each other, in the thread that asks them, or in one of their own if another agent calls them."`
 	Reactor     string        `json:"reactor,omitzero" schema:"pattern=name" doc:"The reactor that answers, if not that of the model; of type ai_human."`
 	Model       string        `json:"model,omitzero" schema:"pattern=name" doc:"The model; of type ai_human, which needs it or a reactor."`
 	Prompt      string        `json:"prompt,omitzero" schema:"pattern=name" doc:"The prompt; of type ai_human."`
@@ -49,13 +49,13 @@ type AgentSide struct {
 	MaxSteps       *int64   `json:"maxSteps,omitzero" schema:"minimum=1" doc:"How many steps this side may have."`
 }
 
-// AgentLimits bounds a run. An absent field sets no bound, except iterations.
+// AgentLimits bounds a run. What other agents do that it calls counts for their own limits.
 type AgentLimits struct {
-	Iterations   *int64 `json:"iterations,omitzero" schema:"minimum=1,maximum=10000" doc:"Steps; 20 if absent."`
-	WallClockMs  *int64 `json:"wallClockMs,omitzero" schema:"minimum=1" doc:"Milliseconds from its beginning, waiting for people not counted."`
-	Tokens       *int64 `json:"tokens,omitzero" schema:"minimum=1" doc:"Input and output tokens of the model."`
+	Iterations   *int64 `json:"iterations,omitzero" schema:"minimum=1,maximum=10000" doc:"Steps; 20 if absent. Those of other agents that it calls, each in a thread of its own, are not counted, here or below."`
+	WallClockMs  *int64 `json:"wallClockMs,omitzero" schema:"minimum=1" doc:"Milliseconds of work, from when a process takes the run up; 3600000 if absent. It begins again from zero after each wait, for people, for other agents and for processes, which is not counted."`
+	Tokens       *int64 `json:"tokens,omitzero" schema:"minimum=1" doc:"Input and output tokens of its own calls of models; no bound if absent."`
 	WorkerWaitMs *int64 `json:"workerWaitMs,omitzero" schema:"minimum=0,maximum=86400000" doc:"Milliseconds that a run waits for a process that serves its reactor or a tool, when none does; 600000 if absent, 0: not at all."`
-	ToolTimeMs   *int64 `json:"toolTimeMs,omitzero" schema:"minimum=1" doc:"Milliseconds in tools, one after another."`
+	ToolTimeMs   *int64 `json:"toolTimeMs,omitzero" schema:"minimum=1" doc:"Milliseconds that one call of a tool may take whose definition does not say; 300000 if absent."`
 }
 
 // Continuation says when another step follows a step of a run.

@@ -33,7 +33,7 @@ type ToolDefinition struct {
 	Idempotent   *bool         `json:"idempotent,omitzero" doc:"A call that may have been made may be made again; false if absent."`
 	ReadOnly     *bool         `json:"readOnly,omitzero" doc:"It changes nothing; false if absent."`
 	Portable     *bool         `json:"portable,omitzero" doc:"It can be packed and shared: it uses nothing of the process that it runs in; true if absent."`
-	TimeoutMs    *int64        `json:"timeoutMs,omitzero" schema:"minimum=1" doc:"How long one call may take."`
+	TimeoutMs    *int64        `json:"timeoutMs,omitzero" schema:"minimum=1" doc:"Milliseconds that one call may take. Not of type agent: the limits of that agent hold."`
 	WorkerWaitMs *int64        `json:"workerWaitMs,omitzero" schema:"minimum=0,maximum=86400000" doc:"Milliseconds that a call waits for a process that serves the tool, when none does; what the agent's limits say if absent, 0: not at all."`
 	Retries      *Retries      `json:"retries,omitzero" doc:"How often a call is tried whose failure may pass: one of a tool that is idempotent or readOnly, or one that was surely not made. As the agent says if absent."`
 	Server       *ToolServer   `json:"server,omitzero" doc:"The MCP server; of type mcp."`
@@ -73,6 +73,25 @@ func (d ToolDefinition) Check() error {
 		return Invalid("/agent", "a tool of type agent needs an agent")
 	case d.Type != AgentTool && d.Agent != "":
 		return Invalid("/agent", "only a tool of type agent has an agent")
+	}
+	return nil
+}
+
+// CheckAgent refuses what would have no effect in a tool that is an agent. A definition that was
+// stored before it was refused may have it.
+func (d ToolDefinition) CheckAgent() error {
+	if d.Type != AgentTool {
+		return nil
+	}
+	for _, field := range []struct {
+		name, instead string
+		set           bool
+	}{
+		{"timeoutMs", "limits.wallClockMs", d.TimeoutMs != nil}, {"workerWaitMs", "limits.workerWaitMs", d.WorkerWaitMs != nil}, {"retries", "retries", d.Retries != nil},
+	} {
+		if field.set {
+			return Invalid("/"+field.name, "a tool of type agent has no %s: the agent's own limits bound its run; set %s of agent %s", field.name, field.instead, d.Agent)
+		}
 	}
 	return nil
 }

@@ -193,6 +193,9 @@ func furtherTool(d events.ToolDefinition) *events.Error {
 	if err := d.CheckPerson(); err != nil {
 		return events.AsError(err)
 	}
+	if err := d.CheckAgent(); err != nil {
+		return events.AsError(err)
+	}
 	if d.Answer != nil {
 		whole, err := events.AnswerSchema(d.Answer)
 		if err != nil {
