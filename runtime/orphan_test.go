@@ -241,36 +241,42 @@ func (w *world) orphanage(agent, called string) (id string, child childRun) {
 	return id, child
 }
 
-// A run whose parent ends while its agent answers makes none of the calls that the answer asks
-// for, although nobody tells it.
+// A run whose parent ends while its agent answers, or the run that its parent works for, makes none
+// of the calls that the answer asks for, although nobody tells it.
 func TestOrphan_BeginsNothingMore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	asked, release, made := make(chan *StepInput, 10), make(chan struct{}), make(chan struct{}, 10)
-	w.agent("clerk", ReactorFunc(func(ctx context.Context, in *StepInput, _ Stream) (*Reaction, error) {
-		asked <- in
-		select {
-		case <-release:
-		case <-ctx.Done():
-		}
-		if in.Iteration > 0 {
-			return says("y"), nil
-		}
-		return says("x", call("c2", "pay", `{}`)), nil
-	}), tool{ToolSpec{Name: "pay"}, func(context.Context, *ToolInput) (ToolResult, error) {
-		made <- struct{}{}
-		return Done(nil), nil
-	}})
-	w.agent("a", script(says("x", call("c1", "clerk", `{}`)), says("y")), asks("clerk", false))
-	w.work(Config{})
-	id, _ := w.begin("a", "hello")
-	child := next(t, asked)
-	w.until(id, func(e *events.Event) bool { return e.Type == events.RunParkedType })
-	w.must("run.cancel", id, events.CancelRun{})
-	close(release)
-	if status, text, _ := endOf(t, w.finished(child.ThreadID, child.ExecutionID)); status != events.ExecutionFailed || text != thread.Aborted {
-		t.Errorf("it ended %s (%s)", status, text)
+	for _, called := range []string{"clerk", "chief"} {
+		t.Run(called, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			asked, release, made := make(chan *StepInput, 10), make(chan struct{}), make(chan struct{}, 10)
+			w.agent("clerk", ReactorFunc(func(ctx context.Context, in *StepInput, _ Stream) (*Reaction, error) {
+				asked <- in
+				select {
+				case <-release:
+				case <-ctx.Done():
+				}
+				if in.Iteration > 0 {
+					return says("y"), nil
+				}
+				return says("x", call("c2", "pay", `{}`)), nil
+			}), tool{ToolSpec{Name: "pay"}, func(context.Context, *ToolInput) (ToolResult, error) {
+				made <- struct{}{}
+				return Done(nil), nil
+			}})
+			w.agent("chief", script(says("x", call("c1", "clerk", `{}`)), says("y")), asks("clerk", false))
+			w.agent("a", script(says("x", call("c1", called, `{}`)), says("y")), apartTool{agentTool{tool{spec: ToolSpec{Name: called}}, called}})
+			w.work(Config{})
+			id, _ := w.begin("a", "hello")
+			child := next(t, asked)
+			w.until(id, func(e *events.Event) bool { return e.Type == events.RunParkedType })
+			w.must("run.cancel", id, events.CancelRun{})
+			close(release)
+			if status, text, _ := endOf(t, w.finished(child.ThreadID, child.ExecutionID)); status != events.ExecutionFailed || text != thread.Aborted {
+				t.Errorf("it ended %s (%s)", status, text)
+			}
+			none(t, made)
+			none(t, asked)
+		})
 	}
-	none(t, made)
-	none(t, asked)
 }
