@@ -2,7 +2,12 @@ package client
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -68,6 +73,7 @@ type Client struct {
 	opts   Options
 	minSeq int64
 	writer string // the token of the thread that the caller holds; see AsWriter
+	call   *call  // the work that its commands belong to; see AsCall
 	owned  bool   // Connect made the connection
 }
 
@@ -134,6 +140,38 @@ func (c *Client) WithMinSeq(seq int64) *Client {
 	w := *c
 	w.minSeq, w.owned = max(seq, c.minSeq), false
 	return &w
+}
+
+// AsCall returns a client whose commands have ids that follow from a key and from what they say,
+// so that work that is repeated after a failure, with the same key, writes once what it writes
+// again within 24 hours: a repeated command returns its first reply. A command that the client
+// sends twice is two commands, and so is one that says something else. Work that is repeated needs
+// a new AsCall each time. Contents that are uploaded in pieces, and commands with an id of their
+// own, stay as they are. It shares the connection; do not close it.
+func AsCall(c *Client, key string) *Client {
+	w := *c
+	w.call, w.owned = &call{key: key, sent: map[string]int{}}, false
+	return &w
+}
+
+// call counts the commands of one attempt at some work.
+type call struct {
+	key  string
+	mu   sync.Mutex     // guards sent
+	sent map[string]int // how often, by the digest of what it says
+}
+
+// commandID returns the id of the next command with that name and data on a thread.
+func (k *call) commandID(name, thread string, data []byte) string {
+	sum := sha256.New()
+	for _, part := range []string{k.key, name, thread, string(data)} {
+		_, _ = fmt.Fprintf(sum, "%d:%s", len(part), part) // a hash takes everything
+	}
+	digest := hex.EncodeToString(sum.Sum(nil)[:16])
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.sent[digest]++
+	return "call-" + digest + "-" + strconv.Itoa(k.sent[digest])
 }
 
 // AsWriter returns a client that sends the token of a writer.claim with every command, so that

@@ -39,6 +39,13 @@ func ThreadID(id string) Option { return func(r *Request) { r.ThreadID = id } }
 // Do executes a command, named noun.verb. It returns when the command's events are
 // durable; a refusal is an *events.Error.
 func (c *Client) Do(ctx context.Context, name string, r Request) (*events.Reply, error) {
+	if c.call != nil && r.CommandID == "" {
+		data, err := encode(r.Data)
+		if err != nil {
+			return nil, err
+		}
+		r.CommandID = c.call.commandID(name, r.ThreadID, data)
+	}
 	body, id, err := c.command(r)
 	if err != nil {
 		return nil, err

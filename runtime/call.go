@@ -115,10 +115,9 @@ func (t *turn) makeCalls(ctx context.Context) error {
 		}
 		open = append(open, c)
 		asked := t.arguments(c)
-		in := t.toolInput(c, asked)
-		in.State = t.toolState(c.CallID, spec)
+		in, at := t.toolInput(c, asked), t.execution(c.CallID, !spec.NotPortable, 0)
 		go func() {
-			e := t.makeCall(c, tool, in)
+			e := t.makeCall(c, tool, in, at)
 			if e.asked = asked; !e.unmade {
 				e = t.streamOutcome(in.StepID, e)
 			}
@@ -286,7 +285,7 @@ func (t *turn) toolInput(c thread.Call, arguments events.JSON) *ToolInput {
 }
 
 // makeCall makes a call, with retries if they are safe.
-func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput) (e callOutcome) {
+func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput, at *Execution) (e callOutcome) {
 	spec := tool.Spec()
 	e = callOutcome{call: c, tool: spec.Name, started: time.Now()}
 	defer func() {
@@ -294,6 +293,7 @@ func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput) (e callOutcome)
 			t.w.cfg.Metrics.Tool(e.result.Status == Failure, time.Since(e.started), e.again+1)
 		}
 	}()
+	in.State = t.stateAt(at)
 	if instead := t.beforeTool(in); instead != nil {
 		e.result = bounded(*instead)
 		return e
@@ -314,6 +314,9 @@ func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput) (e callOutcome)
 	away := t.lackOf(c, spec)
 	for attempt := 1; ; attempt++ {
 		in.Attempt, e.again = attempt, attempt-1
+		if attempt > 1 { // it writes what it wrote before once
+			in.State = t.stateAt(at)
+		}
 		got, err := t.attemptCall(tool, in, limit)
 		if err == nil {
 			e.result = got

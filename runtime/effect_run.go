@@ -192,7 +192,7 @@ func (r *effectRun) callEffect(ctx context.Context, in *EffectInput) (err error)
 		}
 	}()
 	if r.cfg.State != nil {
-		x := &Execution{flow: in.FlowID, ctx: ctx, scratch: &sync.Map{}}
+		x := &Execution{flow: in.FlowID, ctx: ctx, scratch: &sync.Map{}, firing: in.Key}
 		if err := r.dispatcher.Look(ctx, r.tenant, r.thread, func(s *thread.State) {
 			x.thread = known{s.AgentID(), s.UserID(), int64(s.CreatedAt()), int64(s.Seq)}
 		}); err != nil {

@@ -22,6 +22,7 @@ type Execution struct {
 	scratch *sync.Map
 	halted  atomic.Bool // of an effect: it was stopped
 	thread  known       // of an effect
+	firing  string      // of an effect: what its commands belong to
 	turn    *turn       // nil if it belongs to an effect
 	spot    spot
 }
@@ -54,12 +55,21 @@ func (t *turn) execution(call string, portable bool, nested int) *Execution {
 
 // state returns the thread as a hook sees it.
 func (t *turn) state() ThreadState {
-	return t.w.cfg.State(t.job.Tenant, t.job.Thread, t.execution("", false, 0))
+	return t.stateAt(t.execution("", false, 0))
 }
 
-// toolState returns the thread as a tool sees it.
-func (t *turn) toolState(call string, spec ToolSpec) ThreadState {
-	return t.w.cfg.State(t.job.Tenant, t.job.Thread, t.execution(call, !spec.NotPortable, 0))
+// stateAt returns the thread as the code at a place sees it: a tool, or a hook.
+func (t *turn) stateAt(x *Execution) ThreadState {
+	return t.w.cfg.State(t.job.Tenant, t.job.Thread, x)
+}
+
+// Key returns what the commands of its code belong to, the same for every attempt: a call of a
+// tool, or a firing of an effect. It is empty for a hook.
+func (x *Execution) Key() string {
+	if x.turn != nil && x.spot.call != "" {
+		return x.flow + ":" + x.spot.step + ":" + x.spot.call
+	}
+	return x.firing
 }
 
 // InRun reports whether it belongs to a run of the thread, and not to an effect. A run must

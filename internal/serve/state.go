@@ -50,6 +50,9 @@ func (s *states) state(tenant, thread string, x *runtime.Execution) runtime.Thre
 	if err != nil { // the tenant of a stored event is valid
 		return nil
 	}
+	if key := x.Key(); key != "" {
+		c = client.AsCall(c, key)
+	}
 	st := &threadState{client: c, x: x, ThreadState: c.Attach(client.Known{
 		ThreadID: thread, CreatedAt: x.CreatedAt(), UserID: x.UserID(), AgentID: x.AgentID, Seq: x.Seq,
 	})}
