@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -69,7 +70,11 @@ func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[liste
 			listRead(ctx, log, tenant, yield)
 			return
 		}
-		stream, err := log.Streams().Scans().Stream(ctx, log.Config().Names.Stream(assets.LogStream))
+		var stream jetstream.Stream
+		err := log.Streams().Ask(ctx, func(ctx context.Context) (err error) {
+			stream, err = log.JetStream().Stream(ctx, log.Config().Names.Stream(assets.LogStream))
+			return err
+		})
 		if err != nil {
 			yield(listed{}, fmt.Errorf("list threads of the log: %w", err))
 			return
@@ -107,11 +112,14 @@ func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[liste
 // Where their commits are is not known: they are listed at the end of the log.
 func listKnown(ctx context.Context, log *eventlog.Log, tenant string, take func(listed) bool) error {
 	names := log.Config().Names
-	stream, err := log.Streams().Scans().Stream(ctx, names.Stream(assets.LogStream))
-	if err != nil {
+	var info *jetstream.StreamInfo
+	err := log.Streams().Ask(ctx, func(ctx context.Context) error {
+		stream, err := log.JetStream().Stream(ctx, names.Stream(assets.LogStream))
+		if err == nil {
+			info, err = stream.Info(ctx, jetstream.WithSubjectFilter(names.Log(tenant, "*")))
+		}
 		return err
-	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(names.Log(tenant, "*")))
+	})
 	if err != nil {
 		return err
 	}
@@ -129,9 +137,14 @@ func listKnown(ctx context.Context, log *eventlog.Log, tenant string, take func(
 func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(listed) bool) (complete bool, err error) {
 	names := log.Config().Names
 	stream := names.Stream(assets.LogStream)
-	consumer, err := log.Streams().Scans().CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
-		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: names.Log(tenant, "*"), HeadersOnly: true,
+	config := jetstream.ConsumerConfig{
+		Name: rand.Text(), DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: names.Log(tenant, "*"), HeadersOnly: true,
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: listKept,
+	}
+	var consumer jetstream.Consumer
+	err = log.Streams().Ask(ctx, func(ctx context.Context) (err error) {
+		consumer, err = log.JetStream().CreateConsumer(ctx, stream, config)
+		return err
 	})
 	if err != nil {
 		return false, err
@@ -183,7 +196,11 @@ func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(l
 		}
 		// The last entry of the list may have been erased since: a server that reports twice
 		// that it has no more is at the end.
-		info, err := consumer.Info(ctx)
+		var info *jetstream.ConsumerInfo
+		err = log.Streams().Ask(ctx, func(ctx context.Context) (err error) {
+			info, err = consumer.Info(ctx)
+			return err
+		})
 		switch silent++; {
 		case err != nil:
 			return false, err

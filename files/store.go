@@ -43,7 +43,11 @@ func Open(ctx context.Context, log *eventlog.Log) (*Store, error) {
 		return nil, fmt.Errorf("open content store: JetStream: %w", err)
 	}
 	bucket := log.Config().Names.Bucket(assets.FileBucket)
-	stream, err := js.Stream(ctx, "OBJ_"+bucket)
+	var stream jetstream.Stream
+	err = log.Streams().Patiently(ctx, func(ctx context.Context) (err error) { // another process may just have created it
+		stream, err = js.Stream(ctx, "OBJ_"+bucket)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("open content store: %w", err)
 	}

@@ -65,7 +65,7 @@ func (r *Runner) Ensure(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.sweep(ctx)
+	return r.log.Streams().Patiently(ctx, r.sweep) // another process may just have created the buckets
 }
 
 // sweep removes what a server that was killed has restored. Notes of removals stay longer then.

@@ -11,6 +11,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // On a full disk commands are refused instead of left unanswered; stored data can be
@@ -18,18 +23,7 @@ import (
 // restart, everything acknowledged is there.
 func TestServe_FullDisk(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("only root mounts a small file system")
-	}
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=48m"); err != nil {
-		t.Skipf("no small file system: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	disk := smallDisk(t)
 	store, filler := filepath.Join(disk, "store"), filepath.Join(disk, "filler")
 	s := start(t, store)
 	stored := map[string]bool{}
@@ -94,6 +88,79 @@ func TestServe_FullDisk(t *testing.T) {
 		t.Errorf("with room again: %s", o.err)
 	}
 	s.stop()
+}
+
+// After a full disk, a document whose replacement could not be stored is still there: the index
+// that the server writes when it ends says that it was replaced.
+func TestServe_FullDiskReadModels(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t)
+	store, filler := filepath.Join(disk, "store"), filepath.Join(disk, "filler")
+	s := startLogged(t, io.Discard, store)
+	var made reply
+	decode(t, s.ok("thread", "create", "--json"), &made)
+	before := s.ok("thread", "get", made.ThreadID, "--json")
+	nc, err := nats.Connect(s.NATS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket, err := js.Stream(t.Context(), "KV_thread_threads")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := bucket.GetLastMsgForSubject(t.Context(), "$KV.thread_threads.acme."+made.ThreadID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fillDisk(t, filler)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
+	defer cancel()
+	// More than one page of the block takes, also once the store is known to be full.
+	for n, code := 0, http.StatusOK; n < 100 || code == http.StatusOK; n++ {
+		m := nats.NewMsg(document.Subject)
+		m.Data = document.Data
+		for name, values := range document.Header {
+			if !strings.HasPrefix(name, "Nats-") { // the runner's conditions
+				m.Header[name] = values
+			}
+		}
+		_ = nc.PublishMsg(m)
+		_ = nc.Flush()
+		code, _ = readyz(t, ctx, s.HTTP)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	s.stop()
+	s = start(t, store)
+	if after := s.ok("thread", "get", made.ThreadID, "--json"); after != before {
+		t.Errorf("before %s\nafter %s", before, after)
+	}
+	s.ok("audit", "verify", "--all-tenants")
+	s.stop()
+}
+
+// smallDisk mounts a file system that is soon full.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root mounts a small file system")
+	}
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=48m"); err != nil {
+		t.Skipf("no small file system: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return disk
 }
 
 // fillDisk writes a file until the disk is full.

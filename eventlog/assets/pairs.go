@@ -59,7 +59,11 @@ func PairsStreams(ctx context.Context, conn *streams.Conn) ([]string, error) {
 
 // EnsurePairs brings the existing streams of pairs up to date.
 func EnsurePairs(ctx context.Context, conn *streams.Conn) error {
-	found, err := PairsStreams(ctx, conn)
+	var found []string
+	err := conn.Patiently(ctx, func(ctx context.Context) (err error) {
+		found, err = PairsStreams(ctx, conn)
+		return err
+	})
 	if err != nil {
 		return err
 	}

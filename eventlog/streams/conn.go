@@ -33,7 +33,6 @@ type Conn struct {
 	nc    *nats.Conn // nil if it was opened on a wire
 	wire  Wire
 	js    jetstream.JetStream
-	scans jetstream.JetStream // the same, for requests whose time grows with what is stored
 	cfg   Config
 	inbox *inbox
 
@@ -49,15 +48,11 @@ func Open(nc *nats.Conn, cfg Config) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("JetStream on this connection: %w", err)
 	}
-	scans, err := jetstream.NewWithAPIPrefix(nc, cfg.API, jetstream.WithDefaultTimeout(scanTimeout))
-	if err != nil {
-		return nil, fmt.Errorf("JetStream on this connection: %w", err)
-	}
 	c, err := OpenOn(nc, js, cfg)
 	if err != nil {
 		return nil, err
 	}
-	c.nc, c.scans = nc, scans
+	c.nc = nc
 	return c, nil
 }
 
@@ -68,7 +63,7 @@ func OpenOn(wire Wire, js jetstream.JetStream, cfg Config) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{wire: wire, js: js, scans: js, cfg: cfg, inbox: in, readTimeout: ReadTimeout, scanWorth: scanWorth}, nil
+	return &Conn{wire: wire, js: js, cfg: cfg, inbox: in, readTimeout: ReadTimeout, scanWorth: scanWorth}, nil
 }
 
 // Close ends the subscription through which answers come.

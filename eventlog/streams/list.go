@@ -2,6 +2,7 @@ package streams
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"iter"
@@ -9,14 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-// scanTimeout bounds one request of a scan. The server may have to count all
-// subjects of a stream before it answers: that it has not answered yet says nothing.
-const scanTimeout = 5 * time.Minute
-
-// Scans returns the connection's JetStream for requests whose time grows with what is
-// stored, such as a list of all subjects.
-func (c *Conn) Scans() jetstream.JetStream { return c.scans }
 
 // Bounds of a list.
 const (
@@ -30,6 +23,10 @@ const (
 	// deliveredQuiet is how many of these in a row Delivered waits for a server that
 	// reports more and sends nothing.
 	deliveredQuiet = 3
+
+	// silentAtMost is for how long a list that gets no message asks a server that does not
+	// answer whether there is one.
+	silentAtMost = time.Minute
 )
 
 // StalledError says that a consumer reports more messages and delivers none: what is next
@@ -90,7 +87,12 @@ func (c *Conn) List(ctx context.Context, stream string, from jetstream.OrderedCo
 // holds. After most quiet waits in a row, list fails with a *StalledError if the server still
 // reports more messages; 0: never.
 func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig, ahead jetstream.PullMessagesOpt, most int, take func(jetstream.Msg, *jetstream.MsgMetadata) bool) error {
-	consumer, err := c.scans.OrderedConsumer(ctx, stream, from)
+	from.NamePrefix = rand.Text() // so that a repeated request is for the same consumer
+	var consumer jetstream.Consumer
+	err := c.Ask(ctx, func(ctx context.Context) (err error) {
+		consumer, err = c.js.OrderedConsumer(ctx, stream, from)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -104,7 +106,11 @@ func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedCo
 	// meanwhile, also if it is not in the list.
 	end := uint64(0)
 	if from.DeliverPolicy == jetstream.DeliverLastPerSubjectPolicy {
-		if end, err = c.LastSeq(ctx, stream); err != nil {
+		err := c.Ask(ctx, func(ctx context.Context) (err error) {
+			end, err = c.LastSeq(ctx, stream)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -116,6 +122,7 @@ func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedCo
 	defer context.AfterFunc(ctx, msgs.Stop)() // Next does not look at ctx while it makes another consumer
 	wait := listWait{ctx: ctx}
 	defer wait.end()
+	answered := time.Now()
 	for over, quiet := false, 0; left > 0 || end > 0; {
 		m, err := msgs.Next(jetstream.NextContext(wait.next()))
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -123,10 +130,14 @@ func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedCo
 			if over {
 				return nil
 			}
-			info, err := consumer.Info(ctx)
+			info, err := c.pending(ctx, consumer)
+			if silent(err) && ctx.Err() == nil && time.Since(answered) < silentAtMost {
+				continue
+			}
 			if err != nil {
 				return err
 			}
+			answered = time.Now()
 			over = info.NumPending == 0 // what was on its way then is awaited again
 			if quiet++; quiet == most && !over {
 				return &StalledError{Stream: stream, Left: info.NumPending}
@@ -148,11 +159,19 @@ func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedCo
 			return nil
 		}
 		over, quiet = false, 0
+		answered = wait.began
 		if end == 0 {
 			left--
 		}
 	}
 	return nil
+}
+
+// pending asks the server once how much a consumer has not delivered yet.
+func (c *Conn) pending(ctx context.Context, consumer jetstream.Consumer) (*jetstream.ConsumerInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.readTimeout)
+	defer cancel()
+	return consumer.Info(ctx)
 }
 
 // listWait bounds how long a list waits for a message: a context for each of them would cost
@@ -162,6 +181,7 @@ type listWait struct {
 	within context.Context //nolint:containedctx // the same
 	cancel context.CancelFunc
 	used   int
+	began  time.Time // of what is used now
 }
 
 // listWaits is how many messages are awaited with one context.
@@ -173,7 +193,7 @@ func (w *listWait) next() context.Context {
 	if w.used++; w.cancel == nil || w.used > listWaits {
 		w.end()
 		w.within, w.cancel = context.WithTimeout(w.ctx, listQuiet)
-		w.used = 1
+		w.used, w.began = 1, time.Now()
 	}
 	return w.within
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,6 +120,63 @@ func TestListAsksAgain(t *testing.T) {
 	ignore(pulls, false)
 	if got := natstest.Within(t, "the end of the list", done); !slices.Equal(got, want) {
 		t.Errorf("listed %d of %d: %.200q", len(got), len(want), got)
+	}
+}
+
+// A list whose request for a consumer was lost asks again, soon: nobody would ever answer it.
+func TestList_LostRequestForAConsumer(t *testing.T) {
+	t.Parallel()
+	l, ignore, ignored := startIgnoring(t)
+	l.Streams().SetReadTimeout(500 * time.Millisecond)
+	want := numbered("s.", 100)
+	fill(t, l, want...)
+	ignore(makes, true)
+	done := listed(t.Context(), l, jetstream.OrderedConsumerConfig{})
+	first := natstest.Within(t, "the request", ignored)
+	again := natstest.Within(t, "the second one", ignored)
+	ignore(makes, false)
+	if got := natstest.Within(t, "the end of the list", done); !slices.Equal(got, want) {
+		t.Errorf("listed %d of %d: %.200q", len(got), len(want), got)
+	}
+	if string(first.Data) != string(again.Data) {
+		t.Errorf("another consumer was asked for: %s, then %s", first.Data, again.Data)
+	}
+}
+
+// A list of a server that answers nothing ends with the time that an operator gave it.
+func TestList_EndsWithPatience(t *testing.T) {
+	t.Parallel()
+	l, ignore, _ := startIgnoring(t)
+	fill(t, l, "s.a")
+	hurried, err := eventlog.Open(l.Conn(), eventlog.Config{Patience: time.Second}, zerolog.Nop(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hurried.Close)
+	ignore(makes, true)
+	got := natstest.Within(t, "the end of the list", listed(t.Context(), hurried, jetstream.OrderedConsumerConfig{}))
+	if len(got) != 1 || !strings.Contains(got[0], "the server did not answer within 1") {
+		t.Errorf("listed %q", got)
+	}
+}
+
+// A request that takes the server long is given more time with each try.
+func TestAsk_WaitsLongerEachTime(t *testing.T) {
+	t.Parallel()
+	l, _, _ := startIgnoring(t)
+	l.Streams().SetReadTimeout(20 * time.Millisecond)
+	tries := 0
+	err := l.Streams().Ask(t.Context(), func(ctx context.Context) error {
+		tries++
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(300 * time.Millisecond):
+			return nil
+		}
+	})
+	if err != nil || tries < 3 || tries > 6 {
+		t.Errorf("%d tries, %v", tries, err)
 	}
 }
 

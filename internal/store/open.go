@@ -2,8 +2,11 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -56,6 +59,11 @@ func Open(ctx context.Context, cfg Config) (*Opened, error) {
 		}
 		o.guard = true
 	}
+	if !quick {
+		if err := cfg.dropIndexes(); err != nil {
+			return nil, err
+		}
+	}
 	for _, s := range r.Streams {
 		if s.Skipped == "" {
 			o.mark.Streams[s.Account+"/"+s.Name] = max(o.mark.Streams[s.Account+"/"+s.Name], s.Last)
@@ -104,6 +112,26 @@ func (c Config) truth() ([]place, error) {
 		}
 	}
 	return out, nil
+}
+
+// dropIndexes makes the server read the blocks of derived streams, as it does where it has
+// written no index yet. They are stored without waiting for the disk: after a write that
+// failed, on a full disk, an index also knows that a message was replaced by one that was never
+// stored, and with both gone a document would be missing that no one misses.
+func (c Config) dropIndexes() error {
+	list, err := places(c.Dir)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		if !c.Derived(p.stream) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(p.messages(), indexFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // Recovery says what a start after an unclean stop has found.

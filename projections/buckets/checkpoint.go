@@ -14,6 +14,7 @@ import (
 const (
 	CheckpointKey  = "_.checkpoint"
 	DeletionPrefix = "_.deletion." // of the keys of notes, see [Deletion]
+	FillerKey      = "_.filler"    // what a rewrite writes so that the server starts a new file; a killed one leaves it
 )
 
 // Checkpoint describes how far a bucket shows the log. It is written after the

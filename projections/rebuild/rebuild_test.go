@@ -191,3 +191,25 @@ func followed(t *testing.T, h *running.House) rebuild.Report {
 	}
 	return report
 }
+
+// What a rewrite that was killed has left in a bucket is no document, and the next one removes it.
+func TestRewrite_WasKilled(t *testing.T) {
+	h := running.New(t)
+	r, _ := h.Run(projections.Config{})
+	h.Do("thread.create", "", `{"title":"a"}`)
+	h.AwaitRunner(r)
+	for _, p := range h.Models.List() {
+		h.Tamper(p, "_.filler", strings.Repeat("\x00", 1<<10))
+	}
+	if report := h.Verify(); report.Found != 0 {
+		t.Errorf("what a killed rewrite left: %+v", report)
+	}
+	if report, err := rebuild.Rewrite(t.Context(), h.EventLog); err != nil || report.Found != 0 {
+		t.Fatalf("the next one: %+v, %v", report, err)
+	}
+	for _, p := range h.Models.List() {
+		if _, there, err := h.EventLog.Bucket(p.Bucket).Newest(t.Context(), "_.filler"); err != nil || there {
+			t.Errorf("after the next one, of %s: %v, %v", p.Name, there, err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package rebuild
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -37,34 +39,40 @@ func Rewrite(ctx context.Context, log *eventlog.Log, names ...string) (Report, e
 
 // The server starts a new file when one has 8 MB.
 const (
-	fillerKey   = "_.filler"
 	fillerFile  = 8 << 20
 	fillerPiece = 512 << 10
 )
 
 // startNewFile makes the server start a new file for a bucket, and returns the last
-// sequence in the files before it.
-func (b *rebuilding) startNewFile(ctx context.Context, p documents.Projection) (uint64, error) {
+// sequence in the files before it. What it writes for that is removed also if it fails; what a
+// killed one has left is removed by the next, and no document.
+func (b *rebuilding) startNewFile(ctx context.Context, p documents.Projection) (end uint64, err error) {
 	bucket := b.log.Bucket(p.Bucket)
-	subject := bucket.Subject(fillerKey)
+	subject := bucket.Subject(buckets.FillerKey)
 	piece := make([]byte, min(fillerPiece, b.log.Conn().MaxPayload()/2))
-	var end uint64
+	defer func() {
+		err = errors.Join(err, b.removeFiller(context.WithoutCancel(ctx), bucket.Stream(), subject))
+		if err != nil {
+			err = fmt.Errorf("rewriting the bucket of %s: %w", p.Name, err)
+		}
+	}()
 	for n := 0; n <= fillerFile; n += len(piece) {
 		// With an id, so that the runner's fence sees it.
 		ack, err := b.log.JetStream().Publish(ctx, subject, piece, jetstream.WithMsgID(nuid.Next()))
 		if err != nil {
-			return 0, fmt.Errorf("rewriting the bucket of %s: %w", p.Name, err)
+			return 0, err
 		}
 		end = ack.Sequence
 	}
-	stream, err := b.log.Streams().Stream(ctx, bucket.Stream())
-	if err == nil {
-		err = streams.Purge(ctx, stream, jetstream.WithPurgeSubject(subject))
-	}
-	if err != nil {
-		return 0, fmt.Errorf("rewriting the bucket of %s: %w", p.Name, err)
-	}
 	return end, nil
+}
+
+func (b *rebuilding) removeFiller(ctx context.Context, name, subject string) error {
+	stream, err := b.log.Streams().Stream(ctx, name)
+	if err != nil {
+		return err
+	}
+	return streams.Purge(ctx, stream, jetstream.WithPurgeSubject(subject))
 }
 
 // renews reports whether a correct document has to be rewritten. One that the runner is

@@ -97,10 +97,15 @@ const kept = 40 * 24 * time.Hour
 // the clock, usually time.Now.
 func Open(ctx context.Context, log *eventlog.Log, limits Limits, now func() time.Time) (*Budget, error) {
 	names := log.Config().Names
-	stream, err := log.JetStream().CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	config := jetstream.StreamConfig{
 		Name: names.Stream(Stream), Description: "Skein: tokens that tenants have used, by day (UTC); the server adds them up.",
 		Subjects: []string{names.Usage("*", "*")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld,
 		Replicas: log.Config().Replicas, MaxAge: kept, MaxMsgsPerSubject: 1, AllowDirect: true, AllowMsgCounter: true, Duplicates: 2 * time.Minute,
+	}
+	var stream jetstream.Stream
+	err := log.Streams().Patiently(ctx, func(ctx context.Context) (err error) {
+		stream, err = log.JetStream().CreateOrUpdateStream(ctx, config)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the stream %s of token budgets: %w", names.Stream(Stream), err)

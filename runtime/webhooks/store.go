@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // Bucket holds how far webhooks are, without its prefix: a document for each at
@@ -51,6 +54,14 @@ func Ensure(ctx context.Context, log *eventlog.Log, logger zerolog.Logger) error
 	if err := assets.EnsureBucket(ctx, log.Streams(), Bucket); err != nil {
 		return err
 	}
+	// Another process may have created the bucket at this moment, and not every server of a
+	// cluster knows it.
+	return retry.Do(ctx, retry.Policy{First: 250 * time.Millisecond, Limit: time.Minute}, func() error { return ensurePosition(ctx, log, logger) },
+		func(err error) bool { return streams.MayPass(err) || errors.Is(err, jetstream.ErrBucketNotFound) })
+}
+
+// ensurePosition stores a position of this log, unless there is one.
+func ensurePosition(ctx context.Context, log *eventlog.Log, logger zerolog.Logger) error {
 	s, err := openStore(ctx, log)
 	if err != nil {
 		return err
