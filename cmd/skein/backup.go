@@ -9,13 +9,19 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/audit"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/backup"
 	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/store"
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/documents"
 )
 
 func (a *app) backupCommand() *cobra.Command {
@@ -27,6 +33,7 @@ func (a *app) backupCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return a.backup(cmd.Context(), r, args[0]) },
 	}
 	r.logFlags(cmd)
+	tenantIs(cmd, "not used: a backup has all tenants")
 	return cmd
 }
 
@@ -57,6 +64,7 @@ func (a *app) restoreCommand() *cobra.Command {
 		},
 	}
 	r.logFlags(cmd)
+	tenantIs(cmd, "not used: a backup has all tenants")
 	cmd.Flags().StringVar(&into, "store", "", "empty folder to create a store in, instead of restoring into a server")
 	cmd.Flags().StringVar(&folder, "access", "", "folder of accounts and TLS that skein serve will use, for --store")
 	cmd.Flags().IntVar(&replicas, "replicas", 0, "replicas of every stream: 1, 3 or 5 (default as in the backup)")
@@ -69,6 +77,10 @@ func (a *app) backup(ctx context.Context, r *remote, dir string) error {
 		return err
 	}
 	defer closeLog()
+	erasing, err := purging(ctx, log)
+	if err != nil {
+		return err
+	}
 	bar, begun := a.progress(), time.Now()
 	b, err := backup.Write(ctx, log, dir, func(stream string, bytes int64) { bar.show("%s: %d bytes", stream, bytes) })
 	bar.clear()
@@ -77,7 +89,25 @@ func (a *app) backup(ctx context.Context, r *remote, dir string) error {
 		return err
 	}
 	a.report(log, backupReport(b), begun, nil)
+	if erasing > 0 {
+		a.hint("%s purged and not erased yet: what was in it may be in this backup; see skein_ends_open in docs/erasure.md", count(erasing, "thread"))
+	}
 	return a.printBackup(r.json, b)
+}
+
+// purging returns how many purged threads were not erased yet.
+func purging(ctx context.Context, log *eventlog.Log) (threads int, err error) {
+	notes, err := log.Bucket(documents.NewModels().Of(documents.Threads).Bucket).All(ctx, buckets.DeletionPrefix+">")
+	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, nats.ErrNoResponders) {
+		return 0, nil // there is no read model
+	}
+	for _, m := range notes {
+		var d buckets.Deletion
+		if json.Unmarshal(m.Data, &d) == nil && d.Purge {
+			threads++
+		}
+	}
+	return threads, err
 }
 
 func (a *app) restore(ctx context.Context, r *remote, dir string, replicas int) error {

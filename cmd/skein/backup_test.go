@@ -89,3 +89,27 @@ func TestRestore_IntoAStore(t *testing.T) {
 	s.ok("audit", "verify", "--all-tenants")
 	s.stop()
 }
+
+// A backup says how many purged threads it may still hold something of.
+func TestBackup_SaysWhatIsBeingErased(t *testing.T) {
+	nats := natstest.Start(t)
+	s := start(t, "", "--nats", nats.URL())
+	s.ok("thread", "create")
+	s.ok("thread", "list")
+	s.stop()
+	backup := func() outcome {
+		return run(t, nil, "", "backup", filepath.Join(t.TempDir(), "backup"), "--server", nats.URL())
+	}
+	if o := backup(); o.code != 0 || strings.Contains(o.err, "purged") {
+		t.Errorf("without one: %+v", o)
+	}
+	nc := natstest.Connect(t, nats)
+	for id, note := range map[string]string{"T-1": `{"tenant":"acme","thread":"T-1","seq":1,"purge":true}`, "T-2": `{"tenant":"acme","thread":"T-2","seq":2}`} {
+		if _, err := nc.Request("$KV.thread_threads._.deletion.acme."+id, []byte(note), natstest.Patience); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if o := backup(); o.code != 0 || !strings.Contains(o.err, "1 thread purged and not erased yet") {
+		t.Errorf("with one: %+v", o)
+	}
+}

@@ -55,6 +55,9 @@ func (r *remote) logFlags(cmd *cobra.Command) {
 	f.Usage = "how long an unanswered read is retried"
 }
 
+// tenantIs says what --tenant is for, where it is not required.
+func tenantIs(cmd *cobra.Command, usage string) { cmd.Flags().Lookup("tenant").Usage = usage }
+
 // domainFlag adds the flag that lets an auditor read the log from another account.
 func (r *remote) domainFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.domain, "js-domain", "", "domain of JetStream; skein with the credentials of an auditor")

@@ -37,6 +37,7 @@ func (a *app) replayCommand() *cobra.Command {
 		},
 	}
 	r.logFlags(cmd)
+	tenantIs(cmd, "not used: all tenants are replayed")
 	cmd.Flags().BoolVar(&verify, "verify", false, "only compare, and print what differs")
 	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "also write documents that do not differ")
 	return cmd

@@ -79,7 +79,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.IntVar(&o.TenantKVMiB, "tenant-kv-mib", 0, "MiB of key-value pairs that one tenant may store (default 1024); negative: no limit")
 	f.Float64Var(&o.TenantFairRate, "tenant-fair-rate", serve.DefaultFairRate(), "requests per second that are started for one tenant while others are active; further ones wait; negative: no limit")
 	f.IntVar(&o.TenantFairRunning, "tenant-fair-running", serve.DefaultFairRunning(), "commands of one tenant that are executed concurrently while others are active, as many submitted ones, and 16 times as many queries; negative: no limit")
-	f.StringToIntVar(&o.TenantPlaces, "tenant-places", nil, "places that one tenant may hold, such as runs=64,uploads=8; kinds are runs, effects, uploads, searches, images, forks and cold; negative: all that are free (default its fair share)")
+	f.StringToIntVar(&o.TenantPlaces, "tenant-places", nil, "places that one tenant may hold, such as runs=64,uploads=8; kinds are runs, effects, uploads, searches, images, forks, cold, past and webhooks; negative: all that are free (default its fair share)")
 	f.Float64Var(&o.TenantEffectRate, "tenant-effect-rate", serve.DefaultTenantEffectRate, "effects per second that are started for one tenant; further ones wait; negative: no limit")
 	f.StringToIntVar(&o.Places, "places", serve.DefaultPlaces(), "effects, uploads, searches, images, forks and cold threads that this process handles concurrently; kinds not named keep their default")
 	f.IntVar(&o.Replicas, "replicas", 1, "replicas of every stream, with --nats: 1, 3 or 5")

@@ -32,6 +32,7 @@ func (a *app) sizeCommand() *cobra.Command {
 		},
 	}
 	r.logFlags(cmd)
+	tenantIs(cmd, "tenant of the threads (default all)")
 	cmd.Flags().IntVar(&limit, "limit", 50, "maximum number of lines before the total; 0 for all")
 	return cmd
 }
