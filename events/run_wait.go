@@ -15,6 +15,10 @@ const (
 // Enum lists the kinds.
 func (WorkerKind) Enum() []string { return []string{string(ReactorWorker), string(ToolWorker)} }
 
+// GoToolPrefix is what the name of a Go tool begins with in WaitFor: the process that has it is no
+// worker on NATS, which may serve a tool of the same name.
+const GoToolPrefix = "go:"
+
 // WaitFor names what no process serves at present.
 type WaitFor struct {
 	Kind   WorkerKind `json:"kind" schema:"required" doc:"What it is."`

@@ -164,6 +164,11 @@ func (n Names) Reactor(name string) (string, error) { return n.worker("reactor",
 // as Reactor's.
 func (n Names) Tool(name string) (string, error) { return n.worker("tool", name) }
 
+// GoTool returns the subject to which the processes subscribe that have the Go tool:
+// skein.go_tool.{name}. Nothing is sent there: the subscriptions say who has it. The error is as
+// Reactor's.
+func (n Names) GoTool(name string) (string, error) { return n.worker("go_tool", name) }
+
 // Effect returns the subject on which processes run the effect: skein.effect.{name}. The error
 // is as Reactor's.
 func (n Names) Effect(name string) (string, error) { return n.worker("effect", name) }

@@ -25,6 +25,8 @@ type lack struct {
 	since time.Time     // start of the wait; zero: not met yet
 	met   time.Time     // start of the wait in this claim; zero: not met yet
 	looks int           // number of attempts
+	// elsewhere says that only another claim can find it: nothing is gained by keeping the place.
+	elsewhere bool
 }
 
 // wait waits until the next attempt. It returns false if the time to wait is over.
@@ -103,7 +105,8 @@ func (t *turn) awaitTools(ctx context.Context, lacks []lack) error {
 }
 
 // lackOf returns the lack of a tool, before it is known whether a process serves it.
-func (t *turn) lackOf(c thread.Call, spec ToolSpec) lack {
+func (t *turn) lackOf(c thread.Call, tool Tool) lack {
+	spec := tool.Spec()
 	most := spec.WorkerWait
 	if most == 0 {
 		most = t.agent.Limits.WorkerWait
@@ -112,7 +115,24 @@ func (t *turn) lackOf(c thread.Call, spec ToolSpec) lack {
 	if c.Away != 0 { // an earlier claim has waited, too
 		l.since = c.Away.Go()
 	}
+	if _, ok := tool.(AbsentTool); ok {
+		l.Name, l.elsewhere = events.GoToolPrefix+c.Name, true
+	}
 	return l
+}
+
+// parkAt returns when a run that waits for these alone gives up its place.
+func (t *turn) parkAt(lacks []lack) (at time.Time) {
+	for _, l := range lacks {
+		until := l.met
+		if !l.elsewhere {
+			until = until.Add(t.w.cfg.ParkAfter)
+		}
+		if until.After(at) {
+			at = until
+		}
+	}
+	return at
 }
 
 // errParked ends the waits of calls for their tools, which no process serves: the run gives up

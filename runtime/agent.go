@@ -147,6 +147,16 @@ type PersonTool interface {
 	Ask(arguments events.JSON) (question string, answer events.JSON)
 }
 
+// AbsentTool is a Go tool that this process does not have. A run that calls it waits, without a
+// place, until a process has it, and continues in any. Its spec has nothing of what the tool
+// itself says, so its schema, and whether a call may be repeated, are known only if the
+// definition says so.
+type AbsentTool interface {
+	Tool
+	// Elsewhere does nothing: it marks the tool.
+	Elsewhere()
+}
+
 // AgentTool is a tool that is another agent. The runtime does not call it: an ai_human
 // agent takes the thread over, unless it is to run apart; a dual_ai agent runs in a
 // thread of its own.

@@ -153,7 +153,7 @@ func (t *turn) collect(ctx context.Context, side *Side, left int, done <-chan ca
 	for left > 0 {
 		var park <-chan time.Time
 		if t.w.cfg.ParkAfter > 0 && len(lacks) == left && t.holding.Err() == nil {
-			park = time.After(time.Until(lacks[left-1].met.Add(t.w.cfg.ParkAfter)))
+			park = time.After(time.Until(t.parkAt(lacks)))
 		}
 		var batch []callOutcome
 		select {
@@ -311,7 +311,7 @@ func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput, at *Execution) 
 	if spec.Idempotent || spec.ReadOnly {
 		attempts = most
 	}
-	away := t.lackOf(c, spec)
+	away := t.lackOf(c, tool)
 	for attempt := 1; ; attempt++ {
 		in.Attempt, e.again = attempt, attempt-1
 		if attempt > 1 { // it writes what it wrote before once

@@ -67,7 +67,10 @@ func (x *Execution) invoke(ctx context.Context, call, name string, args events.J
 	_, agent := tool.(AgentTool)
 	_, person := tool.(PersonTool)
 	_, skill := tool.(skillTool)
+	_, absent := tool.(AbsentTool)
 	switch {
+	case absent:
+		return Failed("no process here has the Go tool " + clip(name) + ", and a call within a run cannot wait for one; queue it")
 	case skill:
 		return Failed("a skill is loaded by the model, or activated with skill.activate")
 	case person:

@@ -165,6 +165,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		waking.Go(func() { worker.Wake(ctx, queries.Parked, presence.Served, runtime.WakeEvery) })
 		return worker.Sweep(ctx, s.work.busy, runtime.SweepEvery)
 	})
+	s.work.workers.Go(func() { presence.Announce(taking, s.work.registry) })
 	effects := runtime.NewEffectWorker(log, dispatcher, s.effect(log.Conn()), runtime.EffectConfig{
 		Drain: 5 * time.Second, State: threads.state, Concurrency: s.cfg.Places[placesEffects], Shares: s.places(placesEffects, 0), Rate: s.cfg.TenantEffectRate,
 		Metrics: s.metrics.Runs(), Now: s.cfg.Now,

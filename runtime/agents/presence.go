@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
+	"github.com/skein-threads/skein/runtime"
 )
 
 // Bucket holds the names of the reactors that processes have served, without its
@@ -94,13 +97,41 @@ func (p *Presence) Seen(ctx context.Context, name string) (bool, error) {
 	return true, nil
 }
 
-// Served reports whether a process serves the reactor or tool now.
+// Announce lets other processes know which Go tools this one has, until ctx ends: also those
+// that are registered later.
+func (p *Presence) Announce(ctx context.Context, registry *runtime.Registry) {
+	announced := map[string]*nats.Subscription{}
+	defer func() {
+		for _, sub := range announced {
+			_ = sub.Unsubscribe() // fails only if the connection is closed
+		}
+	}()
+	for ; ctx.Err() == nil; retry.Sleep(ctx, runtime.WakeEvery) {
+		for _, name := range registry.Tools() {
+			if announced[name] != nil {
+				continue
+			}
+			subject, err := p.names.GoTool(name)
+			if err != nil {
+				continue
+			}
+			if sub, err := p.nc.Subscribe(subject, func(*nats.Msg) {}); err == nil {
+				announced[name] = sub
+			}
+		}
+	}
+}
+
+// Served reports whether a process serves the reactor or tool now, or has it, of a Go tool.
 func (p *Presence) Served(ctx context.Context, worker events.WaitFor) (bool, error) {
-	of := p.names.Reactor
+	of, name := p.names.Reactor, worker.Name
 	if worker.Kind == events.ToolWorker {
 		of = p.names.Tool
+		if own, ok := strings.CutPrefix(name, events.GoToolPrefix); ok {
+			of, name = p.names.GoTool, own
+		}
 	}
-	subject, err := of(worker.Name)
+	subject, err := of(name)
 	if err != nil {
 		return false, nil //nolint:nilerr // an invalid name is never served
 	}

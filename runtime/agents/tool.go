@@ -44,10 +44,24 @@ func (d *Directory) tool(ctx context.Context, tenant, name string) (runtime.Tool
 	default:
 		t, err := d.goTool(name)
 		if missing(err) {
-			err = events.Errorf(events.NotFound, "no process here has the Go tool %s", name)
+			return absentTool{spec}, version, nil
 		}
 		return specified{t, over(spec, t)}, version, err
 	}
+}
+
+// absentTool is a Go tool that is defined, and that this process does not have.
+type absentTool struct{ spec runtime.ToolSpec }
+
+// Spec implements runtime.Tool. It has nothing of what the tool itself says.
+func (a absentTool) Spec() runtime.ToolSpec { return a.spec }
+
+// Elsewhere implements runtime.AbsentTool.
+func (absentTool) Elsewhere() {}
+
+// Call implements runtime.Tool.
+func (a absentTool) Call(context.Context, *runtime.ToolInput) (runtime.ToolResult, error) {
+	return runtime.ToolResult{}, &runtime.RetryError{NotMade: true, Absent: true, Err: errors.New("this process does not have the Go tool " + a.spec.Name)}
 }
 
 func specOf(def events.ToolDefinition) runtime.ToolSpec {
