@@ -59,7 +59,8 @@ type Options struct {
 	Logger zerolog.Logger // default none: see zerolog.Nop
 
 	// Setup registers what the process offers before any run begins. More may be
-	// registered later. Start returns its error.
+	// registered later. Start returns its error. The server has not started yet: a Client,
+	// for example, is to be had when Start has returned.
 	Setup func(*Server) error
 	Hooks Hooks          // of every run, in addition to those that agents name
 	Env   map[string]any // the values of env in the runtime context of hooks, effects and tools that are not portable

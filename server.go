@@ -2,10 +2,14 @@ package skein
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/skein-threads/skein/api/endpoints"
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
 )
@@ -14,7 +18,7 @@ import (
 type Server struct {
 	registry  *runtime.Registry
 	endpoints *endpoints.Registry
-	server    *serve.Server
+	server    atomic.Pointer[serve.Server] // nil until it has started
 }
 
 // Addresses are the URLs at which a server can be reached, without credentials; empty
@@ -22,25 +26,42 @@ type Server struct {
 type Addresses = serve.Addresses
 
 // Start starts a Skein, and returns when it accepts commands and queries. ctx bounds
-// the start only; end the server with Stop. If Start returns an error, nothing is left
-// running.
+// the start only; end the server with Stop. If Start returns an error, or Setup panics,
+// nothing is left running.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{endpoints: endpoints.NewRegistry()}
 	cfg := o.config()
 	cfg.Endpoints = s.endpoints
-	cfg.Register = func(r *runtime.Registry) error {
+	var panicked any // what Setup panicked with
+	cfg.Register = func(r *runtime.Registry) (err error) {
 		s.registry = r
 		if o.Setup == nil {
 			return nil
 		}
+		defer func() {
+			if panicked = recover(); panicked != nil { // again once everything has ended
+				err = fmt.Errorf("Setup panicked: %v\n%s", panicked, debug.Stack())
+			}
+		}()
 		return o.Setup(s)
 	}
 	server, err := serve.Start(ctx, cfg, o.Logger)
+	if panicked != nil {
+		panic(err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	s.server, s.registry = server, server.Registry()
+	s.server.Store(server)
 	return s, nil
+}
+
+// started returns the running server. The error says that Start has not returned.
+func (s *Server) started() (*serve.Server, error) {
+	if server := s.server.Load(); server != nil {
+		return server, nil
+	}
+	return nil, events.Errorf(events.Unavailable, "the server has not started: Options.Setup can only register; call this when Start has returned")
 }
 
 // Reactor registers a reactor. It generates the answers of agents whose definition
@@ -78,31 +99,80 @@ func (s *Server) Endpoint(name string, h http.Handler) error { return s.endpoint
 
 // Client returns a client of a tenant, on a connection that the server owns: it works
 // until Stop, and need not be closed. The error is an invalid_request for an invalid
-// tenant name.
-func (s *Server) Client(tenant string) (*client.Client, error) { return s.server.Client(tenant) }
+// tenant name, and unavailable within Options.Setup, as that of the other methods below.
+func (s *Server) Client(tenant string) (*client.Client, error) {
+	server, err := s.started()
+	if err != nil {
+		return nil, err
+	}
+	return server.Client(tenant)
+}
 
 // Handler serves everything that Skein has over HTTP, for a program with its own HTTP
-// server: GET /healthz, /readyz and /metrics, and the API.
-func (s *Server) Handler() http.Handler { return s.server.Handler() }
+// server: GET /healthz, /readyz and /metrics, and the API. One that Options.Setup takes answers
+// 503 until the server has started.
+func (s *Server) Handler() http.Handler {
+	if server := s.server.Load(); server != nil {
+		return server.Handler()
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		server, err := s.started()
+		if err != nil {
+			http.Error(w, "the server has not started", http.StatusServiceUnavailable)
+			return
+		}
+		server.Handler().ServeHTTP(w, r)
+	})
+}
 
-// Addresses returns the addresses of the server. They do not change.
-func (s *Server) Addresses() Addresses { return s.server.Addresses() }
+// Addresses returns the addresses of the server. They do not change; within Options.Setup they
+// are not known, and empty.
+func (s *Server) Addresses() Addresses {
+	if server := s.server.Load(); server != nil {
+		return server.Addresses()
+	}
+	return Addresses{}
+}
 
 // Reload reads the folder of Options.Access again: new tenants, revoked users, new
 // certificates. If it returns an error, nothing has changed.
-func (s *Server) Reload() error { return s.server.Reload() }
+func (s *Server) Reload() error {
+	server, err := s.started()
+	if err != nil {
+		return err
+	}
+	return server.Reload()
+}
 
 // WaitIdle blocks until no work is left: submitted commands are decided, no run is
 // queued or active, no effect is due, and the read models and the timeline show the
 // whole log. Work that waits for a person or for a later time counts as idle. The error
 // is ctx's, and names what was still busy. It is for tests and for the end of scripts.
-func (s *Server) WaitIdle(ctx context.Context) error { return s.server.WaitIdle(ctx) }
+func (s *Server) WaitIdle(ctx context.Context) error {
+	server, err := s.started()
+	if err != nil {
+		return err
+	}
+	return server.WaitIdle(ctx)
+}
 
 // FireDue starts the effects that are due by Options.Now, and returns their number.
 // Only a clock that was advanced by hand needs it.
-func (s *Server) FireDue(ctx context.Context) (int, error) { return s.server.FireDue(ctx) }
+func (s *Server) FireDue(ctx context.Context) (int, error) {
+	server, err := s.started()
+	if err != nil {
+		return 0, err
+	}
+	return server.FireDue(ctx)
+}
 
 // Stop refuses new requests, finishes and answers those in flight, lets runs reach a
 // boundary, and closes everything: gracefully until ctx ends, then immediately. It may
 // be called any number of times; every call returns after the end, with the same error.
-func (s *Server) Stop(ctx context.Context) error { return s.server.Stop(ctx) }
+func (s *Server) Stop(ctx context.Context) error {
+	server, err := s.started()
+	if err != nil {
+		return err
+	}
+	return server.Stop(ctx)
+}
