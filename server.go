@@ -168,7 +168,8 @@ func (s *Server) FireDue(ctx context.Context) (int, error) {
 
 // Stop refuses new requests, finishes and answers those in flight, lets runs reach a
 // boundary, and closes everything: gracefully until ctx ends, then immediately. It may
-// be called any number of times; every call returns after the end, with the same error.
+// be called any number of times; every call returns after the end, with the same error: the
+// store is free then. A reactor or tool that ignores the end of its context may still run.
 func (s *Server) Stop(ctx context.Context) error {
 	server, err := s.started()
 	if err != nil {

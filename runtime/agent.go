@@ -176,3 +176,26 @@ func (w *Worker) reactor(side *Side) (Reactor, error) {
 	}
 	return w.reactors.Reactor(side.Reactor)
 }
+
+// askPolicy asks the loop policy of the agent whether another step follows. ok is false if the
+// policy panicked.
+func (t *turn) askPolicy(o Outcome) (goes, ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			logPanic(t.logger.Error().Str("agent", t.agent.Name), p, "a loop policy")
+		}
+	}()
+	return t.agent.Continue(o), true
+}
+
+// ask returns the question of a person tool, and the schema of its answer. ok is false if the
+// tool panicked.
+func (t *turn) ask(tool PersonTool, arguments events.JSON) (question string, answer events.JSON, ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			logPanic(t.logger.Error().Str("tool", tool.Spec().Name), p, "a tool")
+		}
+	}()
+	question, answer = tool.Ask(arguments)
+	return question, answer, true
+}

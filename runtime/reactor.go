@@ -2,9 +2,15 @@ package runtime
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 )
 
 // Reactor generates the answers of an agent: it is called once a step, and again, with
@@ -168,4 +174,38 @@ func (e *RetryError) Unwrap() error {
 		return nil
 	}
 	return e.Err
+}
+
+// Returned returns what a reactor, a tool, an effect or a hook has returned as its error, as an
+// error whose methods are safe: it has its text, and what the first *RetryError in its tree
+// requests, and nothing else of it. The methods of the error itself may panic; a nil *RetryError
+// requests nothing. It is nil for nil.
+//
+// Every error of code that is not Skein's passes here once, where that code was called.
+func Returned(err error) error {
+	if err == nil {
+		return nil
+	}
+	safe := errors.New(excerpt.OfError(err, maxErrorText))
+	if later := retryIn(err); later != nil {
+		return &RetryError{After: later.After, NotMade: later.NotMade, Absent: later.Absent, Err: safe}
+	}
+	return safe
+}
+
+// retryIn returns the first *RetryError in the tree of an error; nil if there is none.
+func retryIn(err error) (later *RetryError) {
+	defer func() {
+		if recover() != nil { // a method of the error
+			later = nil
+		}
+	}()
+	errors.As(err, &later)
+	return later
+}
+
+// logPanic logs the value and the stack of a panic of code that is not Skein's. Call it where the
+// panic is recovered. The value is for the log only: it may contain anything.
+func logPanic(log *zerolog.Event, value any, what string) {
+	log.Str("panic", clip(fmt.Sprint(value))).Bytes("stack", debug.Stack()).Msg(what + " panicked")
 }

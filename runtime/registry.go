@@ -187,3 +187,49 @@ func isNil(v any) bool {
 	}
 	return false
 }
+
+// registered is a tool of this process with the spec that it had when it was registered: Spec,
+// which may panic, is not called again.
+type registered struct {
+	Tool
+	spec ToolSpec
+}
+
+// Spec implements Tool.
+func (r registered) Spec() ToolSpec { return r.spec }
+
+// registeredPerson is the same for a tool that asks a person.
+type registeredPerson struct {
+	registered
+	person PersonTool
+}
+
+// Ask implements PersonTool.
+func (r registeredPerson) Ask(arguments events.JSON) (string, events.JSON) {
+	return r.person.Ask(arguments)
+}
+
+// registeredAgent is the same for a tool that is another agent.
+type registeredAgent struct {
+	registered
+	agent string
+	apart bool
+}
+
+// AgentName implements AgentTool.
+func (r registeredAgent) AgentName() string { return r.agent }
+
+// Apart implements AgentTool.
+func (r registeredAgent) Apart() bool { return r.apart }
+
+// register returns a tool as it is registered.
+func register(tool Tool, spec ToolSpec) Tool {
+	r := registered{tool, spec}
+	switch t := tool.(type) {
+	case PersonTool:
+		return registeredPerson{r, t}
+	case AgentTool:
+		return registeredAgent{r, t.AgentName(), t.Apart()}
+	}
+	return r
+}

@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/skein-threads/skein/internal/retry"
 )
 
 // Stop stops everything, gracefully until ctx ends and then immediately. It may be
-// called any number of times; every call returns after the end, with the same error.
+// called any number of times; every call returns after the end, with the same error: then the
+// store is free for another process. Code of the program that ignores the end of its context
+// may still run.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() {
 		close(s.stopping)
@@ -92,9 +96,31 @@ func (s *Server) stopParts(ctx, graceful context.Context) error {
 		nc.Close()
 	}
 	if s.nats != nil {
-		errs = append(errs, within(ctx, "the embedded server", s.nats.Shutdown))
+		// Without ctx: it waits for nobody, and the store is not free before.
+		releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeGrace)
+		defer cancel()
+		errs = append(errs, within(releasing, "the embedded server", s.nats.Shutdown))
 	}
-	return errors.Join(errs...)
+	return inOneLine(errs, ctx.Err())
+}
+
+// storeGrace is how long the embedded server may take to release its store.
+const storeGrace = time.Minute
+
+// inOneLine joins errors, those that say that ctx ended as one. over is the error of ctx.
+func inOneLine(errs []error, over error) error {
+	var late []string
+	rest := slices.DeleteFunc(errs, func(err error) bool {
+		if err == nil || over == nil || !errors.Is(err, over) {
+			return err == nil
+		}
+		late = append(late, strings.NewReplacer(": "+over.Error(), "", "\n", "; ").Replace(err.Error()))
+		return true
+	})
+	if late != nil {
+		rest = append(rest, fmt.Errorf("%s: %w", strings.Join(late, "; "), over))
+	}
+	return errors.Join(rest...)
 }
 
 // within waits for work until ctx ends.

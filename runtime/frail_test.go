@@ -185,7 +185,7 @@ func TestPanic_IsLoggedWithItsValue(t *testing.T) {
 		var log bytes.Buffer
 		logger := zerolog.New(&log)
 		logPanic(logger.Error(), value, "a tool")
-		if line := log.String(); !strings.Contains(line, `"panic":"`) || !strings.Contains(line, "boundary_test.go") || !strings.Contains(line, "a tool panicked") ||
+		if line := log.String(); !strings.Contains(line, `"panic":"`) || !strings.Contains(line, "frail_test.go") || !strings.Contains(line, "a tool panicked") ||
 			value != any((*frail)(nil)) && !strings.Contains(line, "no such customer") {
 			t.Errorf("%T: %s", value, line)
 		}
