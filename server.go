@@ -40,7 +40,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		}
 		defer func() {
 			if panicked = recover(); panicked != nil { // again once everything has ended
-				err = fmt.Errorf("Setup panicked: %v\n%s", panicked, debug.Stack())
+				err = fmt.Errorf("skein: Options.Setup panicked: %v\n%s", panicked, debug.Stack())
 			}
 		}()
 		return o.Setup(s)
