@@ -5,15 +5,20 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
+
+	"github.com/rs/zerolog"
 )
 
 // Site is the listeners of a process that serves HTTP.
 type Site struct {
 	HTTP, Ops string // URLs; empty: none
 
+	logger    zerolog.Logger
 	listeners []listener
 	servers   []*http.Server
 	serving   sync.WaitGroup
@@ -27,15 +32,16 @@ type listener struct {
 }
 
 // OpenSite opens the address of the options, unless it is empty, and one for health and metrics,
-// unless ops is empty. warn is called when a new certificate cannot be used.
-func OpenSite(o ListenOptions, ops string, warn func(error)) (*Site, error) {
-	s := &Site{}
+// unless ops is empty. The logger is told of what fails without a caller who would learn it: a new
+// certificate that cannot be used, a handler that panics, a server that ends by itself.
+func OpenSite(o ListenOptions, ops string, logger zerolog.Logger) (*Site, error) {
+	s := &Site{logger: logger}
 	if o.Address != "" {
 		l, err := o.Listen()
 		if err != nil {
 			return nil, err
 		}
-		encrypted, err := o.TLS(warn)
+		encrypted, err := o.TLS(func(err error) { logger.Warn().Err(err).Msg("a certificate cannot be used") })
 		if err != nil {
 			_ = l.Close() // nothing has used it
 			return nil, err
@@ -68,9 +74,8 @@ func (s *Site) Close() {
 	}
 }
 
-// Serve serves h, and health and metrics at the address for them. failed is called if a server
-// ends by itself.
-func (s *Site) Serve(h, ops http.Handler, failed func(error)) {
+// Serve serves h, and health and metrics at the address for them.
+func (s *Site) Serve(h, ops http.Handler) {
 	for _, l := range s.listeners {
 		handler := h
 		if l.ops {
@@ -80,10 +85,11 @@ func (s *Site) Serve(h, ops http.Handler, failed func(error)) {
 			}
 		}
 		server := NewServer(handler)
+		server.ErrorLog = log.New(warnings{s.logger}, "", 0)
 		s.servers = append(s.servers, server)
 		s.serving.Go(func() {
 			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				failed(err)
+				s.logger.Error().Err(err).Msg("the HTTP server ended")
 			}
 		})
 	}
@@ -97,4 +103,12 @@ func (s *Site) Stop(ctx context.Context) error {
 	}
 	s.serving.Wait()
 	return errors.Join(errs...)
+}
+
+// warnings is where an http.Server says what nobody else learns.
+type warnings struct{ logger zerolog.Logger }
+
+func (w warnings) Write(line []byte) (int, error) {
+	w.logger.Warn().Str("component", "http").Msg(strings.TrimSpace(string(line)))
+	return len(line), nil
 }

@@ -3,9 +3,11 @@ package endpoints
 import (
 	"context"
 	"errors"
+	"log"
 	"net/http"
 	"net/url"
 	"regexp"
+	"runtime/debug"
 	"strings"
 
 	"github.com/skein-threads/skein/api/edge"
@@ -14,7 +16,8 @@ import (
 )
 
 // Func answers a request about a thread. It must write an answer, or return an error before
-// it writes anything. No run is active in state: its Execution is nil, even if the thread has
+// it writes anything: an *events.Error is answered with its status, any other with 500, and so is
+// a panic, which is logged. No run is active in state: its Execution is nil, even if the thread has
 // one.
 type Func func(w http.ResponseWriter, r *http.Request, state *client.ThreadState) error
 
@@ -57,15 +60,45 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer := &answer{ResponseWriter: w}
-	err = h(answer, r, state)
-	switch {
+	var known *events.Error
+	switch err = h.call(answer, r, state); {
 	case answer.begun && err != nil:
 		panic(http.ErrAbortHandler) // ends the connection: half an answer must not look whole
-	case err != nil:
-		edge.WriteError(w, err)
+	case errors.As(err, &known):
+		edge.WriteError(w, known)
+	case err != nil: // the program's own, which may have written
+		logError(r, "thread endpoint %s: %v", r.URL.Path, err)
+		writeText(w, http.StatusInternalServerError, "The endpoint failed")
 	case !answer.begun:
 		writeText(w, http.StatusInternalServerError, "The endpoint wrote no answer")
 	}
+}
+
+// call calls the handler. A panic is logged with its stack, and is an error.
+func (h handler) call(w http.ResponseWriter, r *http.Request, state *client.ThreadState) (err error) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler:
+			panic(p)
+		default:
+			logError(r, "thread endpoint %s panicked: %v\n%s", r.URL.Path, p, debug.Stack())
+			err = errPanicked
+		}
+	}()
+	return h(w, r, state)
+}
+
+// errPanicked is the error of a handler that panicked. The log has more.
+var errPanicked = errors.New("it panicked")
+
+// logError logs where the server of the request does.
+func logError(r *http.Request, format string, args ...any) {
+	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ErrorLog != nil {
+		s.ErrorLog.Printf(format, args...)
+		return
+	}
+	log.Printf(format, args...)
 }
 
 // lookUp returns the state of the request's thread. The error is a not_found if there is none.
@@ -94,6 +127,12 @@ func (a *answer) WriteHeader(status int) {
 func (a *answer) Write(b []byte) (int, error) {
 	a.begun = true
 	return a.ResponseWriter.Write(b)
+}
+
+// Flush sends what was written.
+func (a *answer) Flush() {
+	a.begun = true
+	_ = http.NewResponseController(a.ResponseWriter).Flush() // the reader may have gone
 }
 
 // Unwrap is for http.ResponseController.

@@ -220,6 +220,7 @@ func TestDefine_StreamsAFile(t *testing.T) {
 			if _, err := rw.Write(chunk.Data); err != nil {
 				return err
 			}
+			rw.(http.Flusher).Flush()
 		}
 		return nil
 	})))
@@ -247,7 +248,8 @@ func TestDefine_AnswersThatFail(t *testing.T) {
 		"refuses": func(http.ResponseWriter, *http.Request, *client.ThreadState) error {
 			return events.Missing("order", "42")
 		},
-		"fails": func(http.ResponseWriter, *http.Request, *client.ThreadState) error { return errors.New("secret") },
+		"fails":  func(http.ResponseWriter, *http.Request, *client.ThreadState) error { return errors.New("secret") },
+		"panics": func(http.ResponseWriter, *http.Request, *client.ThreadState) error { panic("secret") },
 		"half": func(rw http.ResponseWriter, _ *http.Request, _ *client.ThreadState) error {
 			_, _ = io.WriteString(rw, strings.Repeat("x", 1<<16))
 			return errors.New("broken")
@@ -261,8 +263,13 @@ func TestDefine_AnswersThatFail(t *testing.T) {
 	if status, body := w.get("/threads/" + thread + "/refuses"); status != 404 || !strings.Contains(body, "order not found: 42") {
 		t.Errorf("refuses: %d %s", status, body)
 	}
-	if status, body := w.get("/threads/" + thread + "/fails"); status != 503 || strings.Contains(body, "secret") {
-		t.Errorf("fails: %d %s", status, body)
+	for _, name := range []string{"fails", "panics"} { // what they did before is not known
+		if status, body := w.get("/threads/" + thread + "/" + name); status != 500 || body != `{"error":"The endpoint failed"}` {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+	if log := w.log.String(); strings.Count(log, "secret") != 2 || !strings.Contains(log, "endpoint_test.go") {
+		t.Errorf("the log: %s", log)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/threads/"+thread+"/half", nil)
 	if err != nil {

@@ -1,7 +1,9 @@
 package endpoints_test
 
 import (
+	"bytes"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -22,6 +24,7 @@ type world struct {
 	server    *skeintest.Server
 	endpoints *endpoints.Registry
 	url       string
+	log       bytes.Buffer // of the front
 }
 
 func newWorld(t *testing.T) *world {
@@ -38,7 +41,9 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{t: t, server: server, endpoints: endpoints.NewRegistry()}
 	endpoints.Routes(e, w.endpoints)
-	front := httptest.NewServer(e)
+	front := httptest.NewUnstartedServer(e)
+	front.Config.ErrorLog = log.New(&w.log, "", 0)
+	front.Start()
 	t.Cleanup(front.Close)
 	w.url = front.URL
 	return w

@@ -39,7 +39,7 @@ func Start(cfg Config, logger zerolog.Logger) (*Gateway, error) {
 	}
 	g := &Gateway{cfg: cfg.withDefaults(), logger: logger, metrics: metrics.New()}
 	var err error
-	g.site, err = api.OpenSite(cfg.Listen, cfg.OpsListen, func(err error) { logger.Warn().Err(err).Msg("a certificate cannot be used") })
+	g.site, err = api.OpenSite(cfg.Listen, cfg.OpsListen, logger)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func Start(cfg Config, logger zerolog.Logger) (*Gateway, error) {
 		g.close()
 		return nil, err
 	}
-	g.site.Serve(g.handler, g.ops(), func(err error) { logger.Error().Err(err).Msg("the HTTP server ended") })
+	g.site.Serve(g.handler, g.ops())
 	return g, nil
 }
 

@@ -107,7 +107,7 @@ func (s *Server) start(ctx context.Context) error {
 		s.site.Close()
 		return err
 	}
-	s.site.Serve(s.Handler(), s.ops(), func(err error) { s.logger.Error().Err(err).Msg("the HTTP server ended") })
+	s.site.Serve(s.Handler(), s.ops())
 	return nil
 }
 
@@ -117,7 +117,7 @@ func (s *Server) listen() (err error) {
 	if s.cfg.HTTPListen == NoListen {
 		o.Address = ""
 	}
-	s.site, err = api.OpenSite(o, s.cfg.OpsListen, func(err error) { s.logger.Warn().Err(err).Msg("a certificate cannot be used") })
+	s.site, err = api.OpenSite(o, s.cfg.OpsListen, s.logger)
 	return err
 }
 
