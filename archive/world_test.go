@@ -67,6 +67,9 @@ func restored(t *testing.T, dir string) (url string, log *eventlog.Log) {
 	if _, err := backup.Restore(t.Context(), log, dir, 0, func(string, int64) {}); err != nil {
 		t.Fatal(err)
 	}
+	if err := backup.Finish(t.Context(), log); err != nil {
+		t.Fatal(err)
+	}
 	return server.URL(), log
 }
 

@@ -47,6 +47,14 @@ func TestSubmitted_MessageIDsSwallowNothing(t *testing.T) {
 	if err := l.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	for forgotten := false; !forgotten; { // the server forgets the ids that it knew by a timer, at once
+		ack, err := l.JetStream().Publish(t.Context(), "skein.submit.hog.thread.create", []byte(`{}`), jetstream.WithMsgID("1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		forgotten = !ack.Duplicate
+	}
+	stored++
 	submit("on a stream of before")
 	server.Shutdown()
 	l = logtest.Open(t, natstest.Connect(t, natstest.Start(t, natstest.StoreDir(dir))), eventlog.Config{})
