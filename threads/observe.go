@@ -28,9 +28,15 @@ func (s *Service) ObserveRaw(ctx context.Context, id string) iter.Seq2[Change, e
 			return
 		}
 		defer t.Close()
+		seen, err := s.c.HistoryEnd(ctx) // commits up to this sequence are in last: the timeline may not have them
+		if err != nil {
+			if ctx.Err() == nil {
+				yield(Change{}, err)
+			}
+			return
+		}
 		var last *Thread
-		seen := int64(0) // commits up to this sequence are in last
-		for q := (events.GetThreadDocument{ThreadID: id}); ; {
+		for q := (events.GetThreadDocument{ThreadID: id, Fresh: events.Fresh{MinSeq: &seen}}); ; {
 			now, err := s.read(ctx, q)
 			unknown := (*NotFoundError)(nil)
 			switch {
@@ -67,7 +73,6 @@ func (s *Service) ObserveRaw(ctx context.Context, id string) iter.Seq2[Change, e
 				return
 			}
 			seen = e.Seq
-			q.MinSeq = &e.Seq
 		}
 	}
 }

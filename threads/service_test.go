@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/skeintest"
 	"github.com/skein-threads/skein/threads"
@@ -411,6 +412,33 @@ func TestFlushVersion(t *testing.T) { // AM-64 AM-66
 	}
 	if err := s.FlushVersion(t.Context(), id, 99, time.Millisecond); said(err) != "Timeout waiting for thread "+id+" to reach version 99" {
 		t.Errorf("a version that never comes: %v", err)
+	}
+}
+
+// One who begins to wait for a version while another commits it sees it, whether or not the read
+// model shows it yet: no later event would say so.
+func TestFlushVersion_OfAnother(t *testing.T) {
+	server := skeintest.Start(t)
+	writer, reader := threads.New(server.Client("acme")), threads.New(server.Client("acme"))
+	id := must(writer.Create(t.Context(), ""))(t).ID
+	for version := int64(1); version <= 100; version++ {
+		waited := make(chan error, 1)
+		written, err := server.Client("acme").Timeline(t.Context(), client.SubscribeOptions{Thread: id, From: client.Now()})
+		server.Must(err)
+		go func() {
+			defer written.Close()
+			if _, err := written.Next(t.Context()); err != nil {
+				waited <- err
+				return
+			}
+			waited <- reader.FlushVersion(t.Context(), id, version, time.Minute)
+		}()
+		if _, _, err := writer.Update(t.Context(), id, func(t *threads.Thread) error { t.Draft += "x"; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-waited; err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
