@@ -63,20 +63,25 @@ func TestAgentInItsOwnThread_AfterApproval(t *testing.T) {
 	none(t, asked)
 }
 
-// A worker that dies after it has begun the run of a granted call, and before it has recorded that
-// the call waits for it, leaves a run that is begun once, and whose result the call has.
-func TestAgentInItsOwnThread_IsBegunOnce(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	asked, release := make(chan struct{}, 10), make(chan struct{})
-	w.agent("clerk", ReactorFunc(func(ctx context.Context, _ *StepInput, _ Stream) (*Reaction, error) {
+// clerk is a reactor that says when it is asked, and files once it is released or its run ends.
+func clerk(asked chan<- struct{}, release <-chan struct{}) Reactor {
+	return ReactorFunc(func(ctx context.Context, _ *StepInput, _ Stream) (*Reaction, error) {
 		asked <- struct{}{}
 		select {
 		case <-release:
 		case <-ctx.Done():
 		}
 		return says("filed"), nil
-	}))
+	})
+}
+
+// A worker that dies after it has begun the run of a granted call, and before it has recorded that
+// the call waits for it, leaves a run that is begun once, and whose result the call has.
+func TestAgentInItsOwnThread_IsBegunOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	asked, release := make(chan struct{}, 10), make(chan struct{})
+	w.agent("clerk", clerk(asked, release))
 	w.agent("a", script(says("x", call("c1", "clerk", `{"prompt":"file it"}`)), says("y")), asks("clerk", true))
 	first, stop := w.worker(Config{})
 	id, execution := w.begin("a", "hello")
@@ -168,14 +173,7 @@ func TestStop_OfADeadWorkersRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	asked, release := make(chan struct{}, 10), make(chan struct{})
-	w.agent("clerk", ReactorFunc(func(ctx context.Context, _ *StepInput, _ Stream) (*Reaction, error) {
-		asked <- struct{}{}
-		select {
-		case <-release:
-		case <-ctx.Done():
-		}
-		return says("filed"), nil
-	}))
+	w.agent("clerk", clerk(asked, release))
 	made := make(chan struct{}, 10)
 	slow := tool{ToolSpec{Name: "slow", Idempotent: true}, func(ctx context.Context, _ *ToolInput) (ToolResult, error) {
 		made <- struct{}{}

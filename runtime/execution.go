@@ -67,10 +67,13 @@ func (t *turn) stateAt(x *Execution) ThreadState {
 // tool, or a firing of an effect. It is empty for a hook.
 func (x *Execution) Key() string {
 	if x.turn != nil && x.spot.call != "" {
-		return x.flow + ":" + x.spot.step + ":" + x.spot.call
+		return callKey(x.flow, x.spot.step, x.spot.call)
 	}
 	return x.firing
 }
+
+// callKey returns the key of a call: the same for every attempt at it.
+func callKey(execution, step, call string) string { return execution + ":" + step + ":" + call }
 
 // InRun reports whether it belongs to a run of the thread, and not to an effect. A run must
 // not wait for another run of its thread.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/internal/natstest"
 )
@@ -100,16 +99,8 @@ func TestServe_FullDiskReadModels(t *testing.T) {
 	var made reply
 	decode(t, s.ok("thread", "create", "--json"), &made)
 	before := s.ok("thread", "get", made.ThreadID, "--json")
-	nc, err := nats.Connect(s.NATS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bucket, err := js.Stream(t.Context(), "KV_thread_threads")
+	w := s.wire(t)
+	bucket, err := w.js.Stream(t.Context(), "KV_thread_threads")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +120,8 @@ func TestServe_FullDiskReadModels(t *testing.T) {
 				m.Header[name] = values
 			}
 		}
-		_ = nc.PublishMsg(m)
-		_ = nc.Flush()
+		_ = w.nc.PublishMsg(m)
+		_ = w.nc.Flush()
 		code, _ = readyz(t, ctx, s.HTTP)
 	}
 	if err := os.Remove(filler); err != nil {

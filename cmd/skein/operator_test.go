@@ -10,8 +10,6 @@ import (
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/internal/access"
@@ -119,16 +117,7 @@ func testHealth(t *testing.T, flag string) {
 // Read models that do not follow the log are not healthy, though queries are answered.
 func TestHealth_ReadModelsStandStill(t *testing.T) {
 	s := start(t, t.TempDir())
-	nc, err := nats.Connect(s.NATS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leases, err := js.KeyValue(t.Context(), derived.LeaseBucket)
+	leases, err := s.wire(t).js.KeyValue(t.Context(), derived.LeaseBucket)
 	if err != nil {
 		t.Fatal(err)
 	}

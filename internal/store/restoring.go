@@ -37,14 +37,11 @@ func Restored(dir string) error {
 // [FinishRestore], [Open], [Check] and [Repair] refuse it. The mark is on the disk when it
 // returns. The caller holds the store's lock.
 func BeginRestore(dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, restoringName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
+	err := writeSynced(filepath.Join(dir, restoringName), nil)
 	if errors.Is(err, fs.ErrExist) {
 		return &UnfinishedError{Dir: dir}
 	}
 	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return syncFile(dir)
