@@ -39,9 +39,9 @@ func TestState_RepeatedCallWritesOnce(t *testing.T) {
 		return nil
 	}))
 	c := s.Client("acme")
-	made, err := c.CreateThread(t.Context(), events.CreateThread{})
+	made, err := c.Send(t.Context(), "", events.CreateThread{})
 	s.Must(err)
-	queued, err := c.QueueTool(t.Context(), made.ThreadID, events.QueueTool{Name: "write", CallID: "q1"})
+	queued, err := c.Send(t.Context(), made.ThreadID, events.QueueTool{Name: "write", CallID: "q1"})
 	s.Must(err)
 	_, err = c.WaitRun(t.Context(), events.GetExecution{ThreadID: made.ThreadID, ExecutionID: queued.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &queued.Seq}})
 	s.Must(err)

@@ -26,11 +26,11 @@ func TestPurgeEffect_WaitsForTheRun(t *testing.T) {
 		return skein.Answer("done"), ctx.Err()
 	}))
 	c := s.Client("acme")
-	made, err := c.CreateThread(t.Context(), events.CreateThread{})
+	made, err := c.Send(t.Context(), "", events.CreateThread{})
 	s.Must(err)
-	_, err = c.ScheduleEffect(t.Context(), made.ThreadID, events.ScheduleEffect{Name: events.PurgeEffect, EveryMs: new(int64(60_000))})
+	_, err = c.Send(t.Context(), made.ThreadID, events.ScheduleEffect{Name: events.PurgeEffect, EveryMs: new(int64(60_000))})
 	s.Must(err)
-	run, err := c.React(t.Context(), made.ThreadID, events.ReactThread{Text: new("secret"), AgentID: "slow"})
+	run, err := c.Send(t.Context(), made.ThreadID, events.ReactThread{Text: new("secret"), AgentID: "slow"})
 	s.Must(err)
 	<-begun
 	timeline, err := c.Timeline(t.Context(), client.SubscribeOptions{From: client.Seq(run.Seq)})
@@ -47,7 +47,7 @@ func TestPurgeEffect_WaitsForTheRun(t *testing.T) {
 		}
 	}
 	until(events.EffectFailedType)
-	if _, err := c.GetThread(t.Context(), events.GetThread{ThreadID: made.ThreadID}); err != nil {
+	if _, err := client.Read(t.Context(), c, events.GetThread{ThreadID: made.ThreadID}); err != nil {
 		t.Fatalf("it was deleted during its run: %v", err)
 	}
 	close(release)
@@ -66,15 +66,15 @@ func TestPurgeEffect_WaitsForTheRun(t *testing.T) {
 func TestPurgeEffect_WithHandoffs(t *testing.T) {
 	s := skeintest.Start(t)
 	c := s.Client("acme")
-	made, err := c.CreateThread(t.Context(), events.CreateThread{})
+	made, err := c.Send(t.Context(), "", events.CreateThread{})
 	s.Must(err)
-	_, err = c.CreateItem(t.Context(), made.ThreadID, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.JSON("[]")}})
+	_, err = c.Send(t.Context(), made.ThreadID, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.JSON("[]")}})
 	s.Must(err)
-	fork, err := client.Send(t.Context(), c, made.ThreadID, events.ForkThread{MessageIndex: new(int64(0))})
+	fork, err := c.Send(t.Context(), made.ThreadID, events.ForkThread{MessageIndex: new(int64(0))})
 	s.Must(err)
-	handed, err := client.Send(t.Context(), c, made.ThreadID, events.HandoffThread{Summary: "secret"})
+	handed, err := c.Send(t.Context(), made.ThreadID, events.HandoffThread{Summary: "secret"})
 	s.Must(err)
-	scheduled, err := c.ScheduleEffect(t.Context(), made.ThreadID, events.ScheduleEffect{
+	scheduled, err := c.Send(t.Context(), made.ThreadID, events.ScheduleEffect{
 		Name: events.PurgeEffect, Args: events.JSON(`{"handoffs":true}`), EveryMs: new(int64(60_000)),
 	})
 	s.Must(err)
@@ -89,7 +89,7 @@ func TestPurgeEffect_WithHandoffs(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", e.ThreadID, e.Data, want)
 		}
 	}
-	if _, err := c.GetThread(t.Context(), events.GetThread{ThreadID: fork.Result.ChildID}); err != nil {
+	if _, err := client.Read(t.Context(), c, events.GetThread{ThreadID: fork.Result.ChildID}); err != nil {
 		t.Errorf("its fork: %v", err)
 	}
 }

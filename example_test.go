@@ -40,7 +40,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	thread, err := c.CreateThread(ctx, events.CreateThread{AgentID: "shout"})
+	thread, err := c.Send(ctx, "", events.CreateThread{AgentID: "shout"})
 	if err != nil {
 		fmt.Println(err)
 		return

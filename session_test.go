@@ -16,7 +16,7 @@ func TestSession_OfAMerge(t *testing.T) {
 	line, err := c.Timeline(t.Context(), client.SubscribeOptions{Types: []string{"session.*"}})
 	s.Must(err)
 	defer line.Close()
-	reply, err := client.Send(t.Context(), c, visitor, events.MergeState{
+	reply, err := c.Send(t.Context(), visitor, events.MergeState{
 		Operations: []events.StateOperation{setKey("a", `1`)}, Create: true,
 		Session: &events.MergeSession{ID: "sess_01", StartedAt: "2026-02-20T12:00:00.5Z", Completed: true},
 	})
@@ -41,21 +41,21 @@ func TestSession_OfAMerge(t *testing.T) {
 		var err error
 		switch d := d.(type) {
 		case events.StartSession:
-			_, err = client.Send(t.Context(), c, visitor, d)
+			_, err = c.Send(t.Context(), visitor, d)
 		case events.MergeState:
-			_, err = client.Send(t.Context(), c, visitor, d)
+			_, err = c.Send(t.Context(), visitor, d)
 		}
 		if e := events.AsError(err); err == nil || e.Code != events.InvalidRequest || e.Details == nil || e.Details.Path != name {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	other, err := c.CreateThread(t.Context(), events.CreateThread{})
+	other, err := c.Send(t.Context(), "", events.CreateThread{})
 	s.Must(err)
-	_, err = client.Send(t.Context(), c, visitor, events.StartSession{SessionID: "sess_03"})
+	_, err = c.Send(t.Context(), visitor, events.StartSession{SessionID: "sess_03"})
 	s.Must(err)
-	if _, err := client.Send(t.Context(), c, other.ThreadID, events.CompleteSession{SessionID: "sess_03"}); events.AsError(err).Code != events.NotFound {
+	if _, err := c.Send(t.Context(), other.ThreadID, events.CompleteSession{SessionID: "sess_03"}); events.AsError(err).Code != events.NotFound {
 		t.Errorf("a session of another thread completed: %v", err)
 	}
-	_, err = client.Send(t.Context(), c, visitor, events.CompleteSession{SessionID: "sess_03"})
+	_, err = c.Send(t.Context(), visitor, events.CompleteSession{SessionID: "sess_03"})
 	s.Must(err)
 }

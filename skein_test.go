@@ -112,12 +112,12 @@ func TestServer_RegistrationsWorkInRuns(t *testing.T) {
 	} {
 		apply.Definitions = append(apply.Definitions, events.NewDefinition{Kind: d.kind, Definition: []byte(d.text)})
 	}
-	if _, err := c.ApplyDefinitions(t.Context(), apply); err != nil {
+	if _, err := c.Send(t.Context(), "", apply); err != nil {
 		t.Fatal(err)
 	}
 	steps := map[string]int64{"patient": 2, "hasty": 1}
 	for agent, want := range steps {
-		made, err := c.CreateThread(t.Context(), events.CreateThread{AgentID: agent})
+		made, err := c.Send(t.Context(), "", events.CreateThread{AgentID: agent})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestServer_RegistrationsWorkInRuns(t *testing.T) {
 		if got := <-found; got != made.ThreadID+" 42" {
 			t.Errorf("%s: the tool was called with %s", agent, got)
 		}
-		if _, err := c.ScheduleEffect(t.Context(), made.ThreadID, events.ScheduleEffect{Name: "pay"}); err != nil {
+		if _, err := c.Send(t.Context(), made.ThreadID, events.ScheduleEffect{Name: "pay"}); err != nil {
 			t.Fatal(err)
 		}
 		if got := <-paid; got != made.ThreadID {
@@ -183,12 +183,12 @@ func TestStart_KeepsDataAfterRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 0 {
-			reply, err := c.CreateThread(t.Context(), events.CreateThread{})
+			reply, err := c.Send(t.Context(), "", events.CreateThread{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			id = reply.ThreadID
-		} else if _, err := c.GetThread(t.Context(), events.GetThread{ThreadID: id}); err != nil {
+		} else if _, err := client.Read(t.Context(), c, events.GetThread{ThreadID: id}); err != nil {
 			t.Error(err)
 		}
 		stop, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -211,7 +211,7 @@ func TestServer_EndpointsAreServed(t *testing.T) {
 		o.Tenant = "acme"
 		o.Setup = func(s *skein.Server) error { return s.Endpoint("early", named("early")) }
 	})
-	made, err := s.Client("acme").CreateThread(t.Context(), events.CreateThread{})
+	made, err := s.Client("acme").Send(t.Context(), "", events.CreateThread{})
 	s.Must(err)
 	s.Must(s.Endpoint("late", named("late")))
 	if err := s.Endpoint("export", named("another")); !errors.Is(err, &events.Error{Code: events.AlreadyExists}) {

@@ -24,7 +24,7 @@ func pushTo(key, value string) events.StateOperation {
 // mergeState merges operations into the visitor's state, and creates the thread.
 func mergeState(t *testing.T, c *client.Client, operations ...events.StateOperation) *events.Reply {
 	t.Helper()
-	reply, err := client.Send(t.Context(), c, visitor, events.MergeState{Operations: operations, Create: true})
+	reply, err := c.Send(t.Context(), visitor, events.MergeState{Operations: operations, Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func getState(t *testing.T, c *client.Client, d events.GetState) *events.StateVa
 	if d.ThreadID == "" {
 		d.ThreadID = visitor
 	}
-	v, err := client.Read[events.StateValues](t.Context(), c, d)
+	v, err := client.Read(t.Context(), c, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,10 +48,10 @@ func getState(t *testing.T, c *client.Client, d events.GetState) *events.StateVa
 func TestState_MergeAndGet(t *testing.T) {
 	s := skeintest.Start(t)
 	c := s.Client("acme")
-	if _, err := client.Read[events.StateValues](t.Context(), c, events.GetState{ThreadID: visitor}); events.AsError(err).Code != events.NotFound {
+	if _, err := client.Read(t.Context(), c, events.GetState{ThreadID: visitor}); events.AsError(err).Code != events.NotFound {
 		t.Errorf("a thread that is not there: %v", err)
 	}
-	if _, err := client.Send(t.Context(), c, visitor, events.MergeState{Operations: []events.StateOperation{setKey("a", `1`)}}); events.AsError(err).Code != events.NotFound {
+	if _, err := c.Send(t.Context(), visitor, events.MergeState{Operations: []events.StateOperation{setKey("a", `1`)}}); events.AsError(err).Code != events.NotFound {
 		t.Errorf("a merge that may not create: %v", err)
 	}
 	reply := mergeState(t, c, setKey("a", `1`), pushTo("m", `"x"`))
@@ -71,17 +71,17 @@ func TestState_MergeAndGet(t *testing.T) {
 	if was := getState(t, c, events.GetState{At: &events.At{Version: &reply.Version}}); string(was.Values) != `{"a":1,"m":["x"]}` {
 		t.Errorf("at version %d it was %s", reply.Version, was.Values)
 	}
-	if shown, err := client.Read[events.Context](t.Context(), c.WithMinSeq(v.Seq), events.GetContext{ThreadID: visitor, ContextID: v.ContextID}); err != nil ||
+	if shown, err := client.Read(t.Context(), c.WithMinSeq(v.Seq), events.GetContext{ThreadID: visitor, ContextID: v.ContextID}); err != nil ||
 		*shown.Key != "skein.state.1" || !strings.HasPrefix(string(shown.Content), `{"a":1,`) || shown.Status != events.ContextOpen {
 		t.Errorf("the life's context is %+v, %v", shown, err)
 	}
-	if next, err := client.Send(t.Context(), c, visitor, events.DestroyState{}); err != nil || next.Result.Life != 1 {
+	if next, err := c.Send(t.Context(), visitor, events.DestroyState{}); err != nil || next.Result.Life != 1 {
 		t.Fatal(next, err)
 	}
 	if v := getState(t, c, events.GetState{}); string(v.Values) != `{}` || v.Life != 0 || v.Loaded {
 		t.Errorf("after the end of the life: %+v", v)
 	}
-	shown, err := client.Read[events.Context](t.Context(), c.WithMinSeq(getState(t, c, events.GetState{}).Seq), events.GetContext{ThreadID: visitor, ContextID: v.ContextID})
+	shown, err := client.Read(t.Context(), c.WithMinSeq(getState(t, c, events.GetState{}).Seq), events.GetContext{ThreadID: visitor, ContextID: v.ContextID})
 	if err != nil || string(shown.Content) != `null` || shown.Status != events.ContextClosed {
 		t.Errorf("the context of the last life is %+v, %v", shown, err)
 	}
@@ -95,7 +95,7 @@ func TestState_LivesEnd(t *testing.T) {
 	count := func(of events.Type) int {
 		list, err := c.UpToDate(t.Context())
 		s.Must(err)
-		got, err := list.ListEvents(t.Context(), events.ListEvents{ThreadID: visitor, Types: []string{string(of)}})
+		got, err := client.Read(t.Context(), list, events.ListEvents{ThreadID: visitor, Types: []string{string(of)}})
 		s.Must(err)
 		return len(got.Events)
 	}
@@ -112,7 +112,7 @@ func TestState_LivesEnd(t *testing.T) {
 	want(1, 1)
 	s.Advance(24 * time.Hour)
 	want(1, 1)
-	_, err := client.Send(t.Context(), c, visitor, events.MergeState{Operations: []events.StateOperation{setKey("b", `2`)}, Listeners: []string{"shop"}})
+	_, err := c.Send(t.Context(), visitor, events.MergeState{Operations: []events.StateOperation{setKey("b", `2`)}, Listeners: []string{"shop"}})
 	s.Must(err)
 	s.Advance(24 * time.Hour)
 	want(2, 1)

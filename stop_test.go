@@ -33,11 +33,11 @@ func TestStop_WithoutPatience(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range cap(working) {
-		made, err := c.CreateThread(t.Context(), events.CreateThread{AgentID: "stubborn"})
+		made, err := c.Send(t.Context(), "", events.CreateThread{AgentID: "stubborn"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.React(t.Context(), made.ThreadID, events.ReactThread{Text: new("go")}); err != nil {
+		if _, err := c.Send(t.Context(), made.ThreadID, events.ReactThread{Text: new("go")}); err != nil {
 			t.Fatal(err)
 		}
 	}

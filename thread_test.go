@@ -35,7 +35,7 @@ func TestThreads_AreIsolated(t *testing.T) {
 	c := s.Client("acme")
 	threads := map[string]string{} // by agent
 	for _, name := range names {
-		made, err := c.CreateThread(t.Context(), events.CreateThread{AgentID: name})
+		made, err := c.Send(t.Context(), "", events.CreateThread{AgentID: name})
 		s.Must(err)
 		threads[name] = made.ThreadID
 	}
@@ -57,7 +57,7 @@ func TestThreads_AreIsolated(t *testing.T) {
 	c, err := c.UpToDate(t.Context()) // its reads show all that was written
 	s.Must(err)
 	for _, name := range names {
-		list, err := c.ListItems(t.Context(), events.ListItems{ThreadID: threads[name]})
+		list, err := client.Read(t.Context(), c, events.ListItems{ThreadID: threads[name]})
 		s.Must(err)
 		var texts []string
 		for _, item := range list.Items {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/skeintest"
 )
@@ -127,7 +128,7 @@ func TestHandler_TracesContinueUnderEveryPath(t *testing.T) {
 			}
 			c, err := s.Client("acme").UpToDate(t.Context())
 			s.Must(err)
-			list, err := c.ListEvents(t.Context(), events.ListEvents{ThreadID: id, Types: []string{"item.created", "execution.created"}})
+			list, err := client.Read(t.Context(), c, events.ListEvents{ThreadID: id, Types: []string{"item.created", "execution.created"}})
 			s.Must(err)
 			var asked struct {
 				Type        events.Type
@@ -150,7 +151,7 @@ func threads(t *testing.T, s *skeintest.Server) (ids []string) {
 	t.Helper()
 	c, err := s.Client("acme").UpToDate(t.Context())
 	s.Must(err)
-	list, err := c.ListThreads(t.Context(), events.ListThreads{})
+	list, err := client.Read(t.Context(), c, events.ListThreads{})
 	s.Must(err)
 	for _, one := range list.Threads {
 		ids = append(ids, one.ID)

@@ -185,7 +185,7 @@ func TestHandler_PositionsOfOthers(t *testing.T) {
 			if err != nil || answer.StatusCode != http.StatusOK {
 				t.Fatalf("%s %s: %v, %v", who, c.path, answer, err)
 			}
-			_, err = s.skein.Client(s.people[who].Tenant).CreateItem(t.Context(), own.thread, events.CreateItem{Item: events.UserText("the last one")})
+			_, err = s.skein.Client(s.people[who].Tenant).Send(t.Context(), own.thread, events.CreateItem{Item: events.UserText("the last one")})
 			s.skein.Must(err)
 			seen := 0
 			for lines := bufio.NewScanner(answer.Body); lines.Scan(); {

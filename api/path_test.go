@@ -20,22 +20,22 @@ func TestHandler_PathTricks(t *testing.T) {
 	url := s.Addresses().HTTP
 	made := func(tenant, key string) string {
 		c := s.Client(tenant)
-		thread, err := c.CreateThread(t.Context(), events.CreateThread{Key: key, Title: "secret of " + key})
+		thread, err := c.Send(t.Context(), "", events.CreateThread{Key: key, Title: "secret of " + key})
 		s.Must(err)
 		_, err = c.Files(thread.ThreadID).WriteFile(t.Context(), "a.txt", []byte("secret of "+key), "", client.WriteFileOptions{})
 		s.Must(err)
-		_, err = c.CreateItem(t.Context(), thread.ThreadID, events.CreateItem{Item: events.UserText("secret of " + key)})
+		_, err = c.Send(t.Context(), thread.ThreadID, events.CreateItem{Item: events.UserText("secret of " + key)})
 		s.Must(err)
 		return thread.ThreadID
 	}
-	thread, err := s.Client("acme").CreateThread(t.Context(), events.CreateThread{Key: "own"})
+	thread, err := s.Client("acme").Send(t.Context(), "", events.CreateThread{Key: "own"})
 	s.Must(err)
 	sibling, foreign := made("acme", "sibling"), made("globex", "foreign")
 	s.WaitIdle()
 	state := func() string {
 		var all strings.Builder
 		for _, of := range []struct{ tenant, id string }{{"acme", sibling}, {"globex", foreign}} {
-			got, err := s.Client(of.tenant).GetThread(t.Context(), events.GetThread{ThreadID: of.id})
+			got, err := client.Read(t.Context(), s.Client(of.tenant), events.GetThread{ThreadID: of.id})
 			s.Must(err)
 			fmt.Fprintln(&all, of.id, got.UpdatedAt)
 		}

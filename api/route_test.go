@@ -101,13 +101,13 @@ func (i ids) forms() [][2]string {
 func (s *stage) made(tenant, user, key string) ids {
 	s.t.Helper()
 	c := s.skein.Client(tenant)
-	thread, err := c.CreateThread(s.t.Context(), events.CreateThread{Key: key, UserID: user})
+	thread, err := c.Send(s.t.Context(), "", events.CreateThread{Key: key, UserID: user})
 	s.skein.Must(err)
-	item, err := c.CreateItem(s.t.Context(), thread.ThreadID, events.CreateItem{Item: events.UserText("secret")})
+	item, err := c.Send(s.t.Context(), thread.ThreadID, events.CreateItem{Item: events.UserText("secret")})
 	s.skein.Must(err)
 	_, err = c.Files(thread.ThreadID).WriteFile(s.t.Context(), "a.txt", []byte("secret"), "", client.WriteFileOptions{})
 	s.skein.Must(err)
-	run, err := client.Send(s.t.Context(), c, thread.ThreadID, events.ReactThread{AgentID: "teller", Text: new("go")})
+	run, err := c.Send(s.t.Context(), thread.ThreadID, events.ReactThread{AgentID: "teller", Text: new("go")})
 	s.skein.Must(err)
 	s.skein.WaitIdle()
 	return ids{thread.ThreadID, key, item.Result.ItemID, run.Result.ExecutionID}

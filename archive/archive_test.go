@@ -103,7 +103,7 @@ func TestArchivedThreadReadsAsBefore(t *testing.T) {
 	if now, err := w.c.Query(w.ctx, "thread.get", events.GetThread{ThreadID: one, At: &atTime}); err != nil || !bytes.Equal(now, thenRaw) {
 		t.Errorf("at that time: %s, %v", now, err)
 	}
-	list, err := w.c.ListThreads(w.ctx, events.ListThreads{})
+	list, err := client.Read(w.ctx, w.c, events.ListThreads{})
 	if err != nil || len(list.Threads) != 3 || list.Threads[0].ID != two || list.Threads[1].ID != three || list.Threads[2].ID != one {
 		t.Errorf("the order of threads has changed: %+v, %v", list, err)
 	}
@@ -134,12 +134,12 @@ func TestCommandOnArchivedThread(t *testing.T) {
 	w := start(t)
 	id := threadID(1)
 	w.fill(id, 2)
-	said, err := w.c.CreateItem(w.ctx, id, events.CreateItem{Item: events.NewItem{ID: "itm_once", Type: events.Message, Role: events.User, Content: raw(`[{"type":"input_text","text":"once"}]`)}}, client.CommandID("once"))
+	said, err := w.c.Send(w.ctx, id, events.CreateItem{Item: events.NewItem{ID: "itm_once", Type: events.Message, Role: events.User, Content: raw(`[{"type":"input_text","text":"once"}]`)}}, client.CommandID("once"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.archive(id)
-	again, err := w.c.CreateItem(w.ctx, id, events.CreateItem{Item: events.NewItem{ID: "itm_once", Type: events.Message, Role: events.User, Content: raw(`[{"type":"input_text","text":"once"}]`)}}, client.CommandID("once"))
+	again, err := w.c.Send(w.ctx, id, events.CreateItem{Item: events.NewItem{ID: "itm_once", Type: events.Message, Role: events.User, Content: raw(`[{"type":"input_text","text":"once"}]`)}}, client.CommandID("once"))
 	if err != nil || again.Seq != said.Seq || again.Version != said.Version {
 		t.Errorf("the repeat is answered with %+v, %v; first it was %+v", again, err, said)
 	}
@@ -197,7 +197,7 @@ func TestArchivedTwice(t *testing.T) {
 	}
 	w.say(id, "itm_c", "fourth life")
 	w.shown()
-	if items, err := w.c.ListItems(w.ctx, events.ListItems{ThreadID: id}); err != nil || len(items.Items) != 4 {
+	if items, err := client.Read(w.ctx, w.c, events.ListItems{ThreadID: id}); err != nil || len(items.Items) != 4 {
 		t.Errorf("items: %+v, %v", items, err)
 	}
 	w.clean()

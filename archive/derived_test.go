@@ -210,7 +210,7 @@ func TestAuditOfArchives(t *testing.T) {
 		if _, err := w.dispatcher().Do(w.ctx, "acme", "thread.update", []byte(`{"threadId":"`+threadID(n)+`","data":{"title":"x"}}`), commands.Meta{}); err == nil {
 			t.Errorf("a command on thread %d was done without its history", n)
 		}
-		if _, err := impatient.GetThread(w.ctx, events.GetThread{ThreadID: threadID(n), At: &events.At{Version: to(int64(5))}}); err == nil {
+		if _, err := client.Read(w.ctx, impatient, events.GetThread{ThreadID: threadID(n), At: &events.At{Version: to(int64(5))}}); err == nil {
 			t.Errorf("thread %d is shown as it was without its history", n)
 		}
 	}

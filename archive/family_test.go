@@ -14,6 +14,7 @@ import (
 
 	"github.com/skein-threads/skein/archive"
 	"github.com/skein-threads/skein/audit"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 	"github.com/skein-threads/skein/projections/rebuild"
@@ -64,7 +65,7 @@ func (w *world) items(id string) (all []events.Item) {
 	w.t.Helper()
 	w.shown()
 	for cursor := ""; ; {
-		page, err := w.c.ListItems(w.ctx, events.ListItems{ThreadID: id, Cursor: cursor})
+		page, err := client.Read(w.ctx, w.c, events.ListItems{ThreadID: id, Cursor: cursor})
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -128,7 +128,7 @@ func TestFreeze_ArchivedExportedRestored(t *testing.T) {
 		t.Errorf("the archive brought back %v", w.keys(threadID(1)))
 	}
 	w.clean()
-	items, err := w.c.ListItems(w.ctx, events.ListItems{ThreadID: threadID(1)})
+	items, err := client.Read(w.ctx, w.c, events.ListItems{ThreadID: threadID(1)})
 	if err != nil || items.Total != 2 || len(items.Items) != 2 {
 		t.Errorf("%+v, %v", items, err)
 	}
@@ -160,7 +160,7 @@ func TestFreeze_ArchivedExportedRestored(t *testing.T) {
 	w.say(threadID(1), "itm_x", "warm")
 	w.clean()
 	for n := range 2 {
-		if got, err := w.c.ListItems(w.ctx, events.ListItems{ThreadID: threadID(n)}); err != nil || got.Total != 3 || len(got.Items) != 3 {
+		if got, err := client.Read(w.ctx, w.c, events.ListItems{ThreadID: threadID(n)}); err != nil || got.Total != 3 || len(got.Items) != 3 {
 			t.Errorf("thread %d: %+v, %v", n, got, err)
 		}
 	}
@@ -245,7 +245,7 @@ func TestFreeze_TakesUpInterruptedRemovals(t *testing.T) {
 	w.cold(threadID(1))
 	// As if it had been killed before it removed anything of a bucket.
 	stray := documents.Place{Kind: documents.Items, Thread: "acme." + threadID(1), ID: "itm_u0"}
-	item, err := w.c.GetItem(w.ctx, events.GetItem{ThreadID: threadID(1), ItemID: "itm_u0"})
+	item, err := client.Read(w.ctx, w.c, events.GetItem{ThreadID: threadID(1), ItemID: "itm_u0"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/archive"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
@@ -148,7 +149,7 @@ func TestFreeze_WriteBringsBack(t *testing.T) {
 	}
 	w.clean()
 	reply := w.do("message.delete", threadID(1), `{"itemId":"itm_u1"}`)
-	got, err := w.c.ListItems(w.ctx, events.ListItems{ThreadID: threadID(1), Fresh: events.Fresh{MinVersion: &reply.Version}})
+	got, err := client.Read(w.ctx, w.c, events.ListItems{ThreadID: threadID(1), Fresh: events.Fresh{MinVersion: &reply.Version}})
 	if err != nil || len(got.Items) != 2 || got.Total != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -242,7 +243,7 @@ func TestFreeze_RacesWithWriters(t *testing.T) {
 	<-ended
 	w.clean()
 	for _, id := range ids {
-		got, err := w.c.ListItems(w.ctx, events.ListItems{ThreadID: id})
+		got, err := client.Read(w.ctx, w.c, events.ListItems{ThreadID: id})
 		if err != nil || got.Total != 16 || len(got.Items) != 16 {
 			t.Errorf("%s: %+v, %v", id, got, err)
 		}
@@ -257,7 +258,7 @@ func TestFreeze_FoundByIDAlone(t *testing.T) {
 	w := start(t)
 	w.do("thread.create", threadID(1), `{}`)
 	made := w.do("item.create", threadID(1), `{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"where"}]}}`)
-	list, err := w.c.ListItems(w.ctx, events.ListItems{ThreadID: threadID(1), Fresh: events.Fresh{MinVersion: &made.Version}})
+	list, err := client.Read(w.ctx, w.c, events.ListItems{ThreadID: threadID(1), Fresh: events.Fresh{MinVersion: &made.Version}})
 	if err != nil || len(list.Items) != 1 {
 		t.Fatal(list, err)
 	}

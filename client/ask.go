@@ -23,7 +23,7 @@ type Answer struct {
 // case the run continues.
 func (c *Client) Ask(ctx context.Context, thread, text string, opts ...Option) (*Answer, error) {
 	item := events.UserText(text)
-	reply, err := c.React(ctx, thread, events.ReactThread{Item: &item}, opts...)
+	reply, err := c.Send(ctx, thread, events.ReactThread{Item: &item}, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (c *Client) itemsAddedBy(ctx context.Context, x *events.Execution) ([]event
 	var out []events.Item
 	q := events.ListItems{ThreadID: x.ThreadID, ContextID: x.ContextID, Order: "desc"}
 	for {
-		page, err := c.ListItems(ctx, q)
+		page, err := Read(ctx, c, q)
 		if err != nil {
 			return nil, err
 		}

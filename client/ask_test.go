@@ -55,7 +55,7 @@ func startAgent(t *testing.T) *client.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	_, err = c.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
+	_, err = c.Send(t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
 		{Kind: events.ToolKind, Definition: events.JSON(`{"name":"double","description":"Doubles a number.","type":"go"}`)},
 		{Kind: events.AgentKind, Definition: events.JSON(`{"name":"desk","type":"ai_human","reactor":"clerk","tools":["double"]}`)},
 	}})
@@ -70,7 +70,7 @@ func TestAsk_ReturnsTextAndItems(t *testing.T) {
 	c := startAgent(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	if _, err := c.CreateThread(ctx, events.CreateThread{Key: "desk/1", AgentID: "desk"}); err != nil {
+	if _, err := c.Send(ctx, "", events.CreateThread{Key: "desk/1", AgentID: "desk"}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // earlier messages are not part of the second answer
@@ -105,7 +105,7 @@ func TestRawMessage_AcceptedAsIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made, err := c.WithMinSeq(reply.Seq).GetThread(t.Context(), events.GetThread{ThreadID: reply.ThreadID}); err != nil || made.Title != "Orders" || string(made.Metadata) != `{"n":1.50}` {
+	if made, err := client.Read(t.Context(), c.WithMinSeq(reply.Seq), events.GetThread{ThreadID: reply.ThreadID}); err != nil || made.Title != "Orders" || string(made.Metadata) != `{"n":1.50}` {
 		t.Errorf("%+v %v", made, err)
 	}
 	if got, err := client.Arguments(stdjson.RawMessage(`{"n": 21}`)); err != nil || string(got) != `{"n":21}` {

@@ -17,11 +17,11 @@ func TestAsCall_RepeatedWorkWritesOnce(t *testing.T) {
 		t.Helper()
 		own := client.AsCall(c, key)
 		for _, text := range texts {
-			if _, err := own.CreateItem(t.Context(), thread, message(text)); err != nil {
+			if _, err := own.Send(t.Context(), thread, message(text)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := own.CreateItem(t.Context(), other, message("elsewhere")); err != nil {
+		if _, err := own.Send(t.Context(), other, message("elsewhere")); err != nil {
 			t.Fatal(err)
 		}
 		state, err := own.Thread(t.Context(), thread)
@@ -44,7 +44,7 @@ func TestAsCall_RepeatedWorkWritesOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, want := range map[string]int{thread: 5, other: 2} { // a, b, a, c, a
-		list, err := now.ListItems(t.Context(), events.ListItems{ThreadID: id})
+		list, err := client.Read(t.Context(), now, events.ListItems{ThreadID: id})
 		if err != nil || len(list.Items) != want {
 			t.Errorf("%d items, not %d, %v", len(list.Items), want, err)
 		}

@@ -45,9 +45,9 @@ func (c *Client) execution(ctx context.Context, thread, id string) (*events.Exec
 		return nil, err
 	}
 	if id != "" {
-		return now.GetExecution(ctx, events.GetExecution{ThreadID: thread, ExecutionID: id})
+		return Read(ctx, now, events.GetExecution{ThreadID: thread, ExecutionID: id})
 	}
-	list, err := now.ListExecutions(ctx, events.ListExecutions{ThreadID: thread, Status: events.Executing})
+	list, err := Read(ctx, now, events.ListExecutions{ThreadID: thread, Status: events.Executing})
 	if err != nil || len(list.Executions) == 0 {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func (r *chunkReader) requestPage(ctx context.Context) (*events.ChunkList, error
 	} else if r.next > 0 {
 		q.FromIndex = new(r.next)
 	}
-	return r.client.ListChunks(ctx, q)
+	return Read(ctx, r.client, q)
 }
 
 // deliverStored handles a chunk of the stream.

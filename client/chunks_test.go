@@ -58,11 +58,11 @@ func newRun(t testing.TB, url string) *run {
 // begin creates an execution on the thread.
 func (r *run) begin() string {
 	r.t.Helper()
-	item, err := r.c.CreateItem(r.t.Context(), r.thread, message("do it"))
+	item, err := r.c.Send(r.t.Context(), r.thread, message("do it"))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	made, err := r.c.CreateExecution(r.t.Context(), r.thread, events.CreateExecution{TriggerItemID: item.Result.ItemID})
+	made, err := r.c.Send(r.t.Context(), r.thread, events.CreateExecution{TriggerItemID: item.Result.ItemID})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func (r *run) begin() string {
 // end ends the execution, as a worker's last commit does.
 func (r *run) end(to events.ExecutionStatus, why string) {
 	r.t.Helper()
-	if _, err := r.c.SetExecutionStatus(r.t.Context(), r.thread, events.SetExecutionStatus{ExecutionID: r.execution, To: to, ErrorText: why}); err != nil {
+	if _, err := r.c.Send(r.t.Context(), r.thread, events.SetExecutionStatus{ExecutionID: r.execution, To: to, ErrorText: why}); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -49,7 +49,7 @@ func connect(t testing.TB, url string) *client.Client {
 
 func newThread(t testing.TB, c *client.Client) string {
 	t.Helper()
-	reply, err := c.CreateThread(t.Context(), events.CreateThread{Title: "a test"})
+	reply, err := c.Send(t.Context(), "", events.CreateThread{Title: "a test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,25 +76,25 @@ func TestCommands_RepliesAndRefusals(t *testing.T) {
 	t.Parallel()
 	c := connect(t, start(t))
 	thread := newThread(t, c)
-	reply, err := c.CreateItem(t.Context(), thread, message("hello"), client.ExpectVersion(2))
+	reply, err := c.Send(t.Context(), thread, message("hello"), client.ExpectVersion(2))
 	if err != nil || reply.Version != 3 || reply.Result.ItemID == "" {
 		t.Fatalf("%+v, %v", reply, err)
 	}
 	var refusal *events.Error
-	_, err = c.CreateItem(t.Context(), thread, message("late"), client.ExpectVersion(2))
+	_, err = c.Send(t.Context(), thread, message("late"), client.ExpectVersion(2))
 	if !errors.As(err, &refusal) || refusal.Code != events.VersionConflict || *refusal.Details.CurrentVersion != 3 {
 		t.Errorf("a stale version: %v", err)
 	}
-	_, err = c.SetThreadStatus(t.Context(), thread, events.SetThreadStatus{To: events.ThreadClosed})
+	_, err = c.Send(t.Context(), thread, events.SetThreadStatus{To: events.ThreadClosed})
 	if !errors.As(err, &refusal) || refusal.Code != events.IllegalTransition || len(refusal.Details.Allowed) != 1 {
 		t.Errorf("a forbidden move: %v", err)
 	}
-	_, err = c.CreateItem(t.Context(), "T-01900000-0000-7000-8000-000000000000", message("nowhere"))
+	_, err = c.Send(t.Context(), "T-01900000-0000-7000-8000-000000000000", message("nowhere"))
 	if !errors.Is(err, &events.Error{Code: events.NotFound}) {
 		t.Errorf("no such thread: %v", err)
 	}
 	again := func() *events.Reply {
-		r, err := c.CreateItem(t.Context(), thread, message("once"), client.CommandID("once"))
+		r, err := c.Send(t.Context(), thread, message("once"), client.CommandID("once"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestRequest_RetriesKeepCommandID(t *testing.T) {
 			_ = m.Respond([]byte(`{"threadId":"T-01900000-0000-7000-8000-000000000000","version":1,"seq":1,"events":[]}`))
 		})
 	}()
-	if _, err := c.CreateThread(t.Context(), events.CreateThread{}); err != nil {
+	if _, err := c.Send(t.Context(), "", events.CreateThread{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(bodies) != 3 || bodies[0] != bodies[1] || bodies[1] != bodies[2] {
@@ -183,7 +183,7 @@ func TestRequest_ReportsUnknownOutcome(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.CreateThread(t.Context(), events.CreateThread{})
+	_, err = c.Send(t.Context(), "", events.CreateThread{})
 	var refusal *events.Error
 	if !errors.As(err, &refusal) || refusal.Code != events.Unavailable || refusal.Details == nil || refusal.Details.Outcome != "unknown" || refusal.Details.ID != id.Load() || tries.Load() < 2 {
 		t.Errorf("after %d tries with the id %v: %+v", tries.Load(), id.Load(), err)
@@ -226,7 +226,7 @@ func TestRequest_NoResponders(t *testing.T) {
 	defer nc.Close()
 	c, _ := client.New(nc, client.Options{Tenant: "acme", Names: events.Names{Prefix: "odd"}, Timeout: 300 * time.Millisecond})
 	begin := time.Now()
-	_, err = c.CreateThread(t.Context(), events.CreateThread{})
+	_, err = c.Send(t.Context(), "", events.CreateThread{})
 	var refusal *events.Error
 	if !errors.As(err, &refusal) || refusal.Code != events.Unavailable || !errors.Is(err, nats.ErrNoResponders) {
 		t.Errorf("without responders: %v", err)
@@ -270,7 +270,7 @@ func TestConsume(t *testing.T) {
 	c := connect(t, start(t))
 	thread := newThread(t, c)
 	for range 3 {
-		if _, err := c.CreateItem(t.Context(), thread, message("m")); err != nil {
+		if _, err := c.Send(t.Context(), thread, message("m")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -296,7 +296,7 @@ func TestConsume(t *testing.T) {
 	if got := consume(3); len(got) != 3 || got[0] != 3 || got[1] != 4 || got[2] != 5 {
 		t.Errorf("versions %v", got)
 	}
-	if _, err := c.CreateItem(t.Context(), thread, message("later")); err != nil {
+	if _, err := c.Send(t.Context(), thread, message("later")); err != nil {
 		t.Fatal(err)
 	}
 	if got := consume(1); got[len(got)-1] != 6 {
@@ -369,7 +369,7 @@ func TestQuery_ProjectionBehind(t *testing.T) {
 			}
 			defer func() { _ = sub.Unsubscribe() }()
 			began := time.Now()
-			_, err = cl.ListThreads(t.Context(), events.ListThreads{})
+			_, err = client.Read(t.Context(), cl, events.ListThreads{})
 			if e := events.AsError(err); e.Code != events.ProjectionBehind || e.Message != "up to 3, not yet 4" || tries.Load() < 2 {
 				t.Errorf("after %d tries: %v", tries.Load(), err)
 			}

@@ -37,7 +37,8 @@ func As(actor string) Option { return func(r *Request) { r.Actor = actor } }
 func ThreadID(id string) Option { return func(r *Request) { r.ThreadID = id } }
 
 // Do executes a command, named noun.verb. It returns when the command's events are
-// durable; a refusal is an *events.Error.
+// durable; a refusal is an *events.Error. [Client.Send] takes the name from the type of the
+// data.
 func (c *Client) Do(ctx context.Context, name string, r Request) (*events.Reply, error) {
 	if c.call != nil && r.CommandID == "" {
 		data, err := encode(r.Data)
@@ -81,19 +82,25 @@ func (c *Client) command(r Request) (body []byte, id string, err error) {
 	return body, req.CommandID, err
 }
 
-// executeOn executes a command on a thread.
-func (c *Client) executeOn(ctx context.Context, name, thread string, data any, opts []Option) (*events.Reply, error) {
-	r := Request{ThreadID: thread, Data: data}
+// Send executes the command whose data is d, such as an events.CreateItem, on a thread, and
+// returns like Do. The thread is "" for a command of the tenant, and for a thread that d
+// creates; see [ThreadID].
+func (c *Client) Send(ctx context.Context, thread string, d any, opts ...Option) (*events.Reply, error) {
+	row, ok := events.CommandOf(d)
+	if !ok {
+		return nil, events.Invalid("", "no command has data of type %T; see events.Commands", d)
+	}
+	r := Request{ThreadID: thread, Data: d}
 	for _, apply := range opts {
 		apply(&r)
 	}
-	if name == "thread.create" && r.ThreadID == "" && r.CommandID == "" {
+	if _, creates := d.(events.CreateThread); creates && r.ThreadID == "" && r.CommandID == "" {
 		// A time-ordered id. If the caller set a command id, the server derives the
 		// thread's id from it, so that a repeat from another process finds the same
 		// thread.
 		r.ThreadID = "T-" + uuid.Must(uuid.NewV7()).String()
 	}
-	return c.Do(ctx, name, r)
+	return c.Do(ctx, row.Name, r)
 }
 
 // Sub returns a command as a part of Commit. The error is an invalid_request if data
@@ -103,112 +110,7 @@ func Sub(name string, data any) (events.SubCommand, error) {
 	return events.SubCommand{Command: name, Data: raw}, err
 }
 
-// Send executes the command whose data is d, such as an events.SetContext, on a thread.
-// It serves every command, also one that has no method of its own here.
-func Send(ctx context.Context, c *Client, thread string, d any, opts ...Option) (*events.Reply, error) {
-	row, ok := events.CommandOf(d)
-	if !ok {
-		return nil, events.Invalid("", "no command has data of type %T; see events.Commands", d)
-	}
-	return c.executeOn(ctx, row.Name, thread, d, opts)
-}
-
-// CreateThread creates a thread with its default context; see [ThreadID].
-func (c *Client) CreateThread(ctx context.Context, d events.CreateThread, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "thread.create", "", d, opts)
-}
-
-// ResolveThread returns the thread with a key, and creates it if there is none.
-func (c *Client) ResolveThread(ctx context.Context, d events.ResolveThread, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "thread.resolve", "", d, opts)
-}
-
-// SetThreadStatus changes a thread's status, as its state machine permits.
-func (c *Client) SetThreadStatus(ctx context.Context, thread string, d events.SetThreadStatus, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "thread.status", thread, d, opts)
-}
-
-// UpdateThread changes a thread's description, metadata and policies.
-func (c *Client) UpdateThread(ctx context.Context, thread string, d events.UpdateThread, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "thread.update", thread, d, opts)
-}
-
-// FinishThread records that a react has finished.
-func (c *Client) FinishThread(ctx context.Context, thread string, d events.FinishThread, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "thread.finish", thread, d, opts)
-}
-
-// DeleteThread deletes a thread permanently.
-func (c *Client) DeleteThread(ctx context.Context, thread string, d events.DeleteThread, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "thread.delete", thread, d, opts)
-}
-
 // Commit executes several commands in one atomic commit, or none of them; see [Sub].
 func (c *Client) Commit(ctx context.Context, thread string, commands []events.SubCommand, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "thread.commit", thread, events.CommitThread{Commands: commands}, opts)
-}
-
-// CreateContext creates another context on a thread.
-func (c *Client) CreateContext(ctx context.Context, thread string, d events.CreateContext, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "context.create", thread, d, opts)
-}
-
-// ResolveContext returns the context with a key, and creates it if there is none.
-func (c *Client) ResolveContext(ctx context.Context, thread string, d events.ResolveContext, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "context.resolve", thread, d, opts)
-}
-
-// SetContextStatus changes a context's status, as its state machine permits.
-func (c *Client) SetContextStatus(ctx context.Context, thread string, d events.SetContextStatus, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "context.status", thread, d, opts)
-}
-
-// SetContext replaces or patches a context's content.
-func (c *Client) SetContext(ctx context.Context, thread string, d events.SetContext, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "context.set", thread, d, opts)
-}
-
-// CreateItem adds an item to a context of a thread.
-func (c *Client) CreateItem(ctx context.Context, thread string, d events.CreateItem, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "item.create", thread, d, opts)
-}
-
-// SetItemStatus changes an item's status, as its state machine permits.
-func (c *Client) SetItemStatus(ctx context.Context, thread string, d events.SetItemStatus, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "item.status", thread, d, opts)
-}
-
-// EditMessage changes an item's content.
-func (c *Client) EditMessage(ctx context.Context, thread string, d events.EditMessage, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "message.edit", thread, d, opts)
-}
-
-// DeleteMessage hides an item from every view.
-func (c *Client) DeleteMessage(ctx context.Context, thread string, d events.DeleteMessage, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "message.delete", thread, d, opts)
-}
-
-// CreateExecution starts an execution.
-func (c *Client) CreateExecution(ctx context.Context, thread string, d events.CreateExecution, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "execution.create", thread, d, opts)
-}
-
-// SetExecutionStatus changes an execution's status, as its state machine permits.
-func (c *Client) SetExecutionStatus(ctx context.Context, thread string, d events.SetExecutionStatus, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "execution.status", thread, d, opts)
-}
-
-// CreateStep starts a step of an execution.
-func (c *Client) CreateStep(ctx context.Context, thread string, d events.CreateStep, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "step.create", thread, d, opts)
-}
-
-// SetStepStatus changes a step's status and records its outcome.
-func (c *Client) SetStepStatus(ctx context.Context, thread string, d events.SetStepStatus, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "step.status", thread, d, opts)
-}
-
-// PutPart creates or replaces a part of a step.
-func (c *Client) PutPart(ctx context.Context, thread string, d events.PutPart, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "part.put", thread, d, opts)
+	return c.Send(ctx, thread, events.CommitThread{Commands: commands}, opts...)
 }

@@ -47,12 +47,12 @@ func (c *Client) Consume(ctx context.Context, durable string, f Filter, handler 
 		return events.Invalid("/durable", "the name of a consumer is 1 to 64 letters, digits, dashes and underscores")
 	}
 	create := events.CreateConsumer{Name: durable, ThreadID: f.Thread, Types: f.Types, New: f.New}
-	if _, err := query[events.ConsumerRef](ctx, c, "consumer.create", create); err != nil {
+	if _, err := Read(ctx, c, create); err != nil {
 		return err
 	}
 	wait := consumerWait.Milliseconds()
 	for attempts := requests().Start(); ; {
-		d, err := query[events.Delivery](ctx, c, "consumer.next", events.NextOfConsumer{Name: durable, WaitMs: &wait})
+		d, err := Read(ctx, c, events.NextOfConsumer{Name: durable, WaitMs: &wait})
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -78,7 +78,7 @@ func (c *Client) Consume(ctx context.Context, durable string, f Filter, handler 
 func (c *Client) handle(ctx context.Context, durable string, d *events.Delivery, handler func(context.Context, Event) error) error {
 	// A lost settlement does no harm: the event is redelivered.
 	settle := func(ctx context.Context, as events.Settlement) {
-		_, _ = query[events.ConsumerRef](ctx, c, "consumer.settle", events.SettleConsumer{Name: durable, Token: d.Token, As: as})
+		_, _ = Read(ctx, c, events.SettleConsumer{Name: durable, Token: d.Token, As: as})
 	}
 	e, err := events.DecodeEvent(d.Event)
 	if err != nil {

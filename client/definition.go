@@ -8,13 +8,6 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// ApplyDefinitions creates and changes the tenant's definitions as given, all in one
-// commit or none. Unchanged ones are skipped; the reply's result lists the others. With
-// DryRun nothing is written, and the result lists what would be.
-func (c *Client) ApplyDefinitions(ctx context.Context, d events.ApplyDefinitions, opts ...Option) (*events.Reply, error) {
-	return c.executeOn(ctx, "definition.apply", "", d, opts)
-}
-
 // Definition returns the current version of a definition. The error is not_found if
 // there is none with that name. To see an apply, use a client from [Client.WithMinSeq]
 // with the Seq of its reply.
@@ -22,7 +15,7 @@ func (c *Client) Definition(ctx context.Context, kind events.DefinitionKind, nam
 	if !events.Pattern(events.PatternName).MatchString(name) { // no definition can have that name
 		return nil, events.Missing(string(kind), name)
 	}
-	return c.GetDefinition(ctx, events.GetDefinition{Kind: kind, Name: name})
+	return Read(ctx, c, events.GetDefinition{Kind: kind, Name: name})
 }
 
 // DefinitionNames returns the names of the definitions of a kind, in order.
@@ -30,7 +23,7 @@ func (c *Client) DefinitionNames(ctx context.Context, kind events.DefinitionKind
 	names := []string{}
 	most := int64(1000)
 	for q := (events.ListDefinitions{Kind: kind, Bare: true, Limit: &most}); ; {
-		page, err := c.ListDefinitions(ctx, q)
+		page, err := Read(ctx, c, q)
 		if err != nil {
 			return nil, err
 		}

@@ -24,7 +24,7 @@ func TestDefinitions(t *testing.T) {
 	add(events.ModelKind, `{"name":"a:b/c","model":"x"}`)
 	add(events.PromptKind, `{"name":"support","text":"You help."}`)
 	add(events.AgentKind, `{"name":"support","type":"ai_human","model":"gpt-4.1","prompt":"support"}`)
-	reply, err := c.ApplyDefinitions(ctx, events.ApplyDefinitions{Definitions: list}, client.As("ada"))
+	reply, err := c.Send(ctx, "", events.ApplyDefinitions{Definitions: list}, client.As("ada"))
 	if err != nil || len(reply.Result.Definitions) != 4 {
 		t.Fatalf("%+v, %v", reply, err)
 	}
@@ -58,7 +58,7 @@ func TestDefinitions(t *testing.T) {
 	if got := fmt.Sprint(models, prompts, agents, tools); got != "[a:b/c gpt-4.1] [support] [support] []" || errors.Join(err1, err2, err3, err4) != nil {
 		t.Errorf("%s, %v", got, errors.Join(err1, err2, err3, err4))
 	}
-	removed, err := c.ApplyDefinitions(ctx, events.ApplyDefinitions{Remove: []events.DefinitionRef{{Kind: events.AgentKind, Name: "support"}}}, client.ExpectVersion(reply.Version))
+	removed, err := c.Send(ctx, "", events.ApplyDefinitions{Remove: []events.DefinitionRef{{Kind: events.AgentKind, Name: "support"}}}, client.ExpectVersion(reply.Version))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,10 +66,10 @@ func TestDefinitions(t *testing.T) {
 		t.Errorf("%v, %v", agents, err)
 	}
 	version := int64(1)
-	if was, err := c.GetDefinition(ctx, events.GetDefinition{Kind: events.AgentKind, Name: "support", Version: &version}); err != nil || was.Version != 1 {
+	if was, err := client.Read(ctx, c, events.GetDefinition{Kind: events.AgentKind, Name: "support", Version: &version}); err != nil || was.Version != 1 {
 		t.Errorf("%+v, %v", was, err)
 	}
-	if _, err := c.ApplyDefinitions(ctx, events.ApplyDefinitions{Definitions: list}, client.ExpectVersion(1)); !errors.Is(err, &events.Error{Code: events.VersionConflict}) {
+	if _, err := c.Send(ctx, "", events.ApplyDefinitions{Definitions: list}, client.ExpectVersion(1)); !errors.Is(err, &events.Error{Code: events.VersionConflict}) {
 		t.Errorf("a version that it has not: %v", err)
 	}
 }
@@ -79,26 +79,20 @@ func TestSendAndRead_ByType(t *testing.T) {
 	t.Parallel()
 	c := connect(t, start(t))
 	ctx := t.Context()
-	made, err := c.CreateThread(ctx, events.CreateThread{})
+	made, err := c.Send(ctx, "", events.CreateThread{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	reply, err := client.Send(ctx, c, made.ThreadID, events.SetContext{Content: []byte(`{"turns":1}`)})
+	reply, err := c.Send(ctx, made.ThreadID, events.SetContext{Content: []byte(`{"turns":1}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := client.Read[events.ContextList](ctx, c.WithMinSeq(reply.Seq), events.ListContexts{ThreadID: made.ThreadID})
+	list, err := client.Read(ctx, c.WithMinSeq(reply.Seq), events.ListContexts{ThreadID: made.ThreadID})
 	if err != nil || len(list.Contexts) != 1 || string(list.Contexts[0].Content) != `{"turns":1}` {
 		t.Errorf("%+v, %v", list, err)
 	}
 	invalid := &events.Error{Code: events.InvalidRequest}
-	if _, err := client.Send(ctx, c, made.ThreadID, events.ListContexts{}); !errors.Is(err, invalid) {
+	if _, err := c.Send(ctx, made.ThreadID, events.ListContexts{}); !errors.Is(err, invalid) {
 		t.Errorf("a query was sent as a command: %v", err)
-	}
-	if _, err := client.Read[events.ContextList](ctx, c, events.SetContext{}); !errors.Is(err, invalid) {
-		t.Errorf("a command was read as a query: %v", err)
-	}
-	if _, err := client.Read[events.Thread](ctx, c, events.ListContexts{}); !errors.Is(err, invalid) {
-		t.Errorf("a query was read as another document: %v", err)
 	}
 }

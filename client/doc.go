@@ -1,6 +1,13 @@
 // Package client is the Go client of Skein: commands, queries and subscriptions over
 // NATS.
 //
+// The type of the data says which command or query is meant, and package events has these
+// types: [Client.Send] executes a command, and [Read] a query. What takes more than one
+// request has a method or a type of its own, such as [Client.WaitRun] and [Timeline].
+//
+//	reply, err := c.Send(ctx, thread, events.CreateItem{Item: events.UserText("Hello.")})
+//	page, err := client.Read(ctx, c.WithMinSeq(reply.Seq), events.ListItems{ThreadID: thread})
+//
 // # What it promises
 //
 //   - Every command carries an id, generated if the caller sets none, and is retried

@@ -34,13 +34,13 @@ func TestEffects(t *testing.T) {
 	}
 	pending("")
 	delay := int64(30 * 60 * 1000)
-	reply, err := c.ScheduleEffect(t.Context(), thread, events.ScheduleEffect{Name: "remind", Args: events.JSON(`{"n":1}`), DelayMs: &delay})
+	reply, err := c.Send(t.Context(), thread, events.ScheduleEffect{Name: "remind", Args: events.JSON(`{"n":1}`), DelayMs: &delay})
 	if err != nil || uuid.Validate(reply.Result.EffectID) != nil {
 		t.Fatalf("%+v, %v", reply, err)
 	}
 	id := reply.Result.EffectID
 	every := 2 * delay
-	reply, err = c.ScheduleEffect(t.Context(), thread, events.ScheduleEffect{Name: "tidy", EveryMs: &every})
+	reply, err = c.Send(t.Context(), thread, events.ScheduleEffect{Name: "tidy", EveryMs: &every})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestEffects(t *testing.T) {
 	}
 	pending("", tidy)
 
-	_, err = c.ScheduleEffect(t.Context(), thread, events.ScheduleEffect{Name: "x", DelayMs: &delay, Cron: "@daily"})
+	_, err = c.Send(t.Context(), thread, events.ScheduleEffect{Name: "x", DelayMs: &delay, Cron: "@daily"})
 	if !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
 		t.Errorf("two times at once: %v", err)
 	}

@@ -49,19 +49,19 @@ func Example() {
 	defer end()
 	ctx := context.Background()
 
-	made, err := c.CreateThread(ctx, events.CreateThread{Key: "orders/7", Title: "Where is my order?"})
+	made, err := c.Send(ctx, "", events.CreateThread{Key: "orders/7", Title: "Where is my order?"})
 	check(err)
-	reply, err := c.CreateItem(ctx, made.ThreadID, text(events.User, events.InputText, "Hello"))
+	reply, err := c.Send(ctx, made.ThreadID, text(events.User, events.InputText, "Hello"))
 	check(err)
 
 	// A reply means durable. Read models follow; WithMinSeq waits for them.
 	now := c.WithMinSeq(reply.Seq)
-	thread, err := now.GetThread(ctx, events.GetThread{ThreadID: "key:orders/7"})
+	thread, err := client.Read(ctx, now, events.GetThread{ThreadID: "key:orders/7"})
 	check(err)
 	fmt.Println(thread.Title, thread.Status, thread.Version, thread.Items)
 
 	// The thread at an earlier version.
-	before, err := now.GetThread(ctx, events.GetThread{ThreadID: made.ThreadID, At: &events.At{Version: &made.Version}})
+	before, err := client.Read(ctx, now, events.GetThread{ThreadID: made.ThreadID, At: &events.At{Version: &made.Version}})
 	check(err)
 	fmt.Println("before:", before.Version, before.Items)
 	// Output:
@@ -74,7 +74,7 @@ func ExampleClient_Commit() {
 	c, end := example()
 	defer end()
 	ctx := context.Background()
-	made, err := c.CreateThread(ctx, events.CreateThread{})
+	made, err := c.Send(ctx, "", events.CreateThread{})
 	check(err)
 
 	item, err := client.Sub("item.create", text(events.User, events.InputText, "Plan it"))
@@ -104,13 +104,13 @@ func ExampleClient_Timeline() {
 	c, end := example()
 	defer end()
 	ctx := context.Background()
-	made, err := c.CreateThread(ctx, events.CreateThread{})
+	made, err := c.Send(ctx, "", events.CreateThread{})
 	check(err)
 
 	line, err := c.Timeline(ctx, client.SubscribeOptions{From: client.Start()})
 	check(err)
 	defer line.Close()
-	_, err = c.CreateItem(ctx, made.ThreadID, text(events.User, events.InputText, "Hello"))
+	_, err = c.Send(ctx, made.ThreadID, text(events.User, events.InputText, "Hello"))
 	check(err)
 	for e, err := range line.All(ctx) {
 		check(err)
@@ -130,9 +130,9 @@ func ExampleClient_Consume() {
 	c, end := example()
 	defer end()
 	ctx, cancel := context.WithCancel(context.Background())
-	made, err := c.CreateThread(ctx, events.CreateThread{})
+	made, err := c.Send(ctx, "", events.CreateThread{})
 	check(err)
-	_, err = c.CreateItem(ctx, made.ThreadID, text(events.User, events.InputText, "Hello"))
+	_, err = c.Send(ctx, made.ThreadID, text(events.User, events.InputText, "Hello"))
 	check(err)
 
 	err = c.Consume(ctx, "mailer", client.Filter{Types: []string{"item.created"}}, func(_ context.Context, e client.Event) error {
@@ -152,7 +152,7 @@ func ExampleClient_Submit() {
 	c, end := example()
 	defer end()
 	ctx := context.Background()
-	made, err := c.CreateThread(ctx, events.CreateThread{})
+	made, err := c.Send(ctx, "", events.CreateThread{})
 	check(err)
 	line, err := c.Timeline(ctx, client.SubscribeOptions{Thread: made.ThreadID, From: client.Now()})
 	check(err)
@@ -176,18 +176,18 @@ func Example_json() {
 
 	order, err := json.Marshal(map[string]int{"order": 7})
 	check(err)
-	made, err := c.CreateThread(ctx, events.CreateThread{Metadata: json.RawMessage(`{"shop":"tea"}`), Context: order})
+	made, err := c.Send(ctx, "", events.CreateThread{Metadata: json.RawMessage(`{"shop":"tea"}`), Context: order})
 	check(err)
-	reply, err := c.SetContext(ctx, made.ThreadID, events.SetContext{Patch: json.RawMessage(`{"paid":true}`)}, client.ExpectVersion(made.Version))
+	reply, err := c.Send(ctx, made.ThreadID, events.SetContext{Patch: json.RawMessage(`{"paid":true}`)}, client.ExpectVersion(made.Version))
 	check(err)
 
-	thread, err := c.GetThread(ctx, events.GetThread{ThreadID: made.ThreadID, Fresh: events.Fresh{MinSeq: &reply.Seq}})
+	thread, err := client.Read(ctx, c, events.GetThread{ThreadID: made.ThreadID, Fresh: events.Fresh{MinSeq: &reply.Seq}})
 	check(err)
 	var metadata struct {
 		Shop string `json:"shop"`
 	}
 	check(json.Unmarshal(thread.Metadata, &metadata))
-	then, err := c.GetContext(ctx, events.GetContext{ThreadID: made.ThreadID, Fresh: events.Fresh{MinVersion: &reply.Version}})
+	then, err := client.Read(ctx, c, events.GetContext{ThreadID: made.ThreadID, Fresh: events.Fresh{MinVersion: &reply.Version}})
 	check(err)
 	fmt.Println(metadata.Shop, string(then.Content))
 	// Output:

@@ -99,8 +99,9 @@ func (f *Files) fresh() (fresh events.Fresh) {
 	if f.floor != nil {
 		seen = max(seen, f.floor())
 	}
-	f.c.WithMinSeq(seen).fresh(&fresh)
-	if seen == 0 {
+	if seen > 0 {
+		fresh.MinSeq = new(max(seen, f.c.minSeq))
+	} else {
 		fresh.MinVersion = new(int64(1))
 	}
 	return fresh
@@ -131,7 +132,7 @@ func (f *Files) StatFile(ctx context.Context, path string) (*events.FileRecord, 
 
 // StatFileAt is StatFile at a version of the thread.
 func (f *Files) StatFileAt(ctx context.Context, path string, version int64) (*events.FileRecord, error) {
-	record, err := query[events.FileRecord](ctx, f.c, "file.stat", events.StatFile{ThreadID: f.thread, Path: path, At: at(version), Fresh: f.fresh()})
+	record, err := Read(ctx, f.c, events.StatFile{ThreadID: f.thread, Path: path, At: at(version), Fresh: f.fresh()})
 	if err != nil {
 		return nil, absent(err)
 	}
@@ -141,7 +142,7 @@ func (f *Files) StatFileAt(ctx context.Context, path string, version int64) (*ev
 // ReaddirFile returns all entries of a directory, by name; "/" is the root.
 func (f *Files) ReaddirFile(ctx context.Context, path string) (*events.FileList, error) {
 	return allPages(false, func(cursor string) (*events.FileList, error) {
-		return query[events.FileList](ctx, f.c, "file.list", events.ListFiles{ThreadID: f.thread, Path: path, Cursor: cursor, Fresh: f.fresh()})
+		return Read(ctx, f.c, events.ListFiles{ThreadID: f.thread, Path: path, Cursor: cursor, Fresh: f.fresh()})
 	}, func(l *events.FileList) *string { return &l.NextCursor }, func(all, page *events.FileList) {
 		all.Entries = append(all.Entries, page.Entries...)
 	})
@@ -173,14 +174,14 @@ func (f *Files) RmdirFile(ctx context.Context, path string) error {
 
 // GetFileStats returns the statistics of the thread's files.
 func (f *Files) GetFileStats(ctx context.Context) (*events.FileStats, error) {
-	return query[events.FileStats](ctx, f.c, "file.stats", events.CountFiles{ThreadID: f.thread, Fresh: f.fresh()})
+	return Read(ctx, f.c, events.CountFiles{ThreadID: f.thread, Fresh: f.fresh()})
 }
 
 // FindFiles returns the paths of the files that match a glob: * and ? within a name, **
 // across directories, [a-z] and {a,b}. A pattern that ends with a slash matches
 // directories.
 func (f *Files) FindFiles(ctx context.Context, pattern string) (*events.FindList, error) {
-	return query[events.FindList](ctx, f.c, "file.find", events.FindFiles{ThreadID: f.thread, Pattern: pattern, Fresh: f.fresh()})
+	return Read(ctx, f.c, events.FindFiles{ThreadID: f.thread, Pattern: pattern, Fresh: f.fresh()})
 }
 
 // GrepFiles returns the lines of the thread's files that match a regular expression
@@ -192,14 +193,14 @@ func (f *Files) GrepFiles(ctx context.Context, pattern string) (*events.GrepList
 // Grep is GrepFiles with all parameters of the query.
 func (f *Files) Grep(ctx context.Context, q events.GrepFiles) (*events.GrepList, error) {
 	q.ThreadID, q.Fresh = f.thread, f.fresh()
-	return query[events.GrepList](ctx, f.c, "file.grep", q)
+	return Read(ctx, f.c, q)
 }
 
 // GetFileThumbnail returns a thumbnail, as JPEG or PNG, of a PNG, JPEG, GIF or WebP
 // image; nil if the file is not one of these, is too large, is external or does not
 // exist.
 func (f *Files) GetFileThumbnail(ctx context.Context, path string) ([]byte, error) {
-	small, err := query[events.Thumbnail](ctx, f.c, "file.thumbnail", events.GetThumbnail{ThreadID: f.thread, Path: path, Fresh: f.fresh()})
+	small, err := Read(ctx, f.c, events.GetThumbnail{ThreadID: f.thread, Path: path, Fresh: f.fresh()})
 	if err != nil {
 		return nil, absent(err)
 	}

@@ -11,22 +11,11 @@ const logPage = 1000
 
 // HistoryEnd returns the sequence of the log's last commit, of any tenant.
 func (c *Client) HistoryEnd(ctx context.Context) (int64, error) {
-	end, err := query[events.HistoryEnd](ctx, c, "history.get", events.GetHistory{})
+	end, err := Read(ctx, c, events.GetHistory{})
 	if err != nil {
 		return 0, err
 	}
 	return end.LastSeq, nil
-}
-
-// ListHistory returns a page of the tenant's events, in the order of the log.
-func (c *Client) ListHistory(ctx context.Context, q events.ListHistory) (*events.HistoryList, error) {
-	return query[events.HistoryList](ctx, c, "history.list", q)
-}
-
-// ListChunks returns a page of an execution's stored chunks; Chunks returns all of
-// them.
-func (c *Client) ListChunks(ctx context.Context, q events.ListChunks) (*events.ChunkList, error) {
-	return query[events.ChunkList](ctx, c, "chunk.list", q)
 }
 
 // readLog reads the log's events from the follower's position to the current end of the
@@ -39,7 +28,7 @@ func (f *follower) readLog(ctx context.Context) error {
 			from--
 			q.AfterVersion = new(f.version)
 		}
-		page, err := f.client.ListHistory(ctx, q)
+		page, err := Read(ctx, f.client, q)
 		if err != nil {
 			return err
 		}

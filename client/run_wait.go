@@ -20,7 +20,7 @@ type Waiting struct {
 
 // WaitRun blocks until an execution has ended, and returns it. The execution may have
 // ended before the call, and its message may still be in the agent's queue if the query
-// names the thread. After React, pass the reply's ThreadID, the ExecutionID of its
+// names the thread. After an events.ReactThread, pass the reply's ThreadID, the ExecutionID of its
 // result, and its Seq as MinSeq. It retries while the server is unavailable or its read
 // models are behind, until ctx ends. The error is ctx's or the query's: also a not_found if
 // the message is removed from the queue.
@@ -94,7 +94,7 @@ func (w *runWatch) wait(ctx context.Context) (*events.Execution, error) {
 		if !over {
 			continue
 		}
-		return w.client.GetExecution(ctx, events.GetExecution{ThreadID: o.Thread, ExecutionID: w.query.ExecutionID, Fresh: events.Fresh{MinSeq: &e.Seq}})
+		return Read(ctx, w.client, events.GetExecution{ThreadID: o.Thread, ExecutionID: w.query.ExecutionID, Fresh: events.Fresh{MinSeq: &e.Seq}})
 	}
 }
 
@@ -111,7 +111,7 @@ func approvalsOf(x *events.Execution) []events.ApprovalRequested {
 
 // lookUp returns the execution, or else the queue with its message.
 func (w *runWatch) lookUp(ctx context.Context) (*events.Execution, *events.QueueList, error) {
-	x, err := w.client.GetExecution(ctx, w.query)
+	x, err := Read(ctx, w.client, w.query)
 	if w.query.ThreadID == "" || w.query.At != nil || !errors.Is(err, &events.Error{Code: events.NotFound}) {
 		return x, nil, err
 	}
@@ -124,7 +124,7 @@ func (w *runWatch) lookUp(ctx context.Context) (*events.Execution, *events.Queue
 	}
 	again := w.query // it may have begun between the two queries
 	again.MinSeq, again.MinVersion = &queue.Seq, nil
-	x, err = w.client.GetExecution(ctx, again)
+	x, err = Read(ctx, w.client, again)
 	return x, nil, err
 }
 

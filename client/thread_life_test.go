@@ -14,7 +14,7 @@ func lifeRequirements() []requirement {
 	return []requirement{
 		{"SA-168", func(s *suite) {
 			st := s.threadWith(events.CreateThread{Metadata: events.JSON(`{"plan":"gold"}`)})
-			doc, err := s.c.GetThread(s.Context(), events.GetThread{ThreadID: st.ThreadID()})
+			doc, err := client.Read(s.Context(), s.c, events.GetThread{ThreadID: st.ThreadID()})
 			if err != nil || string(doc.Metadata) != `{"plan":"gold"}` || doc.MessageBlocks != nil {
 				s.Errorf("%+v, %v", doc, err)
 			}
@@ -136,17 +136,17 @@ func (s *suite) run(st *client.ThreadState, name string, ends events.ExecutionSt
 	s.Helper()
 	ctx, id := s.Context(), st.ThreadID()
 	ask := s.say(st, "ask "+name)
-	s.do(s.c.SetThreadStatus(ctx, id, events.SetThreadStatus{To: events.ThreadStreaming}))
-	x := s.do(s.c.CreateExecution(ctx, id, events.CreateExecution{TriggerItemID: ask.ID})).Result
+	s.do(s.c.Send(ctx, id, events.SetThreadStatus{To: events.ThreadStreaming}))
+	x := s.do(s.c.Send(ctx, id, events.CreateExecution{TriggerItemID: ask.ID})).Result
 	defer func() { // the handle reads its own writes, and this was written by another client
 		if m, err := st.UpdateMessage(ctx, x.ReactionItemID, events.MessageUpdates{Metadata: events.JSON(`{"done":true}`)}); err != nil {
 			s.Errorf("%+v, %v", m, err)
 		}
 	}()
 	s.inject(st, events.AddMessage{ID: x.ReactionItemID, Role: events.FromAssistant, Content: ptr("answer " + name), Status: events.MessagePending})
-	s.do(s.c.SetItemStatus(ctx, id, events.SetItemStatus{ItemID: x.ReactionItemID, To: events.ItemCompleted}))
-	s.do(s.c.SetExecutionStatus(ctx, id, events.SetExecutionStatus{ExecutionID: x.ExecutionID, To: ends}))
-	s.do(s.c.FinishThread(ctx, id, events.FinishThread{ExecutionID: x.ExecutionID}))
-	s.do(s.c.SetThreadStatus(ctx, id, events.SetThreadStatus{To: events.ThreadOpen}))
+	s.do(s.c.Send(ctx, id, events.SetItemStatus{ItemID: x.ReactionItemID, To: events.ItemCompleted}))
+	s.do(s.c.Send(ctx, id, events.SetExecutionStatus{ExecutionID: x.ExecutionID, To: ends}))
+	s.do(s.c.Send(ctx, id, events.FinishThread{ExecutionID: x.ExecutionID}))
+	s.do(s.c.Send(ctx, id, events.SetThreadStatus{To: events.ThreadOpen}))
 	return x.ExecutionID
 }

@@ -49,7 +49,7 @@ func (s *suite) emit(st *client.ThreadState, event string, data any) {
 func (s *suite) record(st *client.ThreadState, r events.RecordTrace) {
 	s.Helper()
 	r.Kind = events.TraceLog
-	s.do(s.c.RecordTrace(s.Context(), st.ThreadID(), r))
+	s.do(s.c.Send(s.Context(), st.ThreadID(), r))
 }
 
 func (s *suite) logs(st *client.ThreadState, o events.GetLogsOptions) []events.Log {
@@ -91,13 +91,13 @@ func liveRequirements() []requirement {
 		{"SA-54", func(s *suite) {
 			st := s.thread()
 			ask := s.say(st, "x")
-			exe := s.do(s.c.CreateExecution(s.Context(), st.ThreadID(), events.CreateExecution{TriggerItemID: ask.ID})).Result.ExecutionID
-			step := s.do(s.c.CreateStep(s.Context(), st.ThreadID(), events.CreateStep{ExecutionID: exe})).Result.StepID
+			exe := s.do(s.c.Send(s.Context(), st.ThreadID(), events.CreateExecution{TriggerItemID: ask.ID})).Result.ExecutionID
+			step := s.do(s.c.Send(s.Context(), st.ThreadID(), events.CreateStep{ExecutionID: exe})).Result.StepID
 			before := time.Now().UnixMicro()
 			s.record(st, events.RecordTrace{Text: "a"})
 			s.record(st, events.RecordTrace{Text: "b", Level: events.LogError, ExecutionID: exe, SpanID: step, Data: events.JSON(`{"ms":3}`)})
 			s.record(st, events.RecordTrace{Text: "c", Level: events.LogWarn, ExecutionID: exe})
-			s.do(s.c.RecordTrace(s.Context(), st.ThreadID(), events.RecordTrace{Kind: events.TraceUsage, ExecutionID: exe, Data: events.JSON(`{}`)}))
+			s.do(s.c.Send(s.Context(), st.ThreadID(), events.RecordTrace{Kind: events.TraceUsage, ExecutionID: exe, Data: events.JSON(`{}`)}))
 			for want, o := range map[string]events.GetLogsOptions{
 				"c b a": {}, "c": {Limit: n(1)}, "a": {Offset: n(2)}, "a b": {Order: "asc", Limit: n(2)}, "b": {Level: events.LogError}, "c b": {FlowID: exe}, "": {Limit: n(0)},
 			} {
@@ -114,9 +114,9 @@ func liveRequirements() []requirement {
 				s.Fatal(err)
 			}
 			s.same("the line", string(raw), `{"id":"x","level":"error","message":"b","data":{"ms":3},"flowId":"`+exe+`","step":"`+step+`","createdAt":1}`)
-			_, err = s.c.RecordTrace(s.Context(), st.ThreadID(), events.RecordTrace{Kind: events.TraceLog, Text: "x", ExecutionID: "exe_nobody"})
+			_, err = s.c.Send(s.Context(), st.ThreadID(), events.RecordTrace{Kind: events.TraceLog, Text: "x", ExecutionID: "exe_nobody"})
 			s.refused(err, events.NotFound)
-			_, err = s.c.RecordTrace(s.Context(), st.ThreadID(), events.RecordTrace{Kind: events.TraceLog})
+			_, err = s.c.Send(s.Context(), st.ThreadID(), events.RecordTrace{Kind: events.TraceLog})
 			s.refused(err, events.InvalidRequest)
 		}},
 		{"SA-87", func(s *suite) { emits(s) }},
@@ -191,7 +191,7 @@ func liveRequirements() []requirement {
 			if !ok {
 				s.Fatal("threadInstance is missing")
 			}
-			if doc, err := c.GetThread(s.Context(), events.GetThread{ThreadID: st.ThreadID()}); err != nil || doc.ID != st.ThreadID() {
+			if doc, err := client.Read(s.Context(), c, events.GetThread{ThreadID: st.ThreadID()}); err != nil || doc.ID != st.ThreadID() {
 				s.Errorf("%+v, %v", doc, err)
 			}
 		}},

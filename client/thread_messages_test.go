@@ -55,7 +55,7 @@ func messageRequirements() []requirement {
 		{"SA-23", func(s *suite) { // C-29: the item's id
 			st := s.thread()
 			a, b := s.say(st, "a"), s.say(st, "b")
-			item, err := s.c.GetItem(s.Context(), events.GetItem{ThreadID: st.ThreadID(), ItemID: a.ID})
+			item, err := client.Read(s.Context(), s.c, events.GetItem{ThreadID: st.ThreadID(), ItemID: a.ID})
 			if err != nil || a.ID == b.ID || item.Index != 0 {
 				s.Errorf("%s, %s, %+v, %v", a.ID, b.ID, item, err)
 			}
@@ -72,10 +72,10 @@ func messageRequirements() []requirement {
 			_, err := st.InjectMessage(s.Context(), events.AddMessage{Role: "developer"})
 			s.refused(err, events.InvalidRequest)
 			for role, kind := range map[events.Role]string{events.Developer: "developer", events.System: "info"} {
-				made := s.do(s.c.CreateItem(s.Context(), st.ThreadID(), events.CreateItem{Item: events.NewItem{
+				made := s.do(s.c.Send(s.Context(), st.ThreadID(), events.CreateItem{Item: events.NewItem{
 					Type: events.Message, Role: role, Content: events.JSON(`[]`), Metadata: events.JSON(`{"skein.kind":"` + kind + `"}`),
 				}}))
-				got, err := s.c.WithMinSeq(made.Seq).GetMessage(s.Context(), events.GetMessage{ThreadID: st.ThreadID(), MessageID: made.Result.ItemID})
+				got, err := client.Read(s.Context(), s.c.WithMinSeq(made.Seq), events.GetMessage{ThreadID: st.ThreadID(), MessageID: made.Result.ItemID})
 				if err != nil || got.Role != events.FromSystem {
 					s.Errorf("%s shows as %+v, %v", kind, got, err)
 				}
@@ -317,7 +317,7 @@ func viewRequirements() []requirement {
 			if err != nil {
 				s.Fatal(err)
 			}
-			list, err := items.ListItems(s.Context(), events.ListItems{ThreadID: st.ThreadID()})
+			list, err := client.Read(s.Context(), items, events.ListItems{ThreadID: st.ThreadID()})
 			if err != nil || list.Total != 0 { // its call is deleted with it
 				s.Errorf("%+v, %v", list, err)
 			}

@@ -59,7 +59,7 @@ func (t *ThreadState) ScheduleEffect(ctx context.Context, name string, args any,
 		return "", err
 	}
 	after := delay.Milliseconds()
-	reply, err := t.client.ScheduleEffect(ctx, t.id, events.ScheduleEffect{Name: name, Args: raw, DelayMs: &after})
+	reply, err := t.client.Send(ctx, t.id, events.ScheduleEffect{Name: name, Args: raw, DelayMs: &after})
 	if err != nil {
 		return "", err
 	}
@@ -82,7 +82,7 @@ func (t *ThreadState) RemoveScheduledEffect(ctx context.Context, id string) (boo
 	case !events.Pattern(events.PatternUUID).MatchString(id): // no effect can have that id
 		return false, nil
 	}
-	reply, err := t.client.CancelEffect(ctx, t.id, events.CancelEffect{EffectID: id})
+	reply, err := t.client.Send(ctx, t.id, events.CancelEffect{EffectID: id})
 	if err != nil {
 		return false, err
 	}

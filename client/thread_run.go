@@ -25,7 +25,7 @@ func (t *ThreadState) queue(ctx context.Context, d events.QueueTool, args any) (
 	if d.Arguments, err = Arguments(args); err != nil {
 		return nil, err
 	}
-	reply, err := t.client.QueueTool(ctx, t.id, d)
+	reply, err := t.client.Send(ctx, t.id, d)
 	if err == nil {
 		t.noteWrite(reply.Seq)
 	}
@@ -107,13 +107,13 @@ func (t *ThreadState) RunAgent(ctx context.Context, name string) error {
 	if !events.Pattern(events.PatternName).MatchString(name) { // no agent can have that name
 		return events.Missing("agent", name)
 	}
-	agent, err := t.reader().GetAgent(ctx, events.GetAgent{Name: name})
+	agent, err := Read(ctx, t.reader(), events.GetAgent{Name: name})
 	if err != nil {
 		return err
 	}
 	thread := t.id
 	if agent.Type == events.DualAI {
-		reply, err := t.client.CreateThread(ctx, events.CreateThread{AgentID: name, MainThreadID: t.id})
+		reply, err := t.client.Send(ctx, "", events.CreateThread{AgentID: name, MainThreadID: t.id})
 		if err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (t *ThreadState) RunAgent(ctx context.Context, name string) error {
 	item := events.NewItem{
 		ID: newID(events.ItemPrefix), Type: events.Message, Role: events.System, Silent: true, Content: events.JSON(`[]`),
 	}
-	reply, err := t.client.React(ctx, thread, events.ReactThread{Item: &item, AgentID: name, Policy: events.Enqueue})
+	reply, err := t.client.Send(ctx, thread, events.ReactThread{Item: &item, AgentID: name, Policy: events.Enqueue})
 	if err != nil {
 		return err
 	}

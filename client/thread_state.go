@@ -41,7 +41,7 @@ type files = Files
 // is a not_found if there is no such thread.
 func (c *Client) Thread(ctx context.Context, idOrKey string) (*ThreadState, error) {
 	t := &ThreadState{client: c}
-	doc, err := c.GetThread(ctx, events.GetThread{ThreadID: idOrKey})
+	doc, err := Read(ctx, c, events.GetThread{ThreadID: idOrKey})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (t *ThreadState) noteDocument(doc *events.Thread) {
 // Refresh reads the agent and the user of the thread again: an agent may have handed it
 // over since.
 func (t *ThreadState) Refresh(ctx context.Context) error {
-	doc, err := t.reader().GetThread(ctx, events.GetThread{ThreadID: t.id})
+	doc, err := Read(ctx, t.reader(), events.GetThread{ThreadID: t.id})
 	if err == nil {
 		t.noteDocument(doc)
 	}
@@ -132,7 +132,7 @@ func (t *ThreadState) GetMessages(ctx context.Context, o events.GetMessagesOptio
 	q := events.ListMessages{ThreadID: t.id, GetMessagesOptions: o}
 	all, c := (*events.MessageList)(nil), t.reader()
 	for {
-		page, err := c.ListMessages(ctx, q)
+		page, err := Read(ctx, c, q)
 		if err != nil {
 			return nil, err
 		}
@@ -164,12 +164,12 @@ func (t *ThreadState) GetMessage(ctx context.Context, id string) (*events.Thread
 	case !events.ValidID(id):
 		return nil, nil
 	}
-	return t.reader().GetMessage(ctx, events.GetMessage{ThreadID: t.id, MessageID: id})
+	return Read(ctx, t.reader(), events.GetMessage{ThreadID: t.id, MessageID: id})
 }
 
 // InjectMessage adds a message, and returns it as stored.
 func (t *ThreadState) InjectMessage(ctx context.Context, m events.AddMessage) (*events.ThreadMessage, error) {
-	reply, err := t.client.AddMessage(ctx, t.id, m)
+	reply, err := t.client.Send(ctx, t.id, m)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (t *ThreadState) UpdateMessage(ctx context.Context, id string, u events.Mes
 	case !events.ValidID(id):
 		return nil, events.Missing("message", id)
 	}
-	reply, err := t.client.UpdateMessage(ctx, t.id, events.UpdateMessage{MessageID: id, MessageUpdates: u})
+	reply, err := t.client.Send(ctx, t.id, events.UpdateMessage{MessageID: id, MessageUpdates: u})
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (t *ThreadState) DeleteMessage(ctx context.Context, id string) (bool, error
 	case !events.ValidID(id):
 		return false, nil
 	}
-	reply, err := t.client.DeleteMessage(ctx, t.id, events.DeleteMessage{ItemID: id})
+	reply, err := t.client.Send(ctx, t.id, events.DeleteMessage{ItemID: id})
 	var refusal *events.Error
 	switch {
 	case err == nil:
@@ -240,7 +240,7 @@ func (t *ThreadState) GetLogs(ctx context.Context, o events.GetLogsOptions) ([]e
 			left := *o.Limit - int64(len(lines))
 			q.Limit = &left
 		}
-		page, err := c.ListLogs(ctx, q)
+		page, err := Read(ctx, c, q)
 		if err != nil {
 			return nil, err
 		}

@@ -97,7 +97,7 @@ func (s *suite) thread() *client.ThreadState {
 
 func (s *suite) threadWith(d events.CreateThread) *client.ThreadState {
 	s.Helper()
-	reply, err := s.c.CreateThread(s.Context(), d)
+	reply, err := s.c.Send(s.Context(), "", d)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func identityRequirements() []requirement {
 		}},
 		{"SA-17", func(s *suite) { // C-40: null for an outside caller, also during a run
 			st := s.thread()
-			s.do(s.c.SetThreadStatus(s.Context(), st.ThreadID(), events.SetThreadStatus{To: events.ThreadStreaming}))
+			s.do(s.c.Send(s.Context(), st.ThreadID(), events.SetThreadStatus{To: events.ThreadStreaming}))
 			if st.Execution() != nil {
 				s.Error("there is an execution")
 			}

@@ -68,7 +68,7 @@ func TestTimeline_HistoryContinuesLive(t *testing.T) {
 	for _, id := range ids {
 		writers.Go(func() {
 			for i := range items {
-				if _, err := c.CreateItem(t.Context(), id, message(fmt.Sprint(i))); err != nil {
+				if _, err := c.Send(t.Context(), id, message(fmt.Sprint(i))); err != nil {
 					t.Error(err)
 					return
 				}
@@ -141,7 +141,7 @@ func TestTimeline_FillsGaps(t *testing.T) {
 	f := &follow{t: t, last: map[string]int64{}}
 	f.until(line, map[string]int64{thread: 2})
 	for range 5 {
-		if _, err := c.CreateItem(t.Context(), thread, message("m")); err != nil {
+		if _, err := c.Send(t.Context(), thread, message("m")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestTimeline_FillsGaps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.CreateItem(t.Context(), thread, message("last")); err != nil {
+	if _, err := c.Send(t.Context(), thread, message("last")); err != nil {
 		t.Fatal(err)
 	}
 	f.until(line, map[string]int64{thread: 8})
@@ -172,12 +172,12 @@ func TestTimeline_FillsGaps(t *testing.T) {
 func TestTimeline_FiltersTypesAndThreads(t *testing.T) {
 	t.Parallel()
 	c := connect(t, start(t))
-	reply, err := c.ResolveThread(t.Context(), events.ResolveThread{Key: "support/1"})
+	reply, err := c.Send(t.Context(), "", events.ResolveThread{Key: "support/1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := newThread(t, c)
-	if _, err := c.CreateItem(t.Context(), other, message("m")); err != nil {
+	if _, err := c.Send(t.Context(), other, message("m")); err != nil {
 		t.Fatal(err)
 	}
 	types := func(o client.SubscribeOptions) string {
@@ -244,7 +244,7 @@ func TestTimeline_ReconnectMissesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer line.Close()
-	if _, err := c.CreateItem(t.Context(), thread, message("before")); err != nil {
+	if _, err := c.Send(t.Context(), thread, message("before")); err != nil {
 		t.Fatal(err)
 	}
 	f := &follow{t: t, last: map[string]int64{thread: 2}}
@@ -253,7 +253,7 @@ func TestTimeline_ReconnectMissesNothing(t *testing.T) {
 	stop = run()
 	defer stop()
 	for range 5 { // on another connection, which is back before the reader's
-		if _, err := connect(t, "nats://"+address).CreateItem(t.Context(), thread, message("after")); err != nil {
+		if _, err := connect(t, "nats://"+address).Send(t.Context(), thread, message("after")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
 )
@@ -33,7 +34,7 @@ type approvalPage struct {
 }
 
 func listApprovals(a *page.Ask) (any, error) {
-	list, err := a.Client.ListApprovals(a.Context(), events.ListApprovals{Status: events.ApprovalStatus(a.Query("status")), AgentID: a.Query("agentId"), Cursor: a.Query("cursor")})
+	list, err := client.Read(a.Context(), a.Client, events.ListApprovals{Status: events.ApprovalStatus(a.Query("status")), AgentID: a.Query("agentId"), Cursor: a.Query("cursor")})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/console/chart"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
@@ -102,7 +103,7 @@ func verifyThread(a *page.Ask) (any, error) {
 	check := events.NewTimelineChecker()
 	for from := int64(1); from > 0 && from <= a.Last; {
 		limit := int64(1000)
-		got, err := a.Client.ListEvents(a.Context(), events.ListEvents{ThreadID: a.Thread.ID, FromVersion: &from, Limit: &limit})
+		got, err := client.Read(a.Context(), a.Client, events.ListEvents{ThreadID: a.Thread.ID, FromVersion: &from, Limit: &limit})
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -43,7 +44,7 @@ func TestBrowser_Accessible(t *testing.T) {
 	long := w.fill()
 	all := pages()
 	all["long"] = "/threads/" + long
-	order, err := w.client.GetThread(t.Context(), events.GetThread{ThreadID: "key:order:42"})
+	order, err := client.Read(t.Context(), w.client, events.GetThread{ThreadID: "key:order:42"})
 	if err != nil {
 		t.Fatal(err)
 	}

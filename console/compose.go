@@ -33,7 +33,7 @@ const latestRuns = 20
 
 func loadRun(a *page.Ask) (any, error) {
 	p := &activity{viewer: viewerOf(a)}
-	list, err := a.Client.ListExecutions(a.Context(), events.ListExecutions{ThreadID: a.Thread.ID, At: a.At, Order: "desc", Limit: new(int64(latestRuns))})
+	list, err := client.Read(a.Context(), a.Client, events.ListExecutions{ThreadID: a.Thread.ID, At: a.At, Order: "desc", Limit: new(int64(latestRuns))})
 	if err != nil {
 		return nil, err
 	}
@@ -100,12 +100,12 @@ func say(a *page.Ask) (string, error) {
 		return "", events.Invalid("/text", "there is nothing to send; write a message")
 	}
 	if a.Form("only") != "" || a.Thread.AgentID == "" && a.Form("agentId") == "" {
-		_, err := a.Client.CreateItem(a.Context(), a.Thread.ID, events.CreateItem{Item: events.NewItem{
+		_, err := a.Client.Send(a.Context(), a.Thread.ID, events.CreateItem{Item: events.NewItem{
 			Type: events.Message, Role: events.User, Content: events.MessageText(false, &text),
 		}})
 		return a.ThreadLink(""), err
 	}
-	_, err := a.Client.React(a.Context(), a.Thread.ID, events.ReactThread{Text: &text, Policy: events.Policy(a.Form("policy")), AgentID: a.Form("agentId")})
+	_, err := a.Client.Send(a.Context(), a.Thread.ID, events.ReactThread{Text: &text, Policy: events.Policy(a.Form("policy")), AgentID: a.Form("agentId")})
 	return a.ThreadLink(""), err
 }
 
@@ -113,9 +113,9 @@ func stopRun(a *page.Ask) (string, error) {
 	var err error
 	switch a.Form("how") {
 	case "", "stop":
-		_, err = a.Client.StopRun(a.Context(), a.Thread.ID, events.StopRun{Now: true, Reason: "stopped in the console"})
+		_, err = a.Client.Send(a.Context(), a.Thread.ID, events.StopRun{Now: true, Reason: "stopped in the console"})
 	case "cancel":
-		_, err = a.Client.CancelRun(a.Context(), a.Thread.ID, events.CancelRun{Reason: "cancelled in the console"})
+		_, err = a.Client.Send(a.Context(), a.Thread.ID, events.CancelRun{Reason: "cancelled in the console"})
 	default:
 		err = events.Invalid("/how", "how is %.40q; it takes stop or cancel", a.Form("how"))
 	}
@@ -123,7 +123,7 @@ func stopRun(a *page.Ask) (string, error) {
 }
 
 func retryRun(a *page.Ask) (string, error) {
-	_, err := a.Client.RetryRun(a.Context(), a.Thread.ID, events.RetryRun{ExecutionID: a.Form("executionId")})
+	_, err := a.Client.Send(a.Context(), a.Thread.ID, events.RetryRun{ExecutionID: a.Form("executionId")})
 	return a.Back(a.ThreadLink("")), err
 }
 
@@ -147,7 +147,7 @@ func answerApproval(a *page.Ask) (string, error) {
 	default:
 		return "", events.Invalid("/answer", "answer is %.40q; it takes grant, deny or result", a.Form("answer"))
 	}
-	_, err := a.Client.ResolveApproval(a.Context(), a.Thread.ID, d)
+	_, err := a.Client.Send(a.Context(), a.Thread.ID, d)
 	return a.Back(a.ThreadLink("")), err
 }
 
@@ -156,9 +156,9 @@ func changeQueue(a *page.Ask) (string, error) {
 	var err error
 	switch a.Form("do") {
 	case "remove":
-		_, err = a.Client.RemoveQueued(a.Context(), a.Thread.ID, events.RemoveQueued{QueuedID: id})
+		_, err = a.Client.Send(a.Context(), a.Thread.ID, events.RemoveQueued{QueuedID: id})
 	case "last":
-		_, err = a.Client.MoveQueued(a.Context(), a.Thread.ID, events.MoveQueued{QueuedID: id})
+		_, err = a.Client.Send(a.Context(), a.Thread.ID, events.MoveQueued{QueuedID: id})
 	case "edit":
 		err = editQueued(a, id, strings.TrimSpace(a.Form("text")))
 	default:
@@ -203,7 +203,7 @@ func editQueued(a *page.Ask, id, text string) error {
 	if item.Content, err = json.Marshal(append(said, rest...)); err != nil {
 		return err
 	}
-	_, err = a.Client.EditQueued(a.Context(), a.Thread.ID, events.EditQueued{QueuedID: id, Item: item})
+	_, err = a.Client.Send(a.Context(), a.Thread.ID, events.EditQueued{QueuedID: id, Item: item})
 	return err
 }
 
@@ -218,15 +218,15 @@ func askAgain(a *page.Ask) (string, error) {
 		return "", err
 	}
 	stays := max(index-1, 0)
-	if _, err := client.Send(a.Context(), a.Client, a.Thread.ID, events.TruncateThread{MessageIndex: &stays, Interrupt: true}); err != nil {
+	if _, err := a.Client.Send(a.Context(), a.Thread.ID, events.TruncateThread{MessageIndex: &stays, Interrupt: true}); err != nil {
 		return "", err
 	}
 	if index == 0 { // a truncation keeps at least one message
-		if _, err := a.Client.DeleteMessage(a.Context(), a.Thread.ID, events.DeleteMessage{ItemID: a.Form("itemId")}); err != nil {
+		if _, err := a.Client.Send(a.Context(), a.Thread.ID, events.DeleteMessage{ItemID: a.Form("itemId")}); err != nil {
 			return "", err
 		}
 	}
-	_, err = a.Client.React(a.Context(), a.Thread.ID, events.ReactThread{Text: &text})
+	_, err = a.Client.Send(a.Context(), a.Thread.ID, events.ReactThread{Text: &text})
 	return a.ThreadLink(""), err
 }
 
@@ -235,7 +235,7 @@ func messageIndex(a *page.Ask, item string) (int64, error) {
 	limit, depth := int64(200), int64(0)
 	q := events.ListMessages{ThreadID: a.Thread.ID, GetMessagesOptions: events.GetMessagesOptions{Limit: &limit, MaxDepth: &depth, Order: "desc"}}
 	for seen := int64(0); ; {
-		list, err := a.Client.ListMessages(a.Context(), q)
+		list, err := client.Read(a.Context(), a.Client, q)
 		if err != nil {
 			return 0, err
 		}
@@ -257,7 +257,7 @@ func forkThread(a *page.Ask) (string, error) {
 	if d.ItemID == "" {
 		d.Version = new(a.Shown())
 	}
-	reply, err := client.Send(a.Context(), a.Client, a.Thread.ID, d)
+	reply, err := a.Client.Send(a.Context(), a.Thread.ID, d)
 	if err != nil {
 		return "", err
 	}
@@ -273,6 +273,6 @@ func updateThread(a *page.Ask) (string, error) {
 	if a.Request.PostForm.Has("archived") {
 		d.Archived = new(a.Form("archived") == "true")
 	}
-	_, err := a.Client.UpdateThread(a.Context(), a.Thread.ID, d)
+	_, err := a.Client.Send(a.Context(), a.Thread.ID, d)
 	return a.Back(a.ThreadLink("")), err
 }

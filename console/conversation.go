@@ -59,7 +59,7 @@ type itemPage struct {
 
 func (c *talk) loadItems(a *page.Ask) (any, error) {
 	limit := int64(itemsShown)
-	list, err := a.Client.ListItems(a.Context(), events.ListItems{ThreadID: a.Thread.ID, At: a.At, Order: "desc", Limit: &limit, Cursor: a.Query("cursor")})
+	list, err := client.Read(a.Context(), a.Client, events.ListItems{ThreadID: a.Thread.ID, At: a.At, Order: "desc", Limit: &limit, Cursor: a.Query("cursor")})
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (c *talk) itemRow(a *page.Ask, e client.Event) (*page.Row, error) {
 	case strings.HasPrefix(kind, "item.") || strings.HasPrefix(kind, "message."):
 		id = e.Subject
 	case e.Correlation != "":
-		run, err := a.Client.GetExecution(a.Context(), events.GetExecution{ThreadID: e.ThreadID, ExecutionID: e.Correlation})
+		run, err := client.Read(a.Context(), a.Client, events.GetExecution{ThreadID: e.ThreadID, ExecutionID: e.Correlation})
 		if err != nil {
 			return nil, ifThere(err)
 		}
@@ -93,7 +93,7 @@ func (c *talk) itemRow(a *page.Ask, e client.Event) (*page.Row, error) {
 	default:
 		return nil, nil
 	}
-	item, err := a.Client.GetItem(a.Context(), events.GetItem{ThreadID: e.ThreadID, ItemID: id})
+	item, err := client.Read(a.Context(), a.Client, events.GetItem{ThreadID: e.ThreadID, ItemID: id})
 	if events.AsError(err).Code == events.NotFound && string(e.Type) == string(events.MessageDeletedType) {
 		return &page.Row{ID: rowID(id)}, nil
 	}
@@ -101,7 +101,7 @@ func (c *talk) itemRow(a *page.Ask, e client.Event) (*page.Row, error) {
 		return nil, ifThere(err)
 	}
 	if item.CallOf != nil || item.Type != events.Message && item.ParentItemID != "" { // it is shown with its message
-		if item, err = a.Client.GetItem(a.Context(), events.GetItem{ThreadID: e.ThreadID, ItemID: item.ParentItemID}); err != nil {
+		if item, err = client.Read(a.Context(), a.Client, events.GetItem{ThreadID: e.ThreadID, ItemID: item.ParentItemID}); err != nil {
 			return nil, ifThere(err)
 		}
 	}
@@ -150,7 +150,7 @@ func followRun(a *page.Ask, execution string, send func(page.Patch) error) (stri
 	defer stop()
 	shown, committed := "", map[string]bool{}
 	if execution != "" {
-		steps, err := a.Client.ListSteps(ctx, events.ListSteps{ThreadID: a.Thread.ID, ExecutionID: execution})
+		steps, err := client.Read(ctx, a.Client, events.ListSteps{ThreadID: a.Thread.ID, ExecutionID: execution})
 		if err != nil {
 			return "", err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/console/diff"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
@@ -43,7 +44,7 @@ type described struct {
 }
 
 func listDefinitions(a *page.Ask) (any, error) {
-	list, err := a.Client.ListDefinitions(a.Context(), events.ListDefinitions{Kind: events.DefinitionKind(a.Query("kind")), Cursor: a.Query("cursor")})
+	list, err := client.Read(a.Context(), a.Client, events.ListDefinitions{Kind: events.DefinitionKind(a.Query("kind")), Cursor: a.Query("cursor")})
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func loadDefinition(a *page.Ask) (any, error) {
 		if version > 0 {
 			q.Version = &version
 		}
-		return a.Client.GetDefinition(a.Context(), q)
+		return client.Read(a.Context(), a.Client, q)
 	}
 	now, err := get(0)
 	if err != nil {
@@ -169,7 +170,7 @@ func loadDefinition(a *page.Ask) (any, error) {
 // usersOf returns the definitions that name another one.
 func usersOf(a *page.Ask, name string) ([]described, error) {
 	limit := int64(1000)
-	list, err := a.Client.ListDefinitions(a.Context(), events.ListDefinitions{Kind: events.AgentKind, Limit: &limit})
+	list, err := client.Read(a.Context(), a.Client, events.ListDefinitions{Kind: events.AgentKind, Limit: &limit})
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func usersOf(a *page.Ask, name string) ([]described, error) {
 
 func definitionActions() []page.Action {
 	return []page.Action{{Path: "/agents/try", Do: func(a *page.Ask) (string, error) {
-		reply, err := a.Client.CreateThread(a.Context(), events.CreateThread{
+		reply, err := a.Client.Send(a.Context(), "", events.CreateThread{
 			AgentID: a.Form("agentId"), Title: "Trying " + a.Form("agentId"), Metadata: events.JSON(`{"scratch":true}`),
 		})
 		if err != nil {

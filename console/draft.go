@@ -33,11 +33,11 @@ func changeDraft(a *page.Ask) (string, error) {
 		if a.Thread.Draft != "" {
 			text = a.Thread.Draft + "\n\n" + text
 		}
-		_, err = a.Client.UpdateThread(a.Context(), a.Thread.ID, events.UpdateThread{Draft: &text})
+		_, err = a.Client.Send(a.Context(), a.Thread.ID, events.UpdateThread{Draft: &text})
 	case "save":
-		_, err = a.Client.UpdateThread(a.Context(), a.Thread.ID, events.UpdateThread{Draft: &text, AutoSubmitDraft: new(a.Form("auto") != "")})
+		_, err = a.Client.Send(a.Context(), a.Thread.ID, events.UpdateThread{Draft: &text, AutoSubmitDraft: new(a.Form("auto") != "")})
 	case "discard":
-		_, err = a.Client.UpdateThread(a.Context(), a.Thread.ID, noDraft())
+		_, err = a.Client.Send(a.Context(), a.Thread.ID, noDraft())
 	case "send":
 		err = sendDraft(a, text)
 	default:

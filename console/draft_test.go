@@ -6,6 +6,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/demo"
 )
@@ -72,7 +73,7 @@ func TestBrowser_QueueIsEdited(t *testing.T) {
 	if err := demo.Fill(t.Context(), w.client); err != nil {
 		t.Fatal(err)
 	}
-	thread, err := w.client.GetThread(t.Context(), events.GetThread{ThreadID: "key:order:42:refund"})
+	thread, err := client.Read(t.Context(), w.client, events.GetThread{ThreadID: "key:order:42:refund"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestBrowser_QueueIsEdited(t *testing.T) {
 	b.live()
 	item := events.UserText("first")
 	item.Content = events.JSON(`[{"type":"input_text","text":"first"},{"type":"input_file","filename":"bill.txt","file_data":"data:text/plain;base64,YQ=="}]`)
-	if _, err := w.client.React(t.Context(), thread.ID, events.ReactThread{Item: &item, Policy: events.Enqueue}); err != nil {
+	if _, err := w.client.Send(t.Context(), thread.ID, events.ReactThread{Item: &item, Policy: events.Enqueue}); err != nil {
 		t.Fatal(err)
 	}
 	b.until(`document.querySelectorAll(".queue li").length === 1`)

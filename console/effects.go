@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
 )
@@ -60,7 +61,7 @@ func listEffects(a *page.Ask) (any, error) {
 	if a.Thread != nil {
 		q.ThreadID = a.Thread.ID
 	}
-	list, err := a.Client.ListEffects(a.Context(), q)
+	list, err := client.Read(a.Context(), a.Client, q)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func listEffects(a *page.Ask) (any, error) {
 
 func effectActions() []page.Action {
 	return []page.Action{{Path: "/threads/{thread}/effects/cancel", Do: func(a *page.Ask) (string, error) {
-		_, err := a.Client.CancelEffect(a.Context(), a.Thread.ID, events.CancelEffect{EffectID: strings.TrimSpace(a.Form("effectId")), Reason: "cancelled in the console"})
+		_, err := a.Client.Send(a.Context(), a.Thread.ID, events.CancelEffect{EffectID: strings.TrimSpace(a.Form("effectId")), Reason: "cancelled in the console"})
 		return a.Back(a.ThreadLink("/effects")), err
 	}}}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/skeintest"
@@ -22,11 +23,11 @@ func TestBrowser_TenantEffects(t *testing.T) {
 	one, two := w.thread("one"), w.thread("two")
 	schedule := func(thread string, d events.ScheduleEffect) {
 		t.Helper()
-		reply, err := w.client.ScheduleEffect(t.Context(), thread, d)
+		reply, err := w.client.Send(t.Context(), thread, d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.client.WithMinSeq(reply.Seq).ListEffects(t.Context(), events.ListEffects{ThreadID: thread}); err != nil {
+		if _, err := client.Read(t.Context(), w.client.WithMinSeq(reply.Seq), events.ListEffects{ThreadID: thread}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -67,7 +67,7 @@ func (f *relatives) add(id string) error {
 	}
 	t, err := f.ask.Thread, error(nil)
 	if id != f.ask.Thread.ID {
-		t, err = f.ask.Client.GetThread(f.ask.Context(), events.GetThread{ThreadID: id})
+		t, err = client.Read(f.ask.Context(), f.ask.Client, events.GetThread{ThreadID: id})
 	}
 	if code := events.AsError(err).Code; code == events.NotFound || code == events.Forbidden {
 		return nil // deleted, not begun, or of another user
@@ -109,7 +109,7 @@ func (f *relatives) relate(id string) error {
 	if id == f.ask.Thread.ID {
 		q.At = f.ask.At
 	}
-	list, err := client.Read[events.RelationshipList](f.ask.Context(), f.ask.Client, q)
+	list, err := client.Read(f.ask.Context(), f.ask.Client, q)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func loadFolder(a *page.Ask) (any, error) {
 	if at == "/" {
 		return folder(at), nil
 	}
-	record, err := client.Read[events.FileRecord](a.Context(), a.Client, events.StatFile{ThreadID: a.Thread.ID, Path: at, At: a.At})
+	record, err := client.Read(a.Context(), a.Client, events.StatFile{ThreadID: a.Thread.ID, Path: at, At: a.At})
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func loadFiles(a *page.Ask, texts *markdown.Renderer) (any, error) {
 	at := path.Clean("/" + a.Query("path"))
 	p := &filePage{Dir: at, MayWrite: a.May(edge.Write) && a.Live()}
 	if at != "/" {
-		record, err := client.Read[events.FileRecord](a.Context(), a.Client, events.StatFile{ThreadID: a.Thread.ID, Path: at, At: a.At})
+		record, err := client.Read(a.Context(), a.Client, events.StatFile{ThreadID: a.Thread.ID, Path: at, At: a.At})
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func loadFiles(a *page.Ask, texts *markdown.Renderer) (any, error) {
 			}
 		}
 	}
-	list, err := client.Read[events.FileList](a.Context(), a.Client, events.ListFiles{ThreadID: a.Thread.ID, Path: p.Dir, At: a.At})
+	list, err := client.Read(a.Context(), a.Client, events.ListFiles{ThreadID: a.Thread.ID, Path: p.Dir, At: a.At})
 	if err != nil {
 		return nil, err
 	}
@@ -127,12 +127,12 @@ func entryIn(a *page.Ask, f events.FileRecord) fileEntry {
 func thumbnail() page.Picture {
 	return page.Picture{Path: "/threads/{thread}/files/thumbnail", Load: func(a *page.Ask) (*page.Image, error) {
 		at := path.Clean("/" + a.Query("path"))
-		file, err := client.Read[events.FileRecord](a.Context(), a.Client, events.StatFile{ThreadID: a.Thread.ID, Path: at, At: a.At})
+		file, err := client.Read(a.Context(), a.Client, events.StatFile{ThreadID: a.Thread.ID, Path: at, At: a.At})
 		if err != nil {
 			return nil, err
 		}
 		return &page.Image{Tag: file.Digest, Make: func() (string, []byte, error) {
-			small, err := client.Read[events.Thumbnail](a.Context(), a.Client, events.GetThumbnail{ThreadID: a.Thread.ID, Path: at, At: a.At, Size: new(int64(thumbnailSize))})
+			small, err := client.Read(a.Context(), a.Client, events.GetThumbnail{ThreadID: a.Thread.ID, Path: at, At: a.At, Size: new(int64(thumbnailSize))})
 			if err != nil {
 				return "", nil, err
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -108,7 +109,7 @@ func TestFiles_LinkIsOfTheFolder(t *testing.T) {
 	w := newWorld(t, "")
 	id := w.thread("hello")
 	w.write(id, "/notes & more/a.txt", []byte("a"), "text/plain")
-	thread, err := w.client.GetThread(t.Context(), events.GetThread{ThreadID: id})
+	thread, err := client.Read(t.Context(), w.client, events.GetThread{ThreadID: id})
 	if err != nil {
 		t.Fatal(err)
 	}

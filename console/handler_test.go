@@ -12,6 +12,7 @@ import (
 
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/demo"
@@ -74,19 +75,19 @@ func (v *visitor) read(answer *http.Response, err error) (int, string, http.Head
 // thread makes a thread with one message of each text.
 func (w *world) thread(texts ...string) string {
 	w.t.Helper()
-	reply, err := w.client.CreateThread(w.t.Context(), events.CreateThread{Title: "A thread"})
+	reply, err := w.client.Send(w.t.Context(), "", events.CreateThread{Title: "A thread"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for _, text := range texts {
-		added, err := w.client.CreateItem(w.t.Context(), reply.ThreadID, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.MessageText(false, &text)}})
+		added, err := w.client.Send(w.t.Context(), reply.ThreadID, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.MessageText(false, &text)}})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		reply.Seq = added.Seq
 	}
 	// Pages show what the read models show: the items may lag.
-	if _, err := w.client.WithMinSeq(reply.Seq).ListItems(w.t.Context(), events.ListItems{ThreadID: reply.ThreadID}); err != nil {
+	if _, err := client.Read(w.t.Context(), w.client.WithMinSeq(reply.Seq), events.ListItems{ThreadID: reply.ThreadID}); err != nil {
 		w.t.Fatal(err)
 	}
 	return reply.ThreadID

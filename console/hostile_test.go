@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -33,11 +34,11 @@ func (w *world) hostile() string {
 		toolPart(events.JSON("{\"to\":\"\u202egnp.exe\"}"), events.Quote("\u202egnp.exe")),
 		events.MessageText(true, &line),
 	} {
-		reply, err := w.client.CreateItem(w.t.Context(), id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.Assistant, Content: content}})
+		reply, err := w.client.Send(w.t.Context(), id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.Assistant, Content: content}})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if _, err := w.client.WithMinSeq(reply.Seq).ListItems(w.t.Context(), events.ListItems{ThreadID: id}); err != nil {
+		if _, err := client.Read(w.t.Context(), w.client.WithMinSeq(reply.Seq), events.ListItems{ThreadID: id}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/demo"
 )
@@ -18,7 +19,7 @@ func TestBrowser_TabsAreLive(t *testing.T) {
 	if err := demo.Fill(t.Context(), w.client); err != nil {
 		t.Fatal(err)
 	}
-	thread, err := w.client.GetThread(t.Context(), events.GetThread{ThreadID: "key:order:42:refund"})
+	thread, err := client.Read(t.Context(), w.client, events.GetThread{ThreadID: "key:order:42:refund"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func TestBrowser_TabsAreLive(t *testing.T) {
 	if eval[bool](run, `document.body.innerText.includes("step 2")`) {
 		t.Fatal("the run is past its approval")
 	}
-	if _, err := w.client.ResolveApproval(t.Context(), thread.ID, events.ResolveApproval{CallID: "call_refund", Grant: true}); err != nil {
+	if _, err := w.client.Send(t.Context(), thread.ID, events.ResolveApproval{CallID: "call_refund", Grant: true}); err != nil {
 		t.Fatal(err)
 	}
 	run.sees("step 2")
@@ -68,7 +69,7 @@ func TestBrowser_LiveRowsAreInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := w.client.ListItems(t.Context(), events.ListItems{ThreadID: id, Limit: new(int64(1))})
+	list, err := client.Read(t.Context(), w.client, events.ListItems{ThreadID: id, Limit: new(int64(1))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +78,10 @@ func TestBrowser_LiveRowsAreInOrder(t *testing.T) {
 	timeline.visit("/threads/" + id + "/timeline")
 	talk.live()
 	timeline.live()
-	if _, err := w.client.DeleteMessage(t.Context(), id, events.DeleteMessage{ItemID: list.Items[0].ID}); err != nil {
+	if _, err := w.client.Send(t.Context(), id, events.DeleteMessage{ItemID: list.Items[0].ID}); err != nil {
 		t.Fatal(err)
 	}
-	reply, err := w.client.CreateItem(t.Context(), id, events.CreateItem{Item: events.UserText("And now?")})
+	reply, err := w.client.Send(t.Context(), id, events.CreateItem{Item: events.UserText("And now?")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestBrowser_LiveConversationIsBounded(t *testing.T) {
 	say := func(n int) {
 		t.Helper()
 		for range n {
-			_, err := w.client.CreateItem(t.Context(), id, events.CreateItem{Item: events.UserText("One more.\n\nAnd another line.")})
+			_, err := w.client.Send(t.Context(), id, events.CreateItem{Item: events.UserText("One more.\n\nAnd another line.")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +185,7 @@ func TestBrowser_LiveTimelineIsBounded(t *testing.T) {
 	say := func(n int) {
 		t.Helper()
 		for range n {
-			reply, err := w.client.CreateItem(t.Context(), id, events.CreateItem{Item: events.UserText("One more.")})
+			reply, err := w.client.Send(t.Context(), id, events.CreateItem{Item: events.UserText("One more.")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -221,11 +222,11 @@ func TestBrowser_ReplacedMessageKeepsTheFocus(t *testing.T) {
 	b.visit("/threads/" + id)
 	b.live()
 	b.do(chromedp.Evaluate(`window.was = document.querySelector("details.edit"); was.open = true; was.querySelector("summary").focus()`, nil))
-	list, err := w.client.ListItems(t.Context(), events.ListItems{ThreadID: id})
+	list, err := client.Read(t.Context(), w.client, events.ListItems{ThreadID: id})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.client.UpdateMessage(t.Context(), id, events.UpdateMessage{MessageID: list.Items[0].ID, MessageUpdates: events.MessageUpdates{Content: new("changed")}}); err != nil {
+	if _, err := w.client.Send(t.Context(), id, events.UpdateMessage{MessageID: list.Items[0].ID, MessageUpdates: events.MessageUpdates{Content: new("changed")}}); err != nil {
 		t.Fatal(err)
 	}
 	b.sees("changed")

@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/demo"
 )
@@ -18,7 +19,7 @@ import (
 func TestPlay_StepsFollowTheLog(t *testing.T) {
 	w := newWorld(t, "")
 	id := w.thread("one", "two", "three")
-	thread, err := w.client.GetThread(t.Context(), events.GetThread{ThreadID: id})
+	thread, err := client.Read(t.Context(), w.client, events.GetThread{ThreadID: id})
 	if err != nil {
 		t.Fatal(err)
 	}

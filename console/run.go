@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/console/chart"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
@@ -92,7 +93,7 @@ func loadRuns(a *page.Ask, prices chart.Prices) (any, error) {
 // runsBefore returns the events of the newest runs up to a version, and the first version that was
 // looked at. It does not look where the thread's executions say that nothing ran.
 func runsBefore(a *page.Ask, to int64) (list []events.Event, from int64, err error) {
-	newest, err := a.Client.ListExecutions(a.Context(), events.ListExecutions{ThreadID: a.Thread.ID, At: a.At, Order: "desc", Limit: new(int64(runPage + 1))})
+	newest, err := client.Read(a.Context(), a.Client, events.ListExecutions{ThreadID: a.Thread.ID, At: a.At, Order: "desc", Limit: new(int64(runPage + 1))})
 	if err != nil || len(newest.Executions) == 0 {
 		return nil, 1, err
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
 )
@@ -30,7 +31,7 @@ type runList struct {
 }
 
 func listRuns(a *page.Ask) (any, error) {
-	list, err := a.Client.ListRuns(a.Context(), events.ListRuns{Status: events.ExecutionStatus(a.Query("status")), AgentID: a.Query("agentId"), Cursor: a.Query("cursor")})
+	list, err := client.Read(a.Context(), a.Client, events.ListRuns{Status: events.ExecutionStatus(a.Query("status")), AgentID: a.Query("agentId"), Cursor: a.Query("cursor")})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func titles[T any](a *page.Ask, list []T, thread func(*T) string) map[string]str
 		places <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-places }()
-			t, err := a.Client.GetThread(a.Context(), events.GetThread{ThreadID: id})
+			t, err := client.Read(a.Context(), a.Client, events.GetThread{ThreadID: id})
 			if err != nil { // the list is whole without it
 				return
 			}

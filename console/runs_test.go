@@ -5,6 +5,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/demo"
 )
@@ -39,7 +40,7 @@ func TestBrowser_RetryAndCancelRuns(t *testing.T) {
 	}
 	b.visit("/threads/key:stock:kettle")
 	b.until(`document.querySelector(".turn.failed .message").textContent.includes("502 Bad Gateway")`)
-	list, err := w.client.ListRuns(t.Context(), events.ListRuns{})
+	list, err := client.Read(t.Context(), w.client, events.ListRuns{})
 	if err != nil {
 		t.Fatal(err)
 	}

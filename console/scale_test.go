@@ -88,9 +88,9 @@ func newPair(t *testing.T) *pair {
 func (p *pair) begin(tenant string) {
 	p.t.Helper()
 	c := p.Client(tenant)
-	_, err := c.ApplyDefinitions(p.t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.AgentKind, Name: demo.Agent, Definition: events.JSON(`{"name":"support","type":"ai_human","reactor":"echo"}`)}}})
+	_, err := c.Send(p.t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.AgentKind, Name: demo.Agent, Definition: events.JSON(`{"name":"support","type":"ai_human","reactor":"echo"}`)}}})
 	p.Must(err)
-	made, err := c.CreateThread(p.t.Context(), events.CreateThread{Key: "long", AgentID: demo.Agent})
+	made, err := c.Send(p.t.Context(), "", events.CreateThread{Key: "long", AgentID: demo.Agent})
 	p.Must(err)
 	_, err = c.Ask(p.t.Context(), made.ThreadID, "hello")
 	p.Must(err)
@@ -127,7 +127,7 @@ func TestScale_LongThread(t *testing.T) {
 func (p *pair) earliest(tenant, id string) (cursor string) {
 	p.t.Helper()
 	for {
-		list, err := p.Client(tenant).ListItems(p.t.Context(), events.ListItems{ThreadID: id, Order: "desc", Limit: new(int64(100)), Cursor: cursor})
+		list, err := client.Read(p.t.Context(), p.Client(tenant), events.ListItems{ThreadID: id, Order: "desc", Limit: new(int64(100)), Cursor: cursor})
 		p.Must(err)
 		if list.NextCursor == "" {
 			return cursor
@@ -160,7 +160,7 @@ func createAll(t *testing.T, c *client.Client, numbers <-chan int) (err error) {
 		if err != nil {
 			continue // the others are not kept waiting
 		}
-		_, err = c.CreateThread(t.Context(), events.CreateThread{Title: fmt.Sprint("Order ", i), Key: fmt.Sprint("order:", i), AgentID: "support"})
+		_, err = c.Send(t.Context(), "", events.CreateThread{Title: fmt.Sprint("Order ", i), Key: fmt.Sprint("order:", i), AgentID: "support"})
 	}
 	return err
 }
@@ -181,7 +181,7 @@ func TestScale_ManyThreads(t *testing.T) {
 		p.compare(name, "/threads"+query, "/threads"+query)
 	}
 	next := func(tenant string) string {
-		list, err := p.Client(tenant).ListThreads(t.Context(), events.ListThreads{Limit: new(int64(100))})
+		list, err := client.Read(t.Context(), p.Client(tenant), events.ListThreads{Limit: new(int64(100))})
 		p.Must(err)
 		return list.NextCursor
 	}

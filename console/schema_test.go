@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -18,7 +19,7 @@ func TestDefinition_ArgumentsOfTools(t *testing.T) {
 	define := func(kind events.DefinitionKind, name, body string) events.NewDefinition {
 		return events.NewDefinition{Kind: kind, Name: name, Definition: events.JSON(body)}
 	}
-	reply, err := w.client.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
+	reply, err := w.client.Send(t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
 		define("tool", "pay", `{"name":"pay","type":"nats","description":"Pays & tells.","auto":false,"idempotent":true,"parameters":`+schema+`}`),
 		define("tool", "odd", `{"name":"odd","type":"nats","description":"Odd.","parameters":{"type":"object","properties":{"x":true}}}`),
 		define("tool", "plain", `{"name":"plain","type":"nats","description":"Plain."}`),
@@ -27,7 +28,7 @@ func TestDefinition_ArgumentsOfTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.client.WithMinSeq(reply.Seq).ListDefinitions(t.Context(), events.ListDefinitions{}); err != nil {
+	if _, err := client.Read(t.Context(), w.client.WithMinSeq(reply.Seq), events.ListDefinitions{}); err != nil {
 		t.Fatal(err)
 	}
 	v := w.visitor()

@@ -46,7 +46,7 @@ type oneShare struct {
 }
 
 func listShares(a *page.Ask) (any, error) {
-	list, err := client.Read[events.ShareList](a.Context(), a.Client, events.ListShares{ThreadID: a.Thread.ID, At: a.At})
+	list, err := client.Read(a.Context(), a.Client, events.ListShares{ThreadID: a.Thread.ID, At: a.At})
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func makeShare(a *page.Ask) (any, error) {
 	if id := a.Form("commandId"); id != "" {
 		options = append(options, client.CommandID(id))
 	}
-	reply, err := client.Send(a.Context(), a.Client, a.Thread.ID, d, options...)
+	reply, err := a.Client.Send(a.Context(), a.Thread.ID, d, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +96,6 @@ func makeShare(a *page.Ask) (any, error) {
 }
 
 func endShare(a *page.Ask) (string, error) {
-	_, err := client.Send(a.Context(), a.Client, a.Thread.ID, events.UnshareThread{ShareID: a.Form("shareId")})
+	_, err := a.Client.Send(a.Context(), a.Thread.ID, events.UnshareThread{ShareID: a.Form("shareId")})
 	return a.ThreadLink("/share"), err
 }

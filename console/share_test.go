@@ -40,7 +40,7 @@ func TestShare_LinkOpensTheConversation(t *testing.T) { // AM-109
 	w := newWorld(t, dir)
 	other := w.thread("secret-other")
 	id := w.thread("Where is <b>it</b>?", "Here.")
-	if _, err := w.client.UpdateThread(t.Context(), id, events.UpdateThread{Draft: new("secret-draft"), Metadata: events.JSON(`{"note":"secret-metadata"}`)}); err != nil {
+	if _, err := w.client.Send(t.Context(), id, events.UpdateThread{Draft: new("secret-draft"), Metadata: events.JSON(`{"note":"secret-metadata"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.client.Files(id).WriteFile(t.Context(), "/secret-file.txt", []byte("secret-content"), "text/plain", client.WriteFileOptions{}); err != nil {
@@ -83,7 +83,7 @@ func TestShare_LinkOpensTheConversation(t *testing.T) { // AM-109
 
 	second := owner.share(id)
 	short := time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339)
-	made, err := client.Send(t.Context(), w.client, id, events.ShareThread{ExpiresAt: short})
+	made, err := w.client.Send(t.Context(), id, events.ShareThread{ExpiresAt: short})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestShare_LinkOpensTheConversation(t *testing.T) { // AM-109
 	if status, _, _ := guest.get(second); status != http.StatusOK {
 		t.Errorf("the other link has ended with it: %d", status)
 	}
-	if _, err := w.client.DeleteThread(t.Context(), id, events.DeleteThread{}); err != nil {
+	if _, err := w.client.Send(t.Context(), id, events.DeleteThread{}); err != nil {
 		t.Fatal(err)
 	}
 	refused("a deleted thread", second)
@@ -172,9 +172,9 @@ func TestShare_PageAtATime(t *testing.T) {
 
 // Calls of tools are shown with their results; the threads that they began are not named.
 func sharedCalls(t *testing.T, o *order) {
-	made, err := client.Send(t.Context(), o.client, o.thread, events.ShareThread{})
+	made, err := o.client.Send(t.Context(), o.thread, events.ShareThread{})
 	o.Must(err)
-	family, err := client.Read[events.RelationshipList](t.Context(), o.client, events.ListRelationships{ThreadID: o.thread})
+	family, err := client.Read(t.Context(), o.client, events.ListRelationships{ThreadID: o.thread})
 	o.Must(err)
 	status, page := o.ask("acme", "/console/shared/acme/"+made.Result.Token)
 	if status != http.StatusOK {

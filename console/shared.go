@@ -36,7 +36,7 @@ func (c *talk) loadShared(a *page.Ask) (string, any, error) {
 	if err != nil || from < 0 {
 		from = 0
 	}
-	thread, err := client.Read[events.SharedThread](a.Context(), a.Client, events.ReadShared{Token: a.Path("token"), FromMessage: &from})
+	thread, err := client.Read(a.Context(), a.Client, events.ReadShared{Token: a.Path("token"), FromMessage: &from})
 	if err != nil {
 		return "", nil, err
 	}

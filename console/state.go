@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/console/diff"
 	"github.com/skein-threads/skein/console/markdown"
 	"github.com/skein-threads/skein/console/page"
@@ -104,7 +105,7 @@ func shorten(text string) string {
 
 // documentsAt returns the documents of the thread at a moment.
 func documentsAt(a *page.Ask, at *events.At) ([]namedDocument, error) {
-	t, err := a.Client.GetThread(a.Context(), events.GetThread{ThreadID: a.Thread.ID, At: at})
+	t, err := client.Read(a.Context(), a.Client, events.GetThread{ThreadID: a.Thread.ID, At: at})
 	if err != nil {
 		return nil, err
 	}

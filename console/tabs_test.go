@@ -71,7 +71,7 @@ func startOrder(t *testing.T, options ...func(*skein.Options)) *order {
 	define := func(kind events.DefinitionKind, name, body string) events.NewDefinition {
 		return events.NewDefinition{Kind: kind, Name: name, Definition: events.JSON(body)}
 	}
-	_, err := o.client.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
+	_, err := o.client.Send(t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
 		define("tool", "find_order", `{"name":"find_order","type":"go","description":"Finds an order."}`),
 		define("tool", "refund", `{"name":"refund","type":"go","description":"Pays an order back.","auto":false}`),
 		define("tool", "ask_carrier", `{"name":"ask_carrier","type":"agent","agent":"carrier","ownThread":true,"description":"Asks the carrier."}`),
@@ -79,14 +79,14 @@ func startOrder(t *testing.T, options ...func(*skein.Options)) *order {
 		define("agent", "support", `{"name":"support","type":"ai_human","reactor":"clerk","tools":["find_order","refund","ask_carrier"]}`),
 	}})
 	s.Must(err)
-	reply, err := client.Send(t.Context(), o.client, "", events.CreateThread{Key: "order:42", Title: "Order 42 <never> came", AgentID: "support"})
+	reply, err := o.client.Send(t.Context(), "", events.CreateThread{Key: "order:42", Title: "Order 42 <never> came", AgentID: "support"})
 	s.Must(err)
 	o.thread = reply.ThreadID
-	reply, err = o.client.React(t.Context(), o.thread, events.ReactThread{Text: new("Where is my order 42?")})
+	reply, err = o.client.Send(t.Context(), o.thread, events.ReactThread{Text: new("Where is my order 42?")})
 	s.Must(err)
 	o.execution = o.waitFor(events.ApprovalRequestedType, reply.Version).Correlation
 	o.waitFor(events.RunParkedType, reply.Version)
-	reply, err = client.Send(t.Context(), o.client, o.thread, events.ForkThread{MessageIndex: new(int64(0))})
+	reply, err = o.client.Send(t.Context(), o.thread, events.ForkThread{MessageIndex: new(int64(0))})
 	s.Must(err)
 	o.settle(reply.Seq)
 	return o
@@ -96,15 +96,15 @@ func startOrder(t *testing.T, options ...func(*skein.Options)) *order {
 func (o *order) settle(seq int64) {
 	o.t.Helper()
 	shown := o.client.WithMinSeq(seq)
-	_, err := shown.GetThread(o.t.Context(), events.GetThread{ThreadID: o.thread})
+	_, err := client.Read(o.t.Context(), shown, events.GetThread{ThreadID: o.thread})
 	o.Must(err)
-	_, err = shown.ListItems(o.t.Context(), events.ListItems{ThreadID: o.thread})
+	_, err = client.Read(o.t.Context(), shown, events.ListItems{ThreadID: o.thread})
 	o.Must(err)
-	_, err = shown.ListExecutions(o.t.Context(), events.ListExecutions{ThreadID: o.thread})
+	_, err = client.Read(o.t.Context(), shown, events.ListExecutions{ThreadID: o.thread})
 	o.Must(err)
-	_, err = client.Read[events.RelationshipList](o.t.Context(), shown, events.ListRelationships{ThreadID: o.thread})
+	_, err = client.Read(o.t.Context(), shown, events.ListRelationships{ThreadID: o.thread})
 	o.Must(err)
-	_, err = shown.ListThreads(o.t.Context(), events.ListThreads{}) // lists of threads are followed by themselves
+	_, err = client.Read(o.t.Context(), shown, events.ListThreads{}) // lists of threads are followed by themselves
 	o.Must(err)
 }
 

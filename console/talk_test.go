@@ -13,6 +13,7 @@ import (
 
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/demo"
 )
@@ -111,7 +112,7 @@ func TestBrowser_FilesAndList(t *testing.T) {
 
 	b.visit("/threads")
 	b.live()
-	reply, err := w.client.CreateThread(t.Context(), events.CreateThread{Title: "Made elsewhere"})
+	reply, err := w.client.Send(t.Context(), "", events.CreateThread{Title: "Made elsewhere"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestBrowser_TenantsAndRevokedKey(t *testing.T) {
 	two.sees("No threads yet")
 	two.visit("/threads/" + thread)
 	two.sees("Not found")
-	if _, err := w.client.UpdateThread(t.Context(), thread, events.UpdateThread{Title: new("Renamed")}); err != nil {
+	if _, err := w.client.Send(t.Context(), thread, events.UpdateThread{Title: new("Renamed")}); err != nil {
 		t.Fatal(err)
 	}
 	one.sees("Renamed")
@@ -237,12 +238,12 @@ func TestBrowser_LiveSoon(t *testing.T) {
 		}))).observe(document.querySelector("#items"), {childList: true, subtree: true})`, nil))
 	for n := range 30 {
 		text := fmt.Sprintf("message %d.", n)
-		if _, err := w.client.CreateItem(t.Context(), id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.MessageText(false, &text)}}); err != nil {
+		if _, err := w.client.Send(t.Context(), id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.MessageText(false, &text)}}); err != nil {
 			t.Fatal(err)
 		}
 		b.sees(text)
 	}
-	thread, err := w.client.GetThread(t.Context(), events.GetThread{ThreadID: id})
+	thread, err := client.Read(t.Context(), w.client, events.GetThread{ThreadID: id})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
 )
@@ -73,7 +74,7 @@ func listThreads(a *page.Ask) (*threadPage, error) {
 	case f.Search != "":
 		return p, p.search(a)
 	default:
-		list, err := a.Client.ListThreads(a.Context(), f.query(f.Cursor, threadsShown))
+		list, err := client.Read(a.Context(), a.Client, f.query(f.Cursor, threadsShown))
 		if err != nil {
 			return nil, err
 		}
@@ -104,14 +105,14 @@ func (p *threadPage) search(a *page.Ask) error {
 	}
 	if p.Filter.Cursor == "" {
 		for _, ref := range []string{p.Filter.Search, "key:" + p.Filter.Search} {
-			if t, err := a.Client.GetThread(a.Context(), events.GetThread{ThreadID: ref}); err == nil { // else it is no id or key
+			if t, err := client.Read(a.Context(), a.Client, events.GetThread{ThreadID: ref}); err == nil { // else it is no id or key
 				add(*t)
 			}
 		}
 	}
 	wanted, cursor := strings.ToLower(p.Filter.Search), p.Filter.Cursor
 	for scanned := 0; ; {
-		list, err := a.Client.ListThreads(a.Context(), p.Filter.query(cursor, 500))
+		list, err := client.Read(a.Context(), a.Client, p.Filter.query(cursor, 500))
 		if err != nil {
 			return err
 		}
@@ -133,7 +134,7 @@ func (p *threadPage) search(a *page.Ask) error {
 
 // waiting lists the threads that wait for an approval.
 func (p *threadPage) waiting(a *page.Ask) error {
-	list, err := a.Client.ListApprovals(a.Context(), events.ListApprovals{AgentID: p.Filter.Agent, Cursor: p.Filter.Cursor})
+	list, err := client.Read(a.Context(), a.Client, events.ListApprovals{AgentID: p.Filter.Agent, Cursor: p.Filter.Cursor})
 	if err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (p *threadPage) waiting(a *page.Ask) error {
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
-		t, err := a.Client.GetThread(a.Context(), events.GetThread{ThreadID: id})
+		t, err := client.Read(a.Context(), a.Client, events.GetThread{ThreadID: id})
 		if events.AsError(err).Code == events.NotFound { // deleted since
 			continue
 		}
@@ -166,7 +167,7 @@ func threadActions() []page.Action {
 }
 
 func createThread(a *page.Ask) (string, error) {
-	reply, err := a.Client.CreateThread(a.Context(), events.CreateThread{
+	reply, err := a.Client.Send(a.Context(), "", events.CreateThread{
 		Title: strings.TrimSpace(a.Form("title")), Key: strings.TrimSpace(a.Form("key")), AgentID: strings.TrimSpace(a.Form("agentId")),
 	})
 	if err != nil {
@@ -182,12 +183,12 @@ func changeThreads(a *page.Ask) (string, error) {
 	case "archive", "restore":
 		archived := a.Form("do") == "archive"
 		change = func(id string) error {
-			_, err := a.Client.UpdateThread(a.Context(), id, events.UpdateThread{Archived: &archived})
+			_, err := a.Client.Send(a.Context(), id, events.UpdateThread{Archived: &archived})
 			return err
 		}
 	case "delete":
 		change = func(id string) error {
-			_, err := a.Client.DeleteThread(a.Context(), id, events.DeleteThread{})
+			_, err := a.Client.Send(a.Context(), id, events.DeleteThread{})
 			return err
 		}
 	default:

@@ -7,6 +7,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -15,12 +16,12 @@ func (w *world) titled(titles ...string) map[string]string {
 	w.t.Helper()
 	ids := map[string]string{}
 	for _, title := range titles {
-		reply, err := w.client.CreateThread(w.t.Context(), events.CreateThread{Title: title})
+		reply, err := w.client.Send(w.t.Context(), "", events.CreateThread{Title: title})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		ids[title] = reply.ThreadID
-		if _, err := w.client.WithMinSeq(reply.Seq).ListThreads(w.t.Context(), events.ListThreads{}); err != nil {
+		if _, err := client.Read(w.t.Context(), w.client.WithMinSeq(reply.Seq), events.ListThreads{}); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -53,7 +54,7 @@ func TestBrowser_BulkChanges(t *testing.T) {
 	b.do(tick("one"), tick("three"))
 	b.until(offers)
 	b.shot("selected")
-	if _, err := w.client.UpdateThread(t.Context(), ids["two"], events.UpdateThread{Title: new("second")}); err != nil {
+	if _, err := w.client.Send(t.Context(), ids["two"], events.UpdateThread{Title: new("second")}); err != nil {
 		t.Fatal(err)
 	}
 	b.until(listed + ` === "second four three one"`)
@@ -83,7 +84,7 @@ func TestBrowser_BulkChanges(t *testing.T) {
 	b.do(chromedp.Click(`button[value=delete]`, chromedp.ByQuery))
 	b.until(listed + ` === "one"`)
 	for title, id := range ids {
-		_, err := w.client.GetThread(t.Context(), events.GetThread{ThreadID: id})
+		_, err := client.Read(t.Context(), w.client, events.GetThread{ThreadID: id})
 		if gone := events.AsError(err).Code == events.NotFound; gone != (title != "one") {
 			t.Errorf("thread %s: %v", title, err)
 		}

@@ -129,7 +129,7 @@ func eventsBetween(a *page.Ask, from, to int64, types []string) (list []events.E
 func threadEvents(a *page.Ask, thread string, from, to int64, types []string) (list []events.Event, err error) {
 	for from > 0 && from <= to {
 		limit := min(to-from+1, 1000)
-		got, err := a.Client.ListEvents(a.Context(), events.ListEvents{ThreadID: thread, FromVersion: &from, ToVersion: &to, Types: types, Limit: &limit})
+		got, err := client.Read(a.Context(), a.Client, events.ListEvents{ThreadID: thread, FromVersion: &from, ToVersion: &to, Types: types, Limit: &limit})
 		if err != nil {
 			return nil, err
 		}

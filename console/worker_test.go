@@ -20,12 +20,12 @@ func TestAgents_WhoServesThem(t *testing.T) {
 	define := func(kind events.DefinitionKind, body string) events.NewDefinition {
 		return events.NewDefinition{Kind: kind, Definition: events.JSON(body)}
 	}
-	_, err := o.client.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
+	_, err := o.client.Send(t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
 		define(events.ToolKind, `{"name":"weigh","type":"nats","description":"Weighs a parcel."}`),
 		define(events.AgentKind, `{"name":"far","type":"ai_human","reactor":"shout","tools":["weigh"]}`),
 	}})
 	o.Must(err)
-	made, err := o.client.CreateThread(t.Context(), events.CreateThread{AgentID: "clerk"})
+	made, err := o.client.Send(t.Context(), "", events.CreateThread{AgentID: "clerk"})
 	o.Must(err)
 	o.settle(made.Seq)
 	get := func(path string) string {

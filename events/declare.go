@@ -59,16 +59,19 @@ func LookupCommand(name string) (Command, bool) {
 	return c, ok
 }
 
+var commandsByType = func() map[reflect.Type]Command {
+	m := map[reflect.Type]Command{}
+	for _, c := range Commands() {
+		m[reflect.TypeOf(c.Example)] = c
+	}
+	return m
+}()
+
 // CommandOf returns the command whose data has the Go type of data, and reports whether
 // there is one.
 func CommandOf(data any) (Command, bool) {
-	of := reflect.TypeOf(data)
-	for _, c := range commandsByName {
-		if reflect.TypeOf(c.Example) == of {
-			return c, true
-		}
-	}
-	return Command{}, false
+	c, ok := commandsByType[reflect.TypeOf(data)]
+	return c, ok
 }
 
 // Query declares one query.
@@ -116,8 +119,12 @@ func (c Command) relating(r Relates) Command {
 // New returns a zero value of the query's data.
 func (q Query) New() any { return q.new() }
 
+// QueryFor is the data of a query that an A answers, such as a [GetThread], for a Thread. Only
+// types of this package are.
+type QueryFor[A any] interface{ answer() A }
+
 // query declares a query whose data is a T and whose answer is an A.
-func query[A, T any](name, doc string, example T) Query {
+func query[T QueryFor[A], A any](name, doc string, example T) Query {
 	return Query{Name: name, Doc: doc, Example: example, Answer: *new(A), new: func() any { return *new(T) }}
 }
 
@@ -135,16 +142,19 @@ func LookupQuery(name string) (Query, bool) {
 	return q, ok
 }
 
+var queriesByType = func() map[reflect.Type]Query {
+	m := map[reflect.Type]Query{}
+	for _, q := range Queries() {
+		m[reflect.TypeOf(q.Example)] = q
+	}
+	return m
+}()
+
 // QueryOf returns the query whose data has the Go type of data, and reports whether
 // there is one.
 func QueryOf(data any) (Query, bool) {
-	of := reflect.TypeOf(data)
-	for _, q := range queriesByName {
-		if reflect.TypeOf(q.Example) == of {
-			return q, true
-		}
-	}
-	return Query{}, false
+	q, ok := queriesByType[reflect.TypeOf(data)]
+	return q, ok
 }
 
 // Document declares what a query answers or a read model holds. It has a JSON Schema

@@ -164,14 +164,22 @@ type (
 
 func fileQueries() []Query {
 	return []Query{
-		query[FileRecord]("file.stat", "The record of a file or directory.",
+		query("file.stat", "The record of a file or directory.",
 			StatFile{ThreadID: exampleThread, Path: "/invoices/42.pdf"}),
-		query[FileList]("file.list", "What a directory holds.", ListFiles{ThreadID: exampleThread, Path: "/invoices"}),
-		query[FileStats]("file.stats", "How many files a thread has, and their bytes.", CountFiles{ThreadID: exampleThread}),
-		query[FindList]("file.find", "The paths that match a glob.", FindFiles{ThreadID: exampleThread, Pattern: "**/*.pdf"}),
-		query[GrepList]("file.grep", "The lines of a thread's files that match a pattern.",
+		query("file.list", "What a directory holds.", ListFiles{ThreadID: exampleThread, Path: "/invoices"}),
+		query("file.stats", "How many files a thread has, and their bytes.", CountFiles{ThreadID: exampleThread}),
+		query("file.find", "The paths that match a glob.", FindFiles{ThreadID: exampleThread, Pattern: "**/*.pdf"}),
+		query("file.grep", "The lines of a thread's files that match a pattern.",
 			GrepFiles{ThreadID: exampleThread, Pattern: `shipped|sent`, Glob: "/notes/**"}),
-		query[Thumbnail]("file.thumbnail", "A thumbnail of an image.",
+		query("file.thumbnail", "A thumbnail of an image.",
 			GetThumbnail{ThreadID: exampleThread, Path: "/photos/parcel.jpg", Size: new(int64(128))}),
 	}
 }
+
+// The document that answers each query, for [QueryFor].
+func (StatFile) answer() (a FileRecord)    { return a }
+func (ListFiles) answer() (a FileList)     { return a }
+func (CountFiles) answer() (a FileStats)   { return a }
+func (FindFiles) answer() (a FindList)     { return a }
+func (GrepFiles) answer() (a GrepList)     { return a }
+func (GetThumbnail) answer() (a Thumbnail) { return a }

@@ -63,11 +63,15 @@ func kvCommands() []Command {
 
 func kvQueries() []Query {
 	return []Query{
-		query[KVEntry]("kv.get", "The value of a key of the tenant.", GetKV{Bucket: "conversations", Key: "chat_42"}).of(WholeTenant),
-		query[KVList]("kv.list", "The keys of a bucket of the tenant.", ListKV{Bucket: "conversations", Prefix: "chat_"}).of(WholeTenant),
+		query("kv.get", "The value of a key of the tenant.", GetKV{Bucket: "conversations", Key: "chat_42"}).of(WholeTenant),
+		query("kv.list", "The keys of a bucket of the tenant.", ListKV{Bucket: "conversations", Prefix: "chat_"}).of(WholeTenant),
 	}
 }
 
 func kvDocuments() []Document {
 	return []Document{document[KVEntry]("kv_entry", "The value of a key, if it has one."), document[KVList]("kv_list", "Keys of a bucket.")}
 }
+
+// The document that answers each query, for [QueryFor].
+func (GetKV) answer() (a KVEntry) { return a }
+func (ListKV) answer() (a KVList) { return a }

@@ -223,50 +223,80 @@ type (
 
 func threadQueries() []Query {
 	return append([]Query{
-		query[Thread]("thread.get", "A thread's document, now or as it was.",
+		query("thread.get", "A thread's document, now or as it was.",
 			GetThread{ThreadID: "key:support/42", At: &At{Version: new(int64(7))}}),
-		query[ThreadList]("thread.list", "The tenant's threads, newest change first.",
+		query("thread.list", "The tenant's threads, newest change first.",
 			ListThreads{Status: ThreadOpen, Limit: new(int64(20))}).listing("threads", "id"),
-		query[ThreadDocument]("thread.document", "A thread as one document with its messages, in the form of Amp.", GetThreadDocument{ThreadID: exampleThread}),
-		query[ThreadHistory]("thread.history", "Summaries of the tenant's threads, newest change first, in the form of Amp.",
+		query("thread.document", "A thread as one document with its messages, in the form of Amp.", GetThreadDocument{ThreadID: exampleThread}),
+		query("thread.history", "Summaries of the tenant's threads, newest change first, in the form of Amp.",
 			ListThreadHistory{Limit: new(int64(50))}).listing("threads", "id"),
-		query[Context]("context.get", "A context's document.", GetContext{ThreadID: exampleThread}),
-		query[ContextList]("context.list", "A thread's contexts.", ListContexts{ThreadID: exampleThread}),
-		query[Item]("item.get", "An item's document.", GetItem{ItemID: exampleQuestion}),
-		query[ItemList]("item.list", "A thread's items.",
+		query("context.get", "A context's document.", GetContext{ThreadID: exampleThread}),
+		query("context.list", "A thread's contexts.", ListContexts{ThreadID: exampleThread}),
+		query("item.get", "An item's document.", GetItem{ItemID: exampleQuestion}),
+		query("item.list", "A thread's items.",
 			ListItems{ThreadID: exampleThread, Order: "desc", Limit: new(int64(20)), Fresh: Fresh{MinSeq: new(int64(1204))}}),
-		query[ThreadMessage]("message.get", "A message, or null, in the words of Standard Agents.",
+		query("message.get", "A message, or null, in the words of Standard Agents.",
 			GetMessage{ThreadID: exampleThread, MessageID: exampleQuestion}),
-		query[MessageList]("message.list", "A thread's messages, newest first, in the words of Standard Agents.",
+		query("message.list", "A thread's messages, newest first, in the words of Standard Agents.",
 			ListMessages{ThreadID: exampleThread, GetMessagesOptions: GetMessagesOptions{Limit: new(int64(50)), IncludeSilent: true}}),
-		query[Execution]("execution.get", "An execution's document.", GetExecution{ExecutionID: exampleExecution}),
-		query[ExecutionList]("execution.list", "A thread's executions.", ListExecutions{ThreadID: exampleThread}),
-		query[StepList]("step.list", "An execution's steps.", ListSteps{ExecutionID: exampleExecution}),
-		query[PartList]("part.list", "A step's parts.", ListParts{StepID: exampleStep}),
-		query[Definition]("definition.get", "A definition of the tenant, now or as it was.",
+		query("execution.get", "An execution's document.", GetExecution{ExecutionID: exampleExecution}),
+		query("execution.list", "A thread's executions.", ListExecutions{ThreadID: exampleThread}),
+		query("step.list", "An execution's steps.", ListSteps{ExecutionID: exampleExecution}),
+		query("part.list", "A step's parts.", ListParts{StepID: exampleStep}),
+		query("definition.get", "A definition of the tenant, now or as it was.",
 			GetDefinition{Kind: AgentKind, Name: "triage"}).of(OfDefinitions),
-		query[DefinitionList]("definition.list", "The tenant's definitions, by kind and name.",
+		query("definition.list", "The tenant's definitions, by kind and name.",
 			ListDefinitions{Kind: AgentKind, Limit: new(int64(20))}).of(OfDefinitions),
-		query[Agent]("agent.get", "Whether there is an agent of that name: defined, a reactor of the server's own, or one that a process serves or has served.",
+		query("agent.get", "Whether there is an agent of that name: defined, a reactor of the server's own, or one that a process serves or has served.",
 			GetAgent{Name: "triage"}).of(Unscoped),
-		query[LogList]("log.list", "A thread's log lines, newest first.",
+		query("log.list", "A thread's log lines, newest first.",
 			ListLogs{ThreadID: exampleThread, GetLogsOptions: GetLogsOptions{Level: LogError, FlowID: exampleExecution}}),
-		query[EventList]("event.list", "A thread's events.",
+		query("event.list", "A thread's events.",
 			ListEvents{ThreadID: exampleThread, FromVersion: new(int64(1)), Types: []string{"item.*"}}),
-		query[EffectList]("effect.list", "The pending effects of a thread or of the tenant, the earliest due first.",
+		query("effect.list", "The pending effects of a thread or of the tenant, the earliest due first.",
 			ListEffects{ThreadID: exampleThread, Name: "remind"}).listing("effects", "threadId"),
-		query[HistoryEnd]("history.get", "Where the log ends. It waits for no read model.", GetHistory{}).of(Unscoped),
-		query[HistoryList]("history.list", "The tenant's events, of all threads or of one, in the order of the log. It waits for no read model.",
+		query("history.get", "Where the log ends. It waits for no read model.", GetHistory{}).of(Unscoped),
+		query("history.list", "The tenant's events, of all threads or of one, in the order of the log. It waits for no read model.",
 			ListHistory{FromSeq: new(int64(1204)), Limit: new(int64(100))}).listing("entries", ""),
-		query[ChunkList]("chunk.list", "The stored chunks of an execution.",
+		query("chunk.list", "The stored chunks of an execution.",
 			ListChunks{ThreadID: exampleThread, ExecutionID: exampleExecution, FromIndex: new(int64(7))}),
-		query[ConsumerRef]("consumer.create", "Creates a durable consumer of the timeline, or changes its filter. It changes no thread.",
+		query("consumer.create", "Creates a durable consumer of the timeline, or changes its filter. It changes no thread.",
 			CreateConsumer{Name: "mailer", Types: []string{"item.created"}}).of(WholeTenant),
-		query[Delivery]("consumer.next", "The next event of a consumer, one at a time, in the order of the log.",
+		query("consumer.next", "The next event of a consumer, one at a time, in the order of the log.",
 			NextOfConsumer{Name: "mailer", WaitMs: new(int64(5000))}).of(WholeTenant),
-		query[ConsumerRef]("consumer.settle", "Settles a delivery: acknowledges it, extends it, or asks for another.",
+		query("consumer.settle", "Settles a delivery: acknowledges it, extends it, or asks for another.",
 			SettleConsumer{Name: "mailer", Token: "$JS.ACK.SKEIN_TIMELINE.acme=mailer.1.1204.1.1771588800000000000.0", As: SettledDone}).of(WholeTenant),
-		query[ConsumerRef]("consumer.delete", "Deletes a consumer.", DeleteConsumer{Name: "mailer"}).of(WholeTenant),
-		query[WebhookList]("webhook.list", "The tenant's webhooks, and how far their deliveries are.", ListWebhooks{}).of(OfDefinitions),
+		query("consumer.delete", "Deletes a consumer.", DeleteConsumer{Name: "mailer"}).of(WholeTenant),
+		query("webhook.list", "The tenant's webhooks, and how far their deliveries are.", ListWebhooks{}).of(OfDefinitions),
 	}, shareQueries()...)
 }
+
+// The document that answers each query, for [QueryFor].
+func (GetThread) answer() (a Thread)                 { return a }
+func (ListThreads) answer() (a ThreadList)           { return a }
+func (GetThreadDocument) answer() (a ThreadDocument) { return a }
+func (ListThreadHistory) answer() (a ThreadHistory)  { return a }
+func (GetContext) answer() (a Context)               { return a }
+func (ListContexts) answer() (a ContextList)         { return a }
+func (GetItem) answer() (a Item)                     { return a }
+func (ListItems) answer() (a ItemList)               { return a }
+func (GetMessage) answer() (a ThreadMessage)         { return a }
+func (ListMessages) answer() (a MessageList)         { return a }
+func (GetExecution) answer() (a Execution)           { return a }
+func (ListExecutions) answer() (a ExecutionList)     { return a }
+func (ListSteps) answer() (a StepList)               { return a }
+func (ListParts) answer() (a PartList)               { return a }
+func (GetDefinition) answer() (a Definition)         { return a }
+func (ListDefinitions) answer() (a DefinitionList)   { return a }
+func (GetAgent) answer() (a Agent)                   { return a }
+func (ListLogs) answer() (a LogList)                 { return a }
+func (ListEvents) answer() (a EventList)             { return a }
+func (ListEffects) answer() (a EffectList)           { return a }
+func (GetHistory) answer() (a HistoryEnd)            { return a }
+func (ListHistory) answer() (a HistoryList)          { return a }
+func (ListChunks) answer() (a ChunkList)             { return a }
+func (CreateConsumer) answer() (a ConsumerRef)       { return a }
+func (NextOfConsumer) answer() (a Delivery)          { return a }
+func (SettleConsumer) answer() (a ConsumerRef)       { return a }
+func (DeleteConsumer) answer() (a ConsumerRef)       { return a }
+func (ListWebhooks) answer() (a WebhookList)         { return a }

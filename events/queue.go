@@ -142,5 +142,8 @@ type Queued struct {
 }
 
 func queueQueries() []Query {
-	return []Query{query[QueueList]("queue.list", "What waits for a thread's agent.", ListQueue{ThreadID: exampleThread})}
+	return []Query{query("queue.list", "What waits for a thread's agent.", ListQueue{ThreadID: exampleThread})}
 }
+
+// The document that answers each query, for [QueryFor].
+func (ListQueue) answer() (a QueueList) { return a }

@@ -196,7 +196,7 @@ func handoffCommands() []Command {
 }
 
 func relationshipQueries() []Query {
-	return []Query{query[RelationshipList]("relationship.list", "The threads to which a thread is related, oldest first.",
+	return []Query{query("relationship.list", "The threads to which a thread is related, oldest first.",
 		ListRelationships{ThreadID: exampleThread, Role: ParentRole})}
 }
 
@@ -297,3 +297,6 @@ func afterNumber(digits string) string {
 	}
 	return strconv.FormatFloat(n, 'e', -1, 64)
 }
+
+// The document that answers each query, for [QueryFor].
+func (ListRelationships) answer() (a RelationshipList) { return a }

@@ -4,7 +4,10 @@ import (
 	"slices"
 )
 
-// ReactThread asks an agent to answer an item, or a text: exactly one of the two.
+// ReactThread asks an agent to answer an item, or a text: exactly one of the two. The reply comes
+// when the request is durable, and the run depends on no caller. The result's executionId is the
+// run that will answer, and its queuedId is there if the message waits in the queue of the agent,
+// as the policy says. The error is queue_full if too many wait.
 type ReactThread struct {
 	ContextID      string   `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
 	Item           *NewItem `json:"item,omitzero" doc:"The trigger: what is to be answered."`

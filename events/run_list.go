@@ -129,7 +129,11 @@ type ApprovalList struct {
 
 func runQueries() []Query {
 	return []Query{
-		query[RunList]("run.list", "The tenant's runs, and what each waits for.", ListRuns{Status: Executing, Limit: new(int64(20))}).listing("runs", "threadId"),
-		query[ApprovalList]("approval.list", "The tenant's requests for approvals.", ListApprovals{AgentID: "triage"}).listing("approvals", "threadId"),
+		query("run.list", "The tenant's runs, and what each waits for.", ListRuns{Status: Executing, Limit: new(int64(20))}).listing("runs", "threadId"),
+		query("approval.list", "The tenant's requests for approvals.", ListApprovals{AgentID: "triage"}).listing("approvals", "threadId"),
 	}
 }
+
+// The document that answers each query, for [QueryFor].
+func (ListRuns) answer() (a RunList)           { return a }
+func (ListApprovals) answer() (a ApprovalList) { return a }

@@ -139,8 +139,8 @@ func shareCommands() []Command {
 
 func shareQueries() []Query {
 	return []Query{
-		query[ShareList]("share.list", "A thread's shares.", ListShares{ThreadID: exampleThread}),
-		query[SharedThread]("thread.shared", "The messages of a shared thread, for the holder of a token.",
+		query("share.list", "A thread's shares.", ListShares{ThreadID: exampleThread}),
+		query("thread.shared", "The messages of a shared thread, for the holder of a token.",
 			ReadShared{Token: exampleShare + ".kE1x0mJm0n2c3yq0xJ8Zb2hXh0m3l3o1mJm0n2c3yq0"}).of(Unscoped),
 	}
 }
@@ -151,3 +151,7 @@ func shareDocuments() []Document {
 		document[SharedThread]("shared_thread", "What the holder of a token sees of a thread."),
 	}
 }
+
+// The document that answers each query, for [QueryFor].
+func (ListShares) answer() (a ShareList)    { return a }
+func (ReadShared) answer() (a SharedThread) { return a }

@@ -257,7 +257,7 @@ type Life struct {
 }
 
 func stateQueries() []Query {
-	return []Query{query[StateValues]("state.get", "The values of a thread's key-value state.", GetState{ThreadID: exampleThread, Keys: []string{"cart"}})}
+	return []Query{query("state.get", "The values of a thread's key-value state.", GetState{ThreadID: exampleThread, Keys: []string{"cart"}})}
 }
 
 func stateDocuments() []Document {
@@ -279,3 +279,6 @@ func ParseLifeKey(key string) (life int64, ok bool) {
 	life, err := strconv.ParseInt(digits, 10, 64)
 	return life, err == nil && life > 0 && LifeKey(life) == key
 }
+
+// The document that answers each query, for [QueryFor].
+func (GetState) answer() (a StateValues) { return a }

@@ -80,9 +80,12 @@ type WorkerList struct {
 }
 
 func workerQueries() []Query {
-	return []Query{query[WorkerList]("worker.list", "Who serves the tenant's agents, models, reactors and tools now.", ListWorkers{Kind: ServedTool}).of(WholeTenant)}
+	return []Query{query("worker.list", "Who serves the tenant's agents, models, reactors and tools now.", ListWorkers{Kind: ServedTool}).of(WholeTenant)}
 }
 
 func workerDocuments() []Document {
 	return []Document{document[Serving]("serving", "What an agent, a model, a reactor or a tool needs of processes."), document[WorkerList]("worker_list", "A page of who serves what.")}
 }
+
+// The document that answers each query, for [QueryFor].
+func (ListWorkers) answer() (a WorkerList) { return a }

@@ -59,7 +59,7 @@ func TestCollect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.DeleteThread(ctx, two, events.DeleteThread{}); err != nil {
+	if _, err := c.Send(ctx, two, events.DeleteThread{}); err != nil {
 		t.Fatal(err)
 	}
 	if sum, seen := w.collect(0, true); sum.Garbage != 0 {

@@ -34,7 +34,7 @@ func TestErase(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(other, w.thread(other), "/mine", mine)
-	if _, err := c.DeleteThread(ctx, one, events.DeleteThread{Purge: true}); err != nil {
+	if _, err := c.Send(ctx, one, events.DeleteThread{Purge: true}); err != nil {
 		t.Fatal(err)
 	}
 	digests := []string{digest(mine), digest(shared), digest([]byte("never stored"))}
@@ -80,7 +80,7 @@ func TestErase_PagesOfHistories(t *testing.T) {
 		id := w.thread(c)
 		for n := range 14 {
 			content := fmt.Sprintf(`[{"type":"input_text","text":"%s %d %s"}]`, id, n, strings.Repeat("x", 60<<10))
-			if _, err := c.CreateItem(ctx, id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.JSON(content)}}); err != nil {
+			if _, err := c.Send(ctx, id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.JSON(content)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -88,7 +88,7 @@ func TestErase_PagesOfHistories(t *testing.T) {
 	}
 	fork := func(id string, d events.ForkThread) (string, error) {
 		t.Helper()
-		reply, err := client.Send(ctx, c, id, d)
+		reply, err := c.Send(ctx, id, d)
 		if err != nil {
 			return "", err
 		}
@@ -96,12 +96,12 @@ func TestErase_PagesOfHistories(t *testing.T) {
 	}
 	purge := func(id string) {
 		t.Helper()
-		if _, err := c.DeleteThread(ctx, id, events.DeleteThread{Purge: true}); err != nil {
+		if _, err := c.Send(ctx, id, events.DeleteThread{Purge: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	one, other := long(), long()
-	if _, err := c.CreateThread(ctx, events.CreateThread{Key: "taken"}); err != nil {
+	if _, err := c.Send(ctx, "", events.CreateThread{Key: "taken"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{one, other} {

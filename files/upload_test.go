@@ -163,7 +163,7 @@ func TestUploadIsRefusedBeforeItBegins(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if _, err := c.DeleteThread(t.Context(), id, events.DeleteThread{}); err != nil {
+	if _, err := c.Send(t.Context(), id, events.DeleteThread{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Files(id).WriteFileFrom(t.Context(), "/f", never, "", client.WriteFileOptions{}); events.AsError(err).Code != events.NotFound {

@@ -90,7 +90,7 @@ func (w *world) client(tenant string) *client.Client {
 // thread creates a thread and returns its id.
 func (w *world) thread(c *client.Client) string {
 	w.t.Helper()
-	made, err := c.CreateThread(w.t.Context(), events.CreateThread{})
+	made, err := c.Send(w.t.Context(), "", events.CreateThread{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 
 func thread(t *testing.T, c *client.Client, agent string) string {
 	t.Helper()
-	reply, err := c.CreateThread(t.Context(), events.CreateThread{AgentID: agent})
+	reply, err := c.Send(t.Context(), "", events.CreateThread{AgentID: agent})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestAdvance_BeginsEffectsThatAreDue(t *testing.T) {
 	id := thread(t, c, "")
 	year, day := int64(365*24*3600*1000), int64(24*3600*1000)
 	for _, e := range []events.ScheduleEffect{{Name: "once", DelayMs: &year}, {Name: "daily", EveryMs: &day}} {
-		if _, err := c.ScheduleEffect(t.Context(), id, e); err != nil {
+		if _, err := c.Send(t.Context(), id, e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,11 +67,11 @@ func TestAdvance_MovesTheTimeOfEvents(t *testing.T) {
 	s := skeintest.Start(t)
 	c := s.Client("acme")
 	s.Advance(1000 * time.Hour)
-	reply, err := c.CreateThread(t.Context(), events.CreateThread{})
+	reply, err := c.Send(t.Context(), "", events.CreateThread{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := c.WithMinSeq(reply.Seq).GetThread(t.Context(), events.GetThread{ThreadID: reply.ThreadID})
+	got, err := client.Read(t.Context(), c.WithMinSeq(reply.Seq), events.GetThread{ThreadID: reply.ThreadID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,14 +98,14 @@ func TestWaitIdle_RunsHaveEnded(t *testing.T) {
 	var ids []string
 	for range 5 {
 		id := thread(t, c, "shout")
-		if _, err := c.React(t.Context(), id, events.ReactThread{Item: &hi}); err != nil {
+		if _, err := c.Send(t.Context(), id, events.ReactThread{Item: &hi}); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, id)
 	}
 	s.WaitIdle()
 	for _, id := range ids {
-		list, err := c.ListMessages(t.Context(), events.ListMessages{ThreadID: id})
+		list, err := client.Read(t.Context(), c, events.ListMessages{ThreadID: id})
 		if err != nil || len(list.Messages) != 2 {
 			t.Errorf("thread %s: %+v %v", id, list, err)
 		}
@@ -132,7 +132,7 @@ func TestWaitIdle_RunIsNotQueued(t *testing.T) {
 	c := s.Client("acme")
 	ask := func(agent string) (id string) {
 		id = thread(t, c, agent)
-		if _, err := c.React(t.Context(), id, events.ReactThread{Text: new("hi")}); err != nil {
+		if _, err := c.Send(t.Context(), id, events.ReactThread{Text: new("hi")}); err != nil {
 			t.Fatal(err)
 		}
 		return id
@@ -163,7 +163,7 @@ func TestWaitIdle_RunIsNotQueued(t *testing.T) {
 	}
 	close(end)
 	s.WaitIdle()
-	list, err := c.ListMessages(t.Context(), events.ListMessages{ThreadID: id})
+	list, err := client.Read(t.Context(), c, events.ListMessages{ThreadID: id})
 	if err != nil || len(list.Messages) != 2 {
 		t.Errorf("the run has not ended: %+v %v", list, err)
 	}

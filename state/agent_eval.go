@@ -5,7 +5,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/excerpt"
 )
@@ -119,13 +118,13 @@ func (r *EvalRecord) line() (level events.LogLevel, text string) {
 // record appends a line to the log of the thread, which it creates if it does not exist.
 func (s *scope) record(ctx context.Context, line events.RecordTrace) error {
 	ctx, c, t := context.WithoutCancel(ctx), s.app.opts.Client, s.session.Thread
-	_, err := client.Send(ctx, c, t.ID, line)
+	_, err := c.Send(ctx, t.ID, line)
 	if !is(err, events.NotFound) {
 		return err
 	}
-	if _, err := client.Send(ctx, c, t.ID, events.CreateThread{UserID: t.user}); err != nil && !is(err, events.AlreadyExists) {
+	if _, err := c.Send(ctx, t.ID, events.CreateThread{UserID: t.user}); err != nil && !is(err, events.AlreadyExists) {
 		return err
 	}
-	_, err = client.Send(ctx, c, t.ID, line)
+	_, err = c.Send(ctx, t.ID, line)
 	return err
 }

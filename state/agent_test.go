@@ -341,7 +341,7 @@ func TestAgent_Listeners(t *testing.T) {
 // records returns the evals on the log of a thread, oldest first, with their levels.
 func (s *site) records(id string) (records []state.EvalRecord, levels []events.LogLevel) {
 	s.t.Helper()
-	page := must(client.Read[events.LogList](s.t.Context(), must(s.client.UpToDate(s.t.Context()))(s.t), events.ListLogs{ThreadID: id}))(s.t)
+	page := must(client.Read(s.t.Context(), must(s.client.UpToDate(s.t.Context()))(s.t), events.ListLogs{ThreadID: id}))(s.t)
 	for _, line := range slices.Backward(page.Logs) {
 		var r state.EvalRecord
 		if err := json.Unmarshal(line.Data, &r); err != nil {

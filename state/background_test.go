@@ -115,7 +115,7 @@ func TestWaitUntil_Fails(t *testing.T) { // AG-88
 		})
 		s.settle()
 		id := a.id()
-		line := must(client.Read[events.LogList](t.Context(), must(s.client.UpToDate(t.Context()))(t), events.ListLogs{ThreadID: id}))(t).Logs[0]
+		line := must(client.Read(t.Context(), must(s.client.UpToDate(t.Context()))(t), events.ListLogs{ThreadID: id}))(t).Logs[0]
 		if a.StatusCode != http.StatusOK || !strings.Contains(line.Message, name) || line.Level != events.LogError || !strings.Contains(string(line.Data), session) {
 			t.Errorf("%s: %d, and the record %+v", name, a.StatusCode, line)
 		}
@@ -159,7 +159,7 @@ func TestWaitUntil_FailsFirst(t *testing.T) {
 			}
 		}
 	})
-	logs := must(client.Read[events.LogList](t.Context(), must(s.client.UpToDate(t.Context()))(t), events.ListLogs{ThreadID: a.id()}))(t).Logs
+	logs := must(client.Read(t.Context(), must(s.client.UpToDate(t.Context()))(t), events.ListLogs{ThreadID: a.id()}))(t).Logs
 	if len(logs) != 1 || !strings.Contains(logs[0].Message, "an error") {
 		t.Errorf("%+v", logs)
 	}

@@ -185,7 +185,7 @@ func ExampleNewStreamAgent() { // AG-8 AG-40 AG-44 AG-78 AG-83
 		check(app.Shutdown(context.Background())) // waits for the background work
 		if say == "two" {                         // the state ends, and the conversation is in the pairs
 			id, _, _ := strings.Cut(ada.thread, ";")
-			_, err := client.Send(context.Background(), c, id, events.DestroyState{})
+			_, err := c.Send(context.Background(), id, events.DestroyState{})
 			check(err)
 		}
 	}
@@ -255,14 +255,14 @@ func ExampleWaitUntil_overflow() { // AG-45 AG-77 AG-79 AG-83
 	check(app.Shutdown(context.Background()))
 	fmt.Println("kept", kept)
 	id, _, _ := strings.Cut(ada.thread, ";")
-	values, err := client.Read[events.StateValues](context.Background(), c, events.GetState{ThreadID: id, Keys: []string{"archived"}})
+	values, err := client.Read(context.Background(), c, events.GetState{ThreadID: id, Keys: []string{"archived"}})
 	check(err)
 	var state struct {
 		Archived []string `json:"archived"`
 	}
 	check(json.Unmarshal(values.Values, &state))
 	for _, key := range state.Archived {
-		older, err := client.Read[events.KVEntry](context.Background(), c, events.GetKV{Bucket: "archives", Key: key})
+		older, err := client.Read(context.Background(), c, events.GetKV{Bucket: "archives", Key: key})
 		check(err)
 		fmt.Println("archived", string(older.Value))
 	}
@@ -298,7 +298,7 @@ func ExampleWithEval() { // AG-12 AG-13 AG-82
 	id, _, _ := strings.Cut(ada.thread, ";")
 	c, err = c.UpToDate(context.Background())
 	check(err)
-	list, err := client.Read[events.LogList](context.Background(), c, events.ListLogs{ThreadID: id, GetLogsOptions: events.GetLogsOptions{Order: "asc"}})
+	list, err := client.Read(context.Background(), c, events.ListLogs{ThreadID: id, GetLogsOptions: events.GetLogsOptions{Order: "asc"}})
 	check(err)
 	for _, line := range list.Logs {
 		fmt.Println(line.Level, line.Message)

@@ -311,7 +311,7 @@ func TestProvider_Users(t *testing.T) { // AG-64 AG-65 AG-86
 	if ada.id() != again.id() || ada.id() == eve.id() || stranger.id() == ada.id() {
 		t.Errorf("the threads are %s, %s, %s and %s", ada.id(), again.id(), eve.id(), stranger.id())
 	}
-	if thread := must(client.Read[events.Thread](t.Context(), must(s.client.UpToDate(t.Context()))(t), events.GetThread{ThreadID: ada.id()}))(t); thread.UserID != "ada" {
+	if thread := must(client.Read(t.Context(), must(s.client.UpToDate(t.Context()))(t), events.GetThread{ThreadID: ada.id()}))(t); thread.UserID != "ada" {
 		t.Errorf("the thread belongs to %q", thread.UserID)
 	}
 }

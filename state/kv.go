@@ -37,7 +37,7 @@ func TTLSeconds(n int64) KVOption {
 
 // GetKV returns the value of a key. The error is an invalid_request if it is not a T.
 func GetKV[T any](ctx context.Context, kv *KVStore, bucket, key string) (e KVEntry[T], err error) {
-	v, err := client.Read[events.KVEntry](ctx, kv.c, events.GetKV{Bucket: bucket, Key: key})
+	v, err := client.Read(ctx, kv.c, events.GetKV{Bucket: bucket, Key: key})
 	if err != nil || !v.Exists {
 		return e, err
 	}
@@ -58,12 +58,12 @@ func (kv *KVStore) Set(ctx context.Context, bucket, key string, value any, opts 
 			return err
 		}
 	}
-	_, err = client.Send(ctx, kv.c, "", d)
+	_, err = kv.c.Send(ctx, "", d)
 	return err
 }
 
 // Delete deletes a key, if it is there.
 func (kv *KVStore) Delete(ctx context.Context, bucket, key string) error {
-	_, err := client.Send(ctx, kv.c, "", events.DeleteKV{Bucket: bucket, Key: key})
+	_, err := kv.c.Send(ctx, "", events.DeleteKV{Bucket: bucket, Key: key})
 	return err
 }

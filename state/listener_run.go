@@ -91,7 +91,7 @@ func (a *App) deliver(ctx context.Context, l Listener, of client.Event) error {
 // life. An error means that it is to be done again.
 func (a *App) destroyed(ctx context.Context, l Listener, thread string, d events.LifecycleDestroyed) error {
 	name := a.opts.inLog(l.Name)
-	v, err := client.Read[events.StateValues](ctx, a.opts.Client, events.GetState{ThreadID: thread, Life: d.Life})
+	v, err := client.Read(ctx, a.opts.Client, events.GetState{ThreadID: thread, Life: d.Life})
 	switch {
 	case is(err, events.NotFound): // it is cleared
 		return nil
@@ -109,7 +109,7 @@ func (a *App) destroyed(ctx context.Context, l Listener, thread string, d events
 	if failed != nil {
 		release.ErrorText = excerpt.Head(failed.Error(), maxRecord)
 	}
-	_, err = client.Send(ctx, a.opts.Client, thread, release)
+	_, err = a.opts.Client.Send(ctx, thread, release)
 	if is(err, events.NotFound) { // the thread was deleted
 		return nil
 	}

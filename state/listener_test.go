@@ -31,7 +31,7 @@ func (s *site) happened(id string, types ...events.Type) []events.Event {
 	for _, typ := range types {
 		q.Types = append(q.Types, string(typ))
 	}
-	list := must(c.ListEvents(s.t.Context(), q))(s.t)
+	list := must(client.Read(s.t.Context(), c, q))(s.t)
 	var out []events.Event
 	for _, raw := range list.Events {
 		out = append(out, must(events.DecodeEvent(raw))(s.t))
@@ -125,11 +125,11 @@ func TestListener_ArchivesBeforeTheStateIsCleared(t *testing.T) {
 	quiet := s.visit(func(_ http.ResponseWriter, r *http.Request) error {
 		return state.Thread(r.Context()).Push(r.Context(), "messages", "x")
 	})
-	if v := must(client.Read[events.StateValues](t.Context(), s.client, events.GetState{ThreadID: quiet.id()}))(t); len(v.Listeners) > 0 {
+	if v := must(client.Read(t.Context(), s.client, events.GetState{ThreadID: quiet.id()}))(t); len(v.Listeners) > 0 {
 		t.Errorf("%v listen to a thread for which no request registered them", v.Listeners)
 	}
 	s.skein.Advance(2 * time.Hour)
-	if v := must(client.Read[events.StateValues](t.Context(), s.client, events.GetState{ThreadID: first.id(), Life: 1}))(t); !v.Ended {
+	if v := must(client.Read(t.Context(), s.client, events.GetState{ThreadID: first.id(), Life: 1}))(t); !v.Ended {
 		t.Fatalf("the state has not ended: %+v", v)
 	}
 	listens(t, s.app)
@@ -386,10 +386,10 @@ func TestListener_AfterShutdown(t *testing.T) {
 	for s.get(s.handle(nothing)).StatusCode != http.StatusServiceUnavailable { // until it has begun
 	}
 	id := state.NewThreadID()
-	must(client.Send(t.Context(), s.client, id, events.MergeState{
+	must(s.client.Send(t.Context(), id, events.MergeState{
 		Operations: []events.StateOperation{{Op: events.SetOp, Key: "a", Value: events.JSON("1")}}, Create: true, Listeners: []string{"shop/archive"},
 	}))(t)
-	must(client.Send(t.Context(), s.client, id, events.DestroyState{}))(t)
+	must(s.client.Send(t.Context(), id, events.DestroyState{}))(t)
 	for !strings.Contains(s.log.String(), "delivered to its listener again") {
 		if len(ran) > 0 {
 			t.Fatal("a listener ran after Shutdown had begun")
@@ -450,7 +450,7 @@ func TestListener_FailedRunWritesNothing(t *testing.T) {
 	for len(s.consumers()) < 1 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	must(s.client.CreateThread(t.Context(), events.CreateThread{}))(t)
+	must(s.client.Send(t.Context(), "", events.CreateThread{}))(t)
 	id := <-ran
 	s.drain() // which waits for the run
 	if got := s.values(id); got != `{"greetings":["hello"]}` {
@@ -481,7 +481,7 @@ func TestListener_RegisteredAgain(t *testing.T) {
 	if n := s.sent(func() { s.get(register, first.next()...) }); n != 1 {
 		t.Errorf("to register it again took %d messages, besides the read", n-1)
 	}
-	v := must(client.Read[events.StateValues](t.Context(), s.client, events.GetState{ThreadID: first.id()}))(t)
+	v := must(client.Read(t.Context(), s.client, events.GetState{ThreadID: first.id()}))(t)
 	if string(v.Values) != "{}" || !slices.Equal(v.Listeners, []string{"shop/archive"}) {
 		t.Errorf("the state is %+v", v)
 	}
@@ -506,9 +506,9 @@ func TestListener_OfAllThreads(t *testing.T) {
 	for len(s.consumers()) < 3 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	other := must(s.client.CreateThread(t.Context(), events.CreateThread{}))(t).ThreadID
-	must(client.Send(t.Context(), s.client, other, events.StartSession{SessionID: "sess_1"}))(t)
-	must(client.Send(t.Context(), s.client, other, events.CompleteSession{SessionID: "sess_1", ErrorText: "no"}))(t)
+	other := must(s.client.Send(t.Context(), "", events.CreateThread{}))(t).ThreadID
+	must(s.client.Send(t.Context(), other, events.StartSession{SessionID: "sess_1"}))(t)
+	must(s.client.Send(t.Context(), other, events.CompleteSession{SessionID: "sess_1", ErrorText: "no"}))(t)
 	failed := false
 	for range 3 {
 		e := <-received

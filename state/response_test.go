@@ -86,7 +86,7 @@ func TestResponse_SaveFails(t *testing.T) { // AG-37
 	if log := s.log.String(); !strings.Contains(log, "payload_too_large") || !strings.Contains(log, thread.id()) || !strings.Contains(log, "sess_") || !strings.Contains(log, `"more"`) {
 		t.Errorf("the log is %.1000s", log)
 	}
-	page := must(client.Read[events.LogList](t.Context(), must(s.client.UpToDate(t.Context()))(t), events.ListLogs{ThreadID: thread.id()}))(t)
+	page := must(client.Read(t.Context(), must(s.client.UpToDate(t.Context()))(t), events.ListLogs{ThreadID: thread.id()}))(t)
 	if len(page.Logs) != 7 || !strings.Contains(page.Logs[0].Message, "not saved") || !strings.Contains(string(page.Logs[0].Data), "sess_") {
 		t.Errorf("the thread's log has %d lines: %v", len(page.Logs), page.Logs)
 	}

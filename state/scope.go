@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/excerpt"
 )
@@ -169,7 +168,7 @@ func (s *scope) afterwards(ctx context.Context, renew, completed bool) {
 		if completed {
 			return
 		}
-		_, err := client.Send(ctx, s.app.opts.Client, s.session.Thread.ID, events.CompleteSession{SessionID: s.session.ID})
+		_, err := s.app.opts.Client.Send(ctx, s.session.Thread.ID, events.CompleteSession{SessionID: s.session.ID})
 		if err != nil && !is(err, events.NotFound) {
 			s.logger.WarnContext(ctx, "the end of the session was not recorded", "error", err)
 		}
@@ -201,7 +200,7 @@ func (s *scope) fail(ctx context.Context, what string, err error, fields ...any)
 	}
 	text := what + ": " + err.Error()
 	line := events.RecordTrace{Kind: events.TraceLog, SessionID: s.session.ID, Level: events.LogError, Name: "state", Text: excerpt.Head(text, maxRecord), Data: sessionData(s.session.ID)}
-	_, failed := client.Send(context.WithoutCancel(ctx), s.app.opts.Client, s.session.Thread.ID, line)
+	_, failed := s.app.opts.Client.Send(context.WithoutCancel(ctx), s.session.Thread.ID, line)
 	if failed != nil && !is(failed, events.NotFound) { // a thread without state has no log
 		s.logger.ErrorContext(ctx, "the error above was not recorded on the thread", "error", failed)
 	}

@@ -162,7 +162,7 @@ func (s *site) settle() {
 // values returns the stored state of a thread.
 func (s *site) values(id string) string {
 	s.t.Helper()
-	v := must(client.Read[events.StateValues](s.t.Context(), s.client, events.GetState{ThreadID: id}))(s.t)
+	v := must(client.Read(s.t.Context(), s.client, events.GetState{ThreadID: id}))(s.t)
 	return string(v.Values)
 }
 

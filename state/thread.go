@@ -102,7 +102,7 @@ func (t *ThreadScope) load(ctx context.Context) error {
 		return err
 	}
 	var expires time.Time
-	v, err := client.Read[events.StateValues](ctx, t.app.opts.Client, events.GetState{ThreadID: t.ID, Life: t.life})
+	v, err := client.Read(ctx, t.app.opts.Client, events.GetState{ThreadID: t.ID, Life: t.life})
 	switch {
 	case is(err, events.NotFound) && t.life == 0:
 		v = &events.StateValues{}

@@ -385,7 +385,7 @@ func TestThread_Destroy(t *testing.T) { // AG-34 AG-90
 		}
 		return th.Set(ctx, "c", 1)
 	}, a.next()...)
-	v := must(client.Read[events.StateValues](t.Context(), s.client, events.GetState{ThreadID: a.id()}))(t)
+	v := must(client.Read(t.Context(), s.client, events.GetState{ThreadID: a.id()}))(t)
 	if string(v.Values) != `{"c":1}` || v.Life != 2 || b.id() != a.id() {
 		t.Errorf("the state is %s, life %d, of %s and %s", v.Values, v.Life, a.id(), b.id())
 	}
@@ -460,7 +460,7 @@ func TestThread_Deleted(t *testing.T) {
 	s := open(t)
 	write := func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "a", 1) }
 	a := s.on(write)
-	must(s.client.DeleteThread(t.Context(), a.id(), events.DeleteThread{}))(t)
+	must(s.client.Send(t.Context(), a.id(), events.DeleteThread{}))(t)
 	gone := s.on(write, "Cookie", "atid="+a.cookie().Value)
 	if c := gone.cookie(); gone.StatusCode != http.StatusGone || c == nil || c.MaxAge >= 0 || gone.header() != "" {
 		t.Errorf("the answer is %d %s with %v", gone.StatusCode, gone.body, gone.Header)

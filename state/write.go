@@ -273,7 +273,7 @@ func (t *ThreadScope) resend(ctx context.Context) error {
 // send sends operations once.
 func (t *ThreadScope) send(ctx context.Context, b *batch) error {
 	d := t.merge(b.ops)
-	_, err := client.Send(ctx, t.app.opts.Client, t.ID, d, client.CommandID(b.id))
+	_, err := t.app.opts.Client.Send(ctx, t.ID, d, client.CommandID(b.id))
 	if err == nil {
 		t.expires = time.Time{} // it has moved
 		t.started, t.completed, t.newListeners = true, t.completed || t.final, false
@@ -325,7 +325,7 @@ func (t *ThreadScope) Destroy(ctx context.Context) error {
 	if err := t.save(ctx); err != nil {
 		return err
 	}
-	_, err := client.Send(ctx, t.app.opts.Client, t.ID, events.DestroyState{})
+	_, err := t.app.opts.Client.Send(ctx, t.ID, events.DestroyState{})
 	if err != nil && !is(err, events.NotFound) { // a thread without state does not exist
 		return err
 	}
@@ -336,7 +336,7 @@ func (t *ThreadScope) Destroy(ctx context.Context) error {
 // Touch moves the end of the state, as a read or a write does. The end moves at most once a
 // minute, so more calls than that change nothing.
 func (t *ThreadScope) Touch(ctx context.Context) error {
-	_, err := client.Send(ctx, t.app.opts.Client, t.ID, events.TouchState{})
+	_, err := t.app.opts.Client.Send(ctx, t.ID, events.TouchState{})
 	if is(err, events.NotFound) {
 		return nil
 	}

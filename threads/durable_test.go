@@ -33,7 +33,7 @@ func TestUpdate_NothingToFlush(t *testing.T) {
 				t.Errorf("updated to %+v: %v", got, err)
 				return
 			}
-			list, err := client.Read[events.EventList](t.Context(), other, events.ListEvents{ThreadID: made.ID}) // reads the log
+			list, err := client.Read(t.Context(), other, events.ListEvents{ThreadID: made.ID}) // reads the log
 			if err != nil {
 				t.Error(err)
 				return

@@ -16,7 +16,7 @@ import (
 // apply stores definitions of a tenant.
 func apply(t *testing.T, c *client.Client, list ...events.NewDefinition) {
 	t.Helper()
-	if _, err := c.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: list}); err != nil {
+	if _, err := c.Send(t.Context(), "", events.ApplyDefinitions{Definitions: list}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -42,7 +42,7 @@ func (s *Service) Get(ctx context.Context, id string) (*Thread, error) {
 
 // read returns a thread, in parts if it is too large for one answer.
 func (s *Service) read(ctx context.Context, q events.GetThreadDocument) (*Thread, error) {
-	t, err := client.Read[Thread](ctx, s.reader(), q)
+	t, err := client.Read(ctx, s.reader(), q)
 	if !is(err, events.PayloadTooLarge) {
 		return t, named(q.ThreadID, err)
 	}
@@ -50,7 +50,7 @@ func (s *Service) read(ctx context.Context, q events.GetThreadDocument) (*Thread
 		var whole *Thread
 		for next := int64(0); whole == nil || next > 0; {
 			q.FromMessage = &next
-			part, err := client.Read[Thread](ctx, s.reader(), q)
+			part, err := client.Read(ctx, s.reader(), q)
 			if err != nil {
 				return nil, named(q.ThreadID, err)
 			}
@@ -74,7 +74,7 @@ func (s *Service) Create(ctx context.Context, id string) (*Thread, error) {
 	if id == "" {
 		id = NewID()
 	}
-	reply, err := s.wrote(s.c.CreateThread(ctx, events.CreateThread{}, client.ThreadID(id)))
+	reply, err := s.wrote(s.c.Send(ctx, "", events.CreateThread{}, client.ThreadID(id)))
 	if err != nil {
 		return nil, err
 	}
@@ -109,13 +109,13 @@ func (s *Service) Save(ctx context.Context, t *Thread) (*Thread, error) {
 
 // Archive archives a thread, or takes it back.
 func (s *Service) Archive(ctx context.Context, id string, archived bool) error {
-	_, err := s.wrote(s.c.UpdateThread(ctx, id, events.UpdateThread{Archived: &archived}))
+	_, err := s.wrote(s.c.Send(ctx, id, events.UpdateThread{Archived: &archived}))
 	return named(id, err)
 }
 
 // Delete deletes a thread and the threads that work for it. One that does not exist is no error.
 func (s *Service) Delete(ctx context.Context, id string) error {
-	_, err := s.wrote(s.c.DeleteThread(ctx, id, events.DeleteThread{}))
+	_, err := s.wrote(s.c.Send(ctx, id, events.DeleteThread{}))
 	if is(err, events.NotFound) {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 // Fork copies a thread into a new one, up to and including a message, and returns its id. The
 // index is the message's in the document.
 func (s *Service) Fork(ctx context.Context, id string, messageIndex int64) (childID string, err error) {
-	reply, err := s.wrote(client.Send(ctx, s.c, id, events.ForkThread{MessageIndex: &messageIndex}))
+	reply, err := s.wrote(s.c.Send(ctx, id, events.ForkThread{MessageIndex: &messageIndex}))
 	if err != nil {
 		return "", named(id, err)
 	}
@@ -144,7 +144,7 @@ type HandoffOptions struct {
 // an agent writes the summary, it waits until that is done. The error is a *SummaryError if the
 // agent wrote none; then there is no new thread.
 func (s *Service) Handoff(ctx context.Context, id string, o HandoffOptions) (childID string, err error) {
-	reply, err := s.wrote(client.Send(ctx, s.c, id, events.HandoffThread{Summary: o.Summary, AgentID: o.AgentID, Comment: o.Comment, Key: o.Key}))
+	reply, err := s.wrote(s.c.Send(ctx, id, events.HandoffThread{Summary: o.Summary, AgentID: o.AgentID, Comment: o.Comment, Key: o.Key}))
 	if err != nil {
 		return "", named(id, err)
 	}
@@ -167,13 +167,13 @@ func (s *Service) Handoff(ctx context.Context, id string, o HandoffOptions) (chi
 // Truncate removes the messages after one, and the relationships made there. A thread that runs
 // is refused.
 func (s *Service) Truncate(ctx context.Context, id string, messageIndex int64) error {
-	_, err := s.wrote(client.Send(ctx, s.c, id, events.TruncateThread{MessageIndex: &messageIndex}))
+	_, err := s.wrote(s.c.Send(ctx, id, events.TruncateThread{MessageIndex: &messageIndex}))
 	return named(id, err)
 }
 
 // Mention records that a thread refers to another one, once for each pair.
 func (s *Service) Mention(ctx context.Context, id, mentionedID, comment string) error {
-	_, err := s.wrote(client.Send(ctx, s.c, id, events.MentionThread{MentionedID: mentionedID, Comment: comment}))
+	_, err := s.wrote(s.c.Send(ctx, id, events.MentionThread{MentionedID: mentionedID, Comment: comment}))
 	return err
 }
 
@@ -188,7 +188,7 @@ func (s *Service) Enqueue(ctx context.Context, id string, m Message) (queuedID s
 	if len(items) != 1 || items[0].Type != events.Message {
 		return "", false, unsupported("/message/content", "a message with calls or results cannot wait; send its text alone")
 	}
-	reply, err := s.wrote(s.c.React(ctx, id, events.ReactThread{Item: &items[0], Policy: events.Enqueue}))
+	reply, err := s.wrote(s.c.Send(ctx, id, events.ReactThread{Item: &items[0], Policy: events.Enqueue}))
 	switch {
 	case is(err, events.QueueFull):
 		return "", false, nil
@@ -211,5 +211,5 @@ func (s *Service) History(ctx context.Context, o HistoryOptions) (*events.Thread
 	if o.Limit > 0 {
 		q.Limit = &o.Limit
 	}
-	return client.Read[events.ThreadHistory](ctx, s.reader(), q)
+	return client.Read(ctx, s.reader(), q)
 }

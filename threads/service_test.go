@@ -268,7 +268,7 @@ func TestEnqueue_Full(t *testing.T) { // AM-79 AM-80 AM-83 AM-107
 	}))
 	c := server.Client("acme")
 	s := threads.New(c)
-	id := must(c.CreateThread(t.Context(), events.CreateThread{AgentID: "slow"}))(t).ThreadID
+	id := must(c.Send(t.Context(), "", events.CreateThread{AgentID: "slow"}))(t).ThreadID
 	for n := range 1 + events.MaxQueuedMessages {
 		queued, taken, err := s.Enqueue(t.Context(), id, threads.UserMessage(fmt.Sprint(n)))
 		if err != nil || !taken || (queued == "") != (n == 0) {
@@ -528,7 +528,7 @@ func TestQueue_OrderAndNumbers(t *testing.T) { // AM-79 AM-81 AM-83 AM-84 AM-115
 	}))
 	c := server.Client("acme")
 	s, ctx := threads.New(c), t.Context()
-	id := must(c.CreateThread(ctx, events.CreateThread{AgentID: "slow"}))(t).ThreadID
+	id := must(c.Send(ctx, "", events.CreateThread{AgentID: "slow"}))(t).ThreadID
 	var queued []string
 	for n := range 1 + events.MaxQueuedMessages {
 		one, taken, err := s.Enqueue(ctx, id, threads.UserMessage(fmt.Sprint(n)))
@@ -542,9 +542,9 @@ func TestQueue_OrderAndNumbers(t *testing.T) { // AM-79 AM-81 AM-83 AM-84 AM-115
 			t.Errorf("the queued id is %s", one)
 		}
 	}
-	must(c.MoveQueued(ctx, id, events.MoveQueued{QueuedID: queued[5], Before: queued[1]}))(t)
-	must(c.EditQueued(ctx, id, events.EditQueued{QueuedID: queued[2], Item: events.UserText("two")}))(t)
-	must(c.RemoveQueued(ctx, id, events.RemoveQueued{QueuedID: queued[3]}))(t)
+	must(c.Send(ctx, id, events.MoveQueued{QueuedID: queued[5], Before: queued[1]}))(t)
+	must(c.Send(ctx, id, events.EditQueued{QueuedID: queued[2], Item: events.UserText("two")}))(t)
+	must(c.Send(ctx, id, events.RemoveQueued{QueuedID: queued[3]}))(t)
 	list := must(c.ListQueue(ctx, events.ListQueue{ThreadID: id}))(t).Queued
 	var order []string
 	for _, q := range list {

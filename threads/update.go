@@ -46,7 +46,7 @@ func (s *Service) Update(ctx context.Context, id string, recipe func(*Thread) er
 // versioned returns a thread's document and the version of the thread that it shows.
 func (s *Service) versioned(ctx context.Context, id string) (*Thread, int64, error) {
 	for {
-		t, err := s.reader().GetThread(ctx, events.GetThread{ThreadID: id})
+		t, err := client.Read(ctx, s.reader(), events.GetThread{ThreadID: id})
 		if err != nil {
 			return nil, 0, named(id, err)
 		}
@@ -287,7 +287,7 @@ func (p *plan) edit(i, now int, was, is Message) error {
 func (p *plan) item(i int) (string, error) {
 	deep := int64(0)
 	for cursor := ""; p.ids == nil || cursor != ""; {
-		list, err := client.Read[events.MessageList](p.ctx, p.service.reader(), events.ListMessages{
+		list, err := client.Read(p.ctx, p.service.reader(), events.ListMessages{
 			ThreadID: p.id, GetMessagesOptions: events.GetMessagesOptions{Order: "asc", MaxDepth: &deep}, Cursor: cursor,
 			Fresh: events.Fresh{MinVersion: &p.version},
 		})

@@ -36,7 +36,7 @@ func (s *Service) ExclusiveReadWriter(ctx context.Context, id string) (*ReadWrit
 	} else if err != nil && !is(err, events.AlreadyExists) {
 		return nil, err
 	}
-	reply, err := s.wrote(client.Send(ctx, s.c, id, events.ClaimWriter{Holder: "threads " + uuid.NewString()}))
+	reply, err := s.wrote(s.c.Send(ctx, id, events.ClaimWriter{Holder: "threads " + uuid.NewString()}))
 	if is(err, events.Held) {
 		return nil, &HeldError{ID: id, Cause: err}
 	}
@@ -64,7 +64,7 @@ func (w *ReadWriter) hold(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		_, err := client.Send(ctx, w.service.c, w.id, events.RenewWriter{Token: w.token})
+		_, err := w.service.c.Send(ctx, w.id, events.RenewWriter{Token: w.token})
 		if is(err, events.Held) || is(err, events.NotFound) {
 			w.mu.Lock()
 			w.disposed = true
@@ -124,7 +124,7 @@ func (w *ReadWriter) Dispose(ctx context.Context) error {
 		return nil
 	}
 	w.disposed = true
-	_, err := client.Send(ctx, w.service.c, w.id, events.ReleaseWriter{Token: w.token})
+	_, err := w.service.c.Send(ctx, w.id, events.ReleaseWriter{Token: w.token})
 	if is(err, events.Held) || is(err, events.NotFound) { // it has ended before
 		return nil
 	}

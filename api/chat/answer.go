@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -40,7 +41,7 @@ func (h *chat) answer(ctx context.Context, m *Message) (*follow, error) {
 		return nil, events.Errorf(events.InvalidRequest, "the last message answers no call that waits; send the user's message as the last one")
 	}
 	for _, d := range answers {
-		if _, err := h.now.ResolveApproval(ctx, h.thread.ID, d); err != nil && !isMissing(err) { // another tab was faster
+		if _, err := h.now.Send(ctx, h.thread.ID, d); err != nil && !isMissing(err) { // another tab was faster
 			return nil, err
 		}
 	}
@@ -60,7 +61,7 @@ func (h *chat) runOf(x *events.Execution) Run {
 func (h *chat) execution(ctx context.Context, matches func(*events.Execution) bool) (*events.Execution, error) {
 	q := events.ListExecutions{ThreadID: h.thread.ID, Order: "desc", Limit: new(int64(pageOfRuns))}
 	for {
-		list, err := h.now.ListExecutions(ctx, q)
+		list, err := client.Read(ctx, h.now, q)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +122,7 @@ func (h *chat) active(ctx context.Context) (*events.Execution, error) {
 	if h.thread == nil {
 		return nil, nil
 	}
-	list, err := h.now.ListExecutions(ctx, events.ListExecutions{ThreadID: h.thread.ID, Status: events.Executing})
+	list, err := client.Read(ctx, h.now, events.ListExecutions{ThreadID: h.thread.ID, Status: events.Executing})
 	if err != nil || len(list.Executions) == 0 {
 		return nil, err
 	}
@@ -170,7 +171,7 @@ func (h *chat) beginning(ctx context.Context, x *events.Execution) (int64, error
 func (h *chat) search(ctx context.Context, execution string, from int64) (int64, error) {
 	limit := int64(1000)
 	for from > 0 {
-		page, err := h.now.ListEvents(ctx, events.ListEvents{
+		page, err := client.Read(ctx, h.now, events.ListEvents{
 			ThreadID: h.thread.ID, FromVersion: &from, Types: []string{string(events.ExecutionCreatedType)}, Limit: &limit,
 		})
 		if err != nil {
@@ -194,7 +195,7 @@ func (h *chat) stop(ctx context.Context, message string) (stopped bool, err erro
 	if err != nil || x == nil || message != "" && message != x.ReactionItemID {
 		return false, err
 	}
-	_, err = h.now.CancelRun(ctx, h.thread.ID, events.CancelRun{ExecutionID: x.ID, Reason: "stopped in the chat"})
+	_, err = h.now.Send(ctx, h.thread.ID, events.CancelRun{ExecutionID: x.ID, Reason: "stopped in the chat"})
 	if isMissing(err) || errors.Is(err, &events.Error{Code: events.IllegalTransition}) {
 		return false, nil
 	}
@@ -211,7 +212,7 @@ func (h *chat) list(ctx context.Context, yield func(*Message) error) error {
 	limit := int64(200)
 	q := events.ListItems{ThreadID: h.thread.ID, Limit: &limit}
 	for {
-		page, err := h.now.ListItems(ctx, q)
+		page, err := client.Read(ctx, h.now, q)
 		if err != nil {
 			return err
 		}
@@ -237,7 +238,7 @@ func (h *chat) list(ctx context.Context, yield func(*Message) error) error {
 func (h *chat) written(ctx context.Context) (hidden string, asked map[string]map[string]events.CallApproval, err error) {
 	asked = map[string]map[string]events.CallApproval{}
 	for q := (events.ListExecutions{ThreadID: h.thread.ID, Limit: new(int64(pageOfRuns))}); ; {
-		runs, err := h.now.ListExecutions(ctx, q)
+		runs, err := client.Read(ctx, h.now, q)
 		if err != nil {
 			return "", nil, err
 		}

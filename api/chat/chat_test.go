@@ -30,7 +30,7 @@ func TestChat_SendsAndLists(t *testing.T) {
 	if list[0].ID != "u1" || list[1].ID != first.id || list[2].ID != "u2" || list[3].ID != second.id {
 		t.Errorf("ids: %+v", list)
 	}
-	thread, err := w.client.GetThread(t.Context(), events.GetThread{ThreadID: "key:c1"})
+	thread, err := client.Read(t.Context(), w.client, events.GetThread{ThreadID: "key:c1"})
 	if err != nil || thread.AgentID != "assistant" {
 		t.Errorf("the thread: %+v, %v", thread, err)
 	}
@@ -228,7 +228,7 @@ func TestChat_Files(t *testing.T) {
 		`{"file_url":"https://a.example/b.pdf","filename":"f","mediaType":"application/pdf","type":"input_file"}]` {
 		t.Errorf("the model was sent %s", got)
 	}
-	thread, err := w.client.GetThread(t.Context(), events.GetThread{ThreadID: "key:c1"})
+	thread, err := client.Read(t.Context(), w.client, events.GetThread{ThreadID: "key:c1"})
 	w.server.Must(err)
 	files := w.client.Files(thread.ID)
 	_, err = files.WriteFile(t.Context(), "/in/a b.txt", []byte("x"), "text/plain", client.WriteFileOptions{})

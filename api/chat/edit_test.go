@@ -15,10 +15,10 @@ import (
 func (w *world) hide(chat string, index int64, id string) {
 	w.Helper()
 	stays := max(index-1, 0)
-	_, err := client.Send(w.Context(), w.client, "key:"+chat, events.TruncateThread{MessageIndex: &stays, Interrupt: true})
+	_, err := w.client.Send(w.Context(), "key:"+chat, events.TruncateThread{MessageIndex: &stays, Interrupt: true})
 	w.server.Must(err)
 	if index == 0 {
-		_, err = w.client.DeleteMessage(w.Context(), "key:"+chat, events.DeleteMessage{ItemID: id})
+		_, err = w.client.Send(w.Context(), "key:"+chat, events.DeleteMessage{ItemID: id})
 		w.server.Must(err)
 	}
 }
@@ -57,9 +57,9 @@ func TestChat_EditIsOneCommit(t *testing.T) {
 	w := newWorld(t, echo)
 	w.post(submit("c1", text("u1", "one"))).rest()
 	answer := w.post(submit("c1", text("u2", "two"))).rest()
-	other, err := w.client.CreateThread(t.Context(), events.CreateThread{})
+	other, err := w.client.Send(t.Context(), "", events.CreateThread{})
 	w.server.Must(err)
-	_, err = client.Send(t.Context(), w.client, "key:c1", events.MentionThread{MentionedID: other.ThreadID})
+	_, err = w.client.Send(t.Context(), "key:c1", events.MentionThread{MentionedID: other.ThreadID})
 	w.server.Must(err)
 	for _, one := range []struct {
 		body, says string
@@ -72,7 +72,7 @@ func TestChat_EditIsOneCommit(t *testing.T) {
 			"user: uno | assistant: you said uno",
 			[]events.Type{events.HistoryTruncatedType, events.MessageDeletedType, events.ItemCreatedType, events.ExecutionCreatedType}},
 	} {
-		before, err := w.upToDate().client.GetThread(t.Context(), events.GetThread{ThreadID: "key:c1"})
+		before, err := client.Read(t.Context(), w.upToDate().client, events.GetThread{ThreadID: "key:c1"})
 		w.server.Must(err)
 		timeline, err := w.client.Timeline(t.Context(), client.SubscribeOptions{Thread: before.ID, From: client.Now()})
 		w.server.Must(err)
@@ -149,7 +149,7 @@ func TestChat_LongList(t *testing.T) {
 		_, err := w.client.Commit(t.Context(), "key:c1", list)
 		w.server.Must(err)
 	}
-	_, err := w.client.DeleteMessage(t.Context(), "key:c1", events.DeleteMessage{ItemID: "m200"})
+	_, err := w.client.Send(t.Context(), "key:c1", events.DeleteMessage{ItemID: "m200"})
 	w.server.Must(err)
 	list := w.messages("c1")
 	if len(list) != turns-1+2 {
@@ -220,7 +220,7 @@ func TestTools_ApprovalFromTwoTabs(t *testing.T) {
 	}
 	w.server.WaitIdle()
 	now := w.upToDate().client
-	page, err := now.ListEvents(t.Context(), events.ListEvents{ThreadID: "key:c1", Types: []string{string(events.ApprovalGrantedType), string(events.ApprovalDeniedType), string(events.ApprovalResolvedType)}})
+	page, err := client.Read(t.Context(), now, events.ListEvents{ThreadID: "key:c1", Types: []string{string(events.ApprovalGrantedType), string(events.ApprovalDeniedType), string(events.ApprovalResolvedType)}})
 	w.server.Must(err)
 	if len(page.Events) != 1 {
 		t.Fatalf("the answers are %s", page.Events)

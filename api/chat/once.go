@@ -88,7 +88,7 @@ func (h *chat) reopened(ctx context.Context) (*chat, error) {
 // earlier returns the message that answers an earlier request with the same key; nil if there is
 // none. The error is that of a reused key if its body was another.
 func (h *chat) earlier(ctx context.Context) (*follow, error) {
-	x, err := h.now.GetExecution(ctx, events.GetExecution{ExecutionID: h.once.execution})
+	x, err := client.Read(ctx, h.now, events.GetExecution{ExecutionID: h.once.execution})
 	switch {
 	case isMissing(err):
 		return nil, nil
@@ -120,7 +120,7 @@ func (h *chat) same(ctx context.Context, reply *events.Reply, result events.Resu
 		return nil
 	}
 	if result.ItemID != "" { // it steers a run, and has no execution
-		item, err := h.now.WithMinSeq(reply.Seq).GetItem(ctx, events.GetItem{ThreadID: reply.ThreadID, ItemID: result.ItemID})
+		item, err := client.Read(ctx, h.now.WithMinSeq(reply.Seq), events.GetItem{ThreadID: reply.ThreadID, ItemID: result.ItemID})
 		if err != nil {
 			return err
 		}

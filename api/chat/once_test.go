@@ -10,6 +10,7 @@ import (
 
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -120,7 +121,7 @@ func TestChat_KeyedDuringARun(t *testing.T) {
 	for _, policy := range []string{"enqueue", "steer"} {
 		p := newPaced()
 		w := newWorld(t, p.react)
-		_, err := w.client.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
+		_, err := w.client.Send(t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
 			{Kind: events.AgentKind, Definition: []byte(`{"name":"busy","type":"ai_human","reactor":"assistant","policy":"` + policy + `"}`)},
 		}})
 		w.server.Must(err)
@@ -159,7 +160,7 @@ func TestChat_KeyedDuringARun(t *testing.T) {
 func (w *world) untilEvent(chat string, kind events.Type, item string) {
 	w.Helper()
 	for {
-		page, err := w.upToDate().client.ListEvents(w.Context(), events.ListEvents{ThreadID: "key:" + chat, Types: []string{string(kind)}})
+		page, err := client.Read(w.Context(), w.upToDate().client, events.ListEvents{ThreadID: "key:" + chat, Types: []string{string(kind)}})
 		w.server.Must(err)
 		for _, raw := range page.Events {
 			if strings.Contains(string(raw), quote(item)) {

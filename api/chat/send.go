@@ -30,7 +30,7 @@ func open(ctx context.Context, c *edge.Caller, id string) (*chat, error) {
 		return nil, err
 	}
 	h := &chat{id: id, caller: c, now: now}
-	h.thread, err = now.GetThread(ctx, events.GetThread{ThreadID: threadOf(id)})
+	h.thread, err = client.Read(ctx, now, events.GetThread{ThreadID: threadOf(id)})
 	if isMissing(err) {
 		err = nil
 	}
@@ -90,7 +90,7 @@ func (h *chat) ask(ctx context.Context, req *request) (*follow, error) {
 // repeated returns the message that answers an item which the thread has already: a request
 // that created the chat, or an old one, was sent again. cause is the refusal of any other.
 func (h *chat) repeated(ctx context.Context, req *request, item *events.NewItem, cause error) (*follow, error) {
-	stored, err := h.now.GetItem(ctx, events.GetItem{ThreadID: h.thread.ID, ItemID: item.ID})
+	stored, err := client.Read(ctx, h.now, events.GetItem{ThreadID: h.thread.ID, ItemID: item.ID})
 	switch {
 	case isMissing(err) && req.MessageID == req.last.ID: // hidden, and not asked about
 		if err := again(item, req.MessageID); err != nil {
@@ -196,7 +196,7 @@ func (h *chat) react(ctx context.Context, req *request, item *events.NewItem, o 
 	if err := h.once.mark(&ask); err != nil {
 		return nil, err
 	}
-	reply, err := h.now.React(ctx, h.thread.ID, ask, o...)
+	reply, err := h.now.Send(ctx, h.thread.ID, ask, o...)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func (h *chat) followReacted(ctx context.Context, req *request, reply *events.Re
 	if begins || result.QueuedID != "" {
 		return f, nil
 	}
-	x, err := h.now.WithMinSeq(reply.Seq).GetExecution(ctx, events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: f.ExecutionID})
+	x, err := client.Read(ctx, h.now.WithMinSeq(reply.Seq), events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: f.ExecutionID})
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func (h *chat) find(ctx context.Context, matches func(*events.ThreadMessage) boo
 	limit, depth := int64(200), int64(0)
 	q := events.ListMessages{ThreadID: h.thread.ID, GetMessagesOptions: events.GetMessagesOptions{Limit: &limit, MaxDepth: &depth, Order: "desc"}}
 	for seen := int64(0); ; {
-		page, err := h.now.ListMessages(ctx, q)
+		page, err := client.Read(ctx, h.now, q)
 		if err != nil {
 			return nil, err
 		}
@@ -302,7 +302,7 @@ func (h *chat) regenerate(ctx context.Context, req *request) (*follow, error) {
 	case at == nil:
 		return nil, events.Errorf(events.InvalidRequest, "chat %s has no message of a user to answer again", h.id)
 	}
-	stored, err := h.now.GetItem(ctx, events.GetItem{ThreadID: h.thread.ID, ItemID: at.ID})
+	stored, err := client.Read(ctx, h.now, events.GetItem{ThreadID: h.thread.ID, ItemID: at.ID})
 	if err != nil {
 		return nil, err
 	}

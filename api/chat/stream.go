@@ -157,7 +157,7 @@ func (s *source) readEvents(ctx context.Context) {
 	limit := int64(1000)
 	last := s.from - 1
 	for from := s.from; from > 0; {
-		page, err := now.ListEvents(ctx, events.ListEvents{ThreadID: s.run.ThreadID, FromVersion: &from, Types: EventTypes(), Limit: &limit})
+		page, err := client.Read(ctx, now, events.ListEvents{ThreadID: s.run.ThreadID, FromVersion: &from, Types: EventTypes(), Limit: &limit})
 		if err != nil {
 			fail(err)
 			return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api/chat"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -187,7 +188,7 @@ func TestChat_HostileBodies(t *testing.T) {
 			t.Errorf("%s: %d %.300s; want %d %s", name, status, body, c.status, c.want)
 		}
 	}
-	if list, err := w.upToDate().client.ListThreads(t.Context(), events.ListThreads{}); err != nil || len(list.Threads) != 0 {
+	if list, err := client.Read(t.Context(), w.upToDate().client, events.ListThreads{}); err != nil || len(list.Threads) != 0 {
 		t.Errorf("threads were created: %+v, %v", list, err)
 	}
 }
@@ -196,7 +197,7 @@ func TestChat_HostileBodies(t *testing.T) {
 func TestChat_OtherTenants(t *testing.T) {
 	w := newWorld(t, echo)
 	w.post(submit("c1", text("u1", "secret"))).rest()
-	thread, err := w.client.GetThread(t.Context(), events.GetThread{ThreadID: "key:c1"})
+	thread, err := client.Read(t.Context(), w.client, events.GetThread{ThreadID: "key:c1"})
 	w.server.Must(err)
 	for _, id := range []string{"c1", thread.ID} {
 		for path, want := range map[string]int{"GET /chat/" + id: 404, "GET /chat/" + id + "/stream": 204, "POST /chat/" + id + "/stop": 404} {

@@ -52,7 +52,7 @@ func newWorld(t *testing.T, react skein.ReactorFunc) *world {
 	} {
 		apply.Definitions = append(apply.Definitions, events.NewDefinition{Kind: d.kind, Definition: []byte(d.text)})
 	}
-	_, err := w.client.ApplyDefinitions(t.Context(), apply)
+	_, err := w.client.Send(t.Context(), "", apply)
 	server.Must(err)
 	nc, err := nats.Connect(server.Addresses().NATS)
 	server.Must(err)
@@ -251,7 +251,7 @@ func (w *world) upToDate() *world {
 // version returns the version of a chat's thread.
 func (w *world) version(chat string) int64 {
 	w.Helper()
-	thread, err := w.client.GetThread(w.Context(), events.GetThread{ThreadID: "key:" + chat})
+	thread, err := client.Read(w.Context(), w.client, events.GetThread{ThreadID: "key:" + chat})
 	w.server.Must(err)
 	return thread.Version
 }

@@ -98,11 +98,11 @@ func (s *stage) on(path string, p edge.Principal) *client.Client {
 func (s *stage) thread(user, key string) (thread, item string) {
 	s.t.Helper()
 	c := s.skein.Client("acme")
-	made, err := c.CreateThread(s.t.Context(), events.CreateThread{UserID: user, Key: key})
+	made, err := c.Send(s.t.Context(), "", events.CreateThread{UserID: user, Key: key})
 	s.must(err)
-	said, err := c.CreateItem(s.t.Context(), made.ThreadID, saying("hello"))
+	said, err := c.Send(s.t.Context(), made.ThreadID, saying("hello"))
 	s.must(err)
-	_, err = c.WithMinSeq(said.Seq).GetThread(s.t.Context(), events.GetThread{ThreadID: made.ThreadID})
+	_, err = client.Read(s.t.Context(), c.WithMinSeq(said.Seq), events.GetThread{ThreadID: made.ThreadID})
 	s.must(err)
 	return made.ThreadID, said.Result.ItemID
 }
@@ -126,16 +126,16 @@ func TestGuard_OtherThreadsDoNotExist(t *testing.T) {
 	mine, myItem := s.thread("ada", "mine")
 	other, otherItem := s.thread("bob", "other")
 	full := s.skein.Client("acme")
-	run, err := full.CreateExecution(ctx, other, events.CreateExecution{TriggerItemID: otherItem})
+	run, err := full.Send(ctx, other, events.CreateExecution{TriggerItemID: otherItem})
 	s.must(err)
-	step, err := full.CreateStep(ctx, other, events.CreateStep{ExecutionID: run.Result.ExecutionID})
+	step, err := full.Send(ctx, other, events.CreateStep{ExecutionID: run.Result.ExecutionID})
 	s.must(err)
-	_, err = full.PutPart(ctx, other, events.PutPart{Idx: new(int64(0)), StepID: step.Result.StepID, ExecutionID: run.Result.ExecutionID, Type: "text", Part: events.JSON(`{"text":"x"}`)})
+	_, err = full.Send(ctx, other, events.PutPart{Idx: new(int64(0)), StepID: step.Result.StepID, ExecutionID: run.Result.ExecutionID, Type: "text", Part: events.JSON(`{"text":"x"}`)})
 	s.must(err)
 	for what, c := range map[string]*client.Client{
 		"user": s.as(edge.Principal{User: "ada"}), "threads": s.as(edge.Principal{Threads: []string{mine}}), "both": s.as(edge.Principal{User: "ada", Threads: []string{mine}}),
 	} {
-		if _, err := c.GetItem(ctx, events.GetItem{ThreadID: "key:mine", ItemID: myItem}); err != nil {
+		if _, err := client.Read(ctx, c, events.GetItem{ThreadID: "key:mine", ItemID: myItem}); err != nil {
 			t.Errorf("%s: its own item: %v", what, err)
 		}
 		for _, ref := range []string{other, "key:other"} {
@@ -164,17 +164,17 @@ func TestGuard_OtherThreadsDoNotExist(t *testing.T) {
 			wantCode(t, what+" a submitted command on "+ref, err, events.NotFound)
 		}
 		minSeq := events.Fresh{MinSeq: &step.Seq}
-		_, err := c.GetItem(ctx, events.GetItem{ItemID: otherItem})
+		_, err := client.Read(ctx, c, events.GetItem{ItemID: otherItem})
 		wantCode(t, what+" an item by its id alone", err, events.NotFound)
-		_, err = c.GetItem(ctx, events.GetItem{ThreadID: mine, ItemID: otherItem})
+		_, err = client.Read(ctx, c, events.GetItem{ThreadID: mine, ItemID: otherItem})
 		wantCode(t, what+" an item as if of its own thread", err, events.NotFound)
-		_, err = c.GetExecution(ctx, events.GetExecution{ExecutionID: run.Result.ExecutionID, Fresh: minSeq})
+		_, err = client.Read(ctx, c, events.GetExecution{ExecutionID: run.Result.ExecutionID, Fresh: minSeq})
 		wantCode(t, what+" an execution by its id alone", err, events.NotFound)
-		_, err = c.ListSteps(ctx, events.ListSteps{ExecutionID: run.Result.ExecutionID, Fresh: minSeq})
+		_, err = client.Read(ctx, c, events.ListSteps{ExecutionID: run.Result.ExecutionID, Fresh: minSeq})
 		wantCode(t, what+" steps by the execution alone", err, events.NotFound)
-		_, err = c.ListParts(ctx, events.ListParts{StepID: step.Result.StepID, Fresh: minSeq})
+		_, err = client.Read(ctx, c, events.ListParts{StepID: step.Result.StepID, Fresh: minSeq})
 		wantCode(t, what+" parts by the step alone", err, events.NotFound)
-		_, err = c.ResolveThread(ctx, events.ResolveThread{Key: "other"})
+		_, err = c.Send(ctx, "", events.ResolveThread{Key: "other"})
 		wantCode(t, what+" thread.resolve of another's key", err, events.NotFound)
 		_, err = c.Timeline(ctx, client.SubscribeOptions{Thread: other})
 		wantCode(t, what+" the timeline", err, events.NotFound)
@@ -202,19 +202,19 @@ func TestGuard_ListsAndStreamsShowOwnThreadsOnly(t *testing.T) {
 	var scheduled *events.Reply
 	for _, id := range append(slices.Clone(others), mine) {
 		var err error
-		scheduled, err = s.skein.Client("acme").ScheduleEffect(ctx, id, events.ScheduleEffect{Name: "remind", DelayMs: new(int64(3600_000))})
+		scheduled, err = s.skein.Client("acme").Send(ctx, id, events.ScheduleEffect{Name: "remind", DelayMs: new(int64(3600_000))})
 		s.must(err)
 	}
 	for what, c := range map[string]*client.Client{"user": s.as(edge.Principal{User: "ada"}), "threads": s.as(edge.Principal{Threads: []string{mine}})} {
-		list, err := c.ListThreads(ctx, events.ListThreads{})
+		list, err := client.Read(ctx, c, events.ListThreads{})
 		if err != nil || len(list.Threads) != 1 || list.Threads[0].ID != mine {
 			t.Errorf("%s: thread.list: %+v, %v", what, list, err)
 		}
-		summaries, err := client.Read[events.ThreadHistory](ctx, c, events.ListThreadHistory{})
+		summaries, err := client.Read(ctx, c, events.ListThreadHistory{})
 		if err != nil || len(summaries.Threads) != 1 || summaries.Threads[0].ID != mine {
 			t.Errorf("%s: thread.history: %+v, %v", what, summaries, err)
 		}
-		effects, err := c.WithMinSeq(scheduled.Seq).ListEffects(ctx, events.ListEffects{})
+		effects, err := client.Read(ctx, c.WithMinSeq(scheduled.Seq), events.ListEffects{})
 		if err != nil || len(effects.Effects) != 1 || effects.Effects[0].ThreadID != mine {
 			t.Errorf("%s: effect.list: %+v, %v", what, effects, err)
 		}
@@ -224,7 +224,7 @@ func TestGuard_ListsAndStreamsShowOwnThreadsOnly(t *testing.T) {
 		s.must(err)
 		full := s.skein.Client("acme")
 		for _, id := range append(slices.Clone(others), mine) {
-			_, err := full.CreateItem(ctx, id, saying("later"))
+			_, err := full.Send(ctx, id, saying("later"))
 			s.must(err)
 			state, err := full.Thread(ctx, id)
 			s.must(err)
@@ -279,7 +279,7 @@ func TestGuard_HistoryContinuesPastOtherThreads(t *testing.T) {
 	q := events.ListHistory{FromSeq: new(int64(1)), Limit: new(int64(3))}
 	found, pages := 0, 0
 	for {
-		page, err := c.ListHistory(ctx, q)
+		page, err := client.Read(ctx, c, q)
 		s.must(err)
 		for _, entry := range page.Entries {
 			e, err := events.DecodeEvent(entry.Event)
@@ -313,13 +313,13 @@ func TestGuard_MadeThreadsAreTheUsers(t *testing.T) {
 	create, err := client.Sub("thread.create", events.CreateThread{})
 	s.must(err)
 	var ids []string
-	made, err := c.CreateThread(ctx, events.CreateThread{})
+	made, err := c.Send(ctx, "", events.CreateThread{})
 	s.must(err)
 	ids = append(ids, made.ThreadID)
-	resolved, err := c.ResolveThread(ctx, events.ResolveThread{Key: "new"})
+	resolved, err := c.Send(ctx, "", events.ResolveThread{Key: "new"})
 	s.must(err)
 	ids = append(ids, resolved.ThreadID)
-	again, err := c.ResolveThread(ctx, events.ResolveThread{Key: "new"})
+	again, err := c.Send(ctx, "", events.ResolveThread{Key: "new"})
 	s.must(err)
 	if again.ThreadID != resolved.ThreadID {
 		t.Errorf("resolved to %s, then to %s", resolved.ThreadID, again.ThreadID)
@@ -327,34 +327,34 @@ func TestGuard_MadeThreadsAreTheUsers(t *testing.T) {
 	committed, err := c.Commit(ctx, "", []events.SubCommand{create})
 	s.must(err)
 	ids = append(ids, committed.ThreadID)
-	said, err := c.CreateItem(ctx, made.ThreadID, saying("x"))
+	said, err := c.Send(ctx, made.ThreadID, saying("x"))
 	s.must(err)
 	fork := events.ForkThread{ItemID: said.Result.ItemID}
-	forked, err := client.Send(ctx, c, made.ThreadID, fork)
+	forked, err := c.Send(ctx, made.ThreadID, fork)
 	s.must(err)
 	ids = append(ids, forked.Result.ChildID)
 	for _, id := range ids {
-		if doc, err := s.skein.Client("acme").GetThread(ctx, events.GetThread{ThreadID: id}); err != nil || doc.UserID != "ada" {
+		if doc, err := client.Read(ctx, s.skein.Client("acme"), events.GetThread{ThreadID: id}); err != nil || doc.UserID != "ada" {
 			t.Errorf("%s is of %+v, %v", id, doc, err)
 		}
 	}
-	_, err = c.CreateThread(ctx, events.CreateThread{UserID: "bob"})
+	_, err = c.Send(ctx, "", events.CreateThread{UserID: "bob"})
 	wantCode(t, "a thread for another", err, events.Forbidden)
-	_, err = c.UpdateThread(ctx, made.ThreadID, events.UpdateThread{UserID: new("bob")})
+	_, err = c.Send(ctx, made.ThreadID, events.UpdateThread{UserID: new("bob")})
 	wantCode(t, "giving a thread away", err, events.Forbidden)
 	sub, err := client.Sub("thread.update", events.UpdateThread{UserID: new("bob")})
 	s.must(err)
 	_, err = c.Commit(ctx, made.ThreadID, []events.SubCommand{sub})
 	wantCode(t, "giving a thread away within a commit", err, events.Forbidden)
-	_, err = c.ListThreads(ctx, events.ListThreads{UserID: "bob"})
+	_, err = client.Read(ctx, c, events.ListThreads{UserID: "bob"})
 	wantCode(t, "listing another's", err, events.Forbidden)
 
 	named := s.as(edge.Principal{Threads: []string{made.ThreadID}})
-	_, err = named.CreateThread(ctx, events.CreateThread{}, client.CommandID("c1"))
+	_, err = named.Send(ctx, "", events.CreateThread{}, client.CommandID("c1"))
 	wantCode(t, "a key of threads makes another", err, events.Forbidden)
-	_, err = named.ResolveThread(ctx, events.ResolveThread{Key: "newer"})
+	_, err = named.Send(ctx, "", events.ResolveThread{Key: "newer"})
 	wantCode(t, "a key of threads resolves a new key", err, events.Forbidden)
-	_, err = client.Send(ctx, named, made.ThreadID, fork)
+	_, err = named.Send(ctx, made.ThreadID, fork)
 	wantCode(t, "a key of threads forks", err, events.Forbidden)
 }
 
@@ -370,7 +370,7 @@ func TestGuard_RolesAndCapabilities(t *testing.T) {
 		return err
 	}
 	ways := map[string]func(*client.Client) error{
-		"write": func(c *client.Client) error { _, err := c.CreateItem(ctx, thread, saying("x")); return err },
+		"write": func(c *client.Client) error { _, err := c.Send(ctx, thread, saying("x")); return err },
 		"batch of approvals": func(c *client.Client) error {
 			_, err := c.Commit(ctx, thread, []events.SubCommand{{Command: "approval.grant", Data: events.JSON(`{"callId":"x"}`)}})
 			return err
@@ -391,7 +391,7 @@ func TestGuard_RolesAndCapabilities(t *testing.T) {
 			return own.Emit(ctx, "said", "x")
 		},
 		"query": func(c *client.Client) error {
-			_, err := c.GetThread(ctx, events.GetThread{ThreadID: thread})
+			_, err := client.Read(ctx, c, events.GetThread{ThreadID: thread})
 			return err
 		},
 		"follow": func(c *client.Client) error {
@@ -449,16 +449,16 @@ func TestGuard_ActorIsTheCredential(t *testing.T) {
 	s := newStage(t)
 	ctx := t.Context()
 	c := s.as(edge.Principal{Subject: "key:3f6c"})
-	made, err := c.CreateThread(ctx, events.CreateThread{})
+	made, err := c.Send(ctx, "", events.CreateThread{})
 	s.must(err)
-	list, err := c.WithMinSeq(made.Seq).ListEvents(ctx, events.ListEvents{ThreadID: made.ThreadID})
+	list, err := client.Read(ctx, c.WithMinSeq(made.Seq), events.ListEvents{ThreadID: made.ThreadID})
 	s.must(err)
 	for _, raw := range list.Events {
 		if e, err := events.DecodeEvent(raw); err != nil || e.Actor != "key:3f6c" {
 			t.Errorf("%s by %q, %v", e.Type, e.Actor, err)
 		}
 	}
-	_, err = c.CreateThread(ctx, events.CreateThread{}, client.As("ada"))
+	_, err = c.Send(ctx, "", events.CreateThread{}, client.As("ada"))
 	wantCode(t, "another actor", err, events.InvalidRequest)
 	if refusal := events.AsError(err); refusal.Details == nil || refusal.Details.Path != "/actor" {
 		t.Errorf("the refusal names %+v", refusal.Details)
@@ -470,12 +470,12 @@ func TestGuard_ReadsShowWhatWasAcknowledged(t *testing.T) {
 	s := newStage(t)
 	ctx := t.Context()
 	writer, reader := s.as(edge.Principal{}), s.on("/v1/caller", edge.Principal{})
-	made, err := writer.CreateThread(ctx, events.CreateThread{})
+	made, err := writer.Send(ctx, "", events.CreateThread{})
 	s.must(err)
 	for range 50 {
-		changed, err := writer.CreateItem(ctx, made.ThreadID, saying("x"))
+		changed, err := writer.Send(ctx, made.ThreadID, saying("x"))
 		s.must(err)
-		if doc, err := reader.GetThread(ctx, events.GetThread{ThreadID: made.ThreadID}); err != nil || doc.Seq < changed.Seq {
+		if doc, err := client.Read(ctx, reader, events.GetThread{ThreadID: made.ThreadID}); err != nil || doc.Seq < changed.Seq {
 			t.Fatalf("the read shows commit %d of %d, %v", doc.Seq, changed.Seq, err)
 		}
 	}

@@ -62,7 +62,7 @@ func (r *reach) thread(ctx context.Context, ref string) (string, error) {
 // made returns an already_exists unless the principal may use a thread that its command made: a
 // command's id is the tenant's, and the reply to a repeat is the first one, also to another caller.
 func (r *reach) made(ctx context.Context, id string, seq int64) error {
-	t, err := r.tenant.GetThread(ctx, events.GetThread{ThreadID: id, Fresh: events.Fresh{MinSeq: &seq}})
+	t, err := client.Read(ctx, r.tenant, events.GetThread{ThreadID: id, Fresh: events.Fresh{MinSeq: &seq}})
 	if err == nil && !r.covers(t) {
 		e := events.Errorf(events.AlreadyExists, "another command of the tenant has this commandId; send each command with one of its own")
 		e.Details = &events.ErrorDetails{Path: "/commandId"}
@@ -85,7 +85,7 @@ func (r *reach) find(ctx context.Context, ref string) (id string, found bool, er
 		}
 		return "", false, events.MissingThread(ref)
 	}
-	t, err := r.tenant.GetThread(ctx, events.GetThread{ThreadID: ref})
+	t, err := client.Read(ctx, r.tenant, events.GetThread{ThreadID: ref})
 	switch {
 	case errors.Is(err, &events.Error{Code: events.NotFound}):
 		return "", false, nil

@@ -139,7 +139,7 @@ func export(w http.ResponseWriter, r *http.Request, state *client.ThreadState) e
 		return err
 	}
 	for first := true; ; first = false {
-		page, err := now.ListMessages(r.Context(), q)
+		page, err := client.Read(r.Context(), now, q)
 		if err != nil {
 			return err
 		}

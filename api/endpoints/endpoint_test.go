@@ -188,7 +188,7 @@ func TestDefine_ReceivesRequestAndState(t *testing.T) {
 	if status != http.StatusCreated || body != thread+" hi" {
 		t.Errorf("%d %s", status, body)
 	}
-	doc, err := w.client("acme").ListEvents(t.Context(), events.ListEvents{ThreadID: thread})
+	doc, err := client.Read(t.Context(), w.client("acme"), events.ListEvents{ThreadID: thread})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,12 +86,12 @@ func (w *world) get(path string) (int, string) {
 func (w *world) thread(texts ...string) string {
 	w.t.Helper()
 	c := w.client("acme")
-	made, err := c.CreateThread(w.t.Context(), events.CreateThread{Key: "endpoints", AgentID: "support", UserID: "ada"})
+	made, err := c.Send(w.t.Context(), "", events.CreateThread{Key: "endpoints", AgentID: "support", UserID: "ada"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for _, text := range texts {
-		if _, err := c.AddMessage(w.t.Context(), made.ThreadID, events.AddMessage{Role: events.FromUser, Content: &text}); err != nil {
+		if _, err := c.Send(w.t.Context(), made.ThreadID, events.AddMessage{Role: events.FromUser, Content: &text}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -233,7 +233,7 @@ func known(ctx context.Context, c *edge.Caller, name string) error {
 	if !c.Desk {
 		return noModel(name)
 	}
-	if _, err := c.Client.GetAgent(ctx, events.GetAgent{Name: name}); err != nil {
+	if _, err := client.Read(ctx, c.Client, events.GetAgent{Name: name}); err != nil {
 		if isMissing(err) {
 			return noModel(name)
 		}
@@ -275,7 +275,7 @@ func execution(ctx context.Context, c *client.Client, id string) (*events.Execut
 	if !ok || !events.ValidID(events.ExecutionPrefix+number) {
 		return nil, noResponse(id)
 	}
-	x, err := c.GetExecution(ctx, events.GetExecution{ExecutionID: events.ExecutionPrefix + number})
+	x, err := client.Read(ctx, c, events.GetExecution{ExecutionID: events.ExecutionPrefix + number})
 	if isMissing(err) {
 		return nil, noResponse(id)
 	}

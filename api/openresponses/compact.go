@@ -57,7 +57,7 @@ func compact(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		stop := made.keep(ctx)
 		defer stop()
 	}
-	reply, err := client.Send(ctx, c.Client, thread, events.HandoffThread{AgentID: d.Model, Comment: "compacted"}, client.CommandID("openresponses-compact-"+id.String()))
+	reply, err := c.Client.Send(ctx, thread, events.HandoffThread{AgentID: d.Model, Comment: "compacted"}, client.CommandID("openresponses-compact-"+id.String()))
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func compact(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if x.Status != events.ExecutionCompleted {
 		return events.Errorf(events.Unavailable, "the model %s wrote no summary: %s", d.Model, cmp.Or(x.ErrorText, "its run was stopped"))
 	}
-	first, err := c.Client.WithMinSeq(x.Seq).ListItems(ctx, events.ListItems{ThreadID: reply.Result.ChildID, Limit: new(int64(1))})
+	first, err := client.Read(ctx, c.Client.WithMinSeq(x.Seq), events.ListItems{ThreadID: reply.Result.ChildID, Limit: new(int64(1))})
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func thread(ctx context.Context, c *edge.Caller, id string) (*client.Client, *ev
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := upToDate.GetThread(ctx, events.GetThread{ThreadID: ref})
+	t, err := client.Read(ctx, upToDate, events.GetThread{ThreadID: ref})
 	if isMissing(err) {
 		return nil, nil, events.Missing("conversation", clipped(id))
 	}
@@ -169,7 +169,7 @@ func createConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) 
 	if err != nil {
 		return asked.refused(err, "/items", 1)
 	}
-	t, err := c.Client.WithMinSeq(reply.Seq).GetThread(ctx, events.GetThread{ThreadID: id})
+	t, err := client.Read(ctx, c.Client.WithMinSeq(reply.Seq), events.GetThread{ThreadID: id})
 	if err != nil {
 		return err
 	}
@@ -219,11 +219,11 @@ func updateConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) 
 	if err != nil {
 		return err
 	}
-	reply, err := cl.UpdateThread(r.Context(), t.ID, events.UpdateThread{Metadata: marshal(metadata)})
+	reply, err := cl.Send(r.Context(), t.ID, events.UpdateThread{Metadata: marshal(metadata)})
 	if err != nil {
 		return err
 	}
-	if t, err = cl.WithMinSeq(reply.Seq).GetThread(r.Context(), events.GetThread{ThreadID: t.ID}); err != nil {
+	if t, err = client.Read(r.Context(), cl.WithMinSeq(reply.Seq), events.GetThread{ThreadID: t.ID}); err != nil {
 		return err
 	}
 	edge.WriteJSON(w, http.StatusOK, resourceOfThread(t))
@@ -236,7 +236,7 @@ func deleteConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) 
 	if err != nil {
 		return err
 	}
-	if _, err := cl.DeleteThread(r.Context(), t.ID, events.DeleteThread{}); err != nil {
+	if _, err := cl.Send(r.Context(), t.ID, events.DeleteThread{}); err != nil {
 		return err
 	}
 	edge.WriteJSON(w, http.StatusOK, deleted{conversationID(t.ID), "conversation.deleted", true})
@@ -276,7 +276,7 @@ func createItems(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	}
 	p := page{Object: "list", Data: []transform.Item{}}
 	for _, item := range items {
-		stored, err := cl.WithMinSeq(reply.Seq).GetItem(ctx, events.GetItem{ThreadID: t.ID, ItemID: item.ID})
+		stored, err := client.Read(ctx, cl.WithMinSeq(reply.Seq), events.GetItem{ThreadID: t.ID, ItemID: item.ID})
 		if err != nil {
 			return err
 		}
@@ -294,7 +294,7 @@ func shownItems(ctx context.Context, c *client.Client, thread string, showServer
 	list := []transform.Item{}
 	inside := map[string]bool{} // calls that are part of a message, with their result
 	for q := (events.ListItems{ThreadID: thread, Limit: new(int64(500))}); ; {
-		page, err := c.ListItems(ctx, q)
+		page, err := client.Read(ctx, c, q)
 		if err != nil {
 			return nil, err
 		}
@@ -338,7 +338,7 @@ func itemIn(ctx context.Context, c *client.Client, thread, id string) (*events.I
 	if !events.ValidID(base) {
 		return nil, transform.Item{}, events.Missing("item", clipped(id))
 	}
-	item, err := c.GetItem(ctx, events.GetItem{ThreadID: thread, ItemID: base})
+	item, err := client.Read(ctx, c, events.GetItem{ThreadID: thread, ItemID: base})
 	if err != nil {
 		return nil, transform.Item{}, err
 	}
@@ -377,9 +377,9 @@ func deleteItem(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		return err
 	}
 	if rest := without(item, o); len(rest) > 0 {
-		_, err = cl.EditMessage(ctx, t.ID, events.EditMessage{ItemID: item.ID, Content: marshal(rest)})
+		_, err = cl.Send(ctx, t.ID, events.EditMessage{ItemID: item.ID, Content: marshal(rest)})
 	} else {
-		_, err = cl.DeleteMessage(ctx, t.ID, events.DeleteMessage{ItemID: item.ID})
+		_, err = cl.Send(ctx, t.ID, events.DeleteMessage{ItemID: item.ID})
 	}
 	if err != nil {
 		return err

@@ -72,7 +72,7 @@ func referred(ctx context.Context, c *client.Client, id string) (thread string, 
 	if !events.ValidID(base) {
 		return "", nil, events.Missing("item", clipped(id))
 	}
-	item, err := c.GetItem(ctx, events.GetItem{ItemID: base})
+	item, err := client.Read(ctx, c, events.GetItem{ItemID: base})
 	if err != nil {
 		return "", nil, err
 	}
@@ -114,7 +114,7 @@ func matched(ctx context.Context, c *edge.Caller, items []events.NewItem, thread
 // callsOf adds the calls of a thread that its callers execute.
 func callsOf(ctx context.Context, c *client.Client, thread string, calls map[string]bool) error {
 	for q := (events.ListItems{ThreadID: thread, Order: "desc", Limit: new(int64(200))}); ; {
-		page, err := c.ListItems(ctx, q)
+		page, err := client.Read(ctx, c, q)
 		if err != nil {
 			return err
 		}

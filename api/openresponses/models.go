@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -27,7 +28,7 @@ func models(ctx context.Context, c *edge.Caller) ([]model, error) {
 	list := []model{}
 	for _, kind := range []events.DefinitionKind{events.AgentKind, events.ModelKind} {
 		for q := (events.ListDefinitions{Kind: kind, Bare: true, Limit: new(int64(1000))}); ; {
-			page, err := upToDate.ListDefinitions(ctx, q)
+			page, err := client.Read(ctx, upToDate, q)
 			if err != nil {
 				return nil, err
 			}

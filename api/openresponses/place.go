@@ -55,11 +55,11 @@ func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, own func(str
 	if !x.Finished {
 		return place{}, events.Invalid("/previous_response_id", "response %s has not ended; wait for it, or cancel it", clipped(d.PreviousResponseID))
 	}
-	t, err := upToDate.GetThread(ctx, events.GetThread{ThreadID: x.ThreadID})
+	t, err := client.Read(ctx, upToDate, events.GetThread{ThreadID: x.ThreadID})
 	if err != nil {
 		return place{}, err
 	}
-	list, err := upToDate.ListItems(ctx, events.ListItems{ThreadID: x.ThreadID, Order: "desc", Limit: new(int64(1))})
+	list, err := client.Read(ctx, upToDate, events.ListItems{ThreadID: x.ThreadID, Order: "desc", Limit: new(int64(1))})
 	if err != nil {
 		return place{}, err
 	}
@@ -72,7 +72,7 @@ func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, own func(str
 
 // forked forks the thread of a response at that response.
 func forked(ctx context.Context, c *edge.Caller, x *events.Execution, title string, id uuid.UUID) (place, error) {
-	reply, err := client.Send(ctx, c.Client, x.ThreadID, events.ForkThread{ItemID: x.ReactionItemID, Title: title}, client.CommandID("openresponses-fork-"+id.String()))
+	reply, err := c.Client.Send(ctx, x.ThreadID, events.ForkThread{ItemID: x.ReactionItemID, Title: title}, client.CommandID("openresponses-fork-"+id.String()))
 	if err != nil {
 		if isMissing(err) || errors.Is(err, &events.Error{Code: events.InvalidRequest}) { // it is deleted: its items are not shown
 			return place{}, noPrevious("resp_" + strings.TrimPrefix(x.ID, events.ExecutionPrefix))

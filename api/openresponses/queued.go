@@ -62,7 +62,7 @@ func queuedIn(ctx context.Context, c *client.Client, id string) (*events.Executi
 	}
 	from := int64(1)
 	for q := (events.ListEvents{ThreadID: thread, FromVersion: &from, Types: []string{string(events.QueuePushedType)}}); ; {
-		page, err := c.ListEvents(ctx, q)
+		page, err := client.Read(ctx, c, q)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ func unqueue(ctx context.Context, c *client.Client, x *events.Execution) (bool, 
 	if at < 0 {
 		return false, nil
 	}
-	_, err = c.RemoveQueued(ctx, x.ThreadID, events.RemoveQueued{QueuedID: list.Queued[at].ID})
+	_, err = c.Send(ctx, x.ThreadID, events.RemoveQueued{QueuedID: list.Queued[at].ID})
 	if isMissing(err) {
 		return false, nil
 	}
@@ -114,5 +114,5 @@ func begins(ctx context.Context, c *client.Client, q events.GetExecution) (*even
 	if err == nil || waiting.Err() == nil || ctx.Err() != nil {
 		return x, err
 	}
-	return c.GetExecution(ctx, q)
+	return client.Read(ctx, c, q)
 }

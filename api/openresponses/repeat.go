@@ -32,7 +32,7 @@ func repeated(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUI
 	b := newBegun(d, d.number(id, thread))
 	x, err := executionOrQueued(ctx, upToDate, b.id)
 	if isMissing(err) {
-		item, missing := upToDate.GetItem(ctx, events.GetItem{ItemID: inputItem(id, 0)})
+		item, missing := client.Read(ctx, upToDate, events.GetItem{ItemID: inputItem(id, 0)})
 		if isMissing(missing) {
 			return nil, nil
 		}

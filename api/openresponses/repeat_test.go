@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -108,7 +109,7 @@ func (w *world) threads() int {
 	w.t.Helper()
 	fresh, err := w.c.UpToDate(w.t.Context())
 	w.s.Must(err)
-	list, err := fresh.ListThreads(w.t.Context(), events.ListThreads{Limit: new(int64(200))})
+	list, err := client.Read(w.t.Context(), fresh, events.ListThreads{Limit: new(int64(200))})
 	w.s.Must(err)
 	return len(list.Threads)
 }

@@ -262,7 +262,7 @@ func incompleteReason(finish string) string {
 // contentOf returns all parts of an execution, in order, as the content of a message.
 func contentOf(ctx context.Context, c *client.Client, x *events.Execution) (events.JSON, error) {
 	c = c.WithMinSeq(x.Seq) // every read model shows its end
-	steps, err := c.ListSteps(ctx, events.ListSteps{ThreadID: x.ThreadID, ExecutionID: x.ID})
+	steps, err := client.Read(ctx, c, events.ListSteps{ThreadID: x.ThreadID, ExecutionID: x.ID})
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +279,7 @@ func contentOf(ctx context.Context, c *client.Client, x *events.Execution) (even
 
 // partsOf returns the parts of a step.
 func partsOf(ctx context.Context, c *client.Client, thread, step string) ([]events.JSON, error) {
-	list, err := c.ListParts(ctx, events.ListParts{ThreadID: thread, StepID: step})
+	list, err := client.Read(ctx, c, events.ListParts{ThreadID: thread, StepID: step})
 	if err != nil {
 		return nil, err
 	}

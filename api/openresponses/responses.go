@@ -76,7 +76,7 @@ func (b *begun) shown(ctx context.Context) (*events.Execution, error) {
 	case b.waiting != nil:
 		return b.waiting, nil
 	}
-	return b.client.GetExecution(ctx, b.query())
+	return client.Read(ctx, b.client, b.query())
 }
 
 // query asks for the execution of a response.
@@ -86,7 +86,7 @@ func (b *begun) query() events.GetExecution {
 
 // created returns when a request was accepted.
 func created(b *begun) int64 {
-	if x, err := b.client.GetExecution(context.Background(), b.query()); err == nil && !b.queued {
+	if x, err := client.Read(context.Background(), b.client, b.query()); err == nil && !b.queued {
 		return unix(x.CreatedAt)
 	}
 	return time.Now().Unix()
@@ -102,7 +102,7 @@ func (b *begun) execution(ctx context.Context) (*events.Execution, error) {
 	case b.queued:
 		return begins(ctx, b.client, b.query())
 	}
-	return b.client.GetExecution(ctx, b.query())
+	return client.Read(ctx, b.client, b.query())
 }
 
 // stream answers with the events of a response that has been asked for.
@@ -162,7 +162,7 @@ func found(ctx context.Context, c *edge.Caller, id string) (*client.Client, *eve
 		return nil, nil, noResponse(id)
 	}
 	if x.Finished {
-		if _, err := upToDate.GetItem(ctx, events.GetItem{ThreadID: x.ThreadID, ItemID: x.ReactionItemID}); err != nil {
+		if _, err := client.Read(ctx, upToDate, events.GetItem{ThreadID: x.ThreadID, ItemID: x.ReactionItemID}); err != nil {
 			if isMissing(err) {
 				return nil, nil, noResponse(id)
 			}
@@ -235,7 +235,7 @@ func cancel(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		}
 	}
 	if !x.Finished {
-		_, err := cl.CancelRun(ctx, x.ThreadID, events.CancelRun{ExecutionID: x.ID, Reason: "cancelled by its caller"})
+		_, err := cl.Send(ctx, x.ThreadID, events.CancelRun{ExecutionID: x.ID, Reason: "cancelled by its caller"})
 		if err != nil && events.AsError(err).Code != events.IllegalTransition {
 			return err
 		}
@@ -263,7 +263,7 @@ func remove(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		return events.Invalid("/id", "response %s has not ended; cancel it first", clipped(id))
 	}
 	input := inputIDs(x)
-	rest, err := cl.ListItems(ctx, events.ListItems{ThreadID: x.ThreadID})
+	rest, err := client.Read(ctx, cl, events.ListItems{ThreadID: x.ThreadID})
 	if err != nil {
 		return err
 	}
@@ -272,10 +272,10 @@ func remove(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		alone = alone && (i.ID == x.ReactionItemID || i.ParentItemID == x.ReactionItemID || slices.Contains(input, i.ID))
 	}
 	if e := echoOf(x); alone && e != nil && e.Conversation == "" {
-		_, err = cl.DeleteThread(ctx, x.ThreadID, events.DeleteThread{Purge: true})
+		_, err = cl.Send(ctx, x.ThreadID, events.DeleteThread{Purge: true})
 	} else {
 		for _, item := range append(input, x.ReactionItemID) {
-			if _, wrong := cl.DeleteMessage(ctx, x.ThreadID, events.DeleteMessage{ItemID: item}); wrong != nil && !isMissing(wrong) {
+			if _, wrong := cl.Send(ctx, x.ThreadID, events.DeleteMessage{ItemID: item}); wrong != nil && !isMissing(wrong) {
 				err = wrong
 				break
 			}
@@ -311,7 +311,7 @@ func inputItems(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	}
 	list := []transform.Item{}
 	for _, id := range inputIDs(x) {
-		item, err := cl.GetItem(r.Context(), events.GetItem{ThreadID: x.ThreadID, ItemID: id})
+		item, err := client.Read(r.Context(), cl, events.GetItem{ThreadID: x.ThreadID, ItemID: id})
 		if isMissing(err) {
 			continue
 		}

@@ -117,7 +117,7 @@ func (t *temporary) discard(ctx context.Context) {
 		}
 	}
 	if child != "" {
-		_, _ = t.client.DeleteThread(ctx, child, events.DeleteThread{Purge: true})
+		_, _ = t.client.Send(ctx, child, events.DeleteThread{Purge: true})
 	}
-	_, _ = t.client.DeleteThread(ctx, query.ThreadID, events.DeleteThread{Purge: true})
+	_, _ = t.client.Send(ctx, query.ThreadID, events.DeleteThread{Purge: true})
 }

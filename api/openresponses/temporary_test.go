@@ -60,10 +60,10 @@ func TestTemporary_PurgeIsInTheLog(t *testing.T) {
 func TestTemporary_PurgeIsPutOff(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	made, err := w.c.CreateThread(t.Context(), events.CreateThread{})
+	made, err := w.c.Send(t.Context(), "", events.CreateThread{})
 	w.s.Must(err)
 	first := "0190a000-0000-7000-8000-000000000001"
-	_, err = w.c.ScheduleEffect(t.Context(), made.ThreadID, events.ScheduleEffect{ID: first, Name: events.PurgeEffect, EveryMs: new(int64(60_000))})
+	_, err = w.c.Send(t.Context(), made.ThreadID, events.ScheduleEffect{ID: first, Name: events.PurgeEffect, EveryMs: new(int64(60_000))})
 	w.s.Must(err)
 	renew := openresponses.Renewing(w.c, made.ThreadID, first)
 	last := first
@@ -71,7 +71,7 @@ func TestTemporary_PurgeIsPutOff(t *testing.T) {
 		renew(t.Context())
 		fresh, err := w.c.UpToDate(t.Context())
 		w.s.Must(err)
-		list, err := fresh.ListEffects(t.Context(), events.ListEffects{ThreadID: made.ThreadID})
+		list, err := client.Read(t.Context(), fresh, events.ListEffects{ThreadID: made.ThreadID})
 		w.s.Must(err)
 		if len(list.Effects) != 1 || list.Effects[0].ID == last || list.Effects[0].Name != events.PurgeEffect {
 			t.Fatalf("%+v", list.Effects)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -68,7 +69,7 @@ func TestPrevious_ContinuesOrForks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	threads, err := fresh.ListThreads(t.Context(), events.ListThreads{})
+	threads, err := client.Read(t.Context(), fresh, events.ListThreads{})
 	if err != nil || len(threads.Threads) != 2 {
 		t.Errorf("%d threads: %v", len(threads.Threads), err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -75,7 +76,7 @@ func TestCreate_DisconnectCancelsNothing(t *testing.T) {
 	w.s.WaitIdle()
 	fresh, err := w.c.UpToDate(t.Context())
 	w.s.Must(err)
-	runs, err := fresh.ListRuns(t.Context(), events.ListRuns{})
+	runs, err := client.Read(t.Context(), fresh, events.ListRuns{})
 	w.s.Must(err)
 	if len(runs.Runs) != 3 {
 		t.Fatalf("%d runs", len(runs.Runs))
@@ -126,7 +127,7 @@ func TestConversation_Names(t *testing.T) {
 	id := w.must("POST", "/v1/conversations", `{}`)["id"].(string)
 	number := strings.TrimPrefix(id, "conv_")
 	thread := fmt.Sprintf("T-%s-%s-%s-%s-%s", number[:8], number[8:12], number[12:16], number[16:20], number[20:])
-	keyed, err := w.c.CreateThread(t.Context(), events.CreateThread{Key: "support/42"})
+	keyed, err := w.c.Send(t.Context(), "", events.CreateThread{Key: "support/42"})
 	w.s.Must(err)
 	for _, name := range []string{id, thread} {
 		if got := w.must("GET", "/v1/conversations/"+name, ""); got["id"] != id {
@@ -226,7 +227,7 @@ func (w *world) version() int64 {
 	w.t.Helper()
 	fresh, err := w.c.UpToDate(w.t.Context())
 	w.s.Must(err)
-	list, err := fresh.ListThreads(w.t.Context(), events.ListThreads{})
+	list, err := client.Read(w.t.Context(), fresh, events.ListThreads{})
 	w.s.Must(err)
 	if len(list.Threads) != 1 {
 		w.t.Fatalf("%d threads", len(list.Threads))

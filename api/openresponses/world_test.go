@@ -162,7 +162,7 @@ func (w *world) define(pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
 		d.Definitions = append(d.Definitions, events.NewDefinition{Kind: events.DefinitionKind(pairs[i]), Definition: events.JSON(pairs[i+1])})
 	}
-	if _, err := w.c.ApplyDefinitions(w.t.Context(), d); err != nil {
+	if _, err := w.c.Send(w.t.Context(), "", d); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -95,7 +95,7 @@ func (r *reader) readLog(ctx context.Context, started *bool, fresh events.Fresh,
 	q := events.ListEvents{ThreadID: r.thread, Types: r.types, Limit: &limit, Fresh: fresh}
 	for from := r.seen + 1; ; {
 		q.FromVersion = &from
-		page, err := r.client.ListEvents(ctx, q)
+		page, err := client.Read(ctx, r.client, q)
 		if err != nil {
 			return false, err
 		}

@@ -173,7 +173,7 @@ func (l latest) note(version int64) {
 // and always the last one.
 func (k *socket) watchThread(ctx context.Context) {
 	changed := make(latest, 1)
-	doc, err := k.client.GetThread(ctx, events.GetThread{ThreadID: k.thread})
+	doc, err := client.Read(ctx, k.client, events.GetThread{ThreadID: k.thread})
 	if err != nil {
 		k.ended(ctx, err)
 		return

@@ -19,7 +19,6 @@ import (
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/rest"
-	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -54,7 +53,7 @@ func (s *site) fillThread(thread string, n int) {
 	s.t.Helper()
 	c, text := s.Client(s.tenant), strings.Repeat("x", 32<<10)
 	for range n {
-		_, err := client.Send(s.t.Context(), c, id(thread), events.CreateItem{Item: events.UserText(text)})
+		_, err := c.Send(s.t.Context(), id(thread), events.CreateItem{Item: events.UserText(text)})
 		s.Must(err)
 	}
 }
@@ -271,7 +270,7 @@ func TestSocket_ObservesAtMostEvery100ms(t *testing.T) {
 	begun := time.Now()
 	c := s.Client("acme")
 	for n := range 200 {
-		_, err := client.Send(t.Context(), c, id(thread), events.UpdateThread{Title: new(fmt.Sprint("title ", n))})
+		_, err := c.Send(t.Context(), id(thread), events.UpdateThread{Title: new(fmt.Sprint("title ", n))})
 		s.Must(err)
 	}
 	states := int64(0)

@@ -129,7 +129,7 @@ func threadOf(req *http.Request, c *client.Client) (string, error) {
 	if seq, ok := parseWhole(string(data["minSeq"])); ok {
 		q.MinSeq = &seq
 	}
-	doc, err := c.GetThread(req.Context(), q)
+	doc, err := client.Read(req.Context(), c, q)
 	if err != nil {
 		return "", err
 	}
@@ -229,7 +229,7 @@ func (s *service) threadChunks(w http.ResponseWriter, req *http.Request, c *edge
 	}
 	execution := single["execution"]
 	if execution != "" {
-		if _, err := c.Client.GetExecution(req.Context(), events.GetExecution{ThreadID: thread, ExecutionID: execution}); err != nil {
+		if _, err := client.Read(req.Context(), c.Client, events.GetExecution{ThreadID: thread, ExecutionID: execution}); err != nil {
 			return unwrapped(err, "")
 		}
 	}
@@ -260,11 +260,11 @@ func activeRuns(ctx context.Context, c *client.Client, thread string) (version i
 	if err != nil {
 		return 0, nil, err
 	}
-	doc, err := now.GetThread(ctx, events.GetThread{ThreadID: thread})
+	doc, err := client.Read(ctx, now, events.GetThread{ThreadID: thread})
 	if err != nil {
 		return 0, nil, err
 	}
-	list, err := now.ListExecutions(ctx, events.ListExecutions{ThreadID: thread, Status: events.Executing})
+	list, err := client.Read(ctx, now, events.ListExecutions{ThreadID: thread, Status: events.Executing})
 	if err != nil {
 		return 0, nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein"
-	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -127,7 +126,7 @@ func TestThreadEvents_ExactWhileWritten(t *testing.T) {
 	writing.Go(func() {
 		for i := range writes {
 			item := events.UserText(fmt.Sprintf("%d", i))
-			if _, err := client.Send(context.Background(), c, id(thread), events.CreateItem{Item: item}); err != nil {
+			if _, err := c.Send(context.Background(), id(thread), events.CreateItem{Item: item}); err != nil {
 				failed <- err
 				return
 			}
@@ -247,7 +246,7 @@ func TestThreadEvents_SlowReader(t *testing.T) {
 	c := s.Client("acme")
 	text := strings.Repeat("x", 32<<10)
 	for range 300 { // 10 MB: more than a feed keeps, and than sockets hold
-		_, err := client.Send(t.Context(), c, id(thread), events.CreateItem{Item: events.UserText(text)})
+		_, err := c.Send(t.Context(), id(thread), events.CreateItem{Item: events.UserText(text)})
 		s.Must(err)
 	}
 	if got := ids(quick.take(302)); got != counted(1, 302) {

@@ -24,7 +24,7 @@ func TestConsole_PagesNameTheirJSONAndCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
+	if _, err := c.Send(t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
 		{Kind: events.AgentKind, Definition: events.JSON(`{"name":"support","type":"ai_human","reactor":"support"}`)},
 	}}); err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ func (a *app) definitionList() *cobra.Command {
 		}
 		return printPages(a, r, limit, t, row, cursor, func(n int64, at string) ([]events.Definition, string, error) {
 			q.Limit, q.Cursor = &n, at
-			got, err := c.ListDefinitions(ctx, q)
+			got, err := client.Read(ctx, c, q)
 			if err != nil {
 				return nil, "", err
 			}
@@ -61,7 +61,7 @@ func (a *app) definitionGet() *cobra.Command {
 		case version > 0:
 			q.Version = &version
 		}
-		d, err := c.GetDefinition(ctx, q)
+		d, err := client.Read(ctx, c, q)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (a *app) workerList() *cobra.Command {
 		}
 		return printPages(a, r, limit, t, row, q.Cursor, func(n int64, at string) ([]events.Serving, string, error) {
 			q.Cursor, q.Limit = at, new(min(n, 200))
-			got, err := client.Read[events.WorkerList](ctx, c, q)
+			got, err := client.Read(ctx, c, q)
 			if err != nil {
 				return nil, "", err
 			}

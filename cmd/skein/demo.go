@@ -203,7 +203,7 @@ func (a *app) importAndTail(ctx context.Context, c *client.Client, sources []tra
 // demoThreads lists the threads of the read model.
 func (a *app) demoThreads(ctx context.Context, c *client.Client) (*events.ThreadList, error) {
 	a.say("\nThe threads, from a read model that was folded from the log in the meantime:\n")
-	list, err := c.ListThreads(ctx, events.ListThreads{})
+	list, err := client.Read(ctx, c, events.ListThreads{})
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (a *app) demoTimeTravel(ctx context.Context, c *client.Client, list *events
 		return nil
 	}
 	now := &list.Threads[0]
-	then, err := c.GetThread(ctx, events.GetThread{ThreadID: now.ID, At: &events.At{Version: new(max(1, now.Version/3))}})
+	then, err := client.Read(ctx, c, events.GetThread{ThreadID: now.ID, At: &events.At{Version: new(max(1, now.Version/3))}})
 	if err != nil {
 		return err
 	}

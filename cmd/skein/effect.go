@@ -43,7 +43,7 @@ func (a *app) effectList() *cobra.Command {
 			}
 			return printPages(a, r, limit, t, row, q.Cursor, func(n int64, cursor string) ([]events.ScheduledEffect, string, error) {
 				q.Limit, q.Cursor = &n, cursor
-				list, err := c.ListEffects(ctx, q)
+				list, err := client.Read(ctx, c, q)
 				if err != nil {
 					return nil, "", err
 				}
@@ -72,7 +72,7 @@ func effectCells(e *events.ScheduledEffect) []string {
 func (a *app) effectCancel() *cobra.Command {
 	return remoteCommand("cancel THREAD EFFECT", "Cancel a pending effect", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
-			reply, err := c.CancelEffect(ctx, args[0], events.CancelEffect{EffectID: args[1]})
+			reply, err := c.Send(ctx, args[0], events.CancelEffect{EffectID: args[1]})
 			if err != nil {
 				return err
 			}

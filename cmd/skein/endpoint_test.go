@@ -127,7 +127,7 @@ func awaitApproval(ctx context.Context, t *testing.T, url string) {
 	}
 	defer c.Close()
 	for {
-		list, err := c.ListApprovals(ctx, events.ListApprovals{})
+		list, err := client.Read(ctx, c, events.ListApprovals{})
 		if err != nil && ctx.Err() != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ func (a *app) threadFork() *cobra.Command {
 			if version > 0 {
 				d.Version = &version
 			}
-			reply, err := client.Send(ctx, c, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			if err == nil && !r.json {
 				_, err = fmt.Fprintln(a.out, reply.Result.ChildID)
 				return err
@@ -51,7 +51,7 @@ func (a *app) threadHandoff() *cobra.Command {
 	var d events.HandoffThread
 	cmd := remoteCommand("handoff THREAD", "Continue a thread in a new one that begins with a summary, which an agent writes if you give none", cobra.ExactArgs(1),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
-			reply, err := client.Send(ctx, c, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			if err == nil && reply.Result.ExecutionID != "" {
 				err = summaryWritten(ctx, c, reply)
 			}
@@ -89,7 +89,7 @@ func (a *app) threadMention() *cobra.Command {
 			if message >= 0 {
 				d.MessageIndex = &message
 			}
-			reply, err := client.Send(ctx, c, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
 	f := cmd.Flags()
@@ -107,7 +107,7 @@ func (a *app) threadTruncate() *cobra.Command {
 				return wrongUsage("the message is a number from 0, not %q", args[1])
 			}
 			d.MessageIndex = &message
-			reply, err := client.Send(ctx, c, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
 	cmd.Flags().BoolVar(&d.Interrupt, "interrupt", false, "abort what runs on the thread")
@@ -131,7 +131,7 @@ const familySize = 1000
 func (a *app) threadTree() *cobra.Command {
 	return reading("tree THREAD", "Draw the threads that a thread comes from, and those that come from it", cobra.ExactArgs(1),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
-			t, err := c.GetThread(ctx, events.GetThread{ThreadID: args[0]})
+			t, err := client.Read(ctx, c, events.GetThread{ThreadID: args[0]})
 			if err != nil {
 				return err
 			}
@@ -161,7 +161,7 @@ type family struct {
 func (f *family) list(ctx context.Context, id string, role events.RelationshipRole) ([]events.Relationship, error) {
 	var all []events.Relationship
 	for q := (events.ListRelationships{ThreadID: id, Role: role}); ; {
-		got, err := client.Read[events.RelationshipList](ctx, f.client, q)
+		got, err := client.Read(ctx, f.client, q)
 		if errors.Is(err, &events.Error{Code: events.NotFound}) {
 			return nil, nil
 		}
@@ -200,7 +200,7 @@ func (f *family) top(ctx context.Context, id string) (string, error) {
 // grow adds what comes from a thread. A thread that is there already is named again, without
 // what comes from it.
 func (f *family) grow(ctx context.Context, r *relative) error {
-	t, err := f.client.GetThread(ctx, events.GetThread{ThreadID: r.ThreadID})
+	t, err := client.Read(ctx, f.client, events.GetThread{ThreadID: r.ThreadID})
 	switch {
 	case errors.Is(err, &events.Error{Code: events.NotFound}):
 		r.Deleted = true

@@ -107,7 +107,7 @@ func TestFiles_KillDuringWrite(t *testing.T) {
 		return c
 	}
 	c := connect()
-	made, err := c.CreateThread(t.Context(), events.CreateThread{})
+	made, err := c.Send(t.Context(), "", events.CreateThread{})
 	if err != nil {
 		t.Fatal(err)
 	}

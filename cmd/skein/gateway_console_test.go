@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -16,10 +15,10 @@ func TestGateway_Console(t *testing.T) {
 	g := newGates(t, "acme")
 	p := g.gateway()
 	acme := g.Client("acme")
-	made, err := acme.CreateThread(t.Context(), events.CreateThread{Title: "Order 42"})
+	made, err := acme.Send(t.Context(), "", events.CreateThread{Title: "Order 42"})
 	g.Must(err)
 	id := made.ThreadID
-	_, err = acme.CreateItem(t.Context(), id, events.CreateItem{Item: events.UserText("Where is it?")})
+	_, err = acme.Send(t.Context(), id, events.CreateItem{Item: events.UserText("Where is it?")})
 	g.Must(err)
 	g.WaitIdle() // the gateway does not know what others have written
 
@@ -72,9 +71,9 @@ func TestGateway_Console(t *testing.T) {
 		t.Errorf("the link: %d", r.StatusCode)
 	}
 
-	other, err := g.Client("globex").CreateThread(t.Context(), events.CreateThread{})
+	other, err := g.Client("globex").Send(t.Context(), "", events.CreateThread{})
 	g.Must(err)
-	foreign, err := client.Send(t.Context(), g.Client("globex"), other.ThreadID, events.ShareThread{})
+	foreign, err := g.Client("globex").Send(t.Context(), other.ThreadID, events.ShareThread{})
 	g.Must(err)
 	if r := p.do("GET", "/console/shared/globex/"+foreign.Result.Token, "", ""); r.StatusCode != http.StatusNotFound {
 		t.Errorf("a link of a tenant that it does not serve: %d", r.StatusCode)

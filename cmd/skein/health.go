@@ -87,7 +87,7 @@ func healthOverNATS(r *remote, ask func(string, func(context.Context) error)) er
 	ask("commands", func(ctx context.Context) error {
 		// No thread has this id, and only the log's leader can tell that.
 		none, title := "T-"+uuid.Must(uuid.NewV7()).String(), "health"
-		_, err := c.UpdateThread(ctx, none, events.UpdateThread{Title: &title})
+		_, err := c.Send(ctx, none, events.UpdateThread{Title: &title})
 		var refusal *events.Error
 		if errors.As(err, &refusal) && (refusal.Code == events.NotFound || refusal.Code == events.Forbidden) {
 			return nil // forbidden: these credentials are read-only
@@ -100,7 +100,7 @@ func healthOverNATS(r *remote, ask func(string, func(context.Context) error)) er
 			return err
 		}
 		one := int64(1) // of read models that show the log as it is now, or say how far they are
-		_, err = c.ListThreads(ctx, events.ListThreads{Limit: &one, Fresh: events.Fresh{MinSeq: &end}})
+		_, err = client.Read(ctx, c, events.ListThreads{Limit: &one, Fresh: events.Fresh{MinSeq: &end}})
 		return err
 	})
 	return nil

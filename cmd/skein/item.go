@@ -27,7 +27,7 @@ func (a *app) itemAdd() *cobra.Command {
 			if err := a.fillItem(&d.Item, args[1:]); err != nil {
 				return err
 			}
-			reply, err := c.CreateItem(ctx, args[0], d, client.CommandID(commandID))
+			reply, err := c.Send(ctx, args[0], d, client.CommandID(commandID))
 			return a.printReply(r, reply, err)
 		})
 	cmd.Long = "Add an item to a thread. TEXT is the text of a message; - reads it from standard input.\n" +
@@ -107,7 +107,7 @@ func (a *app) itemGet() *cobra.Command {
 		if q.At, err = parseAt(at); err != nil {
 			return err
 		}
-		item, err := c.GetItem(ctx, q)
+		item, err := client.Read(ctx, c, q)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (a *app) listItems(ctx context.Context, r *remote, c *client.Client, q even
 	t := a.table("INDEX", "ITEM", "WHO", "STATUS", "WHAT")
 	return printPages(a, r, limit, t, t.item, q.Cursor, func(n int64, cursor string) ([]events.Item, string, error) {
 		q.Limit, q.Cursor = &n, cursor
-		got, err := c.ListItems(ctx, q)
+		got, err := client.Read(ctx, c, q)
 		if err != nil {
 			return nil, "", err
 		}

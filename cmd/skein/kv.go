@@ -20,7 +20,7 @@ func (a *app) kvCommand() *cobra.Command {
 func (a *app) kvGet() *cobra.Command {
 	return remoteCommand("get BUCKET KEY", "Print the value of a key, which is JSON", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
-			got, err := client.Read[events.KVEntry](ctx, c, events.GetKV{Bucket: args[0], Key: args[1]})
+			got, err := client.Read(ctx, c, events.GetKV{Bucket: args[0], Key: args[1]})
 			switch {
 			case err != nil:
 				return err
@@ -45,7 +45,7 @@ func (a *app) kvSet() *cobra.Command {
 			case ttl%time.Second != 0 || ttl < 0:
 				return wrongUsage("--ttl: %v; use whole seconds, such as 90s or 24h", ttl)
 			}
-			reply, err := client.Send(ctx, c, "", events.SetKV{Bucket: args[0], Key: args[1], Value: value, TTLSeconds: int64(ttl / time.Second)})
+			reply, err := c.Send(ctx, "", events.SetKV{Bucket: args[0], Key: args[1], Value: value, TTLSeconds: int64(ttl / time.Second)})
 			return a.printKV(r, reply, err)
 		})
 	cmd.Flags().DurationVar(&ttl, "ttl", 0, "how long the key lives, in whole seconds; 0: until it is deleted")
@@ -61,7 +61,7 @@ func (a *app) kvRemove() *cobra.Command {
 			if len(args) == 2 {
 				d.Key = args[1]
 			}
-			reply, err := client.Send(ctx, c, "", d)
+			reply, err := c.Send(ctx, "", d)
 			return a.printKV(r, reply, err)
 		})
 	f := cmd.Flags()
@@ -107,7 +107,7 @@ func (a *app) kvList() *cobra.Command {
 				if left > 0 {
 					q.Limit = new(min(left, 1000))
 				}
-				page, err := client.Read[events.KVList](ctx, c, q)
+				page, err := client.Read(ctx, c, q)
 				if err != nil {
 					return err
 				}

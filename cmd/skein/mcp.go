@@ -36,7 +36,7 @@ func (a *app) mcpCommand() *cobra.Command {
 			}
 			defer c.Close()
 			if thread != "" { // report a mistyped one now, not with the first read
-				if _, err := c.GetThread(cmd.Context(), events.GetThread{ThreadID: thread}); err != nil {
+				if _, err := client.Read(cmd.Context(), c, events.GetThread{ThreadID: thread}); err != nil {
 					return err
 				}
 			}

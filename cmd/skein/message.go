@@ -61,7 +61,7 @@ func (a *app) listMessages(ctx context.Context, r *remote, c *client.Client, q e
 		if q.Limit, q.Cursor = &n, cursor; cursor != "" {
 			q.Offset = nil
 		}
-		got, err := c.ListMessages(ctx, q)
+		got, err := client.Read(ctx, c, q)
 		if err != nil {
 			return nil, "", err
 		}
@@ -121,7 +121,7 @@ func (a *app) messageAdd() *cobra.Command {
 				}
 				d.Content = &text
 			}
-			reply, err := c.AddMessage(ctx, args[0], d, client.CommandID(commandID))
+			reply, err := c.Send(ctx, args[0], d, client.CommandID(commandID))
 			return a.printReply(r, reply, err)
 		})
 	cmd.Long = "Add a message to a thread. TEXT may be - for standard input, or omitted for a message without text."
@@ -164,7 +164,7 @@ func (a *app) messageEdit() *cobra.Command {
 			if d.Content == nil && d.Metadata == nil && d.Silent == nil && status == "" && ended == "" {
 				return wrongUsage("nothing to change: use TEXT or a flag")
 			}
-			reply, err := c.UpdateMessage(ctx, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
 	cmd.Long = "Change a message. TEXT is the whole new text; - reads it from standard input."
@@ -178,7 +178,7 @@ func (a *app) messageEdit() *cobra.Command {
 
 func (a *app) messageRemove() *cobra.Command {
 	return remoteCommand("rm THREAD MESSAGE", "Hide a message from every view", cobra.ExactArgs(2), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
-		reply, err := c.DeleteMessage(ctx, args[0], events.DeleteMessage{ItemID: args[1]})
+		reply, err := c.Send(ctx, args[0], events.DeleteMessage{ItemID: args[1]})
 		return a.printReply(r, reply, err)
 	})
 }

@@ -46,7 +46,7 @@ func (a *app) queueList() *cobra.Command {
 func (a *app) queueRemove() *cobra.Command {
 	cmd := remoteCommand("rm THREAD QUEUED", "Remove a message, or a call of a tool, from the queue", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
-			reply, err := c.RemoveQueued(ctx, args[0], events.RemoveQueued{QueuedID: args[1]})
+			reply, err := c.Send(ctx, args[0], events.RemoveQueued{QueuedID: args[1]})
 			return a.printReply(r, reply, err)
 		})
 	return cmd
@@ -59,7 +59,7 @@ func (a *app) queueEdit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			reply, err := c.EditQueued(ctx, args[0], events.EditQueued{
+			reply, err := c.Send(ctx, args[0], events.EditQueued{
 				QueuedID: args[1], Item: events.NewItem{Type: events.Message, Role: events.User, Content: content},
 			})
 			return a.printReply(r, reply, err)
@@ -72,7 +72,7 @@ func (a *app) queueMove() *cobra.Command {
 	cmd := remoteCommand("move THREAD QUEUED", "Move a message, or a call of a tool, within the queue", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			d.QueuedID = args[1]
-			reply, err := c.MoveQueued(ctx, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
 	cmd.Flags().StringVar(&d.Before, "before", "", "the queued id to move it before; default the end of the queue")

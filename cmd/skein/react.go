@@ -28,7 +28,7 @@ func (a *app) threadReact() *cobra.Command {
 					return err
 				}
 			}
-			reply, err := c.React(ctx, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			if err != nil || !follow && !wait {
 				return a.printReply(r, reply, err)
 			}
@@ -165,7 +165,7 @@ func (a *app) follow(ctx context.Context, r *remote, c *client.Client, reply *ev
 
 // outcome prints how a run ended, and its answer unless exactly that was streamed.
 func (a *app) outcome(ctx context.Context, r *remote, c *client.Client, x *events.Execution, shown string) error {
-	answer, err := c.GetItem(ctx, events.GetItem{ThreadID: x.ThreadID, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &x.Seq}})
+	answer, err := client.Read(ctx, c, events.GetItem{ThreadID: x.ThreadID, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &x.Seq}})
 	if err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) { // the item may have been deleted
 		return err
 	}

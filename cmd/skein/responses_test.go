@@ -148,7 +148,7 @@ func TestServe_PurgesTemporaryResponsesAfterKill(t *testing.T) {
 	}
 	fresh, err := c.UpToDate(t.Context())
 	again.Must(err)
-	if list, err := fresh.ListThreads(t.Context(), events.ListThreads{}); err != nil || len(list.Threads) > 0 {
+	if list, err := client.Read(t.Context(), fresh, events.ListThreads{}); err != nil || len(list.Threads) > 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -17,7 +17,7 @@ func (a *app) runStop() *cobra.Command {
 	var d events.StopRun
 	cmd := remoteCommand("stop THREAD", "End the run of a thread after its current operation", cobra.ExactArgs(1),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
-			reply, err := c.StopRun(ctx, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
 	cmd.Flags().StringVar(&d.ExecutionID, "execution", "", "the execution; default the active one")
@@ -30,7 +30,7 @@ func (a *app) runCancel() *cobra.Command {
 	var d events.CancelRun
 	cmd := remoteCommand("cancel THREAD", "End the run of a thread during its current operation", cobra.ExactArgs(1),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
-			reply, err := c.CancelRun(ctx, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
 	cmd.Flags().StringVar(&d.ExecutionID, "execution", "", "the execution; default the active one")
@@ -44,7 +44,7 @@ func (a *app) runRetry() *cobra.Command {
 	var follow, wait bool
 	cmd := remoteCommand("retry THREAD", "Retry the failed run of a thread, from its partial results", cobra.ExactArgs(1),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
-			reply, err := c.RetryRun(ctx, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			if err != nil || !follow && !wait {
 				return a.printReply(r, reply, err)
 			}
@@ -64,7 +64,7 @@ func (a *app) runTurn() *cobra.Command {
 			if err := choice("SIDE", args[1], side.Enum()); err != nil {
 				return err
 			}
-			reply, err := c.TurnRun(ctx, args[0], events.TurnRun{Side: side})
+			reply, err := c.Send(ctx, args[0], events.TurnRun{Side: side})
 			return a.printReply(r, reply, err)
 		})
 }
@@ -79,7 +79,7 @@ func (a *app) approvalGrant() *cobra.Command {
 	cmd := remoteCommand("grant THREAD CALL", "Permit a call of a tool", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			d.CallID, d.Arguments = args[1], arguments.value()
-			reply, err := c.GrantApproval(ctx, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
 	cmd.Flags().Var(&arguments, "arguments", "arguments to use instead: a JSON object")
@@ -92,7 +92,7 @@ func (a *app) approvalDeny() *cobra.Command {
 	cmd := remoteCommand("deny THREAD CALL", "Refuse a call of a tool; the model is told", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			d.CallID = args[1]
-			reply, err := c.DenyApproval(ctx, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
 	cmd.Flags().StringVar(&d.Comment, "comment", "", "what the model is told")
@@ -108,7 +108,7 @@ func (a *app) approvalResolve() *cobra.Command {
 			if err := d.Check(); err != nil {
 				return wrongUsage("use exactly one of --grant, --deny and --result; --arguments goes with --grant")
 			}
-			reply, err := c.ResolveApproval(ctx, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
 	f := cmd.Flags()

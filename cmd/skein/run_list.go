@@ -28,7 +28,7 @@ func (a *app) runList() *cobra.Command {
 			}
 			return printPages(a, r, limit, t, row, q.Cursor, func(n int64, cursor string) ([]events.Run, string, error) {
 				q.Limit, q.Cursor = &n, cursor
-				got, err := c.ListRuns(ctx, q)
+				got, err := client.Read(ctx, c, q)
 				if err != nil {
 					return nil, "", err
 				}
@@ -82,7 +82,7 @@ func (a *app) approvalList() *cobra.Command {
 			}
 			return printPages(a, r, limit, t, row, q.Cursor, func(n int64, cursor string) ([]events.Approval, string, error) {
 				q.Limit, q.Cursor = &n, cursor
-				got, err := c.ListApprovals(ctx, q)
+				got, err := client.Read(ctx, c, q)
 				if err != nil {
 					return nil, "", err
 				}

@@ -20,10 +20,10 @@ func (a *app) threadShare() *cobra.Command {
 			case list:
 				return a.listShares(ctx, r, c, args[0])
 			case revoke != "":
-				reply, err := client.Send(ctx, c, args[0], events.UnshareThread{ShareID: revoke})
+				reply, err := c.Send(ctx, args[0], events.UnshareThread{ShareID: revoke})
 				return a.printReply(r, reply, err)
 			}
-			reply, err := client.Send(ctx, c, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			if err != nil || r.json {
 				return a.printReply(r, reply, err)
 			}
@@ -40,7 +40,7 @@ func (a *app) threadShare() *cobra.Command {
 }
 
 func (a *app) listShares(ctx context.Context, r *remote, c *client.Client, thread string) error {
-	got, err := client.Read[events.ShareList](ctx, c, events.ListShares{ThreadID: thread})
+	got, err := client.Read(ctx, c, events.ListShares{ThreadID: thread})
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (a *app) skillList() *cobra.Command {
 				t.row(d.Name, happened.Brief(skill.Description, happened.Width))
 			}
 			return printPages(a, r, 0, t, row, "", func(n int64, cursor string) ([]events.Definition, string, error) {
-				list, err := client.Read[events.DefinitionList](ctx, c, events.ListDefinitions{Kind: events.SkillKind, Limit: &n, Cursor: cursor})
+				list, err := client.Read(ctx, c, events.ListDefinitions{Kind: events.SkillKind, Limit: &n, Cursor: cursor})
 				if err != nil {
 					return nil, "", err
 				}
@@ -39,7 +39,7 @@ func (a *app) skillList() *cobra.Command {
 
 // activeSkills prints the skills that are active on a thread.
 func (a *app) activeSkills(ctx context.Context, r *remote, c *client.Client, thread string) error {
-	doc, err := client.Read[events.Thread](ctx, c, events.GetThread{ThreadID: thread})
+	doc, err := client.Read(ctx, c, events.GetThread{ThreadID: thread})
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (a *app) skillActivate() *cobra.Command {
 	var arguments jsonFlag
 	cmd := remoteCommand("activate THREAD NAME", "Activate a skill on a thread", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
-			reply, err := client.Send(ctx, c, args[0], events.ActivateSkill{Name: args[1], Arguments: arguments.value()})
+			reply, err := c.Send(ctx, args[0], events.ActivateSkill{Name: args[1], Arguments: arguments.value()})
 			return a.printReply(r, reply, err)
 		})
 	cmd.Flags().Var(&arguments, "arguments", "what the skill is activated for: a JSON object")

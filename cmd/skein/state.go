@@ -19,7 +19,7 @@ func (a *app) stateGet() *cobra.Command {
 	cmd := remoteCommand("get THREAD [KEY...]", "Show the values, or those of some keys", cobra.MinimumNArgs(1),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			d.ThreadID, d.Keys = args[0], args[1:]
-			v, err := client.Read[events.StateValues](ctx, c, d)
+			v, err := client.Read(ctx, c, d)
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ func (a *app) stateRemove() *cobra.Command {
 func (a *app) stateMerge(use, short string, n int, d *events.MergeState, operation func(args []string) events.StateOperation) *cobra.Command {
 	return remoteCommand(use, short, cobra.ExactArgs(n), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 		d.Operations = []events.StateOperation{operation(args)}
-		reply, err := client.Send(ctx, c, args[0], *d)
+		reply, err := c.Send(ctx, args[0], *d)
 		return a.printReply(r, reply, err)
 	})
 }
@@ -70,7 +70,7 @@ func (a *app) stateMerge(use, short string, n int, d *events.MergeState, operati
 func (a *app) stateDestroy() *cobra.Command {
 	return remoteCommand("destroy THREAD", "End the current life of the state, so that it starts afresh", cobra.ExactArgs(1),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
-			reply, err := client.Send(ctx, c, args[0], events.DestroyState{})
+			reply, err := c.Send(ctx, args[0], events.DestroyState{})
 			return a.printReply(r, reply, err)
 		})
 }
@@ -93,7 +93,7 @@ func (a *app) sessionStart() *cobra.Command {
 	cmd := remoteCommand("start THREAD SESSION", "Record that a request started; SESSION is sess_ and hex digits", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			d.SessionID = args[1]
-			reply, err := client.Send(ctx, c, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
 	cmd.Flags().StringVar(&d.StartedAt, "started-at", "", "when it started; default now")
@@ -105,7 +105,7 @@ func (a *app) sessionComplete() *cobra.Command {
 	cmd := remoteCommand("complete THREAD SESSION", "Record that a request has ended", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			d.SessionID = args[1]
-			reply, err := client.Send(ctx, c, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
 	cmd.Flags().StringVar(&d.ErrorText, "error", "", "why it failed")

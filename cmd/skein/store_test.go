@@ -40,14 +40,14 @@ func (s *server) fill(items int) int {
 	random := rand.New(rand.NewPCG(1, 2))
 	text := make([]byte, 100<<10)
 	for i := range items {
-		made, err := c.CreateThread(s.t.Context(), events.CreateThread{})
+		made, err := c.Send(s.t.Context(), "", events.CreateThread{})
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		for j := range text {
 			text[j] = "abcdefghijklmnopqrstuvwxyz ABCDEF"[random.IntN(33)]
 		}
-		if _, err := c.CreateItem(s.t.Context(), made.ThreadID, events.CreateItem{Item: events.NewItem{
+		if _, err := c.Send(s.t.Context(), made.ThreadID, events.CreateItem{Item: events.NewItem{
 			Type: events.Message, Role: events.User, Content: events.JSON(fmt.Sprintf(`[{"type":"input_text","text":"%d %s"}]`, i, text)),
 		}}); err != nil {
 			s.t.Fatal(err)
@@ -350,18 +350,18 @@ func (s *server) load(ctx context.Context, worker int, acknowledged *atomic.Int6
 	defer cancel()
 	text := strings.Repeat(fmt.Sprintf("worker %d ", worker), 4<<10)
 	for i := 0; ctx.Err() == nil; i++ {
-		made, err := c.CreateThread(ctx, events.CreateThread{})
+		made, err := c.Send(ctx, "", events.CreateThread{})
 		if err != nil {
 			return
 		}
-		_, err = c.CreateItem(ctx, made.ThreadID, events.CreateItem{Item: events.NewItem{
+		_, err = c.Send(ctx, made.ThreadID, events.CreateItem{Item: events.NewItem{
 			Type: events.Message, Role: events.User, Content: events.JSON(fmt.Sprintf(`[{"type":"input_text","text":"%d %s"}]`, i, text)),
 		}})
 		switch {
 		case err != nil:
 			return
 		case i%5 == 1:
-			_, err = c.DeleteThread(ctx, made.ThreadID, events.DeleteThread{Purge: true})
+			_, err = c.Send(ctx, made.ThreadID, events.DeleteThread{Purge: true})
 		case i%5 == 2:
 			_, err = c.Submit(ctx, "thread.create", client.Request{Data: events.CreateThread{}})
 		case i%5 == 3:

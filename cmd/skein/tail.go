@@ -72,7 +72,7 @@ func threadID(ctx context.Context, c *client.Client, ref string) (string, error)
 	case key == "":
 		return id, nil
 	}
-	t, err := c.GetThread(ctx, events.GetThread{ThreadID: ref})
+	t, err := client.Read(ctx, c, events.GetThread{ThreadID: ref})
 	if err != nil {
 		return "", err
 	}

@@ -26,11 +26,11 @@ func (a *app) threadCreate() *cobra.Command {
 	cmd := remoteCommand("create", "Create a thread", cobra.NoArgs, func(ctx context.Context, r *remote, c *client.Client, _ []string) error {
 		d.Metadata, d.Env, d.Context = metadata.value(), env.value(), state.value()
 		if d.AgentID != "" { // report a mistyped name now, not with the first message
-			if _, err := c.GetAgent(ctx, events.GetAgent{Name: d.AgentID}); errors.Is(err, &events.Error{Code: events.NotFound}) {
+			if _, err := client.Read(ctx, c, events.GetAgent{Name: d.AgentID}); errors.Is(err, &events.Error{Code: events.NotFound}) {
 				return err
 			}
 		}
-		reply, err := c.CreateThread(ctx, d, client.ThreadID(id), client.CommandID(commandID))
+		reply, err := c.Send(ctx, "", d, client.ThreadID(id), client.CommandID(commandID))
 		return a.printReply(r, reply, err)
 	})
 	f := cmd.Flags()
@@ -53,7 +53,7 @@ func (a *app) threadGet() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t, err := c.GetThread(ctx, events.GetThread{ThreadID: args[0], At: then})
+		t, err := client.Read(ctx, c, events.GetThread{ThreadID: args[0], At: then})
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (a *app) listThreads(ctx context.Context, r *remote, c *client.Client, q ev
 	t := a.table("THREAD", "KEY", "STATUS", "VERSION", "ITEMS", "CHANGED", "TITLE")
 	return printPages(a, r, limit, t, t.thread, q.Cursor, func(n int64, cursor string) ([]events.Thread, string, error) {
 		q.Limit, q.Cursor = &n, cursor
-		got, err := c.ListThreads(ctx, q)
+		got, err := client.Read(ctx, c, q)
 		if err != nil {
 			return nil, "", err
 		}
@@ -144,7 +144,7 @@ func (a *app) threadStatus() *cobra.Command {
 			if err := choice("STATUS", args[1], to.Enum()); err != nil {
 				return err
 			}
-			reply, err := c.SetThreadStatus(ctx, args[0], events.SetThreadStatus{To: to, Reason: reason})
+			reply, err := c.Send(ctx, args[0], events.SetThreadStatus{To: to, Reason: reason})
 			return a.printReply(r, reply, err)
 		})
 	cmd.Flags().StringVar(&reason, "reason", "", "why")
@@ -154,7 +154,7 @@ func (a *app) threadStatus() *cobra.Command {
 func (a *app) threadDelete() *cobra.Command {
 	var purge bool
 	cmd := remoteCommand("delete THREAD", "Delete a thread permanently", cobra.ExactArgs(1), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
-		reply, err := c.DeleteThread(ctx, args[0], events.DeleteThread{Purge: purge})
+		reply, err := c.Send(ctx, args[0], events.DeleteThread{Purge: purge})
 		return a.printReply(r, reply, err)
 	})
 	cmd.Flags().BoolVar(&purge, "purge", false, "also erase its events; a tombstone remains")
@@ -185,7 +185,7 @@ func (a *app) threadUpdate() *cobra.Command {
 	var d events.UpdateThread
 	cmd := remoteCommand("update THREAD", "Change the properties of a thread that are set as flags", cobra.ExactArgs(1),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
-			reply, err := c.UpdateThread(ctx, args[0], d)
+			reply, err := c.Send(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {

@@ -41,7 +41,7 @@ func newAsk(r *http.Request, c *edge.Caller) (*Ask, error) {
 	if a.At, err = parseAt(r.URL.Query().Get("at")); err != nil {
 		return nil, err
 	}
-	if a.Thread, err = c.Client.GetThread(r.Context(), events.GetThread{ThreadID: r.PathValue("thread")}); err != nil {
+	if a.Thread, err = client.Read(r.Context(), c.Client, events.GetThread{ThreadID: r.PathValue("thread")}); err != nil {
 		return nil, err
 	}
 	a.Last = a.Thread.Version
@@ -49,7 +49,7 @@ func newAsk(r *http.Request, c *edge.Caller) (*Ask, error) {
 		a.At = nil
 	}
 	if a.At != nil {
-		a.Thread, err = c.Client.GetThread(r.Context(), events.GetThread{ThreadID: a.Thread.ID, At: a.At})
+		a.Thread, err = client.Read(r.Context(), c.Client, events.GetThread{ThreadID: a.Thread.ID, At: a.At})
 	}
 	return a, err
 }
@@ -155,7 +155,7 @@ func (a *Ask) refreshed(e client.Event) (*Ask, error) {
 		return next, nil
 	}
 	var err error
-	if next.Thread, err = next.Client.GetThread(a.Context(), events.GetThread{ThreadID: a.Thread.ID}); err != nil {
+	if next.Thread, err = client.Read(a.Context(), next.Client, events.GetThread{ThreadID: a.Thread.ID}); err != nil {
 		return nil, err
 	}
 	next.Last = next.Thread.Version

@@ -70,7 +70,7 @@ func Long(ctx context.Context, o LongOptions) (*LongResult, error) {
 		return nil, err
 	}
 	defer func() { b.stop() }()
-	t, err := b.c.CreateThread(ctx, events.CreateThread{})
+	t, err := b.c.Send(ctx, "", events.CreateThread{})
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (b *longBench) point(ctx context.Context) error {
 	list := func(q events.ListItems) func(int) error {
 		return func(int) error {
 			q.ThreadID, q.Limit = b.thread, &limit
-			page, err := client.Read[events.ItemList](ctx, b.c, q)
+			page, err := client.Read(ctx, b.c, q)
 			if err == nil && len(page.Items) != int(limit) {
 				err = fmt.Errorf("a page of %d items, want %d", len(page.Items), limit)
 			}
@@ -143,7 +143,7 @@ func (b *longBench) point(ctx context.Context) error {
 	var forks []string
 	fork := func(int) error {
 		index := int64(size / 2)
-		reply, err := client.Send(ctx, b.c, b.thread, events.ForkThread{MessageIndex: &index})
+		reply, err := b.c.Send(ctx, b.thread, events.ForkThread{MessageIndex: &index})
 		if err == nil {
 			forks = append(forks, reply.Result.ChildID)
 		}
@@ -156,7 +156,7 @@ func (b *longBench) point(ctx context.Context) error {
 		do    func(int) error
 	}{
 		{"append a message", b.o.Times, func(n int) error {
-			reply, err := b.c.CreateItem(ctx, b.thread, events.CreateItem{Item: message(n)})
+			reply, err := b.c.Send(ctx, b.thread, events.CreateItem{Item: message(n)})
 			if err == nil {
 				b.have = int(reply.Version)
 			}
@@ -182,7 +182,7 @@ func (b *longBench) point(ctx context.Context) error {
 func (b *longBench) halfway(ctx context.Context) (cursor string, err error) {
 	limit := int64(min(1000, max(b.have/4, 1)))
 	for seen := 0; seen < b.have/2; seen += int(limit) {
-		page, err := client.Read[events.ItemList](ctx, b.c, events.ListItems{ThreadID: b.thread, Limit: &limit, Cursor: cursor})
+		page, err := client.Read(ctx, b.c, events.ListItems{ThreadID: b.thread, Limit: &limit, Cursor: cursor})
 		if err != nil {
 			return "", err
 		}
@@ -221,7 +221,7 @@ func (b *longBench) restart(ctx context.Context) error {
 		return err
 	}
 	return b.measure("first command after a restart", 1, func(n int) error {
-		reply, err := b.c.CreateItem(ctx, b.thread, events.CreateItem{Item: message(n)})
+		reply, err := b.c.Send(ctx, b.thread, events.CreateItem{Item: message(n)})
 		if err == nil {
 			b.have = int(reply.Version)
 		}

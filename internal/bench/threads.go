@@ -86,7 +86,7 @@ func Threads(ctx context.Context, o ThreadsOptions) (*ThreadsResult, error) {
 	value := events.JSON(`{"items":2,"note":"` + strings.Repeat("x", 200) + `"}`)
 	var forked string
 	fork := func(int) error {
-		reply, err := client.Send(ctx, b.c, b.thread, events.ForkThread{MessageIndex: &index})
+		reply, err := b.c.Send(ctx, b.thread, events.ForkThread{MessageIndex: &index})
 		forked = reply.Result.ChildID
 		return err
 	}
@@ -111,7 +111,7 @@ func Threads(ctx context.Context, o ThreadsOptions) (*ThreadsResult, error) {
 			return err
 		}, nil},
 		{"state.merge of one key", o.Times, func(n int) error {
-			_, err := client.Send(ctx, b.c, b.thread, events.MergeState{Operations: []events.StateOperation{{Op: events.SetOp, Key: fmt.Sprint("key", n%10), Value: value}}})
+			_, err := b.c.Send(ctx, b.thread, events.MergeState{Operations: []events.StateOperation{{Op: events.SetOp, Key: fmt.Sprint("key", n%10), Value: value}}})
 			return err
 		}, nil},
 	} {
@@ -128,7 +128,7 @@ func Threads(ctx context.Context, o ThreadsOptions) (*ThreadsResult, error) {
 // create creates the threads.
 func (b *threadsBench) create(ctx context.Context) error {
 	for i := range b.o.Threads {
-		if _, err := b.c.CreateThread(ctx, events.CreateThread{Title: fmt.Sprint("thread ", i)}); err != nil {
+		if _, err := b.c.Send(ctx, "", events.CreateThread{Title: fmt.Sprint("thread ", i)}); err != nil {
 			return err
 		}
 	}
@@ -232,7 +232,7 @@ func (b *threadsBench) observe(ctx context.Context) error {
 		return err
 	}
 	return b.measure("from a write to an observer", b.o.Times, func(n int) error {
-		if _, err := b.c.CreateItem(ctx, t.ID, events.CreateItem{Item: message(n)}); err != nil {
+		if _, err := b.c.Send(ctx, t.ID, events.CreateItem{Item: message(n)}); err != nil {
 			return err
 		}
 		return until(n + 1)

@@ -129,19 +129,19 @@ func sendAny(ctx context.Context, c *client.Client, d doneCommand) (*events.Repl
 	id := client.CommandID(d.id)
 	switch v := d.data.(type) {
 	case events.CreateItem:
-		return client.Send(ctx, c, d.thread, v, id)
+		return c.Send(ctx, d.thread, v, id)
 	case events.ForkThread:
-		return client.Send(ctx, c, d.thread, v, id)
+		return c.Send(ctx, d.thread, v, id)
 	case events.MentionThread:
-		return client.Send(ctx, c, d.thread, v, id)
+		return c.Send(ctx, d.thread, v, id)
 	case events.HandoffThread:
-		return client.Send(ctx, c, d.thread, v, id)
+		return c.Send(ctx, d.thread, v, id)
 	case events.CreateThread:
-		return client.Send(ctx, c, d.thread, v, id)
+		return c.Send(ctx, d.thread, v, id)
 	case events.TruncateThread:
-		return client.Send(ctx, c, d.thread, v, id)
+		return c.Send(ctx, d.thread, v, id)
 	case events.DeleteThread:
-		return client.Send(ctx, c, d.thread, v, id)
+		return c.Send(ctx, d.thread, v, id)
 	}
 	panic(fmt.Sprintf("no case for %T", d.data))
 }
@@ -151,7 +151,7 @@ func (f *family) whole(t *testing.T, c *client.Client) (relationships int) {
 	t.Helper()
 	all := map[string][]events.Relationship{}
 	for _, id := range f.threads {
-		list, err := client.Read[events.RelationshipList](t.Context(), c, events.ListRelationships{ThreadID: id})
+		list, err := client.Read(t.Context(), c, events.ListRelationships{ThreadID: id})
 		if events.AsError(err) != nil && events.AsError(err).Code == events.NotFound {
 			continue // it was deleted
 		}
@@ -182,7 +182,7 @@ func (f *family) cascaded(t *testing.T, c *client.Client) (n int) {
 	over := map[string]bool{}
 	for _, w := range f.workers { // a main thread was created before those that work for it
 		if !over[w.main] {
-			_, err := c.GetThread(t.Context(), events.GetThread{ThreadID: w.main})
+			_, err := client.Read(t.Context(), c, events.GetThread{ThreadID: w.main})
 			if err == nil {
 				continue
 			}
@@ -220,7 +220,7 @@ func cascadeKilled(t *testing.T, workers, most int) {
 	ctx := patient(t, 2*patience)
 	create := func(d events.CreateThread) string {
 		t.Helper()
-		made, err := c.CreateThread(ctx, d)
+		made, err := c.Send(ctx, "", d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +229,7 @@ func cascadeKilled(t *testing.T, workers, most int) {
 	main := create(events.CreateThread{})
 	other := create(events.CreateThread{})
 	kept := create(events.CreateThread{MainThreadID: other})
-	fork, err := client.Send(ctx, c, main, events.ForkThread{Version: new(int64(1))})
+	fork, err := c.Send(ctx, main, events.ForkThread{Version: new(int64(1))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func cascadeKilled(t *testing.T, workers, most int) {
 	for part := range slices.Chunk(works, workers/8) {
 		creating.Go(func() {
 			for i := range part {
-				made, err := c.CreateThread(ctx, events.CreateThread{MainThreadID: main})
+				made, err := c.Send(ctx, "", events.CreateThread{MainThreadID: main})
 				if err != nil {
 					t.Error(err)
 					return
@@ -253,7 +253,7 @@ func cascadeKilled(t *testing.T, workers, most int) {
 		t.Fatal(err)
 	}
 	defer line.Close()
-	if _, err := c.DeleteThread(ctx, main, events.DeleteThread{}); err != nil {
+	if _, err := c.Send(ctx, main, events.DeleteThread{}); err != nil {
 		t.Fatal(err)
 	}
 	gone, kills := map[string]int{}, 0
@@ -281,11 +281,11 @@ func cascadeKilled(t *testing.T, workers, most int) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{other, kept, fork.Result.ChildID} {
-		if _, err := now.GetThread(ctx, events.GetThread{ThreadID: id}); err != nil {
+		if _, err := client.Read(ctx, now, events.GetThread{ThreadID: id}); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
-	if _, err := now.GetThread(ctx, events.GetThread{ThreadID: works[0]}); events.AsError(err).Code != events.NotFound {
+	if _, err := client.Read(ctx, now, events.GetThread{ThreadID: works[0]}); events.AsError(err).Code != events.NotFound {
 		t.Errorf("a deleted thread: %v", err)
 	}
 	audited(t, p.url)
@@ -351,7 +351,7 @@ func familiesKilled(t *testing.T, mode string, commands, kills int) {
 	}
 	ctx := patient(t, 2*patience)
 	for range 3 {
-		made, err := connected[0].CreateThread(ctx, events.CreateThread{})
+		made, err := connected[0].Send(ctx, "", events.CreateThread{})
 		if err != nil {
 			t.Fatal(err)
 		}

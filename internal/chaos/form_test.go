@@ -67,12 +67,12 @@ type itemForm struct {
 // formOf returns the form of a thread. denied are the calls, as execution:call, whose
 // results are not compared.
 func formOf(ctx context.Context, c *client.Client, thread string, denied map[string]bool) (*form, error) {
-	t, err := c.GetThread(ctx, events.GetThread{ThreadID: thread})
+	t, err := client.Read(ctx, c, events.GetThread{ThreadID: thread})
 	if err != nil {
 		return nil, err
 	}
 	f := &form{Thread: string(t.Status)}
-	list, err := c.ListExecutions(ctx, events.ListExecutions{ThreadID: thread})
+	list, err := client.Read(ctx, c, events.ListExecutions{ThreadID: thread})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func formOf(ctx context.Context, c *client.Client, thread string, denied map[str
 }
 
 func stepsOf(ctx context.Context, c *client.Client, thread, execution string, denied map[string]bool) ([]stepForm, error) {
-	steps, err := c.ListSteps(ctx, events.ListSteps{ThreadID: thread, ExecutionID: execution})
+	steps, err := client.Read(ctx, c, events.ListSteps{ThreadID: thread, ExecutionID: execution})
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func stepsOf(ctx context.Context, c *client.Client, thread, execution string, de
 			Iteration: s.Iteration, Status: s.Status, Writes: s.EventID, Continue: s.ContinueLoop != nil && *s.ContinueLoop, ErrorText: s.ErrorText,
 			Calls: strings.ReplaceAll(string(s.ToolCalls), s.ID, name), Results: strings.ReplaceAll(string(s.ToolExecutionResults), s.ID, name),
 		}
-		parts, err := c.ListParts(ctx, events.ListParts{ThreadID: thread, StepID: s.ID})
+		parts, err := client.Read(ctx, c, events.ListParts{ThreadID: thread, StepID: s.ID})
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func itemsOf(ctx context.Context, c *client.Client, thread string, denied map[st
 	var said, calls []itemForm
 	q := events.ListItems{ThreadID: thread}
 	for {
-		page, err := c.ListItems(ctx, q)
+		page, err := client.Read(ctx, c, q)
 		if err != nil {
 			return nil, err
 		}

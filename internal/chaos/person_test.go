@@ -73,11 +73,11 @@ func (p *person) judge(ctx context.Context, e client.Event, d events.ApprovalReq
 		case len(w.done) > 0:
 			p.denied[e.Correlation+":"+d.CallID] = true
 			p.mu.Unlock()
-			_, err = p.c.DenyApproval(ctx, e.ThreadID, events.DenyApproval{CallID: d.CallID, Comment: wasDone})
+			_, err = p.c.Send(ctx, e.ThreadID, events.DenyApproval{CallID: d.CallID, Comment: wasDone})
 		case !slices.ContainsFunc(w.begun, p.lives):
 			p.granted++
 			p.mu.Unlock()
-			_, err = p.c.GrantApproval(ctx, e.ThreadID, events.GrantApproval{CallID: d.CallID})
+			_, err = p.c.Send(ctx, e.ThreadID, events.GrantApproval{CallID: d.CallID})
 		default:
 			p.mu.Unlock()
 			select {

@@ -78,7 +78,7 @@ func race(t *testing.T, c *client.Client, b *bell, at int) {
 	t.Helper()
 	const all = 50
 	ctx := patient(t, patience)
-	made, err := c.CreateThread(ctx, events.CreateThread{AgentID: "echo"})
+	made, err := c.Send(ctx, "", events.CreateThread{AgentID: "echo"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func race(t *testing.T, c *client.Client, b *bell, at int) {
 	var sending sync.WaitGroup
 	send := func(n int) {
 		id, text := fmt.Sprintf("itm_%s_%d", thread[2:], n), fmt.Sprintf("message %d", n)
-		reply, err := c.React(ctx, thread, events.ReactThread{Policy: events.Enqueue, Item: &events.NewItem{
+		reply, err := c.Send(ctx, thread, events.ReactThread{Policy: events.Enqueue, Item: &events.NewItem{
 			ID: id, Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"` + text + `"}]`),
 		}})
 		mu.Lock()
@@ -138,7 +138,7 @@ func settle(t *testing.T, c *client.Client, thread string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now, err := latest.GetThread(t.Context(), events.GetThread{ThreadID: thread})
+	now, err := client.Read(t.Context(), latest, events.GetThread{ThreadID: thread})
 	if err != nil {
 		t.Fatal(err)
 	}

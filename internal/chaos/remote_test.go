@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
@@ -180,10 +181,10 @@ func usable(t *testing.T, s *store, thread string, want events.ThreadStatus) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.GetThread(t.Context(), events.GetThread{ThreadID: thread}); err != nil || got.Status != want {
+	if got, err := client.Read(t.Context(), c, events.GetThread{ThreadID: thread}); err != nil || got.Status != want {
 		t.Fatalf("the thread is %+v, %v", got, err)
 	}
-	reply, err := c.React(t.Context(), thread, events.ReactThread{Text: new("and now?"), AgentID: "fine"})
+	reply, err := c.Send(t.Context(), thread, events.ReactThread{Text: new("and now?"), AgentID: "fine"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +194,7 @@ func usable(t *testing.T, s *store, thread string, want events.ThreadStatus) {
 	if c, err = s.UpToDate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.GetThread(t.Context(), events.GetThread{ThreadID: thread}); err != nil || got.Status != events.ThreadOpen {
+	if got, err := client.Read(t.Context(), c, events.GetThread{ThreadID: thread}); err != nil || got.Status != events.ThreadOpen {
 		t.Errorf("after it the thread is %+v, %v", got, err)
 	}
 }

@@ -40,11 +40,11 @@ func ofType(kind events.Type) func(client.Event) bool {
 // begin creates a thread and asks an agent.
 func begin(t testing.TB, c *client.Client, agent string) (thread, execution string) {
 	t.Helper()
-	made, err := c.CreateThread(t.Context(), events.CreateThread{AgentID: agent})
+	made, err := c.Send(t.Context(), "", events.CreateThread{AgentID: agent})
 	if err != nil {
 		t.Fatal(err)
 	}
-	reply, err := c.React(t.Context(), made.ThreadID, events.ReactThread{Text: new("hello")})
+	reply, err := c.Send(t.Context(), made.ThreadID, events.ReactThread{Text: new("hello")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestApprovalOverARestart(t *testing.T) {
 	until(t, c, killed, ofType(events.RunParkedType))
 	p.stop()
 	p = launch(t, wholeMode, "second", folder, address)
-	if _, err := c.GrantApproval(t.Context(), stopped, events.GrantApproval{CallID: "c1"}); err != nil {
+	if _, err := c.Send(t.Context(), stopped, events.GrantApproval{CallID: "c1"}); err != nil {
 		t.Fatal(err)
 	}
 	if x := ended(t, c, stopped, stoppedRun); x.Status != events.ExecutionCompleted || x.StepCount != 2 {
@@ -87,7 +87,7 @@ func TestApprovalOverARestart(t *testing.T) {
 	}
 	p.kill()
 	launch(t, wholeMode, "third", folder, address)
-	if _, err := c.GrantApproval(t.Context(), killed, events.GrantApproval{CallID: "c1"}); err != nil {
+	if _, err := c.Send(t.Context(), killed, events.GrantApproval{CallID: "c1"}); err != nil {
 		t.Fatal(err)
 	}
 	if x := ended(t, c, killed, killedRun); x.Status != events.ExecutionCompleted || x.StepCount != 2 {

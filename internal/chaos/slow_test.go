@@ -104,7 +104,7 @@ func TestWorkerStandsStillInATool(t *testing.T) {
 	if d, ok := asked.Data.(events.ApprovalRequested); !ok || d.CallID != "c1" || string(d.Arguments) != `{"eur":5}` {
 		t.Errorf("it was asked about %+v", asked.Data)
 	}
-	if _, err := s.DenyApproval(t.Context(), thread, events.DenyApproval{CallID: "c1", Comment: "nobody knows"}); err != nil {
+	if _, err := s.Send(t.Context(), thread, events.DenyApproval{CallID: "c1", Comment: "nobody knows"}); err != nil {
 		t.Fatal(err)
 	}
 	x := ended(t, s.Client, thread, execution)

@@ -94,7 +94,7 @@ func (k talk) ask(ctx context.Context, c *client.Client, turn int) (*events.Repl
 		return nil, err
 	}
 	said := events.JSON(`[{"type":"input_text","text":` + string(quoted) + `}]`)
-	return c.React(ctx, k.thread, events.ReactThread{
+	return c.Send(ctx, k.thread, events.ReactThread{
 		AgentID: agent, ExecutionID: executionID(k.n, turn), ReactionItemID: reactionID(k.n, turn),
 		Item: &events.NewItem{ID: triggerID(k.n, turn), Type: events.Message, Role: events.User, Content: said},
 	}, client.CommandID(executionID(k.n, turn)))
@@ -102,7 +102,7 @@ func (k talk) ask(ctx context.Context, c *client.Client, turn int) (*events.Repl
 
 // have has a whole talk: one turn after another, each to its end.
 func (k talk) have(ctx context.Context, c *client.Client) error {
-	if _, err := c.CreateThread(ctx, events.CreateThread{AgentID: agent}, client.ThreadID(k.thread)); err != nil {
+	if _, err := c.Send(ctx, "", events.CreateThread{AgentID: agent}, client.ThreadID(k.thread)); err != nil {
 		return err
 	}
 	for turn := range k.said {

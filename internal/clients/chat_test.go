@@ -142,7 +142,7 @@ func TestAISDK(t *testing.T) {
 	} {
 		apply.Definitions = append(apply.Definitions, events.NewDefinition{Kind: d.kind, Definition: []byte(d.text)})
 	}
-	if _, err := s.Client("acme").ApplyDefinitions(t.Context(), apply); err != nil {
+	if _, err := s.Client("acme").Send(t.Context(), "", apply); err != nil {
 		t.Fatal(err)
 	}
 	control := httptest.NewServer(say)

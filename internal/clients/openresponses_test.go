@@ -68,7 +68,7 @@ func openResponses(t *testing.T) *skeintest.Server {
 	r, err := openai.New(openai.Config{BaseURL: endpoint.URL + "/v1", APIKey: "sk-test", Timeout: 5 * time.Minute, Idle: 5 * time.Minute})
 	s.Must(err)
 	s.Must(s.Reactor("test", r.React))
-	_, err = s.Client("acme").ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
+	_, err = s.Client("acme").Send(t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
 		{Kind: events.ModelKind, Definition: []byte(`{"name":"m","model":"test-1","reactor":"test"}`)},
 		{Kind: events.AgentKind, Definition: []byte(`{"name":"triage","type":"ai_human","model":"m"}`)},
 	}})

@@ -19,7 +19,7 @@ import (
 // an approval; one whose run failed. It returns when all of their runs
 // have ended or wait. The program serves Agent.
 func Fill(ctx context.Context, c *client.Client) error {
-	_, err := c.ApplyDefinitions(ctx, events.ApplyDefinitions{Definitions: []events.NewDefinition{
+	_, err := c.Send(ctx, "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
 		{Kind: events.ToolKind, Definition: events.JSON(`{"name":"find_order","type":"go","description":"Finds an order by its number.","readOnly":true,"parameters":{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}}`)},
 		{Kind: events.ToolKind, Definition: events.JSON(`{"name":"refund","type":"go","description":"Refunds an order.","auto":false,"idempotent":true,"parameters":{"type":"object","properties":{"order":{"type":"integer"},"amount":{"type":"number"}},"required":["order","amount"]}}`)},
 		{Kind: events.AgentKind, Definition: events.JSON(`{"name":"support","description":"Answers customers of a shop.","type":"ai_human","reactor":"support","tools":["find_order","refund"]}`)},
@@ -37,7 +37,7 @@ func Fill(ctx context.Context, c *client.Client) error {
 
 // begin makes a thread of the agent.
 func begin(ctx context.Context, c *client.Client, key, title, user string) (string, error) {
-	reply, err := c.ResolveThread(ctx, events.ResolveThread{Key: key, AgentID: Agent, Title: title, UserID: user})
+	reply, err := c.Send(ctx, "", events.ResolveThread{Key: key, AgentID: Agent, Title: title, UserID: user})
 	if err != nil {
 		return "", err
 	}
@@ -57,7 +57,7 @@ func fillFailed(ctx context.Context, c *client.Client) error {
 	if err != nil {
 		return err
 	}
-	reply, err := c.React(ctx, id, events.ReactThread{Text: new("Please ask the warehouse whether the kettle is in stock.")})
+	reply, err := c.Send(ctx, id, events.ReactThread{Text: new("Please ask the warehouse whether the kettle is in stock.")})
 	if err != nil {
 		return err
 	}
@@ -92,14 +92,14 @@ func fillOrder(ctx context.Context, c *client.Client) error {
 	if _, err := files.WriteFile(ctx, "/photos/parcel.png", photo, "image/png", events.WriteFileOptions{}); err != nil {
 		return err
 	}
-	if _, err := client.Send(ctx, c, id, events.ForkThread{MessageIndex: new(int64(1)), Title: "Where is my order? (another answer)"}); err != nil {
+	if _, err := c.Send(ctx, id, events.ForkThread{MessageIndex: new(int64(1)), Title: "Where is my order? (another answer)"}); err != nil {
 		return err
 	}
 	for _, effect := range []events.ScheduleEffect{
 		{Name: "ask_whether_it_arrived", Args: events.JSON(`{"order":42}`), DelayMs: new(int64(24 * 3600 * 1000))},
 		{Name: "look_for_the_parcel", Args: events.JSON(`{"carrier":"Parcel Express"}`), Cron: "0 6 * * *"},
 	} {
-		if _, err := c.ScheduleEffect(ctx, id, effect); err != nil {
+		if _, err := c.Send(ctx, id, effect); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func fillRefund(ctx context.Context, c *client.Client) error {
 	if err != nil {
 		return err
 	}
-	reply, err := c.React(ctx, id, events.ReactThread{Text: new("The kettle is broken. I want a refund.")})
+	reply, err := c.Send(ctx, id, events.ReactThread{Text: new("The kettle is broken. I want a refund.")})
 	if err != nil {
 		return err
 	}
@@ -154,10 +154,10 @@ func Long(ctx context.Context, c *client.Client, key string, n int) (string, err
 		}
 		shown = c.WithMinSeq(reply.Seq)
 	}
-	if _, err := shown.GetThread(ctx, events.GetThread{ThreadID: id}); err != nil {
+	if _, err := client.Read(ctx, shown, events.GetThread{ThreadID: id}); err != nil {
 		return "", err
 	}
-	_, err = shown.ListItems(ctx, events.ListItems{ThreadID: id, Limit: new(int64(1))})
+	_, err = client.Read(ctx, shown, events.ListItems{ThreadID: id, Limit: new(int64(1))})
 	return id, err
 }
 

@@ -20,6 +20,8 @@ func stateAllowed() map[string]string {
 		"events/chunk.go chunkKinds":          index,
 		"events/declare.go queriesByName":     index,
 		"events/declare.go commandsByName":    index,
+		"events/declare.go queriesByType":     index,
+		"events/declare.go commandsByType":    index,
 	}
 }
 

@@ -56,7 +56,7 @@ func apply(ctx context.Context, c *client.Client, entries []Entry, o Options) ([
 	if len(wish.Definitions)+len(wish.Remove) == 0 {
 		return nil, nil
 	}
-	plan, err := c.ApplyDefinitions(ctx, wish)
+	plan, err := c.Send(ctx, "", wish)
 	if err != nil {
 		return nil, blame(entries, err)
 	}
@@ -65,7 +65,7 @@ func apply(ctx context.Context, c *client.Client, entries []Entry, o Options) ([
 		return outcomes, err
 	}
 	wish.DryRun = false
-	_, err = c.ApplyDefinitions(ctx, wish, client.ExpectVersion(plan.Version))
+	_, err = c.Send(ctx, "", wish, client.ExpectVersion(plan.Version))
 	return outcomes, blame(entries, err)
 }
 
@@ -81,7 +81,7 @@ func others(ctx context.Context, c *client.Client, entries []Entry) ([]events.De
 	var refs []events.DefinitionRef
 	most := int64(1000)
 	for q := (events.ListDefinitions{Bare: true, Limit: &most}); ; {
-		page, err := c.ListDefinitions(ctx, q)
+		page, err := client.Read(ctx, c, q)
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ func outcomesOf(ctx context.Context, c *client.Client, entries []Entry, plan *ev
 			one.Outcome, one.Version = d.Outcome, d.Version
 		}
 		if one.Outcome == events.DefinitionUpdated {
-			was, err := c.GetDefinition(ctx, events.GetDefinition{Kind: e.Kind, Name: e.Name})
+			was, err := client.Read(ctx, c, events.GetDefinition{Kind: e.Kind, Name: e.Name})
 			switch {
 			case err == nil:
 				one.Changes = Diff(was.Definition, e.Definition)

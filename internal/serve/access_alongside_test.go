@@ -21,11 +21,11 @@ func TestAccess_OtherThanCommands(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, users...)
 	ctx := t.Context()
 	app, other := g.client("acme", "app"), g.client("globex", "app")
-	made, err := app.CreateThread(ctx, events.CreateThread{})
+	made, err := app.Send(ctx, "", events.CreateThread{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := other.CreateThread(ctx, events.CreateThread{}, client.ThreadID(made.ThreadID)) // with the same id
+	own, err := other.Send(ctx, "", events.CreateThread{}, client.ThreadID(made.ThreadID)) // with the same id
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestAccess_OtherThanCommands(t *testing.T) {
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	scheduled, err := app.ScheduleEffect(ctx, made.ThreadID, events.ScheduleEffect{Name: "mail"})
+	scheduled, err := app.Send(ctx, made.ThreadID, events.ScheduleEffect{Name: "mail"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func TestRevoke(t *testing.T) {
 	}
 	g.add(access.User{Name: "app", Tenant: "acme", Roles: []access.Role{access.Publisher}})
 	for _, c := range []*client.Client{other, g.client("acme", "app")} {
-		if _, err := c.CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
+		if _, err := c.Send(t.Context(), "", events.CreateThread{Title: "x"}); err != nil {
 			t.Errorf("%s: %v", c.Tenant(), err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestRotateOwn(t *testing.T) {
 	if err := g.server.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := app.CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
+	if _, err := app.Send(t.Context(), "", events.CreateThread{Title: "x"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -157,7 +157,7 @@ func TestNewTenant(t *testing.T) {
 	if err := g.server.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.client("initech", "app").CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
+	if _, err := g.client("initech", "app").Send(t.Context(), "", events.CreateThread{Title: "x"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -168,7 +168,7 @@ func TestTLS(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t, access.InitOptions{Hosts: []string{"127.0.0.1", "localhost"}}, everybody()...)
 	app := g.client("acme", "app")
-	if _, err := app.CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
+	if _, err := app.Send(t.Context(), "", events.CreateThread{Title: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	creds := g.creds("acme", "app")
@@ -307,7 +307,7 @@ func TestAccess_StandaloneServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
+	if _, err := c.Send(t.Context(), "", events.CreateThread{Title: "x"}); err != nil {
 		t.Error(err)
 	}
 	// The process's credentials reach every tenant; others on the machine have none.

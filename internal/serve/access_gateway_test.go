@@ -84,7 +84,7 @@ func TestAccess_GatewayServesTenants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reply, err := c.CreateThread(t.Context(), events.CreateThread{})
+		reply, err := c.Send(t.Context(), "", events.CreateThread{})
 		if err != nil {
 			t.Fatal(err)
 		}

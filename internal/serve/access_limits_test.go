@@ -56,7 +56,7 @@ func TestAccess_ConnectionsOfATenant(t *testing.T) {
 	if err := connected("globex", "app"); err != nil {
 		t.Errorf("another tenant: %v", err)
 	}
-	if _, err := app.CreateThread(t.Context(), events.CreateThread{}); err != nil {
+	if _, err := app.Send(t.Context(), "", events.CreateThread{}); err != nil {
 		t.Errorf("a connection of the tenant: %v", err)
 	}
 	all[0].Close()
@@ -108,7 +108,7 @@ func TestAccess_SubscriptionsOfAConnection(t *testing.T) {
 		t.Errorf("its first subscription: %v", err)
 	}
 	for _, tenant := range []string{"acme", "globex"} {
-		if _, err := g.client(tenant, "app").ListThreads(t.Context(), events.ListThreads{}); err != nil {
+		if _, err := client.Read(t.Context(), g.client(tenant, "app"), events.ListThreads{}); err != nil {
 			t.Errorf("another connection, of %s: %v", tenant, err)
 		}
 	}

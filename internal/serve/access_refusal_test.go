@@ -165,7 +165,7 @@ func TestAccess_RepliesStayInTenant(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	app := g.client("acme", "app")
-	made, err := app.CreateThread(t.Context(), events.CreateThread{Title: "x"})
+	made, err := app.Send(t.Context(), "", events.CreateThread{Title: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestAccess_RepliesStayInTenant(t *testing.T) {
 	if _, err := eye.Request(access.AuditAPI+".STREAM.INFO.SKEIN_LOG", nil, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	again, err := app.CreateThread(t.Context(), events.CreateThread{Title: "y"})
+	again, err := app.Send(t.Context(), "", events.CreateThread{Title: "y"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestAccess_EveryCommandAndQuery(t *testing.T) {
 	nc, refused := g.plain("acme", "sub")
 	foreign := func() string {
 		t.Helper()
-		made, err := globex.CreateThread(ctx, events.CreateThread{Title: "of globex", AgentID: "shout"})
+		made, err := globex.Send(ctx, "", events.CreateThread{Title: "of globex", AgentID: "shout"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +256,7 @@ func TestAccess_EveryCommandAndQuery(t *testing.T) {
 		}
 		_, err := acme.Do(ctx, c.Name, request)
 		if !c.Creates && !c.Tenant && err == nil {
-			if _, err := acme.GetThread(ctx, events.GetThread{ThreadID: thread}); err != nil { // one of its own, with the same id
+			if _, err := client.Read(ctx, acme, events.GetThread{ThreadID: thread}); err != nil { // one of its own, with the same id
 				t.Errorf("%s was done on a thread of another tenant", c.Name)
 			}
 		}
@@ -264,7 +264,7 @@ func TestAccess_EveryCommandAndQuery(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := now.GetThread(ctx, events.GetThread{ThreadID: thread}); err != nil || got.Version != 2 || got.Title != "of globex" {
+		if got, err := client.Read(ctx, now, events.GetThread{ThreadID: thread}); err != nil || got.Version != 2 || got.Title != "of globex" {
 			t.Errorf("after %s of another tenant the thread is %+v, %v", c.Name, got, err)
 		}
 	}

@@ -24,7 +24,7 @@ import (
 // settle waits until the read models and the timeline show a commit.
 func (g *guarded) settle(c *client.Client, seq int64) {
 	g.t.Helper()
-	if _, err := c.WithMinSeq(seq).ListThreads(g.t.Context(), events.ListThreads{}); err != nil {
+	if _, err := client.Read(g.t.Context(), c.WithMinSeq(seq), events.ListThreads{}); err != nil {
 		g.t.Fatal(err)
 	}
 	log := g.log("root", "")
@@ -73,11 +73,11 @@ func TestAccess_Application(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer line.Close()
-	made, err := app.CreateThread(ctx, events.CreateThread{Key: "support/1", Title: "an order"})
+	made, err := app.Send(ctx, "", events.CreateThread{Key: "support/1", Title: "an order"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	item, err := app.CreateItem(ctx, made.ThreadID, saying("hello"))
+	item, err := app.Send(ctx, made.ThreadID, saying("hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestAccess_Application(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := now.GetThread(ctx, events.GetThread{ThreadID: "key:support/1"}); err != nil || got.ID != made.ThreadID {
+	if got, err := client.Read(ctx, now, events.GetThread{ThreadID: "key:support/1"}); err != nil || got.ID != made.ThreadID {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	see := func(line *client.Timeline, version int64) {
@@ -125,7 +125,7 @@ func TestAccess_Application(t *testing.T) {
 		t.Errorf("consumed %v: %v", seen, err)
 	}
 	// Chunks: some stored before, and live ones.
-	execution, err := app.CreateExecution(ctx, made.ThreadID, events.CreateExecution{TriggerItemID: item.Result.ItemID})
+	execution, err := app.Send(ctx, made.ThreadID, events.CreateExecution{TriggerItemID: item.Result.ItemID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestAccess_Application(t *testing.T) {
 	}
 	say(events.ChunkTextDelta, `{"id":"t","delta":"a"}`)
 	for stored := 0; stored == 0; {
-		list, err := app.ListChunks(ctx, events.ListChunks{ThreadID: made.ThreadID, ExecutionID: execution.Result.ExecutionID})
+		list, err := client.Read(ctx, app, events.ListChunks{ThreadID: made.ThreadID, ExecutionID: execution.Result.ExecutionID})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,19 +176,19 @@ func TestAccess_RolesOfTenant(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer line.Close()
-	made, err := pub.CreateThread(ctx, events.CreateThread{Title: "x"})
+	made, err := pub.Send(ctx, "", events.CreateThread{Title: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e, err := line.Next(ctx); err != nil || e.ThreadID != made.ThreadID {
 		t.Fatalf("%+v, %v", e, err)
 	}
-	if got, err := sub.WithMinSeq(made.Seq).GetThread(ctx, events.GetThread{ThreadID: made.ThreadID}); err != nil || got.Title != "x" {
+	if got, err := client.Read(ctx, sub.WithMinSeq(made.Seq), events.GetThread{ThreadID: made.ThreadID}); err != nil || got.Title != "x" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	began := time.Now()
 	forbidden := &events.Error{Code: events.Forbidden}
-	if _, err := sub.CreateItem(ctx, made.ThreadID, saying("no")); !errors.Is(err, forbidden) {
+	if _, err := sub.Send(ctx, made.ThreadID, saying("no")); !errors.Is(err, forbidden) {
 		t.Errorf("a subscriber gave a command: %v", err)
 	}
 	if _, err := sub.Submit(ctx, "item.create", client.Request{ThreadID: made.ThreadID, Data: saying("no")}); !errors.Is(err, forbidden) {
@@ -218,43 +218,43 @@ func TestTenantSubjectAndBodyAgree(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	ctx := t.Context()
 	acme, globex := g.client("acme", "app"), g.client("globex", "app")
-	made, err := globex.CreateThread(ctx, events.CreateThread{Key: "secret", Title: "of globex"})
+	made, err := globex.Send(ctx, "", events.CreateThread{Key: "secret", Title: "of globex"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	item, err := globex.CreateItem(ctx, made.ThreadID, saying("secret"))
+	item, err := globex.Send(ctx, made.ThreadID, saying("secret"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	notFound := &events.Error{Code: events.NotFound}
 	for _, ref := range []string{made.ThreadID, "key:secret"} {
-		if _, err := acme.CreateItem(ctx, ref, saying("intruder")); !errors.Is(err, notFound) {
+		if _, err := acme.Send(ctx, ref, saying("intruder")); !errors.Is(err, notFound) {
 			t.Errorf("a command on %s of another tenant: %v", ref, err)
 		}
-		if _, err := acme.GetThread(ctx, events.GetThread{ThreadID: ref}); !errors.Is(err, notFound) {
+		if _, err := client.Read(ctx, acme, events.GetThread{ThreadID: ref}); !errors.Is(err, notFound) {
 			t.Errorf("a query of %s of another tenant: %v", ref, err)
 		}
 	}
-	if _, err := acme.WithMinSeq(item.Seq).GetItem(ctx, events.GetItem{ItemID: item.Result.ItemID}); !errors.Is(err, notFound) {
+	if _, err := client.Read(ctx, acme.WithMinSeq(item.Seq), events.GetItem{ItemID: item.Result.ItemID}); !errors.Is(err, notFound) {
 		t.Errorf("another tenant's item: %v", err)
 	}
-	if _, err := acme.ListEvents(ctx, events.ListEvents{ThreadID: made.ThreadID}); !errors.Is(err, notFound) {
+	if _, err := client.Read(ctx, acme, events.ListEvents{ThreadID: made.ThreadID}); !errors.Is(err, notFound) {
 		t.Errorf("another tenant's events: %v", err)
 	}
-	if list, err := acme.ListHistory(ctx, events.ListHistory{}); err != nil || len(list.Entries) != 0 {
+	if list, err := client.Read(ctx, acme, events.ListHistory{}); err != nil || len(list.Entries) != 0 {
 		t.Errorf("the log shows another tenant's: %+v, %v", list, err)
 	}
-	if list, err := acme.ListHistory(ctx, events.ListHistory{ThreadID: made.ThreadID}); err != nil || len(list.Entries) != 0 {
+	if list, err := client.Read(ctx, acme, events.ListHistory{ThreadID: made.ThreadID}); err != nil || len(list.Entries) != 0 {
 		t.Errorf("the log shows another tenant's thread: %+v, %v", list, err)
 	}
-	if list, err := acme.ListChunks(ctx, events.ListChunks{ThreadID: made.ThreadID, ExecutionID: "exe_1"}); err != nil || len(list.Chunks) != 0 {
+	if list, err := client.Read(ctx, acme, events.ListChunks{ThreadID: made.ThreadID, ExecutionID: "exe_1"}); err != nil || len(list.Chunks) != 0 {
 		t.Errorf("another tenant's chunks: %+v, %v", list, err)
 	}
 	// An id that another tenant uses is free here, and is another thread.
-	if own, err := acme.CreateThread(ctx, events.CreateThread{Title: "of acme"}, client.ThreadID(made.ThreadID)); err != nil || own.Version != 2 {
+	if own, err := acme.Send(ctx, "", events.CreateThread{Title: "of acme"}, client.ThreadID(made.ThreadID)); err != nil || own.Version != 2 {
 		t.Errorf("%+v, %v", own, err)
 	}
-	if got, err := globex.WithMinSeq(item.Seq).GetThread(ctx, events.GetThread{ThreadID: made.ThreadID}); err != nil || got.Title != "of globex" || got.Version != 4 {
+	if got, err := client.Read(ctx, globex.WithMinSeq(item.Seq), events.GetThread{ThreadID: made.ThreadID}); err != nil || got.Title != "of globex" || got.Version != 4 {
 		t.Errorf("globex's thread has changed: %+v, %v", got, err)
 	}
 	// The body has no field for a tenant.
@@ -347,11 +347,11 @@ func TestAccess_Auditor(t *testing.T) {
 	var last uint64
 	for _, tenant := range []string{"acme", "globex"} {
 		c := g.client(tenant, "app")
-		made, err := c.CreateThread(t.Context(), events.CreateThread{Title: "x"})
+		made, err := c.Send(t.Context(), "", events.CreateThread{Title: "x"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		item, err := c.CreateItem(t.Context(), made.ThreadID, saying("hello"))
+		item, err := c.Send(t.Context(), made.ThreadID, saying("hello"))
 		if err != nil {
 			t.Fatal(err)
 		}

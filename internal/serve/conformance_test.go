@@ -99,7 +99,7 @@ func canonicalTurn(t *testing.T, c *client.Client) (threadID string) {
 	t.Helper()
 	ctx := t.Context()
 	zero, no := int64(0), false
-	created := must(c.CreateThread(ctx, events.CreateThread{}))(t)
+	created := must(c.Send(ctx, "", events.CreateThread{}))(t)
 	id := created.ThreadID
 	do := func(r *events.Reply, err error) {
 		t.Helper()
@@ -107,27 +107,27 @@ func canonicalTurn(t *testing.T, c *client.Client) (threadID string) {
 			t.Fatal(err)
 		}
 	}
-	do(c.CreateItem(ctx, id, events.CreateItem{Item: events.NewItem{
+	do(c.Send(ctx, id, events.CreateItem{Item: events.NewItem{
 		ID: "itm_u1", Type: events.Message, Role: events.User, CreatedAt: "2026-02-20T12:00:00.000Z", Content: events.JSON(user),
 	}}))
-	do(c.SetThreadStatus(ctx, id, events.SetThreadStatus{To: events.ThreadStreaming}))
-	do(c.SetContextStatus(ctx, id, events.SetContextStatus{To: events.ContextStreaming}))
-	do(c.CreateExecution(ctx, id, events.CreateExecution{ID: "exe_1", TriggerItemID: "itm_u1", ReactionItemID: "itm_a1"}))
-	do(c.CreateStep(ctx, id, events.CreateStep{ID: "stp_1", ExecutionID: "exe_1"}))
+	do(c.Send(ctx, id, events.SetThreadStatus{To: events.ThreadStreaming}))
+	do(c.Send(ctx, id, events.SetContextStatus{To: events.ContextStreaming}))
+	do(c.Send(ctx, id, events.CreateExecution{ID: "exe_1", TriggerItemID: "itm_u1", ReactionItemID: "itm_a1"}))
+	do(c.Send(ctx, id, events.CreateStep{ID: "stp_1", ExecutionID: "exe_1"}))
 	one := int64(1)
-	do(c.PutPart(ctx, id, events.PutPart{StepID: "stp_1", Idx: &zero, Type: "output_text", Part: events.JSON(`{"type":"output_text","text":"I will build the plan in phases."}`)}))
-	do(c.PutPart(ctx, id, events.PutPart{StepID: "stp_1", Idx: &one, Type: "tool-plan_writer", Part: events.JSON(toolAsked)}))
-	do(c.CreateItem(ctx, id, events.CreateItem{Item: events.NewItem{
+	do(c.Send(ctx, id, events.PutPart{StepID: "stp_1", Idx: &zero, Type: "output_text", Part: events.JSON(`{"type":"output_text","text":"I will build the plan in phases."}`)}))
+	do(c.Send(ctx, id, events.PutPart{StepID: "stp_1", Idx: &one, Type: "tool-plan_writer", Part: events.JSON(toolAsked)}))
+	do(c.Send(ctx, id, events.CreateItem{Item: events.NewItem{
 		ID: "itm_a1", Type: events.Message, Role: events.Assistant, Status: events.ItemPending, Content: events.JSON(asked),
 	}}))
-	do(c.PutPart(ctx, id, events.PutPart{StepID: "stp_1", Idx: &one, Type: "tool-plan_writer", Part: events.JSON(toolDone)}))
-	do(c.EditMessage(ctx, id, events.EditMessage{ItemID: "itm_a1", Content: events.JSON(answered)}))
-	do(c.SetStepStatus(ctx, id, events.SetStepStatus{StepID: "stp_1", To: events.StepCompleted, ContinueLoop: &no}))
-	do(c.SetItemStatus(ctx, id, events.SetItemStatus{ItemID: "itm_a1", To: events.ItemCompleted}))
-	do(c.SetExecutionStatus(ctx, id, events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionCompleted}))
-	do(c.FinishThread(ctx, id, events.FinishThread{ExecutionID: "exe_1"}))
-	do(c.SetContextStatus(ctx, id, events.SetContextStatus{To: events.ContextOpen}))
-	do(c.SetThreadStatus(ctx, id, events.SetThreadStatus{To: events.ThreadOpen}))
+	do(c.Send(ctx, id, events.PutPart{StepID: "stp_1", Idx: &one, Type: "tool-plan_writer", Part: events.JSON(toolDone)}))
+	do(c.Send(ctx, id, events.EditMessage{ItemID: "itm_a1", Content: events.JSON(answered)}))
+	do(c.Send(ctx, id, events.SetStepStatus{StepID: "stp_1", To: events.StepCompleted, ContinueLoop: &no}))
+	do(c.Send(ctx, id, events.SetItemStatus{ItemID: "itm_a1", To: events.ItemCompleted}))
+	do(c.Send(ctx, id, events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionCompleted}))
+	do(c.Send(ctx, id, events.FinishThread{ExecutionID: "exe_1"}))
+	do(c.Send(ctx, id, events.SetContextStatus{To: events.ContextOpen}))
+	do(c.Send(ctx, id, events.SetThreadStatus{To: events.ThreadOpen}))
 	return id
 }
 
@@ -150,7 +150,7 @@ func TestCanonicalTurnSurvivesRestart(t *testing.T) {
 	w.start("acme")
 	checkTurn(t, w.latest(), id)
 	// And an idle thread accepts the next turn.
-	if _, err := w.SetThreadStatus(t.Context(), id, events.SetThreadStatus{To: events.ThreadStreaming}); err != nil {
+	if _, err := w.Send(t.Context(), id, events.SetThreadStatus{To: events.ThreadStreaming}); err != nil {
 		t.Error(err)
 	}
 }
@@ -158,44 +158,44 @@ func TestCanonicalTurnSurvivesRestart(t *testing.T) {
 func checkTurn(t *testing.T, c *client.Client, id string) {
 	t.Helper()
 	ctx := t.Context()
-	thread := must(c.GetThread(ctx, events.GetThread{ThreadID: id}))(t)
-	context := must(c.GetContext(ctx, events.GetContext{ThreadID: id}))(t)
+	thread := must(client.Read(ctx, c, events.GetThread{ThreadID: id}))(t)
+	context := must(client.Read(ctx, c, events.GetContext{ThreadID: id}))(t)
 	if thread.Status != events.ThreadOpen || context.Status != events.ContextOpen || context.ThreadID != id {
 		t.Errorf("thread %s, context %s of %s", thread.Status, context.Status, context.ThreadID)
 	}
-	trigger := must(c.GetItem(ctx, events.GetItem{ThreadID: id, ItemID: "itm_u1"}))(t)
+	trigger := must(client.Read(ctx, c, events.GetItem{ThreadID: id, ItemID: "itm_u1"}))(t)
 	if trigger.CreatedAt != "2026-02-20T12:00:00.000Z" || trigger.Role != events.User || trigger.ContextID != context.ID {
 		t.Errorf("trigger %+v", trigger)
 	}
 	wantJSON(t, trigger.Content, user)
-	reaction := must(c.GetItem(ctx, events.GetItem{ThreadID: id, ItemID: "itm_a1"}))(t)
+	reaction := must(client.Read(ctx, c, events.GetItem{ThreadID: id, ItemID: "itm_a1"}))(t)
 	if reaction.Status != events.ItemCompleted {
 		t.Errorf("reaction %s", reaction.Status)
 	}
 	wantJSON(t, reaction.Content, answered)
-	execution := must(c.GetExecution(ctx, events.GetExecution{ThreadID: id, ExecutionID: "exe_1"}))(t)
+	execution := must(client.Read(ctx, c, events.GetExecution{ThreadID: id, ExecutionID: "exe_1"}))(t)
 	if execution.Status != events.ExecutionCompleted || execution.TriggerItemID != "itm_u1" || execution.ReactionItemID != "itm_a1" || !execution.Finished {
 		t.Errorf("execution %+v", execution)
 	}
-	parts := must(c.ListParts(ctx, events.ListParts{ThreadID: id, StepID: "stp_1"}))(t).Parts
+	parts := must(client.Read(ctx, c, events.ListParts{ThreadID: id, StepID: "stp_1"}))(t).Parts
 	if len(parts) != 2 || parts[1].Key != "stp_1:1" {
 		t.Fatalf("parts %+v", parts)
 	}
 	wantJSON(t, parts[1].Part, toolDone)
 	// Before the tool ran, the reaction was pending (EK-189).
-	list := must(c.ListEvents(ctx, events.ListEvents{ThreadID: id, Types: []string{"item.created"}}))(t)
+	list := must(client.Read(ctx, c, events.ListEvents{ThreadID: id, Types: []string{"item.created"}}))(t)
 	var pending events.Event
 	for _, raw := range list.Events {
 		pending = must(events.DecodeEvent(raw))(t)
 	}
 	version := pending.Version
-	then := must(c.GetItem(ctx, events.GetItem{ThreadID: id, ItemID: "itm_a1", At: &events.At{Version: &version}}))(t)
+	then := must(client.Read(ctx, c, events.GetItem{ThreadID: id, ItemID: "itm_a1", At: &events.At{Version: &version}}))(t)
 	if then.Status != events.ItemPending {
 		t.Errorf("reaction was %s", then.Status)
 	}
 	wantJSON(t, then.Content, asked)
 	// The whole history is valid for machines and links.
-	all := must(c.ListEvents(ctx, events.ListEvents{ThreadID: id}))(t)
+	all := must(client.Read(ctx, c, events.ListEvents{ThreadID: id}))(t)
 	var history []events.Event
 	for _, raw := range all.Events {
 		history = append(history, must(events.DecodeEvent(raw))(t))
@@ -211,10 +211,10 @@ func TestParts_AreAuthoritative(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, store(t), "acme")
 	id := canonicalTurn(t, w.Client)
-	if _, err := w.EditMessage(t.Context(), id, events.EditMessage{ItemID: "itm_a1", Content: events.JSON(`[]`)}); err != nil {
+	if _, err := w.Send(t.Context(), id, events.EditMessage{ItemID: "itm_a1", Content: events.JSON(`[]`)}); err != nil {
 		t.Fatal(err)
 	}
-	parts := must(w.latest().ListParts(t.Context(), events.ListParts{ThreadID: id, StepID: "stp_1"}))(t).Parts
+	parts := must(client.Read(t.Context(), w.latest(), events.ListParts{ThreadID: id, StepID: "stp_1"}))(t).Parts
 	if len(parts) != 2 {
 		t.Fatalf("parts %+v", parts)
 	}
@@ -230,7 +230,7 @@ func TestEntities(t *testing.T) {
 	id := canonicalTurn(t, w.Client)
 	js := must(jetstream.New(must(nats.Connect(w.server.Addresses().NATS))(t)))(t)
 	defer js.Conn().Close()
-	thread := must(w.latest().GetThread(t.Context(), events.GetThread{ThreadID: id}))(t)
+	thread := must(client.Read(t.Context(), w.latest(), events.GetThread{ThreadID: id}))(t)
 	for bucket, least := range map[string]int{
 		"thread_threads": 1, "thread_contexts": 1, "thread_items": 2, "thread_executions": 1, "thread_steps": 1, "thread_parts": 2,
 		"thread_trace_runs": 1, "thread_trace_spans": 1, "thread_trace_events": 0,
@@ -245,11 +245,11 @@ func TestEntities(t *testing.T) {
 			t.Errorf("%s holds %d documents, not %d", bucket, have, least)
 		}
 	}
-	_, err := w.SetThreadStatus(t.Context(), id, events.SetThreadStatus{To: events.ThreadClosed})
+	_, err := w.Send(t.Context(), id, events.SetThreadStatus{To: events.ThreadClosed})
 	if e := events.AsError(err); e.Code != events.IllegalTransition || len(e.Details.Allowed) != 1 || e.Details.Allowed[0] != "streaming" {
 		t.Errorf("open -> closed: %v", err)
 	}
-	again := must(w.latest().GetThread(t.Context(), events.GetThread{ThreadID: id}))(t)
+	again := must(client.Read(t.Context(), w.latest(), events.GetThread{ThreadID: id}))(t)
 	a, b := must(json.Marshal(thread))(t), must(json.Marshal(again))(t)
 	if string(a) != string(b) {
 		t.Errorf("a refused command changed the thread:\n%s\n%s", a, b)
@@ -269,13 +269,13 @@ func TestTenantsAndInstallationsAreApart(t *testing.T) {
 			t.Errorf("%s: %v, want not_found", what, err)
 		}
 	}
-	_, err := other.GetThread(t.Context(), events.GetThread{ThreadID: id})
+	_, err := client.Read(t.Context(), other, events.GetThread{ThreadID: id})
 	notThere("another tenant's query", err)
-	_, err = other.CreateItem(t.Context(), id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.JSON(user)}})
+	_, err = other.Send(t.Context(), id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.JSON(user)}})
 	notThere("another tenant's command", err)
-	_, err = other.GetItem(t.Context(), events.GetItem{ItemID: "itm_u1"})
+	_, err = client.Read(t.Context(), other, events.GetItem{ItemID: "itm_u1"})
 	notThere("another tenant's item by its id alone", err)
-	list := must(must(other.UpToDate(t.Context()))(t).ListThreads(t.Context(), events.ListThreads{}))(t)
+	list := must(client.Read(t.Context(), must(other.UpToDate(t.Context()))(t), events.ListThreads{}))(t)
 	if len(list.Threads) != 0 {
 		t.Errorf("another tenant lists %d threads", len(list.Threads))
 	}
@@ -285,9 +285,9 @@ func TestTenantsAndInstallationsAreApart(t *testing.T) {
 	second := startWorld(t, serve.Config{
 		NATS: w.server.Addresses().NATS, HTTPListen: "127.0.0.1:0", Names: events.Names{Prefix: "second"},
 	}, "acme")
-	_, err = second.GetThread(t.Context(), events.GetThread{ThreadID: id})
+	_, err = client.Read(t.Context(), second.Client, events.GetThread{ThreadID: id})
 	notThere("another installation's query", err)
-	if _, err := second.CreateThread(t.Context(), events.CreateThread{}, client.ThreadID(id)); err != nil {
+	if _, err := second.Send(t.Context(), "", events.CreateThread{}, client.ThreadID(id)); err != nil {
 		t.Errorf("the same id in another installation: %v", err)
 	}
 }

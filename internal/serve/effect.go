@@ -35,7 +35,7 @@ func (s *states) purge(ctx context.Context, in *runtime.EffectInput) error {
 	if c, err = c.UpToDate(ctx); err != nil {
 		return err
 	}
-	t, err := c.GetThread(ctx, events.GetThread{ThreadID: in.ThreadID})
+	t, err := client.Read(ctx, c, events.GetThread{ThreadID: in.ThreadID})
 	if err == nil {
 		if t.Run != nil || t.Queued > 0 {
 			return &runtime.RetryError{Err: errors.New("a run of the thread is active or waits"), NotMade: true}
@@ -43,7 +43,7 @@ func (s *states) purge(ctx context.Context, in *runtime.EffectInput) error {
 		if err = purgeHandoffs(ctx, c, in); err != nil {
 			return err
 		}
-		_, err = c.DeleteThread(ctx, t.ID, events.DeleteThread{Purge: true}, client.ExpectVersion(t.Version))
+		_, err = c.Send(ctx, t.ID, events.DeleteThread{Purge: true}, client.ExpectVersion(t.Version))
 	}
 	if errors.Is(err, &events.Error{Code: events.NotFound}) { // it is deleted
 		return nil
@@ -60,12 +60,12 @@ func purgeHandoffs(ctx context.Context, c *client.Client, in *runtime.EffectInpu
 		return nil
 	}
 	for q := (events.ListRelationships{ThreadID: in.ThreadID, Type: events.HandoffRelation, Role: events.ParentRole}); ; {
-		list, err := client.Read[events.RelationshipList](ctx, c, q)
+		list, err := client.Read(ctx, c, q)
 		if err != nil {
 			return err
 		}
 		for _, r := range list.Relationships {
-			_, err := c.DeleteThread(ctx, r.ThreadID, events.DeleteThread{Purge: true})
+			_, err := c.Send(ctx, r.ThreadID, events.DeleteThread{Purge: true})
 			if err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) {
 				return err
 			}

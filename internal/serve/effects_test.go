@@ -145,9 +145,9 @@ func TestEffectOfAnotherProcess(t *testing.T) {
 	s := newStage(t)
 	st := s.thread("script")
 	none := int64(0)
-	reply := must(s.ScheduleEffect(t.Context(), st.ThreadID(), events.ScheduleEffect{Name: "remote", Retries: &none}))(t)
+	reply := must(s.Send(t.Context(), st.ThreadID(), events.ScheduleEffect{Name: "remote", Retries: &none}))(t)
 	s.until(st, string(events.EffectFailedType), 1)
-	list := must(s.latest().ListEvents(t.Context(), events.ListEvents{ThreadID: st.ThreadID(), Types: []string{string(events.EffectFailedType)}}))(t)
+	list := must(client.Read(t.Context(), s.latest(), events.ListEvents{ThreadID: st.ThreadID(), Types: []string{string(events.EffectFailedType)}}))(t)
 	if d := must(events.DecodeEvent(list.Events[0]))(t).Data.(events.EffectFailed); !d.NotMade || d.Final || !strings.Contains(d.ErrorText, "skein.effect.remote: no process answers there") {
 		t.Errorf("no process was there: %+v", d)
 	}

@@ -139,7 +139,7 @@ func TestStoppedFromOutside(t *testing.T) {
 	})
 	reply := s.begin(st, []one{probe("wait")}, []one{probe("never")})
 	<-entered
-	must(s.StopRun(t.Context(), st.ThreadID(), events.StopRun{Reason: "enough"}))(t)
+	must(s.Send(t.Context(), st.ThreadID(), events.StopRun{Reason: "enough"}))(t)
 	<-stopped
 	if x := s.end(reply); x.Status != events.ExecutionCompleted || s.times() != 1 {
 		t.Errorf("it ended %s, asked %d times", x.Status, s.times())
@@ -161,7 +161,7 @@ func TestAbortSignal(t *testing.T) {
 	})
 	reply := s.begin(st, []one{probe("fetch")})
 	<-entered
-	must(s.CancelRun(t.Context(), st.ThreadID(), events.CancelRun{}))(t)
+	must(s.Send(t.Context(), st.ThreadID(), events.CancelRun{}))(t)
 	if err := <-ended; err == nil || err.Error() != "aborted" {
 		t.Errorf("it ended by %v", err)
 	}

@@ -44,7 +44,7 @@ func TestFilesAcrossAccounts(t *testing.T) {
 
 	c := must(client.Connect(as("publisher"), client.Options{Tenant: "acme", Inbox: "_INBOX.publisher", Timeout: time.Minute}))(t)
 	defer c.Close()
-	f := c.Files(must(c.CreateThread(t.Context(), events.CreateThread{}))(t).ThreadID)
+	f := c.Files(must(c.Send(t.Context(), "", events.CreateThread{}))(t).ThreadID)
 	for path, size := range map[string]int{"/small": 100, "/large": 5<<20 + 3} {
 		data := noise(size, 1)
 		record := must(f.WriteFile(t.Context(), path, data, "", client.WriteFileOptions{}))(t)

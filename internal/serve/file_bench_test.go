@@ -47,7 +47,7 @@ func BenchmarkFiles(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer c.Close()
-	made, err := c.CreateThread(b.Context(), events.CreateThread{})
+	made, err := c.Send(b.Context(), "", events.CreateThread{})
 	if err != nil {
 		b.Fatal(err)
 	}

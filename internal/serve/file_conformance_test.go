@@ -48,7 +48,7 @@ func onBoth(t *testing.T, test func(t *testing.T, w *world, f *client.Files)) {
 // newFiles returns the files of a new thread.
 func (w *world) newFiles() *client.Files {
 	w.t.Helper()
-	return w.Files(must(w.CreateThread(w.t.Context(), events.CreateThread{}))(w.t).ThreadID)
+	return w.Files(must(w.Send(w.t.Context(), "", events.CreateThread{}))(w.t).ThreadID)
 }
 
 // noise returns bytes that do not repeat.
@@ -497,7 +497,7 @@ func TestOlderVersions(t *testing.T) {
 		if got := must(f.ReadFileAt(ctx, "/f", two.Version))(t); !bytes.Equal(got, big) {
 			t.Errorf("%d bytes", len(got))
 		}
-		list := must(w.ListEvents(ctx, events.ListEvents{ThreadID: one.ThreadID, Types: []string{"file.*"}}))(t)
+		list := must(client.Read(ctx, w.Client, events.ListEvents{ThreadID: one.ThreadID, Types: []string{"file.*"}}))(t)
 		if len(list.Events) != 3 {
 			t.Errorf("%d events", len(list.Events))
 		}
@@ -514,7 +514,7 @@ func TestFiles_ContentsAreObjects(t *testing.T) {
 		must(f.WriteFile(ctx, "/a", data, "", client.WriteFileOptions{}))(t)
 		must(f.WriteFile(ctx, "/b", data, "", client.WriteFileOptions{}))(t)
 		must(w.newFiles().WriteFile(ctx, "/c", data, "", client.WriteFileOptions{}))(t)
-		must(w.as("globex").CreateThread(ctx, events.CreateThread{}))(t)
+		must(w.as("globex").Send(ctx, "", events.CreateThread{}))(t)
 		objects := w.objects()
 		list := must(objects.List(ctx))(t)
 		if len(list) != 1 || list[0].Name != "acme/"+sum(data) || list[0].Size != uint64(len(data)) {

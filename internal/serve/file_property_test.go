@@ -339,7 +339,7 @@ func TestIsolationOfFiles(t *testing.T) {
 	_, err = other.GrepFiles(ctx, "x")
 	refused(t, err, events.NotFound)
 	// Deleting the thread deletes all of it.
-	if _, err := w.DeleteThread(ctx, id, events.DeleteThread{}); err != nil {
+	if _, err := w.Send(ctx, id, events.DeleteThread{}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = must(w.UpToDate(ctx))(t).Files(id).ReadFile(ctx, "/secret")

@@ -27,7 +27,7 @@ func TestFlood_LoudestUserIsSuspended(t *testing.T) {
 		var took []time.Duration
 		for range 40 {
 			began := time.Now()
-			if _, err := c.CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
+			if _, err := c.Send(t.Context(), "", events.CreateThread{Title: "x"}); err != nil {
 				t.Fatal(err)
 			}
 			took = append(took, time.Since(began))
@@ -62,14 +62,14 @@ func TestFlood_LoudestUserIsSuspended(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("the flood went on")
 		}
-		if _, err := quiet.CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
+		if _, err := quiet.Send(t.Context(), "", events.CreateThread{Title: "x"}); err != nil {
 			t.Fatalf("amid the flood: %v", err)
 		}
 	}
 	if flooded := median(quiet); flooded > 100*alone {
 		t.Errorf("a command took %v, and %v alongside the flood", alone, flooded)
 	}
-	if _, err := calm.CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
+	if _, err := calm.Send(t.Context(), "", events.CreateThread{Title: "x"}); err != nil {
 		t.Errorf("another user of the tenant: %v", err)
 	}
 	if err := g.server.Ready(t.Context()); err != nil {

@@ -34,7 +34,7 @@ func counter(t *testing.T, calls *atomic.Int64) runtime.Tool {
 // result returns what the call of a run came to.
 func result(t *testing.T, c *client.Client, thread string) string {
 	t.Helper()
-	items := must(must(c.UpToDate(t.Context()))(t).ListItems(t.Context(), events.ListItems{ThreadID: thread, Type: events.ActionResult}))(t)
+	items := must(client.Read(t.Context(), must(c.UpToDate(t.Context()))(t), events.ListItems{ThreadID: thread, Type: events.ActionResult}))(t)
 	if len(items.Items) != 1 {
 		t.Errorf("the results are %+v", items.Items)
 		return ""
@@ -56,7 +56,7 @@ func TestGoTool_AnotherProcessHasIt(t *testing.T) {
 	defer stop(t, b)
 	c := must(client.Connect(server.URL(), client.Options{Tenant: "acme", Timeout: time.Minute}))(t)
 	defer c.Close()
-	must(c.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
+	must(c.Send(t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
 		{Kind: events.ToolKind, Definition: events.JSON(`{"name":"count","description":"Counts.","type":"go"}`)},
 		{Kind: events.AgentKind, Definition: events.JSON(`{"name":"desk","type":"ai_human","reactor":"clerk","tools":["count"]}`)},
 	}}))(t)
@@ -64,7 +64,7 @@ func TestGoTool_AnotherProcessHasIt(t *testing.T) {
 	defer cancel()
 	const runs = 12
 	for i := range runs {
-		made := must(c.CreateThread(t.Context(), events.CreateThread{AgentID: "desk"}))(t)
+		made := must(c.Send(t.Context(), "", events.CreateThread{AgentID: "desk"}))(t)
 		if answer, err := c.Ask(ctx, made.ThreadID, "go"); err != nil || !strings.HasSuffix(answer.Text, "done") {
 			t.Fatalf("run %d: %+v, %v", i, answer, err)
 		}

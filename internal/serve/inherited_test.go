@@ -27,7 +27,7 @@ import (
 func (s *stage) long() (thread, edited string) {
 	s.t.Helper()
 	ctx := s.t.Context()
-	thread = must(s.CreateThread(ctx, events.CreateThread{Title: "Long", AgentID: "count"}))(s.t).ThreadID
+	thread = must(s.Send(ctx, "", events.CreateThread{Title: "Long", AgentID: "count"}))(s.t).ThreadID
 	var first, gone string
 	for round := range 13 {
 		var batch events.CommitThread
@@ -43,13 +43,13 @@ func (s *stage) long() (thread, edited string) {
 			add("message.add", map[string]any{"role": "assistant", "content": text, "toolCalls": `[{"id":"` + call + `","type":"function","function":{"name":"probe","arguments":"{}"}}]`})
 			add("message.add", map[string]any{"role": "tool", "toolCallId": call, "content": text})
 		}
-		reply := must(client.Send(ctx, s.Client, thread, batch))(s.t)
+		reply := must(s.Client.Send(ctx, thread, batch))(s.t)
 		if round == 0 {
 			first, gone = reply.Result.Results[0].ItemID, reply.Result.Results[6].ItemID
 		}
 	}
-	must(client.Send(ctx, s.Client, thread, events.EditMessage{ItemID: first, Content: events.JSON(`[{"type":"input_text","text":"edited"}]`)}))(s.t)
-	must(client.Send(ctx, s.Client, thread, events.DeleteMessage{ItemID: gone}))(s.t)
+	must(s.Client.Send(ctx, thread, events.EditMessage{ItemID: first, Content: events.JSON(`[{"type":"input_text","text":"edited"}]`)}))(s.t)
+	must(s.Client.Send(ctx, thread, events.DeleteMessage{ItemID: gone}))(s.t)
 	return thread, first
 }
 
@@ -58,7 +58,7 @@ func (s *stage) items(thread string, at *events.At) []events.Item {
 	s.t.Helper()
 	var all []events.Item
 	for cursor := ""; ; {
-		page := must(client.Read[events.ItemList](s.t.Context(), s.latest(), events.ListItems{ThreadID: thread, At: at, Cursor: cursor, Limit: new(int64(100))}))(s.t)
+		page := must(client.Read(s.t.Context(), s.latest(), events.ListItems{ThreadID: thread, At: at, Cursor: cursor, Limit: new(int64(100))}))(s.t)
 		all = append(all, page.Items...)
 		if cursor = page.NextCursor; cursor == "" {
 			if page.Total != int64(len(all)) {
@@ -74,7 +74,7 @@ func (s *stage) document(thread string) string {
 	s.t.Helper()
 	var messages []events.DocumentMessage
 	for from := int64(0); ; {
-		d := must(client.Read[events.ThreadDocument](s.t.Context(), s.latest(), events.GetThreadDocument{ThreadID: thread, FromMessage: &from}))(s.t)
+		d := must(client.Read(s.t.Context(), s.latest(), events.GetThreadDocument{ThreadID: thread, FromMessage: &from}))(s.t)
 		messages = append(messages, d.Messages...)
 		if from = d.NextMessageIndex; from == 0 {
 			break
@@ -86,7 +86,7 @@ func (s *stage) document(thread string) string {
 // inherited returns what a thread has inherited with its first commit.
 func (s *stage) inherited(thread string) *events.HistoryInherited {
 	s.t.Helper()
-	page := must(s.ListEvents(s.t.Context(), events.ListEvents{ThreadID: thread, Limit: new(int64(20))}))(s.t)
+	page := must(client.Read(s.t.Context(), s.Client, events.ListEvents{ThreadID: thread, Limit: new(int64(20))}))(s.t)
 	for _, raw := range page.Events {
 		if e := must(events.DecodeEvent(raw))(s.t); e.Type == events.HistoryInheritedType {
 			return new(e.Data.(events.HistoryInherited))
@@ -150,7 +150,7 @@ func TestFork_LongHistory(t *testing.T) {
 	count := strings.Count(messages, `"role":`)
 	fork := func(of string, d events.ForkThread) string {
 		t.Helper()
-		return must(client.Send(t.Context(), s.Client, of, d))(t).Result.ChildID
+		return must(s.Client.Send(t.Context(), of, d))(t).Result.ChildID
 	}
 	child := fork(parent, events.ForkThread{MessageIndex: new(int64(count - 1))})
 	from := s.inherited(child)
@@ -182,16 +182,16 @@ func TestFork_LongHistory(t *testing.T) {
 
 	// An id is enough to find an inherited item.
 	mine := s.items(child, nil)
-	if got := must(s.GetItem(t.Context(), events.GetItem{ItemID: mine[7].ID}))(t); got.ThreadID != child || string(got.Content) != string(mine[7].Content) {
+	if got := must(client.Read(t.Context(), s.Client, events.GetItem{ItemID: mine[7].ID}))(t); got.ThreadID != child || string(got.Content) != string(mine[7].Content) {
 		t.Errorf("the item by its id alone: %+v", got)
 	}
 
 	// The fork's own changes.
-	at := must(s.latest().GetThread(t.Context(), events.GetThread{ThreadID: child}))(t).Version
-	must(client.Send(t.Context(), s.Client, child, events.EditMessage{ItemID: mine[5].ID, Content: events.JSON(`[{"type":"output_text","text":"mine"}]`)}))(t)
-	must(client.Send(t.Context(), s.Client, child, events.EditMessage{ItemID: mine[0].ID, Silent: new(true)}))(t)
-	must(client.Send(t.Context(), s.Client, child, events.DeleteMessage{ItemID: mine[9].ID}))(t)
-	x := must(client.Send(t.Context(), s.Client, child, events.ReactThread{Text: new("how many?")}))(t)
+	at := must(client.Read(t.Context(), s.latest(), events.GetThread{ThreadID: child}))(t).Version
+	must(s.Client.Send(t.Context(), child, events.EditMessage{ItemID: mine[5].ID, Content: events.JSON(`[{"type":"output_text","text":"mine"}]`)}))(t)
+	must(s.Client.Send(t.Context(), child, events.EditMessage{ItemID: mine[0].ID, Silent: new(true)}))(t)
+	must(s.Client.Send(t.Context(), child, events.DeleteMessage{ItemID: mine[9].ID}))(t)
+	x := must(s.Client.Send(t.Context(), child, events.ReactThread{Text: new("how many?")}))(t)
 	if e := s.end(x); e.Status != events.ExecutionCompleted || seen.Load() != int64(len(had)) {
 		t.Errorf("the run ended %s %s; the model was sent %d items of %d", e.Status, e.ErrorText, seen.Load(), len(had))
 	}
@@ -203,11 +203,11 @@ func TestFork_LongHistory(t *testing.T) {
 		t.Errorf("its own items begin at %d", next.Index-1)
 	}
 	for _, d := range []events.GetItem{{ThreadID: child, ItemID: mine[9].ID}, {ItemID: mine[9].ID}, {ItemID: mine[7].ID + "0"}} {
-		if _, err := s.latest().GetItem(t.Context(), d); events.AsError(err).Code != events.NotFound {
+		if _, err := client.Read(t.Context(), s.latest(), d); events.AsError(err).Code != events.NotFound {
 			t.Errorf("item %+v, which is deleted or none: %v", d, err)
 		}
 	}
-	if got := must(s.GetItem(t.Context(), events.GetItem{ItemID: mine[5].ID}))(t); string(got.Content) != string(now[5].Content) {
+	if got := must(client.Read(t.Context(), s.Client, events.GetItem{ItemID: mine[5].ID}))(t); string(got.Content) != string(now[5].Content) {
 		t.Errorf("the edited item by its id alone: %.80s", got.Content)
 	}
 	s.sameItems(had, s.items(child, &events.At{Version: &at}))
@@ -224,11 +224,11 @@ func TestFork_LongHistory(t *testing.T) {
 	}
 
 	// Truncation hides inherited items, and the parent's end takes nothing from its forks.
-	must(client.Send(t.Context(), s.Client, twin, events.TruncateThread{MessageIndex: new(int64(3))}))(t)
+	must(s.Client.Send(t.Context(), twin, events.TruncateThread{MessageIndex: new(int64(3))}))(t)
 	if d := s.document(twin); strings.Count(d, `"role":`) != 4 {
 		t.Errorf("the truncated fork has %d messages", strings.Count(d, `"role":`))
 	}
-	must(client.Send(t.Context(), s.Client, parent, events.DeleteThread{Purge: true}))(t)
+	must(s.Client.Send(t.Context(), parent, events.DeleteThread{Purge: true}))(t)
 	if got := s.items(child, nil); len(got) != len(now) {
 		t.Errorf("the fork has %d items after its parent was purged", len(got))
 	}
@@ -248,7 +248,7 @@ func TestFork_LostPage(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	parent, _ := s.long()
-	child := must(client.Send(t.Context(), s.Client, parent, events.ForkThread{MessageIndex: new(int64(170))}))(t).Result.ChildID
+	child := must(s.Client.Send(t.Context(), parent, events.ForkThread{MessageIndex: new(int64(170))}))(t).Result.ChildID
 	pages := s.inherited(child).Pages
 	lose := func() {
 		t.Helper()
@@ -257,11 +257,11 @@ func TestFork_LostPage(t *testing.T) {
 		}
 	}
 	lose()
-	twin := must(client.Send(t.Context(), s.Client, parent, events.ForkThread{MessageIndex: new(int64(170))}))(t).Result.ChildID
+	twin := must(s.Client.Send(t.Context(), parent, events.ForkThread{MessageIndex: new(int64(170))}))(t).Result.ChildID
 	if _, err := s.objects().GetInfo(t.Context(), "acme/"+pages[1].Digest); err != nil || s.inherited(twin).Pages[1].Digest != pages[1].Digest {
 		t.Errorf("the next fork names a page that is lost: %v", err)
 	}
-	must(client.Send(t.Context(), s.Client, twin, events.DeleteThread{Purge: true}))(t)
+	must(s.Client.Send(t.Context(), twin, events.DeleteThread{Purge: true}))(t)
 	lose()
 	s.stop()
 	s.start("acme")
@@ -276,15 +276,15 @@ func TestFork_LostPage(t *testing.T) {
 			t.Errorf("%s without a page of the history: %.300s", subject, m.Data)
 		}
 	}
-	if got := must(s.GetThread(t.Context(), events.GetThread{ThreadID: child}))(t); got.Title == "" {
+	if got := must(client.Read(t.Context(), s.Client, events.GetThread{ThreadID: child}))(t); got.Title == "" {
 		t.Errorf("the thread is %+v", got)
 	}
-	must(client.Send(t.Context(), s.Client, child, events.DeleteThread{Purge: true}))(t)
-	if _, err := s.latest().GetThread(t.Context(), events.GetThread{ThreadID: child}); events.AsError(err).Code != events.NotFound {
+	must(s.Client.Send(t.Context(), child, events.DeleteThread{Purge: true}))(t)
+	if _, err := client.Read(t.Context(), s.latest(), events.GetThread{ThreadID: child}); events.AsError(err).Code != events.NotFound {
 		t.Errorf("the deleted thread: %v", err)
 	}
-	must(client.Send(t.Context(), s.Client, parent, saying("more")))(t)
-	again := must(client.Send(t.Context(), s.Client, parent, events.ForkThread{MessageIndex: new(int64(170))}))(t).Result.ChildID
+	must(s.Client.Send(t.Context(), parent, saying("more")))(t)
+	again := must(s.Client.Send(t.Context(), parent, events.ForkThread{MessageIndex: new(int64(170))}))(t).Result.ChildID
 	s.sameItems(s.items(parent, nil)[:len(s.items(again, nil))], s.items(again, nil)) // its pages are stored again
 	s.verified()
 }
@@ -294,7 +294,7 @@ func TestFork_LostPage(t *testing.T) {
 func TestFork_ManyItems(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	parent := must(s.CreateThread(t.Context(), events.CreateThread{}))(t).ThreadID
+	parent := must(s.Send(t.Context(), "", events.CreateThread{}))(t).ThreadID
 	var ids []string
 	for len(ids) < 1300 {
 		var batch events.CommitThread
@@ -303,7 +303,7 @@ func TestFork_ManyItems(t *testing.T) {
 			asked.Item.Silent = n%10 == 7
 			batch.Commands = append(batch.Commands, events.SubCommand{Command: "item.create", Data: must(json.Marshal(asked))(t)})
 		}
-		for _, r := range must(client.Send(t.Context(), s.Client, parent, batch))(t).Result.Results {
+		for _, r := range must(s.Client.Send(t.Context(), parent, batch))(t).Result.Results {
 			ids = append(ids, r.ItemID)
 		}
 	}
@@ -313,21 +313,21 @@ func TestFork_ManyItems(t *testing.T) {
 			batch.Commands = append(batch.Commands, events.SubCommand{Command: "message.delete", Data: must(json.Marshal(events.DeleteMessage{ItemID: id}))(t)})
 		}
 		if len(batch.Commands) == 50 || n == 699 {
-			must(client.Send(t.Context(), s.Client, parent, batch))(t)
+			must(s.Client.Send(t.Context(), parent, batch))(t)
 			batch = events.CommitThread{}
 		}
 	}
-	must(client.Send(t.Context(), s.Client, parent, events.EditMessage{ItemID: ids[2], Silent: new(true)}))(t)
-	must(client.Send(t.Context(), s.Client, parent, events.EditMessage{ItemID: ids[7], Silent: new(false)}))(t)
+	must(s.Client.Send(t.Context(), parent, events.EditMessage{ItemID: ids[2], Silent: new(true)}))(t)
+	must(s.Client.Send(t.Context(), parent, events.EditMessage{ItemID: ids[7], Silent: new(false)}))(t)
 	last := ids[len(ids)-1]
-	child := must(client.Send(t.Context(), s.Client, parent, events.ForkThread{ItemID: last}))(t).Result.ChildID
+	child := must(s.Client.Send(t.Context(), parent, events.ForkThread{ItemID: last}))(t).Result.ChildID
 	if from := s.inherited(child); from == nil || len(from.Pages) < 4 {
 		t.Fatalf("the fork inherits %+v", from)
 	}
 	list := func(thread string, d events.ListMessages) (string, int64) {
 		t.Helper()
 		d.ThreadID = thread
-		page := must(client.Read[events.MessageList](t.Context(), s.latest(), d))(t)
+		page := must(client.Read(t.Context(), s.latest(), d))(t)
 		var text strings.Builder
 		for _, m := range page.Messages {
 			head, _, _ := strings.Cut(*m.Content, " ")
@@ -349,7 +349,7 @@ func TestFork_ManyItems(t *testing.T) {
 
 	// An index counts what is shown now.
 	for _, index := range []int64{5, 6, 30} {
-		fork := must(client.Send(t.Context(), s.Client, parent, events.ForkThread{MessageIndex: &index}))(t).Result.ChildID
+		fork := must(s.Client.Send(t.Context(), parent, events.ForkThread{MessageIndex: &index}))(t).Result.ChildID
 		one := events.GetMessagesOptions{Limit: new(int64(1)), Order: "asc", Offset: &index}
 		want, _ := list(parent, events.ListMessages{GetMessagesOptions: one})
 		if got, total := list(fork, events.ListMessages{GetMessagesOptions: one}); got != want || total != index+1 {
@@ -359,7 +359,7 @@ func TestFork_ManyItems(t *testing.T) {
 
 	// Both go on with the same number.
 	for _, thread := range []string{parent, child} {
-		must(client.Send(t.Context(), s.Client, thread, saying("mine")))(t)
+		must(s.Client.Send(t.Context(), thread, saying("mine")))(t)
 	}
 	number := func(thread string) int64 {
 		items := s.items(thread, nil)
@@ -368,21 +368,21 @@ func TestFork_ManyItems(t *testing.T) {
 	if a, b := number(parent), number(child); a != b || a != 1300 {
 		t.Errorf("the next message has number %d in the parent, and %d in the fork", a, b)
 	}
-	if a, b := must(s.latest().GetThread(t.Context(), events.GetThread{ThreadID: parent}))(t), must(s.GetThread(t.Context(), events.GetThread{ThreadID: child}))(t); a.ItemTypes != b.ItemTypes {
+	if a, b := must(client.Read(t.Context(), s.latest(), events.GetThread{ThreadID: parent}))(t), must(client.Read(t.Context(), s.Client, events.GetThread{ThreadID: child}))(t); a.ItemTypes != b.ItemTypes {
 		t.Errorf("the fork counts %+v, its parent %+v", b.ItemTypes, a.ItemTypes)
 	}
 
 	// What was done to inherited items is known to a process that did not do it.
 	mine := s.items(child, nil)
-	must(client.Send(t.Context(), s.Client, child, events.DeleteMessage{ItemID: mine[3].ID}))(t)
-	must(client.Send(t.Context(), s.Client, child, events.TruncateThread{MessageIndex: new(int64(500))}))(t)
+	must(s.Client.Send(t.Context(), child, events.DeleteMessage{ItemID: mine[3].ID}))(t)
+	must(s.Client.Send(t.Context(), child, events.TruncateThread{MessageIndex: new(int64(500))}))(t)
 	s.stop()
 	s.start("acme")
 	for _, gone := range []string{mine[3].ID, mine[len(mine)-2].ID} {
-		if _, err := client.Send(t.Context(), s.Client, child, events.EditMessage{ItemID: gone, Silent: new(true)}); events.AsError(err).Code != events.NotFound {
+		if _, err := s.Client.Send(t.Context(), child, events.EditMessage{ItemID: gone, Silent: new(true)}); events.AsError(err).Code != events.NotFound {
 			t.Errorf("an edit of an item that is hidden: %v", err)
 		}
 	}
-	must(client.Send(t.Context(), s.Client, child, events.EditMessage{ItemID: mine[400].ID, Silent: new(true)}))(t)
+	must(s.Client.Send(t.Context(), child, events.EditMessage{ItemID: mine[400].ID, Silent: new(true)}))(t)
 	s.verified()
 }

@@ -37,9 +37,9 @@ func TestInterrupt_KeepsWhatWasStreamed(t *testing.T) {
 		status events.ExecutionStatus
 		kept   bool
 	}{
-		"cancel":  {func(id string) error { return second(d.c.CancelRun(d.ctx, id, events.CancelRun{})) }, events.ExecutionFailed, true},
-		"discard": {func(id string) error { return second(d.c.CancelRun(d.ctx, id, events.CancelRun{Discard: true})) }, events.ExecutionFailed, false},
-		"now":     {func(id string) error { return second(d.c.StopRun(d.ctx, id, events.StopRun{Now: true})) }, events.ExecutionCompleted, true},
+		"cancel":  {func(id string) error { return second(d.c.Send(d.ctx, id, events.CancelRun{})) }, events.ExecutionFailed, true},
+		"discard": {func(id string) error { return second(d.c.Send(d.ctx, id, events.CancelRun{Discard: true})) }, events.ExecutionFailed, false},
+		"now":     {func(id string) error { return second(d.c.Send(d.ctx, id, events.StopRun{Now: true})) }, events.ExecutionCompleted, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			thread := d.thread("writer")
@@ -57,7 +57,7 @@ func TestInterrupt_KeepsWhatWasStreamed(t *testing.T) {
 			}
 			x := must(d.c.WaitRun(d.ctx, events.GetExecution{ThreadID: thread, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: seqOf(reply)}}))(t)
 			seq := x.Seq
-			item := must(d.c.GetItem(d.ctx, events.GetItem{ThreadID: thread, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &seq}}))(t)
+			item := must(client.Read(d.ctx, d.c, events.GetItem{ThreadID: thread, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &seq}}))(t)
 			kept := strings.Contains(string(item.Content), `"Once upon a time"`) && strings.Contains(string(item.Content), `"interrupted":true`)
 			if x.Status != c.status || kept != c.kept || !c.kept && strings.Contains(string(item.Content), "Once") {
 				t.Errorf("it ended %s with %s", x.Status, item.Content)
@@ -95,10 +95,10 @@ func TestInterrupt_KeepsTheLastAttemptOnly(t *testing.T) {
 			break
 		}
 	}
-	must(d.c.CancelRun(d.ctx, thread, events.CancelRun{}))(t)
+	must(d.c.Send(d.ctx, thread, events.CancelRun{}))(t)
 	x := must(d.c.WaitRun(d.ctx, events.GetExecution{ThreadID: thread, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: seqOf(reply)}}))(t)
 	seq := x.Seq
-	item := must(d.c.GetItem(d.ctx, events.GetItem{ThreadID: thread, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &seq}}))(t)
+	item := must(client.Read(d.ctx, d.c, events.GetItem{ThreadID: thread, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &seq}}))(t)
 	if got := string(item.Content); !strings.Contains(got, `"Once upon a time"`) || strings.Contains(got, "dark") {
 		t.Errorf("it kept %s", got)
 	}
@@ -130,21 +130,21 @@ func TestApproval_ResolvedWithAResult(t *testing.T) {
 		{CallID: "c1"}, {CallID: "c1", Grant: true, Deny: true}, {CallID: "c1", Deny: true, Result: events.JSON(`1`)},
 		{CallID: "c1", Deny: true, Arguments: events.JSON(`{}`)},
 	} {
-		if err := second(d.c.ResolveApproval(d.ctx, reply.ThreadID, bad)); events.AsError(err).Code != events.InvalidRequest {
+		if err := second(d.c.Send(d.ctx, reply.ThreadID, bad)); events.AsError(err).Code != events.InvalidRequest {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
-	must(d.c.ResolveApproval(d.ctx, reply.ThreadID, events.ResolveApproval{CallID: "c1", Result: events.JSON(`{"done":"by hand"}`)}))(t)
+	must(d.c.Send(d.ctx, reply.ThreadID, events.ResolveApproval{CallID: "c1", Result: events.JSON(`{"done":"by hand"}`)}))(t)
 	x, err := ended()
 	if err != nil || x.Status != events.ExecutionCompleted || calls != 0 {
 		t.Fatalf("%+v, %v, after %d calls", x, err, calls)
 	}
 	seq := x.Seq
-	list := must(d.c.ListItems(d.ctx, events.ListItems{ThreadID: reply.ThreadID, Type: events.ActionResult, Fresh: events.Fresh{MinSeq: &seq}}))(t)
+	list := must(client.Read(d.ctx, d.c, events.ListItems{ThreadID: reply.ThreadID, Type: events.ActionResult, Fresh: events.Fresh{MinSeq: &seq}}))(t)
 	if len(list.Items) != 1 || !strings.Contains(string(list.Items[0].Content), "by hand") {
 		t.Errorf("%+v", list)
 	}
-	if err := second(d.c.ResolveApproval(d.ctx, reply.ThreadID, events.ResolveApproval{CallID: "c1", Grant: true})); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+	if err := second(d.c.Send(d.ctx, reply.ThreadID, events.ResolveApproval{CallID: "c1", Grant: true})); !errors.Is(err, &events.Error{Code: events.NotFound}) {
 		t.Errorf("a call that has been answered: %v", err)
 	}
 }
@@ -167,9 +167,9 @@ func TestWatchRun_ApprovalAskedForBefore(t *testing.T) {
 	reply := d.react(d.thread("desk"), events.ReactThread{Text: new("hello")})
 	told, ended := d.watch(reply)
 	d.until(told, func(w client.Waiting) bool { return len(w.Approvals) == 2 })
-	must(d.c.GrantApproval(d.ctx, reply.ThreadID, events.GrantApproval{CallID: "c1"}))(t)
+	must(d.c.Send(d.ctx, reply.ThreadID, events.GrantApproval{CallID: "c1"}))(t)
 	for now := range d.versions(reply) { // until the run waits again, and its document has advanced
-		x := must(d.c.WithMinSeq(int64(now)).GetExecution(d.ctx, events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID}))(t)
+		x := must(client.Read(d.ctx, d.c.WithMinSeq(int64(now)), events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID}))(t)
 		if len(x.Waiting) == 1 && x.Waiting[0] == "c2" {
 			break
 		}
@@ -178,7 +178,7 @@ func TestWatchRun_ApprovalAskedForBefore(t *testing.T) {
 	if w := <-late; len(w.Approvals) != 1 || w.Approvals[0].CallID != "c2" || w.Approvals[0].Name != "refund" || w.Approvals[0].Reason != events.ApprovalManual {
 		t.Errorf("%+v", w)
 	}
-	must(d.c.GrantApproval(d.ctx, reply.ThreadID, events.GrantApproval{CallID: "c2"}))(t)
+	must(d.c.Send(d.ctx, reply.ThreadID, events.GrantApproval{CallID: "c2"}))(t)
 	if x, err := ended(); err != nil || x.Status != events.ExecutionCompleted {
 		t.Errorf("%+v, %v", x, err)
 	}

@@ -93,7 +93,7 @@ func TestInvokeToolFromOutside(t *testing.T) {
 	if n := s.times(); n != 0 {
 		t.Errorf("an agent was asked %d times", n)
 	}
-	if doc := must(s.latest().GetThread(t.Context(), events.GetThread{ThreadID: st.ThreadID()}))(t); doc.Status != events.ThreadOpen {
+	if doc := must(client.Read(t.Context(), s.latest(), events.GetThread{ThreadID: st.ThreadID()}))(t); doc.Status != events.ThreadOpen {
 		t.Errorf("the thread is %s", doc.Status)
 	}
 	// The caller reads what the call wrote.
@@ -124,7 +124,7 @@ func TestInvokeToolFromOutside(t *testing.T) {
 		t.Errorf("the second call: %+v", r)
 	}
 	s.on("cancelled", func(ctx context.Context, in *runtime.ToolInput) (any, error) {
-		must(s.CancelRun(t.Context(), in.ThreadID, events.CancelRun{}))(t)
+		must(s.Send(t.Context(), in.ThreadID, events.CancelRun{}))(t)
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
@@ -202,7 +202,7 @@ func TestInvokeToolInATool(t *testing.T) {
 		t.Errorf("the calls were %+v", calls)
 	}
 	spans, parents := 0, map[string]string{}
-	list := must(s.latest().ListEvents(t.Context(), events.ListEvents{ThreadID: st.ThreadID(), Types: []string{string(events.TraceRecordedType)}}))(t)
+	list := must(client.Read(t.Context(), s.latest(), events.ListEvents{ThreadID: st.ThreadID(), Types: []string{string(events.TraceRecordedType)}}))(t)
 	for _, raw := range list.Events {
 		d, ok := must(events.DecodeEvent(raw))(t).Data.(events.TraceRecorded)
 		if !ok || d.Kind != events.TraceSpanKind {
@@ -243,13 +243,13 @@ func TestRunAgent(t *testing.T) {
 	if err := st.RunAgent(t.Context(), "defined"); err != nil {
 		t.Fatal(err)
 	}
-	version := must(s.latest().GetThread(t.Context(), events.GetThread{ThreadID: st.ThreadID()}))(t).Version
+	version := must(client.Read(t.Context(), s.latest(), events.GetThread{ThreadID: st.ThreadID()}))(t).Version
 	for _, name := range []string{"nobody", "", "no name!"} {
 		if err := st.RunAgent(t.Context(), name); events.AsError(err).Code != events.NotFound {
 			t.Errorf("an unknown agent %q: %v", name, err)
 		}
 	}
-	if now := must(s.latest().GetThread(t.Context(), events.GetThread{ThreadID: st.ThreadID()}))(t).Version; now != version {
+	if now := must(client.Read(t.Context(), s.latest(), events.GetThread{ThreadID: st.ThreadID()}))(t).Version; now != version {
 		t.Errorf("an unknown agent left %d events", now-version)
 	}
 	var failed *client.RunFailedError
@@ -272,9 +272,9 @@ func TestRunAgent(t *testing.T) {
 		}
 		return nil, nil
 	})
-	must(s.UpdateThread(t.Context(), st.ThreadID(), events.UpdateThread{Policy: new(events.Reject)}))(t)
+	must(s.Send(t.Context(), st.ThreadID(), events.UpdateThread{Policy: new(events.Reject)}))(t)
 	text := `[[{"tool":"probe","args":{"act":"wait"}}]]`
-	reply := must(s.React(t.Context(), st.ThreadID(), events.ReactThread{Text: &text, AgentID: "script"}))(t)
+	reply := must(s.Send(t.Context(), st.ThreadID(), events.ReactThread{Text: &text, AgentID: "script"}))(t)
 	<-entered
 	waited := make(chan error, 1)
 	go func() { waited <- st.RunAgent(t.Context(), "defined") }()

@@ -111,10 +111,10 @@ func TestLog_FailedRun(t *testing.T) {
 	c := must(client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme", Timeout: time.Minute}))(t)
 	defer c.Close()
 	definition := must(events.EncodeDefinition(events.AgentDefinition{Name: "failing", Type: events.AIHuman, Reactor: "broken"}))(t)
-	must(c.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.AgentKind, Definition: definition}}}))(t)
-	made := must(c.CreateThread(t.Context(), events.CreateThread{AgentID: "failing"}))(t)
+	must(c.Send(t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.AgentKind, Definition: definition}}}))(t)
+	made := must(c.Send(t.Context(), "", events.CreateThread{AgentID: "failing"}))(t)
 	text := "my secret"
-	reply := must(c.React(t.Context(), made.ThreadID, events.ReactThread{Text: &text}))(t)
+	reply := must(c.Send(t.Context(), made.ThreadID, events.ReactThread{Text: &text}))(t)
 	want := logLine{"info", "a run failed; its execution says why", "", made.ThreadID, "failing", "acme", reply.Result.ExecutionID}
 	if line := lines.wait(t, want.Message); line != want {
 		t.Errorf("%+v, not %+v", line, want)
@@ -140,8 +140,8 @@ func TestLog_StoppedRunHasNotFailed(t *testing.T) {
 	defer c.Close()
 	run := func(agent string) *events.Reply {
 		t.Helper()
-		made := must(c.CreateThread(t.Context(), events.CreateThread{AgentID: agent}))(t)
-		return must(c.React(t.Context(), made.ThreadID, events.ReactThread{Text: new("hello")}))(t)
+		made := must(c.Send(t.Context(), "", events.CreateThread{AgentID: agent}))(t)
+		return must(c.Send(t.Context(), made.ThreadID, events.ReactThread{Text: new("hello")}))(t)
 	}
 	wait := func(reply *events.Reply) *events.Execution {
 		t.Helper()
@@ -149,7 +149,7 @@ func TestLog_StoppedRunHasNotFailed(t *testing.T) {
 	}
 	stopped := run("patient")
 	<-began
-	must(c.StopRun(t.Context(), stopped.ThreadID, events.StopRun{Now: true}))(t)
+	must(c.Send(t.Context(), stopped.ThreadID, events.StopRun{Now: true}))(t)
 	if x := wait(stopped); x.Status != events.ExecutionCompleted || !x.Stopped {
 		t.Fatalf("%+v", x)
 	}

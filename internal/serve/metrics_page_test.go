@@ -48,7 +48,7 @@ func TestMetrics_PageAlertsAndDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.CreateThread(t.Context(), events.CreateThread{}); err != nil {
+	if _, err := c.Send(t.Context(), "", events.CreateThread{}); err != nil {
 		t.Fatal(err)
 	}
 	text := scrape(t, s.Addresses().HTTP)

@@ -35,14 +35,14 @@ func works(t *testing.T, c *client.Client, effects *atomic.Int64, round int) {
 	ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
 	defer cancel()
 	before := effects.Load()
-	made, err := c.CreateThread(ctx, events.CreateThread{AgentID: "echo"})
+	made, err := c.Send(ctx, "", events.CreateThread{AgentID: "echo"})
 	if err != nil {
 		t.Fatalf("round %d: %v", round, err)
 	}
 	if answer, err := c.Ask(ctx, made.ThreadID, "hello"); err != nil || answer.Text != "received" {
 		t.Fatalf("round %d: the answer is %+v, %v", round, answer, err)
 	}
-	if _, err := c.ScheduleEffect(ctx, made.ThreadID, events.ScheduleEffect{Name: "count", DelayMs: new(int64(100))}); err != nil {
+	if _, err := c.Send(ctx, made.ThreadID, events.ScheduleEffect{Name: "count", DelayMs: new(int64(100))}); err != nil {
 		t.Fatalf("round %d: %v", round, err)
 	}
 	natstest.Eventually(t, fmt.Sprintf("the effect of round %d", round), func() bool { return effects.Load() > before })
@@ -51,7 +51,7 @@ func works(t *testing.T, c *client.Client, effects *atomic.Int64, round int) {
 		t.Fatal(err)
 	}
 	natstest.Eventually(t, fmt.Sprintf("the read models of round %d", round), func() bool {
-		_, err = c.ListThreads(ctx, events.ListThreads{Fresh: events.Fresh{MinSeq: &end}})
+		_, err = client.Read(ctx, c, events.ListThreads{Fresh: events.Fresh{MinSeq: &end}})
 		return err == nil
 	})
 }

@@ -76,7 +76,7 @@ func TestPark_AbsentToolHoldsNoPlace(t *testing.T) {
 	if x := d.ends(hasty); x.Status != events.ExecutionCompleted {
 		t.Errorf("the run whose call's time was over ended %s: %s", x.Status, x.ErrorText)
 	}
-	items := must(must(d.c.UpToDate(d.ctx))(t).ListItems(d.ctx, events.ListItems{ThreadID: hasty.ThreadID, Type: events.ActionResult}))(t)
+	items := must(client.Read(d.ctx, must(d.c.UpToDate(d.ctx))(t), events.ListItems{ThreadID: hasty.ThreadID, Type: events.ActionResult}))(t)
 	if len(items.Items) != 1 || !strings.Contains(string(items.Items[0].Content), "no process served the tool hasty for") {
 		t.Errorf("the call whose time was over: %+v", items.Items)
 	}
@@ -98,7 +98,7 @@ func TestPark_AbsentToolHoldsNoPlace(t *testing.T) {
 func (d *desk) parks(reply *events.Reply) {
 	d.t.Helper()
 	for now := range d.versions(reply) {
-		if doc := must(d.c.WithMinSeq(now).GetThread(d.ctx, events.GetThread{ThreadID: reply.ThreadID}))(d.t); doc.Run != nil && doc.Run.Parked {
+		if doc := must(client.Read(d.ctx, d.c.WithMinSeq(now), events.GetThread{ThreadID: reply.ThreadID}))(d.t); doc.Run != nil && doc.Run.Parked {
 			return
 		}
 	}

@@ -62,7 +62,7 @@ func TestPerson_AnswerIsTheResult(t *testing.T) {
 	d.stop()
 
 	d = newDesk(t, asker(dir))
-	list := must(d.c.ListApprovals(d.ctx, events.ListApprovals{}))(t)
+	list := must(client.Read(d.ctx, d.c, events.ListApprovals{}))(t)
 	if len(list.Approvals) != 1 || list.Approvals[0].Question != "How much of order o-1 is refunded?" || !strings.Contains(string(list.Approvals[0].Answer), `"minimum":1`) ||
 		list.Approvals[0].Reason != events.ApprovalQuestion {
 		t.Errorf("%+v", list.Approvals)
@@ -76,12 +76,12 @@ func TestPerson_AnswerIsTheResult(t *testing.T) {
 		"an answer of another kind":   {events.ResolveApproval{CallID: "c1", Result: events.JSON(`5`)}, "/data/result", "object"},
 		"a grant":                     {events.ResolveApproval{CallID: "c1", Grant: true}, "/data/callId", "is a question"},
 	} {
-		_, err := d.c.ResolveApproval(d.ctx, reply.ThreadID, wrong.answer)
+		_, err := d.c.Send(d.ctx, reply.ThreadID, wrong.answer)
 		if e := events.AsError(err); err == nil || e.Code != events.InvalidRequest || e.Details == nil || e.Details.Path != wrong.path || !strings.Contains(e.Message, wrong.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	must(d.c.ResolveApproval(d.ctx, reply.ThreadID, events.ResolveApproval{CallID: "c1", Result: events.JSON(`{"eur":5}`)}))(t)
+	must(d.c.Send(d.ctx, reply.ThreadID, events.ResolveApproval{CallID: "c1", Result: events.JSON(`{"eur":5}`)}))(t)
 	if text := d.said(reply); !strings.Contains(text, `{"eur":5}`) && !strings.Contains(text, `\"eur\":5`) {
 		t.Errorf("the model was shown: %s", text)
 	}
@@ -100,7 +100,7 @@ func TestPerson_AnswerIsTheResult(t *testing.T) {
 			want = "do not fit"
 		} else {
 			d.waits(reply, events.RunWaitsApproval)
-			must(d.c.ResolveApproval(d.ctx, reply.ThreadID, answer))(t)
+			must(d.c.Send(d.ctx, reply.ThreadID, answer))(t)
 		}
 		if got := d.said(reply); !strings.Contains(got, want) {
 			t.Errorf("%s: the model was shown %s", text, got)
@@ -111,7 +111,7 @@ func TestPerson_AnswerIsTheResult(t *testing.T) {
 		`{"name":"a","description":"x","type":"person","answer":{"type":"nothing"}}`, `{"name":"a","description":"x","type":"person","answer":{"$ref":"https://x.example"}}`,
 		`{"name":"a","description":"x","type":"person","parameters":{"type":"object"}}`, `{"name":"a","description":"x","type":"go","answer":{}}`,
 	} {
-		if _, err := d.c.ApplyDefinitions(d.ctx, events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.ToolKind, Definition: events.JSON(wrong)}}}); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+		if _, err := d.c.Send(d.ctx, "", events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.ToolKind, Definition: events.JSON(wrong)}}}); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}
@@ -123,5 +123,5 @@ func (d *desk) said(reply *events.Reply) string {
 	seq := reply.Seq
 	x := must(d.c.WaitRun(d.ctx, events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &seq}}))(d.t)
 	now := x.Seq
-	return string(must(d.c.GetItem(d.ctx, events.GetItem{ThreadID: reply.ThreadID, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &now}}))(d.t).Content)
+	return string(must(client.Read(d.ctx, d.c, events.GetItem{ThreadID: reply.ThreadID, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &now}}))(d.t).Content)
 }

@@ -27,7 +27,7 @@ func TestReady_ClusterWithoutQuorum(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.CreateThread(t.Context(), events.CreateThread{}); err != nil {
+	if _, err := c.Send(t.Context(), "", events.CreateThread{}); err != nil {
 		t.Fatal(err)
 	}
 	readyWithin(t, s)
@@ -53,7 +53,7 @@ func TestReady_ClusterWithoutQuorum(t *testing.T) {
 	servers.Start(1)
 	servers.Start(2)
 	readyWithin(t, s)
-	if _, err := c.CreateThread(t.Context(), events.CreateThread{}); err != nil {
+	if _, err := c.Send(t.Context(), "", events.CreateThread{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -90,12 +90,12 @@ func TestMetrics_LagsInEveryProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	made, err := c.CreateThread(t.Context(), events.CreateThread{})
+	made, err := c.Send(t.Context(), "", events.CreateThread{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	seq := made.Seq
-	if _, err := c.GetThread(t.Context(), events.GetThread{ThreadID: made.ThreadID, Fresh: events.Fresh{MinSeq: &seq}}); err != nil {
+	if _, err := client.Read(t.Context(), c, events.GetThread{ThreadID: made.ThreadID, Fresh: events.Fresh{MinSeq: &seq}}); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{

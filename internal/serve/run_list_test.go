@@ -75,7 +75,7 @@ func TestRunList_WaitingFor(t *testing.T) {
 	var got []string
 	q := events.ListApprovals{Limit: new(int64(1))}
 	for {
-		page := must(d.c.ListApprovals(d.ctx, q))(t)
+		page := must(client.Read(d.ctx, d.c, q))(t)
 		for _, one := range page.Approvals {
 			if one.Status != events.ApprovalWaiting || one.Reason != events.ApprovalManual || one.Name != "refund" || one.AgentID != "desk" || string(one.Arguments) != `{}` {
 				t.Errorf("%+v", one)
@@ -93,38 +93,38 @@ func TestRunList_WaitingFor(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, not %v", got, want)
 	}
-	if list := must(d.c.ListRuns(d.ctx, events.ListRuns{AgentID: "away", Status: events.Executing}))(t); len(list.Runs) != 1 || list.Runs[0].ThreadID != away.ThreadID {
+	if list := must(client.Read(d.ctx, d.c, events.ListRuns{AgentID: "away", Status: events.Executing}))(t); len(list.Runs) != 1 || list.Runs[0].ThreadID != away.ThreadID {
 		t.Errorf("%+v", list)
 	}
 
 	// Other fields are another list, and an invalid cursor is refused.
-	page := must(d.c.ListApprovals(d.ctx, events.ListApprovals{Limit: new(int64(1))}))(t)
+	page := must(client.Read(d.ctx, d.c, events.ListApprovals{Limit: new(int64(1))}))(t)
 	for _, cursor := range []string{page.NextCursor, "x", page.NextCursor + "9999999999999", ".0"} {
-		if _, err := d.c.ListApprovals(d.ctx, events.ListApprovals{AgentID: "desk", Cursor: cursor}); events.AsError(err).Code != events.InvalidRequest {
+		if _, err := client.Read(d.ctx, d.c, events.ListApprovals{AgentID: "desk", Cursor: cursor}); events.AsError(err).Code != events.InvalidRequest {
 			t.Errorf("%q: %v", cursor, err)
 		}
 	}
 	other := must(client.Connect(d.url, client.Options{Tenant: "other", Timeout: 5 * time.Minute}))(t)
 	defer other.Close()
-	if list := must(other.ListRuns(d.ctx, events.ListRuns{}))(t); len(list.Runs) != 0 {
+	if list := must(client.Read(d.ctx, other, events.ListRuns{}))(t); len(list.Runs) != 0 {
 		t.Errorf("another tenant sees %+v", list)
 	}
 
 	// Answered ones are not listed as waiting, and the run continues with the other
 	// agent.
-	must(d.c.ResolveApproval(d.ctx, first.ThreadID, events.ResolveApproval{CallID: "c1", Result: events.JSON(`1`)}))(t)
-	must(d.c.ResolveApproval(d.ctx, first.ThreadID, events.ResolveApproval{CallID: "c2", Deny: true}))(t)
+	must(d.c.Send(d.ctx, first.ThreadID, events.ResolveApproval{CallID: "c1", Result: events.JSON(`1`)}))(t)
+	must(d.c.Send(d.ctx, first.ThreadID, events.ResolveApproval{CallID: "c2", Deny: true}))(t)
 	if w := d.waits(first, events.RunWaitsThread); w.CallID != "c3" {
 		t.Errorf("%+v", w)
 	}
 	shows(`skein_runs_waiting{reason="approval"} 1`, `skein_runs_waiting{reason="worker"} 1`, `skein_runs_waiting{reason="thread"} 1`)
-	stopped := must(d.c.CancelRun(d.ctx, second.ThreadID, events.CancelRun{}))(t)
+	stopped := must(d.c.Send(d.ctx, second.ThreadID, events.CancelRun{}))(t)
 	for status, want := range map[events.ApprovalStatus]string{
 		events.ApprovalWaiting: "", events.ApprovalResult: first.ThreadID + " c1,", events.ApprovalDenial: first.ThreadID + " c2,", events.ApprovalGrant: "",
 		events.ApprovalWithdrawn: second.ThreadID + " c2," + second.ThreadID + " c1,",
 	} {
 		is := ""
-		for _, one := range must(d.c.ListApprovals(d.ctx, events.ListApprovals{Status: status, Fresh: events.Fresh{MinSeq: seqOf(stopped)}}))(t).Approvals {
+		for _, one := range must(client.Read(d.ctx, d.c, events.ListApprovals{Status: status, Fresh: events.Fresh{MinSeq: seqOf(stopped)}}))(t).Approvals {
 			is += fmt.Sprintf("%s %s,", one.ThreadID, one.CallID)
 			if one.AnsweredAt == "" || one.Arguments != nil {
 				t.Errorf("%+v", one)
@@ -135,10 +135,10 @@ func TestRunList_WaitingFor(t *testing.T) {
 		}
 	}
 	shows(`skein_runs_waiting{reason="approval"} 0`)
-	if doc := must(d.c.WithMinSeq(stopped.Seq).GetThread(d.ctx, events.GetThread{ThreadID: second.ThreadID}))(t); doc.Run != nil {
+	if doc := must(client.Read(d.ctx, d.c.WithMinSeq(stopped.Seq), events.GetThread{ThreadID: second.ThreadID}))(t); doc.Run != nil {
 		t.Errorf("a thread whose run was cancelled shows %+v", doc.Run)
 	}
-	failed := must(d.c.ListRuns(d.ctx, events.ListRuns{Status: events.ExecutionFailed}))(t)
+	failed := must(client.Read(d.ctx, d.c, events.ListRuns{Status: events.ExecutionFailed}))(t)
 	if len(failed.Runs) != 1 || failed.Runs[0].ExecutionID != second.Result.ExecutionID || len(failed.Runs[0].WaitingFor) != 0 {
 		t.Errorf("%+v", failed)
 	}
@@ -148,7 +148,7 @@ func TestRunList_WaitingFor(t *testing.T) {
 func (d *desk) waits(reply *events.Reply, kind events.RunWaitKind) events.RunWait {
 	d.t.Helper()
 	for now := range d.versions(reply) {
-		list := must(d.c.ListRuns(d.ctx, events.ListRuns{Status: events.Executing, Fresh: events.Fresh{MinSeq: &now}}))(d.t)
+		list := must(client.Read(d.ctx, d.c, events.ListRuns{Status: events.Executing, Fresh: events.Fresh{MinSeq: &now}}))(d.t)
 		for _, r := range list.Runs {
 			if i := slices.IndexFunc(r.WaitingFor, func(w events.RunWait) bool { return w.Kind == kind }); r.ExecutionID == reply.Result.ExecutionID && i >= 0 {
 				return r.WaitingFor[i]

@@ -82,7 +82,7 @@ func TestStop_AnswersRequestsInFlight(t *testing.T) {
 	for range 8 {
 		writers.Go(func() {
 			for {
-				r, err := c.CreateThread(t.Context(), events.CreateThread{})
+				r, err := c.Send(t.Context(), "", events.CreateThread{})
 				if err != nil {
 					return
 				}
@@ -139,7 +139,7 @@ func TestServers_ShareWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	made, err := c.CreateThread(t.Context(), events.CreateThread{})
+	made, err := c.Send(t.Context(), "", events.CreateThread{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,11 +147,11 @@ func TestServers_ShareWork(t *testing.T) {
 		if i == 10 {
 			stop(t, one)
 		}
-		r, err := c.UpdateThread(t.Context(), made.ThreadID, events.UpdateThread{Title: new("t")})
+		r, err := c.Send(t.Context(), made.ThreadID, events.UpdateThread{Title: new("t")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.WithMinSeq(r.Seq).GetThread(t.Context(), events.GetThread{ThreadID: made.ThreadID}); err != nil {
+		if _, err := client.Read(t.Context(), c.WithMinSeq(r.Seq), events.GetThread{ThreadID: made.ThreadID}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -142,7 +142,7 @@ func (s *stage) script(_ context.Context, in *runtime.StepInput, _ runtime.Strea
 // thread creates a thread of an agent, and returns its state.
 func (s *stage) thread(agent string) *client.ThreadState {
 	s.t.Helper()
-	reply := must(s.CreateThread(s.t.Context(), events.CreateThread{AgentID: agent, UserID: "ada"}))(s.t)
+	reply := must(s.Send(s.t.Context(), "", events.CreateThread{AgentID: agent, UserID: "ada"}))(s.t)
 	return must(s.WithMinSeq(reply.Seq).Thread(s.t.Context(), reply.ThreadID))(s.t)
 }
 
@@ -150,7 +150,7 @@ func (s *stage) thread(agent string) *client.ThreadState {
 func (s *stage) begin(st *client.ThreadState, steps ...[]one) *events.Reply {
 	s.t.Helper()
 	text := string(must(json.Marshal(steps))(s.t))
-	return must(s.React(s.t.Context(), st.ThreadID(), events.ReactThread{Text: &text}))(s.t)
+	return must(s.Send(s.t.Context(), st.ThreadID(), events.ReactThread{Text: &text}))(s.t)
 }
 
 // end waits until a run has ended.
@@ -190,7 +190,7 @@ func (s *stage) define(definitions ...any) {
 		}
 		list = append(list, in)
 	}
-	must(s.ApplyDefinitions(s.t.Context(), events.ApplyDefinitions{Definitions: list}))(s.t)
+	must(s.Send(s.t.Context(), "", events.ApplyDefinitions{Definitions: list}))(s.t)
 }
 
 // got collects values of acts, to be read when they are over.

@@ -92,7 +92,7 @@ func (t *threadState) InvokeTool(ctx context.Context, name string, args any) (ev
 // agent, which runs elsewhere.
 func (t *threadState) RunAgent(ctx context.Context, name string) error {
 	if t.x.InRun() {
-		switch a, err := t.client.WithMinSeq(t.x.Seq()).GetAgent(ctx, events.GetAgent{Name: name}); {
+		switch a, err := client.Read(ctx, t.client.WithMinSeq(t.x.Seq()), events.GetAgent{Name: name}); {
 		case err != nil:
 			return err
 		case a.Type != events.DualAI:

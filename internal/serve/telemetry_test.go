@@ -61,15 +61,15 @@ func (doneTool) Call(context.Context, *runtime.ToolInput) (runtime.ToolResult, e
 // react creates a thread whose agent has had one turn.
 func (w *world) react() (id, execution string) {
 	w.t.Helper()
-	applied := must(w.ApplyDefinitions(w.t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
+	applied := must(w.Send(w.t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
 		{Kind: events.ToolKind, Definition: events.JSON(`{"name":"find","description":"finds","type":"go"}`)},
 		{Kind: events.ToolKind, Definition: events.JSON(`{"name":"weigh","description":"weighs","type":"go"}`)},
 		{Kind: events.AgentKind, Definition: events.JSON(`{"name":"orders","type":"ai_human","reactor":"script","tools":["find","weigh"],"retries":{"attempts":3,"backoffMs":1}}`)},
 	}}))(w.t)
 	// Workers read definitions from the read model.
-	must(w.WithMinSeq(applied.Seq).GetDefinition(w.t.Context(), events.GetDefinition{Kind: events.AgentKind, Name: "orders"}))(w.t)
-	id = must(w.CreateThread(w.t.Context(), events.CreateThread{AgentID: "orders"}))(w.t).ThreadID
-	execution = must(w.React(w.t.Context(), id, events.ReactThread{Text: new("Where is it?")}))(w.t).Result.ExecutionID
+	must(client.Read(w.t.Context(), w.WithMinSeq(applied.Seq), events.GetDefinition{Kind: events.AgentKind, Name: "orders"}))(w.t)
+	id = must(w.Send(w.t.Context(), "", events.CreateThread{AgentID: "orders"}))(w.t).ThreadID
+	execution = must(w.Send(w.t.Context(), id, events.ReactThread{Text: new("Where is it?")}))(w.t).Result.ExecutionID
 	line := must(w.Timeline(w.t.Context(), client.SubscribeOptions{Thread: id, Types: []string{string(events.ThreadFinishedType)}}))(w.t)
 	defer line.Close()
 	limited, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
@@ -80,7 +80,7 @@ func (w *world) react() (id, execution string) {
 		}
 		break
 	}
-	x := must(w.latest().GetExecution(w.t.Context(), events.GetExecution{ThreadID: id, ExecutionID: execution}))(w.t)
+	x := must(client.Read(w.t.Context(), w.latest(), events.GetExecution{ThreadID: id, ExecutionID: execution}))(w.t)
 	if x.Status != events.ExecutionCompleted {
 		w.t.Fatalf("the execution is %s: %s", x.Status, x.ErrorText)
 	}
@@ -145,7 +145,7 @@ func TestTraceBucketsOfARun(t *testing.T) {
 		!strings.Contains(lines[0].Text, "attempt 1") || string(lines[0].Data) != `{"attempt":1}` {
 		t.Errorf("the events are %+v", lines)
 	}
-	logs := must(w.latest().ListLogs(t.Context(), events.ListLogs{ThreadID: id}))(t)
+	logs := must(client.Read(t.Context(), w.latest(), events.ListLogs{ThreadID: id}))(t)
 	if len(logs.Logs) != 1 || logs.Logs[0].ID != lines[0].ID {
 		t.Errorf("the log lines are %+v", logs.Logs)
 	}

@@ -80,12 +80,12 @@ func newDesk(t *testing.T, change ...func(*serve.Config)) *desk {
 // thread makes a thread of an agent.
 func (d *desk) thread(agent string) string {
 	d.t.Helper()
-	return must(d.c.CreateThread(d.ctx, events.CreateThread{AgentID: agent}))(d.t).ThreadID
+	return must(d.c.Send(d.ctx, "", events.CreateThread{AgentID: agent}))(d.t).ThreadID
 }
 
 func (d *desk) react(thread string, what events.ReactThread) *events.Reply {
 	d.t.Helper()
-	return must(d.c.React(d.ctx, thread, what))(d.t)
+	return must(d.c.Send(d.ctx, thread, what))(d.t)
 }
 
 // watch waits for the execution of a reply, and collects what it waits for.
@@ -144,13 +144,13 @@ func TestQueue_WaitedForByExecutionID(t *testing.T) {
 	_, fourthEnded := d.watch(fourth)
 	d.until(toldSecond, func(w client.Waiting) bool { return w.Queued && w.Ahead == 1 })
 	d.until(toldThird, func(w client.Waiting) bool { return w.Queued && w.Ahead == 2 })
-	must(d.c.MoveQueued(d.ctx, thread, events.MoveQueued{QueuedID: third.Result.QueuedID, Before: second.Result.QueuedID}))(t)
+	must(d.c.Send(d.ctx, thread, events.MoveQueued{QueuedID: third.Result.QueuedID, Before: second.Result.QueuedID}))(t)
 	d.until(toldSecond, func(w client.Waiting) bool { return w.Ahead == 2 })
 	d.until(toldThird, func(w client.Waiting) bool { return w.Ahead == 1 })
-	must(d.c.EditQueued(d.ctx, thread, events.EditQueued{QueuedID: second.Result.QueuedID, Item: events.NewItem{
+	must(d.c.Send(d.ctx, thread, events.EditQueued{QueuedID: second.Result.QueuedID, Item: events.NewItem{
 		Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"deux"}]`),
 	}}))(t)
-	must(d.c.RemoveQueued(d.ctx, thread, events.RemoveQueued{QueuedID: fourth.Result.QueuedID}))(t)
+	must(d.c.Send(d.ctx, thread, events.RemoveQueued{QueuedID: fourth.Result.QueuedID}))(t)
 	if x, err := fourthEnded(); !errors.Is(err, &events.Error{Code: events.NotFound}) {
 		t.Errorf("who waits for a message that was removed has %+v, %v", x, err)
 	}
@@ -159,7 +159,7 @@ func TestQueue_WaitedForByExecutionID(t *testing.T) {
 		list.Queued[1].MessageID != 1 || list.Active == "" {
 		t.Errorf("%+v", list)
 	}
-	if doc := must(d.c.WithMinSeq(list.Seq).GetThread(d.ctx, events.GetThread{ThreadID: thread}))(t); doc.Queued != 2 {
+	if doc := must(client.Read(d.ctx, d.c.WithMinSeq(list.Seq), events.GetThread{ThreadID: thread}))(t); doc.Queued != 2 {
 		t.Errorf("the thread says that %d wait", doc.Queued)
 	}
 	for _, text := range []string{"1", "3"} {
@@ -177,7 +177,7 @@ func TestQueue_WaitedForByExecutionID(t *testing.T) {
 			t.Fatal(err)
 		}
 		seq := x.Seq
-		item := must(d.c.GetItem(d.ctx, events.GetItem{ThreadID: thread, ItemID: x.TriggerItemID, Fresh: events.Fresh{MinSeq: &seq}}))(t)
+		item := must(client.Read(d.ctx, d.c, events.GetItem{ThreadID: thread, ItemID: x.TriggerItemID, Fresh: events.Fresh{MinSeq: &seq}}))(t)
 		if x.ID != run.reply.Result.ExecutionID || x.ReactionItemID != run.reply.Result.ReactionItemID ||
 			string(item.Content) != `[{"type":"input_text","text":"`+run.asked+`"}]` {
 			t.Errorf("%+v answers %s", x, item.Content)
@@ -206,7 +206,7 @@ func (d *desk) apply(pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
 		a.Definitions = append(a.Definitions, events.NewDefinition{Kind: events.DefinitionKind(pairs[i]), Definition: events.JSON(pairs[i+1])})
 	}
-	must(d.c.ApplyDefinitions(d.ctx, a))(d.t)
+	must(d.c.Send(d.ctx, "", a))(d.t)
 }
 
 func waitsForWorker(name string) func(client.Waiting) bool {
@@ -223,7 +223,7 @@ func TestReact_AbsentReactorIsWaitedFor(t *testing.T) {
 	told, ended := d.watch(first)
 	d.until(told, waitsForWorker("shout"))
 	now := must(d.c.UpToDate(d.ctx))(t)
-	if x := must(now.GetExecution(d.ctx, events.GetExecution{ExecutionID: first.Result.ExecutionID}))(t); len(x.WaitingFor) != 1 || x.WaitingFor[0].Kind != events.ReactorWorker {
+	if x := must(client.Read(d.ctx, now, events.GetExecution{ExecutionID: first.Result.ExecutionID}))(t); len(x.WaitingFor) != 1 || x.WaitingFor[0].Kind != events.ReactorWorker {
 		t.Errorf("%+v", x)
 	}
 	stop := d.shout("shout")
@@ -238,7 +238,7 @@ func TestReact_AbsentReactorIsWaitedFor(t *testing.T) {
 	third := d.react(d.thread(""), events.ReactThread{Text: new("hello"), AgentID: "shout"})
 	told, ended = d.watch(third)
 	d.until(told, waitsForWorker("shout"))
-	must(d.c.StopRun(d.ctx, third.ThreadID, events.StopRun{}))(t)
+	must(d.c.Send(d.ctx, third.ThreadID, events.StopRun{}))(t)
 	if x, err := ended(); err != nil || !x.Stopped || x.Status != events.ExecutionCompleted {
 		t.Errorf("a run that waits and is stopped: %+v, %v", x, err)
 	}
@@ -263,26 +263,26 @@ func TestReact_UnknownAgentIsNotFound(t *testing.T) {
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := d.c.GetAgent(d.ctx, events.GetAgent{Name: "probed"}); err != nil || a.Name != "probed" {
+	if a, err := client.Read(d.ctx, d.c, events.GetAgent{Name: "probed"}); err != nil || a.Name != "probed" {
 		t.Errorf("a reactor that is served: %+v, %v", a, err)
 	}
 	if err := other.Drain(); err != nil || len(requests) > 0 {
 		t.Errorf("the process was sent %d messages: %v", len(requests), err)
 	}
 	for name, err := range map[string]error{
-		"named":      second(d.c.React(d.ctx, plain, events.ReactThread{Text: new("x"), AgentID: "nobody"})),
-		"its own":    second(d.c.React(d.ctx, own, events.ReactThread{Text: new("x")})),
-		"no reactor": second(d.c.React(d.ctx, plain, events.ReactThread{Text: new("x"), AgentID: "a.b/c"})),
-		"asked for":  second(d.c.GetAgent(d.ctx, events.GetAgent{Name: "nobody"})),
+		"named":      second(d.c.Send(d.ctx, plain, events.ReactThread{Text: new("x"), AgentID: "nobody"})),
+		"its own":    second(d.c.Send(d.ctx, own, events.ReactThread{Text: new("x")})),
+		"no reactor": second(d.c.Send(d.ctx, plain, events.ReactThread{Text: new("x"), AgentID: "a.b/c"})),
+		"asked for":  second(client.Read(d.ctx, d.c, events.GetAgent{Name: "nobody"})),
 	} {
 		if !errors.Is(err, gone) || !strings.Contains(err.Error(), "nobody") && name != "no reactor" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := d.c.React(d.ctx, plain, events.ReactThread{Text: new("x")}); events.AsError(err).Code != events.InvalidRequest {
+	if _, err := d.c.Send(d.ctx, plain, events.ReactThread{Text: new("x")}); events.AsError(err).Code != events.InvalidRequest {
 		t.Errorf("a thread without an agent: %v", err)
 	}
-	list := must(must(d.c.UpToDate(d.ctx))(t).ListItems(d.ctx, events.ListItems{ThreadID: plain}))(t)
+	list := must(client.Read(d.ctx, must(d.c.UpToDate(d.ctx))(t), events.ListItems{ThreadID: plain}))(t)
 	if len(list.Items) > 0 {
 		t.Errorf("%d items were stored", len(list.Items))
 	}
@@ -367,7 +367,7 @@ func TestRetry_ContinuesFromTheLastGoodBoundary(t *testing.T) {
 	})
 	d.apply("tool", `{"name":"count","description":"Counts.","type":"go","readOnly":true}`, "agent", `{"name":"a","type":"ai_human","reactor":"weak","tools":["count"]}`)
 	thread := d.thread("a")
-	if _, err := d.c.RetryRun(d.ctx, thread, events.RetryRun{}); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+	if _, err := d.c.Send(d.ctx, thread, events.RetryRun{}); !errors.Is(err, &events.Error{Code: events.NotFound}) {
 		t.Errorf("nothing has failed: %v", err)
 	}
 	wait := func(r *events.Reply) *events.Execution {
@@ -378,12 +378,12 @@ func TestRetry_ContinuesFromTheLastGoodBoundary(t *testing.T) {
 	if failed.Status != events.ExecutionFailed {
 		t.Fatalf("%+v", failed)
 	}
-	again := must(d.c.RetryRun(d.ctx, thread, events.RetryRun{}))(t)
+	again := must(d.c.Send(d.ctx, thread, events.RetryRun{}))(t)
 	x := wait(again)
 	if x.Status != events.ExecutionCompleted || x.RetryOf != failed.ID || x.TriggerItemID != failed.TriggerItemID || x.ID == failed.ID {
 		t.Errorf("%+v", x)
 	}
-	if _, err := d.c.RetryRun(d.ctx, thread, events.RetryRun{ExecutionID: failed.ID}); events.AsError(err).Code != events.InvalidRequest {
+	if _, err := d.c.Send(d.ctx, thread, events.RetryRun{ExecutionID: failed.ID}); events.AsError(err).Code != events.InvalidRequest {
 		t.Errorf("a failed run that was retried: %v", err)
 	}
 }

@@ -21,7 +21,7 @@ func TestWorkers_WhoServesWhat(t *testing.T) {
 	define := func(kind events.DefinitionKind, body string) events.NewDefinition {
 		return events.NewDefinition{Kind: kind, Definition: events.JSON(body)}
 	}
-	applied := must(c.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
+	applied := must(c.Send(t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
 		define(events.AgentKind, `{"name":"clerk","type":"ai_human","reactor":"shout","tools":["add","lookup","ask","web"]}`),
 		define(events.AgentKind, `{"name":"pair","type":"dual_ai","sideA":{"reactor":"shout"},"sideB":{"reactor":"gone"}}`),
 		define(events.ModelKind, `{"name":"fast","model":"gpt-5-mini"}`),
@@ -36,7 +36,7 @@ func TestWorkers_WhoServesWhat(t *testing.T) {
 		t.Helper()
 		got := map[string]string{}
 		for {
-			page := must(client.Read[events.WorkerList](t.Context(), c.WithMinSeq(applied.Seq), q))(t)
+			page := must(client.Read(t.Context(), c.WithMinSeq(applied.Seq), q))(t)
 			for _, s := range page.Serving {
 				text := ""
 				for _, w := range s.Workers {
@@ -84,17 +84,17 @@ func TestWorkers_WhoServesWhat(t *testing.T) {
 	if got := list(events.ListWorkers{Kind: events.ServedTool, Names: []string{"no_such"}}); len(got) != 0 {
 		t.Errorf("a tool that does not exist: %v", got)
 	}
-	if _, err := client.Read[events.WorkerList](t.Context(), c, events.ListWorkers{Names: []string{"clerk"}}); events.AsError(err).Code != events.InvalidRequest {
+	if _, err := client.Read(t.Context(), c, events.ListWorkers{Names: []string{"clerk"}}); events.AsError(err).Code != events.InvalidRequest {
 		t.Errorf("a name without its kind: %v", err)
 	}
 
 	// An agent that a thread names, and that nobody defines.
-	made := must(c.CreateThread(t.Context(), events.CreateThread{AgentID: "shout"}))(t)
+	made := must(c.Send(t.Context(), "", events.CreateThread{AgentID: "shout"}))(t)
 	applied.Seq = made.Seq
-	must(c.WithMinSeq(made.Seq).GetThread(t.Context(), events.GetThread{ThreadID: made.ThreadID}))(t)
+	must(client.Read(t.Context(), c.WithMinSeq(made.Seq), events.GetThread{ThreadID: made.ThreadID}))(t)
 	want["agent/shout"] = "reactor shout nats served;"
 	same("with a thread", list(events.ListWorkers{}))
-	if other := must(client.Read[events.WorkerList](t.Context(), g.client("globex", "app"), events.ListWorkers{}))(t); len(other.Serving) > 0 {
+	if other := must(client.Read(t.Context(), g.client("globex", "app"), events.ListWorkers{}))(t); len(other.Serving) > 0 {
 		t.Errorf("another tenant sees %+v", other.Serving)
 	}
 

@@ -30,9 +30,9 @@ func fill(t *testing.T, url string) {
 	for range 64 {
 		working.Go(func() {
 			for next.Add(1) <= residents && !t.Failed() {
-				made, err := c.CreateThread(t.Context(), events.CreateThread{Title: "a resident"})
+				made, err := c.Send(t.Context(), "", events.CreateThread{Title: "a resident"})
 				if err == nil {
-					_, err = c.AddMessage(t.Context(), made.ThreadID, events.AddMessage{Role: events.FromUser, Content: &text})
+					_, err = c.Send(t.Context(), made.ThreadID, events.AddMessage{Role: events.FromUser, Content: &text})
 				}
 				if err != nil {
 					t.Error(err)

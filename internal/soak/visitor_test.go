@@ -70,7 +70,7 @@ func (v visitor) visit(ctx context.Context, purge bool, count func()) (err error
 		}
 		count()
 	}
-	made, err := c.CreateThread(ctx, events.CreateThread{Title: "soak", AgentID: agent})
+	made, err := c.Send(ctx, "", events.CreateThread{Title: "soak", AgentID: agent})
 	if err != nil {
 		return err
 	}
@@ -83,12 +83,12 @@ func (v visitor) visit(ctx context.Context, purge bool, count func()) (err error
 	for n := range 4 {
 		step("a message", func() error {
 			text := fmt.Sprintf("message %d", n)
-			reply, err := c.AddMessage(ctx, id, events.AddMessage{Role: events.FromUser, Content: &text})
+			reply, err := c.Send(ctx, id, events.AddMessage{Role: events.FromUser, Content: &text})
 			if err != nil {
 				return err
 			}
 			begun := time.Now()
-			list, err := c.WithMinSeq(reply.Seq).ListMessages(ctx, events.ListMessages{ThreadID: id})
+			list, err := client.Read(ctx, c.WithMinSeq(reply.Seq), events.ListMessages{ThreadID: id})
 			if err == nil && len(list.Messages) != n+1 {
 				err = fmt.Errorf("%d messages, not %d", len(list.Messages), n+1)
 			}
@@ -98,7 +98,7 @@ func (v visitor) visit(ctx context.Context, purge bool, count func()) (err error
 	}
 	step("a run", func() error {
 		text := "Where is my order 42?"
-		reply, err := c.React(ctx, id, events.ReactThread{Text: &text})
+		reply, err := c.Send(ctx, id, events.ReactThread{Text: &text})
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (v visitor) visit(ctx context.Context, purge bool, count func()) (err error
 		return err
 	})
 	step("the end", func() error {
-		_, err := c.DeleteThread(ctx, id, events.DeleteThread{Purge: purge})
+		_, err := c.Send(ctx, id, events.DeleteThread{Purge: purge})
 		return err
 	})
 	step("the timeline", func() error {

@@ -132,7 +132,7 @@ func (s *Server) readDocument(ctx context.Context, req *mcp.ReadResourceRequest)
 	if err != nil {
 		return nil, resourceError(req.Params.URI, err)
 	}
-	doc, err := client.Read[events.ThreadDocument](ctx, c, events.GetThreadDocument{ThreadID: p.id, FromMessage: &p.from})
+	doc, err := client.Read(ctx, c, events.GetThreadDocument{ThreadID: p.id, FromMessage: &p.from})
 	if err != nil {
 		return nil, resourceError(req.Params.URI, err)
 	}

@@ -103,9 +103,9 @@ func (s *Server) createThread(ctx context.Context, a createArgs) (*created, erro
 	var reply *events.Reply
 	var err error
 	if a.Key != "" {
-		reply, err = s.c.ResolveThread(ctx, events.ResolveThread{Key: a.Key, Title: a.Title, AgentID: a.Agent})
+		reply, err = s.c.Send(ctx, "", events.ResolveThread{Key: a.Key, Title: a.Title, AgentID: a.Agent})
 	} else {
-		reply, err = s.c.CreateThread(ctx, events.CreateThread{Title: a.Title, AgentID: a.Agent})
+		reply, err = s.c.Send(ctx, "", events.CreateThread{Title: a.Title, AgentID: a.Agent})
 	}
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (s *Server) addMessage(ctx context.Context, a messageArgs) (*added, error) 
 	if a.Role != "" {
 		d.Role = events.MessageRole(a.Role)
 	}
-	reply, err := s.c.AddMessage(ctx, a.Thread, d)
+	reply, err := s.c.Send(ctx, a.Thread, d)
 	if err != nil {
 		return nil, err
 	}
@@ -146,13 +146,13 @@ type forkArgs struct {
 func (s *Server) forkThread(ctx context.Context, a forkArgs) (*created, error) {
 	d := events.ForkThread{MessageIndex: a.Message, Title: a.Title}
 	if a.Message == nil {
-		t, err := s.c.GetThread(ctx, events.GetThread{ThreadID: a.Thread})
+		t, err := client.Read(ctx, s.c, events.GetThread{ThreadID: a.Thread})
 		if err != nil {
 			return nil, err
 		}
 		d.Version = &t.Version
 	}
-	reply, err := client.Send(ctx, s.c, a.Thread, d)
+	reply, err := s.c.Send(ctx, a.Thread, d)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (s *Server) handoffThread(ctx context.Context, a handoffArgs) (*created, er
 	if err := events.CheckSummary(a.Summary); err != nil { // without one, an agent would have to write it
 		return nil, err
 	}
-	reply, err := client.Send(ctx, s.c, a.Thread, events.HandoffThread{Summary: a.Summary, Comment: a.Comment, AgentID: a.Agent})
+	reply, err := s.c.Send(ctx, a.Thread, events.HandoffThread{Summary: a.Summary, Comment: a.Comment, AgentID: a.Agent})
 	if err != nil {
 		return nil, err
 	}

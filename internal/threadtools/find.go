@@ -142,7 +142,7 @@ func (s *search) page(ctx context.Context) (next string, err error) {
 	if s.view.run && s.view.user != "" {
 		s.query.UserID = s.view.user
 	}
-	got, err := client.Read[events.ThreadList](ctx, s.view.c, s.query)
+	got, err := client.Read(ctx, s.view.c, s.query)
 	if err != nil {
 		return "", err
 	}

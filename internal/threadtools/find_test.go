@@ -17,7 +17,7 @@ func TestFind_WordsOfLists(t *testing.T) {
 	coded := h.thread(events.CreateThread{Title: "A change", AgentID: "coder", Env: env})
 	odd := h.thread(events.CreateThread{Env: events.JSON(`{"initial":{"tags":"none","trees":{}}}`), Title: strings.Repeat("é", 500)})
 	old := h.thread(events.CreateThread{Title: "order of old"})
-	_, err := h.c.UpdateThread(t.Context(), old, events.UpdateThread{Archived: new(true)})
+	_, err := h.c.Send(t.Context(), old, events.UpdateThread{Archived: new(true)})
 	h.s.Must(err)
 	r := threadtools.New(h.c)
 	for name, c := range map[string]struct {

@@ -107,7 +107,7 @@ func (v *view) mention(ctx context.Context, id, question string) (string, error)
 	if question == "" {
 		question = "read_thread"
 	}
-	_, err := client.Send(ctx, v.c, v.own.ID, events.MentionThread{MentionedID: id, Comment: question})
+	_, err := v.c.Send(ctx, v.own.ID, events.MentionThread{MentionedID: id, Comment: question})
 	switch {
 	case err == nil:
 		return recorded, nil
@@ -137,7 +137,7 @@ func (v *view) fill(ctx context.Context, p *Page, a ReadArgs) error {
 // each calls yield with the messages that are asked for, until it returns false.
 func (v *view) each(ctx context.Context, id string, a ReadArgs, yield func(Message) bool) error {
 	for from := a.From; ; {
-		doc, err := client.Read[events.ThreadDocument](ctx, v.c, events.GetThreadDocument{ThreadID: id, FromMessage: &from})
+		doc, err := client.Read(ctx, v.c, events.GetThreadDocument{ThreadID: id, FromMessage: &from})
 		switch {
 		case isCode(err, events.NotFound):
 			return notFound(id)

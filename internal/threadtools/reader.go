@@ -52,7 +52,7 @@ func (r *Reader) view(ctx context.Context) (*view, error) {
 	if r.own == "" {
 		return v, nil
 	}
-	own, err := v.c.GetThread(ctx, events.GetThread{ThreadID: r.own})
+	own, err := client.Read(ctx, v.c, events.GetThread{ThreadID: r.own})
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (v *view) ownerOf(ctx context.Context, t *events.Thread) (*owner, error) {
 		if t.UserID != "" || t.MainThreadID == "" {
 			return &owner{t.UserID}, nil
 		}
-		main, err := v.c.GetThread(ctx, events.GetThread{ThreadID: t.MainThreadID})
+		main, err := client.Read(ctx, v.c, events.GetThread{ThreadID: t.MainThreadID})
 		switch {
 		case isCode(err, events.NotFound):
 			return nil, nil
@@ -110,7 +110,7 @@ func (v *view) mayRead(ctx context.Context, t *events.Thread) (bool, error) {
 
 // thread returns a thread that may be read.
 func (v *view) thread(ctx context.Context, ref string) (*events.Thread, error) {
-	t, err := v.c.GetThread(ctx, events.GetThread{ThreadID: ref})
+	t, err := client.Read(ctx, v.c, events.GetThread{ThreadID: ref})
 	if err == nil {
 		var ok bool
 		if ok, err = v.mayRead(ctx, t); err == nil && ok {

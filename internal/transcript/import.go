@@ -188,7 +188,7 @@ func (im *importer) thread(ctx context.Context, c *chat.Conversation) (bool, err
 		return false, &unfitError{err} // before anything is written
 	}
 	have, added := nothing(), false
-	reply, err := im.client.CreateThread(ctx, events.CreateThread{Key: key}, client.ThreadID(thread))
+	reply, err := im.client.Send(ctx, "", events.CreateThread{Key: key}, client.ThreadID(thread))
 	switch {
 	case err == nil:
 		added = true

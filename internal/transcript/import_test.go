@@ -153,7 +153,7 @@ func TestTurnInTheOrderOfEK7(t *testing.T) {
 		!strings.Contains(string(first.ToolCalls), `"plan_writer"`) {
 		t.Errorf("%+v %+v", first, last)
 	}
-	thread, err := c.WithMinSeq(int64(lastSeq(t, c))).GetThread(t.Context(), events.GetThread{ThreadID: "key:import:1"})
+	thread, err := client.Read(t.Context(), c.WithMinSeq(int64(lastSeq(t, c))), events.GetThread{ThreadID: "key:import:1"})
 	if err != nil || thread.Status != events.ThreadOpen { // EK-191
 		t.Errorf("%+v, %v", thread, err)
 	}
@@ -336,7 +336,7 @@ func TestImport_StoresOutputOnce(t *testing.T) {
 
 	c = c.WithMinSeq(int64(info.State.LastSeq))
 	thread := events.DeriveThreadID("acme", "import:large")
-	items, err := c.ListItems(t.Context(), events.ListItems{ThreadID: thread})
+	items, err := client.Read(t.Context(), c, events.ListItems{ThreadID: thread})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,17 +355,17 @@ func TestImport_StoresOutputOnce(t *testing.T) {
 			seen["response of "+string(i.Type)] += bytes.Count(raw, []byte(output))
 		}
 	}
-	runs, err := c.ListExecutions(t.Context(), events.ListExecutions{ThreadID: thread})
+	runs, err := client.Read(t.Context(), c, events.ListExecutions{ThreadID: thread})
 	if err != nil || len(runs.Executions) != 1 {
 		t.Fatalf("%+v, %v", runs, err)
 	}
-	steps, err := c.ListSteps(t.Context(), events.ListSteps{ThreadID: thread, ExecutionID: runs.Executions[0].ID})
+	steps, err := client.Read(t.Context(), c, events.ListSteps{ThreadID: thread, ExecutionID: runs.Executions[0].ID})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range steps.Steps {
 		seen["step"] += bytes.Count(s.ToolExecutionResults, []byte(output))
-		parts, err := c.ListParts(t.Context(), events.ListParts{ThreadID: thread, StepID: s.ID})
+		parts, err := client.Read(t.Context(), c, events.ListParts{ThreadID: thread, StepID: s.ID})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -393,7 +393,7 @@ nonsense
 		t.Errorf("%+v %+v", sum, problems)
 	}
 	// A thread that was deleted does not come back.
-	if _, err := c.DeleteThread(t.Context(), "key:import:2", events.DeleteThread{}); err != nil {
+	if _, err := c.Send(t.Context(), "key:import:2", events.DeleteThread{}); err != nil {
 		t.Fatal(err)
 	}
 	problems = nil

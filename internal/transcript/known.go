@@ -26,7 +26,7 @@ func learn(ctx context.Context, c *client.Client, thread string) (known, error) 
 	from := int64(1)
 	limit := int64(1000)
 	for {
-		page, err := c.ListEvents(ctx, events.ListEvents{ThreadID: thread, FromVersion: &from, Limit: &limit})
+		page, err := client.Read(ctx, c, events.ListEvents{ThreadID: thread, FromVersion: &from, Limit: &limit})
 		if err != nil {
 			return k, err
 		}

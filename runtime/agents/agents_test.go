@@ -89,7 +89,7 @@ func (h *house) apply(pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
 		d.Definitions = append(d.Definitions, events.NewDefinition{Kind: events.DefinitionKind(pairs[i]), Definition: events.JSON(pairs[i+1])})
 	}
-	if _, err := h.c.ApplyDefinitions(h.t.Context(), d); err != nil {
+	if _, err := h.c.Send(h.t.Context(), "", d); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -99,7 +99,7 @@ func (h *house) ask(agent string) (*events.Execution, string) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Minute)
 	defer cancel()
-	made, err := h.c.CreateThread(ctx, events.CreateThread{})
+	made, err := h.c.Send(ctx, "", events.CreateThread{})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func (h *house) ask(agent string) (*events.Execution, string) {
 // react asks an agent on a thread, and returns the execution and the answer.
 func (h *house) react(ctx context.Context, thread, agent string) (*events.Execution, string) {
 	h.t.Helper()
-	reply, err := h.c.React(ctx, thread, events.ReactThread{Text: new("hello"), AgentID: agent})
+	reply, err := h.c.Send(ctx, thread, events.ReactThread{Text: new("hello"), AgentID: agent})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func (h *house) react(ctx context.Context, thread, agent string) (*events.Execut
 		h.t.Fatal(err)
 	}
 	seq = x.Seq
-	item, err := h.c.GetItem(ctx, events.GetItem{ThreadID: thread, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &seq}})
+	item, err := client.Read(ctx, h.c, events.GetItem{ThreadID: thread, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &seq}})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -185,11 +185,11 @@ func TestAgentWithoutDefinition(t *testing.T) {
 	if x, answer := h.ask("far"); x.Status != events.ExecutionCompleted || !strings.Contains(answer, "far///") {
 		t.Errorf("%s: %s", x.Status, answer)
 	}
-	made, err := h.c.CreateThread(t.Context(), events.CreateThread{})
+	made, err := h.c.Send(t.Context(), "", events.CreateThread{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.c.React(t.Context(), made.ThreadID, events.ReactThread{Text: new("hello"), AgentID: "nobody"}); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+	if _, err := h.c.Send(t.Context(), made.ThreadID, events.ReactThread{Text: new("hello"), AgentID: "nobody"}); !errors.Is(err, &events.Error{Code: events.NotFound}) {
 		t.Errorf("an agent that is neither defined nor served: %v", err)
 	}
 	if x, _ := h.ask("openai"); x.Status != events.ExecutionFailed || x.ErrorText == "" {
@@ -319,11 +319,11 @@ func TestTokensPerDay(t *testing.T) {
 		h.apply("tool", `{"name":"double","description":"Doubles a number.","type":"go","readOnly":true}`, "agent", `{"name":"a","type":"ai_human","reactor":"eater","tools":["double"]}`)
 	}
 	refused := func() error {
-		made, err := h.c.CreateThread(t.Context(), events.CreateThread{})
+		made, err := h.c.Send(t.Context(), "", events.CreateThread{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = h.c.React(t.Context(), made.ThreadID, events.ReactThread{Text: new("hello"), AgentID: "a"})
+		_, err = h.c.Send(t.Context(), made.ThreadID, events.ReactThread{Text: new("hello"), AgentID: "a"})
 		return err
 	}
 	define()
@@ -357,7 +357,7 @@ func TestAgentInAThreadOfItsOwn(t *testing.T) {
 		"agent", `{"name":"boss","type":"ai_human","reactor":"say","tools":["ask_clerk"]}`)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	made, err := h.c.CreateThread(ctx, events.CreateThread{AgentID: "boss", UserID: "ann"})
+	made, err := h.c.Send(ctx, "", events.CreateThread{AgentID: "boss", UserID: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,11 +369,11 @@ func TestAgentInAThreadOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	main, err := fresh.GetThread(ctx, events.GetThread{ThreadID: made.ThreadID})
+	main, err := client.Read(ctx, fresh, events.GetThread{ThreadID: made.ThreadID})
 	if err != nil || main.AgentID != "boss" {
 		t.Errorf("the thread is of %q: %v", main.AgentID, err)
 	}
-	all, err := fresh.ListThreads(ctx, events.ListThreads{})
+	all, err := client.Read(ctx, fresh, events.ListThreads{})
 	if err != nil || len(all.Threads) != 2 {
 		t.Fatalf("%+v %v", all, err)
 	}
@@ -389,7 +389,7 @@ func TestAgentInAThreadOfItsOwn(t *testing.T) {
 	if fresh, err = h.c.UpToDate(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if all, err = fresh.ListThreads(ctx, events.ListThreads{}); err != nil || len(all.Threads) > 12 || len(all.Threads) < 5 {
+	if all, err = client.Read(ctx, fresh, events.ListThreads{}); err != nil || len(all.Threads) > 12 || len(all.Threads) < 5 {
 		t.Errorf("%d threads: %v", len(all.Threads), err)
 	}
 }
@@ -446,7 +446,7 @@ func TestWholeServer(t *testing.T) {
 		`{"name":"a__b","description":"x","type":"mcp","server":{"url":"https://x.example","include":["*"]}}`, `{"name":"shop","description":"x","type":"mcp","parameters":{"type":"object"},"server":{"url":"https://x.example","include":["*"]}}`,
 		`{"name":"shop","description":"x","type":"nats","ownThread":true}`,
 	} {
-		if _, err := h.c.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.ToolKind, Definition: events.JSON(wrong)}}}); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+		if _, err := h.c.Send(t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.ToolKind, Definition: events.JSON(wrong)}}}); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}

@@ -31,13 +31,13 @@ func TestBuiltIn_ReadAndFindThread(t *testing.T) {
 		"agent", `{"name":"a","type":"ai_human","reactor":"call","tools":["read_thread","find_thread","ask_sub"]}`)
 	ids := map[string]string{}
 	for _, user := range []string{"ada", "bob"} {
-		made, err := h.c.CreateThread(t.Context(), events.CreateThread{UserID: user, Key: "of-" + user, Title: "The order of " + user})
+		made, err := h.c.Send(t.Context(), "", events.CreateThread{UserID: user, Key: "of-" + user, Title: "The order of " + user})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids[user] = made.ThreadID
 		text := "the secret of " + user
-		if _, err := h.c.AddMessage(t.Context(), made.ThreadID, events.AddMessage{Role: events.FromUser, Content: &text}); err != nil {
+		if _, err := h.c.Send(t.Context(), made.ThreadID, events.AddMessage{Role: events.FromUser, Content: &text}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,7 +45,7 @@ func TestBuiltIn_ReadAndFindThread(t *testing.T) {
 		toolCall("find_thread", `{"query":"order"}`), toolCall("read_thread", `{"thread":"key:of-ada","question":"what is the secret"}`),
 		toolCall("read_thread", `{"thread":"key:of-bob"}`), toolCall("read_thread", `{"id":"x"}`), toolCall("ask_sub", `{"prompt":"read"}`),
 	}
-	own, err := h.c.CreateThread(t.Context(), events.CreateThread{UserID: "ada"})
+	own, err := h.c.Send(t.Context(), "", events.CreateThread{UserID: "ada"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestBuiltIn_ReadAndFindThread(t *testing.T) {
 		}
 	}
 	mentions := func(id string, role events.RelationshipRole) (list []string) {
-		got, err := client.Read[events.RelationshipList](t.Context(), h.c, events.ListRelationships{ThreadID: id, Role: role})
+		got, err := client.Read(t.Context(), h.c, events.ListRelationships{ThreadID: id, Role: role})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -22,7 +23,7 @@ func TestTypedContexts(t *testing.T) {
 			}
 		}
 	}
-	made, err := h.c.CreateThread(ctx, events.CreateThread{})
+	made, err := h.c.Send(ctx, "", events.CreateThread{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func TestTypedContexts(t *testing.T) {
 		if content != "" {
 			d.Content = events.JSON(content)
 		}
-		return h.c.CreateContext(ctx, made.ThreadID, d)
+		return h.c.Send(ctx, made.ThreadID, d)
 	}
 	_, err = create(`{"eur":1}`)
 	refused("without a definition", err, "there is no definition of the context")
@@ -47,7 +48,7 @@ func TestTypedContexts(t *testing.T) {
 	id := reply.Result.ContextID
 	set := func(d events.SetContext) error {
 		d.ContextID = id
-		_, err := h.c.SetContext(ctx, made.ThreadID, d)
+		_, err := h.c.Send(ctx, made.ThreadID, d)
 		return err
 	}
 	refused("set", set(events.SetContext{Content: events.JSON(`{"eur":"x"}`)}), "/data/content", "/eur")
@@ -60,17 +61,17 @@ func TestTypedContexts(t *testing.T) {
 	if err := set(events.SetContext{Content: events.JSON(`{"eur":5}`)}); err != nil {
 		t.Error(err)
 	}
-	removed, err := h.c.ApplyDefinitions(ctx, events.ApplyDefinitions{Remove: []events.DefinitionRef{{Kind: events.ContextKind, Name: "order"}}})
+	removed, err := h.c.Send(ctx, "", events.ApplyDefinitions{Remove: []events.DefinitionRef{{Kind: events.ContextKind, Name: "order"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused("of what is gone", set(events.SetContext{Content: events.JSON(`{"eur":6}`)}), "there is no definition of the context")
 	seq := removed.Seq
-	got, err := h.c.GetContext(ctx, events.GetContext{ThreadID: made.ThreadID, ContextID: id, Fresh: events.Fresh{MinSeq: &seq}})
+	got, err := client.Read(ctx, h.c, events.GetContext{ThreadID: made.ThreadID, ContextID: id, Fresh: events.Fresh{MinSeq: &seq}})
 	if err != nil || got.Type != "order" || string(got.Content) != `{"eur":5}` {
 		t.Errorf("%+v, %v", got, err)
 	}
-	_, err = h.c.CreateThread(ctx, events.CreateThread{ContextType: "order", Context: events.JSON(`{"eur":5}`)})
+	_, err = h.c.Send(ctx, "", events.CreateThread{ContextType: "order", Context: events.JSON(`{"eur":5}`)})
 	refused("a thread of what is gone", err, "there is no definition of the context")
 }
 
@@ -81,7 +82,7 @@ func TestTypedContextsInACommit(t *testing.T) {
 	sub := func(command, data string) events.SubCommand {
 		return events.SubCommand{Command: command, Data: events.JSON(data)}
 	}
-	made, err := h.c.CreateThread(t.Context(), events.CreateThread{ContextType: "order", Context: events.JSON(`{"eur":5}`)})
+	made, err := h.c.Send(t.Context(), "", events.CreateThread{ContextType: "order", Context: events.JSON(`{"eur":5}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func TestTypedContextsInACommit(t *testing.T) {
 	if e := events.AsError(err); err == nil || e.Code != events.InvalidRequest || !strings.Contains(e.Message, "/data/commands/1/data/content") {
 		t.Errorf("%v", err)
 	}
-	if _, err := h.c.SetContext(t.Context(), made.ThreadID, events.SetContext{Content: events.JSON(`{}`)}); events.AsError(err).Code != events.InvalidRequest {
+	if _, err := h.c.Send(t.Context(), made.ThreadID, events.SetContext{Content: events.JSON(`{}`)}); events.AsError(err).Code != events.InvalidRequest {
 		t.Errorf("the default context: %v", err)
 	}
 }

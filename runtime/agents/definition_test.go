@@ -30,7 +30,7 @@ func (h *house) on(made events.CreateThread, agent string) (*events.Execution, s
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Minute)
 	defer cancel()
-	reply, err := h.c.CreateThread(ctx, made)
+	reply, err := h.c.Send(ctx, "", made)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -69,14 +69,14 @@ func TestPromptVariables(t *testing.T) {
 func TestPromptVariablesChange(t *testing.T) {
 	h := start(t, nil)
 	h.apply("prompt", `{"name":"p","text":"Help {{customer}}.","variables":["customer"]}`, "agent", `{"name":"a","type":"ai_human","reactor":"say","prompt":"p"}`)
-	made, err := h.c.CreateThread(t.Context(), events.CreateThread{Env: events.JSON(`{"customer":"Zoe"}`)})
+	made, err := h.c.Send(t.Context(), "", events.CreateThread{Env: events.JSON(`{"customer":"Zoe"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, answer := h.react(t.Context(), made.ThreadID, "a"); !strings.Contains(answer, "Help Zoe.") {
 		t.Error(answer)
 	}
-	if _, err := h.c.UpdateThread(t.Context(), made.ThreadID, events.UpdateThread{Env: events.JSON(`{"customer":"Max"}`)}); err != nil {
+	if _, err := h.c.Send(t.Context(), made.ThreadID, events.UpdateThread{Env: events.JSON(`{"customer":"Max"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, answer := h.react(t.Context(), made.ThreadID, "a"); !strings.Contains(answer, "Help Max.") {
@@ -163,11 +163,11 @@ func TestPolicyOfDefinition(t *testing.T) {
 	// busy returns a thread whose agent works.
 	busy := func(agent string) string {
 		t.Helper()
-		made, err := h.c.CreateThread(t.Context(), events.CreateThread{AgentID: agent})
+		made, err := h.c.Send(t.Context(), "", events.CreateThread{AgentID: agent})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.c.React(t.Context(), made.ThreadID, events.ReactThread{Text: new("one")}); err != nil {
+		if _, err := h.c.Send(t.Context(), made.ThreadID, events.ReactThread{Text: new("one")}); err != nil {
 			t.Fatal(err)
 		}
 		for id := <-entered; id != made.ThreadID; id = <-entered { // of an earlier thread, whose next turn began
@@ -186,23 +186,23 @@ func TestPolicyOfDefinition(t *testing.T) {
 			def = strings.Replace(def, "}", `,"policy":"`+policy+`"}`, 1)
 		}
 		h.apply("agent", def)
-		reply, err := h.c.React(t.Context(), busy("a"), events.ReactThread{Text: new("two")})
+		reply, err := h.c.Send(t.Context(), busy("a"), events.ReactThread{Text: new("two")})
 		if err != nil || !strings.Contains(types(reply), want) {
 			t.Errorf("%q: %v, %v", policy, reply, err)
 		}
 	}
 	h.apply("agent", `{"name":"a","type":"ai_human","reactor":"slow","policy":"reject"}`)
 	id := busy("a")
-	if _, err := h.c.React(t.Context(), id, events.ReactThread{Text: new("two")}); events.AsError(err).Code != events.IllegalTransition {
+	if _, err := h.c.Send(t.Context(), id, events.ReactThread{Text: new("two")}); events.AsError(err).Code != events.IllegalTransition {
 		t.Errorf("rejected: %v", err)
 	}
-	if reply, err := h.c.React(t.Context(), id, events.ReactThread{Text: new("two"), Policy: events.Enqueue}); err != nil || !strings.Contains(types(reply), "queue.pushed") {
+	if reply, err := h.c.Send(t.Context(), id, events.ReactThread{Text: new("two"), Policy: events.Enqueue}); err != nil || !strings.Contains(types(reply), "queue.pushed") {
 		t.Errorf("what the message says: %v", err)
 	}
-	if _, err := h.c.UpdateThread(t.Context(), id, events.UpdateThread{Policy: new(events.Steer)}); err != nil {
+	if _, err := h.c.Send(t.Context(), id, events.UpdateThread{Policy: new(events.Steer)}); err != nil {
 		t.Fatal(err)
 	}
-	if reply, err := h.c.React(t.Context(), id, events.ReactThread{Text: new("three")}); err != nil || !strings.Contains(types(reply), "item.created") {
+	if reply, err := h.c.Send(t.Context(), id, events.ReactThread{Text: new("three")}); err != nil || !strings.Contains(types(reply), "item.created") {
 		t.Errorf("what the thread says: %v", err)
 	}
 	close(release)
@@ -218,7 +218,7 @@ func TestThreadTellsReactor(t *testing.T) {
 		}))
 	})
 	h.apply("model", `{"name":"m","model":"big","reactor":"hear","maxOutputTokens":100,"contextTokens":5000}`, "agent", `{"name":"a","type":"ai_human","model":"m"}`)
-	made, err := h.c.CreateThread(t.Context(), events.CreateThread{})
+	made, err := h.c.Send(t.Context(), "", events.CreateThread{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestThreadTellsReactor(t *testing.T) {
 		want int64
 	}{{0, "", 100}, {50, "rush", 50}, {500, "free", 100}} {
 		if c.most > 0 {
-			if _, err := h.c.UpdateThread(t.Context(), made.ThreadID, events.UpdateThread{MaxTokens: new(c.most), AgentMode: &c.mode}); err != nil {
+			if _, err := h.c.Send(t.Context(), made.ThreadID, events.UpdateThread{MaxTokens: new(c.most), AgentMode: &c.mode}); err != nil {
 				t.Fatal(err)
 			}
 		}

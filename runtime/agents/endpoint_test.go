@@ -98,7 +98,7 @@ func TestEndpoint_ToolAndReactorOfDefinitions(t *testing.T) {
 	if got, want := s.calls(), "/double SHOP_1, /say SHOP_2+SHOP_1, /say SHOP_2+SHOP_1, /say SHOP_2+SHOP_1"; got != want {
 		t.Errorf("%s", got)
 	}
-	got, err := h.c.GetDefinition(t.Context(), events.GetDefinition{Kind: events.ReactorKind, Name: "far"})
+	got, err := client.Read(t.Context(), h.c, events.GetDefinition{Kind: events.ReactorKind, Name: "far"})
 	if err != nil || !strings.Contains(string(got.Definition), `"description":"Far away."`) {
 		t.Errorf("%v %v", got, err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
@@ -286,14 +287,14 @@ func TestDescriptions(t *testing.T) {
 		if kind == "policy" {
 			name = "retention"
 		}
-		reply, err := h.c.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
+		reply, err := h.c.Send(t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
 			{Kind: events.DefinitionKind(kind), Definition: events.JSON(def + `,"description":"for ` + kind + `"}`)},
 		}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		seq := reply.Seq
-		got, err := h.c.GetDefinition(t.Context(), events.GetDefinition{Kind: events.DefinitionKind(kind), Name: name, Fresh: events.Fresh{MinSeq: &seq}})
+		got, err := client.Read(t.Context(), h.c, events.GetDefinition{Kind: events.DefinitionKind(kind), Name: name, Fresh: events.Fresh{MinSeq: &seq}})
 		if err != nil || !strings.Contains(string(got.Definition), `"description":"for `+kind+`"`) {
 			t.Errorf("%s: %v, %v", kind, got, err)
 		}

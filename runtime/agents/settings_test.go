@@ -33,11 +33,11 @@ func TestMaxTokens_CapsTheRun(t *testing.T) {
 	h := with(t, func(r *runtime.Registry) error { return r.AddReactor("spend", spending(40, told)) })
 	h.apply("model", `{"name":"m","model":"big","reactor":"spend","maxOutputTokens":70}`,
 		"tool", `{"name":"double","description":"Doubles.","type":"go"}`, "agent", `{"name":"a","type":"ai_human","model":"m","tools":["double"]}`)
-	made, err := h.c.CreateThread(t.Context(), events.CreateThread{})
+	made, err := h.c.Send(t.Context(), "", events.CreateThread{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.c.UpdateThread(t.Context(), made.ThreadID, events.UpdateThread{MaxTokens: new(int64(100))}); err != nil {
+	if _, err := h.c.Send(t.Context(), made.ThreadID, events.UpdateThread{MaxTokens: new(int64(100))}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -59,7 +59,7 @@ func TestMaxTokens_CapsTheRun(t *testing.T) {
 func (h *house) messages(thread string, runs int) (said []string, doc *events.Thread) {
 	h.t.Helper()
 	natstest.Eventually(h.t, "the runs have not ended", func() bool {
-		list, err := client.Read[events.ExecutionList](h.t.Context(), h.c, events.ListExecutions{ThreadID: thread})
+		list, err := client.Read(h.t.Context(), h.c, events.ListExecutions{ThreadID: thread})
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -70,12 +70,12 @@ func (h *house) messages(thread string, runs int) (said []string, doc *events.Th
 		for _, x := range list.Executions {
 			end = max(end, x.Seq)
 		}
-		if doc, err = client.Read[events.Thread](h.t.Context(), h.c, events.GetThread{ThreadID: thread, Fresh: events.Fresh{MinSeq: &end}}); err != nil {
+		if doc, err = client.Read(h.t.Context(), h.c, events.GetThread{ThreadID: thread, Fresh: events.Fresh{MinSeq: &end}}); err != nil {
 			h.t.Fatal(err)
 		}
 		return doc.Status != events.ThreadStreaming
 	})
-	items, err := client.Read[events.ItemList](h.t.Context(), h.c, events.ListItems{ThreadID: thread, Fresh: events.Fresh{MinSeq: &doc.Seq}})
+	items, err := client.Read(h.t.Context(), h.c, events.ListItems{ThreadID: thread, Fresh: events.Fresh{MinSeq: &doc.Seq}})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -103,22 +103,22 @@ func TestDraftAndMode_OnAServer(t *testing.T) {
 	h.apply("agent", `{"name":"slow","type":"ai_human","reactor":"wait"}`, "agent", `{"name":"fast","type":"ai_human","reactor":"wait"}`,
 		"policy", `{"name":"modes","modes":{"smart":"slow","rush":"fast"}}`)
 	ctx := t.Context()
-	made, err := h.c.CreateThread(ctx, events.CreateThread{})
+	made, err := h.c.Send(ctx, "", events.CreateThread{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	update := func(d events.UpdateThread) {
 		t.Helper()
-		if _, err := h.c.UpdateThread(ctx, made.ThreadID, d); err != nil {
+		if _, err := h.c.Send(ctx, made.ThreadID, d); err != nil {
 			t.Fatal(err)
 		}
 	}
 	update(events.UpdateThread{AgentMode: new("lazy")})
-	if _, err := h.c.React(ctx, made.ThreadID, events.ReactThread{Text: new("one")}); events.AsError(err).Code != events.InvalidRequest || !strings.Contains(err.Error(), "rush, smart") {
+	if _, err := h.c.Send(ctx, made.ThreadID, events.ReactThread{Text: new("one")}); events.AsError(err).Code != events.InvalidRequest || !strings.Contains(err.Error(), "rush, smart") {
 		t.Errorf("in an unknown mode: %v", err)
 	}
 	update(events.UpdateThread{AgentMode: new("smart")})
-	if _, err := h.c.React(ctx, made.ThreadID, events.ReactThread{Text: new("one")}); err != nil {
+	if _, err := h.c.Send(ctx, made.ThreadID, events.ReactThread{Text: new("one")}); err != nil {
 		t.Fatal(err)
 	}
 	natstest.Within(t, "the reactor was not called", asked)
@@ -140,7 +140,7 @@ func TestTitles_OnAServer(t *testing.T) {
 	h := start(t, nil)
 	h.apply("agent", `{"name":"a","type":"ai_human","reactor":"say"}`)
 	title := func() string {
-		made, err := h.c.CreateThread(t.Context(), events.CreateThread{})
+		made, err := h.c.Send(t.Context(), "", events.CreateThread{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,7 @@ func skilled(t *testing.T, calls ...runtime.ToolCall) (*house, chan runtime.Step
 // activated returns the active skills of a thread.
 func (h *house) activated(thread string) string {
 	h.t.Helper()
-	doc, err := client.Read[events.Thread](h.t.Context(), h.c, events.GetThread{ThreadID: thread})
+	doc, err := client.Read(h.t.Context(), h.c, events.GetThread{ThreadID: thread})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func (h *house) activated(thread string) string {
 func TestSkill_LoadedByTheModel(t *testing.T) {
 	h, told := skilled(t, toolCall("double", `{"n":21}`), toolCall("manual", `{}`), toolCall("skill", `{"name":"nothing"}`), toolCall("skill", `{"name":"arithmetic","arguments":{"page":1}}`),
 		toolCall("double", `{"n":21}`), toolCall("skill", `{"name":"arithmetic","arguments":{"page":2}}`))
-	made, err := h.c.CreateThread(t.Context(), events.CreateThread{})
+	made, err := h.c.Send(t.Context(), "", events.CreateThread{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestSkill_LoadedByTheModel(t *testing.T) {
 	if got := h.activated(made.ThreadID); got != `arithmetic{"page":1}` {
 		t.Errorf("active are %s", got)
 	}
-	list, err := client.Read[events.EventList](t.Context(), h.c, events.ListEvents{ThreadID: made.ThreadID, Types: []string{string(events.SkillActivatedType)}})
+	list, err := client.Read(t.Context(), h.c, events.ListEvents{ThreadID: made.ThreadID, Types: []string{string(events.SkillActivatedType)}})
 	if err != nil || len(list.Events) != 1 {
 		t.Errorf("it was activated %d times (%v)", len(list.Events), err)
 	}
@@ -117,11 +117,11 @@ func TestSkill_LoadedByTheModel(t *testing.T) {
 func TestSkill_ActivatedByACaller(t *testing.T) {
 	h, told := skilled(t, toolCall("double", `{"n":21}`))
 	ctx := t.Context()
-	made, err := h.c.CreateThread(ctx, events.CreateThread{})
+	made, err := h.c.Send(ctx, "", events.CreateThread{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	send := func(d events.ActivateSkill) (*events.Reply, error) { return client.Send(ctx, h.c, made.ThreadID, d) }
+	send := func(d events.ActivateSkill) (*events.Reply, error) { return h.c.Send(ctx, made.ThreadID, d) }
 	if _, err := send(events.ActivateSkill{Name: "nothing"}); events.AsError(err).Code != events.NotFound {
 		t.Errorf("an unknown skill: %v", err)
 	}
@@ -140,7 +140,7 @@ func TestSkill_ActivatedByACaller(t *testing.T) {
 		t.Errorf("%s, %s, told %s", x.Status, answer, in.Instructions)
 	}
 	h.apply("agent", `{"name":"a","type":"ai_human","reactor":"call","tools":["double"]}`)
-	if _, err := h.c.ApplyDefinitions(ctx, events.ApplyDefinitions{Remove: []events.DefinitionRef{{Kind: events.SkillKind, Name: "arithmetic"}}}); err != nil {
+	if _, err := h.c.Send(ctx, "", events.ApplyDefinitions{Remove: []events.DefinitionRef{{Kind: events.SkillKind, Name: "arithmetic"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if reply, err := send(events.ActivateSkill{Name: "arithmetic"}); err != nil || len(reply.Events) != 0 {

@@ -28,7 +28,7 @@ func TestHub_TypesOfKeysAndOfTheTenant(t *testing.T) {
 			t.Errorf("no data: %s", d.raw)
 		}
 	}
-	if _, err := w.c.DeleteThread(w.ctx, thread, events.DeleteThread{}); err != nil {
+	if _, err := w.c.Send(w.ctx, thread, events.DeleteThread{}); err != nil {
 		t.Fatal(err)
 	}
 	all := v.until(w, "the release", func(all []delivery) bool { return has(all, "keys", events.KeyReleasedType) })

@@ -58,7 +58,7 @@ func TestHub_ErasedEventsAreNotWaitedFor(t *testing.T) {
 	thread := w.thread(w.c, events.CreateThread{})
 	w.say(w.c, thread, "forget this")
 	w.list("behind", func(l map[string]events.Webhook) bool { return l["items"].Behind == 1 })
-	if _, err := w.c.DeleteThread(w.ctx, thread, events.DeleteThread{Purge: true}); err != nil {
+	if _, err := w.c.Send(w.ctx, thread, events.DeleteThread{Purge: true}); err != nil {
 		t.Fatal(err)
 	}
 	erased := func() bool {

@@ -266,7 +266,7 @@ func TestHub_PurgedThreadHasNoContents(t *testing.T) {
 	thread, other := w.thread(w.c, events.CreateThread{}), w.thread(w.c, events.CreateThread{})
 	w.say(w.c, thread, "forget this")
 	w.say(w.c, other, "keep this")
-	if _, err := w.c.DeleteThread(w.ctx, thread, events.DeleteThread{Purge: true}); err != nil {
+	if _, err := w.c.Send(w.ctx, thread, events.DeleteThread{Purge: true}); err != nil {
 		t.Fatal(err)
 	}
 	down.Store(false)
@@ -295,7 +295,7 @@ func TestHub_ChangedAndRemoved(t *testing.T) {
 	right.until(w, "what was behind", func(all []delivery) bool {
 		return slices.ContainsFunc(all, func(d delivery) bool { return d.Thread == thread && d.Type == "thread.created" })
 	})
-	if _, err := w.c.ApplyDefinitions(w.ctx, events.ApplyDefinitions{Remove: []events.DefinitionRef{{Kind: events.WebhookKind, Name: "hook"}}}); err != nil {
+	if _, err := w.c.Send(w.ctx, "", events.ApplyDefinitions{Remove: []events.DefinitionRef{{Kind: events.WebhookKind, Name: "hook"}}}); err != nil {
 		t.Fatal(err)
 	}
 	unseen := w.thread(w.c, events.CreateThread{})

@@ -83,7 +83,7 @@ func (w *world) deliver(cfg webhooks.Config) (stop func()) {
 	}
 	cfg.Thread = func(ctx context.Context, tenant, thread string, seq uint64) (*events.Thread, error) {
 		least := int64(seq)
-		return w.client(tenant).GetThread(ctx, events.GetThread{ThreadID: thread, Fresh: events.Fresh{MinSeq: &least}})
+		return client.Read(ctx, w.client(tenant), events.GetThread{ThreadID: thread, Fresh: events.Fresh{MinSeq: &least}})
 	}
 	if cfg.Backoff.First == 0 {
 		cfg.Backoff = retry.Policy{First: time.Millisecond, Max: 20 * time.Millisecond}
@@ -111,7 +111,7 @@ func (w *world) deliver(cfg webhooks.Config) (stop func()) {
 // define applies a webhook of a tenant.
 func (w *world) define(c *client.Client, name, url, more string) {
 	w.t.Helper()
-	_, err := c.ApplyDefinitions(w.ctx, events.ApplyDefinitions{Definitions: []events.NewDefinition{
+	_, err := c.Send(w.ctx, "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
 		{Kind: events.WebhookKind, Definition: events.JSON(`{"name":"` + name + `","http":{"url":"` + url + `","secretEnv":["HOOK"]}` + more + `}`)},
 	}})
 	if err != nil {
@@ -121,7 +121,7 @@ func (w *world) define(c *client.Client, name, url, more string) {
 
 func (w *world) thread(c *client.Client, d events.CreateThread) string {
 	w.t.Helper()
-	reply, err := c.CreateThread(w.ctx, d)
+	reply, err := c.Send(w.ctx, "", d)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func (w *world) thread(c *client.Client, d events.CreateThread) string {
 func (w *world) say(c *client.Client, thread string, texts ...string) {
 	w.t.Helper()
 	for _, text := range texts {
-		if _, err := client.Send(w.ctx, c, thread, events.AddMessage{Role: events.FromUser, Content: &text}); err != nil {
+		if _, err := c.Send(w.ctx, thread, events.AddMessage{Role: events.FromUser, Content: &text}); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -229,7 +229,7 @@ func inOrder(t *testing.T, all []delivery) {
 func (w *world) list(what string, holds func(map[string]events.Webhook) bool) map[string]events.Webhook {
 	w.t.Helper()
 	for {
-		list, err := client.Read[events.WebhookList](w.ctx, w.c, events.ListWebhooks{})
+		list, err := client.Read(w.ctx, w.c, events.ListWebhooks{})
 		if err != nil {
 			w.t.Fatalf("%s: %v", what, err)
 		}
