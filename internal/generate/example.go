@@ -16,6 +16,25 @@ func (p *page) example(v any) error {
 	return err
 }
 
+// instructive writes a value as example does, unless it has at most one field, with a plain
+// value: the list of fields says as much.
+func (p *page) instructive(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(b, &members); err != nil {
+		return err
+	}
+	for _, value := range members {
+		if kind := value.Kind(); len(members) > 1 || kind == '{' || kind == '[' {
+			return p.example(v)
+		}
+	}
+	return nil
+}
+
 // indented returns a value as the pages show it: on one line if it fits.
 func indented(v any) (string, error) {
 	b, err := json.Marshal(v, json.Deterministic(true))

@@ -18,6 +18,7 @@ type page struct {
 	bytes.Buffer
 	shapes *shapes
 	here   bool // the sections of shapes are on this page
+	output bool // the fields are of what Skein sends, whose limits are in the JSON Schemas
 }
 
 func newPage(title string) (*page, error) {
@@ -123,15 +124,16 @@ func (p *page) fields(value any) error {
 // described writes a list of fields, and where the others are described.
 func (p *page) described(fields []schema.Description, as []reference) {
 	for _, f := range fields {
-		kind := f.Type
+		kind := kindOf(f, p.output)
 		if name := p.shapes.named(f.Holds); name != "" {
 			before, _ := strings.CutSuffix(kind, "object")
 			kind = fmt.Sprintf("%s[%s](%s#%s)", before, name, p.sections(), anchor(name))
 		}
-		if f.Required {
-			kind = "required, " + kind
+		text := fmt.Sprintf("%s (%s)", nameOf(f), kind)
+		if !restates(f) {
+			text += ": " + f.Doc
 		}
-		p.item("- ", fmt.Sprintf("`%s` (%s): %s", f.Name, kind, f.Doc))
+		p.item("- ", text)
 	}
 	for _, r := range as {
 		p.item("- ", r.as(p.sections()))

@@ -14,10 +14,6 @@ field says that an empty text clears something. A required field may not be null
 accepted, null is an ordinary value. Unknown fields, duplicate names, invalid UTF-8 and more than %d
 levels of objects and lists are refused.`
 
-// legend says how to read the types in tables; its argument is the page of the forms.
-const legend = `A type such as id or time is a text of that [form](%s#forms-of-texts). A limit counts the
-characters of a text and the elements of a list.`
-
 func commandsPage() ([]byte, error) {
 	p, err := newPage("Commands")
 	if err != nil {
@@ -64,8 +60,13 @@ func requestSections(p *page) error {
 	if err := p.example(r); err != nil {
 		return err
 	}
-	p.line(`A command needs a %s and may be part of a %s, unless its section says otherwise. Its
-fields and its example are those of %s.`, "`threadId`", "`thread.commit`", "`data`")
+	p.line(`The fields and the example of a command are those of %s. It needs a %s and may be part of a
+%s, unless one of these words follows its description:`, "`data`", "`threadId`", "`thread.commit`")
+	p.item("- ", "*Tenant*: it belongs to the tenant, and takes no `threadId`.")
+	p.item("- ", "*New*: it needs no `threadId`.")
+	p.item("- ", "*Alone*: it cannot be part of a `thread.commit`.")
+	p.item("- ", "*First*: in a `thread.commit` it must be the first command.")
+	p.WriteByte('\n')
 	p.line("## The reply")
 	if err := p.fields(events.Reply{}); err != nil {
 		return err
@@ -97,23 +98,22 @@ func errorRows() [][]string {
 
 func commandSection(p *page, c events.Command) error {
 	p.line("## %s", c.Name)
-	p.line("%s", c.Doc)
-	var facts []string
+	facts := []string{c.Doc}
 	switch {
 	case c.Tenant:
-		facts = append(facts, "It belongs to the tenant, and takes no `threadId`.")
+		facts = append(facts, "*Tenant.*")
 	case c.Creates:
-		facts = append(facts, "It needs no `threadId`.")
+		facts = append(facts, "*New.*")
 	}
 	if c.Single {
-		facts = append(facts, "It cannot be part of a `thread.commit`.")
+		facts = append(facts, "*Alone.*")
 	}
 	if c.First {
-		facts = append(facts, "In a `thread.commit` it must be the first command.")
+		facts = append(facts, "*First.*")
 	}
 	switch {
 	case c.Unlogged:
-		facts = append(facts, "It makes no event.")
+		facts = append(facts, "No event.")
 	case len(c.Events) > 0:
 		facts = append(facts, "Events: "+names(c.Events)+".")
 	default:
@@ -123,5 +123,5 @@ func commandSection(p *page, c events.Command) error {
 	if err := p.fields(c.New()); err != nil {
 		return err
 	}
-	return p.example(c.Example)
+	return p.instructive(c.Example)
 }

@@ -11,6 +11,7 @@ func eventsPage() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.output = true
 	p.line("This page lists every event with its fields and an example. To watch events:")
 	p.code("sh", "bin/skein tail --from start")
 	p.line(`An event says what happened to a thread. It is a CloudEvent 1.0 in structured JSON. All events of
@@ -56,15 +57,15 @@ func eventSection(p *page, r events.Row) error {
 	if r.Version > 1 {
 		text += fmt.Sprintf(" Version %d.", r.Version)
 	}
-	p.line("%s", text)
 	if r.Transient {
-		p.line("It is transport: on the timeline's subject, never in the log.")
+		text += " It is only on the timeline's subject."
 	}
+	p.line("%s", text)
 	for _, up := range r.Upcasts() {
 		p.line("Read from version %d: %s", up.From, up.Doc)
 	}
 	if err := p.fields(r.New()); err != nil {
 		return err
 	}
-	return p.example(r.Example)
+	return p.instructive(r.Example)
 }

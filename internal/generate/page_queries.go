@@ -30,16 +30,12 @@ contain](commands.md#the-request) and the [errors](commands.md#errors) are those
 	}
 	p.index(names)
 	p.line("## Fields that queries share")
-	shared, err := sharedFields()
-	if err != nil {
-		return nil, err
-	}
-	p.described(slices.DeleteFunc(slices.Clone(shared), func(f schema.Description) bool { return strings.Contains(f.Name, ".") }), nil)
+	p.shared()
 	p.line(`A query waits for its read model, at most 5 s in all, and a little less than its
 sender waits (header %s), and otherwise answers %s, with how far the read model is: it never
 returns older data than was asked for. Ask again to wait longer. Every query takes %s and %s, unless its section says otherwise.`, "`"+events.HeaderWait+"`", "`projection_behind`", "`minSeq`", "`minVersion`")
 	for _, q := range events.Queries() {
-		if err := querySection(p, q, shared); err != nil {
+		if err := querySection(p, q); err != nil {
 			return nil, err
 		}
 	}
@@ -49,25 +45,7 @@ returns older data than was asked for. Ask again to wait longer. Every query tak
 	return p.Bytes(), nil
 }
 
-// sharedFields returns the fields that several queries have with the same meaning.
-func sharedFields() ([]schema.Description, error) {
-	fields, err := schema.Describe(events.ListItems{})
-	return slices.DeleteFunc(fields, func(f schema.Description) bool {
-		name, _, _ := strings.Cut(f.Name, ".")
-		return !slices.Contains([]string{"threadId", "at", "cursor", "minSeq", "minVersion"}, name)
-	}), err
-}
-
-// isShared reports whether a field of a query is one that queries share: at concerns the
-// query's own answer.
-func isShared(shared []schema.Description, f schema.Description) bool {
-	f.Doc = strings.Replace(f.Doc, "As it was then.", "As they were then.", 1)
-	return slices.ContainsFunc(shared, func(d schema.Description) bool {
-		return d.Name == f.Name && d.Doc == f.Doc && d.Type == f.Type
-	})
-}
-
-func querySection(p *page, q events.Query, shared []schema.Description) error {
+func querySection(p *page, q events.Query) error {
 	p.line("## %s", q.Name)
 	answer, err := answerOf(q)
 	if err != nil {
@@ -77,27 +55,40 @@ func querySection(p *page, q events.Query, shared []schema.Description) error {
 	if err != nil {
 		return err
 	}
-	var also []schema.Description
 	without := withoutPosition(fields)
-	fields = slices.DeleteFunc(fields, func(f schema.Description) bool {
-		known := isShared(shared, f)
-		switch {
-		case strings.HasPrefix(f.Name, "at."):
-			return true // at has its own row among the shared fields
-		case known && f.Name != "minSeq" && f.Name != "minVersion":
-			also = append(also, f)
-		}
-		return known
-	})
-	text := fmt.Sprintf("%s Answer: [%s](#%s).%s", q.Doc, answer.Name, anchor(answer.Name), without)
-	if len(also) > 0 {
-		text += " Shared fields: " + namesOf(also) + "."
+	rest, shared := splitShared(fields)
+	text := fmt.Sprintf("%s Answer: %s.%s", q.Doc, p.shapes.answer(answer.Name), without)
+	if len(shared) > 0 {
+		text += " Shared: " + strings.Join(shared, ", ") + "."
 	}
 	p.line("%s", text)
-	if len(fields) > 0 || len(also) == 0 {
-		p.described(fields, nil)
+	if len(rest) > 0 || len(shared) == 0 {
+		p.described(rest, nil)
 	}
-	return p.example(q.Example)
+	return p.instructive(q.Example)
+}
+
+// answer links to the document that answers a query or, if that is a plain list, to those
+// that it lists.
+func (s *shapes) answer(name string) string {
+	for _, each := range s.documents {
+		if held := s.lists(each); each.name == name && held != "" {
+			what := "a list"
+			if each.notes == pageNote {
+				what = "a page"
+			}
+			return fmt.Sprintf("%s of [%s](#%s) in `%s`", what, held, anchor(held), each.lines[0].Name)
+		}
+	}
+	return fmt.Sprintf("[%s](#%s)", name, anchor(name))
+}
+
+// lists returns the document that a document lists, if it does nothing else.
+func (s *shapes) lists(each section) string {
+	if len(each.lines) != 1 || len(each.as) > 0 || each.lines[0].Type != "list of object" {
+		return ""
+	}
+	return s.named(each.lines[0].Holds)
 }
 
 // withoutPosition says which of the fields that name a position the query does not take.
@@ -131,7 +122,7 @@ func documentSections(p *page) error {
 	p.line(`Times are UTC with three fraction digits. Absent fields are left out, never null. Fields may be added:
 a reader skips unknown ones. Messages and log lines follow Standard Agents: times in microseconds,
 every field present, null where nothing is known ([messages](messages.md)). A page that is not the
-last one has %s (text), the %s of the query for the next page. A document that is stamped has:`, "`nextCursor`", "`cursor`")
+last one has %s (text), the %s of the query for the next page. A document with the mark *Stamped* has:`, "`nextCursor`", "`cursor`")
 	stamp, err := schema.Describe(events.Stamp{})
 	if err != nil {
 		return err
@@ -141,7 +132,18 @@ last one has %s (text), the %s of the query for the next page. A document that i
 	for _, r := range schema.Resources() {
 		docs[r.Name] = r.Doc
 	}
+	answers := map[string]bool{}
+	for _, q := range events.Queries() {
+		answer, err := answerOf(q)
+		if err != nil {
+			return err
+		}
+		answers[answer.Name] = true
+	}
 	for _, each := range p.shapes.documents {
+		if answers[each.name] && p.shapes.lists(each) != "" {
+			continue // its query says it
+		}
 		p.line("## %s", each.name)
 		p.line("%s%s", docs[each.name], each.notes)
 		p.described(each.lines, each.as)

@@ -181,16 +181,19 @@ func (s *shapes) fill() error {
 	return nil
 }
 
+// pageNote marks a document that is one page of a list.
+const pageNote = " A page."
+
 // withoutUsual removes the fields that documents have in common, and says which there were.
 func withoutUsual(fields []schema.Description) (rest []schema.Description, notes string, err error) {
 	stamp, err := schema.Describe(events.Stamp{})
 	rest = slices.DeleteFunc(fields, func(f schema.Description) bool {
 		switch {
 		case f == stamp[0]:
-			notes += " It is stamped."
+			notes += " Stamped."
 		case slices.Contains(stamp, f):
 		case f.Name == "nextCursor":
-			notes += " It is a page."
+			notes += pageNote
 		default:
 			return false
 		}
@@ -236,25 +239,12 @@ func refer(fields []schema.Description, sections []section) (lines []schema.Desc
 	}
 }
 
-// isSame reports whether two fields, both outside of any object, mean the same.
+// isSame reports whether two fields mean the same.
 func isSame(a, b schema.Description) bool {
-	return !strings.Contains(a.Name, ".") && a.Name == b.Name && a.Type == b.Type && a.Doc == b.Doc && a.Holds == b.Holds
+	return a.Name == b.Name && a.Type == b.Type && a.Doc == b.Doc && a.Holds == b.Holds
 }
 
 // as says which fields are printed elsewhere.
 func (r reference) as(page string) string {
 	return fmt.Sprintf("%s: as in [%s](%s#%s).", namesOf(r.fields), r.section, page, anchor(r.section))
-}
-
-// namesOf lists fields.
-func namesOf(fields []schema.Description) string {
-	var names []string
-	for _, f := range fields {
-		name := "`" + f.Name + "`"
-		if f.Required {
-			name += " (required)"
-		}
-		names = append(names, name)
-	}
-	return strings.Join(names, ", ")
 }

@@ -47,25 +47,25 @@ func TestShapes_RepeatedObjectIsPrintedOnce(t *testing.T) {
 	}
 }
 
-// A list of documents links to the document, and its cursor is said once for all pages.
+// A query that is answered with a plain list of documents links to the document, and the list
+// has no section; one that says more has a section.
 func TestShapes_ListLinksToDocument(t *testing.T) {
-	p, err := newPage("A page")
+	page, err := queriesPage()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.here = true
-	p.Reset()
-	for _, each := range p.shapes.documents {
-		if each.name == "item_list" {
-			p.described(each.lines, each.as)
-			if each.notes != " It is a page." {
-				t.Errorf("item_list: %q", each.notes)
-			}
+	for text, want := range map[string]bool{
+		"Answer: a page of [thread](#thread) in `threads`.": true,
+		"Answer: a list of [step](#step) in `steps`.":       true,
+		"## thread_list\n":                 false,
+		"Answer: [item_list](#item_list).": true,
+		"A page of items. A page.\n\n- **`items`** (list of [item](#item))\n- **`total`**": true,
+		"## operation_list\n": true, // no query answers with it
+		"items[]":             false,
+	} {
+		if strings.Contains(string(page), text) != want {
+			t.Errorf("the page has %q: %t, want %t", text, !want, want)
 		}
-	}
-	const want = "- `items` (required, list of [item](#item)): The items.\n"
-	if got := p.String(); !strings.HasPrefix(got, want) || strings.Contains(got, "nextCursor") || strings.Contains(got, "items[]") {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestRefer(t *testing.T) {
 		fields []schema.Description
 		want   string
 	}{
-		"three are the same": {fields, "d integer; `c`, `b` (required), `a`: as in [thing](#thing)."},
+		"three are the same": {fields, "d integer; `c`, **`b`**, `a`: as in [thing](#thing)."},
 		"two are not enough": {fields[:3], "c text; d integer; b time"},
 	} {
 		var got section

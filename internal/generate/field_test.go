@@ -1,0 +1,75 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/skein-threads/skein/schema"
+)
+
+// A required field is bold, a text that restates the name is omitted, and what Skein sends
+// has no limits.
+func TestPage_Fields(t *testing.T) {
+	s, err := newShapes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := []schema.Description{
+		{Name: "itemId", Type: "id", Required: true, Doc: "The item."},
+		{Name: "findings[].kind", Type: "text ≤ 32", Doc: "Its kind."},
+		{Name: "place", Type: "integer ≥ 0", Doc: "The place."},
+		{Name: "size", Type: "integer 1-1024", Doc: "Its longer side."},
+		{Name: "kind", Type: "one of model, prompt, agent, tool, policy, context, skill, reactor, webhook", Doc: "What it is."},
+	}
+	for output, want := range map[bool]string{
+		false: "- **`itemId`** (id)\n- `findings[].kind` (text ≤ 32)\n- `place` (integer)\n- `size` (integer 1-1024): Its longer side.\n" +
+			"- `kind` (kind of [definition](definitions.md)): What it is.\n\n",
+		true: "- **`itemId`** (id)\n- `findings[].kind` (text)\n- `place` (integer)\n- `size` (integer): Its longer side.\n" +
+			"- `kind` (kind of [definition](definitions.md)): What it is.\n\n",
+	} {
+		p := &page{shapes: s, output: output}
+		p.described(fields, nil)
+		if got := p.String(); got != want {
+			t.Errorf("output %t: got\n%s\nwant\n%s", output, got, want)
+		}
+	}
+}
+
+// A section names the fields that queries share, and prints one that means something else.
+func TestSplitShared(t *testing.T) {
+	for doc, c := range map[schema.Description]string{
+		{Name: "threadId", Type: "threadRef", Required: true, Doc: "The thread."}:                                                   "**`threadId`**",
+		{Name: "threadId", Type: "threadRef", Doc: "The thread; finds the item faster."}:                                            "`threadId`",
+		{Name: "threadId", Type: "threadRef", Doc: "Only those of this thread."}:                                                    "",
+		{Name: "at", Type: "object", Doc: "As it was then; needs threadId."}:                                                        "`at`",
+		{Name: "at", Type: "time", Doc: "When."}:                                                                                    "",
+		{Name: "cursor", Type: "text ≤ 6144", Doc: "nextCursor of the page before."}:                                                "`cursor`",
+		{Name: "limit", Type: "integer 1-1000", Doc: "The largest number to return; 50 if absent."}:                                 "`limit` (50)",
+		{Name: "limit", Type: "integer 1-10000", Doc: "The largest number to return; 10,000 if absent."}:                            "`limit` (1-10000; 10,000)",
+		{Name: "limit", Type: "integer 1-1000", Doc: "The largest number to return; as many as one answer holds if absent."}:        "`limit`",
+		{Name: "limit", Type: "integer 1-1000", Doc: "The largest number to return; 50 if absent. A page may have fewer, or none."}: "",
+		{Name: "limit", Type: "integer ≥ 0", Doc: "The largest number to return; no limit if absent."}:                              "`limit` (≥ 0; no limit)",
+		{Name: "name", Type: "name", Doc: "Its name."}:                                                                              "",
+	} {
+		rest, shared := splitShared([]schema.Description{doc})
+		switch {
+		case c == "" && (len(rest) != 1 || len(shared) != 0):
+			t.Errorf("%v is shared: %v", doc, shared)
+		case c != "" && (len(shared) != 1 || shared[0] != c):
+			t.Errorf("%v: got %v, want %s", doc, shared, c)
+		}
+	}
+}
+
+// An example of one plain value is omitted, and any other is shown.
+func TestPage_Instructive(t *testing.T) {
+	for want, value := range map[string]any{
+		"": map[string]string{"itemId": "itm_1"},
+		"```json\n{\"a\": \"1\", \"b\": \"2\"}\n```\n\n": map[string]string{"a": "1", "b": "2"},
+		"```json\n{\"calls\": [\"1\"]}\n```\n\n":         map[string][]string{"calls": {"1"}},
+	} {
+		p := &page{}
+		if err := p.instructive(value); err != nil || p.String() != want {
+			t.Errorf("%v: %v, got %q", value, err, p.String())
+		}
+	}
+}
