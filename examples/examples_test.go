@@ -172,7 +172,7 @@ func (c *chunks) Chunk(chunk runtime.Chunk) { *c = append(*c, chunk) }
 func TestDocumentsShowTheExamples(t *testing.T) {
 	for page, files := range map[string][]string{
 		"../docs/http-workers.md": {"endpoint/tool.mjs", "endpoint/tool/main.go", "endpoint/reactor.py"},
-		"../docs/protocols.md":    {"python/reactor.py", "node/tool.js"},
+		"../docs/protocols.md":    {"python/reactor.py"},
 	} {
 		text := read(t, page)
 		for _, name := range files {
