@@ -91,7 +91,7 @@ func tell(t *testing.T, s *Shared, prepare func(*Run)) {
 	}
 }
 
-// few seeds are what a change needs: nearly every mistake that docs/testing.md names is
+// few seeds are what a change needs: nearly every mistake that docs/testing.md counts is
 // found within them.
 const few = 500
 
