@@ -171,7 +171,7 @@ func (c *chunks) Chunk(chunk runtime.Chunk) { *c = append(*c, chunk) }
 // The docs show the examples as they are.
 func TestDocumentsShowTheExamples(t *testing.T) {
 	for page, files := range map[string][]string{
-		"../docs/http-workers.md": {"endpoint/tool.mjs", "endpoint/tool/main.go", "endpoint/reactor.py"},
+		"../docs/http-workers.md": {"endpoint/tool.mjs"},
 		"../docs/protocols.md":    {"python/reactor.py"},
 	} {
 		text := read(t, page)

@@ -13,8 +13,8 @@ func machinesPage() ([]byte, error) {
 		return nil, err
 	}
 	p.line(`Five entities have a state: this page lists the moves of each. Any other move, also to the present
-state, is refused with %s, and the error names the allowed states. Each move is an
-event, %s:`, "`illegal_transition`", "`{entity}.status.changed`")
+state, is refused with %s, and the error names the allowed states. A state without a move is final.
+Each move is an event, %s:`, "`illegal_transition`", "`{entity}.status.changed`")
 	p.code("sh", "bin/skein tail --from start --type 'execution.*'")
 	machine(p, events.ThreadMachine())
 	machine(p, events.ContextMachine())
@@ -29,23 +29,6 @@ progress in it comes to its end. Its key is free for the next context of the thr
 func machine[S ~string](p *page, m events.Machine[S]) {
 	p.line("## %s", m.Entity)
 	p.code("mermaid", m.Mermaid())
-	var rows [][]string
-	for _, from := range m.States {
-		var next []string
-		for _, to := range m.Allowed(from) {
-			next = append(next, "`"+string(to)+"`")
-		}
-		what := strings.Join(next, ", ")
-		if len(next) == 0 {
-			what = "none: it is final"
-		}
-		note := ""
-		if from == m.Initial() {
-			note = "first"
-		}
-		rows = append(rows, []string{fmt.Sprintf("`%s`", from), what, note})
-	}
-	p.table([]string{"from", "to", ""}, rows)
 	var order []string
 	from := map[string][]string{}
 	for _, a := range m.Advice {

@@ -3,7 +3,6 @@ package house
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -11,14 +10,6 @@ import (
 
 // columns is the width of prose in pages.
 const columns = 100
-
-// notWrapped lists the pages that may have longer lines of prose. The list only becomes
-// shorter.
-func notWrapped() []string {
-	return []string{
-		"docs/chat.md", "docs/console.md", "docs/http-workers.md", "docs/http.md", "docs/openresponses.md",
-	}
-}
 
 func TestPages_ProseIsWrapped(t *testing.T) {
 	root := top(t)
@@ -31,9 +22,6 @@ func TestPages_ProseIsWrapped(t *testing.T) {
 			name, err := filepath.Rel(root, page)
 			if err != nil {
 				t.Fatal(err)
-			}
-			if slices.Contains(notWrapped(), filepath.ToSlash(name)) {
-				continue
 			}
 			text, err := os.ReadFile(page)
 			if err != nil {
