@@ -16,7 +16,7 @@ import (
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
-// The permissions in docs/protocols.md suffice to be a reactor and a tool, to stream
+// The permissions of a worker suffice to be a reactor and a tool, to stream
 // and to be cancelled, and permit to see nothing else.
 func TestPermissions(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "nats.conf")
