@@ -40,6 +40,9 @@ const (
 func (s *session) gather(ctx context.Context, tail *eventlog.Tail) (*batch, error) {
 	wait, cancel := context.WithDeadlineCause(ctx, time.Now().Add(s.nextTick.Sub(s.cfg.Now())), errTick)
 	defer cancel()
+	if err := s.purgeRest(ctx, func() bool { return tail.Waiting() > 0 }); err != nil {
+		return nil, err
+	}
 	e, err := tail.Next(wait)
 	if err != nil {
 		if ctx.Err() == nil && errors.Is(err, errTick) {
@@ -70,6 +73,9 @@ func (s *session) gather(ctx context.Context, tail *eventlog.Tail) (*batch, erro
 			return b, ctx.Err()
 		case more:
 		default:
+			if err := s.purgeNext(ctx); err != nil {
+				return nil, err
+			}
 			wanted = s.pause(ctx, breath)
 		}
 	}

@@ -16,6 +16,7 @@ type Config struct {
 	Linger          time.Duration     // how long a batch waits for a second commit while no reader waits for the first; default 5 ms, negative: not at all
 	Rest            time.Duration     // the longest rest between batches under load, see pace.go; default 750 ms, negative: none
 	RestLag         time.Duration     // how far behind the log it is allowed to rest; default 1.5 s
+	Purges          int               // deleted threads whose documents are purged before their batch is shown; the others follow; default 16
 	CacheBytes      int64             // of documents kept in memory; default 32 MiB
 	CheckpointEvery time.Duration     // how often checkpoints of untouched buckets move on; default 5 s
 	Settle          time.Duration     // after which time a removal is certainly on the disk of the server, which syncs every two minutes; default 5 min
@@ -44,6 +45,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.RestLag == 0 {
 		c.RestLag = 1500 * time.Millisecond
+	}
+	if c.Purges == 0 {
+		c.Purges = 16
 	}
 	if c.CacheBytes == 0 {
 		c.CacheBytes = 32 << 20

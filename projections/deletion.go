@@ -10,7 +10,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
@@ -33,8 +32,9 @@ func (s *session) noteDeletions(ctx context.Context) error {
 	return nil
 }
 
-// purgeDeleted purges the documents of the threads that were deleted in this batch. The
-// cleaner does the rest, while the runner goes on.
+// purgeDeleted purges documents of the threads that were deleted in this batch, of no more than
+// Config.Purges: the others follow between later batches. The cleaner does the rest, while the
+// runner goes on.
 func (s *session) purgeDeleted(ctx context.Context) error {
 	if err := s.cleaner.DeleteLate(ctx, s.created); err != nil {
 		return err
@@ -45,17 +45,15 @@ func (s *session) purgeDeleted(ctx context.Context) error {
 		return nil
 	}
 	for _, d := range s.deletions {
-		if err := s.purgeThread(ctx, buckets.Deletion{Tenant: d.Tenant, Thread: d.Thread, Seq: d.Seq, Purge: d.Purge}); err != nil {
-			return err
-		}
+		s.purges.add(buckets.Deletion{Tenant: d.Tenant, Thread: d.Thread, Seq: d.Seq, Purge: d.Purge})
 	}
 	clear(s.deletions)
 	s.deletions = s.deletions[:0]
 	clear(s.gone)
-	return nil
+	return s.purgeFew(ctx)
 }
 
-// resumeDeletions finishes the deletions that an earlier runner left open.
+// resumeDeletions continues with the deletions that an earlier runner left open.
 func (s *session) resumeDeletions(ctx context.Context) error {
 	sh := s.shelves[documents.Threads]
 	notes, err := s.log.Bucket(sh.Bucket).GetAt(ctx, sh.fence.Sent(), buckets.DeletionPrefix+">", buckets.CheckpointKey)
@@ -77,16 +75,14 @@ func (s *session) resumeDeletions(ctx context.Context) error {
 		case err != nil || e.Key() != m.Subject:
 			s.logger.Error().Str("key", m.Subject).Msg("a note of a thread's deletion cannot be read and is skipped")
 		default:
-			if err := s.purgeThread(ctx, e); err != nil {
-				return err
-			}
+			s.purges.add(e)
 		}
 	}
-	return nil
+	return s.purgeFew(ctx)
 }
 
-// purgeThread removes a deleted thread's documents, but for the marker of its own, and its
-// snapshot, and hands the deletion over to the cleaner. It may be repeated at any time.
+// purgeThread removes a deleted thread's documents, but for the marker of its own, and hands the
+// deletion over to the cleaner. It may be repeated at any time.
 func (s *session) purgeThread(ctx context.Context, e buckets.Deletion) error {
 	name := documents.ThreadName(e.Tenant, e.Thread)
 	results := make(chan error, documents.Kinds)
@@ -104,9 +100,6 @@ func (s *session) purgeThread(ctx context.Context, e buckets.Deletion) error {
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("purging the documents of %s: %w", name, err)
-	}
-	if err := snapshots.On(s.log.Streams()).Drop(ctx, e.Tenant, e.Thread); err != nil {
-		return err
 	}
 	s.cleaner.Add(e)
 	return nil

@@ -37,7 +37,7 @@
 //	documents of all buckets
 //	notes of the threads that were deleted
 //	the checkpoints of the buckets that were written to, when all that is stored
-//	the purge of the deleted threads' documents
+//	the purge of the documents of some deleted threads
 //	the checkpoint of threads, which holds the progress of all
 //
 // Buckets are stored without waiting for the disk, so a crash of the server may lose
@@ -54,6 +54,11 @@
 // A thread's deletion is noted in the bucket of threads with the batch that holds it.
 // The runner purges its documents, and package cleanup does the rest and removes the
 // note.
+//
+// A purge takes a few milliseconds, so thousands of them would delay what others read. Before
+// a batch is shown the documents of [Config.Purges] threads are purged, tenants in turn; the
+// others follow between batches, at least one each time. Until then they have the note, queries
+// do not find the thread, and a verification expects them.
 //
 // A server that is killed may restore what was purged within the last two minutes, after
 // which it has written that to the disk. So there is a second note, [buckets.Removal],

@@ -49,6 +49,9 @@ func (s *session) resumeRemovals(threads buckets.Stored) {
 // settleRemovals removes the notes of what is certainly on the disk.
 func (s *session) settleRemovals(ctx context.Context) error {
 	r := &s.removals
+	if s.purges.count > 0 { // what is still to be removed has a note, too
+		r.since = time.Now()
+	}
 	if time.Since(r.since) < s.cfg.Settle {
 		return nil
 	}

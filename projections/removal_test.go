@@ -248,17 +248,20 @@ func TestSettleRemovals_KeepsRecentNotes(t *testing.T) {
 	h.Tamper(bucket, buckets.RemovalPrefix+"2-2", `{"threads":{"acme.T-2":2}}`)
 	sh.fence = fence()
 	for _, step := range []struct {
-		name  string
-		ago   time.Duration
-		noted bool
-		want  uint64
+		name   string
+		ago    time.Duration
+		purges int
+		noted  bool
+		want   uint64
 	}{
-		{"too early", s.cfg.Settle - time.Minute, false, 2},
-		{"the first has settled", s.cfg.Settle, true, 1},
-		{"the second has not", s.cfg.Settle - time.Minute, true, 1},
-		{"the second has, too", s.cfg.Settle, true, 0},
+		{"too early", s.cfg.Settle - time.Minute, 0, false, 2},
+		{"the first may not be removed yet", s.cfg.Settle, 1, false, 2},
+		{"the first has settled", s.cfg.Settle, 0, true, 1},
+		{"the second has not", s.cfg.Settle - time.Minute, 0, true, 1},
+		{"the second may not be removed yet", s.cfg.Settle, 1, true, 1},
+		{"the second has, too", s.cfg.Settle, 0, true, 0},
 	} {
-		s.removals.since = time.Now().Add(-step.ago)
+		s.removals.since, s.purges.count = time.Now().Add(-step.ago), step.purges
 		err := s.settleRemovals(t.Context())
 		if left := h.CountMessages(removalNotes); err != nil || s.removals.noted != step.noted || left != step.want {
 			t.Errorf("%s: %d notes are left, want %d; noted: %v, %v", step.name, left, step.want, s.removals.noted, err)

@@ -58,6 +58,7 @@ type session struct {
 	missed    []documents.Place
 	deletions []documents.Deletion
 	gone      map[string]bool  // threads that were deleted in this batch
+	purges    purges           // deleted threads that still have documents
 	created   []cleanup.Worker // threads of this batch that work for another
 
 	whole       map[string]bool // threads that were brought back while catching up, see activeFor

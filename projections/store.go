@@ -47,7 +47,8 @@ func (s *session) store(ctx context.Context, b *batch) error {
 	if err := s.storeCheckpoints(ctx, touched&^(1<<documents.Threads)); err != nil {
 		return err
 	}
-	// The checkpoint of threads also says that the documents of deleted threads are gone.
+	// The checkpoint of threads comes after the notes of deleted threads: what is left of their
+	// documents has one.
 	if err := s.purgeDeleted(ctx); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
@@ -59,11 +60,14 @@ func New(log *eventlog.Log, models *documents.Models, cfg Config, logger zerolog
 	return &Cleaner{log: log, models: models, cfg: cfg, logger: logger, metrics: metrics, queue: newQueue()}
 }
 
-// Reset forgets which threads work for which: the records may have been lost.
+// Reset forgets which threads work for which: the records may have been lost. It expects nothing.
 func (c *Cleaner) Reset() { c.queue.reset(newWorkers()) }
 
 // Add adds a deletion whose documents are purged, unless it is there.
 func (c *Cleaner) Add(d buckets.Deletion) { c.queue.add(d) }
+
+// Expect tells that so many deletions will be added, which are open, too.
+func (c *Cleaner) Expect(n int) { c.metrics.Ends(c.queue.expect(n)) }
 
 // queue holds the deletions that are not finished. It erases one purged thread at a time,
 // since the server writes so much for it that several would leave nothing of the disk to
@@ -75,6 +79,7 @@ type queue struct {
 
 	mu      sync.Mutex // guards what follows
 	open    map[string]*openDeletion
+	coming  int      // deletions that will be added
 	erasing bool     // a purged thread is being erased
 	workers *workers // as the runner's present session knows them
 }
@@ -85,6 +90,7 @@ type openDeletion struct {
 	due      time.Time
 	pause    time.Duration // before the next look at the timeline
 	working  bool
+	dropped  bool // its snapshot is removed
 	sent     int  // how many of the threads that worked for it have been sent the command
 	cascaded bool // the threads that worked for it are deleted; its own contents are next
 	emptied  bool // the contents of its files are erased
@@ -119,11 +125,19 @@ func (q *queue) add(d buckets.Deletion) {
 	}
 }
 
+// expect sets how many deletions will be added, and returns how many are open.
+func (q *queue) expect(n int) (open int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.coming = n
+	return len(q.open) + q.coming
+}
+
 // reset replaces the record of which threads work for which.
 func (q *queue) reset(w *workers) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.workers = w
+	q.workers, q.coming = w, 0
 }
 
 // known returns the record of which threads work for which.
@@ -138,7 +152,7 @@ func (q *queue) clear() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	clear(q.open)
-	q.erasing = false
+	q.erasing, q.coming = false, 0
 }
 
 // next takes the deletion that has been due for longest, or returns how long it is until
@@ -185,7 +199,7 @@ func (q *queue) done(o *openDeletion, r stepResult) (open int) {
 		delete(q.open, o.Key())
 	}
 	q.poke()
-	return len(q.open)
+	return len(q.open) + q.coming
 }
 
 // Run finishes deletions until ctx ends, and then forgets them.
@@ -235,6 +249,9 @@ func (c *Cleaner) Run(ctx context.Context) {
 func (c *Cleaner) step(ctx context.Context, o *openDeletion) (stepResult, error) {
 	switch {
 	case !o.cascaded:
+		if err := c.dropSnapshot(ctx, o); err != nil {
+			return stepResult{}, err
+		}
 		if again, err := c.cascade(ctx, o); err != nil || again > 0 {
 			return stepResult{again: again}, err
 		}
@@ -250,6 +267,16 @@ func (c *Cleaner) step(ctx context.Context, o *openDeletion) (stepResult, error)
 		return stepResult{cascaded: true}, err
 	}
 	return stepResult{finished: true}, nil
+}
+
+// dropSnapshot removes the snapshot of a deleted thread, once.
+func (c *Cleaner) dropSnapshot(ctx context.Context, o *openDeletion) error {
+	if o.dropped {
+		return nil
+	}
+	err := snapshots.On(c.log.Streams()).Drop(ctx, o.Tenant, o.Thread)
+	o.dropped = err == nil
+	return err
 }
 
 // removeNote removes the note of a deletion that is finished.

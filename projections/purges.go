@@ -1,0 +1,81 @@
+package projections
+
+import (
+	"context"
+	"time"
+
+	"github.com/skein-threads/skein/projections/buckets"
+)
+
+// purges holds deletions whose documents are not purged yet, by tenant. Tenants take turns, so
+// that one that deletes thousands of threads delays no other's. The notes in the bucket of threads
+// are authoritative: purges are lost with the session, and read again from them. The zero value is
+// empty.
+type purges struct {
+	turns []string                      // the tenants that have some, the next one first
+	of    map[string][]buckets.Deletion // in the order of the log
+	count int
+}
+
+// add adds a deletion.
+func (p *purges) add(d buckets.Deletion) {
+	if p.of == nil {
+		p.of = map[string][]buckets.Deletion{}
+	}
+	if len(p.of[d.Tenant]) == 0 {
+		p.turns = append(p.turns, d.Tenant)
+	}
+	p.of[d.Tenant] = append(p.of[d.Tenant], d)
+	p.count++
+}
+
+// take removes and returns the next deletion. There must be one.
+func (p *purges) take() buckets.Deletion {
+	tenant := p.turns[0]
+	p.turns = p.turns[1:]
+	first, rest := p.of[tenant][0], p.of[tenant][1:]
+	if p.count--; len(rest) > 0 {
+		p.of[tenant] = rest
+		p.turns = append(p.turns, tenant)
+	} else {
+		delete(p.of, tenant)
+	}
+	return first
+}
+
+// purgeNext purges the documents of one deleted thread, if there is one to purge.
+func (s *session) purgeNext(ctx context.Context) error {
+	if s.purges.count == 0 {
+		return nil
+	}
+	if err := s.purgeThread(ctx, s.purges.take()); err != nil {
+		return err
+	}
+	s.cleaner.Expect(s.purges.count)
+	return nil
+}
+
+// purgeFew purges the documents of as many deleted threads as may delay a batch.
+func (s *session) purgeFew(ctx context.Context) error {
+	began := time.Now()
+	for n := 0; n < s.cfg.Purges && s.purges.count > 0 && time.Since(began) < s.cfg.BatchTime; n++ {
+		if err := s.purgeNext(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// purgeRest goes on with the deleted threads that are left of earlier batches: with one, and with
+// more as long as waiting returns false. It is over at the next tick.
+func (s *session) purgeRest(ctx context.Context, waiting func() bool) error {
+	for s.purges.count > 0 {
+		if err := s.purgeNext(ctx); err != nil {
+			return err
+		}
+		if waiting() || !s.cfg.Now().Before(s.nextTick) {
+			return nil
+		}
+	}
+	return nil
+}
