@@ -8,7 +8,7 @@ type (
 		Name     string   `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name, the tenant's own."`
 		ThreadID string   `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"Only events of this thread."`
 		Types    []string `json:"types,omitzero" schema:"maxItems=64" doc:"Only events of these types; item.* takes all of an entity."`
-		New      bool     `json:"new,omitzero" doc:"Begin with events after the consumer's creation, instead of all that the timeline still has. Cannot be changed later."`
+		New      bool     `json:"new,omitzero" doc:"Begin with events after the creation, instead of all of the timeline. Cannot be changed."`
 	}
 	// NextOfConsumer returns the next event, waiting for one if there is none.
 	NextOfConsumer struct {
@@ -49,7 +49,7 @@ type (
 	// Webhook is how far the deliveries of a webhook are. It is a second old at most.
 	Webhook struct {
 		Name         string `json:"name" schema:"required,pattern=name" doc:"The name of its definition."`
-		Seq          int64  `json:"seq" schema:"required,minimum=0" doc:"The sequence in the log up to which every event was delivered, except those of threads that are behind."`
+		Seq          int64  `json:"seq" schema:"required,minimum=0" doc:"Up to which sequence of the log all events were delivered, except those of threads that are behind."`
 		Delivered    int64  `json:"delivered" schema:"required,minimum=0" doc:"How many events were delivered."`
 		Behind       int64  `json:"behind" schema:"required,minimum=0" doc:"How many threads have events that were not delivered yet."`
 		Full         bool   `json:"full,omitzero" doc:"So many threads are behind that further events wait in the log."`

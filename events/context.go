@@ -16,7 +16,7 @@ type ContextCreated struct {
 	Status  ContextStatus `json:"status" schema:"required" doc:"Its first state."`
 	Default bool          `json:"default,omitzero" doc:"It is the thread's default context."`
 	Type    string        `json:"type,omitzero" schema:"pattern=name" doc:"The definition that its content must fit."`
-	Content JSON          `json:"content" schema:"required" doc:"The state itself: any JSON, or null."`
+	Content JSON          `json:"content" schema:"required" doc:"The state itself."`
 }
 
 // ContextResolved records that a context was found or created for what follows.
@@ -87,7 +87,7 @@ type CreateContext struct {
 	ID      string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
 	Key     string `json:"key,omitzero" schema:"pattern=key" doc:"Its name, unique in the thread."`
 	Type    string `json:"type,omitzero" schema:"pattern=name" doc:"The definition of kind context that its content must fit."`
-	Content JSON   `json:"content,omitzero" doc:"Its first content: any JSON that its type allows."`
+	Content JSON   `json:"content,omitzero" doc:"Its first content, which its type must allow."`
 }
 
 // ResolveContext finds the context of a key, or creates it; without a key, the default
@@ -105,7 +105,7 @@ type SetContextStatus struct {
 // SetContext replaces or patches a context's content: exactly one of the two.
 type SetContext struct {
 	ContextID string `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
-	Content   JSON   `json:"content,omitzero" doc:"The whole new content: any JSON."`
+	Content   JSON   `json:"content,omitzero" doc:"The whole new content."`
 	Patch     JSON   `json:"patch,omitzero" doc:"A JSON Merge Patch (RFC 7396) of it."`
 }
 

@@ -50,7 +50,7 @@ type DefinitionChange struct {
 	Kind    DefinitionKind    `json:"kind" schema:"required" doc:"What it defines."`
 	Name    string            `json:"name" schema:"required,pattern=name" doc:"Its name."`
 	Outcome DefinitionOutcome `json:"outcome" schema:"required" doc:"What was done."`
-	Version int64             `json:"version" schema:"required,minimum=1" doc:"The definition's version with it, from 1."`
+	Version int64             `json:"version" schema:"required,minimum=1" doc:"Its own version, from 1."`
 }
 
 // Change returns the event as the change that a reply reports.

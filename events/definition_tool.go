@@ -190,8 +190,8 @@ func orElse[T any](v *T, usual T) *T {
 
 // ToolResult is the result of a call of a tool. A failure of the work is a result too.
 type ToolResult struct {
-	Status ToolStatus `json:"status" schema:"required" doc:"success or error."`
-	Result JSON       `json:"result,omitzero" doc:"Of a success: any JSON."`
+	Status ToolStatus `json:"status" schema:"required" doc:"How it ended."`
+	Result JSON       `json:"result,omitzero" doc:"Of a success."`
 	Error  string     `json:"error,omitzero" doc:"Of an error: what happened."`
 }
 

@@ -84,7 +84,7 @@ type PutPart struct {
 	Idx         *int64 `json:"idx" schema:"required,minimum=0,maximum=99999" doc:"The part's place in the step, from 0."`
 	Key         string `json:"key,omitzero" schema:"pattern=partKey" doc:"stepId:idx; checked if present."`
 	Type        string `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
-	Part        JSON   `json:"part,omitzero" doc:"The part itself: any JSON, stored unchanged."`
+	Part        JSON   `json:"part,omitzero" doc:"The part itself, stored unchanged."`
 }
 
 func executionCommands() []Command {

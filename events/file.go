@@ -11,7 +11,7 @@ const (
 // FileWritten records that a path has new content, which is in the object store under its
 // digest.
 type FileWritten struct {
-	Path     string `json:"path" schema:"required,maxLength=4096" doc:"The path in the thread, from its root."`
+	Path     string `json:"path" schema:"required,maxLength=4096" doc:"From the thread's root."`
 	MimeType string `json:"mimeType" schema:"required,maxLength=256" doc:"What it holds."`
 	Size     int64  `json:"size" schema:"required,minimum=0" doc:"Bytes."`
 	Digest   string `json:"digest,omitzero" schema:"maxLength=128" doc:"SHA-256 of the content, in hex; absent for an external file."`
@@ -19,22 +19,22 @@ type FileWritten struct {
 	Width    int64  `json:"width,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
 	Height   int64  `json:"height,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
 	Metadata JSON   `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
-	Since    int64  `json:"createdAt,omitzero" schema:"minimum=0" doc:"When the file that it writes over was made, in microseconds; absent if the path held none."`
+	Since    int64  `json:"createdAt,omitzero" schema:"minimum=0" doc:"When the overwritten file, if any, was made, in microseconds."`
 }
 
 // FileDeleted records that a file was deleted.
 type FileDeleted struct {
-	Path string `json:"path" schema:"required,maxLength=4096" doc:"The path in the thread, from its root."`
+	Path string `json:"path" schema:"required,maxLength=4096" doc:"From the thread's root."`
 }
 
 // DirectoryCreated records that a directory was created.
 type DirectoryCreated struct {
-	Path string `json:"path" schema:"required,maxLength=4096" doc:"The path in the thread, from its root."`
+	Path string `json:"path" schema:"required,maxLength=4096" doc:"From the thread's root."`
 }
 
 // DirectoryRemoved records that an empty directory was removed.
 type DirectoryRemoved struct {
-	Path string `json:"path" schema:"required,maxLength=4096" doc:"The path in the thread, from its root."`
+	Path string `json:"path" schema:"required,maxLength=4096" doc:"From the thread's root."`
 }
 
 type fileRules interface {
@@ -67,7 +67,7 @@ type WriteFileOptions struct {
 // are created. The content is one of: content, an upload (which carries this command), or
 // external, the address of a file stored elsewhere.
 type WriteFile struct {
-	Path           string  `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root."`
+	Path           string  `json:"path" schema:"required,maxLength=4096" doc:"From the thread's root."`
 	Content        *string `json:"content,omitzero" schema:"maxLength=349528" doc:"The content in base64, up to 256 KiB; larger contents need an upload."`
 	External       string  `json:"external,omitzero" schema:"maxLength=4096" doc:"Where the content lies, if Skein does not store it: a URL, or a key of S3 or R2."`
 	Size           *int64  `json:"size,omitzero" schema:"minimum=0" doc:"Bytes of an external file; otherwise it must match the content."`
@@ -84,18 +84,18 @@ type WriteFile struct {
 
 // DeleteFile deletes a file. Deleting a file that does not exist is not an error.
 type DeleteFile struct {
-	Path           string  `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root."`
+	Path           string  `json:"path" schema:"required,maxLength=4096" doc:"From the thread's root."`
 	ExpectedDigest *string `json:"expectedDigest,omitzero" schema:"maxLength=64" doc:"The digest of the content that the path must hold."`
 }
 
 // CreateDirectory creates a directory and its parents. One that exists is not an error.
 type CreateDirectory struct {
-	Path string `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root."`
+	Path string `json:"path" schema:"required,maxLength=4096" doc:"From the thread's root."`
 }
 
 // RemoveDirectory removes an empty directory. One that does not exist is not an error.
 type RemoveDirectory struct {
-	Path string `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root."`
+	Path string `json:"path" schema:"required,maxLength=4096" doc:"From the thread's root."`
 }
 
 func fileCommands() []Command {
@@ -116,7 +116,7 @@ type (
 	// StatFile returns the record of a file or directory.
 	StatFile struct {
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
-		Path     string `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root."`
+		Path     string `json:"path" schema:"required,maxLength=4096" doc:"From the thread's root."`
 		At       *At    `json:"at,omitzero" doc:"As it was then."`
 		Fresh
 	}

@@ -24,7 +24,7 @@ const (
 type MessageEdited struct {
 	Content  JSON         `json:"content,omitzero" doc:"The whole new content."`
 	Parts    []PlacedPart `json:"parts,omitempty" doc:"Parts that are put into the content, in order; the others stay."`
-	Metadata JSON         `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
+	Metadata JSON         `json:"metadata,omitzero" schema:"object" doc:"Fields to set; the others stay."`
 	Silent   *bool        `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 
 	Index     int64 `json:"index,omitzero" schema:"minimum=0" doc:"Its place in the thread."`
@@ -39,7 +39,7 @@ type MessageEdited struct {
 type PlacedPart struct {
 	Place int64  `json:"place" schema:"required,minimum=0" doc:"Its place in the content, from 0."`
 	Part  JSON   `json:"part" schema:"required" doc:"The part."`
-	Key   string `json:"key,omitzero" schema:"pattern=partKey" doc:"Of a large part in an older log: the part of a step that it is, which the same commit holds."`
+	Key   string `json:"key,omitzero" schema:"pattern=partKey" doc:"In older logs: the part of a step, in the same commit, that a large part is."`
 }
 
 // MessageDeleted records that an item is hidden from every view.
@@ -176,7 +176,7 @@ type HistoryInherited struct {
 	NextIndex int64         `json:"nextIndex" schema:"required,minimum=1" doc:"The place of the thread's first item of its own."`
 
 	NextMessageID        int64 `json:"nextMessageId,omitzero" schema:"minimum=0" doc:"The number of the thread's first message of its own."`
-	UserLastInteractedAt int64 `json:"userLastInteractedAt,omitzero" schema:"minimum=0" doc:"The time of the last message of a user among them, in milliseconds since the epoch."`
+	UserLastInteractedAt int64 `json:"userLastInteractedAt,omitzero" schema:"minimum=0" doc:"When a user last wrote, in milliseconds since the epoch."`
 }
 
 // HistoryPart names a page and says what it holds. The items of a page are within one block of
@@ -186,7 +186,7 @@ type HistoryPart struct {
 	Size     int64      `json:"size" schema:"required,minimum=0" doc:"Bytes of the page."`
 	From     int64      `json:"from" schema:"required,minimum=0" doc:"The first place that it covers; the next page begins where it ends."`
 	Items    ItemCounts `json:"items,omitzero" doc:"How many items it holds, by kind."`
-	Messages []int64    `json:"messages,omitempty" doc:"How many of its items are shown as messages of their own, by class: four times the depth, and one more if silent."`
+	Messages []int64    `json:"messages,omitempty" doc:"How many are shown as messages, by class: four times the depth, and one more if silent."`
 }
 
 // HistoryBlock is how many places one page covers at most; none covers a part of two blocks.

@@ -23,9 +23,9 @@ type ItemCreated struct {
 	Metadata     JSON       `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	CallOf       *int64     `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
 
-	MessageID      *int64 `json:"messageId,omitzero" schema:"minimum=0" doc:"Of a message: its number in the thread, which it keeps from the moment it is sent or queued. Absent in older logs: the next number."`
+	MessageID      *int64 `json:"messageId,omitzero" schema:"minimum=0" doc:"Of a message: its number in the thread. Absent in older logs: the next number."`
 	SourceItemID   string `json:"sourceItemId,omitzero" schema:"pattern=id" doc:"Of a copy in a fork: the item of the parent."`
-	OutputOf       string `json:"outputOf,omitzero" schema:"pattern=partKey" doc:"Of a large result in an older log: the part of a step that holds its output, in the same commit."`
+	OutputOf       string `json:"outputOf,omitzero" schema:"pattern=partKey" doc:"In older logs: the part of a step, in the same commit, that holds a large output."`
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message that steers a run: the item with which that run answers."`
 }
 
@@ -136,7 +136,7 @@ type SetItemStatus struct {
 type EditMessage struct {
 	ItemID   string `json:"itemId" schema:"required,pattern=id" doc:"The item."`
 	Content  JSON   `json:"content,omitzero" doc:"The whole new content."`
-	Metadata JSON   `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
+	Metadata JSON   `json:"metadata,omitzero" schema:"object" doc:"Fields to set; the others stay."`
 	Silent   *bool  `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 }
 

@@ -9,9 +9,9 @@ const (
 
 // SetKV sets the value of a key.
 type SetKV struct {
-	Bucket     string `json:"bucket" schema:"required,minLength=1,maxLength=128" doc:"The bucket: any text of at most 128 bytes. It exists while it has a key."`
-	Key        string `json:"key" schema:"required,minLength=1,maxLength=512" doc:"The key: any text of at most 512 bytes."`
-	Value      JSON   `json:"value" schema:"required" doc:"The value: any JSON of at most 512 KiB."`
+	Bucket     string `json:"bucket" schema:"required,minLength=1,maxLength=128" doc:"Any text of at most 128 bytes."`
+	Key        string `json:"key" schema:"required,minLength=1,maxLength=512" doc:"Any text of at most 512 bytes."`
+	Value      JSON   `json:"value" schema:"required" doc:"At most 512 KiB."`
 	TTLSeconds int64  `json:"ttlSeconds,omitzero" schema:"minimum=1,maximum=315360000" doc:"After how many seconds the key is gone; absent: never."`
 }
 
@@ -19,8 +19,8 @@ type SetKV struct {
 type DeleteKV struct {
 	Bucket string  `json:"bucket,omitzero" schema:"maxLength=128" doc:"The bucket; absent, with an empty prefix: every bucket of the tenant."`
 	Key    string  `json:"key,omitzero" schema:"maxLength=512" doc:"The key to delete."`
-	Prefix *string `json:"prefix,omitzero" schema:"maxLength=512" doc:"Instead of key: delete every key that begins with it; an empty text: every key."`
-	Erase  bool    `json:"erase,omitzero" doc:"Also overwrite what is deleted on the disk. It takes about 30 ms a key."`
+	Prefix *string `json:"prefix,omitzero" schema:"maxLength=512" doc:"Instead of key: delete all keys that begin with it."`
+	Erase  bool    `json:"erase,omitzero" doc:"Also overwrite it on the disk, in about 30 ms a key."`
 }
 
 // GetKV asks for the value of a key.

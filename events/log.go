@@ -21,7 +21,7 @@ type Log struct {
 	ID        string   `json:"id" schema:"required" doc:"The event's id."`
 	Level     LogLevel `json:"level" schema:"required" doc:"The level; info if absent."`
 	Message   string   `json:"message" schema:"required" doc:"The line."`
-	Data      JSON     `json:"data" schema:"required" doc:"What else was recorded: any JSON, or null."`
+	Data      JSON     `json:"data" schema:"required" doc:"What else was recorded."`
 	FlowID    *string  `json:"flowId" schema:"required,nullable" doc:"The execution that it is part of."`
 	Step      *string  `json:"step" schema:"required,nullable" doc:"The step, or other span, that it is part of."`
 	CreatedAt int64    `json:"createdAt" schema:"required,minimum=0" doc:"When, in microseconds since the epoch."`
@@ -57,7 +57,7 @@ type RecordTrace struct {
 	Level       LogLevel  `json:"level,omitzero" doc:"Of a log line; info if absent."`
 	Text        string    `json:"text,omitzero" schema:"maxLength=65536" doc:"The log line, which needs it."`
 	StartedAt   string    `json:"startedAt,omitzero" schema:"pattern=time" doc:"When a span began; it ends now."`
-	Data        JSON      `json:"data,omitzero" doc:"What else is recorded: any JSON."`
+	Data        JSON      `json:"data,omitzero" doc:"What else is recorded."`
 }
 
 // Check validates what spans more than one field.
@@ -94,7 +94,7 @@ func traceCommands() []Command {
 type GetLogsOptions struct {
 	Limit  *int64   `json:"limit,omitzero" schema:"minimum=0" doc:"The largest number to return; no limit if absent."`
 	Offset *int64   `json:"offset,omitzero" schema:"minimum=0" doc:"How many to skip; 0 if absent."`
-	Order  Order    `json:"order,omitzero" doc:"desc (newest first), the default, or asc."`
+	Order  Order    `json:"order,omitzero" doc:"desc: newest first, the default."`
 	Level  LogLevel `json:"level,omitzero" doc:"Only lines of this level."`
 	FlowID string   `json:"flowId,omitzero" schema:"pattern=id" doc:"Only lines of this execution."`
 }

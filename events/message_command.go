@@ -25,7 +25,7 @@ type AddMessage struct {
 // MessageUpdates says what to change in a message. At least one field must be set.
 type MessageUpdates struct {
 	Content    *string       `json:"content,omitzero" doc:"The whole new text."`
-	Metadata   JSON          `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
+	Metadata   JSON          `json:"metadata,omitzero" schema:"object" doc:"Fields to set; the others stay."`
 	Silent     *bool         `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 	Status     MessageStatus `json:"status,omitzero" doc:"Its status. A completed message does not become pending again."`
 	ToolStatus ToolStatus    `json:"toolStatus,omitzero" doc:"Of a result: success or error."`
@@ -148,7 +148,7 @@ func messageCommands() []Command {
 type GetMessagesOptions struct {
 	Limit         *int64 `json:"limit,omitzero" schema:"minimum=0" doc:"The largest number to return; no limit if absent."`
 	Offset        *int64 `json:"offset,omitzero" schema:"minimum=0" doc:"How many to skip; 0 if absent."`
-	Order         Order  `json:"order,omitzero" doc:"desc (newest first), the default, or asc."`
+	Order         Order  `json:"order,omitzero" doc:"desc: newest first, the default."`
 	IncludeSilent bool   `json:"includeSilent,omitzero" doc:"Silent messages too."`
 	MaxDepth      *int64 `json:"maxDepth,omitzero" schema:"minimum=0" doc:"Only messages nested no deeper; no cap if absent."`
 	ContextID     string `json:"contextId,omitzero" schema:"pattern=id" doc:"Only messages of this context; of all if absent."`

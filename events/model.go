@@ -59,7 +59,7 @@ type Thread struct {
 	Key       *string      `json:"key" schema:"required,nullable,pattern=key" doc:"The stable public name, unique in the tenant."`
 	Status    ThreadStatus `json:"status" schema:"required" doc:"The state of the thread's machine."`
 	CreatedAt string       `json:"createdAt" schema:"required,pattern=time" doc:"The time of creation."`
-	UpdatedAt string       `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	UpdatedAt string       `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed, if it did."`
 
 	ContextID       string     `json:"contextId,omitzero" schema:"pattern=id" doc:"The default context."`
 	AgentID         string     `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge."`
@@ -67,15 +67,15 @@ type Thread struct {
 	Title           string     `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
 	Archived        bool       `json:"archived,omitzero" doc:"Hidden from the main list."`
 	Draft           string     `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
-	AutoSubmitDraft bool       `json:"autoSubmitDraft,omitzero" doc:"The draft is sent by itself when a run has completed and nothing waits in the queue; then both are cleared."`
-	AgentMode       string     `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The mode. It picks the agent by the tenant's policy modes, and the reactor is told."`
-	MaxTokens       *int64     `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of a run, all of its steps together."`
+	AutoSubmitDraft bool       `json:"autoSubmitDraft,omitzero" doc:"The draft is sent when a run has completed and nothing waits; then both are cleared."`
+	AgentMode       string     `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The mode, which picks the agent by the policy modes."`
+	MaxTokens       *int64     `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on a run's output tokens in all steps."`
 	Metadata        JSON       `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Env             JSON       `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
 	MainThreadID    string     `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
 	OriginThreadID  string     `json:"originThreadId,omitzero" schema:"pattern=thread" doc:"Of a fork: the thread that it was copied from."`
-	ForkPointIndex  *int64     `json:"forkPointIndex,omitzero" schema:"minimum=0" doc:"Of a fork: the last message that was copied, counted from 0; absent if there was none."`
-	Policy          Policy     `json:"policy,omitzero" doc:"What happens to a message that arrives during a run; enqueue if absent."`
+	ForkPointIndex  *int64     `json:"forkPointIndex,omitzero" schema:"minimum=0" doc:"Of a fork: the last message that was copied, from 0."`
+	Policy          Policy     `json:"policy,omitzero" doc:"What happens to a message during a run; if absent, what the running agent's definition says."`
 	Run             *ThreadRun `json:"run,omitzero" doc:"The current run; absent if there is none."`
 	Queued          int64      `json:"queued,omitzero" schema:"minimum=0" doc:"How many messages wait for the agent."`
 	Items           int64      `json:"items,omitzero" schema:"minimum=0" doc:"How many items it has, deleted ones not counted."`
@@ -85,11 +85,11 @@ type Thread struct {
 	MessageBlocks   [][]int64  `json:"messageBlocks,omitempty" doc:"Internal: the number of its messages, for pages; not in answers."`
 	ListedSeq       int64      `json:"listedSeq,omitzero" schema:"minimum=0" doc:"Internal: its place in lists, if an archive came after it; not in answers."`
 
-	ActivatedSkills []ActivatedSkill `json:"activatedSkills,omitempty" doc:"The skills that are active, in the order in which they were activated."`
+	ActivatedSkills []ActivatedSkill `json:"activatedSkills,omitempty" doc:"The active skills, in their order."`
 
-	Changes              int64      `json:"changes,omitzero" schema:"minimum=0" doc:"How many changes there were after its creation: v of thread.document. What is traced or archived is no change."`
+	Changes              int64      `json:"changes,omitzero" schema:"minimum=0" doc:"How many changes there were after its creation: v of thread.document."`
 	NextMessageID        int64      `json:"nextMessageId,omitzero" schema:"minimum=0" doc:"The number that the next message will take."`
-	UserLastInteractedAt int64      `json:"userLastInteractedAt,omitzero" schema:"minimum=0" doc:"The time of the last message of a user, in milliseconds since the epoch; absent if there was none."`
+	UserLastInteractedAt int64      `json:"userLastInteractedAt,omitzero" schema:"minimum=0" doc:"When a user last wrote, in milliseconds since the epoch."`
 	DiffStats            *DiffStats `json:"diffStats,omitzero" doc:"Changes of its files; absent if there was none."`
 
 	Parents []DocumentRelation `json:"parents,omitempty" doc:"Internal: the relationships in which it is the child; not in answers."`
@@ -139,9 +139,9 @@ type Context struct {
 	ThreadID  string        `json:"threadId" schema:"required,pattern=thread" doc:"The one thread it belongs to."`
 	Status    ContextStatus `json:"status" schema:"required" doc:"The state of the context's machine."`
 	Type      string        `json:"type,omitzero" schema:"pattern=name" doc:"The definition that its content must fit."`
-	Content   JSON          `json:"content" schema:"required" doc:"The state itself: any JSON, or null."`
+	Content   JSON          `json:"content" schema:"required" doc:"The state itself."`
 	CreatedAt string        `json:"createdAt" schema:"required,pattern=time" doc:"The time of creation."`
-	UpdatedAt string        `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	UpdatedAt string        `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed, if it did."`
 	ItemTypes ItemCounts    `json:"itemTypes,omitzero" doc:"How many items it has, by kind, deleted ones not counted."`
 	Stamp
 }
@@ -157,7 +157,7 @@ type Item struct {
 	Channel   Channel    `json:"channel,omitzero" doc:"The channel through which it came."`
 	Content   JSON       `json:"content,omitzero" doc:"A message's list of parts; the content of another kind."`
 	CreatedAt string     `json:"createdAt" schema:"required,pattern=time" doc:"The time of creation."`
-	UpdatedAt string     `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	UpdatedAt string     `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed, if it did."`
 
 	Index        int64  `json:"index" schema:"required,minimum=0" doc:"Its place in the thread, from 0; never reused."`
 	ParentItemID string `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
@@ -180,7 +180,7 @@ type Execution struct {
 	ThreadID       string              `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
 	ContextID      string              `json:"contextId" schema:"required,pattern=id" doc:"The context it works in."`
 	TriggerItemID  string              `json:"triggerItemId" schema:"required,pattern=id" doc:"The item that it answers."`
-	ReactionItemID string              `json:"reactionItemId" schema:"required,pattern=id" doc:"The item that it writes; its id is allotted before it exists."`
+	ReactionItemID string              `json:"reactionItemId" schema:"required,pattern=id" doc:"The item that it writes."`
 	WorkflowRunID  string              `json:"workflowRunId,omitzero" schema:"maxLength=256" doc:"The id of the durable run behind it."`
 	SessionID      string              `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that it answers."`
 	Status         ExecutionStatus     `json:"status" schema:"required" doc:"The state of the execution's machine."`
@@ -201,11 +201,11 @@ type Execution struct {
 	SideASteps     int64               `json:"sideAStepCount,omitzero" schema:"minimum=0" doc:"Those of side a of a dual_ai agent."`
 	SideBSteps     int64               `json:"sideBStepCount,omitzero" schema:"minimum=0" doc:"Those of side b."`
 	CreatedAt      string              `json:"createdAt" schema:"required,pattern=time" doc:"The time of creation."`
-	UpdatedAt      string              `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	UpdatedAt      string              `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed, if it did."`
 
 	Settings     *RunSettings `json:"settings,omitzero" doc:"The settings of its run."`
 	Usage        *Usage       `json:"usage,omitzero" doc:"The sum of what its calls of models used."`
-	FinishReason string       `json:"finishReason,omitzero" doc:"Why the last answer of the model ended, if its reactor says so: length, content-filter or other; absent: it was complete."`
+	FinishReason string       `json:"finishReason,omitzero" doc:"Why the model's last answer ended early, if its reactor says so: length, content-filter or other."`
 	Stamp
 }
 
@@ -223,7 +223,7 @@ type Step struct {
 	ContinueLoop         *bool      `json:"continueLoop,omitzero" doc:"Whether another step follows."`
 	ErrorText            string     `json:"errorText,omitzero" doc:"Why it failed."`
 	CreatedAt            string     `json:"createdAt" schema:"required,pattern=time" doc:"The time of creation."`
-	UpdatedAt            string     `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	UpdatedAt            string     `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed, if it did."`
 	Stamp
 }
 
@@ -234,8 +234,8 @@ type Part struct {
 	StepID    string `json:"stepId" schema:"required,pattern=id" doc:"The step it belongs to."`
 	Idx       int64  `json:"idx" schema:"required,minimum=0" doc:"Its place in the step, from 0."`
 	Type      string `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
-	Part      JSON   `json:"part,omitzero" doc:"The part itself: any JSON, stored unchanged."`
-	UpdatedAt string `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	Part      JSON   `json:"part,omitzero" doc:"The part itself, stored unchanged."`
+	UpdatedAt string `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed, if it did."`
 	Stamp
 }
 
@@ -297,9 +297,9 @@ type TraceEvent struct {
 type Definition struct {
 	Kind       DefinitionKind `json:"kind" schema:"required" doc:"What it defines."`
 	Name       string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
-	Version    int64          `json:"version" schema:"required,minimum=1" doc:"Its own version: 1, 2, 3 and so on for each kind and name."`
+	Version    int64          `json:"version" schema:"required,minimum=1" doc:"Its own version, from 1."`
 	Digest     string         `json:"digest" schema:"required,maxLength=64" doc:"The hex SHA-256 of the definition as it stands here."`
-	Definition JSON           `json:"definition,omitzero" schema:"object" doc:"The definition, as in schema/files/definitions; left out of a list that asks for no more than names."`
+	Definition JSON           `json:"definition,omitzero" schema:"object" doc:"As in schema/files/definitions; not in a bare list."`
 	UpdatedAt  string         `json:"updatedAt" schema:"required,pattern=time" doc:"The time of this definition."`
 	Seq        int64          `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of that commit."`
 }

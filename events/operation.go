@@ -27,7 +27,7 @@ type Operation struct {
 	Kind       OperationKind    `json:"kind" schema:"required" doc:"audit: the log and what is derived from it were verified; backup: what is not derived was copied."`
 	StartedAt  string           `json:"startedAt" schema:"required,pattern=time" doc:"When it began, by the clock of the program."`
 	TookMs     int64            `json:"tookMs" schema:"required,minimum=0" doc:"How long it took, in milliseconds."`
-	Failed     bool             `json:"failed,omitzero" doc:"It could not be finished: an audit shows nothing then, and there is no backup. The program said why."`
+	Failed     bool             `json:"failed,omitzero" doc:"It could not be finished, and counts for nothing."`
 	Tenant     string           `json:"tenant,omitzero" schema:"pattern=tenant" doc:"The tenant that was verified; absent: all of them."`
 	Partial    bool             `json:"partial,omitzero" doc:"Only some threads, or a range of the log, were verified."`
 	LogOnly    bool             `json:"logOnly,omitzero" doc:"Only the log was verified, and nothing that is derived from it."`

@@ -12,7 +12,7 @@ type PartCreated struct {
 	StepID string `json:"stepId" schema:"required,pattern=id" doc:"The step it belongs to."`
 	Idx    int64  `json:"idx" schema:"required,minimum=0" doc:"Its place in the step, from 0."`
 	Type   string `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
-	Part   JSON   `json:"part,omitzero" doc:"The part itself: any JSON, stored unchanged."`
+	Part   JSON   `json:"part,omitzero" doc:"The part itself, stored unchanged."`
 }
 
 // PartUpdated records that a part was replaced. Its fields are the new ones.
@@ -21,7 +21,7 @@ type PartUpdated struct {
 	StepID string `json:"stepId" schema:"required,pattern=id" doc:"The step it belongs to."`
 	Idx    int64  `json:"idx" schema:"required,minimum=0" doc:"Its place in the step, from 0."`
 	Type   string `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
-	Part   JSON   `json:"part,omitzero" doc:"The part itself: any JSON, stored unchanged."`
+	Part   JSON   `json:"part,omitzero" doc:"The part itself, stored unchanged."`
 }
 
 type partRules interface {

@@ -19,13 +19,13 @@ type ProfileChanged struct {
 	Title           *string `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
 	Archived        *bool   `json:"archived,omitzero" doc:"Hidden from the main list."`
 	Draft           *string `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
-	AutoSubmitDraft *bool   `json:"autoSubmitDraft,omitzero" doc:"The draft is sent by itself when a run has completed and nothing waits in the queue; then both are cleared."`
-	AgentMode       *string `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The mode. It picks the agent by the tenant's policy modes, and the reactor is told."`
-	MaxTokens       *int64  `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of a run, all of its steps together."`
+	AutoSubmitDraft *bool   `json:"autoSubmitDraft,omitzero" doc:"The draft is sent when a run has completed and nothing waits; then both are cleared."`
+	AgentMode       *string `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The mode, which picks the agent by the policy modes."`
+	MaxTokens       *int64  `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on a run's output tokens in all steps."`
 	UserID          *string `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
 	Metadata        JSON    `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
 	Env             JSON    `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
-	Policy          *Policy `json:"policy,omitzero" doc:"What happens to a message that arrives during a run."`
+	Policy          *Policy `json:"policy,omitzero" doc:"What happens to a message during a run."`
 
 	TitleFrom TitleSource `json:"titleFrom,omitzero" doc:"Of a title that Skein set by itself: what it was made from. Absent: a caller set it."`
 }

@@ -58,7 +58,7 @@ type (
 	// ListThreads returns the tenant's threads, newest change first.
 	ListThreads struct {
 		Status       ThreadStatus `json:"status,omitzero" doc:"Only those in this state."`
-		Archived     *bool        `json:"archived,omitzero" doc:"true: only those that are archived; else only those that are not."`
+		Archived     *bool        `json:"archived,omitzero" doc:"Only archived threads; else only others."`
 		AgentID      string       `json:"agentId,omitzero" schema:"pattern=name" doc:"Only those of this agent."`
 		UserID       string       `json:"userId,omitzero" schema:"maxLength=256" doc:"Only those of this user."`
 		KeyPrefix    string       `json:"keyPrefix,omitzero" schema:"pattern=key" doc:"Only those whose key has this prefix."`
@@ -94,7 +94,7 @@ type (
 		ThreadID  string   `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		ContextID string   `json:"contextId,omitzero" schema:"pattern=id" doc:"Only those of this context."`
 		Type      ItemType `json:"type,omitzero" doc:"Only those of this kind."`
-		Order     Order    `json:"order,omitzero" doc:"asc (oldest first), the default, or desc."`
+		Order     Order    `json:"order,omitzero" doc:"asc: oldest first, the default."`
 		Limit     *int64   `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 100 if absent."`
 		Cursor    string   `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 		At        *At      `json:"at,omitzero" doc:"As they were then."`
@@ -112,7 +112,7 @@ type (
 		ThreadID  string          `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		ContextID string          `json:"contextId,omitzero" schema:"pattern=id" doc:"Only those of this context."`
 		Status    ExecutionStatus `json:"status,omitzero" doc:"Only those in this state."`
-		Order     Order           `json:"order,omitzero" doc:"asc (oldest first), the default, or desc."`
+		Order     Order           `json:"order,omitzero" doc:"asc: oldest first, the default."`
 		Limit     *int64          `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; as many as one answer holds if absent."`
 		Cursor    string          `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 		At        *At             `json:"at,omitzero" doc:"As they were then."`
@@ -211,7 +211,7 @@ type (
 	Agent struct {
 		Name    string    `json:"name" schema:"required,pattern=name" doc:"Its name."`
 		Type    AgentType `json:"type" schema:"required" doc:"The agent's type."`
-		Version int64     `json:"version,omitzero" schema:"minimum=1" doc:"The version of its definition; absent: it is a reactor of the server's, which nobody has defined."`
+		Version int64     `json:"version,omitzero" schema:"minimum=1" doc:"The version of its definition; absent: a reactor of the server's that nobody has defined."`
 	}
 	// EventList is a page of a thread's history: CloudEvents as they are in the log.
 	// NextVersion is the fromVersion of the next page, if there is one.

@@ -92,7 +92,7 @@ type (
 	// and its execution stay the same.
 	EditQueued struct {
 		QueuedID string  `json:"queuedId" schema:"required,maxLength=128" doc:"The id under which it waits."`
-		Item     NewItem `json:"item" schema:"required" doc:"What it becomes: a message. It keeps the id of its item; another one is refused."`
+		Item     NewItem `json:"item" schema:"required" doc:"What it becomes: a message with the same id, or none."`
 	}
 	// MoveQueued moves a waiting entry to another place in the queue.
 	MoveQueued struct {
@@ -134,7 +134,7 @@ type QueueList struct {
 type Queued struct {
 	ID             string `json:"id" schema:"required,maxLength=128" doc:"The id under which it waits: queuedId."`
 	Item           JSON   `json:"item" schema:"required,object" doc:"The item that it becomes."`
-	ExecutionID    string `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the execution that will answer it; absent if it was queued before executions were allotted to what waits."`
+	ExecutionID    string `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the execution that will answer it; absent in older logs."`
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message: the item that will answer it."`
 	MessageID      int64  `json:"messageId,omitzero" schema:"minimum=0" doc:"Of a message: its number in the thread."`
 	ContextID      string `json:"contextId,omitzero" schema:"pattern=id" doc:"The context it is meant for; absent: the default one."`

@@ -68,13 +68,13 @@ type RelationshipRemoved struct {
 type MentionThread struct {
 	MentionedID  string `json:"mentionedId" schema:"required,pattern=threadRef" doc:"The thread that is mentioned."`
 	Comment      string `json:"comment,omitzero" schema:"maxLength=65536" doc:"What it is mentioned for."`
-	MessageIndex *int64 `json:"messageIndex,omitzero" schema:"minimum=0" doc:"The message that mentions it, counted from 0 among those that are shown; the last one if absent."`
+	MessageIndex *int64 `json:"messageIndex,omitzero" schema:"minimum=0" doc:"The message that mentions it, from 0, among those shown; the last one if absent."`
 }
 
 // ForkThread copies a thread's history up to a point into a new one: exactly one of
 // messageIndex, itemId and version names the point.
 type ForkThread struct {
-	MessageIndex *int64 `json:"messageIndex,omitzero" schema:"minimum=0" doc:"The last message that is copied, counted from 0 among those that are shown."`
+	MessageIndex *int64 `json:"messageIndex,omitzero" schema:"minimum=0" doc:"The last message that is copied, from 0, among those shown."`
 	ItemID       string `json:"itemId,omitzero" schema:"pattern=id" doc:"The last message that is copied, by its item."`
 	Version      *int64 `json:"version,omitzero" schema:"minimum=1" doc:"The version of the thread that is copied, as the thread was then."`
 	Key          string `json:"key,omitzero" schema:"pattern=key" doc:"The new thread's public name, unique in the tenant."`
@@ -107,8 +107,8 @@ const MaxSummary = 65536
 
 // HandoffThread continues a thread in a new one, which knows only a summary.
 type HandoffThread struct {
-	AgentID string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge of the new thread; the thread's own if absent. Without a summary, it writes one first."`
-	Summary string `json:"summary,omitzero" schema:"maxLength=65536" doc:"What the new thread is to know: its first message. If absent, an agent writes it: agentId, or else the agent of the policy handoff."`
+	AgentID string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge of the new thread; the thread's own if absent."`
+	Summary string `json:"summary,omitzero" schema:"maxLength=65536" doc:"The new thread's first message. If absent, agentId writes it, or else the agent of the policy handoff."`
 	Comment string `json:"comment,omitzero" schema:"maxLength=65536" doc:"What the thread is handed off for."`
 	Key     string `json:"key,omitzero" schema:"pattern=key" doc:"The new thread's public name, unique in the tenant."`
 }
@@ -136,8 +136,8 @@ func CheckSummary(text string) error {
 // TruncateThread hides the messages after one. Relationships that were made at a hidden message
 // are removed, on the other threads too.
 type TruncateThread struct {
-	MessageIndex *int64 `json:"messageIndex" schema:"required,minimum=0" doc:"The last message that stays, counted from 0 among those that are shown."`
-	Interrupt    bool   `json:"interrupt,omitzero" doc:"Abort what runs on the thread; without it, a thread that runs is not truncated."`
+	MessageIndex *int64 `json:"messageIndex" schema:"required,minimum=0" doc:"The last message that stays, from 0, among those shown."`
+	Interrupt    bool   `json:"interrupt,omitzero" doc:"Abort what runs; without it, a thread that runs is not truncated."`
 }
 
 // Relationship is the document of a relationship: what one thread records of another, which
@@ -146,7 +146,7 @@ type Relationship struct {
 	ThreadID     string           `json:"threadId" schema:"required,pattern=thread" doc:"The other thread."`
 	Type         RelationshipKind `json:"type" schema:"required" doc:"The kind of relation."`
 	Role         RelationshipRole `json:"role" schema:"required" doc:"The role of the thread that holds this record."`
-	MessageIndex *int64           `json:"messageIndex,omitzero" schema:"minimum=0" doc:"Where it was made: a message of the parent, counted from 0 among those that were shown then."`
+	MessageIndex *int64           `json:"messageIndex,omitzero" schema:"minimum=0" doc:"The parent's message at which it was made, from 0, among those shown then."`
 	ItemID       string           `json:"itemId,omitzero" schema:"pattern=id" doc:"The item at that place, in the thread that holds this record."`
 	CreatedAt    string           `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
 	Comment      string           `json:"comment,omitzero" schema:"maxLength=65536" doc:"What it is for."`

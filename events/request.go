@@ -17,7 +17,7 @@ type Request struct {
 type Reply struct {
 	ThreadID string     `json:"threadId,omitzero" schema:"pattern=thread" doc:"The thread; absent if the command belongs to the tenant."`
 	Version  int64      `json:"version" schema:"required,minimum=0" doc:"The thread's, or the tenant's, version after the command."`
-	Seq      int64      `json:"seq" schema:"required,minimum=0" doc:"The sequence in the log of the command's commit; if it changed nothing, of the commit that it found."`
+	Seq      int64      `json:"seq" schema:"required,minimum=0" doc:"The sequence in the log of its commit or, if it changed nothing, of the one that it found."`
 	Events   []EventRef `json:"events" schema:"required" doc:"What happened, in order."`
 	Result   *Result    `json:"result,omitzero" doc:"The ids and documents that the command created or found."`
 }
@@ -34,24 +34,24 @@ type EventRef struct {
 type Result struct {
 	ContextID      string      `json:"contextId,omitzero" doc:"The context that was created or found."`
 	ItemID         string      `json:"itemId,omitzero" doc:"The item that was created."`
-	ExecutionID    string      `json:"executionId,omitzero" doc:"The execution that was created; of a message that waits or steers a run, the one that will answer it."`
+	ExecutionID    string      `json:"executionId,omitzero" doc:"The execution that was created, or that will answer a message that waits or steers."`
 	ReactionItemID string      `json:"reactionItemId,omitzero" doc:"The id allotted to its reaction item."`
 	StepID         string      `json:"stepId,omitzero" doc:"The step that was created."`
 	Key            string      `json:"key,omitzero" doc:"The part that was put."`
-	Queued         string      `json:"queued,omitzero" doc:"The same as queuedId, which is its name from version 1.1 of the contract on."`
+	Queued         string      `json:"queued,omitzero" doc:"The old name of queuedId."`
 	QueuedID       string      `json:"queuedId,omitzero" doc:"The id under which a message or a call of a tool waits."`
 	ShareID        string      `json:"shareId,omitzero" doc:"The share that was made."`
 	ShareDigest    string      `json:"-"` // of the share's token
 	EffectID       string      `json:"effectId,omitzero" doc:"The effect that was scheduled."`
 	Cancelled      bool        `json:"cancelled,omitzero" doc:"An effect was cancelled; absent if there was none."`
-	Token          string      `json:"token,omitzero" doc:"Of writer.claim and writer.renew: the token that belongs into the holder's requests. Of thread.share: the token that reads the thread; it is nowhere stored, and a repeat has it only while the process that took the command lives. It is a secret."`
+	Token          string      `json:"token,omitzero" doc:"A secret. Of writer.claim and writer.renew: the holder's writerToken. Of thread.share: what reads the thread; it is stored nowhere, and a repeat has it only while the process that made it lives."`
 	Until          string      `json:"until,omitzero" schema:"pattern=time" doc:"Of writer.claim and writer.renew: when the hold ends."`
 	Deleted        int64       `json:"deleted,omitzero" doc:"Of kv.delete: how many keys it deleted."`
 	File           *FileRecord `json:"file,omitzero" doc:"The file that was written, or the directory that was created."`
 	Life           int64       `json:"life,omitzero" doc:"Of a key-value state: its life."`
 	Size           *int64      `json:"size,omitzero" doc:"Of a key-value state: the number of its keys."`
 	SessionID      string      `json:"sessionId,omitzero" doc:"The session that was started or completed."`
-	ChildID        string      `json:"childId,omitzero" doc:"The thread that was created as a fork or by a handoff, or that will be when the summary is written."`
+	ChildID        string      `json:"childId,omitzero" doc:"The new thread of a fork or handoff, which may wait for its summary."`
 	Results        []Result    `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
 
 	Definitions []DefinitionChange `json:"definitions,omitempty" doc:"Of definition.apply: what it changed, or, as a dry run, would change."`

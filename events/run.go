@@ -90,7 +90,7 @@ type ApprovalDenied struct {
 // ApprovalResolved records that a person supplied the result of the call, which is not made.
 type ApprovalResolved struct {
 	CallID string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
-	Result JSON   `json:"result" schema:"required" doc:"The result: any JSON."`
+	Result JSON   `json:"result" schema:"required" doc:"The result."`
 }
 
 // RunRequested records that a worker is to run an execution: a new one, or one that waited and
@@ -110,14 +110,14 @@ type RunRequested struct {
 type ToolCall struct {
 	CallID    string `json:"callId" schema:"required,maxLength=256" doc:"Its id, unique in its step."`
 	Name      string `json:"name" schema:"required,maxLength=256" doc:"The tool."`
-	Arguments JSON   `json:"arguments,omitzero" doc:"The arguments: an object."`
+	Arguments JSON   `json:"arguments,omitzero" doc:"The arguments."`
 	ItemID    string `json:"itemId,omitzero" schema:"pattern=id" doc:"The item that asks for it, if it is there already."`
 }
 
 // RunStopped records that an execution is to stop, after its current step or at once.
 type RunStopped struct {
 	Abort   bool   `json:"abort,omitzero" doc:"Interrupt the current work instead of waiting for its end."`
-	Now     bool   `json:"now,omitzero" doc:"Do not wait for the current work: the model is interrupted, and its text so far is the answer."`
+	Now     bool   `json:"now,omitzero" doc:"The model is interrupted, and its text so far is the answer."`
 	Discard bool   `json:"discard,omitzero" doc:"Discard what was streamed of the current step."`
 	By      Side   `json:"by,omitzero" doc:"Which side of a dual_ai agent stopped it."`
 	Reason  string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`

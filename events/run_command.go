@@ -13,12 +13,12 @@ type ReactThread struct {
 	Item           *NewItem `json:"item,omitzero" doc:"The trigger: what is to be answered."`
 	Text           *string  `json:"text,omitzero" schema:"maxLength=524288" doc:"Short for an item: what the user says."`
 	AgentID        string   `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent; the thread's own if absent."`
-	Policy         Policy   `json:"policy,omitzero" doc:"What happens to it during a run; if absent, the thread's policy, or else that of the running agent."`
+	Policy         Policy   `json:"policy,omitzero" doc:"What happens to it during a run; if absent, what the thread says, or else the running agent."`
 	ExecutionID    string   `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution's id, if the caller chooses it."`
 	ReactionItemID string   `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The id of the item that answers; allotted if absent."`
 	SessionID      string   `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that asks. A message that steers a run leaves the run's as it is."`
 
-	Settings *RunSettings `json:"settings,omitzero" doc:"The settings of the run. A message with settings has a run of its own: it waits instead of steering one."`
+	Settings *RunSettings `json:"settings,omitzero" doc:"The settings of the run; such a message waits instead of steering one."`
 }
 
 // Check validates what spans more than one field.
@@ -44,14 +44,14 @@ type StopRun struct {
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the current one if absent."`
 	By          Side   `json:"by,omitzero" doc:"Which side of a dual_ai agent stops it."`
 	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
-	Now         bool   `json:"now,omitzero" doc:"Do not wait for the current work: the model is interrupted, and its text so far is the answer. Calls of tools that have begun are still waited for."`
+	Now         bool   `json:"now,omitzero" doc:"Interrupt the model, whose text so far is the answer; calls of tools that have begun are waited for."`
 }
 
 // CancelRun ends a run at once, abandoning its current step.
 type CancelRun struct {
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the current one if absent."`
 	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
-	Discard     bool   `json:"discard,omitzero" doc:"Discard what was streamed of the current step; if absent, it is kept and marked as interrupted."`
+	Discard     bool   `json:"discard,omitzero" doc:"Discard what was streamed of the current step, instead of marking it as interrupted."`
 }
 
 // TurnRun sets the side that has the next turn of a dual_ai agent.
@@ -80,7 +80,7 @@ type QueueTool struct {
 	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"The arguments."`
 	CallID    string `json:"callId,omitzero" schema:"pattern=id" doc:"The call's id, if the caller chooses it: none that waits, or is in the open step."`
 	AgentID   string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that continues from there; the thread's own if absent."`
-	Once      bool   `json:"once,omitzero" doc:"No agent continues from there: the call has a run of its own, after the current one, and that run ends with the call."`
+	Once      bool   `json:"once,omitzero" doc:"The call has a run of its own, after the current one, which ends with it."`
 }
 
 // AssignAgent hands the thread over to another agent.
@@ -127,10 +127,10 @@ func runCommands() []Command {
 // RunSettings are the settings of one run: they add to those of its agent, or replace them.
 type RunSettings struct {
 	Instructions    string       `json:"instructions,omitzero" schema:"maxLength=262144" doc:"What the model is told for this run, after the agent's prompt."`
-	Tools           []CallerTool `json:"tools,omitempty" schema:"maxItems=128" doc:"Tools of the caller. A call of one ends the run: its result is an action_result with that callId, which the next run answers."`
-	MaxOutputTokens int64        `json:"maxOutputTokens,omitzero" schema:"minimum=1,maximum=1000000000" doc:"The cap on the output tokens of the run, all of its steps together. The thread's own cap holds, too."`
+	Tools           []CallerTool `json:"tools,omitempty" schema:"maxItems=128" doc:"The caller's tools. A call of one ends the run; the next run answers its result, an action_result."`
+	MaxOutputTokens int64        `json:"maxOutputTokens,omitzero" schema:"minimum=1,maximum=1000000000" doc:"The cap on the run's output tokens in all steps, besides the thread's."`
 	Temperature     *float64     `json:"temperature,omitzero" schema:"minimum=0,maximum=2" doc:"How freely the model answers, instead of what its definition says."`
-	Params          JSON         `json:"params,omitzero" schema:"object" doc:"What else the reactor hands to the provider; a field here replaces that of the model's definition. No secrets."`
+	Params          JSON         `json:"params,omitzero" schema:"object" doc:"What else the provider gets, in place of the definition's fields. No secrets."`
 	Metadata        JSON         `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, which the execution keeps and the reactor receives."`
 }
 

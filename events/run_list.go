@@ -92,7 +92,7 @@ type Run struct {
 	Worker      string          `json:"worker,omitzero" doc:"Who runs it, or ran it last."`
 	StepCount   int64           `json:"stepCount,omitzero" schema:"minimum=0" doc:"Its steps."`
 	CreatedAt   string          `json:"createdAt" schema:"required,pattern=time" doc:"The time of creation."`
-	UpdatedAt   string          `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	UpdatedAt   string          `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed, if it did."`
 }
 
 // ListRuns returns the tenant's runs: by thread, the one changed last first, and of one thread
@@ -100,7 +100,7 @@ type Run struct {
 type ListRuns struct {
 	Status  ExecutionStatus `json:"status,omitzero" doc:"Only those in this state."`
 	AgentID string          `json:"agentId,omitzero" schema:"pattern=name" doc:"Only those of this agent."`
-	Limit   *int64          `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 50 if absent. A page may have fewer, or none, and still a nextCursor."`
+	Limit   *int64          `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 50 if absent."`
 	Cursor  string          `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 	Fresh
 }
@@ -110,7 +110,7 @@ type ListRuns struct {
 type ListApprovals struct {
 	Status  ApprovalStatus `json:"status,omitzero" doc:"Only those in this state; those that wait if absent."`
 	AgentID string         `json:"agentId,omitzero" schema:"pattern=name" doc:"Only those of this agent."`
-	Limit   *int64         `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 50 if absent. A page may have fewer, or none, and still a nextCursor."`
+	Limit   *int64         `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 50 if absent."`
 	Cursor  string         `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 	Fresh
 }

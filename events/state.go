@@ -39,7 +39,7 @@ func RenewEvery(idle time.Duration) time.Duration { return min(time.Minute, idle
 // and who listens to its end. The first one of a life opens it. Changes of the values move the
 // end too, without this event.
 type StateRenewed struct {
-	Life        int64    `json:"life" schema:"required,minimum=1" doc:"The life: 1, 2, 3 and so on in the thread."`
+	Life        int64    `json:"life" schema:"required,minimum=1" doc:"The life, from 1."`
 	Until       string   `json:"until" schema:"required,pattern=time" doc:"When it ends, without further activity."`
 	IdleSeconds int64    `json:"idleSeconds" schema:"required,minimum=1" doc:"How long after the last activity it ends."`
 	Listeners   []string `json:"listeners,omitempty" schema:"maxItems=16" doc:"The applications that listen to its end."`
@@ -71,9 +71,9 @@ func (StateOp) Enum() []string {
 
 // StateOperation is one operation on a key-value state.
 type StateOperation struct {
-	Op    StateOp `json:"op" schema:"required" doc:"set, delete, push (append to the list of a key) or clear (remove all keys)."`
+	Op    StateOp `json:"op" schema:"required" doc:"push appends to the list of a key; clear removes all keys."`
 	Key   string  `json:"key,omitzero" schema:"maxLength=1024" doc:"The key; of clear none."`
-	Value JSON    `json:"value,omitzero" doc:"Of set and push: any JSON."`
+	Value JSON    `json:"value,omitzero" doc:"Of set and push."`
 	Max   int64   `json:"max,omitzero" schema:"minimum=1,maximum=1000000" doc:"Of push: how many of the last elements stay; all if absent."`
 }
 
@@ -152,7 +152,7 @@ type (
 		Operations  []StateOperation `json:"operations" schema:"required,minItems=1,maxItems=10000" doc:"The operations, in order."`
 		Create      bool             `json:"create,omitzero" doc:"Creates the thread if it does not exist; otherwise that is a not_found."`
 		UserID      string           `json:"userId,omitzero" schema:"maxLength=256" doc:"With create: the user that the thread belongs to."`
-		IdleSeconds int64            `json:"idleSeconds,omitzero" schema:"minimum=1,maximum=31622400" doc:"How long after the last activity the life ends; 3600 if no merge of the life says otherwise."`
+		IdleSeconds int64            `json:"idleSeconds,omitzero" schema:"minimum=1,maximum=31622400" doc:"How long after the last activity the life ends; 3600 if never set."`
 		Listeners   []string         `json:"listeners,omitempty" schema:"maxItems=16" doc:"Applications that listen to the end of the life, besides those that do already."`
 		Session     *MergeSession    `json:"session,omitzero" doc:"The request of the conversation that the merge is part of."`
 	}
@@ -234,12 +234,12 @@ type GetState struct {
 // since the last life ended.
 type StateValues struct {
 	Values    JSON     `json:"values" schema:"required,object" doc:"The keys and their values."`
-	Life      int64    `json:"life,omitzero" schema:"minimum=1" doc:"The life: 1, 2, 3 and so on in the thread."`
+	Life      int64    `json:"life,omitzero" schema:"minimum=1" doc:"The life, from 1."`
 	Loaded    bool     `json:"loaded,omitzero" doc:"True: the values are those of the life."`
 	ContextID string   `json:"contextId,omitzero" schema:"pattern=id" doc:"The life's context."`
 	ExpiresAt string   `json:"expiresAt,omitzero" schema:"pattern=time" doc:"When the life ends, without further activity; absent if it has ended."`
-	Ended     bool     `json:"ended,omitzero" doc:"The life has ended. Its values are cleared once those that listen have done their work."`
-	Listeners []string `json:"listeners,omitempty" doc:"The applications that listen to its end, or, once it has ended, that are still to be waited for."`
+	Ended     bool     `json:"ended,omitzero" doc:"The life has ended; its values are cleared after its listeners."`
+	Listeners []string `json:"listeners,omitempty" doc:"The applications that listen to its end, or, once it has ended, that it waits for."`
 	Version   int64    `json:"version,omitzero" schema:"minimum=1" doc:"The thread's version."`
 	Seq       int64    `json:"seq,omitzero" schema:"minimum=1" doc:"The sequence in the log of the thread's last commit."`
 }
@@ -249,7 +249,7 @@ type Life struct {
 	ThreadID  string   `json:"threadId" schema:"required,pattern=thread" doc:"The thread."`
 	ContextID string   `json:"contextId" schema:"required,pattern=id" doc:"The context that holds the values."`
 	Life      int64    `json:"life" schema:"required,minimum=1" doc:"Its number in the thread."`
-	Until     int64    `json:"until" schema:"required" doc:"When it ends without further activity or, if it has ended, until when listeners are waited for: microseconds since 1970."`
+	Until     int64    `json:"until" schema:"required" doc:"When it ends or, once it has, stops waiting for listeners: microseconds since 1970."`
 	IdleSecs  int64    `json:"idleSeconds" schema:"required,minimum=1" doc:"How long after the last activity it ends."`
 	Ended     bool     `json:"ended,omitzero" doc:"It has ended, and takes no more writes."`
 	Listeners []string `json:"listeners,omitempty" doc:"The applications that listen to its end."`

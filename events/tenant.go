@@ -15,7 +15,7 @@ const (
 type DefinitionChanged struct {
 	Kind       DefinitionKind `json:"kind" schema:"required" doc:"What is defined."`
 	Name       string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
-	Version    int64          `json:"version" schema:"required,minimum=1" doc:"The definition's version: 1, 2, 3 and so on for each kind and name."`
+	Version    int64          `json:"version" schema:"required,minimum=1" doc:"Its own version, from 1."`
 	Previous   int64          `json:"previous,omitzero" schema:"minimum=1" doc:"The version that it replaces; absent if it was not defined."`
 	Digest     string         `json:"digest,omitzero" schema:"maxLength=64" doc:"The hex SHA-256 of the definition as it stands here; absent when it was removed."`
 	Definition JSON           `json:"definition,omitzero" schema:"object" doc:"The definition, in its canonical form; absent when it was removed."`

@@ -22,7 +22,7 @@ type ThreadCreated struct {
 	MainThreadID string       `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
 
 	OriginThreadID string `json:"originThreadId,omitzero" schema:"pattern=thread" doc:"Of a fork: the thread that it was copied from."`
-	ForkPointIndex *int64 `json:"forkPointIndex,omitzero" schema:"minimum=0" doc:"Of a fork: the last message that was copied, counted from 0."`
+	ForkPointIndex *int64 `json:"forkPointIndex,omitzero" schema:"minimum=0" doc:"Of a fork: the last message that was copied, from 0."`
 }
 
 // ThreadResolved records that a thread was found by its key, or created for it.
@@ -91,22 +91,22 @@ type CreateThread struct {
 	Title        string `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
 	Metadata     JSON   `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Env          JSON   `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
-	Context      JSON   `json:"context,omitzero" doc:"The first content of the default context: any JSON."`
+	Context      JSON   `json:"context,omitzero" doc:"The first content of the default context."`
 	ContextType  string `json:"contextType,omitzero" schema:"pattern=name" doc:"The definition of kind context that the content of the default context must fit."`
-	MainThreadID string `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for, and with which it is deleted. It must not have been deleted."`
+	MainThreadID string `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for, and with which it is deleted."`
 }
 
 // ResolveThread returns the thread of a key, and creates it if there is none.
 type ResolveThread struct {
 	Key          string `json:"key" schema:"required,pattern=key" doc:"The public name, unique in the tenant."`
-	AgentID      string `json:"agentId,omitzero" schema:"pattern=name" doc:"If the thread is created: the agent in charge."`
-	UserID       string `json:"userId,omitzero" schema:"maxLength=256" doc:"If the thread is created: the user it belongs to."`
-	Title        string `json:"title,omitzero" schema:"maxLength=1024" doc:"If the thread is created: a title for lists."`
-	Metadata     JSON   `json:"metadata,omitzero" schema:"object" doc:"If the thread is created: the caller's own fields."`
-	Env          JSON   `json:"env,omitzero" schema:"object" doc:"If the thread is created: what is known of the workspace."`
-	Context      JSON   `json:"context,omitzero" doc:"If the thread is created: the first content of the default context, any JSON."`
-	ContextType  string `json:"contextType,omitzero" schema:"pattern=name" doc:"If the thread is created: the definition of kind context that the content of the default context must fit."`
-	MainThreadID string `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"If the thread is created: the thread that it works for."`
+	AgentID      string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge."`
+	UserID       string `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
+	Title        string `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
+	Metadata     JSON   `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	Env          JSON   `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
+	Context      JSON   `json:"context,omitzero" doc:"The first content of the default context."`
+	ContextType  string `json:"contextType,omitzero" schema:"pattern=name" doc:"The definition of kind context that the content of the default context must fit."`
+	MainThreadID string `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for, and with which it is deleted."`
 }
 
 // SetThreadStatus moves the thread's state machine.
@@ -121,13 +121,13 @@ type UpdateThread struct {
 	Title           *string `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
 	Archived        *bool   `json:"archived,omitzero" doc:"Hidden from the main list."`
 	Draft           *string `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
-	AutoSubmitDraft *bool   `json:"autoSubmitDraft,omitzero" doc:"The draft is sent by itself when a run has completed and nothing waits in the queue; then both are cleared."`
-	AgentMode       *string `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The mode. It picks the agent by the tenant's policy modes, and the reactor is told."`
-	MaxTokens       *int64  `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of a run, all of its steps together."`
+	AutoSubmitDraft *bool   `json:"autoSubmitDraft,omitzero" doc:"The draft is sent when a run has completed and nothing waits; then both are cleared."`
+	AgentMode       *string `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The mode, which picks the agent by the policy modes."`
+	MaxTokens       *int64  `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on a run's output tokens in all steps."`
 	UserID          *string `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
 	Metadata        JSON    `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
 	Env             JSON    `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
-	Policy          *Policy `json:"policy,omitzero" doc:"What happens to a message that arrives during a run; if never set, the policy of the running agent's definition, or else enqueue."`
+	Policy          *Policy `json:"policy,omitzero" doc:"What happens to a message during a run; if never set, what the running agent's definition says, or else enqueue."`
 }
 
 // DeleteThread deletes a thread permanently.
@@ -156,7 +156,7 @@ func threadCommands() []Command {
 	create := command("thread.create", "Creates a thread with its default context.",
 		CreateThread{Key: "support/42", AgentID: "triage", UserID: "ada", Context: JSON(`{"turns":0}`)}, ThreadCreatedType, ContextCreatedType, KeyClaimedType, SubthreadAddedType).relating(Relates{Threads: []string{"mainThreadId"}, User: "userId"})
 	create.Creates = true
-	resolve := command("thread.resolve", "Finds the thread of a key, or creates it.",
+	resolve := command("thread.resolve", "Finds the thread of a key, or creates it with what else is given.",
 		ResolveThread{Key: "support/42"}, ThreadResolvedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType, SubthreadAddedType).relating(Relates{Threads: []string{"mainThreadId"}, Finds: "key", User: "userId"})
 	resolve.Creates, resolve.Single = true, true
 	remove := command("thread.delete", "Deletes a thread for good, and the threads that work for it. What runs is aborted first.",

@@ -15,14 +15,14 @@ type ThreadDocument struct {
 	AgentMode        string             `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode."`
 	MaxTokens        *int64             `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on output tokens."`
 	NextMessageID    int64              `json:"nextMessageId,omitzero" schema:"minimum=0" doc:"The number of the next message; absent: 0."`
-	ActivatedSkills  []DocumentSkill    `json:"activatedSkills,omitempty" doc:"The skills that were loaded, in that order."`
-	Relationships    []DocumentRelation `json:"relationships,omitempty" doc:"The threads that it is related to, in the order in which it was."`
+	ActivatedSkills  []DocumentSkill    `json:"activatedSkills,omitempty" doc:"The active skills, in their order."`
+	Relationships    []DocumentRelation `json:"relationships,omitempty" doc:"Its relationships, in their order."`
 	OriginThreadID   string             `json:"originThreadID,omitzero" schema:"pattern=thread" doc:"Of a fork: its parent."`
-	ForkPointIndex   *int64             `json:"forkPointIndex,omitzero" schema:"minimum=0" doc:"Of a fork: the index in the parent of the last message that it took over."`
+	ForkPointIndex   *int64             `json:"forkPointIndex,omitzero" schema:"minimum=0" doc:"Of a fork: the last message that was copied, from 0."`
 	MainThreadID     string             `json:"mainThreadID,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
 	Env              JSON               `json:"env,omitzero" schema:"object" doc:"What is known of the workspace: initial.trees and initial.tags."`
 	QueuedMessages   []DocumentQueued   `json:"queuedMessages,omitempty" doc:"What waits for the agent, the next one first; at most 5."`
-	NextMessageIndex int64              `json:"nextMessageIndex,omitzero" schema:"minimum=1" doc:"Only in answers to fromMessage: the fromMessage of what follows, if more does."`
+	NextMessageIndex int64              `json:"nextMessageIndex,omitzero" schema:"minimum=1" doc:"The fromMessage of what follows, if more does."`
 }
 
 // DocumentRole is the author of a message in a ThreadDocument.
@@ -44,7 +44,7 @@ func (DocumentRole) Enum() []string {
 type DocumentMessage struct {
 	Role      DocumentRole    `json:"role" schema:"required" doc:"Who speaks; the result of a call is a user's."`
 	Content   []DocumentBlock `json:"content" schema:"required" doc:"What is said, in order."`
-	MessageID *int64          `json:"messageId,omitzero" schema:"minimum=0" doc:"Its number in the thread, which never changes; results of calls have none."`
+	MessageID *int64          `json:"messageId,omitzero" schema:"minimum=0" doc:"Its number in the thread; results of calls have none."`
 	CreatedAt int64           `json:"createdAt,omitzero" schema:"minimum=0" doc:"The time of creation, in milliseconds since the epoch."`
 }
 
@@ -114,7 +114,7 @@ type DocumentQueued struct {
 // GetThreadDocument asks for a thread as one document.
 type GetThreadDocument struct {
 	ThreadID    string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
-	FromMessage *int64 `json:"fromMessage,omitzero" schema:"minimum=0" doc:"Of a thread that is too large for one answer: the index of the first message to return. nextMessageIndex is that of the next answer."`
+	FromMessage *int64 `json:"fromMessage,omitzero" schema:"minimum=0" doc:"The first message to return, of a thread too large for one answer: nextMessageIndex of the answer before."`
 	Fresh
 }
 
@@ -124,7 +124,7 @@ type ThreadSummary struct {
 	V                    int64              `json:"v" schema:"required,minimum=0" doc:"How many changes there were after its creation."`
 	Created              int64              `json:"created" schema:"required,minimum=0" doc:"The time of creation, in milliseconds since the epoch."`
 	Title                *string            `json:"title" schema:"required,nullable" doc:"The title; null if it has none."`
-	UserLastInteractedAt int64              `json:"userLastInteractedAt" schema:"required,minimum=0" doc:"The time of the last message of a user, in milliseconds since the epoch; without one, the time of creation."`
+	UserLastInteractedAt int64              `json:"userLastInteractedAt" schema:"required,minimum=0" doc:"When a user last wrote, in milliseconds since the epoch; if none did, the time of creation."`
 	Env                  JSON               `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
 	OriginThreadID       string             `json:"originThreadID,omitzero" schema:"pattern=thread" doc:"Of a fork: its parent."`
 	MainThreadID         string             `json:"mainThreadID,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
@@ -149,7 +149,7 @@ type DiffStats struct {
 
 // ListThreadHistory asks for summaries of the tenant's threads, newest change first.
 type ListThreadHistory struct {
-	Archived *bool  `json:"archived,omitzero" doc:"true: only those that are archived; else only those that are not."`
+	Archived *bool  `json:"archived,omitzero" doc:"Only archived threads; else only others."`
 	Limit    *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 50 if absent."`
 	Cursor   string `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 	Fresh

@@ -51,8 +51,8 @@ func (WorkerState) Enum() []string {
 type Worker struct {
 	Kind  WorkerKind  `json:"kind" schema:"required" doc:"What it is."`
 	Name  string      `json:"name" schema:"required,maxLength=256" doc:"The reactor, or the tool."`
-	Place WorkerPlace `json:"place" schema:"required" doc:"server: the process that answers the query; nats: any process on NATS; http and mcp: the address or the program of its definition."`
-	State WorkerState `json:"state" schema:"required" doc:"served: a process serves it now; absent: none does, and runs wait for one; unchecked: only a call of it would tell."`
+	Place WorkerPlace `json:"place" schema:"required" doc:"server: the process that answers; nats: any process on NATS; http and mcp: what its definition names."`
+	State WorkerState `json:"state" schema:"required" doc:"absent: runs wait for a process; unchecked: only a call would tell."`
 }
 
 // Serving is what an agent, a model, a reactor or a tool needs of processes.
@@ -60,7 +60,7 @@ type Serving struct {
 	Kind    ServedKind `json:"kind" schema:"required" doc:"What it is."`
 	Name    string     `json:"name" schema:"required,pattern=name" doc:"Its name."`
 	Defined bool       `json:"defined" schema:"required" doc:"Whether the tenant defines it. An agent that threads name needs no definition."`
-	Workers []Worker   `json:"workers" schema:"required" doc:"Who serves it: an agent's reactors, or the tool itself; none of a tool that is an agent or asks a person."`
+	Workers []Worker   `json:"workers" schema:"required" doc:"Who serves it; nobody if it is a tool that is an agent or asks a person."`
 }
 
 // ListWorkers returns who serves the agents, models, reactors and tools of the tenant now, by

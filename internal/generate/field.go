@@ -42,9 +42,19 @@ func kindOf(f schema.Description, output bool) string {
 	return strings.ReplaceAll(kind, "integer ≥ 0", "integer")
 }
 
+// obvious matches a name and its text if the page says as much at its top, or the name does.
+var obvious = regexp.MustCompile(`^(id: The (\w+'s )?id|createdAt: The time of creation|from: The state before|to: The state (after|to move to)|status: The state of the \w+'s machine|\w+: Only \w+ (of|in) this \w+)\.$`)
+
+// made matches what a command made, in its reply, and a text that says no more.
+var made = regexp.MustCompile(`^result\.\w+: The \w+ that was [a-z ]+\.$`)
+
 // restates reports whether the text of a field says no more than its name: "The item." of itemId.
 func restates(f schema.Description) bool {
-	name := f.Name[strings.LastIndex(f.Name, ".")+1:]
-	name = strings.ToLower(strings.TrimSuffix(name, "Id"))
-	return f.Doc == "The "+name+"." || f.Doc == "Its "+name+"."
+	last := f.Name[strings.LastIndex(f.Name, ".")+1:]
+	name := strings.ToLower(strings.TrimSuffix(last, "Id"))
+	switch f.Doc {
+	case "The " + name + ".", "Its " + name + ".", "The " + name + " it belongs to.":
+		return true
+	}
+	return obvious.MatchString(last+": "+f.Doc) || made.MatchString(f.Name+": "+f.Doc) && strings.HasPrefix(f.Doc, "The "+name)
 }

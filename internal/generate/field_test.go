@@ -17,13 +17,19 @@ func TestPage_Fields(t *testing.T) {
 		{Name: "itemId", Type: "id", Required: true, Doc: "The item."},
 		{Name: "findings[].kind", Type: "text ≤ 32", Doc: "Its kind."},
 		{Name: "place", Type: "integer ≥ 0", Doc: "The place."},
+		{Name: "userId", Type: "text", Doc: "Only those of this user."},
+		{Name: "to", Type: "text", Doc: "The state to move to."},
+		{Name: "threadId", Type: "id", Doc: "The thread it belongs to."},
+		{Name: "result.itemId", Type: "id", Doc: "The item that was created."},
+		{Name: "result.key", Type: "text", Doc: "The part that was put."},
+		{Name: "runId", Type: "id", Doc: "The run that it is part of."},
 		{Name: "size", Type: "integer 1-1024", Doc: "Its longer side."},
 		{Name: "kind", Type: "one of model, prompt, agent, tool, policy, context, skill, reactor, webhook", Doc: "What it is."},
 	}
 	for output, want := range map[bool]string{
-		false: "- **`itemId`** (id)\n- `findings[].kind` (text ≤ 32)\n- `place` (integer)\n- `size` (integer 1-1024): Its longer side.\n" +
+		false: "- **`itemId`** (id)\n- `findings[].kind` (text ≤ 32)\n- `place` (integer)\n- `userId` (text)\n- `to` (text)\n- `threadId` (id)\n- `result.itemId` (id)\n- `result.key` (text): The part that was put.\n- `runId` (id): The run that it is part of.\n- `size` (integer 1-1024): Its longer side.\n" +
 			"- `kind` (kind of [definition](definitions.md)): What it is.\n\n",
-		true: "- **`itemId`** (id)\n- `findings[].kind` (text)\n- `place` (integer)\n- `size` (integer): Its longer side.\n" +
+		true: "- **`itemId`** (id)\n- `findings[].kind` (text)\n- `place` (integer)\n- `userId` (text)\n- `to` (text)\n- `threadId` (id)\n- `result.itemId` (id)\n- `result.key` (text): The part that was put.\n- `runId` (id): The run that it is part of.\n- `size` (integer): Its longer side.\n" +
 			"- `kind` (kind of [definition](definitions.md)): What it is.\n\n",
 	} {
 		p := &page{shapes: s, output: output}

@@ -33,7 +33,8 @@ contain](commands.md#the-request) and the [errors](commands.md#errors) are those
 	p.shared()
 	p.line(`A query waits for its read model, at most 5 s in all, and a little less than its
 sender waits (header %s), and otherwise answers %s, with how far the read model is: it never
-returns older data than was asked for. Ask again to wait longer. Every query takes %s and %s, unless its section says otherwise.`, "`"+events.HeaderWait+"`", "`projection_behind`", "`minSeq`", "`minVersion`")
+returns older data than was asked for. Ask again to wait longer. Every query takes %s and %s, unless its section says otherwise. A field
+without a text selects what has its value.`, "`"+events.HeaderWait+"`", "`projection_behind`", "`minSeq`", "`minVersion`")
 	for _, q := range events.Queries() {
 		if err := querySection(p, q); err != nil {
 			return nil, err
@@ -100,9 +101,9 @@ func withoutPosition(fields []schema.Description) string {
 	case takes("minVersion"):
 		return ""
 	case takes("minSeq"):
-		return " It takes no `minVersion`."
+		return " Without `minVersion`."
 	default:
-		return " It takes neither `minSeq` nor `minVersion`."
+		return " Without `minSeq` and `minVersion`."
 	}
 }
 
@@ -120,7 +121,7 @@ func answerOf(q events.Query) (schema.Resource, error) {
 func documentSections(p *page) error {
 	p.line("# Documents")
 	p.line(`Times are UTC with three fraction digits. Absent fields are left out, never null. Fields may be added:
-a reader skips unknown ones. Messages and log lines follow Standard Agents: times in microseconds,
+a reader skips unknown ones. A status is a state of [a machine](state-machines.md). Messages and log lines follow Standard Agents: times in microseconds,
 every field present, null where nothing is known ([messages](messages.md)). A page that is not the
 last one has %s (text), the %s of the query for the next page. A document with the mark *Stamped* has:`, "`nextCursor`", "`cursor`")
 	stamp, err := schema.Describe(events.Stamp{})
@@ -140,18 +141,28 @@ last one has %s (text), the %s of the query for the next page. A document with t
 		}
 		answers[answer.Name] = true
 	}
+	received, err := p.shapes.received()
+	if err != nil {
+		return err
+	}
 	for _, each := range p.shapes.documents {
 		if answers[each.name] && p.shapes.lists(each) != "" {
 			continue // its query says it
 		}
 		p.line("## %s", each.name)
-		p.line("%s%s", docs[each.name], each.notes)
+		doc := docs[each.name]
+		if each.notes != pageNote || !strings.HasPrefix(doc, "A page of ") {
+			doc += each.notes
+		}
+		p.line("%s", doc)
+		p.output = !received[each.name]
 		p.described(each.lines, each.as)
 	}
 	p.line("# Objects")
 	p.line("Several commands, events or documents hold these. They are named as in the JSON Schemas.")
 	for _, each := range p.shapes.objects {
 		p.line("## %s", each.name)
+		p.output = !received[each.name]
 		p.described(each.lines, each.as)
 	}
 	return nil

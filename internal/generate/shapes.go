@@ -202,6 +202,45 @@ func withoutUsual(fields []schema.Description) (rest []schema.Description, notes
 	return rest, notes, err
 }
 
+// received returns the sections that describe what callers send, in part at least.
+func (s *shapes) received() (map[string]bool, error) {
+	names := map[string]bool{}
+	for _, c := range events.Commands() {
+		lines, as, err := s.table(c.New())
+		if err != nil {
+			return nil, err
+		}
+		s.receive(names, lines, as)
+	}
+	for _, q := range events.Queries() {
+		lines, err := s.collapsed(reflect.TypeOf(q.New()))
+		if err != nil {
+			return nil, err
+		}
+		s.receive(names, lines, nil)
+	}
+	return names, nil
+}
+
+// receive adds the sections that fields of what callers send lead to.
+func (s *shapes) receive(names map[string]bool, lines []schema.Description, as []reference) {
+	for _, r := range as {
+		names[r.section] = true
+	}
+	for _, f := range lines {
+		name := s.named(f.Holds)
+		if name == "" || names[name] {
+			continue
+		}
+		names[name] = true
+		for _, each := range s.all() {
+			if each.name == name {
+				s.receive(names, each.lines, each.as)
+			}
+		}
+	}
+}
+
 // table returns the rows of a struct, and what it has in common with sections.
 func (s *shapes) table(value any) ([]schema.Description, []reference, error) {
 	fields, err := s.collapsed(reflect.TypeOf(value))

@@ -48,7 +48,7 @@ func TestShapes_RepeatedObjectIsPrintedOnce(t *testing.T) {
 }
 
 // A query that is answered with a plain list of documents links to the document, and the list
-// has no section; one that says more has a section.
+// has no section; one that says more has a section. Limits are those of what callers send.
 func TestShapes_ListLinksToDocument(t *testing.T) {
 	page, err := queriesPage()
 	if err != nil {
@@ -59,9 +59,12 @@ func TestShapes_ListLinksToDocument(t *testing.T) {
 		"Answer: a list of [step](#step) in `steps`.":       true,
 		"## thread_list\n":                 false,
 		"Answer: [item_list](#item_list).": true,
-		"A page of items. A page.\n\n- **`items`** (list of [item](#item))\n- **`total`**": true,
-		"## operation_list\n": true, // no query answers with it
-		"items[]":             false,
+		"A page of items.\n\n- **`items`** (list of [item](#item))\n- **`total`**": true,
+		"## operation_list\n":                         true, // no query answers with it
+		"- `title` (text ≤ 1024): A title for lists.": true, // thread.update refers to it
+		"- `type` (text): What kind of part it is.":   true, // no caller sends it
+		"A page of a tenant's runs.\n":                true,
+		"items[]":                                     false,
 	} {
 		if strings.Contains(string(page), text) != want {
 			t.Errorf("the page has %q: %t, want %t", text, !want, want)
