@@ -30,17 +30,17 @@ type Lags struct {
 func (m *Metrics) WatchLags(ask func(context.Context) (Lags, error)) {
 	m.catalog.registry.MustRegister(&lagCollector{
 		ask:   ask,
-		known: m.catalog.scraped("lag_known", "1 if this scrape could find out how far the timeline and the read models are, else 0."),
+		known: m.catalog.scraped("lag_known", "1 if this scrape knows the lags, else 0."),
 		log:   m.catalog.scraped("log_seq", "The sequence of the log's last commit."),
 		timeline: lagDescs{
 			m.catalog.scraped("timeline_seq", "The log's sequence that the timeline shows."),
-			m.catalog.scraped("timeline_lag_commits", "Commits of the log that the timeline does not show yet."),
-			m.catalog.scraped("timeline_lag_seconds", "How long ago the first commit was stored that the timeline does not show yet; 0 if it shows all."),
+			m.catalog.scraped("timeline_lag_commits", "Commits that the timeline does not show yet."),
+			m.catalog.scraped("timeline_lag_seconds", "The age of the first commit that the timeline does not show yet, else 0."),
 		},
 		projection: lagDescs{
 			m.catalog.scraped("projection_seq", "The log's sequence that a projection shows.", "projection"),
-			m.catalog.scraped("projection_lag_commits", "Commits of the log that a projection does not show yet.", "projection"),
-			m.catalog.scraped("projection_lag_seconds", "How long ago the first commit was stored that a projection does not show yet; 0 if it shows all.", "projection"),
+			m.catalog.scraped("projection_lag_commits", "Commits that a projection does not show yet.", "projection"),
+			m.catalog.scraped("projection_lag_seconds", "The age of the first commit that a projection does not show yet, else 0.", "projection"),
 		},
 	})
 }
