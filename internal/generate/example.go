@@ -16,9 +16,9 @@ func (p *page) example(v any) error {
 	return err
 }
 
-// instructive writes a value as example does, unless it has at most one field, with a plain
-// value: the list of fields says as much.
-func (p *page) instructive(v any) error {
+// instructive writes a value as example does, unless it has at most so many fields, each with a
+// plain value: the list of fields says as much.
+func (p *page) instructive(v any, plain int) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (p *page) instructive(v any) error {
 		return err
 	}
 	for _, value := range members {
-		if kind := value.Kind(); len(members) > 1 || kind == '{' || kind == '[' {
+		if kind := value.Kind(); len(members) > plain || kind == '{' || kind == '[' {
 			return p.example(v)
 		}
 	}

@@ -66,15 +66,15 @@ func TestSplitShared(t *testing.T) {
 	}
 }
 
-// An example of one plain value is omitted, and any other is shown.
+// An example of few plain values is omitted, and any other is shown.
 func TestPage_Instructive(t *testing.T) {
 	for want, value := range map[string]any{
-		"": map[string]string{"itemId": "itm_1"},
-		"```json\n{\"a\": \"1\", \"b\": \"2\"}\n```\n\n": map[string]string{"a": "1", "b": "2"},
-		"```json\n{\"calls\": [\"1\"]}\n```\n\n":         map[string][]string{"calls": {"1"}},
+		"": map[string]string{"itemId": "itm_1", "b": "2"},
+		"```json\n{\"a\": \"1\", \"b\": \"2\", \"c\": \"3\"}\n```\n\n": map[string]string{"a": "1", "b": "2", "c": "3"},
+		"```json\n{\"calls\": [\"1\"]}\n```\n\n":                       map[string][]string{"calls": {"1"}},
 	} {
 		p := &page{}
-		if err := p.instructive(value); err != nil || p.String() != want {
+		if err := p.instructive(value, 2); err != nil || p.String() != want {
 			t.Errorf("%v: %v, got %q", value, err, p.String())
 		}
 	}

@@ -19,7 +19,7 @@ func commandsPage() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.line(`This page lists every command with its fields, its events and an example. A command is a request on
+	p.line(`This page lists every command with its fields, its events and, where it is not plain, an example. A command is a request on
 %s:`, "`skein.cmd.{tenant}.{noun}.{verb}`")
 	p.code("sh", `bin/skein cmd thread.create '{"key":"hello"}'`)
 	p.line(`A reply means that the events are durable, and visible to a query with the reply's %s. Publish the
@@ -123,5 +123,5 @@ func commandSection(p *page, c events.Command) error {
 	if err := p.fields(c.New()); err != nil {
 		return err
 	}
-	return p.instructive(c.Example)
+	return p.instructive(c.Example, 1)
 }

@@ -271,11 +271,21 @@ func refer(fields []schema.Description, sections []section) (lines []schema.Desc
 		if len(best.fields) < leastShared {
 			return lines, as
 		}
-		as = append(as, best)
+		as = append(as, reference{best.section, outermost(best.fields)})
 		lines = slices.DeleteFunc(slices.Clone(lines), func(f schema.Description) bool {
 			return slices.ContainsFunc(best.fields, func(d schema.Description) bool { return d.Name == f.Name || isWithin(f.Name, d.Name) })
 		})
 	}
+}
+
+// outermost returns the fields that are not within another of them.
+func outermost(fields []schema.Description) (out []schema.Description) {
+	for _, f := range fields {
+		if !slices.ContainsFunc(fields, func(d schema.Description) bool { return isWithin(f.Name, d.Name) }) {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // isSame reports whether two fields mean the same.

@@ -108,7 +108,7 @@ func TestRefer(t *testing.T) {
 	field := func(name, kind, doc string) schema.Description {
 		return schema.Description{Name: name, Type: kind, Doc: doc}
 	}
-	base := section{name: "thing", lines: []schema.Description{field("a", "id", "An id."), field("b", "time", "A time."), field("c", "text", "A text."), field("d", "text", "Another.")}}
+	base := section{name: "thing", lines: []schema.Description{field("a", "id", "An id."), field("b", "time", "A time."), field("c", "text", "A text."), field("d", "text", "Another."), field("e", "object", "An object."), field("e.f", "text", "Its text.")}}
 	fields := []schema.Description{field("c", "text", "A text."), field("d", "integer", "Another."), field("b", "time", "A time."), field("a", "id", "An id.")}
 	fields[2].Required = true
 	for name, c := range map[string]struct {
@@ -117,6 +117,9 @@ func TestRefer(t *testing.T) {
 	}{
 		"three are the same": {fields, "d integer; `c`, **`b`**, `a`: as in [thing](#thing)."},
 		"two are not enough": {fields[:3], "c text; d integer; b time"},
+		"an object is named without its fields": {
+			append(fields[:1:1], field("e", "object", "An object."), field("e.f", "text", "Its text.")), "`c`, `e`: as in [thing](#thing).",
+		},
 	} {
 		var got section
 		got.lines, got.as = refer(c.fields, []section{base})
