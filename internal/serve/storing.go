@@ -25,7 +25,14 @@ func (s *Server) openStore(ctx context.Context, dir string) error {
 		}
 	}})
 	s.store = opened
-	return err
+	if err != nil {
+		return err
+	}
+	for _, d := range opened.DerivedGone() {
+		s.logger.Error().Str("stream", d.Stream).Str("file", d.File).Str("cause", d.Cause).
+			Msg("something derived is gone from the store; the log has all of it: run skein replay, and skein replay timeline")
+	}
+	return nil
 }
 
 // unwritable notes that the embedded server could not write. It does not retry, so

@@ -75,6 +75,12 @@ func (c Config) check(ctx context.Context, m mark, quick bool) (*Report, error) 
 		r.Damages = append(r.Damages, s.damages...)
 	}
 	r.Damages = append(r.Damages, c.gone(list, m, proven)...)
+	if gone := c.derivedGone(m); c.all {
+		r.Damages = append(r.Damages, gone...)
+		r.count(gone)
+	} else {
+		r.DerivedGone = gone
+	}
 	return r, nil
 }
 

@@ -23,8 +23,9 @@ const (
 // mark is what a store has had, kept outside the streams that it speaks of.
 type mark struct {
 	Format  int               `json:"format"`
-	Streams map[string]uint64 `json:"streams"`         // by account/name: the last sequence that was stored
-	Files   map[string]stamp  `json:"files,omitempty"` // by path: after a clean stop, the files of streams that are not derived
+	Streams map[string]uint64 `json:"streams"`           // by account/name: the last sequence that was stored
+	Files   map[string]stamp  `json:"files,omitempty"`   // by path: after a clean stop, the files of streams that are not derived
+	Derived []string          `json:"derived,omitempty"` // after a clean stop, the paths of the blocks of derived streams
 }
 
 // stamp tells whether a file was changed.
@@ -92,16 +93,23 @@ func (m mark) followRename(dir string) (mark, error) {
 	}
 	var files map[string]stamp
 	before, after := filepath.Join(jetStreamDir, from)+"/", filepath.Join(jetStreamDir, to)+"/"
+	renamed := func(name string) string {
+		if rest, ok := strings.CutPrefix(name, before); ok {
+			return after + rest
+		}
+		return name
+	}
 	for name, s := range m.Files {
 		if files == nil {
 			files = map[string]stamp{}
 		}
-		if rest, ok := strings.CutPrefix(name, before); ok {
-			name = after + rest
-		}
-		files[name] = s
+		files[renamed(name)] = s
 	}
-	return mark{m.Format, streams, files}, nil
+	var derived []string
+	for _, name := range m.Derived {
+		derived = append(derived, renamed(name))
+	}
+	return mark{m.Format, streams, files, derived}, nil
 }
 
 // write replaces the mark. It waits for the disk only if it is told to.

@@ -69,7 +69,7 @@ func Open(ctx context.Context, cfg Config) (*Opened, error) {
 			o.mark.Streams[s.Account+"/"+s.Name] = max(o.mark.Streams[s.Account+"/"+s.Name], s.Last)
 		}
 	}
-	o.mark.Files = nil // it is in use from now on
+	o.mark.Files, o.mark.Derived = nil, nil // it is in use from now on
 	o.took = time.Since(begin)
 	return o, o.mark.write(cfg.Dir, true)
 }
@@ -152,6 +152,9 @@ func (o *Opened) Recovery() (Recovery, bool) {
 	return r, !o.report.Quick && r.Messages > 0
 }
 
+// DerivedGone names what is gone of derived streams since the store was closed cleanly.
+func (o *Opened) DerivedGone() []Damage { return o.report.DerivedGone }
+
 // RemovedError says that the server has less than was found before it started. The
 // files are still in the guard.
 type RemovedError struct {
@@ -219,6 +222,9 @@ func (o *Opened) Closed() error {
 		return err
 	}
 	if o.mark.Files, err = stamps(o.cfg.Dir, list); err != nil {
+		return err
+	}
+	if o.mark.Derived, err = o.cfg.derivedBlocks(); err != nil {
 		return err
 	}
 	return o.mark.write(o.cfg.Dir, true)

@@ -216,7 +216,7 @@ func (p *repair) apply() error {
 		}
 		p.mark.Streams[at.id()] = p.out.Streams[i].Last
 	}
-	p.mark.Files = nil
+	p.mark.Files, p.mark.Derived = nil, nil
 	if err := p.mark.write(p.Dir, true); err != nil {
 		return err
 	}

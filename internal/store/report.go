@@ -9,9 +9,22 @@ import (
 type Report struct {
 	Dir     string   `json:"dir"`
 	Streams []Stream `json:"streams"`
-	Damages []Damage `json:"damages"` // of all streams that are not derived
-	Clean   bool     `json:"clean"`   // the store was closed cleanly, and no file has changed since
-	Quick   bool     `json:"-"`       // so that only the last blocks were read
+	Damages []Damage `json:"damages"`
+	Clean   bool     `json:"clean"` // the store was closed cleanly, and no file has changed since
+	Quick   bool     `json:"-"`     // so that only the last blocks were read
+
+	DerivedGone []Damage `json:"-"` // unless derived streams were looked at: what is gone of them
+}
+
+// count adds damages to the numbers of their streams.
+func (r *Report) count(damages []Damage) {
+	for _, d := range damages {
+		for i := range r.Streams {
+			if s := &r.Streams[i]; s.Account == d.Account && s.Name == d.Stream {
+				s.Lost++
+			}
+		}
+	}
 }
 
 // Stream is what a check found of one stream.
@@ -46,6 +59,8 @@ type Damage struct {
 // Range names the sequences that may be lost.
 func (d Damage) Range() string {
 	switch {
+	case d.From == 0 && d.To == 0 && d.Derived:
+		return "derived: the log has it"
 	case d.From == 0 && d.To == 0:
 		return "the whole stream"
 	case d.To == 0:
