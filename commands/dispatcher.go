@@ -253,8 +253,12 @@ func (d *Dispatcher) withShareToken(c *thread.Command, reply *events.Reply) *eve
 // newCommandID returns an id for a command whose caller set none.
 func newCommandID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// run finds the command's thread and runs the command there.
+// run finds the command's thread and runs the command there. Once the store takes no write, every
+// command is refused, also one that would write nothing: what is read may never have been stored.
 func (d *Dispatcher) run(ctx context.Context, name string, c *thread.Command) (*events.Reply, error) {
+	if d.log.Config().Outage.Err() != nil {
+		return nil, events.Errorf(events.Unavailable, "the store takes no writes until the operator has started Skein again; nothing was written")
+	}
 	if reply, err, done := d.onPairs(ctx, c); done {
 		return reply, err
 	}

@@ -58,6 +58,9 @@ func TestServe_FullDisk(t *testing.T) {
 	if code, text := readyz(t, ctx, s.HTTP); code != http.StatusServiceUnavailable || !strings.Contains(text, "no space left on device") || !strings.Contains(text, store) {
 		t.Errorf("readyz of a full disk: %d %s", code, text)
 	}
+	if o := run(t, s.env, "", "health", "--tenant", "acme", "--timeout", "2s"); o.code != 1 || !strings.Contains(o.out, "the store takes no writes") {
+		t.Errorf("health of a tenant on a full disk: exit %d, %s%s", o.code, o.out, o.err)
+	}
 	// Free space alone does not help: nats-server refuses writes until it is restarted,
 	// and health says so.
 	if err := os.Truncate(filler, 0); err != nil {

@@ -24,7 +24,7 @@ type check struct {
 	Reason string  `json:"reason,omitzero"`
 }
 
-// healthReport is the JSON output of health. 32f
+// healthReport is the JSON output of health.
 type healthReport struct {
 	OK     bool    `json:"ok"`
 	Checks []check `json:"checks"`
@@ -36,8 +36,8 @@ func (a *app) healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "health", Short: "Check whether Skein works: connection, commands, queries, and the process itself", Args: cobra.NoArgs,
 		Long: "Check whether Skein works, and exit 1 if it does not. With --tenant it checks over NATS, as a client of that\n" +
-			"tenant: a command that changes nothing, and a query that must show the log as it is now. With --http it\n" +
-			"checks the process's /readyz.",
+			"tenant: a command that changes nothing, which fails once the embedded server could not write, such as on\n" +
+			"a full disk, and a query that must show the log as it is now. With --http it checks the process's /readyz.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if r.tenant == "" && ops == "" {
 				return wrongUsage("use --tenant to check over NATS, --http to check the process, or both")
