@@ -53,6 +53,14 @@ func (r Record) Body() (headers, data []byte) {
 	return rest[:n], rest[n:]
 }
 
+// divided reports whether a message is divided where its headers end. The server's checksum does not
+// cover their length, and whoever publishes may send headers of any form, so the answer means
+// something only where there is damage.
+func (r Record) divided() bool {
+	headers, _ := r.Body()
+	return !r.headers || r.Kind != Message || bytes.HasPrefix(headers, []byte("NATS/1.0")) && bytes.HasSuffix(headers, []byte("\r\n\r\n"))
+}
+
 // NewMessage returns a message that is stored nowhere yet; see [Reader.Move].
 func NewMessage(seq uint64, at int64, subject string, headers, data []byte) Record {
 	le := binary.LittleEndian
@@ -97,6 +105,7 @@ const (
 	overrun  fault = "the record goes past the end of the block"
 	badHead  fault = "the head of a record is not one"
 	checksum fault = "the checksum of a record is wrong"
+	division fault = "the length of a record's headers is wrong"
 )
 
 // record reads the record at the beginning of b.
@@ -119,6 +128,9 @@ func (r *Reader) record(b []byte) (Record, fault) {
 		return Record{}, overrun
 	}
 	b = b[:length]
+	if headers && int64(le.Uint32(b[headSize+subject:])) > int64(length)-int64(shares) {
+		return Record{}, division
+	}
 	r.hash.Reset()
 	r.hash.Write(b[4:20])
 	r.hash.Write(b[headSize : headSize+subject])

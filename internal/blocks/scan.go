@@ -32,7 +32,7 @@ type Summary struct {
 // be read. visit may be nil.
 func (r *Reader) Scan(raw []byte, visit func(Record)) Summary {
 	pieces, compressed, cause := unpack(raw)
-	s := scan{Reader: r, visit: visit, Summary: Summary{Compressed: compressed}}
+	s := scan{Reader: r, visit: visit, damaged: cause != "", Summary: Summary{Compressed: compressed}}
 	for i, p := range pieces {
 		s.piece(p, i == len(pieces)-1)
 	}
@@ -55,8 +55,18 @@ type scan struct {
 	*Reader
 	visit func(Record)
 	Summary
-	last uint64 // of the last record
-	open bool   // the last damage waits for the record after it
+	damaged bool   // the block cannot be unpacked as it is
+	last    uint64 // of the last record
+	open    bool   // the last damage waits for the record after it
+}
+
+// read reads the record at the beginning of b.
+func (s *scan) read(b []byte) (Record, fault) {
+	r, wrong := s.record(b)
+	if wrong == "" && s.damaged && !r.divided() {
+		return Record{}, division
+	}
+	return r, wrong
 }
 
 // piece reads what is whole, up to a gap of a compressed block or to the end.
@@ -67,7 +77,7 @@ func (s *scan) piece(p piece, end bool) {
 	at, resyncing := 0, p.lost
 	for at < len(p.data) {
 		rest := p.data[at:]
-		record, wrong := s.record(rest)
+		record, wrong := s.read(rest)
 		switch {
 		case wrong == "" && (!resyncing || s.plausible(record)):
 			s.take(record)
@@ -90,7 +100,7 @@ func (s *scan) piece(p piece, end bool) {
 // only its contents are damaged, and nothing within is treated as a record. It returns 0
 // otherwise.
 func (s *scan) stride(b []byte, wrong fault) int {
-	if wrong != checksum {
+	if wrong != checksum && wrong != division {
 		return 0
 	}
 	n := int(binary.LittleEndian.Uint32(b) &^ headersBit)
@@ -115,7 +125,7 @@ func (s *scan) next(b []byte) int {
 
 // looks reports whether the head of a record may stand here, without its checksum.
 func (s *scan) looks(b []byte) bool {
-	r, wrong := s.record(b)
+	r, wrong := s.read(b)
 	return wrong == "" && s.plausible(r)
 }
 
