@@ -16,6 +16,7 @@ var secretKey = regexp.MustCompile(`\bS[OAU][A-Z2-7]{56}\b|\beyJ[A-Za-z0-9_-]{20
 // From an empty folder to a tenant's user, over TLS, until it is revoked; no secret is
 // printed.
 func TestAccess(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "access")
 	do := func(code int, args ...string) string {
 		t.Helper()
@@ -139,6 +140,7 @@ func revokeWhileServing(t *testing.T, dir string, s *server) {
 // The key that a server is asked with is printed once, as JSON with the names of the
 // contract, and lists have no secret.
 func TestAccessKey_CreateListRevoke(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "access")
 	runs := func(want int, args ...string) string {
 		t.Helper()

@@ -50,6 +50,7 @@ func write(t *testing.T, name, text string) string {
 // SA-55, SA-56, SA-57: definitions are applied, shown, changed and removed; applying
 // again changes nothing; they survive a restart, and the read models equal the log.
 func TestApply(t *testing.T) {
+	t.Parallel()
 	store := t.TempDir()
 	s := start(t, store)
 	file := write(t, "agents.yaml", agentsFile)
@@ -127,6 +128,7 @@ func TestApply(t *testing.T) {
 
 // Each refusal is one line with file and line, and changes nothing.
 func TestApply_Refusals(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	for _, c := range []struct {
 		file, text string
@@ -170,6 +172,7 @@ func TestApply_Refusals(t *testing.T) {
 
 // Two concurrent applies do not lose each other's changes.
 func TestApply_Concurrent(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	const each = 6
 	done := make(chan outcome, 2)

@@ -7,6 +7,7 @@ import (
 
 // Archiving on the command line, and how other commands show the archived threads.
 func TestArchive(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	var old, other reply
 	decode(t, s.ok("thread", "create", "--key", "old", "--json"), &old)
@@ -52,6 +53,7 @@ func TestArchive(t *testing.T) {
 
 // Freezing on the command line: the thread shows what it showed, and verification finds nothing.
 func TestThreadFreeze(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	var old, other reply
 	decode(t, s.ok("thread", "create", "--key", "old", "--json"), &old)

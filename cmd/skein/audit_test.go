@@ -35,6 +35,7 @@ func seedFile(t *testing.T) (file, public string) {
 // A log is exported from one Skein as a signed file and imported into another, where it
 // verifies; a second import adds nothing.
 func TestAudit_ExportAndImport(t *testing.T) {
+	t.Parallel()
 	from, to := start(t, t.TempDir()), start(t, t.TempDir())
 	var made reply
 	decode(t, from.ok("thread", "create", "--key", "orders/7", "--title", "An order", "--json"), &made)
@@ -110,6 +111,7 @@ func TestAudit_ExportAndImport(t *testing.T) {
 
 // The trail shows who did what, and the diff what changed between two points.
 func TestAudit_TrailAndDiff(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	var made, added reply
 	decode(t, s.ok("thread", "create", "--key", "orders/7", "--title", "An order of the first day of spring", "--json"), &made)
@@ -162,6 +164,7 @@ func TestAudit_TrailAndDiff(t *testing.T) {
 // What a plain client forges without Skein is found, named by thread and sequence, and
 // only there.
 func TestAudit_FindsForgery(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	var made reply
 	decode(t, s.ok("thread", "create", "--json"), &made)

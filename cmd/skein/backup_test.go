@@ -13,6 +13,7 @@ import (
 // complete, everything derived is rebuilt, and all of it verifies. A backup that was
 // changed is not restored, and none is restored next to an existing log.
 func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	for range 5 {
 		s.ok("thread", "create")
@@ -61,6 +62,7 @@ func TestBackupAndRestore(t *testing.T) {
 // A backup restored into a folder is a store that a Skein can serve; a folder that is
 // not empty is not changed.
 func TestRestore_IntoAStore(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	for range 3 {
 		s.ok("thread", "create")
@@ -92,6 +94,7 @@ func TestRestore_IntoAStore(t *testing.T) {
 
 // A backup says how many purged threads it may still hold something of.
 func TestBackup_SaysWhatIsBeingErased(t *testing.T) {
+	t.Parallel()
 	nats := natstest.Start(t)
 	s := start(t, "", "--nats", nats.URL())
 	s.ok("thread", "create")

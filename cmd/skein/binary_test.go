@@ -34,10 +34,13 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
+// secret signs requests to endpoints and webhooks.
+const secret = "a-secret-that-is-nowhere-to-be-found"
+
 // environment returns the environment of the tests, without variables that would change
-// the program, and with a timeout for a busy machine.
+// the program, with a timeout for a busy machine, and with the secrets of the tests.
 func environment(add ...string) []string {
-	env := []string{"SKEIN_TIMEOUT=2m"}
+	env := []string{"SKEIN_TIMEOUT=2m", "HOOK_SECRET=" + secret, "BANK_SECRET=" + secret}
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "SKEIN_") {
 			env = append(env, v)

@@ -34,6 +34,7 @@ func TestConsolePrice_RunShowsCost(t *testing.T) {
 
 // A price that cannot be read is wrong usage, and nothing is started.
 func TestConsolePrice_IsRefused(t *testing.T) {
+	t.Parallel()
 	for price, want := range map[string]string{
 		"gpt-5":             "it names no model",
 		"gpt-5=1":           "it has no two or three prices",

@@ -18,6 +18,7 @@ import (
 // Every page of the console names the same as JSON and as a command: the link answers, and the
 // command runs against the same server.
 func TestConsole_PagesNameTheirJSONAndCommand(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir(), "--tenant", "acme")
 	c, err := client.Connect(s.NATS, client.Options{Tenant: "acme", Timeout: 5 * time.Minute})
 	if err != nil {

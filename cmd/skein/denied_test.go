@@ -10,6 +10,7 @@ import (
 // What the credentials do not permit is told by every command in one line, without waiting for an
 // answer that does not come.
 func TestDenied_IsOneLine(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "access")
 	for _, args := range []string{"init --host 127.0.0.1", "user --tenant acme --role publisher --role subscriber --name app"} {
 		if o := run(t, nil, "", append(append([]string{"access"}, strings.Fields(args)...), "--dir", dir)...); o.code != 0 {

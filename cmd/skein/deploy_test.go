@@ -108,6 +108,7 @@ func TestDeploy_Compose(t *testing.T) {
 
 // The Dockerfile builds packages of this module, and runs them with valid arguments.
 func TestDeploy_Dockerfile(t *testing.T) {
+	t.Parallel()
 	text := deployed(t, "docker", "Dockerfile")
 	built := regexp.MustCompile(`go build -trimpath -o /out/(\S+) (\S+)`).FindAllStringSubmatch(text, -1)
 	if len(built) != 2 {
@@ -140,6 +141,7 @@ func TestDeploy_Dockerfile(t *testing.T) {
 
 // The unit runs skein serve with flags that exist, and systemd accepts it.
 func TestDeploy_SystemdUnit(t *testing.T) {
+	t.Parallel()
 	text := deployed(t, "systemd", "skein.service")
 	start := regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/skein (.+)$`).FindStringSubmatch(text)
 	if start == nil {

@@ -11,6 +11,7 @@ import (
 
 // Every call of skein in the docs is one that the command line accepts.
 func TestDocs_CommandsParse(t *testing.T) {
+	t.Parallel()
 	var pages []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "deploy/*.md"} {
 		list, err := filepath.Glob(filepath.Join("..", "..", pattern))

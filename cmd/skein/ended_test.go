@@ -126,6 +126,7 @@ func (w *wire) documents(thread string) map[string][]byte {
 // A killed server does not restore removed documents: neither the buckets nor the
 // queries have anything of threads that were deleted or purged.
 func TestDeletedThreads_StayDeletedAfterKill(t *testing.T) {
+	t.Parallel()
 	store := t.TempDir()
 	s := start(t, store)
 	w := s.wire(t)
@@ -173,6 +174,7 @@ func TestDeletedThreads_StayDeletedAfterKill(t *testing.T) {
 // What a killed server has restored of deleted threads is removed before Skein is ready: notes
 // name these threads, and once they do, no others are looked for.
 func TestDeletedThreads_RestoredIsRemovedBeforeReady(t *testing.T) {
+	t.Parallel()
 	store := t.TempDir()
 	s := start(t, store)
 	w := s.wire(t)

@@ -7,6 +7,7 @@ import (
 
 // Forks, mentions and truncations on the command line, and the family that they make.
 func TestThread_Family(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	s.ok("thread", "create", "--key", "one", "--title", "Order 42")
 	s.ok("thread", "create", "--key", "two", "--title", "Order\x1b[31m 17")
@@ -53,6 +54,7 @@ func TestThread_Family(t *testing.T) {
 // An exported thread is the document of package threads, or Markdown in which nothing that a
 // message or a tool says can leave its place.
 func TestThread_Export(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	s.ok("thread", "create", "--key", "one", "--title", "Order\n# 42")
 	s.ok("item", "add", "key:one", "Where is it?")

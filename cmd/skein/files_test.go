@@ -21,6 +21,7 @@ import (
 // Files on the command line, against a server process: SA-112, SA-113, SA-115, SA-119,
 // SA-120, SA-121, SA-130.
 func TestFiles_CommandLine(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	defer s.stop()
 	var made struct{ ThreadID string }
@@ -96,6 +97,7 @@ func TestFiles_CommandLine(t *testing.T) {
 // A kill during a write leaves the old version intact, and what was acknowledged is
 // there: for a killed server and a killed writer.
 func TestFiles_KillDuringWrite(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, dir)
 	connect := func() *client.Client {

@@ -28,6 +28,7 @@ func (p *gate) begins(path, body string) *reading {
 // loses nothing: another one sends the rest under the same numbers, or the message from its start
 // under the same id.
 func TestGateway_AnswersContinueElsewhere(t *testing.T) {
+	t.Parallel()
 	g := newGates(t)
 	words := make(chan string)
 	say := func(list ...string) {

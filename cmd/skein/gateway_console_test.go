@@ -12,6 +12,7 @@ import (
 // The console works through a gateway: one signs in, reads and changes threads, follows them, and
 // shares them; it has no page of the system, and opens links of its own tenants only.
 func TestGateway_Console(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, "acme")
 	p := g.gateway()
 	acme := g.Client("acme")

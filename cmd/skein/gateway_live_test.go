@@ -75,6 +75,7 @@ func (w *watching) until(kind, name string) {
 // server, once, as what is emitted at the server does; and the events of the log are the same
 // everywhere.
 func TestGateway_LiveEventsAreTheSameEverywhere(t *testing.T) {
+	t.Parallel()
 	g := newGates(t)
 	sites := map[string]*gate{"one": g.gateway(), "two": g.gateway(), "server": {g, nil, g.Addresses().HTTP}}
 	names := slices.Sorted(maps.Keys(sites))

@@ -16,6 +16,7 @@ import (
 // ends, at the server and behind a gateway: streams and sockets of every kind. A machine that stands
 // still for a second may be late a few times.
 func TestGateway_RevocationTakesLessThanASecond(t *testing.T) {
+	t.Parallel()
 	g := newGates(t)
 	sites := []*gate{g.gateway(), {g, nil, g.Addresses().HTTP}}
 	const attempts = 20

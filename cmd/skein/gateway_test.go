@@ -182,6 +182,7 @@ func (r *reading) next() (id, data string, more bool) {
 // A gateway that is killed in the middle of an answer loses nothing: another one continues the
 // stream of its chunks, and that of the thread's events, without a gap or a repeat.
 func TestGateway_StreamsContinueElsewhere(t *testing.T) {
+	t.Parallel()
 	g := newGates(t)
 	words := make(chan string)
 	g.Must(g.Reactor("teller", func(ctx context.Context, _ *skein.StepInput, out skein.Stream) (*skein.Reaction, error) {
@@ -279,6 +280,7 @@ func TestGateway_StreamsContinueElsewhere(t *testing.T) {
 // A revoked key ends its streams at every gateway, and no gateway takes it any more. A new one
 // is taken at once, and its use is listed.
 func TestGateway_KeysEndEverywhere(t *testing.T) {
+	t.Parallel()
 	g := newGates(t)
 	gateways := []*gate{g.gateway(), g.gateway()}
 	var streams []*reading
@@ -316,6 +318,7 @@ func TestGateway_KeysEndEverywhere(t *testing.T) {
 
 // A ticket is for one use, and a session until it is signed out, at every gateway.
 func TestGateway_TicketsAndSessionsElsewhere(t *testing.T) {
+	t.Parallel()
 	g := newGates(t)
 	first, second := g.gateway(), g.gateway()
 	var made struct{ Ticket string }
@@ -356,6 +359,10 @@ func TestGateway_TicketsAndSessionsElsewhere(t *testing.T) {
 		return r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
 	}
 	revoked, other := g.newKey("acme")
+	for _, p := range []*gate{first, second} {
+		for p.do("GET", "/api/threads", "", other).StatusCode != http.StatusOK { // until Skein has read it
+		}
+	}
 	session = sign(first, other)
 	if r := second.do("GET", "/api/threads", "", "", "Cookie", session); r.StatusCode != http.StatusOK {
 		t.Errorf("the session of another key: %d %s", r.StatusCode, r.text)
@@ -384,6 +391,7 @@ func TestGateway_TicketsAndSessionsElsewhere(t *testing.T) {
 // A gateway whose credentials name its tenants takes no key of another, and no session or ticket that
 // a gateway of all tenants has given to one.
 func TestGateway_ServesItsTenantsOnly(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, "acme")
 	_, other := g.newKey("globex")
 	p, all := g.gateway(), &gate{g, nil, g.Addresses().HTTP}
@@ -418,6 +426,7 @@ func TestGateway_ServesItsTenantsOnly(t *testing.T) {
 
 // A gateway stops as a server does, and says what is wrong with its flags.
 func TestGateway_StopsAndRefuses(t *testing.T) {
+	t.Parallel()
 	g := newGates(t)
 	p := g.gateway("--ops-listen", "127.0.0.1:0")
 	stream := p.stream("/api/events")
@@ -448,6 +457,7 @@ func TestGateway_StopsAndRefuses(t *testing.T) {
 // A gateway, and the HTTP of the server itself, count what they are asked, what they refuse, and
 // the streams that are open.
 func TestGateway_Metrics(t *testing.T) {
+	t.Parallel()
 	g := newGates(t)
 	own := &gate{g, nil, g.Addresses().HTTP}
 	for what, p := range map[string]*gate{"gateway": g.gateway("--http-key-limits", "streams=1"), "serve": own} {

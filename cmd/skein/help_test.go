@@ -28,6 +28,7 @@ func leaves(root *cobra.Command) []*cobra.Command {
 // Every command shows examples in its help, and each is a call that the command line
 // accepts: with valid flags, values and arguments.
 func TestHelp_ExamplesParse(t *testing.T) {
+	t.Parallel()
 	for _, c := range leaves((&app{}).root()) {
 		if c.Example == "" {
 			t.Errorf("%s has no example", c.CommandPath())
@@ -70,6 +71,7 @@ func TestHelp_ExamplesParse(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
+	t.Parallel()
 	known := []string{"create", "get", "list", "react", "update", "status", "delete"}
 	for typed, want := range map[string]string{
 		"creat": "create", "crate": "create", "lits": "list", "lst": "list", "upd": "update", "DELETE": "delete", "gte": "get", "g": "",

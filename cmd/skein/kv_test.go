@@ -14,6 +14,7 @@ import (
 // Key-value pairs are set, listed and deleted on the command line. They outlive a kill of the
 // server, keys whose time is over included, and are in a backup.
 func TestKV_KilledBackedUpAndRestored(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, dir)
 	s.ok("kv", "set", "conversations", "chat_T-1", `[{"role":"user"}]`)
@@ -67,6 +68,7 @@ func TestKV_KilledBackedUpAndRestored(t *testing.T) {
 
 // What is erased is nowhere in the files of the store.
 func TestKV_ErasedIsNowhereOnDisk(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, dir)
 	s.ok("kv", "set", "private", "ada", `"marker-of-ada"`)

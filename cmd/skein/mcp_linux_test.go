@@ -15,6 +15,7 @@ import (
 
 // A client that never reads does not keep the process from ending on SIGTERM, with exit code 0.
 func TestMCP_StdioNeverRead(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	var made reply
 	decode(t, s.ok("thread", "create", "--json"), &made)

@@ -92,6 +92,7 @@ func ended(t *testing.T, cmd *exec.Cmd) int {
 // recorded, and forks one; its client lists and reads resources, page by page. It ends with exit
 // code 0 when its input ends.
 func TestMCP_Stdio(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	var own reply
 	decode(t, s.ok("thread", "create", "--title", "The work", "--json"), &own)
@@ -251,6 +252,7 @@ func mcpResources(t *testing.T, c *mcp.ClientSession, id string) {
 // What is no message is answered with an error and ends nothing: not the session, not the
 // process.
 func TestMCP_StdioGarbage(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	cmd := skeinMCP(s)
 	in, err := cmd.StdinPipe()
@@ -407,6 +409,7 @@ func startHTTP(t *testing.T, s *server) (*exec.Cmd, string) {
 // Over HTTP two sessions work at once, and SIGTERM ends the process with exit code 0, also while
 // a client does not read its answer.
 func TestMCP_HTTP(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	cmd, url := startHTTP(t, s)
 	var sessions []*mcp.ClientSession
@@ -471,6 +474,7 @@ func neverRead(t *testing.T, url, thread string) {
 // Requests of web pages, by other names of this machine, without the token and of more than
 // 4 MiB are refused.
 func TestMCP_HTTPRefusals(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	_, url := startHTTP(t, s)
 	own := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp")
@@ -535,6 +539,7 @@ func TestMCP_HTTPRefusals(t *testing.T) {
 
 // HTTP is served on loopback only, and only with a token.
 func TestMCP_Usage(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	short := filepath.Join(t.TempDir(), "short")
 	if err := os.WriteFile(short, []byte("secret\n"), 0o600); err != nil {
@@ -570,6 +575,7 @@ func TestMCP_Usage(t *testing.T) {
 
 // What a user may not do, skein mcp may not do with that user's credentials.
 func TestMCP_ActsAsItsUser(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "access")
 	do := func(args ...string) string {
 		t.Helper()

@@ -20,6 +20,7 @@ type shownMessage struct {
 
 // Messages on the command line: add, list, edit, rm (SA-38, SA-46, SA-49, SA-51).
 func TestMessages(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	var made, first, call reply
 	decode(t, s.ok("thread", "create", "--key", "talk", "--json"), &made)

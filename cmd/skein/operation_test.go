@@ -36,6 +36,7 @@ func (s *server) operations() []operationRow {
 // failed. The list and the console show that, also after a restart; what was found where, and into
 // which folder, is not told.
 func TestOperation_ReportsOfAuditAndBackup(t *testing.T) {
+	t.Parallel()
 	store := t.TempDir()
 	s := start(t, store, "--tenant", "acme")
 	var made reply
@@ -128,6 +129,7 @@ func (s *server) wantOnPage(texts ...string) {
 // nothing of it. If something takes the report and does not answer, they end soon, and say so; if
 // it refuses, they say why.
 func TestOperation_NothingDependsOnAReport(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	s.ok("thread", "create")
 	dir := filepath.Join(t.TempDir(), "backup")

@@ -19,6 +19,7 @@ import (
 
 // The command line can send every command and query of the contract.
 func TestRawCommandsAndQueries(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	var made struct {
 		ThreadID string
@@ -71,6 +72,7 @@ func TestRawCommandsAndQueries(t *testing.T) {
 
 // Health checks over NATS and HTTP, and exits 1 if a check fails.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	for _, flag := range []string{"--ops-listen", "--metrics-listen"} {
 		t.Run(flag, func(t *testing.T) { testHealth(t, flag) })
 	}
@@ -116,6 +118,7 @@ func testHealth(t *testing.T, flag string) {
 
 // Read models that do not follow the log are not healthy, though queries are answered.
 func TestHealth_ReadModelsStandStill(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	leases, err := s.wire(t).js.KeyValue(t.Context(), derived.LeaseBucket)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 // SA-151: an agent is packed with everything that it names, so that another tenant can
 // apply it; one with a tool that is not portable is refused.
 func TestPack(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	more := agentsFile + `---
 kind: tool

@@ -15,6 +15,7 @@ import (
 
 // The text of a thread must not control the terminal of its reader.
 func TestPrint_RemovesTerminalControls(t *testing.T) {
+	t.Parallel()
 	const evil = "\x1b[31mred\x07\u202e\r\nnext\u200b"
 	for _, got := range []string{happened.Printable(evil, false), happened.Printable(evil, true), happened.Brief(evil, 100)} {
 		if strings.ContainsAny(got, "\x1b\x07\r\u202e\u200b") || !strings.Contains(got, "red") || !strings.Contains(got, "next") {
@@ -28,6 +29,7 @@ func TestPrint_RemovesTerminalControls(t *testing.T) {
 
 // Every event of the catalog has a line, without colours unless requested.
 func TestEventLine_EveryEvent(t *testing.T) {
+	t.Parallel()
 	for _, row := range events.Catalog() {
 		e := events.Event{Type: row.Type, ThreadID: "T-01900000-0000-7000-8000-000000000000", Data: row.New()}
 		line := eventLine(&e, false)
@@ -41,6 +43,7 @@ func TestEventLine_EveryEvent(t *testing.T) {
 }
 
 func TestColour_OnlyOnTerminal(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		terminal bool
 		noColour string
@@ -57,6 +60,7 @@ func TestColour_OnlyOnTerminal(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	p := &progress{out: &out, terminal: true}
 	p.bar(1, 2, "%d threads", 7)
@@ -79,6 +83,7 @@ func TestProgress(t *testing.T) {
 // Every command that talks to a server has the flags of the contract, and every command
 // and flag is described.
 func TestHelp_CommandsAreDescribed(t *testing.T) {
+	t.Parallel()
 	a := &app{}
 	alone := map[string]bool{"serve": true, "gateway": true, "demo": true, "version": true, "skein bench append": true, "skein bench react": true, "skein bench memory": true, "skein bench neighbour": true, "skein bench http": true, "skein bench thread": true, "skein bench threads": true, "skein store check": true, "skein store repair": true}
 	var walk func(*cobra.Command)

@@ -20,6 +20,7 @@ type logLine struct {
 // A start after a crash logs how far it has read the store, and says once that nothing is missing.
 // A new store and one that was closed cleanly say nothing.
 func TestServe_LogsRecovery(t *testing.T) {
+	t.Parallel()
 	store := t.TempDir()
 	restart := func(end func(*server)) (progress, recovered []logLine) {
 		t.Helper()
@@ -55,6 +56,7 @@ func TestServe_LogsRecovery(t *testing.T) {
 
 // Two signals at once, as a process and its group get them, are one: the server stops as after one.
 func TestServe_TwoSignalsAtOnce(t *testing.T) {
+	t.Parallel()
 	store, stopping := t.TempDir(), make(chan struct{})
 	var log bytes.Buffer
 	s := startLogged(t, io.MultiWriter(&log, onText{"stopping", stopping}), store, "--log-level", "info")

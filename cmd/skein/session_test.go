@@ -7,6 +7,7 @@ import (
 
 // Sessions on the command line: one starts, and its end is recorded with what went wrong.
 func TestSession_CommandLine(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	const id, session = "thrd_abc123def456789012345678901", "sess_0a1b"
 	s.ok("state", "set", id, "name", "Ada", "--create")

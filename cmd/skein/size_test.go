@@ -14,6 +14,7 @@ type sized struct {
 // Sizes on the command line: of tenants, of a tenant's threads, of named threads; and a
 // purge, which is complete on the server (AM-87) once documents are written again.
 func TestSizeAndPurge(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	var small, large, other reply
 	decode(t, s.ok("thread", "create", "--key", "small", "--json"), &small)

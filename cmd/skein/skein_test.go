@@ -31,6 +31,7 @@ type event struct{ Type, ThreadID, SpecVersion string }
 // A day with the program: serve, create, add, list, look at the past, follow, verify,
 // stop, and find everything again (EK-2).
 func TestProgram_WholeSession(t *testing.T) {
+	t.Parallel()
 	store := t.TempDir()
 	s := start(t, store)
 	var made reply
@@ -101,6 +102,7 @@ func TestProgram_WholeSession(t *testing.T) {
 // Wrong usage exits 2 and a failure 1, each with one line on standard error (EK-181 for
 // the tenant).
 func TestExitCodes_UsageAndFailures(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	noTenant := []string{"SKEIN_SERVER=" + s.NATS}
 	for _, c := range []struct {
@@ -155,6 +157,7 @@ func TestExitCodes_UsageAndFailures(t *testing.T) {
 }
 
 func TestImport_SecondRunAddsNothing(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	file := filepath.Join(t.TempDir(), "talk.jsonl")
 	text := `{"id":"1","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"}]}
@@ -191,6 +194,7 @@ not json
 
 // tail follows until it is interrupted, which is no failure.
 func TestTail_FollowsUntilInterrupted(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	cmd := exec.Command(binary, "tail", "--json", "--from", "start", "--type", "thread.created")
 	cmd.Env = environment(s.env...)
@@ -218,6 +222,7 @@ func TestTail_FollowsUntilInterrupted(t *testing.T) {
 }
 
 func TestHealthAndMetrics(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	s.ok("thread", "create")
 	s.ok("thread", "list")
@@ -251,6 +256,7 @@ func TestHealthAndMetrics(t *testing.T) {
 
 // A killed server loses nothing, and starts again (EK-2).
 func TestServe_KeepsDataAfterKill(t *testing.T) {
+	t.Parallel()
 	store := t.TempDir()
 	s := start(t, store)
 	s.ok("thread", "create", "--key", "kept")
@@ -264,6 +270,7 @@ func TestServe_KeepsDataAfterKill(t *testing.T) {
 }
 
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	begin := time.Now()
 	o := run(t, nil, "", "demo")
 	// A few seconds, more on a loaded machine, but not more processor time.
@@ -278,6 +285,7 @@ func TestDemo(t *testing.T) {
 }
 
 func TestConfigFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "skein.json")
 	text := fmt.Sprintf(`{"store":%q,"nats-listen":"127.0.0.1:0","http-listen":"127.0.0.1:0","json":true}`, filepath.Join(dir, "store"))
@@ -309,6 +317,7 @@ func TestConfigFile(t *testing.T) {
 // Invalid limits of tenants are refused, in flags, in a list of the file and in a
 // variable.
 func TestServe_RefusesInvalidTenantLimits(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "skein.json")
 	for _, c := range []struct{ text, variable, want string }{
 		{`{"egress-allow":["10.0.0.0/8","10.0.0.0/99"]}`, "", `"10.0.0.0/99"`},
@@ -328,6 +337,7 @@ func TestServe_RefusesInvalidTenantLimits(t *testing.T) {
 }
 
 func TestVersionAndCompletion(t *testing.T) {
+	t.Parallel()
 	var v struct{ Version, Commit, Go, NATSServer string }
 	decode(t, run(t, nil, "", "version", "--json").out, &v)
 	if v.Version == "" || v.Commit == "" || !strings.HasPrefix(v.Go, "go") || v.NATSServer == "" {

@@ -7,6 +7,7 @@ import (
 
 // The state of a thread on the command line: set, push, get, rm, destroy.
 func TestState_CommandLine(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	const id = "thrd_abc123def456789012345678901"
 	s.ok("state", "set", id, "name", "Ada", "--create")

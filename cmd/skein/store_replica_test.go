@@ -13,6 +13,7 @@ import (
 // Of a cluster one server is gone, and each of the two others lost another block of the log. Each
 // store is repaired from the other, and together they have all of it.
 func TestStore_RepairsFromAReplica(t *testing.T) {
+	t.Parallel()
 	nodes := natstest.StartCluster(t)
 	s := startLogged(t, os.Stderr, "", "--nats", nodes.URL(), "--replicas", "3")
 	content := filepath.Join(t.TempDir(), "content")

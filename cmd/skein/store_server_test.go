@@ -12,6 +12,7 @@ import (
 // With a separate server, a Skein refuses to start on a log that is missing or has lost
 // its end, until that is accepted; then everything works again.
 func TestStore_LostLogOnAServer(t *testing.T) {
+	t.Parallel()
 	server := natstest.Start(t)
 	s := start(t, "", "--nats", server.URL())
 	for range 3 {

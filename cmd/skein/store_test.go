@@ -190,6 +190,7 @@ func damages() []damage {
 // A store that was not closed cleanly, and in which data without another source cannot
 // be read, is refused: nothing is started, and no file is changed.
 func TestStore_RefusesDamage(t *testing.T) {
+	t.Parallel()
 	original := newCrashedStore(t)
 	for _, c := range damages() {
 		t.Run(c.name, func(t *testing.T) {

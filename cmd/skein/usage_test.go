@@ -8,6 +8,7 @@ import (
 // A name, a command or a flag that is nearly right is answered with what was probably
 // meant, and exit code 2.
 func TestUsage_SuggestsNearest(t *testing.T) {
+	t.Parallel()
 	env := []string{"SKEIN_TENANT=acme", "SKEIN_SERVER=nats://127.0.0.1:1"}
 	for args, want := range map[string]string{
 		"thred list":                            "did you mean skein thread?",

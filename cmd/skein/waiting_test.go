@@ -68,6 +68,7 @@ func (w *waiting) answer() string {
 // A client that waits for an answer is told for what it waits: for a worker, behind others, for a person's
 // approval, with the command that grants it, which works as it is printed.
 func TestReact_SaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	s.ok("cmd", "definition.apply", `{"definitions":[
 		{"kind":"tool","definition":{"name":"refund","description":"Refunds.","type":"nats","auto":false}},
@@ -123,6 +124,7 @@ func TestReact_SaysWhatItWaitsFor(t *testing.T) {
 
 // An agent that nobody defined or serves is refused when a thread is created for it.
 func TestThreadCreate_UnknownAgent(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	o := run(t, s.env, "", "thread", "create", "--agent", "nobody")
 	if o.code == 0 || !strings.Contains(o.err, "not_found") || !strings.Contains(o.err, "nobody") {
@@ -132,6 +134,7 @@ func TestThreadCreate_UnknownAgent(t *testing.T) {
 
 // A run that failed is continued on the command line.
 func TestRunRetry_OnTheCommandLine(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	s.ok("cmd", "definition.apply", `{"definitions":[{"kind":"agent","definition":{"name":"hasty","type":"ai_human","reactor":"clerk","limits":{"workerWaitMs":0}}}]}`)
 	s.ok("thread", "create", "--key", "order", "--agent", "hasty")

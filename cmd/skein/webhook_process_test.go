@@ -103,7 +103,7 @@ func delivers(t *testing.T, s *server) bool {
 // Of two processes one delivers: while both live, each event is sent once. When it is killed,
 // again and again, the other continues, and loses no event nor the order of a thread.
 func TestWebhook_OneOfTwoProcessesDelivers(t *testing.T) {
-	t.Setenv("HOOK_SECRET", "a-secret-of-sixteen-bytes")
+	t.Parallel()
 	nats, v, file := natstest.Start(t), newAccepted(t), filepath.Join(t.TempDir(), "hook.yaml")
 	if err := os.WriteFile(file, []byte("kind: webhook\nname: hook\ntypes: [thread.*, item.*, context.*, key.*]\nhttp: {url: "+v.URL+", secretEnv: [HOOK_SECRET]}\n"), 0o600); err != nil {
 		t.Fatal(err)
