@@ -14,7 +14,10 @@ GOVULNCHECK ?= $(GO) tool -modfile=internal/tools/go.mod govulncheck
 GREMLINS ?= $(GO) tool -modfile=internal/tools/gremlins.mod gremlins
 
 # Lint vets the whole tree, and nobody debugs the programs of the tests.
-TESTFLAGS := -vet=off -ldflags=-w
+TESTFLAGS = -vet=off -ldflags=-w -parallel $(PARALLEL)
+
+# Tests of a package that run at once: they wait more than they compute.
+PARALLEL ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .PHONY: help
 help: ## Show this list

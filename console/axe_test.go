@@ -39,6 +39,7 @@ func axe(t *testing.T) string {
 
 // Every page satisfies WCAG 2.2 AA, as far as axe-core can tell, in light and in dark.
 func TestBrowser_Accessible(t *testing.T) {
+	chromium(t)
 	script := axe(t)
 	w := newWorld(t, "")
 	long := w.fill()

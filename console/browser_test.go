@@ -87,16 +87,24 @@ type browser struct {
 	ctx context.Context
 }
 
-// open opens a browser's window. The variable SKEIN_CONSOLE says that there is a Chromium.
-func (w *world) open(actions ...chromedp.Action) *browser {
-	w.t.Helper()
+// chromium returns the path of Chromium, or skips the test, so it is called before a server is
+// started. The variable SKEIN_CONSOLE says that there is a Chromium.
+func chromium(t *testing.T) string {
+	t.Helper()
 	if os.Getenv("SKEIN_CONSOLE") == "" {
-		w.t.Skip("it drives a browser; make test-console runs it")
+		t.Skip("it drives a browser; make test-console runs it")
 	}
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		w.t.Skip("chromium is not installed")
+		t.Skip("chromium is not installed")
 	}
+	return path
+}
+
+// open opens a browser's window.
+func (w *world) open(actions ...chromedp.Action) *browser {
+	w.t.Helper()
+	path := chromium(w.t)
 	flags := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.NoFirstRun, chromedp.Headless, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
@@ -238,6 +246,7 @@ func (b *browser) shot(name string) {
 
 // Every page is there, in light and in dark, and at 320 pixels nothing is wider than the screen.
 func TestBrowser_PagesLookAsTheyShould(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	if err := demo.Fill(t.Context(), w.client); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ func (b *browser) press(form, value string) {
 // What is written is saved as the thread's draft, which everybody who looks sees; it is changed,
 // added to, sent, discarded, and sends itself when a run has completed.
 func TestBrowser_Draft(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	if err := demo.Fill(t.Context(), w.client); err != nil {
 		t.Fatal(err)
@@ -69,6 +70,7 @@ func TestBrowser_Draft(t *testing.T) {
 
 // A message that waits for the agent is changed and removed; what else it contains stays.
 func TestBrowser_QueueIsEdited(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	if err := demo.Fill(t.Context(), w.client); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 // The page Effects has what is scheduled on all threads, the earliest first; those that are late or
 // repeat are chosen, one that is scheduled meanwhile appears, and one is cancelled.
 func TestBrowser_TenantEffects(t *testing.T) {
+	chromium(t)
 	clock := &skeintest.Clock{}
 	w := newWorld(t, "", func(c *serve.Config) {
 		c.Workers = -1 // nothing runs: what is due becomes late

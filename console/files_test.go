@@ -43,6 +43,7 @@ func (w *world) write(thread, path string, content []byte, kind string) {
 // The list of files shows pictures small, as the server makes them: what only says that it is a
 // picture, and what is one with a script, are shown by name alone.
 func TestBrowser_Thumbnails(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	id := w.thread("hello")
 	w.write(id, "/photos/large.png", picture(t, 400, 200), "image/png")
@@ -72,6 +73,7 @@ func TestBrowser_Thumbnails(t *testing.T) {
 
 // A thumbnail is for who may read its thread, and is not made again for who has it.
 func TestThumbnail_RightsAndTag(t *testing.T) {
+	t.Parallel()
 	folder, dir := newAccess(t)
 	_, all := addKey(t, folder, keys.Key{Tenant: "acme"})
 	_, other := addKey(t, folder, keys.Key{Tenant: "globex"})
@@ -106,6 +108,7 @@ func TestThumbnail_RightsAndTag(t *testing.T) {
 
 // The link to JSON and the command of the tab Files are of the folder that it shows.
 func TestFiles_LinkIsOfTheFolder(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "")
 	id := w.thread("hello")
 	w.write(id, "/notes & more/a.txt", []byte("a"), "text/plain")

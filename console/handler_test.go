@@ -95,6 +95,7 @@ func (w *world) thread(texts ...string) string {
 
 // Who opens the address of the server is sent to the console.
 func TestHandler_AddressOfTheServer(t *testing.T) {
+	t.Parallel()
 	v := newWorld(t, "").visitor()
 	answer, err := v.client.Get(v.http)
 	if status, _, header := v.read(answer, err); status != http.StatusSeeOther || header.Get("Location") != "/console/" {
@@ -104,6 +105,7 @@ func TestHandler_AddressOfTheServer(t *testing.T) {
 
 // What a conversation contains is not HTML of the page.
 func TestHandler_ContentIsEscaped(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "")
 	id := w.thread(`<script>alert(1)</script><img src=x onerror=alert(2)>`, `[a](javascript:alert(3)) <svg onload=alert(4)>`)
 	status, body, h := w.visitor().get("/threads/" + id)
@@ -125,6 +127,7 @@ func TestHandler_ContentIsEscaped(t *testing.T) {
 
 // A change is done for a page of this origin only, also at a desk, where there is no cookie.
 func TestHandler_ChangesComeFromThisOrigin(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "")
 	id := w.thread("hello")
 	for _, origin := range []string{"", "null", "https://evil.example"} {
@@ -170,6 +173,7 @@ func addKey(t *testing.T, folder *access.Folder, k keys.Key) (id, secret string)
 // A key that may only read sees no form, and its changes are refused; threads of others are not
 // there.
 func TestHandler_RightsOfTheKey(t *testing.T) {
+	t.Parallel()
 	folder, dir := newAccess(t)
 	_, all := addKey(t, folder, keys.Key{Tenant: "acme"})
 	_, reads := addKey(t, folder, keys.Key{Tenant: "acme", Can: []edge.Capability{edge.Read}})
@@ -216,6 +220,7 @@ func TestHandler_RightsOfTheKey(t *testing.T) {
 
 // A session is new with each sign-in, and ends with its sign-out and with its key.
 func TestHandler_SessionsEnd(t *testing.T) {
+	t.Parallel()
 	folder, dir := newAccess(t)
 	id, key := addKey(t, folder, keys.Key{Tenant: "acme"})
 	w := newWorld(t, dir)
@@ -271,6 +276,7 @@ func TestHandler_SessionsEnd(t *testing.T) {
 
 // A page asks for no more than it needs, and is small.
 func TestHandler_PagesAreSmall(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "")
 	id, err := demo.Long(t.Context(), w.client, "long", 1000)
 	if err != nil {

@@ -60,6 +60,7 @@ func toolPart(input, output events.JSON) events.JSON {
 
 // Pages of a hostile conversation do not grow beyond what it has, and turn no text around.
 func TestHandler_HostileConversation(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "")
 	id := w.hostile()
 	fields := regexp.MustCompile(`<textarea[^>]*>[^<]*</textarea>`) // what is edited stays as it is

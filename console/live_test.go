@@ -15,6 +15,7 @@ import (
 // The tabs Timeline, Run and Files show what happens while they are open, and keep what their
 // reader has opened.
 func TestBrowser_TabsAreLive(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	if err := demo.Fill(t.Context(), w.client); err != nil {
 		t.Fatal(err)
@@ -64,6 +65,7 @@ func TestBrowser_TabsAreLive(t *testing.T) {
 // What happens to messages and events of earlier pages while a page is open is not shown as if it
 // were new, and what is new is in its place.
 func TestBrowser_LiveRowsAreInOrder(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	id, err := demo.Long(t.Context(), w.client, "long", 200) // in one commit, of which the page shows the end
 	if err != nil {
@@ -100,6 +102,7 @@ func TestBrowser_LiveRowsAreInOrder(t *testing.T) {
 // the first ones are removed, and loaded again as earlier ones are. What its reader looks at, or
 // writes in, stays; then the page stops to grow at twice as many, and links its end.
 func TestBrowser_LiveConversationIsBounded(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	id, err := demo.Long(t.Context(), w.client, "long", 70)
 	if err != nil {
@@ -169,6 +172,7 @@ func TestBrowser_LiveConversationIsBounded(t *testing.T) {
 // A timeline that is open for long keeps its newest events, and links those before them; while its
 // reader looks at the oldest, it keeps them, and stops to grow at twice as many.
 func TestBrowser_LiveTimelineIsBounded(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	id, err := demo.Long(t.Context(), w.client, "long", 70)
 	if err != nil {
@@ -216,6 +220,7 @@ func TestBrowser_LiveTimelineIsBounded(t *testing.T) {
 
 // A message that is replaced keeps what its reader opened in it, and the focus.
 func TestBrowser_ReplacedMessageKeepsTheFocus(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	id := w.thread("first", "second")
 	b := w.open()

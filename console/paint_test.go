@@ -28,6 +28,7 @@ const slow = 1500
 // about as long as that of one with a page of messages, which the same browser shows in turn. The
 // first paint is logged for a browser that has just started, and for one that has not.
 func TestBrowser_FirstFrameIsTheEnd(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	long, err := demo.Long(t.Context(), w.client, "long", 1000)
 	if err != nil {
@@ -65,6 +66,7 @@ func TestBrowser_FirstFrameIsTheEnd(t *testing.T) {
 
 // No page moves what it has shown, while it loads and becomes live.
 func TestBrowser_NothingJumps(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	if err := demo.Fill(t.Context(), w.client); err != nil {
 		t.Fatal(err)
@@ -84,6 +86,7 @@ func TestBrowser_NothingJumps(t *testing.T) {
 
 // Pages weigh less than 150 kB with their scripts and styles, without files and pictures.
 func TestBrowser_PagesAreLight(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	long := w.fill()
 	all := pages()

@@ -17,6 +17,7 @@ const pictureBytes = 150_000
 // The pictures of the README show conversations of skein demo --serve, and are small. make pictures
 // puts them into docs/images.
 func TestBrowser_Pictures(t *testing.T) {
+	chromium(t)
 	folder := cmp.Or(os.Getenv("SKEIN_PICTURES"), t.TempDir())
 	w := newWorld(t, "")
 	if err := demo.Fill(t.Context(), w.client); err != nil {

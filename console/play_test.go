@@ -17,6 +17,7 @@ import (
 // A page of the past says what comes next and when; what was recorded together is one step, and
 // the last step is the present.
 func TestPlay_StepsFollowTheLog(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "")
 	id := w.thread("one", "two", "three")
 	thread, err := client.Read(t.Context(), w.client, events.GetThread{ThreadID: id})
@@ -49,6 +50,7 @@ func TestPlay_StepsFollowTheLog(t *testing.T) {
 // A thread is played, stopped and played on by button and by key; the address keeps the position,
 // and the end is the present.
 func TestBrowser_Play(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	if err := demo.Fill(t.Context(), w.client); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 // The figures of the page System are read again without a reload, and are not when the server no
 // longer shows them.
 func TestBrowser_SystemIsRefreshed(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	b := w.open()
 	b.visit("/system")
@@ -34,6 +35,7 @@ func TestBrowser_SystemIsRefreshed(t *testing.T) {
 // What an audit found is on the page System as soon as it is looked at again: its findings, when it
 // ended, and what to do. Before any the page says which commands to run.
 func TestBrowser_OperationsOnSystem(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "", func(c *serve.Config) { c.NATSListen = "127.0.0.1:0" })
 	nc, err := nats.Connect(w.nats)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 // The page Runs cancels a run that waits and retries one that failed, and shows what comes of it
 // without being left.
 func TestBrowser_RetryAndCancelRuns(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	if err := demo.Fill(t.Context(), w.client); err != nil {
 		t.Fatal(err)

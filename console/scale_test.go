@@ -98,6 +98,7 @@ func (p *pair) begin(tenant string) {
 
 // The pages of a thread with very many messages cost what those of a short one do.
 func TestScale_LongThread(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	p.Must(p.Reactor("echo", func(context.Context, *skein.StepInput, skein.Stream) (*skein.Reaction, error) {
 		return skein.Answer("hello"), nil
@@ -167,6 +168,7 @@ func createAll(t *testing.T, c *client.Client, numbers <-chan int) (err error) {
 
 // The list of a tenant with very many threads costs what that of one with few does.
 func TestScale_ManyThreads(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	for tenant, n := range map[string]int{"little": 200, "much": many(t, 2000)} {
 		began := time.Now()

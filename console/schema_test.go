@@ -12,6 +12,7 @@ import (
 
 // The page of a tool shows what it is called with, and who uses it.
 func TestDefinition_ArgumentsOfTools(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "")
 	const schema = `{"type":"object","required":["to"],"properties":{
 		"amount":{"type":["number","null"],"description":"How much, <b>in euros</b>"},

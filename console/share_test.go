@@ -34,6 +34,7 @@ func (v *visitor) share(thread string, pairs ...string) string {
 // A link opens the messages of its thread, for anybody, and nothing else; whatever is wrong with
 // one, the answer is the same.
 func TestShare_LinkOpensTheConversation(t *testing.T) { // AM-109
+	t.Parallel()
 	folder, dir := newAccess(t)
 	_, all := addKey(t, folder, keys.Key{Tenant: "acme"})
 	_, reads := addKey(t, folder, keys.Key{Tenant: "acme", Can: []edge.Capability{edge.Read}})
@@ -143,6 +144,7 @@ func TestShare_LinkOpensTheConversation(t *testing.T) { // AM-109
 
 // A long thread is shown a page at a time, from its beginning; calls have their results.
 func TestShare_PageAtATime(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "")
 	id, err := demo.Long(t.Context(), w.client, "long", 230)
 	if err != nil {
@@ -192,6 +194,7 @@ func sharedCalls(t *testing.T, o *order) {
 // One makes a link in the browser; a window without a session reads it, without JavaScript, until
 // it is ended.
 func TestBrowser_Share(t *testing.T) {
+	chromium(t)
 	folder, dir := newAccess(t)
 	_, key := addKey(t, folder, keys.Key{Tenant: "acme"})
 	w := newWorld(t, dir)

@@ -23,6 +23,7 @@ import (
 // What a process tells of itself and of all tenants together is for those who operate it: a key
 // of a tenant has no such page, and its navigation does not name it.
 func TestSystem_IsForOperators(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "access")
 	folder, err := access.Init(dir, access.InitOptions{})
 	if err != nil {
@@ -68,6 +69,7 @@ func TestSystem_IsForOperators(t *testing.T) {
 // Operators read what audits and backups reported, on the page and as JSON, as it was sent; to
 // others none of it is told, whatever their roles. A page without reports says what to run.
 func TestSystem_Operations(t *testing.T) {
+	t.Parallel()
 	folder, dir := newAccess(t)
 	creds, _, err := folder.Add(access.User{Name: "root", Roles: []access.Role{access.Administrator}})
 	if err != nil {

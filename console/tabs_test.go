@@ -167,6 +167,7 @@ func has(t testing.TB, page string, texts ...string) {
 }
 
 func TestTabs(t *testing.T) {
+	t.Parallel()
 	o := startOrder(t, func(o *skein.Options) { o.Prices = []string{"gpt-5-mini*=0.25/2"} })
 	t.Run("Timeline", func(t *testing.T) { timeline(t, o) })
 	t.Run("Run", func(t *testing.T) { run(t, o) })

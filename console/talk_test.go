@@ -30,6 +30,7 @@ func (b *browser) say(text string) {
 // One talks to an agent: its words appear as it says them, also after a reload, and a call that
 // needs consent is approved with changed arguments.
 func TestBrowser_TalkStreamReloadApprove(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	if err := demo.Fill(t.Context(), w.client); err != nil {
 		t.Fatal(err)
@@ -63,6 +64,7 @@ func TestBrowser_TalkStreamReloadApprove(t *testing.T) {
 
 // A message is changed and asked again; the thread is looked at as it was, and forked there.
 func TestBrowser_EditSlideFork(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	if err := demo.Fill(t.Context(), w.client); err != nil {
 		t.Fatal(err)
@@ -96,6 +98,7 @@ func TestBrowser_EditSlideFork(t *testing.T) {
 
 // A file is uploaded and previewed; the list of threads is live, and is moved through by keys.
 func TestBrowser_FilesAndList(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	first := w.thread("one")
 	b := w.open()
@@ -130,6 +133,7 @@ func TestBrowser_FilesAndList(t *testing.T) {
 
 // Two tenants have a window each. A key that is revoked ends what is open, with a reason.
 func TestBrowser_TenantsAndRevokedKey(t *testing.T) {
+	chromium(t)
 	folder, dir := newAccess(t)
 	id, acme := addKey(t, folder, keys.Key{Tenant: "acme"})
 	_, globex := addKey(t, folder, keys.Key{Tenant: "globex", Can: []edge.Capability{edge.Read}})
@@ -166,6 +170,7 @@ func TestBrowser_TenantsAndRevokedKey(t *testing.T) {
 
 // Without JavaScript everything is read, and forms work.
 func TestBrowser_WithoutJavaScript(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	id := w.thread("first", "second")
 	b := w.open(emulation.SetScriptExecutionDisabled(true))
@@ -182,6 +187,7 @@ func TestBrowser_WithoutJavaScript(t *testing.T) {
 
 // A hostile conversation does nothing, and the page stays usable.
 func TestBrowser_HostileConversation(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	id := w.hostile()
 	b := w.open()
@@ -203,6 +209,7 @@ func TestBrowser_HostileConversation(t *testing.T) {
 // A long conversation opens at its end, at once, and is scrolled up, of a very long one for 2,000
 // messages, and back. What is far away is not kept in the page.
 func TestBrowser_LongConversation(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	n := many(t, 1000)
 	id, err := demo.Long(t.Context(), w.client, "long", n)
@@ -227,6 +234,7 @@ func TestBrowser_LongConversation(t *testing.T) {
 
 // What is committed is on the screen soon after, in the conversation and in the thread's head.
 func TestBrowser_LiveSoon(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	id := w.thread("hello")
 	b := w.open()

@@ -42,6 +42,7 @@ const (
 // Threads that are ticked are archived, brought back and deleted together, without leaving the
 // list; what to do with them is shown while there are any. They stay ticked while the list changes.
 func TestBrowser_BulkChanges(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	ids := w.titled("one", "two", "three", "four")
 	b := w.open()
@@ -93,6 +94,7 @@ func TestBrowser_BulkChanges(t *testing.T) {
 
 // Without JavaScript the list can be changed too: what to do is always shown.
 func TestBrowser_BulkWithoutJavaScript(t *testing.T) {
+	chromium(t)
 	w := newWorld(t, "")
 	w.titled("one", "two")
 	b := w.open(emulation.SetScriptExecutionDisabled(true))

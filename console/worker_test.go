@@ -16,6 +16,7 @@ import (
 // The page Agents says who serves agents and tools now, also those that threads name and nobody
 // defines; the page of one says what to do if nobody does.
 func TestAgents_WhoServesThem(t *testing.T) {
+	t.Parallel()
 	o := startOrder(t, func(o *skein.Options) { o.NATSListen = "127.0.0.1:0" })
 	define := func(kind events.DefinitionKind, body string) events.NewDefinition {
 		return events.NewDefinition{Kind: kind, Definition: events.JSON(body)}

@@ -17,6 +17,7 @@ import (
 // The response does not wait for background work, whose writes are saved when it ends; Shutdown
 // waits for it, and refuses requests.
 func TestWaitUntil_OutlivesTheResponse(t *testing.T) { // AG-37 AG-39
+	t.Parallel()
 	s := open(t)
 	goOn := make(chan struct{})
 	a := s.visit(func(_ http.ResponseWriter, r *http.Request) error {
@@ -96,6 +97,7 @@ func TestShutdown_HasNoMoreTime(t *testing.T) {
 // An error or panic of background work is logged and recorded with session and thread, and what
 // the work has written is saved. The response has left.
 func TestWaitUntil_Fails(t *testing.T) { // AG-88
+	t.Parallel()
 	s := open(t)
 	session := ""
 	for name, f := range map[string]func(context.Context) error{
@@ -142,6 +144,7 @@ func TestWaitUntil_Fails(t *testing.T) { // AG-88
 // Background work that fails before the request has saved anything is recorded, too: the thread
 // is created for it. The request goes on until the record has been answered.
 func TestWaitUntil_FailsFirst(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	spy := must(nats.Connect(s.skein.Addresses().NATS))(t)
 	t.Cleanup(spy.Close)
@@ -167,6 +170,7 @@ func TestWaitUntil_FailsFirst(t *testing.T) {
 
 // What outlives its request without WaitUntil is told so; nothing is accepted and lost.
 func TestWaitUntil_AfterTheEnd(t *testing.T) { // AG-11
+	t.Parallel()
 	s := open(t)
 	var kept context.Context
 	s.visit(func(_ http.ResponseWriter, r *http.Request) error {

@@ -34,6 +34,7 @@ func sign(key, id string) string {
 func cookieOf(signed string) string { return "atid=" + url.PathEscape(signed) }
 
 func TestValidThreadID(t *testing.T) { // AG-54 AG-55 AG-56 AG-57 AG-58 AG-59
+	t.Parallel()
 	for id, want := range map[string]bool{
 		anID: true, "thrd_" + strings.Repeat("a", 59): true, "thrd_" + strings.Repeat("aZ0", 9): true,
 		"thrd_abc": false, "thrd_abc-def-123": false, "thread_abc123": false, "thrd_" + strings.Repeat("a", 26): false, "thrd_" + strings.Repeat("a", 60): false,
@@ -51,6 +52,7 @@ func TestValidThreadID(t *testing.T) { // AG-54 AG-55 AG-56 AG-57 AG-58 AG-59
 // The thread is that of the signed header, else of the signed cookie, else a new one. The
 // response has both. A header that is not as it was signed is refused; a cookie is replaced.
 func TestIdentity_HeaderThenCookieThenNew(t *testing.T) { // AG-66 AG-67 AG-68 AG-69 AG-71 AG-72 AG-73 C-33 C-45
+	t.Parallel()
 	s := open(t)
 	reached := 0
 	path := s.handle(func(http.ResponseWriter, *http.Request) error { reached++; return nil })
@@ -140,6 +142,7 @@ func TestIdentity_HugeHeader(t *testing.T) {
 
 // The first key signs, and all are accepted.
 func TestKeys_Rotation(t *testing.T) { // AG-70
+	t.Parallel()
 	keys := [][]byte{[]byte("new"), []byte(key)}
 	s := open(t, func(o *state.Options) { o.Keys = keys })
 	clear(keys[0]) // which stays the caller's
@@ -153,6 +156,7 @@ func TestKeys_Rotation(t *testing.T) { // AG-70
 
 // Without a key there is no application, except in development, which says so.
 func TestKeys_AreRequired(t *testing.T) { // AG-70 C-34
+	t.Parallel()
 	s := open(t)
 	for name, c := range map[string]struct {
 		o  state.Options
@@ -194,6 +198,7 @@ func TestKeys_AreRequired(t *testing.T) { // AG-70 C-34
 // The cookie is out of reach of scripts and of other sites, lasts a week, and is secure behind
 // TLS: the server's own, or that of a proxy that is trusted.
 func TestCookie_Attributes(t *testing.T) { // AG-84
+	t.Parallel()
 	s := open(t, func(o *state.Options) { o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
 	for name, c := range map[string]struct {
 		from, proto string
@@ -235,6 +240,7 @@ func TestCookie_Attributes(t *testing.T) { // AG-84
 // A custom provider is asked at every request, with the application's state. Its ids are signed
 // and returned; one that is none is an error of the server, and nothing is stored.
 func TestProvider_Custom(t *testing.T) { // AG-60 AG-61 AG-62 AG-63 AG-85 AG-89
+	t.Parallel()
 	asked := 0
 	fail := error(nil)
 	s := open(t, func(o *state.Options) {
@@ -282,6 +288,7 @@ func TestProvider_Custom(t *testing.T) { // AG-60 AG-61 AG-62 AG-63 AG-85 AG-89
 // A user has one thread; a request without a user gets a new one. A header names a user only if
 // a trusted proxy sent it.
 func TestProvider_Users(t *testing.T) { // AG-64 AG-65 AG-86
+	t.Parallel()
 	for _, c := range []struct {
 		proxies    string
 		believed   bool
@@ -318,6 +325,7 @@ func TestProvider_Users(t *testing.T) { // AG-64 AG-65 AG-86
 
 // The id of a route is for services. It must be one, and the same as a signed one.
 func TestRouteID(t *testing.T) { // C-33
+	t.Parallel()
 	s := open(t, func(o *state.Options) {
 		o.RouteID = func(r *http.Request) string { return r.URL.Query().Get("thread") }
 	})

@@ -13,6 +13,7 @@ import (
 
 // Pairs belong to the tenant, have their own time, and outlive the state of threads.
 func TestKV(t *testing.T) { // AG-41 AG-42 AG-43 AG-45
+	t.Parallel()
 	s := open(t)
 	sent := must(s.nc.SubscribeSync("skein.cmd.acme.kv.set"))(t)
 	a := s.visit(func(_ http.ResponseWriter, r *http.Request) error {

@@ -16,6 +16,7 @@ import (
 // Each request is a session of its own, whose values and whose request's values start empty and
 // are gone at its end. Those of the request are any Go values.
 func TestRequest_StateIsOfOneRequest(t *testing.T) { // AG-1 AG-2 AG-5 AG-6 AG-10 AG-11 AG-14 AG-53
+	t.Parallel()
 	s := open(t)
 	sessions := map[string]bool{}
 	var request *state.Memory
@@ -59,6 +60,7 @@ func TestRequest_StateIsOfOneRequest(t *testing.T) { // AG-1 AG-2 AG-5 AG-6 AG-1
 
 // The state of a session is at most 1 MiB of JSON, and what is not is refused whole.
 func TestSession_StateIsLimited(t *testing.T) { // AG-74 C-16 C-17
+	t.Parallel()
 	s := open(t)
 	half := strings.Repeat("x", 512<<10)
 	s.visit(func(_ http.ResponseWriter, r *http.Request) error {
@@ -84,6 +86,7 @@ func TestSession_StateIsLimited(t *testing.T) { // AG-74 C-16 C-17
 
 // The lines of a request's logger name session and thread.
 func TestLogger_NamesSessionAndThread(t *testing.T) { // AG-9 AG-53
+	t.Parallel()
 	s := open(t)
 	session := ""
 	a := s.visit(func(_ http.ResponseWriter, r *http.Request) error {

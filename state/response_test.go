@@ -33,6 +33,7 @@ func (s *site) large() answer {
 // The state is saved before the first byte of the response leaves, so that a failure replaces
 // the handler's response.
 func TestResponse_SaveFails(t *testing.T) { // AG-37
+	t.Parallel()
 	s := open(t)
 	thread := s.large()
 	for name, write := range map[string]func(http.ResponseWriter) error{
@@ -107,6 +108,7 @@ func TestResponse_ServerIsGone(t *testing.T) {
 // What is written after the first byte is saved when the handler returns, before the response
 // ends; if that fails, the response stays as it is.
 func TestResponse_Streams(t *testing.T) { // AG-37
+	t.Parallel()
 	s := open(t)
 	goOn := make(chan struct{})
 	path := s.handle(func(w http.ResponseWriter, r *http.Request) error {

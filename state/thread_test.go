@@ -29,6 +29,7 @@ func (s *site) on(f func(context.Context, *state.ThreadScope) error, headers ...
 
 // What one request sets, the next one of the thread reads, and another visitor does not.
 func TestThread_LastsAcrossRequests(t *testing.T) { // AG-3 AG-4 AG-17 AG-19 AG-20 AG-52 AG-80
+	t.Parallel()
 	s := open(t)
 	first := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "name", "Ada") })
 	for name, headers := range map[string][]string{"the same": first.next(), "another": nil} {
@@ -51,6 +52,7 @@ func TestThread_LastsAcrossRequests(t *testing.T) { // AG-3 AG-4 AG-17 AG-19 AG-
 // Every operation of the source, before and after the state is fetched: reads show pending
 // writes, and the next request finds the same.
 func TestThread_Operations(t *testing.T) { // AG-21 AG-22 AG-23 AG-24 AG-25 AG-26 AG-27 AG-28 AG-29 AG-30 AG-31 AG-36 AG-38
+	t.Parallel()
 	s := open(t)
 	for _, loaded := range []bool{false, true} {
 		first := s.on(func(ctx context.Context, th *state.ThreadScope) error {
@@ -126,6 +128,7 @@ func (s *site) sent(f func()) uint64 {
 // A request that uses no state sends nothing. Writes alone are one message, however many, and
 // reads another one.
 func TestThread_RoundTrips(t *testing.T) { // AG-16 AG-32 AG-33 AG-35
+	t.Parallel()
 	s := open(t)
 	thread := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "old", 1) })
 	write := func(ctx context.Context, th *state.ThreadScope) error {
@@ -181,6 +184,7 @@ func list[T any](v ...T) []T { return v }
 
 // Requests of one thread that run at the same time lose no push and no key.
 func TestThread_ConcurrentRequests(t *testing.T) { // AG-36
+	t.Parallel()
 	s := open(t)
 	first := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "kept", true) })
 	const visitors = 16
@@ -251,6 +255,7 @@ func TestThread_ConcurrentUse(t *testing.T) {
 // What is too large or no JSON is refused whole: nothing is truncated or dropped, where the
 // source does both.
 func TestThread_LimitsAreRefusedWhole(t *testing.T) { // AG-74 C-16 C-17, and AG-75 and AG-76 as these settle them
+	t.Parallel()
 	s := open(t)
 	half := strings.Repeat("x", 400_000)
 	cycle := map[string]any{}
@@ -342,6 +347,7 @@ func TestThread_LimitsAreRefusedWhole(t *testing.T) { // AG-74 C-16 C-17, and AG
 // A push to a value that is no list is an error, at once if the state is fetched, and can be
 // corrected.
 func TestThread_PushToNoList(t *testing.T) { // AG-26
+	t.Parallel()
 	s := open(t)
 	a := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "text", "Hello") })
 	s.on(func(ctx context.Context, th *state.ThreadScope) error {
@@ -372,6 +378,7 @@ func TestThread_PushToNoList(t *testing.T) { // AG-26
 
 // Destroy clears the state at once, and the thread goes on with a new one.
 func TestThread_Destroy(t *testing.T) { // AG-34 AG-90
+	t.Parallel()
 	s := open(t)
 	a := s.on(func(ctx context.Context, th *state.ThreadScope) error {
 		return errors.Join(th.Destroy(ctx), th.Set(ctx, "a", 1)) // without state it does nothing
@@ -394,6 +401,7 @@ func TestThread_Destroy(t *testing.T) { // AG-34 AG-90
 // The state ends after an idle hour. Reads and writes are activity; a read moves the end in the
 // background, at most once a minute.
 func TestThread_ExpiresWhenIdle(t *testing.T) { // AG-3 AG-18
+	t.Parallel()
 	s := open(t)
 	thread := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "a", 1) })
 	has := func() (has bool) {
@@ -422,6 +430,7 @@ func TestThread_ExpiresWhenIdle(t *testing.T) { // AG-3 AG-18
 // A visitor finds the state again when the application has restarted; only what is of the
 // request is gone.
 func TestThread_SurvivesRestart(t *testing.T) { // AG-40 C-5
+	t.Parallel()
 	s := open(t)
 	a := s.visit(func(_ http.ResponseWriter, r *http.Request) error {
 		ctx := r.Context()
@@ -442,6 +451,7 @@ func TestThread_SurvivesRestart(t *testing.T) { // AG-40 C-5
 
 // An application says how long its states last.
 func TestThread_IdleTime(t *testing.T) { // AG-18
+	t.Parallel()
 	s := open(t, func(o *state.Options) { o.Idle = 10 * time.Hour })
 	a := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "a", 1) })
 	s.skein.Advance(9 * time.Hour)

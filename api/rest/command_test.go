@@ -8,6 +8,7 @@ import (
 
 // The bodies are those of the contract, as over NATS.
 func TestCommands_TakeBodiesOfTheContract(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	made := s.ask("POST", "/api/commands/thread.create", `{"commandId":"c-1","data":{"key":"support/42","title":"One"}}`).want(http.StatusOK)
 	thread := made.text("threadId")
@@ -31,6 +32,7 @@ func TestCommands_TakeBodiesOfTheContract(t *testing.T) {
 
 // The events of a command record the trace that its request is part of.
 func TestCommands_ContinueTheTrace(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	thread := "/api/threads/" + s.ask("POST", "/api/threads", `{}`, "Traceparent", trace).want(http.StatusCreated).text("threadId")
@@ -42,6 +44,7 @@ func TestCommands_ContinueTheTrace(t *testing.T) {
 }
 
 func TestCommands_UnknownName(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	if m := s.ask("POST", "/api/commands/thread.creat", `{}`).problem(http.StatusNotFound, "not_found", ""); !strings.Contains(m, "did you mean thread.create?") {
 		t.Errorf("thread.creat: %q", m)
@@ -59,6 +62,7 @@ func TestCommands_UnknownName(t *testing.T) {
 
 // Over HTTP the actor is the principal: a body cannot name another.
 func TestCommands_RefuseActor(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	s.ask("POST", "/api/commands/thread.create", `{"actor":"mallory","data":{}}`).problem(http.StatusBadRequest, "invalid_request", "actor")
@@ -73,6 +77,7 @@ func TestCommands_RefuseActor(t *testing.T) {
 
 // Whatever is wrong with a body, the answer says what and where, and nothing is written.
 func TestCommands_StrictJSON(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	deep := strings.Repeat(`{"a":`, 10_001) + "1" + strings.Repeat("}", 10_001)
 	for _, c := range []struct{ name, body, kind, param, says string }{
@@ -115,6 +120,7 @@ func TestCommands_StrictJSON(t *testing.T) {
 }
 
 func TestCommands_Conditions(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	a := s.ask("PATCH", thread, `{"title":"B"}`, "If-Match", `"1"`)

@@ -11,6 +11,7 @@ import (
 
 // The session of docs/http.md runs as it stands there.
 func TestDocs_HTTPSession(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not installed")
 	}

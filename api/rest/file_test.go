@@ -35,6 +35,7 @@ func bytesOf(n int) []byte {
 }
 
 func TestFiles_WriteAndRead(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	for _, size := range []int{0, 1, events.InlineFileBytes, events.InlineFileBytes + 1, 3*events.FilePieceBytes + 7} {
@@ -70,6 +71,7 @@ func TestFiles_WriteAndRead(t *testing.T) {
 }
 
 func TestFiles_Ranges(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	data := bytesOf(3*events.FilePieceBytes + 100)
 	at := s.thread() + "/files/big"
@@ -117,6 +119,7 @@ func TestFiles_Ranges(t *testing.T) {
 }
 
 func TestFiles_Conditions(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	at := thread + "/files/a.txt"
@@ -142,6 +145,7 @@ func TestFiles_Conditions(t *testing.T) {
 
 // Nothing that a file holds runs in a browser as the site's own.
 func TestFiles_NeverRun(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	for _, c := range []struct{ name, kind, disposition string }{
@@ -168,6 +172,7 @@ func TestFiles_NeverRun(t *testing.T) {
 }
 
 func TestFiles_PathTricks(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	for _, path := range []string{"..%2f..%2fetc%2fpasswd", "%2e%2e/x", "a/%2e%2e/b", "%2e", "a%00b", "a%5cb", "a%0d%0ab", "%ff", strings.Repeat("a/", 65) + "a", strings.Repeat("a", 256)} {
@@ -186,6 +191,7 @@ func TestFiles_PathTricks(t *testing.T) {
 
 // An upload that ends in the middle writes nothing.
 func TestFiles_BrokenUpload(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	at := s.thread() + "/files/half"
 	r, w := io.Pipe()
@@ -210,6 +216,7 @@ func TestFiles_BrokenUpload(t *testing.T) {
 
 // External files have no content here.
 func TestFiles_External(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	far, err := s.Client("acme").Files(id(thread)).WriteExternalFile(t.Context(), "/far", "https://example.com/far", 7, "text/plain", client.WriteFileOptions{})
@@ -222,6 +229,7 @@ const aloneStore = "SKEIN_TEST_REST_STORE"
 
 // TestFiles_NATSAlone is the other process of TestFiles_FlatMemory.
 func TestFiles_NATSAlone(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv(aloneStore)
 	if dir == "" {
 		t.Skip("runs only within TestFiles_FlatMemory")

@@ -15,6 +15,7 @@ import (
 // What a caller has written, its next request shows, without saying so: of the thread that it
 // names, and in lists of the tenant.
 func TestReads_ShowOwnWrites(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	var thread string
 	for n := range 20 {

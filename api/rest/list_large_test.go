@@ -12,6 +12,7 @@ import (
 
 // A list that no answer can hold is asked for page by page, and the Go client returns it whole.
 func TestLists_LargerThanAnAnswer(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	text := strings.Repeat("x", 400<<10)

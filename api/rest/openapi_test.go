@@ -48,6 +48,7 @@ func (s *site) refusal(method, path, body string, headers ...string) answer {
 
 // The document is valid OpenAPI 3.1, with schemas of JSON Schema 2020-12.
 func TestOpenAPI_IsValid(t *testing.T) {
+	t.Parallel()
 	raw, err := rest.OpenAPI()
 	if err != nil {
 		t.Fatal(err)
@@ -63,6 +64,7 @@ func TestOpenAPI_IsValid(t *testing.T) {
 
 // Every route of the router is described, with all of its parameters, and nothing else is.
 func TestOpenAPI_IsComplete(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	raw := s.ask("GET", "/api/openapi.json", "").want(http.StatusOK).has("Content-Type", "application/json")
 	var doc openAPI
@@ -130,6 +132,7 @@ func TestOpenAPI_IsComplete(t *testing.T) {
 
 // Each parameter that is described is taken, and what is taken is described.
 func TestOpenAPI_Parameters(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	var doc openAPI
 	s.ask("GET", "/api/openapi.json", "").want(http.StatusOK).to(&doc)
@@ -156,6 +159,7 @@ func TestOpenAPI_Parameters(t *testing.T) {
 
 // Every field of a query can be a parameter.
 func TestOpenAPI_EveryFieldIsAParameter(t *testing.T) {
+	t.Parallel()
 	var doc openAPI
 	raw, err := rest.OpenAPI()
 	if err == nil {

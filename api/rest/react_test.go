@@ -60,6 +60,7 @@ func (in *sse) until(kind string) []chunk {
 }
 
 func TestReact_Accepted(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	close(s.speaker("echo"))
 	thread := s.thread()
@@ -76,6 +77,7 @@ func TestReact_Accepted(t *testing.T) {
 
 // A run is followed from its start to its end, and any reader can begin in the middle.
 func TestReact_Followed(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	words := s.speaker("echo")
 	thread := s.thread()
@@ -141,6 +143,7 @@ func TestReact_Followed(t *testing.T) {
 
 // Without a name, the next run is told from its beginning, however soon it ends.
 func TestChunks_OfTheNextRun(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	close(s.speaker("echo"))
 	thread := s.thread()
@@ -168,6 +171,7 @@ func (s *site) speaking() (thread string, in *sse, words chan<- string) {
 
 // A message that waits for another run is followed when its turn comes.
 func TestReact_FollowedFromTheQueue(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread, first, words := s.speaking()
 	second := s.stream("POST", thread+"/queue", `{"agentId":"echo","text":"two"}`)
@@ -186,6 +190,7 @@ func TestReact_FollowedFromTheQueue(t *testing.T) {
 
 // A message that is removed from the queue ends the stream that follows it.
 func TestReact_RemovedFromTheQueue(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread, first, words := s.speaking()
 	second := s.stream("POST", thread+"/react", `{"agentId":"echo","text":"two"}`)
@@ -206,6 +211,7 @@ func TestReact_RemovedFromTheQueue(t *testing.T) {
 
 // A disconnected reader cancels nothing; stop and cancel do.
 func TestReact_StopAndCancel(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread, in, words := s.speaking()
 	in.close()
@@ -226,6 +232,7 @@ func (s *site) version(thread string) string {
 }
 
 func TestApprovals_OverHTTP(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	s.Must(s.Tool(skein.NewTool("pay", func(_ context.Context, in struct {
 		Amount int64 `json:"amount"`

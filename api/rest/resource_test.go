@@ -9,6 +9,7 @@ import (
 )
 
 func TestThreads_AreResources(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	made := s.ask("POST", "/api/threads", `{"key":"a/b","title":"First","userId":"ada"}`).want(http.StatusCreated)
 	thread := made.header.Get("Location")
@@ -44,6 +45,7 @@ func TestThreads_AreResources(t *testing.T) {
 
 // A page ends with the cursor of the next one, until everything was seen once.
 func TestLists_HavePages(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	var last answer
@@ -76,6 +78,7 @@ func TestLists_HavePages(t *testing.T) {
 }
 
 func TestItemsAndMessages(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	item := s.ask("POST", thread+"/items", hello).want(http.StatusCreated)
@@ -106,6 +109,7 @@ func TestItemsAndMessages(t *testing.T) {
 
 // Each list of the contract is there, and takes the fields of its query, and no others.
 func TestLists_TakeFieldsOfTheirQueries(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	for path, body := range map[string]string{
@@ -137,6 +141,7 @@ func TestLists_TakeFieldsOfTheirQueries(t *testing.T) {
 }
 
 func TestRelations(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread, other := s.thread(), s.thread()
 	s.ask("POST", thread+"/messages", `{"role":"user","content":"one"}`).want(http.StatusCreated)
@@ -156,6 +161,7 @@ func TestRelations(t *testing.T) {
 }
 
 func TestDefinitions_AreResources(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	agent := `{"type":"ai_human","model":"fast"}`
 	s.ask("PUT", "/api/definitions/model/fast", `{"model":"gpt-5-mini"}`).want(http.StatusOK)
@@ -177,6 +183,7 @@ func TestDefinitions_AreResources(t *testing.T) {
 
 // What belongs to another tenant does not exist, in whichever place it is named.
 func TestResources_OfOtherTenants(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.ask("POST", "/api/threads", `{"key":"secret"}`).want(http.StatusCreated).header.Get("Location")
 	message := s.ask("POST", thread+"/messages", `{"role":"user","content":"one"}`).want(http.StatusCreated)
@@ -224,6 +231,7 @@ func TestResources_OfOtherTenants(t *testing.T) {
 
 // Ids that are none are refused or not found, and never reach a subject.
 func TestResources_HostileIDs(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for _, bad := range []string{
 		"*", "%3E", "T-*", "..%2f..%2fhealthz", "T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162%00", "key:", "key:%00", "key:%ff", "%20", strings.Repeat("9", 4000),

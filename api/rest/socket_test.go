@@ -74,6 +74,7 @@ func (w *wire) next() got {
 }
 
 func TestSocket_Events(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	s.say(thread)
@@ -97,6 +98,7 @@ func TestSocket_Events(t *testing.T) {
 
 // Commands are executed in the order in which they were sent, and refused one by one.
 func TestSocket_Commands(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	w := s.dial(thread)
@@ -119,6 +121,7 @@ func TestSocket_Commands(t *testing.T) {
 }
 
 func TestSocket_ChunksAndThread(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	words := s.speaker("echo")
 	thread := s.thread()
@@ -168,6 +171,7 @@ func TestSocket_ChunksAndThread(t *testing.T) {
 
 // What one client emits, the others see; it is stored nowhere.
 func TestSocket_Emit(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	one, two := s.dial(thread), s.dial(thread)
@@ -186,6 +190,7 @@ func TestSocket_Emit(t *testing.T) {
 
 // Malformed frames are answered; ten in a row close the socket, and a good one forgives them.
 func TestSocket_MalformedFrames(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	w := s.dial(thread)
@@ -235,6 +240,7 @@ func upgrade() []string {
 }
 
 func TestSocket_Handshake(t *testing.T) {
+	t.Parallel()
 	const shop = "https://shop.example"
 	s := start(t, func(o *skein.Options) { o.CORSOrigins = []string{shop} })
 	thread := s.thread()
@@ -250,6 +256,7 @@ func TestSocket_Handshake(t *testing.T) {
 
 // A socket is closed with a handshake when the server stops.
 func TestSocket_EndsOnShutdown(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	w := s.dial(thread)
@@ -274,6 +281,7 @@ func TestSocket_EndsOnShutdown(t *testing.T) {
 
 // A frame that is too large ends the socket, not the server.
 func TestSocket_LargeFrame(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	w := s.dial(thread)

@@ -78,6 +78,7 @@ func (s *site) waitForPlace(thread string) {
 // A reader of a real connection that takes nothing is cut off, its place is free again, and
 // another edge continues after what it has, without loss.
 func TestThreadEvents_StalledReader(t *testing.T) {
+	t.Parallel()
 	const items = 300
 	s := start(t, withNATS)
 	thread := s.thread()
@@ -118,6 +119,7 @@ func TestThreadEvents_StalledReader(t *testing.T) {
 
 // A WebSocket whose client takes nothing is cut off like any other stream.
 func TestSocket_StalledClient(t *testing.T) {
+	t.Parallel()
 	s := start(t, withNATS)
 	thread := s.thread()
 	strict := s.secondEdge(edge.Options{Stall: 300 * time.Millisecond, SocketPing: time.Hour, Tenant: edge.Limits{Streams: 1}})
@@ -209,6 +211,7 @@ func TestThreadEvents_OneSubscription(t *testing.T) {
 
 // A stream that has nothing to send says so, and a WebSocket is pinged: proxies keep both open.
 func TestStreams_Ping(t *testing.T) {
+	t.Parallel()
 	s := start(t, withNATS)
 	thread := s.thread()
 	quick := s.secondEdge(edge.Options{Ping: 20 * time.Millisecond, SocketPing: 20 * time.Millisecond})
@@ -247,6 +250,7 @@ func TestStreams_Ping(t *testing.T) {
 
 // A client that answers no ping is cut off, and its place is free again.
 func TestSocket_LostClient(t *testing.T) {
+	t.Parallel()
 	s := start(t, withNATS)
 	thread := s.thread()
 	quick := s.secondEdge(edge.Options{Stall: 200 * time.Millisecond, SocketPing: 20 * time.Millisecond, Tenant: edge.Limits{Streams: 1}})
@@ -262,6 +266,7 @@ func TestSocket_LostClient(t *testing.T) {
 
 // An observed thread is sent at most every 100 ms, however fast it changes.
 func TestSocket_ObservesAtMostEvery100ms(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	w := s.dial(thread)

@@ -27,6 +27,7 @@ func counted(from, to int) string {
 }
 
 func TestThreadEvents_FromTheBeginningAndLive(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	s.say(thread)
@@ -54,6 +55,7 @@ func TestThreadEvents_FromTheBeginningAndLive(t *testing.T) {
 
 // A reader resumes from any version, as its header or parameter says: what it has seen last.
 func TestThreadEvents_Resume(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	for range 8 {
@@ -82,6 +84,7 @@ func TestThreadEvents_Resume(t *testing.T) {
 }
 
 func TestThreadEvents_AsJSON(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	for range 3 {
@@ -117,6 +120,7 @@ func TestThreadEvents_AsJSON(t *testing.T) {
 // While events are written as fast as they can be, many readers begin, resume and filter, and
 // each sees every event that it asked for once, in order.
 func TestThreadEvents_ExactWhileWritten(t *testing.T) {
+	t.Parallel()
 	const writes, readers = 600, 24
 	s := start(t)
 	thread := s.thread()
@@ -191,6 +195,7 @@ func readSome(path string, seen *int, last, most int) error {
 
 // A stream ends cleanly when the server stops, and another one continues it where it ended.
 func TestThreadEvents_AcrossRestart(t *testing.T) {
+	t.Parallel()
 	store := t.TempDir()
 	at := func(o *skein.Options) { o.Store, o.Volatile = store, false }
 	var thread string
@@ -222,6 +227,7 @@ func TestThreadEvents_AcrossRestart(t *testing.T) {
 
 // The stream of a deleted thread ends with its last event.
 func TestThreadEvents_EndWithTheThread(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	in := s.stream("GET", thread+"/events?from=2", "")
@@ -239,6 +245,7 @@ func TestThreadEvents_EndWithTheThread(t *testing.T) {
 // A reader that takes nothing keeps nobody else waiting, and what it left unread is there when
 // it reads on.
 func TestThreadEvents_SlowReader(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	thread := s.thread()
 	slow := s.stream("GET", thread+"/events", "")
@@ -259,6 +266,7 @@ func TestThreadEvents_SlowReader(t *testing.T) {
 
 // The events of a tenant have ids that resume anywhere, also in the middle of a commit.
 func TestTenantEvents(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	now := s.stream("GET", "/api/events", "")
 	one, two := s.thread(), s.thread()

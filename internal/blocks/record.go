@@ -54,7 +54,7 @@ func (r Record) Body() (headers, data []byte) {
 }
 
 // divided reports whether a message is divided where its headers end. The server's checksum does not
-// cover their length, and whoever publishes may send headers of any form, so the answer means
+// cover their length, and a client may publish headers of any form, so the answer means
 // something only where there is damage.
 func (r Record) divided() bool {
 	headers, _ := r.Body()
