@@ -18,7 +18,7 @@ type (
 	// Delivery is an event that a consumer delivered. It is redelivered, to any process that
 	// asks, if it is not settled within 30 s.
 	Delivery struct {
-		Event JSON   `json:"event,omitzero" doc:"The event: a CloudEvent. Absent if none came."`
+		Event JSON   `json:"event,omitzero" doc:"A CloudEvent. Absent if none came."`
 		Seq   int64  `json:"seq,omitzero" schema:"minimum=1" doc:"The sequence in the log of the event's commit."`
 		Token string `json:"token,omitzero" doc:"Names the delivery, for consumer.settle."`
 	}
@@ -53,7 +53,7 @@ type (
 		Delivered    int64  `json:"delivered" schema:"required,minimum=0" doc:"How many events were delivered."`
 		Behind       int64  `json:"behind" schema:"required,minimum=0" doc:"How many threads have events that were not delivered yet."`
 		Full         bool   `json:"full,omitzero" doc:"So many threads are behind that further events wait in the log."`
-		Failures     int64  `json:"failures,omitzero" schema:"minimum=0" doc:"How many attempts have failed since one succeeded, of any thread."`
+		Failures     int64  `json:"failures,omitzero" schema:"minimum=0" doc:"How many attempts have failed since one succeeded."`
 		FailingSince string `json:"failingSince,omitzero" schema:"pattern=time" doc:"When the first of them failed."`
 		LastError    string `json:"lastError,omitzero" doc:"Why the last attempt that failed did."`
 	}

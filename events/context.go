@@ -21,7 +21,7 @@ type ContextCreated struct {
 
 // ContextResolved records that a context was found or created for what follows.
 type ContextResolved struct {
-	Key     *string `json:"key" schema:"required,nullable,pattern=key" doc:"The key that was asked for; null for the default context."`
+	Key     *string `json:"key" schema:"required,nullable,pattern=key" doc:"The key; null for the default context."`
 	Created bool    `json:"created" schema:"required" doc:"This command created the context."`
 }
 

@@ -3,7 +3,7 @@ package events
 // ApplyDefinitions puts a tenant's definitions into the given state, all in one commit or none
 // of them. Those that already are in that state are left alone.
 type ApplyDefinitions struct {
-	Definitions []NewDefinition `json:"definitions,omitempty" schema:"maxItems=1000" doc:"The definitions to add or change; at most 200 may differ from the present ones."`
+	Definitions []NewDefinition `json:"definitions,omitempty" schema:"maxItems=1000" doc:"What to add or change; at most 200 may differ from the present ones."`
 	Remove      []DefinitionRef `json:"remove,omitempty" schema:"maxItems=1000" doc:"The definitions to remove."`
 	DryRun      bool            `json:"dryRun,omitzero" doc:"Dry run: only report what would change."`
 }

@@ -26,7 +26,7 @@ func (ToolType) Enum() []string {
 // ToolDefinition says what a model may call, and who executes it.
 type ToolDefinition struct {
 	Name         string        `json:"name" schema:"required,pattern=tool" doc:"The name, as the model calls it; of a whole server, what the names of its tools begin with, before __."`
-	Description  string        `json:"description" schema:"required,minLength=1,maxLength=16384" doc:"What it does and when to use it, for the model."`
+	Description  string        `json:"description" schema:"required,minLength=1,maxLength=16384" doc:"What it does and when to use it."`
 	Type         ToolType      `json:"type" schema:"required" doc:"Who does it: a function of the process, a process on NATS, an MCP server, another agent, a person who answers with approval.resolve, or an HTTP endpoint."`
 	Parameters   JSON          `json:"parameters,omitzero" schema:"object" doc:"The JSON Schema (2020-12) of its arguments, an object; none if absent, or what the MCP server says."`
 	Auto         *bool         `json:"auto,omitzero" doc:"A call is made at once; true if absent. If false, it waits for an approval."`

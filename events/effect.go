@@ -33,8 +33,8 @@ type ScheduleEffect struct {
 	At        string `json:"at,omitzero" schema:"pattern=time" doc:"At this time; at once if it has passed."`
 	EveryMs   *int64 `json:"everyMs,omitzero" schema:"minimum=1000,maximum=316224000000" doc:"Repeatedly, after this many milliseconds each time."`
 	Cron      string `json:"cron,omitzero" schema:"maxLength=256" doc:"Repeatedly, by a cron expression of five fields, or @hourly and the like, in UTC."`
-	Retries   *int64 `json:"retries,omitzero" schema:"minimum=0,maximum=100" doc:"How many more attempts a firing has after one that failed; 3 if absent."`
-	BackoffMs *int64 `json:"backoffMs,omitzero" schema:"minimum=0,maximum=3600000" doc:"The pause before the second attempt, doubled for each one after it, up to an hour; 1000 if absent."`
+	Retries   *int64 `json:"retries,omitzero" schema:"minimum=0,maximum=100" doc:"How often a failed firing is tried again; 3 if absent."`
+	BackoffMs *int64 `json:"backoffMs,omitzero" schema:"minimum=0,maximum=3600000" doc:"The pause before the second attempt, doubled each time up to an hour; 1000 if absent."`
 }
 
 // Check validates what spans more than one field.
@@ -91,7 +91,7 @@ type ScheduledEffect struct {
 	ID          string `json:"id" schema:"required" doc:"The effect's id, a UUID."`
 	ThreadID    string `json:"threadId" schema:"required" doc:"Its thread."`
 	Name        string `json:"name" schema:"required" doc:"The effect's name."`
-	Args        JSON   `json:"args" schema:"required,object" doc:"The arguments; an empty object if there are none."`
+	Args        JSON   `json:"args" schema:"required,object" doc:"The arguments, or an empty object."`
 	ScheduledAt int64  `json:"scheduledAt" schema:"required" doc:"When it is to run, or run again, in microseconds."`
 	CreatedAt   int64  `json:"createdAt" schema:"required" doc:"When it was scheduled, in microseconds."`
 	EveryMs     int64  `json:"everyMs,omitzero" doc:"It is repeated after so many milliseconds."`
@@ -101,7 +101,7 @@ type ScheduledEffect struct {
 	Attempt     int64  `json:"attempt" schema:"required" doc:"How many attempts at that firing there were."`
 	ErrorText   string `json:"errorText,omitzero" doc:"Why the last attempt failed."`
 	Running     bool   `json:"running,omitzero" doc:"A worker is running it."`
-	Ending      bool   `json:"ending,omitzero" doc:"It was cancelled while it ran, and does not run again."`
+	Ending      bool   `json:"ending,omitzero" doc:"It was cancelled while it ran."`
 	Stamp
 }
 
@@ -117,7 +117,7 @@ func (e *ScheduledEffect) Pending() bool { return !e.Ending && (!e.Running || e.
 type ListEffects struct {
 	ThreadID string     `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread; absent: all of the tenant's."`
 	Name     string     `json:"name,omitzero" schema:"pattern=name" doc:"Only those of this name."`
-	Only     EffectView `json:"only,omitzero" doc:"Only those that are late, repeated, or failing: whose last attempt failed."`
+	Only     EffectView `json:"only,omitzero" doc:"Only late or repeated ones, or those whose last attempt failed."`
 	At       *At        `json:"at,omitzero" doc:"As they were then."`
 	Limit    *int64     `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; if absent, 50 of a tenant's, and of a thread's as many as one answer holds."`
 	Cursor   string     `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`

@@ -75,7 +75,7 @@ type WriteFile struct {
 	Width          *int64  `json:"width,omitzero" schema:"minimum=0" doc:"Pixels, of an image; if absent, what the image says."`
 	Height         *int64  `json:"height,omitzero" schema:"minimum=0" doc:"Pixels, of an image; if absent, what the image says."`
 	Metadata       JSON    `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
-	ExpectedDigest *string `json:"expectedDigest,omitzero" schema:"maxLength=64" doc:"The digest of the content that the path must hold; empty: it must hold nothing."`
+	ExpectedDigest *string `json:"expectedDigest,omitzero" schema:"maxLength=64" doc:"The digest that the path must have; empty: it must hold nothing."`
 
 	// Stored names content that is already in the store. It never comes from a request: to
 	// know a digest is no permission to read what it names.
@@ -85,7 +85,7 @@ type WriteFile struct {
 // DeleteFile deletes a file. Deleting a file that does not exist is not an error.
 type DeleteFile struct {
 	Path           string  `json:"path" schema:"required,maxLength=4096" doc:"From the thread's root."`
-	ExpectedDigest *string `json:"expectedDigest,omitzero" schema:"maxLength=64" doc:"The digest of the content that the path must hold."`
+	ExpectedDigest *string `json:"expectedDigest,omitzero" schema:"maxLength=64" doc:"The digest that the path must have."`
 }
 
 // CreateDirectory creates a directory and its parents. One that exists is not an error.

@@ -13,7 +13,7 @@ const (
 // epoch. Digest is the SHA-256 of the content in hex; a directory and an external file have
 // none. An external file's storage is its address.
 type FileRecord struct {
-	Path        string `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root, which is /."`
+	Path        string `json:"path" schema:"required,maxLength=4096" doc:"From the thread's root, which is /."`
 	Name        string `json:"name" schema:"required,maxLength=255" doc:"The last name of the path; empty for the root."`
 	MimeType    string `json:"mimeType" schema:"required,maxLength=256" doc:"The media type; inode/directory for a directory."`
 	Storage     string `json:"storage" schema:"required,maxLength=4096" doc:"Where the content lies: sha256: and its digest, the location of an external file, or directory."`
@@ -92,7 +92,7 @@ type (
 	// GrepMatch is a line that matches.
 	GrepMatch struct {
 		Line    int64  `json:"line" schema:"required,minimum=1" doc:"Its number, from 1."`
-		Content string `json:"content" schema:"required" doc:"The line, without its end; a long one is cut."`
+		Content string `json:"content" schema:"required" doc:"The line; a long one is cut."`
 	}
 	// GrepList is the matches in a thread's files. Binary files and external files are not
 	// searched.
@@ -100,7 +100,7 @@ type (
 		Results   []GrepResult `json:"results" schema:"required" doc:"The files with matches, by path."`
 		Files     int64        `json:"files" schema:"required,minimum=0" doc:"How many files were searched."`
 		Bytes     int64        `json:"bytes" schema:"required,minimum=0" doc:"How many bytes were searched."`
-		Truncated bool         `json:"truncated,omitzero" doc:"There is more than is shown or was searched."`
+		Truncated bool         `json:"truncated,omitzero" doc:"There is more."`
 	}
 	// FileStats counts a thread's files. The size of an external file is the one that was
 	// declared.

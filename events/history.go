@@ -31,7 +31,7 @@ type MessageEdited struct {
 	WasSilent *bool `json:"wasSilent,omitzero" doc:"If silent is set: its previous value."`
 	Output    JSON  `json:"output,omitzero" doc:"Of a result: the new output; the rest of its content stays."`
 	IsError   *bool `json:"isError,omitzero" doc:"Of a result: the tool failed, or did not."`
-	Failed    *bool `json:"failed,omitzero" doc:"The message is to show as failed, or not."`
+	Failed    *bool `json:"failed,omitzero" doc:"The message shows as failed, or not."`
 }
 
 // PlacedPart is a part of a message and its index in the content. An index equal to the
@@ -130,9 +130,9 @@ type (
 	// decoded.
 	HistoryEntry struct {
 		Seq      int64  `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of the event's commit."`
-		Event    JSON   `json:"event,omitzero" doc:"The event: a CloudEvent as it is in the log. Absent if broken."`
+		Event    JSON   `json:"event,omitzero" doc:"A CloudEvent as it is in the log. Absent if broken."`
 		ThreadID string `json:"threadId,omitzero" doc:"With broken: the thread whose commit it is."`
-		Broken   bool   `json:"broken,omitzero" doc:"Whether there is a commit that cannot be read, instead of an event."`
+		Broken   bool   `json:"broken,omitzero" doc:"A commit cannot be read."`
 	}
 	// HistoryList is a page of the log. NextSeq and NextVersion are the fromSeq and
 	// afterVersion of the next page, if there is one.

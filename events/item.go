@@ -15,7 +15,7 @@ type ItemCreated struct {
 	Role         Role       `json:"role,omitzero" doc:"Who speaks; of a message."`
 	Status       ItemStatus `json:"status" schema:"required" doc:"Its first state."`
 	Channel      Channel    `json:"channel,omitzero" doc:"The channel through which it came."`
-	Content      JSON       `json:"content,omitzero" doc:"A message's list of parts; the content of another kind."`
+	Content      JSON       `json:"content,omitzero" doc:"A message's list of parts, or another kind's content."`
 	CreatedAt    string     `json:"createdAt,omitzero" schema:"pattern=time" doc:"The time of creation, if that is not when it was recorded."`
 	ParentItemID string     `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
 	Depth        int64      `json:"depth,omitzero" schema:"minimum=0" doc:"Its depth; 0 is the conversation itself."`

@@ -57,14 +57,14 @@ type ThreadMessage struct {
 	ID         string         `json:"id" schema:"required,pattern=id" doc:"The item's id."`
 	Role       MessageRole    `json:"role" schema:"required" doc:"Who speaks."`
 	Content    *string        `json:"content" schema:"required,nullable" doc:"The text; null if there is none."`
-	Name       *string        `json:"name" schema:"required,nullable" doc:"Of a result: the tool's name, where it is known."`
+	Name       *string        `json:"name" schema:"required,nullable" doc:"Of a result: the tool's name, if known."`
 	ToolCalls  *string        `json:"tool_calls" schema:"required,nullable" doc:"The calls, as JSON text: [{id, type: function, function: {name, arguments}}]."`
 	ToolCallID *string        `json:"tool_call_id" schema:"required,nullable" doc:"Of a result: the call that it answers."`
 	CreatedAt  int64          `json:"created_at" schema:"required,minimum=0" doc:"The time of creation, in microseconds since the epoch."`
 	ParentID   *string        `json:"parent_id" schema:"required,nullable" doc:"The item that it was made for."`
 	Depth      int64          `json:"depth" schema:"required,minimum=0" doc:"Its depth; 0 is the conversation itself."`
 	Silent     bool           `json:"silent" schema:"required" doc:"Hidden from people, shown to the model."`
-	Metadata   JSON           `json:"metadata" schema:"required,object" doc:"The caller's own fields; {} if there are none."`
+	Metadata   JSON           `json:"metadata" schema:"required,object" doc:"The caller's own fields, or {}."`
 	Status     *MessageStatus `json:"status" schema:"required,nullable" doc:"Its status; null if unknown."`
 	ToolStatus *ToolStatus    `json:"tool_status" schema:"required,nullable" doc:"Of a result: success or error."`
 }

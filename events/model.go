@@ -78,7 +78,7 @@ type Thread struct {
 	Policy          Policy     `json:"policy,omitzero" doc:"What happens to a message during a run; if absent, what the running agent's definition says."`
 	Run             *ThreadRun `json:"run,omitzero" doc:"The current run; absent if there is none."`
 	Queued          int64      `json:"queued,omitzero" schema:"minimum=0" doc:"How many messages wait for the agent."`
-	Items           int64      `json:"items,omitzero" schema:"minimum=0" doc:"How many items it has, deleted ones not counted."`
+	Items           int64      `json:"items,omitzero" schema:"minimum=0" doc:"How many items it has, without deleted ones."`
 	ItemTypes       ItemCounts `json:"itemTypes,omitzero" doc:"The number by kind."`
 	NextItem        int64      `json:"nextItem,omitzero" schema:"minimum=0" doc:"The place that the next item will take."`
 	CreatedAtMicros int64      `json:"createdAtMicros,omitzero" schema:"minimum=0" doc:"createdAt in microseconds since the epoch."`
@@ -142,7 +142,7 @@ type Context struct {
 	Content   JSON          `json:"content" schema:"required" doc:"The state itself."`
 	CreatedAt string        `json:"createdAt" schema:"required,pattern=time" doc:"The time of creation."`
 	UpdatedAt string        `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed, if it did."`
-	ItemTypes ItemCounts    `json:"itemTypes,omitzero" doc:"How many items it has, by kind, deleted ones not counted."`
+	ItemTypes ItemCounts    `json:"itemTypes,omitzero" doc:"How many items it has, without deleted ones."`
 	Stamp
 }
 
@@ -155,7 +155,7 @@ type Item struct {
 	Role      Role       `json:"role,omitzero" doc:"Who speaks; of a message."`
 	Status    ItemStatus `json:"status,omitzero" doc:"The state of the item's machine."`
 	Channel   Channel    `json:"channel,omitzero" doc:"The channel through which it came."`
-	Content   JSON       `json:"content,omitzero" doc:"A message's list of parts; the content of another kind."`
+	Content   JSON       `json:"content,omitzero" doc:"A message's list of parts, or another kind's content."`
 	CreatedAt string     `json:"createdAt" schema:"required,pattern=time" doc:"The time of creation."`
 	UpdatedAt string     `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed, if it did."`
 
@@ -190,11 +190,11 @@ type Execution struct {
 	Worker         string              `json:"worker,omitzero" doc:"Who runs it, or ran it last."`
 	Token          int64               `json:"token,omitzero" schema:"minimum=0" doc:"How often it was claimed."`
 	Definitions    []DefinitionVersion `json:"definitions,omitempty" doc:"The definitions that it uses."`
-	Waiting        []string            `json:"waiting,omitempty" doc:"The calls of tools that it waits for, without a worker."`
-	WaitingFor     []WaitFor           `json:"waitingFor,omitempty" doc:"What it waits for because no process serves it now."`
+	Waiting        []string            `json:"waiting,omitempty" doc:"The calls that it waits for, without a worker."`
+	WaitingFor     []WaitFor           `json:"waitingFor,omitempty" doc:"What it waits for that no process serves now."`
 	Approvals      []CallApproval      `json:"approvals,omitempty" doc:"The approvals that were asked for."`
 	RetryOf        string              `json:"retryOf,omitzero" schema:"pattern=id" doc:"The failed execution that it takes up again."`
-	Parent         *Parent             `json:"parent,omitzero" doc:"The call that waits for it, on another thread."`
+	Parent         *Parent             `json:"parent,omitzero" doc:"The call, on another thread, that waits for it."`
 	Stopped        bool                `json:"stopped,omitzero" doc:"It was told to stop."`
 	StoppedBy      Side                `json:"stoppedBy,omitzero" doc:"Which side of a dual_ai agent stopped it."`
 	StepCount      int64               `json:"stepCount,omitzero" schema:"minimum=0" doc:"Its steps."`
@@ -217,7 +217,7 @@ type Step struct {
 	Iteration            int64      `json:"iteration" schema:"required,minimum=0" doc:"Its place in the execution, from 0."`
 	Status               StepStatus `json:"status" schema:"required" doc:"The state of the step's machine."`
 	EventID              string     `json:"eventId" schema:"required,pattern=id" doc:"The id of the item that the step writes."`
-	Side                 Side       `json:"side,omitzero" doc:"The side of a dual_ai agent that has the turn."`
+	Side                 Side       `json:"side,omitzero" doc:"The side of a dual_ai agent."`
 	ToolCalls            JSON       `json:"toolCalls,omitzero" doc:"The calls that the reactor asked for."`
 	ToolExecutionResults JSON       `json:"toolExecutionResults,omitzero" doc:"What the tools answered."`
 	ContinueLoop         *bool      `json:"continueLoop,omitzero" doc:"Whether another step follows."`
@@ -246,8 +246,8 @@ type TraceRun struct {
 	SessionID string          `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that it answers."`
 	Status    ExecutionStatus `json:"status" schema:"required" doc:"The execution's state."`
 	StartedAt string          `json:"startedAt" schema:"required,pattern=time" doc:"When it began."`
-	EndedAt   string          `json:"endedAt,omitzero" schema:"pattern=time" doc:"When it ended; absent while it runs."`
-	Micros    int64           `json:"micros,omitzero" schema:"minimum=0" doc:"How long it took, in microseconds; absent while it runs."`
+	EndedAt   string          `json:"endedAt,omitzero" schema:"pattern=time" doc:"When it ended."`
+	Micros    int64           `json:"micros,omitzero" schema:"minimum=0" doc:"How long it took, in microseconds."`
 	Actor     string          `json:"actor,omitzero" doc:"Who asked for it."`
 	Trace     string          `json:"traceparent,omitzero" doc:"The W3C trace context of the request."`
 	Usage     *Usage          `json:"usage,omitzero" doc:"The sum of what its calls of models used."`
@@ -265,8 +265,8 @@ type TraceSpan struct {
 	Name      string `json:"name" schema:"required" doc:"What was done."`
 	Status    string `json:"status,omitzero" doc:"Its status."`
 	StartedAt string `json:"startedAt" schema:"required,pattern=time" doc:"When it began."`
-	EndedAt   string `json:"endedAt,omitzero" schema:"pattern=time" doc:"When it ended; absent while it runs."`
-	Micros    int64  `json:"micros,omitzero" schema:"minimum=0" doc:"How long it took, in microseconds; absent while it runs."`
+	EndedAt   string `json:"endedAt,omitzero" schema:"pattern=time" doc:"When it ended."`
+	Micros    int64  `json:"micros,omitzero" schema:"minimum=0" doc:"How long it took, in microseconds."`
 	Usage     *Usage `json:"usage,omitzero" doc:"What a call of a model used."`
 	Shown     *Shown `json:"shown,omitzero" doc:"What a model was shown."`
 	Data      JSON   `json:"data,omitzero" doc:"What else was recorded."`
@@ -298,7 +298,7 @@ type Definition struct {
 	Kind       DefinitionKind `json:"kind" schema:"required" doc:"What it defines."`
 	Name       string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
 	Version    int64          `json:"version" schema:"required,minimum=1" doc:"Its own version, from 1."`
-	Digest     string         `json:"digest" schema:"required,maxLength=64" doc:"The hex SHA-256 of the definition as it stands here."`
+	Digest     string         `json:"digest" schema:"required,maxLength=64" doc:"Its SHA-256, in hex."`
 	Definition JSON           `json:"definition,omitzero" schema:"object" doc:"As in schema/files/definitions; not in a bare list."`
 	UpdatedAt  string         `json:"updatedAt" schema:"required,pattern=time" doc:"The time of this definition."`
 	Seq        int64          `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of that commit."`

@@ -24,20 +24,20 @@ func (OperationKind) Enum() []string {
 // Operation is what an operator's program did with what Skein stores, as the program reports it:
 // numbers and times, and nothing that is stored.
 type Operation struct {
-	Kind       OperationKind    `json:"kind" schema:"required" doc:"audit: the log and what is derived from it were verified; backup: what is not derived was copied."`
+	Kind       OperationKind    `json:"kind" schema:"required" doc:"An audit verifies the log and what is derived from it; a backup copies what is not derived."`
 	StartedAt  string           `json:"startedAt" schema:"required,pattern=time" doc:"When it began, by the clock of the program."`
 	TookMs     int64            `json:"tookMs" schema:"required,minimum=0" doc:"How long it took, in milliseconds."`
 	Failed     bool             `json:"failed,omitzero" doc:"It could not be finished, and counts for nothing."`
 	Tenant     string           `json:"tenant,omitzero" schema:"pattern=tenant" doc:"The tenant that was verified; absent: all of them."`
 	Partial    bool             `json:"partial,omitzero" doc:"Only some threads, or a range of the log, were verified."`
-	LogOnly    bool             `json:"logOnly,omitzero" doc:"Only the log was verified, and nothing that is derived from it."`
+	LogOnly    bool             `json:"logOnly,omitzero" doc:"Only the log was verified."`
 	Threads    int64            `json:"threads,omitzero" schema:"minimum=0" doc:"How many threads were verified."`
 	Commits    int64            `json:"commits,omitzero" schema:"minimum=0" doc:"How many commits were verified."`
 	Events     int64            `json:"events,omitzero" schema:"minimum=0" doc:"How many events were verified."`
 	Findings   []OperationFault `json:"findings,omitempty" schema:"maxItems=32" doc:"What an audit found, by kind; absent: nothing."`
 	Streams    int64            `json:"streams,omitzero" schema:"minimum=0" doc:"How many streams a backup has."`
 	Bytes      int64            `json:"bytes,omitzero" schema:"minimum=0" doc:"The size of a backup, in bytes."`
-	RecordedAt string           `json:"recordedAt,omitzero" schema:"pattern=time" doc:"When Skein received the report, by its own clock; absent in a report."`
+	RecordedAt string           `json:"recordedAt,omitzero" schema:"pattern=time" doc:"When Skein received it, by its own clock; absent in a report."`
 }
 
 // OperationFault counts findings of a kind.
@@ -48,7 +48,7 @@ type OperationFault struct {
 
 // OperationList is the latest operations of each kind.
 type OperationList struct {
-	Operations []Operation `json:"operations" schema:"required" doc:"The latest of each kind, the latest recorded first."`
+	Operations []Operation `json:"operations" schema:"required" doc:"The latest of each kind, the last recorded first."`
 }
 
 // Bounds of a report of an operation.

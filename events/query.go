@@ -216,7 +216,7 @@ type (
 	// EventList is a page of a thread's history: CloudEvents as they are in the log.
 	// NextVersion is the fromVersion of the next page, if there is one.
 	EventList struct {
-		Events      []JSON `json:"events" schema:"required" doc:"The events: CloudEvents as they are in the log."`
+		Events      []JSON `json:"events" schema:"required" doc:"CloudEvents as they are in the log."`
 		NextVersion int64  `json:"nextVersion,omitzero" schema:"minimum=1" doc:"The fromVersion of what follows, if more does."`
 	}
 )

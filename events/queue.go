@@ -97,7 +97,7 @@ type (
 	// MoveQueued moves a waiting entry to another place in the queue.
 	MoveQueued struct {
 		QueuedID string `json:"queuedId" schema:"required,maxLength=128" doc:"The id under which it waits."`
-		Before   string `json:"before,omitzero" schema:"maxLength=128" doc:"The queuedId that it precedes; absent: it goes last."`
+		Before   string `json:"before,omitzero" schema:"maxLength=128" doc:"The queuedId that it precedes; absent: it is last."`
 	}
 )
 

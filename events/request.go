@@ -4,9 +4,9 @@ import "slices"
 
 // Request is the body of a command: skein.cmd.{tenant}.{noun}.{verb}.
 type Request struct {
-	CommandID       string `json:"commandId,omitzero" schema:"pattern=commandId" doc:"Makes a repeat safe: the same id within 24 hours returns the first reply again."`
+	CommandID       string `json:"commandId,omitzero" schema:"pattern=commandId" doc:"Makes a repeat safe: within 24 hours the same id returns the first reply."`
 	ThreadID        string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread's id, or key: and its key."`
-	WriterToken     string `json:"writerToken,omitzero" schema:"maxLength=128" doc:"The token of writer.claim, if the caller holds the thread."`
+	WriterToken     string `json:"writerToken,omitzero" schema:"maxLength=128" doc:"The token of writer.claim."`
 	ExpectedVersion *int64 `json:"expectedVersion,omitzero" schema:"minimum=0" doc:"The version that the thread must have; 0: it must not exist."`
 	Actor           string `json:"actor,omitzero" schema:"maxLength=256" doc:"The actor, for the audit."`
 	Data            JSON   `json:"data,omitzero" schema:"object" doc:"What the command takes."`
@@ -16,10 +16,10 @@ type Request struct {
 // and visible to every read with minSeq = Seq.
 type Reply struct {
 	ThreadID string     `json:"threadId,omitzero" schema:"pattern=thread" doc:"The thread; absent if the command belongs to the tenant."`
-	Version  int64      `json:"version" schema:"required,minimum=0" doc:"The thread's, or the tenant's, version after the command."`
+	Version  int64      `json:"version" schema:"required,minimum=0" doc:"The version of the thread, or tenant, after the command."`
 	Seq      int64      `json:"seq" schema:"required,minimum=0" doc:"The sequence in the log of its commit or, if it changed nothing, of the one that it found."`
-	Events   []EventRef `json:"events" schema:"required" doc:"What happened, in order."`
-	Result   *Result    `json:"result,omitzero" doc:"The ids and documents that the command created or found."`
+	Events   []EventRef `json:"events" schema:"required" doc:"The events, in order."`
+	Result   *Result    `json:"result,omitzero" doc:"What the command created or found."`
 }
 
 // EventRef names an event of a reply.
@@ -47,7 +47,7 @@ type Result struct {
 	Token          string      `json:"token,omitzero" doc:"A secret. Of writer.claim and writer.renew: the holder's writerToken. Of thread.share: what reads the thread; it is stored nowhere, and a repeat has it only while the process that made it lives."`
 	Until          string      `json:"until,omitzero" schema:"pattern=time" doc:"Of writer.claim and writer.renew: when the hold ends."`
 	Deleted        int64       `json:"deleted,omitzero" doc:"Of kv.delete: how many keys it deleted."`
-	File           *FileRecord `json:"file,omitzero" doc:"The file that was written, or the directory that was created."`
+	File           *FileRecord `json:"file,omitzero" doc:"The file or directory that was written."`
 	Life           int64       `json:"life,omitzero" doc:"Of a key-value state: its life."`
 	Size           *int64      `json:"size,omitzero" doc:"Of a key-value state: the number of its keys."`
 	SessionID      string      `json:"sessionId,omitzero" doc:"The session that was started or completed."`

@@ -30,7 +30,7 @@ type EffectScheduled struct {
 	EveryMs     int64  `json:"everyMs,omitzero" schema:"minimum=1" doc:"It is repeated after so many milliseconds, counted from scheduledAt."`
 	Cron        string `json:"cron,omitzero" schema:"maxLength=256" doc:"It is repeated by this cron expression, in UTC."`
 	Retries     int64  `json:"retries,omitzero" schema:"minimum=0" doc:"Attempts of a firing after its first."`
-	BackoffMs   int64  `json:"backoffMs,omitzero" schema:"minimum=0" doc:"The pause before the second attempt; it doubles for each one after that."`
+	BackoffMs   int64  `json:"backoffMs,omitzero" schema:"minimum=0" doc:"The pause before the second attempt, doubled each time."`
 }
 
 // EffectCancelled records that an effect will not run.
@@ -42,7 +42,7 @@ type EffectCancelled struct {
 type EffectStarted struct {
 	Firing  int64 `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing of a repeated effect, from 1."`
 	Attempt int64 `json:"attempt" schema:"required,minimum=1" doc:"Which attempt at the firing, from 1."`
-	Claim   int64 `json:"claim,omitzero" schema:"minimum=0" doc:"The message of the timers' stream that the worker holds, by its sequence."`
+	Claim   int64 `json:"claim,omitzero" schema:"minimum=0" doc:"The sequence of the timer's message that the worker holds."`
 }
 
 // EffectCompleted records that an effect completed.
@@ -58,9 +58,9 @@ type EffectFailed struct {
 	Firing    int64  `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing, from 1."`
 	Attempt   int64  `json:"attempt" schema:"required,minimum=1" doc:"Which attempt at it, from 1."`
 	ErrorText string `json:"errorText" schema:"required,maxLength=65536" doc:"The reason."`
-	NotMade   bool   `json:"notMade,omitzero" doc:"No process took it: the attempt is repeated later, and does not count."`
+	NotMade   bool   `json:"notMade,omitzero" doc:"No process took it: the attempt does not count."`
 	Final     bool   `json:"final,omitzero" doc:"This firing has no further attempt."`
-	Next      string `json:"next,omitzero" schema:"pattern=time" doc:"When it is tried again; after the last attempt, when a repeated effect runs next."`
+	Next      string `json:"next,omitzero" schema:"pattern=time" doc:"When it, or a repeated effect's next firing, runs."`
 }
 
 // ApprovalRequested records that a call of a tool waits for a person.
@@ -69,7 +69,7 @@ type ApprovalRequested struct {
 	StepID    string         `json:"stepId,omitzero" schema:"pattern=id" doc:"The step that asked for it."`
 	Name      string         `json:"name" schema:"required,maxLength=256" doc:"The tool."`
 	Arguments JSON           `json:"arguments,omitzero" doc:"The arguments of the call."`
-	Reason    ApprovalReason `json:"reason,omitzero" doc:"Why a person is asked; absent in what was recorded before there were reasons."`
+	Reason    ApprovalReason `json:"reason,omitzero" doc:"Why a person is asked; absent in older logs."`
 	Question  string         `json:"question,omitzero" doc:"Of a question: what is asked."`
 	Answer    JSON           `json:"answer,omitzero" schema:"object" doc:"Of a question: the JSON Schema of the answer; any JSON if absent."`
 }
@@ -98,8 +98,8 @@ type ApprovalResolved struct {
 type RunRequested struct {
 	AgentID string     `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to run."`
 	Calls   []ToolCall `json:"calls,omitempty" doc:"Calls of tools to make before the first step."`
-	Parent  *Parent    `json:"parent,omitzero" doc:"The call that waits for it, on another thread."`
-	Once    bool       `json:"once,omitzero" doc:"It ends with those calls: no reactor is asked after them."`
+	Parent  *Parent    `json:"parent,omitzero" doc:"The call, on another thread, that waits for it."`
+	Once    bool       `json:"once,omitzero" doc:"It ends with those calls."`
 	RetryOf string     `json:"retryOf,omitzero" schema:"pattern=id" doc:"The failed execution that it takes up again."`
 	Handoff *Handoff   `json:"handoff,omitzero" doc:"It writes the summary for a new thread, and no message of this one."`
 
@@ -111,12 +111,12 @@ type ToolCall struct {
 	CallID    string `json:"callId" schema:"required,maxLength=256" doc:"Its id, unique in its step."`
 	Name      string `json:"name" schema:"required,maxLength=256" doc:"The tool."`
 	Arguments JSON   `json:"arguments,omitzero" doc:"The arguments."`
-	ItemID    string `json:"itemId,omitzero" schema:"pattern=id" doc:"The item that asks for it, if it is there already."`
+	ItemID    string `json:"itemId,omitzero" schema:"pattern=id" doc:"The item that asks for it, if it exists."`
 }
 
 // RunStopped records that an execution is to stop, after its current step or at once.
 type RunStopped struct {
-	Abort   bool   `json:"abort,omitzero" doc:"Interrupt the current work instead of waiting for its end."`
+	Abort   bool   `json:"abort,omitzero" doc:"Interrupt the current work."`
 	Now     bool   `json:"now,omitzero" doc:"The model is interrupted, and its text so far is the answer."`
 	Discard bool   `json:"discard,omitzero" doc:"Discard what was streamed of the current step."`
 	By      Side   `json:"by,omitzero" doc:"Which side of a dual_ai agent stopped it."`

@@ -16,7 +16,7 @@ type ReactThread struct {
 	Policy         Policy   `json:"policy,omitzero" doc:"What happens to it during a run; if absent, what the thread says, or else the running agent."`
 	ExecutionID    string   `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution's id, if the caller chooses it."`
 	ReactionItemID string   `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The id of the item that answers; allotted if absent."`
-	SessionID      string   `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that asks. A message that steers a run leaves the run's as it is."`
+	SessionID      string   `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that asks; a message that steers a run leaves the run's."`
 
 	Settings *RunSettings `json:"settings,omitzero" doc:"The settings of the run; such a message waits instead of steering one."`
 }
@@ -78,7 +78,7 @@ type DenyApproval struct {
 type QueueTool struct {
 	Name      string `json:"name" schema:"required,pattern=name" doc:"The tool."`
 	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"The arguments."`
-	CallID    string `json:"callId,omitzero" schema:"pattern=id" doc:"The call's id, if the caller chooses it: none that waits, or is in the open step."`
+	CallID    string `json:"callId,omitzero" schema:"pattern=id" doc:"A new id for the call, if the caller chooses it."`
 	AgentID   string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that continues from there; the thread's own if absent."`
 	Once      bool   `json:"once,omitzero" doc:"The call has a run of its own, after the current one, which ends with it."`
 }
@@ -137,9 +137,9 @@ type RunSettings struct {
 // CallerTool is a tool that the caller of a run executes by itself.
 type CallerTool struct {
 	Name        string `json:"name" schema:"required,pattern=tool" doc:"The name, as the model calls it. No tool of the agent may have it."`
-	Description string `json:"description,omitzero" schema:"maxLength=16384" doc:"What it does and when to use it, for the model."`
+	Description string `json:"description,omitzero" schema:"maxLength=16384" doc:"What it does and when to use it."`
 	Parameters  JSON   `json:"parameters,omitzero" schema:"object" doc:"The JSON Schema of its arguments, an object; any object if absent."`
-	Strict      bool   `json:"strict,omitzero" doc:"The model's endpoint is to hold the arguments to the schema."`
+	Strict      bool   `json:"strict,omitzero" doc:"The endpoint holds the arguments to the schema."`
 }
 
 // CheckTools refuses two tools with one name, which no schema can.

@@ -29,7 +29,7 @@ type CallApproval struct {
 	Status      ApprovalStatus `json:"status" schema:"required" doc:"Whether it waits, or how it was answered."`
 	RequestedAt string         `json:"requestedAt" schema:"required,pattern=time" doc:"When it was asked for."`
 	AnsweredAt  string         `json:"answeredAt,omitzero" schema:"pattern=time" doc:"When it was answered, or withdrawn."`
-	AnsweredBy  string         `json:"answeredBy,omitzero" doc:"The actor who answered, as the caller named it."`
+	AnsweredBy  string         `json:"answeredBy,omitzero" doc:"Who answered, as the caller named it."`
 }
 
 // Waiting returns the request as the document of its execution shows it until it is answered.
@@ -108,7 +108,7 @@ type ListRuns struct {
 // ListApprovals returns the tenant's requests for approval, in the order of ListRuns, and of
 // one run the newest first.
 type ListApprovals struct {
-	Status  ApprovalStatus `json:"status,omitzero" doc:"Only those in this state; those that wait if absent."`
+	Status  ApprovalStatus `json:"status,omitzero" doc:"Only those in this state; waiting if absent."`
 	AgentID string         `json:"agentId,omitzero" schema:"pattern=name" doc:"Only those of this agent."`
 	Limit   *int64         `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 50 if absent."`
 	Cursor  string         `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`

@@ -40,7 +40,7 @@ type SessionStarted struct {
 type SessionCompleted struct {
 	ID        string         `json:"id" schema:"required,pattern=session" doc:"The session's id."`
 	StartedAt string         `json:"startedAt" schema:"required,pattern=time" doc:"When it started, by the clock of its process."`
-	Outcome   SessionOutcome `json:"outcome" schema:"required" doc:"How it ended; unknown: nobody said so, and many others started since."`
+	Outcome   SessionOutcome `json:"outcome" schema:"required" doc:"How it ended; unknown: nobody said so."`
 	ErrorText string         `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
 }
 
@@ -48,7 +48,7 @@ type SessionCompleted struct {
 type (
 	// StartSession starts a session. A repeat changes nothing.
 	StartSession struct {
-		SessionID string `json:"sessionId" schema:"required,pattern=session" doc:"The session: sess_ and 1 to 59 lower-case hex digits, unique for each request."`
+		SessionID string `json:"sessionId" schema:"required,pattern=session" doc:"The session, new for each request."`
 		StartedAt string `json:"startedAt,omitzero" schema:"pattern=time" doc:"When it started; now if absent."`
 	}
 	// CompleteSession completes a session that has started. A repeat changes nothing.
@@ -59,10 +59,10 @@ type (
 	// MergeSession names the session of a merge, so that its start and its end need no command
 	// of their own.
 	MergeSession struct {
-		ID        string `json:"id" schema:"required,pattern=session" doc:"The session, which starts with this merge unless it has started."`
+		ID        string `json:"id" schema:"required,pattern=session" doc:"The session, which this merge starts unless it has started."`
 		StartedAt string `json:"startedAt,omitzero" schema:"pattern=time" doc:"When it started; now if absent."`
 		Completed bool   `json:"completed,omitzero" doc:"It completes with this merge."`
-		ErrorText string `json:"errorText,omitzero" schema:"maxLength=65536" doc:"With completed: why it failed; absent if it succeeded."`
+		ErrorText string `json:"errorText,omitzero" schema:"maxLength=65536" doc:"With completed: why it failed, if it did."`
 	}
 )
 

@@ -50,7 +50,7 @@ type StateRenewed struct {
 type StateReleased struct {
 	Life      int64  `json:"life" schema:"required,minimum=1" doc:"The life."`
 	Listener  string `json:"listener" schema:"required,pattern=name" doc:"The application."`
-	ErrorText string `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why its listener failed for good; absent if it succeeded."`
+	ErrorText string `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why its listener failed for good, if it did."`
 }
 
 // StateOp is the name of an operation on a key-value state.
@@ -150,10 +150,10 @@ type (
 	// loading it. It opens a life of the state if there is none.
 	MergeState struct {
 		Operations  []StateOperation `json:"operations" schema:"required,minItems=1,maxItems=10000" doc:"The operations, in order."`
-		Create      bool             `json:"create,omitzero" doc:"Creates the thread if it does not exist; otherwise that is a not_found."`
+		Create      bool             `json:"create,omitzero" doc:"Create the thread if it does not exist."`
 		UserID      string           `json:"userId,omitzero" schema:"maxLength=256" doc:"With create: the user that the thread belongs to."`
 		IdleSeconds int64            `json:"idleSeconds,omitzero" schema:"minimum=1,maximum=31622400" doc:"How long after the last activity the life ends; 3600 if never set."`
-		Listeners   []string         `json:"listeners,omitempty" schema:"maxItems=16" doc:"Applications that listen to the end of the life, besides those that do already."`
+		Listeners   []string         `json:"listeners,omitempty" schema:"maxItems=16" doc:"More applications that listen to the end of the life."`
 		Session     *MergeSession    `json:"session,omitzero" doc:"The request of the conversation that the merge is part of."`
 	}
 	// TouchState renews the current life of a thread's state, if there is one.
@@ -168,7 +168,7 @@ type (
 	ReleaseState struct {
 		Life      int64  `json:"life" schema:"required,minimum=1,maximum=9007199254740991" doc:"The life that has ended."`
 		Listener  string `json:"listener" schema:"required,pattern=name" doc:"The application, as merges named it."`
-		ErrorText string `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why its listener failed for good; absent if it succeeded."`
+		ErrorText string `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why its listener failed for good, if it did."`
 	}
 )
 

@@ -17,7 +17,7 @@ type StepCreated struct {
 	Iteration   int64      `json:"iteration" schema:"required,minimum=0" doc:"Its place in the execution, from 0."`
 	EventID     string     `json:"eventId" schema:"required,pattern=id" doc:"The id of the item that the step writes."`
 	Status      StepStatus `json:"status" schema:"required" doc:"Its first state."`
-	Side        Side       `json:"side,omitzero" doc:"The side of a dual_ai agent that has the turn."`
+	Side        Side       `json:"side,omitzero" doc:"The side of a dual_ai agent."`
 	SessionID   string     `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of its execution."`
 }
 

@@ -16,9 +16,9 @@ type DefinitionChanged struct {
 	Kind       DefinitionKind `json:"kind" schema:"required" doc:"What is defined."`
 	Name       string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
 	Version    int64          `json:"version" schema:"required,minimum=1" doc:"Its own version, from 1."`
-	Previous   int64          `json:"previous,omitzero" schema:"minimum=1" doc:"The version that it replaces; absent if it was not defined."`
-	Digest     string         `json:"digest,omitzero" schema:"maxLength=64" doc:"The hex SHA-256 of the definition as it stands here; absent when it was removed."`
-	Definition JSON           `json:"definition,omitzero" schema:"object" doc:"The definition, in its canonical form; absent when it was removed."`
+	Previous   int64          `json:"previous,omitzero" schema:"minimum=1" doc:"The version that it replaces, if any."`
+	Digest     string         `json:"digest,omitzero" schema:"maxLength=64" doc:"Its SHA-256, in hex; absent when it was removed."`
+	Definition JSON           `json:"definition,omitzero" schema:"object" doc:"In its canonical form; absent when it was removed."`
 }
 
 // CommandRejected records that a submitted command was refused, with the error that a request
@@ -39,7 +39,7 @@ type LifecycleDestroyed struct {
 	Reason    string   `json:"reason,omitzero" schema:"maxLength=1024" doc:"expired or destroyed."`
 	Life      int64    `json:"life,omitzero" schema:"minimum=1" doc:"The life."`
 	ContextID string   `json:"contextId,omitzero" schema:"pattern=id" doc:"The context that holds its values."`
-	Listeners []string `json:"listeners,omitempty" schema:"maxItems=16" doc:"The applications that listen, each of which ends with a state.release."`
+	Listeners []string `json:"listeners,omitempty" schema:"maxItems=16" doc:"The applications that listen, until each sends a state.release."`
 }
 
 // LifecycleArchived records an archive: the earlier commits are in an object, back to the

@@ -137,7 +137,7 @@ type DeleteThread struct {
 
 // CommitThread runs several commands in one atomic commit, or none of them.
 type CommitThread struct {
-	Commands []SubCommand `json:"commands" schema:"required,minItems=1,maxItems=200" doc:"The commands, in order. Each sees what those before it did."`
+	Commands []SubCommand `json:"commands" schema:"required,minItems=1,maxItems=200" doc:"In order: each sees what those before it did."`
 }
 
 // SubCommand is one command of a thread.commit.

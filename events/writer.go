@@ -46,15 +46,15 @@ func WriterDigest(token string) string {
 // WriterClaimed records that a writer holds the thread: until then, other writers' changes are
 // refused.
 type WriterClaimed struct {
-	Holder      string `json:"holder" schema:"required,minLength=1,maxLength=256" doc:"Who holds the thread, in the writer's own words."`
+	Holder      string `json:"holder" schema:"required,minLength=1,maxLength=256" doc:"Who holds the thread."`
 	TokenDigest string `json:"tokenDigest" schema:"required,maxLength=64" doc:"The hex SHA-256 of the writer's token."`
 	TTLMs       int64  `json:"ttlMs" schema:"required,minimum=1" doc:"How long it lasts without a renewal, in milliseconds."`
-	Until       string `json:"until" schema:"required,pattern=time" doc:"When the hold ends, unless it is renewed or released."`
+	Until       string `json:"until" schema:"required,pattern=time" doc:"When the hold ends."`
 }
 
 // WriterRenewed records that a writer holds the thread for longer.
 type WriterRenewed struct {
-	Until string `json:"until" schema:"required,pattern=time" doc:"When the hold ends now."`
+	Until string `json:"until" schema:"required,pattern=time" doc:"When the hold ends."`
 }
 
 // WriterReleased records that a writer no longer holds the thread.
@@ -64,7 +64,7 @@ type WriterReleased struct {
 
 // ClaimWriter makes the caller the only writer of a thread.
 type ClaimWriter struct {
-	Holder string `json:"holder" schema:"required,minLength=1,maxLength=256" doc:"Who holds the thread: refusals of others name it."`
+	Holder string `json:"holder" schema:"required,minLength=1,maxLength=256" doc:"Who holds the thread, for refusals of others."`
 	TTLMs  int64  `json:"ttlMs,omitzero" schema:"minimum=1000,maximum=300000" doc:"How long the hold lasts without a renewal, in milliseconds; default 30000."`
 }
 
