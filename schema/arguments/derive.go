@@ -1,10 +1,12 @@
 package arguments
 
 import (
+	"bytes"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -182,12 +184,13 @@ func ownForm(t reflect.Type) string {
 	return ""
 }
 
-// Read reads arguments into a Go value, strictly. The error is an *Error.
+// Read reads arguments into a Go value, strictly. An integer may be written as JSON Schema allows,
+// as 1.0 or 1e2. The error is an *Error.
 func Read(arguments events.JSON, into any) error {
 	if len(arguments) == 0 {
 		arguments = events.JSON("{}")
 	}
-	err := json.Unmarshal(arguments, into, json.RejectUnknownMembers(true))
+	err := json.Unmarshal(arguments, into, json.RejectUnknownMembers(true), integers())
 	var misfit *json.SemanticError
 	switch {
 	case err == nil:
@@ -196,4 +199,25 @@ func Read(arguments events.JSON, into any) error {
 		return &Error{Problems: []Problem{{Path: line(string(misfit.JSONPointer)), Reason: line(fmt.Sprintf("does not fit into %v", misfit.GoType))}}}
 	}
 	return wrong("they cannot be read")
+}
+
+// integers decodes values of Go's integer types. Go's own decoders accept no fraction and no
+// exponent, whatever the value.
+func integers() json.Options {
+	return json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v any) error {
+		into := reflect.ValueOf(v).Elem()
+		if d.PeekKind() != '0' || !into.CanInt() && !into.CanUint() {
+			return errors.ErrUnsupported // by the decoder itself
+		}
+		raw, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		if bytes.ContainsAny(raw, ".eE") {
+			if n, ok := events.ParseInt(events.JSON(raw)); ok {
+				raw = strconv.AppendInt(nil, n, 10)
+			}
+		}
+		return json.Unmarshal(raw, v)
+	}))
 }

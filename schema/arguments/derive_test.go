@@ -138,6 +138,52 @@ func TestReadIsStrict(t *testing.T) {
 	}
 }
 
+// An integer is read in every notation that JSON Schema allows for it, into every Go type of
+// integers; the schema and the reader agree on what is one.
+func TestReadIntegers(t *testing.T) {
+	type count int32
+	type integers struct {
+		N     int64            `json:"n,omitzero"`
+		Small uint8            `json:"small,omitzero"`
+		Count count            `json:"count,omitzero"`
+		May   *int64           `json:"may,omitzero"`
+		List  []int            `json:"list,omitzero"`
+		Map   map[string]int64 `json:"map,omitzero"`
+		Real  float64          `json:"real,omitzero"`
+		Any   any              `json:"any,omitzero"`
+	}
+	raw, err := Of(reflect.TypeFor[integers]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Compile(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := `{"n":1.0,"small":2.50e2,"count":-3.0,"may":4e0,"list":[5.0,6],"map":{"a":7.000},"real":1.0,"any":1.0}`
+	var got integers
+	if err := errors.Join(s.Check(events.JSON(given)), Read(events.JSON(given), &got)); err != nil {
+		t.Fatal(err)
+	}
+	want := integers{N: 1, Small: 250, Count: -3, May: new(int64(4)), List: []int{5, 6}, Map: map[string]int64{"a": 7}, Real: 1, Any: 1.0}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+	for given, want := range map[string]string{
+		`{"n":1.5}`:                "/n: ",
+		`{"n":9007199254740992.0}`: "/n: ", // larger than every JSON reader represents exactly
+		`{"small":256.0}`:          "/small: ",
+		`{"small":-1.0}`:           "/small: ",
+		`{"list":[1,1e99]}`:        "/list/1: ",
+		`{"may":1e-1}`:             "/may: ",
+		`{"n":1e999999999}`:        "/n: ",
+	} {
+		if err := Read(events.JSON(given), &integers{}); err == nil || !strings.Contains(err.Error(), want+"does not fit into") {
+			t.Errorf("%s: %v", given, err)
+		}
+	}
+}
+
 type own struct{}
 
 func (*own) UnmarshalText([]byte) error { return nil }
