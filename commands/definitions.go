@@ -25,6 +25,9 @@ type Definitions interface {
 	// ContextType returns the function that checks a content against a type of contexts. The
 	// error is a not_found if there is no such type.
 	ContextType(ctx context.Context, tenant, name string) (func(events.JSON) error, error)
+	// Arguments returns the function that checks the arguments of a call against what its tool
+	// takes; nil if this process does not know that.
+	Arguments(ctx context.Context, tenant string, of thread.Called) (func(events.JSON) error, error)
 }
 
 // noDefinitions are those of a process that has none.
@@ -42,6 +45,10 @@ func (noDefinitions) Skill(context.Context, string, string) (bool, error) { retu
 
 func (noDefinitions) ContextType(_ context.Context, _, name string) (func(events.JSON) error, error) {
 	return nil, events.Missing("definition of the context", name)
+}
+
+func (noDefinitions) Arguments(context.Context, string, thread.Called) (func(events.JSON) error, error) {
+	return nil, nil
 }
 
 // decide decides a job on a draft, with the tenant's definitions that it needs.
@@ -109,6 +116,24 @@ func (d *Dispatcher) know(j *job, need thread.Need) error {
 			j.command.Types = map[string]func(events.JSON) error{}
 		}
 		j.command.Types[name] = check
+	}
+	return d.knowTools(j, need.Called)
+}
+
+// knowTools adds to a job's command how to check the arguments of calls.
+func (d *Dispatcher) knowTools(j *job, called []thread.Called) error {
+	for _, of := range called {
+		check, err := d.cfg.Definitions.Arguments(j.ctx, j.command.Tenant, of)
+		if err != nil {
+			return err
+		}
+		if check == nil {
+			continue
+		}
+		if j.command.Takes == nil {
+			j.command.Takes = map[thread.Called]func(events.JSON) error{}
+		}
+		j.command.Takes[of] = check
 	}
 	return nil
 }

@@ -47,6 +47,11 @@ func (d ResolveApproval) Check() error {
 	return nil
 }
 
+// Granted returns the grant that the answer is, if it is one.
+func (d ResolveApproval) Granted() GrantApproval {
+	return GrantApproval{CallID: d.CallID, Arguments: d.Arguments, Comment: d.Reason}
+}
+
 // Constraint returns the rules of Check as JSON Schema.
 func (ResolveApproval) Constraint() string {
 	const no = `{"enum":[false,null]}`

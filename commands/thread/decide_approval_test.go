@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -168,5 +169,34 @@ func TestPark_OnlyWhenAllCallsWait(t *testing.T) {
 	w.do(w.reaction("call_1"))
 	if made := w.do(HoldCalls{ExecutionID: "exe_a", Token: 1, StepID: w.run().StepID}); len(made) != 0 {
 		t.Errorf("holding nothing made %v", kinds(made))
+	}
+}
+
+// Arguments that the tool does not take are refused, with their place, and the call waits on. A
+// process that does not know the tool's parameters leaves the check to the run.
+func TestApproval_ArgumentsMustFit(t *testing.T) {
+	for _, answer := range []any{
+		events.GrantApproval{CallID: "call_1", Arguments: raw(`{"n":2}`)}, events.ResolveApproval{CallID: "call_1", Grant: true, Arguments: raw(`{"n":2}`)},
+	} {
+		w := asking(t)
+		try := func(of Called, wrong error) error {
+			c := w.command(answer)
+			c.Takes = map[Called]func(events.JSON) error{of: func(events.JSON) error { return wrong }}
+			_, err := w.try(c)
+			return err
+		}
+		find := Called{Agent: "triage", Tool: "find"}
+		err := try(find, errors.New("/n: it is 2"))
+		if err == nil {
+			t.Fatalf("%+v was done", answer)
+		}
+		wantRefusal(t, events.AsError(err), events.InvalidRequest, events.ErrorDetails{Path: "/data/arguments"})
+		if !strings.Contains(err.Error(), "the tool find: /n: it is 2") {
+			t.Errorf("%v", err)
+		}
+		w.wantPhases("waits, open")
+		if err := try(Called{Tool: "find"}, errors.New("another tool")); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -89,8 +89,39 @@ func (m *maker) grantApproval(d events.GrantApproval) error {
 	if c.Asks {
 		return events.Invalid("/callId", "call %.100s is a question, and not a call that could be made; answer it with approval.resolve and a result, or deny it", d.CallID)
 	}
+	if err := m.checkArguments(d); err != nil {
+		return err
+	}
 	m.emit(events.ApprovalGrantedType, d.CallID, id, events.ApprovalGranted(d))
 	return m.unpark(id)
+}
+
+// checkArguments checks the arguments that replace those of a call against what its tool takes.
+// If the process does not know that, the run checks them before it makes the call.
+func (m *maker) checkArguments(d events.GrantApproval) error {
+	of, ok := m.state.called(d.CallID)
+	takes := m.command.Takes[of]
+	if d.Arguments == nil || !ok || takes == nil {
+		return nil
+	}
+	if err := takes(d.Arguments); err != nil {
+		return events.Invalid("/arguments", "the arguments for call %.100s do not fit the tool %s: %w", d.CallID, of.Tool, err)
+	}
+	return nil
+}
+
+// called returns the tool of a call of the current run's open step, and reports whether there is
+// such a call.
+func (s *State) called(call string) (Called, bool) {
+	x, _ := s.execution(s.head.Active)
+	if x.Run == nil {
+		return Called{}, false
+	}
+	c := x.Run.call(call)
+	if c == nil {
+		return Called{}, false
+	}
+	return Called{Agent: x.Run.Asks, Tool: c.Name}, true
 }
 
 func (m *maker) denyApproval(d events.DenyApproval) error {
@@ -106,7 +137,7 @@ func (m *maker) denyApproval(d events.DenyApproval) error {
 func (m *maker) resolveApproval(d events.ResolveApproval) error {
 	switch {
 	case d.Grant:
-		return m.grantApproval(events.GrantApproval{CallID: d.CallID, Arguments: d.Arguments, Comment: d.Reason})
+		return m.grantApproval(d.Granted())
 	case d.Deny:
 		return m.denyApproval(events.DenyApproval{CallID: d.CallID, Comment: d.Reason})
 	}

@@ -237,6 +237,9 @@ type Known struct {
 	Types  map[string]func(events.JSON) error // check a content against a type of contexts, by name; nil: there is no such type
 	Skills map[string]bool                    // that are defined
 	Writes string                             // the agent that writes summaries; empty: the tenant has no policy of handoffs
+	// Takes check arguments against the parameters of a tool; no entry: the process does not
+	// know them.
+	Takes map[Called]func(arguments events.JSON) error
 	// Fits checks an answer against the JSON Schema of its question; nil: the process cannot.
 	Fits func(schema, answer events.JSON) error
 }
@@ -251,6 +254,13 @@ type Need struct {
 	Types  []string // of contexts
 	Writes bool     // the agent that writes summaries
 	Asked  []Asked  // agents that are asked to answer
+	Called []Called // tools of calls whose arguments a person replaces
+}
+
+// Called is a tool as an agent called it.
+type Called struct {
+	Agent string // empty: a caller queued the call
+	Tool  string
 }
 
 // Asked is an agent that a part of a command asks to answer.
@@ -297,6 +307,10 @@ func (d *Draft) Needs(c *Command) Need {
 			default:
 				need.Writes = true
 			}
+		case events.GrantApproval:
+			need.replaces(s, d)
+		case events.ResolveApproval:
+			need.replaces(s, d.Granted())
 		case events.ActivateSkill:
 			need.Skills = append(need.Skills, d.Name)
 		case events.CreateThread:
@@ -321,6 +335,16 @@ func (d *Draft) Needs(c *Command) Need {
 func (n *Need) of(name string) {
 	if name != "" && !slices.Contains(n.Types, name) {
 		n.Types = append(n.Types, name)
+	}
+}
+
+// replaces adds the tool of a call that is granted with other arguments.
+func (n *Need) replaces(s *State, d events.GrantApproval) {
+	if d.Arguments == nil {
+		return
+	}
+	if of, ok := s.called(d.CallID); ok && !slices.Contains(n.Called, of) {
+		n.Called = append(n.Called, of)
 	}
 }
 

@@ -75,6 +75,16 @@ func TestNeeds(t *testing.T) {
 	k.do(events.UpdateThread{Draft: to("later"), AutoSubmitDraft: to(true)})
 	check([]row{{"the end of a run that sends a draft", []any{events.StopRun{}}, rush()}})
 
+	k = asking(t).story
+	called := Need{Called: []Called{{Agent: "triage", Tool: "find"}}}
+	check([]row{
+		{"a grant", []any{events.GrantApproval{CallID: "call_1"}}, Need{}},
+		{"a grant with arguments", []any{events.GrantApproval{CallID: "call_1", Arguments: raw(`{}`)}}, called},
+		{"an answer with arguments", []any{events.ResolveApproval{CallID: "call_1", Grant: true, Arguments: raw(`{}`)}}, called},
+		{"each tool once", []any{events.GrantApproval{CallID: "call_1", Arguments: raw(`{}`)}, events.GrantApproval{CallID: "call_2", Arguments: raw(`{}`)}}, called},
+		{"one of no call", []any{events.GrantApproval{CallID: "call_9", Arguments: raw(`{}`)}}, Need{}},
+	})
+
 	k = newStory(t)
 	k.do(events.CreateThread{AgentID: "triage"})
 	k.do(events.SetThreadStatus{To: events.ThreadStreaming})

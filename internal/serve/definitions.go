@@ -133,6 +133,25 @@ func (d *defined) ContextType(ctx context.Context, tenant, name string) (func(ev
 	}, nil
 }
 
+// Arguments implements commands.Definitions. What a person enters is validated against the
+// current log, as the run will do that makes the call.
+func (d *defined) Arguments(ctx context.Context, tenant string, of thread.Called) (func(events.JSON) error, error) {
+	roster := d.s.work.roster.Load()
+	if roster == nil { // it is about to start
+		return nil, nil
+	}
+	if err := d.s.defined(ctx, d.log, tenant, true); err != nil {
+		return nil, err
+	}
+	parameters, known, err := roster.Parameters(ctx, tenant, of.Agent, of.Tool)
+	if err != nil || !known {
+		return nil, err
+	}
+	return func(arguments events.JSON) error {
+		return problems(d.s.work.schemas.Check(parameters, arguments), func(path string) string { return path })
+	}, nil
+}
+
 // problems returns what is invalid, and where, without the wording for calls.
 func problems(err error, at func(path string) string) error {
 	var wrong *arguments.Error

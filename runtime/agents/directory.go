@@ -368,9 +368,14 @@ func (d *Directory) Tool(ctx context.Context, tenant, name string) (runtime.Tool
 // goTool returns the tool of that name of this process: one that was registered, or else one
 // that is built in.
 func (d *Directory) goTool(name string) (runtime.Tool, error) {
-	t, err := d.cfg.Registry.Tool(name)
+	return goTool(d.cfg.Registry, d.cfg.BuiltIn, name)
+}
+
+// goTool returns the tool of that name that is registered, or else the one that is built in.
+func goTool(registry *runtime.Registry, builtIn []runtime.Tool, name string) (runtime.Tool, error) {
+	t, err := registry.Tool(name)
 	if missing(err) {
-		for _, own := range d.cfg.BuiltIn {
+		for _, own := range builtIn {
 			if own.Spec().Name == name {
 				return own, nil
 			}

@@ -164,8 +164,6 @@ func (r *Roster) ofTool(ctx context.Context, tenant, name string) ([]events.Work
 
 // hasTool reports whether this process has a Go tool of that name.
 func (r *Roster) hasTool(name string) bool {
-	if _, err := r.Registry.Tool(name); err == nil {
-		return true
-	}
-	return slices.ContainsFunc(r.BuiltIn, func(t runtime.Tool) bool { return t.Spec().Name == name })
+	_, err := goTool(r.Registry, r.BuiltIn, name)
+	return err == nil
 }
