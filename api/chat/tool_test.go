@@ -100,6 +100,33 @@ func TestTools_ApprovalsAndQuestions(t *testing.T) {
 	}
 }
 
+// A message that is sent while the answer waits for the user is there after a reload, before that
+// answer: the calls of the last message are those that a client can answer. When they are answered,
+// the thread has the message where it was answered.
+func TestTools_MessageWhileAnApprovalWaits(t *testing.T) {
+	w := newWorld(t, caller)
+	m := w.post(careful("c1", text("u1", "hi"))).rest()
+	for _, id := range []string{"u2", "u 3"} { // the second id is no item's
+		waits := w.post(careful("c1", text(id, "and "+id)))
+		if _, ok := waits.next(); !ok {
+			t.Fatal("the message does not wait")
+		}
+	}
+	list := w.messages("c1")
+	if got := said(list); got != "user: hi | user: and u2 | user: and u 3 | assistant: let me see" {
+		t.Fatalf("while it waits: %s", got)
+	}
+	if list[1].ID != "u2" || list[2].ID != "u 3" || list[3].ID != m.id || partState(list[3], "c1") != "approval-requested" {
+		t.Errorf("listed: %+v", list)
+	}
+	w.post(answers("c1", m.id, `{"type":"tool-refund","toolCallId":"c1","state":"approval-responded","input":{"eur":5},"approval":{"id":"c1","approved":true}}`,
+		`{"type":"tool-how_much","toolCallId":"c2","state":"output-available","input":{},"output":"all"}`)).restChunks()
+	got := said(w.messages("c1"))
+	if !strings.HasPrefix(got, "user: hi | assistant: let me seedone | user: and u2 | user: and u 3") || strings.Count(got, "and u") != 2 {
+		t.Errorf("after the answers: %s", got)
+	}
+}
+
 // restChunks reads the rest of a stream, and returns its chunks.
 func (r *reader) restChunks() []chat.Chunk {
 	for {

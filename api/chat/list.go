@@ -1,0 +1,136 @@
+package chat
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// list calls yield with the messages of a chat, the oldest first, without the one that is being
+// written. Messages that wait for their turn follow those that the thread has, and the answer of a
+// run that waits for people is the last one, as clients take answers to calls of that one only.
+func (h *chat) list(ctx context.Context, yield func(*Message) error) error {
+	u, asked, err := h.unfinished(ctx)
+	if err != nil {
+		return err
+	}
+	queue, err := h.queued(ctx) // before the items: one whose turn comes meanwhile is not lost
+	if err != nil {
+		return err
+	}
+	var last *Message
+	limit := int64(200)
+	q := events.ListItems{ThreadID: h.thread.ID, Limit: &limit}
+	for more := true; more; more = q.Cursor != "" {
+		page, err := client.Read(ctx, h.now, q)
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			item := &page.Items[i]
+			delete(queue.byItem, item.ID)
+			m := messageOf(item, asked[item.ID])
+			switch {
+			case m == nil, item.ID == u.written:
+				continue
+			case item.ID == u.waits:
+				last = m
+				continue
+			}
+			if err := yield(m); err != nil {
+				return err
+			}
+		}
+		q.Cursor = page.NextCursor
+	}
+	for _, id := range queue.order {
+		if m := queue.byItem[id]; m != nil {
+			if err := yield(m); err != nil {
+				return err
+			}
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	return yield(last)
+}
+
+// queue is the messages that wait for their turn, by the items that they become.
+type queue struct {
+	order  []string
+	byItem map[string]*Message
+}
+
+// queued returns the messages that wait for their turn.
+func (h *chat) queued(ctx context.Context) (queue, error) {
+	out := queue{byItem: map[string]*Message{}}
+	for q := (events.ListQueue{ThreadID: h.thread.ID}); ; {
+		page, err := client.Read(ctx, h.now, q)
+		if err != nil {
+			return out, err
+		}
+		for i := range page.Queued {
+			var item events.NewItem
+			if err := json.Unmarshal(page.Queued[i].Item, &item); err != nil {
+				return out, err
+			}
+			if m := messageOf(waitingItem(&item), nil); m != nil {
+				out.order = append(out.order, item.ID)
+				out.byItem[item.ID] = m
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return out, nil
+		}
+	}
+}
+
+// waitingItem returns the item that an entry of the queue becomes, as far as it is shown.
+func waitingItem(d *events.NewItem) *events.Item {
+	item := &events.Item{ID: d.ID, Type: d.Type, Role: d.Role, Content: d.Content, Silent: d.Silent, Metadata: d.Metadata}
+	if d.Depth != nil {
+		item.Depth = *d.Depth
+	}
+	return item
+}
+
+// unfinished is the messages that a run has not finished.
+type unfinished struct {
+	written string // it is being written; empty: none is
+	waits   string // its run waits for people only; empty: none does
+}
+
+// unfinished returns the messages that a run has not finished, and what people were asked in each
+// message, by call.
+func (h *chat) unfinished(ctx context.Context) (u unfinished, asked map[string]map[string]events.CallApproval, err error) {
+	asked = map[string]map[string]events.CallApproval{}
+	for q := (events.ListExecutions{ThreadID: h.thread.ID, Limit: new(int64(pageOfRuns))}); ; {
+		runs, err := client.Read(ctx, h.now, q)
+		if err != nil {
+			return u, nil, err
+		}
+		for i := range runs.Executions {
+			x := &runs.Executions[i]
+			switch {
+			case x.Status != events.Executing:
+			case waits(x):
+				u.waits = x.ReactionItemID
+			default:
+				u.written = x.ReactionItemID
+			}
+			for _, a := range x.Approvals {
+				if asked[x.ReactionItemID] == nil {
+					asked[x.ReactionItemID] = map[string]events.CallApproval{}
+				}
+				asked[x.ReactionItemID][a.CallID] = a
+			}
+		}
+		if q.Cursor = runs.NextCursor; q.Cursor == "" {
+			return u, asked, nil
+		}
+	}
+}
