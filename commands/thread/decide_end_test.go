@@ -145,6 +145,16 @@ func TestRunContinues_StepAfterStep(t *testing.T) {
 	}
 }
 
+// deletedBefore deletes the answer of a run as an older version did, which did not refuse it.
+func (w *work) deletedBefore(item string) {
+	i, _ := w.state.item(item)
+	e := w.after(events.MessageDeletedType, item, "", events.MessageDeleted{ContextID: i.Context, Type: i.Type, Index: i.Index})
+	draft := NewDraft(w.state)
+	draft.events = []events.Event{e}
+	Evolve(draft.layer, &e)
+	w.store(draft)
+}
+
 // Calls of a run whose item was deleted stand alone, and results without a result
 // edit nothing.
 func TestRunContinues_WithoutItsItem(t *testing.T) {
@@ -153,7 +163,7 @@ func TestRunContinues_WithoutItsItem(t *testing.T) {
 	if made := w.do(EndCalls{ExecutionID: "exe_a", Token: 1, StepID: w.run().StepID}); len(made) != 0 {
 		t.Errorf("no results made %s", kinds(made))
 	}
-	w.do(events.DeleteMessage{ItemID: "itm_a"})
+	w.deletedBefore("itm_a")
 	made := w.do(w.results("call_1"))
 	if r := made[1].Data.(events.ItemCreated); r.Type != events.ActionResult || r.ParentItemID != "" {
 		t.Errorf("the result is %+v", r)
@@ -439,16 +449,16 @@ func TestEndCalls_AssignsAgent(t *testing.T) {
 // deleted it.
 func TestRunEnds_ItemCompletedByAnother(t *testing.T) {
 	for name, c := range map[string]struct {
-		before any
+		before func(w *work)
 		says   bool
 	}{
-		"nobody":      {events.UpdateThread{Title: to("x")}, true},
-		"a completer": {events.SetItemStatus{ItemID: "itm_a", To: events.ItemCompleted}, false},
-		"a deleter":   {events.DeleteMessage{ItemID: "itm_a"}, false},
+		"nobody":      {func(*work) {}, true},
+		"a completer": {func(w *work) { w.do(events.SetItemStatus{ItemID: "itm_a", To: events.ItemCompleted}) }, false},
+		"a deleter":   {func(w *work) { w.deletedBefore("itm_a") }, false},
 	} {
 		w := atWork(t)
 		w.do(w.reaction("call_1"))
-		w.do(c.before)
+		c.before(w)
 		w.do(w.results("call_1"))
 		if made := kinds(w.do(w.reaction())); strings.Contains(made, "item.status.changed") != c.says {
 			t.Errorf("with %s: %s", name, made)

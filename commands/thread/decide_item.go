@@ -139,6 +139,9 @@ func (m *maker) deleteMessage(d events.DeleteMessage) error {
 	if err != nil {
 		return err
 	}
+	if err := m.notWritten(d.ItemID); err != nil {
+		return err
+	}
 	m.emit(events.MessageDeletedType, d.ItemID, "", events.MessageDeleted{ContextID: i.Context, Type: i.Type, Index: i.Index})
 	for _, id := range i.Calls { // they belong to the message
 		if c, err := m.itemOf(id); err == nil {
@@ -146,4 +149,15 @@ func (m *maker) deleteMessage(d events.DeleteMessage) error {
 		}
 	}
 	return nil
+}
+
+// notWritten refuses the answer of the current run, whose next parts would have no message.
+func (m *maker) notWritten(item string) error {
+	id := m.state.head.Active
+	if x, _ := m.state.execution(id); x.Run == nil || x.Reaction != item {
+		return nil
+	}
+	e := events.Errorf(events.VersionConflict, "item %s is the answer that execution %s is writing; stop or cancel the run first, or wait until it has ended", item, id)
+	e.Details = &events.ErrorDetails{CurrentVersion: new(m.state.Version)}
+	return e
 }

@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/skein-threads/skein/events"
@@ -84,6 +85,32 @@ func TestMessage_EditAndDelete(t *testing.T) {
 	if index := made[0].Data.(events.ItemCreated).Index; index != 1 {
 		t.Errorf("the next item is at %d", index)
 	}
+}
+
+// The answer that a run is writing is not deleted, also while the run waits; other messages are,
+// and so is the answer when its run has ended, or ends in the same commit.
+func TestMessage_DeleteWhileItIsWritten(t *testing.T) {
+	w := asking(t)
+	id := w.run().ReactionItemID
+	refuse := func() {
+		t.Helper()
+		e := w.refuse(events.DeleteMessage{ItemID: id})
+		wantRefusal(t, e, events.VersionConflict, events.ErrorDetails{CurrentVersion: new(w.state.Version)})
+		if !strings.Contains(e.Message, "stop or cancel the run") {
+			t.Error(e)
+		}
+	}
+	refuse()
+	w.do(w.results("call_2")) // it is parked
+	refuse()
+	w.do(message("itm_other", "x"))
+	w.do(events.DeleteMessage{ItemID: "itm_other"})
+	d := NewDraft(w.state)
+	if _, err := d.Do(w.command(events.CancelRun{}, events.DeleteMessage{ItemID: id})); err != nil {
+		t.Errorf("after a cancel in the same commit: %v", err)
+	}
+	w.do(events.CancelRun{})
+	w.do(events.DeleteMessage{ItemID: id})
 }
 
 // The content that an edit brings is checked by the item's own kind.
