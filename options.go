@@ -1,6 +1,8 @@
 package skein
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -115,7 +117,34 @@ type Options struct {
 }
 
 // Validate reports everything that is wrong with the options, as one error.
-func (o Options) Validate() error { return o.config().Validate() }
+func (o Options) Validate() error { return errors.Join(append(o.unused(), o.config().Validate())...) }
+
+// unused reports what is set and would have no effect: options of the embedded server, where NATS
+// names another one, and the other way around.
+func (o Options) unused() []error {
+	var errs []error
+	for _, f := range []struct {
+		name string
+		set  bool
+		nats bool // it has an effect with NATS only, else without NATS only
+		why  string
+	}{
+		{"Store", o.Store != "", false, "the server of NATS has a folder of its own"},
+		{"NATSListen", o.NATSListen != "" && o.NATSListen != None, false, "clients connect to the server of NATS"},
+		{"Volatile", o.Volatile, false, "the configuration of that server decides, as sync_interval"},
+		{"Creds", o.Creds != "", true, "the embedded server needs none from this process"},
+		{"CA", o.CA != "", true, "this process does not connect to the embedded server over TLS"},
+	} {
+		switch {
+		case !f.set || f.nats == (o.NATS != ""):
+		case f.nats:
+			errs = append(errs, fmt.Errorf("%s has no effect without NATS: %s; leave it out", f.name, f.why))
+		default:
+			errs = append(errs, fmt.Errorf("%s has no effect with NATS: %s; leave it out", f.name, f.why))
+		}
+	}
+	return errs
+}
 
 // config returns the options as the server's configuration, without Setup.
 func (o Options) config() serve.Config {

@@ -29,6 +29,9 @@ type Addresses = serve.Addresses
 // the start only; end the server with Stop. If Start returns an error, or Setup panics,
 // nothing is left running.
 func Start(ctx context.Context, o Options) (*Server, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
 	s := &Server{endpoints: endpoints.NewRegistry()}
 	cfg := o.config()
 	cfg.Endpoints = s.endpoints

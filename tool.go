@@ -53,8 +53,12 @@ func Spec(set func(*ToolSpec)) ToolOption { return set }
 // NewTool returns a tool of a Go function. A model sends the fields of the struct A,
 // whose JSON Schema is the tool's parameters. R is encoded as JSON for the model, and
 // an error of fn is a result with status error: neither may contain secrets.
-// Server.Tool returns what is wrong with the definition. See runtime.DefineTool.
+// Server.Tool returns what is wrong with the definition, such as a function that is nil. See
+// runtime.DefineTool.
 func NewTool[A, R any](name string, fn func(ctx context.Context, args A) (R, error), options ...ToolOption) Tool {
+	if fn == nil {
+		return NewThreadTool[A, R](name, nil, options...)
+	}
 	return NewThreadTool(name, func(ctx context.Context, _ *ToolInput, args A) (R, error) { return fn(ctx, args) }, options...)
 }
 

@@ -105,8 +105,12 @@ func Connect(url string, o Options) (*Client, error) {
 	return c, nil
 }
 
-// New returns a client on a connection that the caller owns and closes.
+// New returns a client on a connection that the caller owns and closes. The error is an
+// invalid_request for a connection that is nil, and for options that are not valid.
 func New(nc *nats.Conn, o Options) (*Client, error) {
+	if nc == nil {
+		return nil, events.Invalid("", "the client has no connection: pass one of nats.Connect, or make the client with client.Connect")
+	}
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}

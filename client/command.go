@@ -38,8 +38,11 @@ func ThreadID(id string) Option { return func(r *Request) { r.ThreadID = id } }
 
 // Do executes a command, named noun.verb. It returns when the command's events are
 // durable; a refusal is an *events.Error. [Client.Send] takes the name from the type of the
-// data.
+// data. A name that no command can have is an invalid_request, and nothing is sent.
 func (c *Client) Do(ctx context.Context, name string, r Request) (*events.Reply, error) {
+	if err := checkName("command", name); err != nil {
+		return nil, err
+	}
 	if c.call != nil && r.CommandID == "" {
 		data, err := encode(r.Data)
 		if err != nil {

@@ -11,6 +11,9 @@ import (
 // Query executes a query, named noun.verb, and returns the answer as JSON. [Read]
 // takes the name from the type of the data, and returns a Go value.
 func (c *Client) Query(ctx context.Context, name string, data any) ([]byte, error) {
+	if err := checkName("query", name); err != nil {
+		return nil, err
+	}
 	body, err := encode(data)
 	if err != nil {
 		return nil, err

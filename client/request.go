@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -188,4 +189,30 @@ func decode[T any](body []byte) (*T, error) {
 		return nil, events.Errorf(events.Unavailable, "read the answer: %w", err)
 	}
 	return v, nil
+}
+
+// checkName refuses the name of a command or a query that is no noun.verb. Nobody answers on its
+// subject, which may even be none, and a request would be repeated until its time is over. Whether
+// there is such a command, or query, is the server's to say: it may be newer than this client.
+func checkName(kind, name string) error {
+	noun, verb, _ := strings.Cut(name, ".")
+	if isWord(noun) && isWord(verb) {
+		return nil
+	}
+	list := "events.Commands"
+	if kind == "query" {
+		list = "events.Queries"
+	}
+	return events.Invalid("", "the %s %.80q cannot exist: a name is noun.verb, such as thread.get, of letters, digits, _ and -; see %s", kind, name, list)
+}
+
+// isWord reports whether a text is 1 to 64 letters, digits, _ and -.
+func isWord(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 64
 }

@@ -25,6 +25,9 @@ type stored struct {
 // thread, even if it was stored twice: its id identifies it. A refusal is not returned
 // here; it appears on the timeline as command.rejected.
 func (c *Client) Submit(ctx context.Context, name string, r Request) (int64, error) {
+	if err := checkName("command", name); err != nil {
+		return 0, err
+	}
 	body, id, err := c.command(r)
 	if err != nil {
 		return 0, err

@@ -32,6 +32,9 @@ func Start(t testing.TB, options ...func(*skein.Options)) *Server {
 	for _, set := range options {
 		set(&o)
 	}
+	if o.NATS != "" { // then nothing is stored here
+		o.Store, o.NATSListen, o.Volatile = "", skein.None, false
+	}
 	started, err := skein.Start(t.Context(), o)
 	if err != nil {
 		t.Fatalf("start Skein: %v", err)

@@ -24,7 +24,7 @@ func (g *Registry) Add(name string, h http.Handler) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if h == nil {
+	if f, defined := h.(handler); h == nil || defined && f == nil {
 		return events.Invalid("/handler", "the endpoint %s has no handler", name)
 	}
 	g.mu.Lock()

@@ -195,9 +195,7 @@ func (c Config) Validate() error {
 	c = c.WithDefaults()
 	var errs []error
 	errs = append(errs, c.log().Validate(), c.telemetry().Validate())
-	if c.HTTPListen != NoListen {
-		errs = append(errs, c.listen().Validate(c.keysFolder() != ""))
-	}
+	errs = append(errs, c.checkHTTP())
 	if c.OpsListen != "" {
 		if _, _, err := net.SplitHostPort(c.OpsListen); err != nil {
 			errs = append(errs, fmt.Errorf("--ops-listen: %q is not a host and a port: %w", c.OpsListen, err))
@@ -214,10 +212,9 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("--replicas: the embedded server is one node with one replica, not %d; use --nats", c.Replicas))
 		}
 	}
+	errs = append(errs, c.checkServer()...)
 	errs = append(errs, c.checkPlaces()...)
-	if c.ThreadCache < 0 {
-		errs = append(errs, fmt.Errorf("--thread-cache: %d bytes; it must not be negative", c.ThreadCache))
-	}
+	errs = append(errs, c.checkBounds()...)
 	if err := (openai.Config{BaseURL: openai.DefaultBaseURL, Params: c.ModelParams}).Validate(); err != nil {
 		errs = append(errs, err)
 	}
@@ -235,12 +232,6 @@ func (c Config) Validate() error {
 	}
 	if _, err := agents.ParseSecrets(c.HTTPSecrets); err != nil {
 		errs = append(errs, fmt.Errorf("--http-secret: %w", err))
-	}
-	if c.NATS != "" && c.Access != "" {
-		errs = append(errs, errors.New("--access is for the embedded server; start the one of --nats with nats.conf in that folder, and pass its creds/skein.creds as --creds"))
-	}
-	if c.HTTPKeys != "" && c.NATS == "" {
-		errs = append(errs, errors.New("--http-keys is for --nats; with the embedded server, --access has the keys"))
 	}
 	return errors.Join(errs...)
 }

@@ -1,12 +1,6 @@
 package serve
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"time"
-
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/share"
@@ -48,29 +42,4 @@ func (s *Server) places(kind string, total int) *share.Pool {
 		total = s.cfg.Places[kind]
 	}
 	return share.New(kind, share.Limit{Total: total, Tenant: s.cfg.TenantPlaces[kind]}, s.metrics)
-}
-
-// checkPlaces returns everything that is wrong with the numbers of places.
-func (c Config) checkPlaces() []error {
-	kinds := slices.Sorted(maps.Keys(DefaultPlaces()))
-	var errs []error
-	for kind, n := range c.Places {
-		switch {
-		case !slices.Contains(kinds, kind):
-			errs = append(errs, fmt.Errorf("--places: %.40q is not a kind; use %s; places for runs are --workers", kind, strings.Join(kinds, ", ")))
-		case n < 1:
-			errs = append(errs, fmt.Errorf("--places: %s=%d; use at least 1", kind, n))
-		}
-	}
-	for kind := range c.TenantPlaces {
-		if kind != placesRuns && !slices.Contains(kinds, kind) {
-			errs = append(errs, fmt.Errorf("--tenant-places: %.40q is not a kind; use runs, %s", kind, strings.Join(kinds, ", ")))
-		}
-	}
-	for flag, d := range map[string]time.Duration{"--max-tool-time": c.MaxToolTime, "--max-upload-time": c.MaxUploadTime} {
-		if d < 0 {
-			errs = append(errs, fmt.Errorf("%s: %v; use a positive duration", flag, d))
-		}
-	}
-	return errs
 }
