@@ -16,10 +16,10 @@ func TestOptions_WhatMeansNothing(t *testing.T) {
 		o    skein.Options
 		says string
 	}{
-		"a store beside NATS":           {skein.Options{NATS: nats, Store: "data"}, "Store has no effect with NATS"},
-		"a listener beside NATS":        {skein.Options{NATS: nats, NATSListen: "127.0.0.1:0"}, "NATSListen has no effect with NATS"},
-		"volatile beside NATS":          {skein.Options{NATS: nats, Volatile: true}, "Volatile has no effect with NATS"},
-		"accounts beside NATS":          {skein.Options{NATS: nats, Access: "dir"}, "--access is for the embedded server"},
+		"a store with NATS":             {skein.Options{NATS: nats, Store: "data"}, "Store has no effect with NATS"},
+		"a listener with NATS":          {skein.Options{NATS: nats, NATSListen: "127.0.0.1:0"}, "NATSListen has no effect with NATS"},
+		"volatile with NATS":            {skein.Options{NATS: nats, Volatile: true}, "Volatile has no effect with NATS"},
+		"accounts with NATS":            {skein.Options{NATS: nats, Access: "dir"}, "--access is for the embedded server"},
 		"credentials without NATS":      {skein.Options{Creds: "c"}, "Creds has no effect without NATS"},
 		"an authority without NATS":     {skein.Options{CA: "c"}, "CA has no effect without NATS"},
 		"keys without NATS":             {skein.Options{HTTPKeys: "dir"}, "--http-keys is for --nats"},

@@ -212,7 +212,6 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("--replicas: the embedded server is one node with one replica, not %d; use --nats", c.Replicas))
 		}
 	}
-	errs = append(errs, c.checkServer()...)
 	errs = append(errs, c.checkPlaces()...)
 	errs = append(errs, c.checkBounds()...)
 	if err := (openai.Config{BaseURL: openai.DefaultBaseURL, Params: c.ModelParams}).Validate(); err != nil {
@@ -232,6 +231,12 @@ func (c Config) Validate() error {
 	}
 	if _, err := agents.ParseSecrets(c.HTTPSecrets); err != nil {
 		errs = append(errs, fmt.Errorf("--http-secret: %w", err))
+	}
+	if c.NATS != "" && c.Access != "" {
+		errs = append(errs, errors.New("--access is for the embedded server; start the one of --nats with nats.conf in that folder, and pass its creds/skein.creds as --creds"))
+	}
+	if c.HTTPKeys != "" && c.NATS == "" {
+		errs = append(errs, errors.New("--http-keys is for --nats; with the embedded server, --access has the keys"))
 	}
 	return errors.Join(errs...)
 }
@@ -296,4 +301,18 @@ func (c Config) listen() api.ListenOptions {
 // loopback reports whether an address can be reached from this machine only.
 func loopback(address string) bool {
 	return api.ListenOptions{Address: address}.Validate(false) == nil
+}
+
+// checkHTTP reports what is wrong with the options of HTTP. Those of requests are in effect without
+// a listener, too: a program may serve Server.Handler itself.
+func (c Config) checkHTTP() error {
+	o := c.listen()
+	if c.HTTPListen != NoListen {
+		return o.Validate(c.keysFolder() != "")
+	}
+	if o.Cert != "" || o.Key != "" {
+		return errors.New("--tls-cert and --tls-key are for --http-listen, which is none")
+	}
+	o.Address = DefaultHTTPListen
+	return o.Validate(c.keysFolder() != "")
 }

@@ -1,6 +1,12 @@
 package serve
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/share"
@@ -42,4 +48,39 @@ func (s *Server) places(kind string, total int) *share.Pool {
 		total = s.cfg.Places[kind]
 	}
 	return share.New(kind, share.Limit{Total: total, Tenant: s.cfg.TenantPlaces[kind]}, s.metrics)
+}
+
+// checkBounds reports limits that are negative although that does not mean that there is none.
+func (c Config) checkBounds() []error {
+	var errs []error
+	if c.ThreadCache < 0 {
+		errs = append(errs, fmt.Errorf("--thread-cache: %d bytes; it must not be negative", c.ThreadCache))
+	}
+	durations := map[string]time.Duration{"--max-tool-time": c.MaxToolTime, "--max-upload-time": c.MaxUploadTime, "ArchiveEvery": c.ArchiveEvery}
+	for _, name := range slices.Sorted(maps.Keys(durations)) {
+		if d := durations[name]; d < 0 {
+			errs = append(errs, fmt.Errorf("%s: %v; use a positive duration", name, d))
+		}
+	}
+	return errs
+}
+
+// checkPlaces returns everything that is wrong with the numbers of places.
+func (c Config) checkPlaces() []error {
+	kinds := slices.Sorted(maps.Keys(DefaultPlaces()))
+	var errs []error
+	for kind, n := range c.Places {
+		switch {
+		case !slices.Contains(kinds, kind):
+			errs = append(errs, fmt.Errorf("--places: %.40q is not a kind; use %s; places for runs are --workers", kind, strings.Join(kinds, ", ")))
+		case n < 1:
+			errs = append(errs, fmt.Errorf("--places: %s=%d; use at least 1", kind, n))
+		}
+	}
+	for kind := range c.TenantPlaces {
+		if kind != placesRuns && !slices.Contains(kinds, kind) {
+			errs = append(errs, fmt.Errorf("--tenant-places: %.40q is not a kind; use runs, %s", kind, strings.Join(kinds, ", ")))
+		}
+	}
+	return errs
 }
