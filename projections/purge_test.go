@@ -1,8 +1,12 @@
 package projections
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
@@ -14,6 +18,8 @@ func TestEnsure_RemovesDocumentsOfEndedThreads(t *testing.T) {
 	h := newHouse(t)
 	r, stop := h.run(Config{})
 	id, docs := h.FullThread(r.Progress())
+	other, otherDocs := h.FullThread(r.Progress())
+	h.Do("thread.delete", other, `{}`)
 	large := map[string]string{}
 	for n := range 1500 {
 		large[fmt.Sprintf("%s.%s.ctx_%d", acme, id, n)] = `{"id":"x"}`
@@ -28,9 +34,14 @@ func TestEnsure_RemovesDocumentsOfEndedThreads(t *testing.T) {
 	stop()
 	h.Same(kept)
 	h.BringBack(docs)
+	h.BringBack(otherDocs)
 	h.BringBack(map[documents.Kind]map[string]string{documents.Contexts: large})
-	if err := r.Ensure(t.Context()); err != nil {
+	var said bytes.Buffer
+	if err := New(h.NewLog(), Config{}, zerolog.New(&said), nil).Ensure(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if n := strings.Count(said.String(), "removed again"); n != 1 || !strings.Contains(said.String(), `"threads":2,`) {
+		t.Errorf("%d lines, want one of two threads: %s", n, &said)
 	}
 	h.Same(kept)
 	for kind := range docs {

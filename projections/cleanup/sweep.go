@@ -30,17 +30,26 @@ const sweptTogether = 256
 // It needs no lease, and may run alongside a runner: no process writes documents of a
 // thread after its marker, and each write of Sweep is conditional on what it replaces.
 func (c *Cleaner) Sweep(ctx context.Context) error {
+	swept, err := c.sweep(ctx)
+	if swept > 0 {
+		c.logger.Info().Int("threads", swept).Msg("documents of deleted threads, which the server had restored after a crash, were removed again")
+	}
+	return err
+}
+
+// sweep is Sweep, and returns of how many threads it has removed documents.
+func (c *Cleaner) sweep(ctx context.Context) (swept int, err error) {
 	bucket := c.log.Bucket(c.models.Of(documents.Threads).Bucket)
 	checkpoint, err := buckets.ReadCheckpoint(ctx, c.log, c.models.Of(documents.Threads))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if checkpoint.Checkpoint == nil || !checkpoint.Removals {
 		return c.sweepAll(ctx, bucket)
 	}
 	deleted, broken, err := removed(ctx, bucket)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if broken != "" {
 		c.logger.Error().Str("key", broken).Msg("a note of removed documents cannot be read; all deleted threads are looked for instead")
@@ -51,11 +60,12 @@ func (c *Cleaner) Sweep(ctx context.Context) error {
 		for _, name := range names {
 			part[name] = deleted[name]
 		}
-		if err := c.sweepThreads(ctx, part); err != nil {
-			return err
+		n, err := c.sweepThreads(ctx, part)
+		if swept += n; err != nil {
+			return swept, err
 		}
 	}
-	return nil
+	return swept, nil
 }
 
 // removed returns the threads of which a killed server may have restored documents, by name,
@@ -81,11 +91,11 @@ func removed(ctx context.Context, threads streams.Bucket) (deleted map[string]ui
 
 // sweepAll looks for documents of all deleted threads: the bucket of threads keeps a marker of
 // each.
-func (c *Cleaner) sweepAll(ctx context.Context, threads streams.Bucket) error {
+func (c *Cleaner) sweepAll(ctx context.Context, threads streams.Bucket) (swept int, err error) {
 	deleted := map[string]uint64{}
 	for m, err := range c.log.Streams().List(ctx, threads.Stream(), jetstream.OrderedConsumerConfig{HeadersOnly: true}) {
 		if err != nil {
-			return fmt.Errorf("listing the deleted threads: %w", err)
+			return swept, fmt.Errorf("listing the deleted threads: %w", err)
 		}
 		key := threads.Key(m.Subject())
 		seq, removed := buckets.MarkerSeq(m.Headers())
@@ -94,20 +104,22 @@ func (c *Cleaner) sweepAll(ctx context.Context, threads streams.Bucket) error {
 		}
 		deleted[key] = seq
 		if len(deleted) == sweptTogether {
-			if err := c.sweepThreads(ctx, deleted); err != nil {
-				return err
+			n, err := c.sweepThreads(ctx, deleted)
+			if swept += n; err != nil {
+				return swept, err
 			}
 			clear(deleted)
 		}
 	}
-	return c.sweepThreads(ctx, deleted)
+	n, err := c.sweepThreads(ctx, deleted)
+	return swept + n, err
 }
 
 // sweepThreads removes what the buckets hold of some deleted threads, by name, with
-// the sequences of their tombstones.
-func (c *Cleaner) sweepThreads(ctx context.Context, deleted map[string]uint64) error {
+// the sequences of their tombstones. It returns how many had something.
+func (c *Cleaner) sweepThreads(ctx context.Context, deleted map[string]uint64) (int, error) {
 	if len(deleted) == 0 {
-		return nil
+		return 0, nil
 	}
 	var (
 		sweeping sync.WaitGroup
@@ -135,14 +147,7 @@ func (c *Cleaner) sweepThreads(ctx context.Context, deleted map[string]uint64) e
 		})
 	}
 	sweeping.Wait()
-	if err := errors.Join(failed...); err != nil {
-		return err
-	}
-	for name := range swept {
-		tenant, thread := documents.CutThreadName(name)
-		c.logger.Info().Str("tenant", tenant).Str("thread", thread).Msg("documents of a deleted thread, which the server had restored after a crash, were removed again")
-	}
-	return nil
+	return len(swept), errors.Join(failed...)
 }
 
 // leftover reads what a bucket holds of deleted threads: markers too, unless it is more
