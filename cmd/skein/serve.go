@@ -160,6 +160,16 @@ type readyLine struct {
 	Ops   string `json:"ops,omitzero"`
 }
 
+// leaveOut clears what has no effect with --nats, or without it: these flags have defaults, or
+// variables that other commands read too.
+func (o *serveOptions) leaveOut() {
+	if o.NATS != "" {
+		o.Store, o.NATSListen = "", ""
+	} else {
+		o.Creds, o.CA = "", ""
+	}
+}
+
 func (a *app) serve(ctx context.Context, o *serveOptions) error {
 	logger, err := a.logger(o)
 	if err != nil {
@@ -170,6 +180,7 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 		o.EgressAllow = append(o.EgressAllow, egress.Loopback()...)
 	}
 	o.ThreadCache = threadCache(o.cacheMiB, fitMemory())
+	o.leaveOut()
 	if err := o.Validate(); err != nil {
 		return wrongUsage("%v", err)
 	}
