@@ -13,11 +13,12 @@ import (
 // written. Messages that wait for their turn follow those that the thread has, and the answer of a
 // run that waits for people is the last one, as clients take answers to calls of that one only.
 func (h *chat) list(ctx context.Context, yield func(*Message) error) error {
-	u, asked, err := h.unfinished(ctx)
+	queue, err := h.queued(ctx)
 	if err != nil {
 		return err
 	}
-	queue, err := h.queued(ctx) // before the items: one whose turn comes meanwhile is not lost
+	h.now = h.now.WithMinSeq(queue.seq) // which show messages that have left the queue by then
+	u, asked, err := h.unfinished(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,6 +64,7 @@ func (h *chat) list(ctx context.Context, yield func(*Message) error) error {
 type queue struct {
 	order  []string
 	byItem map[string]*Message
+	seq    int64 // in the log, of what it shows
 }
 
 // queued returns the messages that wait for their turn.
@@ -73,6 +75,7 @@ func (h *chat) queued(ctx context.Context) (queue, error) {
 		if err != nil {
 			return out, err
 		}
+		out.seq = max(out.seq, page.Seq)
 		for i := range page.Queued {
 			var item events.NewItem
 			if err := json.Unmarshal(page.Queued[i].Item, &item); err != nil {

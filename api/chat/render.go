@@ -27,6 +27,7 @@ type Renderer struct {
 	calls map[string]*call
 
 	quiet    map[string]bool // nothing is shown until one of these calls is answered; nil: everything is
+	unheard  map[string]bool // calls that the client has answered, of which no event says so yet
 	finished *events.ThreadFinished
 	failure  string // the errorText of the execution
 	aborted  *events.RunStopped
@@ -51,12 +52,13 @@ func NewRenderer(run Run) *Renderer {
 	return &Renderer{run: run, steps: map[string]*step{}, calls: map[string]*call{}}
 }
 
-// After makes the Renderer continue a message that the client has up to where these calls wait:
-// it shows nothing until one of them is answered.
+// After makes the Renderer continue a message that the client has up to where these calls wait,
+// which it has answered: it shows nothing until an event says so of one of them, and a run that
+// still waits for another one does not end the stream.
 func (r *Renderer) After(calls []string) {
-	r.quiet = map[string]bool{}
+	r.quiet, r.unheard = map[string]bool{}, map[string]bool{}
 	for _, id := range calls {
-		r.quiet[id] = true
+		r.quiet[id], r.unheard[id] = true, true
 	}
 }
 
@@ -111,9 +113,11 @@ func (r *Renderer) Event(e *events.Event) []Chunk {
 	if r.ended {
 		return nil
 	}
-	if r.quiet[answeredCall(e)] {
+	answered := answeredCall(e)
+	if r.quiet[answered] {
 		r.quiet = nil
 	}
+	delete(r.unheard, answered)
 	out := r.event(e)
 	if r.quiet != nil {
 		r.waiting = false
@@ -263,7 +267,7 @@ func (r *Renderer) finish(data events.JSON) []Chunk {
 func (r *Renderer) parked(d events.RunParked) []Chunk {
 	if len(d.Calls) == 0 || len(d.Unmade) > 0 || slices.ContainsFunc(d.Calls, func(id string) bool {
 		c := r.calls[id]
-		return c == nil || !c.waits
+		return c == nil || !c.waits || r.unheard[id]
 	}) {
 		return nil
 	}

@@ -274,6 +274,33 @@ func TestRenderer_AnyInterleaving(t *testing.T) {
 }
 
 // A chunk that arrives before the event that begins its step waits for it, and so does the end.
+// A client has answered two calls, one command each, and between the two the run waited for the
+// second one again: the stream goes on.
+func TestRenderer_AnsweredCallStillWaits(t *testing.T) {
+	r := chat.NewRenderer(chat.Run{ThreadID: "T-1", ExecutionID: "exe_1", MessageID: "itm_a"})
+	r.After([]string{"c1", "c2"})
+	parked := func(calls ...string) *events.Event { return event("exe_1", events.RunParked{Calls: calls}) }
+	var out []chat.Chunk
+	for _, e := range []*events.Event{
+		stepCreated("stp_1", 0),
+		part("stp_1", 0, toolC1+`}`), part("stp_1", 1, `{"type":"tool-find","toolCallId":"c2","input":{"q":2}}`),
+		event("c1", events.ApprovalRequested{CallID: "c1"}), event("c2", events.ApprovalRequested{CallID: "c2"}),
+		parked("c1", "c2"),
+		event("c1", events.ApprovalGranted{CallID: "c1"}),
+		parked("c2"),
+	} {
+		out = append(out, r.Event(e)...)
+		if r.Waiting() || r.Ended() {
+			t.Fatalf("over after %T %+v: %s", e.Data, e.Data, kinds(out))
+		}
+	}
+	r.Event(event("c2", events.ApprovalGranted{CallID: "c2"}))
+	r.Event(event("c2", events.ApprovalRequested{CallID: "c2", Reason: events.ApprovalMayHaveRun}))
+	if r.Event(parked("c2")); !r.Waiting() {
+		t.Error("what waits after all answers does not end the stream")
+	}
+}
+
 func TestRenderer_HoldsWhatComesEarly(t *testing.T) {
 	r := chat.NewRenderer(chat.Run{ThreadID: "T-1", ExecutionID: "exe_1", MessageID: "itm_a"})
 	early := delta("stp_1", 1, "a", "hi")
