@@ -31,6 +31,7 @@ func TestEnsure_RemovesDocumentsOfEndedThreads(t *testing.T) {
 	kept := h.Do("thread.create", "", `{}`).ThreadID
 	h.React(kept, 2)
 	h.await(r)
+	h.Until(func() bool { return h.CountMessages("$KV.thread_threads._.deletion.>") == 0 }, "the notes of the deletions are still there")
 	stop()
 	h.Same(kept)
 	h.BringBack(docs)

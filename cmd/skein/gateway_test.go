@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -46,13 +47,27 @@ func newGates(t *testing.T, serves ...string) *gates {
 	return g
 }
 
-func (g *gates) newKey(tenant string) (keys.Key, string) {
+func (g *gates) newKey(tenant string) (made keys.Key, text string) {
 	g.t.Helper()
-	made, text, err := g.folder.AddKey(keys.Key{Tenant: tenant, Roles: []string{"publisher", "subscriber"}})
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	g.change(func() (err error) {
+		made, text, err = g.folder.AddKey(keys.Key{Tenant: tenant, Roles: []string{"publisher", "subscriber"}})
+		return err
+	})
 	return made, text
+}
+
+// change changes the folder, once no server writes there when keys were used.
+func (g *gates) change(do func() error) {
+	g.t.Helper()
+	for {
+		var busy *access.BusyError
+		if err := do(); !errors.As(err, &busy) {
+			if err != nil {
+				g.t.Fatal(err)
+			}
+			return
+		}
+	}
 }
 
 // gate is a process of `skein gateway`.
@@ -287,9 +302,7 @@ func TestGateway_KeysEndEverywhere(t *testing.T) {
 	for _, p := range gateways {
 		streams = append(streams, p.stream("/api/events"))
 	}
-	if err := g.folder.RevokeKey(g.made.ID); err != nil {
-		t.Fatal(err)
-	}
+	g.change(func() error { return g.folder.RevokeKey(g.made.ID) })
 	for _, s := range streams {
 		if _, _, more := s.next(); more {
 			t.Error("a stream of a revoked key went on")
@@ -367,7 +380,7 @@ func TestGateway_TicketsAndSessionsElsewhere(t *testing.T) {
 	if r := second.do("GET", "/api/threads", "", "", "Cookie", session); r.StatusCode != http.StatusOK {
 		t.Errorf("the session of another key: %d %s", r.StatusCode, r.text)
 	}
-	g.Must(g.folder.RevokeKey(revoked.ID))
+	g.change(func() error { return g.folder.RevokeKey(revoked.ID) })
 	for _, p := range []*gate{second, first} {
 		for p.do("GET", "/api/threads", "", "", "Cookie", session).StatusCode != http.StatusUnauthorized { // until it is told
 		}
@@ -401,8 +414,11 @@ func TestGateway_ServesItsTenantsOnly(t *testing.T) {
 	if r := p.do("GET", "/api/threads", "", other); r.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a key of another tenant: %d %s", r.StatusCode, r.text)
 	}
-	creds, _, err := g.folder.Add(access.User{Name: "wide", Roles: []access.Role{access.Gateway}})
-	g.Must(err)
+	var creds string
+	g.change(func() (err error) {
+		creds, _, err = g.folder.Add(access.User{Name: "wide", Roles: []access.Role{access.Gateway}})
+		return err
+	})
 	wide := g.gatewayOf(g.Addresses().NATS, "--creds", creds)
 	for key, want := range map[string]int{g.key: http.StatusOK, other: http.StatusUnauthorized} {
 		in := wide.do("POST", "/console/session", `{"key":"`+key+`"}`, "", "Origin", wide.url)
