@@ -38,6 +38,15 @@ func command[T any](name, doc string, example T, made ...Type) Command {
 	return Command{Name: name, Doc: doc, Example: example, Events: made, new: func() any { return *new(T) }, decode: strict[T]}
 }
 
+// by returns the rows of a catalog by a key that each has for itself.
+func by[K comparable, R any](rows []R, key func(R) K) map[K]R {
+	m := make(map[K]R, len(rows))
+	for _, r := range rows {
+		m[key(r)] = r
+	}
+	return m
+}
+
 // strict decodes a value and refuses unknown fields, repeated names and invalid UTF-8.
 func strict[T any](raw JSON) (any, error) {
 	var v T
@@ -45,13 +54,7 @@ func strict[T any](raw JSON) (any, error) {
 	return v, err
 }
 
-var commandsByName = func() map[string]Command {
-	m := map[string]Command{}
-	for _, c := range Commands() {
-		m[c.Name] = c
-	}
-	return m
-}()
+var commandsByName = by(Commands(), func(c Command) string { return c.Name })
 
 // LookupCommand returns the command of that name, and reports whether there is one.
 func LookupCommand(name string) (Command, bool) {
@@ -59,13 +62,7 @@ func LookupCommand(name string) (Command, bool) {
 	return c, ok
 }
 
-var commandsByType = func() map[reflect.Type]Command {
-	m := map[reflect.Type]Command{}
-	for _, c := range Commands() {
-		m[reflect.TypeOf(c.Example)] = c
-	}
-	return m
-}()
+var commandsByType = by(Commands(), func(c Command) reflect.Type { return reflect.TypeOf(c.Example) })
 
 // CommandOf returns the command whose data has the Go type of data, and reports whether
 // there is one.
@@ -128,13 +125,7 @@ func query[T QueryFor[A], A any](name, doc string, example T) Query {
 	return Query{Name: name, Doc: doc, Example: example, Answer: *new(A), new: func() any { return *new(T) }}
 }
 
-var queriesByName = func() map[string]Query {
-	m := map[string]Query{}
-	for _, q := range Queries() {
-		m[q.Name] = q
-	}
-	return m
-}()
+var queriesByName = by(Queries(), func(q Query) string { return q.Name })
 
 // LookupQuery returns the query of that name, and reports whether there is one.
 func LookupQuery(name string) (Query, bool) {
@@ -142,13 +133,7 @@ func LookupQuery(name string) (Query, bool) {
 	return q, ok
 }
 
-var queriesByType = func() map[reflect.Type]Query {
-	m := map[reflect.Type]Query{}
-	for _, q := range Queries() {
-		m[reflect.TypeOf(q.Example)] = q
-	}
-	return m
-}()
+var queriesByType = by(Queries(), func(q Query) reflect.Type { return reflect.TypeOf(q.Example) })
 
 // QueryOf returns the query whose data has the Go type of data, and reports whether
 // there is one.

@@ -69,27 +69,22 @@ type queue struct {
 
 // queued returns the messages that wait for their turn.
 func (h *chat) queued(ctx context.Context) (queue, error) {
-	out := queue{byItem: map[string]*Message{}}
-	for q := (events.ListQueue{ThreadID: h.thread.ID}); ; {
-		page, err := client.Read(ctx, h.now, q)
-		if err != nil {
-			return out, err
+	list, err := h.now.ListQueue(ctx, events.ListQueue{ThreadID: h.thread.ID})
+	if err != nil {
+		return queue{}, err
+	}
+	out := queue{byItem: map[string]*Message{}, seq: list.Seq}
+	for i := range list.Queued {
+		var item events.NewItem
+		if err := json.Unmarshal(list.Queued[i].Item, &item); err != nil {
+			return queue{}, err
 		}
-		out.seq = max(out.seq, page.Seq)
-		for i := range page.Queued {
-			var item events.NewItem
-			if err := json.Unmarshal(page.Queued[i].Item, &item); err != nil {
-				return out, err
-			}
-			if m := messageOf(waitingItem(&item), nil); m != nil {
-				out.order = append(out.order, item.ID)
-				out.byItem[item.ID] = m
-			}
-		}
-		if q.Cursor = page.NextCursor; q.Cursor == "" {
-			return out, nil
+		if m := messageOf(waitingItem(&item), nil); m != nil {
+			out.order = append(out.order, item.ID)
+			out.byItem[item.ID] = m
 		}
 	}
+	return out, nil
 }
 
 // waitingItem returns the item that an entry of the queue becomes, as far as it is shown.

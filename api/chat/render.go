@@ -26,8 +26,8 @@ type Renderer struct {
 	open  *step // the last one, until it is closed
 	calls map[string]*call
 
-	quiet    map[string]bool // nothing is shown until one of these calls is answered; nil: everything is
 	unheard  map[string]bool // calls that the client has answered, of which no event says so yet
+	quiet    bool            // of none of them, so that nothing is shown
 	finished *events.ThreadFinished
 	failure  string // the errorText of the execution
 	aborted  *events.RunStopped
@@ -56,9 +56,9 @@ func NewRenderer(run Run) *Renderer {
 // which it has answered: it shows nothing until an event says so of one of them, and a run that
 // still waits for another one does not end the stream.
 func (r *Renderer) After(calls []string) {
-	r.quiet, r.unheard = map[string]bool{}, map[string]bool{}
+	r.quiet, r.unheard = true, map[string]bool{}
 	for _, id := range calls {
-		r.quiet[id], r.unheard[id] = true, true
+		r.unheard[id] = true
 	}
 }
 
@@ -113,13 +113,12 @@ func (r *Renderer) Event(e *events.Event) []Chunk {
 	if r.ended {
 		return nil
 	}
-	answered := answeredCall(e)
-	if r.quiet[answered] {
-		r.quiet = nil
+	if answered := answeredCall(e); r.unheard[answered] {
+		r.quiet = false
+		delete(r.unheard, answered)
 	}
-	delete(r.unheard, answered)
 	out := r.event(e)
-	if r.quiet != nil {
+	if r.quiet {
 		r.waiting = false
 		return nil
 	}
@@ -228,7 +227,7 @@ func (r *Renderer) Chunk(c *events.ChunkEmitted) []Chunk {
 		return nil
 	}
 	out := s.chunk(r, c)
-	if r.quiet != nil {
+	if r.quiet {
 		return nil
 	}
 	return out

@@ -15,15 +15,12 @@ import (
 
 // derivedBlocks lists the blocks of the derived streams of a store, relative to it.
 func (c Config) derivedBlocks() ([]string, error) {
-	list, err := places(c.Dir)
+	list, err := c.streams(true)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	for _, p := range list {
-		if !c.Derived(p.stream) {
-			continue
-		}
 		files, err := blockFiles(p)
 		if err != nil {
 			return nil, err

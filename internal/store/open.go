@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -100,18 +101,12 @@ func closed(dir string, m mark, list []place) bool {
 }
 
 // truth lists the streams that are not derived.
-func (c Config) truth() ([]place, error) {
+func (c Config) truth() ([]place, error) { return c.streams(false) }
+
+// streams lists the streams that are derived, or those that are not.
+func (c Config) streams(derived bool) ([]place, error) {
 	list, err := places(c.Dir)
-	if err != nil {
-		return nil, err
-	}
-	var out []place
-	for _, p := range list {
-		if !c.Derived(p.stream) {
-			out = append(out, p)
-		}
-	}
-	return out, nil
+	return slices.DeleteFunc(list, func(p place) bool { return c.Derived(p.stream) != derived }), err
 }
 
 // dropIndexes makes the server read the blocks of derived streams, as it does where it has
@@ -119,14 +114,11 @@ func (c Config) truth() ([]place, error) {
 // failed, on a full disk, an index also knows that a message was replaced by one that was never
 // stored, and with both gone a document would be missing that no one misses.
 func (c Config) dropIndexes() error {
-	list, err := places(c.Dir)
+	list, err := c.streams(true)
 	if err != nil {
 		return err
 	}
 	for _, p := range list {
-		if !c.Derived(p.stream) {
-			continue
-		}
 		if err := os.Remove(filepath.Join(p.messages(), indexFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
