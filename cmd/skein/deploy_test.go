@@ -11,6 +11,8 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/skein-threads/skein/cmd/skein/cli"
 )
 
 func deployed(t *testing.T, name ...string) string {
@@ -25,15 +27,17 @@ func deployed(t *testing.T, name ...string) string {
 // serves fails the test for arguments and variables that skein serve does not accept.
 func serves(t *testing.T, args []string, env map[string]string) {
 	t.Helper()
-	a := &app{env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
-	cmd, rest, err := a.root().Find(args)
+	a := &cli.App{Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	root := a.Root(verbs(a)...)
+	cmd, rest, err := root.Find(args)
 	if err != nil || cmd.Name() != "serve" {
 		t.Fatalf("%v: no command of Skein (%v)", args, err)
 	}
 	if err := cmd.ParseFlags(rest); err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
-	if err := a.fromEnvironment(cmd); err != nil {
+	cmd.SetContext(t.Context())
+	if err := root.PersistentPreRunE(cmd, nil); err != nil {
 		t.Fatalf("%v: %v", env, err)
 	}
 	for name := range env {
@@ -129,7 +133,7 @@ func TestDeploy_Dockerfile(t *testing.T) {
 		if args[0] == "skein" { // of the health check
 			args = args[1:]
 		}
-		cmd, rest, err := (&app{}).root().Find(args)
+		cmd, rest, err := root().Find(args)
 		if err == nil {
 			err = cmd.ParseFlags(rest)
 		}

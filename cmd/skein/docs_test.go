@@ -86,7 +86,7 @@ func parses(call string) error {
 		return err
 	}
 	args := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-	cmd, rest, err := (&app{}).root().Find(args)
+	cmd, rest, err := root().Find(args)
 	if err != nil {
 		return err
 	}

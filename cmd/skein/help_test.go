@@ -6,9 +6,17 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/internal/suggest"
 )
+
+// root returns the command skein, to look at.
+func root() *cobra.Command {
+	a := &cli.App{}
+	return a.Root(verbs(a)...)
+}
 
 // leaves returns the commands without subcommands.
 func leaves(root *cobra.Command) []*cobra.Command {
@@ -29,13 +37,17 @@ func leaves(root *cobra.Command) []*cobra.Command {
 // accepts: with valid flags, values and arguments.
 func TestHelp_ExamplesParse(t *testing.T) {
 	t.Parallel()
-	for _, c := range leaves((&app{}).root()) {
+	for _, c := range leaves(root()) {
 		if c.Example == "" {
 			t.Errorf("%s has no example", c.CommandPath())
 		}
 	}
 	lines := 0
-	for line := range strings.Lines(examples) {
+	var examples strings.Builder
+	for _, v := range verbs(&cli.App{}) {
+		examples.WriteString(v.Examples + "\n")
+	}
+	for line := range strings.Lines(examples.String()) {
 		line = strings.TrimSpace(line)
 		if line == "" {
 			continue
@@ -48,7 +60,7 @@ func TestHelp_ExamplesParse(t *testing.T) {
 			t.Fatalf("%s: %v", line, err)
 		}
 		args := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-		cmd, rest, err := (&app{}).root().Find(args)
+		cmd, rest, err := root().Find(args)
 		if err != nil || cmd.HasSubCommands() {
 			t.Errorf("%s: no such command (%v)", line, err)
 			continue
@@ -62,12 +74,45 @@ func TestHelp_ExamplesParse(t *testing.T) {
 		}
 	}
 	shown := 0
-	for _, c := range leaves((&app{}).root()) {
+	for _, c := range leaves(root()) {
 		shown += len(strings.Split(c.Example, "\n"))
 	}
 	if shown != lines {
 		t.Errorf("%d examples are shown of %d", shown, lines)
 	}
+}
+
+// Every command that talks to a server has the flags of the contract, and every command
+// and flag is described.
+func TestHelp_CommandsAreDescribed(t *testing.T) {
+	t.Parallel()
+	alone := map[string]bool{"serve": true, "gateway": true, "demo": true, "version": true, "skein bench append": true, "skein bench react": true, "skein bench memory": true, "skein bench neighbour": true, "skein bench http": true, "skein bench thread": true, "skein bench threads": true, "skein store check": true, "skein store repair": true}
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for _, c := range cmd.Commands() {
+			walk(c)
+		}
+		if cmd.HasSubCommands() || cmd.Hidden {
+			return
+		}
+		if cmd.Short == "" {
+			t.Errorf("%s has no description", cmd.CommandPath())
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" {
+				t.Errorf("%s --%s has no description", cmd.CommandPath(), f.Name)
+			}
+		})
+		if strings.HasPrefix(cmd.CommandPath(), "skein access ") { // it works on a folder, without a server
+			return
+		}
+		for _, name := range []string{"server", "creds", "tenant", "json", "timeout"} {
+			if !alone[cmd.Name()] && !alone[cmd.CommandPath()] && cmd.Flags().Lookup(name) == nil {
+				t.Errorf("%s has no --%s", cmd.CommandPath(), name)
+			}
+		}
+	}
+	walk(root())
 }
 
 func TestNearest(t *testing.T) {

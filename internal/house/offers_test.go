@@ -120,12 +120,13 @@ func conversionOf(pkg typedPackage, call *ast.CallExpr) (*types.Struct, bool) {
 }
 
 // No flag of the command line is ignored: what a flag sets is used somewhere
-// else. Of a field of cmd/skein's own options the field itself is, and of one that
+// else. Of a field of a command's own options the field itself is, and of one that
 // belongs to a request or to another package's configuration, the whole.
 func TestEveryFlagIsRead(t *testing.T) {
 	found := 0
-	for _, pkg := range typedPackagesOf(t, func(dir string) bool { return dir == "cmd/skein" }) {
-		n, unread := unreadFlags(pkg)
+	packages := typedPackagesOf(t, func(dir string) bool { return strings.HasPrefix(dir, "cmd/skein") })
+	for _, pkg := range packages {
+		n, unread := unreadFlags(pkg, packages...)
 		found += n
 		for _, flag := range unread {
 			t.Errorf("nothing reads what the flag --%s sets", flag)
@@ -136,15 +137,16 @@ func TestEveryFlagIsRead(t *testing.T) {
 	}
 }
 
-// unreadFlags counts the flags that a package has, and lists those whose
-// variable nothing else uses.
-func unreadFlags(pkg typedPackage) (n int, unread []string) {
-	type bound struct {
-		name string
-		to   types.Object
-	}
-	var flags []bound
-	binds := map[*ast.Ident]bool{}
+// boundFlag is a flag with what it sets.
+type boundFlag struct {
+	name string
+	to   types.Object
+}
+
+// boundFlags returns the flags of a package, and the names with which the calls that add them say
+// what they set.
+func boundFlags(pkg typedPackage) (flags []boundFlag, binds map[*ast.Ident]bool) {
+	binds = map[*ast.Ident]bool{}
 	for _, file := range pkg.files {
 		ast.Inspect(file, func(node ast.Node) bool {
 			call, ok := node.(*ast.CallExpr)
@@ -179,15 +181,31 @@ func unreadFlags(pkg typedPackage) (n int, unread []string) {
 				})
 			}
 			if set != nil {
-				flags = append(flags, bound{said, set})
+				flags = append(flags, boundFlag{said, set})
 			}
 			return true
 		})
 	}
+	return flags, binds
+}
+
+// unreadFlags counts the flags that a package has, and lists those whose
+// variable nothing else uses, nor, of a field that is exported, one of the others.
+func unreadFlags(pkg typedPackage, others ...typedPackage) (n int, unread []string) {
+	flags, binds := boundFlags(pkg)
 	read := map[types.Object]bool{}
 	for id, used := range pkg.info.Uses {
 		if !binds[id] {
 			read[used] = true
+		}
+	}
+	abroad := map[string]bool{} // names of this package's fields that others read
+	for _, other := range others {
+		_, binds := boundFlags(other)
+		for id, used := range other.info.Uses {
+			if v, ok := used.(*types.Var); ok && v.IsField() && v.Exported() && !binds[id] && v.Pkg().Path() == pkg.types.Path() {
+				abroad[v.Name()] = true
+			}
 		}
 	}
 	// A field of an embedded struct of another package is read with any field or
@@ -202,12 +220,13 @@ func unreadFlags(pkg typedPackage) (n int, unread []string) {
 		}
 	}
 	for _, f := range flags {
-		if v, ok := f.to.(*types.Var); ok && v.Embedded() {
+		v, isVar := f.to.(*types.Var)
+		if isVar && v.Embedded() {
 			if named, ok := types.Unalias(v.Type()).(*types.Named); ok && through[named.Obj().Pkg()] {
 				continue
 			}
 		}
-		if !read[f.to] {
+		if !read[f.to] && !(isVar && v.IsField() && abroad[v.Name()]) {
 			unread = append(unread, f.name)
 		}
 	}
@@ -291,3 +310,31 @@ func main() {
 		t.Errorf("%d flags, unread %v", n, unread)
 	}
 }
+
+// What a flag sets may be read by another package, by the name of an exported field.
+func TestOfferRulesBite_FlagsOfOthers(t *testing.T) {
+	shared := parseSource(t, path.Join("p", "p.go"), []byte(`package p
+
+type flags struct{}
+
+func (flags) StringVar(to *string, name, usual string) {}
+
+type Remote struct{ Tenant, Creds string }
+
+func (r *Remote) Flags(f flags) {
+	f.StringVar(&r.Tenant, "tenant", "")
+	f.StringVar(&r.Creds, "creds", "")
+}
+`))
+	p := typeCheck("p", []sourceFile{shared}, importing(shared.fset, nil))
+	other := parseSource(t, path.Join("q", "q.go"), []byte("package q\n\nimport \"p\"\n\nfunc run(r p.Remote) string { return r.Tenant }\n"))
+	q := typeCheck("q", []sourceFile{other}, only{p.types})
+	if n, unread := unreadFlags(p, p, q); n != 2 || strings.Join(unread, " ") != "creds" {
+		t.Errorf("%d flags, unread %v", n, unread)
+	}
+}
+
+// only imports one package, whatever its path.
+type only struct{ pkg *types.Package }
+
+func (o only) Import(string) (*types.Package, error) { return o.pkg, nil }

@@ -40,13 +40,16 @@ func apart() map[string][]string {
 	}
 }
 
-// narrow lists, for packages of internal that are stricter than their room, all packages that
-// their product files may import.
+// narrow lists, for packages that are stricter than their room, all packages that their product
+// files may import.
 func narrow() map[string][]string {
 	return map[string][]string{
 		// What programs with a client's credentials do: they reach nothing but the client.
 		"internal/threadtools": {"client", "events", "internal/excerpt"},
 		"internal/threadmcp":   {"client", "events", "internal/threadtools", "schema/arguments"},
+		"cmd/skein/cli":        {"client", "connect", "events", "internal/happened", "internal/suggest", "internal/transcript"},
+		"cmd/skein/user": {"cmd/skein/cli", "client", "events", "schema", "threads",
+			"internal/happened", "internal/manifest", "internal/suggest", "internal/threadmcp", "internal/transcript"},
 	}
 }
 
@@ -59,10 +62,10 @@ func guests() map[string]string {
 // hosts lists, for internal packages that only some may import in their product files, those.
 func hosts() map[string][]string {
 	return map[string][]string{
-		"internal/bench":      {"cmd/skein", "internal/cluster/measure"},
+		"internal/bench":      {"cmd/skein/operator", "internal/cluster/measure"},
 		"internal/bench/peer": {"internal/bench"},
 		// What is measured is chosen by name.
-		"internal/bench/traffic": {"internal/bench", "cmd/skein"},
+		"internal/bench/traffic": {"internal/bench", "cmd/skein/operator"},
 	}
 }
 
@@ -247,7 +250,10 @@ func TestRoomRulesBite(t *testing.T) {
 		{"down in a test from outside", []sourceFile{source("events/a_test.go", "events_test", "schema")}, 0},
 		{"threads for models take the client", []sourceFile{source("internal/threadtools/a.go", "threadtools", "client")}, 0},
 		{"threads for models take the server", []sourceFile{source("internal/threadtools/a.go", "threadtools", "commands")}, 1},
-		{"the binary takes the bench", []sourceFile{source("cmd/skein/a.go", "main", "internal/bench")}, 0},
+		{"commands of users take the client", []sourceFile{source("cmd/skein/user/a.go", "user", "client", "cmd/skein/cli")}, 0},
+		{"commands of users take the log", []sourceFile{source("cmd/skein/user/a.go", "user", "eventlog")}, 1},
+		{"commands of users take those of operators", []sourceFile{source("cmd/skein/user/a.go", "user", "cmd/skein/operator")}, 1},
+		{"the binary takes the bench", []sourceFile{source("cmd/skein/operator/a.go", "operator", "internal/bench")}, 0},
 		{"the product takes the bench", []sourceFile{source("internal/serve/a.go", "serve", "internal/bench")}, 1},
 		{"the binary takes a peer of the bench", []sourceFile{source("cmd/skein/a.go", "main", "internal/bench/peer")}, 1},
 		{"a database driver", []sourceFile{parseSource(t, "runtime/a.go", []byte("package runtime\nimport _ \"github.com/jackc/pgx/v5\"\n"))}, 1},

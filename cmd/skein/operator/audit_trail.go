@@ -1,0 +1,167 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/audit"
+	"github.com/skein-threads/skein/cmd/skein/cli"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/happened"
+)
+
+func (a *app) auditTrail() *cobra.Command {
+	r := &remote{}
+	var o audit.TrailOptions
+	var types []string
+	cmd := &cobra.Command{
+		Use: "trail THREAD", Short: "Show who did what to a thread, when and why, and what changed", Args: cobra.ExactArgs(1),
+		Long: "Show each event of a thread with its actor, its command, its cause, and the state before and after it.\n" +
+			"The log stores a command's id; its name is shown where its events imply it.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.NeedTenant(); err != nil {
+				return err
+			}
+			for _, t := range types {
+				o.Types = append(o.Types, events.Type(t))
+			}
+			if o.From < 0 || o.To < 0 {
+				return cli.WrongUsage("--from, --to: the first version is 1")
+			}
+			return a.trail(cmd.Context(), r, args[0], o)
+		},
+	}
+	r.logFlags(cmd)
+	r.domainFlag(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.Actor, "actor", "", "only what this actor did")
+	f.StringSliceVar(&types, "type", nil, "only these events: item.created, or item.* for all of an entity (repeatable)")
+	f.StringVar(&o.Execution, "execution", "", "only events of this execution")
+	f.Int64Var(&o.From, "from", 0, "only from this version of the thread on")
+	f.Int64Var(&o.To, "to", 0, "only up to this version of the thread")
+	return cmd
+}
+
+func (a *app) trail(ctx context.Context, r *remote, ref string, o audit.TrailOptions) error {
+	log, closeLog, err := r.openLog()
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	id, err := audit.Resolve(ctx, log, r.Tenant, ref)
+	if err != nil {
+		return err
+	}
+	return audit.Trail(ctx, log, r.Tenant, id, o, func(e audit.Entry) error {
+		if r.JSON {
+			return a.PrintJSON(e)
+		}
+		_, err := fmt.Fprint(a.Out, trailText(e))
+		return err
+	})
+}
+
+// trailText formats an entry of a trail, on a few lines.
+func trailText(e audit.Entry) string {
+	var b strings.Builder
+	if e.Broken != "" {
+		fmt.Fprintf(&b, "commit %d cannot be read: %s\n", e.Seq, happened.Printable(e.Broken, false))
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%d  %s  %s  %s\n", e.Version, cli.Local(e.Time), e.Type, happened.Line(e.Happened))
+	line := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "    %-9s %s\n", name, happened.Printable(text, false))
+		}
+	}
+	line("actor", e.Actor)
+	if c := e.Command; c != nil {
+		text := c.ID
+		if c.Name != "" {
+			text = c.Name + " " + text
+		}
+		if c.Index > 0 {
+			text += fmt.Sprintf(", number %d of a thread.commit", c.Index)
+		}
+		line("command", text)
+	}
+	if c := e.Cause; c != nil {
+		text := "event " + c.Event
+		if c.Type != "" {
+			text = fmt.Sprintf("%s, version %d", c.Type, c.Version)
+		}
+		line("cause", text)
+	}
+	line("execution", e.Execution)
+	if e.Move != nil {
+		line("moved", e.Move.Entity+": "+e.Move.From+" → "+e.Move.To)
+		line("reason", e.Move.Reason)
+	}
+	for _, c := range e.Changes {
+		changeText(&b, "    ", c)
+	}
+	return b.String()
+}
+
+// changeText formats the change of a document.
+func changeText(b *strings.Builder, indent string, c audit.Change) {
+	name := strings.TrimSpace(c.Model + " " + c.ID)
+	switch c.What {
+	case audit.Added:
+		fmt.Fprintf(b, "%s+ %s  %s\n", indent, name, happened.Brief(string(c.After), happened.Width))
+	case audit.Removed:
+		fmt.Fprintf(b, "%s- %s  %s\n", indent, name, happened.Brief(string(c.Before), happened.Width))
+	}
+	for _, f := range c.Fields {
+		fmt.Fprintf(b, "%s~ %s %s  %s\n", indent, name, happened.Printable(f.Path, false), fieldText(f))
+	}
+}
+
+// fieldText formats a field before and after: of an edited text, what was removed and
+// inserted, with a little context.
+func fieldText(f audit.Field) string {
+	switch {
+	case f.Before == nil:
+		return "+ " + happened.Brief(happened.Plain(f.After), happened.Width)
+	case f.After == nil:
+		return "- " + happened.Brief(happened.Plain(f.Before), happened.Width)
+	case jsontext.Value(f.Before).Kind() == '"' && jsontext.Value(f.After).Kind() == '"' && len(f.Before)+len(f.After) > happened.Width/2:
+		return edited(f.Before, f.After)
+	}
+	return happened.Brief(happened.Plain(f.Before), happened.Width) + " → " + happened.Brief(happened.Plain(f.After), happened.Width)
+}
+
+// edited formats an edit of a text: …before [-removed-]{+inserted+} after…
+func edited(before, after events.JSON) string {
+	const around = 16
+	was, is := []rune(happened.Plain(before)), []rune(happened.Plain(after))
+	head := 0
+	for head < min(len(was), len(is)) && was[head] == is[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(was), len(is))-head && was[len(was)-1-tail] == is[len(is)-1-tail] {
+		tail++
+	}
+	var b strings.Builder
+	if head > around {
+		b.WriteString("…")
+	}
+	b.WriteString(string(was[max(0, head-around):head]))
+	if out := was[head : len(was)-tail]; len(out) > 0 {
+		b.WriteString("[-" + happened.Brief(string(out), happened.Width) + "-]")
+	}
+	if in := is[head : len(is)-tail]; len(in) > 0 {
+		b.WriteString("{+" + happened.Brief(string(in), happened.Width) + "+}")
+	}
+	rest := was[len(was)-tail:]
+	b.WriteString(string(rest[:min(len(rest), around)]))
+	if len(rest) > around {
+		b.WriteString("…")
+	}
+	return happened.Printable(b.String(), false)
+}

@@ -1,0 +1,76 @@
+package operator
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"github.com/skein-threads/skein/commands"
+)
+
+// heapRoom limits how far the heap may grow beyond its live data: about what server and
+// Skein allocate in two seconds under load. More would save little collecting, and cost
+// as much for memory that is touched for the first time (ADR 7).
+const heapRoom = 3 << 29
+
+// roomiest limits how far the heap may grow beyond its live data, in percent: live data
+// is small and allocation high, and collecting at twice took a tenth of the processor.
+const roomiest = 400
+
+// fitMemory sets the garbage collector's limits to the memory of the process: the heap
+// may grow well beyond its live data, within bounds, and the total stays below nine
+// tenths of the control group's limit or, without one, of the machine's memory. GOGC
+// and GOMEMLIMIT take precedence if they are set. It returns the limit, math.MaxInt64
+// if there is none.
+func fitMemory() (limit int64) {
+	if os.Getenv("GOGC") == "" {
+		keepRoom(heapRoom)
+	}
+	limit, err := memlimit.Set(memlimit.WithProvider(memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)))
+	if err != nil { // neither is known
+		return debug.SetMemoryLimit(-1)
+	}
+	return limit
+}
+
+// threadCache returns the size of the cache of thread states in bytes: mib MiB or, if
+// that is 0, an eighth of the memory limit, up to the default.
+func threadCache(mib int, limit int64) int64 {
+	if mib != 0 {
+		return int64(mib) << 20
+	}
+	return min(commands.DefaultCacheBytes, limit/8)
+}
+
+// keepRoom sets, after each collection, how far the heap may grow until the next one,
+// until stop is called.
+func keepRoom(room uint64) (stop func()) {
+	var stopped atomic.Bool
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	set := roomiest
+	debug.SetGCPercent(set)
+	var collected func(*[16]byte)
+	collected = func(*[16]byte) { // runs on the goroutine of finalizers
+		if stopped.Load() {
+			return
+		}
+		metrics.Read(live)
+		if now := roomPercent(live[0].Value.Uint64(), room); now != set {
+			set = now
+			debug.SetGCPercent(set)
+		}
+		runtime.SetFinalizer(new([16]byte), collected)
+	}
+	runtime.SetFinalizer(new([16]byte), collected)
+	return func() { stopped.Store(true) }
+}
+
+// roomPercent returns the value of GOGC for an amount of live data, never less than
+// Go's default.
+func roomPercent(live, room uint64) int {
+	return int(min(roomiest, max(100, room*100/max(live, 1))))
+}

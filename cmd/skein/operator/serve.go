@@ -1,0 +1,264 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/cmd/skein/cli"
+	"github.com/skein-threads/skein/internal/egress"
+	"github.com/skein-threads/skein/internal/serve"
+)
+
+// stopWithin is how long a stop may take. The promise is 10 s, including the end of the
+// process.
+const stopWithin = 9 * time.Second
+
+// serveOptions are the flags of serve.
+type serveOptions struct {
+	skein.Options
+	file, level, format string
+	dev, json           bool
+	cacheMiB            int
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	o := &serveOptions{}
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Serve commands and queries", Args: cobra.NoArgs,
+		Long: "Serve commands and queries, with an embedded nats-server unless --nats names another.\n" +
+			"One line with the addresses is printed when, and only when, commands are accepted.\n" +
+			"SIGTERM and SIGINT finish the requests in flight and exit 0 within 10 s. A second signal, at least a\n" +
+			"second later, exits at once: the next start reads the whole store.\n" +
+			"SIGHUP reads the folder of --access again: new tenants, revoked users, new certificates.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.fromFile(cmd, o.file); err != nil {
+				return err
+			}
+			return a.serve(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.dev, "dev", false, "for development: readable debug logs, and MCP servers on this machine's own addresses")
+	f.StringVar(&o.Store, "store", serve.DefaultStore, "folder of the embedded nats-server")
+	f.StringVar(&o.NATSListen, "nats-listen", "127.0.0.1:4222", "address of the embedded nats-server; port 0 for a free one, none for no listener")
+	f.StringVar(&o.HTTPListen, "http-listen", serve.DefaultHTTPListen, "address of HTTP; port 0 for a free one, none for no listener")
+	f.StringVar(&o.OpsListen, "ops-listen", "", "second address of health and metrics, loopback or not: everyone who can connect can read them")
+	f.StringVar(&o.OpsListen, "metrics-listen", "", "the same as --ops-listen")
+	cmd.MarkFlagsMutuallyExclusive("ops-listen", "metrics-listen")
+	f.StringVar(&o.TLSCert, "tls-cert", "", "file of a certificate for HTTP; it may be replaced at any time")
+	f.StringVar(&o.TLSKey, "tls-key", "", "file of its key")
+	f.StringSliceVar(&o.HTTPHosts, "http-host", nil, "a name by which HTTP may be asked, besides those of its listener; repeatable")
+	f.StringSliceVar(&o.CORSOrigins, "cors-origin", nil, "an origin whose pages may use HTTP, such as https://shop.example; repeatable")
+	f.StringSliceVar(&o.TrustProxy, "trust-proxy", nil, "a CIDR of proxies whose X-Forwarded-Host and X-Forwarded-Proto count; repeatable")
+	f.StringToIntVar(&o.HTTPKeyLimits, "http-key-limits", nil, "what one key may use over HTTP, such as rate=100,inflight=32,streams=64,uploads=4; negative: no limit (default rate=5000,inflight=512,streams=4000,uploads=16)")
+	f.StringToIntVar(&o.HTTPTenantLimits, "http-tenant-limits", nil, "what one tenant may use over HTTP, as --http-key-limits (default rate=10000,inflight=1024,streams=6000,uploads=32)")
+	f.StringVar(&o.Tenant, "tenant", "", "tenant of all requests over HTTP, without --access; default that of their header Skein-Tenant")
+	f.StringVar(&o.JWTIssuer, "jwt-issuer", "", "URL of an identity provider (OpenID Connect) whose signed tokens HTTP takes")
+	f.StringVar(&o.JWTAudience, "jwt-audience", "", "audience for which its tokens must be")
+	f.StringVar(&o.JWTTenantClaim, "jwt-tenant-claim", "", "claim that names the tenant, or a path such as realm.tenant")
+	f.StringVar(&o.JWTRolesClaim, "jwt-roles-claim", "", "claim that names the roles publisher and subscriber")
+	f.StringVar(&o.JWTUserClaim, "jwt-user-claim", "", "claim with the user to whose threads a token is limited; default: it is not limited")
+	f.StringVar(&o.HTTPKeys, "http-keys", "", "with --nats: folder of skein access whose API keys HTTP takes, here and at gateways")
+	f.StringVar(&o.NATS, "nats", "", "URL of a NATS server to use instead of the embedded one")
+	f.StringVar(&o.Creds, "creds", "", "file of NATS credentials, or of an NKey, for --nats")
+	f.StringVar(&o.CA, "tls-ca", "", "file of the certificate authority of --nats")
+	f.StringVar(&o.Access, "access", "", "folder of accounts and TLS for the embedded nats-server, as created by skein access init")
+	f.Float64Var(&o.TenantRate, "tenant-rate", serve.DefaultTenantRate, "requests per second of one tenant; negative: no limit")
+	f.IntVar(&o.TenantInFlight, "tenant-inflight", serve.DefaultTenantInFlight, "requests in flight of one tenant; negative: no limit")
+	f.IntVar(&o.TenantKVMiB, "tenant-kv-mib", 0, "MiB of key-value pairs that one tenant may store (default 1024); negative: no limit")
+	f.Float64Var(&o.TenantFairRate, "tenant-fair-rate", serve.DefaultFairRate(), "requests per second that are started for one tenant while others are active; further ones wait; negative: no limit")
+	f.IntVar(&o.TenantFairRunning, "tenant-fair-running", serve.DefaultFairRunning(), "commands of one tenant that are executed concurrently while others are active, as many submitted ones, and 16 times as many queries; negative: no limit")
+	f.StringToIntVar(&o.TenantPlaces, "tenant-places", nil, "places that one tenant may hold, such as runs=64,uploads=8; kinds are runs, effects, uploads, searches, images, forks, cold, past and webhooks; negative: all that are free (default its fair share)")
+	f.Float64Var(&o.TenantEffectRate, "tenant-effect-rate", serve.DefaultTenantEffectRate, "effects per second that are started for one tenant; further ones wait; negative: no limit")
+	f.StringToIntVar(&o.Places, "places", serve.DefaultPlaces(), "effects, uploads, searches, images, forks and cold threads that this process handles concurrently; kinds not named keep their default")
+	f.IntVar(&o.Replicas, "replicas", 1, "replicas of every stream, with --nats: 1, 3 or 5")
+	f.IntVar(&o.cacheMiB, "thread-cache", 0, "MiB for the thread states cached in memory (default 256, or an eighth of what the process may have)")
+	f.IntVar(&o.Workers, "workers", serve.DefaultWorkers, "runs of agents that this process executes concurrently; -1 for none")
+	f.DurationVar(&o.MaxToolTime, "max-tool-time", serve.DefaultMaxToolTime, "maximum duration of a call of a tool, whatever its definition says")
+	f.DurationVar(&o.MaxUploadTime, "max-upload-time", serve.DefaultMaxUploadTime, "maximum duration of an upload")
+	f.BoolVar(&o.MCPPrograms, "mcp-programs", false, "permit definitions of tenants to start programs here, as MCP servers")
+	f.StringSliceVar(&o.HTTPSecrets, "http-secret", nil, "TENANT:NAME=URL: an environment variable whose secret signs requests to the tenant's HTTP reactors, tools and webhooks below that URL; repeatable")
+	f.StringSliceVar(&o.Operators, "console-operator", nil, "the id of an API key whose holder sees the page System of the console: this process and what it stores, of all tenants together; repeatable")
+	f.StringSliceVar(&o.MCPVariables, "mcp-variable", nil, "TENANT:NAME=TARGET: an environment variable that the tenant's definitions may pass to the MCP server with that URL prefix or command; repeatable")
+	f.StringSliceVar(&o.EgressAllow, "egress-allow", nil, "an address, a CIDR or a host (mcp.internal, *.internal, each with :PORT or any) that tenants' definitions may connect to, besides public ones; repeatable")
+	f.StringSliceVar(&o.TokensPerDay, "tokens-per-day", nil, "tokens that the models of a tenant may use per day (UTC): NUMBER for every tenant, TENANT=NUMBER for one; 0 is unlimited; repeatable")
+	f.StringSliceVar(&o.Prices, "console-price", nil, "what a million tokens of a model cost, as MODEL=INPUT/OUTPUT or MODEL=INPUT/OUTPUT/CACHED; MODEL* stands for all that begin so. The console shows what runs cost; repeatable")
+	f.StringSliceVar(&o.ModelParams, "model-param", nil, "params that a tenant's models may set, besides those that shape the answer: store, service_tier, tools, tools.web_search, include, or another name; repeatable")
+	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector for traces of runs; default OTEL_EXPORTER_OTLP_ENDPOINT")
+	f.BoolVar(&o.OTelContent, "otel-content", false, "include messages, arguments and results in traces, truncated to 4 KiB each")
+	f.StringVar(&o.file, "config", "", "JSON file with an object whose names are flags; flags and variables take precedence")
+	f.StringVar(&o.level, "log-level", "", "debug, info, warn or error (default info; debug with --dev)")
+	f.StringVar(&o.format, "log-format", "", "json or text (default json; text with --dev)")
+	f.BoolVar(&o.json, "json", false, "print the ready line as JSON")
+	return cmd
+}
+
+// fromFile sets flags that are not on the command line from a file.
+func (a *app) fromFile(cmd *cobra.Command, name string) error {
+	if name == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return cli.WrongUsage("--config: %v", err)
+	}
+	var fields map[string]jsontext.Value
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return cli.WrongUsage("--config: %s: %v", name, err)
+	}
+	for key, value := range fields {
+		flag := cmd.Flags().Lookup(key)
+		if flag == nil || key == "config" || key == "help" {
+			return cli.WrongUsage("--config: %s: there is no flag --%s", name, key)
+		}
+		if value.Kind() == '[' && !flag.Changed {
+			var list []string
+			if err := json.Unmarshal(value, &list); err != nil {
+				return cli.WrongUsage("--config: %s: %s: a list must contain strings: %v", name, key, err)
+			}
+			many, ok := flag.Value.(pflag.SliceValue)
+			if !ok {
+				return cli.WrongUsage("--config: %s: %s takes one value, not a list", name, key)
+			}
+			if err := many.Replace(list); err != nil {
+				return cli.WrongUsage("--config: %s: %s: %v", name, key, err)
+			}
+			continue
+		}
+		text := string(value)
+		if value.Kind() == '"' {
+			if err := json.Unmarshal(value, &text); err != nil {
+				return cli.WrongUsage("--config: %s: %s: %v", name, key, err)
+			}
+		}
+		if flag.Changed {
+			continue
+		}
+		if err := cmd.Flags().Set(key, text); err != nil {
+			return cli.WrongUsage("--config: %s: %s: %v", name, key, err)
+		}
+	}
+	return nil
+}
+
+// readyLine is what serve prints when it accepts commands.
+type readyLine struct {
+	Ready bool   `json:"ready"`
+	NATS  string `json:"nats"`
+	HTTP  string `json:"http"`
+	Ops   string `json:"ops,omitzero"`
+}
+
+// leaveOut clears what has no effect with --nats, or without it: these flags have defaults, or
+// variables that other commands read too.
+func (o *serveOptions) leaveOut() {
+	if o.NATS != "" {
+		o.Store, o.NATSListen = "", ""
+	} else {
+		o.Creds, o.CA = "", ""
+	}
+}
+
+func (a *app) serve(ctx context.Context, o *serveOptions) error {
+	logger, err := a.logger(o)
+	if err != nil {
+		return err
+	}
+	o.Version = cli.Version()
+	if o.dev {
+		o.EgressAllow = append(o.EgressAllow, egress.Loopback()...)
+	}
+	o.ThreadCache = threadCache(o.cacheMiB, fitMemory())
+	o.leaveOut()
+	if err := o.Validate(); err != nil {
+		return cli.WrongUsage("%v", err)
+	}
+	o.Logger = logger
+	s, err := skein.Start(ctx, o.Options)
+	if err != nil {
+		return err
+	}
+	at := s.Addresses()
+	if o.json {
+		err = a.PrintJSON(readyLine{true, at.NATS, at.HTTP, at.Ops})
+	} else {
+		ops := ""
+		if at.Ops != "" {
+			ops = ", ops " + at.Ops
+		}
+		_, err = fmt.Fprintf(a.Out, "skein is ready: nats %s, http %s%s\n", cmp.Or(at.NATS, "none"), cmp.Or(at.HTTP, "none"), ops)
+	}
+	if err == nil {
+		reloads(ctx, s, logger)
+		logger.Info().Msg("stopping: finishing the requests in flight")
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	defer cancel()
+	if stopErr := s.Stop(stop); stopErr != nil {
+		return stopErr
+	}
+	return err
+}
+
+// reloads reads the folder of --access again on each signal, until ctx ends.
+func reloads(ctx context.Context, s *skein.Server, logger zerolog.Logger) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	for {
+		select {
+		case <-hangup:
+			if err := s.Reload(); err != nil {
+				logger.Error().Err(err).Msg("cannot reload the configuration; nothing has changed")
+				continue
+			}
+			logger.Info().Msg("reloaded the configuration")
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// logger returns the logger that the flags select, on standard error.
+func (a *app) logger(o *serveOptions) (zerolog.Logger, error) {
+	level, format := o.level, o.format
+	if level == "" {
+		level = "info"
+		if o.dev {
+			level = "debug"
+		}
+	}
+	if format == "" {
+		format = "json"
+		if o.dev {
+			format = "text"
+		}
+	}
+	if err := cli.Choice("--log-level", level, []string{"debug", "info", "warn", "error"}); err != nil {
+		return zerolog.Nop(), err
+	}
+	if err := cli.Choice("--log-format", format, []string{"json", "text"}); err != nil {
+		return zerolog.Nop(), err
+	}
+	parsed, err := zerolog.ParseLevel(level)
+	if err != nil {
+		return zerolog.Nop(), err
+	}
+	out := a.Err
+	if format == "text" {
+		out = zerolog.ConsoleWriter{Out: a.Err, NoColor: !a.Colour(a.Err), TimeFormat: "15:04:05.000"}
+	}
+	return zerolog.New(out).Level(parsed).With().Timestamp().Logger(), nil
+}

@@ -1,0 +1,112 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/skein-threads/skein/cmd/skein/cli"
+	"github.com/skein-threads/skein/internal/happened"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/internal/transcript"
+)
+
+func (a *app) importCommand() *cobra.Command {
+	var parallel int
+	cmd := remoteCommand("import FILE...", "Import conversations in the OpenAI chat format", cobra.MinimumNArgs(1),
+		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
+			if parallel < 1 || parallel > 256 {
+				return cli.WrongUsage("--parallel: %d; use 1 to 256", parallel)
+			}
+			return a.importFiles(ctx, r, c, a.openFiles(args), parallel)
+		})
+	cmd.Long = "Import conversations in the OpenAI chat format: JSON Lines, or an array, of {\"id\",\"messages\"}; - is standard input.\n" +
+		"Each becomes a thread with the key import:{id}, each user message a turn of it. A second run adds nothing;\n" +
+		"a conversation that has grown gets its new turns. The table shows what was added."
+	cmd.Flags().IntVar(&parallel, "parallel", 8, "conversations imported concurrently")
+	return cmd
+}
+
+// files is what is imported, and how much of it has been read.
+type files struct {
+	sources []transcript.Source
+	bytes   int64 // of all of them; 0 if unknown
+	read    atomic.Int64
+}
+
+func (a *app) openFiles(names []string) *files {
+	f := &files{}
+	known := true
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if known = known && err == nil && info.Mode().IsRegular(); known {
+			f.bytes += info.Size()
+		}
+		f.sources = append(f.sources, transcript.Source{Name: name, Open: func() (io.ReadCloser, error) {
+			if name == "-" {
+				return io.NopCloser(a.In), nil
+			}
+			file, err := os.Open(name)
+			return countingFile{file, &f.read}, err
+		}})
+	}
+	if !known {
+		f.bytes = 0
+	}
+	return f
+}
+
+// countingFile is a file whose read bytes are counted.
+type countingFile struct {
+	*os.File
+	read *atomic.Int64
+}
+
+// Read reads, and counts the bytes.
+func (c countingFile) Read(p []byte) (int, error) {
+	n, err := c.File.Read(p)
+	c.read.Add(int64(n))
+	return n, err
+}
+
+// problemsShown limits the lines about problems; the rest is counted.
+const problemsShown = 1000
+
+// importFiles imports and prints the table.
+func (a *app) importFiles(ctx context.Context, r *cli.Remote, c *client.Client, f *files, parallel int) error {
+	bar := a.Progress()
+	problems := 0
+	sum, err := transcript.Import(ctx, c, f.sources, transcript.Options{
+		Parallel: parallel,
+		Problem: func(p transcript.Problem) {
+			if problems++; problems > problemsShown {
+				return
+			}
+			bar.Clear()
+			if p.Line == 0 {
+				a.Hint("%s: %s", p.File, happened.Printable(p.Message, false))
+				return
+			}
+			a.Hint("%s:%d: %s", p.File, p.Line, happened.Printable(p.Message, false))
+		},
+		Progress: func(s transcript.Summary) {
+			bar.Bar(f.read.Load(), f.bytes, "%d conversations, %d turns, %d events", s.Conversations+s.Unchanged, s.Turns, s.Events)
+		},
+	})
+	bar.Clear()
+	if err != nil {
+		return err
+	}
+	if err := a.PrintSummary(r.JSON, sum); err != nil {
+		return err
+	}
+	if sum.Failed > 0 {
+		return cli.Failed("import_incomplete", fmt.Sprintf("not imported: %d of the conversations and files; the others were", sum.Failed))
+	}
+	return nil
+}
