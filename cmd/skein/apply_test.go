@@ -154,7 +154,7 @@ func TestApply_Refusals(t *testing.T) {
 	}{
 		{"apply", 2, "apply needs -f FILE"}, {"apply -f", 2, "skein: usage: "}, {"apply x", 2, "skein: usage: "}, {"apply -f nowhere.yaml", 1, "nowhere.yaml"},
 		{"definition", 2, "skein: usage: "}, {"definition get agent", 2, "skein: usage: "}, {"definition get spell x", 2, "KIND"},
-		{"definition get agent x --version -1", 2, "the first version is 1"}, {"definition list --kind x", 2, "--kind"},
+		{"definition get agent x --version -1", 2, "--version: -1; use a number from 0 on: its version"}, {"definition list --kind x", 2, "--kind"},
 		{"definition get agent x", 1, "skein: not_found: "}, {"definition get agent a*b", 1, "skein: invalid_request: "},
 	} {
 		if o := run(t, s.env, "", strings.Fields(c.args)...); o.code != c.code || !strings.Contains(o.err, c.want) || strings.Count(o.err, "\n") != 1 {

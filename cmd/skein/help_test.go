@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os/exec"
 	"strings"
 	"testing"
@@ -92,7 +93,7 @@ func TestHelp_CommandsAreDescribed(t *testing.T) {
 		for _, c := range cmd.Commands() {
 			walk(c)
 		}
-		if cmd.HasSubCommands() || cmd.Hidden {
+		if cmd.HasSubCommands() || cmd.Hidden || cmd.Name() == "help" || cmd.Parent().Name() == "completion" {
 			return
 		}
 		if cmd.Short == "" {
@@ -101,6 +102,9 @@ func TestHelp_CommandsAreDescribed(t *testing.T) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Usage == "" {
 				t.Errorf("%s --%s has no description", cmd.CommandPath(), f.Name)
+			}
+			if variable := "SKEIN_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")); strings.Contains(f.Usage, "required") && !strings.Contains(f.Usage, variable) {
+				t.Errorf("%s --%s: %q, but %s serves", cmd.CommandPath(), f.Name, f.Usage, variable)
 			}
 		})
 		if strings.HasPrefix(cmd.CommandPath(), "skein access ") { // it works on a folder, without a server
@@ -113,6 +117,36 @@ func TestHelp_CommandsAreDescribed(t *testing.T) {
 		}
 	}
 	walk(root())
+}
+
+// The help of a command calls --tenant required if, and only if, it does nothing without one.
+func TestHelp_SaysWhetherATenantIsRequired(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for _, c := range leaves(root()) {
+		tenant := c.Flags().Lookup("tenant")
+		if tenant == nil || c.Flags().Lookup("server") == nil {
+			continue
+		}
+		checked++
+		example, _, _ := strings.Cut(c.Example, "\n")
+		call := example[strings.LastIndex(example, "| ")+1:]
+		call = strings.NewReplacer(" --all-tenants", "", " --tenant acme", "").Replace(call)
+		out, err := exec.Command("sh", "-c", `skein() { for a in "$@"; do printf '%s\n' "$a"; done; }; `+call).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", call, err)
+		}
+		var said strings.Builder
+		a := &cli.App{In: strings.NewReader("{}"), Out: io.Discard, Err: &said, IsTerminal: func(any) bool { return false }}
+		a.Env = func(name string) (string, bool) { return "nats://127.0.0.1:1", name == "SKEIN_SERVER" }
+		a.Execute(t.Context(), strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"), verbs(a)...)
+		if strings.Contains(tenant.Usage, "required") != strings.Contains(said.String(), "a tenant is required") {
+			t.Errorf("%s --tenant: %q, and without it: %s", c.CommandPath(), tenant.Usage, said.String())
+		}
+	}
+	if checked < 80 {
+		t.Errorf("only %d commands were checked", checked)
+	}
 }
 
 func TestNearest(t *testing.T) {

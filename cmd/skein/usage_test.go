@@ -1,6 +1,8 @@
 package main_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -28,13 +30,58 @@ func TestUsage_SuggestsNearest(t *testing.T) {
 		"thread fork key:x":                     "at least one of the flags in the group [message item at] is required; see skein thread fork --help",
 		"thread fork key:x --at 1 --item itm_1": "none of the others can be",
 		"bench nonsense":                        "unknown command",
+		"completion nosh":                       `unknown command "nosh"; skein completion has: bash, fish, powershell, zsh`,
+		"completion":                            "skein completion needs one of: bash, fish, powershell, zsh",
+		"completion bash 1":                     "skein completion bash takes no arguments, and has 1 argument",
+		"help thraed":                           "did you mean skein thread?",
+		"help thread nope":                      "skein thread has: create,",
 	} {
 		o := run(t, env, "", strings.Fields(args)...)
 		if o.code != 2 || !strings.HasPrefix(o.err, "skein: usage: ") || !strings.Contains(o.err, want) || strings.Count(o.err, "\n") != 1 || o.out != "" {
 			t.Errorf("skein %s: exit %d: %q %q", args, o.code, o.err, o.out)
 		}
 	}
+	for _, args := range []string{"help thread get", "help completion", "help", "completion --help", "completion bash"} {
+		if o := run(t, nil, "", strings.Fields(args)...); o.code != 0 || o.err != "" || o.out == "" {
+			t.Errorf("skein %s: exit %d: %q", args, o.code, o.err)
+		}
+	}
 	if o := run(t, nil, ""); o.code != 0 || !strings.Contains(o.out, "Available Commands") {
 		t.Errorf("skein alone: %+v", o)
+	}
+}
+
+// A negative number is refused where it means nothing, wherever it is set, and the error says what
+// the flag takes.
+func TestUsage_NegativeNumbers(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(t.TempDir(), "skein.json")
+	if err := os.WriteFile(config, []byte(`{"thread-cache":-1,"tls-cert":"x"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ variable, args, want string }{
+		{"", "thread list --limit -5", "--limit: -5; use a number from 0 on: maximum number; 0 for all"},
+		{"", "files grep key:x y --limit=-5", "--limit: -5; use a number from 0 on: maximum number of lines"},
+		{"", "kv list b --limit -5", "--limit: -5; use a number"},
+		{"", "thread list --timeout -1s", "--timeout: -1s; use a duration from 0 on: timeout of one request"},
+		{"", "bench append --seconds -1", "--seconds: -1; use a number from 0 on: duration of a case"},
+		{"", "bench append --seconds NaN", "--seconds: NaN; use a number from 0 on"},
+		{"", "bench append --seconds 0", "--seconds: 0; use a positive number"},
+		{"", "bench append --threads -1", "--threads: -1; use a number"},
+		{"", "bench append --clients 0", "--clients: [0]; use positive numbers"},
+		{"", "bench react --at 1,0", "--at: [1 0]; use positive numbers"},
+		{"", "bench react --at 1,-16", "--at: -16; use a number"},
+		{"", "message list key:x --max-depth -2", "--max-depth: -2; use a number from -1 on: maximum depth of nesting; -1 for all"},
+		{"", "thread fork key:x --message -1", "--message: -1; use a number from 0 on"},
+		{"", "cmd thread.create {} --expected-version -1", "--expected-version: -1; use a number from 0 on"},
+		{"", "access user --expires -1h", "--expires: -1h0m0s; use a duration from 0 on"},
+		{"SKEIN_LIMIT=-5", "thread list", "SKEIN_LIMIT: -5; use a number from 0 on"},
+		{"", "serve --config " + config, "--config: " + config + ": thread-cache: -1; use a number from 0 on"},
+		{"", "serve --tls-cert x --thread-cache -1", "--thread-cache: -1; use a number from 0 on"},
+	} {
+		o := run(t, []string{"SKEIN_TENANT=acme", "SKEIN_SERVER=nats://127.0.0.1:1", c.variable}, "", strings.Fields(c.args)...)
+		if o.code != 2 || !strings.HasPrefix(o.err, "skein: usage: "+c.want) || strings.Count(o.err, "\n") != 1 || o.out != "" {
+			t.Errorf("%s skein %s: exit %d: %q %q", c.variable, c.args, o.code, o.err, o.out)
+		}
 	}
 }

@@ -58,6 +58,9 @@ func (a *App) Root(verbs ...Verbs) *cobra.Command {
 			if err := a.fromEnvironment(cmd); err != nil {
 				return err
 			}
+			if err := checkNumbers(cmd); err != nil {
+				return err
+			}
 			if err := cmd.ValidateFlagGroups(); err != nil {
 				return WrongUsage("%v; see %s --help", err, cmd.CommandPath())
 			}
@@ -78,14 +81,37 @@ func (a *App) Root(verbs ...Verbs) *cobra.Command {
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	add(root, verbs)
+	strict(root)
 	nameArguments(root)
 	return root
+}
+
+// strict makes cobra's own commands refuse what they do not know: they print their help instead.
+func strict(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion":
+			c.Args, c.RunE = unknownCommand, unknownCommand
+		case "help":
+			c.Args = func(_ *cobra.Command, args []string) error {
+				if found, rest, err := root.Find(args); err == nil && len(rest) > 0 && found.HasSubCommands() {
+					return unknownCommand(found, rest)
+				}
+				return nil
+			}
+		}
+	}
 }
 
 // variable returns the name of a flag's environment variable.
 func variable(flag string) string {
 	return "SKEIN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
+
+// Required returns what the help of a required flag ends with.
+func Required(flag string) string { return " (required, here or as " + variable(flag) + ")" }
 
 // fromEnvironment sets flags that are not on the command line from their variables.
 func (a *App) fromEnvironment(cmd *cobra.Command) error {

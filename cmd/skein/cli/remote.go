@@ -31,7 +31,7 @@ func (r *Remote) Flags(cmd *cobra.Command) {
 	f.StringVar(&r.Creds, "creds", "", "file of NATS credentials, or of an NKey")
 	f.StringVar(&r.CA, "tls-ca", "", "file of the certificate authority that signed the server's certificate")
 	f.StringVar(&r.Inbox, "inbox-prefix", "", "prefix of inboxes, if the server permits this user no others; default from --creds")
-	f.StringVar(&r.Tenant, "tenant", "", "tenant of the threads (required)")
+	f.StringVar(&r.Tenant, "tenant", "", "tenant of the threads"+Required("tenant"))
 	f.BoolVar(&r.JSON, "json", false, "print JSON: one document, or one a line for lists and streams")
 	f.DurationVar(&r.Timeout, "timeout", 10*time.Second, "timeout of one request, including retries")
 }

@@ -118,9 +118,6 @@ func (a *app) accessUser() *cobra.Command {
 			for _, r := range roles {
 				u.Roles = append(u.Roles, access.Role(r))
 			}
-			if expires < 0 {
-				return cli.WrongUsage("--expires: %v; use a positive duration such as 720h", expires)
-			}
 			if expires > 0 {
 				at := time.Now().Add(expires).UTC().Truncate(time.Second)
 				u.Expires = &at

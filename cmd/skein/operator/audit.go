@@ -52,7 +52,7 @@ func (a *app) auditVerify() *cobra.Command {
 	v.logFlags(cmd)
 	v.domainFlag(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&v.everyone, "all-tenants", false, "verify all tenants, and that no commit is missing from the log")
+	v.orAllTenants(cmd, &v.everyone, "verify all tenants, and that no commit is missing from the log")
 	f.BoolVar(&v.options.LogOnly, "log-only", false, "skip the timeline and the read models")
 	f.StringVar(&v.from, "from", "", "print findings from here on: a sequence of the log, or a time such as 2026-02-20T10:00:00Z")
 	f.StringVar(&v.to, "to", "", "print findings up to here: a sequence of the log, or a time")

@@ -38,7 +38,7 @@ func (a *app) auditDiff() *cobra.Command {
 	}
 	r.logFlags(cmd)
 	r.domainFlag(cmd)
-	cmd.Flags().StringVar(&from, "from", "", "a version such as 12, 0 for before the thread was created, or a time such as 2026-02-20T10:00:00Z (required)")
+	cmd.Flags().StringVar(&from, "from", "", "a version such as 12, 0 for before the thread was created, or a time such as 2026-02-20T10:00:00Z"+cli.Required("from"))
 	cmd.Flags().StringVar(&to, "to", "", "a version or a time; default now")
 	return cmd
 }

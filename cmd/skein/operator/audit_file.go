@@ -50,7 +50,7 @@ func (a *app) auditExport() *cobra.Command {
 	x.logFlags(cmd)
 	x.domainFlag(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&x.everyone, "all-tenants", false, "all tenants")
+	x.orAllTenants(cmd, &x.everyone, "all tenants")
 	f.BoolVar(&x.options.Chains, "chains", false, "only the last chain value of each thread, and no commits")
 	f.BoolVar(&x.options.Contents, "contents", false, "also the contents of files")
 	f.StringVar(&x.sign, "sign", "", "sign the manifest with the NKey seed in this file")
@@ -173,7 +173,7 @@ func (a *app) auditImport() *cobra.Command {
 		},
 	}
 	r.logFlags(cmd)
-	cmd.Flags().BoolVar(&everyone, "all-tenants", false, "accept a file of any tenant, or of all")
+	r.orAllTenants(cmd, &everyone, "accept a file of any tenant, or of all")
 	cmd.Flags().StringVar(&key, "key", "", "the public NKey of the file's signature")
 	return cmd
 }

@@ -29,9 +29,6 @@ func (a *app) auditTrail() *cobra.Command {
 			for _, t := range types {
 				o.Types = append(o.Types, events.Type(t))
 			}
-			if o.From < 0 || o.To < 0 {
-				return cli.WrongUsage("--from, --to: the first version is 1")
-			}
 			return a.trail(cmd.Context(), r, args[0], o)
 		},
 	}

@@ -30,7 +30,7 @@ func (a *app) gatewayCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&cfg.NATS, "nats", "", "URL of the NATS server (required)")
+	f.StringVar(&cfg.NATS, "nats", "", "URL of the NATS server"+cli.Required("nats"))
 	f.StringVar(&cfg.Creds, "creds", "", "file of NATS credentials of the role gateway")
 	f.StringVar(&cfg.CA, "tls-ca", "", "file of the certificate authority of --nats")
 	f.StringVar(&cfg.Tenant, "tenant", "", "tenant of all requests, on loopback and without keys; default, without credentials, that of their header Skein-Tenant")

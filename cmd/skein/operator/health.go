@@ -67,6 +67,7 @@ func (a *app) healthCommand() *cobra.Command {
 		},
 	}
 	r.Flags(cmd)
+	tenantIs(cmd, "tenant as whose client NATS is checked")
 	cmd.Flags().StringVar(&ops, "http", "", "URL of the process's HTTP address, such as http://127.0.0.1:8420")
 	return cmd
 }

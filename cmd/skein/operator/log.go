@@ -31,6 +31,12 @@ func (r *remote) logFlags(cmd *cobra.Command) {
 	f.Usage = "how long an unanswered read is retried"
 }
 
+// orAllTenants adds the flag of a command that works on one tenant, or on all.
+func (r *remote) orAllTenants(cmd *cobra.Command, everyone *bool, usage string) {
+	cmd.Flags().BoolVar(everyone, "all-tenants", false, usage)
+	tenantIs(cmd, "tenant of the threads (required, here or as SKEIN_TENANT, without --all-tenants)")
+}
+
 // tenantIs says what --tenant is for, where it is not required.
 func tenantIs(cmd *cobra.Command, usage string) { cmd.Flags().Lookup("tenant").Usage = usage }
 

@@ -37,7 +37,7 @@ func (a *app) operationList() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listOperations(cmd.Context(), r) },
 	}
 	r.Flags(cmd)
-	cmd.Flags().Lookup("tenant").Usage = "ignored: operations are of all tenants"
+	tenantIs(cmd, "ignored: operations are of all tenants")
 	return cmd
 }
 

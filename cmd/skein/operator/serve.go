@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -102,6 +103,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.StringVar(&o.level, "log-level", "", "debug, info, warn or error (default info; debug with --dev)")
 	f.StringVar(&o.format, "log-format", "", "json or text (default json; text with --dev)")
 	f.BoolVar(&o.json, "json", false, "print the ready line as JSON")
+	cli.MayBeNegative(f, "tenant-rate", "tenant-inflight", "tenant-kv-mib", "tenant-fair-rate", "tenant-fair-running", "tenant-effect-rate", "workers")
 	return cmd
 }
 
@@ -146,7 +148,7 @@ func (a *app) fromFile(cmd *cobra.Command, name string) error {
 		if flag.Changed {
 			continue
 		}
-		if err := cmd.Flags().Set(key, text); err != nil {
+		if err := errors.Join(cmd.Flags().Set(key, text), cli.CheckNumber(flag)); err != nil {
 			return cli.WrongUsage("--config: %s: %s: %v", name, key, err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/internal/happened"
 
 	"github.com/spf13/cobra"
@@ -26,9 +25,6 @@ func (a *app) sizeCommand() *cobra.Command {
 				if err := r.NeedTenant(); err != nil {
 					return err
 				}
-			}
-			if limit < 0 {
-				return cli.WrongUsage("--limit: %d; use 0 for all, or more", limit)
 			}
 			return a.size(cmd.Context(), r, audit.SizeOptions{Tenant: r.Tenant, Threads: args}, limit)
 		},

@@ -56,10 +56,7 @@ func (a *app) definitionGet() *cobra.Command {
 		if err := cli.Choice("KIND", args[0], q.Kind.Enum()); err != nil {
 			return err
 		}
-		switch {
-		case version < 0:
-			return cli.WrongUsage("--version: the first version is 1")
-		case version > 0:
+		if version > 0 {
 			q.Version = &version
 		}
 		d, err := client.Read(ctx, c, q)

@@ -24,12 +24,6 @@ func (a *app) threadFork() *cobra.Command {
 	var message, version int64
 	cmd := remoteCommand("fork THREAD", "Copy a thread's history up to a message, or as it was at a version, into a new thread", cobra.ExactArgs(1),
 		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			if message >= 0 {
-				d.MessageIndex = &message
-			}
-			if version > 0 {
-				d.Version = &version
-			}
 			reply, err := c.Send(ctx, args[0], d)
 			if err == nil && !r.JSON {
 				_, err = fmt.Fprintln(a.Out, reply.Result.ChildID)
@@ -38,11 +32,14 @@ func (a *app) threadFork() *cobra.Command {
 			return a.printReply(r, reply, err)
 		})
 	f := cmd.Flags()
-	f.Int64Var(&message, "message", -1, "the last message that is copied, from 0")
+	f.Int64Var(&message, "message", 0, "the last message that is copied, from 0")
 	f.StringVar(&d.ItemID, "item", "", "the last message that is copied, by its item")
 	f.Int64Var(&version, "at", 0, "the version of the thread that is copied")
 	f.StringVar(&d.Key, "key", "", "the new thread's public name, unique in the tenant")
 	f.StringVar(&d.Title, "title", "", "the new thread's title; default made of the thread's")
+	cmd.PreRun = func(*cobra.Command, []string) {
+		d.MessageIndex, d.Version = ifGiven(f.Changed("message"), message), ifGiven(f.Changed("at"), version)
+	}
 	cmd.MarkFlagsOneRequired("message", "item", "at")
 	cmd.MarkFlagsMutuallyExclusive("message", "item", "at")
 	return cmd
@@ -83,18 +80,16 @@ func summaryWritten(ctx context.Context, c *client.Client, reply *events.Reply) 
 
 func (a *app) threadMention() *cobra.Command {
 	var d events.MentionThread
-	message := int64(-1)
+	var message int64
 	cmd := remoteCommand("mention THREAD OTHER", "Record on two threads that one refers to the other", cobra.ExactArgs(2),
 		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
 			d.MentionedID = args[1]
-			if message >= 0 {
-				d.MessageIndex = &message
-			}
 			reply, err := c.Send(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
 	f := cmd.Flags()
-	f.Int64Var(&message, "message", -1, "the message that refers to the other thread, from 0; default the last one")
+	f.Int64Var(&message, "message", 0, "the message that refers to the other thread, from 0; default the last one")
+	cmd.PreRun = func(*cobra.Command, []string) { d.MessageIndex = ifGiven(f.Changed("message"), message) }
 	f.StringVar(&d.Comment, "comment", "", "what it is mentioned for")
 	return cmd
 }

@@ -43,7 +43,7 @@ func (a *app) kvSet() *cobra.Command {
 			switch {
 			case !jsontext.Value(value).IsValid():
 				return cli.WrongUsage("%.40q is not JSON; a text has quotes: '\"text\"'", args[2])
-			case ttl%time.Second != 0 || ttl < 0:
+			case ttl%time.Second != 0:
 				return cli.WrongUsage("--ttl: %v; use whole seconds, such as 90s or 24h", ttl)
 			}
 			reply, err := c.Send(ctx, "", events.SetKV{Bucket: args[0], Key: args[1], Value: value, TTLSeconds: int64(ttl / time.Second)})

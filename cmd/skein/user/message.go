@@ -26,9 +26,6 @@ func (a *app) messageList() *cobra.Command {
 		if err := cli.Choice("--order", order, q.Order.Enum()); err != nil {
 			return err
 		}
-		if offset < 0 {
-			return cli.WrongUsage("--offset: %d; use 0 or more", offset)
-		}
 		if n := int64(offset); n > 0 {
 			q.Offset = &n
 		}

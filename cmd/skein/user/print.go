@@ -92,9 +92,6 @@ const page = 1000
 // line of JSON for each entry, or the rows of a table. If there are more, it prints the
 // cursor.
 func printPages[T any](a *app, r *cli.Remote, limit int, t table, row func(*T), cursor string, next func(n int64, cursor string) ([]T, string, error)) error {
-	if limit < 0 {
-		return cli.WrongUsage("--limit: %d; use a positive number, or 0 for all", limit)
-	}
 	for shown := 0; limit == 0 || shown < limit; {
 		want := int64(page)
 		if limit > 0 {

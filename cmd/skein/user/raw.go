@@ -24,9 +24,6 @@ func (a *app) rawCommand() *cobra.Command {
 	cmd := remoteCommand("cmd NOUN.VERB [JSON]", "Send any command and print its reply as JSON", cobra.RangeArgs(1, 2),
 		func(ctx context.Context, _ *cli.Remote, c *client.Client, args []string) error {
 			r.Data = data
-			if version >= 0 {
-				r.ExpectedVersion = &version
-			}
 			reply, err := c.Do(ctx, args[0], r)
 			if err != nil {
 				return err
@@ -36,19 +33,20 @@ func (a *app) rawCommand() *cobra.Command {
 	cmd.Long = "Send any command and print its reply as JSON. JSON is the body of the command, {} if absent;\n" +
 		"- reads it from standard input. docs/commands.md lists the commands."
 	known := names(events.Commands(), func(c events.Command) string { return c.Name })
+	f := cmd.Flags()
 	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {
+		r.ExpectedVersion = ifGiven(f.Changed("expected-version"), version)
 		if err = knownName("command", args[0], known); err == nil {
 			data, err = a.rawData(args[1:])
 		}
 		return err
 	}
 	cmd.ValidArgs = known
-	f := cmd.Flags()
 	f.StringVar(&r.ThreadID, "thread", "", "the thread: an id, or key: and its key")
 	f.StringVar(&r.CommandID, "command-id", "", "makes retries safe: the same id within 24 hours returns the first reply again")
 	f.StringVar(&r.Actor, "actor", "", "who acts, for the audit")
 	f.StringVar(&r.WriterToken, "writer-token", "", "the token of writer.claim, if you hold the thread")
-	f.Int64Var(&version, "expected-version", -1, "the version that the thread must have; 0: it must not exist")
+	f.Int64Var(&version, "expected-version", 0, "the version that the thread must have; 0: it must not exist; default any")
 	return cmd
 }
 
