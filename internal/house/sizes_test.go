@@ -3,6 +3,10 @@ package house
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/skein-threads/skein/events"
@@ -14,20 +18,19 @@ const (
 	mostFiles   = 25 // of one package, tests not counted
 )
 
-// largeTypes lists the types that have more exported methods than they may, with their
-// number, which may only go down.
+// largeTypes lists the types that have more exported methods than they may, with exactly their
+// number.
 func largeTypes() map[string]int {
 	return map[string]int{
 		"commands/thread.rules": len(events.Catalog()), // one precondition a type of event: a row without one does not compile
-		"client.Client":         87,                    // one a command and query; the generated ones are to go to types by entity
 	}
 }
 
-// largePackages lists the packages that have more files than they may, with their
+// largePackages lists the packages that have more files than they may, with exactly their
 // number, which goes up only with a new noun.
 func largePackages() map[string]int {
 	return map[string]int{
-		"audit": 27, "client": 30, "commands/thread": 40, "events": 69, "projections/query": 28, "runtime": 36,
+		"audit": 27, "client": 28, "commands/thread": 40, "events": 69, "projections/query": 28, "runtime": 35,
 	}
 }
 
@@ -57,6 +60,25 @@ func checkSizes(files []sourceFile, types, packages map[string]int) []finding {
 				found = append(found, f.at(fn.Name, fmt.Sprintf("%s has more than %d exported methods", name, methods[name]-1),
 					"give a part of it a type of its own"))
 			}
+		}
+	}
+	return append(append(found, stale(types, methods, mostMethods, "exported methods")...), stale(packages, sizes, mostFiles, "files")...)
+}
+
+// stale returns a finding for each entry of a list of exceptions that permits more than there is:
+// what was made smaller stays so.
+func stale(listed, is map[string]int, most int, what string) []finding {
+	var found []finding
+	for _, name := range slices.Sorted(maps.Keys(listed)) {
+		fix := fmt.Sprintf("lower the number to %d", is[name])
+		if is[name] <= most {
+			fix = "remove the entry"
+		}
+		if is[name] < listed[name] || is[name] <= most {
+			found = append(found, finding{
+				pos:  token.Position{Filename: "internal/house/sizes_test.go", Line: 1},
+				what: fmt.Sprintf("%s may have %d %s, and has %d", name, listed[name], what, is[name]), fix: fix,
+			})
 		}
 	}
 	return found
@@ -90,6 +112,12 @@ func TestTypesAndPackagesAreSmall_Bites(t *testing.T) {
 	}
 	if got := checkSizes([]sourceFile{few, many}, map[string]int{"a.T": mostMethods + 1}, nil); len(got) != 0 {
 		t.Errorf("as many as are listed: %v", got)
+	}
+	if got := checkSizes([]sourceFile{few, many}, map[string]int{"a.T": mostMethods + 2}, nil); len(got) != 1 || !strings.HasSuffix(got[0].fix, " 41") {
+		t.Errorf("fewer than are listed: %v", got)
+	}
+	if got := checkSizes([]sourceFile{few}, map[string]int{"a.T": mostMethods}, map[string]int{"gone": mostFiles + 1}); len(got) != 2 || got[0].fix != got[1].fix {
+		t.Errorf("no exceptions any more: %v", got)
 	}
 	var files []sourceFile
 	for i := range mostFiles + 2 {
