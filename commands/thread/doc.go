@@ -19,6 +19,12 @@
 // the last 24 hours), not what readers see; documents are the read models' work. It does not
 // know NATS, and is not safe for concurrent use: the owner of a state holds its lock.
 //
+// # Memory
+//
+// A state grows with its thread, since each item, execution and step can still be referred to.
+// Those that have ended are packed, in maps of package compact, so that a cache of states costs
+// the garbage collector little, however many turns its threads have had.
+//
 // # Drafts
 //
 // A [Draft] is a layer over a state: it takes one command after another, each of which sees

@@ -171,7 +171,8 @@ func (s *State) clear() {
 	if s.parent != nil { // merging a layer cannot remove; a deletion is alone in its commit
 		return
 	}
-	s.contexts, s.items, s.executions, s.steps, s.effects, s.relations, s.files, s.NumFiles, s.bytes = nil, nil, nil, nil, nil, nil, nil, 0, 0
+	*s = State{head: s.head, definitions: s.definitions, receipts: s.receipts}
+	s.NumFiles = 0
 }
 
 // setFailed records whether the item of an execution is shown as failed. The id may be empty.
@@ -184,7 +185,7 @@ func (s *State) setFailed(item string, failed bool) {
 
 func (s *State) truncate(from int64) {
 	for l := s; l != nil; l = l.parent {
-		for id, i := range l.items {
+		for id, i := range l.items.All(l.pool) {
 			if cur, _ := s.item(id); i.Index >= from && !cur.Deleted {
 				cur.Deleted = true
 				s.setItem(id, cur)

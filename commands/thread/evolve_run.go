@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/skein-threads/skein/commands/thread/compact"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -45,7 +46,7 @@ func evolveRun(s *State, e *events.Event) {
 		})
 	case events.SkillActivated:
 		s.Skills = append(slices.Clip(s.Skills), d.Name)
-		s.bytes += textSize(d.Name) + 16
+		s.bytes += compact.TextSize(d.Name) + 16
 	case events.ProfileChanged:
 		if d.Policy != nil {
 			s.Policy = *d.Policy

@@ -50,7 +50,7 @@ func (f *family) command() *Command {
 	case 0, 1, 2:
 		data = events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: raw(`[]`), Silent: f.roll(8) == 0}}
 	case 3:
-		data = events.DeleteMessage{ItemID: entity(f.roll, f.stories[own].state.items)}
+		data = events.DeleteMessage{ItemID: entity(f.roll, f.stories[own].state.items.All(f.stories[own].state.pool))}
 	case 4:
 		data = chance[any](f.roll, 4, events.DeleteThread{Purge: f.roll(2) == 0})
 	case 5, 6, 7:

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"bytes"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -17,8 +18,12 @@ type dice func(n int) int
 func pick[T any](roll dice, list ...T) T { return list[roll(len(list))] }
 
 // entity returns the id of an existing entity, and occasionally of none.
-func entity[V any](roll dice, there map[string]V) string {
-	ids := slices.Sorted(maps.Keys(there))
+func entity[V any](roll dice, there iter.Seq2[string, V]) string {
+	var ids []string
+	for id := range there {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
 	if len(ids) == 0 || roll(12) == 0 {
 		return "nobody"
 	}
@@ -35,7 +40,7 @@ func chance[T any](roll dice, n int, something T) T {
 
 // anyCommand makes a command that the state may take or refuse.
 func anyCommand(roll dice, s *State) any {
-	ctx := chance(roll, 2, entity(roll, s.contexts))
+	ctx := chance(roll, 2, entity(roll, maps.All(s.contexts)))
 	key := chance(roll, 2, "k"+strconv.Itoa(roll(3)))
 	json := pick(roll, raw(`null`), raw(`{"a":1}`), raw(`[1,"ü"]`), raw(`"text"`))
 	switch roll(27) {
@@ -50,9 +55,9 @@ func anyCommand(roll dice, s *State) any {
 	case 5:
 		return events.UpdateThread{Title: chance(roll, 2, to("t"))}
 	case 6:
-		return events.FinishThread{ExecutionID: entity(roll, s.executions)}
+		return events.FinishThread{ExecutionID: entity(roll, s.executions.All(s.pool))}
 	case 7:
-		return events.CreateContext{Key: key, Content: json, ID: chance(roll, 4, entity(roll, s.contexts))}
+		return events.CreateContext{Key: key, Content: json, ID: chance(roll, 4, entity(roll, maps.All(s.contexts)))}
 	case 8:
 		return events.ResolveContext{Key: key}
 	case 9:
@@ -62,41 +67,41 @@ func anyCommand(roll dice, s *State) any {
 	case 11:
 		return events.SetContext{ContextID: ctx, Patch: raw(`{"n` + strconv.Itoa(roll(3)) + `":` + pick(roll, "null", "1", `{"a":null,"b":2}`) + `}`)}
 	case 12, 13:
-		c := message(chance(roll, 8, entity(roll, s.items)), "x")
+		c := message(chance(roll, 8, entity(roll, s.items.All(s.pool))), "x")
 		c.ContextID, c.Item.Status = ctx, pick(roll, "", events.ItemStored, events.ItemPending, events.ItemCompleted)
-		c.Item.ParentItemID = chance(roll, 4, entity(roll, s.items))
+		c.Item.ParentItemID = chance(roll, 4, entity(roll, s.items.All(s.pool)))
 		return c
 	case 14:
-		return events.SetItemStatus{ItemID: entity(roll, s.items), To: pick(roll, events.ItemMachine().States...)}
+		return events.SetItemStatus{ItemID: entity(roll, s.items.All(s.pool)), To: pick(roll, events.ItemMachine().States...)}
 	case 15:
-		return events.EditMessage{ItemID: entity(roll, s.items), Silent: chance(roll, 2, to(true))}
+		return events.EditMessage{ItemID: entity(roll, s.items.All(s.pool)), Silent: chance(roll, 2, to(true))}
 	case 16:
-		return chance[any](roll, 3, events.DeleteMessage{ItemID: entity(roll, s.items)})
+		return chance[any](roll, 3, events.DeleteMessage{ItemID: entity(roll, s.items.All(s.pool))})
 	case 17:
-		return events.CreateExecution{ContextID: ctx, TriggerItemID: entity(roll, s.items), ID: chance(roll, 8, entity(roll, s.executions))}
+		return events.CreateExecution{ContextID: ctx, TriggerItemID: entity(roll, s.items.All(s.pool)), ID: chance(roll, 8, entity(roll, s.executions.All(s.pool)))}
 	case 18:
-		return events.SetExecutionStatus{ExecutionID: entity(roll, s.executions), To: pick(roll, events.ExecutionMachine().States...)}
+		return events.SetExecutionStatus{ExecutionID: entity(roll, s.executions.All(s.pool)), To: pick(roll, events.ExecutionMachine().States...)}
 	case 19:
-		return events.CreateStep{ExecutionID: entity(roll, s.executions), Iteration: chance(roll, 4, to(int64(roll(5))))}
+		return events.CreateStep{ExecutionID: entity(roll, s.executions.All(s.pool)), Iteration: chance(roll, 4, to(int64(roll(5))))}
 	case 20:
-		return events.SetStepStatus{StepID: entity(roll, s.steps), To: pick(roll, events.StepMachine().States...), ExecutionID: chance(roll, 8, entity(roll, s.executions))}
+		return events.SetStepStatus{StepID: entity(roll, s.steps.All(s.pool)), To: pick(roll, events.StepMachine().States...), ExecutionID: chance(roll, 8, entity(roll, s.executions.All(s.pool)))}
 	case 21, 22:
 		return events.ScheduleEffect{Name: "remind", EveryMs: chance(roll, 3, to(int64(1000))), Retries: to(int64(roll(3)))}
 	case 23:
-		return events.CancelEffect{EffectID: entity(roll, s.effects)}
+		return events.CancelEffect{EffectID: entity(roll, maps.All(s.effects))}
 	case 24:
-		id := entity(roll, s.effects)
+		id := entity(roll, maps.All(s.effects))
 		e, _ := s.effect(id)
 		return StartEffect{ID: id, Firing: e.Firing, Attempt: e.Attempt + 1, Claim: uint64(1 + roll(5)), Lost: chance(roll, 2, e.Claim)}
 	case 25:
-		id := entity(roll, s.effects)
+		id := entity(roll, maps.All(s.effects))
 		e, _ := s.effect(id)
 		if roll(2) == 0 {
 			return CompleteEffect{ID: id, Firing: e.Firing, Attempt: e.Attempt}
 		}
 		return FailEffect{ID: id, Firing: e.Firing, Attempt: e.Attempt, ErrorText: "it failed"}
 	default:
-		return events.PutPart{StepID: entity(roll, s.steps), Idx: to(int64(roll(6))), Part: json}
+		return events.PutPart{StepID: entity(roll, s.steps.All(s.pool)), Idx: to(int64(roll(6))), Part: json}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skein-threads/skein/commands/thread/compact"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
 )
@@ -23,7 +24,7 @@ type profile struct {
 
 // size returns the memory of the profile's texts.
 func (p profile) size() int64 {
-	return textSize(p.Draft) + textSize(p.Mode) + textSize(p.Opening) + textSize(p.First)
+	return compact.TextSize(p.Draft) + compact.TextSize(p.Mode) + compact.TextSize(p.Opening) + compact.TextSize(p.First)
 }
 
 // submits reports whether a draft is to be sent when a run has ended.

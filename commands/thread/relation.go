@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skein-threads/skein/commands/thread/compact"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -17,7 +18,7 @@ type relationState struct {
 	gone bool // in a draft's layer: it was removed
 }
 
-func (r relationState) size() int64 { return textSize(r.Item) }
+func (r relationState) size() int64 { return compact.TextSize(r.Item) }
 
 // relationID names a relationship among those of a thread.
 func relationID(thread string, kind events.RelationshipKind, role events.RelationshipRole) string {
@@ -108,9 +109,9 @@ func (i itemState) inView() bool { return i.shows() && i.Depth == 0 && !i.Silent
 func (s *State) everyItem(yield func(id string, i itemState)) {
 	for l := s; l != nil; l = l.parent {
 	items:
-		for id, i := range l.items {
+		for id, i := range l.items.All(l.pool) {
 			for over := s; over != l; over = over.parent {
-				if _, hidden := over.items[id]; hidden {
+				if _, hidden := over.items.Get(over.pool, id); hidden {
 					continue items
 				}
 			}

@@ -3,6 +3,7 @@ package thread
 import (
 	"slices"
 
+	"github.com/skein-threads/skein/commands/thread/compact"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -48,10 +49,10 @@ func (s *sessions) size() int64 {
 	}
 	n := int64(48)
 	for _, o := range s.Open {
-		n += 24 + textSize(o.ID)
+		n += 24 + compact.TextSize(o.ID)
 	}
 	for _, id := range s.Done {
-		n += 16 + textSize(id)
+		n += 16 + compact.TextSize(id)
 	}
 	return n
 }

@@ -57,44 +57,17 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A map has room for eight entries, then for the next power of two of which seven
-// eighths suffice, and above a thousand for half as many again.
-func TestRoom_OfMaps(t *testing.T) {
-	if got := room[itemState](0); got != 0 {
-		t.Errorf("no entries take %d bytes", got)
-	}
-	slot := int64(unsafe.Sizeof("")+unsafe.Sizeof(itemState{})) + 1
-	places := int64(8)
-	for n := 1; n <= 2000; n++ {
-		if n > 8 && int64(n) > places*7/8 {
-			places = max(16, places*2)
-		}
-		want := 48 + slot*places
-		if n > 896 {
-			want = 48 + slot*int64(n)*3/2
-		}
-		if got := room[itemState](n); got != want {
-			t.Fatalf("%d entries take %d bytes, want %d", n, got, want)
-		}
-	}
-	for text, size := range map[string]int64{"": 0, "x": 16, strings.Repeat("x", 16): 16, strings.Repeat("x", 17): 32} {
-		if got := textSize(text); got != size {
-			t.Errorf("a text of %d bytes takes %d", len(text), got)
-		}
-	}
-}
-
 // Each entry takes what it leads to: its texts in steps of 16 bytes, its content as
 // it is, and its lists.
 func TestBytes_OfEntries(t *testing.T) {
 	run, item, q := int64(unsafe.Sizeof(runState{})), raw(`{"a":1}`), int64(unsafe.Sizeof(queued{}))
 	for name, c := range map[string]struct{ got, want int64 }{
 		"a context":            {contextState{Key: "k", Type: strings.Repeat("t", 17), Content: item}.size(), 16 + 32 + 7},
-		"an item":              {itemState{Calls: []string{"a", "b"}}.size(), 2 * 48},
-		"an execution":         {executionState{Trigger: "t", Reaction: strings.Repeat("r", 17)}.size(), 16 + 32},
-		"a run":                {executionState{Run: &runState{}}.size(), run},
-		"a run with its lists": {executionState{Run: &runState{Calls: make([]callState, 1), First: make([]ToolCall, 2), Lacks: make([]events.WaitFor, 4)}}.size(), run + 700},
-		"a step":               {stepState{Parts: partSet{More: []int64{3, 5}}}.size(), 16},
+		"an item":              {itemState{Calls: []string{"a", "b"}}.Size(), 2 * 48},
+		"an execution":         {executionState{Trigger: "t", Reaction: strings.Repeat("r", 17)}.Size(), 16 + 32},
+		"a run":                {executionState{Run: &runState{}}.Size(), run},
+		"a run with its lists": {executionState{Run: &runState{Calls: make([]callState, 1), First: make([]ToolCall, 2), Lacks: make([]events.WaitFor, 4)}}.Size(), run + 700},
+		"a step":               {stepState{Parts: partSet{More: []int64{3, 5}}}.Size(), 16},
 		"a file":               {fileState{Digest: make([]byte, 32)}.size(), 32},
 		"an effect":            {effectState{Cron: "@hourly"}.size(), 16},
 		"a definition":         {definitionState{Digest: "d", Refs: []string{"a", strings.Repeat("b", 17)}}.size(), 16 + (16 + 16) + (32 + 16)},
@@ -154,10 +127,10 @@ func TestSize_OfSettings(t *testing.T) {
 		}
 	}
 	bare, full := runState{}, runState{Handoff: &events.Handoff{ThreadID: long, AgentID: long, Key: long, Comment: long}}
-	if got := (executionState{Run: &full}).size() - (executionState{Run: &bare}).size(); got != int64(unsafe.Sizeof(events.Handoff{}))+6400 {
+	if got := (executionState{Run: &full}).Size() - (executionState{Run: &bare}).Size(); got != int64(unsafe.Sizeof(events.Handoff{}))+6400 {
 		t.Errorf("a handoff takes %d bytes", got)
 	}
-	if got := (executionState{Trigger: long, Reaction: long, Session: long}).size(); got != 4800 {
+	if got := (executionState{Trigger: long, Reaction: long, Session: long}).Size(); got != 4800 {
 		t.Errorf("three names take %d bytes", got)
 	}
 	empty := queued{}

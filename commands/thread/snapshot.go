@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/skein-threads/skein/commands/thread/compact"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -32,26 +33,35 @@ func (e *FormError) Error() string {
 }
 
 type snapshot struct {
-	Head       head                      `json:"head"`
-	Contexts   map[string]contextState   `json:"contexts,omitempty"`
-	Items      map[string]itemState      `json:"items,omitempty"`
-	Executions map[string]executionState `json:"executions,omitempty"`
-	Steps      map[string]stepState      `json:"steps,omitempty"`
-	Files      map[string]fileState      `json:"files,omitempty"`
-	Effects    map[string]effectState    `json:"effects,omitempty"`
-	Relations  map[string]relationState  `json:"relations,omitempty"`
+	Head       head                                                   `json:"head"`
+	Contexts   map[string]contextState                                `json:"contexts,omitempty"`
+	Items      compact.Object[itemState, packedItem, *pool]           `json:"items,omitzero"`
+	Executions compact.Object[executionState, packedExecution, *pool] `json:"executions,omitzero"`
+	Steps      compact.Object[stepState, packedStep, *pool]           `json:"steps,omitzero"`
+	Files      map[string]fileState                                   `json:"files,omitempty"`
+	Effects    map[string]effectState                                 `json:"effects,omitempty"`
+	Relations  map[string]relationState                               `json:"relations,omitempty"`
 
 	Definitions map[string]definitionState `json:"definitions,omitempty"`
 
 	Receipts receipts `json:"receipts"`
 }
 
+// columns returns a snapshot that reads and writes the entities of s in place.
+func (s *State) columns(in *pool) snapshot {
+	return snapshot{
+		Items:      compact.Object[itemState, packedItem, *pool]{Map: &s.items, In: in},
+		Executions: compact.Object[executionState, packedExecution, *pool]{Map: &s.executions, In: in},
+		Steps:      compact.Object[stepState, packedStep, *pool]{Map: &s.steps, In: in},
+	}
+}
+
 // Encode encodes the state as JSON; the same state always has the same bytes.
 func (s *State) Encode() ([]byte, error) {
-	state, err := json.Marshal(snapshot{
-		Head: s.head, Contexts: s.contexts, Items: s.items,
-		Executions: s.executions, Steps: s.steps, Files: s.files, Effects: s.effects, Relations: s.relations, Definitions: s.definitions, Receipts: s.receipts,
-	}, json.Deterministic(true))
+	out := s.columns(s.pool)
+	out.Head, out.Contexts, out.Files, out.Effects = s.head, s.contexts, s.files, s.effects
+	out.Relations, out.Definitions, out.Receipts = s.relations, s.definitions, s.receipts
+	state, err := json.Marshal(out, json.Deterministic(true))
 	if err != nil {
 		return nil, err
 	}
@@ -78,21 +88,19 @@ func DecodeState(b []byte) (*State, error) {
 	if whole.Digest != sealOf(whole.State) {
 		return nil, fmt.Errorf("snapshot was changed: its digest is %.80q", whole.Digest)
 	}
-	var in snapshot
+	s := &State{}
+	in := s.columns(s.packing())
 	if err := json.Unmarshal(whole.State, &in, unique); err != nil {
 		return nil, fmt.Errorf("decode snapshot: %w", err)
 	}
-	s := &State{head: in.Head}
+	s.head = in.Head
 	for _, q := range s.Queue {
 		s.bytes += q.size()
 	}
 	for _, name := range s.Skills {
-		s.bytes += textSize(name) + 16
+		s.bytes += compact.TextSize(name) + 16
 	}
 	adopt(s, &s.contexts, in.Contexts)
-	adopt(s, &s.items, in.Items)
-	adopt(s, &s.executions, in.Executions)
-	adopt(s, &s.steps, in.Steps)
 	adopt(s, &s.files, in.Files)
 	adopt(s, &s.effects, in.Effects)
 	adopt(s, &s.relations, in.Relations)
@@ -105,7 +113,7 @@ func DecodeState(b []byte) (*State, error) {
 // adopt makes a decoded map part of the state, and counts its size.
 func adopt[V interface{ size() int64 }](s *State, into *map[string]V, m map[string]V) {
 	for id, v := range m {
-		s.bytes += textSize(id) + v.size()
+		s.bytes += compact.TextSize(id) + v.size()
 	}
 	*into = m
 }

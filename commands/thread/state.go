@@ -3,6 +3,7 @@ package thread
 import (
 	"slices"
 
+	"github.com/skein-threads/skein/commands/thread/compact"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -13,9 +14,10 @@ type State struct {
 	parent *State // of a draft's layer; nil otherwise
 
 	contexts   map[string]contextState
-	items      map[string]itemState
-	executions map[string]executionState
-	steps      map[string]stepState
+	items      compact.Map[itemState, packedItem, *pool]
+	executions compact.Map[executionState, packedExecution, *pool]
+	steps      compact.Map[stepState, packedStep, *pool]
+	pool       *pool                // nil: nothing is packed yet, or this is a layer
 	files      map[string]fileState // by path
 	effects    map[string]effectState
 	// relations are the relationships to other threads, by relationID.
@@ -153,13 +155,13 @@ func (s *State) merge(l *State) {
 	for id, v := range l.contexts {
 		s.setContext(id, v)
 	}
-	for id, v := range l.items {
+	for id, v := range l.items.All(l.pool) {
 		s.setItem(id, v)
 	}
-	for id, v := range l.executions {
+	for id, v := range l.executions.All(l.pool) {
 		s.setExecution(id, v)
 	}
-	for id, v := range l.steps {
+	for id, v := range l.steps.All(l.pool) {
 		s.setStep(id, v)
 	}
 	for path, v := range l.files {
@@ -203,7 +205,7 @@ func (s *State) contextByKey(key string) (string, bool) {
 
 func (s *State) item(id string) (itemState, bool) {
 	for ; s != nil; s = s.parent {
-		if v, ok := s.items[id]; ok {
+		if v, ok := s.items.Get(s.pool, id); ok {
 			return v, true
 		}
 	}
@@ -212,7 +214,7 @@ func (s *State) item(id string) (itemState, bool) {
 
 func (s *State) execution(id string) (executionState, bool) {
 	for ; s != nil; s = s.parent {
-		if v, ok := s.executions[id]; ok {
+		if v, ok := s.executions.Get(s.pool, id); ok {
 			return v, true
 		}
 	}
@@ -221,18 +223,18 @@ func (s *State) execution(id string) (executionState, bool) {
 
 func (s *State) step(id string) (stepState, bool) {
 	for ; s != nil; s = s.parent {
-		if v, ok := s.steps[id]; ok {
+		if v, ok := s.steps.Get(s.pool, id); ok {
 			return v, true
 		}
 	}
 	return stepState{}, false
 }
 
-// executing returns the current executions, in a fixed order.
+// executing returns the current executions, in a fixed order. They are not packed.
 func (s *State) executing() []string {
 	var ids []string
 	for l := s; l != nil; l = l.parent {
-		for id := range l.executions {
+		for id := range l.executions.Open() {
 			if x, _ := s.execution(id); x.Status == events.Executing && !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
@@ -242,11 +244,11 @@ func (s *State) executing() []string {
 	return ids
 }
 
-// running returns the current steps of an execution, in a fixed order.
+// running returns the current steps of an execution, in a fixed order. They are not packed.
 func (s *State) running(execution string) []string {
 	var ids []string
 	for l := s; l != nil; l = l.parent {
-		for id := range l.steps {
+		for id := range l.steps.Open() {
 			if t, _ := s.step(id); t.Execution == execution && t.Status == events.StepRunning && !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
@@ -263,25 +265,19 @@ func (s *State) setContext(id string, v contextState) {
 	set(s, s.contexts, id, v)
 }
 
-func (s *State) setItem(id string, v itemState) {
-	if s.items == nil {
-		s.items = map[string]itemState{}
-	}
-	set(s, s.items, id, v)
-}
+func (s *State) setItem(id string, v itemState) { s.items.Set(s.packing(), id, v) }
 
-func (s *State) setExecution(id string, v executionState) {
-	if s.executions == nil {
-		s.executions = map[string]executionState{}
-	}
-	set(s, s.executions, id, v)
-}
+func (s *State) setExecution(id string, v executionState) { s.executions.Set(s.packing(), id, v) }
 
-func (s *State) setStep(id string, v stepState) {
-	if s.steps == nil {
-		s.steps = map[string]stepState{}
+func (s *State) setStep(id string, v stepState) { s.steps.Set(s.packing(), id, v) }
+
+// packing returns what packed entities refer to, nil for a layer: it is small, read often, and
+// thrown away.
+func (s *State) packing() *pool {
+	if s.pool == nil && s.parent == nil {
+		s.pool = &pool{}
 	}
-	set(s, s.steps, id, v)
+	return s.pool
 }
 
 // set sets an entry of a map of the state, and counts its size.
@@ -289,7 +285,7 @@ func set[V interface{ size() int64 }](s *State, m map[string]V, id string, v V) 
 	if old, had := m[id]; had {
 		s.bytes -= old.size()
 	} else {
-		s.bytes += textSize(id)
+		s.bytes += compact.TextSize(id)
 	}
 	s.bytes += v.size()
 	m[id] = v
@@ -298,7 +294,7 @@ func set[V interface{ size() int64 }](s *State, m map[string]V, id string, v V) 
 // unset removes an entry.
 func unset[V interface{ size() int64 }](s *State, m map[string]V, id string) {
 	if old, had := m[id]; had {
-		s.bytes -= textSize(id) + old.size()
+		s.bytes -= compact.TextSize(id) + old.size()
 		delete(m, id)
 	}
 }
