@@ -9,12 +9,10 @@
 // such as the contents of files, is verified by a [Check]. Damage is a finding, and the check
 // continues.
 //
-// [Trail] reports who did what to a thread, when and why. [Diff] reports what changed between
-// two points of it. [Export] writes commits to a file as they are stored, [ReadFile] checks
-// such a file, [Import] writes it to another Skein, and [Witness] compares it with a log: what
-// the log held once, it must still hold.
-//
-// [Measure] reports the size of threads and tenants.
+// [Export] writes commits to a file as they are stored, [ReadFile] checks such a file, [Import]
+// writes it to another Skein, and [Witness] compares it with a log: what the log held once, it
+// must still hold. [Measure] reports the size of threads and tenants. Package trail tells the
+// history of one thread.
 //
 // # What it promises
 //
@@ -26,9 +24,8 @@
 //   - Memory does not grow with the log. It holds one batch of messages (4 MB),
 //     and of the current thread the ids and states of its entities (Verify, which
 //     checks up to eight threads at a time and holds as much of each) or its
-//     documents (Trail, Diff, the check of read models). The check of read models
-//     also keeps eight bytes of every thread, and that of snapshots the names of
-//     the threads that have one.
+//     documents (the check of read models, which also keeps eight bytes of every
+//     thread). The check of snapshots keeps the names of the threads that have one.
 //   - A file is imported whole or not at all: Import reads it twice, and the first
 //     time checks its digest, its signature, each chain, and each event.
 //

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
-	"github.com/skein-threads/skein/audit"
+	"github.com/skein-threads/skein/audit/trail"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/happened"
@@ -16,7 +16,7 @@ import (
 
 func (a *app) auditTrail() *cobra.Command {
 	r := &remote{}
-	var o audit.TrailOptions
+	var o trail.Options
 	var types []string
 	cmd := &cobra.Command{
 		Use: "trail THREAD", Short: "Show who did what to a thread, when and why, and what changed", Args: cobra.ExactArgs(1),
@@ -43,17 +43,17 @@ func (a *app) auditTrail() *cobra.Command {
 	return cmd
 }
 
-func (a *app) trail(ctx context.Context, r *remote, ref string, o audit.TrailOptions) error {
+func (a *app) trail(ctx context.Context, r *remote, ref string, o trail.Options) error {
 	log, closeLog, err := r.openLog()
 	if err != nil {
 		return err
 	}
 	defer closeLog()
-	id, err := audit.Resolve(ctx, log, r.Tenant, ref)
+	id, err := trail.Resolve(ctx, log, r.Tenant, ref)
 	if err != nil {
 		return err
 	}
-	return audit.Trail(ctx, log, r.Tenant, id, o, func(e audit.Entry) error {
+	return trail.Of(ctx, log, r.Tenant, id, o, func(e trail.Entry) error {
 		if r.JSON {
 			return a.PrintJSON(e)
 		}
@@ -63,7 +63,7 @@ func (a *app) trail(ctx context.Context, r *remote, ref string, o audit.TrailOpt
 }
 
 // trailText formats an entry of a trail, on a few lines.
-func trailText(e audit.Entry) string {
+func trailText(e trail.Entry) string {
 	var b strings.Builder
 	if e.Broken != "" {
 		fmt.Fprintf(&b, "commit %d cannot be read: %s\n", e.Seq, happened.Printable(e.Broken, false))
@@ -105,12 +105,12 @@ func trailText(e audit.Entry) string {
 }
 
 // changeText formats the change of a document.
-func changeText(b *strings.Builder, indent string, c audit.Change) {
+func changeText(b *strings.Builder, indent string, c trail.Change) {
 	name := strings.TrimSpace(c.Model + " " + c.ID)
 	switch c.What {
-	case audit.Added:
+	case trail.Added:
 		fmt.Fprintf(b, "%s+ %s  %s\n", indent, name, happened.Brief(string(c.After), happened.Width))
-	case audit.Removed:
+	case trail.Removed:
 		fmt.Fprintf(b, "%s- %s  %s\n", indent, name, happened.Brief(string(c.Before), happened.Width))
 	}
 	for _, f := range c.Fields {
@@ -120,7 +120,7 @@ func changeText(b *strings.Builder, indent string, c audit.Change) {
 
 // fieldText formats a field before and after: of an edited text, what was removed and
 // inserted, with a little context.
-func fieldText(f audit.Field) string {
+func fieldText(f trail.Field) string {
 	switch {
 	case f.Before == nil:
 		return "+ " + happened.Brief(happened.Plain(f.After), happened.Width)

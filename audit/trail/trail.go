@@ -1,4 +1,4 @@
-package audit
+package trail
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// TrailOptions selects steps of a thread's trail. A step must match every field that is set.
-type TrailOptions struct {
+// Options selects steps of a thread's trail. A step must match every field that is set.
+type Options struct {
 	Actor     string        // of this actor
 	Types     []events.Type // of these types; item.* selects all of an entity
 	Execution string        // of this execution
@@ -31,8 +31,8 @@ type Entry struct {
 	Type        events.Type   `json:"type,omitzero"`
 	Subject     string        `json:"subject,omitzero"`
 	Actor       string        `json:"actor,omitzero"`
-	Command     *TrailCommand `json:"command,omitzero"`
-	Cause       *TrailCause   `json:"cause,omitzero"`
+	Command     *Command      `json:"command,omitzero"`
+	Cause       *Cause        `json:"cause,omitzero"`
 	Execution   string        `json:"execution,omitzero"` // the correlation
 	TraceParent string        `json:"traceparent,omitzero"`
 	Move        *Move         `json:"move,omitzero"`
@@ -42,16 +42,16 @@ type Entry struct {
 	Happened    *events.Event `json:"-"`               // the event itself
 }
 
-// TrailCommand is the command that made an event. The log has its id; its name is known if
+// Command is the command that made an event. The log has its id; its name is known if
 // only one command can have made what it made.
-type TrailCommand struct {
+type Command struct {
 	ID    string `json:"id"`
 	Name  string `json:"name,omitzero"`  // absent if several commands may have made it
 	Index int    `json:"index,omitzero"` // index in the list of a thread.commit, from 1
 }
 
-// TrailCause is the event that caused another.
-type TrailCause struct {
+// Cause is the event that caused another.
+type Cause struct {
 	Event   string      `json:"event"`
 	Type    events.Type `json:"type,omitzero"` // absent if it is not an event of the thread
 	Version int64       `json:"version,omitzero"`
@@ -65,16 +65,16 @@ type Move struct {
 	Reason string `json:"reason,omitzero"`
 }
 
-// Trail passes to tell who did what to a thread, when and why: each event in order, with its
+// Of passes to tell who did what to a thread, when and why: each event in order, with its
 // changes of the thread's documents. It folds the thread from the start whatever the options
 // select, and holds its documents in memory, and the id of each event. A commit that cannot be
 // decoded is reported as such. An error of tell stops it. The error is a not_found, or an
 // invalid_request, or says why the log could not be read.
-func Trail(ctx context.Context, log *eventlog.Log, tenant, thread string, o TrailOptions, tell func(Entry) error) error {
+func Of(ctx context.Context, log *eventlog.Log, tenant, thread string, o Options, tell func(Entry) error) error {
 	if err := checkThread(tenant, thread); err != nil {
 		return err
 	}
-	t := &trail{options: o, tell: tell, models: documents.NewModels(), shown: map[documents.Place]events.JSON{}, known: map[string]TrailCause{}}
+	t := &reading{options: o, tell: tell, models: documents.NewModels(), shown: map[documents.Place]events.JSON{}, known: map[string]Cause{}}
 	t.memory = t.models.NewMemory(pages.On(log.Streams()).In(ctx))
 	there := false
 	for c, err := range log.Thread(ctx, tenant, thread, 1) {
@@ -96,25 +96,25 @@ func Trail(ctx context.Context, log *eventlog.Log, tenant, thread string, o Trai
 	return nil
 }
 
-type trail struct {
-	options TrailOptions
+type reading struct {
+	options Options
 	tell    func(Entry) error
 	models  *documents.Models
 	memory  *documents.Memory
 	shown   map[documents.Place]events.JSON // after the previous event
-	known   map[string]TrailCause           // events, by id
+	known   map[string]Cause                // events, by id
 	changed []*documents.Slot
 }
 
 // commit reports the events of a commit.
-func (t *trail) commit(c *events.Commit) error {
+func (t *reading) commit(c *events.Commit) error {
 	for i := range c.Events {
 		e := &c.Events[i]
 		changes, err := t.fold(c, i)
 		if err != nil {
 			return fmt.Errorf("changes of event %s: %w", e.ID, err)
 		}
-		t.known[e.ID] = TrailCause{Event: e.ID, Type: e.Type, Version: e.Version}
+		t.known[e.ID] = Cause{Event: e.ID, Type: e.Type, Version: e.Version}
 		if !t.wanted(e) {
 			continue
 		}
@@ -123,7 +123,7 @@ func (t *trail) commit(c *events.Commit) error {
 			Execution: e.Correlation, TraceParent: e.TraceParent, Move: moveOf(e), Changes: changes, Data: dataOf(e), Happened: e,
 		}
 		if e.CommandID != "" {
-			entry.Command = &TrailCommand{ID: e.CommandID, Name: commandName(c, e), Index: e.CommandIndex}
+			entry.Command = &Command{ID: e.CommandID, Name: commandName(c, e), Index: e.CommandIndex}
 		}
 		if e.Causation != "" {
 			cause, ok := t.known[e.Causation]
@@ -139,7 +139,7 @@ func (t *trail) commit(c *events.Commit) error {
 	return nil
 }
 
-func (t *trail) wanted(e *events.Event) bool {
+func (t *reading) wanted(e *events.Event) bool {
 	o := t.options
 	return (o.Actor == "" || e.Actor == o.Actor) && (o.Execution == "" || e.Correlation == o.Execution || e.Subject == o.Execution) &&
 		(o.From == 0 || e.Version >= o.From) && (o.To == 0 || e.Version <= o.To) &&
@@ -149,7 +149,7 @@ func (t *trail) wanted(e *events.Event) bool {
 // fold folds one event of a commit, and returns what it changed. Documents are stamped with
 // the version instead of the sequence, as each event is folded as a commit of its own, which
 // follows the previous event. So their stamps are not reported.
-func (t *trail) fold(c *events.Commit, i int) ([]Change, error) {
+func (t *reading) fold(c *events.Commit, i int) ([]Change, error) {
 	one := *c
 	one.Events, one.Version, one.Seq = c.Events[i:i+1], c.Events[i].Version, uint64(c.Events[i].Version)
 	inherited, err := t.memory.Prepare(&one)
