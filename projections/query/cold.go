@@ -25,7 +25,7 @@ func (l *live) coldThread(ctx context.Context, name string, sure bool) (*cold.Th
 	if l.name == name && (l.sure || !sure) {
 		return l.frozen, nil
 	}
-	if !sure && l.q.directory.warm(documents.CutThreadName(name)) {
+	if !sure && l.q.directory.Warm(documents.CutThreadName(name)) {
 		l.name, l.frozen, l.sure = name, nil, false
 		return nil, nil
 	}
@@ -127,10 +127,10 @@ const (
 // the thread.
 func (l *live) search(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
 	tenant, rest, _ := strings.Cut(pattern, ".")
-	if err := l.q.directory.awaitLoaded(ctx); err != nil {
+	if err := l.q.directory.AwaitLoaded(ctx); err != nil {
 		return nil, err
 	}
-	ids, more := l.q.directory.scan(tenant, 0, coldSearched, func(m *listed) bool { return m.cold })
+	ids, more := l.q.directory.Cold(tenant, 0, coldSearched)
 	complete := more == 0
 	if !complete {
 		var err error
@@ -212,62 +212,23 @@ func timedID(pattern string) (id string, at time.Time, ok bool) {
 
 // Tenants returns the tenants that have threads. It waits until the list of threads has been read.
 func (q *Queries) Tenants(ctx context.Context) ([]string, error) {
-	if err := q.directory.awaitLoaded(ctx); err != nil {
+	if err := q.directory.AwaitLoaded(ctx); err != nil {
 		return nil, err
 	}
-	d := q.directory
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	var out []string
-	for tenant := range d.tenants {
-		out = append(out, tenant)
-	}
-	return out, nil
+	return q.directory.Tenants(), nil
 }
 
 // Warm returns threads of a tenant, by id, that did not change since a time and are not cold, those
 // listed after a place, and the place after which to go on; 0: there are no more.
 func (q *Queries) Warm(tenant string, until time.Time, after uint64, most int) (ids []string, next uint64) {
-	at := events.TimeOf(until)
-	return q.directory.scan(tenant, after, most, func(m *listed) bool { return !m.cold && m.changed <= at })
+	return q.directory.Unchanged(tenant, events.TimeOf(until), after, most)
 }
 
 // Marked is Warm for threads that are cold and whose documents nobody has begun to remove.
 func (q *Queries) Marked(tenant string, after uint64, most int) (ids []string, next uint64) {
-	return q.directory.scan(tenant, after, most, func(m *listed) bool { return m.cold && !m.bare })
+	return q.directory.Marked(tenant, after, most)
 }
 
 // Claimed returns threads, by tenant, whose documents somebody began to remove after a time: those
-// with which that began last, [claimsKept] at most.
-func (q *Queries) Claimed(since time.Time) map[string][]string {
-	d := q.directory
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	out := map[string][]string{}
-	for _, c := range d.claims {
-		if c.at.After(since) {
-			out[c.tenant] = append(out[c.tenant], c.id)
-		}
-	}
-	return out
-}
-
-// claimsKept is how many threads [Queries.Claimed] returns at most.
-const claimsKept = 512
-
-// claim records that somebody began to remove the documents of a thread.
-type claim struct {
-	tenant, id string
-	at         time.Time
-}
-
-// claimed notes a claim, in place of the oldest one if there are too many. The caller holds the
-// lock.
-func (d *directories) claimed(c claim) {
-	if len(d.claims) < claimsKept {
-		d.claims = append(d.claims, c)
-		return
-	}
-	d.claims[d.nextClaim] = c
-	d.nextClaim = (d.nextClaim + 1) % claimsKept
-}
+// with which that began last, [directory.ClaimsKept] at most.
+func (q *Queries) Claimed(since time.Time) map[string][]string { return q.directory.Claimed(since) }

@@ -3,11 +3,18 @@ package query
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/directory"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -146,4 +153,98 @@ func (a *asking) confirmed(err error, shown uint64) (unshown int64, _ error) {
 		return 0, err // what is not in it is not there
 	}
 	return 0, a.behind("the read models do not show the thread, and the log has it at version %d", last.Version)
+}
+
+// Run follows the bucket of threads until ctx ends: how far the read models are,
+// and which threads there are. After a reconnect it starts again, because a server that
+// crashed may have lost its newest writes.
+func (q *Queries) Run(ctx context.Context) error {
+	buckets.KeepFollowing(ctx, q.log.Streams(), q.follow, func(err error) {
+		q.logger.Warn().Err(err).Msg("following the read models was interrupted; starting again")
+	})
+	return nil
+}
+
+// follow follows the bucket of threads until ctx ends or something interrupts it.
+func (q *Queries) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p := q.models.Of(documents.Threads)
+	stream, err := q.log.JetStream().Stream(ctx, q.log.Bucket(p.Bucket).Stream())
+	if err != nil {
+		return fmt.Errorf("the bucket of %s: %w", p.Name, err)
+	}
+	all, err := buckets.ReadCheckpoints(ctx, q.log, q.models)
+	if err != nil {
+		return err
+	}
+	believed := all[documents.Threads].At + 1 // checkpoints of threads from here on
+	if all[documents.Threads].Checkpoint == nil || all.Whole() {
+		believed = 0
+	} else {
+		q.cfg.Progress.Set(0) // until a runner has checked it
+	}
+	q.directory.Reset()
+	var both sync.WaitGroup
+	defer both.Wait()
+	defer cancel(nil)
+	both.Go(func() { cancel(q.followProgress(ctx, stream, believed)) })
+	both.Go(func() { cancel(q.followThreads(ctx, stream)) })
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// threads returns the bucket of threads.
+func (q *Queries) threads() streams.Bucket {
+	return q.log.Bucket(q.models.Of(documents.Threads).Bucket)
+}
+
+// followProgress follows the checkpoint of threads, which says how far all read
+// models are. Only checkpoints from a message of the bucket on are valid.
+func (q *Queries) followProgress(ctx context.Context, stream jetstream.Stream, from uint64) error {
+	return buckets.Follow(ctx, stream, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{q.threads().Subject(buckets.CheckpointKey)}, DeliverPolicy: jetstream.DeliverLastPolicy,
+	}, nil, func(m jetstream.Msg, _ bool) {
+		var c buckets.Checkpoint
+		meta, err := m.Metadata()
+		if err == nil && meta.Sequence.Stream >= from && json.Unmarshal(m.Data(), &c) == nil && q.shows(ctx, &c) == nil {
+			q.cfg.Progress.Set(c.Progress)
+		}
+	})
+}
+
+// shows waits until reads of the buckets are not older than what a checkpoint describes:
+// on a cluster the replica that answers may lag.
+func (q *Queries) shows(ctx context.Context, c *buckets.Checkpoint) error {
+	for _, p := range q.models.List() {
+		if len(c.Ends) == documents.Kinds {
+			q.log.Bucket(p.Bucket).Shows(c.Ends[p.Kind])
+		} else if err := q.log.Bucket(p.Bucket).ShowsAll(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// followThreads keeps the directory up to date. Changes that arrive together are
+// applied together: under steady queries each would wait for the lock by itself.
+func (q *Queries) followThreads(ctx context.Context, stream jetstream.Stream) error {
+	const together = 512
+	var waiting []directory.Update
+	see := func(m jetstream.Msg, last bool) {
+		key := q.threads().Key(m.Subject())
+		u, ok, err := directory.UpdateOf(key, m)
+		if err != nil {
+			q.logger.Error().Err(err).Str("key", key).Msg("a thread's document cannot be read and is not listed; run skein replay")
+		}
+		if ok {
+			waiting = append(waiting, u)
+		}
+		if last || len(waiting) == together {
+			q.directory.Apply(waiting)
+			clear(waiting)
+			waiting = waiting[:0]
+		}
+	}
+	return buckets.Follow(ctx, stream, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy}, q.directory.Loaded, see)
 }

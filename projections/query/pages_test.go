@@ -209,7 +209,7 @@ func TestLongThread(t *testing.T) {
 		}
 		<-h.EventLog.JetStream().PublishAsyncComplete()
 		// A thread that the log does not have lives as long as the directory lists it.
-		a.Until(func() bool { return a.q.directory.has(acme, id) }, "the directory does not list "+id)
+		a.Until(func() bool { return a.q.directory.Has(acme, id) }, "the directory does not list "+id)
 		best[n] = time.Hour
 		for range 20 {
 			start := time.Now()

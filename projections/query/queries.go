@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -13,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/cold"
+	"github.com/skein-threads/skein/projections/directory"
 	"github.com/skein-threads/skein/projections/documents"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
@@ -91,7 +93,7 @@ type Queries struct {
 	cfg       Config
 	logger    zerolog.Logger
 	metrics   Metrics
-	directory *directories
+	directory *directory.Directory
 	cold      *cold.Reader
 	pasts     *pasts
 	answers   map[reflect.Type]answer
@@ -116,7 +118,7 @@ func New(log *eventlog.Log, validator *schema.Validator, cfg Config, logger zero
 	}
 	q := &Queries{
 		log: log, models: documents.NewModels(), pages: pages.On(log.Streams()), schema: validator, cfg: cfg.withDefaults(), logger: logger, metrics: metrics,
-		directory: newDirectories(), pasts: newPasts(), answers: answers(),
+		directory: directory.New(), pasts: newPasts(), answers: answers(),
 	}
 	q.cold = cold.NewReader(log, q.models, q.pages, q.cfg.Cold, 0)
 	return q
@@ -125,18 +127,26 @@ func New(log *eventlog.Log, validator *schema.Validator, cfg Config, logger zero
 // In returns the threads of all tenants that are in a state, as tenant and id, in
 // no order. It waits until the list of threads has been read.
 func (q *Queries) In(ctx context.Context, status events.ThreadStatus) ([][2]string, error) {
-	if err := q.directory.awaitLoaded(ctx); err != nil {
+	if err := q.directory.AwaitLoaded(ctx); err != nil {
 		return nil, err
 	}
-	return q.directory.in(status), nil
+	return q.directory.In(status), nil
 }
 
 // Waiting counts the runs of all tenants that wait, by what they wait for.
 func (q *Queries) Waiting(ctx context.Context) (map[events.RunWaitKind]int, error) {
-	if err := q.directory.awaitLoaded(ctx); err != nil {
+	if err := q.directory.AwaitLoaded(ctx); err != nil {
 		return nil, err
 	}
-	return q.directory.waiting(), nil
+	counts := map[events.RunWaitKind]int{}
+	q.directory.EachRun(func(_, _ string, run *events.ThreadRun) {
+		for i, w := range run.WaitingFor {
+			if !slices.ContainsFunc(run.WaitingFor[:i], func(before events.RunWait) bool { return before.Kind == w.Kind }) {
+				counts[w.Kind]++
+			}
+		}
+	})
+	return counts, nil
 }
 
 // ParkedRun is a run that its worker released because no process serves what it needs.
@@ -148,10 +158,22 @@ type ParkedRun struct {
 
 // Parked returns the runs of all tenants that wait for a reactor or a tool, held by no worker.
 func (q *Queries) Parked(ctx context.Context) ([]ParkedRun, error) {
-	if err := q.directory.awaitLoaded(ctx); err != nil {
+	if err := q.directory.AwaitLoaded(ctx); err != nil {
 		return nil, err
 	}
-	return q.directory.parked(), nil
+	var out []ParkedRun
+	q.directory.EachRun(func(tenant, thread string, run *events.ThreadRun) {
+		p := ParkedRun{Tenant: tenant, Thread: thread, Execution: run.ExecutionID}
+		for _, w := range run.WaitingFor {
+			if w.Kind == events.RunWaitsWorker {
+				p.Workers = append(p.Workers, events.WaitFor{Kind: w.Worker, Name: w.Name})
+			}
+		}
+		if p.Until, _ = events.ParseTime(run.Until); run.Parked && len(p.Workers) > 0 { // without a time only a worker resumes it
+			out = append(out, p)
+		}
+	})
+	return out, nil
 }
 
 // Names returns the names of the queries that are answered.

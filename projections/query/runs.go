@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/directory"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -23,7 +24,7 @@ type runWalk struct {
 	fresh  events.Fresh
 	cursor string
 	query  uint64 // the mark of the list
-	wish   wish
+	wish   directory.Wish
 	agent  string
 	most   int
 }
@@ -31,7 +32,7 @@ type runWalk struct {
 func (a *asking) listRuns(d events.ListRuns) (*events.RunList, error) {
 	w := runWalk{
 		fresh: d.Fresh, cursor: d.Cursor, query: mark("run.list", a.tenant, string(d.Status), d.AgentID),
-		wish: wish{status: -1, runs: activeRuns(d.Status == events.Executing, func(*events.ThreadRun) bool { return true })}, agent: d.AgentID, most: limit(d.Limit, runsUsual),
+		wish: directory.Wish{Runs: activeRuns(d.Status == events.Executing, func(*events.ThreadRun) bool { return true })}, agent: d.AgentID, most: limit(d.Limit, runsUsual),
 	}
 	list, next, err := walkRuns(a, w, func(x *events.Execution) []events.Run {
 		if d.Status != "" && x.Status != d.Status {
@@ -46,7 +47,7 @@ func (a *asking) listApprovals(d events.ListApprovals) (*events.ApprovalList, er
 	status := cmp.Or(d.Status, events.ApprovalWaiting)
 	w := runWalk{
 		fresh: d.Fresh, cursor: d.Cursor, query: mark("approval.list", a.tenant, string(status), d.AgentID),
-		wish: wish{status: -1, runs: activeRuns(status == events.ApprovalWaiting, waitsFor(events.RunWaitsApproval))}, agent: d.AgentID, most: limit(d.Limit, runsUsual),
+		wish: directory.Wish{Runs: activeRuns(status == events.ApprovalWaiting, waitsFor(events.RunWaitsApproval))}, agent: d.AgentID, most: limit(d.Limit, runsUsual),
 	}
 	list, next, err := walkRuns(a, w, func(x *events.Execution) []events.Approval {
 		var of []events.Approval
@@ -114,21 +115,21 @@ func walkRuns[T any](a *asking, w runWalk, of func(*events.Execution) []T) (list
 		return list, "", err
 	}
 	if last > 0 {
-		w.wish.before = last + 1
+		w.wish.Before = last + 1
 	}
-	picked := a.directory.pick(a.tenant, w.wish, threadsWalked+1)
+	picked := a.directory.Pick(a.tenant, w.wish, threadsWalked+1)
 	room := a.answerBytes()
 	for i, p := range picked {
 		if i == threadsWalked {
-			return list, w.at(p.seq, 0), nil
+			return list, w.at(p.Seq, 0), nil
 		}
-		if p.seq != last {
+		if p.Seq != last {
 			skip = 0
 		}
-		a.thread = p.id
+		a.thread = p.ID
 		which := "*"
-		if w.wish.runs != nil { // no other is active, or waits
-			which = p.run
+		if w.wish.Runs != nil { // no other is active, or waits
+			which = p.Run
 		}
 		got, err := a.source.find(a.ctx, documents.Executions, a.name()+"."+which)
 		if err != nil {
@@ -150,7 +151,7 @@ func walkRuns[T any](a *asking, w runWalk, of func(*events.Execution) []T) (list
 					return list, "", err
 				}
 				if room -= len(size) + 1; len(list) == w.most || room < 0 && len(list) > 0 {
-					return list, w.at(p.seq, n-1), nil
+					return list, w.at(p.Seq, n-1), nil
 				}
 				list = append(list, one)
 			}
@@ -261,4 +262,11 @@ func (a *asking) listExecutions(d events.ListExecutions) (*events.ExecutionList,
 		list.Executions = append(list.Executions, *x)
 	}
 	return list, nil
+}
+
+// waitsFor reports whether a run waits for something of a kind.
+func waitsFor(kind events.RunWaitKind) func(*events.ThreadRun) bool {
+	return func(r *events.ThreadRun) bool {
+		return slices.ContainsFunc(r.WaitingFor, func(w events.RunWait) bool { return w.Kind == kind })
+	}
 }

@@ -168,7 +168,7 @@ func (l *live) hideDeleted(ctx context.Context, got []found) error {
 // that the directory does not list, because the directory may be behind.
 func (q *Queries) exists(ctx context.Context, name string) (bool, error) {
 	tenant, thread := documents.CutThreadName(name)
-	if q.directory.has(tenant, thread) {
+	if q.directory.Has(tenant, thread) {
 		return true, nil
 	}
 	last, err := q.log.Last(ctx, tenant, thread)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/directory"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -62,7 +63,7 @@ func (a *asking) eachThread(list string, d events.ListThreads, add func(*events.
 	}
 	query := mark(list, a.tenant, string(d.Status), triple(d.Archived), d.AgentID, d.UserID, d.KeyPrefix, d.UpdatedAfter)
 	if d.Cursor != "" {
-		if w.before, err = decodeCursor(d.Cursor, query); err != nil {
+		if w.Before, err = decodeCursor(d.Cursor, query); err != nil {
 			return "", err
 		}
 	}
@@ -70,11 +71,11 @@ func (a *asking) eachThread(list string, d events.ListThreads, add func(*events.
 		return "", err
 	}
 	most := limit(d.Limit, threadsUsual)
-	picked := a.directory.pick(a.tenant, w, most+1)
+	picked := a.directory.Pick(a.tenant, w, most+1)
 	more := uint64(0)
 	if len(picked) > most {
 		picked = picked[:most]
-		more = picked[most-1].seq
+		more = picked[most-1].Seq
 	}
 	cut, err := a.readThreads(picked, d, add)
 	if err != nil {
@@ -89,17 +90,14 @@ func (a *asking) eachThread(list string, d events.ListThreads, add func(*events.
 	return encodeCursor(query, more), nil
 }
 
-func wishOf(d events.ListThreads) (wish, error) {
-	w := wish{status: -1, archived: d.Archived, agent: d.AgentID, user: d.UserID, keyPrefix: d.KeyPrefix}
-	if d.Status != "" {
-		w.status = int(statusNumber(d.Status))
-	}
+func wishOf(d events.ListThreads) (directory.Wish, error) {
+	w := directory.Wish{Status: d.Status, Archived: d.Archived, Agent: d.AgentID, User: d.UserID, KeyPrefix: d.KeyPrefix}
 	if d.UpdatedAfter != "" {
 		t, err := events.ParseTime(d.UpdatedAfter)
 		if err != nil {
 			return w, events.Invalid("/updatedAfter", "%w", err)
 		}
-		w.after = t
+		w.After = t
 	}
 	return w, nil
 }
@@ -120,9 +118,9 @@ func (a *asking) awaitDirectory(least *int64) error {
 	if least != nil {
 		seq = uint64(*least)
 	}
-	if a.directory.await(ctx, seq) != nil {
-		e := a.behind("the list of threads shows the log up to %d, not yet %d", a.directory.progress.Seq(), seq)
-		e.Details.Seq = int64(a.directory.progress.Seq())
+	if a.directory.Await(ctx, seq) != nil {
+		e := a.behind("the list of threads shows the log up to %d, not yet %d", a.directory.Shown(), seq)
+		e.Details.Seq = int64(a.directory.Shown())
 		return e
 	}
 	return nil
@@ -131,13 +129,13 @@ func (a *asking) awaitDirectory(least *int64) error {
 // readThreads passes the documents to add. If they are too large for one answer it
 // returns the sequence of the last that fits. A document that is newer than the
 // directory may no longer be what was asked for.
-func (a *asking) readThreads(picked []pickedThread, d events.ListThreads, add func(*events.Thread)) (cut uint64, err error) {
+func (a *asking) readThreads(picked []directory.Picked, d events.ListThreads, add func(*events.Thread)) (cut uint64, err error) {
 	if len(picked) == 0 {
 		return 0, nil
 	}
 	places := make([]documents.Place, len(picked))
 	for i, p := range picked {
-		places[i] = documents.Place{Kind: documents.Threads, Thread: documents.ThreadName(a.tenant, p.id)}
+		places[i] = documents.Place{Kind: documents.Threads, Thread: documents.ThreadName(a.tenant, p.ID)}
 	}
 	got, err := (&live{q: a.Queries}).get(a.ctx, places...)
 	if err != nil {
@@ -153,7 +151,7 @@ func (a *asking) readThreads(picked []pickedThread, d events.ListThreads, add fu
 			continue
 		}
 		if room -= f.bytes + 1; room < 0 && added > 0 {
-			return picked[i-1].seq, nil
+			return picked[i-1].Seq, nil
 		}
 		add(doc)
 		added++

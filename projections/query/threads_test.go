@@ -4,14 +4,10 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/readtest"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/projections/documents"
 	"github.com/skein-threads/skein/service"
@@ -152,29 +148,10 @@ func TestManyThreads(t *testing.T) {
 	}
 }
 
-// TestDirectoryIsSmall measures what a directory costs a thread, a key of 15
-// letters included.
-func TestDirectoryIsSmall(t *testing.T) {
-	if raceDetector {
-		t.Skip("it measures memory: make test runs it")
-	}
-	n := directoryBytes(100_000)
-	t.Logf("a directory takes %d bytes a thread", n)
-	if n > 200 {
-		t.Errorf("a directory takes %d bytes a thread, want at most 200", n)
-	}
-}
-
 // listed waits until a number of threads are listed.
 func (a *asker) listed(n int) {
 	a.Helper()
-	a.Until(func() bool {
-		d := a.q.directory
-		d.mu.RLock()
-		defer d.mu.RUnlock()
-		t := d.tenants[acme]
-		return t != nil && len(t.byID) == n
-	}, "the directory does not show every thread")
+	a.Until(func() bool { return len(a.q.directory.In(events.ThreadOpen)) == n }, "the directory does not show every thread")
 }
 
 // pageTime returns the shortest time of a few pages, filtered and from the middle.
@@ -227,66 +204,4 @@ func (h *house) putThreads(from, to int) {
 		}
 	}
 	<-js.PublishAsyncComplete()
-}
-
-// directoryBytes measures what a directory costs a thread, its key included.
-func directoryBytes(threads int) uint64 {
-	before := readtest.HeapInUse()
-	d := newDirectories()
-	for n := range threads {
-		raw, err := documents.Encode(threadDoc(n))
-		if err != nil {
-			panic(err)
-		}
-		var doc brief
-		if err := json.Unmarshal(raw, &doc); err != nil {
-			panic(err)
-		}
-		d.apply([]update{{tenant: acme, id: doc.ID, doc: &doc}})
-	}
-	n := uint64(readtest.HeapInUse()-before) / uint64(threads)
-	runtime.KeepAlive(d)
-	return n
-}
-
-// Threads change in random order, as in batches, and some are removed.
-func TestDirectoryKeepsItsOrder(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	a := readtest.NewAuthor(h.House.House, 5)
-	d := newDirectories()
-	want := map[string]uint64{}
-	var both sync.WaitGroup
-	both.Go(func() { // a concurrent reader
-		for range 200 {
-			d.pick(acme, wish{status: -1}, 10)
-		}
-	})
-	for n := range 20_000 {
-		doc := threadDoc(a.Rand.IntN(300))
-		if a.Rand.IntN(20) == 0 {
-			d.apply([]update{{tenant: acme, id: doc.ID}})
-			delete(want, doc.ID)
-			continue
-		}
-		seq := uint64(n + a.Rand.IntN(200) + 1)
-		if seq <= want[doc.ID] {
-			continue
-		}
-		want[doc.ID] = seq
-		d.apply([]update{{tenant: acme, id: doc.ID, doc: &brief{ID: doc.ID, Status: doc.Status, Seq: seq, CreatedAt: doc.CreatedAt}}})
-	}
-	both.Wait()
-	got := d.pick(acme, wish{status: -1}, 1000)
-	if len(got) != len(want) {
-		t.Fatalf("%d threads, want %d", len(got), len(want))
-	}
-	for i, one := range got {
-		if want[one.id] != one.seq || i > 0 && got[i-1].seq < one.seq {
-			t.Errorf("%s at %d, want %d", one.id, one.seq, want[one.id])
-		}
-	}
-	if dir := d.tenants[acme]; len(dir.order) > 4*len(want)+2048 {
-		t.Errorf("the order has %d places for %d threads", len(dir.order), len(want))
-	}
 }

@@ -75,10 +75,10 @@ func (a *asking) servedRefs(d events.ListWorkers, after string) ([]events.Defini
 		if kind != string(events.ServedAgent) {
 			continue
 		}
-		if err := a.directory.awaitLoaded(a.ctx); err != nil {
+		if err := a.directory.AwaitLoaded(a.ctx); err != nil {
 			return nil, err
 		}
-		add(events.AgentKind, a.directory.agents(a.tenant))
+		add(events.AgentKind, a.directory.Agents(a.tenant))
 	}
 	slices.SortFunc(refs, func(a, b events.DefinitionRef) int { return strings.Compare(a.ID(), b.ID()) })
 	return slices.Compact(refs), nil
