@@ -149,6 +149,24 @@ func TestHelp_SaysWhetherATenantIsRequired(t *testing.T) {
 	}
 }
 
+// Help is the same each time: a flag's default that is a map is written in order.
+func TestHelp_SameEachTime(t *testing.T) {
+	t.Parallel()
+	for _, c := range leaves(root()) {
+		first := c.UsageString()
+		for range 5 {
+			again, _, err := root().Find(strings.Fields(c.CommandPath())[1:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := again.UsageString(); got != first {
+				t.Errorf("%s: its help is\n%s\nand then\n%s", c.CommandPath(), first, got)
+				break
+			}
+		}
+	}
+}
+
 func TestNearest(t *testing.T) {
 	t.Parallel()
 	known := []string{"create", "get", "list", "react", "update", "status", "delete"}
