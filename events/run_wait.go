@@ -1,5 +1,7 @@
 package events
 
+import "strings"
+
 // RunAwaitedType is the event of a run that waits for a worker.
 const RunAwaitedType Type = "run.awaited"
 
@@ -18,6 +20,15 @@ func (WorkerKind) Enum() []string { return []string{string(ReactorWorker), strin
 // GoToolPrefix is what the name of a Go tool begins with in WaitFor: the process that has it is no
 // worker on NATS, which may serve a tool of the same name.
 const GoToolPrefix = "go:"
+
+// MCPPrefix is what the name of a whole MCP server, or of a tool of one, begins with in WaitFor.
+// The run waits for the server itself, before a step, and so no call is named.
+const MCPPrefix = "mcp:"
+
+// IsServer reports whether it is an MCP server that cannot be reached.
+func (w WaitFor) IsServer() bool {
+	return w.Kind == ToolWorker && w.CallID == "" && strings.HasPrefix(w.Name, MCPPrefix)
+}
 
 // WaitFor names what no process serves at present.
 type WaitFor struct {

@@ -162,3 +162,55 @@ func (t *turn) stopping() bool {
 	defer t.live.mu.Unlock()
 	return t.live.run.Stop
 }
+
+// lacksServers returns what a run of an agent waits for, if err says that it lacks MCP servers.
+// A worker whose runs keep their place does not wait: nothing would wake them.
+func (t *turn) lacksServers(agent *Agent, err error) (lacks []thread.Lack) {
+	var absent *AbsentServersError
+	if t.w.cfg.ParkAfter <= 0 || !errors.As(err, &absent) {
+		return nil
+	}
+	for _, s := range absent.Servers {
+		wait := s.Wait
+		if wait == 0 {
+			wait = agent.Limits.WorkerWait
+		}
+		lacks = append(lacks, thread.Lack{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: events.MCPPrefix + s.Tool}, Wait: wait})
+	}
+	return lacks
+}
+
+// awaitServers parks the run until the MCP servers that it lacks can be reached. It fails the run
+// if its time to wait for one of them is over. A run that is to stop goes on without them: it
+// makes no call.
+func (t *turn) awaitServers(ctx context.Context, agent *Agent, absent *AbsentServersError) error {
+	if t.run.Stop {
+		t.absent = nil
+		return nil
+	}
+	lacks := t.lacksServers(agent, absent)
+	since := time.Now()
+	if t.run.Down != 0 { // an earlier claim has waited, too
+		since = t.run.Down.Go()
+	}
+	var all []events.WaitFor
+	var until time.Time
+	for _, l := range lacks {
+		all = append(all, l.WaitFor)
+		if over := since.Add(l.Wait); until.IsZero() || over.Before(until) {
+			until = over
+		}
+	}
+	if !until.After(time.Now()) {
+		waited := ""
+		if t.run.Down != 0 {
+			waited = fmt.Sprintf(" for %s", time.Since(since).Round(time.Second))
+		}
+		return t.fail(ctx, fmt.Sprintf("an MCP server that agent %s needs could not be reached%s: %s; start the server, or change the tool's definition, and retry the run", agent.Name, waited, clip(absent.Error())), nil)
+	}
+	if err := t.awaitWorkers(ctx, all, until); err != nil {
+		return err
+	}
+	_, err := t.commit(ctx, "park", thread.ParkRun{ExecutionID: t.job.Execution, Token: t.run.Token})
+	return err
+}

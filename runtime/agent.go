@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/skein-threads/skein/events"
@@ -126,10 +127,31 @@ func (s *Side) tool(name string) Tool {
 type Agents interface {
 	// Agent returns an agent of a tenant with everything that it names. The error is a
 	// not_found if there is none with that name, or if something that it names is
-	// missing; its text may be shown to clients.
+	// missing; its text may be shown to clients. With an *AbsentServersError the agent is
+	// returned, too, without the tools of those servers.
 	Agent(ctx context.Context, tenant, name string) (*Agent, error)
 	// Tool returns a tool that callers may queue, and that a Side with AnyTool may call.
 	Tool(ctx context.Context, tenant, name string) (Tool, error)
+}
+
+// AbsentServersError says that an agent needs MCP servers that cannot be reached now. Its run
+// waits for them.
+type AbsentServersError struct{ Servers []AbsentServer }
+
+// AbsentServer is an MCP server that cannot be reached now.
+type AbsentServer struct {
+	Tool string        // the name of the definition that names it
+	Wait time.Duration // how long a run waits for it; default: the agent's, negative: not at all
+	Err  error         // says why; its text may be shown to clients
+}
+
+// Error names the servers, and why they cannot be reached.
+func (e *AbsentServersError) Error() string {
+	var texts []string
+	for _, s := range e.Servers {
+		texts = append(texts, "tool "+s.Tool+": "+events.AsError(s.Err).Message)
+	}
+	return strings.Join(texts, "; ")
 }
 
 // Reactors finds reactors by name.

@@ -45,7 +45,7 @@ func (w *Worker) beginRun(e *events.Event, name string) *commands.Joined {
 	job := queues.RunsOf(w.log).Begin(e.Tenant, e.ThreadID, e.Version, e.Subject, name, taking.inbox)
 	t := &turn{w: w, job: job, agent: agent, leave: leave}
 	return &commands.Joined{
-		Command: t.command(job.Execution+":"+w.newID(), "claim", t.claimFor(agent)), Look: t.noteRun,
+		Command: t.command(job.Execution+":"+w.newID(), "claim", t.claimFor(agent, nil)), Look: t.noteRun,
 		Done: func(c *events.Commit, err error) {
 			if err != nil { // if it was stored nevertheless, the sweeper finds it
 				leave()
@@ -170,9 +170,9 @@ func begunWith(c *events.Commit, i int) bool {
 	return false
 }
 
-// claimFor returns the claim of a run for an agent.
-func (t *turn) claimFor(agent *Agent) thread.ClaimRun {
-	c := thread.ClaimRun{ExecutionID: t.job.Execution, Worker: t.w.name, Definitions: agent.Refs}
+// claimFor returns the claim of a run for an agent that lacks servers.
+func (t *turn) claimFor(agent *Agent, lacks []thread.Lack) thread.ClaimRun {
+	c := thread.ClaimRun{ExecutionID: t.job.Execution, Worker: t.w.name, Definitions: agent.Refs, Lacks: lacks}
 	if agent.Type == DualAgent {
 		c.Side = events.SideA
 	}

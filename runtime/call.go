@@ -33,7 +33,10 @@ type callOutcome struct {
 func (t *turn) makeCalls(ctx context.Context) error {
 	side := t.agent.side(t.run.Side)
 	calling, err := t.callingSide(ctx)
-	if err != nil {
+	if absent := (*AbsentServersError)(nil); errors.As(err, &absent) && !t.run.Stop { // a run that is to stop makes no call
+		return t.awaitServers(ctx, t.agent, absent)
+	}
+	if calling == nil {
 		return err
 	}
 	t.announceCalls()
@@ -231,7 +234,7 @@ func (t *turn) invalidArguments(spec ToolSpec, in *ToolInput) *ToolResult {
 }
 
 // callingSide returns the side whose reactor made the calls of the open step: the agent that has
-// the thread now may have taken it over since.
+// the thread now may have taken it over since. With an *AbsentServersError it is returned, too.
 func (t *turn) callingSide(ctx context.Context) (*Side, error) {
 	by := t.run.Asks
 	if by == "" || by == t.agent.Name {
@@ -241,10 +244,10 @@ func (t *turn) callingSide(ctx context.Context) (*Side, error) {
 	switch {
 	case errors.Is(err, &events.Error{Code: events.NotFound}): // it is no longer defined, and may call nothing
 		return &Side{}, nil
-	case err != nil:
+	case agent == nil:
 		return nil, err
 	}
-	return agent.side(t.run.Side), nil
+	return agent.side(t.run.Side), err
 }
 
 // tool finds the tool of a call. A reactor calls the tools of its side and no others, whatever

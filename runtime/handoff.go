@@ -23,7 +23,7 @@ func (t *turn) callAgent(ctx context.Context, c thread.Call, tool AgentTool, don
 	e := callOutcome{call: c, tool: tool.Spec().Name, started: time.Now()}
 	agent, err := t.w.agent(ctx, t.job.Tenant, tool.AgentName())
 	switch {
-	case err != nil:
+	case agent == nil: // one that lacks a server waits for it itself
 		e.result = Failed(events.AsError(err).Message)
 	case agent.Type == HumanAgent && !tool.Apart():
 		e.agent, e.result = agent.Name, Done(object("agent", agent.Name))

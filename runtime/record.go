@@ -98,8 +98,9 @@ func (t *turn) recordSome(ctx context.Context, side *Side, batch []callOutcome, 
 	if d.Agent == "" {
 		return nil
 	}
+	t.absent = nil
 	agent, err := t.w.agent(ctx, t.job.Tenant, d.Agent)
-	if err != nil {
+	if err != nil && !errors.As(err, &t.absent) { // one that lacks a server waits for it once the step is over
 		return t.fail(ctx, events.AsError(err).Message, nil)
 	}
 	t.agent = agent

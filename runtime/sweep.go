@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -112,13 +113,13 @@ func (w *Worker) sweepCall(ctx context.Context, ref ThreadRef, run thread.Run, c
 	return w.resumeCall(ctx, ref.Tenant, ref.Thread, run.ExecutionID, c.CallID, nil)
 }
 
-// agent returns an agent, with its defaults.
+// agent returns an agent, with its defaults; also with an *AbsentServersError.
 func (w *Worker) agent(ctx context.Context, tenant, name string) (*Agent, error) {
 	a, err := w.agents.Agent(ctx, tenant, name)
-	if err != nil {
+	if absent := (*AbsentServersError)(nil); err != nil && !errors.As(err, &absent) {
 		return nil, err
 	}
-	return a.withDefaults(), nil
+	return a.withDefaults(), err
 }
 
 func (w *Worker) newID() string { return uuid.Must(uuid.NewV7()).String() }
@@ -130,10 +131,14 @@ const (
 	WakeEvery = time.Second
 )
 
+// Served reports whether runs of a tenant that wait for a worker go on: a process serves it now.
+// The tenant is empty unless it is an MCP server, of which each tenant has its own.
+type Served func(ctx context.Context, tenant string, worker events.WaitFor) (bool, error)
+
 // Wake continues parked runs until ctx ends: those whose reactor or tool a process serves again,
 // and those whose time is over. It checks each reactor and tool once a round, however many runs
 // wait for it. Only one process may call it at a time.
-func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]query.ParkedRun, error), served func(context.Context, events.WaitFor) (bool, error), every time.Duration) {
+func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]query.ParkedRun, error), served Served, every time.Duration) {
 	for ; ctx.Err() == nil; retry.Sleep(ctx, every) {
 		list, err := parked(ctx)
 		if err != nil {
@@ -142,16 +147,24 @@ func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]query
 			}
 			continue
 		}
-		there := map[events.WaitFor]bool{}
+		type checked struct {
+			tenant string
+			events.WaitFor
+		}
+		there := map[checked]bool{}
 		for _, run := range list {
 			goes := run.Until != 0 && !time.Now().Before(run.Until.Go())
 			for _, worker := range run.Workers {
-				is, known := there[worker]
+				one := checked{WaitFor: worker}
+				if worker.IsServer() {
+					one.tenant = run.Tenant
+				}
+				is, known := there[one]
 				if !known {
-					if is, err = served(ctx, worker); err != nil && ctx.Err() == nil {
+					if is, err = served(ctx, one.tenant, worker); err != nil && ctx.Err() == nil {
 						w.logger.Warn().Err(err).Str("kind", string(worker.Kind)).Str("name", clip(worker.Name)).Msg("cannot check whether a process serves a reactor or a tool")
 					}
-					there[worker] = is
+					there[one] = is
 				}
 				goes = goes || is
 			}

@@ -33,17 +33,18 @@ type turn struct {
 	live      live
 	announced announced
 	commits   int
-	failure   string          // why the run failed
-	titled    bool            // the run has set the title to the beginning of the first message
-	finish    string          // why the last reaction ended, if known
-	asking    sync.Mutex      // guards cut
-	cut       func()          // ends the reactor's call; nil: none is in flight
-	draft     draft           // of the open step
-	holding   context.Context // ends when waits for absent tools end, so that the run gives up its place
-	lacking   chan lack       // tools that no process serves, as calls of the open step find them; nil: not recorded
-	fresh     bool            // the open step was started by this claim
-	token     int64           // of this claim, once it is watched
-	since     int64           // the thread's version with this claim
+	failure   string              // why the run failed
+	titled    bool                // the run has set the title to the beginning of the first message
+	finish    string              // why the last reaction ended, if known
+	asking    sync.Mutex          // guards cut
+	cut       func()              // ends the reactor's call; nil: none is in flight
+	draft     draft               // of the open step
+	holding   context.Context     // ends when waits for absent tools end, so that the run gives up its place
+	lacking   chan lack           // tools that no process serves, as calls of the open step find them; nil: not recorded
+	absent    *AbsentServersError // what the agent lacks that took the thread over during a step; nil: nothing
+	fresh     bool                // the open step was started by this claim
+	token     int64               // of this claim, once it is watched
+	since     int64               // the thread's version with this claim
 	ctx       context.Context
 	abort     context.CancelCauseFunc
 }
@@ -90,7 +91,7 @@ func (t *turn) execute(ctx context.Context) error {
 	if err := t.endOrphan(ctx); err != nil {
 		return err
 	}
-	if t.run.Status == events.Executing {
+	if t.run.Status == events.Executing && !t.run.Parked {
 		if err := t.beforeRun(); err != nil {
 			if err := t.fail(ctx, t.failureText(err), nil); err != nil {
 				return err
@@ -116,7 +117,10 @@ func (t *turn) execute(ctx context.Context) error {
 // waits for it any more.
 func (t *turn) runStep(ctx context.Context) error {
 	step := t.runReactor
-	if t.run.Reacted {
+	switch {
+	case t.absent != nil:
+		step = func(ctx context.Context) error { return t.awaitServers(ctx, t.agent, t.absent) }
+	case t.run.Reacted:
 		step = t.makeCalls
 	}
 	if err := step(ctx); err != nil {
@@ -150,18 +154,18 @@ func (t *turn) claimRun(ctx context.Context) error {
 	commit := t.claimed
 	if commit == nil {
 		var agent *Agent
-		if agent, agentErr = t.w.agent(ctx, t.job.Tenant, name); agentErr != nil {
+		if agent, agentErr = t.w.agent(ctx, t.job.Tenant, name); agent == nil {
 			agent = (&Agent{Name: name}).withDefaults()
 		}
 		t.agent = agent
 		var err error
-		if commit, err = t.commit(ctx, "claim", t.claimFor(agent)); err != nil {
+		if commit, err = t.commit(ctx, "claim", t.claimFor(agent, t.lacksServers(agent, agentErr))); err != nil {
 			return err
 		}
 	}
-	if t.run.Agent != name {
+	if t.run.Agent != name && !t.run.Parked {
 		var agent *Agent
-		if agent, agentErr = t.w.agent(ctx, t.job.Tenant, t.run.Agent); agentErr == nil {
+		if agent, agentErr = t.w.agent(ctx, t.job.Tenant, t.run.Agent); agent != nil {
 			t.agent = agent
 		}
 	}
@@ -185,10 +189,13 @@ func (t *turn) claimRun(ctx context.Context) error {
 	if t.run.Token == 1 {
 		t.emit("", Chunk{Type: ChunkContextID, Data: object("contextId", t.run.ContextID)})
 	}
-	if agentErr != nil && t.run.Status == events.Executing {
-		return t.fail(ctx, events.AsError(agentErr).Message, nil)
+	if agentErr == nil || t.run.Status != events.Executing || t.run.Parked {
+		return nil
 	}
-	return nil
+	if absent := (*AbsentServersError)(nil); errors.As(agentErr, &absent) {
+		return t.awaitServers(ctx, t.agent, absent)
+	}
+	return t.fail(ctx, events.AsError(agentErr).Message, nil)
 }
 
 // commit commits one boundary of the run, and notes the run after it.

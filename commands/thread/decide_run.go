@@ -1,6 +1,8 @@
 package thread
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strconv"
 
@@ -37,9 +39,30 @@ func (m *maker) claimRun(d ClaimRun) error {
 	if x.Run.mustEnd() {
 		return m.finishStopped(d.ExecutionID)
 	}
+	if len(d.Lacks) > 0 && !x.Run.Stop {
+		return m.awaitServers(d)
+	}
 	if x.Run.Step == "" {
 		return m.beginStep(d.ExecutionID, d.Side)
 	}
+	return nil
+}
+
+// awaitServers parks a run that has just been claimed, and lacks MCP servers, unless its time to
+// wait for one of them is over. The calls that this claim could have made stay unmade.
+func (m *maker) awaitServers(d ClaimRun) error {
+	x, _ := m.state.execution(d.ExecutionID)
+	since := cmp.Or(x.Run.Down, m.at)
+	var lacks []events.WaitFor
+	until := events.Time(math.MaxInt64)
+	for _, l := range d.Lacks {
+		lacks, until = append(lacks, l.WaitFor), min(until, since+events.Time(l.Wait.Microseconds()))
+	}
+	if until <= m.at {
+		return nil
+	}
+	m.emit(events.RunAwaitedType, d.ExecutionID, d.ExecutionID, events.RunAwaited{For: lacks, Until: until.String()})
+	m.emit(events.RunParkedType, d.ExecutionID, d.ExecutionID, events.RunParked{Token: x.Run.Token, Calls: x.Run.waiting(), Unmade: x.Run.unmade()})
 	return nil
 }
 
@@ -368,6 +391,9 @@ func (m *maker) parkRun(d ParkRun) error {
 		return m.finishStopped(d.ExecutionID)
 	case x.Run.Stop && x.Run.left(callEnded) > 0: // their results are recorded first
 		return nil
+	case x.Run.lacksServer() && !x.Run.Stop:
+		m.emit(events.RunParkedType, d.ExecutionID, d.ExecutionID, events.RunParked{Token: x.Run.Token, Calls: x.Run.waiting(), Unmade: x.Run.unmade()})
+		return nil
 	case x.Run.lacksReactor() || x.Run.Stop:
 		m.emit(events.RunParkedType, d.ExecutionID, d.ExecutionID, events.RunParked{Token: x.Run.Token, Calls: x.Run.waiting()})
 		return nil
@@ -387,7 +413,7 @@ func (m *maker) wakeRun(d WakeRun) error {
 	if err != nil {
 		return err
 	}
-	if !x.Run.Parked || x.Run.Stop || !x.Run.lacksReactor() && !slices.ContainsFunc(x.Run.Lacks, func(w events.WaitFor) bool { return x.Run.lacksTool(w.CallID) }) {
+	if !x.Run.Parked || x.Run.Stop || !x.Run.lacksReactor() && !x.Run.lacksServer() && !slices.ContainsFunc(x.Run.Lacks, func(w events.WaitFor) bool { return x.Run.lacksTool(w.CallID) }) {
 		return events.Missing("parked run of execution", d.ExecutionID)
 	}
 	return m.unpark(id)

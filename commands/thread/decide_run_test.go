@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -507,5 +508,77 @@ func TestPark_ToolNotServed(t *testing.T) {
 	w.claim() // that worker died
 	if got := w.run().Calls; got[0].Fresh || got[1].Fresh {
 		t.Errorf("calls that a worker which died may have made: %+v", got)
+	}
+}
+
+// A run that lacks an MCP server is parked with its claim: no step begins, and calls that the claim
+// could have made stay unmade. Its time counts from the first such claim.
+func TestClaim_ServerIsDown(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	k.do(events.ReactThread{Text: to("hello")})
+	w := &work{story: k, execution: k.state.Active()}
+	lacks := []Lack{{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: "mcp:shop"}, Wait: time.Minute}}
+	down := func(wait time.Duration) []events.Event {
+		w.token++
+		lacks[0].Wait = wait
+		return k.do(ClaimRun{ExecutionID: w.execution, Worker: "w-1", Lacks: lacks})
+	}
+	wantKinds(t, down(time.Minute), "run.claimed run.awaited run.parked")
+	since := w.run().Down
+	wantKinds(t, k.do(WakeRun{ExecutionID: w.execution}), "run.requested")
+	wantKinds(t, down(time.Minute), "run.claimed run.awaited run.parked")
+	if got := w.run(); since == 0 || got.Down != since || got.StepID != "" {
+		t.Errorf("it is down since %d, and not %d: %+v", got.Down, since, got)
+	}
+	k.do(WakeRun{ExecutionID: w.execution})
+	wantKinds(t, down(time.Microsecond), "run.claimed") // its time is over
+	wantKinds(t, down(0), "run.claimed")
+	wantKinds(t, w.claim(), "run.claimed step.created")
+	if got := w.run(); got.Down != 0 {
+		t.Errorf("the next step is down since %d", got.Down)
+	}
+
+	// A call that was granted while the run was parked is made by the claim that finds the server.
+	d := w.reaction("call_1")
+	d.Approve = []string{"call_1"}
+	k.do(d)
+	k.do(events.GrantApproval{CallID: "call_1"})
+	for range 2 {
+		wantKinds(t, down(time.Minute), "run.claimed run.awaited run.parked")
+		k.do(WakeRun{ExecutionID: w.execution})
+	}
+	w.claim()
+	if c := w.run().Calls[0]; !c.Fresh {
+		t.Errorf("the call that was granted is %+v", c)
+	}
+	wantKinds(t, down(time.Minute), "run.claimed run.awaited run.parked")
+	if k.do(WakeRun{ExecutionID: w.execution}); w.run().Calls[0].Fresh {
+		t.Error("the claim before may have made the call")
+	}
+}
+
+// A run that lacks an MCP server and is stopped ends, once results of other threads are recorded.
+func TestStop_ServerIsDown(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	w := k.reacting("")
+	lack := Lack{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: "mcp:shop"}, Wait: time.Minute}
+	k.do(w.reaction("call_1", "call_2"))
+	k.do(HoldCalls{ExecutionID: w.execution, Token: w.token, StepID: w.run().StepID, Wait: []string{"call_1"}})
+	k.do(ResumeCalls{ExecutionID: w.execution, CallIDs: []string{"call_1"}})
+	w.token++
+	wantKinds(t, k.do(ClaimRun{ExecutionID: w.execution, Worker: "w-2", Lacks: []Lack{lack}}), "run.claimed run.awaited run.parked")
+	wantKinds(t, k.do(events.StopRun{}), "run.stopped run.requested")
+	w.token++
+	wantKinds(t, k.do(ClaimRun{ExecutionID: w.execution, Worker: "w-2", Lacks: []Lack{lack}}), "run.claimed")
+
+	other := newStory(t)
+	other.do(events.CreateThread{AgentID: "triage"})
+	other.do(events.ReactThread{Text: to("hello")})
+	execution := other.state.Active()
+	other.do(ClaimRun{ExecutionID: execution, Worker: "w-1", Lacks: []Lack{lack}})
+	if made := kinds(other.do(events.StopRun{})); !strings.Contains(made, "thread.finished") {
+		t.Errorf("a run that only waits was stopped with %s", made)
 	}
 }

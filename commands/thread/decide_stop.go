@@ -46,8 +46,11 @@ func (m *maker) stop(id string, d events.RunStopped) error {
 		return nil
 	}
 	m.emit(events.RunStoppedType, id, id, d)
-	if x, _ := m.state.execution(id); (x.Run.Parked || x.Run.Token == 0) && x.Run.mustEnd() {
+	switch x, _ := m.state.execution(id); {
+	case (x.Run.Parked || x.Run.Token == 0) && x.Run.mustEnd():
 		return m.finishStopped(id)
+	case x.Run.lacksServer() && x.Run.left(callEnded) > 0: // their results are recorded first
+		return m.unpark(id)
 	}
 	return nil
 }

@@ -75,6 +75,9 @@ func evolveRun(s *State, e *events.Event) {
 			if r.Lacks = d.For; r.Away == 0 && r.lacksReactor() {
 				r.Away = e.Time
 			}
+			if r.Down == 0 && r.lacksServer() {
+				r.Down = e.Time
+			}
 			for i := range r.Calls {
 				switch c := &r.Calls[i]; {
 				case !r.lacksTool(c.ID) && before.lacksTool(c.ID):
@@ -138,7 +141,7 @@ func evolveRun(s *State, e *events.Event) {
 				r.Asks = r.Agent
 				r.asked(d.Side)
 			}
-			r.Away = 0
+			r.Away, r.Down = 0, 0
 			r.Step, r.Side, r.Turn, r.Base, r.Reacted, r.Calls, r.First, r.Drained = d.ID, d.Side, "", r.Place, false, nil, nil, false
 		})
 	case events.PartCreated:
@@ -146,7 +149,7 @@ func evolveRun(s *State, e *events.Event) {
 			if r.Step != d.StepID {
 				return
 			}
-			r.Reacted, r.Away = true, 0
+			r.Reacted, r.Away, r.Down = true, 0, 0
 			if name, ok := strings.CutPrefix(d.Type, ToolPart); ok {
 				if id := openCall(d.Part); id != "" {
 					r.Calls = append(r.Calls, callState{ID: id, Name: name, Idx: d.Idx})
@@ -167,6 +170,7 @@ func evolveRun(s *State, e *events.Event) {
 		})
 	case events.PartUpdated: // a call's result is merged into its part
 		s.run(e.Correlation, func(r *runState) {
+			r.Down = 0
 			for i := range r.Calls {
 				if r.Step == d.StepID && r.Calls[i].Idx == d.Idx {
 					r.Calls[i].Is = callDone

@@ -162,11 +162,12 @@ func (r rules) RunParked(e *events.Event, d events.RunParked) error {
 	faults := []error{
 		about(e, e.Subject, e.Subject),
 		unless(d.Token == x.Run.Token, "its token is %d, and the last claim's is %d", d.Token, x.Run.Token),
-		unless((len(waits)+len(d.Unmade) > 0 || x.Run.lacksReactor()) && slices.Equal(waits, d.Calls), "the calls that wait are %.200q, and not %.200q", waits, d.Calls),
-		unless(x.Run.Stop || x.Run.due() == len(d.Unmade), "calls are left that do not wait"), // a run that is to stop makes no others
+		unless((len(waits)+len(d.Unmade) > 0 || x.Run.lacksReactor() || x.Run.lacksServer()) && slices.Equal(waits, d.Calls), "the calls that wait are %.200q, and not %.200q", waits, d.Calls),
+		unless(x.Run.Stop || x.Run.lacksServer() || x.Run.due() == len(d.Unmade), "calls are left that do not wait"), // a run that is to stop makes no others
 	}
 	for n, id := range d.Unmade {
-		faults = append(faults, unless(x.Run.lacksTool(id) && !slices.Contains(d.Unmade[:n], id), "call %.80q does not wait for its tool, or is named twice", id))
+		left := x.Run.lacksTool(id) || x.Run.lacksServer() && slices.Contains(x.Run.unmade(), id)
+		faults = append(faults, unless(left && !slices.Contains(d.Unmade[:n], id), "call %.80q does not wait for its tool, or is named twice", id))
 	}
 	return firstFault(faults...)
 }
@@ -210,8 +211,9 @@ func (r rules) RunAwaited(e *events.Event, d events.RunAwaited) error {
 	faults := []error{about(e, e.Subject, e.Subject), unless(!slices.Equal(d.For, x.Run.Lacks), "it waits for that already")}
 	for _, w := range d.For {
 		c := x.Run.call(w.CallID)
-		switch w.Kind {
-		case events.ReactorWorker:
+		switch {
+		case w.IsServer():
+		case w.Kind == events.ReactorWorker:
 			faults = append(faults, unless(x.Run.Step != "" && !x.Run.Reacted, "no step waits for the reactor %.80q", w.Name))
 		default:
 			faults = append(faults, unless(c != nil && c.Is != callDone && c.Name == w.Name, "call %.80q of the tool %.80q is none of the open step, or is over", w.CallID, w.Name))

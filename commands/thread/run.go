@@ -44,6 +44,7 @@ type runState struct {
 	Left     []string            `json:"left,omitempty"`     // calls that waited for runs on other threads when their step ended
 	Settings *events.RunSettings `json:"settings,omitzero"`  // nil once it has ended and cannot be retried
 	Away     events.Time         `json:"awaySince,omitzero"` // since when no process serves the open step's reactor; 0: unknown, or one does
+	Down     events.Time         `json:"downSince,omitzero"` // since when it lacks an MCP server, and has got no further; 0: it does not
 }
 
 // ToolCall is a call of a tool.
@@ -188,6 +189,7 @@ type Run struct {
 	Calls                  []Call      // of the open step
 	Left                   []string    // calls that waited for runs on other threads when the last step ended
 	Away                   events.Time // since when no process serves the open step's reactor; 0: not known to be away
+	Down                   events.Time // since when it lacks an MCP server, and has got no further; 0: it does not
 	Parent                 *events.Parent
 	Handoff                *events.Handoff // it writes the summary for a new thread
 	NextItem               int64           // the index of the thread's next item
@@ -217,7 +219,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, SessionID: x.Session, Status: x.Status,
 		Agent: x.Run.Agent, Begun: x.Run.Begun, Wanted: x.Run.Wanted, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
 		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Asks: x.Run.Asks, Reacted: x.Run.Reacted, Parent: x.Run.Parent, Handoff: x.Run.Handoff, StoppedBy: x.Run.By,
-		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem, Left: x.Run.Left, Away: x.Run.Away, Settings: x.Run.Settings,
+		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem, Left: x.Run.Left, Away: x.Run.Away, Down: x.Run.Down, Settings: x.Run.Settings,
 	}
 	if r.StepID != "" {
 		r.Iteration--
@@ -262,6 +264,20 @@ func (e *LostRunError) Error() string {
 // lacksReactor reports whether the open step waits for its reactor, which no process serves.
 func (r *runState) lacksReactor() bool {
 	return r.Step != "" && !r.Reacted && slices.ContainsFunc(r.Lacks, func(w events.WaitFor) bool { return w.Kind == events.ReactorWorker })
+}
+
+// lacksServer reports whether the run waits for an MCP server, before its next step or the calls
+// of the open one.
+func (r *runState) lacksServer() bool { return slices.ContainsFunc(r.Lacks, events.WaitFor.IsServer) }
+
+// unmade returns the calls that were granted for the present claim, or left unmade until it.
+func (r *runState) unmade() (calls []string) {
+	for i := range r.Calls {
+		if c := &r.Calls[i]; c.pending() && c.For == r.Token {
+			calls = append(calls, c.ID)
+		}
+	}
+	return calls
 }
 
 // lacksTool reports whether a call is to be made and waits for its tool, which no process

@@ -1,6 +1,8 @@
 package thread
 
 import (
+	"time"
+
 	"github.com/skein-threads/skein/events"
 )
 
@@ -11,6 +13,14 @@ type ClaimRun struct {
 	Worker      string
 	Side        events.Side // of the step, of a dual_ai agent
 	Definitions []events.DefinitionVersion
+	Lacks       []Lack // MCP servers that the agent needs and that cannot be reached
+}
+
+// Lack is an MCP server that cannot be reached. A run that lacks one begins no step: it is parked
+// with its claim until WakeRun, unless it has waited for long enough.
+type Lack struct {
+	events.WaitFor
+	Wait time.Duration // for how long the run waits at most, from when it first lacked one
 }
 
 // ReactStep records the output of the open step's reactor. Without calls it also closes the
@@ -87,7 +97,7 @@ type AwaitWorkers struct {
 	Until       string
 }
 
-// ParkRun parks a run whose reactor no process serves, or the tools of whose remaining calls:
+// ParkRun parks a run whose reactor no process serves, or that lacks an MCP server, or the tools of whose remaining calls:
 // no worker holds it until WakeRun. It changes nothing if other calls can be made.
 type ParkRun struct {
 	ExecutionID string

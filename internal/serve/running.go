@@ -162,7 +162,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		var waking sync.WaitGroup
 		defer waking.Wait()
 		defer stop()
-		waking.Go(func() { worker.Wake(ctx, queries.Parked, presence.Served, runtime.WakeEvery) })
+		waking.Go(func() { worker.Wake(ctx, queries.Parked, directory.Served, runtime.WakeEvery) })
 		return worker.Sweep(ctx, s.work.busy, runtime.SweepEvery)
 	})
 	s.work.workers.Go(func() { presence.Announce(taking, s.work.registry) })

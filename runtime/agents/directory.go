@@ -44,6 +44,8 @@ type Directory struct {
 	cfg  Config
 	http *http.Client // of endpoints
 
+	watch *watch // for MCP servers that runs wait for
+
 	mu      sync.Mutex
 	servers map[string]*mcp.Manager  // of MCP servers, by tenant and definition
 	offered map[string]offered       // their tools, by tenant, server and tool
@@ -55,11 +57,14 @@ func New(cfg Config) *Directory {
 	if cfg.Lookup == nil {
 		cfg.Lookup = func(string) (string, bool) { return "", false }
 	}
-	return &Directory{cfg: cfg, http: remote.NewClient(cfg.Egress.Transport()), servers: map[string]*mcp.Manager{}, offered: map[string]offered{}, whole: map[*mcp.Manager]listing{}}
+	d := &Directory{cfg: cfg, http: remote.NewClient(cfg.Egress.Transport()), servers: map[string]*mcp.Manager{}, offered: map[string]offered{}, whole: map[*mcp.Manager]listing{}}
+	d.watch = newWatch(d.down)
+	return d
 }
 
 // Close ends the sessions with MCP servers, and connections to endpoints that are idle.
 func (d *Directory) Close() {
+	d.watch.stop()
 	d.http.CloseIdleConnections()
 	d.mu.Lock()
 	servers := d.servers
@@ -143,9 +148,9 @@ func (d *Directory) defined(ctx context.Context, tenant, name string) (*runtime.
 	def, version, err := definitions.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
 	if missing(err) {
 		alone := &runtime.Agent{Name: name}
-		alone.A, err = d.side(ctx, tenant, alone, events.AgentSide{Model: name})
+		alone.A, err = d.side(ctx, tenant, alone, events.AgentSide{Model: name}, nil)
 		if missing(err) {
-			alone.A, err = d.side(ctx, tenant, alone, events.AgentSide{Reactor: name})
+			alone.A, err = d.side(ctx, tenant, alone, events.AgentSide{Reactor: name}, nil)
 			if err == nil && alone.A.Endpoint == nil {
 				err = events.Missing("agent", name)
 			}
@@ -169,17 +174,20 @@ func (d *Directory) defined(ctx context.Context, tenant, name string) (*runtime.
 		loop := *def.Loop
 		a.Continue = func(o runtime.Outcome) bool { return loop.Goes(o.Calls) }
 	}
+	var absent runtime.AbsentServersError
 	if def.Type == events.DualAI {
-		if a.A, err = d.side(ctx, tenant, a, *def.SideA); err != nil {
-			return a, err
+		if a.A, err = d.side(ctx, tenant, a, *def.SideA, &absent); err == nil {
+			a.B, err = d.side(ctx, tenant, a, *def.SideB, &absent)
 		}
-		a.B, err = d.side(ctx, tenant, a, *def.SideB)
-		return a, err
+	} else {
+		a.A, err = d.side(ctx, tenant, a, events.AgentSide{Reactor: def.Reactor, Model: def.Model, Prompt: def.Prompt, Tools: def.Tools}, &absent)
+		if err == nil {
+			a.A.Skills, err = d.skills(ctx, tenant, a, def.Skills)
+		}
 	}
-	if a.A, err = d.side(ctx, tenant, a, events.AgentSide{Reactor: def.Reactor, Model: def.Model, Prompt: def.Prompt, Tools: def.Tools}); err != nil {
-		return a, err
+	if err == nil && absent.Servers != nil {
+		err = &absent
 	}
-	a.A.Skills, err = d.skills(ctx, tenant, a, def.Skills)
 	return a, err
 }
 
@@ -295,8 +303,9 @@ func backoff(r *events.Retries) time.Duration {
 	return time.Duration(*r.BackoffMs) * time.Millisecond
 }
 
-// side returns one side of an agent, and notes the definitions that it uses.
-func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, def events.AgentSide) (runtime.Side, error) {
+// side returns one side of an agent, and notes the definitions that it uses, and the MCP servers
+// that are down.
+func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, def events.AgentSide, absent *runtime.AbsentServersError) (runtime.Side, error) {
 	s := runtime.Side{Label: def.Label, Reactor: def.Reactor, StopOnResponse: def.StopOnResponse != nil && *def.StopOnResponse}
 	s.AnyTool = def.Model == "" && len(def.Tools) == 0 // a program, and nobody has said what it may call
 	if def.MaxSteps != nil {
@@ -332,13 +341,18 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 		a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.PromptKind, Name: def.Prompt, Version: version})
 		s.Prompt = p
 	}
-	for _, name := range def.Tools {
-		list, version, err := d.tools(ctx, tenant, name)
-		if err != nil {
-			return s, err
+	for i, f := range d.find(ctx, tenant, def.Tools) {
+		name := def.Tools[i]
+		switch {
+		case errors.Is(f.err, mcp.ErrDown):
+			absent.Servers = append(absent.Servers, runtime.AbsentServer{Tool: name, Wait: f.wait, Err: f.err})
+		case f.err != nil:
+			return s, f.err
 		}
-		a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.ToolKind, Name: name, Version: version})
-		s.Tools = append(s.Tools, list...)
+		a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.ToolKind, Name: name, Version: f.version})
+		if f.err == nil {
+			s.Tools = append(s.Tools, f.tools...)
+		}
 	}
 	return s, oneName(s.Tools)
 }

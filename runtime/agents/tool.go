@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/definitions"
 	"github.com/skein-threads/skein/runtime"
@@ -22,31 +20,34 @@ func (d *Directory) tool(ctx context.Context, tenant, name string) (runtime.Tool
 	if err != nil {
 		return nil, 0, err
 	}
-	def = def.WithDefaults()
+	t, err := d.toolOf(ctx, tenant, def.WithDefaults())
+	return t, version, err
+}
+
+// toolOf returns the tool of a definition.
+func (d *Directory) toolOf(ctx context.Context, tenant string, def events.ToolDefinition) (runtime.Tool, error) {
 	spec := specOf(def)
 	switch def.Type {
 	case events.AgentTool:
-		return agentTool{spec: spec, agent: def.Agent, apart: def.OwnThread != nil && *def.OwnThread}, version, nil
+		return agentTool{spec: spec, agent: def.Agent, apart: def.OwnThread != nil && *def.OwnThread}, nil
 	case events.PersonTool:
-		return personTool{spec: spec, def: def}, version, nil
+		return personTool{spec: spec, def: def}, nil
 	case events.NATSTool:
-		t, err := remote.Tool(d.cfg.Conn, d.cfg.Names, spec)
-		return t, version, err
+		return remote.Tool(d.cfg.Conn, d.cfg.Names, spec)
 	case events.HTTPTool:
-		t, err := d.httpTool(tenant, def)
-		return t, version, err
+		return d.httpTool(tenant, def)
 	case events.MCPTool:
 		if def.Server.Whole() {
-			return nil, 0, events.Errorf(events.NotFound, "%s is a whole MCP server and not a tool; its tools are named %[1]s__ and their own name", name)
+			return nil, events.Errorf(events.NotFound, "%s is a whole MCP server and not a tool; its tools are named %[1]s__ and their own name", def.Name)
 		}
 		t, err := d.mcpTool(ctx, tenant, def)
-		return specified{t, over(spec, t)}, version, err
+		return specified{t, over(spec, t)}, err
 	default:
-		t, err := d.goTool(name)
+		t, err := d.goTool(def.Name)
 		if missing(err) {
-			return absentTool{spec}, version, nil
+			return absentTool{spec}, nil
 		}
-		return specified{t, over(spec, t)}, version, err
+		return specified{t, over(spec, t)}, err
 	}
 }
 
@@ -168,14 +169,12 @@ const offerAge = time.Minute
 // server is the name of each server in its own manager.
 const server = "mcp"
 
-// mcpTool returns a tool of the MCP server that its definition names. Tenants share
-// nothing of it: one may pass values to a server that another may not.
+// mcpTool returns a tool of the MCP server that its definition names.
 func (d *Directory) mcpTool(ctx context.Context, tenant string, def events.ToolDefinition) (runtime.Tool, error) {
-	raw, err := json.Marshal(def.Server, json.Deterministic(true))
+	m, key, own, err := d.link(tenant, def)
 	if err != nil {
-		return nil, events.Invalid("/server", "%w", err)
+		return nil, err
 	}
-	key := tenant + "\x00" + string(raw)
 	name := def.Server.Tool
 	if name == "" {
 		name = def.Name
@@ -187,11 +186,7 @@ func (d *Directory) mcpTool(ctx context.Context, tenant string, def events.ToolD
 	if ok && time.Now().Before(known.until) {
 		return known.tool, nil
 	}
-	m, err := d.manager(tenant, key, server, def)
-	if err != nil {
-		return nil, err
-	}
-	t, err := m.Tool(ctx, server, name)
+	t, err := m.Tool(ctx, own, name)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/definitions"
 	"github.com/skein-threads/skein/runtime"
@@ -21,12 +19,17 @@ func (d *Directory) tools(ctx context.Context, tenant, name string) ([]runtime.T
 	if err != nil {
 		return nil, 0, err
 	}
-	if def.Server == nil || !def.Server.Whole() {
-		t, version, err := d.tool(ctx, tenant, name)
-		return []runtime.Tool{t}, version, err
-	}
-	list, err := d.wholeServer(ctx, tenant, def.WithDefaults())
+	list, err := d.toolsOf(ctx, tenant, def.WithDefaults())
 	return list, version, err
+}
+
+// toolsOf returns the tools of a definition.
+func (d *Directory) toolsOf(ctx context.Context, tenant string, def events.ToolDefinition) ([]runtime.Tool, error) {
+	if def.Server != nil && def.Server.Whole() {
+		return d.wholeServer(ctx, tenant, def)
+	}
+	t, err := d.toolOf(ctx, tenant, def)
+	return []runtime.Tool{t}, err
 }
 
 // wholeServer returns the tools of a server that its definition includes. The
@@ -61,13 +64,7 @@ type listing struct {
 
 // listed returns the tools of a server, from a list that may be cached.
 func (d *Directory) listed(ctx context.Context, tenant string, def events.ToolDefinition) ([]runtime.Tool, error) {
-	way := *def.Server
-	way.Include, way.Exclude = nil, nil
-	raw, err := json.Marshal(way, json.Deterministic(true))
-	if err != nil {
-		return nil, events.Invalid("/server", "%w", err)
-	}
-	m, err := d.manager(tenant, tenant+"\x00"+def.Name+"\x00"+string(raw), def.Name, def)
+	m, _, name, err := d.link(tenant, def)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +74,7 @@ func (d *Directory) listed(ctx context.Context, tenant string, def events.ToolDe
 	if ok && time.Now().Before(known.until) {
 		return known.tools, nil
 	}
-	got, err := m.Tools(ctx, def.Name)
+	got, err := m.Tools(ctx, name)
 	if err != nil {
 		return nil, err
 	}

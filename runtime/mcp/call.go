@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,6 +20,7 @@ type failure struct {
 	text   string
 	made   bool // the server may have executed the request
 	passes bool // a retry may succeed
+	down   bool // the server cannot be reached, or says that it cannot serve now
 	answer bool // the server's own answer
 	fresh  bool // not sent because the session was over: another session may work
 	broken bool // and ended the session
@@ -36,7 +38,7 @@ func request[T any](ctx context.Context, m *Manager, l *link, do func(context.Co
 	for try := 1; ; try++ {
 		s, err := m.acquire(ctx, l)
 		if err != nil {
-			return *new(T), &failure{text: err.Error(), passes: true}
+			return *new(T), noSession(err)
 		}
 		out, f := once(ctx, s, do)
 		switch { // before release: the next request must not get it
@@ -54,6 +56,12 @@ func request[T any](ctx context.Context, m *Manager, l *link, do func(context.Co
 		}
 		return out, f
 	}
+}
+
+// noSession returns the failure of a request for which there is no session.
+func noSession(err error) *failure {
+	var start *startError
+	return &failure{text: err.Error(), passes: true, down: !errors.As(err, &start) || start.down}
 }
 
 // once sends a request on a session. It returns when ctx or the session ends, whatever
@@ -101,7 +109,7 @@ func (s *session) why(ctx, inner context.Context, e *exchange, err error) *failu
 	var long tooLong
 	switch {
 	case ctx.Err() != nil:
-		return &failure{text: context.Cause(ctx).Error(), made: made, passes: true}
+		return &failure{text: context.Cause(ctx).Error(), made: made, passes: true, down: true}
 	case errors.As(cause, &long) && s.process == nil:
 		s.note(long.Error())
 		return &failure{text: noAnswer, made: true}
@@ -110,7 +118,7 @@ func (s *session) why(ctx, inner context.Context, e *exchange, err error) *failu
 	case said != nil:
 		return &failure{text: s.safe(said.Message), answer: true}
 	case errors.Is(cause, errClosed):
-		return &failure{text: cause.Error(), made: made, passes: true}
+		return &failure{text: cause.Error(), made: made, passes: true, down: true}
 	case s.process == nil:
 		return s.webFailure(e)
 	case !s.broke():
@@ -157,13 +165,13 @@ func (s *session) webDetail(e *exchange) *failure {
 	sent, code, after, err := e.seen()
 	switch {
 	case err != nil && !sent:
-		return &failure{text: "it cannot be reached: " + s.reason(err), passes: true}
+		return &failure{text: "it cannot be reached: " + s.reason(err), passes: true, down: !refused(err)}
 	case err != nil:
-		return &failure{text: "the connection broke: " + s.reason(err), made: true, passes: true}
+		return &failure{text: "the connection broke: " + s.reason(err), made: true, passes: true, down: true}
 	case !sent: // the session was over before
 		return &failure{text: "the session is over", passes: true, fresh: true}
 	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
-		return &failure{text: status(code), passes: true, after: after}
+		return &failure{text: status(code), passes: true, down: true, after: after}
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return &failure{text: status(code) + "; look at the variables that its headers name"}
 	case code == http.StatusNotFound && s.client != nil && s.client.ID() != "":
@@ -173,9 +181,17 @@ func (s *session) webDetail(e *exchange) *failure {
 	case code >= 400 && code < 500:
 		return &failure{text: status(code)}
 	case code >= 500:
-		return &failure{text: status(code), made: true, passes: true}
+		return &failure{text: status(code), made: true, passes: true, down: true}
 	}
 	return &failure{text: "its answer was incomplete, or is not MCP", made: true, passes: true}
+}
+
+// refused reports whether a server answers without being one that can be trusted. An address that
+// is not allowed looks as if nobody answered: a tenant must not learn what a name resolves to.
+func refused(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	return errors.As(err, &certificate) || errors.As(err, &record)
 }
 
 func status(code int) string {

@@ -35,6 +35,7 @@ type link struct {
 	session   *session        // nil: none
 	attempt   *attempt        // to start one; nil: none
 	failures  int             // since it last answered
+	why       error           // the last of them
 	notBefore time.Time
 }
 
@@ -174,7 +175,7 @@ func (m *Manager) start(l *link) *attempt {
 		m.mu.Lock()
 		l.attempt, a.err = nil, err
 		if err != nil {
-			m.failed(l)
+			m.failed(l, err)
 		} else {
 			l.session = s
 			s.used = time.Now()
@@ -194,9 +195,21 @@ func (m *Manager) start(l *link) *attempt {
 	return a
 }
 
+// failing returns why no session with a server can start before ctx ends: it failed, and its
+// backoff lasts longer. It returns nil if one may start.
+func (m *Manager) failing(ctx context.Context, l *link) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if end, limited := ctx.Deadline(); limited && l.session == nil && end.Before(l.notBefore) {
+		return l.why
+	}
+	return nil
+}
+
 // failed delays the next start of a server; the caller holds the lock.
-func (m *Manager) failed(l *link) {
+func (m *Manager) failed(l *link, why error) {
 	l.failures++
+	l.why = why
 	l.notBefore = time.Now().Add(retry.Policy{First: m.options.Backoff, Max: maxBackoff}.Delay(l.failures))
 }
 
@@ -211,7 +224,7 @@ func (m *Manager) drop(s *session, why error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !s.ending && errors.Is(why, errBroken) {
-		m.failed(s.link)
+		m.failed(s.link, why)
 	}
 	m.end(s, why)
 }
@@ -256,7 +269,7 @@ func (m *Manager) release(s *session, answered bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if answered {
-		s.link.failures, s.link.notBefore = 0, time.Time{}
+		s.link.failures, s.link.why, s.link.notBefore = 0, nil, time.Time{}
 	}
 	s.users--
 	s.used = time.Now()

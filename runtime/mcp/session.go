@@ -33,14 +33,22 @@ type session struct {
 	ending bool
 }
 
-// connect starts a session. If it returns an error, the session, which may be nil, must
-// be stopped too.
+// startError says why no session could be started.
+type startError struct {
+	text string
+	down bool // the server cannot be reached, or says that it cannot serve now
+}
+
+func (e *startError) Error() string { return e.text }
+
+// connect starts a session. If it returns an error, a *startError, the session, which may be nil,
+// must be stopped too.
 func connect(ctx context.Context, l *link, o Options) (*session, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Start, fmt.Errorf("it did not complete the handshake within %s", o.Start))
 	defer cancel()
 	secrets, err := l.def.secrets(o.Variable)
 	if err != nil {
-		return nil, err
+		return nil, &startError{text: err.Error()}
 	}
 	s := &session{link: l, secrets: secrets}
 	s.note = func(detail string) {
@@ -51,7 +59,7 @@ func connect(ctx context.Context, l *link, o Options) (*session, error) {
 		transport = s.web(o)
 	} else {
 		if s.process, err = startProcess(l.def, s.environment(o), o.Stderr(l.def.Name), o.MaxAnswer); err != nil {
-			return nil, fmt.Errorf("its program cannot be started: %s", s.safe(err.Error()))
+			return nil, &startError{text: "its program cannot be started: " + s.safe(err.Error())}
 		}
 		transport = s.process.transport()
 		// A program that does not read blocks the library; its end does not.
@@ -65,27 +73,28 @@ func connect(ctx context.Context, l *link, o Options) (*session, error) {
 	})
 	if s.client, err = client.Connect(ctx, transport, nil); err != nil {
 		s.client = nil
-		return s, errors.New(s.startFailure(ctx, e, err))
+		return s, s.startFailure(ctx, e, err)
 	}
 	s.ctx, s.over = context.WithCancelCause(context.Background())
 	return s, nil
 }
 
 // startFailure returns why the handshake failed.
-func (s *session) startFailure(ctx context.Context, e *exchange, err error) string {
+func (s *session) startFailure(ctx context.Context, e *exchange, err error) *startError {
 	said := s.answer(err)
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx).Error()
+		return &startError{text: context.Cause(ctx).Error(), down: true}
 	case said != nil && s.process == nil:
 		s.note("it refused the handshake: " + said.Message)
-		return noAnswer
+		return &startError{text: noAnswer}
 	case said != nil:
-		return "it refused the handshake: " + s.safe(said.Message)
+		return &startError{text: "it refused the handshake: " + s.safe(said.Message)}
 	case s.process != nil:
-		return s.process.cause().Error()
+		return &startError{text: s.process.cause().Error()}
 	}
-	return s.webFailure(e).text
+	f := s.webFailure(e)
+	return &startError{text: f.text, down: f.down}
 }
 
 // environment returns the environment of a program.

@@ -416,13 +416,13 @@ func TestFailuresMakeTheNextStartWait(t *testing.T) {
 	}
 	l := &link{}
 	for _, want := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second} {
-		manage(t, Options{}).failed(l)
+		manage(t, Options{}).failed(l, errBroken)
 		if wait := time.Until(l.notBefore); wait > want || wait < want-200*time.Millisecond {
 			t.Errorf("a wait of %v, want %v", wait, want)
 		}
 	}
 	l.failures = 1000
-	if manage(t, Options{}).failed(l); time.Until(l.notBefore) > maxBackoff {
+	if manage(t, Options{}).failed(l, errBroken); time.Until(l.notBefore) > maxBackoff {
 		t.Error("the wait grows for ever")
 	}
 }

@@ -20,6 +20,9 @@ import (
 // KeyName is the field of a call's _meta with its key.
 const KeyName = "skein/idempotency-key"
 
+// ErrDown says that a server may serve later, without any change here.
+var ErrDown = errors.New("the MCP server is down")
+
 const (
 	maxTools       = 1000
 	maxDescription = 8 << 10 // bytes
@@ -44,7 +47,7 @@ type LeftOut struct {
 // ends: each call finds its own.
 //
 // The error is an *events.Error: not_found, or unavailable with the server's name and
-// the reason.
+// the reason. It is an ErrDown if the server cannot be reached, or says that it cannot serve now.
 func (m *Manager) Tools(ctx context.Context, server string) (*Listing, error) {
 	l, ok := m.links[server]
 	if !ok {
@@ -52,9 +55,19 @@ func (m *Manager) Tools(ctx context.Context, server string) (*Listing, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, l.def.timeout(), outOfTime(l.def.timeout()))
 	defer cancel()
-	listed, f := request(ctx, m, l, list)
+	var listed []*mcp.Tool
+	var f *failure
+	if err := m.failing(ctx, l); err != nil {
+		f = noSession(err)
+	} else {
+		listed, f = request(ctx, m, l, list)
+	}
 	if f != nil {
-		return nil, events.Errorf(events.Unavailable, "the tools of the MCP server %s are not known: %s", server, f.text)
+		err := events.Errorf(events.Unavailable, "the tools of the MCP server %s are not known: %s", server, f.text)
+		if f.down {
+			err.Cause = ErrDown
+		}
+		return nil, err
 	}
 	return m.offer(l, listed), nil
 }
