@@ -204,7 +204,7 @@ func (w *Worker) reactor(side *Side) (Reactor, error) {
 func (t *turn) askPolicy(o Outcome) (goes, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			logPanic(t.logger.Error().Str("agent", t.agent.Name), p, "a loop policy")
+			LogPanic(t.logger.Error().Str("agent", t.agent.Name), p, "a loop policy")
 		}
 	}()
 	return t.agent.Continue(o), true
@@ -215,7 +215,7 @@ func (t *turn) askPolicy(o Outcome) (goes, ok bool) {
 func (t *turn) ask(tool PersonTool, arguments events.JSON) (question string, answer events.JSON, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			logPanic(t.logger.Error().Str("tool", tool.Spec().Name), p, "a tool")
+			LogPanic(t.logger.Error().Str("tool", tool.Spec().Name), p, "a tool")
 		}
 	}()
 	question, answer = tool.Ask(arguments)

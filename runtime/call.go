@@ -367,7 +367,7 @@ func (t *turn) attemptCall(tool Tool, in *ToolInput, limit time.Duration) (ToolR
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
-				logPanic(t.logger.Error().Str("tool", in.Name), p, "a tool")
+				LogPanic(t.logger.Error().Str("tool", in.Name), p, "a tool")
 				a = answer{err: errors.New("the tool panicked")}
 			}
 			done <- a

@@ -51,12 +51,3 @@ type EffectInput struct {
 	ScheduledAt time.Time   // when this attempt was due
 	State       ThreadState // of the thread, without an execution; nil if the worker has none
 }
-
-// dueEffect is the body of an effect's timer: enough to start it.
-type dueEffect struct {
-	Name    string      `json:"name"`
-	Args    events.JSON `json:"args"`
-	At      events.Time `json:"at"` // in microseconds
-	Firing  int64       `json:"firing"`
-	Attempt int64       `json:"attempt"` // to be made
-}

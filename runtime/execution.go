@@ -53,6 +53,14 @@ func (t *turn) execution(call string, portable bool, nested int) *Execution {
 	return x
 }
 
+// EffectExecution returns the execution of an effect on a thread with that state, until ctx ends.
+func EffectExecution(ctx context.Context, in *EffectInput, s *thread.State) *Execution {
+	return &Execution{
+		flow: in.FlowID, ctx: ctx, scratch: &sync.Map{}, firing: in.Key,
+		thread: known{s.AgentID(), s.UserID(), int64(s.CreatedAt()), int64(s.Seq)},
+	}
+}
+
 // state returns the thread as a hook sees it.
 func (t *turn) state() ThreadState {
 	return t.stateAt(t.execution("", false, 0))

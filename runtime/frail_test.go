@@ -96,21 +96,6 @@ func TestFrailErrors_OfRuns(t *testing.T) {
 	}
 }
 
-// The same of effects.
-func TestFrailErrors_OfEffects(t *testing.T) {
-	t.Parallel()
-	p := newPlant(t)
-	effects := Effects{}
-	for name, err := range frailErrors() {
-		effects[strings.ReplaceAll(name, " ", "-")] = EffectFunc(func(context.Context, *EffectInput) error { return err })
-	}
-	one := p.process(effects.names(), EffectConfig{})
-	for name, err := range frailErrors() {
-		id := p.schedule(one, strings.ReplaceAll(name, " ", "-"), `,"retries":0,"backoffMs":10`)
-		p.tells(id, "scheduled", "started 1.1", "failed 1.1 "+Returned(err).Error()+" (final)")
-	}
-}
-
 // A loop policy that panics fails its run, and says so; what the step answered is recorded.
 func TestLoopPolicy_Panics(t *testing.T) {
 	t.Parallel()
@@ -184,7 +169,7 @@ func TestPanic_IsLoggedWithItsValue(t *testing.T) {
 	for _, value := range []any{"no such customer", errors.New("no such customer"), &frail{"no such customer"}, (*frail)(nil)} {
 		var log bytes.Buffer
 		logger := zerolog.New(&log)
-		logPanic(logger.Error(), value, "a tool")
+		LogPanic(logger.Error(), value, "a tool")
 		if line := log.String(); !strings.Contains(line, `"panic":"`) || !strings.Contains(line, "frail_test.go") || !strings.Contains(line, "a tool panicked") ||
 			value != any((*frail)(nil)) && !strings.Contains(line, "no such customer") {
 			t.Errorf("%T: %s", value, line)

@@ -32,7 +32,7 @@ func (t *turn) guard(hook func() error) error {
 		var err error
 		defer func() {
 			if p := recover(); p != nil {
-				logPanic(t.logger.Error(), p, "a hook")
+				LogPanic(t.logger.Error(), p, "a hook")
 				err = errors.New("a hook panicked")
 			}
 			done <- err

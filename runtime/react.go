@@ -222,7 +222,7 @@ func (t *turn) callReactor(r Reactor, in *StepInput) (got *Reaction, err error) 
 	defer func() { t.w.cfg.Metrics.Reactor(err != nil, time.Since(begun)) }()
 	defer func() {
 		if p := recover(); p != nil {
-			logPanic(t.logger.Error().Str("step", in.StepID), p, "a reactor")
+			LogPanic(t.logger.Error().Str("step", in.StepID), p, "a reactor")
 			got, err = nil, errors.New("the reactor panicked")
 		}
 	}()
@@ -237,7 +237,7 @@ func (t *turn) callReactor(r Reactor, in *StepInput) (got *Reaction, err error) 
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
-				logPanic(t.logger.Error().Str("step", in.StepID), p, "a reactor")
+				LogPanic(t.logger.Error().Str("step", in.StepID), p, "a reactor")
 				a = answer{err: errors.New("the reactor panicked")}
 			}
 			done <- a

@@ -204,8 +204,8 @@ func retryIn(err error) (later *RetryError) {
 	return later
 }
 
-// logPanic logs the value and the stack of a panic of code that is not Skein's. Call it where the
+// LogPanic logs the value and the stack of a panic of code that is not Skein's. Call it where the
 // panic is recovered. The value is for the log only: it may contain anything.
-func logPanic(log *zerolog.Event, value any, what string) {
+func LogPanic(log *zerolog.Event, value any, what string) {
 	log.Str("panic", clip(fmt.Sprint(value))).Bytes("stack", debug.Stack()).Msg(what + " panicked")
 }

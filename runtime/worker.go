@@ -88,7 +88,7 @@ type Worker struct {
 	history   *history
 	places    chan struct{} // one for each active execution, and one for the next of the queue
 	shares    *share.Pool   // of the places
-	parked    parked        // runs that were released because their tenant has its share
+	parked    *share.Pauses // runs that were released because their tenant has its share
 	logger    zerolog.Logger
 
 	mu      sync.Mutex             // guards the fields below
@@ -114,7 +114,7 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 		name: cfg.Name, cfg: cfg, log: log, commands: dispatcher, reactors: cfg.Reactors, agents: cfg.Agents,
 		arguments: cfg.Arguments, history: newHistory(log, cfg.HistoryBytes),
 		places: make(chan struct{}, cfg.Places), shares: cfg.Shares,
-		parked: parked{each: 5 * time.Millisecond, longest: 10 * time.Second},
+		parked: share.NewPauses(5*time.Millisecond, 10*time.Second),
 		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{}, stops: map[string]stop{}, held: map[string]*queues.Run{},
 	}
 }

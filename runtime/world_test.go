@@ -303,3 +303,25 @@ func (t tool) Call(ctx context.Context, in *ToolInput) (ToolResult, error) { ret
 func call(id, name, arguments string) ToolCall {
 	return ToolCall{CallID: id, Name: name, Arguments: events.JSON(arguments)}
 }
+
+// next waits for the next value of a channel.
+func next[T any](t testing.TB, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(testPatience):
+		t.Fatal("nothing came")
+		panic("unreachable")
+	}
+}
+
+// none checks that a channel is empty.
+func none[T any](t testing.TB, from <-chan T) {
+	t.Helper()
+	select {
+	case v := <-from:
+		t.Errorf("an unexpected value: %+v", v)
+	default:
+	}
+}

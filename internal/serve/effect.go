@@ -9,18 +9,19 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/effects"
 )
 
 // startEffects starts the timers of effects; their Committed is for the dispatcher.
-// Workers that have the effects registered run them, see runtime.EffectWorker.
-func (s *Server) startEffects(background context.Context) (*runtime.EffectTimers, error) {
+// Workers that have the effects registered run them, see effects.Worker.
+func (s *Server) startEffects(background context.Context) (*effects.Timers, error) {
 	log, err := s.open("timers")
 	if err != nil {
 		return nil, err
 	}
-	timers := runtime.NewEffectTimers(log, s.cfg.Now, s.logger)
+	timers := effects.NewTimers(log, s.cfg.Now, s.logger)
 	s.running.Go(func() { timers.Run(background) })
-	s.hold(background, log, runtime.EffectLease, timers.Sweeping)
+	s.hold(background, log, effects.Lease, timers.Sweeping)
 	return timers, nil
 }
 

@@ -100,6 +100,8 @@ func (d *desk) parks(reply *events.Reply) {
 	for now := range d.versions(reply) {
 		if doc := must(client.Read(d.ctx, d.c.WithMinSeq(now), events.GetThread{ThreadID: reply.ThreadID}))(d.t); doc.Run != nil && doc.Run.Parked {
 			return
+		} else if x, err := client.Read(d.ctx, d.c, events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID}); err == nil && x.Status != events.Executing {
+			d.t.Fatalf("it ended %s, and did not wait: %s", x.Status, x.ErrorText)
 		}
 	}
 }

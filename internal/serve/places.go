@@ -13,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/effects"
 	"github.com/skein-threads/skein/runtime/webhooks"
 )
 
@@ -33,13 +34,13 @@ const (
 const (
 	DefaultMaxToolTime      = runtime.DefaultMostToolTime
 	DefaultMaxUploadTime    = files.DefaultUploadTime
-	DefaultTenantEffectRate = runtime.DefaultEffectRate
+	DefaultTenantEffectRate = effects.DefaultRate
 )
 
 // DefaultPlaces is how many places of each kind a process has, unless --places sets it.
 // Those for runs are --workers.
 func DefaultPlaces() map[string]int {
-	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: runtime.DefaultEffects, placesForks: commands.DefaultForks, placesCold: cold.DefaultPlaces, placesPast: query.DefaultPast, placesWebhooks: webhooks.DefaultPlaces}
+	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: effects.DefaultConcurrency, placesForks: commands.DefaultForks, placesCold: cold.DefaultPlaces, placesPast: query.DefaultPast, placesWebhooks: webhooks.DefaultPlaces}
 }
 
 // places returns the places of a kind.

@@ -23,6 +23,7 @@ import (
 	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
+	"github.com/skein-threads/skein/runtime/effects"
 	"github.com/skein-threads/skein/runtime/openai"
 	"github.com/skein-threads/skein/runtime/remote"
 	"github.com/skein-threads/skein/schema/arguments"
@@ -166,11 +167,11 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		return worker.Sweep(ctx, s.work.busy, runtime.SweepEvery)
 	})
 	s.work.workers.Go(func() { presence.Announce(taking, s.work.registry) })
-	effects := runtime.NewEffectWorker(log, dispatcher, s.effect(log.Conn()), runtime.EffectConfig{
+	effecting := effects.New(log, dispatcher, s.effect(log.Conn()), effects.Config{
 		Drain: 5 * time.Second, State: threads.state, Concurrency: s.cfg.Places[placesEffects], Shares: s.places(placesEffects, 0), Rate: s.cfg.TenantEffectRate,
 		Metrics: s.metrics.Runs(), Now: s.cfg.Now,
 	}, s.logger)
-	s.work.workers.Go(func() { effects.Run(taking) })
+	s.work.workers.Go(func() { effecting.Run(taking) })
 	return nil
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/skein-threads/skein/internal/metrics"
 	"github.com/skein-threads/skein/internal/store"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/effects"
 	"github.com/skein-threads/skein/runtime/webhooks"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
@@ -63,7 +64,7 @@ type Server struct {
 	files             *files.Service
 	reading           reading
 	work              running
-	timers            *runtime.EffectTimers
+	timers            *effects.Timers
 	endLives          func(context.Context) (int, error) // those of states that are due by the clock
 
 	background context.CancelFunc

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	goruntime "runtime"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -209,7 +208,7 @@ func (s *Service) last(subject string, err error) {
 func (s *Service) run(ctx context.Context, m *nats.Msg, send func(any) error) (result any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			s.logger.Error().Str("subject", m.Subject).Str("panic", clip(fmt.Sprint(v))).Bytes("stack", debug.Stack()).Msg("a call panicked")
+			runtime.LogPanic(s.logger.Error().Str("subject", m.Subject), v, "a call")
 			result, err = nil, errors.New("it panicked")
 			if known, ok := v.(goruntime.Error); ok {
 				err = fmt.Errorf("it panicked: %w", known)

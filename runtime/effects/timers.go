@@ -1,4 +1,4 @@
-package runtime
+package effects
 
 import (
 	"context"
@@ -17,10 +17,10 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// EffectLease is the lease under which lost timers of effects are set again.
-const EffectLease = "effects"
+// Lease is the lease under which lost timers of effects are set again.
+const Lease = "effects"
 
-// EffectTimers maintains the timers of effects according to the log. Every process that
+// Timers maintains the timers of effects according to the log. Every process that
 // executes commands has one: it sets the timer of an effect that was scheduled there,
 // and removes that of a cancelled one. One process at a time sweeps: it sets missing
 // timers of pending effects, because a process died between the commit and the timer,
@@ -28,7 +28,7 @@ const EffectLease = "effects"
 //
 // A timer that is set twice, or remains after a cancel, does no harm: the decision on
 // the thread refuses what must not run.
-type EffectTimers struct {
+type Timers struct {
 	log    *eventlog.Log
 	now    func() time.Time
 	logger zerolog.Logger
@@ -45,18 +45,18 @@ const (
 	sweepPage    = 500
 )
 
-// NewEffectTimers returns the timers on a log, whose streams exist. now is the clock by
+// NewTimers returns the timers on a log, whose streams exist. now is the clock by
 // which effects are due; nil: time.Now.
-func NewEffectTimers(log *eventlog.Log, now func() time.Time, logger zerolog.Logger) *EffectTimers {
+func NewTimers(log *eventlog.Log, now func() time.Time, logger zerolog.Logger) *Timers {
 	if now == nil {
 		now = time.Now
 	}
-	return &EffectTimers{log: log, now: now, logger: logger, queue: make(chan func(context.Context) error, timerQueue)}
+	return &Timers{log: log, now: now, logger: logger, queue: make(chan func(context.Context) error, timerQueue)}
 }
 
 // Committed handles a commit; see commands.Config. It does not block. A timer that does
 // not fit into the queue is left to the sweep.
-func (t *EffectTimers) Committed(c *events.Commit) {
+func (t *Timers) Committed(c *events.Commit) {
 	for i := range c.Events {
 		e := &c.Events[i]
 		switch d := e.Data.(type) {
@@ -73,7 +73,7 @@ func (t *EffectTimers) Committed(c *events.Commit) {
 	}
 }
 
-func (t *EffectTimers) enqueue(work func(context.Context) error) {
+func (t *Timers) enqueue(work func(context.Context) error) {
 	t.open.Add(1)
 	select {
 	case t.queue <- work:
@@ -84,7 +84,7 @@ func (t *EffectTimers) enqueue(work func(context.Context) error) {
 }
 
 // Run sets timers until ctx ends, and then those that still wait.
-func (t *EffectTimers) Run(ctx context.Context) {
+func (t *Timers) Run(ctx context.Context) {
 	var working sync.WaitGroup
 	for range timerWorkers {
 		working.Go(func() {
@@ -107,7 +107,7 @@ func (t *EffectTimers) Run(ctx context.Context) {
 	working.Wait()
 }
 
-func (t *EffectTimers) runWork(ctx context.Context, work func(context.Context) error) {
+func (t *Timers) runWork(ctx context.Context, work func(context.Context) error) {
 	defer t.open.Add(-1)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timerTimeout)
 	defer cancel()
@@ -130,8 +130,8 @@ func putEffect(ctx context.Context, log *eventlog.Log, now func() time.Time, ten
 }
 
 // Sweeping sweeps immediately and then at intervals, until ctx ends. Run it under
-// EffectLease.
-func (t *EffectTimers) Sweeping(ctx context.Context) error {
+// Lease.
+func (t *Timers) Sweeping(ctx context.Context) error {
 	for {
 		if n, err := t.Sweep(ctx); err != nil && ctx.Err() == nil {
 			t.logger.Warn().Err(err).Msg("cannot sweep the timers of effects; it is retried")
@@ -148,7 +148,7 @@ func (t *EffectTimers) Sweeping(ctx context.Context) error {
 
 // Sweep sets lost timers, and returns their number. Commits after its start are left to
 // the next one.
-func (t *EffectTimers) Sweep(ctx context.Context) (int, error) {
+func (t *Timers) Sweep(ctx context.Context) (int, error) {
 	end, err := t.log.LastSeq(ctx)
 	if err != nil {
 		return 0, err
@@ -166,7 +166,7 @@ func (t *EffectTimers) Sweep(ctx context.Context) (int, error) {
 // Fire sets the timers of everything due by the clock, whether it has one or not, and
 // returns their number. It is for a clock that was moved: timers use the server's
 // clock.
-func (t *EffectTimers) Fire(ctx context.Context) (int, error) {
+func (t *Timers) Fire(ctx context.Context) (int, error) {
 	now := events.TimeOf(t.now())
 	return t.putPending(ctx, func(_ string, _ uint64, e *events.ScheduledEffect) bool {
 		return events.Time(e.ScheduledAt) <= now
@@ -174,7 +174,7 @@ func (t *EffectTimers) Fire(ctx context.Context) (int, error) {
 }
 
 // Due reports whether an effect is due by the clock, or a timer is being set.
-func (t *EffectTimers) Due(ctx context.Context) (bool, error) {
+func (t *Timers) Due(ctx context.Context) (bool, error) {
 	if t.open.Load() > 0 {
 		return true, nil
 	}
@@ -189,7 +189,7 @@ func (t *EffectTimers) Due(ctx context.Context) (bool, error) {
 // putPending sets the timers of the pending effects that wanted selects, and returns
 // their number. The key of an effect is as in eventlog.Log.Timers, and seq the sequence
 // of the commit that last changed it.
-func (t *EffectTimers) putPending(ctx context.Context, wanted func(key string, seq uint64, e *events.ScheduledEffect) bool) (int, error) {
+func (t *Timers) putPending(ctx context.Context, wanted func(key string, seq uint64, e *events.ScheduledEffect) bool) (int, error) {
 	model := documents.NewModels().Of(documents.Effects)
 	put := 0
 	for from := uint64(1); ; {
@@ -231,4 +231,13 @@ func micros(text string) events.Time {
 		return 0
 	}
 	return at
+}
+
+// dueEffect is the body of an effect's timer: enough to start it.
+type dueEffect struct {
+	Name    string      `json:"name"`
+	Args    events.JSON `json:"args"`
+	At      events.Time `json:"at"` // in microseconds
+	Firing  int64       `json:"firing"`
+	Attempt int64       `json:"attempt"` // to be made
 }

@@ -1,4 +1,4 @@
-package runtime
+package effects
 
 import (
 	"context"
@@ -16,48 +16,49 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/runtime"
 )
 
-// EffectConfig configures an EffectWorker. The zero value of a field means its default.
-type EffectConfig struct {
+// Config configures an Worker. The zero value of a field means its default.
+type Config struct {
 	Concurrency int           // effects run concurrently; default 64
 	Timeout     time.Duration // of one attempt; default 5 minutes
 	Drain       time.Duration // for running effects when the worker is stopped; default 8 s
 	// AckWait is the time after which an effect whose worker died is redelivered;
 	// default 8 s, at least 5 s. The worker that started last decides for all.
 	AckWait time.Duration
-	State   State       // of threads, for effects; default none
-	Shares  *share.Pool // of concurrent effects, by tenant; default a fair share for each
+	State   runtime.State //  of threads, for effects; default none
+	Shares  *share.Pool   // of concurrent effects, by tenant; default a fair share for each
 	// Rate is how many effects of a tenant are started per second, in the long run,
-	// with bursts of ten seconds' worth. Further ones wait. Default DefaultEffectRate;
+	// with bursts of ten seconds' worth. Further ones wait. Default DefaultRate;
 	// negative: no limit.
 	Rate    float64
-	Metrics Metrics          // default none
+	Metrics runtime.Metrics  // default none
 	Now     func() time.Time // the clock by which effects are due; default time.Now
 }
 
 // Default limits: concurrent effects in a process, and effects of a tenant started per
 // second.
 const (
-	DefaultEffects    = 64
-	DefaultEffectRate = 20
+	DefaultConcurrency = 64
+	DefaultRate        = 20
 )
 
-func (c EffectConfig) withDefaults() EffectConfig {
+func (c Config) withDefaults() Config {
 	if c.Metrics == nil {
-		c.Metrics = NoMetrics{}
+		c.Metrics = runtime.NoMetrics{}
 	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	if c.Concurrency <= 0 {
-		c.Concurrency = DefaultEffects
+		c.Concurrency = DefaultConcurrency
 	}
 	if c.Shares == nil {
 		c.Shares = share.New("effects", share.Limit{Total: c.Concurrency}, nil)
 	}
 	if c.Rate == 0 {
-		c.Rate = DefaultEffectRate
+		c.Rate = DefaultRate
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = 5 * time.Minute
@@ -72,33 +73,33 @@ func (c EffectConfig) withDefaults() EffectConfig {
 	return c
 }
 
-// EffectWorker runs effects that are due. Several, in one process or many, share the
+// Worker runs effects that are due. Several, in one process or many, share the
 // work; each effect is run by one of them.
-type EffectWorker struct {
+type Worker struct {
 	log        *eventlog.Log
 	dispatcher *commands.Dispatcher
-	find       func(name string) (Effect, bool)
-	cfg        EffectConfig
+	find       func(name string) (runtime.Effect, bool)
+	cfg        Config
 	logger     zerolog.Logger
 
 	hands chan struct{} // one for each fetched effect
 	slots chan struct{} // one for each running effect
 	rates *share.Rates  // of starts, by tenant
-	late  parked        // effects that were postponed because their tenant has its share
+	late  *share.Pauses // effects that were postponed because their tenant has its share
 
 	mu   sync.Mutex // guards the fields below
 	runs map[uint64]string
 }
 
-// NewEffectWorker returns a worker. find returns an effect by its name, such as
-// Effects.Effect; attempts at an unknown one fail.
-func NewEffectWorker(log *eventlog.Log, dispatcher *commands.Dispatcher, find func(string) (Effect, bool), cfg EffectConfig, logger zerolog.Logger) *EffectWorker {
+// New returns a worker. find returns an effect by its name, such as
+// runtime.Effects.Effect; attempts at an unknown one fail.
+func New(log *eventlog.Log, dispatcher *commands.Dispatcher, find func(string) (runtime.Effect, bool), cfg Config, logger zerolog.Logger) *Worker {
 	cfg = cfg.withDefaults()
-	return &EffectWorker{
+	return &Worker{
 		log: log, dispatcher: dispatcher, find: find, cfg: cfg, logger: logger,
 		hands: make(chan struct{}, max(effectsInHand, cfg.Concurrency)), slots: make(chan struct{}, cfg.Concurrency), runs: map[uint64]string{},
 		rates: share.NewRates(max(cfg.Rate, 0), int(10*cfg.Rate)),
-		late:  parked{each: time.Duration(float64(time.Second) / max(cfg.Rate, 1)), longest: 5 * time.Minute},
+		late:  share.NewPauses(time.Duration(float64(time.Second)/max(cfg.Rate, 1)), 5*time.Minute),
 	}
 }
 
@@ -115,7 +116,7 @@ const (
 // Run runs effects until ctx ends; then it takes no more, releases those it has not
 // started, and returns when the running ones have ended. What still runs after the time
 // to drain is cancelled, and goes to another worker.
-func (w *EffectWorker) Run(ctx context.Context) {
+func (w *Worker) Run(ctx context.Context) {
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	var working sync.WaitGroup
@@ -144,7 +145,7 @@ func (w *EffectWorker) Run(ctx context.Context) {
 }
 
 // fetchDue passes due effects to handle, until ctx ends or the server is unavailable.
-func (w *EffectWorker) fetchDue(ctx context.Context, handle func(jetstream.Msg)) error {
+func (w *Worker) fetchDue(ctx context.Context, handle func(jetstream.Msg)) error {
 	consumer, err := queues.TimersOf(w.log).Due(ctx, w.cfg.AckWait)
 	if err != nil {
 		return err
@@ -180,7 +181,7 @@ func (w *EffectWorker) fetchDue(ctx context.Context, handle func(jetstream.Msg))
 }
 
 // handleDue waits until an effect is due and a slot is free, and runs it.
-func (w *EffectWorker) handleDue(ctx, running context.Context, m jetstream.Msg) {
+func (w *Worker) handleDue(ctx, running context.Context, m jetstream.Msg) {
 	tenant, thread, id, ok := queues.TimersOf(w.log).NameOfDue(m)
 	var due dueEffect
 	if !ok || json.Unmarshal(m.Data(), &due) != nil || !events.ValidTenant(tenant) {
@@ -236,16 +237,16 @@ func (w *EffectWorker) handleDue(ctx, running context.Context, m jetstream.Msg) 
 		return
 	}
 	defer w.unmarkHandled(meta.Sequence.Stream)
-	r := &effectRun{EffectWorker: w, m: m, seq: meta.Sequence.Stream, tenant: tenant, thread: thread, id: id, due: due}
+	r := &attempt{Worker: w, m: m, seq: meta.Sequence.Stream, tenant: tenant, thread: thread, id: id, due: due}
 	r.runAttempt(running)
 }
 
 // putOff sets the timer of a due effect again, because its tenant has its share. The
 // effect keeps its time, and is late.
-func (w *EffectWorker) putOff(m jetstream.Msg, tenant, thread, id string) {
+func (w *Worker) putOff(m jetstream.Msg, tenant, thread, id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), timerTimeout)
 	defer cancel()
-	at := time.Now().Add(queues.TimerLead + w.late.pause(tenant))
+	at := time.Now().Add(queues.TimerLead + w.late.Next(tenant))
 	err := queues.TimersOf(w.log).Put(ctx, queues.Timer{Tenant: tenant, Thread: thread, ID: id, At: at, Data: m.Data()})
 	if err != nil { // the message is redelivered
 		_ = m.NakWithDelay(time.Second)
@@ -255,7 +256,7 @@ func (w *EffectWorker) putOff(m jetstream.Msg, tenant, thread, id string) {
 }
 
 // markHandled notes that a message is being handled, and reports whether it was not before.
-func (w *EffectWorker) markHandled(seq uint64, subject string) bool {
+func (w *Worker) markHandled(seq uint64, subject string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.runs[seq] == subject {
@@ -265,7 +266,7 @@ func (w *EffectWorker) markHandled(seq uint64, subject string) bool {
 	return true
 }
 
-func (w *EffectWorker) unmarkHandled(seq uint64) {
+func (w *Worker) unmarkHandled(seq uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.runs, seq)

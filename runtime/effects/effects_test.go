@@ -1,4 +1,4 @@
-package runtime
+package effects
 
 import (
 	"cmp"
@@ -16,13 +16,15 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/runtime"
 )
 
 // stateOf is a thread's state in these tests.
 type stateOf struct {
-	ThreadState
+	runtime.ThreadState
 	id string
-	x  *Execution
+	x  *runtime.Execution
 }
 
 func (s stateOf) ThreadID() string { return s.id }
@@ -35,8 +37,10 @@ func (s stateOf) Execution() events.ExecutionState { return s.x }
 func TestEffect_RunsOutsideConversation(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
-	told := make(chan *EffectInput, 8)
-	one := p.process(Effects{"remind": tell(told)}, EffectConfig{State: func(tenant, id string, x *Execution) ThreadState { return stateOf{id: tenant + "/" + id, x: x} }})
+	told := make(chan *runtime.EffectInput, 8)
+	one := p.process(runtime.Effects{"remind": tell(told)}, Config{State: func(tenant, id string, x *runtime.Execution) runtime.ThreadState {
+		return stateOf{id: tenant + "/" + id, x: x}
+	}})
 	p.do(one, "thread.commit", `{"commands":[{"command":"thread.status","data":{"to":"streaming"}},
 		{"command":"item.create","data":{"item":{"id":"itm_1","type":"message","role":"user","content":[]}}},
 		{"command":"execution.create","data":{"id":"exe_1","triggerItemId":"itm_1"}}]}`)
@@ -74,14 +78,14 @@ func TestEffects_OnTime(t *testing.T) {
 		late time.Duration
 	}
 	begun := make(chan begin, n)
-	one := p.process(Effects{"x": EffectFunc(func(_ context.Context, in *EffectInput) error {
+	one := p.process(runtime.Effects{"x": runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {
 		begun <- begin{in.ScheduledAt, time.Since(in.ScheduledAt)}
 		return nil
-	})}, EffectConfig{})
+	})}, Config{})
 	for i := range n {
 		p.schedule(one, "x", fmt.Sprintf(`,"delayMs":%d`, 500+i*13))
 	}
-	timers := startTimers(t)
+	timers := natstest.MeasureLateness(t)
 	begins := make([]begin, n)
 	for i := range begins {
 		begins[i] = next(t, begun)
@@ -95,7 +99,7 @@ func TestEffects_OnTime(t *testing.T) {
 		some := begins[i : i+40]
 		late := slices.MaxFunc(some, func(a, b begin) int { return cmp.Compare(a.late, b.late) }).late
 		best = min(best, late)
-		over = min(over, late-5*timers.late(some[0].at, some[39].at.Add(late)))
+		over = min(over, late-5*timers.Most(some[0].at, some[39].at.Add(late)))
 	}
 	slices.SortFunc(begins, func(a, b begin) int { return cmp.Compare(a.late, b.late) })
 	t.Logf("late: p50 %v, p99 %v, at most %v; at most %v of the best 40 in a row", begins[n/2].late, begins[n*99/100].late, begins[n-1].late, best)
@@ -107,49 +111,11 @@ func TestEffects_OnTime(t *testing.T) {
 	}
 }
 
-// timers measures how late plain timers are.
-type timers struct {
-	mu   sync.Mutex
-	seen []timerLate
-}
-
-type timerLate struct {
-	at   time.Time
-	late time.Duration
-}
-
-func startTimers(t *testing.T) *timers {
-	m := &timers{}
-	const every = 5 * time.Millisecond
-	go func() {
-		for t.Context().Err() == nil {
-			begun := time.Now()
-			<-time.After(every)
-			m.mu.Lock()
-			m.seen = append(m.seen, timerLate{begun, time.Since(begun) - every})
-			m.mu.Unlock()
-		}
-	}()
-	return m
-}
-
-// late returns the largest delay between two times.
-func (m *timers) late(from, to time.Time) (most time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, one := range m.seen {
-		if one.at.Add(one.late).After(from) && one.at.Before(to) {
-			most = max(most, one.late)
-		}
-	}
-	return most
-}
-
 // SA-77: without a delay it runs immediately, and not at a scheduler's next look.
 func TestEffect_WithoutDelayRunsImmediately(t *testing.T) {
 	p := newPlant(t)
-	told := make(chan *EffectInput, 1)
-	one := p.process(Effects{"x": tell(told)}, EffectConfig{})
+	told := make(chan *runtime.EffectInput, 1)
+	one := p.process(runtime.Effects{"x": tell(told)}, Config{})
 	took := make([]time.Duration, 40)
 	for i := range took {
 		began := time.Now()
@@ -174,12 +140,12 @@ func TestEffects_ListPending(t *testing.T) {
 	if none := p.pending(""); none == nil || len(none) != 0 {
 		t.Errorf("of a thread without effects: %#v", none)
 	}
-	release, running := make(chan struct{}), make(chan *EffectInput, 1)
-	one := p.process(Effects{"slow": EffectFunc(func(_ context.Context, in *EffectInput) error {
+	release, running := make(chan struct{}), make(chan *runtime.EffectInput, 1)
+	one := p.process(runtime.Effects{"slow": runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {
 		running <- in
 		<-release
 		return nil
-	})}, EffectConfig{})
+	})}, Config{})
 	later := p.schedule(one, "remind", `,"args":{"n":1},"delayMs":1800000`)
 	sooner := p.schedule(one, "tidy", `,"delayMs":900000`)
 	removed := p.schedule(one, "remind", `,"delayMs":60000`)
@@ -227,13 +193,13 @@ func TestEffect_CancelRacesFiring(t *testing.T) {
 	const n = 80
 	var mu sync.Mutex
 	ran := map[string]int{}
-	one := p.process(Effects{"x": EffectFunc(func(_ context.Context, in *EffectInput) error {
+	one := p.process(runtime.Effects{"x": runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {
 		mu.Lock()
 		defer mu.Unlock()
 		ran[in.EffectID]++
 		return nil
-	})}, EffectConfig{})
-	other := p.process(nil, EffectConfig{}) // cancels with a state of its own
+	})}, Config{})
+	other := p.process(nil, Config{}) // cancels with a state of its own
 	ids := make([]string, n)
 	due := time.Now().Add(1200 * time.Millisecond)
 	for i := range ids {
@@ -274,9 +240,9 @@ func TestEffect_TwoWorkersRunItOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
 	const n = 100
-	told := make(chan *EffectInput, 4*n)
-	one := p.process(Effects{"x": tell(told)}, EffectConfig{Concurrency: 4})
-	p.process(Effects{"x": tell(told)}, EffectConfig{Concurrency: 4})
+	told := make(chan *runtime.EffectInput, 4*n)
+	one := p.process(runtime.Effects{"x": tell(told)}, Config{Concurrency: 4})
+	p.process(runtime.Effects{"x": tell(told)}, Config{Concurrency: 4})
 	at := time.Now().Add(1500 * time.Millisecond).UTC()
 	var ids []string
 	for range n {
@@ -323,7 +289,7 @@ func (p *plant) quiet() {
 func TestEffects_SurviveRestart(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
-	one := p.process(nil, EffectConfig{})
+	one := p.process(nil, Config{})
 	missed := p.schedule(one, "x", `,"delayMs":1200`)
 	ahead := p.schedule(one, "x", `,"delayMs":5000,"args":{"n":2}`)
 	late := time.Now().Add(1300 * time.Millisecond)
@@ -332,8 +298,8 @@ func TestEffects_SurviveRestart(t *testing.T) {
 	p.server.Shutdown()
 	time.Sleep(time.Until(late)) // the time of one passes while nothing runs
 	p.up()
-	told := make(chan *EffectInput, 8)
-	p.process(Effects{"x": tell(told)}, EffectConfig{})
+	told := make(chan *runtime.EffectInput, 8)
+	p.process(runtime.Effects{"x": tell(told)}, Config{})
 	ran := map[string]bool{}
 	for range 2 { // the first before the other, unless the restart lasts until both are due
 		in := next(t, told)
@@ -357,35 +323,35 @@ func TestEffects_Retry(t *testing.T) {
 	p := newPlant(t)
 	var list []int
 	asked := 0
-	one := p.process(Effects{
-		"third time": EffectFunc(func(_ context.Context, in *EffectInput) error {
+	one := p.process(encoded(runtime.Effects{
+		"third time": runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {
 			if in.Attempt < 3 {
 				return errors.New("the mail server did not answer")
 			}
 			return nil
 		}),
-		"taken": EffectFunc(func(context.Context, *EffectInput) error {
+		"taken": runtime.EffectFunc(func(context.Context, *runtime.EffectInput) error {
 			if asked++; asked == 1 {
-				return &RetryError{NotMade: true, Err: errors.New("no worker is there")}
+				return &runtime.RetryError{NotMade: true, Err: errors.New("no worker is there")}
 			}
 			return nil
 		}),
-		"panics":  EffectFunc(func(context.Context, *EffectInput) error { panic("a secret") }),
-		"crashes": EffectFunc(func(context.Context, *EffectInput) error { list[0]++; return nil }),
-		"hangs": EffectFunc(func(ctx context.Context, _ *EffectInput) error {
+		"panics":  runtime.EffectFunc(func(context.Context, *runtime.EffectInput) error { panic("a secret") }),
+		"crashes": runtime.EffectFunc(func(context.Context, *runtime.EffectInput) error { list[0]++; return nil }),
+		"hangs": runtime.EffectFunc(func(ctx context.Context, _ *runtime.EffectInput) error {
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}),
-		"later": EffectFunc(func(_ context.Context, in *EffectInput) error {
+		"later": runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {
 			if in.Attempt == 1 {
-				return &RetryError{After: 700 * time.Millisecond, Err: errors.New("slow down")}
+				return &runtime.RetryError{After: 700 * time.Millisecond, Err: errors.New("slow down")}
 			}
 			if early := time.Until(in.ScheduledAt); early > 0 {
 				return fmt.Errorf("%v early", early)
 			}
 			return nil
 		}),
-	}.names(), EffectConfig{Timeout: 300 * time.Millisecond})
+	}), Config{Timeout: 300 * time.Millisecond})
 	few := `,"retries":%d,"backoffMs":10`
 	id := p.schedule(one, "third-time", fmt.Sprintf(few, 2))
 	p.tells(id, "scheduled", "started 1.1", "failed 1.1 the mail server did not answer", "started 1.2", "failed 1.2 the mail server did not answer", "started 1.3", "completed")
@@ -413,9 +379,9 @@ func TestEffects_Retry(t *testing.T) {
 	}
 }
 
-// names encodes the names of these tests as valid names.
-func (e Effects) names() Effects {
-	out := Effects{}
+// encoded encodes the names of effects as valid names.
+func encoded(e runtime.Effects) runtime.Effects {
+	out := runtime.Effects{}
 	for name, effect := range e {
 		out[strings.ReplaceAll(name, " ", "-")] = effect
 	}
@@ -427,18 +393,18 @@ func (e Effects) names() Effects {
 func TestEffectWorker_ReplacedAfterDeath(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
-	entered, leave := make(chan *EffectInput, 1), make(chan struct{})
-	first := p.process(Effects{"x": EffectFunc(func(_ context.Context, in *EffectInput) error {
+	entered, leave := make(chan *runtime.EffectInput, 1), make(chan struct{})
+	first := p.process(runtime.Effects{"x": runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {
 		entered <- in
 		<-leave
 		return nil
-	})}, EffectConfig{AckWait: 5 * time.Second})
+	})}, Config{AckWait: 5 * time.Second})
 	id := p.schedule(first, "x", "")
 	key := next(t, entered).Key
 	first.wires.Conn().Close() // the effect is no longer kept alive
-	told := make(chan *EffectInput, 8)
+	told := make(chan *runtime.EffectInput, 8)
 	began := time.Now()
-	p.process(Effects{"x": tell(told)}, EffectConfig{AckWait: 5 * time.Second})
+	p.process(runtime.Effects{"x": tell(told)}, Config{AckWait: 5 * time.Second})
 	in := next(t, told)
 	t.Logf("taken over after %v", time.Since(began))
 	if in.EffectID != id || in.Attempt != 2 || in.Key != key {
@@ -457,22 +423,22 @@ func TestEffectWorker_ReplacedAfterDeath(t *testing.T) {
 func TestEffectWorker_KeepsLongEffectAlive(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
-	told := make(chan *EffectInput, 8)
+	told := make(chan *runtime.EffectInput, 8)
 	const silent = 5 * time.Second
-	effects := Effects{"x": EffectFunc(func(_ context.Context, in *EffectInput) error {
+	effects := runtime.Effects{"x": runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {
 		told <- in
 		time.Sleep(silent + 2*time.Second)
 		return nil
 	})}
-	one := p.process(effects, EffectConfig{AckWait: silent})
-	p.process(effects, EffectConfig{AckWait: silent})
-	timers := startTimers(t)
+	one := p.process(effects, Config{AckWait: silent})
+	p.process(effects, Config{AckWait: silent})
+	timers := natstest.MeasureLateness(t)
 	for { // a worker that the machine kept from saying a word is silent
 		began := time.Now()
 		id := p.schedule(one, "x", "")
 		p.until(func() bool { story := p.story(id); return story[len(story)-1] == "completed" }, func() string { return fmt.Sprint(p.story(id)) })
 		p.quiet()
-		if timers.late(began, time.Now()) < silent/5 {
+		if timers.Most(began, time.Now()) < silent/5 {
 			p.tells(id, "scheduled", "started 1.1", "completed")
 			next(t, told)
 			none(t, told)
@@ -489,19 +455,19 @@ func TestEffectWorker_KeepsLongEffectAlive(t *testing.T) {
 func TestEffectWorker_Drains(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
-	entered, leave := make(chan *EffectInput, 8), make(chan struct{})
-	one := p.process(Effects{
-		"ends": EffectFunc(func(_ context.Context, in *EffectInput) error {
+	entered, leave := make(chan *runtime.EffectInput, 8), make(chan struct{})
+	one := p.process(runtime.Effects{
+		"ends": runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {
 			entered <- in
 			<-leave
 			return nil
 		}),
-		"hangs": EffectFunc(func(ctx context.Context, in *EffectInput) error {
+		"hangs": runtime.EffectFunc(func(ctx context.Context, in *runtime.EffectInput) error {
 			entered <- in
 			<-ctx.Done()
 			return ctx.Err()
 		}),
-	}, EffectConfig{Drain: 500 * time.Millisecond})
+	}, Config{Drain: 500 * time.Millisecond})
 	ends, hangs := p.schedule(one, "ends", ""), p.schedule(one, "hangs", "")
 	held := p.schedule(one, "ends", `,"delayMs":900`) // fetched, and not due
 	next(t, entered)
@@ -509,8 +475,8 @@ func TestEffectWorker_Drains(t *testing.T) {
 	close(leave)
 	one.stop()
 	p.tells(ends, "scheduled", "started 1.1", "completed")
-	told := make(chan *EffectInput, 8)
-	p.process(Effects{"ends": tell(told), "hangs": tell(told)}, EffectConfig{})
+	told := make(chan *runtime.EffectInput, 8)
+	p.process(runtime.Effects{"ends": tell(told), "hangs": tell(told)}, Config{})
 	for range 2 {
 		if in := next(t, told); in.EffectID != held && in.EffectID != hangs {
 			t.Errorf("ran %+v", in)
@@ -526,7 +492,7 @@ func TestEffectWorker_Drains(t *testing.T) {
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
-	dead := p.process(nil, EffectConfig{})
+	dead := p.process(nil, Config{})
 	dead.stop() // it sets its timers no more
 	soon := p.schedule(dead, "x", `,"args":{"n":1}`)
 	ahead := p.schedule(dead, "x", `,"delayMs":1500`)
@@ -539,8 +505,8 @@ func TestSweep(t *testing.T) {
 	if n := len(p.pending("")); n != 2 { // and the read model shows it
 		t.Fatalf("%d are pending", n)
 	}
-	told := make(chan *EffectInput, 8)
-	one := p.process(Effects{"x": tell(told)}, EffectConfig{})
+	told := make(chan *runtime.EffectInput, 8)
+	one := p.process(runtime.Effects{"x": tell(told)}, Config{})
 	if n, err := one.timers.Sweep(t.Context()); n != 3 || err != nil {
 		t.Fatalf("%d timers were put, %v; want 3", n, err)
 	}
@@ -573,7 +539,7 @@ func TestSweep(t *testing.T) {
 func TestEffectTimers_RemovedByCancelAndDelete(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
-	one := p.process(nil, EffectConfig{})
+	one := p.process(nil, Config{})
 	timers := func(want int) {
 		t.Helper()
 		p.until(func() bool {
@@ -597,12 +563,12 @@ func TestEffectTimers_RemovedByCancelAndDelete(t *testing.T) {
 func TestEffects_Repeat(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
-	dead := p.process(nil, EffectConfig{})
+	dead := p.process(nil, Config{})
 	id := p.schedule(dead, "x", `,"everyMs":1000`)
 	plan := time.UnixMicro(p.pending("")[0].ScheduledAt)
 	time.Sleep(time.Until(plan.Add(2500 * time.Millisecond))) // three firings are missed
-	told := make(chan *EffectInput, 16)
-	p.process(Effects{"x": tell(told)}, EffectConfig{})
+	told := make(chan *runtime.EffectInput, 16)
+	p.process(runtime.Effects{"x": tell(told)}, Config{})
 	for firing := int64(1); firing <= 3; firing++ {
 		in := next(t, told)
 		if in.Firing != firing || in.Attempt != 1 || in.Key != fmt.Sprint(id, ".", firing) {

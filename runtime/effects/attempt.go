@@ -1,4 +1,4 @@
-package runtime
+package effects
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	goruntime "runtime"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,12 +14,17 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/excerpt"
 	"github.com/skein-threads/skein/internal/retry"
+	"github.com/skein-threads/skein/runtime"
 )
 
-// effectRun is one due effect, in a worker.
-type effectRun struct {
-	*EffectWorker
+// mostErrorText bounds the text of a failure, in bytes.
+const mostErrorText = 2048
+
+// attempt is one due effect, in a worker.
+type attempt struct {
+	*Worker
 	m                  jetstream.Msg
 	seq                uint64 // of the message: the worker's claim
 	tenant, thread, id string
@@ -30,7 +34,7 @@ type effectRun struct {
 // runAttempt makes one attempt, unless it is not due or another worker makes it. The message
 // is acknowledged when the log has the outcome, and earlier only if there is nothing to
 // do.
-func (r *effectRun) runAttempt(ctx context.Context) {
+func (r *attempt) runAttempt(ctx context.Context) {
 	alive := r.keepAlive()
 	defer alive()
 	started, err := r.startAttempt(ctx)
@@ -53,7 +57,7 @@ func (r *effectRun) runAttempt(ctx context.Context) {
 // startAttempt starts the attempt, and returns its event; nil if there is none to start. If
 // another worker has it and is gone, its attempt has failed and the next one is
 // started.
-func (r *effectRun) startAttempt(ctx context.Context) (*events.EffectStarted, error) {
+func (r *attempt) startAttempt(ctx context.Context) (*events.EffectStarted, error) {
 	ask := thread.StartEffect{ID: r.id, Firing: r.due.Firing, Attempt: r.due.Attempt, Claim: r.seq}
 	for {
 		// A new command id: the answer to a worker that is gone must not be repeated.
@@ -85,7 +89,7 @@ func (r *effectRun) startAttempt(ctx context.Context) (*events.EffectStarted, er
 // claimLost reports whether the worker with a claim is gone. This worker's own message is
 // redelivered only if it was not kept alive; another worker that still waits does the
 // same check, if necessary.
-func (r *effectRun) claimLost(ctx context.Context, claim uint64) (bool, error) {
+func (r *attempt) claimLost(ctx context.Context, claim uint64) (bool, error) {
 	if claim == r.seq {
 		return true, nil
 	}
@@ -94,8 +98,8 @@ func (r *effectRun) claimLost(ctx context.Context, claim uint64) (bool, error) {
 }
 
 // makeAttempt runs the effect and records the outcome.
-func (r *effectRun) makeAttempt(ctx context.Context, s events.EffectStarted) {
-	in := &EffectInput{
+func (r *attempt) makeAttempt(ctx context.Context, s events.EffectStarted) {
+	in := &runtime.EffectInput{
 		Tenant: r.tenant, ThreadID: r.thread, EffectID: r.id, FlowID: r.id, Name: r.due.Name, Args: r.due.Args,
 		Key: r.id + "." + strconv.FormatInt(s.Firing, 10), Firing: s.Firing, Attempt: s.Attempt, ScheduledAt: r.due.At.Go(),
 	}
@@ -108,8 +112,8 @@ func (r *effectRun) makeAttempt(ctx context.Context, s events.EffectStarted) {
 	}
 	name, data := "effect.complete", any(thread.CompleteEffect{ID: r.id, Firing: s.Firing, Attempt: s.Attempt})
 	if err != nil {
-		fail := thread.FailEffect{ID: r.id, Firing: s.Firing, Attempt: s.Attempt, ErrorText: clip(err.Error())}
-		if later := (*RetryError)(nil); errors.As(err, &later) {
+		fail := thread.FailEffect{ID: r.id, Firing: s.Firing, Attempt: s.Attempt, ErrorText: excerpt.Of(err.Error(), mostErrorText)}
+		if later := (*runtime.RetryError)(nil); errors.As(err, &later) {
 			fail.AfterMs, fail.NotMade = min(later.After, 24*time.Hour).Milliseconds(), later.NotMade
 		}
 		name, data = "effect.fail", fail
@@ -138,7 +142,7 @@ func (r *effectRun) makeAttempt(ctx context.Context, s events.EffectStarted) {
 
 // setTimers sets the timer of the next attempt or firing, and then acknowledges the
 // message: in this order, so that one of the two always exists.
-func (r *effectRun) setTimers(ctx context.Context, made []events.Event) {
+func (r *attempt) setTimers(ctx context.Context, made []events.Event) {
 	for i := range made {
 		switch d := made[i].Data.(type) {
 		case events.EffectCompleted:
@@ -155,7 +159,7 @@ func (r *effectRun) setTimers(ctx context.Context, made []events.Event) {
 
 // setNextTimer sets the timer of the next attempt or, with over, of the next firing. If it
 // fails, the sweep sets it.
-func (r *effectRun) setNextTimer(ctx context.Context, next string, over bool, attempt int64) {
+func (r *attempt) setNextTimer(ctx context.Context, next string, over bool, attempt int64) {
 	if next == "" {
 		return
 	}
@@ -172,7 +176,7 @@ func (r *effectRun) setNextTimer(ctx context.Context, next string, over bool, at
 }
 
 // callEffect runs the effect, with a panic as an error.
-func (r *effectRun) callEffect(ctx context.Context, in *EffectInput) (err error) {
+func (r *attempt) callEffect(ctx context.Context, in *runtime.EffectInput) (err error) {
 	effect, ok := r.find(in.Name)
 	if !ok {
 		return fmt.Errorf("no effect %q is registered in the workers that received it; register it, or schedule a registered one", in.Name)
@@ -181,7 +185,7 @@ func (r *effectRun) callEffect(ctx context.Context, in *EffectInput) (err error)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			logPanic(r.logger.Error().Str("effect", in.Name), p, "an effect")
+			runtime.LogPanic(r.logger.Error().Str("effect", in.Name), p, "an effect")
 			err = errors.New("the effect panicked")
 			if fault, ok := p.(goruntime.Error); ok { // its text contains no data of the effect
 				err = fmt.Errorf("the effect panicked: %w", fault)
@@ -192,30 +196,28 @@ func (r *effectRun) callEffect(ctx context.Context, in *EffectInput) (err error)
 		}
 	}()
 	if r.cfg.State != nil {
-		x := &Execution{flow: in.FlowID, ctx: ctx, scratch: &sync.Map{}, firing: in.Key}
-		if err := r.dispatcher.Look(ctx, r.tenant, r.thread, func(s *thread.State) {
-			x.thread = known{s.AgentID(), s.UserID(), int64(s.CreatedAt()), int64(s.Seq)}
-		}); err != nil {
+		var x *runtime.Execution
+		if err := r.dispatcher.Look(ctx, r.tenant, r.thread, func(s *thread.State) { x = runtime.EffectExecution(ctx, in, s) }); err != nil {
 			return err
 		}
 		in.State = r.cfg.State(r.tenant, r.thread, x)
 	}
-	return Returned(effect.Run(ctx, in))
+	return runtime.Returned(effect.Run(ctx, in))
 }
 
 // executeCommand executes a command of the worker on the effect's thread.
-func (r *effectRun) executeCommand(ctx context.Context, commandID, name string, data any) ([]events.Event, error) {
+func (r *attempt) executeCommand(ctx context.Context, commandID, name string, data any) ([]events.Event, error) {
 	return r.dispatcher.Inside(context.WithoutCancel(ctx), r.tenant, r.thread, commandID, name, data)
 }
 
 // endID returns the id of the command that ends an attempt, so that it can be repeated
 // if its reply is lost.
-func (r *effectRun) endID(s events.EffectStarted) string {
+func (r *attempt) endID(s events.EffectStarted) string {
 	return fmt.Sprintf("effect.%s.%d.%d.%d", r.id, s.Firing, s.Attempt, s.Claim)
 }
 
 // keepAlive extends the message's redelivery time, until stop is called.
-func (r *effectRun) keepAlive() (stop func()) {
+func (r *attempt) keepAlive() (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		tick := time.NewTicker(r.cfg.AckWait / 4)
@@ -233,4 +235,4 @@ func (r *effectRun) keepAlive() (stop func()) {
 }
 
 // acknowledge acknowledges the message. If that is lost, it is redelivered, and refused.
-func (r *effectRun) acknowledge() { _ = r.m.Ack() }
+func (r *attempt) acknowledge() { _ = r.m.Ack() }

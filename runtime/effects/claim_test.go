@@ -1,4 +1,4 @@
-package runtime
+package effects
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
 )
 
 // A timer that is delivered twice takes no effect from the worker that runs its
@@ -17,13 +18,13 @@ func TestEffect_TimerDeliveredTwice(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
 	entered, free := make(chan int64, 10), make(chan struct{})
-	slow := Effects{"slow": EffectFunc(func(_ context.Context, in *EffectInput) error {
+	slow := runtime.Effects{"slow": runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {
 		entered <- in.Attempt
 		<-free
 		return nil
 	})}
-	one := p.process(slow, EffectConfig{})
-	p.process(slow, EffectConfig{})
+	one := p.process(slow, Config{})
+	p.process(slow, Config{})
 	release := sync.OnceFunc(func() { close(free) })
 	t.Cleanup(release)
 	id := p.schedule(one, "slow", "")

@@ -1,4 +1,4 @@
-package runtime
+package effects
 
 import (
 	"context"
@@ -20,11 +20,19 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/projections/query"
+	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
 )
 
 const acme = "acme"
+
+// testPatience is how long a test waits for what must come.
+const testPatience = 5 * time.Minute
+
+// patient returns how logs are opened for tests, in which a server that stands still is none that
+// fails.
+func patient() eventlog.Config { return eventlog.Config{Patience: testPatience} }
 
 // plant is a server with a thread, and the processes of a test.
 type plant struct {
@@ -45,7 +53,7 @@ func newPlant(t testing.TB) *plant {
 		t.Fatal(err)
 	}
 	p.up()
-	p.thread = p.do(p.process(nil, EffectConfig{}), "thread.create", `{}`).ThreadID
+	p.thread = p.do(p.process(nil, Config{}), "thread.create", `{}`).ThreadID
 	return p
 }
 
@@ -88,17 +96,17 @@ func (p *plant) open() *eventlog.Log {
 // connection, so that a test can disconnect it.
 type process struct {
 	d      *commands.Dispatcher
-	timers *EffectTimers
-	worker *EffectWorker
+	timers *Timers
+	worker *Worker
 	wires  *eventlog.Log // of the worker
 	stop   func()
 }
 
 // process starts a process. It has a worker if effects is not nil.
-func (p *plant) process(effects Effects, cfg EffectConfig) *process {
+func (p *plant) process(effects runtime.Effects, cfg Config) *process {
 	p.Helper()
 	log := p.open()
-	one := &process{timers: NewEffectTimers(log, nil, zerolog.Nop()), wires: p.open()}
+	one := &process{timers: NewTimers(log, nil, zerolog.Nop()), wires: p.open()}
 	one.d = commands.NewDispatcher(log, p.validator, commands.Config{Timeout: testPatience, Stored: one.timers.Committed}, zerolog.Nop(), nil)
 	if cfg.AckWait == 0 {
 		cfg.AckWait = testPatience // nobody is lost but in the tests that say so
@@ -107,7 +115,7 @@ func (p *plant) process(effects Effects, cfg EffectConfig) *process {
 	var running sync.WaitGroup
 	running.Go(func() { one.timers.Run(ctx) })
 	if effects != nil {
-		one.worker = NewEffectWorker(one.wires, one.d, effects.Effect, cfg, zerolog.Nop())
+		one.worker = New(one.wires, one.d, effects.Effect, cfg, zerolog.Nop())
 		running.Go(func() { one.worker.Run(ctx) })
 	}
 	one.stop = sync.OnceFunc(func() {
@@ -250,8 +258,8 @@ func none[T any](t testing.TB, from <-chan T) {
 }
 
 // tell is an effect that sends its input.
-func tell(to chan<- *EffectInput) Effect {
-	return EffectFunc(func(_ context.Context, in *EffectInput) error {
+func tell(to chan<- *runtime.EffectInput) runtime.Effect {
+	return runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {
 		to <- in
 		return nil
 	})
