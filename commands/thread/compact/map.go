@@ -16,7 +16,7 @@ import (
 // values refer to, such as a [Pool]; all calls take the same one.
 type Map[V Value[P, C], P Packed[V, C], C comparable] struct {
 	open   map[string]V
-	packed map[ID]P
+	packed table[P]
 	bytes  int64 // of open: ids, and what values refer to
 }
 
@@ -36,11 +36,11 @@ type Packed[V, C any] interface {
 
 // Get returns the value of an id.
 func (m *Map[V, P, C]) Get(in C, id string) (v V, ok bool) {
-	if v, ok = m.open[id]; ok || len(m.packed) == 0 {
+	if v, ok = m.open[id]; ok || m.packed.len() == 0 {
 		return v, ok
 	}
 	if key, fits := IDOf(id); fits {
-		if p, has := m.packed[key]; has {
+		if p, has := m.packed.get(key); has {
 			return p.Unpack(in), true
 		}
 	}
@@ -53,13 +53,10 @@ func (m *Map[V, P, C]) Set(in C, id string, v V) {
 	if key, fits := IDOf(id); fits && in != none {
 		if p, ok := v.Pack(in); ok {
 			m.remove(id)
-			if m.packed == nil {
-				m.packed = map[ID]P{}
-			}
-			m.packed[key] = p
+			m.packed.set(key, p)
 			return
 		}
-		delete(m.packed, key)
+		m.packed.remove(key)
 	}
 	m.remove(id)
 	if m.open == nil {
@@ -84,7 +81,7 @@ func (m *Map[V, P, C]) All(in C) iter.Seq2[string, V] {
 				return
 			}
 		}
-		for key, p := range m.packed {
+		for key, p := range m.packed.all {
 			if !yield(key.String(), p.Unpack(in)) {
 				return
 			}
@@ -96,11 +93,11 @@ func (m *Map[V, P, C]) All(in C) iter.Seq2[string, V] {
 func (m *Map[V, P, C]) Open() iter.Seq[string] { return maps.Keys(m.open) }
 
 // Len returns the number of values.
-func (m *Map[V, P, C]) Len() int { return len(m.open) + len(m.packed) }
+func (m *Map[V, P, C]) Len() int { return len(m.open) + m.packed.len() }
 
 // Bytes estimates the memory of the map, in bytes.
 func (m *Map[V, P, C]) Bytes() int64 {
-	return m.bytes + Room[string, V](len(m.open)) + Room[ID, P](len(m.packed))
+	return m.bytes + Room[string, V](len(m.open)) + m.packed.bytes()
 }
 
 // Object is how a Map is written and read as JSON: an object with a member for each value, in the
@@ -119,7 +116,7 @@ func (o Object[V, P, C]) MarshalJSONTo(out *jsontext.Encoder) error {
 		return err
 	}
 	ids := slices.Collect(o.Map.Open())
-	for key := range o.Map.packed {
+	for key := range o.Map.packed.all {
 		ids = append(ids, key.String())
 	}
 	slices.Sort(ids)
