@@ -2,11 +2,12 @@
 // the tests that were skipped, with their reasons: what nobody sees is not shown to
 // work.
 //
-//	go run ./internal/gotest [-target NAME] [-only FILE | -without FILE] -- [ARGUMENTS of go test]
+//	go run ./internal/gotest [-target NAME] [-only FILE | -without FILE] [-programs FOLDER] -- [ARGUMENTS of go test]
 //
 // FILE lists tests, one a line, as "FOLDER NAME": -only runs these, -without all others.
 // A test whose reason says that `make NAME runs it` is not listed, and fails in that
-// target: it would run nowhere. It exits as go test does.
+// target: it would run nowhere. It exits as go test does. In FOLDER it keeps the programs
+// of the tests, which go test does not link again until they change.
 //
 // Where the system has a folder in memory with enough space, and TMPDIR is not set, the
 // temporary files of the tests are there.
@@ -26,6 +27,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -33,17 +35,22 @@ func main() {
 	target := flag.String("target", "", "the `NAME` of the make target that runs the tests")
 	only := flag.String("only", "", "run the tests that this `FILE` lists")
 	without := flag.String("without", "", "run the tests that this `FILE` does not list")
+	programs := flag.String("programs", "", "keep the programs of the tests in this `FOLDER`")
 	flag.Parse()
 	arguments, err := choose(*only, *without, flag.Args())
+	runs := [][]string{arguments}
+	if err == nil && *programs != "" {
+		runs, err = keepPrograms(".", *programs, arguments)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gotest:", err)
 		os.Exit(2)
 	}
-	os.Exit(runThere(*target, arguments))
+	os.Exit(runThere(*target, runs))
 }
 
 // runThere runs go test here, with temporary files in memory if it can.
-func runThere(target string, arguments []string) int {
+func runThere(target string, runs [][]string) int {
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // which ends go test, and then this
 	dir, remove := inMemory()
 	defer remove()
@@ -60,83 +67,59 @@ func runThere(target string, arguments []string) int {
 			return 2
 		}
 	}
-	code, err := run(os.Stdout, os.Stderr, target, ".", arguments)
+	code, err := run(os.Stdout, os.Stderr, target, ".", runs...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gotest:", err)
 	}
 	return code
 }
 
-// choose adds to the arguments of go test which tests it runs.
-func choose(only, without string, arguments []string) ([]string, error) {
-	if only != "" && without != "" {
-		return nil, errors.New("-only and -without exclude each other: give one of them")
+// run runs go test in a folder, once for each of the lists of arguments, at the same time.
+// An interrupt reaches it by itself.
+func run(out, errs io.Writer, target, dir string, runs ...[]string) (code int, err error) {
+	r := &reader{out: out, target: target, packages: map[string]*report{}}
+	results := make(chan result)
+	for _, arguments := range runs {
+		go func() { results <- r.goTest(errs, dir, arguments) }()
 	}
-	file := only + without
-	if file == "" {
-		return arguments, nil
+	for range runs {
+		of := <-results
+		code, err = max(code, of.code), errors.Join(err, of.err)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("the list of tests: %w", err)
+	r.end(code != 0 || err != nil || len(r.lost) > 0)
+	switch {
+	case code == 0 && err != nil:
+		return 2, err
+	case code == 0 && len(r.lost) > 0:
+		return 1, fmt.Errorf("%d tests say that make %s runs them, and it skipped them", len(r.lost), target)
 	}
-	folders, names, err := parseList(string(text))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	pattern := "^(" + strings.Join(names, "|") + ")$"
-	if only == "" {
-		return append([]string{"-skip", pattern}, arguments...), nil
-	}
-	return append(append([]string{"-run", pattern}, arguments...), folders...), nil
+	return code, err
 }
 
-// parseList reads a list of tests: lines of a folder and a test's name. What follows
-// a # is a comment.
-func parseList(text string) (folders, names []string, err error) {
-	for n, row := range strings.Split(text, "\n") {
-		row, _, _ = strings.Cut(row, "#")
-		switch fields := strings.Fields(row); len(fields) {
-		case 0:
-		case 2:
-			folders, names = append(folders, "./"+fields[0]), append(names, regexp.QuoteMeta(fields[1]))
-		default:
-			return nil, nil, fmt.Errorf("line %d is %q: write a folder and the name of a test", n+1, row)
-		}
-	}
-	if len(names) == 0 {
-		return nil, nil, errors.New("it lists no test")
-	}
-	slices.Sort(folders)
-	return slices.Compact(folders), names, nil
+// result is how a run of go test has ended.
+type result struct {
+	code int
+	err  error // other than that it failed
 }
 
-// run runs go test in a folder. An interrupt reaches it by itself.
-func run(out, errs io.Writer, target, dir string, arguments []string) (code int, err error) {
+// goTest runs go test once, and reads what it says.
+func (r *reader) goTest(errs io.Writer, dir string, arguments []string) result {
 	command := exec.Command("go", append([]string{"test", "-json"}, arguments...)...)
 	command.Dir, command.Stderr = dir, errs
 	from, err := command.StdoutPipe()
 	if err != nil {
-		return 2, err
+		return result{2, err}
 	}
 	if err := command.Start(); err != nil {
-		return 2, err
+		return result{2, err}
 	}
-	r := &reader{out: out, target: target, packages: map[string]*report{}}
 	readErr := r.read(from)
 	err = command.Wait()
-	r.end(err != nil || len(r.lost) > 0)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return max(exit.ExitCode(), 1), readErr
+		return result{max(exit.ExitCode(), 1), readErr}
 	}
-	if err = errors.Join(err, readErr); err != nil {
-		return 2, err
-	}
-	if len(r.lost) > 0 {
-		return 1, fmt.Errorf("%d tests say that make %s runs them, and it skipped them", len(r.lost), target)
-	}
-	return 0, nil
+	return result{0, errors.Join(err, readErr)}
 }
 
 // event is a line of go test -json.
@@ -146,8 +129,10 @@ type event struct {
 
 // reader turns the events of go test into what it prints without them.
 type reader struct {
-	out       io.Writer
-	target    string
+	out    io.Writer
+	target string
+
+	mu        sync.Mutex // guards what follows
 	packages  map[string]*report
 	skipped   []string
 	elsewhere int      // how many of the skipped tests another target runs
@@ -172,7 +157,9 @@ func (r *reader) read(from io.Reader) error {
 	for {
 		raw, err := lines.ReadBytes('\n')
 		if len(raw) > 0 {
+			r.mu.Lock()
 			r.take(raw)
+			r.mu.Unlock()
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
