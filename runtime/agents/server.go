@@ -26,7 +26,7 @@ const (
 	lookPause   = 500 * time.Millisecond // before a tenant uses the place of a look again
 	lookFirst   = time.Second            // between two looks for a server; doubles with each
 	lookLast    = 30 * time.Second
-	maxWatched  = 10_000
+	maxWatched  = 1000        // of one tenant; further ones are looked for once others are back
 	watchedFor  = time.Minute // since it was last asked about
 )
 
@@ -126,11 +126,10 @@ type watch struct {
 	cancel context.CancelFunc
 	looks  sync.WaitGroup
 
-	mu    sync.Mutex // guards the fields below
-	known map[watchedServer]*watched
+	mu    sync.Mutex                     // guards the fields below
+	known map[string]map[string]*watched // by tenant and tool
+	swept time.Time                      // when servers were last forgotten
 }
-
-type watchedServer struct{ tenant, tool string }
 
 // watched is a server that runs wait for.
 type watched struct {
@@ -142,7 +141,7 @@ type watched struct {
 }
 
 func newWatch(down func(ctx context.Context, tenant, tool string) bool) *watch {
-	w := &watch{down: down, places: share.New("looks for MCP servers", share.Limit{Total: looks, Tenant: looksTenant}, nil), known: map[watchedServer]*watched{}}
+	w := &watch{down: down, places: share.New("looks for MCP servers", share.Limit{Total: looks, Tenant: looksTenant}, nil), known: map[string]map[string]*watched{}}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	return w
 }
@@ -161,15 +160,17 @@ func (w *watch) back(tenant, tool string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	one := watchedServer{tenant, tool}
-	s := w.known[one]
+	s := w.known[tenant][tool]
 	if s == nil {
 		w.forget(now)
-		if len(w.known) >= maxWatched {
+		if len(w.known[tenant]) >= maxWatched {
 			return false
 		}
+		if w.known[tenant] == nil {
+			w.known[tenant] = map[string]*watched{}
+		}
 		s = &watched{pauses: retry.Policy{First: lookFirst, Max: lookLast, Jitter: true}.Start()}
-		w.known[one] = s
+		w.known[tenant][tool] = s
 	}
 	s.asked = now
 	if s.back {
@@ -196,11 +197,20 @@ func (w *watch) back(tenant, tool string) bool {
 	return false
 }
 
-// forget forgets servers that no run waits for; the caller holds the lock.
+// forget forgets servers that no run waits for, once a second at most; the caller holds the lock.
 func (w *watch) forget(now time.Time) {
-	for one, s := range w.known {
-		if !s.looking && now.Sub(s.asked) > watchedFor {
-			delete(w.known, one)
+	if now.Sub(w.swept) < time.Second {
+		return
+	}
+	w.swept = now
+	for tenant, of := range w.known {
+		for tool, s := range of {
+			if !s.looking && now.Sub(s.asked) > watchedFor {
+				delete(of, tool)
+			}
+		}
+		if len(of) == 0 {
+			delete(w.known, tenant)
 		}
 	}
 }

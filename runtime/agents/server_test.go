@@ -71,16 +71,19 @@ func TestWatch_OneLookForAServer(t *testing.T) {
 	})
 }
 
-// A tenant with a thousand servers that do not answer has few looks at the same time, and another
-// tenant's server is found as soon as it is back.
+// A tenant with more servers that do not answer than are watched has few looks at the same time, and
+// another tenant's server is found as soon as it is back.
 func TestWatch_ManyDeadServersOfATenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLooker(lookFor)
 		w := newWatch(l.down)
 		defer w.stop()
 		round := func() (found bool) {
-			for i := range 1000 {
+			for i := range 2 * maxWatched {
 				w.back("hostile", fmt.Sprint("dead", i))
+			}
+			if len(w.known["hostile"]) > maxWatched {
+				t.Fatalf("%d servers of the hostile tenant are watched", len(w.known["hostile"]))
 			}
 			return w.back("acme", "shop")
 		}
@@ -125,8 +128,8 @@ func TestWatch_LooksArePaced(t *testing.T) {
 		}
 		time.Sleep(2 * watchedFor)
 		w.back("acme", "shop")
-		if len(w.known) != 1 {
-			t.Errorf("%d servers are watched", len(w.known))
+		if len(w.known) != 1 || len(w.known["acme"]) != 1 {
+			t.Errorf("servers of %d tenants are watched", len(w.known))
 		}
 	})
 }
