@@ -60,11 +60,11 @@ func (t *turn) makeCalls(ctx context.Context) error {
 			open = append(open, c)
 			continue
 		case c.Solved:
-			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: bounded(Done(t.talk.solved[c.CallID])), started: time.Now()})
+			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: bounded(Done(t.talk.Solved[c.CallID])), started: time.Now()})
 			open = append(open, c)
 			continue
 		case c.Denied:
-			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: Failed(events.Denial(t.talk.denied[c.CallID])), started: time.Now()})
+			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: Failed(events.Denial(t.talk.Denied[c.CallID])), started: time.Now()})
 			open = append(open, c)
 			continue
 		case t.run.Stop: // it makes no other call
@@ -268,11 +268,10 @@ func (t *turn) tool(ctx context.Context, side *Side, name string) (Tool, error) 
 // arguments returns the arguments of a call: an approval may have replaced those of the
 // reactor.
 func (t *turn) arguments(c thread.Call) events.JSON {
-	if g, ok := t.talk.granted[c.CallID]; ok && g.Arguments != nil {
+	if g, ok := t.talk.Granted[c.CallID]; ok && g.Arguments != nil {
 		return g.Arguments
 	}
-	_, p, _ := t.talk.call(t.run.ReactionItemID, c.CallID)
-	return p.Input
+	return t.talk.Arguments(t.run.ReactionItemID, c.CallID)
 }
 
 // toolInput returns the input of a tool for a call with these arguments.

@@ -54,9 +54,8 @@ func TestDelete_EndsRun(t *testing.T) {
 		t.Errorf("a deleted thread answers %v", err)
 	}
 	keeps := func(id string) bool {
-		worker.history.mu.Lock()
-		defer worker.history.mu.Unlock()
-		return worker.history.byKey[tenant+"."+id] != nil
+		talk := worker.history.Take(tenant, id)
+		return talk.Version() > 0
 	}
 	idle := w.must("thread.create", "", events.CreateThread{AgentID: "slow"}).ThreadID
 	if !keeps(idle) {

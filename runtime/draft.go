@@ -10,6 +10,20 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
+// part is one part of a step's output.
+type part struct {
+	raw  events.JSON
+	kind string
+}
+
+// partOf holds what is read of a part.
+type partOf struct {
+	Type   string      `json:"type"`
+	CallID string      `json:"toolCallId"`
+	State  string      `json:"state"`
+	Input  events.JSON `json:"input"`
+}
+
 // draft is the text that a reactor has streamed in the open step. Other chunks are
 // shown and not kept.
 type draft struct {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime/conversation"
 )
 
 // callAgent makes a call of a tool that is an agent. An ai_human agent takes the thread
@@ -168,13 +169,13 @@ func (w *Worker) outcomeOf(ctx context.Context, child childRun) (ToolResult, err
 	if !found {
 		return Failed("the thread of the call was deleted"), nil
 	}
-	talk := w.history.takeConversation(child.tenant, child.thread)
-	if err := w.history.follow(ctx, talk, child.tenant, child.thread); err != nil {
+	talk := w.history.Take(child.tenant, child.thread)
+	if err := w.history.Follow(ctx, talk, child.tenant, child.thread); err != nil {
 		return ToolResult{}, err
 	}
-	defer w.history.returnConversation(child.tenant, child.thread, talk)
+	defer w.history.Return(child.tenant, child.thread, talk)
 	last, failure := "", "its run failed"
-	if s := talk.byID[run.ReactionItemID]; s != nil {
+	if s := talk.Item(run.ReactionItemID); s != nil {
 		var parts []struct {
 			Type      string `json:"type"`
 			Text      string `json:"text"`
@@ -328,8 +329,8 @@ func (w *Worker) writeTitle(ctx context.Context, ended *turn) error {
 	if agent.Type == DualAgent {
 		return fmt.Errorf("agent %s is of the type dual_ai, and a title has one author", agent.Name)
 	}
-	t := &turn{w: w, job: ended.job, agent: agent, run: ended.run, logger: ended.logger, scratch: ended.scratch, ctx: ctx, talk: newConversation()}
-	if err := w.history.follow(ctx, t.talk, t.job.Tenant, t.job.Thread); err != nil {
+	t := &turn{w: w, job: ended.job, agent: agent, run: ended.run, logger: ended.logger, scratch: ended.scratch, ctx: ctx, talk: conversation.New()}
+	if err := w.history.Follow(ctx, t.talk, t.job.Tenant, t.job.Thread); err != nil {
 		return err
 	}
 	got, err := t.askForTitle()
@@ -351,15 +352,15 @@ func (t *turn) askForTitle() (*Reaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	instructions, err := side.Prompt.Fill(t.talk.contexts[t.run.ContextID], t.talk.metadata, t.talk.env)
+	instructions, err := side.Prompt.Fill(t.talk.Contexts[t.run.ContextID], t.talk.Metadata, t.talk.Env)
 	if err != nil {
 		return nil, err
 	}
 	in := &StepInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ContextID: t.run.ContextID, ExecutionID: t.job.Execution, StepID: t.job.Execution + ":title",
-		ItemID: t.run.ReactionItemID, Agent: t.agent.Name, Model: side.Model, AgentMode: t.talk.mode, Instructions: instructions,
-		Context: t.talk.contexts[t.run.ContextID], Attempt: 1,
-		Items: append(t.talk.shown(t.run.ContextID, "", t.agent.MaxItems), t.request(entitle)),
+		ItemID: t.run.ReactionItemID, Agent: t.agent.Name, Model: side.Model, AgentMode: t.talk.Mode, Instructions: instructions,
+		Context: t.talk.Contexts[t.run.ContextID], Attempt: 1,
+		Items: append(t.talk.Shown(t.run.ContextID, "", t.agent.MaxItems), t.request(entitle)),
 	}
 	if t.agent.MaxBytes > 0 {
 		in.Items, in.Omitted = events.FitItems(in.Items, t.agent.MaxBytes)

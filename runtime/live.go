@@ -5,6 +5,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime/conversation"
 )
 
 // live is the state of a turn that other goroutines use: tools and hooks, which may
@@ -17,8 +18,8 @@ type live struct {
 	discard bool                   // the streamed text is discarded
 	spans   []events.TraceRecorded // recorded by the next commit
 
-	talking sync.Mutex    // guards talk, while it is changed and read
-	talk    *conversation // nil when the turn is over
+	talking sync.Mutex         // guards talk, while it is changed and read
+	talk    *conversation.View // nil when the turn is over
 }
 
 // noteState notes the state's view of a run.
@@ -50,7 +51,7 @@ func (l *live) noteStop(d events.RunStopped) {
 }
 
 // showConversation sets the conversation that is shown; nil: none any more.
-func (l *live) showConversation(c *conversation) {
+func (l *live) showConversation(c *conversation.View) {
 	l.talking.Lock()
 	defer l.talking.Unlock()
 	l.talk = c
@@ -62,7 +63,7 @@ func (l *live) messages(context string) []events.ThreadMessage {
 	if l.talk == nil {
 		return []events.ThreadMessage{}
 	}
-	return l.talk.messages(context)
+	return l.talk.Messages(context)
 }
 
 // maxSpans bounds what calls within a run may record between two commits.
@@ -84,24 +85,4 @@ func (l *live) takeSpans(own ...events.TraceRecorded) []events.TraceRecorded {
 	own = append(own, l.spans...)
 	l.spans = nil
 	return own
-}
-
-// messages returns the messages of a context, each with its calls.
-func (c *conversation) messages(context string) []events.ThreadMessage {
-	calls := map[string][]*events.Item{}
-	for _, s := range c.items {
-		if s.Type == events.ActionExecute && s.CallOf != nil && !s.deleted {
-			calls[s.ParentItemID] = append(calls[s.ParentItemID], &s.Item)
-		}
-	}
-	out := []events.ThreadMessage{}
-	for _, s := range c.items {
-		if s.deleted || s.ContextID != context {
-			continue
-		}
-		if m := events.MessageOf(&s.Item, calls[s.ID], 0); m != nil {
-			out = append(out, *m)
-		}
-	}
-	return out
 }

@@ -17,12 +17,6 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// part is one part of a step's output.
-type part struct {
-	raw  events.JSON
-	kind string
-}
-
 // Names of spans: of a reactor's call, and the prefix of a tool's call.
 const (
 	ReactorSpan = "reactor"
@@ -107,7 +101,7 @@ func (t *turn) runReactor(ctx context.Context) error {
 	if shown == nil {
 		shown = &Shown{Items: []string{}}
 		for _, i := range in.Items {
-			if t.talk.byID[i.ID] != nil { // else the thread has it not: it asks for a summary
+			if t.talk.Item(i.ID) != nil { // else the thread has it not: it asks for a summary
 				shown.Items = append(shown.Items, i.ID)
 			}
 		}
@@ -175,7 +169,7 @@ func backoff(own, usual time.Duration, attempt int) time.Duration {
 // input returns the input of the open step's reactor. The error says what the prompt
 // lacks.
 func (t *turn) input(side *Side) (*StepInput, error) {
-	instructions, err := side.Prompt.Fill(t.talk.contexts[t.run.ContextID], t.talk.metadata, t.talk.env)
+	instructions, err := side.Prompt.Fill(t.talk.Contexts[t.run.ContextID], t.talk.Metadata, t.talk.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +182,7 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 	in := &StepInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ContextID: t.run.ContextID, ExecutionID: t.job.Execution, StepID: t.run.StepID,
 		ItemID: t.run.ReactionItemID, Iteration: t.run.Iteration, Side: string(t.run.Side), Agent: t.agent.Name, Model: side.Model,
-		SideLabel: side.Label, AgentMode: t.talk.mode, Instructions: instructions, Context: t.talk.contexts[t.run.ContextID], Items: t.talk.shown(t.run.ContextID, t.run.Side, t.agent.MaxItems),
+		SideLabel: side.Label, AgentMode: t.talk.Mode, Instructions: instructions, Context: t.talk.Contexts[t.run.ContextID], Items: t.talk.Shown(t.run.ContextID, t.run.Side, t.agent.MaxItems),
 	}
 	if err := t.applySettings(side, in); err != nil {
 		return nil, err
@@ -274,7 +268,7 @@ func (t *turn) failureText(err error) string {
 
 // nextAfter returns how the run continues when its step is closed.
 func (t *turn) nextAfter(side *Side, calls []string, used *Usage) thread.After {
-	usage := t.talk.usage
+	usage := t.talk.Usage
 	if used != nil {
 		usage = usage.Add(*used)
 	}
@@ -319,7 +313,7 @@ func (t *turn) outputLeft() int64 {
 	if most == 0 {
 		return 0
 	}
-	return max(most-t.talk.usage.OutputTokens, 1)
+	return max(most-t.talk.Usage.OutputTokens, 1)
 }
 
 func names(calls []events.ToolCall) []string {
@@ -386,7 +380,7 @@ func reaction(r *Reaction) ([]part, []events.ToolCall, error) {
 		if err := json.Unmarshal(raw, &p); err != nil || p.Type == "" || len(p.Type) > 128 {
 			return nil, nil, fmt.Errorf("part %d of its answer has no type", i)
 		}
-		if name, ok := strings.CutPrefix(p.Type, toolPart); ok && p.State == "" {
+		if name, ok := strings.CutPrefix(p.Type, events.ToolPart); ok && p.State == "" {
 			c := events.ToolCall{CallID: p.CallID, Name: name, Arguments: p.Input}
 			if !listed[c.CallID] { // a call that only its part shows
 				if err := checkCall(c); err != nil {
@@ -410,9 +404,9 @@ func reaction(r *Reaction) ([]part, []events.ToolCall, error) {
 		if there[c.CallID] {
 			continue
 		}
-		raw := object("type", toolPart+c.Name, "toolCallId", c.CallID, "input", c.Arguments)
+		raw := object("type", events.ToolPart+c.Name, "toolCallId", c.CallID, "input", c.Arguments)
 		size += len(raw)
-		parts = append(parts, part{raw, toolPart + c.Name})
+		parts = append(parts, part{raw, events.ToolPart + c.Name})
 	}
 	if size > maxReactionBytes {
 		return nil, nil, fmt.Errorf("its answer has %d bytes; the limit is %d: store larger content in files", size, maxReactionBytes)

@@ -73,7 +73,7 @@ func (t *turn) recordSome(ctx context.Context, side *Side, batch []callOutcome, 
 		if r.IsError {
 			state, r.Output = "output-error", text(e.result.Error)
 		}
-		fields := []any{"type", toolPart + e.call.Name, "toolCallId", e.call.CallID, "state", state, "input", e.asked, "output", r.Output}
+		fields := []any{"type", events.ToolPart + e.call.Name, "toolCallId", e.call.CallID, "state", state, "input", e.asked, "output", r.Output}
 		if r.IsError {
 			fields = append(fields, "errorText", e.result.Error)
 		}

@@ -74,7 +74,7 @@ func mergeParams(model, run events.JSON, iteration int64) (events.JSON, error) {
 
 // outputCap returns how many tokens the run may write, all of its steps together; 0: no limit.
 func (t *turn) outputCap() int64 {
-	most := t.talk.tokens
+	most := t.talk.MaxTokens
 	if s := t.run.Settings; s != nil && s.MaxOutputTokens > 0 && (most == 0 || s.MaxOutputTokens < most) {
 		most = s.MaxOutputTokens
 	}
@@ -92,7 +92,7 @@ func (t *turn) callerTool(name string) bool {
 func (t *turn) leaveToCaller(parts []part) (bool, error) {
 	found := false
 	for i, p := range parts {
-		name, of := strings.CutPrefix(p.kind, toolPart)
+		name, of := strings.CutPrefix(p.kind, events.ToolPart)
 		if !of || !t.callerTool(name) {
 			continue
 		}
@@ -116,8 +116,7 @@ func (t *turn) leaveToCaller(parts []part) (bool, error) {
 
 // callerCalls reports whether the run has made a call that its caller executes.
 func (t *turn) callerCalls() bool {
-	s := t.talk.byID[t.run.ReactionItemID]
-	return s != nil && len(s.open) > 0
+	return t.talk.CallerCalls(t.run.ReactionItemID)
 }
 
 // toolChoice is the tool_choice of a run's params, as Open Responses defines it: a mode, a

@@ -92,7 +92,7 @@ func (t *turn) locked(side *Side, tool string) *ToolResult {
 		if !s.gates(tool) {
 			continue
 		}
-		if _, active := t.talk.skills[s.Name]; active {
+		if _, active := t.talk.Skills[s.Name]; active {
 			return nil
 		}
 		keys = append(keys, s.Name)
@@ -122,7 +122,7 @@ func (t *turn) skillsNote(side *Side) string {
 		b.WriteByte('\n')
 	}
 	for _, s := range side.Skills {
-		if byCaller, active := t.talk.skills[s.Name]; active && byCaller {
+		if byCaller, active := t.talk.Skills[s.Name]; active && byCaller {
 			fmt.Fprintf(&b, "\nThe skill %s is active:\n%s\n", s.Name, s.Text)
 		}
 	}

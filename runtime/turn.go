@@ -15,6 +15,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
+	"github.com/skein-threads/skein/runtime/conversation"
 )
 
 // turn is one claim of one execution.
@@ -27,7 +28,7 @@ type turn struct {
 	logger    zerolog.Logger
 	agent     *Agent
 	run       thread.Run
-	talk      *conversation
+	talk      *conversation.View
 	chunks    *chunks.Writer
 	scratch   *sync.Map
 	live      live
@@ -74,7 +75,7 @@ func (t *turn) execute(ctx context.Context) error {
 	}
 	defer func() {
 		t.live.showConversation(nil) // later reads belong to another turn
-		t.w.history.returnConversation(t.job.Tenant, t.job.Thread, t.talk)
+		t.w.history.Return(t.job.Tenant, t.job.Thread, t.talk)
 	}()
 	defer func() { // however it ends
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
@@ -178,7 +179,7 @@ func (t *turn) claimRun(ctx context.Context) error {
 	if t.run.Token > 1 && !t.run.Stop {
 		t.logger.Info().Str("thread", t.job.Thread).Int64("claim", t.run.Token).Msg("a run continues here: it waited, or another worker had it")
 	}
-	t.talk = t.w.history.takeConversation(t.job.Tenant, t.job.Thread)
+	t.talk = t.w.history.Take(t.job.Tenant, t.job.Thread)
 	if err := t.readUntil(ctx, commit); err != nil {
 		return err
 	}
@@ -255,11 +256,11 @@ func (t *turn) noteOwnRun(s *thread.State) {
 func (t *turn) readUntil(ctx context.Context, commit *events.Commit) error {
 	t.live.talking.Lock()
 	defer t.live.talking.Unlock()
-	for attempts := (retry.Policy{First: time.Millisecond, Max: 2 * time.Second, Limit: 4 * time.Second}).Start(); !t.talk.apply(commit); {
-		if err := t.w.history.follow(ctx, t.talk, t.job.Tenant, t.job.Thread); err != nil {
+	for attempts := (retry.Policy{First: time.Millisecond, Max: 2 * time.Second, Limit: 4 * time.Second}).Start(); !t.talk.Apply(commit); {
+		if err := t.w.history.Follow(ctx, t.talk, t.job.Tenant, t.job.Thread); err != nil {
 			return err
 		}
-		if t.talk.version >= commit.Version {
+		if t.talk.Version() >= commit.Version {
 			return nil
 		}
 		switch err := attempts.Wait(ctx); {

@@ -15,6 +15,7 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/runtime/conversation"
 )
 
 // Config configures a worker. The zero value of a field means its default.
@@ -85,7 +86,7 @@ type Worker struct {
 	reactors  Reactors
 	agents    Agents
 	arguments Arguments
-	history   *history
+	history   *conversation.Cache
 	places    chan struct{} // one for each active execution, and one for the next of the queue
 	shares    *share.Pool   // of the places
 	parked    *share.Pauses // runs that were released because their tenant has its share
@@ -112,7 +113,7 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 	cfg = cfg.withDefaults()
 	return &Worker{
 		name: cfg.Name, cfg: cfg, log: log, commands: dispatcher, reactors: cfg.Reactors, agents: cfg.Agents,
-		arguments: cfg.Arguments, history: newHistory(log, cfg.HistoryBytes),
+		arguments: cfg.Arguments, history: conversation.NewCache(log, cfg.HistoryBytes),
 		places: make(chan struct{}, cfg.Places), shares: cfg.Shares,
 		parked: share.NewPauses(5*time.Millisecond, 10*time.Second),
 		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{}, stops: map[string]stop{}, held: map[string]*queues.Run{},
@@ -141,10 +142,10 @@ func (w *Worker) Stored(c *events.Commit) {
 	for i := range c.Events {
 		switch c.Events[i].Type {
 		case events.ThreadCreatedType, events.RunRequestedType: // a turn follows, or may follow
-			w.history.noteCommit(c)
+			w.history.Note(c)
 			return
 		case events.LifecycleDeletedType:
-			w.history.forget(c.Tenant, c.Thread)
+			w.history.Forget(c.Tenant, c.Thread)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package runtime
+package conversation
 
 import (
 	"strings"
@@ -8,29 +8,30 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// conversation is a worker's view of a thread: its items, and the progress of the
-// current run. It is folded from commits, and so is the same in every process.
-type conversation struct {
-	version  int64
-	seq      uint64
-	items    []*said // in the log's order
-	byID     map[string]*said
-	contexts map[string]events.JSON
-	metadata events.JSON          // of the thread
-	env      events.JSON          // of the thread
-	mode     string               // of the thread's agent
-	tokens   int64                // the most that a run may write; 0: no limit
-	sides    map[string][]segment // of answers that are not complete
-	skills   map[string]bool      // that are active; true: a caller has activated it
-	bytes    int
+// View is a worker's view of a thread: its items, and the progress of the current run. It is folded
+// from commits, and so is the same in every process. It has one user at a time; what it shows is
+// read-only.
+type View struct {
+	Contexts  map[string]events.JSON
+	Metadata  events.JSON     // of the thread
+	Env       events.JSON     // of the thread
+	Mode      string          // of the thread's agent
+	MaxTokens int64           // the most that a run may write; 0: no limit
+	Skills    map[string]bool // that are active; true: a caller has activated it
 
-	run     string // the execution of the last run that was requested; what follows is of that run
-	usage   events.Usage
-	granted map[string]events.ApprovalGranted // by call
-	denied  map[string]string                 // comments by call
-	solved  map[string]events.JSON            // results that persons supplied, by call
+	Usage   events.Usage                      // of the last run that was requested, as what follows
+	Granted map[string]events.ApprovalGranted // by call
+	Denied  map[string]string                 // comments by call
+	Solved  map[string]events.JSON            // results that persons supplied, by call
 
-	pages []*events.HistoryPage // of the history that the thread has inherited, until it is folded; nil: not read
+	version int64
+	seq     uint64
+	items   []*said // in the log's order
+	byID    map[string]*said
+	sides   map[string][]segment  // of answers that are not complete
+	run     string                // the execution of the last run that was requested
+	pages   []*events.HistoryPage // of the history that the thread has inherited, until it is folded; nil: not read
+	bytes   int
 }
 
 // said is an item, and the calls among its parts.
@@ -50,13 +51,31 @@ type segment struct {
 	side events.Side
 }
 
-func newConversation() *conversation {
-	return &conversation{byID: map[string]*said{}, contexts: map[string]events.JSON{}, sides: map[string][]segment{}, skills: map[string]bool{}}
+// New returns the view of a thread that has no commit yet.
+func New() *View {
+	return &View{byID: map[string]*said{}, Contexts: map[string]events.JSON{}, sides: map[string][]segment{}, Skills: map[string]bool{}}
 }
 
-// apply folds a commit. It reports false, without a change, if commits before it, or the pages
+// Version returns the thread's version after the commits that are folded.
+func (c *View) Version() int64 { return c.version }
+
+// Item returns an item, also a deleted one; nil if there is none.
+func (c *View) Item(id string) *events.Item {
+	if s := c.byID[id]; s != nil {
+		return &s.Item
+	}
+	return nil
+}
+
+// CallerCalls reports whether an item has calls that the caller of its run executes.
+func (c *View) CallerCalls(item string) bool {
+	s := c.byID[item]
+	return s != nil && len(s.open) > 0
+}
+
+// Apply folds a commit. It reports false, without a change, if commits before it, or the pages
 // of a history that it inherits, are missing and must be read first.
-func (c *conversation) apply(commit *events.Commit) bool {
+func (c *View) Apply(commit *events.Commit) bool {
 	switch {
 	case commit.Version <= c.version:
 		return true // known already
@@ -83,7 +102,7 @@ func inherits(commit *events.Commit) *events.HistoryInherited {
 }
 
 // inherit folds the items of an inherited history, as if each had been copied.
-func (c *conversation) inherit(e *events.Event, context string) {
+func (c *View) inherit(e *events.Event, context string) {
 	for _, page := range c.pages {
 		for i := range page.Items {
 			copied := *e
@@ -94,33 +113,33 @@ func (c *conversation) inherit(e *events.Event, context string) {
 	c.pages = nil
 }
 
-func (c *conversation) evolve(e *events.Event) {
+func (c *View) evolve(e *events.Event) {
 	switch d := e.Data.(type) {
 	case events.ThreadCreated:
-		c.metadata, c.env = d.Metadata, d.Env
+		c.Metadata, c.Env = d.Metadata, d.Env
 	case events.ProfileChanged:
 		if d.Metadata != nil {
-			c.metadata = d.Metadata
+			c.Metadata = d.Metadata
 		}
 		if d.Env != nil {
-			c.env = d.Env
+			c.Env = d.Env
 		}
 		if d.AgentMode != nil {
-			c.mode = *d.AgentMode
+			c.Mode = *d.AgentMode
 		}
 		if d.MaxTokens != nil {
-			c.tokens = *d.MaxTokens
+			c.MaxTokens = *d.MaxTokens
 		}
 	case events.SkillActivated:
-		c.skills[d.Name] = e.Correlation == ""
+		c.Skills[d.Name] = e.Correlation == ""
 	case events.ContextCreated:
-		c.contexts[d.ID] = d.Content
+		c.Contexts[d.ID] = d.Content
 	case events.StateChanged:
 		if d.Life > 0 {
 			break // no run works on a life of the key-value state
 		}
-		if after, err := d.After(c.contexts[e.Subject]); err == nil {
-			c.contexts[e.Subject] = after
+		if after, err := d.After(c.Contexts[e.Subject]); err == nil {
+			c.Contexts[e.Subject] = after
 		}
 	case events.ItemCreated:
 		s := &said{Item: d.Item(e.ThreadID, e.Time)}
@@ -175,35 +194,32 @@ func (c *conversation) evolve(e *events.Event) {
 		}
 	case events.RunRequested:
 		if c.run != e.Subject { // else it goes on
-			c.run, c.usage, c.granted, c.denied = e.Subject, events.Usage{}, map[string]events.ApprovalGranted{}, map[string]string{}
+			c.run, c.Usage, c.Granted, c.Denied = e.Subject, events.Usage{}, map[string]events.ApprovalGranted{}, map[string]string{}
 		}
 	case events.TraceRecorded:
 		if d.Usage != nil && d.ExecutionID == c.run {
-			c.usage = c.usage.Add(*d.Usage)
+			c.Usage = c.Usage.Add(*d.Usage)
 		}
 	case events.ApprovalGranted:
-		if c.granted != nil {
+		if c.Granted != nil {
 			if d.Arguments == nil { // as requested, or as granted before
-				d.Arguments = c.granted[d.CallID].Arguments
+				d.Arguments = c.Granted[d.CallID].Arguments
 			}
-			c.granted[d.CallID] = d
+			c.Granted[d.CallID] = d
 		}
 	case events.ApprovalDenied:
-		if c.denied != nil {
-			c.denied[d.CallID] = d.Comment
+		if c.Denied != nil {
+			c.Denied[d.CallID] = d.Comment
 		}
 	case events.ApprovalResolved:
-		if c.solved == nil {
-			c.solved = map[string]events.JSON{}
+		if c.Solved == nil {
+			c.Solved = map[string]events.JSON{}
 		}
-		c.solved[d.CallID] = d.Result
+		c.Solved[d.CallID] = d.Result
 	}
 }
 
-// toolPart is the prefix of the type of a part that is a tool call.
-const toolPart = "tool-"
-
-// partOf holds what the runtime reads of a part.
+// partOf holds what is read of a part.
 type partOf struct {
 	Type   string      `json:"type"`
 	CallID string      `json:"toolCallId"`
@@ -222,7 +238,7 @@ func callsOf(i events.Item) (calls, open []string, n int) {
 		return nil, nil, 0
 	}
 	for _, p := range parts {
-		if strings.HasPrefix(p.Type, toolPart) && p.CallID != "" {
+		if strings.HasPrefix(p.Type, events.ToolPart) && p.CallID != "" {
 			calls = append(calls, p.CallID)
 			if p.State == events.CallerState {
 				open = append(open, p.CallID)
@@ -246,10 +262,10 @@ func callOf(i events.Item) string {
 	return content.CallID
 }
 
-// shown returns the latest most items of a context for a reactor, oldest first. The items of
+// Shown returns the latest most items of a context for a reactor, oldest first. The items of
 // calls that a message has as parts are omitted, except the results of those that the caller of
 // a run executes. A side of a dual_ai agent sees the other side's parts as messages of a user.
-func (c *conversation) shown(context string, side events.Side, most int) []events.Item {
+func (c *View) Shown(context string, side events.Side, most int) []events.Item {
 	calls, open := map[string]bool{}, map[string]bool{}
 	for _, s := range c.items {
 		if !s.deleted && s.ContextID == context {
@@ -323,27 +339,51 @@ func textsOf(parts []events.JSON) []events.JSON {
 			Text string `json:"text"`
 		}
 		if json.Unmarshal(raw, &p) == nil && p.Type == events.OutputText {
-			out = append(out, object("type", events.InputText, "text", p.Text))
+			p.Type = events.InputText
+			if raw, err := json.Marshal(p); err == nil {
+				out = append(out, raw)
+			}
 		}
 	}
 	return out
 }
 
-// call returns the part of a reaction item that is a call.
-func (c *conversation) call(item, call string) (events.JSON, partOf, bool) {
+// Arguments returns the arguments of a call that a reaction item has as a part, without a result;
+// nil if there is no such call.
+func (c *View) Arguments(item, call string) events.JSON {
 	s := c.byID[item]
 	if s == nil {
-		return nil, partOf{}, false
+		return nil
 	}
 	var parts []events.JSON
 	if json.Unmarshal(s.Content, &parts) != nil {
-		return nil, partOf{}, false
+		return nil
 	}
 	for _, raw := range parts {
 		var p partOf
-		if json.Unmarshal(raw, &p) == nil && p.CallID == call && strings.HasPrefix(p.Type, toolPart) && p.State == "" {
-			return raw, p, true
+		if json.Unmarshal(raw, &p) == nil && p.CallID == call && strings.HasPrefix(p.Type, events.ToolPart) && p.State == "" {
+			return p.Input
 		}
 	}
-	return nil, partOf{}, false
+	return nil
+}
+
+// Messages returns the messages of a context, each with its calls.
+func (c *View) Messages(context string) []events.ThreadMessage {
+	calls := map[string][]*events.Item{}
+	for _, s := range c.items {
+		if s.Type == events.ActionExecute && s.CallOf != nil && !s.deleted {
+			calls[s.ParentItemID] = append(calls[s.ParentItemID], &s.Item)
+		}
+	}
+	out := []events.ThreadMessage{}
+	for _, s := range c.items {
+		if s.deleted || s.ContextID != context {
+			continue
+		}
+		if m := events.MessageOf(&s.Item, calls[s.ID], 0); m != nil {
+			out = append(out, *m)
+		}
+	}
+	return out
 }

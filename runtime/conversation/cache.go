@@ -1,4 +1,4 @@
-package runtime
+package conversation
 
 import (
 	"container/list"
@@ -10,10 +10,10 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// history caches the most recently used conversations, and the commits of this process
+// Cache caches the most recently used conversations, and the commits of this process
 // since, so that a turn reads from the log only what others wrote. A conversation that
 // was taken has one user.
-type history struct {
+type Cache struct {
 	log   *eventlog.Log
 	pages *pages.Reader
 	most  int // in bytes
@@ -26,20 +26,21 @@ type history struct {
 
 type kept struct {
 	key     string
-	talk    *conversation    // nil: in use, or not known yet
+	talk    *View            // nil: in use, or not known yet
 	commits []*events.Commit // of this process, since then
 	size    int
 }
 
-func newHistory(log *eventlog.Log, most int) *history {
-	return &history{log: log, pages: pages.On(log.Streams()), most: most, order: list.New(), byKey: map[string]*list.Element{}}
+// NewCache returns a cache of at most that many bytes, of threads of the log.
+func NewCache(log *eventlog.Log, most int) *Cache {
+	return &Cache{log: log, pages: pages.On(log.Streams()), most: most, order: list.New(), byKey: map[string]*list.Element{}}
 }
 
 // maxRecent is how many commits of a thread are cached for a later turn.
 const maxRecent = 16
 
-// noteCommit caches a commit of this process.
-func (h *history) noteCommit(c *events.Commit) {
+// Note caches a commit of this process.
+func (h *Cache) Note(c *events.Commit) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k := h.entry(c.Tenant + "." + c.Thread)
@@ -56,12 +57,12 @@ func (h *history) noteCommit(c *events.Commit) {
 // strings they share.
 func held(c *events.Commit) int { return c.Whole()*5/2 + 256 }
 
-// takeConversation returns the cached conversation of a thread, without reading the log; see
-// follow.
-func (h *history) takeConversation(tenant, thread string) *conversation {
+// Take returns the cached conversation of a thread, without reading the log; see
+// Follow.
+func (h *Cache) Take(tenant, thread string) *View {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := newConversation()
+	c := New()
 	e := h.byKey[tenant+"."+thread]
 	if e == nil {
 		return c
@@ -72,15 +73,15 @@ func (h *history) takeConversation(tenant, thread string) *conversation {
 		c = k.talk
 	}
 	for _, commit := range k.commits {
-		if !c.apply(commit) {
+		if !c.Apply(commit) {
 			break // what lies between is read from the log
 		}
 	}
 	return c
 }
 
-// forget drops the cache of a thread.
-func (h *history) forget(tenant, thread string) {
+// Forget drops the cache of a thread.
+func (h *Cache) Forget(tenant, thread string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if e := h.byKey[tenant+"."+thread]; e != nil {
@@ -88,26 +89,26 @@ func (h *history) forget(tenant, thread string) {
 	}
 }
 
-// follow reads the commits of the log that the conversation lacks.
-func (h *history) follow(ctx context.Context, c *conversation, tenant, thread string) error {
+// Follow reads the commits of the log that the conversation lacks.
+func (h *Cache) Follow(ctx context.Context, c *View, tenant, thread string) error {
 	for commit, err := range h.log.Thread(ctx, tenant, thread, c.seq+1) {
 		if err != nil {
 			return err
 		}
-		if !c.apply(commit) { // erased, older than the conversation, or with a history: read from the start
-			*c = *newConversation()
+		if !c.Apply(commit) { // erased, older than the conversation, or with a history: read from the start
+			*c = *New()
 			c.version = commit.Version - int64(len(commit.Events))
 			if c.pages, err = h.readPages(ctx, commit); err != nil {
 				return err
 			}
-			c.apply(commit)
+			c.Apply(commit)
 		}
 	}
 	return nil
 }
 
 // readPages reads the pages of the history that a commit inherits, in order.
-func (h *history) readPages(ctx context.Context, commit *events.Commit) ([]*events.HistoryPage, error) {
+func (h *Cache) readPages(ctx context.Context, commit *events.Commit) ([]*events.HistoryPage, error) {
 	from := inherits(commit)
 	if from == nil {
 		return nil, nil
@@ -122,8 +123,8 @@ func (h *history) readPages(ctx context.Context, commit *events.Commit) ([]*even
 	return read, nil
 }
 
-// returnConversation returns a conversation to the cache.
-func (h *history) returnConversation(tenant, thread string, c *conversation) {
+// Return returns a conversation to the cache.
+func (h *Cache) Return(tenant, thread string, c *View) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c.bytes > h.most/4 {
@@ -139,7 +140,7 @@ func (h *history) returnConversation(tenant, thread string, c *conversation) {
 
 // entry returns the cache entry of a thread, and marks it as the latest used. The
 // caller holds the lock, as for the methods below.
-func (h *history) entry(key string) *kept {
+func (h *Cache) entry(key string) *kept {
 	if e := h.byKey[key]; e != nil {
 		h.order.MoveToFront(e)
 		return e.Value.(*kept)
@@ -150,18 +151,18 @@ func (h *history) entry(key string) *kept {
 	return k
 }
 
-func (h *history) resize(k *kept, by int) {
+func (h *Cache) resize(k *kept, by int) {
 	k.size += by
 	h.bytes += by
 }
 
-func (h *history) trim() {
+func (h *Cache) trim() {
 	for h.bytes > h.most {
 		h.drop(h.order.Back())
 	}
 }
 
-func (h *history) drop(e *list.Element) {
+func (h *Cache) drop(e *list.Element) {
 	k := h.order.Remove(e).(*kept)
 	delete(h.byKey, k.key)
 	h.bytes -= k.size
