@@ -3,6 +3,7 @@ package serve_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/skein-threads/skein/client"
@@ -226,5 +228,45 @@ func TestMCP_WaitIsEndedByPeople(t *testing.T) {
 	x := d.ends(freed)
 	if got := result(t, d.c, freed.ThreadID); x.Status != events.ExecutionCompleted || !strings.Contains(got, "no process answers") {
 		t.Errorf("a run whose server is no longer named ended %s %s, and its call came to %s", x.Status, x.ErrorText, got)
+	}
+}
+
+// An agent that names very many servers which accept connections and never answer has few at the
+// same time.
+func TestMCP_ManySilentServersOfAnAgent(t *testing.T) {
+	t.Parallel()
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { silent.Close() })
+	var open atomic.Int64
+	go func() {
+		for {
+			conn, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			open.Add(1)
+			context.AfterFunc(t.Context(), func() { conn.Close() })
+		}
+	}()
+	s := newShop(t)
+	d := newDesk(t, s.desk)
+	a := events.AgentDefinition{Name: "many", Type: events.AIHuman, Reactor: "buyer"}
+	for i := range 60 {
+		name := fmt.Sprint("silent", i)
+		a.Tools = append(a.Tools, name)
+		d.apply("tool", fmt.Sprintf(`{"name":%q,"type":"mcp","description":"Silent.","server":{"url":"http://%s/%d"}}`, name, silent.Addr(), i))
+	}
+	d.apply("agent", string(must(json.Marshal(a))(t)))
+	reply := d.react(d.thread("many"), events.ReactThread{Text: new("hello")})
+	d.parks(reply)
+	x := must(client.Read(d.ctx, must(d.c.UpToDate(d.ctx))(t), events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID}))(t)
+	if len(x.WaitingFor) != len(a.Tools) {
+		t.Errorf("it waits for %d", len(x.WaitingFor))
+	}
+	if n := open.Load(); n == 0 || n > 16 {
+		t.Errorf("%d connections at the same time", n)
 	}
 }

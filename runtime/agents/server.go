@@ -28,6 +28,9 @@ const (
 	lookLast    = 30 * time.Second
 	maxWatched  = 1000        // of one tenant; further ones are looked for once others are back
 	watchedFor  = time.Minute // since it was last asked about
+
+	starts       = 128 // of sessions at the same time, also for calls
+	startsTenant = 16  // of one tenant
 )
 
 // link returns the sessions with the MCP server of a definition, and its name there. Tenants share

@@ -224,7 +224,8 @@ func (d *Directory) manager(tenant, key, name string, def events.ToolDefinition)
 	if m, ok := d.servers[key]; ok {
 		return m, nil
 	}
-	m, err := mcp.New(mcp.Options{Egress: d.cfg.Egress, Logger: d.cfg.Logger.With().Str("tenant", tenant).Logger(), Variable: func(name string) (string, bool) {
+	admit := func() (func(), error) { return d.starts.Try(tenant) }
+	m, err := mcp.New(mcp.Options{Admit: admit, Egress: d.cfg.Egress, Logger: d.cfg.Logger.With().Str("tenant", tenant).Logger(), Variable: func(name string) (string, bool) {
 		value, ok := d.cfg.Lookup(name)
 		if ok && name == def.Server.TokenEnv {
 			value = "Bearer " + value

@@ -122,7 +122,12 @@ func (m *Manager) acquire(ctx context.Context, l *link) (*session, error) {
 			m.makeRoom()
 			wait = m.changed
 		default:
-			starting = m.start(l)
+			done, err := m.options.Admit()
+			if err != nil {
+				m.mu.Unlock()
+				return nil, &startError{text: err.Error(), down: true}
+			}
+			starting = m.start(l, done)
 			wait = starting.done
 		}
 		m.mu.Unlock()
@@ -165,13 +170,14 @@ func (m *Manager) makeRoom() {
 	}
 }
 
-// start starts a session; the caller holds the lock.
-func (m *Manager) start(l *link) *attempt {
+// start starts a session, and calls done when it has started or failed; the caller holds the lock.
+func (m *Manager) start(l *link, done func()) *attempt {
 	a := &attempt{done: make(chan struct{})}
 	l.attempt = a
 	m.open++
 	m.running.Go(func() {
 		s, err := connect(m.ctx, l, m.options)
+		done()
 		m.mu.Lock()
 		l.attempt, a.err = nil, err
 		if err != nil {

@@ -25,6 +25,9 @@ type Options struct {
 	// Logger receives the details of invalid answers of servers on HTTP, which callers
 	// are not told; default: none.
 	Logger zerolog.Logger
+	// Admit admits the start of a session, until done is called; default: every one. If it refuses,
+	// the server counts as down.
+	Admit func() (done func(), err error)
 	// Variable looks up an environment variable; default os.LookupEnv.
 	Variable func(name string) (value string, ok bool)
 	// Stderr returns the writer for what a server's program writes to stderr, which may
@@ -49,6 +52,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxAnswer == 0 {
 		o.MaxAnswer = 4 << 20
+	}
+	if o.Admit == nil {
+		o.Admit = func() (func(), error) { return func() {}, nil }
 	}
 	if o.Variable == nil {
 		o.Variable = os.LookupEnv
