@@ -14,7 +14,7 @@ import (
 // A short run measures every case over HTTP and over NATS, and nothing is refused.
 func TestHTTP(t *testing.T) {
 	r, err := HTTP(t.Context(), HTTPOptions{
-		Seconds: 0.3, Clients: []int{1, 3}, Readers: []int{1, 20}, Events: 5, Dir: t.TempDir(), Profile: filepath.Join(t.TempDir(), "cpu.prof"),
+		Seconds: 0.1, Clients: []int{1, 3}, Readers: []int{1, 20}, Events: 5, Dir: t.TempDir(), Profile: filepath.Join(t.TempDir(), "cpu.prof"),
 		LoadArgs: []string{"load"}, Log: func(s string) { t.Log(s) },
 	})
 	if err != nil {

@@ -71,14 +71,14 @@ func TestMemory_Cold(t *testing.T) {
 // promised by name; without cold threads, nothing is said of them.
 func TestMemory_OneNumberOfColdThreads(t *testing.T) {
 	o := MemoryOptions{
-		Threads: []int{3000}, Cold: true, Message: true, ThreadCache: 1 << 20, Idle: 50 * time.Millisecond, Dir: t.TempDir(),
+		Threads: []int{500}, Cold: true, Message: true, ThreadCache: 1 << 20, Idle: 50 * time.Millisecond, Dir: t.TempDir(),
 		LoadArgs: []string{"load"}, SkeinArgs: []string{"skein"}, Log: func(s string) { t.Log(s) },
 	}
 	r, err := Memory(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Points) != 2 || r.Points[0].Threads != 0 || r.Points[1].Threads != 3000 {
+	if len(r.Points) != 2 || r.Points[0].Threads != 0 || r.Points[1].Threads != 500 {
 		t.Errorf("the points are %+v", r.Points)
 	}
 	body, err := json.Marshal(r)
@@ -95,7 +95,7 @@ func TestMemory_OneNumberOfColdThreads(t *testing.T) {
 	if err := json.Unmarshal(body, &told, json.MatchCaseInsensitiveNames(true)); err != nil {
 		t.Fatal(err)
 	}
-	if told.Threads != 3000 || told.Server == nil || *told.Server == 0 || told.Skein == nil || *told.Skein == 0 || told.Thaw <= 0 || told.Ready <= 0 {
+	if told.Threads != 500 || told.Server == nil || *told.Server == 0 || told.Skein == nil || *told.Skein == 0 || told.Thaw <= 0 || told.Ready <= 0 {
 		t.Errorf("%s", body)
 	}
 	o.Threads, o.Cold = []int{10, 20}, false

@@ -48,7 +48,7 @@ func TestStoredTurn(t *testing.T) {
 // not is named.
 func TestAppend_Peers(t *testing.T) {
 	dir := peertest.Dir(t)
-	got, err := Append(t.Context(), Options{Seconds: 0.3, Threads: 20, Clients: []int{1, 4}, Skein: true, Peers: Peers(), Dir: dir, LoadArgs: []string{"load"}})
+	got, err := Append(t.Context(), Options{Seconds: 0.1, Threads: 20, Clients: []int{1, 4}, Skein: true, Peers: Peers(), Dir: dir, LoadArgs: []string{"load"}})
 	if err != nil {
 		t.Fatal(err)
 	}

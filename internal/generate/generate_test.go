@@ -25,11 +25,15 @@ func TestGeneratedFilesAreFresh(t *testing.T) {
 func TestCheckNamesWhatIsStale(t *testing.T) {
 	root := t.TempDir()
 	var out bytes.Buffer
-	if err := run(&out, root, false); err != nil {
+	all, err := outputs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bring(&out, root, all, false); err != nil {
 		t.Fatal(err)
 	}
 	out.Reset()
-	if err := run(&out, root, true); err != nil || out.Len() > 0 {
+	if err := bring(&out, root, all, true); err != nil || out.Len() > 0 {
 		t.Errorf("just written, and stale: %v %s", err, out.String())
 	}
 	for path, body := range map[string]string{"docs/events.md": "old", "schema/files/events/thread.renamed.json": "{}"} {
@@ -41,15 +45,15 @@ func TestCheckNamesWhatIsStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "schema/files/commit.json\ndocs/events.md\nschema/files/events/thread.renamed.json\n"
-	if err := run(&out, root, true); err == nil || out.String() != want {
+	if err := bring(&out, root, all, true); err == nil || out.String() != want {
 		t.Errorf("%v: %s", err, out.String())
 	}
 	out.Reset()
-	if err := run(&out, root, false); err != nil || out.String() != want {
+	if err := bring(&out, root, all, false); err != nil || out.String() != want {
 		t.Errorf("%v: %s", err, out.String())
 	}
 	out.Reset()
-	if err := run(&out, root, true); err != nil {
+	if err := bring(&out, root, all, true); err != nil {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }

@@ -105,6 +105,11 @@ func run(out io.Writer, root string, check bool) error {
 	if err != nil {
 		return err
 	}
+	return bring(out, root, all, check)
+}
+
+// bring writes outputs, or checks them, and removes schemas that are not among them.
+func bring(out io.Writer, root string, all []output, check bool) error {
 	stale := 0
 	wanted := map[string]bool{}
 	for _, o := range all {
