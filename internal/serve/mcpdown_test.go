@@ -231,6 +231,40 @@ func TestMCP_WaitIsEndedByPeople(t *testing.T) {
 	}
 }
 
+// An agent that takes the thread over in the middle of a run waits for its MCP server, too, before
+// its first step.
+func TestMCP_AgentTakesOverWhileItsServerIsDown(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	var steps atomic.Int64
+	d := newDesk(t, s.desk, func(c *serve.Config) {
+		own := c.Register
+		c.Register = func(r *runtime.Registry) error {
+			return errors.Join(own(r), r.AddReactor("porter", transcript.Fixed(transcript.Text("Over.", runtime.ToolCall{CallID: "p1", Name: "ask_whole", Arguments: events.JSON(`{}`)}))),
+				r.AddReactor("late", runtime.ReactorFunc(func(_ context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
+					out := runtime.Answer("done")
+					if steps.Add(1) == 1 {
+						out.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: in.Tools[0].Name, Arguments: events.JSON(`{}`)}}
+					}
+					return out, nil
+				})))
+		}
+	})
+	s.define(d, "")
+	d.apply("agent", `{"name":"whole","type":"ai_human","reactor":"late","tools":["shop"]}`, "tool", `{"name":"ask_whole","type":"agent","description":"Asks.","agent":"whole"}`,
+		"agent", `{"name":"front","type":"ai_human","reactor":"porter","tools":["ask_whole"]}`)
+	reply := d.react(d.thread("front"), events.ReactThread{Text: new("hello")})
+	d.parks(reply)
+	d.lists(reply, "mcp:shop")
+	if steps.Load() != 0 {
+		t.Error("the agent was asked before its server was back")
+	}
+	s.open()
+	if x := d.ends(reply); x.Status != events.ExecutionCompleted || x.AgentID != "whole" || s.calls.Load() != 1 || steps.Load() != 2 {
+		t.Errorf("it ended %s (%s) with agent %s after %d calls and %d steps", x.Status, x.ErrorText, x.AgentID, s.calls.Load(), steps.Load())
+	}
+}
+
 // An agent that names very many servers which accept connections and never answer has few at the
 // same time.
 func TestMCP_ManySilentServersOfAnAgent(t *testing.T) {
