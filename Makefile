@@ -31,14 +31,10 @@ build: ## Build bin/skein
 # make test takes five and a half minutes on two of them, and with as many, eight and a half.
 TESTJOBS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
-# Garbage is collected at three times of what is in use, not at twice: the tests take less
-# processor time, and a third more memory.
-TESTGC ?= 200
-
 # The programs of the tests stay in bin/tests, so that only those that have changed are linked.
 .PHONY: test
 test: lint ## Check format, vet, staticcheck, then run every test but those that .ci/long lists
-	GOGC=$(TESTGC) $(GO) run ./internal/gotest -target test -without .ci/long -programs bin/tests -- $(TESTFLAGS) -p $(TESTJOBS) -timeout 15m ./...
+	$(GO) run ./internal/gotest -target test -without .ci/long -programs bin/tests -- $(TESTFLAGS) -p $(TESTJOBS) -timeout 15m ./...
 
 .PHONY: test-long
 test-long: ## Run the tests that .ci/long lists: chaos, a few faults, kills, soak, simulation, memory
