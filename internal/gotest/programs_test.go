@@ -100,3 +100,11 @@ func TestApart(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// The packages with the most files of tests come first, the others in their order.
+func TestLongestFirst(t *testing.T) {
+	got := longestFirst("a 1 0\nb 0 0\nc 2 3\nd 1 0\ne 4 0\n")
+	if want := []string{"c", "e", "a", "d", "b"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
