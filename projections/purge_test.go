@@ -71,6 +71,9 @@ func TestEndThread_MarkersComeBeforeThePurge(t *testing.T) {
 	}
 	end := h.Do("thread.delete", id, `{}`)
 	h.await(r)
+	if err := h.NC.Flush(); err != nil { // what was stored before has arrived here
+		t.Fatal(err)
+	}
 	marked := map[string]bool{}
 	for {
 		pending, _, err := sub.Pending()
