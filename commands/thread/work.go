@@ -97,8 +97,8 @@ type AwaitWorkers struct {
 	Until       string
 }
 
-// ParkRun parks a run whose reactor no process serves, or that lacks an MCP server, or the tools of whose remaining calls:
-// no worker holds it until WakeRun. It changes nothing if other calls can be made.
+// ParkRun parks a run that lacks an MCP server, or whose reactor or whose remaining calls' tools no
+// process serves: no worker holds it until WakeRun. It changes nothing if other calls can be made.
 type ParkRun struct {
 	ExecutionID string
 	Token       int64
