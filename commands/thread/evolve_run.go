@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/skein-threads/skein/commands/thread/compact"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/compact"
 )
 
 // evolveRun applies the events of runs, and what other events mean for the current run.

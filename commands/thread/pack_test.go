@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/skein-threads/skein/commands/thread/compact"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/compact"
 )
 
 // packs checks that a value comes out of its packed form as it went in, for each of its fields

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/skein-threads/skein/commands/thread/compact"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/compact"
 )
 
 // relationState is a relationship to another thread.

@@ -3,8 +3,8 @@ package thread
 import (
 	"slices"
 
-	"github.com/skein-threads/skein/commands/thread/compact"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/compact"
 )
 
 // sessions are a thread's requests: those that have started, oldest first, and the ids of the

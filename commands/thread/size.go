@@ -3,8 +3,8 @@ package thread
 import (
 	"unsafe"
 
-	"github.com/skein-threads/skein/commands/thread/compact"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/compact"
 )
 
 // Bytes estimates the memory that the state occupies, in bytes: its maps, and the strings and

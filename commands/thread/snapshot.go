@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/skein-threads/skein/commands/thread/compact"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/compact"
 )
 
 // snapshotVersion is the version of an encoded state. A snapshot of another version is

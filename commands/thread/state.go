@@ -3,8 +3,8 @@ package thread
 import (
 	"slices"
 
-	"github.com/skein-threads/skein/commands/thread/compact"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/compact"
 )
 
 // State is what decisions on one thread need to know. The zero value is the state of a thread

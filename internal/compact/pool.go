@@ -20,11 +20,8 @@ const fewTexts = 16
 
 // Number returns the number of a text, 0 for the empty one. A text that was not there is added.
 func (p *Pool) Number(text string) uint32 {
-	if text == "" {
-		return 0
-	}
-	if n, ok := p.find(text); ok {
-		return n + 1
+	if n, ok := p.Find(text); ok {
+		return n
 	}
 	text = strings.Clone(text) // it may be a piece of something large
 	p.texts = append(p.texts, text)
@@ -32,23 +29,27 @@ func (p *Pool) Number(text string) uint32 {
 	n := uint32(len(p.texts))
 	switch {
 	case p.index != nil:
-		p.index[text] = n - 1
+		p.index[text] = n
 	case n > fewTexts:
 		p.index = map[string]uint32{}
 		for i, t := range p.texts {
-			p.index[t] = uint32(i)
+			p.index[t] = uint32(i + 1)
 		}
 	}
 	return n
 }
 
-func (p *Pool) find(text string) (uint32, bool) {
+// Find returns the number of a text that is there.
+func (p *Pool) Find(text string) (n uint32, ok bool) {
+	if text == "" {
+		return 0, true
+	}
 	if p.index != nil {
-		n, ok := p.index[text]
+		n, ok = p.index[text]
 		return n, ok
 	}
-	i := slices.Index(p.texts, text)
-	return uint32(i), i >= 0
+	n = uint32(slices.Index(p.texts, text) + 1)
+	return n, n > 0
 }
 
 // Text returns the text with that number.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/compact"
 	"github.com/skein-threads/skein/projections/buckets"
 )
 
@@ -17,7 +18,7 @@ type Directory struct {
 	mu      sync.RWMutex // guards what follows
 	tenants map[string]*members
 	ready   chan struct{} // closed when all that was there at the beginning has been read
-	names   *interned
+	names   *compact.Pool // agents and users
 
 	claims    []claim // a ring, once it is full
 	nextClaim int     // the oldest one then
@@ -25,7 +26,7 @@ type Directory struct {
 
 // New returns an empty directory, which is not loaded.
 func New() *Directory {
-	return &Directory{progress: buckets.NewProgress(), tenants: map[string]*members{}, ready: make(chan struct{}), names: newInterned()}
+	return &Directory{progress: buckets.NewProgress(), tenants: map[string]*members{}, ready: make(chan struct{}), names: &compact.Pool{}}
 }
 
 // members are the threads of one tenant.
@@ -44,7 +45,7 @@ type listed struct {
 	key      string
 	seq      uint64
 	changed  events.Time
-	agent    uint32 // interned
+	agent    uint32 // its number in names
 	user     uint32
 	status   uint8
 	archived bool
@@ -132,7 +133,7 @@ func (d *Directory) Agents(tenant string) []string {
 	d.scan(tenant, 0, 1, func(m *listed) bool {
 		if !seen[m.agent] {
 			seen[m.agent] = true
-			names = append(names, d.names.texts[m.agent])
+			names = append(names, d.names.Text(m.agent))
 		}
 		return false
 	})
@@ -143,7 +144,7 @@ func (d *Directory) Agents(tenant string) []string {
 func (d *Directory) Reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.tenants, d.names, d.claims, d.nextClaim = map[string]*members{}, newInterned(), nil, 0
+	d.tenants, d.names, d.claims, d.nextClaim = map[string]*members{}, &compact.Pool{}, nil, 0
 	select {
 	case <-d.ready:
 		d.ready = make(chan struct{})

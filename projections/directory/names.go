@@ -6,27 +6,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// interned maps texts that occur again and again to small numbers.
-type interned struct {
-	numbers map[string]uint32
-	texts   []string
-}
-
-func newInterned() *interned {
-	return &interned{numbers: map[string]uint32{"": 0}, texts: []string{""}}
-}
-
-func (n *interned) number(s string) uint32 {
-	i, ok := n.numbers[s]
-	if !ok {
-		i = uint32(len(n.texts))
-		s = strings.Clone(s)
-		n.numbers[s] = i
-		n.texts = append(n.texts, s)
-	}
-	return i
-}
-
 // packID returns a thread's id in few bytes: 16 for T- and a UUID.
 func packID(id string) string {
 	if len(id) == 38 && strings.HasPrefix(id, "T-") {

@@ -45,8 +45,8 @@ func (d *Directory) pickSome(picked []Picked, tenant string, w *Wish, most int) 
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	t := d.tenants[tenant]
-	agent, agentKnown := d.names.numbers[w.Agent]
-	user, userKnown := d.names.numbers[w.User]
+	agent, agentKnown := d.names.Find(w.Agent)
+	user, userKnown := d.names.Find(w.User)
 	if t == nil || !agentKnown || !userKnown {
 		return picked, false
 	}

@@ -117,7 +117,7 @@ func (d *Directory) put(tenant string, doc *brief) {
 	m := listed{
 		key: strings.Clone(doc.key()), seq: cmp.Or(doc.ListedSeq, doc.Seq), changed: doc.changed(), status: statusNumber(doc.Status), archived: doc.Archived,
 		cold: doc.mark.Cold, bare: doc.mark.Bare,
-		agent: d.names.number(doc.AgentID), user: d.names.number(doc.UserID),
+		agent: d.names.Number(doc.AgentID), user: d.names.Number(doc.UserID),
 	}
 	id := packID(doc.ID)
 	t.put(id, m)
