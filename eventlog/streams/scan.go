@@ -24,11 +24,16 @@ type Scan struct {
 	stream, subject string
 	filter          string // what the server is asked for
 	wide            bool   // it is more than what is wanted
+	size            int    // how many messages the next batch may have
 }
+
+// firstBatch is how many messages the first batch of a scan has; each next one has four times as
+// many, up to BatchMessages. Many reads end after a few messages, such as those of a page of events.
+const firstBatch = 32
 
 // Scan begins to read the messages of a stream that match a subject.
 func (c *Conn) Scan(stream, subject string) *Scan {
-	return &Scan{conn: c, stream: stream, subject: subject, filter: c.filter(stream, subject)}
+	return &Scan{conn: c, stream: stream, subject: subject, filter: c.filter(stream, subject), size: firstBatch}
 }
 
 // scanWorth is what reading a message costs, in messages that the server counts in
@@ -39,10 +44,11 @@ const scanWorth = 100 * BatchMessages
 // the stream has no more.
 func (s *Scan) Batch(ctx context.Context, from uint64) ([]Message, error) {
 	for {
-		got, err := s.conn.Direct(ctx, s.stream, GetRequest{Seq: max(from, 1), Next: s.filter, Batch: BatchMessages, MaxBytes: BatchBytes})
+		got, err := s.conn.Direct(ctx, s.stream, GetRequest{Seq: max(from, 1), Next: s.filter, Batch: s.size, MaxBytes: BatchBytes})
 		if err != nil || len(got) == 0 {
 			return nil, err
 		}
+		s.size = min(4*s.size, BatchMessages)
 		last := got[len(got)-1]
 		if !s.wide {
 			return got, s.widen(ctx, last.Pending)

@@ -3,10 +3,10 @@ package streams_test
 import (
 	"iter"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
@@ -49,11 +49,7 @@ func TestStored_OfAWholeTenantIsNotCountedWithEachBatch(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %d commits of the logtest.Tenant, not %d", name, len(got), len(want))
 		}
-		for batch := range 2 {
-			m, err := asked.NextMsg(natstest.Patience)
-			logtest.Must(t, err)
-			var q streams.GetRequest
-			logtest.Must(t, json.Unmarshal(m.Data, &q))
+		for batch, q := range requests(t, l, asked) {
 			if wide := q.Next == ">"; wide != (batch > 0) {
 				t.Errorf("%s: batch %d is asked for with %s", name, batch, q.Next)
 			}
@@ -63,10 +59,52 @@ func TestStored_OfAWholeTenantIsNotCountedWithEachBatch(t *testing.T) {
 		for _, err := range l.Stored(t.Context(), l.Config().Names.Log(logtest.Tenant, thread), 1) {
 			logtest.Must(t, err)
 		}
+		for _, q := range requests(t, l, asked) {
+			if q.Next == ">" {
+				t.Errorf("of one thread all is read: %+v", q)
+			}
+		}
+	}
+}
+
+// requests returns the reads that a subscription has seen, and at least one.
+func requests(t *testing.T, l *eventlog.Log, asked *nats.Subscription) (all []streams.GetRequest) {
+	t.Helper()
+	logtest.Must(t, l.Conn().Flush())
+	for n := 1; n > 0; n, _, _ = asked.Pending() {
 		m, err := asked.NextMsg(natstest.Patience)
 		logtest.Must(t, err)
-		if strings.Contains(string(m.Data), `">"`) {
-			t.Errorf("of one thread all is read: %s", m.Data)
+		var q streams.GetRequest
+		logtest.Must(t, json.Unmarshal(m.Data, &q))
+		all = append(all, q)
+	}
+	return all
+}
+
+// A read that ends after a few messages costs the server a few, and a long one few requests.
+func TestScan_BeginsWithASmallBatch(t *testing.T) {
+	t.Parallel()
+	l := logtest.Start(t)
+	a := logtest.NewAuthor(1)
+	for range 2 * streams.BatchMessages {
+		a.Write(t, l, 1, 1)
+	}
+	asked, err := l.Conn().SubscribeSync("$JS.API.DIRECT.GET." + l.Config().Names.Stream(assets.LogStream))
+	logtest.Must(t, err)
+	for most, want := range map[int][]int{20: {32}, 100: {32, 128}, 2 * streams.BatchMessages: {32, 128, 512, 512}} {
+		read := 0
+		for _, err := range l.Stored(t.Context(), l.Config().Names.Log(logtest.Tenant, a.Thread), 1) {
+			logtest.Must(t, err)
+			if read++; read == most {
+				break
+			}
+		}
+		var got []int
+		for _, q := range requests(t, l, asked) {
+			got = append(got, q.Batch)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d messages were read in batches of at most %v, not %v", most, got, want)
 		}
 	}
 }
