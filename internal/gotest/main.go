@@ -6,8 +6,9 @@
 //
 // FILE lists tests, one a line, as "FOLDER NAME": -only runs these, -without all others.
 // A test whose reason says that `make NAME runs it` is not listed, and fails in that
-// target: it would run nowhere. It exits as go test does. In FOLDER it keeps the programs
-// of the tests, which go test does not link again until they change.
+// target: it would run nowhere. It exits as go test does. The arguments end with the packages,
+// of which those with the most tests begin first. In FOLDER it keeps the programs of the tests,
+// which go test does not link again until they change.
 //
 // Where the system has a folder in memory with enough space, and TMPDIR is not set, the
 // temporary files of the tests are there.
@@ -38,9 +39,9 @@ func main() {
 	programs := flag.String("programs", "", "keep the programs of the tests in this `FOLDER`")
 	flag.Parse()
 	arguments, err := choose(*only, *without, flag.Args())
-	runs := [][]string{arguments}
-	if err == nil && *programs != "" {
-		runs, err = keepPrograms(".", *programs, arguments)
+	var runs [][]string
+	if err == nil {
+		runs, err = plan(".", *programs, arguments)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gotest:", err)

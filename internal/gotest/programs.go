@@ -11,40 +11,28 @@ import (
 	"strings"
 )
 
-// keepPrograms returns the arguments of the runs of go test that together do what one run
-// with arguments does, and keep the test programs in folder. Go links a test program each
-// time unless it is told where to keep it; then it links again what has changed.
-//
-// Go names a program after the last element of its package's path, and refuses two of one
-// name in a run: such packages are in different runs, each with its own folder in folder.
-//
-// The packages with the most tests begin first: one that begins last would run alone.
-func keepPrograms(dir, folder string, arguments []string) ([][]string, error) {
-	first := slices.IndexFunc(arguments, func(a string) bool { return strings.HasPrefix(a, ".") })
+// plan returns the arguments of the runs of go test that together do what one run with arguments
+// does. The packages with the most tests begin first: one that begins last would run alone. If
+// folder is not empty, the runs keep the test programs in it.
+func plan(dir, folder string, arguments []string) ([][]string, error) {
+	first := slices.IndexFunc(arguments, func(a string) bool { return strings.HasPrefix(a, ".") || strings.HasPrefix(a, "/") })
 	if first < 0 {
-		return nil, fmt.Errorf("-programs: no packages in %q: end it with a pattern such as ./... that begins with a point", arguments)
+		return nil, fmt.Errorf("no packages in %q: end the arguments with ./... or the folders of some", arguments)
 	}
 	list := exec.Command("go", append([]string{"list", "-e", "-f", "{{.ImportPath}} {{len .TestGoFiles}} {{len .XTestGoFiles}}"}, arguments[first:]...)...)
 	list.Dir = dir
 	out, err := list.Output()
 	if err != nil {
-		return nil, fmt.Errorf("-programs: list the packages: %w", err)
+		return nil, fmt.Errorf("list the packages: %w", err)
 	}
-	var runs [][]string
-	for i, packages := range apart(longestFirst(string(out))) {
-		to, err := filepath.Abs(filepath.Join(folder, strconv.Itoa(i)))
-		if err != nil {
-			return nil, fmt.Errorf("-programs: %w", err)
-		}
-		if err := os.MkdirAll(to, 0o750); err != nil {
-			return nil, fmt.Errorf("-programs: %w", err)
-		}
-		runs = append(runs, slices.Concat([]string{"-o", to}, arguments[:first], packages))
-	}
-	if len(runs) == 0 {
+	flags, packages := arguments[:first:first], longestFirst(string(out))
+	switch {
+	case len(packages) == 0:
 		return [][]string{arguments}, nil // go test says that there is none
+	case folder == "":
+		return [][]string{append(flags, packages...)}, nil
 	}
-	return runs, nil
+	return keepPrograms(folder, flags, packages)
 }
 
 // longestFirst returns the packages of a list, each with its numbers of files with tests, those
@@ -61,6 +49,25 @@ func longestFirst(list string) (packages []string) {
 	}
 	slices.SortStableFunc(packages, func(a, b string) int { return tests[b] - tests[a] })
 	return packages
+}
+
+// keepPrograms returns runs of go test that keep the test programs in folder. Go links a test
+// program each time unless it is told where to keep it; then it links again what has changed.
+//
+// Go names a program after the last element of its package's path, and refuses two of one
+// name in a run: such packages are in different runs, each with its own folder in folder.
+func keepPrograms(folder string, flags, packages []string) (runs [][]string, err error) {
+	for i, some := range apart(packages) {
+		to, err := filepath.Abs(filepath.Join(folder, strconv.Itoa(i)))
+		if err == nil {
+			err = os.MkdirAll(to, 0o750)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("-programs: %w", err)
+		}
+		runs = append(runs, slices.Concat([]string{"-o", to}, flags, some))
+	}
+	return runs, nil
 }
 
 // apart divides packages so that no two of a part have the same last element.

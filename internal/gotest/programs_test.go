@@ -21,7 +21,7 @@ func TestKeepPrograms_LinksWhatHasChanged(t *testing.T) {
 	folder := t.TempDir()
 	goTest := func() (int, string) {
 		t.Helper()
-		runs, err := keepPrograms(root, folder, []string{"-count=1", "-vet=off", "./..."})
+		runs, err := plan(root, folder, []string{"-count=1", "-vet=off", "./..."})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,13 +84,22 @@ func TestKeepPrograms_LinksWhatHasChanged(t *testing.T) {
 	}
 }
 
-func TestKeepPrograms_NoPackages(t *testing.T) {
-	root := module(t, map[string]string{})
-	if runs, err := keepPrograms(root, t.TempDir(), []string{"-v", "./..."}); err != nil || !reflect.DeepEqual(runs, [][]string{{"-v", "./..."}}) {
-		t.Errorf("%q, %v", runs, err)
+func TestPlan(t *testing.T) {
+	none := module(t, map[string]string{})
+	for _, folder := range []string{"", t.TempDir()} {
+		if runs, err := plan(none, folder, []string{"-v", "./..."}); err != nil || !reflect.DeepEqual(runs, [][]string{{"-v", "./..."}}) {
+			t.Errorf("where there is no package: %q, %v", runs, err)
+		}
+		if runs, err := plan(none, folder, []string{"-v"}); err == nil {
+			t.Errorf("without a pattern: %q", runs)
+		}
 	}
-	if runs, err := keepPrograms(root, t.TempDir(), []string{"-v"}); err == nil {
-		t.Errorf("without a pattern: %q", runs)
+	two := module(t, map[string]string{"a/a.go": "package a\n", "b/b_test.go": "package b\n"})
+	for _, packages := range [][]string{{"./..."}, {two + "/a", two + "/b"}} {
+		runs, err := plan(two, "", append([]string{"-timeout", "1m"}, packages...))
+		if want := [][]string{{"-timeout", "1m", "own/b", "own/a"}}; err != nil || !reflect.DeepEqual(runs, want) {
+			t.Errorf("%q, want %q: %v", runs, want, err)
+		}
 	}
 }
 

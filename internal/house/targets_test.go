@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -63,6 +64,57 @@ func TestLongRulesBite(t *testing.T) {
 	for row, want := range map[string]int{"a TestA": 0, "# a TestC": 0, "": 0, "b TestA": 1, "a TestC": 1, "b TestB": 1} {
 		if got := checkLong(row+"\n", tests); len(got) != want {
 			t.Errorf("%q: %q, want %d", row, got, want)
+		}
+	}
+}
+
+// make test-race leaves out packages in which nothing runs at once.
+func TestAlone_BeginsNoGoroutine(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(top(t), "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := regexp.MustCompile(`(?m)^ALONE = (.+)$`).FindSubmatch(text)
+	if alone == nil {
+		t.Fatal("the Makefile names no packages that begin no goroutine: ALONE")
+	}
+	leftOut, n := regexp.MustCompile("^("+string(alone[1])+")$"), 0
+	for _, f := range tree(t) {
+		if leftOut.MatchString(f.dir()) {
+			report(t, checkAlone(f))
+			n++
+		}
+	}
+	if n == 0 {
+		t.Error("ALONE in the Makefile matches no package")
+	}
+}
+
+// checkAlone finds what runs at once with something else.
+func checkAlone(f sourceFile) (found []finding) {
+	const fix = "take its package out of ALONE in the Makefile: the race detector watches it then"
+	ast.Inspect(f.ast, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.GoStmt:
+			found = append(found, f.at(node, "a goroutine is begun", fix))
+		case *ast.CallExpr:
+			called, ok := node.Fun.(*ast.SelectorExpr)
+			if ok && (called.Sel.Name == "Parallel" || called.Sel.Name == "RunParallel" || called.Sel.Name == "Go" && len(node.Args) > 0) {
+				found = append(found, f.at(node, called.Sel.Name+" begins a goroutine", fix))
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func TestAloneRulesBite(t *testing.T) {
+	for body, want := range map[string]int{
+		"": 0, "go f()": 1, "t.Parallel()": 1, "b.RunParallel(f)": 1, "group.Go(f)": 1, "at.Go().Equal(now)": 0,
+	} {
+		f := parseSource(t, "a/a.go", []byte("package a\n\nfunc a() {\n"+body+"\n}\n"))
+		if got := checkAlone(f); len(got) != want {
+			t.Errorf("%q: %v, want %d", body, got, want)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (a *app) benchReact() *cobra.Command {
 func (a *app) benchAppend() *cobra.Command {
 	var o bench.Options
 	var asJSON bool
-	var cacheMiB int64
+	var cacheMiB int
 	cmd := &cobra.Command{
 		Use: "append", Short: "Measure how fast commits are written", Args: cobra.NoArgs,
 		Long: "Measure how fast commits of twelve events are written: one by one, in batches, as fast as the server can,\n" +
@@ -86,10 +86,9 @@ func (a *app) benchAppend() *cobra.Command {
 					return cli.WrongUsage("--peer %q: use %s", p, strings.Join(bench.Peers(), " or "))
 				}
 			}
-			o.ThreadCache = cacheMiB << 20
+			o.ThreadCache = threadCache(cacheMiB, fitMemory())
 			o.LoadArgs = []string{"bench", "load"}
 			o.Log = func(line string) { a.Hint("%s", line) }
-			fitMemory()
 			result, err := bench.Append(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -106,7 +105,7 @@ func (a *app) benchAppend() *cobra.Command {
 	f.StringSliceVar(&o.Peers, "peer", nil, "databases to measure, too, each if it is installed: "+strings.Join(bench.Peers(), ", "))
 	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
 	f.StringVar(&o.Store, "store", "", "folder of the store, which is not removed, and may have threads, such as one that bench memory has kept; default one in --dir")
-	f.Int64Var(&cacheMiB, "thread-cache", 0, "MiB for the thread states that Skein caches in memory (default 256)")
+	f.IntVar(&cacheMiB, "thread-cache", 0, "MiB for the thread states that Skein caches in memory (default as in skein serve)")
 	f.Float64Var(&o.Interval, "interval", 0, "seconds of a case for which figures of their own are printed; 0: none")
 	f.StringVar(&o.Profile, "profile", "", "file for a processor profile of server and Skein in the last case; with --interval, one for each, ending in .1, .2, ...")
 	f.BoolVar(&asJSON, "json", false, "print JSON")

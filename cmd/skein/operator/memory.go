@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -37,13 +38,17 @@ func fitMemory() (limit int64) {
 	return limit
 }
 
-// threadCache returns the size of the cache of thread states in bytes: mib MiB or, if
-// that is 0, an eighth of the memory limit, up to the default.
+// threadCache returns the size of the cache of thread states in bytes: mib MiB or, if that is 0,
+// a sixteenth of the memory limit, but at least the smaller of commands' default and an eighth of
+// the limit. Without a limit it is that default.
 func threadCache(mib int, limit int64) int64 {
-	if mib != 0 {
+	switch {
+	case mib != 0:
 		return int64(mib) << 20
+	case limit == math.MaxInt64:
+		return commands.DefaultCacheBytes
 	}
-	return min(commands.DefaultCacheBytes, limit/8)
+	return max(limit/16, min(commands.DefaultCacheBytes, limit/8))
 }
 
 // keepRoom sets, after each collection, how far the heap may grow until the next one,

@@ -27,13 +27,13 @@ func TestRoomPercent_NeverBelowDefault(t *testing.T) {
 	}
 }
 
-// A small container caches fewer threads, unless the flag sets a size.
+// A small container caches fewer threads, and a large machine more, unless the flag sets a size.
 func TestThreadCache(t *testing.T) {
 	for _, c := range []struct {
 		mib   int
 		limit int64
 		want  int64
-	}{{0, math.MaxInt64, 256 << 20}, {0, 4 << 30, 256 << 20}, {0, 512 << 20, 64 << 20}, {100, 512 << 20, 100 << 20}, {1024, math.MaxInt64, 1 << 30}} {
+	}{{0, math.MaxInt64, 256 << 20}, {0, 4 << 30, 256 << 20}, {0, 3 << 30, 256 << 20}, {0, 512 << 20, 64 << 20}, {0, 64 << 30, 4 << 30}, {100, 512 << 20, 100 << 20}, {1024, math.MaxInt64, 1 << 30}} {
 		if got := threadCache(c.mib, c.limit); got != c.want {
 			t.Errorf("%d MiB asked for, of %d bytes: %d, want %d", c.mib, c.limit, got, c.want)
 		}

@@ -89,7 +89,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.StringToIntVar(&o.Places, "places", serve.DefaultPlaces(), "what this process handles concurrently, as `kind=number`: effects, uploads, searches, images, forks, cold threads, questions about the past, and webhooks; kinds not named keep their default")
 	f.Lookup("places").DefValue, f.Lookup("tenant-places").DefValue = inOrder(serve.DefaultPlaces()), ""
 	f.IntVar(&o.Replicas, "replicas", 1, "replicas of every stream, with --nats: 1, 3 or 5")
-	f.IntVar(&o.cacheMiB, "thread-cache", 0, "MiB for the thread states cached in memory (default 256, or an eighth of what the process may have)")
+	f.IntVar(&o.cacheMiB, "thread-cache", 0, "MiB for the thread states cached in memory (default a sixteenth of what the process may have, or 256 where that is less, up to an eighth)")
 	f.IntVar(&o.Workers, "workers", serve.DefaultWorkers, "runs of agents that this process executes concurrently; -1 for none")
 	f.DurationVar(&o.MaxToolTime, "max-tool-time", serve.DefaultMaxToolTime, "maximum duration of a call of a tool, whatever its definition says")
 	f.DurationVar(&o.MaxUploadTime, "max-upload-time", serve.DefaultMaxUploadTime, "maximum duration of an upload")
