@@ -15,8 +15,8 @@ type web struct {
 
 func newWeb(c *catalog) web {
 	return web{
-		answers: c.counter("http_requests_total", "Requests over HTTP, by surface (api, v1, chat, threads, console, ops or other) and status.", "surface", "status"),
-		seconds: c.histogram("http_seconds", "From a request's arrival over HTTP to the beginning of its answer.", prometheus.ExponentialBuckets(0.0001, 2, 17), "surface"),
+		answers: c.counter("http_requests_total", "Requests over HTTP; the surface is api, v1, chat, threads, console, ops or other.", "surface", "status"),
+		seconds: c.histogram("http_seconds", "From a request's arrival to the beginning of its answer.", prometheus.ExponentialBuckets(0.0001, 2, 17), "surface"),
 		streams: c.gauge("http_streams", "Open streams and sockets over HTTP.").With(nil),
 	}
 }

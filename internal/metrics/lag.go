@@ -31,16 +31,16 @@ func (m *Metrics) WatchLags(ask func(context.Context) (Lags, error)) {
 	m.catalog.registry.MustRegister(&lagCollector{
 		ask:   ask,
 		known: m.catalog.scraped("lag_known", "1 if this scrape knows the lags, else 0."),
-		log:   m.catalog.scraped("log_seq", "The sequence of the log's last commit."),
+		log:   m.catalog.scraped("log_seq", "The log's last sequence."),
 		timeline: lagDescs{
 			m.catalog.scraped("timeline_seq", "The log's sequence that the timeline shows."),
-			m.catalog.scraped("timeline_lag_commits", "Commits that the timeline does not show yet."),
-			m.catalog.scraped("timeline_lag_seconds", "The age of the first commit that the timeline does not show yet, else 0."),
+			m.catalog.scraped("timeline_lag_commits", "Commits not on the timeline yet."),
+			m.catalog.scraped("timeline_lag_seconds", "Age of the first commit not on the timeline yet, else 0."),
 		},
 		projection: lagDescs{
 			m.catalog.scraped("projection_seq", "The log's sequence that a projection shows.", "projection"),
-			m.catalog.scraped("projection_lag_commits", "Commits that a projection does not show yet.", "projection"),
-			m.catalog.scraped("projection_lag_seconds", "The age of the first commit that a projection does not show yet, else 0.", "projection"),
+			m.catalog.scraped("projection_lag_commits", "Commits not in a projection yet.", "projection"),
+			m.catalog.scraped("projection_lag_seconds", "Age of the first commit not in a projection yet, else 0.", "projection"),
 		},
 	})
 }

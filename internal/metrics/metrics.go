@@ -58,7 +58,7 @@ func New() *Metrics {
 	m := &Metrics{
 		commands:     c.counter("commands_total", "Commands that ended.", "command", "result"),
 		commandTime:  c.histogram("command_seconds", "From a command's arrival to its answer.", fast, "command"),
-		limited:      c.counter("limited_total", "Requests that limits of a tenant or a credential refused.", "service", "limit"),
+		limited:      c.counter("limited_total", "Requests refused by limits of a tenant or a credential.", "service", "limit"),
 		merged:       single(c.histogram("commit_commands", "Commands that went into one commit.", counts)),
 		cacheThreads: c.gauge("cache_threads", "Thread states in memory.").With(nil),
 		cacheBytes:   c.gauge("cache_bytes", "Memory of thread states.").With(nil),
@@ -66,10 +66,10 @@ func New() *Metrics {
 		appends:      c.histogram("append_seconds", "From a write to its acknowledgement.", fast, "kind"),
 		groupCommits: single(c.histogram("append_commits", "Commits in one write.", counts)),
 		groupBytes:   single(c.histogram("append_bytes", "Bytes in one write.", bytes)),
-		broken:       c.counter("broken_commits_total", "Commits of the log that could not be read, by reader.", "reader"),
+		broken:       c.counter("broken_commits_total", "Commits of the log that could not be read.", "reader"),
 		relayed:      c.counter("timeline_commits_total", "Commits that this process put on the timeline.").With(nil),
-		leases:       c.gauge("lease_held", "1 while this process does the work of the lease, else 0.", "lease"),
-		healed:       c.counter("timeline_healed_total", "Messages on the timeline that Skein did not write, and removed.").With(nil),
+		leases:       c.gauge("lease_held", "1 while this process has the lease, else 0.", "lease"),
+		healed:       c.counter("timeline_healed_total", "Foreign messages removed from the timeline.").With(nil),
 		spans:        c.counter("telemetry_spans_total", "Spans for the OTLP endpoint: exported or dropped.", "result"),
 		deliveries:   c.counter("webhook_deliveries_total", "Attempts of this process to deliver an event to a webhook.", "result"),
 		hooksBehind:  c.gauge("webhook_threads_behind", "Threads with events that a webhook has not accepted, in the process that delivers.").With(nil),
@@ -77,17 +77,17 @@ func New() *Metrics {
 
 		damaged: c.gauge("store_damages", "Unreadable places in the embedded server's store.").With(nil),
 
-		placesTaken:   c.gauge("places_taken", "Places that are taken, of runs and of every kind of --places.", "kind"),
+		placesTaken:   c.gauge("places_taken", "Places taken, of runs and of every kind of --places.", "kind"),
 		placesWaiting: c.gauge("places_waiting", "Requests that wait for a place.", "kind"),
 		placesRefused: c.counter("places_refused_total", "Times that a tenant got no place at once, and why: share, total, waiting or rate.", "kind", "reason"),
 
-		suspensions: c.counter("suspensions_total", "Times that the loudest users of a flooding tenant were kept out for a while.").With(nil),
+		suspensions: c.counter("suspensions_total", "Suspensions of the loudest users of a flooding tenant.").With(nil),
 
 		queries:       c.counter("queries_total", "Queries that ended.", "query", "result"),
 		queryTime:     c.histogram("query_seconds", "From a query's arrival to its answer.", fast, "query"),
-		projectionRun: c.histogram("projection_batch_seconds", "From the first read of a batch of commits to its last document.", fast),
+		projectionRun: c.histogram("projection_batch_seconds", "From a batch's first read to its last document.", fast),
 		projectionDoc: c.counter("projection_documents_total", "Documents that projections wrote.").With(nil),
-		endsOpen:      c.gauge("ends_open", "Deleted threads of which something is still to be erased.").With(nil),
+		endsOpen:      c.gauge("ends_open", "Deleted threads not yet wholly erased.").With(nil),
 	}
 	m.runs = newRuns(&c)
 	m.web = newWeb(&c)

@@ -21,9 +21,9 @@ func newRuns(c *catalog) runs {
 	slow := prometheus.ExponentialBuckets(0.001, 2, 20) // 1 ms to 9 min
 	return runs{
 		ended:       c.counter("runs_total", "Executions that this process let go: completed, failed, waits, lost or again.", "result"),
-		endTime:     c.histogram("run_seconds", "From the request for a run to its end.", slow, "result"),
-		reactorTime: c.histogram("reactor_seconds", "From the call of a reactor to its answer.", slow, "result"),
-		toolTime:    c.histogram("tool_seconds", "From the call of a tool to its result, with all attempts.", slow, "result"),
+		endTime:     c.histogram("run_seconds", "From a run's request to its end.", slow, "result"),
+		reactorTime: c.histogram("reactor_seconds", "From a reactor's call to its answer.", slow, "result"),
+		toolTime:    c.histogram("tool_seconds", "From a tool's call to its result, with all attempts.", slow, "result"),
 		toolRetries: c.counter("tool_retries_total", "Attempts at calls of tools after the first.").With(nil),
 		effects:     c.counter("effects_total", "Attempts at effects that ended.", "result"),
 		effectLate:  single(c.histogram("effect_late_seconds", "From when an effect was due to its start.", slow)),
@@ -83,8 +83,8 @@ func (m *Metrics) WatchWork(ask func() (Work, error)) {
 		places: m.catalog.scraped("runs_places", "Executions that this process may work at."),
 		queued: m.catalog.scraped("runs_queued", "Executions that wait for a worker, of all processes."),
 		taken:  m.catalog.scraped("runs_taken", "Executions that a worker has, of all processes."),
-		waits:  m.catalog.scraped("runs_waiting", "Executions of all processes that wait for an approval, a worker or a thread, or several of them.", "reason"),
-		due:    m.catalog.scraped("effects_due", "Effects of all processes that are due and have not ended."),
+		waits:  m.catalog.scraped("runs_waiting", "Executions of all processes that wait for an approval, a worker, a thread or several.", "reason"),
+		due:    m.catalog.scraped("effects_due", "Effects of all processes that are due and not ended."),
 	})
 }
 
