@@ -53,7 +53,7 @@ func TestUsage_SuggestsNearest(t *testing.T) {
 
 // A negative number is refused where it means nothing, wherever it is set, and the error says what
 // the flag takes.
-func TestUsage_NegativeNumbers(t *testing.T) {
+func TestUsage_NumbersWithoutAMeaning(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(t.TempDir(), "skein.json")
 	if err := os.WriteFile(config, []byte(`{"thread-cache":-1,"tls-cert":"x"}`), 0o600); err != nil {
@@ -63,18 +63,24 @@ func TestUsage_NegativeNumbers(t *testing.T) {
 		{"", "thread list --limit -5", "--limit: -5; use a number from 0 on: maximum number; 0 for all"},
 		{"", "files grep key:x y --limit=-5", "--limit: -5; use a number from 0 on: maximum number of lines"},
 		{"", "kv list b --limit -5", "--limit: -5; use a number"},
-		{"", "thread list --timeout -1s", "--timeout: -1s; use a duration from 0 on: timeout of one request"},
-		{"", "bench append --seconds -1", "--seconds: -1; use a number from 0 on: duration of a case"},
-		{"", "bench append --seconds NaN", "--seconds: NaN; use a number from 0 on"},
-		{"", "bench append --seconds 0", "--seconds: 0; use a positive number"},
+		{"", "thread list --timeout -1s", "--timeout: -1s; use a duration above 0: timeout of one request"},
+		{"", "bench append --seconds -1", "--seconds: -1; use a number above 0: duration of a case"},
+		{"", "bench append --seconds NaN", "--seconds: NaN; use a number above 0"},
+		{"", "bench append --seconds 0", "--seconds: 0; use a number above 0: duration of a case"},
 		{"", "bench append --threads -1", "--threads: -1; use a number"},
-		{"", "bench append --clients 0", "--clients: [0]; use positive numbers"},
-		{"", "bench react --at 1,0", "--at: [1 0]; use positive numbers"},
+		{"", "bench append --clients 0", "--clients: 0; use a number above 0: how many clients"},
+		{"", "bench react --at 1,0", "--at: 0; use a number above 0: how many turns at a time"},
 		{"", "bench react --at 1,-16", "--at: -16; use a number"},
 		{"", "message list key:x --max-depth -2", "--max-depth: -2; use a number from -1 on: maximum depth of nesting; -1 for all"},
 		{"", "thread fork key:x --message -1", "--message: -1; use a number from 0 on"},
 		{"", "cmd thread.create {} --expected-version -1", "--expected-version: -1; use a number from 0 on"},
 		{"", "access user --expires -1h", "--expires: -1h0m0s; use a duration from 0 on"},
+		{"", "bench append --threads 0", "--threads: 0; use a number above 0: how many threads are written"},
+		{"", "bench thread --events 1000,99", "--events: 99; use numbers from 100 on"},
+		{"", "thread list --timeout 0s", "--timeout: 0s; use a duration above 0"},
+		{"", "serve --workers 0", "--workers: 0; use a number other than 0: runs of agents"},
+		{"", "serve --max-tool-time 0s", "--max-tool-time: 0s; use a duration above 0"},
+		{"", "serve --replicas 0", "--replicas: 0; use a number above 0: replicas of every stream"},
 		{"SKEIN_LIMIT=-5", "thread list", "SKEIN_LIMIT: -5; use a number from 0 on"},
 		{"", "serve --config " + config, "--config: " + config + ": thread-cache: -1; use a number from 0 on"},
 		{"", "serve --tls-cert x --thread-cache -1", "--thread-cache: -1; use a number from 0 on"},

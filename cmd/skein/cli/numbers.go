@@ -9,21 +9,29 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// belowZero annotates a flag whose negative values have a meaning.
-const belowZero = "below zero"
+// Annotations of flags whose negative values, or whose 0, have a meaning.
+const (
+	belowZero = "below zero"
+	atZero    = "at zero"
+)
 
 // MayBeNegative declares that negative values of these flags have a meaning. Of any other flag with
 // a number or a duration none is accepted, but the default if that is negative.
-func MayBeNegative(f *pflag.FlagSet, names ...string) {
+func MayBeNegative(f *pflag.FlagSet, names ...string) { annotate(f, belowZero, names) }
+
+// MayBeZero declares that 0 has a meaning for these flags. Any other flag with a number or a
+// duration refuses it, but one whose default it is.
+func MayBeZero(f *pflag.FlagSet, names ...string) { annotate(f, atZero, names) }
+
+func annotate(f *pflag.FlagSet, what string, names []string) {
 	for _, name := range names {
-		if err := f.SetAnnotation(name, belowZero, nil); err != nil {
+		if err := f.SetAnnotation(name, what, nil); err != nil {
 			panic(err) // no such flag: every run of the program would end here
 		}
 	}
 }
 
-// CheckNumber refuses a negative value of a flag for which it has no meaning. The error does not
-// name the flag.
+// CheckNumber refuses a number that has no meaning for a flag. The error does not name the flag.
 func CheckNumber(f *pflag.Flag) error {
 	kind, many := strings.CutSuffix(f.Value.Type(), "Slice")
 	takes := "a number"
@@ -34,25 +42,39 @@ func CheckNumber(f *pflag.Flag) error {
 	default:
 		return nil
 	}
-	if _, may := f.Annotations[belowZero]; may {
-		return nil
-	}
-	values, least := []string{f.Value.String()}, "0"
+	values := []string{f.Value.String()}
 	if many {
 		values = f.Value.(pflag.SliceValue).GetSlice()
-	} else if strings.HasPrefix(f.DefValue, "-") {
-		least = f.DefValue
 	}
+	_, mayBeNegative := f.Annotations[belowZero]
+	_, mayBeZero := f.Annotations[atZero]
+	mayBeZero = mayBeZero || isZero(f.DefValue)
 	for _, v := range values {
-		if v != least && (strings.HasPrefix(v, "-") || v == "NaN") {
-			return fmt.Errorf("%s; use %s from %s on: %s", v, takes, least, f.Usage)
+		negative := strings.HasPrefix(v, "-") || v == "NaN"
+		if v != f.DefValue && (negative && !mayBeNegative || isZero(v) && !mayBeZero) {
+			return fmt.Errorf("%s; use %s %s: %s", v, takes, reach(f, mayBeNegative, mayBeZero), f.Usage)
 		}
 	}
 	return nil
 }
 
-// checkNumbers refuses the negative numbers and durations of a command's flags, on the command line
-// and in variables.
+// reach says which values a flag takes, besides its default.
+func reach(f *pflag.Flag, mayBeNegative, mayBeZero bool) string {
+	switch {
+	case mayBeNegative:
+		return "other than 0"
+	case !mayBeZero:
+		return "above 0"
+	case strings.HasPrefix(f.DefValue, "-"):
+		return "from " + f.DefValue + " on"
+	}
+	return "from 0 on"
+}
+
+func isZero(value string) bool { return value == "0" || value == "0s" || value == "[]" }
+
+// checkNumbers refuses the numbers and durations without a meaning of a command's flags, on the
+// command line and in variables.
 func checkNumbers(cmd *cobra.Command) error {
 	var errs []error
 	cmd.Flags().Visit(func(f *pflag.Flag) {

@@ -33,6 +33,7 @@ func (a *app) archiveCommand() *cobra.Command {
 	}
 	r.logFlags(cmd)
 	cmd.Flags().Var(&idle, "idle", "minimum time since the last write to a thread, such as 90d or 36h")
+	cli.MayBeZero(cmd.Flags(), "idle")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only show what would be archived")
 	return cmd
 }
@@ -122,6 +123,7 @@ func (a *app) threadFreeze() *cobra.Command {
 	}
 	r.logFlags(cmd)
 	cmd.Flags().Var(&idle, "idle", "minimum time since the last write to a thread, such as 30d or 36h")
+	cli.MayBeZero(cmd.Flags(), "idle")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only show what would be frozen")
 	return cmd
 }

@@ -39,12 +39,6 @@ func (a *app) benchReact() *cobra.Command {
 		Long: "Measure turns of three steps and two calls of tools, of an agent and a tool that take no time themselves:\n" +
 			"what is measured is Skein itself, with the disk of its store, a temporary folder.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Seconds <= 0 {
-				return cli.WrongUsage("--seconds: %v; use a positive number", o.Seconds)
-			}
-			if slices.Min(o.At) < 1 {
-				return cli.WrongUsage("--at: %v; use positive numbers", o.At)
-			}
 			o.LoadArgs = []string{"bench", "load"}
 			o.Log = func(line string) { a.Hint("%s", line) }
 			fitMemory()
@@ -75,12 +69,6 @@ func (a *app) benchAppend() *cobra.Command {
 			"With --peer postgres, a Postgres on the same disk stores the same bytes in turns with it: found on PATH or in\n" +
 			"/usr/lib/postgresql, started for the run, and removed after it. With --peer sqlite, SQLite by way of python3.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Seconds <= 0 {
-				return cli.WrongUsage("--seconds: %v; use a positive number", o.Seconds)
-			}
-			if slices.Min(o.Clients) < 1 {
-				return cli.WrongUsage("--clients: %v; use positive numbers", o.Clients)
-			}
 			for _, p := range o.Peers {
 				if !slices.Contains(bench.Peers(), p) {
 					return cli.WrongUsage("--peer %q: use %s", p, strings.Join(bench.Peers(), " or "))
@@ -123,9 +111,6 @@ func (a *app) benchNeighbour() *cobra.Command {
 			"With --http, both use HTTP: the other tenant sends bodies of nearly 4 MB, malformed and deep JSON, and opens streams\n" +
 			"that it never reads.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Seconds <= 0 {
-				return cli.WrongUsage("--seconds: %v; use a positive number", o.Seconds)
-			}
 			o.LoadArgs = []string{"bench", "load"}
 			o.Log = func(line string) { a.Hint("%s", line) }
 			fitMemory()
@@ -154,9 +139,6 @@ func (a *app) benchMemory() *cobra.Command {
 		Long: "Create threads with one turn each, and measure the memory of the server, and of Skein in a process of its own,\n" +
 			"at each of the numbers of threads, when both are idle.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if slices.Min(o.Threads) < 1 {
-				return cli.WrongUsage("--threads: %v; use positive numbers", o.Threads)
-			}
 			o.LoadArgs, o.SkeinArgs = []string{"bench", "load"}, []string{"bench", "skein"}
 			o.ThreadCache = cacheMiB << 20
 			o.Log = func(line string) { a.Hint("%s", line) }
@@ -188,9 +170,6 @@ func (a *app) benchThreads() *cobra.Command {
 		Long: "Measure one operation after the other, of a client in the same process: a thread as a document, a fork, summaries,\n" +
 			"state.merge, and the way from a write to an observer. The store is a temporary folder, whose disk is measured too.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Messages < 1 || o.Threads < 1 || o.Times < 1 {
-				return cli.WrongUsage("--messages, --threads and --times must be positive")
-			}
 			o.Log = func(line string) { a.Hint("%s", line) }
 			fitMemory()
 			result, err := bench.Threads(cmd.Context(), o)
@@ -217,8 +196,8 @@ func (a *app) benchThread() *cobra.Command {
 		Long: "Measure one thread of messages at several lengths, one operation after the other, of a client in the same process:\n" +
 			"appends, pages, time travel, forks, an audit, and the first command after a restart.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if slices.Min(o.Events) < 100 || o.Times < 1 {
-				return cli.WrongUsage("--events must be at least 100, and --times positive")
+			if least := slices.Min(o.Events); least < 100 {
+				return cli.WrongUsage("--events: %d; use numbers from 100 on", least)
 			}
 			o.Log = func(line string) { a.Hint("%s", line) }
 			fitMemory()
@@ -245,9 +224,6 @@ func (a *app) benchHTTP() *cobra.Command {
 		Long: "Measure commands, pages, responses and streams of events over HTTP, and the same over NATS in turns with them. Clients\n" +
 			"and readers are another process on this machine. The store is a temporary folder, whose disk is measured too.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Seconds <= 0 || o.Events < 1 || slices.Min(o.Clients) < 1 || slices.Min(o.Readers) < 1 {
-				return cli.WrongUsage("--seconds, --clients, --readers and --events must be positive")
-			}
 			for _, name := range o.Cases {
 				if !slices.Contains(traffic.Cases(), name) {
 					return cli.WrongUsage("--case %q: use %s", name, strings.Join(traffic.Cases(), ", "))

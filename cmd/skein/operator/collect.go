@@ -33,6 +33,7 @@ func (a *app) filesCollect() *cobra.Command {
 	tenantIs(cmd, "not used: contents of all tenants are found")
 	cmd.Flags().BoolVar(&o.Delete, "delete", false, "remove what is found")
 	cmd.Flags().DurationVar(&o.Grace, "grace", time.Hour, "skip what was written within this time")
+	cli.MayBeZero(cmd.Flags(), "grace")
 	return cmd
 }
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/skein-threads/skein/internal/happened"
-
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/audit"
+	"github.com/skein-threads/skein/cmd/skein/cli"
+	"github.com/skein-threads/skein/internal/happened"
 )
 
 func (a *app) sizeCommand() *cobra.Command {
@@ -32,6 +32,7 @@ func (a *app) sizeCommand() *cobra.Command {
 	r.logFlags(cmd)
 	tenantIs(cmd, "tenant of the threads (default all)")
 	cmd.Flags().IntVar(&limit, "limit", 50, "maximum number of lines before the total; 0 for all")
+	cli.MayBeZero(cmd.Flags(), "limit")
 	return cmd
 }
 

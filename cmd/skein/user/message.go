@@ -46,6 +46,7 @@ func (a *app) messageList() *cobra.Command {
 	f.StringVar(&order, "order", "desc", "desc (newest first) or asc")
 	f.BoolVar(&q.IncludeSilent, "silent", false, "silent messages too")
 	f.IntVar(&depth, "max-depth", -1, "maximum depth of nesting; -1 for all")
+	cli.MayBeZero(f, "max-depth")
 	f.StringVar(&q.ContextID, "context", "", "only this context")
 	f.StringVar(&at, "at", "", "at this version or time of the thread")
 	f.StringVar(&q.Cursor, "cursor", "", "cursor of the previous page, instead of --offset")

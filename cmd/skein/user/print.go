@@ -83,6 +83,7 @@ func (a *app) printReply(r *cli.Remote, reply *events.Reply, err error) error {
 func pageFlags(f *pflag.FlagSet, cursor *string, limit *int, usual int) {
 	f.StringVar(cursor, "cursor", "", "cursor of the previous page")
 	f.IntVar(limit, "limit", usual, "maximum number; 0 for all")
+	cli.MayBeZero(f, "limit")
 }
 
 // page is the maximum size of a page of a query.
