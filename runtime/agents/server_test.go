@@ -39,6 +39,20 @@ func newLooker(takes time.Duration) *looker {
 	return &looker{takes: takes, up: map[string]bool{}, looks: map[string]int{}, running: map[string]int{}, most: map[string]int{}}
 }
 
+// of returns how many looks for a tenant's servers were begun, and how many at the same time.
+func (l *looker) of(tenant string) (looks, most int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.looks[tenant], l.most[tenant]
+}
+
+// bring says that a tenant's servers are back.
+func (l *looker) bring(tenant string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.up[tenant] = true
+}
+
 // One look a server, however many runs ask; pauses between looks grow; and the next that asks is told
 // once that a server is back.
 func TestWatch_OneLookForAServer(t *testing.T) {
@@ -54,10 +68,10 @@ func TestWatch_OneLookForAServer(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if got := l.looks["acme"]; got < 5 || got > 12 { // after pauses of 1, 2, 4, 8, 16, 30 ... s, spread
+		if got, _ := l.of("acme"); got < 5 || got > 12 { // after pauses of 1, 2, 4, 8, 16, 30 ... s, spread
 			t.Errorf("%d looks in two minutes", got)
 		}
-		l.up["acme"] = true
+		l.bring("acme")
 		found := 0
 		for range 60 {
 			if w.back("acme", "shop") {
@@ -91,10 +105,8 @@ func TestWatch_ManyDeadServersOfATenant(t *testing.T) {
 			round()
 			time.Sleep(time.Second)
 		}
-		l.mu.Lock()
-		looks, most := l.looks["hostile"], l.most["hostile"]
-		l.up["acme"] = true
-		l.mu.Unlock()
+		looks, most := l.of("hostile")
+		l.bring("acme")
 		if most > looksTenant || looks > 60*looksTenant/int(lookFor/time.Second)+looksTenant {
 			t.Errorf("%d looks of the hostile tenant in a minute, %d at the same time", looks, most)
 		}
@@ -123,7 +135,8 @@ func TestWatch_LooksArePaced(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		if got, most := l.looks["hostile"], looksTenant*10*int(time.Second/lookPause); got > most+looksTenant {
+		const most = looksTenant * 10 * int(time.Second/lookPause)
+		if got, _ := l.of("hostile"); got > most+looksTenant {
 			t.Errorf("%d looks in ten seconds, and not %d", got, most)
 		}
 		time.Sleep(2 * watchedFor)
