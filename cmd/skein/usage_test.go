@@ -78,6 +78,8 @@ func TestUsage_NumbersWithoutAMeaning(t *testing.T) {
 		{"", "bench append --threads 0", "--threads: 0; use a number above 0: how many threads are written"},
 		{"", "bench thread --events 1000,99", "--events: 99; use numbers from 100 on"},
 		{"", "thread list --timeout 0s", "--timeout: 0s; use a duration above 0"},
+		{"", "audit verify --timeout 0s", "--timeout: 0s; use a duration above 0"},
+		{"SKEIN_TIMEOUT=0s", "thread list", "SKEIN_TIMEOUT: 0s; use a duration above 0"},
 		{"", "serve --workers 0", "--workers: 0; use a number other than 0: runs of agents"},
 		{"", "serve --max-tool-time 0s", "--max-tool-time: 0s; use a duration above 0"},
 		{"", "serve --replicas 0", "--replicas: 0; use a number above 0: replicas of every stream"},

@@ -65,9 +65,6 @@ func (r *Remote) Connect() (*client.Client, error) {
 	if err := r.NeedTenant(); err != nil {
 		return nil, err
 	}
-	if r.Timeout <= 0 {
-		return nil, WrongUsage("--timeout: %v; use a positive duration such as 10s", r.Timeout)
-	}
 	return client.Connect(r.Server, client.Options{
 		Tenant: r.Tenant, Creds: r.Creds, CA: r.CA, Inbox: r.Inbox, Name: "skein-cli", Actor: cmp.Or(r.Actor, "cli"), Timeout: r.Timeout,
 	})
