@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -61,6 +62,8 @@ type Cluster struct {
 	cfg     Config
 	Servers [Servers]*Process
 	Skeins  []*Process
+
+	held []io.Closer // the addresses that were free
 }
 
 // New prepares a cluster; Start starts it.
@@ -70,7 +73,7 @@ func New(cfg Config) (*Cluster, error) {
 	for i := range c.cfg.Places {
 		p := &c.cfg.Places[i]
 		for _, address := range []*string{&p.Client, &p.Route, &p.Monitor} {
-			if err := fill(address); err != nil {
+			if err := c.fill(address); err != nil {
 				return nil, err
 			}
 		}
@@ -104,27 +107,36 @@ func (c *Cluster) process(name string, within []string, args ...string) *Process
 	return p
 }
 
-// fill replaces an empty address by a free one.
-func fill(address *string) (err error) {
-	if *address == "" {
-		*address, err = FreeAddress()
+// fill replaces an empty address by a free one, which the cluster holds.
+func (c *Cluster) fill(address *string) error {
+	if *address != "" {
+		return nil
+	}
+	free, held, err := ReserveAddress()
+	if err == nil {
+		*address = free
+		c.held = append(c.held, held)
 	}
 	return err
 }
 
-// FreeAddress returns a free port of loopback, with its host: one below those of
-// outgoing connections, so that it is still free when a stopped server is restarted.
-func FreeAddress() (string, error) {
+// ReserveAddress returns a free port of loopback, with its host: one below those of outgoing
+// connections. Until held is closed, nobody else who reserves one gets it, in this process or
+// another, also while the server that listens there is stopped: the UDP port of that number is held.
+func ReserveAddress() (address string, held io.Closer, err error) {
 	const from, to, tries = 21000, 32000, 100
-	for try := 0; ; try++ {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", from+rand.IntN(to-from)))
-		if err == nil {
-			return l.Addr().String(), l.Close()
+	for range tries {
+		address = fmt.Sprintf("127.0.0.1:%d", from+rand.IntN(to-from))
+		if held, err = net.ListenPacket("udp", address); err != nil {
+			continue
 		}
-		if try == tries {
-			return "", fmt.Errorf("find a free port: %w", err)
+		var l net.Listener
+		if l, err = net.Listen("tcp", address); err == nil {
+			return address, held, l.Close()
 		}
+		_ = held.Close()
 	}
+	return "", nil, fmt.Errorf("find a free port: %w", err)
 }
 
 func without(list []string, i int) []string {
@@ -255,5 +267,8 @@ func (c *Cluster) Close() {
 		if p != nil {
 			p.Stop(10 * time.Second)
 		}
+	}
+	for _, address := range c.held {
+		_ = address.Close()
 	}
 }

@@ -42,15 +42,16 @@ func Listen(address string) Option {
 	return func(o *embedded.Options) { o.Listen = address }
 }
 
-// FreeAddress returns an address for a server that is stopped and started again: no
-// outgoing connection takes its port meanwhile, as may happen to a port that the
-// system chose.
+// FreeAddress returns an address for a server that is stopped and started again: until the test
+// ends no outgoing connection and no other test takes its port meanwhile, as may happen to a port
+// that the system chose.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	address, err := cluster.FreeAddress()
+	address, held, err := cluster.ReserveAddress()
 	if err != nil {
 		t.Fatalf("natstest: %v", err)
 	}
+	t.Cleanup(func() { _ = held.Close() })
 	return address
 }
 

@@ -1,6 +1,7 @@
 package natstest_test
 
 import (
+	"net"
 	"os"
 	"testing"
 
@@ -38,5 +39,25 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); err != nil {
 		t.Errorf("a store directory that was given is kept: %v", err)
+	}
+}
+
+// Of many who want an address, no two get the same, though nobody listens at any of them.
+func TestFreeAddress_IsHeld(t *testing.T) {
+	t.Parallel()
+	taken := map[string]bool{}
+	for range 600 { // of 11,000 ports: else some would be the same
+		address := natstest.FreeAddress(t)
+		if taken[address] {
+			t.Fatalf("%s is free twice", address)
+		}
+		taken[address] = true
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
