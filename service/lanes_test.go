@@ -2,7 +2,7 @@ package service
 
 import (
 	"context"
-	"errors"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -237,63 +237,110 @@ func TestFair_Share(t *testing.T) {
 	want("flooding", 2)
 }
 
-// Neither a client that does not read its refusals, nor a flood of more requests than can
-// be answered, delays a reply to another tenant.
+// Neither a client that does not read its refusals, nor a connection for refusals that takes no
+// more, while a flood brings more of them than may wait, delays a reply to another tenant.
 func TestService_FloodOfRefusalsDelaysNoOther(t *testing.T) {
 	server := natstest.Start(t)
-	nc, answers, refusals := natstest.Connect(t, server), natstest.Connect(t, server), natstest.Connect(t, server)
-	var over atomic.Int64
+	unable := stalling{make(chan struct{}), make(chan struct{})}
+	refusals, err := nats.Connect(server.URL(), nats.SetCustomDialer(unable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer refusals.Close()
+	nc, answers, flood, quiet := natstest.Connect(t, server), natstest.Connect(t, server), natstest.Connect(t, server), natstest.Connect(t, server)
+	var refused atomic.Int64
+	// The flood sends as fast as its requests are admitted, and always has so many ahead of
+	// those of the quiet tenant: fewer than the service drops.
+	ahead := make(chan struct{}, pendingRequests/8)
 	s, err := Serve(nc, events.DefaultNames(), Endpoint{
 		Name: "skein-test", Description: "A test.", Kind: "cmd", Version: "1.0.0", InFlight: 1000, Tenants: Limits{Rate: 10, Burst: 10},
-		Metrics: limitedFunc(func() { over.Add(1) }), Answers: answers, Refusals: refusals,
-	}, func(context.Context, string, string, []byte, Meta) (any, error) { return struct{}{}, nil }, zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
+		Metrics: limitedFunc(func() { refused.Add(1); <-ahead }), Answers: answers, Refusals: refusals,
+	}, func(_ context.Context, tenant, _ string, _ []byte, _ Meta) (any, error) {
+		if tenant == "hog" {
+			<-ahead
 		}
-	}()
-	flood, err := nats.Connect(server.URL())
+		return struct{}{}, nil
+	}, zerolog.Nop())
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer flood.Close()
-	quiet := natstest.Connect(t, server)
-	if _, err := flood.SubscribeSync("flooded.>"); err != nil {
 		t.Fatal(err)
 	}
 	stop := make(chan struct{})
 	var flooding sync.WaitGroup
+	defer func() {
+		close(stop)
+		flooding.Wait()
+		close(unable.release)
+		if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := flood.SubscribeSync("flooded.>"); err != nil {
+		t.Fatal(err)
+	}
 	flooding.Go(func() {
 		for {
 			select {
 			case <-stop:
 				return
-			default:
-				_ = flood.PublishRequest("skein.cmd.hog.thread.create", "flooded.x", nil)
+			case ahead <- struct{}{}:
+				if err := flood.PublishRequest("skein.cmd.hog.thread.create", "flooded.x", nil); err != nil {
+					t.Errorf("the flood: %v", err)
+					return
+				}
 			}
 		}
 	})
-	for over.Load() < 10_000 {
-		time.Sleep(time.Millisecond)
-	}
-	for range 5 {
-		m, err := quiet.Request("skein.cmd.quiet.thread.create", nil, 250*time.Millisecond)
-		for range 400 { // on a busy machine a flood may cost a request; it is sent again
-			if !errors.Is(err, nats.ErrTimeout) {
-				break
+	ask := func(when string) {
+		t.Helper()
+		for range 5 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			m, err := quiet.RequestWithContext(ctx, "skein.cmd.quiet.thread.create", nil)
+			cancel()
+			if err != nil {
+				t.Fatalf("the quiet tenant, %s: %v", when, err)
 			}
-			m, err = quiet.Request("skein.cmd.quiet.thread.create", nil, 250*time.Millisecond)
-		}
-		if err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
-			t.Errorf("the quiet tenant: %v %v", err, m)
-			break
+			if code := m.Header.Get(events.HeaderErrorCode); code != "" {
+				t.Fatalf("the quiet tenant, %s: %s %s", when, code, m.Data)
+			}
 		}
 	}
-	close(stop)
-	flooding.Wait()
+	reach := func(n int64) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); refused.Load() < n; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%d requests were refused, want %d", refused.Load(), n)
+			}
+		}
+	}
+	reach(1)
+	ask("while refusals are not read")
+	close(unable.stall)
+	reach(refused.Load() + 4*refusalsAhead)
+	ask("while no refusal can be sent")
+}
+
+// stalling dials connections that take nothing between two moments: when stall is closed, and
+// when release is.
+type stalling struct{ stall, release chan struct{} }
+
+// Dial is for nats.SetCustomDialer.
+func (s stalling) Dial(network, address string) (net.Conn, error) {
+	c, err := net.Dial(network, address)
+	return stallingConn{c, s}, err
+}
+
+type stallingConn struct {
+	net.Conn
+	stalling
+}
+
+func (c stallingConn) Write(b []byte) (int, error) {
+	select {
+	case <-c.stall:
+		<-c.release
+	default:
+	}
+	return c.Conn.Write(b)
 }
 
 // limitedFunc is called for each refusal.
