@@ -16,6 +16,8 @@ const (
 	HeaderTraceParent = "traceparent"   // command: the W3C trace context that its events record
 	HeaderWait        = "Skein-Wait-Ms" // query, file: how many milliseconds the sender waits for the reply
 
+	HeaderReply = "Skein-Reply" // command, forwarded from one Skein to another: its caller's reply subject
+
 	HeaderErrorCode = "Nats-Service-Error-Code" // reply: the refusal's number
 	HeaderError     = "Nats-Service-Error"      // reply: the refusal's code
 
@@ -229,6 +231,14 @@ func (n Names) OperationReport() string { return n.Prefix + ".operation.report" 
 
 // OperationList returns the subject on which they are asked for.
 func (n Names) OperationList() string { return n.Prefix + ".operation.list" }
+
+// Peers returns the subject on which the Skeins that share a log announce themselves to each
+// other.
+func (n Names) Peers() string { return n.Prefix + ".peers" }
+
+// Peer returns the start of the subjects on which a Skein takes commands that others forward:
+// skein.peer.{id}.cmd.{tenant}.{noun}.{verb}.
+func (n Names) Peer(id string) string { return n.Prefix + ".peer." + id }
 
 // ParseRequest parses the subject of a command, a submitted command or a query. The tenant is
 // not validated.

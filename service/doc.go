@@ -22,6 +22,6 @@
 // # What may enter
 //
 // Code that every kind of request needs: endpoints, deadlines, limits, fair shares of
-// tenants. It imports events and nothing else of the module, so that the write side and
+// tenants, and which of several processes answers. It imports events and nothing else of the module, so that the write side and
 // the read side use it without knowing each other.
 package service

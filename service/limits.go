@@ -66,30 +66,21 @@ func newTenants(l Limits) *tenants {
 }
 
 // enter admits a tenant's request, or returns the name of the limit that refuses it. free
-// is how many places are left for all tenants: a tenant never holds more than that. Call
-// leave when the request is answered.
-func (t *tenants) enter(name string, now time.Time, free int) (leave func(), limit string) {
+// is how many places are left for all tenants: a tenant never holds more than that. paced
+// means that its rate has been counted. Call leave when the request is answered.
+func (t *tenants) enter(name string, now time.Time, free int, paced bool) (leave func(), limit string) {
 	if t.limits.Rate == 0 && t.limits.InFlight == 0 {
 		return func() {}, ""
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	one := t.known[name]
-	if one == nil {
-		t.forget(now)
-		one = &usage{tokens: float64(t.limits.Burst), at: now}
-		t.known[name] = one
-	}
+	one := t.usage(name, now)
 	// This limit comes first, so that its refusals do not use up the rate.
 	if t.limits.InFlight > 0 && (one.running >= t.limits.InFlight || one.running > free) {
 		return nil, limitInFlight
 	}
-	if t.limits.Rate > 0 {
-		t.fill(one, now)
-		if one.tokens < 1 {
-			return nil, limitRate
-		}
-		one.tokens--
+	if !paced && !t.take(one, now) {
+		return nil, limitRate
 	}
 	one.running++
 	return func() {
@@ -97,6 +88,40 @@ func (t *tenants) enter(name string, now time.Time, free int) (leave func(), lim
 		defer t.mu.Unlock()
 		one.running--
 	}, ""
+}
+
+// pace counts a request for its tenant's rate alone, and reports whether that allows it.
+func (t *tenants) pace(name string, now time.Time) bool {
+	if t.limits.Rate == 0 {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.take(t.usage(name, now), now)
+}
+
+// usage returns what is known of a tenant. Hold t.mu.
+func (t *tenants) usage(name string, now time.Time) *usage {
+	one := t.known[name]
+	if one == nil {
+		t.forget(now)
+		one = &usage{tokens: float64(t.limits.Burst), at: now}
+		t.known[name] = one
+	}
+	return one
+}
+
+// take uses a token, and reports whether there was one. Hold t.mu.
+func (t *tenants) take(one *usage, now time.Time) bool {
+	if t.limits.Rate == 0 {
+		return true
+	}
+	t.fill(one, now)
+	if one.tokens < 1 {
+		return false
+	}
+	one.tokens--
+	return true
 }
 
 // fill adds the tokens for the time since the last count.

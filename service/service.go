@@ -51,7 +51,8 @@ type Endpoint struct {
 	// over a limit; default that on which requests come. Each request and each refusal of
 	// a flood takes the lock of its connection, which then is slow for others.
 	Answers, Refusals *nats.Conn
-	Metrics           Limited // receives what a tenant's limits refused; default none
+	Metrics           Limited     // receives what a tenant's limits refused; default none
+	Forwarding        *Forwarding // of requests to their owner; nil: each is answered where it arrives
 }
 
 // Limited receives requests that a tenant's limits refused: by service, and by limit
@@ -70,6 +71,7 @@ type Service struct {
 	tenants  *tenants
 	lanes    *lanes
 	out      *nats.Conn
+	forwards *forwarding // nil: none
 	floods   *Floods
 	over     chan overLimit          // to be refused
 	refusals map[string]readyRefusal // by limit
@@ -109,6 +111,13 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	for i, name := range e.Requests {
 		metadata["request-"+strconv.Itoa(i+1)] = name
 	}
+	if e.Forwarding != nil {
+		var err error
+		if s.forwards, err = startForwarding(ctx, *e.Forwarding, names, func(r incoming) { s.take(r, true) }); err != nil {
+			cancel()
+			return nil, fmt.Errorf("starting the service %s: %w", e.Name, err)
+		}
+	}
 	service, err := micro.AddService(nc, micro.Config{
 		Name: e.Name, Version: e.Version, Description: e.Description, Metadata: metadata, QueueGroup: names.Prefix,
 	})
@@ -141,9 +150,11 @@ const settle = 25 * time.Millisecond
 // Stop accepts no more requests, and answers those in flight. When ctx ends it abandons
 // the rest. It may be called twice.
 func (s *Service) Stop(ctx context.Context) error {
+	s.forwards.leave(ctx)
 	err := s.service.Stop()
 	s.flush(ctx) // requests that the server sent before it knew of the end have arrived
 	retry.Sleep(ctx, settle)
+	s.forwards.drain(ctx)
 	s.mu.Lock()
 	if !s.stopping {
 		s.stopping = true
@@ -192,20 +203,37 @@ func (s *Service) leave() {
 	}
 }
 
-// admit passes a request on to its tenant's lane, or refuses it. It returns at once,
-// because an endpoint's requests arrive one after another. A request over a limit is
-// refused before it is decoded.
-func (s *Service) admit(r micro.Request) {
+// admit forwards a request to its owner, or takes it. It returns at once, because an
+// endpoint's requests arrive one after another.
+func (s *Service) admit(r micro.Request) { s.take(r, false) }
+
+// take passes a request on to its tenant's lane, or refuses it; it returns at once. What is
+// over a limit is refused before it is decoded. handed means that it was forwarded, by a
+// peer to this process or by this process in vain: it is not forwarded again, and its rate
+// has been counted.
+func (s *Service) take(r incoming, handed bool) {
 	if !s.names.Answerable(r.Reply()) {
 		s.refused(limitReply)
 		return // without a reply, which would do harm
 	}
-	tenant := ""
-	if _, t, _, ok := s.names.ParseRequest(r.Subject()); ok && events.ValidTenant(t) {
-		tenant = t
+	tenant, name := "", ""
+	if _, t, n, ok := s.names.ParseRequest(r.Subject()); ok && events.ValidTenant(t) {
+		tenant, name = t, n
 	}
 	now := time.Now()
-	leave, limit := s.tenants.enter(tenant, now, cap(s.places)-len(s.places))
+	if !handed {
+		if to := s.forwards.owner(r, tenant, name); to != "" {
+			if !s.tenants.pace(tenant, now) {
+				s.refuseOverLimit(r, tenant, limitRate)
+				return
+			}
+			if s.forwards.send(to, r, now) {
+				return
+			}
+			handed = true
+		}
+	}
+	leave, limit := s.tenants.enter(tenant, now, cap(s.places)-len(s.places), handed)
 	if limit != "" {
 		s.refuseOverLimit(r, tenant, limit)
 		return
@@ -227,7 +255,7 @@ func (s *Service) admit(r micro.Request) {
 }
 
 // refuseOverLimit refuses a request that is over a limit of its tenant.
-func (s *Service) refuseOverLimit(r micro.Request, tenant, limit string) {
+func (s *Service) refuseOverLimit(r incoming, tenant, limit string) {
 	s.refused(limit)
 	s.floods.Note(tenant, time.Now())
 	select {
@@ -240,13 +268,13 @@ func (s *Service) refuseOverLimit(r micro.Request, tenant, limit string) {
 func (s *Service) refuseWaiting(r request) {
 	<-s.places
 	r.leave()
-	s.refuseOverLimit(r.Request, r.tenant, limitInFlight)
+	s.refuseOverLimit(r.incoming, r.tenant, limitInFlight)
 	s.leave()
 }
 
 // request is an admitted request, and the function that frees its tenant's place.
 type request struct {
-	micro.Request
+	incoming
 	tenant string
 	leave  func()
 }
@@ -259,11 +287,11 @@ func (s *Service) serveRequest(r request) {
 		s.lanes.requestEnded(r.tenant)
 		s.leave()
 	}()
-	s.answer(r.Request)
+	s.answer(r.incoming)
 }
 
 // answer calls the handler, and sends what it returns.
-func (s *Service) answer(r micro.Request) {
+func (s *Service) answer(r incoming) {
 	start := time.Now()
 	_, tenant, name, ok := s.names.ParseRequest(r.Subject())
 	var out any
@@ -308,9 +336,8 @@ func (s *Service) answer(r micro.Request) {
 	s.logger.Debug().Str("tenant", tenant).Str("request", name).Dur("took", time.Since(start)).Msg("done")
 }
 
-// refuse answers with an error. It does not use the request's own Error, which
-// may only be called before the micro handler returns.
-func (s *Service) refuse(r micro.Request, e *events.Error) {
+// refuse answers with an error.
+func (s *Service) refuse(r incoming, e *events.Error) {
 	ready := encoded(e)
 	if err := s.respond(r, nats.Header(ready.headers), ready.body); err != nil {
 		s.logger.Warn().Err(err).Msg("a refusal could not be sent")
@@ -328,7 +355,7 @@ func encoded(e *events.Error) readyRefusal {
 }
 
 // respond sends a reply, if the request has a reply subject.
-func (s *Service) respond(r micro.Request, headers nats.Header, body []byte) error {
+func (s *Service) respond(r incoming, headers nats.Header, body []byte) error {
 	if r.Reply() == "" {
 		return nil
 	}

@@ -16,6 +16,8 @@ type Metrics struct {
 	commands     *prometheus.CounterVec
 	commandTime  *prometheus.HistogramVec
 	limited      *prometheus.CounterVec
+	peers        prometheus.Gauge
+	forwarded    *prometheus.CounterVec
 	merged       prometheus.Histogram
 	cacheThreads prometheus.Gauge
 	cacheBytes   prometheus.Gauge
@@ -59,6 +61,8 @@ func New() *Metrics {
 		commands:     c.counter("commands_total", "Commands that ended.", "command", "result"),
 		commandTime:  c.histogram("command_seconds", "From a command's arrival to its answer.", fast, "command"),
 		limited:      c.counter("limited_total", "Requests refused by limits of a tenant or a credential.", "service", "limit"),
+		peers:        c.gauge("peers", "Skeins that share this one's commands, itself included.").With(nil),
+		forwarded:    c.counter("forwarded_commands_total", "Commands that this process forwarded to the Skein that decides their thread: sent, or returned because that one was gone.", "outcome"),
 		merged:       single(c.histogram("commit_commands", "Commands that went into one commit.", counts)),
 		cacheThreads: c.gauge("cache_threads", "Thread states in memory.").With(nil),
 		cacheBytes:   c.gauge("cache_bytes", "Memory of thread states.").With(nil),
@@ -109,6 +113,12 @@ func (m *Metrics) Done(command, result string, seconds float64) {
 
 // Limited implements service.Limited.
 func (m *Metrics) Limited(service, limit string) { m.limited.WithLabelValues(service, limit).Inc() }
+
+// Peers implements service.ForwardingMetrics.
+func (m *Metrics) Peers(n int) { m.peers.Set(float64(n)) }
+
+// Forwarded implements service.ForwardingMetrics.
+func (m *Metrics) Forwarded(outcome string) { m.forwarded.WithLabelValues(outcome).Inc() }
 
 // Cached implements commands.Metrics.
 func (m *Metrics) Cached(threads int, bytes int64) {

@@ -258,24 +258,12 @@ func TestStoreOfAnotherAccount(t *testing.T) {
 	}
 }
 
-// The folder's configuration starts a standalone nats-server, and Skein with it.
-func TestAccess_StandaloneServer(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "access")
-	folder, err := access.Init(dir, access.InitOptions{Listen: "127.0.0.1:-1", Store: t.TempDir(), Hosts: []string{"127.0.0.1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	creds, _, err := folder.Add(access.User{Name: "app", Tenant: "acme", Roles: []access.Role{access.Publisher}})
-	if err != nil {
-		t.Fatal(err)
-	}
+// standalone starts a nats-server with the configuration of a folder.
+func standalone(t *testing.T, folder *access.Folder) (*server.Server, *server.Options) {
+	t.Helper()
 	o, err := server.ProcessConfigFile(folder.Conf())
 	if err != nil {
 		t.Fatal(err)
-	}
-	if !o.SyncAlways || o.MaxPayload != embedded.DefaultMaxPayload || !o.NoSublistCache {
-		t.Errorf("the configuration is not that of the embedded server: %+v", o)
 	}
 	o.NoSigs, o.NoLog = true, true
 	ns, err := server.NewServer(o)
@@ -289,6 +277,25 @@ func TestAccess_StandaloneServer(t *testing.T) {
 	})
 	if !ns.ReadyForConnections(time.Minute) {
 		t.Fatal("the server is not ready")
+	}
+	return ns, o
+}
+
+// The folder's configuration starts a standalone nats-server, and Skein with it.
+func TestAccess_StandaloneServer(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "access")
+	folder, err := access.Init(dir, access.InitOptions{Listen: "127.0.0.1:-1", Store: t.TempDir(), Hosts: []string{"127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	creds, _, err := folder.Add(access.User{Name: "app", Tenant: "acme", Roles: []access.Role{access.Publisher}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns, o := standalone(t, folder)
+	if !o.SyncAlways || o.MaxPayload != embedded.DefaultMaxPayload || !o.NoSublistCache {
+		t.Errorf("the configuration is not that of the embedded server: %+v", o)
 	}
 	ca, _ := folder.CA()
 	s, err := serve.Start(t.Context(), serve.Config{NATS: ns.ClientURL(), Creds: folder.Creds(), CA: ca, HTTPListen: "127.0.0.1:0"}, zerolog.Nop())

@@ -23,7 +23,7 @@ func forbiddenPublishes() []string {
 	return []string{
 		// What only Skein writes.
 		"skein.log.acme.T-1", "skein.timeline.acme.T-1.item.created", "skein.chunk.acme.T-1.exe_1", "skein.run.acme.exe_1",
-		"skein.timer.acme.T-1.x", "skein.due.acme.T-1.x", "skein.cancel.x",
+		"skein.timer.acme.T-1.x", "skein.due.acme.T-1.x", "skein.cancel.x", "skein.peers", "skein.peer.x.cmd.acme.thread.create",
 		"$KV.thread_threads.acme.T-1", "$KV.thread_leases.relay", "$KV.thread_effects.acme.T-1.x", "$KV.operations.audit",
 		"$O.thread_files.C.x", "$O.thread_files.M.x", "$O.thread_snapshots.C.x", "$O.thread_archive.C.x", "$O.thread_archive.M.x",
 		// Of another tenant.
@@ -59,6 +59,7 @@ func forbiddenSubscriptions() []string {
 		"skein.due.>", "skein.timer.>", "$KV.>", "$O.>", "$JS.>", "$JS.API.>", "$JS.ACK.>", "$JS.EVENT.>", "$SYS.>", "$SRV.>",
 		"_INBOX.>", "_INBOX.*", "_INBOX.other.>", "_INBOX.*.>", "_R_.>", "_GR_.>",
 		"skein.reactor.>", "skein.reactor.shout", "skein.tool.add", "skein.reactor.other", "skein.operation.>", "skein.operation.report", "$KV.operations.>",
+		"skein.peers", "skein.peer.>",
 	}
 }
 

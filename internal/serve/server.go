@@ -265,10 +265,15 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
+	peers, err := s.connect("peers")
+	if err != nil {
+		return err
+	}
 	s.commands, err = service.Serve(requests, s.cfg.Names, service.Endpoint{
 		Name: "skein-commands", Description: "Commands on threads", Kind: "cmd", Version: s.cfg.Version,
 		Requests: namesOf(events.Commands(), func(c events.Command) string { return c.Name }), InFlight: 8192,
 		Tenants: s.cfg.limits(), Metrics: s.metrics, Fair: s.cfg.fair(1), Activity: s.activity, Answers: s.answers, Refusals: s.refusals, Floods: s.floods,
+		Forwarding: &service.Forwarding{Conn: peers, Key: commands.Aggregate, Metrics: s.metrics},
 	}, affordable(s.work.budget, dispatcher.Handle), s.logger)
 	if err != nil {
 		return err
