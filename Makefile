@@ -124,10 +124,12 @@ bench: ## Measure appends to the log, and turns of agents
 	$(GO) run ./cmd/skein bench append
 	$(GO) run ./cmd/skein bench react
 
+MEASUREFLAGS ?=
+
 .PHONY: bench-cluster
 bench-cluster: ## Measure commits on three nats-servers of this machine, with one Skein and with two, and with the leader killed
 	$(GO) build -o bin/measure ./internal/cluster/measure
-	bin/measure
+	bin/measure $(MEASUREFLAGS)
 
 SOAK ?= 10m
 

@@ -103,6 +103,16 @@ func (p *Process) Running() bool {
 	return p.cmd != nil
 }
 
+// PID returns the id by which the system knows it; if it does not run, -1, which is no process's.
+func (p *Process) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return -1
+	}
+	return p.cmd.Process.Pid
+}
+
 // Kill ends it immediately, as a crash does, and waits until it has ended.
 func (p *Process) Kill() { p.end(syscall.SIGKILL, 0) }
 

@@ -33,12 +33,19 @@ func main() {
 }
 
 // measure runs from the folder of the module.
-func measure(ctx context.Context) error {
+func measure(ctx context.Context) (err error) {
 	seconds := flag.Float64("seconds", 5, "duration of a case")
 	threads := flag.Int("threads", 500, "how many threads are written")
 	kills := flag.Int("kills", 3, "how often the leader is killed")
 	dir := flag.String("dir", "", "folder in which the stores are created; default the system's temporary folder")
+	cpus := flag.Float64("skein-cpu", 0, "how many processors each Skein may use, such as 0.3; 0: no limit")
 	flag.Parse()
+	skeins := []string{"skein-a", "skein-b"}
+	shares, err := newShares(controlGroups, len(skeins), *cpus)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, removeShares(shares)) }()
 	root, err := os.Getwd()
 	if err != nil {
 		return err
@@ -65,9 +72,15 @@ func measure(ctx context.Context) error {
 	m := &measurement{c: c, o: bench.Options{
 		Seconds: *seconds, Threads: *threads, LoadArgs: []string{"load"}, Log: func(line string) { fmt.Fprintln(os.Stderr, line) },
 	}}
-	for _, skein := range []string{"a", "b"} {
-		if _, err := c.Skein(starting, "skein-"+skein, c.URL()); err != nil {
+	for i, name := range skeins {
+		p, err := c.Skein(starting, name, c.URL())
+		if err != nil {
 			return err
+		}
+		if shares != nil {
+			if err := shares[i].add(p.PID()); err != nil {
+				return err
+			}
 		}
 		if err := m.commits(ctx, fmt.Sprintf("%d of Skein", len(c.Skeins))); err != nil {
 			return err
