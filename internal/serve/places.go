@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -61,6 +62,12 @@ func (c Config) checkBounds() []error {
 	for _, name := range slices.Sorted(maps.Keys(durations)) {
 		if d := durations[name]; d < 0 {
 			errs = append(errs, fmt.Errorf("%s: %v; use a positive duration", name, d))
+		}
+	}
+	rates := map[string]float64{"--tenant-rate": c.TenantRate, "--tenant-fair-rate": c.TenantFairRate, "--tenant-effect-rate": c.TenantEffectRate}
+	for _, name := range slices.Sorted(maps.Keys(rates)) {
+		if r := rates[name]; math.IsNaN(r) || math.IsInf(r, 0) {
+			errs = append(errs, fmt.Errorf("%s: %v; use a number, negative for no limit", name, r))
 		}
 	}
 	return errs

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -55,6 +56,12 @@ func TestConfig_ReportsAllErrors(t *testing.T) {
 	var nats *embedded.NotLoopbackError
 	if !errors.As(err, &http) || !errors.As(err, &nats) || !strings.Contains(err.Error(), "replicas") || !strings.Contains(err.Error(), "--thread-cache") {
 		t.Errorf("%v", err)
+	}
+	err = serve.Config{TenantRate: math.NaN(), TenantFairRate: math.Inf(1), TenantEffectRate: math.Inf(-1)}.Validate()
+	for _, want := range []string{"--tenant-rate: NaN", "--tenant-fair-rate: +Inf", "--tenant-effect-rate: -Inf"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 	if err := (serve.Config{}).Validate(); err != nil {
 		t.Error(err)

@@ -50,8 +50,8 @@ func CheckNumber(f *pflag.Flag) error {
 	_, mayBeZero := f.Annotations[atZero]
 	mayBeZero = mayBeZero || isZero(f.DefValue)
 	for _, v := range values {
-		negative := strings.HasPrefix(v, "-") || v == "NaN"
-		if v != f.DefValue && (negative && !mayBeNegative || isZero(v) && !mayBeZero) {
+		negative, endless := strings.HasPrefix(v, "-"), v == "NaN" || strings.HasSuffix(v, "Inf")
+		if v != f.DefValue && (endless || negative && !mayBeNegative || isZero(v) && !mayBeZero) {
 			return fmt.Errorf("%s; use %s %s: %s", v, takes, reach(f, mayBeNegative, mayBeZero), f.Usage)
 		}
 	}
