@@ -10,11 +10,11 @@ import (
 
 // aggregateWithin is how much of a request Aggregate reads: it is called for each request, one
 // after another.
-const aggregateWithin = 16 << 10
+const aggregateWithin = 2 << 10
 
 // Aggregate names what a command changes, the same for all commands of a thread or a tenant's
 // definitions, so that one process may decide them all: see service.Forwarding. It is empty for
-// a thread that the command names itself, and where the first 16 KiB of the request do not
+// a thread that the command names itself, and where the first 2 KiB of the request do not
 // tell. The request is not validated. A thread's key and its id are two names, and of several
 // threads the first counts.
 func Aggregate(tenant, name string, body []byte) string {
@@ -37,7 +37,8 @@ func Aggregate(tenant, name string, body []byte) string {
 
 // namedIn returns the threadId and the commandId of a request.
 func namedIn(body []byte) (thread, command string) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(body))
+	// What is looked for at the door is not looked for here.
+	dec := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
 		return "", ""
 	}

@@ -9,6 +9,10 @@
 //     [Service.Stop]. Only beyond the limit of its tenant may a refusal be lost.
 //   - A tenant that asks too much is refused quickly, before anything is begun, and
 //     keeps no other tenant from being answered; see [Limits] and [Fair].
+//   - Requests that concern the same thing are answered by the same process as long as
+//     all processes live and know each other: see [Forwarding]. One that comes or leaves
+//     costs no request; one that dies, those that it had received or that were in flight
+//     to it; one that hangs, those that others send it for up to two seconds.
 //   - An answer that does not fit into a message is refused as such, and the reply
 //     subject of a request is never one on which an answer would do harm.
 //   - No log line contains what a caller sent, except valid names.
@@ -22,6 +26,6 @@
 // # What may enter
 //
 // Code that every kind of request needs: endpoints, deadlines, limits, fair shares of
-// tenants, and which of several processes answers. It imports events and nothing else of the module, so that the write side and
-// the read side use it without knowing each other.
+// tenants, and which of several processes answers. It imports events and nothing else of
+// the module, so that the write side and the read side use it without knowing each other.
 package service

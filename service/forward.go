@@ -2,11 +2,12 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,21 +22,24 @@ import (
 // the owner forwards it, and the owner answers the caller.
 //
 // It is for speed alone. Processes need not agree on the owner, and a request that cannot
-// be forwarded is answered by the process that received it: nothing that is stored may depend on it.
+// be forwarded is answered by the process that received it: nothing that is stored may
+// depend on it.
 type Forwarding struct {
 	// Conn carries announcements of the processes to each other and what they forward. It
-	// is not the one that requests come on, so that a flood of these delays neither.
+	// is not the one that requests come on, so that a flood of these delays neither. It
+	// should not keep what is published while it is not connected.
 	Conn *nats.Conn
 	// Key names what a request concerns: requests with the same key have the same owner.
-	// Those without a key are not forwarded. It is called for each request, one after
-	// another, with what callers sent.
+	// Those without a key are not forwarded. It is called for each request within its
+	// tenant's rate, one after another, with what callers sent.
 	Key func(tenant, name string, body []byte) string
 	// Metrics receives what happens; default none.
 	Metrics ForwardingMetrics
 }
 
-// ForwardingMetrics receives how many processes there are, and where requests went: sent to
-// the owner, or returned because the owner was gone.
+// ForwardingMetrics receives how many processes there are, and where requests of another's
+// went: sent to the owner, returned because the owner was gone, or here at once because they
+// could not be forwarded.
 type ForwardingMetrics interface {
 	Peers(n int)
 	Forwarded(outcome string)
@@ -45,15 +49,26 @@ type ForwardingMetrics interface {
 const (
 	forwardSent     = "sent"
 	forwardReturned = "returned"
+	forwardHere     = "here"
 )
 
 const (
+	// largestForwarded is the size of a request, with its headers, that is forwarded; larger
+	// ones are answered where they arrive.
+	largestForwarded = 64 << 10
 	// returnedWithin is how long a forwarded request is kept, in case it cannot be delivered.
 	// The server says so at once.
 	returnedWithin = time.Second
-	// mostKept and mostKeptBytes bound those: a flood of more buries no peer, and no memory.
-	mostKept      = 8192
-	mostKeptBytes = 32 << 20
+	// mostKept and mostKeptBytes bound those, and what waits to be sent: a flood of more
+	// buries no peer, and no memory. One tenant has a fourth.
+	mostKept      = 32 << 10
+	mostKeptBytes = 64 << 20
+	tenantsPart   = 4
+	// stalledAfter is how long a message may take to be published before the connection
+	// counts as stalled.
+	stalledAfter = announceEvery
+	// partingTime bounds what a process that stops waits for its peers.
+	partingTime = 5 * time.Second
 )
 
 // incoming is a request as it arrived, from a caller or a peer.
@@ -64,121 +79,202 @@ type incoming interface {
 	Reply() string
 }
 
-// forwarding is the part of a service that forwards requests and takes those of others. It
-// is safe for concurrent use.
+// forwarding is the part of a service that forwards requests and receives those of others.
+// It is safe for concurrent use; nil forwards nothing.
 type forwarding struct {
 	Forwarding
-	names events.Names
-	peers *peers
-	take  func(incoming) // a request of a peer, or one that was returned; must return at once
-	inbox string
-	subs  []*nats.Subscription
-	end   context.CancelFunc // of the announcements
-	ended sync.WaitGroup
+	names   events.Names
+	peers   *peers
+	accept  func(incoming) // a request of a peer, or one that was returned; must return at once
+	inbox   string
+	subs    []*nats.Subscription
+	end     context.CancelFunc // of the announcements
+	running sync.WaitGroup
+	sent    chan struct{} // closed when everything was published
+	// connected is kept, since a connection on which a write blocks does not say whether it is.
+	connected atomic.Bool
 
-	mu    sync.Mutex // guards what follows
-	first uint64     // the number of the first in kept
-	kept  []kept
-	bytes int
+	mu         sync.Mutex // guards what follows
+	outbox     chan *nats.Msg
+	left       bool      // the outbox is closed
+	blocked    bool      // the connection took nothing when this process left
+	publishing time.Time // since when a message is being published; zero: none is
+	kept       keptRequests
 }
 
-// kept is a request that was forwarded lately.
-type kept struct {
-	incoming // nil: it was returned
-	to       string
-	at       time.Time
-	bytes    int
-}
-
-// startForwarding begins to take requests of peers, and then announces this process.
-func startForwarding(ctx context.Context, f Forwarding, names events.Names, take func(incoming)) (*forwarding, error) {
+// startForwarding begins to receive what peers forward, and then announces this process.
+func startForwarding(ctx context.Context, f Forwarding, names events.Names, accept func(incoming)) (*forwarding, error) {
 	count := func(int) {}
 	if f.Metrics != nil {
 		count = f.Metrics.Peers
 	} else {
 		f.Metrics = noForwarding{}
 	}
-	fw := &forwarding{Forwarding: f, names: names, peers: newPeers(f.Conn, names, count), take: take, inbox: f.Conn.NewRespInbox()}
-	for subject, handle := range map[string]nats.MsgHandler{
-		names.Peer(fw.peers.self) + ".>": fw.receive,
-		fw.inbox + ".*":                  fw.returned,
-		names.Peers():                    func(m *nats.Msg) { fw.peers.hear(m, time.Now()) },
-	} {
-		sub, err := f.Conn.Subscribe(subject, handle)
-		if err == nil {
-			err = sub.SetPendingLimits(pendingRequests, pendingBytes)
-			fw.subs = append(fw.subs, sub)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("subscribing to what peers forward: %w", err)
-		}
+	fw := &forwarding{
+		Forwarding: f, names: names, accept: accept, inbox: f.Conn.NewRespInbox(), sent: make(chan struct{}),
+		outbox: make(chan *nats.Msg, mostKept), kept: keptRequests{tenants: map[string]use{}},
 	}
-	if err := f.Conn.Flush(); err != nil {
+	fw.peers = newPeers(names, fw.tell, count)
+	ctx, fw.end = context.WithCancel(ctx)
+	status := f.Conn.StatusChanged()
+	fw.connected.Store(f.Conn.IsConnected())
+	fw.running.Go(func() { fw.watch(ctx, status) })
+	go fw.publish()
+	err := errors.Join(
+		fw.subscribe(names.Peer(fw.peers.self)+".>", fw.receive),
+		fw.subscribe(fw.inbox+".*", fw.returned),
+		fw.subscribe(names.Peers(), func(m *nats.Msg) { fw.peers.announced(m, time.Now()) }),
+		f.Conn.Flush(),
+	)
+	if err != nil {
+		fw.leave(ctx)
+		fw.drain(ctx)
 		return nil, fmt.Errorf("subscribing to what peers forward: %w", err)
 	}
-	ctx, fw.end = context.WithCancel(ctx)
-	fw.ended.Go(func() { fw.announce(ctx) })
+	fw.running.Go(func() { fw.announce(ctx) })
 	return fw, nil
 }
 
-// announce keeps the other processes informed until ctx ends.
+func (f *forwarding) subscribe(subject string, handle nats.MsgHandler) error {
+	sub, err := f.Conn.Subscribe(subject, handle)
+	if err != nil {
+		return err
+	}
+	f.subs = append(f.subs, sub)
+	return sub.SetPendingLimits(pendingRequests, pendingBytes)
+}
+
+// watch keeps whether the connection is connected, until ctx ends.
+func (f *forwarding) watch(ctx context.Context, status <-chan nats.Status) {
+	for {
+		select {
+		case s, open := <-status:
+			f.connected.Store(open && s == nats.CONNECTED)
+			if !open {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// announce keeps the other processes informed until ctx ends. It takes back what waits for
+// a stalled connection.
 func (f *forwarding) announce(ctx context.Context) {
 	for {
 		now := time.Now()
-		f.peers.announce(now)
+		f.peers.announce(now, f.connected.Load())
 		f.mu.Lock()
-		f.forget(now)
+		f.kept.forget(now)
+		stalled := f.stalled(now)
 		f.mu.Unlock()
+		for n := len(f.outbox); stalled && n > 0; n-- {
+			select {
+			case m := <-f.outbox:
+				f.takeBack(m)
+			default:
+			}
+		}
 		if !retry.Sleep(ctx, announceEvery) {
 			return
 		}
 	}
 }
 
-// owner returns the peer that a request is to be forwarded to; empty: it is answered here.
-func (f *forwarding) owner(r incoming, tenant, name string) string {
-	if f == nil || tenant == "" || f.peers.alone() {
-		return ""
+// stalled reports whether the connection takes nothing. Hold f.mu.
+func (f *forwarding) stalled(now time.Time) bool {
+	return !f.publishing.IsZero() && now.Sub(f.publishing) >= stalledAfter
+}
+
+// publish publishes what is in the outbox, until it is closed.
+func (f *forwarding) publish() {
+	defer close(f.sent)
+	for m := range f.outbox {
+		f.mu.Lock()
+		f.publishing = time.Now()
+		f.mu.Unlock()
+		err := f.Conn.PublishMsg(m)
+		f.mu.Lock()
+		f.publishing = time.Time{}
+		f.mu.Unlock()
+		if err != nil {
+			f.takeBack(m)
+		}
+	}
+}
+
+// tell publishes a message soon; if too many wait, it is lost.
+func (f *forwarding) tell(m *nats.Msg) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.put(m)
+}
+
+// put puts a message into the outbox, and reports whether there was room. Hold f.mu.
+func (f *forwarding) put(m *nats.Msg) bool {
+	if f.left {
+		return false
+	}
+	select {
+	case f.outbox <- m:
+		return true
+	default:
+		return false
+	}
+}
+
+// forward sends a request to the owner of its key, and reports whether it did: then the
+// request is no longer this process's, unless it is returned. It returns at once.
+func (f *forwarding) forward(r incoming, tenant, name string, now time.Time) bool {
+	if tenant == "" {
+		return false
 	}
 	key := f.Key(tenant, name, r.Data())
 	if key == "" {
-		return ""
+		return false
 	}
-	if to := f.peers.owner(key); to != f.peers.self {
-		return to
+	to := f.peers.owner(key)
+	if to == f.peers.self {
+		return false
 	}
-	return ""
+	outcome := forwardHere
+	if f.send(to, r, tenant, now) {
+		outcome = forwardSent
+	}
+	f.Metrics.Forwarded(outcome)
+	return outcome == forwardSent
 }
 
-// send forwards a request, and reports whether it did: then the request is no longer this
-// process's, unless it is returned.
-func (f *forwarding) send(to string, r incoming, now time.Time) bool {
+// send forwards a request to a peer, and reports whether it did.
+func (f *forwarding) send(to string, r incoming, tenant string, now time.Time) bool {
+	size := len(r.Subject()) + len(r.Reply()) + len(r.Data())
+	for name, values := range r.Headers() {
+		size += len(name) + len(strings.Join(values, ""))
+	}
+	if size > largestForwarded || !f.connected.Load() {
+		return false
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.forget(now)
-	if len(f.kept) >= mostKept || f.bytes+len(r.Data()) > mostKeptBytes {
+	f.kept.forget(now)
+	if f.stalled(now) || !f.kept.room(tenant, size) {
 		return false
 	}
 	m := nats.NewMsg(f.names.Peer(to) + strings.TrimPrefix(r.Subject(), f.names.Prefix))
-	maps.Copy(m.Header, nats.Header(r.Headers()))
+	// Others stay behind: the server acts on some, with the permissions of who publishes them.
+	for _, name := range []string{events.HeaderTraceParent, events.HeaderWait} {
+		if v := r.Headers().Get(name); v != "" {
+			m.Header.Set(name, v)
+		}
+	}
 	m.Header.Set(events.HeaderReply, r.Reply())
-	m.Data, m.Reply = r.Data(), f.inbox+"."+strconv.FormatUint(f.first+uint64(len(f.kept)), 36)
-	if f.Conn.PublishMsg(m) != nil { // as when it is too large with its header
+	m.Data, m.Reply = r.Data(), f.inbox+"."+strconv.FormatUint(f.kept.next(), 36)
+	if !f.put(m) {
 		return false
 	}
-	f.kept = append(f.kept, kept{r, to, now, len(m.Data)})
-	f.bytes += len(m.Data)
-	f.Metrics.Forwarded(forwardSent)
+	f.kept.add(kept{m, tenant, to, now, size})
 	return true
-}
-
-// forget drops what was forwarded too long ago to be returned. Hold f.mu.
-func (f *forwarding) forget(now time.Time) {
-	for len(f.kept) > 0 && now.Sub(f.kept[0].at) >= returnedWithin {
-		f.bytes -= f.kept[0].bytes
-		f.kept[0].incoming = nil
-		f.kept, f.first = f.kept[1:], f.first+1
-	}
 }
 
 // returned takes back a request of which the server says that nobody is there to take it.
@@ -186,28 +282,53 @@ func (f *forwarding) returned(m *nats.Msg) {
 	if m.Header.Get("Status") != "503" {
 		return
 	}
-	n, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, f.inbox+"."), 36, 64)
-	if err != nil {
+	f.mu.Lock()
+	r := f.kept.remove(f.number(m.Subject))
+	f.mu.Unlock()
+	if r.msg == nil {
+		return
+	}
+	f.peers.lost(r.to, time.Now())
+	f.Metrics.Forwarded(forwardReturned)
+	f.accept(f.incoming(r.msg))
+}
+
+// takeBack answers here what was not published. Announcements are lost.
+func (f *forwarding) takeBack(m *nats.Msg) {
+	if m.Reply == "" {
 		return
 	}
 	f.mu.Lock()
-	var r kept
-	if i := n - f.first; i < uint64(len(f.kept)) {
-		r = f.kept[i]
-		f.kept[i].incoming = nil
-	}
+	f.kept.remove(f.number(m.Reply))
 	f.mu.Unlock()
-	if r.incoming == nil {
-		return
-	}
-	f.peers.lost(r.to)
 	f.Metrics.Forwarded(forwardReturned)
-	f.take(r.incoming)
+	f.accept(f.incoming(m))
 }
 
-// receive takes a request that a peer forwarded.
-func (f *forwarding) receive(m *nats.Msg) {
-	f.take(forwarded{m, f.names.Prefix + strings.TrimPrefix(m.Subject, f.names.Peer(f.peers.self))})
+// number returns the number of a request, from its subject in the inbox.
+func (f *forwarding) number(subject string) uint64 {
+	n, err := strconv.ParseUint(strings.TrimPrefix(subject, f.inbox+"."), 36, 64)
+	if err != nil {
+		return 0 // which none has
+	}
+	return n
+}
+
+// receive accepts a request that a peer forwarded.
+func (f *forwarding) receive(m *nats.Msg) { f.accept(f.incoming(m)) }
+
+// incoming returns the request in a forwarded message.
+func (f *forwarding) incoming(m *nats.Msg) incoming {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(m.Subject, f.names.Peer("")), ".")
+	return forwarded{m, f.names.Prefix + "." + rest}
+}
+
+// ail makes this process own nothing for some time, so that a request which is sent again
+// is answered by another.
+func (f *forwarding) ail() {
+	if f != nil {
+		f.peers.ail(time.Now())
+	}
 }
 
 // leave tells the others to answer their requests themselves, and forwards nothing more.
@@ -216,18 +337,51 @@ func (f *forwarding) leave(ctx context.Context) {
 		return
 	}
 	f.end()
-	f.ended.Wait()
-	f.peers.leave()
-	_ = f.Conn.FlushWithContext(ctx)
+	f.running.Wait()
+	f.peers.leave(time.Now())
+	f.mu.Lock()
+	if !f.left {
+		f.left = true
+		close(f.outbox)
+	}
+	f.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, partingTime)
+	defer cancel()
+	select {
+	case <-f.sent:
+		if f.connected.Load() {
+			_ = f.Conn.FlushWithContext(ctx)
+		}
+	case <-ctx.Done():
+		for m := range f.outbox {
+			f.takeBack(m)
+		}
+		f.mu.Lock()
+		f.blocked = true
+		f.mu.Unlock()
+	}
 }
 
 // drain ends the subscriptions of a process that has left. When it returns, all that was
-// forwarded or returned to this process has been taken, unless ctx has ended.
+// forwarded or returned to this process has been accepted, unless the connection is broken
+// or ctx has ended.
 func (f *forwarding) drain(ctx context.Context) {
 	if f == nil {
 		return
 	}
+	f.mu.Lock()
+	blocked := f.blocked
+	f.mu.Unlock()
+	if blocked {
+		return // as would each call to the connection
+	}
+	ctx, cancel := context.WithTimeout(ctx, partingTime)
+	defer cancel()
 	for _, sub := range f.subs {
+		if !f.connected.Load() {
+			_ = sub.Unsubscribe() // it fails only if it has ended
+			continue
+		}
 		closed := sub.StatusChanged(nats.SubscriptionClosed)
 		if sub.Drain() != nil {
 			continue // it has ended, or its connection has
@@ -239,7 +393,7 @@ func (f *forwarding) drain(ctx context.Context) {
 	}
 }
 
-// forwarded is a request that a peer received.
+// forwarded is a request as one process sends it to another.
 type forwarded struct {
 	msg     *nats.Msg
 	subject string

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -28,14 +30,24 @@ type process struct {
 	sent     atomic.Int64
 	returned atomic.Int64
 	peers    atomic.Int64
+	answers  atomic.Pointer[answer]
 }
+
+// answer is what a process answers.
+type answer struct {
+	value any
+	err   error
+}
+
+func (p *process) answerWith(value any, err error) { p.answers.Store(&answer{value, err}) }
 
 func (p *process) Peers(n int) { p.peers.Store(int64(n)) }
 
 func (p *process) Forwarded(outcome string) {
-	if outcome == forwardSent {
+	switch outcome {
+	case forwardSent:
 		p.sent.Add(1)
-	} else {
+	case forwardReturned:
 		p.returned.Add(1)
 	}
 }
@@ -46,14 +58,21 @@ func keyOf(_, _ string, body []byte) string { return string(body) }
 // startProcess starts a process, each with its connections, and stops it after the test.
 func startProcess(t *testing.T, server *embedded.Server, name string, e Endpoint) *process {
 	t.Helper()
-	p := &process{name: name, nc: natstest.Connect(t, server), peer: natstest.Connect(t, server)}
+	return startProcessOn(t, server, natstest.Connect(t, server), name, e)
+}
+
+func startProcessOn(t *testing.T, server *embedded.Server, peer *nats.Conn, name string, e Endpoint) *process {
+	t.Helper()
+	p := &process{name: name, nc: natstest.Connect(t, server), peer: peer}
+	p.answerWith(Bytes(name), nil)
 	e.Name, e.Description, e.Kind, e.Version = "skein-test", "A test.", "cmd", "1.0.0"
 	if e.InFlight == 0 {
 		e.InFlight = 1000
 	}
 	e.Forwarding = &Forwarding{Conn: p.peer, Key: keyOf, Metrics: p}
 	s, err := Serve(p.nc, events.DefaultNames(), e, func(context.Context, string, string, []byte, Meta) (any, error) {
-		return Bytes(name), nil
+		got := p.answers.Load()
+		return got.value, got.err
 	}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
@@ -67,22 +86,28 @@ func startProcess(t *testing.T, server *embedded.Server, name string, e Endpoint
 	return p
 }
 
-// acquainted waits until each process knows all of them. From then on they do, whatever
+// acquainted waits until the processes know each other. From then on they do, whatever
 // happens to them and however slow the machine is, until one leaves or is seen to be gone.
 func acquainted(t *testing.T, processes ...*process) {
+	t.Helper()
+	knowEachOther(t, processes...)
+	for _, p := range processes {
+		p.forwards.end()
+		p.forwards.running.Wait()
+	}
+	for _, p := range processes {
+		for _, other := range processes {
+			p.forwards.peers.announced(&nats.Msg{Data: []byte(`{"id":"` + other.forwards.peers.self + `"}`)}, time.Now())
+		}
+	}
+}
+
+// knowEachOther waits until each process knows all of them.
+func knowEachOther(t *testing.T, processes ...*process) {
 	t.Helper()
 	natstest.Eventually(t, "the processes know each other", func() bool {
 		return !slices.ContainsFunc(processes, func(p *process) bool { return p.peers.Load() != int64(len(processes)) })
 	})
-	for _, p := range processes {
-		p.forwards.end()
-		p.forwards.ended.Wait()
-	}
-	for _, p := range processes {
-		for _, other := range processes {
-			p.forwards.peers.hear(&nats.Msg{Data: []byte(`{"id":"` + other.forwards.peers.self + `"}`)}, time.Now())
-		}
-	}
 }
 
 // answerer sends a request, and returns the name of the process that answered it.
@@ -234,6 +259,164 @@ func TestForward_StopLosesNothing(t *testing.T) {
 	natstest.Eventually(t, "everything is answered or returned", func() bool { return answered.Load()+returned.Load() == sent })
 }
 
+// While its connection to the others is stalled, or broken, a process answers what it would
+// forward; and it stops in time.
+func TestForward_ConnectionFails(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		fail func(stalling, *natstest.Proxy)
+	}{
+		{"stalled", func(s stalling, _ *natstest.Proxy) { close(s.stall) }},
+		{"broken", func(_ stalling, p *natstest.Proxy) { p.Lead(t, "nats://127.0.0.1:1"); p.Cut() }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := natstest.Start(t)
+			unable, proxy := stalling{make(chan struct{}), make(chan struct{})}, natstest.NewProxy(t, server.URL())
+			nc, err := nats.Connect(proxy.URL(), nats.SetCustomDialer(unable), nats.ReconnectBufSize(-1), nats.MaxReconnects(-1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			defer close(unable.release)
+			failing := startProcessOn(t, server, nc, "failing", Endpoint{})
+			other := startProcess(t, server, "other", Endpoint{})
+			knowEachOther(t, failing, other)
+			c.fail(unable, proxy)
+			if c.name == "broken" {
+				natstest.Eventually(t, "it knows", func() bool { return !failing.forwards.connected.Load() })
+			}
+			// What waits for the connection is taken back.
+			answers := natstest.Connect(t, server)
+			inbox, err := answers.SubscribeSync("answers")
+			if err != nil || answers.Flush() != nil {
+				t.Fatal(err)
+			}
+			waiting := 0
+			for range 10 {
+				m := &nats.Msg{Data: make([]byte, 60<<10), Header: nats.Header{events.HeaderReply: {"answers"}}}
+				if failing.forwards.send(other.forwards.peers.self, forwarded{m, "skein.cmd.acme.thread.create"}, "acme", time.Now()) {
+					waiting++
+				}
+			}
+			for i := 1; i < waiting; i++ { // the first is being sent
+				if _, err := inbox.NextMsg(natstest.Patience); err != nil {
+					t.Fatalf("of %d requests: %v", waiting, err)
+				}
+			}
+			// Lost is what is being sent when the connection stalls, and what the other sends to
+			// this process while it is not known to be gone.
+			asker, n, answered := natstest.Connect(t, server), 0, 0
+			natstest.Eventually(t, "requests are answered, one after the other", func() bool {
+				n++
+				m, err := asker.Request("skein.cmd.acme.thread.create", []byte(fmt.Sprint("key", n, strings.Repeat("x", 60<<10))), 3*time.Second)
+				answered++
+				switch {
+				case errors.Is(err, nats.ErrTimeout):
+					answered = 0
+				case err != nil || m.Header.Get(events.HeaderErrorCode) != "":
+					t.Fatalf("request %d: %v %v", n, err, m)
+				}
+				return answered == 100
+			})
+			begun := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			if err := failing.Stop(ctx); err != nil {
+				t.Errorf("after %v: %v", time.Since(begun), err)
+			}
+			if ctx.Err() != nil {
+				t.Error("the stop took all of its time")
+			}
+		})
+	}
+}
+
+// A process that cannot answer owns nothing for some time, so that a request which is sent
+// again is answered by another.
+func TestForward_AilingProcess(t *testing.T) {
+	server := natstest.Start(t)
+	well, ails := startProcess(t, server, "well", Endpoint{}), startProcess(t, server, "ails", Endpoint{})
+	ails.answerWith(nil, events.Errorf(events.Unavailable, "the log is gone: %w", errors.New("no connection")))
+	acquainted(t, well, ails)
+	nc := natstest.Connect(t, server)
+	natstest.Eventually(t, "the ailing process was asked", func() bool {
+		m, err := nc.Request("skein.cmd.acme.thread.create", []byte("key"+nats.NewInbox()), time.Minute)
+		return err == nil && m.Header.Get(events.HeaderErrorCode) != ""
+	})
+	natstest.Eventually(t, "the other knows", func() bool { return well.peers.Load() == 1 })
+	// It still receives what the queue group sends it, and forwards all of that.
+	for _, key := range keys(40) {
+		if got := answerer(t, nc, key); got != "well" {
+			t.Fatalf("%s was answered by %s", key, got)
+		}
+	}
+}
+
+// A service that cannot be started leaves nothing behind that receives requests.
+func TestForward_NotStarted(t *testing.T) {
+	nc := natstest.Connect(t, natstest.Start(t))
+	_, err := Serve(nc, events.DefaultNames(), Endpoint{
+		Name: "not a name", Kind: "cmd", Version: "1.0.0", InFlight: 1, Forwarding: &Forwarding{Conn: nc, Key: keyOf},
+	}, nil, zerolog.Nop())
+	if err == nil {
+		t.Fatal("a service was started")
+	}
+	if n := nc.NumSubscriptions(); n != 0 {
+		t.Errorf("%d subscriptions are left", n)
+	}
+}
+
+// Of a request's headers only those that mean something to a service are forwarded: others
+// would be published with Skein's permissions, and the server acts on some. A client can hide
+// one from the server, which ends headers at CR and LF, where a client's library does at LF.
+func TestForward_Headers(t *testing.T) {
+	server := natstest.Start(t)
+	a, b := startProcess(t, server, "a", Endpoint{}), startProcess(t, server, "b", Endpoint{})
+	acquainted(t, a, b)
+	nc := natstest.Connect(t, server)
+	forwards, err := nc.SubscribeSync("skein.peer.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	traced, err := nc.SubscribeSync("skein.log.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := net.Dial("tcp", strings.TrimPrefix(server.URL(), "nats://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = raw.Close() }()
+	header := "NATS/1.0\r\nX: a\nNats-Trace-Dest: skein.log.globex.T-1\r\nskein-reply: elsewhere\r\n" +
+		"traceparent: trace\r\nSkein-Wait-Ms: 5000\r\nNats-Msg-Id: 1\r\n\r\n"
+	if _, err := fmt.Fprint(raw, "CONNECT {\"verbose\":false,\"headers\":true}\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		body := fmt.Sprint("key", i)
+		if _, err := fmt.Fprintf(raw, "HPUB skein.cmd.acme.thread.create %d %d\r\n%s%s\r\n", len(header), len(header)+len(body), header, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	natstest.Eventually(t, "some are forwarded", func() bool { return a.sent.Load()+b.sent.Load() > 20 })
+	for n := a.sent.Load() + b.sent.Load(); n > 0; n-- {
+		m, err := forwards.NextMsg(time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := slices.Sorted(maps.Keys(m.Header))
+		if !slices.Equal(got, []string{events.HeaderReply, events.HeaderWait, events.HeaderTraceParent}) || m.Header.Get(events.HeaderReply) != "" {
+			t.Fatalf("a request was forwarded with %q", m.Header)
+		}
+	}
+	if n, _, _ := traced.Pending(); n != 0 {
+		t.Errorf("the server wrote %d traces into the log", n)
+	}
+}
+
 // A request that is forwarded to a process which has just died is answered by the one that
 // forwarded it.
 func TestForward_ProcessDies(t *testing.T) {
@@ -269,11 +452,10 @@ func TestForward_ProcessDies(t *testing.T) {
 // A process that says nothing for two seconds owns nothing more; one that announces itself again
 // does.
 func TestPeers_Silent(t *testing.T) {
-	server := natstest.Start(t)
-	names, nc := events.DefaultNames(), natstest.Connect(t, server)
-	p := newPeers(nc, names, func(int) {})
+	var told []string
+	p := newPeers(events.DefaultNames(), func(m *nats.Msg) { told = append(told, string(m.Data)) }, func(int) {})
 	now := time.Unix(1000, 0)
-	hear := func(body string) { p.hear(&nats.Msg{Data: []byte(body)}, now) }
+	announced := func(body string) { p.announced(&nats.Msg{Data: []byte(body)}, now) }
 	owners := func() []string {
 		got := map[string]bool{}
 		for _, key := range keys(100) {
@@ -295,44 +477,61 @@ func TestPeers_Silent(t *testing.T) {
 		}
 	}
 	want("at first", "self")
-	hear(`{"id":"b"}`)
-	hear(`{"id":"c"}`)
+	announced(`{"id":"b"}`)
+	announced(`{"id":"c"}`)
 	want("with two more", "self", "b", "c")
 	now = now.Add(aliveFor - time.Millisecond)
-	hear(`{"id":"b"}`)
-	p.announce(now)
+	announced(`{"id":"b"}`)
+	p.announce(now, true)
 	want("just before the time is over", "self", "b", "c")
 	now = now.Add(time.Millisecond)
-	p.announce(now)
+	p.announce(now, true)
 	want("with one silent", "self", "b")
-	hear(`{"id":"c"}`)
+	announced(`{"id":"c"}`)
 	want("with it back", "self", "b", "c")
-	hear(`{"id":"b","leaving":true}`)
+	announced(`{"id":"b","leaving":true}`)
 	want("with one gone", "self", "c")
 	for _, bad := range []string{``, `{`, `{"id":""}`, `{"id":"a.b"}`, `{"id":">"}`, `{"id":"` + strings.Repeat("x", 33) + `"}`} {
-		hear(bad)
+		announced(bad)
 	}
 	want("after what is no announcement", "self", "c")
 	for i := range 2 * mostPeers {
-		hear(fmt.Sprintf(`{"id":"x%d"}`, i))
+		announced(fmt.Sprintf(`{"id":"x%d"}`, i))
 	}
-	if n := len(*p.alive.Load()); n != mostPeers+1 {
-		t.Errorf("%d are alive, want at most %d and this one", n, mostPeers)
+	if n := len(p.owners.Load().ids); n != mostPeers+1 {
+		t.Errorf("%d own something, want at most %d and this one", n, mostPeers)
+	}
+	p.announce(now, false)
+	want("when it is not connected", "self")
+	// One that cannot answer owns nothing for some time, and says so.
+	announced(`{"id":"b"}`)
+	told = nil
+	p.ail(now)
+	want("ailing", "b")
+	now = now.Add(ailingFor - time.Millisecond)
+	announced(`{"id":"c"}`)
+	p.announce(now, true)
+	now = now.Add(time.Millisecond)
+	p.announce(now, true)
+	want("well again", "c", "self")
+	ails, serves := `{"id":"`+p.self+`","leaving":true}`, `{"id":"`+p.self+`"}`
+	if !slices.Equal(told, []string{ails, ails, ails, serves}) {
+		t.Errorf("the others were told %q", told)
 	}
 }
 
 // When a process comes, only keys that it owns change hands.
 func TestPeers_FewKeysMove(t *testing.T) {
-	p := newPeers(natstest.Connect(t, natstest.Start(t)), events.DefaultNames(), func(int) {})
+	p := newPeers(events.DefaultNames(), func(*nats.Msg) {}, func(int) {})
 	now := time.Unix(1000, 0)
 	for _, id := range []string{"b", "c"} {
-		p.hear(&nats.Msg{Data: []byte(`{"id":"` + id + `"}`)}, now)
+		p.announced(&nats.Msg{Data: []byte(`{"id":"` + id + `"}`)}, now)
 	}
 	before := map[string]string{}
 	for _, key := range keys(4000) {
 		before[key] = p.owner(key)
 	}
-	p.hear(&nats.Msg{Data: []byte(`{"id":"d"}`)}, now)
+	p.announced(&nats.Msg{Data: []byte(`{"id":"d"}`)}, now)
 	moved := 0
 	for key, was := range before {
 		if is := p.owner(key); is != was {
@@ -369,50 +568,55 @@ func TestForward_RateIsCountedOnce(t *testing.T) {
 	}
 }
 
-// A flood is not forwarded faster than a peer is to be given, and what cannot be forwarded is
-// answered where it arrived.
+// A flood is not forwarded faster than a peer is to be sent, nor by one tenant so fast that
+// those of others are not; and what cannot be forwarded is answered where it arrived.
 func TestForward_IsBounded(t *testing.T) {
 	server := natstest.Start(t)
 	a, b := startProcess(t, server, "a", Endpoint{}), startProcess(t, server, "b", Endpoint{})
 	acquainted(t, a, b)
-	key := "key"
-	for a.forwards.peers.owner(key) == a.forwards.peers.self {
-		key += "x"
+	f, to, now := a.forwards, b.forwards.peers.self, time.Now().Add(-time.Hour) // nothing seems to be stalled
+	r := func(size int) incoming {
+		return forwarded{&nats.Msg{Data: make([]byte, size), Header: nats.Header{events.HeaderReply: {"_INBOX.unread"}}}, "skein.cmd.acme.thread.create"}
 	}
-	now := time.Now()
-	r := func(body []byte) incoming {
-		return forwarded{&nats.Msg{Data: body, Header: nats.Header{events.HeaderReply: {"_INBOX.unread"}}}, "skein.cmd.acme.thread.create"}
+	next := func() { // a time at which what was forwarded before is published, and forgotten
+		natstest.Eventually(t, "all is published", func() bool { return len(f.outbox) == 0 })
+		now = now.Add(returnedWithin)
 	}
-	f, to := a.forwards, a.forwards.owner(r([]byte(key)), "acme", "thread.create")
-	if to != b.forwards.peers.self {
-		t.Fatalf("the owner is %q", to)
+	all := func(tenant string, size int) (n int) {
+		for f.send(to, r(size), tenant, now) {
+			n++
+		}
+		return n
 	}
-	n := 0
-	for f.send(to, r([]byte(key)), now) {
-		n++
+	for range 2 {
+		next()
+		for i := range tenantsPart {
+			if n := all(fmt.Sprint("tenant", i), 1); n != mostKept/tenantsPart {
+				t.Errorf("%d requests of tenant %d were forwarded at once, want %d", n, i, mostKept/tenantsPart)
+			}
+		}
+		if n := all("one more", 1); n != 0 {
+			t.Errorf("%d requests of one more tenant were forwarded", n)
+		}
 	}
-	if n != mostKept {
-		t.Errorf("%d requests were forwarded at once, want %d", n, mostKept)
+	next()
+	const large = 60 << 10
+	if n, want := all("acme", large), mostKeptBytes/tenantsPart/large; n > want || n < want-1 {
+		t.Errorf("%d requests of 60 KiB were forwarded at once, want %d", n, want)
 	}
-	now = now.Add(returnedWithin)
-	if !f.send(to, r([]byte(key)), now) {
-		t.Error("nothing is forwarded after a flood")
+	next()
+	if f.send(to, r(largestForwarded), "acme", now) {
+		t.Error("a large request was forwarded")
 	}
-	n = 1
-	for f.send(to, r(make([]byte, 1<<20)), now) {
-		n++
-	}
-	if n != mostKeptBytes>>20 {
-		t.Errorf("%d requests of 1 MiB were forwarded at once, want %d", n, mostKeptBytes>>20)
-	}
-	now = now.Add(returnedWithin)
-	if f.send(to, r(make([]byte, events.MaxPayload)), now) {
-		t.Error("a request was forwarded that does not fit into a message with what is added to it")
+	m := &nats.Msg{Header: nats.Header{"X": {strings.Repeat("x", largestForwarded)}}}
+	if f.send(to, forwarded{m, "skein.cmd.acme.thread.create"}, "acme", now) {
+		t.Error("a request with large headers was forwarded")
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.forget(now.Add(returnedWithin)); len(f.kept) != 0 || f.bytes != 0 {
-		t.Errorf("%d requests with %d bytes are kept for ever", len(f.kept), f.bytes)
+	f.kept.forget(now)
+	if k := f.kept; len(k.list) != 0 || k.total != (use{}) || len(k.tenants) != 0 {
+		t.Errorf("%d requests are kept for ever: %+v %v", len(k.list), k.total, k.tenants)
 	}
 }
 

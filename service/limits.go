@@ -66,9 +66,19 @@ func newTenants(l Limits) *tenants {
 }
 
 // enter admits a tenant's request, or returns the name of the limit that refuses it. free
-// is how many places are left for all tenants: a tenant never holds more than that. paced
-// means that its rate has been counted. Call leave when the request is answered.
-func (t *tenants) enter(name string, now time.Time, free int, paced bool) (leave func(), limit string) {
+// is about how many places are left for all tenants: a tenant never holds more than that.
+// Call leave when the request is answered.
+func (t *tenants) enter(name string, now time.Time, free int) (leave func(), limit string) {
+	return t.enterIf(name, now, free, t.pass)
+}
+
+// enterPaced is enter for a request that pace has counted.
+func (t *tenants) enterPaced(name string, now time.Time, free int) (leave func(), limit string) {
+	return t.enterIf(name, now, free, func(*usage, time.Time) bool { return true })
+}
+
+// enterIf is enter with a rate of its own.
+func (t *tenants) enterIf(name string, now time.Time, free int, pass func(*usage, time.Time) bool) (leave func(), limit string) {
 	if t.limits.Rate == 0 && t.limits.InFlight == 0 {
 		return func() {}, ""
 	}
@@ -79,7 +89,7 @@ func (t *tenants) enter(name string, now time.Time, free int, paced bool) (leave
 	if t.limits.InFlight > 0 && (one.running >= t.limits.InFlight || one.running > free) {
 		return nil, limitInFlight
 	}
-	if !paced && !t.take(one, now) {
+	if !pass(one, now) {
 		return nil, limitRate
 	}
 	one.running++
@@ -90,14 +100,15 @@ func (t *tenants) enter(name string, now time.Time, free int, paced bool) (leave
 	}, ""
 }
 
-// pace counts a request for its tenant's rate alone, and reports whether that allows it.
+// pace counts a request for its tenant's rate alone, wherever it is answered, and reports
+// whether that allows it.
 func (t *tenants) pace(name string, now time.Time) bool {
 	if t.limits.Rate == 0 {
 		return true
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.take(t.usage(name, now), now)
+	return t.pass(t.usage(name, now), now)
 }
 
 // usage returns what is known of a tenant. Hold t.mu.
@@ -111,8 +122,8 @@ func (t *tenants) usage(name string, now time.Time) *usage {
 	return one
 }
 
-// take uses a token, and reports whether there was one. Hold t.mu.
-func (t *tenants) take(one *usage, now time.Time) bool {
+// pass uses a token, and reports whether there was one. Hold t.mu.
+func (t *tenants) pass(one *usage, now time.Time) bool {
 	if t.limits.Rate == 0 {
 		return true
 	}

@@ -18,7 +18,7 @@ func TestTenants_TokenBucket(t *testing.T) {
 	now := time.Unix(1000, 0)
 	let := func(n int) (in int) {
 		for range n {
-			if leave, limit := l.enter("acme", now, 100, false); limit == "" {
+			if leave, limit := l.enter("acme", now, 100); limit == "" {
 				leave()
 				in++
 			}
@@ -28,7 +28,7 @@ func TestTenants_TokenBucket(t *testing.T) {
 	if got := let(20); got != 5 {
 		t.Errorf("a burst of 5 let %d in", got)
 	}
-	if _, limit := l.enter("globex", now, 100, false); limit != "" {
+	if _, limit := l.enter("globex", now, 100); limit != "" {
 		t.Errorf("another tenant was refused: %s", limit)
 	}
 	now = now.Add(300 * time.Millisecond)
@@ -48,16 +48,16 @@ func TestTenants_TokenBucket(t *testing.T) {
 func TestTenants_InFlight(t *testing.T) {
 	l := newTenants(Limits{InFlight: 2})
 	now := time.Unix(1000, 0)
-	leave, _ := l.enter("acme", now, 100, false)
-	l.enter("acme", now, 100, false)
-	if _, limit := l.enter("acme", now, 100, false); limit != limitInFlight {
+	leave, _ := l.enter("acme", now, 100)
+	l.enter("acme", now, 100)
+	if _, limit := l.enter("acme", now, 100); limit != limitInFlight {
 		t.Errorf("a third one came in: %q", limit)
 	}
-	if _, limit := l.enter("globex", now, 100, false); limit != "" {
+	if _, limit := l.enter("globex", now, 100); limit != "" {
 		t.Errorf("another tenant was refused: %s", limit)
 	}
 	leave()
-	if _, limit := l.enter("acme", now, 100, false); limit != "" {
+	if _, limit := l.enter("acme", now, 100); limit != "" {
 		t.Errorf("there is room again, and it was refused: %s", limit)
 	}
 }
@@ -66,10 +66,10 @@ func TestTenants_InFlight(t *testing.T) {
 func TestTenants_IdleAreForgotten(t *testing.T) {
 	l := newTenants(Limits{Rate: 10, Burst: 2, InFlight: 2})
 	now := time.Unix(1000, 0)
-	l.enter("busy", now, 100, false)
+	l.enter("busy", now, 100)
 	for i := range 10 * knownTenants {
 		now = now.Add(time.Second)
-		leave, limit := l.enter("t"+strconv.Itoa(i), now, 100, false)
+		leave, limit := l.enter("t"+strconv.Itoa(i), now, 100)
 		if limit != "" {
 			t.Fatal(limit)
 		}

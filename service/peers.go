@@ -15,91 +15,108 @@ import (
 )
 
 const (
-	// announceEvery is how often a process says that it serves requests.
+	// announceEvery is how often a process announces itself.
 	announceEvery = 500 * time.Millisecond
-	// aliveFor is how long after that it counts as one that does.
+	// aliveFor is how long after that it counts as alive.
 	aliveFor = 4 * announceEvery
+	// ailingFor is how long a process owns nothing after it could not answer a request.
+	ailingFor = 10 * time.Second
 	// mostPeers is how many processes may be known.
 	mostPeers = 256
 )
 
 // peers are the processes that serve the same requests, this one among them. Each
-// announces itself to the others. They need not agree: who is alive, and so which of them
-// owns what, is an opinion, and what is built on it must be right whatever it is. It is
-// safe for concurrent use.
+// announces itself to the others. They need not agree on who is alive, and so on which of
+// them owns what: whatever is built on it must be right in any case. It is safe for
+// concurrent use.
 type peers struct {
-	nc    *nats.Conn
 	names events.Names
 	self  string
-	count func(int) // receives how many there are
+	tell  func(*nats.Msg) // must return at once
+	count func(int)       // receives how many there are
 
-	alive atomic.Pointer[[]string] // sorted, this process included
+	owners atomic.Pointer[owners]
 
 	mu      sync.Mutex // guards what follows
 	seen    map[string]time.Time
+	ailing  time.Time // until when this process owns nothing
 	leaving bool
+}
+
+// owners are the processes that may own something.
+type owners struct {
+	ids   []string // sorted
+	alone bool     // no other process is known
 }
 
 // announcement is what a process tells the others about itself.
 type announcement struct {
 	ID      string `json:"id"`
-	Leaving bool   `json:"leaving,omitempty"` // it takes no more requests
+	Leaving bool   `json:"leaving,omitempty"` // it takes no more requests, for now or for ever
 }
 
-func newPeers(nc *nats.Conn, names events.Names, count func(int)) *peers {
-	p := &peers{nc: nc, names: names, self: nuid.Next(), count: count, seen: map[string]time.Time{}}
-	p.alive.Store(&[]string{p.self})
+func newPeers(names events.Names, tell func(*nats.Msg), count func(int)) *peers {
+	p := &peers{names: names, self: nuid.Next(), tell: tell, count: count, seen: map[string]time.Time{}}
+	p.owners.Store(&owners{alone: true})
 	return p
 }
+
+// alone reports whether no other process is known.
+func (p *peers) alone() bool { return p.owners.Load().alone }
 
 // owner returns the process that a key belongs to: that with the highest hash of itself and
 // the key, so that when one comes or goes only its own keys change hands.
 func (p *peers) owner(key string) string {
-	alive := *p.alive.Load()
-	if len(alive) == 1 {
-		return alive[0]
-	}
-	owner, most := "", uint64(0)
+	owner, most := p.self, uint64(0)
 	var buf [128]byte
-	for _, id := range alive {
-		if h := xxhash.Sum64(append(append(buf[:0], id...), key...)); owner == "" || h > most {
+	for i, id := range p.owners.Load().ids {
+		if h := xxhash.Sum64(append(append(buf[:0], id...), key...)); i == 0 || h > most {
 			owner, most = id, h
 		}
 	}
 	return owner
 }
 
-// announce tells the others that this process serves requests, and forgets those that have
-// not done so for some time.
-func (p *peers) announce(now time.Time) {
+// announce tells the others about this process, and forgets those that were silent for some
+// time, or all of them while it is not connected.
+func (p *peers) announce(now time.Time, connected bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, at := range p.seen {
-		if now.Sub(at) >= aliveFor {
+		if !connected || now.Sub(at) >= aliveFor {
 			delete(p.seen, id)
 		}
 	}
-	p.update()
-	p.tell(announcement{ID: p.self})
+	p.update(now)
+	p.publish(now)
 }
-
-// alone reports whether no other process is known.
-func (p *peers) alone() bool { return len(*p.alive.Load()) == 1 }
 
 // leave tells the others to send nothing more to this process, which from then on knows
 // none of them.
-func (p *peers) leave() {
+func (p *peers) leave(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.leaving = true
 	clear(p.seen)
-	p.update()
-	p.tell(announcement{ID: p.self, Leaving: true})
+	p.update(now)
+	p.publish(now)
 }
 
-// hear takes what a process says about itself. One that was not known is told of this one,
-// which it may not know either.
-func (p *peers) hear(m *nats.Msg, now time.Time) {
+// ail makes this process own nothing for some time.
+func (p *peers) ail(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	told := now.Before(p.ailing)
+	p.ailing = now.Add(ailingFor)
+	if !told {
+		p.update(now)
+		p.publish(now)
+	}
+}
+
+// announced takes what a process tells about itself. One that was not known is told of this
+// one, which it may not know either.
+func (p *peers) announced(m *nats.Msg, now time.Time) {
 	var a announcement
 	if json.Unmarshal(m.Data, &a) != nil || !validPeer(a.ID) || a.ID == p.self {
 		return
@@ -119,37 +136,39 @@ func (p *peers) hear(m *nats.Msg, now time.Time) {
 	if _, knows := p.seen[a.ID]; knows == known {
 		return
 	}
-	p.update()
+	p.update(now)
 	if !known {
-		p.tell(announcement{ID: p.self})
+		p.publish(now)
 	}
 }
 
 // lost forgets a process that does not take requests.
-func (p *peers) lost(id string) {
+func (p *peers) lost(id string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.seen, id)
-	p.update()
+	p.update(now)
 }
 
-// update recomputes who is alive. Hold p.mu.
-func (p *peers) update() {
-	alive := make([]string, 0, len(p.seen)+1)
-	alive = append(alive, p.self)
+// update computes the owners. Hold p.mu.
+func (p *peers) update(now time.Time) {
+	o := &owners{alone: len(p.seen) == 0}
 	for id := range p.seen {
-		alive = append(alive, id)
+		o.ids = append(o.ids, id)
 	}
-	slices.Sort(alive)
-	p.alive.Store(&alive)
-	p.count(len(alive))
+	if !now.Before(p.ailing) {
+		o.ids = append(o.ids, p.self)
+	}
+	slices.Sort(o.ids)
+	p.owners.Store(o)
+	p.count(len(p.seen) + 1)
 }
 
-// tell publishes an announcement. On a broken connection it is lost; the next follows.
-func (p *peers) tell(a announcement) {
-	body, err := json.Marshal(a)
+// publish announces this process. What does not arrive is followed by the next. Hold p.mu.
+func (p *peers) publish(now time.Time) {
+	body, err := json.Marshal(announcement{ID: p.self, Leaving: p.leaving || now.Before(p.ailing)})
 	if err == nil {
-		_ = p.nc.Publish(p.names.Peers(), body)
+		p.tell(&nats.Msg{Subject: p.names.Peers(), Data: body})
 	}
 }
 

@@ -113,7 +113,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	}
 	if e.Forwarding != nil {
 		var err error
-		if s.forwards, err = startForwarding(ctx, *e.Forwarding, names, func(r incoming) { s.take(r, true) }); err != nil {
+		if s.forwards, err = startForwarding(ctx, *e.Forwarding, names, s.acceptForwarded); err != nil {
 			cancel()
 			return nil, fmt.Errorf("starting the service %s: %w", e.Name, err)
 		}
@@ -129,6 +129,8 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 		err = nc.Flush() // from here on, no request is lost
 	}
 	if err != nil {
+		s.forwards.leave(ctx)
+		s.forwards.drain(ctx)
 		cancel()
 		return nil, fmt.Errorf("starting the service %s: %w", e.Name, err)
 	}
@@ -166,7 +168,11 @@ func (s *Service) Stop(ctx context.Context) error {
 	select {
 	case <-s.finished:
 	case <-ctx.Done():
-		err = fmt.Errorf("stopping a service with requests in flight: %w", ctx.Err())
+		select {
+		case <-s.finished:
+		default:
+			err = fmt.Errorf("stopping a service with requests in flight: %w", ctx.Err())
+		}
 	}
 	s.cancel()
 	s.flush(ctx) // the replies are sent
@@ -203,37 +209,47 @@ func (s *Service) leave() {
 	}
 }
 
-// admit forwards a request to its owner, or takes it. It returns at once, because an
-// endpoint's requests arrive one after another.
-func (s *Service) admit(r micro.Request) { s.take(r, false) }
+// admit forwards a request to its owner, or accepts it. It returns at once, because an
+// endpoint's requests arrive one after another. What is over a limit is refused before it is
+// decoded.
+func (s *Service) admit(r micro.Request) {
+	if s.forwards == nil || s.forwards.peers.alone() {
+		s.accept(r, s.tenants.enter)
+		return
+	}
+	tenant, name := s.sender(r)
+	now := time.Now()
+	switch {
+	case !s.names.Answerable(r.Reply()):
+		s.refused(limitReply) // without a reply, which would do harm
+	case !s.tenants.pace(tenant, now):
+		s.refuseOverLimit(r, tenant, limitRate)
+	case !s.forwards.forward(r, tenant, name, now):
+		s.accept(r, s.tenants.enterPaced)
+	}
+}
 
-// take passes a request on to its tenant's lane, or refuses it; it returns at once. What is
-// over a limit is refused before it is decoded. handed means that it was forwarded, by a
-// peer to this process or by this process in vain: it is not forwarded again, and its rate
-// has been counted.
-func (s *Service) take(r incoming, handed bool) {
+// acceptForwarded accepts a request that was forwarded to this process, or that it could not
+// forward. Its tenant's rate was counted where it arrived.
+func (s *Service) acceptForwarded(r incoming) { s.accept(r, s.tenants.enterPaced) }
+
+// sender returns the tenant and the name of a request, empty where its subject has none.
+func (s *Service) sender(r incoming) (tenant, name string) {
+	if _, t, n, ok := s.names.ParseRequest(r.Subject()); ok && events.ValidTenant(t) {
+		return t, n
+	}
+	return "", ""
+}
+
+// accept passes a request on to its tenant's lane, or refuses it; it returns at once.
+func (s *Service) accept(r incoming, enter func(tenant string, now time.Time, free int) (leave func(), limit string)) {
 	if !s.names.Answerable(r.Reply()) {
 		s.refused(limitReply)
 		return // without a reply, which would do harm
 	}
-	tenant, name := "", ""
-	if _, t, n, ok := s.names.ParseRequest(r.Subject()); ok && events.ValidTenant(t) {
-		tenant, name = t, n
-	}
+	tenant, _ := s.sender(r)
 	now := time.Now()
-	if !handed {
-		if to := s.forwards.owner(r, tenant, name); to != "" {
-			if !s.tenants.pace(tenant, now) {
-				s.refuseOverLimit(r, tenant, limitRate)
-				return
-			}
-			if s.forwards.send(to, r, now) {
-				return
-			}
-			handed = true
-		}
-	}
-	leave, limit := s.tenants.enter(tenant, now, cap(s.places)-len(s.places), handed)
+	leave, limit := enter(tenant, now, cap(s.places)-len(s.places))
 	if limit != "" {
 		s.refuseOverLimit(r, tenant, limit)
 		return
@@ -306,6 +322,9 @@ func (s *Service) answer(r incoming) {
 			if events.AsError(err).Code == events.Unavailable { // else the handler says what it is
 				err = s.late(limit, err)
 			}
+		}
+		if e := events.AsError(err); err != nil && e.Code == events.Unavailable && e.Cause != nil && ctx.Err() == nil {
+			s.forwards.ail()
 		}
 	}
 	if err != nil {

@@ -62,7 +62,7 @@ func New() *Metrics {
 		commandTime:  c.histogram("command_seconds", "From a command's arrival to its answer.", fast, "command"),
 		limited:      c.counter("limited_total", "Requests refused by limits of a tenant or a credential.", "service", "limit"),
 		peers:        c.gauge("peers", "Skeins that share this one's commands, itself included.").With(nil),
-		forwarded:    c.counter("forwarded_commands_total", "Commands that this process forwarded to the Skein that decides their thread: sent, or returned because that one was gone.", "outcome"),
+		forwarded:    c.counter("forwarded_commands_total", "Commands of threads that another Skein decides: sent, returned because that one was gone, or decided here at once.", "outcome"),
 		merged:       single(c.histogram("commit_commands", "Commands that went into one commit.", counts)),
 		cacheThreads: c.gauge("cache_threads", "Thread states in memory.").With(nil),
 		cacheBytes:   c.gauge("cache_bytes", "Memory of thread states.").With(nil),

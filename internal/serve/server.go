@@ -265,7 +265,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
-	peers, err := s.connect("peers")
+	peers, err := s.connect("peers", nats.ReconnectBufSize(-1), nats.FlusherTimeout(peersTimeout))
 	if err != nil {
 		return err
 	}
@@ -317,11 +317,15 @@ func (s *Server) embed(ctx context.Context) error {
 	return nil
 }
 
+// peersTimeout is how long a write may take to other processes, which get nothing later.
+const peersTimeout = 2 * time.Second
+
 // connect returns a connection. Requests of tenants have connections of their own: if
 // one is flooded, and closed by the server, only requests are delayed.
-func (s *Server) connect(purpose string) (*nats.Conn, error) {
+func (s *Server) connect(purpose string, more ...nats.Option) (*nats.Conn, error) {
 	name := "skein-" + purpose
 	opts, err := s.cfg.connection().NATS(name)
+	opts = append(opts, more...)
 	if err != nil {
 		return nil, events.Errorf(events.Unauthorized, "%w", err)
 	}
