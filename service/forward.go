@@ -64,9 +64,6 @@ const (
 	mostKept      = 32 << 10
 	mostKeptBytes = 64 << 20
 	tenantsPart   = 4
-	// stalledAfter is how long a message may take to be published before the connection
-	// counts as stalled.
-	stalledAfter = announceEvery
 	// partingTime bounds what a process that stops waits for its peers.
 	partingTime = 5 * time.Second
 )
@@ -88,18 +85,15 @@ type forwarding struct {
 	accept  func(incoming) // a request of a peer, or one that was returned; must return at once
 	inbox   string
 	subs    []*nats.Subscription
+	outbox  *outbox
 	end     context.CancelFunc // of the announcements
 	running sync.WaitGroup
-	sent    chan struct{} // closed when everything was published
 	// connected is kept, since a connection on which a write blocks does not say whether it is.
 	connected atomic.Bool
+	blocked   atomic.Bool // the connection took nothing when this process left
 
-	mu         sync.Mutex // guards what follows
-	outbox     chan *nats.Msg
-	left       bool      // the outbox is closed
-	blocked    bool      // the connection took nothing when this process left
-	publishing time.Time // since when a message is being published; zero: none is
-	kept       keptRequests
+	mu   sync.Mutex // guards what follows
+	kept keptRequests
 }
 
 // startForwarding begins to receive what peers forward, and then announces this process.
@@ -111,15 +105,14 @@ func startForwarding(ctx context.Context, f Forwarding, names events.Names, acce
 		f.Metrics = noForwarding{}
 	}
 	fw := &forwarding{
-		Forwarding: f, names: names, accept: accept, inbox: f.Conn.NewRespInbox(), sent: make(chan struct{}),
-		outbox: make(chan *nats.Msg, mostKept), kept: keptRequests{tenants: map[string]use{}},
+		Forwarding: f, names: names, accept: accept, inbox: f.Conn.NewRespInbox(), kept: keptRequests{tenants: map[string]use{}},
 	}
-	fw.peers = newPeers(names, fw.tell, count)
+	fw.outbox = newOutbox(f.Conn, fw.takeBack)
+	fw.peers = newPeers(names, func(m *nats.Msg) { fw.outbox.put(m) }, count)
 	ctx, fw.end = context.WithCancel(ctx)
 	status := f.Conn.StatusChanged()
 	fw.connected.Store(f.Conn.IsConnected())
 	fw.running.Go(func() { fw.watch(ctx, status) })
-	go fw.publish()
 	err := errors.Join(
 		fw.subscribe(names.Peer(fw.peers.self)+".>", fw.receive),
 		fw.subscribe(fw.inbox+".*", fw.returned),
@@ -159,7 +152,7 @@ func (f *forwarding) watch(ctx context.Context, status <-chan nats.Status) {
 	}
 }
 
-// announce keeps the other processes informed until ctx ends. It takes back what waits for
+// announce keeps the other processes informed until ctx ends, and this one from waiting for
 // a stalled connection.
 func (f *forwarding) announce(ctx context.Context) {
 	for {
@@ -167,60 +160,11 @@ func (f *forwarding) announce(ctx context.Context) {
 		f.peers.announce(now, f.connected.Load())
 		f.mu.Lock()
 		f.kept.forget(now)
-		stalled := f.stalled(now)
 		f.mu.Unlock()
-		for n := len(f.outbox); stalled && n > 0; n-- {
-			select {
-			case m := <-f.outbox:
-				f.takeBack(m)
-			default:
-			}
-		}
+		f.outbox.relieve(now)
 		if !retry.Sleep(ctx, announceEvery) {
 			return
 		}
-	}
-}
-
-// stalled reports whether the connection takes nothing. Hold f.mu.
-func (f *forwarding) stalled(now time.Time) bool {
-	return !f.publishing.IsZero() && now.Sub(f.publishing) >= stalledAfter
-}
-
-// publish publishes what is in the outbox, until it is closed.
-func (f *forwarding) publish() {
-	defer close(f.sent)
-	for m := range f.outbox {
-		f.mu.Lock()
-		f.publishing = time.Now()
-		f.mu.Unlock()
-		err := f.Conn.PublishMsg(m)
-		f.mu.Lock()
-		f.publishing = time.Time{}
-		f.mu.Unlock()
-		if err != nil {
-			f.takeBack(m)
-		}
-	}
-}
-
-// tell publishes a message soon; if too many wait, it is lost.
-func (f *forwarding) tell(m *nats.Msg) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.put(m)
-}
-
-// put puts a message into the outbox, and reports whether there was room. Hold f.mu.
-func (f *forwarding) put(m *nats.Msg) bool {
-	if f.left {
-		return false
-	}
-	select {
-	case f.outbox <- m:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -252,13 +196,13 @@ func (f *forwarding) send(to string, r incoming, tenant string, now time.Time) b
 	for name, values := range r.Headers() {
 		size += len(name) + len(strings.Join(values, ""))
 	}
-	if size > largestForwarded || !f.connected.Load() {
+	if size > largestForwarded || !f.connected.Load() || f.outbox.stalled(now) {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.kept.forget(now)
-	if f.stalled(now) || !f.kept.room(tenant, size) {
+	if !f.kept.room(tenant, size) {
 		return false
 	}
 	m := nats.NewMsg(f.names.Peer(to) + strings.TrimPrefix(r.Subject(), f.names.Prefix))
@@ -270,7 +214,7 @@ func (f *forwarding) send(to string, r incoming, tenant string, now time.Time) b
 	}
 	m.Header.Set(events.HeaderReply, r.Reply())
 	m.Data, m.Reply = r.Data(), f.inbox+"."+strconv.FormatUint(f.kept.next(), 36)
-	if !f.put(m) {
+	if !f.outbox.put(m) {
 		return false
 	}
 	f.kept.add(kept{m, tenant, to, now, size})
@@ -339,26 +283,14 @@ func (f *forwarding) leave(ctx context.Context) {
 	f.end()
 	f.running.Wait()
 	f.peers.leave(time.Now())
-	f.mu.Lock()
-	if !f.left {
-		f.left = true
-		close(f.outbox)
-	}
-	f.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, partingTime)
 	defer cancel()
-	select {
-	case <-f.sent:
-		if f.connected.Load() {
-			_ = f.Conn.FlushWithContext(ctx)
-		}
-	case <-ctx.Done():
-		for m := range f.outbox {
-			f.takeBack(m)
-		}
-		f.mu.Lock()
-		f.blocked = true
-		f.mu.Unlock()
+	if !f.outbox.close(ctx) {
+		f.blocked.Store(true)
+		return
+	}
+	if f.connected.Load() {
+		_ = f.Conn.FlushWithContext(ctx)
 	}
 }
 
@@ -366,14 +298,8 @@ func (f *forwarding) leave(ctx context.Context) {
 // forwarded or returned to this process has been accepted, unless the connection is broken
 // or ctx has ended.
 func (f *forwarding) drain(ctx context.Context) {
-	if f == nil {
+	if f == nil || f.blocked.Load() { // as would be each call to the connection
 		return
-	}
-	f.mu.Lock()
-	blocked := f.blocked
-	f.mu.Unlock()
-	if blocked {
-		return // as would each call to the connection
 	}
 	ctx, cancel := context.WithTimeout(ctx, partingTime)
 	defer cancel()

@@ -1,0 +1,115 @@
+package service
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// admit forwards a request to its owner, or accepts it. It returns at once, because an
+// endpoint's requests arrive one after another. What is over a limit is refused before it is
+// decoded.
+func (s *Service) admit(r micro.Request) {
+	if s.forwards == nil || s.forwards.peers.alone() {
+		s.accept(r, s.tenants.enter)
+		return
+	}
+	tenant, name := s.sender(r)
+	now := time.Now()
+	switch {
+	case !s.names.Answerable(r.Reply()):
+		s.refused(limitReply) // without a reply, which would do harm
+	case !s.tenants.pace(tenant, now):
+		s.refuseOverLimit(r, tenant, limitRate)
+	case !s.forwards.forward(r, tenant, name, now):
+		s.accept(r, s.tenants.enterPaced)
+	}
+}
+
+// acceptForwarded accepts a request that was forwarded to this process, or that it could not
+// forward. Its tenant's rate was counted where it arrived.
+func (s *Service) acceptForwarded(r incoming) { s.accept(r, s.tenants.enterPaced) }
+
+// sender returns the tenant and the name of a request, empty where its subject has none.
+func (s *Service) sender(r incoming) (tenant, name string) {
+	if _, t, n, ok := s.names.ParseRequest(r.Subject()); ok && events.ValidTenant(t) {
+		return t, n
+	}
+	return "", ""
+}
+
+// accept passes a request on to its tenant's lane, or refuses it; it returns at once.
+func (s *Service) accept(r incoming, enter func(tenant string, now time.Time, free int) (leave func(), limit string)) {
+	if !s.names.Answerable(r.Reply()) {
+		s.refused(limitReply)
+		return // without a reply, which would do harm
+	}
+	tenant, _ := s.sender(r)
+	now := time.Now()
+	leave, limit := enter(tenant, now, cap(s.places)-len(s.places))
+	if limit != "" {
+		s.refuseOverLimit(r, tenant, limit)
+		return
+	}
+	select {
+	case s.places <- struct{}{}:
+	default:
+		leave()
+		s.refuse(r, events.Errorf(events.Unavailable, "too many requests are in flight; try again"))
+		return
+	}
+	if !s.enter() {
+		<-s.places
+		leave()
+		s.refuse(r, events.Errorf(events.Unavailable, "the service is stopping; try again"))
+		return
+	}
+	s.lanes.add(request{r, tenant, leave}, now)
+}
+
+// refuseOverLimit refuses a request that is over a limit of its tenant.
+func (s *Service) refuseOverLimit(r incoming, tenant, limit string) {
+	s.refused(limit)
+	s.floods.Note(tenant, time.Now())
+	select {
+	case s.over <- overLimit{r.Reply(), limit}:
+	default: // more than can be answered
+	}
+}
+
+// refuseWaiting refuses a request that was admitted and has not started.
+func (s *Service) refuseWaiting(r request) {
+	<-s.places
+	r.leave()
+	s.refuseOverLimit(r.incoming, r.tenant, limitInFlight)
+	s.leave()
+}
+
+// overLimit is a request that a limit of its tenant refused.
+type overLimit struct{ reply, limit string }
+
+// refusalsAhead is how many refusals may wait to be sent. When a flood brings more,
+// some are not answered.
+const refusalsAhead = 4096
+
+// refuseOver sends refusals, which are ready-made because a flood may bring very many,
+// until the service has ended.
+func (s *Service) refuseOver(out *nats.Conn) {
+	for {
+		select {
+		case o := <-s.over:
+			if o.reply == "" {
+				continue
+			}
+			e := s.refusals[o.limit]
+			if err := out.PublishMsg(&nats.Msg{Subject: o.reply, Header: nats.Header(e.headers), Data: e.body}); err != nil {
+				s.logger.Debug().Err(err).Msg("a refusal could not be sent")
+			}
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}

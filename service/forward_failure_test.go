@@ -1,0 +1,316 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
+)
+
+// What a process owned is answered by the others while it stops, and afterwards.
+func TestForward_ProcessStops(t *testing.T) {
+	server := natstest.Start(t)
+	stays, leaves := startProcess(t, server, "stays", Endpoint{}), startProcess(t, server, "leaves", Endpoint{})
+	acquainted(t, stays, leaves)
+	nc := natstest.Connect(t, server)
+	stopped := make(chan struct{})
+	var asking sync.WaitGroup
+	var asked atomic.Int64
+	for i := range 8 {
+		asking.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stopped:
+					return
+				default:
+					m, err := nc.Request("skein.cmd.acme.thread.create", fmt.Append(nil, i, n), time.Minute)
+					if err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
+						t.Errorf("a request while a process stops: %v %v", err, m)
+						return
+					}
+					asked.Add(1)
+				}
+			}
+		})
+	}
+	natstest.Eventually(t, "requests are forwarded", func() bool { return stays.sent.Load() > 100 && leaves.sent.Load() > 100 })
+	if err := leaves.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	now := asked.Load()
+	natstest.Eventually(t, "requests are answered after the stop", func() bool { return asked.Load() > now+100 })
+	close(stopped)
+	asking.Wait()
+	for _, key := range keys(20) {
+		if got := answerer(t, nc, key); got != "stays" {
+			t.Errorf("%s was answered by %s", key, got)
+		}
+	}
+}
+
+// A process that stops says so: the others need not find out.
+func TestForward_ProcessLeaves(t *testing.T) {
+	server := natstest.Start(t)
+	stays, leaves := startProcess(t, server, "stays", Endpoint{}), startProcess(t, server, "leaves", Endpoint{})
+	acquainted(t, stays, leaves)
+	if err := leaves.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	natstest.Eventually(t, "the other knows that it left", func() bool { return stays.peers.Load() == 1 })
+}
+
+// While a process stops, all that others forward to it, because they do not know yet, is
+// answered by it, or returned to them.
+func TestForward_StopLosesNothing(t *testing.T) {
+	server := natstest.Start(t)
+	p, nc := startProcess(t, server, "stops", Endpoint{InFlight: 1 << 20}), natstest.Connect(t, server)
+	var answered, returned atomic.Int64
+	for inbox, count := range map[string]*atomic.Int64{"answers": &answered, "returns": &returned} {
+		_, err := nc.Subscribe(inbox, func(m *nats.Msg) {
+			if code := m.Header.Get(events.HeaderErrorCode); code != "" {
+				t.Errorf("it was refused: %s %s", code, m.Data)
+			}
+			count.Add(1)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := nats.NewMsg(events.DefaultNames().Peer(p.forwards.peers.self) + ".cmd.acme.thread.create")
+	m.Header.Set(events.HeaderReply, "answers")
+	m.Reply = "returns"
+	stopped := make(chan struct{})
+	sent, begun := int64(0), false
+	for done := false; !done || returned.Load() == 0; {
+		select {
+		case <-stopped:
+			done = true
+		default:
+		}
+		if sent-answered.Load()-returned.Load() > pendingRequests/8 {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		if err := nc.PublishMsg(m); err != nil {
+			t.Fatal(err)
+		}
+		if sent++; !begun && answered.Load() > 1000 {
+			begun = true
+			go func() {
+				defer close(stopped)
+				if err := p.Stop(context.WithoutCancel(t.Context())); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+	}
+	natstest.Eventually(t, "everything is answered or returned", func() bool { return answered.Load()+returned.Load() == sent })
+}
+
+// While its connection to the others is stalled, or broken, a process answers what it would
+// forward; and it stops in time.
+func TestForward_ConnectionFails(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		fail func(stalling, *natstest.Proxy)
+	}{
+		{"stalled", func(s stalling, _ *natstest.Proxy) { close(s.stall) }},
+		{"broken", func(_ stalling, p *natstest.Proxy) { p.Lead(t, "nats://127.0.0.1:1"); p.Cut() }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := natstest.Start(t)
+			unable, proxy := stalling{make(chan struct{}), make(chan struct{})}, natstest.NewProxy(t, server.URL())
+			nc, err := nats.Connect(proxy.URL(), nats.SetCustomDialer(unable), nats.ReconnectBufSize(-1), nats.MaxReconnects(-1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			defer close(unable.release)
+			failing := startProcessOn(t, server, nc, "failing", Endpoint{})
+			other := startProcess(t, server, "other", Endpoint{})
+			knowEachOther(t, failing, other)
+			c.fail(unable, proxy)
+			if c.name == "broken" {
+				natstest.Eventually(t, "it knows", func() bool { return !failing.forwards.connected.Load() })
+			}
+			// What waits for the connection is taken back.
+			answers := natstest.Connect(t, server)
+			inbox, err := answers.SubscribeSync("answers")
+			if err != nil || answers.Flush() != nil {
+				t.Fatal(err)
+			}
+			waiting := 0
+			for range 10 {
+				m := &nats.Msg{Data: make([]byte, 60<<10), Header: nats.Header{events.HeaderReply: {"answers"}}}
+				if failing.forwards.send(other.forwards.peers.self, forwarded{m, "skein.cmd.acme.thread.create"}, "acme", time.Now()) {
+					waiting++
+				}
+			}
+			for i := 1; i < waiting; i++ { // the first is being sent
+				if _, err := inbox.NextMsg(natstest.Patience); err != nil {
+					t.Fatalf("of %d requests: %v", waiting, err)
+				}
+			}
+			// Lost is what is being sent when the connection stalls, and what the other sends to
+			// this process while it is not known to be gone.
+			asker, n, answered := natstest.Connect(t, server), 0, 0
+			natstest.Eventually(t, "requests are answered, one after the other", func() bool {
+				n++
+				m, err := asker.Request("skein.cmd.acme.thread.create", []byte(fmt.Sprint("key", n, strings.Repeat("x", 60<<10))), 3*time.Second)
+				answered++
+				switch {
+				case errors.Is(err, nats.ErrTimeout):
+					answered = 0
+				case err != nil || m.Header.Get(events.HeaderErrorCode) != "":
+					t.Fatalf("request %d: %v %v", n, err, m)
+				}
+				return answered == 100
+			})
+			begun := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			if err := failing.Stop(ctx); err != nil {
+				t.Errorf("after %v: %v", time.Since(begun), err)
+			}
+			if ctx.Err() != nil {
+				t.Error("the stop took all of its time")
+			}
+		})
+	}
+}
+
+// A process that cannot answer owns nothing for some time, so that a request which is sent
+// again is answered by another.
+func TestForward_AilingProcess(t *testing.T) {
+	server := natstest.Start(t)
+	well, ails := startProcess(t, server, "well", Endpoint{}), startProcess(t, server, "ails", Endpoint{})
+	ails.answerWith(nil, events.Errorf(events.Unavailable, "the log is gone: %w", errors.New("no connection")))
+	acquainted(t, well, ails)
+	nc := natstest.Connect(t, server)
+	natstest.Eventually(t, "the ailing process was asked", func() bool {
+		m, err := nc.Request("skein.cmd.acme.thread.create", []byte("key"+nats.NewInbox()), time.Minute)
+		return err == nil && m.Header.Get(events.HeaderErrorCode) != ""
+	})
+	natstest.Eventually(t, "the other knows", func() bool { return well.peers.Load() == 1 })
+	// It still receives what the queue group sends it, and forwards all of that.
+	for _, key := range keys(40) {
+		if got := answerer(t, nc, key); got != "well" {
+			t.Fatalf("%s was answered by %s", key, got)
+		}
+	}
+}
+
+// A service that cannot be started leaves nothing behind that receives requests.
+func TestForward_NotStarted(t *testing.T) {
+	nc := natstest.Connect(t, natstest.Start(t))
+	_, err := Serve(nc, events.DefaultNames(), Endpoint{
+		Name: "not a name", Kind: "cmd", Version: "1.0.0", InFlight: 1, Forwarding: &Forwarding{Conn: nc, Key: keyOf},
+	}, nil, zerolog.Nop())
+	if err == nil {
+		t.Fatal("a service was started")
+	}
+	if n := nc.NumSubscriptions(); n != 0 {
+		t.Errorf("%d subscriptions are left", n)
+	}
+}
+
+// A request that is forwarded to a process which has just died is answered by the one that
+// forwarded it.
+func TestForward_ProcessDies(t *testing.T) {
+	server := natstest.Start(t)
+	lives, dies := startProcess(t, server, "lives", Endpoint{}), startProcess(t, server, "dies", Endpoint{})
+	acquainted(t, lives, dies)
+	nc := natstest.Connect(t, server)
+	var lost []string
+	for _, key := range keys(40) {
+		if answerer(t, nc, key) == "dies" {
+			lost = append(lost, key)
+		}
+	}
+	dies.nc.Close()
+	dies.peer.Close()
+	natstest.Eventually(t, "the server knows that it died", func() bool {
+		_, err := nc.Request(events.DefaultNames().Peer(dies.forwards.peers.self)+".x", nil, time.Second)
+		return errors.Is(err, nats.ErrNoResponders)
+	})
+	for i, key := range lost {
+		if got := answerer(t, nc, key); got != "lives" {
+			t.Errorf("%s was answered by %s", key, got)
+		}
+		if n := lives.returned.Load(); n != 1 {
+			t.Fatalf("after %d requests %d were returned, want 1: then the process is known to have died", i+1, n)
+		}
+	}
+	if lives.peers.Load() != 1 {
+		t.Errorf("%d processes are alive", lives.peers.Load())
+	}
+}
+
+// failing dials connections on which a write fails, though all was written, from the moment
+// that it is closed.
+type failing chan struct{}
+
+// Dial is for nats.SetCustomDialer.
+func (f failing) Dial(network, address string) (net.Conn, error) {
+	c, err := net.Dial(network, address)
+	return failingConn{c, f}, err
+}
+
+type failingConn struct {
+	net.Conn
+	failing
+}
+
+func (c failingConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	select {
+	case <-c.failing:
+		return n, errors.Join(err, net.ErrClosed)
+	default:
+		return n, err
+	}
+}
+
+// What may have been sent is not taken back: it would be done twice.
+func TestForward_WriteFails(t *testing.T) {
+	server := natstest.Start(t)
+	fail := failing(make(chan struct{}))
+	nc, err := nats.Connect(server.URL(), nats.SetCustomDialer(fail), nats.ReconnectBufSize(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	a, b := startProcessOn(t, server, nc, "a", Endpoint{}), startProcess(t, server, "b", Endpoint{})
+	acquainted(t, a, b)
+	asker := natstest.Connect(t, server)
+	inbox, err := asker.SubscribeSync("answers")
+	if err != nil || asker.Flush() != nil {
+		t.Fatal(err)
+	}
+	close(fail)
+	m := &nats.Msg{Data: make([]byte, 60<<10), Header: nats.Header{events.HeaderReply: {"answers"}}}
+	if !a.forwards.send(b.forwards.peers.self, forwarded{m, "skein.cmd.acme.thread.create"}, "acme", time.Now()) {
+		t.Fatal("it was not forwarded")
+	}
+	answer, err := inbox.NextMsg(natstest.Patience)
+	if err != nil || string(answer.Data) != "b" {
+		t.Fatalf("it was answered with %v %v", answer, err)
+	}
+	if !a.forwards.outbox.close(t.Context()) {
+		t.Fatal("it is still being sent")
+	}
+	if n := a.returned.Load(); n != 0 {
+		t.Errorf("%d requests were taken back, and done", n)
+	}
+}
