@@ -22,7 +22,10 @@ func Aggregate(tenant, name string, body []byte) string {
 	if !ok {
 		return ""
 	}
-	if row.Tenant {
+	switch {
+	case row.Unlogged: // nothing of it is in memory
+		return ""
+	case row.Tenant:
 		return tenant
 	}
 	thread, command := namedIn(body[:min(len(body), aggregateWithin)])

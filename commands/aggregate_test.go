@@ -19,6 +19,7 @@ func TestAggregate(t *testing.T) {
 		{"created by a command with an id", "thread.create", `{"commandId":"c-1","data":{}}`, "acme." + derived},
 		{"created", "thread.create", `{"data":{}}`, ""},
 		{"of the tenant", "definition.apply", `{"data":{}}`, "acme"},
+		{"of no aggregate", "kv.set", `{"data":{}}`, ""},
 		{"no thread", "item.create", `{"commandId":"c-1","data":{}}`, ""},
 		{"no string", "item.create", `{"threadId":["` + id + `"]}`, ""},
 		{"no object", "item.create", `["threadId","` + id + `"]`, ""},

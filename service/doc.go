@@ -12,7 +12,8 @@
 //   - Requests that concern the same thing are answered by the same process as long as
 //     all processes live and know each other: see [Forwarding]. One that comes or leaves
 //     costs no request; one that dies, those that it had received or that were in flight
-//     to it; one that hangs, those that others send it for up to two seconds.
+//     to it; one that hangs, those that others send it for some two seconds; a connection
+//     that breaks, what was written to it.
 //   - An answer that does not fit into a message is refused as such, and the reply
 //     subject of a request is never one on which an answer would do harm.
 //   - No log line contains what a caller sent, except valid names.

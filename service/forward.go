@@ -57,13 +57,15 @@ const (
 	// ones are answered where they arrive.
 	largestForwarded = 64 << 10
 	// returnedWithin is how long a forwarded request is kept, in case it cannot be delivered.
-	// The server says so at once.
+	// The server says so at once, when it has received it.
 	returnedWithin = time.Second
 	// mostKept and mostKeptBytes bound those, and what waits to be sent: a flood of more
 	// buries no peer, and no memory. One tenant has a fourth.
 	mostKept      = 32 << 10
 	mostKeptBytes = 64 << 20
 	tenantsPart   = 4
+	// ailsAfter is how many requests must fail, one after another, for a process to ail.
+	ailsAfter = 16
 	// partingTime bounds what a process that stops waits for its peers.
 	partingTime = 5 * time.Second
 )
@@ -88,16 +90,15 @@ type forwarding struct {
 	outbox  *outbox
 	end     context.CancelFunc // of the announcements
 	running sync.WaitGroup
-	// connected is kept, since a connection on which a write blocks does not say whether it is.
-	connected atomic.Bool
-	blocked   atomic.Bool // the connection took nothing when this process left
+	blocked atomic.Bool  // the connection took nothing when this process left
+	failed  atomic.Int32 // how many requests could not be answered, one after another
 
 	mu   sync.Mutex // guards what follows
 	kept keptRequests
 }
 
-// startForwarding begins to receive what peers forward, and then announces this process.
-func startForwarding(ctx context.Context, f Forwarding, names events.Names, accept func(incoming)) (*forwarding, error) {
+// newForwarding returns what start starts.
+func newForwarding(f Forwarding, names events.Names, accept func(incoming)) *forwarding {
 	count := func(int) {}
 	if f.Metrics != nil {
 		count = f.Metrics.Peers
@@ -105,27 +106,29 @@ func startForwarding(ctx context.Context, f Forwarding, names events.Names, acce
 		f.Metrics = noForwarding{}
 	}
 	fw := &forwarding{
-		Forwarding: f, names: names, accept: accept, inbox: f.Conn.NewRespInbox(), kept: keptRequests{tenants: map[string]use{}},
+		Forwarding: f, names: names, accept: accept, inbox: f.Conn.NewRespInbox(), end: func() {},
+		kept: keptRequests{tenants: map[string]use{}},
 	}
 	fw.outbox = newOutbox(f.Conn, fw.takeBack)
 	fw.peers = newPeers(names, func(m *nats.Msg) { fw.outbox.put(m) }, count)
-	ctx, fw.end = context.WithCancel(ctx)
-	status := f.Conn.StatusChanged()
-	fw.connected.Store(f.Conn.IsConnected())
-	fw.running.Go(func() { fw.watch(ctx, status) })
+	return fw
+}
+
+// start begins to receive what peers forward, and to announce this process until ctx ends.
+// After an error call leave and drain.
+func (f *forwarding) start(ctx context.Context) error {
 	err := errors.Join(
-		fw.subscribe(names.Peer(fw.peers.self)+".>", fw.receive),
-		fw.subscribe(fw.inbox+".*", fw.returned),
-		fw.subscribe(names.Peers(), func(m *nats.Msg) { fw.peers.announced(m, time.Now()) }),
+		f.subscribe(f.names.Peer(f.peers.self)+".>", f.receive),
+		f.subscribe(f.inbox+".*", f.returned),
+		f.subscribe(f.names.Peers(), func(m *nats.Msg) { f.peers.announced(m, time.Now()) }),
 		f.Conn.Flush(),
 	)
 	if err != nil {
-		fw.leave(ctx)
-		fw.drain(ctx)
-		return nil, fmt.Errorf("subscribing to what peers forward: %w", err)
+		return fmt.Errorf("subscribing to what peers forward: %w", err)
 	}
-	fw.running.Go(func() { fw.announce(ctx) })
-	return fw, nil
+	ctx, f.end = context.WithCancel(ctx)
+	f.running.Go(func() { f.announce(ctx) })
+	return nil
 }
 
 func (f *forwarding) subscribe(subject string, handle nats.MsgHandler) error {
@@ -137,27 +140,12 @@ func (f *forwarding) subscribe(subject string, handle nats.MsgHandler) error {
 	return sub.SetPendingLimits(pendingRequests, pendingBytes)
 }
 
-// watch keeps whether the connection is connected, until ctx ends.
-func (f *forwarding) watch(ctx context.Context, status <-chan nats.Status) {
-	for {
-		select {
-		case s, open := <-status:
-			f.connected.Store(open && s == nats.CONNECTED)
-			if !open {
-				return
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // announce keeps the other processes informed until ctx ends, and this one from waiting for
 // a stalled connection.
 func (f *forwarding) announce(ctx context.Context) {
 	for {
 		now := time.Now()
-		f.peers.announce(now, f.connected.Load())
+		f.peers.announce(now, f.outbox.connected.Load())
 		f.mu.Lock()
 		f.kept.forget(now)
 		f.mu.Unlock()
@@ -196,7 +184,7 @@ func (f *forwarding) send(to string, r incoming, tenant string, now time.Time) b
 	for name, values := range r.Headers() {
 		size += len(name) + len(strings.Join(values, ""))
 	}
-	if size > largestForwarded || !f.connected.Load() || f.outbox.stalled(now) {
+	if size > largestForwarded || !f.outbox.connected.Load() || f.outbox.stalled(now) {
 		return false
 	}
 	f.mu.Lock()
@@ -267,10 +255,16 @@ func (f *forwarding) incoming(m *nats.Msg) incoming {
 	return forwarded{m, f.names.Prefix + "." + rest}
 }
 
-// ail makes this process own nothing for some time, so that a request which is sent again
-// is answered by another.
-func (f *forwarding) ail() {
-	if f != nil {
+// answered counts whether a request could be answered. A process that fails again and again,
+// and at nothing else succeeds, ails: it owns nothing for some time, so that a request which is
+// sent again is answered by another.
+func (f *forwarding) answered(ok bool) {
+	switch {
+	case f == nil:
+	case ok:
+		f.failed.Store(0)
+	case f.failed.Add(1) >= ailsAfter:
+		f.failed.Store(0)
 		f.peers.ail(time.Now())
 	}
 }
@@ -289,14 +283,14 @@ func (f *forwarding) leave(ctx context.Context) {
 		f.blocked.Store(true)
 		return
 	}
-	if f.connected.Load() {
+	if f.outbox.connected.Load() {
 		_ = f.Conn.FlushWithContext(ctx)
 	}
 }
 
 // drain ends the subscriptions of a process that has left. When it returns, all that was
-// forwarded or returned to this process has been accepted, unless the connection is broken
-// or ctx has ended.
+// forwarded or returned to this process has been accepted, unless the connection is broken,
+// or ctx or partingTime has ended.
 func (f *forwarding) drain(ctx context.Context) {
 	if f == nil || f.blocked.Load() { // as would be each call to the connection
 		return
@@ -304,7 +298,7 @@ func (f *forwarding) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, partingTime)
 	defer cancel()
 	for _, sub := range f.subs {
-		if !f.connected.Load() {
+		if !f.outbox.connected.Load() {
 			_ = sub.Unsubscribe() // it fails only if it has ended
 			continue
 		}

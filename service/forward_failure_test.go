@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,11 +71,13 @@ func TestForward_ProcessLeaves(t *testing.T) {
 	natstest.Eventually(t, "the other knows that it left", func() bool { return stays.peers.Load() == 1 })
 }
 
-// While a process stops, all that others forward to it, because they do not know yet, is
-// answered by it, or returned to them.
+// What others forwarded to a process before it stopped, because they did not know yet, is
+// answered by it, and what they forward later is returned to them.
 func TestForward_StopLosesNothing(t *testing.T) {
 	server := natstest.Start(t)
-	p, nc := startProcess(t, server, "stops", Endpoint{InFlight: 1 << 20}), natstest.Connect(t, server)
+	busy := make(chan struct{})
+	p := startProcess(t, server, "stops", Endpoint{Metrics: limitedFunc(func() { <-busy })})
+	nc := natstest.Connect(t, server)
 	var answered, returned atomic.Int64
 	for inbox, count := range map[string]*atomic.Int64{"answers": &answered, "returns": &returned} {
 		_, err := nc.Subscribe(inbox, func(m *nats.Msg) {
@@ -87,35 +90,33 @@ func TestForward_StopLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m := nats.NewMsg(events.DefaultNames().Peer(p.forwards.peers.self) + ".cmd.acme.thread.create")
-	m.Header.Set(events.HeaderReply, "answers")
-	m.Reply = "returns"
-	stopped := make(chan struct{})
-	sent, begun := int64(0), false
-	for done := false; !done || returned.Load() == 0; {
-		select {
-		case <-stopped:
-			done = true
-		default:
+	forward := func(n int, answerTo string) {
+		t.Helper()
+		m := nats.NewMsg(events.DefaultNames().Peer(p.forwards.peers.self) + ".cmd.acme.thread.create")
+		m.Header.Set(events.HeaderReply, answerTo)
+		m.Reply = "returns"
+		for range n {
+			if err := nc.PublishMsg(m); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if sent-answered.Load()-returned.Load() > pendingRequests/8 {
-			time.Sleep(time.Millisecond)
-			continue
-		}
-		if err := nc.PublishMsg(m); err != nil {
+		if err := nc.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		if sent++; !begun && answered.Load() > 1000 {
-			begun = true
-			go func() {
-				defer close(stopped)
-				if err := p.Stop(context.WithoutCancel(t.Context())); err != nil {
-					t.Error(err)
-				}
-			}()
-		}
 	}
-	natstest.Eventually(t, "everything is answered or returned", func() bool { return answered.Load()+returned.Load() == sent })
+	forward(1, "skein.log.x") // which it refuses, and that takes time: the others wait
+	forward(100, "answers")
+	stopped := make(chan error)
+	go func() { stopped <- p.Stop(context.WithoutCancel(t.Context())) }()
+	requests := p.forwards.subs[0]
+	natstest.Eventually(t, "it takes no more", func() bool { return requests.IsDraining() || !requests.IsValid() })
+	close(busy)
+	if err := natstest.Within(t, "the end of the stop", stopped); err != nil {
+		t.Error(err)
+	}
+	natstest.Eventually(t, "all are answered", func() bool { return answered.Load() == 100 })
+	forward(100, "answers")
+	natstest.Eventually(t, "all are returned", func() bool { return returned.Load() == 100 })
 }
 
 // While its connection to the others is stalled, or broken, a process answers what it would
@@ -142,7 +143,7 @@ func TestForward_ConnectionFails(t *testing.T) {
 			knowEachOther(t, failing, other)
 			c.fail(unable, proxy)
 			if c.name == "broken" {
-				natstest.Eventually(t, "it knows", func() bool { return !failing.forwards.connected.Load() })
+				natstest.Eventually(t, "it knows", func() bool { return !failing.forwards.outbox.connected.Load() })
 			}
 			// What waits for the connection is taken back.
 			answers := natstest.Connect(t, server)
@@ -167,7 +168,7 @@ func TestForward_ConnectionFails(t *testing.T) {
 			asker, n, answered := natstest.Connect(t, server), 0, 0
 			natstest.Eventually(t, "requests are answered, one after the other", func() bool {
 				n++
-				m, err := asker.Request("skein.cmd.acme.thread.create", []byte(fmt.Sprint("key", n, strings.Repeat("x", 60<<10))), 3*time.Second)
+				m, err := asker.Request("skein.cmd.acme.thread.create", []byte(fmt.Sprint("key", n, strings.Repeat("x", 60<<10))), 5*time.Second)
 				answered++
 				switch {
 				case errors.Is(err, nats.ErrTimeout):
@@ -175,7 +176,7 @@ func TestForward_ConnectionFails(t *testing.T) {
 				case err != nil || m.Header.Get(events.HeaderErrorCode) != "":
 					t.Fatalf("request %d: %v %v", n, err, m)
 				}
-				return answered == 100
+				return answered == 40
 			})
 			begun := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -190,38 +191,102 @@ func TestForward_ConnectionFails(t *testing.T) {
 	}
 }
 
-// A process that cannot answer owns nothing for some time, so that a request which is sent
-// again is answered by another.
+// A process that cannot answer, and at nothing succeeds, owns nothing for some time, so that a
+// request which is sent again is answered by another. Where all fail, all own something.
 func TestForward_AilingProcess(t *testing.T) {
 	server := natstest.Start(t)
 	well, ails := startProcess(t, server, "well", Endpoint{}), startProcess(t, server, "ails", Endpoint{})
-	ails.answerWith(nil, events.Errorf(events.Unavailable, "the log is gone: %w", errors.New("no connection")))
 	acquainted(t, well, ails)
 	nc := natstest.Connect(t, server)
-	natstest.Eventually(t, "the ailing process was asked", func() bool {
+	unavailable := events.Errorf(events.Unavailable, "the log is gone: %w", errors.New("no connection"))
+	ails.answerWith(nil, unavailable)
+	failed, row := 0, 0
+	natstest.Eventually(t, "the process that is well answers all", func() bool {
 		m, err := nc.Request("skein.cmd.acme.thread.create", []byte("key"+nats.NewInbox()), time.Minute)
-		return err == nil && m.Header.Get(events.HeaderErrorCode) != ""
-	})
-	natstest.Eventually(t, "the other knows", func() bool { return well.peers.Load() == 1 })
-	// It still receives what the queue group sends it, and forwards all of that.
-	for _, key := range keys(40) {
-		if got := answerer(t, nc, key); got != "well" {
-			t.Fatalf("%s was answered by %s", key, got)
+		if err != nil {
+			t.Fatal(err)
 		}
+		row++
+		if m.Header.Get(events.HeaderErrorCode) != "" {
+			failed++
+			row = 0
+		}
+		return row == 100
+	})
+	if failed < ailsAfter {
+		t.Errorf("it ails after %d requests, want %d", failed, ailsAfter)
+	}
+	well.answerWith(nil, unavailable)
+	natstest.Eventually(t, "both ail", func() bool {
+		_, err := nc.Request("skein.cmd.acme.thread.create", []byte("key"), time.Minute)
+		return err == nil && len(well.forwards.peers.owners.Load().ids) == 2 && len(ails.forwards.peers.owners.Load().ids) == 2
+	})
+}
+
+// A few failures among what succeeds are no reason to give threads away.
+func TestForward_SomeRequestsFail(t *testing.T) {
+	server := natstest.Start(t)
+	p := startProcess(t, server, "a", Endpoint{})
+	for range 4 {
+		for range ailsAfter - 1 {
+			p.forwards.answered(false)
+		}
+		p.forwards.answered(true)
+	}
+	if got := p.forwards.peers.owners.Load().ids; !slices.Equal(got, []string{p.forwards.peers.self}) {
+		t.Errorf("the owners are %q", got)
+	}
+}
+
+// What waited too long to be sent, because the connection is slow, is answered here, and not
+// late by another.
+func TestForward_WaitedTooLong(t *testing.T) {
+	server := natstest.Start(t)
+	unable := stalling{make(chan struct{}), make(chan struct{})}
+	nc, err := nats.Connect(server.URL(), nats.SetCustomDialer(unable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	slow, other := startProcessOn(t, server, nc, "slow", Endpoint{}), startProcess(t, server, "other", Endpoint{})
+	acquainted(t, slow, other)
+	asker := natstest.Connect(t, server)
+	inbox, err := asker.SubscribeSync("answers")
+	if err != nil || asker.Flush() != nil {
+		t.Fatal(err)
+	}
+	close(unable.stall)
+	m := &nats.Msg{Data: make([]byte, 60<<10), Header: nats.Header{events.HeaderReply: {"answers"}}}
+	begun, n := time.Now(), 0
+	for range 10 {
+		if slow.forwards.send(other.forwards.peers.self, forwarded{m, "skein.cmd.acme.thread.create"}, "acme", begun) {
+			n++
+		}
+	}
+	time.Sleep(time.Until(begun.Add(2 * lateAfter))) // so long they wait
+	close(unable.release)
+	by := map[string]int{}
+	for range n {
+		answer, err := inbox.NextMsg(natstest.Patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		by[string(answer.Data)]++
+	}
+	if by["other"] > 1 || n < 2 { // the first was being sent
+		t.Errorf("of %d requests %v answered", n, by)
 	}
 }
 
 // A service that cannot be started leaves nothing behind that receives requests.
 func TestForward_NotStarted(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Start(t))
-	_, err := Serve(nc, events.DefaultNames(), Endpoint{
-		Name: "not a name", Kind: "cmd", Version: "1.0.0", InFlight: 1, Forwarding: &Forwarding{Conn: nc, Key: keyOf},
-	}, nil, zerolog.Nop())
-	if err == nil {
-		t.Fatal("a service was started")
-	}
-	if n := nc.NumSubscriptions(); n != 0 {
-		t.Errorf("%d subscriptions are left", n)
+	for _, e := range []Endpoint{{Name: "not a name", Pattern: ">"}, {Name: "skein-test", Pattern: "no subject"}} {
+		e.Kind, e.Version, e.InFlight, e.Forwarding = "cmd", "1.0.0", 1, &Forwarding{Conn: nc, Key: keyOf}
+		if _, err := Serve(nc, events.DefaultNames(), e, nil, zerolog.Nop()); err == nil {
+			t.Fatalf("%q was started", e.Name)
+		}
+		natstest.Eventually(t, "no subscription is left", func() bool { return nc.NumSubscriptions() == 0 })
 	}
 }
 
@@ -240,10 +305,12 @@ func TestForward_ProcessDies(t *testing.T) {
 	}
 	dies.nc.Close()
 	dies.peer.Close()
-	natstest.Eventually(t, "the server knows that it died", func() bool {
-		_, err := nc.Request(events.DefaultNames().Peer(dies.forwards.peers.self)+".x", nil, time.Second)
-		return errors.Is(err, nats.ErrNoResponders)
-	})
+	for _, subject := range []string{events.DefaultNames().Peer(dies.forwards.peers.self) + ".x", "$SRV.PING.skein-test." + dies.service.Info().ID} {
+		natstest.Eventually(t, "the server knows that it died", func() bool {
+			_, err := nc.Request(subject, nil, time.Second)
+			return errors.Is(err, nats.ErrNoResponders)
+		})
+	}
 	for i, key := range lost {
 		if got := answerer(t, nc, key); got != "lives" {
 			t.Errorf("%s was answered by %s", key, got)

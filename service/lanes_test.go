@@ -253,7 +253,7 @@ func TestService_FloodOfRefusalsDelaysNoOther(t *testing.T) {
 	// those of the quiet tenant: fewer than the service drops.
 	ahead := make(chan struct{}, pendingRequests/8)
 	s, err := Serve(nc, events.DefaultNames(), Endpoint{
-		Name: "skein-test", Description: "A test.", Kind: "cmd", Version: "1.0.0", InFlight: 1000, Tenants: Limits{Rate: 10, Burst: 10},
+		Name: "skein-test", Description: "A test.", Kind: "cmd", Version: "1.0.0", InFlight: 1000, Tenants: Limits{Rate: 10, Burst: 20},
 		Metrics: limitedFunc(func() { refused.Add(1); <-ahead }), Answers: answers, Refusals: refusals,
 	}, func(_ context.Context, tenant, _ string, _ []byte, _ Meta) (any, error) {
 		if tenant == "hog" {
@@ -306,7 +306,7 @@ func TestService_FloodOfRefusalsDelaysNoOther(t *testing.T) {
 	}
 	reach := func(n int64) {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); refused.Load() < n; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(natstest.Patience); refused.Load() < n; time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("%d requests were refused, want %d", refused.Load(), n)
 			}

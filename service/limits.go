@@ -85,7 +85,8 @@ func (t *tenants) enterIf(name string, now time.Time, free int, pass func(*usage
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	one := t.usage(name, now)
-	// This limit comes first, so that its refusals do not use up the rate.
+	// This limit comes first, so that its refusals do not use up the rate, unless that was
+	// counted where the request arrived.
 	if t.limits.InFlight > 0 && (one.running >= t.limits.InFlight || one.running > free) {
 		return nil, limitInFlight
 	}

@@ -4,30 +4,46 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 )
 
-// stalledAfter is how long a message may take to be published before the connection counts
-// as stalled.
-const stalledAfter = announceEvery
+const (
+	// stalledAfter is how long a message may take to be published before the connection
+	// counts as stalled.
+	stalledAfter = announceEvery
+	// lateAfter is how long a message may wait to be published. One that waits longer, since
+	// the connection is slow, is not sent: it would be late, and what it would leave is
+	// forgotten too soon.
+	lateAfter = returnedWithin / 2
+)
 
 // outbox publishes messages one after another, so that who puts one in need not wait for a
 // connection that takes nothing. It is safe for concurrent use.
 type outbox struct {
 	conn   *nats.Conn
 	unsent func(*nats.Msg) // receives what was surely not sent; must return at once
-	queue  chan *nats.Msg
+	queue  chan posted
 	sent   chan struct{} // closed when it is closed, and all was published
+	// connected is kept here, since a connection on which a write blocks does not tell.
+	connected atomic.Bool
 
 	mu     sync.Mutex // guards what follows
 	closed bool
 	since  time.Time // since when a message is being published; zero: none is
 }
 
+// posted is a message that waits to be published.
+type posted struct {
+	msg *nats.Msg
+	at  time.Time
+}
+
 func newOutbox(conn *nats.Conn, unsent func(*nats.Msg)) *outbox {
-	o := &outbox{conn: conn, unsent: unsent, queue: make(chan *nats.Msg, mostKept), sent: make(chan struct{})}
+	o := &outbox{conn: conn, unsent: unsent, queue: make(chan posted, mostKept), sent: make(chan struct{})}
+	o.connected.Store(true)
 	go o.publish()
 	return o
 }
@@ -36,11 +52,17 @@ func newOutbox(conn *nats.Conn, unsent func(*nats.Msg)) *outbox {
 func (o *outbox) publish() {
 	defer close(o.sent)
 	for m := range o.queue {
-		o.publishing(time.Now())
-		err := o.conn.PublishMsg(m)
+		now := time.Now()
+		if now.Sub(m.at) >= lateAfter {
+			o.unsent(m.msg)
+			continue
+		}
+		o.publishing(now)
+		err := o.conn.PublishMsg(m.msg)
 		o.publishing(time.Time{})
+		o.connected.Store(!errors.Is(err, nats.ErrReconnectBufExceeded) && !errors.Is(err, nats.ErrConnectionClosed))
 		if refused(err) {
-			o.unsent(m)
+			o.unsent(m.msg)
 		}
 	}
 }
@@ -49,7 +71,8 @@ func (o *outbox) publish() {
 // other error the message may have arrived, and must not be taken for one that did not.
 func refused(err error) bool {
 	return errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrConnectionClosed) ||
-		errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrBadSubject)
+		errors.Is(err, nats.ErrConnectionDraining) || errors.Is(err, nats.ErrMaxPayload) ||
+		errors.Is(err, nats.ErrBadSubject) || errors.Is(err, nats.ErrHeadersNotSupported)
 }
 
 func (o *outbox) publishing(since time.Time) {
@@ -66,7 +89,7 @@ func (o *outbox) put(m *nats.Msg) bool {
 		return false
 	}
 	select {
-	case o.queue <- m:
+	case o.queue <- posted{m, time.Now()}:
 		return true
 	default:
 		return false
@@ -88,7 +111,7 @@ func (o *outbox) relieve(now time.Time) {
 	for range len(o.queue) {
 		select {
 		case m := <-o.queue:
-			o.unsent(m)
+			o.unsent(m.msg)
 		default:
 		}
 	}
@@ -108,8 +131,14 @@ func (o *outbox) close(ctx context.Context) bool {
 		return true
 	case <-ctx.Done():
 		for m := range o.queue {
-			o.unsent(m)
+			o.unsent(m.msg)
 		}
-		return false
 	}
+	o.mu.Lock()
+	blocked := !o.since.IsZero()
+	o.mu.Unlock()
+	if !blocked {
+		<-o.sent
+	}
+	return !blocked
 }

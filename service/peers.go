@@ -19,7 +19,7 @@ const (
 	announceEvery = 500 * time.Millisecond
 	// aliveFor is how long after that it counts as alive.
 	aliveFor = 4 * announceEvery
-	// ailingFor is how long a process owns nothing after it could not answer a request.
+	// ailingFor is how long a process that ails owns nothing.
 	ailingFor = 10 * time.Second
 	// mostPeers is how many processes may be known.
 	mostPeers = 256
@@ -38,9 +38,15 @@ type peers struct {
 	owners atomic.Pointer[owners]
 
 	mu      sync.Mutex // guards what follows
-	seen    map[string]time.Time
-	ailing  time.Time // until when this process owns nothing
+	seen    map[string]peer
+	ailing  time.Time // until when this process ails
 	leaving bool
+}
+
+// peer is another process, as it announced itself.
+type peer struct {
+	at     time.Time
+	ailing bool
 }
 
 // owners are the processes that may own something.
@@ -52,11 +58,12 @@ type owners struct {
 // announcement is what a process tells the others about itself.
 type announcement struct {
 	ID      string `json:"id"`
-	Leaving bool   `json:"leaving,omitempty"` // it takes no more requests, for now or for ever
+	Leaving bool   `json:"leaving,omitempty"` // it takes no more requests
+	Ailing  bool   `json:"ailing,omitempty"`  // it should own nothing, while another can
 }
 
 func newPeers(names events.Names, tell func(*nats.Msg), count func(int)) *peers {
-	p := &peers{names: names, self: nuid.Next(), tell: tell, count: count, seen: map[string]time.Time{}}
+	p := &peers{names: names, self: nuid.Next(), tell: tell, count: count, seen: map[string]peer{}}
 	p.owners.Store(&owners{alone: true})
 	return p
 }
@@ -82,8 +89,8 @@ func (p *peers) owner(key string) string {
 func (p *peers) announce(now time.Time, connected bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for id, at := range p.seen {
-		if !connected || now.Sub(at) >= aliveFor {
+	for id, other := range p.seen {
+		if !connected || now.Sub(other.at) >= aliveFor {
 			delete(p.seen, id)
 		}
 	}
@@ -102,7 +109,7 @@ func (p *peers) leave(now time.Time) {
 	p.publish(now)
 }
 
-// ail makes this process own nothing for some time.
+// ail makes this process own nothing for some time, unless all others ail, too.
 func (p *peers) ail(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,14 +133,14 @@ func (p *peers) announced(m *nats.Msg, now time.Time) {
 	if p.leaving {
 		return
 	}
-	_, known := p.seen[a.ID]
+	was, known := p.seen[a.ID]
 	switch {
 	case a.Leaving:
 		delete(p.seen, a.ID)
 	case known || len(p.seen) < mostPeers:
-		p.seen[a.ID] = now
+		p.seen[a.ID] = peer{now, a.Ailing}
 	}
-	if _, knows := p.seen[a.ID]; knows == known {
+	if is, knows := p.seen[a.ID]; knows == known && is.ailing == was.ailing {
 		return
 	}
 	p.update(now)
@@ -153,11 +160,18 @@ func (p *peers) lost(id string, now time.Time) {
 // update computes the owners. Hold p.mu.
 func (p *peers) update(now time.Time) {
 	o := &owners{alone: len(p.seen) == 0}
-	for id := range p.seen {
-		o.ids = append(o.ids, id)
-	}
+	all := []string{p.self}
 	if !now.Before(p.ailing) {
 		o.ids = append(o.ids, p.self)
+	}
+	for id, other := range p.seen {
+		all = append(all, id)
+		if !other.ailing {
+			o.ids = append(o.ids, id)
+		}
+	}
+	if len(o.ids) == 0 { // then none is better than another
+		o.ids = all
 	}
 	slices.Sort(o.ids)
 	p.owners.Store(o)
@@ -166,7 +180,7 @@ func (p *peers) update(now time.Time) {
 
 // publish announces this process. What does not arrive is followed by the next. Hold p.mu.
 func (p *peers) publish(now time.Time) {
-	body, err := json.Marshal(announcement{ID: p.self, Leaving: p.leaving || now.Before(p.ailing)})
+	body, err := json.Marshal(announcement{ID: p.self, Leaving: p.leaving, Ailing: now.Before(p.ailing)})
 	if err == nil {
 		p.tell(&nats.Msg{Subject: p.names.Peers(), Data: body})
 	}

@@ -77,7 +77,7 @@ func TestPeers_Silent(t *testing.T) {
 	now = now.Add(time.Millisecond)
 	p.announce(now, true)
 	want("well again", "c", "self")
-	ails, serves := `{"id":"`+p.self+`","leaving":true}`, `{"id":"`+p.self+`"}`
+	ails, serves := `{"id":"`+p.self+`","ailing":true}`, `{"id":"`+p.self+`"}`
 	if !slices.Equal(told, []string{ails, ails, ails, serves}) {
 		t.Errorf("the others were told %q", told)
 	}

@@ -112,8 +112,10 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 		metadata["request-"+strconv.Itoa(i+1)] = name
 	}
 	if e.Forwarding != nil {
-		var err error
-		if s.forwards, err = startForwarding(ctx, *e.Forwarding, names, s.acceptForwarded); err != nil {
+		s.forwards = newForwarding(*e.Forwarding, names, s.acceptForwarded)
+		if err := s.forwards.start(ctx); err != nil {
+			s.forwards.leave(ctx)
+			s.forwards.drain(ctx)
 			cancel()
 			return nil, fmt.Errorf("starting the service %s: %w", e.Name, err)
 		}
@@ -130,6 +132,9 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	}
 	if err != nil {
 		s.forwards.leave(ctx)
+		if service != nil {
+			_ = service.Stop() // the first error counts
+		}
 		s.forwards.drain(ctx)
 		cancel()
 		return nil, fmt.Errorf("starting the service %s: %w", e.Name, err)
@@ -244,8 +249,10 @@ func (s *Service) answer(r incoming) {
 				err = s.late(limit, err)
 			}
 		}
-		if e := events.AsError(err); err != nil && e.Code == events.Unavailable && e.Cause != nil && ctx.Err() == nil {
-			s.forwards.ail()
+		if err == nil {
+			s.forwards.answered(true)
+		} else if e := events.AsError(err); e.Code == events.Unavailable && e.Cause != nil && ctx.Err() == nil {
+			s.forwards.answered(false)
 		}
 	}
 	if err != nil {

@@ -265,7 +265,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
-	peers, err := s.connect("peers", nats.ReconnectBufSize(-1), nats.FlusherTimeout(peersTimeout))
+	peers, err := s.connect("peers", nats.ReconnectBufSize(-1), nats.FlusherTimeout(peersTimeout), nats.ReconnectOnFlusherError())
 	if err != nil {
 		return err
 	}
