@@ -13,25 +13,39 @@ import (
 // endpoint's requests arrive one after another. What is over a limit is refused before it is
 // decoded.
 func (s *Service) admit(r micro.Request) {
-	if s.forwards == nil || s.forwards.peers.alone() {
-		s.accept(r, s.tenants.enter)
+	if !s.answerable(r) {
 		return
 	}
 	tenant, name := s.sender(r)
 	now := time.Now()
 	switch {
-	case !s.names.Answerable(r.Reply()):
-		s.refused(limitReply) // without a reply, which would do harm
+	case s.forwards == nil || s.forwards.peers.alone():
+		s.accept(r, tenant, now, s.tenants.enter)
 	case !s.tenants.pace(tenant, now):
 		s.refuseOverLimit(r, tenant, limitRate)
 	case !s.forwards.forward(r, tenant, name, now):
-		s.accept(r, s.tenants.enterPaced)
+		s.accept(r, tenant, now, s.tenants.enterPaced)
 	}
 }
 
 // acceptForwarded accepts a request that was forwarded to this process, or that it could not
 // forward. Its tenant's rate was counted where it arrived.
-func (s *Service) acceptForwarded(r incoming) { s.accept(r, s.tenants.enterPaced) }
+func (s *Service) acceptForwarded(r incoming) {
+	if s.answerable(r) {
+		tenant, _ := s.sender(r)
+		s.accept(r, tenant, time.Now(), s.tenants.enterPaced)
+	}
+}
+
+// answerable reports whether a reply to a request would do no harm. Without that it is not
+// answered.
+func (s *Service) answerable(r incoming) bool {
+	ok := s.names.Answerable(r.Reply())
+	if !ok {
+		s.refused(limitReply)
+	}
+	return ok
+}
 
 // sender returns the tenant and the name of a request, empty where its subject has none.
 func (s *Service) sender(r incoming) (tenant, name string) {
@@ -42,13 +56,7 @@ func (s *Service) sender(r incoming) (tenant, name string) {
 }
 
 // accept passes a request on to its tenant's lane, or refuses it; it returns at once.
-func (s *Service) accept(r incoming, enter func(tenant string, now time.Time, free int) (leave func(), limit string)) {
-	if !s.names.Answerable(r.Reply()) {
-		s.refused(limitReply)
-		return // without a reply, which would do harm
-	}
-	tenant, _ := s.sender(r)
-	now := time.Now()
+func (s *Service) accept(r incoming, tenant string, now time.Time, enter func(tenant string, now time.Time, free int) (leave func(), limit string)) {
 	leave, limit := enter(tenant, now, cap(s.places)-len(s.places))
 	if limit != "" {
 		s.refuseOverLimit(r, tenant, limit)

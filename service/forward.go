@@ -182,7 +182,9 @@ func (f *forwarding) forward(r incoming, tenant, name string, now time.Time) boo
 func (f *forwarding) send(to string, r incoming, tenant string, now time.Time) bool {
 	size := len(r.Subject()) + len(r.Reply()) + len(r.Data())
 	for name, values := range r.Headers() {
-		size += len(name) + len(strings.Join(values, ""))
+		for _, v := range values {
+			size += len(name) + len(v)
+		}
 	}
 	if size > largestForwarded || !f.outbox.connected.Load() || f.outbox.stalled(now) {
 		return false

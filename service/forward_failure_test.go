@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -131,8 +130,8 @@ func TestForward_ConnectionFails(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			server := natstest.Start(t)
-			unable, proxy := stalling{make(chan struct{}), make(chan struct{})}, natstest.NewProxy(t, server.URL())
-			nc, err := nats.Connect(proxy.URL(), nats.SetCustomDialer(unable), nats.ReconnectBufSize(-1), nats.MaxReconnects(-1))
+			unable, proxy := newStalling(), natstest.NewProxy(t, server.URL())
+			nc, err := nats.Connect(proxy.URL(), nats.SetCustomDialer(unable.dialer()), nats.ReconnectBufSize(-1), nats.MaxReconnects(-1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,7 +218,7 @@ func TestForward_AilingProcess(t *testing.T) {
 	well.answerWith(nil, unavailable)
 	natstest.Eventually(t, "both ail", func() bool {
 		_, err := nc.Request("skein.cmd.acme.thread.create", []byte("key"), time.Minute)
-		return err == nil && len(well.forwards.peers.owners.Load().ids) == 2 && len(ails.forwards.peers.owners.Load().ids) == 2
+		return err == nil && len(*well.forwards.peers.owners.Load()) == 2 && len(*ails.forwards.peers.owners.Load()) == 2
 	})
 }
 
@@ -233,7 +232,7 @@ func TestForward_SomeRequestsFail(t *testing.T) {
 		}
 		p.forwards.answered(true)
 	}
-	if got := p.forwards.peers.owners.Load().ids; !slices.Equal(got, []string{p.forwards.peers.self}) {
+	if got := *p.forwards.peers.owners.Load(); !slices.Equal(got, []string{p.forwards.peers.self}) {
 		t.Errorf("the owners are %q", got)
 	}
 }
@@ -242,8 +241,8 @@ func TestForward_SomeRequestsFail(t *testing.T) {
 // late by another.
 func TestForward_WaitedTooLong(t *testing.T) {
 	server := natstest.Start(t)
-	unable := stalling{make(chan struct{}), make(chan struct{})}
-	nc, err := nats.Connect(server.URL(), nats.SetCustomDialer(unable))
+	unable := newStalling()
+	nc, err := nats.Connect(server.URL(), nats.SetCustomDialer(unable.dialer()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,36 +323,11 @@ func TestForward_ProcessDies(t *testing.T) {
 	}
 }
 
-// failing dials connections on which a write fails, though all was written, from the moment
-// that it is closed.
-type failing chan struct{}
-
-// Dial is for nats.SetCustomDialer.
-func (f failing) Dial(network, address string) (net.Conn, error) {
-	c, err := net.Dial(network, address)
-	return failingConn{c, f}, err
-}
-
-type failingConn struct {
-	net.Conn
-	failing
-}
-
-func (c failingConn) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
-	select {
-	case <-c.failing:
-		return n, errors.Join(err, net.ErrClosed)
-	default:
-		return n, err
-	}
-}
-
 // What may have been sent is not taken back: it would be done twice.
 func TestForward_WriteFails(t *testing.T) {
 	server := natstest.Start(t)
-	fail := failing(make(chan struct{}))
-	nc, err := nats.Connect(server.URL(), nats.SetCustomDialer(fail), nats.ReconnectBufSize(-1))
+	fail := make(chan struct{})
+	nc, err := nats.Connect(server.URL(), nats.SetCustomDialer(failing(fail)), nats.ReconnectBufSize(-1))
 	if err != nil {
 		t.Fatal(err)
 	}

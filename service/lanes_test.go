@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -241,8 +240,8 @@ func TestFair_Share(t *testing.T) {
 // more, while a flood brings more of them than may wait, delays a reply to another tenant.
 func TestService_FloodOfRefusalsDelaysNoOther(t *testing.T) {
 	server := natstest.Start(t)
-	unable := stalling{make(chan struct{}), make(chan struct{})}
-	refusals, err := nats.Connect(server.URL(), nats.SetCustomDialer(unable))
+	unable := newStalling()
+	refusals, err := nats.Connect(server.URL(), nats.SetCustomDialer(unable.dialer()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,30 +316,6 @@ func TestService_FloodOfRefusalsDelaysNoOther(t *testing.T) {
 	close(unable.stall)
 	reach(refused.Load() + 4*refusalsAhead)
 	ask("while no refusal can be sent")
-}
-
-// stalling dials connections that take nothing between two moments: when stall is closed, and
-// when release is.
-type stalling struct{ stall, release chan struct{} }
-
-// Dial is for nats.SetCustomDialer.
-func (s stalling) Dial(network, address string) (net.Conn, error) {
-	c, err := net.Dial(network, address)
-	return stallingConn{c, s}, err
-}
-
-type stallingConn struct {
-	net.Conn
-	stalling
-}
-
-func (c stallingConn) Write(b []byte) (int, error) {
-	select {
-	case <-c.stall:
-		<-c.release
-	default:
-	}
-	return c.Conn.Write(b)
 }
 
 // limitedFunc is called for each refusal.

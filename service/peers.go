@@ -1,13 +1,12 @@
 package service
 
 import (
-	"encoding/json"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 
@@ -35,7 +34,7 @@ type peers struct {
 	tell  func(*nats.Msg) // must return at once
 	count func(int)       // receives how many there are
 
-	owners atomic.Pointer[owners]
+	owners atomic.Pointer[[]string] // the processes that may own something
 
 	mu      sync.Mutex // guards what follows
 	seen    map[string]peer
@@ -49,34 +48,31 @@ type peer struct {
 	ailing bool
 }
 
-// owners are the processes that may own something.
-type owners struct {
-	ids   []string // sorted
-	alone bool     // no other process is known
-}
-
 // announcement is what a process tells the others about itself.
 type announcement struct {
 	ID      string `json:"id"`
-	Leaving bool   `json:"leaving,omitempty"` // it takes no more requests
-	Ailing  bool   `json:"ailing,omitempty"`  // it should own nothing, while another can
+	Leaving bool   `json:"leaving,omitzero"` // it takes no more requests
+	Ailing  bool   `json:"ailing,omitzero"`  // it should own nothing, while another can
 }
 
 func newPeers(names events.Names, tell func(*nats.Msg), count func(int)) *peers {
 	p := &peers{names: names, self: nuid.Next(), tell: tell, count: count, seen: map[string]peer{}}
-	p.owners.Store(&owners{alone: true})
+	p.owners.Store(&[]string{p.self})
 	return p
 }
 
-// alone reports whether no other process is known.
-func (p *peers) alone() bool { return p.owners.Load().alone }
+// alone reports whether this process owns everything.
+func (p *peers) alone() bool {
+	owners := *p.owners.Load()
+	return len(owners) == 1 && owners[0] == p.self
+}
 
 // owner returns the process that a key belongs to: that with the highest hash of itself and
 // the key, so that when one comes or goes only its own keys change hands.
 func (p *peers) owner(key string) string {
-	owner, most := p.self, uint64(0)
+	owner, most := "", uint64(0)
 	var buf [128]byte
-	for i, id := range p.owners.Load().ids {
+	for i, id := range *p.owners.Load() {
 		if h := xxhash.Sum64(append(append(buf[:0], id...), key...)); i == 0 || h > most {
 			owner, most = id, h
 		}
@@ -159,22 +155,21 @@ func (p *peers) lost(id string, now time.Time) {
 
 // update computes the owners. Hold p.mu.
 func (p *peers) update(now time.Time) {
-	o := &owners{alone: len(p.seen) == 0}
 	all := []string{p.self}
+	var well []string
 	if !now.Before(p.ailing) {
-		o.ids = append(o.ids, p.self)
+		well = append(well, p.self)
 	}
 	for id, other := range p.seen {
 		all = append(all, id)
 		if !other.ailing {
-			o.ids = append(o.ids, id)
+			well = append(well, id)
 		}
 	}
-	if len(o.ids) == 0 { // then none is better than another
-		o.ids = all
+	if len(well) == 0 { // then none is better than another
+		well = all
 	}
-	slices.Sort(o.ids)
-	p.owners.Store(o)
+	p.owners.Store(&well)
 	p.count(len(p.seen) + 1)
 }
 

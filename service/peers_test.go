@@ -61,7 +61,7 @@ func TestPeers_Silent(t *testing.T) {
 	for i := range 2 * mostPeers {
 		announced(fmt.Sprintf(`{"id":"x%d"}`, i))
 	}
-	if n := len(p.owners.Load().ids); n != mostPeers+1 {
+	if n := len(*p.owners.Load()); n != mostPeers+1 {
 		t.Errorf("%d own something, want at most %d and this one", n, mostPeers)
 	}
 	p.announce(now, false)

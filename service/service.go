@@ -111,18 +111,17 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	for i, name := range e.Requests {
 		metadata["request-"+strconv.Itoa(i+1)] = name
 	}
+	var service micro.Service
+	var err error
 	if e.Forwarding != nil {
 		s.forwards = newForwarding(*e.Forwarding, names, s.acceptForwarded)
-		if err := s.forwards.start(ctx); err != nil {
-			s.forwards.leave(ctx)
-			s.forwards.drain(ctx)
-			cancel()
-			return nil, fmt.Errorf("starting the service %s: %w", e.Name, err)
-		}
+		err = s.forwards.start(ctx)
 	}
-	service, err := micro.AddService(nc, micro.Config{
-		Name: e.Name, Version: e.Version, Description: e.Description, Metadata: metadata, QueueGroup: names.Prefix,
-	})
+	if err == nil {
+		service, err = micro.AddService(nc, micro.Config{
+			Name: e.Name, Version: e.Version, Description: e.Description, Metadata: metadata, QueueGroup: names.Prefix,
+		})
+	}
 	if err == nil {
 		err = service.AddEndpoint(e.Kind, micro.HandlerFunc(s.admit), micro.WithEndpointSubject(names.Prefix+"."+e.Kind+"."+cmp.Or(e.Pattern, ">")),
 			micro.WithEndpointPendingLimits(pendingRequests, pendingBytes))

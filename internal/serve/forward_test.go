@@ -3,7 +3,6 @@ package serve_test
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -89,17 +88,4 @@ func TestForward_AcrossAccounts(t *testing.T) {
 		write(round, 1)
 	}
 	natstest.Eventually(t, "the Skein that stopped is forgotten", func() bool { return metric(t, skeins[0], "skein_peers") == 1 })
-}
-
-// metric returns the value of one of a Skein's series; 0 if there is none.
-func metric(t *testing.T, s *serve.Server, series string) (n int) {
-	t.Helper()
-	for line := range strings.Lines(scrape(t, s.Addresses().HTTP)) {
-		if value, ok := strings.CutPrefix(line, series+" "); ok {
-			if _, err := fmt.Sscan(value, &n); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	return n
 }

@@ -138,6 +138,22 @@ func scrape(t *testing.T, at string) string {
 	return string(body)
 }
 
+// metric returns the value of one of a Skein's series, which must be there.
+func metric(t *testing.T, s *serve.Server, series string) (n int) {
+	t.Helper()
+	page := scrape(t, s.Addresses().HTTP)
+	for line := range strings.Lines(page) {
+		if value, ok := strings.CutPrefix(line, series+" "); ok {
+			if _, err := fmt.Sscan(value, &n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatalf("there is no %s in:\n%s", series, page)
+	return 0
+}
+
 // Results of runs are counted and timed: one that completes, with a call, one that
 // fails, and one that waits for an approval.
 func TestMetrics_Runs(t *testing.T) {

@@ -204,7 +204,5 @@ func TestTelemetry(t *testing.T) {
 // metrics returns the metrics page.
 func (w *world) metrics() string {
 	w.t.Helper()
-	r := must(http.Get(w.server.Addresses().HTTP + "/metrics"))(w.t)
-	defer r.Body.Close()
-	return string(must(io.ReadAll(r.Body))(w.t))
+	return scrape(w.t, w.server.Addresses().HTTP)
 }
