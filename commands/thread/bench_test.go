@@ -66,3 +66,17 @@ func BenchmarkDecodeState(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkEncode encodes the snapshot of a thread of 100,000 items.
+func BenchmarkEncode(b *testing.B) {
+	k := begun(b)
+	for i := range 100_000 {
+		k.state.setItem("itm_"+strconv.Itoa(i), itemState{Context: k.state.ContextID(), Type: events.Message, Status: events.ItemStored})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := k.state.Encode(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

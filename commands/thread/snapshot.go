@@ -61,11 +61,19 @@ func (s *State) Encode() ([]byte, error) {
 	out := s.columns(s.pool)
 	out.Head, out.Contexts, out.Files, out.Effects = s.head, s.contexts, s.files, s.effects
 	out.Relations, out.Definitions, out.Receipts = s.relations, s.definitions, s.receipts
-	state, err := json.Marshal(out, json.Deterministic(true))
+	// No map writes a name twice, and what a client has sent was checked when it came.
+	state, err := json.Marshal(out, json.Deterministic(true), jsontext.AllowDuplicateNames(true))
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(sealed{Form: snapshotVersion, Digest: sealOf(state), State: state})
+	return seal(state), nil
+}
+
+// seal returns the JSON of a [sealed] state, which may be large, without reading it again.
+func seal(state []byte) []byte {
+	whole := make([]byte, 0, len(state)+128)
+	whole = fmt.Appendf(whole, `{"form":%d,"digest":%q,"state":`, snapshotVersion, sealOf(state))
+	return append(append(whole, state...), '}')
 }
 
 func sealOf(state []byte) string {

@@ -3,10 +3,12 @@ package thread
 import (
 	"bytes"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -37,6 +39,37 @@ func TestSnapshot_RoundTrip(t *testing.T) {
 	made := k.do(events.PutPart{StepID: "stp_1", Idx: to(int64(7))})
 	if made[0].Type != events.PartUpdatedType {
 		t.Errorf("a part that was there is made again: %s", made[0].Type)
+	}
+}
+
+// The seal is put around a state without reading it again, and is the JSON that the library would
+// write.
+func TestSeal_IsTheLibrarysEncoding(t *testing.T) {
+	state := raw(`{"head":{"version":2},"items":{"itm_\"1":{}}}`)
+	want, err := json.Marshal(sealed{Form: snapshotVersion, Digest: sealOf(state), State: jsontext.Value(state)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := seal(state); !bytes.Equal(got, want) {
+		t.Errorf("it is\n%s, not\n%s", got, want)
+	}
+}
+
+// A thread of many items is encoded again and again while it grows: each item costs one
+// allocation, of its id.
+func TestEncode_AllocatesLittle(t *testing.T) {
+	const items = 1000
+	k := begun(t)
+	for i := range items {
+		k.state.setItem("itm_"+strconv.Itoa(i), itemState{Context: k.state.ContextID(), Type: events.Message, Status: events.ItemStored})
+	}
+	got := testing.AllocsPerRun(10, func() {
+		if _, err := k.state.Encode(); err != nil {
+			t.Error(err)
+		}
+	})
+	if got > 1.5*items {
+		t.Errorf("%v allocations for %d items", got, items)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
-// pieceBytes is the size of an object's pieces: fewer pieces, fewer fsyncs.
+// pieceBytes is the largest size of an object's pieces: fewer pieces, fewer fsyncs.
 const pieceBytes = 1 << 20
 
 // Store is the object store of snapshots. It is safe for concurrent use.
@@ -42,8 +42,10 @@ func (s Store) Save(ctx context.Context, tenant, thread string, state []byte) er
 		err = s.conn.EraseObject(ctx, store, s.bucket, name)
 	}
 	if err == nil {
-		meta := jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: pieceBytes}}
-		_, err = store.Put(ctx, meta, bytes.NewReader(s2.Encode(nil, state)))
+		packed := s2.Encode(nil, state)
+		piece := uint32(min(len(packed), pieceBytes)) // the client allocates one
+		meta := jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: piece}}
+		_, err = store.Put(ctx, meta, bytes.NewReader(packed))
 	}
 	if err != nil {
 		return fmt.Errorf("saving a snapshot of %s: %w", name, err)

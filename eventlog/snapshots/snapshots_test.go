@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"runtime"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -42,6 +43,22 @@ func TestStore_SavesLoadsAndDrops(t *testing.T) {
 	logtest.Must(t, err)
 	if bytes := stream.CachedInfo().State.Bytes; bytes > 64<<10 {
 		t.Errorf("what was replaced still takes %d bytes", bytes)
+	}
+}
+
+// Small snapshots are written often: each takes the memory of what it holds, not of the largest
+// piece. (It does not run in parallel with others, whose memory would count.)
+func TestSave_TakesTheMemoryOfItsState(t *testing.T) {
+	s := On(logtest.Start(t).Streams())
+	const times = 20
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range times {
+		logtest.Must(t, s.Save(t.Context(), logtest.Tenant, "T-1", []byte(`{"version":1}`)))
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / times; each > pieceBytes/2 {
+		t.Errorf("each took %d bytes", each)
 	}
 }
 

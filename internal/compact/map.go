@@ -115,17 +115,18 @@ func (o Object[V, P, C]) MarshalJSONTo(out *jsontext.Encoder) error {
 	if err := out.WriteToken(jsontext.BeginObject); err != nil {
 		return err
 	}
-	ids := slices.Collect(o.Map.Open())
+	ids := slices.AppendSeq(make([]string, 0, o.Map.Len()), o.Map.Open())
 	for key := range o.Map.packed.all {
 		ids = append(ids, key.String())
 	}
 	slices.Sort(ids)
+	var v V // encoded by pointer, so that it is not copied to the heap for each
 	for _, id := range ids {
-		v, _ := o.Map.Get(o.In, id)
+		v, _ = o.Map.Get(o.In, id)
 		if err := out.WriteToken(jsontext.String(id)); err != nil {
 			return err
 		}
-		if err := json.MarshalEncode(out, v, json.Deterministic(true)); err != nil {
+		if err := json.MarshalEncode(out, &v, json.Deterministic(true)); err != nil {
 			return err
 		}
 	}
