@@ -1,18 +1,11 @@
 package thread
 
-import (
-	"strconv"
-	"testing"
-
-	"github.com/skein-threads/skein/events"
-)
+import "testing"
 
 // BenchmarkDecide decides one item on a thread of a thousand.
 func BenchmarkDecide(b *testing.B) {
 	k := begun(b)
-	for i := range 1000 {
-		k.state.setItem("itm_"+strconv.Itoa(i), itemState{Context: k.state.ContextID(), Type: events.Message, Status: events.ItemStored})
-	}
+	k.addItems(1000)
 	c := k.command(message("itm_new", "Where is my order?"))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -51,9 +44,7 @@ func BenchmarkCommitTwelve(b *testing.B) {
 // BenchmarkDecodeState decodes the snapshot of a thread of 100,000 items.
 func BenchmarkDecodeState(b *testing.B) {
 	k := begun(b)
-	for i := range 100_000 {
-		k.state.setItem("itm_"+strconv.Itoa(i), itemState{Context: k.state.ContextID(), Type: events.Message, Status: events.ItemStored})
-	}
+	k.addItems(100_000)
 	raw, err := k.state.Encode()
 	if err != nil {
 		b.Fatal(err)
@@ -70,9 +61,7 @@ func BenchmarkDecodeState(b *testing.B) {
 // BenchmarkEncode encodes the snapshot of a thread of 100,000 items.
 func BenchmarkEncode(b *testing.B) {
 	k := begun(b)
-	for i := range 100_000 {
-		k.state.setItem("itm_"+strconv.Itoa(i), itemState{Context: k.state.ContextID(), Type: events.Message, Status: events.ItemStored})
-	}
+	k.addItems(100_000)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := k.state.Encode(); err != nil {

@@ -3,7 +3,6 @@ package thread
 import (
 	"bytes"
 	"errors"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -60,9 +59,7 @@ func TestSeal_IsTheLibrarysEncoding(t *testing.T) {
 func TestEncode_AllocatesLittle(t *testing.T) {
 	const items = 1000
 	k := begun(t)
-	for i := range items {
-		k.state.setItem("itm_"+strconv.Itoa(i), itemState{Context: k.state.ContextID(), Type: events.Message, Status: events.ItemStored})
-	}
+	k.addItems(items)
 	got := testing.AllocsPerRun(10, func() {
 		if _, err := k.state.Encode(); err != nil {
 			t.Error(err)

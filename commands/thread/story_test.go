@@ -42,6 +42,13 @@ func newStory(t testing.TB) *story {
 	return &story{t: t, thread: threadID, state: &State{}, replica: &State{}, now: dawn}
 }
 
+// addItems adds stored messages to the state.
+func (k *story) addItems(n int) {
+	for i := range n {
+		k.state.setItem("itm_"+strconv.Itoa(i), itemState{Context: k.state.ContextID(), Type: events.Message, Status: events.ItemStored})
+	}
+}
+
 // begun is a thread with its default context, an item, an execution of it, a
 // step of that and one part.
 func begun(t testing.TB) *story {
