@@ -6,8 +6,11 @@ import (
 	"hash/maphash"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
+	"unsafe"
+	"weak"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -168,4 +171,32 @@ func TestAhead_AllOrNothing(t *testing.T) {
 			t.Errorf("seed %d: %d of %d threads were read ahead, and %d bytes are left", seed, whole, len(order), r.bytes)
 		}
 	}
+}
+
+// Of an aggregate that was taken, only its name is kept, and not the headers in which a message
+// carries it.
+func TestAhead_ForgetsWhatWasTaken(t *testing.T) {
+	t.Parallel()
+	names := events.Names{Prefix: "skein"}
+	var headers []weak.Pointer[[1 << 10]byte]
+	r := &ahead{held: map[aggregate][]streams.Message{}, gone: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
+	r.next = func() (streams.Message, error, bool) {
+		block := new([1 << 10]byte)
+		headers = append(headers, weak.Make(block))
+		n := copy(block[:], names.Log("acme", fmt.Sprintf("T-%d", len(headers))))
+		return streams.Message{Subject: unsafe.String(&block[0], n), Seq: uint64(len(headers))}, nil, true
+	}
+	for seq := uint64(1); seq <= 100; seq++ {
+		one := listed{aggregate: aggregate{"acme", fmt.Sprintf("T-%d", seq)}, last: seq}
+		if got := r.take(names, one); len(got) != 1 {
+			t.Fatalf("of %s there are %d messages", one.id, len(got))
+		}
+	}
+	runtime.GC()
+	for n, header := range headers {
+		if header.Value() != nil {
+			t.Fatalf("the headers of message %d are kept", n+1)
+		}
+	}
+	runtime.KeepAlive(r)
 }
