@@ -217,9 +217,9 @@ func (m *model) equal(got *events.ThreadMessage, want *said) {
 // (SA-38..SA-45, C-9, C-12).
 func TestMessagesAreAPlainList(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(3)
+	seeds, rounds := uint64(3), 60 // about 3,000 items: three blocks
 	if raceDetector {
-		seeds = 1
+		seeds, rounds = 1, 20
 	}
 	for seed := range seeds {
 		h := newHouse(t)
@@ -227,7 +227,7 @@ func TestMessagesAreAPlainList(t *testing.T) {
 		a := h.asker(Config{})
 		m := &model{house: h, rnd: rand.New(rand.NewPCG(seed, 7)), id: h.Do("thread.create", "", `{}`).ThreadID}
 		m.side = h.Do("context.create", m.id, `{"key":"side"}`).Result.ContextID
-		for range 60 { // about 3,000 items: three blocks
+		for range rounds {
 			for range 1 + m.rnd.IntN(70) {
 				m.step()
 			}
