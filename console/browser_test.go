@@ -178,6 +178,17 @@ func (b *browser) visit(path string) {
 	b.do(chromedp.Navigate(b.http+"/console"+path), chromedp.WaitReady("html[data-ready]", chromedp.ByQuery))
 }
 
+// signIn opens a page that needs a key, gives the key, and waits for the page and its script: what
+// is clicked before moves when the page's style and its player come.
+func (b *browser) signIn(key, path string) {
+	b.t.Helper()
+	b.visit(path)
+	b.until(`location.pathname === "/console/sign-in"`)
+	b.do(chromedp.SendKeys("input[name=key]", key, chromedp.ByQuery), chromedp.Submit("input[name=key]", chromedp.ByQuery))
+	b.until("location.pathname === " + quoted("/console"+path) + " && document.documentElement.dataset.ready")
+	b.live()
+}
+
 // until waits until an expression of the page is true, whichever page that is by then.
 func (b *browser) until(expression string) {
 	b.t.Helper()

@@ -142,11 +142,7 @@ func TestBrowser_TenantsAndRevokedKey(t *testing.T) {
 	one := w.open()
 	two := w.open()
 	for b, key := range map[*browser]string{one: acme, two: globex} {
-		b.visit("/threads")
-		b.until(`location.pathname === "/console/sign-in"`)
-		b.do(chromedp.SendKeys("input[name=key]", key, chromedp.ByQuery), chromedp.Submit("input[name=key]", chromedp.ByQuery))
-		b.until(`location.pathname === "/console/threads" && document.documentElement.dataset.ready`)
-		b.live()
+		b.signIn(key, "/threads")
 	}
 	one.sees("A thread")
 	two.sees("No threads yet")
