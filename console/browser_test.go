@@ -178,7 +178,7 @@ func (b *browser) visit(path string) {
 	b.do(chromedp.Navigate(b.http+"/console"+path), chromedp.WaitReady("html[data-ready]", chromedp.ByQuery))
 }
 
-// signIn opens a page that needs a key, gives the key, and waits for the page and its script: what
+// signIn opens a page that needs a key, enters it, and waits for the page and its script: what
 // is clicked before moves when the page's style and its player come.
 func (b *browser) signIn(key, path string) {
 	b.t.Helper()
