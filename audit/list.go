@@ -389,7 +389,7 @@ func (r *ahead) take(names events.Names, one listed) []streams.Message {
 			break
 		}
 		r.upTo = m.Seq
-		if tenant, id, ok := names.ParseLog(strings.Clone(m.Subject)); ok { // else it keeps the message's headers
+		if tenant, id, ok := names.ParseLog(m.Subject); ok {
 			r.hold(aggregate{tenant, id}, m)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"unsafe"
 	"weak"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog/streams"
@@ -173,30 +174,38 @@ func TestAhead_AllOrNothing(t *testing.T) {
 	}
 }
 
-// Of an aggregate that was taken, only its name is kept, and not the headers in which a message
-// carries it.
+// Of an aggregate that was taken, only its name is kept, and not the headers in which the server
+// sent it.
 func TestAhead_ForgetsWhatWasTaken(t *testing.T) {
 	t.Parallel()
-	names := events.Names{Prefix: "skein"}
-	var headers []weak.Pointer[[1 << 10]byte]
-	r := &ahead{held: map[aggregate][]streams.Message{}, gone: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
+	h := newHouse(t)
+	h.rawThreads(0, 100, 1)
+	r := readAhead(h.ctx, h.log, "acme")
+	var headers []weak.Pointer[byte]
+	next := r.next
 	r.next = func() (streams.Message, error, bool) {
-		block := new([1 << 10]byte)
-		headers = append(headers, weak.Make(block))
-		n := copy(block[:], names.Log("acme", fmt.Sprintf("T-%d", len(headers))))
-		return streams.Message{Subject: unsafe.String(&block[0], n), Seq: uint64(len(headers))}, nil, true
+		m, err, more := next()
+		if subject := m.Header.Get(nats.JSSubject); subject != "" {
+			headers = append(headers, weak.Make(unsafe.StringData(subject)))
+		}
+		return m, err, more
 	}
-	for seq := uint64(1); seq <= 100; seq++ {
-		one := listed{aggregate: aggregate{"acme", fmt.Sprintf("T-%d", seq)}, last: seq}
-		if got := r.take(names, one); len(got) != 1 {
+	for one, err := range list(h.ctx, h.log, "acme") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.take(h.log.Config().Names, one); len(got) != 1 {
 			t.Fatalf("of %s there are %d messages", one.id, len(got))
 		}
 	}
+	r.stop()
 	runtime.GC()
 	for n, header := range headers {
 		if header.Value() != nil {
 			t.Fatalf("the headers of message %d are kept", n+1)
 		}
 	}
-	runtime.KeepAlive(r)
+	if len(headers) != 100 || len(r.order) != 100 {
+		t.Errorf("%d messages were read, and %d names are kept", len(headers), len(r.order))
+	}
 }

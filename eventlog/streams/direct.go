@@ -15,7 +15,7 @@ import (
 
 // Message is a message of a stream, as a direct get returns it.
 type Message struct {
-	Subject string
+	Subject string // to keep it is not to keep Header
 	Seq     uint64
 	Header  nats.Header
 	Data    []byte
@@ -156,7 +156,8 @@ func message(m *nats.Msg) (Message, error) {
 		return Message{}, fmt.Errorf("an answer without a sequence: %w", err)
 	}
 	pending, _ := strconv.ParseUint(m.Header.Get("Nats-Num-Pending"), 10, 64)
-	return Message{Subject: m.Header.Get("Nats-Subject"), Seq: seq, Header: m.Header, Data: m.Data, Pending: pending}, nil
+	subject := strings.Clone(m.Header.Get("Nats-Subject")) // else a part of the string of all headers
+	return Message{Subject: subject, Seq: seq, Header: m.Header, Data: m.Data, Pending: pending}, nil
 }
 
 // Bounds of one read of a stream, so that it is never held in memory whole.
