@@ -17,6 +17,7 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/skeintest"
 )
 
@@ -43,15 +44,12 @@ func (s *stage) Authenticate(r *http.Request) (edge.Principal, error) {
 func newStage(t *testing.T, people map[string]edge.Principal, options ...func(*api.Options)) *stage {
 	t.Helper()
 	s := &stage{t: t, people: people, skein: skeintest.Start(t, func(o *skein.Options) { o.NATSListen = "127.0.0.1:0" })}
-	var err error
-	if s.conn, err = nats.Connect(s.skein.Addresses().NATS); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.conn.Close)
+	s.conn = natstest.Dial(t, s.skein.Addresses().NATS)
 	o := api.Options{Conn: s.conn, Auth: s, Ops: http.NotFoundHandler()}
 	for _, set := range options {
 		set(&o)
 	}
+	var err error
 	if s.handler, err = api.New(o); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/archive"
@@ -103,11 +102,7 @@ func (w *world) client(tenant string) *client.Client {
 // open returns the log of another process.
 func (w *world) open() *eventlog.Log {
 	w.t.Helper()
-	nc, err := nats.Connect(w.url)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(nc.Close)
+	nc := natstest.Dial(w.t, w.url)
 	log, err := eventlog.Open(nc, eventlog.Config{Patience: natstest.Patience}, zerolog.Nop(), nil)
 	if err != nil {
 		w.t.Fatal(err)

@@ -33,11 +33,7 @@ type run struct {
 
 func logAt(t testing.TB, url string) *eventlog.Log {
 	t.Helper()
-	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := natstest.Dial(t, url, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
 	log, err := eventlog.Open(nc, eventlog.Config{Patience: 5 * time.Minute}, zerolog.Nop(), nil)
 	if err != nil {
 		t.Fatal(err)

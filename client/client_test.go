@@ -15,6 +15,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
 )
 
@@ -115,11 +116,7 @@ func TestCommands_RepliesAndRefusals(t *testing.T) {
 func TestRequest_RetriesKeepCommandID(t *testing.T) {
 	t.Parallel()
 	url := start(t)
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, url)
 	// A second subject prefix serves as an unreliable service.
 	names := events.Names{Prefix: "odd"}
 	c, err := client.New(nc, client.Options{Tenant: "acme", Names: names, Timeout: time.Minute})
@@ -156,11 +153,7 @@ func TestRequest_RetriesKeepCommandID(t *testing.T) {
 // outcome is unknown, with the id under which the command can be repeated.
 func TestRequest_ReportsUnknownOutcome(t *testing.T) {
 	t.Parallel()
-	nc, err := nats.Connect(start(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, start(t))
 	c, err := client.New(nc, client.Options{Tenant: "acme", Names: events.Names{Prefix: "odd"}, Timeout: 500 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -193,11 +186,7 @@ func TestRequest_ReportsUnknownOutcome(t *testing.T) {
 // A query tells the service how long the client waits.
 func TestQuery_SendsDeadline(t *testing.T) {
 	t.Parallel()
-	nc, err := nats.Connect(start(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, start(t))
 	c, err := client.New(nc, client.Options{Tenant: "acme", Names: events.Names{Prefix: "odd"}, Timeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -219,14 +208,10 @@ func TestQuery_SendsDeadline(t *testing.T) {
 
 func TestRequest_NoResponders(t *testing.T) {
 	url := start(t)
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, url)
 	c, _ := client.New(nc, client.Options{Tenant: "acme", Names: events.Names{Prefix: "odd"}, Timeout: 300 * time.Millisecond})
 	begin := time.Now()
-	_, err = c.Send(t.Context(), "", events.CreateThread{})
+	_, err := c.Send(t.Context(), "", events.CreateThread{})
 	var refusal *events.Error
 	if !errors.As(err, &refusal) || refusal.Code != events.Unavailable || !errors.Is(err, nats.ErrNoResponders) {
 		t.Errorf("without responders: %v", err)
@@ -335,11 +320,7 @@ func next(t testing.TB, line *client.Timeline) client.Event {
 // repeated; and it is not repeated much longer than another Skein needs to take over.
 func TestQuery_ProjectionBehind(t *testing.T) {
 	t.Parallel()
-	nc, err := nats.Connect(start(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := natstest.Dial(t, start(t))
 	for name, c := range map[string]struct {
 		timeout time.Duration
 		answers int64 // how many tries are answered

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // A timeline that has read the log leaves no consumer behind, which the server would
@@ -18,11 +18,7 @@ func TestTimeline_LeavesNoConsumer(t *testing.T) {
 	url := start(t)
 	c := connect(t, url)
 	thread := newThread(t, c)
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, url)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -15,11 +13,7 @@ import (
 // A name that no command and no query can have is refused before anything is sent: on a server
 // that nobody serves, a request would be repeated for as long as the client may.
 func TestNames_ImpossibleOnesAreRefused(t *testing.T) {
-	nc, err := nats.Connect(natstest.Start(t).URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := natstest.Dial(t, natstest.Start(t).URL())
 	c, err := client.New(nc, client.Options{Tenant: "acme", Timeout: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // listen subscribes to the live events of a thread.
@@ -215,11 +216,7 @@ func emits(s *suite) {
 	second := connect(s, s.url)
 	version := func() uint64 {
 		s.Helper()
-		nc, err := nats.Connect(s.url)
-		if err != nil {
-			s.Fatal(err)
-		}
-		defer nc.Close()
+		nc := natstest.Dial(s, s.url)
 		js, err := jetstream.New(nc)
 		if err != nil {
 			s.Fatal(err)

@@ -15,12 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/runtime"
 )
 
@@ -174,11 +174,7 @@ func (s *suite) same(what string, got, want any) {
 // assign hands a thread over to another agent, as a runtime records it.
 func (s *suite) assign(thread, agent string) {
 	s.Helper()
-	nc, err := nats.Connect(s.url)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(s, s.url)
 	log, err := eventlog.Open(nc, eventlog.Config{Patience: 5 * time.Minute}, zerolog.Nop(), nil)
 	if err != nil {
 		s.Fatal(err)

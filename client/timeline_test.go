@@ -128,11 +128,7 @@ func TestTimeline_FillsGaps(t *testing.T) {
 	c := connect(t, url)
 	thread := newThread(t, c)
 	// A reader whose live messages the test publishes.
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, url)
 	line, err := c.Timeline(t.Context(), client.SubscribeOptions{Thread: thread, From: client.Seq(1)})
 	if err != nil {
 		t.Fatal(err)
@@ -284,11 +280,7 @@ func TestTimeline_ReportsBrokenCommit(t *testing.T) {
 	t.Parallel()
 	url := start(t)
 	c := connect(t, url)
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, url)
 	if _, err := nc.Request(events.DefaultNames().Log("acme", "T-01900000-0000-7000-8000-000000000000"), []byte("nonsense"), time.Minute); err != nil {
 		t.Fatal(err)
 	}

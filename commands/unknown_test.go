@@ -14,6 +14,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // connectMutable connects to a server through a proxy that, once muted is set, drops
@@ -52,11 +53,7 @@ func connectMutable(t *testing.T, url string) (nc *nats.Conn, muted *atomic.Bool
 			}()
 		}
 	}()
-	if nc, err = nats.Connect("nats://" + way.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return nc, muted
+	return natstest.Dial(t, "nats://"+way.Addr().String()), muted
 }
 
 // A command whose acknowledgement is lost, and of which the log cannot be asked, may

@@ -21,12 +21,17 @@ type Options struct {
 	Inbox string // prefix of inboxes; default what the credentials allow, else _INBOX
 }
 
+// greetWithin is how long a server may take to let a connection in: to greet it, to shake
+// hands over TLS, and to check its credentials. On a machine that has much else to do these
+// take longer than the 2 s of nats.go, and a client that is too early adds its next attempt to the load.
+const greetWithin = 10 * time.Second
+
 // NATS returns the options for nats.Connect, under a name for the server's list of
-// connections. A connection that is lost later reconnects by itself, and reads the file of
-// credentials again.
+// connections. A server has 10 s to let a connection in. A connection that is lost later
+// reconnects by itself, and reads the file of credentials again.
 func (o Options) NATS(name string) ([]nats.Option, error) {
 	opts := []nats.Option{
-		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
+		nats.Name(name), nats.Timeout(greetWithin), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
 		// A server that hangs closes no connection. One that does not answer is left after
 		// 10 to 15 s; the default of nats.go is four to six minutes.
 		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),

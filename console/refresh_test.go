@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
-	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/eventlog/operations"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
 )
 
@@ -37,11 +37,7 @@ func TestBrowser_SystemIsRefreshed(t *testing.T) {
 func TestBrowser_OperationsOnSystem(t *testing.T) {
 	chromium(t)
 	w := newWorld(t, "", func(c *serve.Config) { c.NATSListen = "127.0.0.1:0" })
-	nc, err := nats.Connect(w.nats)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, w.nats)
 	b := w.open()
 	b.visit("/system")
 	b.sees("No audit of all tenants was reported yet")

@@ -8,14 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api/keys"
 	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/eventlog/operations"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/skeintest"
 )
@@ -90,11 +89,7 @@ func TestSystem_Operations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := nats.Connect(w.nats, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, w.nats, opts...)
 	for _, o := range []events.Operation{
 		{Kind: events.AuditOperation, Tenant: "globex", Threads: 1200, TookMs: 61_000, Findings: []events.OperationFault{{Kind: "chain", Count: 2}}},
 		{Kind: events.BackupOperation, Failed: true},

@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/remote"
 )
@@ -53,9 +52,7 @@ func TestAgents_WhoServesThem(t *testing.T) {
 	has(t, get("/agent/far"), "Who serves it", "skein.reactor.shout", "Start a process that answers on")
 	has(t, get("/tool/ask_carrier"), "not", "Who serves it")
 
-	nc, err := nats.Connect(o.Addresses().NATS)
-	o.Must(err)
-	defer nc.Close()
+	nc := natstest.Dial(t, o.Addresses().NATS)
 	c, err := remote.ServeReactor(nc, events.DefaultNames(), "shout", runtime.ReactorFunc(func(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {
 		return skein.Answer("!"), nil
 	}))

@@ -209,11 +209,9 @@ func TestCluster_FenceKeepsOrderAndFencesOff(t *testing.T) {
 // to the server's own reply; the first one counts.
 func (n *nodes) lagging(stream string) {
 	n.t.Helper()
-	nc, err := nats.Connect(n.Servers[0].ClientURL())
-	logtest.Must(n.t, err)
-	n.t.Cleanup(nc.Close)
+	nc := natstest.Dial(n.t, n.Servers[0].ClientURL())
 	asked := 0
-	_, err = nc.Subscribe("$JS.API.DIRECT.GET."+stream, func(m *nats.Msg) {
+	_, err := nc.Subscribe("$JS.API.DIRECT.GET."+stream, func(m *nats.Msg) {
 		if asked++; asked%2 == 0 {
 			_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"404"}, "Description": {"No Results"}}})
 		}

@@ -70,11 +70,7 @@ func reshape(t *testing.T, l *Log, change func(*jetstream.StreamConfig)) {
 // own, as another process would have it.
 func sibling(t testing.TB, l *Log) *Log {
 	t.Helper()
-	nc, err := nats.Connect(l.conn.NATS().ConnectedUrl())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := natstest.Dial(t, l.conn.NATS().ConnectedUrl())
 	return openLog(t, nc, l.cfg, nil)
 }
 

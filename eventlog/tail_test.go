@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog/assets"
@@ -222,10 +221,7 @@ func TestStopAReaderThatWaits(t *testing.T) {
 func TestTailOfAClosedConnectionEnds(t *testing.T) {
 	t.Parallel()
 	s := natstest.Start(t)
-	nc, err := nats.Connect(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	nc := natstest.Connect(t, s)
 	l, err := Open(nc, Config{}, zerolog.Nop(), nil)
 	if err != nil {
 		t.Fatal(err)

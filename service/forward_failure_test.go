@@ -131,11 +131,7 @@ func TestForward_ConnectionFails(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			server := natstest.Start(t)
 			unable, proxy := newStalling(), natstest.NewProxy(t, server.URL())
-			nc, err := nats.Connect(proxy.URL(), nats.SetCustomDialer(unable.dialer()), nats.ReconnectBufSize(-1), nats.MaxReconnects(-1))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer nc.Close()
+			nc := natstest.Dial(t, proxy.URL(), nats.SetCustomDialer(unable.dialer()), nats.ReconnectBufSize(-1), nats.MaxReconnects(-1))
 			defer close(unable.release)
 			failing := startProcessOn(t, server, nc, "failing", Endpoint{})
 			other := startProcess(t, server, "other", Endpoint{})
@@ -242,11 +238,7 @@ func TestForward_SomeRequestsFail(t *testing.T) {
 func TestForward_WaitedTooLong(t *testing.T) {
 	server := natstest.Start(t)
 	unable := newStalling()
-	nc, err := nats.Connect(server.URL(), nats.SetCustomDialer(unable.dialer()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, server.URL(), nats.SetCustomDialer(unable.dialer()))
 	slow, other := startProcessOn(t, server, nc, "slow", Endpoint{}), startProcess(t, server, "other", Endpoint{})
 	acquainted(t, slow, other)
 	asker := natstest.Connect(t, server)
@@ -327,11 +319,7 @@ func TestForward_ProcessDies(t *testing.T) {
 func TestForward_WriteFails(t *testing.T) {
 	server := natstest.Start(t)
 	fail := make(chan struct{})
-	nc, err := nats.Connect(server.URL(), nats.SetCustomDialer(failing(fail)), nats.ReconnectBufSize(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, server.URL(), nats.SetCustomDialer(failing(fail)), nats.ReconnectBufSize(-1))
 	a, b := startProcessOn(t, server, nc, "a", Endpoint{}), startProcess(t, server, "b", Endpoint{})
 	acquainted(t, a, b)
 	asker := natstest.Connect(t, server)

@@ -241,11 +241,7 @@ func TestFair_Share(t *testing.T) {
 func TestService_FloodOfRefusalsDelaysNoOther(t *testing.T) {
 	server := natstest.Start(t)
 	unable := newStalling()
-	refusals, err := nats.Connect(server.URL(), nats.SetCustomDialer(unable.dialer()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer refusals.Close()
+	refusals := natstest.Dial(t, server.URL(), nats.SetCustomDialer(unable.dialer()))
 	nc, answers, flood, quiet := natstest.Connect(t, server), natstest.Connect(t, server), natstest.Connect(t, server), natstest.Connect(t, server)
 	var refused atomic.Int64
 	// The flood sends as fast as its requests are admitted, and always has so many ahead of

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/skeintest"
 )
 
@@ -140,11 +140,7 @@ func TestWaitIdle_RunIsNotQueued(t *testing.T) {
 	ask("slow")
 	<-begun
 	id := ask("shout") // it waits: the only place is taken
-	nc, err := nats.Connect(s.Addresses().NATS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, s.Addresses().NATS)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/state"
 )
 
@@ -146,7 +145,7 @@ func TestWaitUntil_Fails(t *testing.T) { // AG-88
 func TestWaitUntil_FailsFirst(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	spy := must(nats.Connect(s.skein.Addresses().NATS))(t)
+	spy := natstest.Dial(t, s.skein.Addresses().NATS)
 	t.Cleanup(spy.Close)
 	asked, answered := must(spy.SubscribeSync("skein.cmd.acme.trace.record"))(t), must(spy.SubscribeSync("_INBOX.>"))(t)
 	if err := spy.Flush(); err != nil {

@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/state"
 )
 
@@ -225,7 +225,7 @@ func TestListener_ProcessIsKilled(t *testing.T) {
 		return state.KV(ctx).Set(ctx, "archives", e.Thread.ID, archive{EndedAt: e.Key})
 	}
 	if url := os.Getenv(variable); url != "" { // the process that is killed
-		nc := must(nats.Connect(url))(t)
+		nc := natstest.Dial(t, url)
 		o := state.Options{Client: must(client.New(nc, client.Options{Tenant: "acme", Timeout: 5 * time.Minute}))(t), Keys: [][]byte{[]byte(key)}}
 		listener("archive", state.ThreadDestroyed, func(ctx context.Context, e state.Event) error {
 			if err := half(ctx, e); err != nil {

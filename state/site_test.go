@@ -17,6 +17,7 @@ import (
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/skeintest"
 	"github.com/skein-threads/skein/state"
 )
@@ -45,7 +46,7 @@ func open(t *testing.T, set ...func(*state.Options)) *site {
 	t.Helper()
 	s := &site{t: t, log: &lines{}, handlers: map[string]http.HandlerFunc{}}
 	s.skein = skeintest.Start(t, func(o *skein.Options) { o.NATSListen = "127.0.0.1:0" })
-	s.nc = must(nats.Connect(s.skein.Addresses().NATS))(t)
+	s.nc = natstest.Dial(t, s.skein.Addresses().NATS)
 	t.Cleanup(s.nc.Close)
 	s.client = must(client.New(s.nc, client.Options{Tenant: "acme", Timeout: 5 * time.Minute}))(t)
 	o := state.Options{Client: s.client, Keys: [][]byte{[]byte(key)}, Logger: slog.New(slog.NewJSONHandler(s.log, nil)), Now: s.skein.Clock.Now}

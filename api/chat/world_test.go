@@ -11,13 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api/chat"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/skeintest"
 )
 
@@ -54,9 +53,7 @@ func newWorld(t *testing.T, react skein.ReactorFunc) *world {
 	}
 	_, err := w.client.Send(t.Context(), "", apply)
 	server.Must(err)
-	nc, err := nats.Connect(server.Addresses().NATS)
-	server.Must(err)
-	t.Cleanup(nc.Close)
+	nc := natstest.Dial(t, server.Addresses().NATS)
 	e, err := edge.New(edge.Options{Conn: nc, Names: events.DefaultNames(), Auth: edge.Desk{}})
 	server.Must(err)
 	chat.Routes(e)

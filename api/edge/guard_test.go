@@ -15,6 +15,7 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/skeintest"
 )
 
@@ -43,9 +44,7 @@ func newStage(t *testing.T, add ...func(*edge.Edge)) *stage {
 	s := &stage{t: t, people: map[string]edge.Principal{}, calls: make(chan *edge.Caller, 1)}
 	s.skein = skeintest.Start(t, func(o *skein.Options) { o.NATSListen = "127.0.0.1:0" })
 	var err error
-	s.conn, err = nats.Connect(s.skein.Addresses().NATS)
-	s.must(err)
-	t.Cleanup(s.conn.Close)
+	s.conn = natstest.Dial(t, s.skein.Addresses().NATS)
 	s.edge, err = edge.New(edge.Options{Conn: s.conn, Auth: s})
 	s.must(err)
 	for _, path := range []string{"/api/caller", "/v1/caller"} {

@@ -8,13 +8,12 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/endpoints"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/skeintest"
 )
 
@@ -30,11 +29,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	server := skeintest.Start(t, func(o *skein.Options) { o.NATSListen = "127.0.0.1:0" })
-	nc, err := nats.Connect(server.Addresses().NATS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := natstest.Dial(t, server.Addresses().NATS)
 	e, err := edge.New(edge.Options{Conn: nc, Names: events.DefaultNames(), Auth: edge.Desk{}})
 	if err != nil {
 		t.Fatal(err)

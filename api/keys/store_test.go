@@ -17,6 +17,7 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
 	"github.com/skein-threads/skein/internal/access"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/skeintest"
 )
 
@@ -46,9 +47,7 @@ func newFolder(t *testing.T) (*stage, *nats.Conn) {
 	var err error
 	s.folder, err = access.Init(s.dir, access.InitOptions{})
 	s.must(err)
-	nc, err := nats.Connect(skeintest.Start(t, func(o *skein.Options) { o.NATSListen = "127.0.0.1:0" }).Addresses().NATS)
-	s.must(err)
-	t.Cleanup(nc.Close)
+	nc := natstest.Dial(t, skeintest.Start(t, func(o *skein.Options) { o.NATSListen = "127.0.0.1:0" }).Addresses().NATS)
 	return s, nc
 }
 

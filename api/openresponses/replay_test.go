@@ -8,18 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // dropChunks removes all chunks, as their stream does after an hour.
 func (w *world) dropChunks() {
 	w.t.Helper()
-	nc, err := nats.Connect(w.s.Addresses().NATS)
-	w.s.Must(err)
-	defer nc.Close()
+	nc := natstest.Dial(w.t, w.s.Addresses().NATS)
 	js, err := jetstream.New(nc)
 	w.s.Must(err)
 	chunks, err := js.Stream(w.t.Context(), "SKEIN_CHUNKS")

@@ -20,14 +20,13 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/rest"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // secondEdge is another edge on the server of a site.
 func (s *site) secondEdge(o edge.Options) *site {
 	s.t.Helper()
-	nc, err := nats.Connect(s.Addresses().NATS)
-	s.Must(err)
-	return s.edgeOn(nc, o)
+	return s.edgeOn(natstest.Dial(s.t, s.Addresses().NATS), o)
 }
 
 func (s *site) edgeOn(nc *nats.Conn, o edge.Options) *site {
@@ -179,8 +178,7 @@ func TestStreams_PlacesAreFreed(t *testing.T) {
 func TestThreadEvents_OneSubscription(t *testing.T) {
 	s := start(t, withNATS)
 	thread := s.thread()
-	nc, err := nats.Connect(s.Addresses().NATS)
-	s.Must(err)
+	nc := natstest.Dial(t, s.Addresses().NATS)
 	other := s.edgeOn(nc, edge.Options{})
 	other.ask("GET", thread, "").want(http.StatusOK) // its inbox for answers
 	before := nc.NumSubscriptions()

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // killLoad writes threads from several connections until the server is killed: turns,
@@ -24,10 +26,7 @@ func (s *server) killLoad(t *testing.T, round int, enough int64, kill func()) in
 	var working sync.WaitGroup
 	var conns [4]*nats.Conn
 	for i := range conns {
-		var err error
-		if conns[i], err = nats.Connect(s.NATS, nats.NoReconnect()); err != nil {
-			t.Fatal(err)
-		}
+		conns[i] = natstest.Dial(t, s.NATS, nats.NoReconnect())
 	}
 	for worker, nc := range conns { // the first may kill the server at once
 		working.Go(func() {

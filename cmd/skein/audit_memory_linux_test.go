@@ -12,21 +12,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // fillLog writes threads of a hundred items of two kilobytes each.
 func fillLog(t *testing.T, url string, from, to int) {
 	t.Helper()
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, url)
 	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // seedFile writes the seed of a new key, and returns its public key.
@@ -168,11 +169,7 @@ func TestAudit_FindsForgery(t *testing.T) {
 	s := start(t, t.TempDir())
 	var made reply
 	decode(t, s.ok("thread", "create", "--json"), &made)
-	nc, err := nats.Connect(s.NATS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, s.NATS)
 	if _, err := nc.Request("skein.log.acme."+made.ThreadID, []byte("[]"), 10e9); err != nil {
 		t.Fatal(err)
 	}

@@ -24,11 +24,7 @@ type wire struct {
 
 func (s *server) wire(t *testing.T) *wire {
 	t.Helper()
-	nc, err := nats.Connect(s.NATS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := natstest.Dial(t, s.NATS)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)

@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // bank is a server with a reactor, which calls the tool pay, and that tool. Its first
@@ -140,11 +140,7 @@ func awaitApproval(ctx context.Context, t *testing.T, url string) {
 // storeWithout expects that no message of any stream, and so no bucket, contains a text.
 func storeWithout(ctx context.Context, t *testing.T, url, text string) {
 	t.Helper()
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, url)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)

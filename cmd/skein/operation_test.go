@@ -55,11 +55,7 @@ func TestOperation_ReportsOfAuditAndBackup(t *testing.T) {
 	if o := run(t, s.env, "", "backup", dir); o.code != 1 || !strings.Contains(o.err, "empty folder") || strings.Contains(o.err, "warning") {
 		t.Errorf("a backup into a folder that is not empty: %+v", o)
 	}
-	nc, err := nats.Connect(s.NATS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, s.NATS)
 	if _, err := nc.Request("skein.log.acme."+made.ThreadID, []byte("[]"), natstest.Patience); err != nil { // no commit
 		t.Fatal(err)
 	}

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/remote"
 	"github.com/skein-threads/skein/runtime/transcript"
@@ -79,11 +78,7 @@ func TestReact_SaysWhatItWaitsFor(t *testing.T) {
 	second := startReact(t, s, "key:order", "And o-2.")
 	second.until("queued, 1 ahead")
 
-	nc, err := nats.Connect(s.NATS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, s.NATS)
 	tool, err := runtime.DefineTool(runtime.ToolSpec{Name: "refund", Description: "Refunds."},
 		func(context.Context, *runtime.ToolInput, struct{}) (string, error) { return "refunded", nil })
 	if err != nil {
@@ -142,11 +137,7 @@ func TestRunRetry_OnTheCommandLine(t *testing.T) {
 	if o.code == 0 || !strings.Contains(o.err, "no process answers") {
 		t.Fatalf("exit %d: %s", o.code, o.err)
 	}
-	nc, err := nats.Connect(s.NATS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, s.NATS)
 	if _, err := remote.ServeReactor(nc, events.DefaultNames(), "clerk", transcript.Fixed(transcript.Text("It is done."))); err != nil {
 		t.Fatal(err)
 	}

@@ -78,10 +78,6 @@ func TestCluster_MessageIDsSwallowNothing(t *testing.T) {
 // clusterConn starts a cluster of three servers and connects to it.
 func clusterConn(t *testing.T) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(natstest.StartCluster(t).URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := natstest.Dial(t, natstest.StartCluster(t).URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	return nc
 }

@@ -42,11 +42,7 @@ func startIgnoring(t *testing.T) (l *eventlog.Log, ignore func(to string, on boo
 	if !s.ReadyForConnections(natstest.Patience) {
 		t.Fatal("the server does not start")
 	}
-	nc, err := nats.Connect(s.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := natstest.Dial(t, s.ClientURL())
 	lost := make(chan *nats.Msg, 64)
 	if _, err := nc.ChanSubscribe("lost", lost); err != nil {
 		t.Fatal(err)

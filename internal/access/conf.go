@@ -50,9 +50,9 @@ func (f *Folder) accounts() ([]byte, error) {
 
 // conf writes the server's configuration, once: it is the operator's to edit.
 func conf(o InitOptions, cert, key string) []byte {
-	tls := "# tls {\n#   cert_file: \"/path/to/cert.pem\"\n#   key_file: \"/path/to/key.pem\"\n# }\n"
+	tls := "# tls {\n#   cert_file: \"/path/to/cert.pem\"\n#   key_file: \"/path/to/key.pem\"\n#   timeout: 10\n# }\n"
 	if cert != "" {
-		tls = fmt.Sprintf("tls {\n  cert_file: %s\n  key_file: %s\n  min_version: \"1.3\"\n}\n", strconv.Quote(cert), strconv.Quote(key))
+		tls = fmt.Sprintf("tls {\n  cert_file: %s\n  key_file: %s\n  min_version: \"1.3\"\n  timeout: 10 # seconds for a handshake\n}\n", strconv.Quote(cert), strconv.Quote(key))
 	}
 	return fmt.Appendf(nil, `# A nats-server for Skein, with accounts. Use it in one of two ways:
 #

@@ -62,7 +62,7 @@ func program(mode, name, folder, url string) error {
 		cfg.NATS, cfg.Store, cfg.NATSListen = "", filepath.Join(folder, "store"), url
 		cfg.Register = talks.register(folder, nil)
 	} else {
-		nc, err := nats.Connect(url)
+		nc, err := nats.Connect(url, nats.Timeout(time.Minute))
 		if err != nil {
 			return err
 		}

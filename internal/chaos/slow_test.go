@@ -9,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // lostIt is what a worker logs that finds its run claimed by another one.
@@ -16,11 +17,7 @@ const lostIt = "a run was lost to another worker"
 
 func openLine(t testing.TB, url string) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := natstest.Dial(t, url)
 	return nc
 }
 

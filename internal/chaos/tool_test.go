@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -13,7 +14,7 @@ import (
 
 // serveTool makes this process a tool that comes to a gate with each call.
 func serveTool(ctx context.Context, name, url string) error {
-	nc, err := nats.Connect(url)
+	nc, err := nats.Connect(url, nats.Timeout(time.Minute))
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/audit"
@@ -144,11 +143,7 @@ func (k talk) describe(c *client.Client) string {
 // audited checks all that is stored.
 func audited(t testing.TB, url string) {
 	t.Helper()
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, url)
 	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
 	if err != nil {
 		t.Fatal(err)

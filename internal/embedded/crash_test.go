@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
 )
@@ -63,11 +61,7 @@ func TestKilledProcess(t *testing.T) {
 	if url == "" {
 		t.Fatal("the other process did not start a server")
 	}
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, url)
 	publishOne(t, nc, "acknowledged")
 
 	_, err = embedded.Start(onFreePort(dir))

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -160,6 +161,11 @@ func loopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
+// greetWithin is how long a client may take to shake hands over TLS, and then to send its
+// credentials, unless the configuration file says otherwise: as long as package connect waits
+// for the server. The 2 s of nats-server are too few where either side has much else to do.
+const greetWithin = 10 * time.Second
+
 // serverOptions translates into nats-server's own options.
 func (o Options) serverOptions() (*server.Options, error) {
 	host, port, err := o.hostPort()
@@ -192,5 +198,7 @@ func (o Options) serverOptions() (*server.Options, error) {
 	// wait for a lagging reader, and the writer is Skein, with the replies of all tenants. A
 	// reader that lags by 48 MB is sent no more until it has caught up.
 	out.NoFastProducerStall = true
+	out.TLSTimeout = cmp.Or(out.TLSTimeout, greetWithin.Seconds())
+	out.AuthTimeout = cmp.Or(out.AuthTimeout, out.TLSTimeout)
 	return out, nil
 }

@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -99,8 +100,8 @@ func (s *Server) run(o Options, log *serverLog) error {
 	return nil
 }
 
-// connectWithin is how long the server may take to greet a connection, on a machine with
-// much else to do.
+// connectWithin is how long the server may take to greet a connection of this machine, which
+// can be busy but not out of reach.
 const connectWithin = 30 * time.Second
 
 // URL is where clients connect, such as nats://127.0.0.1:4222; empty with NoListen.
@@ -109,13 +110,13 @@ func (s *Server) URL() string { return s.url }
 // Connect connects over TCP, as another process would. The connection does not
 // outlive the server; it belongs to the caller, who closes it.
 func (s *Server) Connect(name string, opts ...nats.Option) (*nats.Conn, error) {
-	return nats.Connect(s.url, append([]nats.Option{nats.Name(name), nats.Timeout(connectWithin)}, opts...)...)
+	return nats.Connect(s.url, slices.Concat(opts, []nats.Option{nats.Name(name), nats.Timeout(connectWithin)})...)
 }
 
 // ConnectInProcess connects through memory, without a socket, and so without
 // TLS. Otherwise it is as Connect.
 func (s *Server) ConnectInProcess(name string, opts ...nats.Option) (*nats.Conn, error) {
-	return nats.Connect(nats.DefaultURL, append([]nats.Option{nats.Name(name), nats.Timeout(connectWithin), nats.InProcessServer(s.nats)}, opts...)...)
+	return nats.Connect(nats.DefaultURL, slices.Concat(opts, []nats.Option{nats.Name(name), nats.Timeout(connectWithin), nats.InProcessServer(s.nats)})...)
 }
 
 // Reload reads the configuration file again: users who were revoked are

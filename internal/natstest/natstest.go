@@ -9,6 +9,7 @@ package natstest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -90,3 +91,18 @@ func Connect(t testing.TB, s *embedded.Server, opts ...nats.Option) *nats.Conn {
 	t.Cleanup(nc.Close)
 	return nc
 }
+
+// Dial connects to a URL, which may be that of another process, and closes the connection when
+// the test ends. It fails the test if the server does not let it in.
+func Dial(t testing.TB, url string, opts ...nats.Option) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(url, append([]nats.Option{nats.Name(t.Name()), nats.Timeout(dialWithin)}, opts...)...)
+	if err != nil {
+		t.Fatalf("natstest: connect to %s: %v", url, err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// dialWithin is how long a server may take to let a test in, on a machine that runs other tests.
+const dialWithin = time.Minute

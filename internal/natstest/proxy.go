@@ -48,13 +48,7 @@ func (p *Proxy) URL() string { return "nats://" + p.listener.Addr().String() }
 // Connect connects through the proxy, and again whenever that is cut.
 func (p *Proxy) Connect(t testing.TB) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(p.URL(),
-		nats.MaxReconnects(-1), nats.ReconnectWait(5*time.Millisecond), nats.ReconnectJitter(0, 0), nats.Timeout(time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return nc
+	return Dial(t, p.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(5*time.Millisecond), nats.ReconnectJitter(0, 0))
 }
 
 // Lead sends later connections to another server.

@@ -21,6 +21,7 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/embedded"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
 )
 
@@ -175,11 +176,7 @@ func TestTLS(t *testing.T) {
 	if _, err := client.Connect(g.url(), client.Options{Tenant: "acme", Creds: creds}); err == nil {
 		t.Error("a client that does not know the authority got in")
 	}
-	nc, err := nats.Connect(g.url(), nats.UserCredentials(creds), nats.RootCAs(g.ca()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, g.url(), nats.UserCredentials(creds), nats.RootCAs(g.ca()))
 	if state, err := nc.TLSConnectionState(); err != nil || state.Version < tls.VersionTLS13 {
 		t.Errorf("%+v, %v", state.Version, err)
 	}

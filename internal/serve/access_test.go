@@ -15,6 +15,7 @@ import (
 	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
 )
 
@@ -126,11 +127,7 @@ func (g *guarded) plain(tenant, name string) (*nats.Conn, <-chan error) {
 	}
 	refused := make(chan error, 64)
 	opts = append(opts, nats.Timeout(5*time.Minute), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
-	nc, err := nats.Connect(g.url(), opts...)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	g.t.Cleanup(nc.Close)
+	nc := natstest.Dial(g.t, g.url(), opts...)
 	return nc, refused
 }
 

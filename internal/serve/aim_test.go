@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // An answer is never sent where it would count as an event, a request or an
@@ -14,11 +16,7 @@ import (
 func TestAnswers_AreNotSentToSubjectsOfSkein(t *testing.T) {
 	t.Parallel()
 	s := run(t, free(t))
-	nc, err := nats.Connect(s.Addresses().NATS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, s.Addresses().NATS)
 	aimed := make(chan *nats.Msg, 64)
 	for _, subject := range []string{"skein.timeline.>", "skein.live.>", "skein.log.>", "$KV.x.>"} {
 		if _, err := nc.ChanSubscribe(subject, aimed); err != nil {

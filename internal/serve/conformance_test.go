@@ -8,12 +8,12 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
 )
 
@@ -228,7 +228,7 @@ func TestEntities(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, store(t), "acme")
 	id := canonicalTurn(t, w.Client)
-	js := must(jetstream.New(must(nats.Connect(w.server.Addresses().NATS))(t)))(t)
+	js := must(jetstream.New(natstest.Dial(t, w.server.Addresses().NATS)))(t)
 	defer js.Conn().Close()
 	thread := must(client.Read(t.Context(), w.latest(), events.GetThread{ThreadID: id}))(t)
 	for bucket, least := range map[string]int{

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/remote"
@@ -151,7 +151,7 @@ func TestEffectOfAnotherProcess(t *testing.T) {
 	if d := must(events.DecodeEvent(list.Events[0]))(t).Data.(events.EffectFailed); !d.NotMade || d.Final || !strings.Contains(d.ErrorText, "skein.effect.remote: no process answers there") {
 		t.Errorf("no process was there: %+v", d)
 	}
-	nc := must(nats.Connect(s.server.Addresses().NATS))(t)
+	nc := natstest.Dial(t, s.server.Addresses().NATS)
 	defer nc.Close()
 	ran := make(chan *runtime.EffectInput, 1)
 	service := must(remote.ServeEffect(nc, events.DefaultNames(), "remote", runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {

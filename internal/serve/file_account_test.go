@@ -13,6 +13,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
 )
 
@@ -52,7 +53,7 @@ func TestFilesAcrossAccounts(t *testing.T) {
 			t.Errorf("%s: %d bytes came back", path, len(got))
 		}
 	}
-	nc := must(nats.Connect(as("publisher"), nats.CustomInboxPrefix("_INBOX.publisher"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})))(t)
+	nc := natstest.Dial(t, as("publisher"), nats.CustomInboxPrefix("_INBOX.publisher"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	defer nc.Close()
 	for _, subject := range []string{"$JS.API.DIRECT.GET.OBJ_thread_files", "$JS.API.STREAM.PURGE.OBJ_thread_files", "$O.thread_files.C.x", "skein.file.globex.content.get"} {
 		if m, err := nc.Request(subject, []byte(`{"seq":1}`), 300*time.Millisecond); err == nil {

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
 )
 
@@ -29,11 +29,7 @@ func BenchmarkFiles(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = server.Stop(b.Context()) }()
-	nc, err := nats.Connect(server.Addresses().NATS)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(b, server.Addresses().NATS)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		b.Fatal(err)

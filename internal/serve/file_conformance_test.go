@@ -539,7 +539,7 @@ func (w *world) objects() jetstream.ObjectStore {
 // plain returns a connection of its own.
 func (w *world) plain() *nats.Conn {
 	w.t.Helper()
-	nc := must(nats.Connect(w.server.Addresses().NATS))(w.t)
+	nc := natstest.Dial(w.t, w.server.Addresses().NATS)
 	w.t.Cleanup(nc.Close)
 	return nc
 }

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/audit"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/projections/rebuild"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/schema"
@@ -120,7 +120,7 @@ func (s *stage) sameItems(parent, child []events.Item) {
 func (s *stage) verified() {
 	s.t.Helper()
 	s.latest()
-	nc := must(nats.Connect(s.server.Addresses().NATS))(s.t)
+	nc := natstest.Dial(s.t, s.server.Addresses().NATS)
 	defer nc.Close()
 	log := must(eventlog.Open(nc, eventlog.Config{Patience: 5 * time.Minute}, zerolog.Nop(), nil))(s.t)
 	defer log.Close()

@@ -7,10 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/remote"
@@ -80,7 +79,7 @@ func TestPark_AbsentToolHoldsNoPlace(t *testing.T) {
 	if len(items.Items) != 1 || !strings.Contains(string(items.Items[0].Content), "no process served the tool hasty for") {
 		t.Errorf("the call whose time was over: %+v", items.Items)
 	}
-	nc := must(nats.Connect(d.url))(t)
+	nc := natstest.Dial(t, d.url)
 	defer nc.Close()
 	var calls atomic.Int32
 	tool := must(runtime.DefineTool(runtime.ToolSpec{Name: "refund", Description: "Refunds."},

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/api"
@@ -201,11 +200,7 @@ func TestThreadCache_IsLimited(t *testing.T) {
 	cfg := free(t)
 	cfg.ThreadCache = 1
 	s := run(t, cfg)
-	nc, err := nats.Connect(s.Addresses().NATS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, s.Addresses().NATS)
 	for end, kept := time.Now().Add(5*time.Minute), 1; kept > 0; kept = metric(t, s, "skein_cache_threads") {
 		if time.Now().After(end) {
 			t.Fatalf("the cache keeps %d threads", kept)

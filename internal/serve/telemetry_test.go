@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/telemetry"
 	"github.com/skein-threads/skein/runtime/transcript"
@@ -90,7 +90,7 @@ func (w *world) react() (id, execution string) {
 // documentsOf reads the documents of a bucket that are of a thread.
 func documentsOf[T any](w *world, bucket, thread string) []T {
 	w.t.Helper()
-	js := must(jetstream.New(must(nats.Connect(w.server.Addresses().NATS))(w.t)))(w.t)
+	js := must(jetstream.New(natstest.Dial(w.t, w.server.Addresses().NATS)))(w.t)
 	defer js.Conn().Close()
 	kv := must(js.KeyValue(w.t.Context(), bucket))(w.t)
 	var out []T
@@ -190,7 +190,7 @@ func TestTelemetry(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	cfg = store(t)
 	w = startWorld(t, cfg, "acme")
-	js := must(jetstream.New(must(nats.Connect(w.server.Addresses().NATS))(t)))(t)
+	js := must(jetstream.New(natstest.Dial(t, w.server.Addresses().NATS)))(t)
 	defer js.Conn().Close()
 	if _, err := js.KeyValue(t.Context(), telemetry.Bucket); err == nil {
 		t.Error("it exports without configuration")

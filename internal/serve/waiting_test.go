@@ -14,6 +14,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/remote"
@@ -191,7 +192,7 @@ func TestQueue_WaitedForByExecutionID(t *testing.T) {
 // shout serves a reactor until it is stopped.
 func (d *desk) shout(name string) (stop func()) {
 	d.t.Helper()
-	nc := must(nats.Connect(d.url))(d.t)
+	nc := natstest.Dial(d.t, d.url)
 	d.t.Cleanup(nc.Close)
 	r := must(remote.ServeReactor(nc, events.DefaultNames(), name, transcript.Fixed(transcript.Text("HELLO"))))(d.t)
 	if err := nc.Flush(); err != nil {
@@ -256,7 +257,7 @@ func TestReact_UnknownAgentIsNotFound(t *testing.T) {
 	d := newDesk(t)
 	gone := &events.Error{Code: events.NotFound}
 	plain, own := d.thread(""), d.thread("nobody")
-	nc := must(nats.Connect(d.url))(t)
+	nc := natstest.Dial(t, d.url)
 	defer nc.Close()
 	requests := make(chan *nats.Msg, 10)
 	other := must(nc.ChanSubscribe("skein.reactor.probed", requests))(t)
@@ -305,7 +306,7 @@ func TestCall_AbsentToolIsWaitedFor(t *testing.T) {
 	reply := d.react(d.thread("desk"), events.ReactThread{Text: new("hello")})
 	told, ended := d.watch(reply)
 	d.until(told, waitsForWorker("refund"))
-	nc := must(nats.Connect(d.url))(t)
+	nc := natstest.Dial(t, d.url)
 	defer nc.Close()
 	var calls atomic.Int32
 	tool := must(runtime.DefineTool(runtime.ToolSpec{Name: "refund", Description: "Refunds."},

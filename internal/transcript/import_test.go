@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
@@ -24,6 +23,7 @@ import (
 	"github.com/skein-threads/skein/events/openresponses"
 	"github.com/skein-threads/skein/internal/chat"
 	"github.com/skein-threads/skein/internal/chat/chattest"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/internal/transcript"
 )
@@ -298,11 +298,7 @@ func TestImport_StoresOutputOnce(t *testing.T) {
 	output := strings.Repeat("output ", 20<<10)
 	do(t, c, `{"id":"large","messages":[`+userTurn+`,`+call("c1", "f", `{}`)+`,{"role":"tool","tool_call_id":"c1","content":"`+output+`"},{"role":"assistant","content":"done"}]}`)
 
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, url)
 	js, err := nc.JetStream()
 	if err != nil {
 		t.Fatal(err)

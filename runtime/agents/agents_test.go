@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/egress"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/remote"
@@ -172,11 +172,7 @@ func TestAgentWithoutDefinition(t *testing.T) {
 	if x, answer := h.ask("say"); x.Status != events.ExecutionCompleted || !strings.Contains(answer, "say///") {
 		t.Errorf("%s: %s", x.Status, answer)
 	}
-	nc, err := nats.Connect(h.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, h.url)
 	far, err := remote.ServeReactor(nc, events.DefaultNames(), "far", transcript.Chosen(say))
 	if err != nil {
 		t.Fatal(err)

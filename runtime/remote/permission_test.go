@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/remote"
 )
@@ -44,11 +45,7 @@ func TestPermissions(t *testing.T) {
 	}
 	refused := make(chan error, 100)
 	connect := func(user, password string) *nats.Conn {
-		nc, err := nats.Connect(s.ClientURL(), nats.UserInfo(user, password), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(nc.Close)
+		nc := natstest.Dial(t, s.ClientURL(), nats.UserInfo(user, password), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
 		return nc
 	}
 	w := &world{connect("worker", "w"), connect("process", "p"), events.DefaultNames()}

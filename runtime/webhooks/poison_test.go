@@ -7,9 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/runtime/webhooks"
 )
 
@@ -33,11 +32,7 @@ func TestHub_BrokenCommitIsPassedOver(t *testing.T) {
 	w.define(w.c, "all", v.URL, ``)
 	thread := w.thread(w.c, events.CreateThread{})
 	w.say(w.c, thread, "before")
-	nc, err := nats.Connect(w.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Dial(t, w.url)
 	if _, err := nc.Request(w.log.Config().Names.Log("acme", thread), []byte("this is no commit"), 0x7fffffff); err != nil {
 		t.Fatal(err)
 	}

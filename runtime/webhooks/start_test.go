@@ -5,7 +5,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
@@ -21,11 +20,8 @@ func TestEnsure_TwoAtOnce(t *testing.T) {
 	nodes := natstest.StartCluster(t)
 	var logs [2]*eventlog.Log
 	for i := range logs {
-		nc, err := nats.Connect(nodes.Servers[i].ClientURL())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(nc.Close)
+		nc := natstest.Dial(t, nodes.Servers[i].ClientURL())
+		var err error
 		if logs[i], err = eventlog.Open(nc, eventlog.Config{Replicas: 3}, zerolog.Nop(), nil); err != nil {
 			t.Fatal(err)
 		}

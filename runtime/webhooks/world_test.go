@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/egress"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime/remote"
@@ -48,11 +48,7 @@ func start(t *testing.T) *world {
 		}
 	})
 	w.c = w.client("acme")
-	nc, err := nats.Connect(w.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := natstest.Dial(t, w.url)
 	if w.log, err = eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), eventlog.NoMetrics{}); err != nil {
 		t.Fatal(err)
 	}
