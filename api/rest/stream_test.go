@@ -9,8 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -246,7 +248,7 @@ func TestThreadEvents_EndWithTheThread(t *testing.T) {
 // it reads on.
 func TestThreadEvents_SlowReader(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := start(t, withNATS).secondEdge(edge.Options{Stall: time.Hour})
 	thread := s.thread()
 	slow := s.stream("GET", thread+"/events", "")
 	quick := s.stream("GET", thread+"/events", "")
