@@ -17,6 +17,7 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/jsonplan"
 	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/internal/stack"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
 )
@@ -167,7 +168,7 @@ type Meta struct {
 
 // Handle runs a command that arrived as a request. It is a service.Handler.
 func (d *Dispatcher) Handle(ctx context.Context, tenant, name string, body []byte, meta service.Meta) (any, error) {
-	deepen(-1)
+	stack.Grow()
 	reply, err := d.Do(ctx, tenant, name, body, Meta{TraceParent: meta.TraceParent})
 	if err != nil {
 		return nil, err

@@ -149,21 +149,3 @@ func unknownOutcome(id string, err error) error {
 	refusal.Details = &events.ErrorDetails{Outcome: "unknown", ID: id}
 	return refusal
 }
-
-// stackBytes is how much stack deepen makes: about as much as deciding a commit needs.
-const stackBytes = 24 << 10
-
-// deepen grows the stack of a request's goroutine at once. The stack begins small, and each time
-// it is doubled in the middle of a deep call all frames are copied, which was a twentieth of the
-// processor time of a commit. Call it with -1: its large frame alone makes the stack grow, and
-// nothing is cleared.
-//
-//go:noinline
-func deepen(at int) byte {
-	if at < 0 {
-		return 0
-	}
-	var room [stackBytes]byte
-	room[at%stackBytes] = 1
-	return room[at/2%stackBytes]
-}

@@ -7,6 +7,7 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/stack"
 )
 
 // Begin is for the dispatcher's Joins, if the dispatcher is in this worker's process: a
@@ -52,6 +53,7 @@ func (w *Worker) beginRun(e *events.Event, name string) *commands.Joined {
 			}
 			w.queueBegun(job)
 			go func() {
+				stack.Grow()
 				t.claimed = c
 				w.runOne(taking, t)
 			}()

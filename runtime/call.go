@@ -12,6 +12,7 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
+	"github.com/skein-threads/skein/internal/stack"
 )
 
 // callOutcome is a call with its outcome.
@@ -120,6 +121,7 @@ func (t *turn) makeCalls(ctx context.Context) error {
 		asked := t.arguments(c)
 		in, at := t.toolInput(c, asked), t.execution(c.CallID, !spec.NotPortable, 0)
 		go func() {
+			stack.Grow()
 			e := t.makeCall(c, tool, in, at)
 			if e.asked = asked; !e.unmade {
 				e = t.streamOutcome(in.StepID, e)
@@ -363,6 +365,7 @@ func (t *turn) attemptCall(tool Tool, in *ToolInput, limit time.Duration) (ToolR
 	done := make(chan answer, 1)
 	own := *in
 	go func() {
+		stack.Grow()
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
+	"github.com/skein-threads/skein/internal/stack"
 )
 
 // Names of spans: of a reactor's call, and the prefix of a tool's call.
@@ -228,6 +229,7 @@ func (t *turn) callReactor(r Reactor, in *StepInput) (got *Reaction, err error) 
 	defer over()
 	done := make(chan answer, 1)
 	go func() {
+		stack.Grow()
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
