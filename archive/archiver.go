@@ -227,7 +227,7 @@ func (a *Archiver) archive(ctx context.Context, r *Result, last *events.Commit, 
 // written to meanwhile, so that there is no record.
 func (a *Archiver) write(ctx context.Context, last *events.Commit, h *history) (record *events.Commit, d events.LifecycleArchived, moved bool, err error) {
 	if d, err = a.log.PutArchive(ctx, last.Tenant, last.Thread, h.record); err != nil {
-		return nil, d, false, err
+		return nil, d, a.movedOn(ctx, last, err), err
 	}
 	if err := a.told(ctx, last, Written); err != nil {
 		return nil, d, false, err

@@ -71,11 +71,12 @@ func (a *Archiver) abandon(ctx context.Context, last *events.Commit, d events.Li
 	return a.log.DropArchive(ctx, d.Object)
 }
 
-// movedOn reports whether an archive cannot be read because the thread was written to: its
-// object was then deleted, and nothing is damaged.
+// movedOn reports whether an archive cannot be written or read because the thread was written
+// to: another archiver has then erased its commits, or deleted its object, and nothing is
+// damaged.
 func (a *Archiver) movedOn(ctx context.Context, last *events.Commit, err error) bool {
 	var bad *eventlog.ArchiveError
-	if !errors.As(err, &bad) {
+	if !errors.As(err, &bad) && !errors.Is(err, eventlog.ErrCommitsGone) {
 		return false
 	}
 	next, err := a.log.After(ctx, last.Tenant, last.Thread, last.Seq)

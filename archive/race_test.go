@@ -2,9 +2,13 @@ package archive_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/archive"
 	"github.com/skein-threads/skein/client"
@@ -40,6 +44,30 @@ func TestWriterWins(t *testing.T) {
 		if last := list[len(list)-1]; !strings.Contains(last.body, "meanwhile") {
 			t.Errorf("%s: the last is %v", step, last)
 		}
+	}
+	w.clean()
+}
+
+// An archiver that stands still while another one archives the thread, and erases its commits
+// from the log, finds them gone. It neither writes what it still finds over the object of the
+// other, nor deletes that.
+func TestThread_SlowArchiverLeavesTheObject(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	id := threadID(1)
+	w.fill(id, 1)
+	before := commits(t, w.log, id, 1)
+	var once sync.Once
+	slow := archive.New(w.open(), archive.Config{Now: func() time.Time { // once it knows the last commit
+		once.Do(func() { w.archive(id) })
+		return time.Now()
+	}}, zerolog.Nop())
+	r, err := slow.Thread(w.ctx, "acme", id, archive.Options{})
+	if err != nil || r.Outcome != archive.Moved {
+		t.Errorf("the slow one: %+v, %v", r, err)
+	}
+	if after := commits(t, w.log, id, 1); !slices.Equal(after[:len(after)-1], before) {
+		t.Errorf("the thread has %v, and had %v", after, before)
 	}
 	w.clean()
 }

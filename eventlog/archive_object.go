@@ -27,45 +27,69 @@ const (
 	archiveBlock = 256 << 10 // is compressed as one
 )
 
+// ErrCommitsGone means that the log no longer holds all commits that were to be archived.
+// Another archiver has recorded and erased them, or they were lost.
+var ErrCommitsGone = errors.New("the log no longer holds all commits that were to be archived")
+
 // PutArchive writes the object of a record, which lacks only name and digest, and
 // returns the completed record. The commits are read from the log, from FirstSeq to
 // LastSeq. An object that exists and matches the record is left as it is.
+//
+// Archivers may write the same object at the same time, and one may erase the commits while the
+// other still reads them. What then replaces an object is equal to it: with [ErrCommitsGone]
+// nothing was written. The record has its object's name with any error.
 func (l *Log) PutArchive(ctx context.Context, tenant, thread string, d events.LifecycleArchived) (events.LifecycleArchived, error) {
+	d.Object = archiveObject(tenant, thread, uint64(d.LastSeq))
 	sum := sha256.New()
-	write := func(w io.Writer) error {
-		b := archiveHead(tenant, thread)
-		for m, err := range l.Stored(ctx, l.cfg.Names.Log(tenant, thread), uint64(d.FirstSeq)) {
-			if err != nil {
-				return err
-			}
-			if m.Seq > uint64(d.LastSeq) {
-				break
-			}
-			if b, err = appendFrame(b, m); err != nil {
-				return err
-			}
-			if _, err := w.Write(b); err != nil {
-				return err
-			}
-			b = b[:0]
-		}
-		return nil
-	}
-	if err := write(sum); err != nil {
+	if err := l.writeArchive(ctx, tenant, thread, d, sum); err != nil {
 		return d, fmt.Errorf("reading %s/%s: %w", tenant, thread, err)
 	}
-	d.Object, d.Digest = archiveObject(tenant, thread, uint64(d.LastSeq)), hex.EncodeToString(sum.Sum(nil))
+	d.Digest = hex.EncodeToString(sum.Sum(nil))
 	if err := l.CheckArchive(ctx, tenant, thread, d); err == nil {
 		return d, nil
 	}
+	return d, l.putArchive(ctx, tenant, thread, d)
+}
+
+// writeArchive writes what an object holds before it is compressed.
+func (l *Log) writeArchive(ctx context.Context, tenant, thread string, d events.LifecycleArchived, to io.Writer) error {
+	b, n, last := archiveHead(tenant, thread), int64(0), uint64(0)
+	for m, err := range l.Stored(ctx, l.cfg.Names.Log(tenant, thread), uint64(d.FirstSeq)) {
+		if err != nil {
+			return err
+		}
+		if m.Seq > uint64(d.LastSeq) {
+			break
+		}
+		if b, err = appendFrame(b, m); err != nil {
+			return err
+		}
+		if _, err := to.Write(b); err != nil {
+			return err
+		}
+		b, last = b[:0], m.Seq
+		n++
+	}
+	if n != d.Commits || last != uint64(d.LastSeq) {
+		return ErrCommitsGone
+	}
+	return nil
+}
+
+// putArchive writes the object of a complete record, if the log still holds its commits.
+func (l *Log) putArchive(ctx context.Context, tenant, thread string, d events.LifecycleArchived) error {
 	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(assets.ArchiveBucket))
 	if err != nil {
-		return d, fmt.Errorf("the store of archives: %w", err)
+		return fmt.Errorf("the store of archives: %w", err)
 	}
 	from, to := io.Pipe()
 	go func() {
 		packed := s2.NewWriter(to, s2.WriterBlockSize(archiveBlock), s2.WriterConcurrency(1))
-		err := write(packed)
+		sum := sha256.New()
+		err := l.writeArchive(ctx, tenant, thread, d, io.MultiWriter(packed, sum))
+		if err == nil && hex.EncodeToString(sum.Sum(nil)) != d.Digest {
+			err = ErrCommitsGone
+		}
 		to.CloseWithError(errors.Join(err, packed.Close()))
 	}()
 	meta := jetstream.ObjectMeta{
@@ -75,9 +99,9 @@ func (l *Log) PutArchive(ctx context.Context, tenant, thread string, d events.Li
 	_, err = store.Put(ctx, meta, &fullReader{from})
 	_ = from.CloseWithError(errAbandoned) // so that the writer is not blocked
 	if err != nil {
-		return d, fmt.Errorf("writing the archive %s: %w", d.Object, err)
+		return fmt.Errorf("writing the archive %s: %w", d.Object, err)
 	}
-	return d, nil
+	return nil
 }
 
 var errAbandoned = errors.New("its reader has ended")
@@ -88,7 +112,7 @@ type fullReader struct{ from io.Reader }
 
 func (r *fullReader) Read(b []byte) (int, error) {
 	n, err := io.ReadFull(r.from, b)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	if err == io.ErrUnexpectedEOF { //nolint:errorlint // of ReadFull; what the writer failed with is another error
 		err = io.EOF
 	}
 	return n, err
