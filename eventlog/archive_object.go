@@ -29,7 +29,7 @@ const (
 
 // ErrCommitsGone means that the log no longer holds all commits that were to be archived.
 // Another archiver has recorded and erased them, or they were lost.
-var ErrCommitsGone = errors.New("the log no longer holds all commits that were to be archived")
+var ErrCommitsGone = errors.New("the log no longer holds all commits that were to be archived; try again, and if that fails too, run skein audit verify")
 
 // PutArchive writes the object of a record, which lacks only name and digest, and
 // returns the completed record. The commits are read from the log, from FirstSeq to

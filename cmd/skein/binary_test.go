@@ -121,14 +121,14 @@ func startLogged(t testing.TB, log io.Writer, store string, flags ...string) *se
 	return s
 }
 
-// stop ends the server as an operator does, and expects exit code 0 within a minute.
+// stop ends the server as an operator does, and expects exit code 0 within 10 s.
 func (s *server) stop() {
 	s.t.Helper()
 	begin := time.Now()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.cmd.Wait(); err != nil || time.Since(begin) > time.Minute {
+	if err := s.cmd.Wait(); err != nil || time.Since(begin) > 10*time.Second {
 		s.t.Errorf("serve ended with %v after %v", err, time.Since(begin))
 	}
 }

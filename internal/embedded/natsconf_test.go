@@ -390,7 +390,7 @@ func TestConfTakesOverAnEmbeddedStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer emb.Shutdown()
-	nc, err := emb.Connect("before")
+	nc, err := nats.Connect(emb.URL())
 	if err != nil {
 		t.Fatal(err)
 	}

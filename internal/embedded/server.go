@@ -100,21 +100,15 @@ func (s *Server) run(o Options, log *serverLog) error {
 	return nil
 }
 
-// connectWithin is how long the server may take to greet a connection of this machine, which
+// connectWithin is how long the server may take to greet a connection of its own process, which
 // can be busy but not out of reach.
 const connectWithin = 30 * time.Second
 
 // URL is where clients connect, such as nats://127.0.0.1:4222; empty with NoListen.
 func (s *Server) URL() string { return s.url }
 
-// Connect connects over TCP, as another process would. The connection does not
-// outlive the server; it belongs to the caller, who closes it.
-func (s *Server) Connect(name string, opts ...nats.Option) (*nats.Conn, error) {
-	return nats.Connect(s.url, slices.Concat(opts, []nats.Option{nats.Name(name), nats.Timeout(connectWithin)})...)
-}
-
 // ConnectInProcess connects through memory, without a socket, and so without
-// TLS. Otherwise it is as Connect.
+// TLS. The connection does not outlive the server; it belongs to the caller, who closes it.
 func (s *Server) ConnectInProcess(name string, opts ...nats.Option) (*nats.Conn, error) {
 	return nats.Connect(nats.DefaultURL, slices.Concat(opts, []nats.Option{nats.Name(name), nats.Timeout(connectWithin), nats.InProcessServer(s.nats)})...)
 }

@@ -211,7 +211,7 @@ func TestShutdownFromManyGoroutines(t *testing.T) {
 		all.Go(s.Shutdown)
 	}
 	all.Wait()
-	if _, err := s.Connect("late"); err == nil {
+	if _, err := nats.Connect(s.URL()); err == nil {
 		t.Error("connected to a server that was shut down")
 	}
 }

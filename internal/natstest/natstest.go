@@ -84,12 +84,7 @@ func Start(t testing.TB, opts ...Option) *embedded.Server {
 // fails the test if it cannot connect.
 func Connect(t testing.TB, s *embedded.Server, opts ...nats.Option) *nats.Conn {
 	t.Helper()
-	nc, err := s.Connect(t.Name(), opts...)
-	if err != nil {
-		t.Fatalf("natstest: connect to %s: %v", s.URL(), err)
-	}
-	t.Cleanup(nc.Close)
-	return nc
+	return Dial(t, s.URL(), opts...)
 }
 
 // Dial connects to a URL, which may be that of another process, and closes the connection when

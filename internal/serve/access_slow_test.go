@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"net"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -61,7 +62,7 @@ func TestAccess_SlowHandshake(t *testing.T) {
 	t.Run("standalone", func(t *testing.T) {
 		t.Parallel()
 		init := access.InitOptions{Listen: "127.0.0.1:-1", Store: t.TempDir(), Hosts: []string{"127.0.0.1"}}
-		folder, err := access.Init(t.TempDir()+"/access", init)
+		folder, err := access.Init(filepath.Join(t.TempDir(), "access"), init)
 		if err != nil {
 			t.Fatal(err)
 		}
