@@ -19,7 +19,9 @@
 //     that was read back and that a record names; and every reader returns all of
 //     them. Archiving the thread again completes what was left.
 //   - A concurrent writer wins: the record is refused, and the object deleted.
-//   - Of two archivers at once one writes the record. Both write the same object.
+//   - Of two archivers at once one writes the object, and one the record.
+//   - What an archiver leaves that is killed before its record is removed when the thread is
+//     archived or purged.
 //   - A thread with in-flight or scheduled work is not archived: an execution,
 //     including one that waits for approval, a queued message, a scheduled effect.
 //   - Reading, deciding, time travel, rebuilds, export, audit and erasure need not

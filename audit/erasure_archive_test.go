@@ -13,6 +13,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/archive"
+	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/projections/rebuild"
 )
 
@@ -68,6 +70,11 @@ func TestPurgedArchivesAreNowhereOnDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(one, gone)
+	for _, seq := range []int64{last.Seq, 1 << 40} { // as a writer leaves them that is killed before it has written the entry
+		if _, err := h.log.JetStream().Publish(h.ctx, objects.Pieces(assets.ArchiveBucket, fmt.Sprintf("acme.%s.%d.left", one, seq)), []byte(gone)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if n := h.held("OBJ_thread_archive", "$O.thread_archive.M.*"); n != 5 {
 		t.Errorf("%d objects", n)
 	}

@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -216,22 +216,12 @@ func (s *sizing) documents() error {
 	return nil
 }
 
-// object is the part of an object's entry that is needed.
-type object struct {
-	Name    string `json:"name"`
-	Size    int64  `json:"size"`
-	Deleted bool   `json:"deleted"`
-}
-
 // objects passes on the objects of a store, named tenant/name.
 func (s *sizing) objects(bucket string, take func(tenant, name string, bytes int64)) error {
 	bucket = s.log.Config().Names.Bucket(bucket)
-	return s.walk("OBJ_"+bucket, []string{"$O." + bucket + ".M.*"}, false, func(m jetstream.Msg) error {
-		var o object
-		if err := json.Unmarshal(m.Data(), &o); err != nil || o.Deleted {
-			return nil //nolint:nilerr // the audit finds it
-		}
-		if tenant, name, ok := strings.Cut(o.Name, "/"); ok {
+	return s.walk(objects.Stream(bucket), []string{objects.Entries(bucket) + "*"}, false, func(m jetstream.Msg) error {
+		o, ok := objects.Parse(m.Data()) // the audit finds what cannot be parsed
+		if tenant, name, named := strings.Cut(o.Name, "/"); ok && named {
 			take(tenant, name, o.Size)
 		}
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -90,19 +91,22 @@ func (l *Log) record(m streams.Message) (*events.Commit, events.LifecycleArchive
 
 const archiveFirst = "first" // in an entry's metadata: the sequence of the first commit
 
-func (l *Log) archiveStream() string { return "OBJ_" + l.cfg.Names.Bucket(assets.ArchiveBucket) }
+func (l *Log) archiveBucket() string { return l.cfg.Names.Bucket(assets.ArchiveBucket) }
+
+func (l *Log) archiveStream() string { return objects.Stream(l.archiveBucket()) }
+
+func (l *Log) archiveStore() objects.Store { return objects.On(l.conn, l.archiveBucket()) }
 
 // archiveSubject returns the subject of the entry of an object; of all for "*".
 func (l *Log) archiveSubject(name string) string {
-	bucket := l.cfg.Names.Bucket(assets.ArchiveBucket)
 	if name == "*" {
-		return streams.ObjectEntries(bucket) + "*"
+		return objects.Entries(l.archiveBucket()) + "*"
 	}
-	return streams.ObjectEntry(bucket, name)
+	return objects.Entry(l.archiveBucket(), name)
 }
 
 // archiveEntry reads the entry of an object, nil if there is none.
-func (l *Log) archiveEntry(ctx context.Context, name string) (*streams.Object, error) {
+func (l *Log) archiveEntry(ctx context.Context, name string) (*objects.Object, error) {
 	several, err := l.conn.Replicated(ctx)
 	if err != nil {
 		return nil, err
@@ -127,7 +131,7 @@ func (l *Log) archiveEntry(ctx context.Context, name string) (*streams.Object, e
 		}
 		data = got[0].Data
 	}
-	if e, ok := streams.ParseObject(data); ok && e.Name == name {
+	if e, ok := objects.Parse(data); ok && e.Name == name {
 		return e, nil
 	}
 	return nil, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -64,7 +65,7 @@ func (l *Log) archivedSince(ctx context.Context, tenant string, from, seen uint6
 // note adds an entry of the store to the index.
 func (x *archiveIndex) note(m streams.Message) {
 	x.upTo = m.Seq
-	var e streams.Object
+	var e objects.Object
 	if json.Unmarshal(m.Data, &e) != nil {
 		return // the audit reports it
 	}

@@ -13,9 +13,8 @@ import (
 	"strconv"
 
 	"github.com/klauspost/compress/s2"
-	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -76,12 +75,9 @@ func (l *Log) writeArchive(ctx context.Context, tenant, thread string, d events.
 	return nil
 }
 
-// putArchive writes the object of a complete record, if the log still holds its commits.
+// putArchive writes the object of a complete record, if the log still holds its commits. It is no
+// error if another archiver has written it meanwhile, which wrote the same.
 func (l *Log) putArchive(ctx context.Context, tenant, thread string, d events.LifecycleArchived) error {
-	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(assets.ArchiveBucket))
-	if err != nil {
-		return fmt.Errorf("the store of archives: %w", err)
-	}
 	from, to := io.Pipe()
 	go func() {
 		packed := s2.NewWriter(to, s2.WriterBlockSize(archiveBlock), s2.WriterConcurrency(1))
@@ -92,31 +88,16 @@ func (l *Log) putArchive(ctx context.Context, tenant, thread string, d events.Li
 		}
 		to.CloseWithError(errors.Join(err, packed.Close()))
 	}()
-	meta := jetstream.ObjectMeta{
-		Name: d.Object, Metadata: map[string]string{archiveFirst: strconv.FormatUint(uint64(d.FirstSeq), 10)},
-		Opts: &jetstream.ObjectMetaOptions{ChunkSize: archivePiece},
-	}
-	_, err = store.Put(ctx, meta, &fullReader{from})
+	first := map[string]string{archiveFirst: strconv.FormatUint(uint64(d.FirstSeq), 10)}
+	err := l.archiveStore().Put(ctx, d.Object, first, archivePiece, from)
 	_ = from.CloseWithError(errAbandoned) // so that the writer is not blocked
-	if err != nil {
-		return fmt.Errorf("writing the archive %s: %w", d.Object, err)
+	if errors.Is(err, objects.ErrReplaced) {
+		return l.CheckArchive(ctx, tenant, thread, d)
 	}
-	return nil
+	return err
 }
 
 var errAbandoned = errors.New("its reader has ended")
-
-// fullReader fills each buffer that it reads into, so that the pieces of an object are not
-// as small as what the compressor writes.
-type fullReader struct{ from io.Reader }
-
-func (r *fullReader) Read(b []byte) (int, error) {
-	n, err := io.ReadFull(r.from, b)
-	if err == io.ErrUnexpectedEOF { //nolint:errorlint // of ReadFull; what the writer failed with is another error
-		err = io.EOF
-	}
-	return n, err
-}
 
 // CheckArchive reads an object to its end, and checks that it matches its record: its
 // digest, the number of its commits and which they are, each chain, and each version.
@@ -218,7 +199,7 @@ func (o *objectReader) readObject(yield func(streams.Message, error) bool) (agai
 	}
 	o.nuid = entry.NUID
 	o.sum.Reset()
-	pieces := &archiveReader{log: o.log, ctx: o.ctx, subject: streams.ObjectPieces(o.log.cfg.Names.Bucket(assets.ArchiveBucket), o.nuid), left: entry.Chunks, next: 1}
+	pieces := &archiveReader{log: o.log, ctx: o.ctx, subject: objects.Pieces(o.log.archiveBucket(), o.nuid), left: entry.Chunks, next: 1}
 	packed := s2.NewReader(pieces, s2.ReaderMaxBlockSize(archiveBlock), s2.ReaderAllocBlock(archiveBlock))
 	r := bufio.NewReader(io.TeeReader(packed, o.sum))
 	subject, last := o.log.cfg.Names.Log(o.tenant, o.thread), uint64(0)
@@ -256,7 +237,7 @@ type archiveReader struct {
 	log     *Log
 	ctx     context.Context //nolint:containedctx // it lives as long as the read
 	subject string
-	left    int // pieces that were not read yet
+	left    int64 // pieces that were not read yet
 	next    uint64
 	got     [][]byte
 	err     error // the store did not answer

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -61,7 +62,7 @@ func (s *Store) Collect(ctx context.Context, log *eventlog.Log, o CollectOptions
 	}
 	c.before = s.now().Add(-c.options.Grace)
 	// The order matters: what is written meanwhile is young, or named by the log.
-	pieces, err := s.subjects(ctx, s.pieceSubject("*"))
+	pieces, err := s.subjects(ctx, objects.Pieces(s.bucket, "*"))
 	if err == nil {
 		err = c.list(ctx)
 	}
@@ -123,7 +124,7 @@ func (c *collector) list(ctx context.Context) error {
 
 // entries calls tell with the entry of each object of the store.
 func (c *collector) entries(ctx context.Context, tell func(kept)) error {
-	names, err := c.store.subjects(ctx, "$O."+c.store.bucket+".M.*")
+	names, err := c.store.subjects(ctx, objects.Entries(c.store.bucket)+"*")
 	if err != nil {
 		return err
 	}
@@ -227,8 +228,7 @@ func (c *collector) object(ctx context.Context, k kept) error {
 // take deletes an object, unless its entry was written again. The entry goes first: an object
 // without its pieces must not be found.
 func (c *collector) take(ctx context.Context, tenant, digest string, k kept) (bool, error) {
-	marker := entry{Name: k.entry.Name, Bucket: k.entry.Bucket, NUID: k.entry.NUID, ModTime: noTime, Deleted: true}
-	m, err := marker.message(k.subject)
+	m, err := objects.Removed(k.entry.Name, k.entry.NUID).Message(c.store.bucket)
 	if err != nil {
 		return false, err
 	}
@@ -240,9 +240,9 @@ func (c *collector) take(ctx context.Context, tenant, digest string, k kept) (bo
 		return false, fmt.Errorf("delete content %s: %w", k.entry.Name, err)
 	}
 	c.store.forget(tenant, digest)
-	pieces := c.store.pieceSubject(k.entry.NUID)
+	pieces := objects.Pieces(c.store.bucket, k.entry.NUID)
 	if c.eraser != nil {
-		err = c.eraser.Streams().Erase(ctx, "OBJ_"+c.store.bucket, pieces, 0)
+		err = c.eraser.Streams().Erase(ctx, objects.Stream(c.store.bucket), pieces, 0)
 	} else {
 		err = streams.Purge(ctx, c.store.stream, jetstream.WithPurgeSubject(pieces))
 	}

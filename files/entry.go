@@ -1,7 +1,6 @@
 package files
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
@@ -9,28 +8,10 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/events"
 )
-
-// entry is the message that names an object, called info by clients of NATS object stores.
-type entry struct {
-	Name     string            `json:"name"`
-	Metadata map[string]string `json:"metadata,omitempty"`
-	Options  entryOptions      `json:"options"`
-	Bucket   string            `json:"bucket"`
-	NUID     string            `json:"nuid"` // of the pieces' subject
-	Size     int64             `json:"size"`
-	ModTime  string            `json:"mtime"` // the stream's own time is authoritative
-	Chunks   int64             `json:"chunks"`
-	Digest   string            `json:"digest,omitzero"` // SHA-256= and base64
-	Deleted  bool              `json:"deleted,omitzero"`
-}
-
-type entryOptions struct {
-	ChunkSize int64 `json:"max_chunk_size,omitzero"`
-}
 
 // Names of an entry's metadata.
 const (
@@ -41,25 +22,15 @@ const (
 	metaOf     = "of"     // of a page of a history: the thread from whose items it was made
 )
 
-const noTime = "0001-01-01T00:00:00Z"
-
-func (e entry) message(subject string) (*nats.Msg, error) {
-	data, err := json.Marshal(e, json.Deterministic(true))
-	if err != nil {
-		return nil, fmt.Errorf("encode content entry: %w", err)
-	}
-	return &nats.Msg{Subject: subject, Header: nats.Header{"Nats-Rollup": {"sub"}}, Data: data}, nil
-}
-
 // object is a decoded entry.
 type object struct {
-	entry   entry
+	entry   objects.Object
 	pieces  runs
 	written time.Time
 }
 
 func decodeEntry(data []byte) (*object, error) {
-	var e entry
+	var e objects.Object
 	if err := json.Unmarshal(data, &e); err != nil {
 		return nil, fmt.Errorf("decode entry: %w", err)
 	}
@@ -83,9 +54,6 @@ func (o *object) content(digest string) events.FileContent {
 		Digest: digest, Size: o.entry.Size, MimeType: o.entry.Metadata[metaType], Width: number(metaWidth), Height: number(metaHeight),
 	}
 }
-
-// digestOf returns an object's digest in the form of clients of object stores.
-func digestOf(sum []byte) string { return "SHA-256=" + base64.URLEncoding.EncodeToString(sum) }
 
 // runs are the sequences of an object's pieces in the stream, in order, as runs of consecutive
 // ones: a single run, unless others were writing at the same time.

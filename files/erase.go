@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/objects"
 )
 
 // Eraser erases contents when the threads that named them are purged.
@@ -43,7 +44,7 @@ func (e *Eraser) Erase(ctx context.Context, tenant string, digests []string) (ag
 			continue
 		}
 		name := objectName(tenant, digest)
-		c.old[name] = kept{o, e.store.entrySubject(name), seq}
+		c.old[name] = kept{o, objects.Entry(e.store.bucket, name), seq}
 	}
 	if err := c.unname(ctx, e.log); err != nil {
 		return 0, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -38,7 +39,7 @@ func (s *Store) piece(ctx context.Context, tenant, digest string, n int64) ([]by
 		return nil, fmt.Errorf("read piece of content: %w", err)
 	}
 	want := min(events.FilePieceBytes, o.entry.Size-n*events.FilePieceBytes)
-	if m.Subject != s.pieceSubject(o.entry.NUID) || int64(len(m.Data)) != want {
+	if m.Subject != objects.Pieces(s.bucket, o.entry.NUID) || int64(len(m.Data)) != want {
 		return nil, &DamagedError{tenant, digest, fmt.Sprintf("piece %d is another message", n)}
 	}
 	return m.Data, nil
@@ -66,7 +67,7 @@ func (s *Store) forward(ctx context.Context, tenant, digest string, n int64, to 
 		return err
 	}
 	ask := strconv.AppendUint([]byte(`{"seq":`), seq, 10)
-	if err := s.js.Conn().PublishRequest(s.api+".DIRECT.GET.OBJ_"+s.bucket, to, append(ask, '}')); err != nil {
+	if err := s.js.Conn().PublishRequest(s.api+".DIRECT.GET."+objects.Stream(s.bucket), to, append(ask, '}')); err != nil {
 		return fmt.Errorf("read piece of content: %w", err)
 	}
 	return nil

@@ -3,7 +3,6 @@ package files
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -45,7 +45,7 @@ func Open(ctx context.Context, log *eventlog.Log) (*Store, error) {
 	bucket := log.Config().Names.Bucket(assets.FileBucket)
 	var stream jetstream.Stream
 	err = log.Streams().Patiently(ctx, func(ctx context.Context) (err error) { // another process may just have created it
-		stream, err = js.Stream(ctx, "OBJ_"+bucket)
+		stream, err = js.Stream(ctx, objects.Stream(bucket))
 		return err
 	})
 	if err != nil {
@@ -127,16 +127,10 @@ func (s *Store) hold(ctx context.Context, tenant, digest string) (*object, uint6
 
 func objectName(tenant, digest string) string { return tenant + "/" + digest }
 
-func (s *Store) entrySubject(name string) string {
-	return "$O." + s.bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
-}
-
-func (s *Store) pieceSubject(nuid string) string { return "$O." + s.bucket + ".C." + nuid }
-
 // find reads the entry of content: nil if there is none, with the sequence that the next entry
 // must expect.
 func (s *Store) find(ctx context.Context, tenant, digest string) (*object, uint64, error) {
-	m, err := s.stream.GetLastMsgForSubject(ctx, s.entrySubject(objectName(tenant, digest)))
+	m, err := s.stream.GetLastMsgForSubject(ctx, objects.Entry(s.bucket, objectName(tenant, digest)))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, 0, nil
 	}
@@ -155,8 +149,8 @@ func (s *Store) find(ctx context.Context, tenant, digest string) (*object, uint6
 }
 
 // publishEntry writes an entry on condition that the previous one is at seq.
-func (s *Store) publishEntry(ctx context.Context, tenant, digest string, e entry, seq uint64) error {
-	m, err := e.message(s.entrySubject(objectName(tenant, digest)))
+func (s *Store) publishEntry(ctx context.Context, tenant, digest string, e objects.Object, seq uint64) error {
+	m, err := e.Message(s.bucket)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -39,7 +40,7 @@ func (w *writer) send(piece []byte) (jetstream.PubAckFuture, error) {
 	}
 	w.size += int64(len(piece))
 	_, _ = w.hash.Write(piece) // never fails
-	future, err := w.store.js.PublishMsgAsync(&nats.Msg{Subject: w.store.pieceSubject(w.nuid), Data: piece})
+	future, err := w.store.js.PublishMsgAsync(&nats.Msg{Subject: objects.Pieces(w.store.bucket, w.nuid), Data: piece})
 	if err != nil {
 		return nil, fmt.Errorf("store piece of content: %w", err)
 	}
@@ -94,7 +95,7 @@ func (w *writer) finish(ctx context.Context) (events.FileContent, error) {
 	}
 }
 
-func (w *writer) entry(digest string, sum []byte) entry {
+func (w *writer) entry(digest string, sum []byte) objects.Object {
 	meta := map[string]string{metaType: w.seen.MimeType}
 	if w.size == 0 {
 		meta[metaType] = look(nil).MimeType
@@ -108,9 +109,9 @@ func (w *writer) entry(digest string, sum []byte) entry {
 	if w.seen.Width > 0 {
 		meta[metaWidth], meta[metaHeight] = strconv.FormatInt(w.seen.Width, 10), strconv.FormatInt(w.seen.Height, 10)
 	}
-	return entry{
-		Name: objectName(w.tenant, digest), Metadata: meta, Options: entryOptions{events.FilePieceBytes}, Bucket: w.store.bucket,
-		NUID: w.nuid, Size: w.size, ModTime: noTime, Chunks: w.pieces.count(), Digest: digestOf(sum),
+	return objects.Object{
+		Name: objectName(w.tenant, digest), Metadata: meta, Options: objects.Options{PieceBytes: events.FilePieceBytes}, Bucket: w.store.bucket,
+		NUID: w.nuid, Size: w.size, ModTime: objects.NoTime, Chunks: w.pieces.count(), Digest: objects.DigestOf(sum),
 	}
 }
 
@@ -119,6 +120,6 @@ func (w *writer) drop(ctx context.Context) {
 	if w.size > 0 {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ackTimeout)
 		defer cancel()
-		_ = w.store.stream.Purge(ctx, jetstream.WithPurgeSubject(w.store.pieceSubject(w.nuid)))
+		_ = w.store.stream.Purge(ctx, jetstream.WithPurgeSubject(objects.Pieces(w.store.bucket, w.nuid)))
 	}
 }

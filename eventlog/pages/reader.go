@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -68,18 +69,18 @@ var errIncomplete = errors.New("its content is incomplete")
 
 // content reads an object of the store.
 func (r *Reader) content(ctx context.Context, name string) ([]byte, error) {
-	entry, err := r.one(ctx, streams.GetRequest{Last: streams.ObjectEntry(r.bucket, name)})
+	entry, err := r.one(ctx, streams.GetRequest{Last: objects.Entry(r.bucket, name)})
 	if err != nil {
 		return nil, err
 	}
-	object, ok := streams.ParseObject(entry.Data)
+	object, ok := objects.Parse(entry.Data)
 	if !ok {
 		return nil, streams.ErrNoMessage
 	}
 	content := make([]byte, 0, object.Size)
 	next := uint64(1)
 	for range object.Chunks {
-		piece, err := r.one(ctx, streams.GetRequest{Seq: next, Next: streams.ObjectPieces(r.bucket, object.NUID)})
+		piece, err := r.one(ctx, streams.GetRequest{Seq: next, Next: objects.Pieces(r.bucket, object.NUID)})
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +94,7 @@ func (r *Reader) content(ctx context.Context, name string) ([]byte, error) {
 
 // one reads a message of the store, from its leader if a copy that lags does not have it.
 func (r *Reader) one(ctx context.Context, q streams.GetRequest) (m streams.Message, err error) {
-	stream := "OBJ_" + r.bucket
+	stream := objects.Stream(r.bucket)
 	got, err := r.conn.Direct(ctx, stream, q)
 	switch {
 	case err != nil:

@@ -12,9 +12,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/klauspost/compress/s2"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
@@ -23,51 +23,44 @@ const pieceBytes = 1 << 20
 
 // Store is the object store of snapshots. It is safe for concurrent use.
 type Store struct {
-	conn   *streams.Conn
-	bucket string
+	conn    *streams.Conn
+	bucket  string
+	objects objects.Store
 }
 
 // On returns the snapshots that a connection leads to.
 func On(conn *streams.Conn) Store {
-	return Store{conn: conn, bucket: conn.Config().Names.Bucket(assets.SnapshotBucket)}
+	bucket := conn.Config().Names.Bucket(assets.SnapshotBucket)
+	return Store{conn: conn, bucket: bucket, objects: objects.On(conn, bucket)}
 }
 
 func objectName(tenant, thread string) string { return tenant + "/" + thread }
 
-// Save stores the encoded state of a thread, in place of an older one.
+// Save stores the encoded state of a thread, in place of an older one, unless another Save of it
+// is faster.
 func (s Store) Save(ctx context.Context, tenant, thread string, state []byte) error {
-	name := objectName(tenant, thread)
-	store, err := s.conn.JetStream().ObjectStore(ctx, s.bucket)
-	if err == nil {
-		err = s.conn.EraseObject(ctx, store, s.bucket, name)
-	}
-	if err == nil {
-		packed := s2.Encode(nil, state)
-		piece := uint32(min(len(packed), pieceBytes)) // the client allocates one
-		meta := jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: piece}}
-		_, err = store.Put(ctx, meta, bytes.NewReader(packed))
-	}
-	if err != nil {
-		return fmt.Errorf("saving a snapshot of %s: %w", name, err)
+	packed := s2.Encode(nil, state)
+	err := s.objects.Put(ctx, objectName(tenant, thread), nil, min(len(packed), pieceBytes), bytes.NewReader(packed))
+	if err != nil && !errors.Is(err, objects.ErrReplaced) {
+		return fmt.Errorf("saving a snapshot: %w", err)
 	}
 	return nil
 }
 
 // Load returns the encoded state that was saved last. It returns nil if there is none, or if
-// pieces of it are missing: it is about to be replaced or dropped, or was when its writer
-// stopped. An error means that it cannot be read. Either way the thread can still be loaded from
-// its commits.
+// pieces of it are missing: it was replaced or dropped meanwhile. An error means that it cannot be
+// read. Either way the thread can still be loaded from its commits.
 func (s Store) Load(ctx context.Context, tenant, thread string) ([]byte, error) {
 	name := objectName(tenant, thread)
 	failed := func(cause error) error {
 		return fmt.Errorf("a snapshot of %s that cannot be read: %w", name, cause)
 	}
-	stream := "OBJ_" + s.bucket
-	got, err := s.conn.Direct(ctx, stream, streams.GetRequest{Multi: []string{streams.ObjectEntry(s.bucket, name)}})
+	stream := objects.Stream(s.bucket)
+	got, err := s.conn.Direct(ctx, stream, streams.GetRequest{Multi: []string{objects.Entry(s.bucket, name)}})
 	if err != nil || len(got) == 0 {
 		return nil, err
 	}
-	var entry streams.Object
+	var entry objects.Object
 	switch err := json.Unmarshal(got[0].Data, &entry); {
 	case err != nil:
 		return nil, failed(err)
@@ -77,8 +70,8 @@ func (s Store) Load(ctx context.Context, tenant, thread string) ([]byte, error) 
 		return nil, failed(errors.New("its entry is another object's"))
 	}
 	var packed []byte
-	pieces := 0
-	for m, err := range s.conn.Messages(ctx, stream, streams.ObjectPieces(s.bucket, entry.NUID), 1) {
+	pieces := int64(0)
+	for m, err := range s.conn.Messages(ctx, stream, objects.Pieces(s.bucket, entry.NUID), 1) {
 		if err != nil {
 			return nil, err
 		}
@@ -103,16 +96,8 @@ func (s Store) Load(ctx context.Context, tenant, thread string) ([]byte, error) 
 
 // Drop removes the snapshot of a thread. It is no error if there is none.
 func (s Store) Drop(ctx context.Context, tenant, thread string) error {
-	name := objectName(tenant, thread)
-	store, err := s.conn.JetStream().ObjectStore(ctx, s.bucket)
-	if err == nil {
-		err = s.conn.EraseObject(ctx, store, s.bucket, name)
-	}
-	if err == nil {
-		err = store.Delete(ctx, name)
-	}
-	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
-		return fmt.Errorf("dropping a snapshot of %s: %w", name, err)
+	if err := s.objects.Drop(ctx, objectName(tenant, thread)); err != nil {
+		return fmt.Errorf("dropping a snapshot: %w", err)
 	}
 	return nil
 }
@@ -123,13 +108,13 @@ type Of struct{ Tenant, Aggregate string }
 // List lists the aggregates that have a snapshot.
 func (s Store) List(ctx context.Context) iter.Seq2[Of, error] {
 	return func(yield func(Of, error) bool) {
-		entries := streams.ObjectEntries(s.bucket)
-		for m, err := range s.conn.Messages(ctx, "OBJ_"+s.bucket, entries+"*", 1) {
+		entries := objects.Entries(s.bucket)
+		for m, err := range s.conn.Messages(ctx, objects.Stream(s.bucket), entries+"*", 1) {
 			if err != nil {
 				yield(Of{}, fmt.Errorf("the store of snapshots: %w", err))
 				return
 			}
-			if e, _ := streams.ParseObject(m.Data); e.Deleted {
+			if e, _ := objects.Parse(m.Data); e.Deleted {
 				continue
 			}
 			name, _ := base64.URLEncoding.DecodeString(strings.TrimPrefix(m.Subject, entries))

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 )
@@ -16,6 +17,8 @@ type inbox struct {
 	nc     Wire
 	sub    *nats.Subscription
 	prefix string
+
+	ids atomic.Uint64 // that were made
 
 	mu   sync.Mutex // guards what follows
 	next uint64
@@ -72,6 +75,13 @@ func (in *inbox) expect(depth int) (reply string, answers <-chan *nats.Msg, done
 // subject that it returns; depth of them may wait. Call done when no more are wanted.
 func (c *Conn) Expect(depth int) (reply string, answers <-chan *nats.Msg, done func()) {
 	return c.inbox.expect(depth)
+}
+
+// NewID returns an id that is a token of a subject. No other call, of no other Conn, returns it.
+func (c *Conn) NewID() string {
+	in := c.inbox
+	own := strings.TrimSuffix(in.prefix, ".") // it is the only subscriber
+	return own[strings.LastIndexByte(own, '.')+1:] + "-" + strconv.FormatUint(in.ids.Add(1), 36)
 }
 
 // ask sends a request that has so many answers at most, and calls handle with each

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -102,7 +103,7 @@ func (c *Conn) await(ctx context.Context, answers <-chan any) (any, error) {
 func (c *Conn) publishing(msgs ...*nats.Msg) *frame {
 	f := &frame{parts: len(msgs)}
 	m := msgs[len(msgs)-1]
-	f.flow = flowOf(m.Subject)
+	f.flow = streamOf(m.Subject)         // it takes them in their order
 	if strings.Contains(f.flow, "LOG") { // the appender's goroutines send at once
 		f.label = msgs[0].Subject
 	}
@@ -122,15 +123,6 @@ func (c *Conn) publishing(msgs ...*nats.Msg) *frame {
 		return last
 	}
 	return f
-}
-
-// flowOf names what the server takes in its order: the stream of a subject.
-func flowOf(subject string) string {
-	parts := strings.SplitN(subject, ".", 3)
-	if parts[0] == "$KV" {
-		return "KV_" + parts[1]
-	}
-	return strings.ToUpper(parts[0] + "_" + parts[1])
 }
 
 // whole takes messages of a batch until it is whole.
@@ -234,8 +226,10 @@ func (c *Conn) Subscribe(_ string, deliver nats.MsgHandler) (*nats.Subscription,
 	return &nats.Subscription{}, nil
 }
 
-// NewInbox implements streams.Wire.
-func (c *Conn) NewInbox() string { return "_INBOX." + c.name }
+// NewInbox implements streams.Wire, for the one inbox that the log has.
+func (c *Conn) NewInbox() string {
+	return fmt.Sprintf("_INBOX.%s%d", c.name, time.Since(c.run.begun).Nanoseconds()) // a process that comes back has another
+}
 
 // IsConnected implements streams.Wire.
 func (c *Conn) IsConnected() bool {

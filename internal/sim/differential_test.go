@@ -39,7 +39,7 @@ func TestTheServerIsLikeTheRealOne(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		p := &pair{T: t, nc: nc, js: log.JetStream(), rng: rand.New(rand.NewPCG(seed, 9)), fake: NewServer(time.Now)}
-		for _, name := range []string{"SKEIN_LOG", "SKEIN_TIMELINE", "KV_thread_items"} {
+		for _, name := range []string{"SKEIN_LOG", "SKEIN_TIMELINE", "OBJ_thread_snapshots", "KV_thread_items"} {
 			p.fake.Add(name, strings.HasPrefix(name, "KV_"), false, time.Hour)
 			p.emptied(name)
 		}
@@ -89,6 +89,11 @@ func (p *pair) subject(stream string) string {
 		return "skein.log.acme.T-" + n
 	case "SKEIN_TIMELINE":
 		return "skein.timeline.acme.T-" + n + ".item.created"
+	case "OBJ_thread_snapshots":
+		if p.rng.IntN(2) == 0 {
+			return "$O.thread_snapshots.M.acme" + n
+		}
+		return "$O.thread_snapshots.C.acme.T-" + n + "." + strconv.Itoa(p.rng.IntN(3))
 	}
 	return "$KV.thread_items.acme.T-" + n + ".i" + strconv.Itoa(p.rng.IntN(3))
 }
@@ -100,6 +105,9 @@ func (p *pair) stream() string { return pick(p.rng, p.fake.names()) }
 func (p *pair) message(stream string, batch bool) *nats.Msg {
 	st := p.fake.streams[stream]
 	m := &nats.Msg{Subject: p.subject(stream), Header: nats.Header{}, Data: []byte(strconv.Itoa(p.rng.IntN(1000)))}
+	if strings.Contains(m.Subject, ".M.") {
+		m.Header.Set(headerRollup, "sub")
+	}
 	off := uint64(0)
 	if p.rng.IntN(5) == 0 {
 		off = p.rng.Uint64N(3)

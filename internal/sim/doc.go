@@ -22,7 +22,8 @@
 // compares every answer.
 //
 //   - A stream stores messages under consecutive sequences. A bucket keeps the
-//     last of each subject. A purge and a replaced message leave their sequence
+//     last of each subject, and a message that says so (Nats-Rollup: sub) replaces
+//     what its subject had. A purge and a replaced message leave their sequence
 //     behind.
 //   - Nats-Expected-Last-Subject-Sequence and Nats-Expected-Last-Sequence that do
 //     not hold: 10071, nothing is stored. Nats-Expected-Last-Msg-Id: 10070.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"strings"
 	"sync"
 	"time"
 
@@ -46,9 +45,6 @@ func (j *jet) Stream(ctx context.Context, name string) (jetstream.Stream, error)
 // readers, that is the same as a purge.
 func (s *Server) info(name string) any {
 	config := jetstream.StreamConfig{Name: name, DenyDelete: true}
-	if strings.HasPrefix(name, objectStream) {
-		return &jetstream.StreamInfo{Config: config}
-	}
 	st := s.streams[name]
 	if st == nil {
 		return jetstream.ErrStreamNotFound
@@ -109,14 +105,6 @@ func (s *stream) count(from uint64) uint64 {
 // DeleteConsumer has nothing to do: a reader that stops is forgotten.
 func (j *jet) DeleteConsumer(context.Context, string, string) error { return nil }
 
-// objectStream is what the name of an object store's stream begins with.
-const objectStream = "OBJ_"
-
-// ObjectStore returns the only one, of snapshots.
-func (j *jet) ObjectStore(context.Context, string) (jetstream.ObjectStore, error) {
-	return &objects{jet: j}, nil
-}
-
 // aStream is a stream and what was known of it.
 type aStream struct {
 	jetstream.Stream
@@ -176,11 +164,7 @@ func (s *aStream) Purge(ctx context.Context, opts ...jetstream.StreamPurgeOpt) e
 		}
 	}
 	_, err := s.jet.do(ctx, fmt.Sprint("purge ", s.name, q), func(srv *Server) any {
-		if strings.HasPrefix(s.name, objectStream) {
-			srv.purgePieces(q.Subject)
-		} else {
-			srv.streams[s.name].purge(q.Subject, q.Sequence)
-		}
+		srv.streams[s.name].purge(q.Subject, q.Sequence)
 		return true
 	})
 	return err

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/projections/documents"
 	"github.com/skein-threads/skein/schema"
 )
@@ -126,6 +127,7 @@ func NewRun(shared *Shared, seed uint64) *Run {
 	for _, name := range []string{"SKEIN_LOG", "SKEIN_TIMELINE"} {
 		r.server.Add(name, false, r.shape.replicated, time.Second)
 	}
+	r.server.Add("OBJ_"+assets.SnapshotBucket, false, r.shape.replicated, time.Second)
 	for _, p := range r.Models.List() {
 		r.server.Add("KV_"+p.Bucket, true, r.shape.replicated, time.Second)
 	}

@@ -16,7 +16,6 @@ import (
 // use.
 type Server struct {
 	streams map[string]*stream
-	objects map[string][]byte
 	readers []*reader
 	now     func() time.Time
 	step    int // of the run; kept with what is stored
@@ -28,7 +27,7 @@ type Server struct {
 
 // NewServer makes a server without streams.
 func NewServer(now func() time.Time) *Server {
-	return &Server{streams: map[string]*stream{}, objects: map[string][]byte{}, now: now, lag: func(uint64) uint64 { return 0 }}
+	return &Server{streams: map[string]*stream{}, now: now, lag: func(uint64) uint64 { return 0 }}
 }
 
 // Add makes a stream. A bucket's keeps the last message of each subject alone.
@@ -38,13 +37,19 @@ func (s *Server) Add(name string, bucket, replicated bool, window time.Duration)
 
 // of returns the stream that stores a subject, nil if none does.
 func (s *Server) of(subject string) *stream {
-	if rest, ok := strings.CutPrefix(subject, "$KV."); ok {
-		bucket, _, _ := strings.Cut(rest, ".")
-		return s.streams["KV_"+bucket]
+	return s.streams[streamOf(subject)]
+}
+
+// streamOf returns the name of the stream that stores a subject.
+func streamOf(subject string) string {
+	parts := strings.SplitN(subject, ".", 3)
+	switch parts[0] {
+	case "$KV":
+		return "KV_" + parts[1]
+	case "$O":
+		return "OBJ_" + parts[1]
 	}
-	prefix, rest, _ := strings.Cut(subject, ".")
-	kind, _, _ := strings.Cut(rest, ".")
-	return s.streams[strings.ToUpper(prefix+"_"+kind)]
+	return strings.ToUpper(parts[0] + "_" + parts[1])
 }
 
 // Publish stores a message, and returns the acknowledgement: nil for one of an open batch. ok

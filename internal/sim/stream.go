@@ -19,6 +19,7 @@ const (
 	headerBatchID       = "Nats-Batch-Id"
 	headerBatchSequence = "Nats-Batch-Sequence"
 	headerBatchCommit   = "Nats-Batch-Commit"
+	headerRollup        = "Nats-Rollup"
 )
 
 // JetStream's codes that the server answers with.
@@ -257,7 +258,7 @@ func (s *stream) checkBatch(batch []*nats.Msg, now time.Time) *refusal {
 // keep stores a message.
 func (s *stream) keep(m *nats.Msg, now time.Time, step int) uint64 {
 	seq := s.last() + 1
-	if s.perSubject {
+	if s.perSubject || m.Header.Get(headerRollup) == "sub" {
 		if old := s.lastOf(m.Subject, s.last()); old != nil {
 			old.gone = seq
 		}

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/internal/blocks"
 )
 
@@ -17,7 +16,8 @@ func (b *builder) forget(files []blockFile) {
 	if len(b.found) == 0 {
 		return
 	}
-	e := erased{threads: map[string]uint64{}, objects: map[string]object{}}
+	bucket, isObjects := strings.CutPrefix(b.at.stream, objects.Stream(""))
+	e := erased{entries: objects.Entries(bucket), threads: map[string]uint64{}, objects: map[string]object{}}
 	for _, f := range files {
 		raw, err := os.ReadFile(f.path)
 		if err != nil {
@@ -28,22 +28,22 @@ func (b *builder) forget(files []blockFile) {
 	for _, r := range b.found {
 		e.see(r.Record)
 	}
-	objects := strings.HasPrefix(b.at.stream, "OBJ_")
 	ids := map[string]bool{}
 	for _, o := range e.objects {
 		ids[o.id] = true
 	}
 	b.found = slices.DeleteFunc(b.found, func(r kept) bool {
-		if !objects {
+		if !isObjects {
 			return e.threads[r.Subject] > r.Seq
 		}
-		_, id, piece := strings.Cut(r.Subject, ".C.")
+		id, piece := strings.CutPrefix(r.Subject, objects.Pieces(bucket, ""))
 		return piece && !ids[id]
 	})
 }
 
 // erased is what a stream says of what it erased.
 type erased struct {
+	entries string            // what the subjects of descriptions begin with
 	threads map[string]uint64 // by subject: the sequence of the commit that purged it
 	objects map[string]object // by the subject of its description: the newest one
 }
@@ -59,17 +59,14 @@ func (e *erased) see(r blocks.Record) {
 	}
 	_, data := r.Body()
 	if strings.HasPrefix(r.Subject, "$O.") {
-		if !strings.Contains(r.Subject, ".M.") || e.objects[r.Subject].seq > r.Seq {
+		if !strings.HasPrefix(r.Subject, e.entries) || e.objects[r.Subject].seq > r.Seq {
 			return
 		}
-		var described struct {
-			ID      string `json:"nuid"`
-			Deleted bool   `json:"deleted"`
+		found := object{seq: r.Seq}
+		if described, ok := objects.Parse(data); ok {
+			found.id = described.NUID
 		}
-		if json.Unmarshal(data, &described) != nil || described.Deleted {
-			described.ID = ""
-		}
-		e.objects[r.Subject] = object{r.Seq, described.ID}
+		e.objects[r.Subject] = found
 		return
 	}
 	if eventlog.Purges(data) {

@@ -101,13 +101,7 @@ const pagedBytes = 256 << 10
 
 // eraseCommits erases a thread's archives, snapshot and commits.
 func (c *Cleaner) eraseCommits(ctx context.Context, d buckets.Deletion, commits []uint64) error {
-	// The oldest first: each names the one before it.
-	archives, err := c.log.Archives(ctx, d.Tenant, d.Thread, commits)
-	for _, name := range archives {
-		if err == nil {
-			err = c.log.DropArchive(ctx, name)
-		}
-	}
+	err := c.log.EraseArchives(ctx, d.Tenant, d.Thread, commits)
 	if err == nil {
 		err = errors.Join(snapshots.On(c.log.Streams()).Drop(ctx, d.Tenant, d.Thread), c.log.EraseCommits(ctx, d.Tenant, d.Thread, d.Seq))
 	}
