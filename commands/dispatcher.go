@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -132,8 +133,8 @@ type Dispatcher struct {
 	logger  zerolog.Logger
 	metrics Metrics
 	cache   *cache
-	places  chan struct{} // one for each command in flight
-	snaps   chan struct{} // one snapshot is written at a time
+	places  chan struct{}      // one for each command in flight
+	snaps   chan *bytes.Buffer // one snapshot is written at a time, from the buffer in it
 
 	histories *histories // of threads that were forked
 	pages     *pages.Reader
@@ -151,9 +152,10 @@ func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, l
 	}
 	d := &Dispatcher{
 		log: log, schema: validator, cfg: cfg, logger: logger, metrics: metrics,
-		cache: newCache(cfg.CacheBytes, metrics), places: make(chan struct{}, cfg.InFlight), snaps: make(chan struct{}, 1), pages: pages.On(log.Streams()),
+		cache: newCache(cfg.CacheBytes, metrics), places: make(chan struct{}, cfg.InFlight), snaps: make(chan *bytes.Buffer, 1), pages: pages.On(log.Streams()),
 		histories: newHistories(), shares: newShareKey(), replies: jsonplan.Of(reflect.TypeFor[events.Reply]()),
 	}
+	d.snaps <- new(bytes.Buffer)
 	for i := range d.turns {
 		d.turns[i] = make(chan struct{}, 1)
 	}

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -164,32 +165,38 @@ func (d *Dispatcher) snapshotDue(e *entry) bool {
 	return e.state.Deleted || e.state.Version-e.snapshot >= max(d.cfg.SnapshotEvery, e.state.Version/4)
 }
 
+// snapshotRoom is how large the buffer of snapshots may stay between two of them.
+const snapshotRoom = 16 << 20
+
 // snapshot writes the aggregate's state if it is due and no other snapshot is being written.
 // It deletes the snapshot of a deleted thread.
 func (d *Dispatcher) snapshot(e *entry) {
 	if !d.snapshotDue(e) {
 		return
 	}
+	var raw *bytes.Buffer
 	select {
-	case d.snaps <- struct{}{}:
+	case raw = <-d.snaps:
 	default:
 		return
 	}
+	if raw.Reset(); raw.Cap() > snapshotRoom {
+		raw = new(bytes.Buffer)
+	}
 	tenant, id, deleted := e.tenant, e.id, e.state.Deleted
-	var raw []byte
 	var err error
 	if !deleted {
-		raw, err = e.state.Encode()
+		err = e.state.EncodeTo(raw)
 	}
 	e.snapshot = e.state.Version
 	go func() {
-		defer func() { <-d.snaps }()
+		defer func() { d.snaps <- raw }()
 		switch {
 		case err != nil:
 		case deleted:
 			err = snapshots.On(d.log.Streams()).Drop(context.Background(), tenant, id)
 		default:
-			err = snapshots.On(d.log.Streams()).Save(context.Background(), tenant, id, raw)
+			err = snapshots.On(d.log.Streams()).Save(context.Background(), tenant, id, raw.Bytes())
 			// It may have been deleted meanwhile, and its snapshot removed before this one was
 			// written.
 			if last, lookErr := d.log.Last(context.Background(), tenant, id); err == nil && lookErr == nil && ended(last) {
@@ -204,7 +211,7 @@ func (d *Dispatcher) snapshot(e *entry) {
 
 // Close waits until no snapshot is being written, for at most the server's reply timeout, and
 // prevents further ones. Commands still work. It may be called more than once.
-func (d *Dispatcher) Close() { d.closed.Do(func() { d.snaps <- struct{}{} }) }
+func (d *Dispatcher) Close() { d.closed.Do(func() { <-d.snaps }) }
 
 // archived reports whether a commit is the record of an archive, which comes with a snapshot.
 func archived(c *events.Commit) bool {

@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -58,22 +59,30 @@ func (s *State) columns(in *pool) snapshot {
 
 // Encode encodes the state as JSON; the same state always has the same bytes.
 func (s *State) Encode() ([]byte, error) {
+	var to bytes.Buffer
+	err := s.EncodeTo(&to)
+	return to.Bytes(), err
+}
+
+// EncodeTo appends what Encode returns. A large state takes no memory where the buffer has room
+// for it.
+func (s *State) EncodeTo(to *bytes.Buffer) error {
 	out := s.columns(s.pool)
 	out.Head, out.Contexts, out.Files, out.Effects = s.head, s.contexts, s.files, s.effects
 	out.Relations, out.Definitions, out.Receipts = s.relations, s.definitions, s.receipts
+	begin := to.Len()
+	fmt.Fprintf(to, `{"form":%d,"digest":"`, snapshotVersion)
+	digest := to.Len()
+	fmt.Fprintf(to, `%*s","state":`, hex.EncodedLen(sha256.Size), "")
+	state := to.Len()
 	// No map writes a name twice, and what a client has sent was checked when it came.
-	state, err := json.Marshal(out, json.Deterministic(true), jsontext.AllowDuplicateNames(true))
-	if err != nil {
-		return nil, err
+	if err := json.MarshalWrite(to, out, json.Deterministic(true), jsontext.AllowDuplicateNames(true)); err != nil {
+		to.Truncate(begin)
+		return err
 	}
-	return seal(state), nil
-}
-
-// seal returns the JSON of a [sealed] state, which may be large, without reading it again.
-func seal(state []byte) []byte {
-	whole := make([]byte, 0, len(state)+128)
-	whole = fmt.Appendf(whole, `{"form":%d,"digest":%q,"state":`, snapshotVersion, sealOf(state))
-	return append(append(whole, state...), '}')
+	copy(to.Bytes()[digest:], sealOf(to.Bytes()[state:]))
+	to.WriteByte('}')
+	return nil
 }
 
 func sealOf(state []byte) string {

@@ -3,11 +3,11 @@ package thread
 import (
 	"bytes"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -42,16 +42,57 @@ func TestSnapshot_RoundTrip(t *testing.T) {
 }
 
 // The seal is put around a state without reading it again, and is the JSON that the library would
-// write.
-func TestSeal_IsTheLibrarysEncoding(t *testing.T) {
-	state := raw(`{"head":{"version":2},"items":{"itm_\"1":{}}}`)
-	want, err := json.Marshal(sealed{Form: snapshotVersion, Digest: sealOf(state), State: jsontext.Value(state)})
-	if err != nil {
-		t.Fatal(err)
+// write. What the buffer had stays.
+func TestEncodeTo_IsTheLibrarysEncoding(t *testing.T) {
+	k := begun(t)
+	k.do(events.CreateContext{ID: "ctx_a", Key: "a", Content: raw(`{"ü":[1.50,"\u0000"]}`)})
+	var to bytes.Buffer
+	for _, before := range []string{"", "what was there"} {
+		to.Reset()
+		to.WriteString(before)
+		if err := k.state.EncodeTo(&to); err != nil {
+			t.Fatal(err)
+		}
+		got, had := bytes.CutPrefix(to.Bytes(), []byte(before))
+		var whole sealed
+		if err := json.Unmarshal(got, &whole); err != nil || !had || whole.Form != snapshotVersion || whole.Digest != sealOf(whole.State) {
+			t.Fatalf("%q: %v, %s", before, err, to.Bytes())
+		}
+		want, err := json.Marshal(whole)
+		if err != nil || !bytes.Equal(got, want) || !bytes.Equal(got, encoded(t, k.state)) {
+			t.Errorf("%q: it is\n%s, not\n%s, %v", before, got, want, err)
+		}
 	}
-	if got := seal(state); !bytes.Equal(got, want) {
-		t.Errorf("it is\n%s, not\n%s", got, want)
+}
+
+// A long thread is encoded again and again while it grows: into a buffer with room it takes little
+// more memory than its items' ids.
+func TestEncodeTo_TakesTheRoomOfItsBuffer(t *testing.T) {
+	k := begun(t)
+	k.addItems(10_000)
+	var to bytes.Buffer
+	each := func(encode func()) uint64 {
+		const times = 10
+		var before, after runtime.MemStats
+		encode()
+		runtime.ReadMemStats(&before)
+		for range times {
+			encode()
+		}
+		runtime.ReadMemStats(&after)
+		return (after.TotalAlloc - before.TotalAlloc) / times
 	}
+	size := uint64(len(encoded(t, k.state)))
+	reused := each(func() {
+		to.Reset()
+		if err := k.state.EncodeTo(&to); err != nil {
+			t.Error(err)
+		}
+	})
+	if fresh := each(func() { encoded(t, k.state) }); reused > size || reused > fresh/2 {
+		t.Errorf("a state of %d bytes takes %d, and %d without a buffer", size, reused, fresh)
+	}
+	t.Logf("%d bytes: %d with a buffer", size, reused)
 }
 
 // A thread of many items is encoded again and again while it grows: each item costs one

@@ -33,6 +33,9 @@ func (a *asker) whole(id, item string) *events.Item {
 // and by every runner; a query returns it within the limits of an answer, at the version
 // that it named.
 func TestLargeDocument_IsShown(t *testing.T) {
+	if raceDetector {
+		t.Skip("one goroutine encodes megabytes again and again: make test runs it")
+	}
 	t.Parallel()
 	h := newHouse(t)
 	r, stop := h.Run(projections.Config{})
@@ -82,6 +85,9 @@ func TestLargeDocument_IsShown(t *testing.T) {
 // A document with a missing piece is not returned without it: reads say that the read
 // model is behind, the audit finds it, and a rebuild repairs it.
 func TestLargeDocument_PieceMissing(t *testing.T) {
+	if raceDetector {
+		t.Skip("one goroutine encodes megabytes again and again: make test runs it")
+	}
 	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
@@ -167,6 +173,9 @@ func TestLargeDocument_UnstoredAndOld(t *testing.T) {
 // After a rewrite of everything, values that a document has lost are gone, and those that
 // it has are there.
 func TestLargeDocument_RewriteRemovesOldPieces(t *testing.T) {
+	if raceDetector {
+		t.Skip("one goroutine encodes megabytes again and again: make test runs it")
+	}
 	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
