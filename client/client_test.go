@@ -154,7 +154,7 @@ func TestRequest_RetriesKeepCommandID(t *testing.T) {
 func TestRequest_ReportsUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	nc := natstest.Dial(t, start(t))
-	c, err := client.New(nc, client.Options{Tenant: "acme", Names: events.Names{Prefix: "odd"}, Timeout: 500 * time.Millisecond})
+	c, err := client.New(nc, client.Options{Tenant: "acme", Names: events.Names{Prefix: "odd"}, Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@
 //
 // A piece that is older than another writer's first one has a writer that read the entry before
 // that one's was stored. So that writer either was first, and the other one is refused, or will be
-// refused: no entry ever names a piece that was overwritten.
+// refused: no entry ever names a piece that was overwritten. ADR 15 says what else was considered.
 //
 // # What may enter
 //

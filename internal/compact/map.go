@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"iter"
@@ -115,18 +116,25 @@ func (o Object[V, P, C]) MarshalJSONTo(out *jsontext.Encoder) error {
 	if err := out.WriteToken(jsontext.BeginObject); err != nil {
 		return err
 	}
-	ids := slices.AppendSeq(make([]string, 0, o.Map.Len()), o.Map.Open())
-	for key := range o.Map.packed.all {
-		ids = append(ids, key.String())
-	}
-	slices.Sort(ids)
+	open, packed := slices.Sorted(o.Map.Open()), o.Map.packed.sorted()
 	var v V // encoded by pointer, so that it is not copied to the heap for each
-	for _, id := range ids {
-		v, _ = o.Map.Get(o.In, id)
-		if err := out.WriteToken(jsontext.String(id)); err != nil {
-			return err
+	var name []byte
+	for len(open) > 0 || len(packed) > 0 {
+		var err error
+		if len(packed) == 0 || len(open) > 0 && open[0] < string(packed[0].id.text()) {
+			name, err = jsontext.AppendQuote(name[:0], open[0])
+			v, open = o.Map.open[open[0]], open[1:]
+		} else {
+			name, err = jsontext.AppendQuote(name[:0], packed[0].id.text())
+			v, packed = packed[0].p.Unpack(o.In), packed[1:]
 		}
-		if err := json.MarshalEncode(out, &v, json.Deterministic(true)); err != nil {
+		if err == nil {
+			err = out.WriteValue(name)
+		}
+		if err == nil {
+			err = json.MarshalEncode(out, &v, json.Deterministic(true))
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -166,10 +174,6 @@ func IDOf(text string) (id ID, ok bool) {
 	return id, true
 }
 
-func (id ID) String() string {
-	n := len(id)
-	for n > 0 && id[n-1] == 0 {
-		n--
-	}
-	return string(id[:n])
-}
+func (id ID) String() string { return string(id.text()) }
+
+func (id *ID) text() []byte { return bytes.TrimRight(id[:], "\x00") }

@@ -1,7 +1,9 @@
 package compact
 
 import (
+	"bytes"
 	"math/bits"
+	"slices"
 	"unsafe"
 )
 
@@ -91,4 +93,18 @@ func (t *table[P]) bytes() int64 {
 		return int64(unsafe.Sizeof(row[P]{})) << bits.Len(uint(n-1))
 	}
 	return Room[ID, P](len(t.many))
+}
+
+// sorted returns the values in the order of their ids.
+func (t *table[P]) sorted() []*row[P] {
+	rows := make([]row[P], 0, t.len())
+	for id, p := range t.all {
+		rows = append(rows, row[P]{id, p})
+	}
+	out := make([]*row[P], len(rows))
+	for i := range rows {
+		out[i] = &rows[i]
+	}
+	slices.SortFunc(out, func(a, b *row[P]) int { return bytes.Compare(a.id[:], b.id[:]) })
+	return out
 }
