@@ -179,7 +179,10 @@ func (e *Edge) answerPeers() error {
 			_ = m.Respond(body) // the other edge refuses its request
 		}
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return e.opts.Conn.Flush()
 }
 
 func (e *Edge) answerPeer(asked peerRequest, now time.Time) peerReply {

@@ -55,7 +55,7 @@ func (s *Store) Answer(nc *nats.Conn, n events.Names) error {
 			return err
 		}
 	}
-	return nil
+	return nc.Flush() // from here on, no request is lost
 }
 
 // wait calls answer when the revision is another than the known one, or after the time that a

@@ -51,7 +51,10 @@ func (s *Server) emitForGateways(nc *nats.Conn) error {
 	_, err := nc.QueueSubscribe(s.cfg.Names.Emit("*", "*", "*"), events.WorkerQueue, func(m *nats.Msg) {
 		_ = nc.Publish(live+strings.TrimPrefix(m.Subject, emit), m.Data) // nobody waits for it
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return nc.Flush()
 }
 
 // openAuth returns who may use the API.
