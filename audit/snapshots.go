@@ -12,6 +12,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/events"
 )
@@ -31,7 +32,7 @@ func (v *verifier) listSnapshots(ctx context.Context) error {
 	if v.options.LogOnly || !v.options.Range.whole() {
 		return nil
 	}
-	if there, err := v.hasStream(ctx, "OBJ_"+v.bucket(assets.SnapshotBucket)); err != nil || !there {
+	if there, err := v.hasStream(ctx, objects.Stream(v.bucket(assets.SnapshotBucket))); err != nil || !there {
 		return err // it is derived, and created when Skein starts
 	}
 	for of, err := range snapshots.On(v.log.Streams()).List(ctx) {

@@ -23,8 +23,8 @@ type Options struct {
 
 // greetWithin is how long a server may take to let a connection in: to greet it, to shake
 // hands over TLS, and to check its credentials. On a machine that has much else to do these
-// take longer than the 2 s of nats.go, and a client that gives up adds its next attempt to the
-// load.
+// take longer than the 2 s of nats.go, and a client that does not wait adds its next attempt to
+// the load.
 const greetWithin = 10 * time.Second
 
 // NATS returns the options for nats.Connect, under a name for the server's list of

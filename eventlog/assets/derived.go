@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -17,7 +18,7 @@ import (
 // commands, the archives and the contents of files cannot: what they held is lost with them.
 func Derived(n events.Names, stream string) bool {
 	return slices.Contains([]string{
-		n.Stream(TimelineStream), n.Stream(ChunkStream), n.Stream(RunStream), n.Stream(TimerStream), "OBJ_" + n.Bucket(SnapshotBucket),
+		n.Stream(TimelineStream), n.Stream(ChunkStream), n.Stream(RunStream), n.Stream(TimerStream), objects.Stream(n.Bucket(SnapshotBucket)),
 	}, stream) || strings.HasPrefix(stream, "KV_"+n.Bucket("thread_"))
 }
 
@@ -25,7 +26,7 @@ func Derived(n events.Names, stream string) bool {
 // command that is processed while the backup is made is in its copy of the log. What a commit
 // refers to is stored before it, so it is in the copies of the contents and the archives.
 func Kept(n events.Names) []string {
-	return []string{n.Stream(CommandStream), n.Stream(LogStream), "OBJ_" + n.Bucket(ArchiveBucket), "OBJ_" + n.Bucket(FileBucket)}
+	return []string{n.Stream(CommandStream), n.Stream(LogStream), objects.Stream(n.Bucket(ArchiveBucket)), objects.Stream(n.Bucket(FileBucket))}
 }
 
 // KeptEnds returns the last sequence of each stream that is not derived, from its leader.

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
@@ -76,7 +77,7 @@ func checkEmpty(ctx context.Context, conn *streams.Conn) error {
 	}
 	names := conn.JetStream().StreamNames(ctx)
 	for name := range names.Name() {
-		for _, ours := range []string{n.Stream(""), "KV_" + n.Bucket("thread_"), "OBJ_" + n.Bucket("thread_"), assets.PairsStream(n, "")} {
+		for _, ours := range []string{n.Stream(""), "KV_" + n.Bucket("thread_"), objects.Stream(n.Bucket("thread_")), assets.PairsStream(n, "")} {
 			if strings.HasPrefix(name, ours) {
 				return &streams.AssetError{Name: name, Problem: "it is there already", Hint: "restore into a server without Skein's streams, or remove them all first"}
 			}

@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -52,19 +53,18 @@ func (s Store) put(ctx context.Context, name string, metadata map[string]string,
 		Name: name, Metadata: metadata, Options: Options{PieceBytes: int64(pieceBytes)}, ModTime: NoTime, NUID: own + "." + s.conn.NewID(),
 	}
 	first, err := s.putPieces(ctx, &o, from)
-	stored := streams.Conflict
+	seq, stored := uint64(0), streams.Conflict
 	if err == nil {
-		stored, err = s.putEntry(o, strconv.FormatUint(last, 10))
+		seq, stored, err = s.putEntry(o, strconv.FormatUint(last, 10))
 	}
 	switch {
 	case stored == streams.Unknown:
 		return err
 	case err != nil:
 		return errors.Join(err, s.erase(ctx, Pieces(s.bucket, o.NUID), 0))
-	case first > 0:
-		err = s.erase(ctx, Pieces(s.bucket, own+".>"), first)
 	}
-	return errors.Join(err, s.eraseForeign(ctx, old, own))
+	older := s.erase(ctx, Pieces(s.bucket, own+".>"), cmp.Or(first, seq)) // an empty object has no pieces
+	return errors.Join(older, s.eraseForeign(ctx, old, own))
 }
 
 // putPieces stores the pieces of an object, and notes how many and what they are. It returns the
@@ -103,20 +103,20 @@ func (s Store) putPieces(ctx context.Context, o *Object, from io.Reader) (first 
 	}
 }
 
-// putEntry stores an entry, if the last one is at a sequence; "": in any case.
-func (s Store) putEntry(o Object, last string) (streams.Outcome, error) {
+// putEntry stores an entry, if the last one is at a sequence; "": in any case. It returns what
+// publish does.
+func (s Store) putEntry(o Object, last string) (uint64, streams.Outcome, error) {
 	m, err := o.Message(s.bucket)
 	if err != nil {
-		return streams.Conflict, err
+		return 0, streams.Conflict, err
 	}
 	if last != "" {
 		m.Header.Set(streams.HeaderExpected, last)
 	}
-	_, outcome, err := s.publish(m)
-	return outcome, err
+	return s.publish(m)
 }
 
-// publish stores a message. The error is ErrReplaced if its condition does not hold.
+// publish stores a message, and returns its sequence. The error is ErrReplaced if its condition does not hold.
 func (s Store) publish(m *nats.Msg) (uint64, streams.Outcome, error) {
 	ack, err := s.conn.Publish(m)
 	outcome := streams.Classify(err, ack.Error)
@@ -159,7 +159,7 @@ func (s Store) Drop(ctx context.Context, name string) error {
 		err = errors.Join(s.erase(ctx, Pieces(s.bucket, own+".>"), 0), s.eraseForeign(ctx, old, own))
 	}
 	if err == nil && old != nil {
-		_, err = s.putEntry(Removed(name, old.NUID), "")
+		_, _, err = s.putEntry(Removed(name, old.NUID), "")
 	}
 	if err != nil {
 		return fmt.Errorf("dropping the object %s: %w", name, err)

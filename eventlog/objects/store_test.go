@@ -80,7 +80,7 @@ func filled(n int) []byte { return bytes.Repeat([]byte("0123456789"), n/10+1)[:n
 func TestStore_PutsReplacesAndDrops(t *testing.T) {
 	t.Parallel()
 	b := start(t)
-	for _, n := range []int{0, 1, piece, 2*piece + 1, 3 * piece} {
+	for _, n := range []int{0, 1, piece, 2*piece + 1, 0, 3 * piece} {
 		content := filled(n)
 		logtest.Must(t, b.put(name, content))
 		b.holds(name, content, (n+piece-1)/piece)
