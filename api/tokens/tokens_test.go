@@ -21,6 +21,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/skeintest"
 )
 
@@ -38,19 +39,19 @@ type issuer struct {
 }
 
 func newIssuer(t testing.TB) *issuer {
-	i := &issuer{t: t}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := &issuer{t: t, url: "http://" + natstest.FreeAddress(t)}
 	i.rotate("k1")
-	i.listen(l)
-	i.url = "http://" + l.Addr().String()
+	i.start()
 	t.Cleanup(func() { i.server.Close() })
 	return i
 }
 
-func (i *issuer) listen(l net.Listener) {
+// start starts the issuer's server at its address; stop ends it.
+func (i *issuer) start() {
+	l, err := net.Listen("tcp", strings.TrimPrefix(i.url, "http://"))
+	if err != nil {
+		i.t.Fatal(err)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		if i.describe != nil {
@@ -69,6 +70,8 @@ func (i *issuer) listen(l net.Listener) {
 	i.server.Start()
 }
 
+func (i *issuer) stop() { i.server.Close() }
+
 // holdDescription has the issuer tell that it is asked to describe itself, and wait for answers.
 func (i *issuer) holdDescription() (asked <-chan struct{}, answers chan struct{}) {
 	told, answers := make(chan struct{}, 1), make(chan struct{})
@@ -80,17 +83,6 @@ func (i *issuer) holdDescription() (asked <-chan struct{}, answers chan struct{}
 		<-answers
 	}
 	return told, answers
-}
-
-// stop ends the issuer's server; start starts it again at its address.
-func (i *issuer) stop() { i.server.Close() }
-
-func (i *issuer) start() {
-	l, err := net.Listen("tcp", strings.TrimPrefix(i.url, "http://"))
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	i.listen(l)
 }
 
 // rotate replaces the key.

@@ -61,7 +61,7 @@ func FreeAddress(t testing.TB) string {
 func Start(t testing.TB, opts ...Option) *embedded.Server {
 	t.Helper()
 	o := embedded.NewOptions("")
-	o.Listen = "127.0.0.1:0"
+	o.Listen = FreeAddress(t) // so that the clients of a stopped server do not find another test's
 	o.SyncAlways = false
 	for _, apply := range opts {
 		apply(&o)

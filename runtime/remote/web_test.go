@@ -233,10 +233,7 @@ func TestHTTPReactor_CancelClosesTheConnection(t *testing.T) {
 }
 
 func TestHTTPTool_UnreachableCallWasNotMade(t *testing.T) {
-	s := httptest.NewServer(http.NotFoundHandler())
-	url := s.URL
-	s.Close()
-	_, err := farTool(t, endpointAt(t, url, "127.0.0.1")).Call(patient(t), &runtime.ToolInput{})
+	_, err := farTool(t, endpointAt(t, "http://127.0.0.1:1", "127.0.0.1")).Call(patient(t), &runtime.ToolInput{})
 	fails(t, err, true, "the call was not made")
 	if retry, _ := retries(err); retry == nil || !retry.NotMade {
 		t.Errorf("%v", err)

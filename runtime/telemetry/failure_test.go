@@ -3,12 +3,13 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // An unavailable or refusing collector loses its spans, after a while, and nothing
@@ -16,14 +17,7 @@ import (
 func TestExporter_UnavailableCollector(t *testing.T) {
 	w := newWorld(t)
 	w.orders()
-	l, err := net.Listen("tcp", "127.0.0.1:0") // an address without a server
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := natstest.FreeAddress(t)
 	w.export(Config{Endpoint: "http://" + address, GiveUp: 700 * time.Millisecond})
 	_, execution := w.ask("orders", "")
 	w.finished(execution)
