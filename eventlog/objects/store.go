@@ -116,7 +116,8 @@ func (s Store) putEntry(o Object, last string) (uint64, streams.Outcome, error) 
 	return s.publish(m)
 }
 
-// publish stores a message, and returns its sequence. The error is ErrReplaced if its condition does not hold.
+// publish stores a message, and returns its sequence. The error is ErrReplaced if its condition does
+// not hold.
 func (s Store) publish(m *nats.Msg) (uint64, streams.Outcome, error) {
 	ack, err := s.conn.Publish(m)
 	outcome := streams.Classify(err, ack.Error)

@@ -43,9 +43,9 @@ func Listen(address string) Option {
 	return func(o *embedded.Options) { o.Listen = address }
 }
 
-// FreeAddress returns an address for a server that is stopped and started again: until the test
-// ends no outgoing connection and no other test takes its port meanwhile, as may happen to a port
-// that the system chose.
+// FreeAddress returns an address for a server that is stopped, that is started again, or that is
+// never there: until the test ends no outgoing connection and no other test takes its port, as may
+// happen to a port that the system chose.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	address, held, err := cluster.ReserveAddress()
