@@ -17,5 +17,6 @@
 //	wrap_test.go     the width of prose in pages
 //	outside_test.go  examples that programs can copy
 //	copies_test.go   no copies of what dependencies contain
+//	tracked_test.go  nothing large or built in the repository
 //	typed_test.go    adds its types
 package house
