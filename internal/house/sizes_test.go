@@ -12,11 +12,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Sizes above which a type or a package is more than one thing.
-const (
-	mostMethods = 40 // exported, of one type
-	mostFiles   = 25 // of one package, tests not counted
-)
+// mostMethods is the number of exported methods above which a type is more than one thing.
+const mostMethods = 40
 
 // largeTypes lists the types that have more exported methods than they may, with exactly their
 // number.
@@ -26,58 +23,45 @@ func largeTypes() map[string]int {
 	}
 }
 
-// largePackages lists the packages that have more files than they may, with exactly their
-// number, which goes up only with a new noun.
-func largePackages() map[string]int {
-	return map[string]int{
-		"commands/thread": 40, "events": 69, "runtime": 30,
-	}
+func TestTypesAreSmall(t *testing.T) {
+	report(t, checkSizes(tree(t), largeTypes()))
 }
 
-func TestTypesAndPackagesAreSmall(t *testing.T) {
-	report(t, checkSizes(tree(t), largeTypes(), largePackages()))
-}
-
-func checkSizes(files []sourceFile, types, packages map[string]int) []finding {
+func checkSizes(files []sourceFile, types map[string]int) []finding {
 	var found []finding
-	methods, sizes := map[string]int{}, map[string]int{}
+	methods := map[string]int{}
 	for _, f := range files {
 		if f.inTest {
 			continue
-		}
-		dir := f.dir()
-		if sizes[dir]++; sizes[dir] == max(packages[dir], mostFiles)+1 {
-			found = append(found, f.at(f.ast.Name, fmt.Sprintf("package %s has more than %d files", dir, sizes[dir]-1),
-				"move what belongs together into a package of its own"))
 		}
 		for _, d := range f.ast.Decls {
 			fn, ok := d.(*ast.FuncDecl)
 			if !ok || fn.Recv == nil || !fn.Name.IsExported() {
 				continue
 			}
-			name := dir + "." + receiver(fn.Recv.List[0].Type)
+			name := f.dir() + "." + receiver(fn.Recv.List[0].Type)
 			if methods[name]++; methods[name] == max(types[name], mostMethods)+1 {
 				found = append(found, f.at(fn.Name, fmt.Sprintf("%s has more than %d exported methods", name, methods[name]-1),
 					"give a part of it a type of its own"))
 			}
 		}
 	}
-	return append(append(found, stale(types, methods, mostMethods, "exported methods")...), stale(packages, sizes, mostFiles, "files")...)
+	return append(found, stale(types, methods)...)
 }
 
 // stale returns a finding for each entry of a list of exceptions that permits more than there is:
 // what was made smaller stays so.
-func stale(listed, is map[string]int, most int, what string) []finding {
+func stale(listed, is map[string]int) []finding {
 	var found []finding
 	for _, name := range slices.Sorted(maps.Keys(listed)) {
 		fix := fmt.Sprintf("lower the number to %d", is[name])
-		if is[name] <= most {
+		if is[name] <= mostMethods {
 			fix = "remove the entry"
 		}
-		if is[name] < listed[name] || is[name] <= most {
+		if is[name] < listed[name] || is[name] <= mostMethods {
 			found = append(found, finding{
 				pos:  token.Position{Filename: "internal/house/sizes_test.go", Line: 1},
-				what: fmt.Sprintf("%s may have %d %s, and has %d", name, listed[name], what, is[name]), fix: fix,
+				what: fmt.Sprintf("%s may have %d exported methods, and has %d", name, listed[name], is[name]), fix: fix,
 			})
 		}
 	}
@@ -97,33 +81,26 @@ func receiver(e ast.Expr) string {
 	return ""
 }
 
-func TestTypesAndPackagesAreSmall_Bites(t *testing.T) {
+func TestTypesAreSmall_Bites(t *testing.T) {
 	text := "package a\n\ntype T struct{}\n"
 	for i := range mostMethods {
 		text += fmt.Sprintf("func (t *T) M%d() {}\n", i)
 	}
 	few := parseSource(t, "a/a.go", []byte(text))
 	many := parseSource(t, "a/b.go", []byte("package a\n\nfunc (t T) More() {}\nfunc (t T) own() {}\n"))
-	if got := checkSizes([]sourceFile{few}, nil, nil); len(got) != 0 {
+	if got := checkSizes([]sourceFile{few}, nil); len(got) != 0 {
 		t.Errorf("as many as may be: %v", got)
 	}
-	if got := checkSizes([]sourceFile{few, many}, nil, nil); len(got) != 1 {
+	if got := checkSizes([]sourceFile{few, many}, nil); len(got) != 1 {
 		t.Errorf("one more: %v", got)
 	}
-	if got := checkSizes([]sourceFile{few, many}, map[string]int{"a.T": mostMethods + 1}, nil); len(got) != 0 {
+	if got := checkSizes([]sourceFile{few, many}, map[string]int{"a.T": mostMethods + 1}); len(got) != 0 {
 		t.Errorf("as many as are listed: %v", got)
 	}
-	if got := checkSizes([]sourceFile{few, many}, map[string]int{"a.T": mostMethods + 2}, nil); len(got) != 1 || !strings.HasSuffix(got[0].fix, " 41") {
+	if got := checkSizes([]sourceFile{few, many}, map[string]int{"a.T": mostMethods + 2}); len(got) != 1 || !strings.HasSuffix(got[0].fix, " 41") {
 		t.Errorf("fewer than are listed: %v", got)
 	}
-	if got := checkSizes([]sourceFile{few}, map[string]int{"a.T": mostMethods}, map[string]int{"gone": mostFiles + 1}); len(got) != 2 || got[0].fix != got[1].fix {
+	if got := checkSizes([]sourceFile{few}, map[string]int{"a.T": mostMethods}); len(got) != 1 || got[0].fix != "remove the entry" {
 		t.Errorf("no exceptions any more: %v", got)
-	}
-	var files []sourceFile
-	for i := range mostFiles + 2 {
-		files = append(files, parseSource(t, fmt.Sprintf("a/f%d.go", i), []byte("package a\n")))
-	}
-	if got := checkSizes(files, nil, nil); len(got) != 1 {
-		t.Errorf("two files too many: %v", got)
 	}
 }
