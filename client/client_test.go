@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -221,6 +222,50 @@ func TestRequest_NoResponders(t *testing.T) {
 	}
 	if took := time.Since(begin); took > 10*time.Second { // the default is 20 s
 		t.Errorf("it took %v to give up", took)
+	}
+}
+
+// A client that has seen a commit sends its sequence with every query that waits for a read model,
+// whatever form the data has, unless the data names one itself.
+func TestQuery_SendsMinSeq(t *testing.T) {
+	t.Parallel()
+	nc := natstest.Dial(t, natstest.Start(t).URL())
+	c, err := client.New(nc, client.Options{Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan string, 1)
+	if _, err := nc.Subscribe("skein.query.acme.>", func(m *nats.Msg) {
+		asked <- string(m.Data)
+		_ = m.Respond([]byte(`{}`))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, query string
+		data        any
+		want        string
+	}{
+		{"struct", "thread.get", events.GetThread{ThreadID: "T-1"}, `{"minSeq":7,"threadId":"T-1"}`},
+		{"map", "item.list", map[string]any{"threadId": "T-1"}, `{"minSeq":7,"threadId":"T-1"}`},
+		{"JSON", "item.list", events.JSON(` { }`), `{"minSeq":7}`},
+		{"no data", "thread.list", nil, `{"minSeq":7}`},
+		{"own minSeq", "thread.get", map[string]any{"threadId": "T-1", "minSeq": 9}, `{"minSeq":9,"threadId":"T-1"}`},
+		{"no object", "thread.get", []int{1}, `[1]`},
+		{"unknown query", "thread.weigh", map[string]any{}, `{}`},
+	} {
+		if _, err := c.WithMinSeq(7).Query(t.Context(), tt.query, tt.data); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if got := <-asked; got != tt.want {
+			t.Errorf("%s: sent %s, want %s", tt.name, got, tt.want)
+		}
+		if _, err := c.Query(t.Context(), tt.query, tt.data); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if got := <-asked; strings.Contains(got, `"minSeq":7`) {
+			t.Errorf("%s: a client without a sequence sent %s", tt.name, got)
+		}
 	}
 }
 

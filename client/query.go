@@ -1,15 +1,21 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
 
-// Query executes a query, named noun.verb, and returns the answer as JSON. [Read]
-// takes the name from the type of the data, and returns a Go value.
+// Query executes a query, named noun.verb, and returns the answer as JSON. data is a struct such
+// as events.GetThread, or any value that encodes as a JSON object. [Read] takes the name from the
+// type of the data, and returns a Go value.
 func (c *Client) Query(ctx context.Context, name string, data any) ([]byte, error) {
 	if err := checkName("query", name); err != nil {
 		return nil, err
@@ -18,7 +24,7 @@ func (c *Client) Query(ctx context.Context, name string, data any) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	answer, refusal := c.request(ctx, c.opts.Names.Query(c.opts.Tenant, name), body)
+	answer, refusal := c.request(ctx, c.opts.Names.Query(c.opts.Tenant, name), c.fresh(name, body))
 	if refusal != nil {
 		return nil, refusal
 	}
@@ -33,7 +39,7 @@ func Read[A any](ctx context.Context, c *Client, q events.QueryFor[A]) (*A, erro
 	if !ok {
 		return nil, events.Invalid("", "no query has data of type %T; see events.Queries", q)
 	}
-	answer, err := c.Query(ctx, row.Name, c.withMinSeq(q))
+	answer, err := c.Query(ctx, row.Name, q)
 	if err != nil {
 		return nil, err
 	}
@@ -44,20 +50,27 @@ func Read[A any](ctx context.Context, c *Client, q events.QueryFor[A]) (*A, erro
 	return *a, nil
 }
 
-// withMinSeq returns a query that says how recent its answer must be, unless it says so itself
-// or waits for no read model.
-func (c *Client) withMinSeq(q any) any {
-	if c.minSeq == 0 {
-		return q
+// fresh returns the body of a query with the client's minSeq, unless the body has one, or the
+// query waits for no read model. A body that is no JSON object stays for the service to refuse.
+func (c *Client) fresh(name string, body []byte) []byte {
+	row, ok := events.LookupQuery(name)
+	if c.minSeq == 0 || !ok || !row.Waits() {
+		return body
 	}
-	data := reflect.New(reflect.TypeOf(q)).Elem()
-	data.Set(reflect.ValueOf(q))
-	if field := data.FieldByName("Fresh"); field.IsValid() {
-		if f := field.Addr().Interface().(*events.Fresh); f.MinSeq == nil {
-			f.MinSeq = new(c.minSeq)
-		}
+	has := struct {
+		MinSeq jsontext.Value `json:"minSeq"`
+	}{}
+	if string(body) == "null" { // no data
+		body = []byte("{}")
 	}
-	return data.Interface()
+	if json.Unmarshal(body, &has) != nil || has.MinSeq != nil {
+		return body
+	}
+	rest, separator := bytes.TrimLeft(body[1:], " \t\r\n"), ","
+	if rest[0] == '}' {
+		separator = ""
+	}
+	return slices.Concat([]byte(`{"minSeq":`+strconv.FormatInt(c.minSeq, 10)+separator), rest)
 }
 
 // ListContexts returns a thread's contexts: all of them, or with a limit or a cursor a page.

@@ -116,6 +116,12 @@ func (c Command) relating(r Relates) Command {
 // New returns a zero value of the query's data.
 func (q Query) New() any { return q.new() }
 
+// Waits reports whether the query takes minSeq, and so can wait for a read model.
+func (q Query) Waits() bool {
+	_, ok := reflect.TypeOf(q.Example).FieldByName("Fresh")
+	return ok
+}
+
 // QueryFor is the data of a query that an A answers, such as a [GetThread], for a Thread. Only
 // types of this package are.
 type QueryFor[A any] interface{ answer() A }

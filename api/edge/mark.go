@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"reflect"
 	"strings"
 	"sync"
 
@@ -71,12 +70,6 @@ func (m *marks) ofThread(tenant, ref string) int64 {
 	}
 	name := markedThread{tenant, id}
 	return max(m.recent[name], m.older[name], m.floor[tenant])
-}
-
-// waits reports whether a query waits for its read model.
-func waits(q events.Query) bool {
-	_, ok := reflect.TypeOf(q.Example).FieldByName("Fresh")
-	return ok
 }
 
 // readsOwnWrites reports whether a path belongs to a protocol whose clients do not name the
