@@ -18,7 +18,8 @@ type Form struct {
 	Split bool
 	// Exact loses nothing: what Open Responses does not have is written in the field
 	// skein:item of the items, from which Read restores the thread's items
-	// unchanged. It is for readers that ignore unknown fields.
+	// unchanged; an item of status stored has none, which means the same. It is for
+	// readers that ignore unknown fields.
 	Exact bool
 }
 
@@ -38,6 +39,28 @@ type Item struct {
 	Origin           *Origin     `json:"skein:item,omitzero"`
 
 	Rest map[string]events.JSON `json:",embed"` // its other fields
+}
+
+// itemFields is an Item without its methods.
+type itemFields Item
+
+// MarshalJSON implements json.Marshaler, so that encoding/json writes the item whole: it does not
+// know the option that embeds Rest.
+func (o Item) MarshalJSON() ([]byte, error) {
+	return json.Marshal(itemFields(o), json.Deterministic(true))
+}
+
+// MarshalJSONTo implements the same for github.com/go-json-experiment/json.
+func (o Item) MarshalJSONTo(to *jsontext.Encoder) error {
+	return json.MarshalEncode(to, itemFields(o))
+}
+
+// UnmarshalJSON implements json.Unmarshaler; see MarshalJSON.
+func (o *Item) UnmarshalJSON(raw []byte) error { return json.Unmarshal(raw, (*itemFields)(o)) }
+
+// UnmarshalJSONFrom implements the same for github.com/go-json-experiment/json.
+func (o *Item) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	return json.UnmarshalDecode(from, (*itemFields)(o))
 }
 
 // Origin describes what an item of Open Responses was in its thread.
@@ -164,7 +187,13 @@ func exactPart(id string, raw events.JSON, made []Item) []Item {
 func withOrigin(i *events.Item, list []Item) []Item {
 	whole := events.NewItem{
 		ID: i.ID, Type: i.Type, Role: i.Role, Status: i.Status, Channel: i.Channel, Content: i.Content, ParentItemID: i.ParentItemID,
-		Silent: i.Silent, Metadata: i.Metadata,
+		Silent: i.Silent, Metadata: i.Metadata, CreatedAt: i.CreatedAt,
+	}
+	if i.CreatedAtMicros%1000 != 0 { // CreatedAt has milliseconds
+		whole.CreatedAt = events.Time(i.CreatedAtMicros).String()
+	}
+	if whole.Status == events.ItemStored { // which an item without a status has
+		whole.Status = ""
 	}
 	if i.Depth != 0 {
 		whole.Depth = &i.Depth
