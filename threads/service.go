@@ -81,19 +81,34 @@ func (s *Service) Create(ctx context.Context, id string) (*Thread, error) {
 	return s.at(ctx, reply)
 }
 
+// create creates a thread as it is.
+func (s *Service) create(ctx context.Context, t *Thread) (*Thread, error) {
+	p := plan{service: s, ctx: ctx, id: t.ID}
+	if err := p.add("thread.create", events.CreateThread{}); err != nil {
+		return nil, err
+	}
+	if err := p.diff(&Thread{ID: t.ID, Created: t.Created, Messages: []Message{}}, t); err != nil {
+		return nil, err
+	}
+	reply, err := s.wrote(s.c.Commit(ctx, t.ID, p.commands, client.ExpectVersion(0)))
+	if err != nil {
+		return nil, err
+	}
+	return s.at(ctx, reply)
+}
+
 // at returns a thread, at least as it is after a command.
 func (s *Service) at(ctx context.Context, r *events.Reply) (*Thread, error) {
 	return s.read(ctx, events.GetThreadDocument{ThreadID: r.ThreadID, Fresh: events.Fresh{MinVersion: &r.Version}})
 }
 
-// Save stores a thread as it is: it creates it, or changes the stored one, which must have the
-// same v. A thread that was changed since is a version_conflict.
+// Save stores a thread as it is, in one commit or not at all: it creates it, or changes the stored
+// one, which must have the same v. A thread that was changed since is a version_conflict, and a new
+// one that another client creates meanwhile an already_exists.
 func (s *Service) Save(ctx context.Context, t *Thread) (*Thread, error) {
 	_, err := s.Get(ctx, t.ID)
 	if unknown := (*NotFoundError)(nil); errors.As(err, &unknown) && t.V == 0 {
-		if _, err := s.Create(ctx, t.ID); err != nil {
-			return nil, err
-		}
+		return s.create(ctx, t)
 	}
 	saved, _, err := s.Update(ctx, t.ID, func(stored *Thread) error {
 		if stored.V != t.V {

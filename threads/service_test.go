@@ -230,6 +230,32 @@ func TestSave(t *testing.T) {
 	}
 }
 
+// AM-58: a new thread that cannot be saved whole is not there afterwards, and the corrected one is
+// saved in one commit; what Save returns can be saved again.
+func TestSave_RefusedStoresNothing(t *testing.T) {
+	s := service(t)
+	for name, spoil := range map[string]func(*threads.Thread){
+		"refused by the service": func(t *threads.Thread) { t.Title = strings.Repeat("x", 2000) },
+		"no command makes it":    func(t *threads.Thread) { t.OriginThreadID = threads.NewID() },
+	} {
+		doc := threads.NewThread(threads.NewID())
+		doc.Messages = append(doc.Messages, threads.UserMessage("Where?"))
+		spoil(doc)
+		if got, err := s.Save(t.Context(), doc); err == nil {
+			t.Fatalf("%s: saved as %+v", name, got)
+		}
+		if got, err := s.Get(t.Context(), doc.ID); said(err) != "Thread "+doc.ID+" not found" {
+			t.Errorf("%s: the thread is there: %+v, %v", name, got, err)
+		}
+		doc.Title, doc.OriginThreadID = "Order", ""
+		saved := must(s.Save(t.Context(), doc))(t)
+		again := must(s.Save(t.Context(), saved))(t)
+		if len(again.Messages) != 1 || again.Title != "Order" || again.V != saved.V {
+			t.Errorf("%s: it is saved as %+v, and again as %+v", name, saved, again)
+		}
+	}
+}
+
 func TestArchiveHistoryDelete(t *testing.T) { // AM-87 AM-89
 	s := service(t)
 	id := must(s.Create(t.Context(), ""))(t).ID
