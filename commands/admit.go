@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -60,8 +61,8 @@ func (d *Dispatcher) admit(tenant, name string, body []byte, meta Meta) (*thread
 
 // parts decodes what is to be done: one command, or those of a thread.commit.
 func (d *Dispatcher) parts(c *thread.Command, row events.Command, data events.JSON) error {
-	if len(data) > events.MaxEventBytes && row.Name != "thread.commit" && row.Name != "definition.apply" && row.Name != "kv.set" {
-		return events.TooLarge("the command's data", int64(len(data)), events.MaxEventBytes)
+	if most := mostData(row); len(data) > most {
+		return events.TooLarge("the command's data", int64(len(data)), int64(most))
 	}
 	v, err := d.schema.DecodeTrusted(row.Name, data)
 	if err != nil {
@@ -89,8 +90,8 @@ func (d *Dispatcher) parts(c *thread.Command, row events.Command, data events.JS
 			return events.Invalid(path+"/command", "%s cannot stand in a thread.commit", sub.Command)
 		case (row.Creates || row.First) && i > 0:
 			return events.Invalid(path+"/command", "%s must be the first command", sub.Command)
-		case len(sub.Data) > events.MaxEventBytes:
-			large := events.TooLarge("the data of command "+strconv.Itoa(i), int64(len(sub.Data)), events.MaxEventBytes)
+		case len(sub.Data) > mostData(row):
+			large := events.TooLarge("the data of command "+strconv.Itoa(i), int64(len(sub.Data)), int64(mostData(row)))
 			large.Details.Command = &i
 			return large
 		}
@@ -101,6 +102,18 @@ func (d *Dispatcher) parts(c *thread.Command, row events.Command, data events.JS
 		c.Parts[i] = thread.Part{Name: sub.Command, Data: v}
 	}
 	return nil
+}
+
+// mostData returns how many bytes the data of a command may have. Commands that hold others, and
+// values with a bound of their own, are as large as a message may be.
+func mostData(row events.Command) int {
+	switch row.Name {
+	case "thread.commit", "definition.apply", "kv.set":
+		return math.MaxInt
+	case "state.merge", "context.set":
+		return events.MaxMergeBytes
+	}
+	return events.MaxEventBytes
 }
 
 // clean keeps a W3C trace context, and drops what cannot be one.

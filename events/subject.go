@@ -35,6 +35,7 @@ const (
 const (
 	MaxEventBytes  = 512 << 10          // of one event's data; bigger content belongs in files
 	MaxStateBytes  = 1 << 20            // of a context's content; a larger one is refused, not truncated
+	MaxMergeBytes  = 1<<20 + 64<<10     // of the data of a state.merge or a context.set, which may hold a whole state
 	MaxPayload     = 4 << 20            // of a message, as nats.conf sets it
 	MaxCommitBytes = MaxPayload - 8<<10 // of a commit's body, which leaves room for its headers
 	MaxCommands    = 200                // of one thread.commit

@@ -129,6 +129,30 @@ func (t *ThreadScope) load(ctx context.Context) error {
 	return nil
 }
 
+// Files returns the files of the thread. A thread that does not exist yet is created, as the first
+// save of its state does, so that a visitor can upload before anything else.
+func (t *ThreadScope) Files(ctx context.Context) (*client.Files, error) {
+	if err := t.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer t.release()
+	if t.ended {
+		return nil, &EndedError{SessionID: t.session}
+	}
+	c := t.app.opts.Client
+	_, err := client.Read(ctx, c, events.GetThread{ThreadID: t.ID})
+	if is(err, events.NotFound) && t.life == 0 {
+		if len(t.pending.ops) == 0 { // a merge needs an operation, and this one changes nothing
+			t.pending.add(events.StateOperation{Op: events.DeleteOp, Key: noKey})
+		}
+		err = t.save(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.Files(t.ID), nil
+}
+
 // Get returns the value of a key, and reports whether it has one. The error is an
 // invalid_request if the value is not a T.
 func Get[T any](ctx context.Context, t *ThreadScope, key string) (value T, ok bool, err error) {

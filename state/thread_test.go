@@ -252,6 +252,58 @@ func TestThread_ConcurrentUse(t *testing.T) {
 	}
 }
 
+// AG-74, C-16: a state of 1,048,576 bytes of JSON is stored by one save, and read back, from an event
+// and a document of that size; a byte more is refused, with the status of its code, and the visitor
+// keeps the thread.
+func TestThread_LargestState(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	largest := strings.Repeat("x", events.MaxStateBytes-len(`{"a":""}`))
+	a := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "a", largest) })
+	if a.StatusCode != http.StatusOK {
+		t.Fatalf("the largest state is answered with %d %.200s", a.StatusCode, a.body)
+	}
+	s.on(func(ctx context.Context, th *state.ThreadScope) error {
+		if got, ok, err := state.Get[string](ctx, th, "a"); !ok || got != largest {
+			t.Errorf("%d of %d bytes are read back: %v", len(got), len(largest), err)
+		}
+		return nil
+	}, a.next()...)
+	got := must(client.Read(t.Context(), must(s.client.UpToDate(t.Context()))(t), events.GetState{ThreadID: a.id()}))(t)
+	if len(got.Values) != events.MaxStateBytes {
+		t.Errorf("state.get returns %d bytes", len(got.Values))
+	}
+	over := s.on(func(ctx context.Context, th *state.ThreadScope) error { return th.Set(ctx, "a", largest+"x") })
+	if over.StatusCode != http.StatusRequestEntityTooLarge || over.header() == "" || over.cookie() == nil {
+		t.Errorf("a byte more is answered with %d %.200s, %v", over.StatusCode, over.body, over.Header)
+	}
+}
+
+// A visitor who uploads before anything else has a thread, and the file is its.
+func TestThread_FilesBeforeState(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	upload := func(ctx context.Context, th *state.ThreadScope) error {
+		files, err := th.Files(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = files.WriteFile(ctx, "/photo.txt", []byte("a photo"), "", client.WriteFileOptions{})
+		return err
+	}
+	a := s.on(upload)
+	if a.StatusCode != http.StatusOK {
+		t.Fatalf("the upload is answered with %d %.200s", a.StatusCode, a.body)
+	}
+	s.on(upload, a.next()...)
+	if data := must(s.client.Files(a.id()).ReadFile(t.Context(), "/photo.txt"))(t); string(data) != "a photo" {
+		t.Errorf("the file holds %q", data)
+	}
+	if got := s.values(a.id()); got != "{}" {
+		t.Errorf("the state has %s", got)
+	}
+}
+
 // What is too large or no JSON is refused whole: nothing is truncated or dropped, where the
 // source does both.
 func TestThread_LimitsAreRefusedWhole(t *testing.T) { // AG-74 C-16 C-17, and AG-75 and AG-76 as these settle them
@@ -282,7 +334,7 @@ func TestThread_LimitsAreRefusedWhole(t *testing.T) { // AG-74 C-16 C-17, and AG
 		if err := th.Set(ctx, "a", half); err != nil {
 			return err
 		}
-		if err := th.Set(ctx, "b", half); !refused(err, events.PayloadTooLarge) || !strings.Contains(err.Error(), "Save") {
+		if err := th.Set(ctx, "b", strings.Repeat("x", 720_000)); !refused(err, events.PayloadTooLarge) || !strings.Contains(err.Error(), "Save") {
 			t.Errorf("more than one save: %v", err)
 		}
 		if err := th.Set(ctx, "a", half); err != nil { // overwrites what was not saved

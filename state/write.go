@@ -18,7 +18,7 @@ import (
 // Limits of what one save stores.
 const (
 	maxOperations = 10_000
-	maxSave       = events.MaxEventBytes - 4096 // of the operations; the rest is for what surrounds them
+	maxSave       = events.MaxMergeBytes - 4096 // of the operations; the rest is for what surrounds them
 	maxKey        = 1024                        // characters
 )
 
@@ -79,8 +79,8 @@ func (w *writes) add(o events.StateOperation) {
 }
 
 // Set sets the value of a key. The error is an invalid_request if it is not JSON, and a
-// payload_too_large if the state would become larger than 1 MiB, or the writes of the request
-// than one save can store. Then nothing changes.
+// payload_too_large if the state would become larger than 1 MiB (1,048,576 bytes of JSON), or the
+// writes of the request than one save can store, which is as much. Then nothing changes.
 func (t *ThreadScope) Set(ctx context.Context, key string, value any) error {
 	raw, err := encodeValue(key, value)
 	if err != nil {

@@ -3,6 +3,7 @@ package state
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"net"
@@ -65,9 +66,13 @@ func (w *responseWriter) refuse(ctx context.Context, err error) {
 		if w.told {
 			w.s.app.setCookie(h, w.r, "", -1)
 		}
-	case !unsure(err):
-		status = http.StatusInternalServerError
-		e = events.Errorf(events.Unavailable, "the state of the thread was refused, and not saved")
+	default:
+		if refusal := (*events.Error)(nil); errors.As(err, &refusal) && !unsure(err) {
+			status, e = refusal.Code.Status(), events.Errorf(refusal.Code, "the state of the thread was not saved: %s", refusal.Message)
+		}
+		if w.told { // the client keeps its thread, and can try again
+			w.s.app.tell(h, w.r, w.s.session.Thread.ID)
+		}
 	}
 	writeError(w.inner, status, e)
 }
