@@ -17,6 +17,7 @@ import (
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/manifest"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/skeintest"
 )
@@ -106,7 +107,6 @@ func TestServer_RegistrationsWorkInRuns(t *testing.T) {
 		kind events.DefinitionKind
 		text string
 	}{
-		{events.ToolKind, `{"name":"find_order","description":"Finds an order.","type":"go"}`},
 		{events.AgentKind, `{"name":"patient","type":"ai_human","reactor":"clerk","tools":["find_order"],"hooks":["log"]}`},
 		{events.AgentKind, `{"name":"hasty","type":"ai_human","reactor":"clerk","tools":["find_order"]}`},
 	} {
@@ -135,8 +135,46 @@ func TestServer_RegistrationsWorkInRuns(t *testing.T) {
 			t.Errorf("%s: the effect got %s", agent, got)
 		}
 	}
+	packed, err := manifest.Pack(t.Context(), c, []string{"patient"})
+	if err != nil || len(packed) != 1 {
+		t.Errorf("an agent with a Go tool without a definition is packed as %s, %v", packed, err)
+	}
 	if got := <-hooked; got != `find_order "sent yesterday"` || len(hooked) > 0 {
 		t.Errorf("the hook got %s, and %d more", got, len(hooked))
+	}
+}
+
+// A Go tool is known by its registration: an agent may list it, a definition of it may come and go
+// while agents list it, and an agent with one that is not portable cannot be packed, whatever the
+// definition says. A name that is neither defined nor registered is refused.
+func TestServer_ToolsNeedNoDefinition(t *testing.T) {
+	s := skeintest.Start(t)
+	nothing := func(context.Context, struct{}) (string, error) { return "", nil }
+	s.Must(s.Tool(skein.NewTool("local", nothing, skein.Spec(func(spec *skein.ToolSpec) { spec.NotPortable = true }))))
+	c := s.Client("acme")
+	apply := func(kind events.DefinitionKind, text string) error {
+		reply, err := c.Send(t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: kind, Definition: []byte(text)}}})
+		if err == nil {
+			c = c.WithMinSeq(reply.Seq)
+		}
+		return err
+	}
+	agent := `{"name":"clerk","type":"ai_human","reactor":"script","tools":["local"]}`
+	s.Must(apply(events.AgentKind, agent))
+	if err := apply(events.AgentKind, `{"name":"other","type":"ai_human","reactor":"script","tools":["nowhere"]}`); events.AsError(err).Code != events.InvalidRequest {
+		t.Errorf("a tool that is neither defined nor registered: %v", err)
+	}
+	for _, defined := range []bool{false, true} {
+		if defined {
+			s.Must(apply(events.ToolKind, `{"name":"local","description":"Does nothing.","type":"go"}`))
+		}
+		_, err := manifest.Pack(t.Context(), c, []string{"clerk"})
+		if e := events.AsError(err); e.Code != events.InvalidRequest || !strings.Contains(e.Message, "not portable") {
+			t.Errorf("defined %v: packing returns %v", defined, err)
+		}
+	}
+	if _, err := c.Send(t.Context(), "", events.ApplyDefinitions{Remove: []events.DefinitionRef{{Kind: events.ToolKind, Name: "local"}}}); err != nil {
+		t.Errorf("the definition of a registered tool stays: %v", err)
 	}
 }
 

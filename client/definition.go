@@ -2,8 +2,10 @@ package client
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -60,7 +62,8 @@ type Definer interface {
 
 // LoadModel returns a model's definition as a T: events.ModelDefinition, or any type
 // that its JSON decodes into. The error is not_found if there is no model with that
-// name.
+// name, and an invalid_request if the definition does not decode into a T, or a struct T has
+// none of its fields.
 func LoadModel[T any](ctx context.Context, c Definer, name string) (T, error) {
 	return load[T](ctx, c, events.ModelKind, name)
 }
@@ -84,5 +87,27 @@ func load[T any](ctx context.Context, c Definer, kind events.DefinitionKind, nam
 	if err := json.Unmarshal(d.Definition, &v); err != nil {
 		return v, events.Invalid("", "decode the definition of the %s %s as a %T: %w", kind, name, v, err)
 	}
+	if !takesAny(v, d.Definition) {
+		return v, events.Invalid("", "decode the definition of the %s %s as a %T: the type has none of its fields; name them as the JSON does, such as `json:\"name\"`", kind, name, v)
+	}
 	return v, nil
+}
+
+// takesAny reports whether a value takes at least one field of an object. A value that is no plain
+// struct decides by itself what it takes.
+func takesAny(v any, object events.JSON) bool {
+	if t := reflect.TypeOf(v); t == nil || t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[json.UnmarshalerFrom]()) {
+		return true
+	}
+	var fields map[string]jsontext.Value
+	if json.Unmarshal(object, &fields) != nil {
+		return true
+	}
+	for name := range fields {
+		one, err := json.Marshal(map[string]any{name: nil})
+		if err != nil || json.Unmarshal(one, reflect.New(reflect.TypeOf(v)).Interface(), json.RejectUnknownMembers(true)) == nil {
+			return true
+		}
+	}
+	return false
 }

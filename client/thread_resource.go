@@ -52,14 +52,18 @@ func (t *ThreadState) GetModelNames(ctx context.Context) ([]string, error) {
 
 // ScheduleEffect schedules an effect after a delay, in milliseconds precision; 0 is
 // immediately. args is a map, a struct or JSON that encodes as an object; nil is an
-// empty object. It returns the effect's id, a UUID.
-func (t *ThreadState) ScheduleEffect(ctx context.Context, name string, args any, delay time.Duration) (string, error) {
+// empty object. It returns the effect's id, a UUID. The option events.Attempts limits the attempts.
+func (t *ThreadState) ScheduleEffect(ctx context.Context, name string, args any, delay time.Duration, options ...events.ScheduleOption) (string, error) {
 	raw, err := object("args", args)
 	if err != nil {
 		return "", err
 	}
 	after := delay.Milliseconds()
-	reply, err := t.client.Send(ctx, t.id, events.ScheduleEffect{Name: name, Args: raw, DelayMs: &after})
+	d := events.ScheduleEffect{Name: name, Args: raw, DelayMs: &after}
+	for _, set := range options {
+		set(&d)
+	}
+	reply, err := t.client.Send(ctx, t.id, d)
 	if err != nil {
 		return "", err
 	}
@@ -69,8 +73,16 @@ func (t *ThreadState) ScheduleEffect(ctx context.Context, name string, args any,
 
 // GetScheduledEffects returns the pending effects, the earliest due first, all or only
 // those with a name.
-func (t *ThreadState) GetScheduledEffects(ctx context.Context, name string) ([]events.ScheduledEffect, error) {
-	return t.reader().ScheduledEffects(ctx, t.id, name)
+func (t *ThreadState) GetScheduledEffects(ctx context.Context, name string) ([]events.ThreadEffect, error) {
+	pending, err := t.reader().ScheduledEffects(ctx, t.id, name)
+	if err != nil {
+		return nil, err
+	}
+	effects := make([]events.ThreadEffect, len(pending))
+	for i := range pending {
+		effects[i] = pending[i].Thread()
+	}
+	return effects, nil
 }
 
 // RemoveScheduledEffect cancels an effect, and reports whether it did: it returns false

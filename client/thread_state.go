@@ -18,7 +18,7 @@ import (
 // and if the service cannot be reached; what does not exist is nil, false or an empty
 // list. It is safe for concurrent use, and need not be closed.
 type ThreadState struct {
-	*files
+	files   *Files
 	client  *Client
 	id      string
 	created int64
@@ -33,9 +33,6 @@ type ThreadState struct {
 	emitter string // names this handle to subscribers; set when first needed
 	sent    int64  // number of live events
 }
-
-// files is embedded for its methods, and unexported to hide the field.
-type files = Files
 
 // Thread returns a thread's state, by the thread's id or "key:" and its key. The error
 // is a not_found if there is no such thread.

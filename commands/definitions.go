@@ -20,6 +20,8 @@ type Definitions interface {
 	Titles(ctx context.Context, tenant string) (*thread.Titles, error)
 	// Summaries returns the agent that writes summaries of a tenant's threads; "": none does.
 	Summaries(ctx context.Context, tenant string) (string, error)
+	// HasTool reports whether this process has a Go tool of that name.
+	HasTool(name string) bool
 	// Skill reports whether a tenant has a skill.
 	Skill(ctx context.Context, tenant, name string) (bool, error)
 	// ContextType returns the function that checks a content against a type of contexts. The
@@ -40,6 +42,8 @@ func (noDefinitions) Modes(context.Context, string) (map[string]string, error) {
 func (noDefinitions) Titles(context.Context, string) (*thread.Titles, error) { return nil, nil }
 
 func (noDefinitions) Summaries(context.Context, string) (string, error) { return "", nil }
+
+func (noDefinitions) HasTool(string) bool { return false }
 
 func (noDefinitions) Skill(context.Context, string, string) (bool, error) { return false, nil }
 
@@ -103,6 +107,14 @@ func (d *Dispatcher) know(j *job, need thread.Need) error {
 			j.command.Skills = map[string]bool{}
 		}
 		j.command.Skills[name] = there
+	}
+	for _, name := range need.Tools {
+		if d.cfg.Definitions.HasTool(name) {
+			if j.command.Tools == nil {
+				j.command.Tools = map[string]bool{}
+			}
+			j.command.Tools[name] = true
+		}
 	}
 	for _, name := range need.Types {
 		check, err := d.cfg.Definitions.ContextType(j.ctx, j.command.Tenant, name)

@@ -105,6 +105,29 @@ type ScheduledEffect struct {
 	Stamp
 }
 
+// ThreadEffect is a pending effect as Standard Agents defines it, and as a thread state returns it.
+// Times are microseconds since the Unix epoch.
+type ThreadEffect struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Args        JSON   `json:"args"`
+	ScheduledAt int64  `json:"scheduledAt"`
+	CreatedAt   int64  `json:"createdAt"`
+}
+
+// Thread returns the effect as a thread state shows it.
+func (e *ScheduledEffect) Thread() ThreadEffect {
+	return ThreadEffect{ID: e.ID, Name: e.Name, Args: e.Args, ScheduledAt: e.ScheduledAt, CreatedAt: e.CreatedAt}
+}
+
+// ScheduleOption sets a field of an effect that a thread state schedules.
+type ScheduleOption func(*ScheduleEffect)
+
+// Attempts sets how often a firing of the effect is attempted in all, from 1 to 101; 4 without it.
+func Attempts(n int64) ScheduleOption {
+	return func(d *ScheduleEffect) { d.Retries = new(n - 1) }
+}
+
 // Repeated reports whether the effect runs more than once.
 func (e *ScheduledEffect) Repeated() bool { return e.EveryMs > 0 || e.Cron != "" }
 

@@ -9,10 +9,10 @@ const (
 	DirectoryType = "inode/directory" // the mimeType of a directory
 )
 
-// FileRecord is the document of a file or a directory. Times are microseconds since the Unix
-// epoch. Digest is the SHA-256 of the content in hex; a directory and an external file have
-// none. An external file's storage is its address.
-type FileRecord struct {
+// ThreadFile is a file or a directory as Standard Agents defines its record, and as a thread state
+// returns it. Times are microseconds since the Unix epoch. An external file's storage is its
+// address.
+type ThreadFile struct {
 	Path        string `json:"path" schema:"required,maxLength=4096" doc:"From the thread's root, which is /."`
 	Name        string `json:"name" schema:"required,maxLength=255" doc:"The last name of the path; empty for the root."`
 	MimeType    string `json:"mimeType" schema:"required,maxLength=256" doc:"The media type; inode/directory for a directory."`
@@ -24,10 +24,21 @@ type FileRecord struct {
 	Height      int64  `json:"height,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
 	CreatedAt   int64  `json:"createdAt,omitzero" schema:"minimum=0" doc:"The time of creation, in microseconds since 1970."`
 	UpdatedAt   int64  `json:"updatedAt,omitzero" schema:"minimum=0" doc:"When it was last written, in microseconds since 1970."`
-	ThreadID    string `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
-	Digest      string `json:"digest,omitzero" schema:"maxLength=64" doc:"SHA-256 of the content, in hex."`
-	External    bool   `json:"external,omitzero" doc:"Its content lies elsewhere: see storage."`
+}
+
+// FileRecord is the document of a file or a directory. Digest is the SHA-256 of the content in
+// hex; a directory and an external file have none.
+type FileRecord struct {
+	ThreadFile
+	ThreadID string `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	Digest   string `json:"digest,omitzero" schema:"maxLength=64" doc:"SHA-256 of the content, in hex."`
+	External bool   `json:"external,omitzero" doc:"Its content lies elsewhere: see storage."`
 	Stamp
+}
+
+// ThreadFileList is what a directory holds, as a thread state returns it.
+type ThreadFileList struct {
+	Entries []ThreadFile `json:"entries"` // by name
 }
 
 // Chunks returns the number of chunks of the file's content, at least 1.
@@ -40,10 +51,10 @@ func (f *FileRecord) HasContent() bool { return !f.IsDirectory && !f.External }
 
 // Record returns the document of the file that the event wrote.
 func (d FileWritten) Record(thread string, at Time) FileRecord {
-	r := FileRecord{
+	r := FileRecord{ThreadFile: ThreadFile{
 		Path: d.Path, MimeType: d.MimeType, Storage: "sha256:" + d.Digest, Size: d.Size, Metadata: d.Metadata,
-		Width: d.Width, Height: d.Height, CreatedAt: int64(at), UpdatedAt: int64(at), ThreadID: thread, Digest: d.Digest,
-	}
+		Width: d.Width, Height: d.Height, CreatedAt: int64(at), UpdatedAt: int64(at),
+	}, ThreadID: thread, Digest: d.Digest}
 	_, r.Name = SplitPath(d.Path)
 	if d.Since != 0 {
 		r.CreatedAt = d.Since
@@ -57,10 +68,10 @@ func (d FileWritten) Record(thread string, at Time) FileRecord {
 // Record returns the document of the directory that the event created.
 func (d DirectoryCreated) Record(thread string, at Time) FileRecord {
 	_, name := SplitPath(d.Path)
-	return FileRecord{
+	return FileRecord{ThreadFile: ThreadFile{
 		Path: d.Path, Name: name, MimeType: DirectoryType, Storage: "directory", IsDirectory: true,
-		CreatedAt: int64(at), UpdatedAt: int64(at), ThreadID: thread,
-	}
+		CreatedAt: int64(at), UpdatedAt: int64(at),
+	}, ThreadID: thread}
 }
 
 // FileContent describes stored content.

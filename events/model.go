@@ -196,7 +196,7 @@ type Execution struct {
 	RetryOf        string              `json:"retryOf,omitzero" schema:"pattern=id" doc:"The failed execution that it takes up again."`
 	Parent         *Parent             `json:"parent,omitzero" doc:"The call, on another thread, that waits for it."`
 	Stopped        bool                `json:"stopped,omitzero" doc:"It was told to stop."`
-	StoppedBy      Side                `json:"stoppedBy,omitzero" doc:"Which side of a dual_ai agent stopped it."`
+	StoppedBy      Side                `json:"stoppedBy,omitzero" doc:"Which side stopped it by its own tool or hook; a for an ai_human agent. Absent if a caller did, or nobody."`
 	StepCount      int64               `json:"stepCount,omitzero" schema:"minimum=0" doc:"Its steps."`
 	SideASteps     int64               `json:"sideAStepCount,omitzero" schema:"minimum=0" doc:"Those of side a of a dual_ai agent."`
 	SideBSteps     int64               `json:"sideBStepCount,omitzero" schema:"minimum=0" doc:"Those of side b."`

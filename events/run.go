@@ -119,7 +119,7 @@ type RunStopped struct {
 	Abort   bool   `json:"abort,omitzero" doc:"Interrupt the current work."`
 	Now     bool   `json:"now,omitzero" doc:"The model is interrupted, and its text so far is the answer."`
 	Discard bool   `json:"discard,omitzero" doc:"Discard what was streamed of the current step."`
-	By      Side   `json:"by,omitzero" doc:"Which side of a dual_ai agent stopped it."`
+	By      Side   `json:"by,omitzero" doc:"Which side stopped it by its own tool or hook; a for an ai_human agent."`
 	Reason  string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 

@@ -42,7 +42,7 @@ func (ReactThread) Constraint() string {
 // StopRun ends a run after its current step.
 type StopRun struct {
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the current one if absent."`
-	By          Side   `json:"by,omitzero" doc:"Which side of a dual_ai agent stops it."`
+	By          Side   `json:"by,omitzero" doc:"Which side stops it by its own tool or hook; a for an ai_human agent."`
 	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 	Now         bool   `json:"now,omitzero" doc:"Interrupt the model, whose text so far is the answer; calls of tools that have begun are waited for."`
 }

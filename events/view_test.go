@@ -81,23 +81,23 @@ func TestLogOf(t *testing.T) {
 
 func TestFileRecords(t *testing.T) {
 	for size, chunks := range map[int64]int64{0: 1, 1: 1, FileChunkBytes - 1: 1, FileChunkBytes: 1, FileChunkBytes + 1: 2, 3 * FileChunkBytes: 3} {
-		if got := (&FileRecord{Size: size}).Chunks(); got != chunks {
+		if got := (&FileRecord{ThreadFile: ThreadFile{Size: size}}).Chunks(); got != chunks {
 			t.Errorf("%d bytes come in %d chunks, not %d", size, got, chunks)
 		}
 	}
 	for _, c := range []struct {
 		file FileRecord
 		has  bool
-	}{{FileRecord{}, true}, {FileRecord{IsDirectory: true}, false}, {FileRecord{External: true}, false}} {
+	}{{FileRecord{}, true}, {FileRecord{ThreadFile: ThreadFile{IsDirectory: true}}, false}, {FileRecord{External: true}, false}} {
 		if c.file.HasContent() != c.has {
 			t.Errorf("%+v has content: %v", c.file, !c.has)
 		}
 	}
 	d := FileWritten{Path: "/a/b.txt", Digest: "dd", Size: 3, MimeType: "text/plain", Width: 1, Height: 2, Metadata: raw(`{}`)}
-	want := FileRecord{
+	want := FileRecord{ThreadFile: ThreadFile{
 		Path: "/a/b.txt", Name: "b.txt", MimeType: "text/plain", Storage: "sha256:dd", Size: 3, Metadata: raw(`{}`), Width: 1, Height: 2,
-		CreatedAt: 9, UpdatedAt: 9, ThreadID: "T-1", Digest: "dd",
-	}
+		CreatedAt: 9, UpdatedAt: 9,
+	}, ThreadID: "T-1", Digest: "dd"}
 	if got := d.Record("T-1", 9); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -53,6 +53,8 @@ type Worker struct {
 	Name  string      `json:"name" schema:"required,maxLength=256" doc:"The reactor, or the tool."`
 	Place WorkerPlace `json:"place" schema:"required" doc:"server: the process that answers; nats: any process on NATS; http and mcp: what its definition names."`
 	State WorkerState `json:"state" schema:"required" doc:"absent: runs wait for a process; unchecked: only a call would tell."`
+	// NotPortable is true of a Go tool that uses the runtime context of its process.
+	NotPortable bool `json:"notPortable,omitzero" doc:"A Go tool that depends on its process, and cannot be packed."`
 }
 
 // Serving is what an agent, a model, a reactor or a tool needs of processes.

@@ -46,16 +46,17 @@ type ThreadState interface {
 	GetAgentNames(ctx context.Context) ([]string, error)
 	GetModelNames(ctx context.Context) ([]string, error)
 
-	// The thread's file system: what does not exist is nil.
-	WriteFile(ctx context.Context, path string, data []byte, mimeType string, o events.WriteFileOptions) (*events.FileRecord, error)
-	WriteFileFrom(ctx context.Context, path string, from io.Reader, mimeType string, o events.WriteFileOptions) (*events.FileRecord, error)
-	WriteExternalFile(ctx context.Context, path, location string, size int64, mimeType string, o events.WriteFileOptions) (*events.FileRecord, error)
+	// The thread's file system: what does not exist is nil, and a directory that does not
+	// exist has no entries.
+	WriteFile(ctx context.Context, path string, data []byte, mimeType string, o events.WriteFileOptions) (*events.ThreadFile, error)
+	WriteFileFrom(ctx context.Context, path string, from io.Reader, mimeType string, o events.WriteFileOptions) (*events.ThreadFile, error)
+	WriteExternalFile(ctx context.Context, path, location string, size int64, mimeType string, o events.WriteFileOptions) (*events.ThreadFile, error)
 	ReadFile(ctx context.Context, path string) ([]byte, error)
 	ReadFileStream(ctx context.Context, path string) (iter.Seq2[events.FileChunk, error], error)
-	StatFile(ctx context.Context, path string) (*events.FileRecord, error)
-	ReaddirFile(ctx context.Context, path string) (*events.FileList, error)
+	StatFile(ctx context.Context, path string) (*events.ThreadFile, error)
+	ReaddirFile(ctx context.Context, path string) (*events.ThreadFileList, error)
 	UnlinkFile(ctx context.Context, path string) error
-	MkdirFile(ctx context.Context, path string) (*events.FileRecord, error)
+	MkdirFile(ctx context.Context, path string) (*events.ThreadFile, error)
 	RmdirFile(ctx context.Context, path string) error
 	GetFileStats(ctx context.Context) (*events.FileStats, error)
 	GrepFiles(ctx context.Context, pattern string) (*events.GrepList, error)
@@ -75,8 +76,8 @@ type ThreadState interface {
 	// it takes the thread over. An unknown one is a not_found.
 	RunAgent(ctx context.Context, name string) error
 
-	ScheduleEffect(ctx context.Context, name string, args any, delay time.Duration) (id string, err error)
-	GetScheduledEffects(ctx context.Context, name string) ([]events.ScheduledEffect, error) // all if name is empty
+	ScheduleEffect(ctx context.Context, name string, args any, delay time.Duration, options ...events.ScheduleOption) (id string, err error)
+	GetScheduledEffects(ctx context.Context, name string) ([]events.ThreadEffect, error) // all if name is empty
 	RemoveScheduledEffect(ctx context.Context, id string) (bool, error)
 
 	Emit(ctx context.Context, event string, data any) error

@@ -99,10 +99,10 @@ func files(w http.ResponseWriter, r *http.Request, state *client.ThreadState) er
 	}
 	entries := list.Entries
 	if entries == nil {
-		entries = []events.FileRecord{}
+		entries = []events.ThreadFile{}
 	}
 	edge.WriteJSON(w, http.StatusOK, struct {
-		Files []events.FileRecord `json:"files"`
+		Files []events.ThreadFile `json:"files"`
 	}{entries})
 	return nil
 }

@@ -52,7 +52,7 @@ func (m *maker) applyDefinitions(d events.ApplyDefinitions) error {
 	if len(m.made) == 0 {
 		return nil
 	}
-	return m.checkDefinitions(changed, removed)
+	return m.checkDefinitions(changed, removed, d.Remove)
 }
 
 // define reports whether the definition is a change, and emits its event if so.
@@ -82,17 +82,46 @@ func (m *maker) undefine(ref events.DefinitionRef) bool {
 	return true
 }
 
-// checkDefinitions checks the rules that span definitions, on the state after the change.
-func (m *maker) checkDefinitions(changed map[int]events.NewDefinition, removed map[string]int) error {
+// hasTool reports whether a reference is to a Go tool that the process has, which needs no
+// definition.
+func (m *maker) hasTool(ref events.DefinitionRef) bool {
+	return ref.Kind == events.ToolKind && m.command.Tools[ref.Name]
+}
+
+// toolsOf returns the tools that definitions refer to, and those that lose their definition.
+func toolsOf(d events.ApplyDefinitions) []string {
+	var names []string
+	for _, def := range d.Definitions {
+		value, err := events.DecodeDefinition(def.Kind, def.Definition)
+		if err != nil { // the decision reports it
+			continue
+		}
+		for _, ref := range events.DefinitionRefs(value) {
+			if ref.Kind == events.ToolKind {
+				names = append(names, ref.Name)
+			}
+		}
+	}
+	for _, ref := range d.Remove {
+		if ref.Kind == events.ToolKind {
+			names = append(names, ref.Name)
+		}
+	}
+	return names
+}
+
+// checkDefinitions checks the rules that span definitions, on the state after the change. removed
+// has the indexes in refs of what was removed.
+func (m *maker) checkDefinitions(changed map[int]events.NewDefinition, removed map[string]int, refs []events.DefinitionRef) error {
 	for _, i := range slices.Sorted(maps.Keys(changed)) {
 		value, err := events.DecodeDefinition(changed[i].Kind, changed[i].Definition)
 		if err != nil { // the schema check has decoded it before
 			return events.Invalid("/definitions/"+strconv.Itoa(i)+"/definition", "%w", err)
 		}
 		for _, ref := range events.DefinitionRefs(value) {
-			if !m.state.definition(ref.ID()).there() {
+			if !m.state.definition(ref.ID()).there() && !m.hasTool(ref) {
 				return events.Invalid("/definitions/"+strconv.Itoa(i)+"/definition"+ref.Path,
-					"%s refers to the %s, which is not defined; define it before, or in the same apply", changed[i].Ref(), ref)
+					"%s refers to the %s, which is not defined; define it before, or in the same apply; a Go tool needs no definition on a server that has it", changed[i].Ref(), ref)
 			}
 		}
 	}
@@ -108,7 +137,7 @@ func (m *maker) checkDefinitions(changed map[int]events.NewDefinition, removed m
 			webhooks++
 		}
 		for _, ref := range def.Refs {
-			if _, ok := removed[ref]; ok && (users[ref] == "" || id < users[ref]) {
+			if at, ok := removed[ref]; ok && !m.hasTool(refs[at]) && (users[ref] == "" || id < users[ref]) {
 				users[ref] = id
 			}
 		}

@@ -236,6 +236,7 @@ type Known struct {
 	Titles *Titles                            // how threads get titles; nil: not by themselves
 	Types  map[string]func(events.JSON) error // check a content against a type of contexts, by name; nil: there is no such type
 	Skills map[string]bool                    // that are defined
+	Tools  map[string]bool                    // Go tools that the process has: they need no definition
 	Writes string                             // the agent that writes summaries; empty: the tenant has no policy of handoffs
 	// Takes check arguments against the parameters of a tool; no entry: the process does not
 	// know them.
@@ -251,6 +252,7 @@ type Need struct {
 	// Titles says whether it must know how threads get titles: one may get its title.
 	Titles bool
 	Skills []string // that are to be activated
+	Tools  []string // that definitions refer to, or that lose their definition
 	Types  []string // of contexts
 	Writes bool     // the agent that writes summaries
 	Asked  []Asked  // agents that are asked to answer
@@ -311,6 +313,8 @@ func (d *Draft) Needs(c *Command) Need {
 			need.replaces(s, d)
 		case events.ResolveApproval:
 			need.replaces(s, d.Granted())
+		case events.ApplyDefinitions:
+			need.Tools = append(need.Tools, toolsOf(d)...)
 		case events.ActivateSkill:
 			need.Skills = append(need.Skills, d.Name)
 		case events.CreateThread:

@@ -157,10 +157,11 @@ func object(fields []field) writer {
 		begun := len(b)
 		for i := range fields {
 			f := &fields[i]
-			in := v.Field(f.at)
+			in := v
 			if f.within >= 0 {
-				in = v.Field(f.within).Field(f.at)
+				in = v.Field(f.within)
 			}
+			in = in.Field(f.at)
 			if f.omit != nil && f.omit(in) {
 				continue
 			}

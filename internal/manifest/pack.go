@@ -35,7 +35,13 @@ func (p *packing) add(ref events.DefinitionRef) error {
 		return nil
 	}
 	p.packed[ref.ID()] = true // agents may name each other
+	if err := p.checkPortable(ref); err != nil {
+		return err
+	}
 	d, err := p.client.Definition(p.ctx, ref.Kind, ref.Name)
+	if ref.Kind == events.ToolKind && events.AsError(err).Code == events.NotFound { // a Go tool without a definition
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -44,7 +50,7 @@ func (p *packing) add(ref events.DefinitionRef) error {
 		return err
 	}
 	if tool, ok := def.(events.ToolDefinition); ok && !*tool.WithDefaults().Portable {
-		return events.Invalid("/portable", "the %s is not portable: it depends on the process that it runs in, and cannot be packed", ref)
+		return notPortable(ref)
 	}
 	for _, named := range events.DefinitionRefs(def) {
 		if err := p.add(named); err != nil {
@@ -57,4 +63,31 @@ func (p *packing) add(ref events.DefinitionRef) error {
 	}
 	p.out = append(p.out, value)
 	return nil
+}
+
+// checkPortable refuses a Go tool that says of itself that it is not portable. Its spec is the place
+// that says so; a definition may only add it.
+func (p *packing) checkPortable(ref events.DefinitionRef) error {
+	if ref.Kind != events.ToolKind {
+		return nil
+	}
+	list, err := client.Read(p.ctx, p.client, events.ListWorkers{Kind: events.ServedTool, Names: []string{ref.Name}})
+	if err != nil {
+		return err
+	}
+	for _, serving := range list.Serving {
+		for _, w := range serving.Workers {
+			if w.NotPortable {
+				return notPortable(ref)
+			}
+		}
+	}
+	if len(list.Serving) == 0 {
+		return events.Missing(string(ref.Kind), ref.Name)
+	}
+	return nil
+}
+
+func notPortable(ref events.DefinitionRef) error {
+	return events.Invalid("/portable", "the %s is not portable: it depends on the process that it runs in, and cannot be packed", ref)
 }

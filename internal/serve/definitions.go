@@ -84,6 +84,12 @@ func (d *defined) Summaries(ctx context.Context, tenant string) (string, error) 
 	return policy.Agent, nil
 }
 
+// HasTool implements commands.Definitions.
+func (d *defined) HasTool(name string) bool {
+	roster := d.s.work.roster.Load()
+	return roster != nil && roster.HasTool(name)
+}
+
 // Skill implements commands.Definitions.
 func (d *defined) Skill(ctx context.Context, tenant, name string) (bool, error) {
 	if err := d.s.defined(ctx, d.log, tenant, true); err != nil {

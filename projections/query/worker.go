@@ -97,9 +97,10 @@ func (a *asking) defined(refs []events.DefinitionRef) (map[events.DefinitionRef]
 	return there, nil
 }
 
-// serving returns who serves one, nil if there is none: only an agent needs no definition.
+// serving returns who serves one, nil if there is none: only an agent, and a Go tool of this process,
+// need no definition.
 func (a *asking) serving(ref events.DefinitionRef, defined bool) (*events.Serving, error) {
-	if !defined && ref.Kind != events.AgentKind {
+	if !defined && ref.Kind != events.AgentKind && ref.Kind != events.ToolKind {
 		return nil, nil
 	}
 	one := &events.Serving{Kind: events.ServedKind(ref.Kind), Name: ref.Name, Defined: defined, Workers: []events.Worker{}}

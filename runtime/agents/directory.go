@@ -352,7 +352,9 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 		case f.err != nil:
 			return s, f.err
 		}
-		a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.ToolKind, Name: name, Version: f.version})
+		if f.version > 0 { // else a Go tool without a definition
+			a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.ToolKind, Name: name, Version: f.version})
+		}
 		if f.err == nil {
 			s.Tools = append(s.Tools, f.tools...)
 		}

@@ -135,6 +135,9 @@ func (r *Roster) onNATS(ctx context.Context, w events.Worker) (events.Worker, er
 // ofTool returns who serves a tool; nobody has to if it is an agent, or a person.
 func (r *Roster) ofTool(ctx context.Context, tenant, name string) ([]events.Worker, error) {
 	def, _, err := definitions.Load[events.ToolDefinition](ctx, r.Definitions, tenant, events.ToolKind, name)
+	if missing(err) && r.HasTool(name) { // which needs no definition
+		def, err = events.ToolDefinition{Name: name, Type: events.GoTool}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +154,9 @@ func (r *Roster) ofTool(ctx context.Context, tenant, name string) ([]events.Work
 	default:
 		w.Place = events.ServerPlace
 		if r.Registry != nil {
-			if w.State = events.WorkerAbsent; r.hasTool(name) {
-				w.State = events.WorkerServed
+			w.State = events.WorkerAbsent
+			if t, err := goTool(r.Registry, r.BuiltIn, name); err == nil {
+				w.State, w.NotPortable = events.WorkerServed, t.Spec().NotPortable
 			}
 		}
 	}
@@ -162,8 +166,11 @@ func (r *Roster) ofTool(ctx context.Context, tenant, name string) ([]events.Work
 	return []events.Worker{w}, nil
 }
 
-// hasTool reports whether this process has a Go tool of that name.
-func (r *Roster) hasTool(name string) bool {
+// HasTool reports whether this process has a Go tool of that name.
+func (r *Roster) HasTool(name string) bool {
+	if r.Registry == nil {
+		return false
+	}
 	_, err := goTool(r.Registry, r.BuiltIn, name)
 	return err == nil
 }

@@ -75,6 +75,12 @@ func (d *Directory) find(ctx context.Context, tenant string, names []string) []f
 		f := &all[i]
 		var def events.ToolDefinition
 		def, f.version, f.err = definitions.Load[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, name)
+		if missing(f.err) {
+			if own, err := d.goTool(name); err == nil { // which needs no definition
+				f.tools, f.err = []runtime.Tool{own}, nil
+				continue
+			}
+		}
 		if f.err != nil {
 			all = all[:i+1]
 			break
