@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/rest"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -220,4 +222,38 @@ func (s *stage) teller() {
 
 func teller(context.Context, *skein.StepInput, skein.Stream) (*skein.Reaction, error) {
 	return skein.Answer("secret"), nil
+}
+
+// The API document describes each route of the other protocols, but those that only name another.
+func TestRoutes_ProtocolsAreDescribed(t *testing.T) {
+	raw, err := rest.OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Paths map[string]map[string]any
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var described, served []string
+	for path, methods := range doc.Paths {
+		for method := range methods {
+			if !strings.HasPrefix(path, "/api/") {
+				described = append(described, strings.ToUpper(method)+" "+path)
+			}
+		}
+	}
+	s := newStage(t, nil)
+	for _, pattern := range s.handler.Routes() {
+		_, path, _ := strings.Cut(pattern, " ")
+		if strings.HasPrefix(path, "/chat") || strings.HasPrefix(path, "/v1/") && !slices.Contains([]string{"/v1/chat/completions", "/v1/messages", "/v1/embeddings", "/v1/files"}, path) {
+			served = append(served, strings.ReplaceAll(pattern, "...}", "}"))
+		}
+	}
+	slices.Sort(described)
+	slices.Sort(served)
+	if !slices.Equal(described, served) {
+		t.Errorf("described: %v\nserved: %v", described, served)
+	}
 }

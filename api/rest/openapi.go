@@ -1,9 +1,7 @@
 package rest
 
 import (
-	"bytes"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/schema"
 )
 
 // openAPI serves the description of all routes.
@@ -33,7 +30,7 @@ type node = map[string]any
 
 // OpenAPI returns the description of all routes, an OpenAPI 3.1 document in JSON.
 func OpenAPI() ([]byte, error) {
-	d := &description{schemas: node{"problem": problemSchema(), "run_begun": begunSchema()}}
+	d := &description{schemas: node{"Problem": problemSchema(), "RunBegun": begunSchema()}}
 	if err := d.addSchemas(); err != nil {
 		return nil, err
 	}
@@ -47,13 +44,20 @@ func OpenAPI() ([]byte, error) {
 			paths[path].(node)[strings.ToLower(r.Method)] = d.operation(one)
 		}
 	}
+	for _, r := range protocolRoutes() {
+		path, method, operation := r.describe()
+		if paths[path] == nil {
+			paths[path] = node{}
+		}
+		paths[path].(node)[method] = operation
+	}
 	paths["/api/tickets"] = node{"post": ticketOperation()}
 	return json.Marshal(node{
 		"openapi":           "3.1.0",
 		"jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
 		"info": node{
 			"title": "Skein", "version": "1.0.0", "license": node{"name": "Apache-2.0", "identifier": "Apache-2.0"},
-			"description": "Threads of agents over HTTP. Every command and query of the contract, and resources for people.",
+			"description": "Threads of agents over HTTP. Every command and query of the contract, resources for people, and the routes of other protocols, which their own specifications describe.",
 		},
 		"servers":  []node{{"url": "/"}},
 		"security": []node{{"key": []string{}}, {"ticket": []string{}}, {"desk": []string{}}},
@@ -86,53 +90,6 @@ func expand(r Row) []Row {
 		return rows
 	}
 	return []Row{r}
-}
-
-// description is an OpenAPI document being written.
-type description struct{ schemas node }
-
-var schemaRef = regexp.MustCompile(`"#/\$defs/([A-Za-z0-9]+)"`)
-
-// addSchemas adds the JSON Schemas of what is sent and answered. A schema's own definitions
-// become schemas of the document; those of what is sent are stricter, and have names of their
-// own.
-func (d *description) addSchemas() error {
-	files, err := schema.Files()
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		folder, file, _ := strings.Cut(f.Path, "/")
-		name := strings.TrimSuffix(file, ".json")
-		suffix := "Input"
-		switch folder {
-		case "commands":
-			name = "command." + name
-		case "queries":
-			name = "query." + name
-		case "definitions":
-			name = "definition." + name
-		case "resources":
-			suffix = ""
-		default:
-			continue
-		}
-		body := schemaRef.ReplaceAll(f.Body, []byte(`"#/components/schemas/${1}`+suffix+`"`))
-		var one node
-		if err := json.Unmarshal(bytes.TrimSpace(body), &one); err != nil {
-			return err
-		}
-		if defs, ok := one["$defs"].(node); ok {
-			for def, is := range defs {
-				d.schemas[def+suffix] = is
-			}
-		}
-		delete(one, "$defs")
-		delete(one, "$schema")
-		delete(one, "$id")
-		d.schemas[name] = one
-	}
-	return nil
 }
 
 // operation describes a row.
@@ -193,9 +150,9 @@ func (d *description) parameters(r Row) []node {
 	case raw(r) || r.shows.body != "":
 	case r.Query != "":
 		q, _ := events.LookupQuery(r.Query)
-		fields, of = fieldsOf(q.New()), d.properties("query."+r.Query)
+		fields, of = fieldsOf(q.New()), d.properties(querySchema(r.Query))
 	case ok && r.Method == http.MethodDelete:
-		fields, of = fieldsOf(command.New()), d.properties("command."+r.Command)
+		fields, of = fieldsOf(command.New()), d.properties(commandSchema(r.Command))
 	}
 	for _, f := range fields {
 		if !own[f.name] {
@@ -280,7 +237,7 @@ func (d *description) body(r Row) node {
 	}
 	switch {
 	case r.Query != "" && raw(r):
-		return node{"content": mediaType("application/json", ref("query."+r.Query))}
+		return node{"content": mediaType("application/json", ref(querySchema(r.Query)))}
 	case r.Command != "" && raw(r):
 		return node{"required": true, "content": mediaType("application/json", d.request(r.Command))}
 	case r.Command != "" && r.Method != http.MethodDelete:
@@ -293,12 +250,12 @@ func (d *description) body(r Row) node {
 func (d *description) request(command string) node {
 	c, _ := events.LookupCommand(command)
 	properties := node{}
-	for name, is := range d.properties("request") {
+	for name, is := range d.properties("Request") {
 		if name != "actor" && !(name == "threadId" && c.Tenant) {
 			properties[name] = is
 		}
 	}
-	properties["data"] = ref("command." + command)
+	properties["data"] = ref(commandSchema(command))
 	request := node{"type": "object", "additionalProperties": false, "properties": properties}
 	if !c.Creates && !c.Tenant {
 		request["required"] = []string{"threadId"}
@@ -309,17 +266,17 @@ func (d *description) request(command string) node {
 // data describes the data of a row's command, without what the path has.
 func (d *description) data(r Row) node {
 	if r.Path == "/api/threads/{thread}/queue" { // a call of a tool, or a message
-		return node{"anyOf": []node{ref("command.tool.queue"), ref("command.thread.react")}}
+		return node{"anyOf": []node{ref(commandSchema("tool.queue")), ref(commandSchema("thread.react"))}}
 	}
 	if len(r.fill) == 0 {
-		return ref("command." + r.Command)
+		return ref(commandSchema(r.Command))
 	}
 	data := node{}
-	for name, is := range d.schemas["command."+r.Command].(node) {
+	for name, is := range d.schemas[commandSchema(r.Command)].(node) {
 		data[name] = is
 	}
 	properties := node{}
-	for name, is := range d.properties("command." + r.Command) {
+	for name, is := range d.properties(commandSchema(r.Command)) {
 		properties[name] = is
 	}
 	var required []any

@@ -18,9 +18,9 @@ func (d *description) responses(r Row) node {
 	case r.shows.answer == noAnswer:
 		responses["206"], responses["304"] = d.answer(r), unchanged
 	case r.shows.body == fileBody:
-		responses["201"] = node{"description": "The file was created.", "content": mediaType("application/json", ref("file"))}
+		responses["201"] = node{"description": "The file was created.", "content": mediaType("application/json", ref("File"))}
 	case !raw(r) && (r.Command == "thread.fork" || r.Command == "thread.handoff"):
-		responses["202"] = node{"description": "A summary is written first; then the thread is created.", "content": mediaType("application/json", ref("reply"))}
+		responses["202"] = node{"description": "A summary is written first; then the thread is created.", "content": mediaType("application/json", ref("Reply"))}
 	}
 	return responses
 }
@@ -54,27 +54,27 @@ func (d *description) answer(r Row) node {
 	case streamAnswer:
 		answer := node{"text/event-stream": node{"schema": node{"type": "string"}}}
 		if strings.HasPrefix(r.Path, "/api/threads/") && strings.HasSuffix(r.Path, "/events") {
-			answer["application/json"] = node{"schema": ref("event_list")}
+			answer["application/json"] = node{"schema": ref("EventList")}
 		}
 		return node{"description": "Server-sent events.", "content": answer}
 	case socketAnswer:
 		return node{"description": "A WebSocket; docs/http.md has its frames."}
 	case "":
 	default:
-		return json(ref(r.shows.answer))
+		return json(ref(pascal(r.shows.answer)))
 	}
 	if r.status() == "202" {
 		return node{"description": "Begun; followed as server-sent events if the caller accepts them.", "content": node{
-			"application/json": node{"schema": ref("run_begun")}, "text/event-stream": node{"schema": node{"type": "string"}},
+			"application/json": node{"schema": ref("RunBegun")}, "text/event-stream": node{"schema": node{"type": "string"}},
 		}}
 	}
 	if r.Command != "" {
-		return json(ref("reply"))
+		return json(ref("Reply"))
 	}
 	if r.Query == "message.get" {
-		return json(node{"anyOf": []node{ref(answerOf(r.Query)), {"type": "null"}}})
+		return json(node{"anyOf": []node{ref(pascal(answerOf(r.Query))), {"type": "null"}}})
 	}
-	return json(ref(answerOf(r.Query)))
+	return json(ref(pascal(answerOf(r.Query))))
 }
 
 // answerOf returns the name of the document that answers a query.
@@ -105,5 +105,5 @@ func ticketOperation() node {
 
 // refusalAnswer describes the answer to a request that is refused.
 func refusalAnswer() node {
-	return node{"description": "A refusal.", "content": mediaType("application/json", ref("problem"))}
+	return node{"description": "A refusal.", "content": mediaType("application/json", ref("Problem"))}
 }

@@ -46,6 +46,61 @@ func (s *site) refusal(method, path, body string, headers ...string) answer {
 	return a
 }
 
+// querySchema returns the name of the schema of a query's data.
+func querySchema(name string) string {
+	out := ""
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '.' || r == '_' || r == '-' }) {
+		out += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return out + "Query"
+}
+
+// Generators of clients read the schemas: no two names that they would write alike, no schema that
+// is a boolean, and every event has a type of its own.
+func TestOpenAPI_SuitsGenerators(t *testing.T) {
+	t.Parallel()
+	raw, err := rest.OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc openAPI
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]string{}
+	for name := range doc.Components.Schemas {
+		plain := strings.ToLower(name)
+		if other := names[plain]; other != "" || regexp.MustCompile(`[^A-Za-z0-9]`).MatchString(name) {
+			t.Errorf("schema %s: like %q, or with signs", name, other)
+		}
+		names[plain] = name
+	}
+	var walk func(at string, is any)
+	walk = func(at string, is any) {
+		switch is := is.(type) {
+		case map[string]any:
+			for name, value := range is {
+				if _, boolean := value.(bool); boolean && (strings.HasSuffix(at, "/properties") || name == "items") {
+					t.Errorf("%s/%s is a boolean schema", at, name)
+				}
+				walk(at+"/"+name, value)
+			}
+		case []any:
+			for _, value := range is {
+				walk(at, value)
+			}
+		}
+	}
+	walk("", doc.Components.Schemas)
+	list := doc.Components.Schemas["EventList"].(map[string]any)["properties"].(map[string]any)["events"].(map[string]any)
+	if of := list["items"].(map[string]any)["$ref"]; of != "#/components/schemas/Event" {
+		t.Errorf("the events of a list are %v", of)
+	}
+	if n := len(doc.Components.Schemas["Event"].(map[string]any)["oneOf"].([]any)); n != len(events.Catalog()) {
+		t.Errorf("an event is one of %d types, not %d", n, len(events.Catalog()))
+	}
+}
+
 // The document is valid OpenAPI 3.1, with schemas of JSON Schema 2020-12.
 func TestOpenAPI_IsValid(t *testing.T) {
 	t.Parallel()
@@ -97,6 +152,9 @@ func TestOpenAPI_IsComplete(t *testing.T) {
 	value := regexp.MustCompile(`\{[a-zA-Z]+\}`)
 	for path, methods := range doc.Paths {
 		for method, o := range methods {
+			if strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/chat") {
+				described++
+			}
 			if seen = append(seen, o.OperationID); o.Summary == "" || len(o.Responses) < 2 {
 				t.Errorf("%s %s: %+v", method, path, o)
 			}
@@ -141,7 +199,7 @@ func TestOpenAPI_Parameters(t *testing.T) {
 		at := strings.NewReplacer("{thread}", id(thread), "{kind}", "agent", "{name}", "x", "{path}", "x", "{call}", "x").Replace(path)
 		at = regexp.MustCompile(`\{[a-z]+\}`).ReplaceAllString(at, "itm_0195e5d03c1a7b2e9f441d2e3f405164")
 		for method, o := range methods {
-			if method != "get" || strings.HasSuffix(path, "/socket") {
+			if method != "get" || strings.HasSuffix(path, "/socket") || !strings.HasPrefix(path, "/api/") {
 				continue
 			}
 			for _, p := range o.Parameters {
@@ -172,7 +230,7 @@ func TestOpenAPI_EveryFieldIsAParameter(t *testing.T) {
 		if r.Query == "" || r.Method != "GET" {
 			continue
 		}
-		schema, _ := doc.Components.Schemas["query."+r.Query].(map[string]any)
+		schema, _ := doc.Components.Schemas[querySchema(r.Query)].(map[string]any)
 		properties, _ := schema["properties"].(map[string]any)
 		if len(properties) == 0 {
 			t.Errorf("%s has no fields", r.Query)

@@ -37,7 +37,7 @@ func problemSchema() node {
 // begunSchema is the schema of the answer to what begins a run: a reply, and the run's ids.
 func begunSchema() node {
 	text := node{"type": "string"}
-	return node{"allOf": []node{ref("reply"), {
+	return node{"allOf": []node{ref("Reply"), {
 		"type": "object", "properties": node{"executionId": text, "reactionItemId": text, "queuedId": text},
 	}}}
 }

@@ -1,0 +1,100 @@
+package rest
+
+import (
+	"net/http"
+	"strings"
+)
+
+// protocolRoute is a route of another protocol, which is described by its own specification.
+type protocolRoute struct {
+	pattern string // as the edge has it
+	id      string // of the operation
+	doc     string
+	body    string // what the body is; empty: there is none
+	answer  string // what the answer is
+	status  int
+	streams bool // or server-sent events
+}
+
+// The specifications of the protocols.
+const (
+	openResponsesSpec = "https://www.openresponses.org"
+	chatSpec          = "https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol"
+)
+
+// protocolRoutes lists the routes of the protocols that clients of others speak. A test compares it
+// with what the edge serves.
+func protocolRoutes() []protocolRoute {
+	return []protocolRoute{
+		{"POST /v1/responses", "createResponse", "Answers an input with an agent, as Open Responses defines it.", "The request of Open Responses.", "The response.", http.StatusOK, true},
+		{"GET /v1/responses", "connectResponses", "Opens the WebSocket of Open Responses.", "", "A WebSocket.", http.StatusSwitchingProtocols, false},
+		{"GET /v1/responses/{id}", "getResponse", "Returns a response, or follows it as server-sent events with stream=true.", "", "The response.", http.StatusOK, true},
+		{"DELETE /v1/responses/{id}", "deleteResponse", "Deletes a response.", "", "What was deleted.", http.StatusOK, false},
+		{"POST /v1/responses/{id}/cancel", "cancelResponse", "Cancels a response in the background.", "", "The response.", http.StatusOK, false},
+		{"GET /v1/responses/{id}/input_items", "listInputItems", "Lists what a response was given.", "", "A page of items.", http.StatusOK, false},
+		{"POST /v1/responses/compact", "compactResponse", "Summarises an input.", "The input.", "The compacted input.", http.StatusOK, false},
+		{"POST /v1/responses/input_tokens", "countInputTokens", "Estimates the tokens of an input.", "The request of Open Responses.", "The count.", http.StatusOK, false},
+		{"GET /v1/models", "listModels", "Lists the agents and models that answer.", "", "The list.", http.StatusOK, false},
+		{"GET /v1/models/{id}", "getModel", "Returns an agent or model that answers.", "", "The model.", http.StatusOK, false},
+		{"POST /v1/conversations", "createConversation", "Creates a conversation, which is a thread.", "Items and metadata.", "The conversation.", http.StatusOK, false},
+		{"GET /v1/conversations/{id}", "getConversation", "Returns a conversation.", "", "The conversation.", http.StatusOK, false},
+		{"POST /v1/conversations/{id}", "updateConversation", "Changes the metadata of a conversation.", "The metadata.", "The conversation.", http.StatusOK, false},
+		{"DELETE /v1/conversations/{id}", "deleteConversation", "Deletes a conversation.", "", "What was deleted.", http.StatusOK, false},
+		{"GET /v1/conversations/{id}/items", "listConversationItems", "Lists the items of a conversation.", "", "A page of items.", http.StatusOK, false},
+		{"POST /v1/conversations/{id}/items", "createConversationItems", "Adds items to a conversation.", "The items.", "The items as they were added.", http.StatusOK, false},
+		{"GET /v1/conversations/{id}/items/{item}", "getConversationItem", "Returns an item of a conversation.", "", "The item.", http.StatusOK, false},
+		{"DELETE /v1/conversations/{id}/items/{item}", "deleteConversationItem", "Deletes an item of a conversation.", "", "The conversation.", http.StatusOK, false},
+
+		{"POST /chat", "postChat", "Sends a message or answers calls, and streams the message that follows, as the AI SDK's chat does.", "The chat's id, and its last message or all of them.", "", http.StatusOK, true},
+		{"GET /chat/{id}", "getChat", "Lists the messages of a chat.", "", "The messages of the AI SDK.", http.StatusOK, false},
+		{"GET /chat/{id}/stream", "resumeChat", "Streams the message that is being written from its beginning; 204 if none is.", "", "", http.StatusOK, true},
+		{"POST /chat/{id}/stop", "stopChat", "Stops what the chat's agent does.", "Empty, or the id of the message that is being written.", "Whether something was stopped.", http.StatusOK, false},
+	}
+}
+
+// describe returns the path and the operation of a route.
+func (r protocolRoute) describe() (path, method string, operation node) {
+	method, path, _ = strings.Cut(r.pattern, " ")
+	spec, tag := openResponsesSpec, "v1"
+	if strings.HasPrefix(path, "/chat") {
+		spec, tag = chatSpec, "chat"
+	}
+	content := node{}
+	if r.answer != "" {
+		content["application/json"] = node{"schema": node{}}
+	}
+	if r.streams {
+		content["text/event-stream"] = node{"schema": node{"type": "string"}}
+	}
+	answer := node{"description": r.answer, "content": content}
+	if r.answer == "" {
+		answer["description"] = "Server-sent events."
+	}
+	if r.status == http.StatusSwitchingProtocols {
+		delete(answer, "content")
+	}
+	responses := node{"default": refusalAnswer()}
+	switch r.status {
+	case http.StatusSwitchingProtocols:
+		responses["101"] = answer
+	default:
+		responses["200"] = answer
+	}
+	operation = node{
+		"operationId": r.id, "summary": r.doc, "tags": []string{tag}, "responses": responses,
+		"externalDocs": node{"url": spec},
+	}
+	var parameters []node
+	for part := range strings.SplitSeq(path, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			parameters = append(parameters, node{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": node{"type": "string"}})
+		}
+	}
+	if parameters != nil {
+		operation["parameters"] = parameters
+	}
+	if r.body != "" {
+		operation["requestBody"] = node{"description": r.body, "content": mediaType("application/json", node{"type": "object"})}
+	}
+	return path, strings.ToLower(method), operation
+}
