@@ -13,10 +13,10 @@ const api = createClient<paths>({ baseUrl });
 test('threads are resources', async () => {
   const made = await api.POST('/api/threads', { body: { title: 'From TypeScript', key: 'ts/1' } });
   assert.equal(made.response.status, 201);
-  const reply: components['schemas']['reply'] = made.data!;
+  const reply: components['schemas']['Reply'] = made.data!;
   const thread = reply.threadId!;
   const shown = await api.GET('/api/threads/{thread}', { params: { path: { thread }, header: { 'Skein-Min-Seq': String(reply.seq) } } });
-  const doc: components['schemas']['thread'] = shown.data!;
+  const doc: components['schemas']['Thread'] = shown.data!;
   assert.equal(doc.title, 'From TypeScript');
   const changed = await api.PATCH('/api/threads/{thread}', {
     params: { path: { thread }, header: { 'If-Match': '"1"' } }, body: { title: 'Too late' },
