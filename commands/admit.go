@@ -35,6 +35,9 @@ func (d *Dispatcher) admit(tenant, name string, body []byte, meta Meta) (*thread
 	if err := d.parts(c, row, req.Data); err != nil {
 		return nil, err
 	}
+	if c.ID != "" {
+		c.Digest = events.CommandDigest(row.Name, req.Data)
+	}
 	if row.Tenant {
 		if c.ThreadID != "" {
 			return nil, events.Invalid("/threadId", "%s is of the tenant, and takes no threadId", name)

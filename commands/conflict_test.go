@@ -132,6 +132,6 @@ func TestMergedCommits(t *testing.T) {
 		t.Errorf("200 items led to version %d in %d commits; %d were told of", list[len(list)-1].Version, len(list)-1, count.commits.Load())
 	}
 	t.Logf("200 items in %d commits, among 100 refusals", len(list)-1)
-	must(t, w.d, "item.create", with("c-0", id, hello)) // and each can be repeated
+	must(t, w.d, "item.create", with("c-0", id, `{"item":{"id":"itm_0","type":"message","role":"user","content":[]}}`)) // and each can be repeated
 	w.sameAsLog(w.d, id)
 }

@@ -78,7 +78,12 @@ func (d *Dispatcher) repeats(e *entry, j *job) bool {
 	if !j.changes() {
 		return false
 	}
-	seq, done := e.state.Receipt(j.id)
+	seq, done, err := e.state.Executed(j.command)
+	if err != nil {
+		j.show(e.state)
+		j.answer(nil, err)
+		return true
+	}
 	if !done {
 		return false
 	}
@@ -97,11 +102,16 @@ func (d *Dispatcher) tell(e *entry, r *drafted, j *job) {
 		}
 	}
 	j.show(e.state)
-	var reply *events.Reply
-	if seq, done := e.state.Receipt(j.id); done && j.kind == asking {
-		reply = &events.Reply{ThreadID: e.id, Seq: int64(seq)}
+	if j.kind != asking {
+		j.answer(nil, nil)
+		return
 	}
-	j.answer(reply, nil)
+	seq, done, err := e.state.Executed(j.asks)
+	if !done {
+		j.answer(nil, err)
+		return
+	}
+	j.answer(&events.Reply{ThreadID: e.id, Seq: int64(seq)}, nil)
 }
 
 // try decides a job's command. It refuses, or finds nothing to do, only on the current state

@@ -148,7 +148,11 @@ func (g *grouped) run(ids []string) (*events.Reply, []string, error) {
 			return nil, nil, err
 		}
 		own := g.entries[g.job.thread].state
-		if seq, done := own.Receipt(g.job.id); done {
+		seq, done, err := own.Executed(g.job.command)
+		if err != nil {
+			return nil, nil, err
+		}
+		if done {
 			g.job.show(own)
 			reply, err := g.d.again(g.job, g.job.command, seq)
 			return reply, nil, err

@@ -148,9 +148,9 @@ func TestMention_Refused(t *testing.T) {
 // A thread is the parent in so many relationships that it can be truncated, and no more.
 func TestMention_Limit(t *testing.T) {
 	k := &thread.State{}
-	k.Created, k.Parents = true, events.MaxRelationships
+	k.Version, k.Parents = 1, events.MaxRelationships
 	other := &thread.State{}
-	other.Created = true
+	other.Version = 1
 	const a, b = "T-00000000-0000-7000-8000-000000000001", "T-00000000-0000-7000-8000-000000000002"
 	c := &thread.Command{ID: "c", Tenant: tenant, ThreadID: a, Parts: []thread.Part{{Name: "thread.mention", Data: events.MentionThread{MentionedID: b}}}}
 	err := thread.NewGroup(map[string]*thread.State{a: k, b: other}).Do(c)

@@ -28,6 +28,7 @@ type job struct {
 	tenant, thread string
 	id             string          // of the command
 	command        *thread.Command // nil if the job changes nothing
+	asks           *thread.Command // if it is asking
 	key            *claim          // of a command that may claim a key: the claim that its caller found; nil: it did not look
 	joined         *Joined         // if it is joining
 	hold           *hold           // if it is holding
@@ -47,8 +48,8 @@ func commandJob(ctx context.Context, kind jobKind, c *thread.Command) *job {
 }
 
 // askJob returns a job that asks whether a thread has executed a command.
-func askJob(ctx context.Context, tenant, threadID, commandID string) *job {
-	return &job{kind: asking, ctx: ctx, done: make(chan answer, 1), tenant: tenant, thread: threadID, id: commandID}
+func askJob(ctx context.Context, threadID string, c *thread.Command) *job {
+	return &job{kind: asking, ctx: ctx, done: make(chan answer, 1), tenant: c.Tenant, thread: threadID, id: c.ID, asks: c}
 }
 
 // lookJob returns a job that shows the state of a thread.

@@ -53,7 +53,7 @@ func (c claim) write(e events.Event) (eventlog.Write, error) {
 	key := keyOf(e.Data)
 	e.ThreadID = events.KeyAggregate(key)
 	e.ID = events.EventID(e.Tenant, e.ThreadID, e.CommandID, 0)
-	e.Subject, e.Version, e.CommandIndex = e.ThreadID, c.version+1, 0
+	e.Subject, e.Version, e.CommandIndex, e.CommandDigest = e.ThreadID, c.version+1, 0, ""
 	e.Time = max(e.Time, c.time+1) // threads that held the key had other clocks
 	commit, err := events.NewCommit(c.chain, []events.Event{e})
 	return eventlog.Write{Commit: commit, Expected: c.seq}, err
@@ -154,7 +154,7 @@ func (d *Dispatcher) byFormer(ctx context.Context, c *thread.Command, key string
 		return nil, err
 	}
 	for _, id := range former {
-		ask := askJob(ctx, c.Tenant, id, c.ID)
+		ask := askJob(ctx, id, c)
 		receipt, err := d.wait(ask)
 		if err != nil {
 			return nil, err

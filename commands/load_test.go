@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/events"
@@ -292,4 +293,44 @@ func TestClose_Twice(t *testing.T) {
 	}
 	under.Wait()
 	must(t, w.d, "thread.create", `{}`)
+}
+
+// A purged thread that an older version has created again is as its documents show it: it can be
+// read, written and erased.
+func TestLoad_PurgedThreadCreatedAgain(t *testing.T) {
+	w := newWorld(t, Config{})
+	id := create(t, w.d)
+	must(t, w.d, "thread.delete", on(id, `{"purge":true}`))
+	tombstone := w.commits(id)[1]
+	if err := w.log.EraseCommits(t.Context(), tenant, id, tombstone.Seq); err != nil {
+		t.Fatal(err)
+	}
+	version := tombstone.Version
+	event := func(kind events.Type, subject string, n int, data any) events.Event {
+		version++
+		return events.Event{
+			ID: events.EventID(tenant, id, "again", n), Type: kind, Time: tombstone.Events[0].Time + 1, Subject: subject,
+			Tenant: tenant, ThreadID: id, Version: version, CommandID: "again", Data: data,
+		}
+	}
+	made, err := events.NewCommit(tombstone.Chain, []events.Event{
+		event(events.ThreadCreatedType, id, 0, events.ThreadCreated{ID: id, Status: events.ThreadOpen}),
+		event(events.ContextCreatedType, "ctx_1", 1, events.ContextCreated{ID: "ctx_1", Status: events.ContextOpen, Default: true, Content: events.JSON("null")}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.log.Append(t.Context(), eventlog.Write{Commit: made, Expected: tombstone.Seq}); err != nil {
+		t.Fatal(err)
+	}
+	for name, d := range map[string]*Dispatcher{"the process that purged it": w.d, "another": w.another(Config{})} {
+		must(t, d, "item.create", on(id, hello))
+		must(t, d, "state.merge", on(id, `{"operations":[{"op":"set","key":"k","value":1}]}`))
+		if e := refused(t, d, events.AlreadyExists, "thread.create", on(id, `{}`)); e.Details.Entity != "thread" {
+			t.Errorf("%s: %+v", name, e.Details)
+		}
+	}
+	fresh := w.another(Config{})
+	must(t, fresh, "thread.delete", on(id, `{"purge":true}`))
+	refused(t, fresh, events.AlreadyExists, "thread.create", on(id, `{}`))
 }

@@ -116,7 +116,7 @@ func (d *Dispatcher) wasRejected(ctx context.Context, tenant, id string, body []
 		aggregates = append(aggregates, id)
 	}
 	for _, aggregate := range aggregates {
-		reply, err := d.wait(askJob(ctx, tenant, aggregate, rejectionOf(id)))
+		reply, err := d.wait(askJob(ctx, aggregate, &thread.Command{ID: rejectionOf(id), Tenant: tenant}))
 		if reply != nil || err != nil {
 			return reply != nil, err
 		}

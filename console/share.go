@@ -73,18 +73,22 @@ func makeShare(a *page.Ask) (any, error) {
 		if err != nil || length <= 0 {
 			return nil, events.Invalid("/lasts", "lasts is %.40q; it takes a duration such as 24h, or nothing", lasts)
 		}
-		d.ExpiresAt = time.Now().Add(length).UTC().Format(time.RFC3339)
+		// In full minutes: a form that is sent twice is the same command.
+		d.ExpiresAt = time.Now().Add(length).Truncate(time.Minute).Add(time.Minute).UTC().Format(time.RFC3339)
 	}
 	var options []client.Option
 	if id := a.Form("commandId"); id != "" {
 		options = append(options, client.CommandID(id))
 	}
 	reply, err := a.Client.Send(a.Context(), a.Thread.ID, d, options...)
+	p := newSharePage(a)
+	p.Made = true
+	if events.IsReusedID(err) { // the form was sent before, and the link ends at another minute now
+		return p, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	p := newSharePage(a)
-	p.Made = true
 	if token := reply.Result.Token; token != "" {
 		origin := a.Request.Header.Get("Origin")
 		if !strings.HasPrefix(origin, "http") { // then it is not told

@@ -127,6 +127,26 @@ func Taken(entity, id string) *Error {
 	return e
 }
 
+// TakenByDeleted returns the already_exists of a thread that was deleted.
+func TakenByDeleted(thread string) *Error {
+	e := Taken("thread", thread)
+	e.Message = fmt.Sprintf("thread %s was deleted, and no thread has its id again; create one with another id", clip(thread))
+	return e
+}
+
+// ReusedID returns the already_exists of a command whose id another command has used.
+func ReusedID(commandID string) *Error {
+	e := Errorf(AlreadyExists, "commandId %s was used for another command; send each command with an id of its own, and a repeat unchanged", clip(commandID))
+	e.Details = &ErrorDetails{Path: "/commandId", Entity: "command", ID: clip(commandID)}
+	return e
+}
+
+// IsReusedID reports whether err is the refusal that ReusedID returns.
+func IsReusedID(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == AlreadyExists && e.Details != nil && e.Details.Path == "/commandId"
+}
+
 // Conflict returns a version_conflict with the thread's current version.
 func Conflict(expected, current int64) *Error {
 	e := Errorf(VersionConflict, "the thread is at version %d, not %d", current, expected)

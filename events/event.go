@@ -13,20 +13,24 @@ import (
 // the wire it is a CloudEvent 1.0 in structured JSON. Attributes that can be derived (source,
 // dataschema, datacontenttype) are not fields.
 type Event struct {
-	ID           string // a UUIDv5 of the command's id and the event's index in it
-	Type         Type
-	Time         Time   // when the command was accepted; never before that of the previous event
-	Subject      string // the entity's id; for the thread's own events the thread's id
-	Tenant       string
-	ThreadID     string // the aggregate, which is a thread except for keys and the tenant
-	Version      int64  // the thread's version with this event: its place in the thread, from 1
-	CommandID    string
-	CommandIndex int    // index, from 1, in thread.commit's list of the command that made it; 0: not of a list
-	Correlation  string // the execution that it belongs to
-	Causation    string // the id of the event that caused it
-	Actor        string // who sent the command
-	TraceParent  string // W3C trace context
-	Data         any    // one of the catalog's structs, by value, or Unknown
+	ID        string // a UUIDv5 of the command's id and the event's index in it
+	Type      Type
+	Time      Time   // when the command was accepted; never before that of the previous event
+	Subject   string // the entity's id; for the thread's own events the thread's id
+	Tenant    string
+	ThreadID  string // the aggregate, which is a thread except for keys and the tenant
+	Version   int64  // the thread's version with this event: its place in the thread, from 1
+	CommandID string
+	// CommandDigest is that of the command's name and data, by which a repeat is told from another
+	// command with the same id. Only the first event of a command has it, and only if the caller set
+	// the command's id.
+	CommandDigest string
+	CommandIndex  int    // index, from 1, in thread.commit's list of the command that made it; 0: not of a list
+	Correlation   string // the execution that it belongs to
+	Causation     string // the id of the event that caused it
+	Actor         string // who sent the command
+	TraceParent   string // W3C trace context
+	Data          any    // one of the catalog's structs, by value, or Unknown
 
 	schema string // of the data as it was decoded
 	raw    []byte // the bytes that it was decoded from, complete
@@ -95,6 +99,7 @@ func (e *Event) appendEnvelope(b []byte) []byte {
 	b = append(b, `,"threadversion":`...)
 	b = strconv.AppendInt(b, e.Version, 10)
 	b = appendText(b, "commandid", e.CommandID)
+	b = appendText(b, "commanddigest", e.CommandDigest)
 	if e.CommandIndex != 0 {
 		b = append(b, `,"commandindex":`...)
 		b = strconv.AppendInt(b, int64(e.CommandIndex), 10)
@@ -176,6 +181,7 @@ type wireEvent struct {
 	ThreadID        string `json:"threadid"`
 	ThreadVersion   int64  `json:"threadversion"`
 	CommandID       string `json:"commandid"`
+	CommandDigest   string `json:"commanddigest"`
 	CommandIndex    int    `json:"commandindex"`
 	CorrelationID   string `json:"correlationid"`
 	CausationID     string `json:"causationid"`
@@ -230,7 +236,7 @@ func (w *wireEvent) event(raw []byte) (Event, error) {
 	}
 	return Event{
 		ID: w.ID, Type: w.Type, Time: at, Subject: w.Subject, Tenant: w.Tenant, ThreadID: w.ThreadID,
-		Version: w.ThreadVersion, CommandID: w.CommandID, CommandIndex: w.CommandIndex,
+		Version: w.ThreadVersion, CommandID: w.CommandID, CommandDigest: w.CommandDigest, CommandIndex: w.CommandIndex,
 		Correlation: w.CorrelationID, Causation: w.CausationID, Actor: w.Actor, TraceParent: w.TraceParent,
 		Data: data, schema: w.DataSchema, raw: raw,
 	}, nil

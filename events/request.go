@@ -1,15 +1,36 @@
 package events
 
-import "slices"
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"io"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Request is the body of a command: skein.cmd.{tenant}.{noun}.{verb}.
 type Request struct {
-	CommandID       string `json:"commandId,omitzero" schema:"pattern=commandId" doc:"Makes a repeat safe: within 24 hours the same id returns the first reply."`
+	CommandID       string `json:"commandId,omitzero" schema:"pattern=commandId" doc:"Makes a repeat safe: within 24 hours the thread answers the same id with the first reply, and refuses it with another command or other data (already_exists)."`
 	ThreadID        string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread's id, or key: and its key."`
 	WriterToken     string `json:"writerToken,omitzero" schema:"maxLength=128" doc:"The token of writer.claim."`
 	ExpectedVersion *int64 `json:"expectedVersion,omitzero" schema:"minimum=0" doc:"The version that the thread must have; 0: it must not exist."`
 	Actor           string `json:"actor,omitzero" schema:"maxLength=256" doc:"The actor, for the audit."`
 	Data            JSON   `json:"data,omitzero" schema:"object" doc:"What the command takes."`
+}
+
+// CommandDigest returns a digest of a command's name and data, 22 characters. Data that differs in
+// spaces and in the order of names only has the same digest.
+func CommandDigest(name string, data JSON) string {
+	canonical := jsontext.Value(slices.Clone(data))
+	if len(canonical) == 0 {
+		canonical = jsontext.Value("{}")
+	}
+	_ = canonical.Canonicalize() // what it does not accept no schema does
+	h := sha256.New()
+	_, _ = io.WriteString(h, name+"\x00")
+	_, _ = h.Write(canonical)
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
 }
 
 // Reply is the body of the reply to a command. It means that the command's events are durable,

@@ -47,6 +47,7 @@ func (s *scanner) event(e *Event) bool {
 	ok = s.text(`,"tenant":"`, &e.Tenant, s.last.Tenant) && s.text(`,"threadid":"`, &e.ThreadID, s.last.ThreadID) &&
 		s.number(`,"threadversion":`, &e.Version) && e.Version >= 1 &&
 		s.option(`,"commandid":"`, &e.CommandID, s.last.CommandID) &&
+		s.option(`,"commanddigest":"`, &e.CommandDigest, "") &&
 		(!s.peek(`,"commandindex":`) || s.number(`,"commandindex":`, &index) && index <= MaxCommands) &&
 		s.option(`,"correlationid":"`, &e.Correlation, s.last.Correlation) &&
 		s.option(`,"causationid":"`, &e.Causation, s.last.Causation) &&

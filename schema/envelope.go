@@ -19,6 +19,7 @@ type envelope struct {
 	ThreadID        string      `json:"threadid" schema:"required,minLength=1,maxLength=128" doc:"The aggregate: a thread, a key's claim, or the tenant."`
 	ThreadVersion   int64       `json:"threadversion" schema:"required,minimum=1" doc:"The event's place in the thread, from 1: the thread's version with it."`
 	CommandID       string      `json:"commandid,omitzero" schema:"pattern=commandId" doc:"The id of the command that made it."`
+	CommandDigest   string      `json:"commanddigest,omitzero" schema:"minLength=1,maxLength=64" doc:"The digest of the command's name and data, on the first event of a command whose caller set its id."`
 	CommandIndex    int64       `json:"commandindex,omitzero" schema:"minimum=0" doc:"The place in thread.commit's list, from 1, of the command that made it; absent if it stood in none."`
 	CorrelationID   string      `json:"correlationid,omitzero" schema:"pattern=id" doc:"The execution that it belongs to."`
 	CausationID     string      `json:"causationid,omitzero" schema:"maxLength=128" doc:"The id of the event that caused it."`

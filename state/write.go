@@ -40,6 +40,7 @@ type share struct {
 type batch struct {
 	id string
 	writes
+	merge events.MergeState // the command, which a repeat must not change
 }
 
 // sizeOf returns the bytes of an operation as JSON, with what separates it from others.
@@ -239,11 +240,11 @@ func (t *ThreadScope) save(ctx context.Context) error {
 	if len(t.pending.ops) == 0 {
 		return nil
 	}
-	b := &batch{id: uuid.Must(uuid.NewV7()).String(), writes: t.pending}
+	b := &batch{id: uuid.Must(uuid.NewV7()).String(), writes: t.pending, merge: t.merge(t.pending.ops)}
 	err := t.send(ctx, b)
 	switch {
 	case err == nil:
-		t.pending = writes{}
+		t.pending, t.newListeners = writes{}, false
 	case unsure(err):
 		t.sent, t.pending = b, writes{}
 	}
@@ -272,11 +273,11 @@ func (t *ThreadScope) resend(ctx context.Context) error {
 
 // send sends operations once.
 func (t *ThreadScope) send(ctx context.Context, b *batch) error {
-	d := t.merge(b.ops)
-	_, err := t.app.opts.Client.Send(ctx, t.ID, d, client.CommandID(b.id))
+	_, err := t.app.opts.Client.Send(ctx, t.ID, b.merge, client.CommandID(b.id))
 	if err == nil {
 		t.expires = time.Time{} // it has moved
-		t.started, t.completed, t.newListeners = true, t.completed || t.final, false
+		session := b.merge.Session
+		t.started, t.completed = true, t.completed || session != nil && session.Completed
 	}
 	return err
 }

@@ -66,6 +66,9 @@ func (h *chat) send(ctx context.Context, req *request) (*follow, error) {
 	if err == nil {
 		return f, nil
 	}
+	if events.IsReusedID(err) {
+		err = edge.ReusedKey()
+	}
 	again, wrong := h.reopened(ctx) // another request with the key may have been faster
 	if wrong != nil {
 		return nil, wrong

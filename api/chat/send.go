@@ -81,7 +81,7 @@ func (h *chat) ask(ctx context.Context, req *request) (*follow, error) {
 		what = "edit"
 	}
 	f, err := h.react(ctx, req, item, h.once.options(commandID(what, h.id, item, m.ID))...)
-	if errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
+	if errors.Is(err, &events.Error{Code: events.AlreadyExists}) && (h.once == nil || !events.IsReusedID(err)) {
 		return h.repeated(ctx, req, item, err)
 	}
 	return f, err

@@ -217,7 +217,8 @@ func (g *guard) command(ctx context.Context, kind, name string, body []byte, sen
 			return nil, err
 		}
 	case row.Creates && !named: // it may be a repeat of another's, who had the same id for it
-		if err := g.reach.made(ctx, reply.ThreadID, reply.Seq); err != nil {
+		commandID, _ := text(request, "commandId")
+		if err := g.reach.made(ctx, reply.ThreadID, reply.Seq, commandID); err != nil {
 			return nil, err
 		}
 	}

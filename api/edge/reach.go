@@ -59,14 +59,13 @@ func (r *reach) thread(ctx context.Context, ref string) (string, error) {
 	return id, err
 }
 
-// made returns an already_exists unless the principal may use a thread that its command made: a
-// command's id is the tenant's, and the reply to a repeat is the first one, also to another caller.
-func (r *reach) made(ctx context.Context, id string, seq int64) error {
+// made returns an already_exists unless the principal may use a thread that its command made. The
+// thread's id is derived from the command's, so that another caller with the same command and id
+// gets the first reply.
+func (r *reach) made(ctx context.Context, id string, seq int64, commandID string) error {
 	t, err := client.Read(ctx, r.tenant, events.GetThread{ThreadID: id, Fresh: events.Fresh{MinSeq: &seq}})
 	if err == nil && !r.covers(t) {
-		e := events.Errorf(events.AlreadyExists, "another command of the tenant has this commandId; send each command with one of its own")
-		e.Details = &events.ErrorDetails{Path: "/commandId"}
-		return e
+		return events.ReusedID(commandID)
 	}
 	return err
 }

@@ -23,7 +23,9 @@ type Copied struct {
 }
 
 // ForkOf returns the id of the thread that a fork creates: the same for a repeat.
-func ForkOf(c *Command) string { return events.DeriveThreadID(c.Tenant, "fork "+c.ID) }
+func ForkOf(c *Command) string {
+	return events.DeriveThreadID(c.Tenant, "fork "+c.ThreadID+" "+c.ID)
+}
 
 // forkThread creates a thread with a copy of this one's history.
 func (m *maker) forkThread(d events.ForkThread) error {
@@ -34,8 +36,8 @@ func (m *maker) forkThread(d events.ForkThread) error {
 		return events.MissingThread(own)
 	case child == nil || from == nil:
 		return events.Invalid("", "a fork is decided with its parent's history only")
-	case child.state.Created:
-		return events.Taken("thread", child.command.ThreadID)
+	case child.state.Existed():
+		return events.ReusedID(m.command.ID)
 	case d.Version != nil && *d.Version > m.state.Version:
 		return events.Invalid("/version", "the thread is at version %d, and has no version %d", m.state.Version, *d.Version)
 	}
@@ -186,8 +188,8 @@ func (m *maker) handoffThread(d events.HandoffThread) error {
 		return events.MissingThread(own)
 	case child == nil:
 		return events.Invalid("", "a handoff is decided with its new thread only")
-	case child.state.Created:
-		return events.Taken("thread", child.command.ThreadID)
+	case child.state.Existed():
+		return events.ReusedID(m.command.ID)
 	case m.state.Parents >= events.MaxRelationships:
 		return m.tooManyChildren()
 	}
@@ -243,7 +245,7 @@ func (m *maker) endHandoff(x executionState, d ReactStep) error {
 	switch {
 	case child == nil || d.HandoffTo != h.ThreadID || len(d.Calls) > 0:
 		return events.Invalid("/stepId", "step %s ends with the summary for thread %s, and nothing else", d.StepID, h.ThreadID)
-	case child.state.Created:
+	case child.state.Existed():
 		return events.Taken("thread", h.ThreadID)
 	}
 	if err := events.CheckSummary(d.Summary); err != nil {

@@ -29,7 +29,7 @@ type ExpireState struct{ Life int64 }
 
 func (m *maker) mergeState(d events.MergeState) error {
 	if !m.state.Exists() {
-		if !d.Create || m.state.Created { // a deleted thread stays deleted
+		if !d.Create || m.state.Existed() { // a deleted thread stays deleted
 			return events.Missing("thread", m.command.ThreadID)
 		}
 		if err := m.createThread(events.CreateThread{UserID: d.UserID}); err != nil {

@@ -6,8 +6,11 @@ import (
 
 func (m *maker) createThread(d events.CreateThread) error {
 	s, id := m.state, m.command.ThreadID
-	if s.Created {
+	switch {
+	case s.Exists():
 		return events.Taken("thread", id)
+	case s.Existed():
+		return events.TakenByDeleted(id)
 	}
 	created := events.ThreadCreated{
 		ID: id, Status: events.ThreadMachine().Initial(), AgentID: d.AgentID, UserID: d.UserID, Title: d.Title,
@@ -45,10 +48,10 @@ func (m *maker) workFor(id string) error {
 		return events.Invalid("/mainThreadId", "thread %s cannot work for itself; name another thread", id)
 	case main == nil:
 		return events.Invalid("/mainThreadId", "a thread that works for another is decided with that one only")
-	case main.state.Deleted:
-		return events.MissingThread(id)
-	case main.state.Created:
+	case main.state.Exists():
 		main.emit(events.SubthreadAddedType, id, "", events.SubthreadAdded{ThreadID: own})
+	case main.state.Existed():
+		return events.MissingThread(id)
 	}
 	return nil
 }

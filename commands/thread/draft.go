@@ -13,6 +13,7 @@ import (
 // stamped with a time and an id.
 type Command struct {
 	ID       string // determines the events' ids, and makes a repeat safe
+	Digest   string // events.CommandDigest, if the caller set the id
 	Tenant   string
 	ThreadID string
 	Expected *int64      // the version that the thread must have
@@ -151,7 +152,7 @@ func atVersion(s *State, c *Command) error {
 	if c.OfTenant() && c.Expected != nil && *c.Expected != s.Version {
 		return events.DefinitionsConflict(*c.Expected, s.Version)
 	}
-	if c.Expected != nil && *c.Expected != s.Version && (s.Exists() || c.Creates() || c.CreatesMissing()) {
+	if c.Expected != nil && *c.Expected != s.Version && (s.Exists() || !s.Existed() && (c.Creates() || c.CreatesMissing())) {
 		return events.Conflict(*c.Expected, s.Version) // of a thread that is gone no version is told
 	}
 	return nil
@@ -216,6 +217,9 @@ func (m *maker) emit(t events.Type, subject, correlation string, data any) {
 		Version: m.state.Version + 1, CommandID: c.ID, CommandIndex: m.index,
 		Correlation: correlation, Causation: c.Cause, Actor: c.Actor, TraceParent: c.Trace, Data: data,
 	})
+	if len(m.made) == 1 {
+		m.made[0].CommandDigest = c.Digest
+	}
 	Evolve(m.state, &m.made[len(m.made)-1])
 }
 

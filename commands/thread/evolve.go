@@ -16,7 +16,10 @@ func Evolve(s *State, e *events.Event) *State {
 	s.postpone(e)
 	switch d := e.Data.(type) {
 	case events.ThreadCreated:
-		s.Created, s.Status, s.Agent, s.User, s.CreatedTime = true, d.Status, d.AgentID, d.UserID, e.Time
+		// Older versions created a purged thread again. It is then as open as its documents show it,
+		// so that it can be read and erased.
+		s.Deleted, s.Purged = false, false
+		s.Status, s.Agent, s.User, s.CreatedTime = d.Status, d.AgentID, d.UserID, e.Time
 		if d.Key != nil {
 			s.Key = *d.Key
 		}
@@ -29,6 +32,7 @@ func Evolve(s *State, e *events.Event) *State {
 			s.setExecution(d.ExecutionID, x)
 		}
 	case events.LifecycleDeleted:
+		s.Purged = d.Purge
 		s.clear()
 	case events.KeyReleased:
 		s.Key = ""
@@ -158,13 +162,21 @@ func (s *State) stored(c *events.Commit) {
 		}
 		if e.CommandID != last && e.CommandID != "" {
 			last = e.CommandID
-			s.receipts.add(last, c.Seq, e.Time)
+			s.receipts.add(last, e.CommandDigest, c.Seq, e.Time)
 		}
 	}
 }
 
-// clear empties the state of a deleted thread, except its version, position and receipts.
+// clear empties the state of a deleted thread, except its version, position and receipts. A purged
+// thread has no receipts either: its state is the same whether its history or only its tombstone
+// was folded.
 func (s *State) clear() {
+	if s.Purged {
+		s.head = head{Version: s.Version, Seq: s.Seq, Chain: s.Chain, Time: s.Time, Purged: true}
+		if s.parent == nil {
+			s.receipts = receipts{}
+		}
+	}
 	s.Deleted, s.head.Active, s.Queue, s.Effects, s.Parents, s.Writer, s.Shares, s.Life, s.Ended = true, "", nil, 0, 0, writer{}, nil, lifeState{}, nil
 	s.Sessions = nil
 	s.Pending = nil

@@ -3,6 +3,7 @@ package thread
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -40,7 +41,7 @@ func (s *State) Others(c *Command) []string {
 	case events.CreateThread:
 		return []string{d.MainThreadID}
 	case events.ResolveThread:
-		if !s.Created {
+		if !s.Exists() {
 			return []string{d.MainThreadID}
 		}
 	case events.TruncateThread:
@@ -83,6 +84,9 @@ func (g *Group) Do(c *Command) error {
 	for id, s := range g.states {
 		part := *c
 		part.ThreadID = id
+		if id != c.ThreadID && c.Digest != "" { // a command on this thread with that id is another one
+			part.Digest = events.CommandDigest("of "+c.ThreadID, events.JSON(strconv.Quote(c.Digest)))
+		}
 		makers[id] = newMaker(s.layer(), &part)
 		makers[id].group = makers
 	}

@@ -69,6 +69,7 @@ func envelope(e, before *events.Event, n int) error {
 		return nil
 	}
 	return firstFault(
+		unless(e.CommandDigest == "", "it has its command's digest, and is not the first event"),
 		unless(e.Time == before.Time, "its time is not that of its command"),
 		unless(e.Actor == before.Actor && e.Causation == before.Causation && e.TraceParent == before.TraceParent, "its actor, cause or trace is not that of its command"),
 		unless(e.CommandIndex >= before.CommandIndex && (e.CommandIndex == 0) == (before.CommandIndex == 0), "its place in the command's list is %d after %d", e.CommandIndex, before.CommandIndex),

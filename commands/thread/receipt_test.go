@@ -16,7 +16,7 @@ func TestReceipts_LastADay(t *testing.T) {
 	step := func(id string, at events.Time) {
 		t.Helper()
 		var data any = events.UpdateThread{Title: to("x")}
-		if !k.state.Created {
+		if !k.state.Existed() {
 			data = events.CreateThread{}
 		}
 		c := k.command(data)
@@ -61,9 +61,9 @@ func TestReceipts_LastADay(t *testing.T) {
 // A receipt that is dropped does not take a later one of the same id with it.
 func TestReceipts_OfOneID(t *testing.T) {
 	var r receipts
-	r.add("a", 1, dawn)
-	r.add("a", 2, dawn+10)
-	r.add("b", 3, dawn+day+5)
+	r.add("a", "", 1, dawn)
+	r.add("a", "", 2, dawn+10)
+	r.add("b", "", 3, dawn+day+5)
 	if seq, ok := r.find("a"); !ok || seq != 2 || len(r.List) != 2 {
 		t.Errorf("found %d %v among %+v", seq, ok, r.List)
 	}
@@ -144,9 +144,9 @@ func TestBytes(t *testing.T) {
 func TestBytes_Receipts(t *testing.T) {
 	var r receipts
 	for i := range 100 {
-		r.add(strings.Repeat("x", 8)+strconv.Itoa(100+i), uint64(i), dawn)
+		r.add(strings.Repeat("x", 8)+strconv.Itoa(100+i), strings.Repeat("d", 22), uint64(i), dawn)
 	}
-	if got := r.bytes(); got != 100*(104+11) {
+	if got := r.bytes(); got != 100*(124+11+22) {
 		t.Errorf("100 receipts take %d bytes", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 func (r rules) ThreadCreated(e *events.Event, d events.ThreadCreated) error {
 	return firstFault(
-		unless(!r.state.Created && e.Version == 1, "the thread was created before"),
+		unless(!r.state.Existed() && e.Version == 1, "the thread was created before"),
 		about(e, d.ID, ""),
 		unless(d.ID == e.ThreadID, "it creates thread %.80q", d.ID),
 		unless(d.Status == events.ThreadMachine().Initial(), "a thread begins as %q, and not as %.40q", events.ThreadMachine().Initial(), d.Status),

@@ -86,7 +86,7 @@ func TestBytes_AddUp(t *testing.T) {
 		func(s *State) { s.setContext("c", contextState{Key: "k"}) }, func(s *State) { s.setItem("i", itemState{}) },
 		func(s *State) { s.setExecution("e", executionState{}) }, func(s *State) { s.setStep("s", stepState{}) },
 		func(s *State) { s.setFile("/f", fileState{}) }, func(s *State) { s.setEffect("x", effectState{}) },
-		func(s *State) { s.setDefinition("tool/t", definitionState{}) }, func(s *State) { s.receipts.add("cmd", 1, dawn) },
+		func(s *State) { s.setDefinition("tool/t", definitionState{}) }, func(s *State) { s.receipts.add("cmd", "digest", 1, dawn) },
 	}
 	all, sum := &State{}, empty
 	for i, set := range kinds {

@@ -2,9 +2,11 @@ package thread
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,7 +17,7 @@ import (
 // snapshotVersion is the version of an encoded state. A snapshot of another version is
 // ignored: it is derived, and the state is folded from the log instead. Any change of the
 // encoded names or of their meaning needs a new number.
-const snapshotVersion = 13
+const snapshotVersion = 14
 
 // sealed is an encoded state with its digest. The state contains the version, the sequence and
 // the chain of the last commit folded into it, so that the digest binds the state to that
@@ -147,9 +149,10 @@ type receipts struct {
 }
 
 type receipt struct {
-	ID   string      `json:"id"`
-	Seq  uint64      `json:"seq"`
-	Time events.Time `json:"time"`
+	ID     string      `json:"id"`
+	Digest string      `json:"digest,omitzero"` // of the command; empty if it is not known
+	Seq    uint64      `json:"seq"`
+	Time   events.Time `json:"time"`
 }
 
 func (r *receipts) find(id string) (uint64, bool) {
@@ -157,7 +160,18 @@ func (r *receipts) find(id string) (uint64, bool) {
 	return seq, ok
 }
 
-func (r *receipts) add(id string, seq uint64, at events.Time) {
+// digest returns the digest of a command that find has found.
+func (r *receipts) digest(id string, seq uint64) string {
+	at, _ := slices.BinarySearchFunc(r.List, seq, func(one receipt, seq uint64) int { return cmp.Compare(one.Seq, seq) })
+	for ; at < len(r.List) && r.List[at].Seq == seq; at++ {
+		if r.List[at].ID == id {
+			return r.List[at].Digest
+		}
+	}
+	return ""
+}
+
+func (r *receipts) add(id, digest string, seq uint64, at events.Time) {
 	if r.byID == nil {
 		r.byID = map[string]uint64{}
 	}
@@ -166,9 +180,9 @@ func (r *receipts) add(id string, seq uint64, at events.Time) {
 		r.forget(r.List[old])
 		old++
 	}
-	r.List = append(r.List[old:], receipt{id, seq, at})
+	r.List = append(r.List[old:], receipt{id, digest, seq, at})
 	r.byID[id] = seq
-	r.text += int64(len(id))
+	r.text += int64(len(id) + len(digest))
 }
 
 // forget removes a receipt, unless the same id was used again after the 24 hours.
@@ -176,7 +190,7 @@ func (r *receipts) forget(old receipt) {
 	if r.byID[old.ID] == old.Seq {
 		delete(r.byID, old.ID)
 	}
-	r.text -= int64(len(old.ID))
+	r.text -= int64(len(old.ID) + len(old.Digest))
 }
 
 // index builds the map of a decoded list.
@@ -184,8 +198,8 @@ func (r *receipts) index() {
 	list := r.List
 	r.List = nil
 	for _, one := range list {
-		r.add(one.ID, one.Seq, one.Time)
+		r.add(one.ID, one.Digest, one.Seq, one.Time)
 	}
 }
 
-func (r *receipts) bytes() int64 { return r.text + int64(len(r.List))*104 }
+func (r *receipts) bytes() int64 { return r.text + int64(len(r.List))*124 }

@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/skein-threads/skein/events"
@@ -34,8 +35,8 @@ type head struct {
 	Seq         uint64              `json:"seq"`              // of the last commit in the log
 	Chain       string              `json:"chain"`            // of the last commit
 	Time        events.Time         `json:"time"`             // of the last event
-	Created     bool                `json:"created"`          // it has a thread.created
-	Deleted     bool                `json:"deleted,omitzero"` // it has a lifecycle.deleted
+	Deleted     bool                `json:"deleted,omitzero"` // its last event is a lifecycle.deleted
+	Purged      bool                `json:"purged,omitzero"`  // which erases the events before it
 	Status      events.ThreadStatus `json:"status"`
 	Key         string              `json:"key,omitzero"`
 	Default     string              `json:"default,omitzero"` // the default context
@@ -136,12 +137,28 @@ func (p partSet) with(idx int64) partSet {
 	return p
 }
 
+// Existed reports whether the thread was ever created. A thread that was deleted existed, however
+// much of its history a purge has left, and no thread with its id is created again.
+func (s *State) Existed() bool { return s.Version > 0 }
+
 // Exists reports whether the thread was created and not deleted.
-func (s *State) Exists() bool { return s.Created && !s.Deleted }
+func (s *State) Exists() bool { return s.Existed() && !s.Deleted }
 
 // Receipt returns the sequence of the commit that executed the command with that id, if it did
 // within the last 24 hours of the thread's time.
 func (s *State) Receipt(commandID string) (seq uint64, ok bool) { return s.receipts.find(commandID) }
+
+// Executed is Receipt for a command that comes now. The error is the refusal of one that is another
+// than that which had its id.
+func (s *State) Executed(c *Command) (seq uint64, ok bool, err error) {
+	if seq, ok = s.Receipt(c.ID); !ok {
+		return 0, false, nil
+	}
+	if first := s.receipts.digest(c.ID, seq); first != "" && c.Digest != "" && first != c.Digest {
+		return 0, false, events.ReusedID(cmp.Or(c.Repeat, c.ID))
+	}
+	return seq, true, nil
+}
 
 // ContextID returns the thread's default context.
 func (s *State) ContextID() string { return s.Default }
