@@ -8,7 +8,8 @@
 //     nothing was written, except "unavailable" with outcome "unknown" in its
 //     details, after which the same request with the same commandId is safe.
 //   - A command whose commandId was used within the last 24 hours returns its
-//     first reply again, from any process and after any restart.
+//     first reply again, from any process and after any restart. Another command
+//     with that id on the same thread is refused.
 //   - Several processes may write the same thread: the log's expected sequence
 //     decides, and the loser decides again on what it had not seen. No command
 //     is refused because of a stale state.

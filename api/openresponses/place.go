@@ -72,7 +72,9 @@ func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, own func(str
 
 // forked forks the thread of a response at that response.
 func forked(ctx context.Context, c *edge.Caller, x *events.Execution, title string, id uuid.UUID) (place, error) {
-	reply, err := c.Client.Send(ctx, x.ThreadID, events.ForkThread{ItemID: x.ReactionItemID, Title: title}, client.CommandID("openresponses-fork-"+id.String()))
+	// The thread may get another title before a repeat: that fork is another command.
+	command := "openresponses-fork-" + uuid.NewSHA1(id, []byte(title)).String()
+	reply, err := c.Client.Send(ctx, x.ThreadID, events.ForkThread{ItemID: x.ReactionItemID, Title: title}, client.CommandID(command))
 	if err != nil {
 		if isMissing(err) || errors.Is(err, &events.Error{Code: events.InvalidRequest}) { // it is deleted: its items are not shown
 			return place{}, noPrevious("resp_" + strings.TrimPrefix(x.ID, events.ExecutionPrefix))
