@@ -209,15 +209,20 @@ func (o *Opened) Closed() error {
 	if !o.confirmed {
 		return nil
 	}
-	list, err := o.cfg.truth()
+	return o.cfg.markClosed(&o.mark)
+}
+
+// markClosed notes in a store's mark which files there are after a clean stop.
+func (c Config) markClosed(m *mark) error {
+	list, err := c.truth()
 	if err != nil {
 		return err
 	}
-	if o.mark.Files, err = stamps(o.cfg.Dir, list); err != nil {
+	if m.Files, err = stamps(c.Dir, list); err != nil {
 		return err
 	}
-	if o.mark.Derived, err = o.cfg.derivedBlocks(); err != nil {
+	if m.Derived, err = c.derivedBlocks(); err != nil {
 		return err
 	}
-	return o.mark.write(o.cfg.Dir, true)
+	return m.write(c.Dir, true)
 }

@@ -48,8 +48,12 @@ func BeginRestore(dir string) error {
 }
 
 // FinishRestore removes the mark of [BeginRestore], once everything in the store is on the
-// disk. No server uses the store any more.
-func FinishRestore(dir string) error {
+// disk. No server uses the store any more: it ended, and the store counts as closed cleanly.
+func FinishRestore(cfg Config) error {
+	dir := cfg.Dir
+	if err := cfg.markClosed(&mark{Format: markFormat, Streams: map[string]uint64{}}); err != nil {
+		return err
+	}
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -17,7 +17,9 @@ import (
 	"github.com/skein-threads/skein/audit"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/backup"
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/store"
@@ -175,7 +177,7 @@ func closeRestored(server *embedded.Server, dir string) error {
 		return err
 	}
 	defer release()
-	return store.FinishRestore(dir)
+	return store.FinishRestore(store.Config{Dir: dir, Log: events.DefaultNames().Stream(assets.LogStream), Derived: isDerived})
 }
 
 func (a *app) printBackup(asJSON bool, b *backup.Manifest) error {
