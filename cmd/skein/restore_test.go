@@ -1,17 +1,25 @@
 package main_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
@@ -51,6 +59,87 @@ func TestRestore_Interrupted(t *testing.T) {
 		if o := run(t, nil, "", "store", "check", "--store", store); o.code != 0 {
 			t.Errorf("a store that was restored whole, after %v: %+v", signal, o)
 		}
+	}
+}
+
+// While a Skein on a restored store builds its read models, a list has every thread or is refused,
+// and what is not ready says how far it is. The store counts as closed cleanly.
+func TestRestored_ListsAreWholeOrRefused(t *testing.T) {
+	t.Parallel()
+	const threads = 400
+	s := start(t, t.TempDir())
+	c, err := client.Connect(s.NATS, client.Options{Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var creating errgroup.Group
+	creating.SetLimit(32)
+	for n := range threads {
+		creating.Go(func() error {
+			_, err := c.Send(t.Context(), "", events.CreateThread{Key: "visitor/" + strconv.Itoa(n)})
+			return err
+		})
+	}
+	if err := creating.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	dir, store := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "store")
+	s.ok("backup", dir)
+	s.stop()
+	if o := run(t, nil, "", "restore", dir, "--store", store); o.code != 0 {
+		t.Fatalf("%+v", o)
+	}
+	var log bytes.Buffer
+	again := startLogged(t, &log, store, "--log-level", "info")
+	get := func(path string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, again.HTTP+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set(edge.HeaderTenant, "acme")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(body)
+	}
+	list := func() (whole bool) {
+		status, body := get("/api/threads?limit=1000")
+		if status == http.StatusServiceUnavailable && strings.Contains(body, "projection_behind") && strings.Contains(body, "commit") {
+			return false
+		}
+		var list events.ThreadList
+		decode(t, body, &list)
+		if status != http.StatusOK || len(list.Threads) != threads {
+			t.Fatalf("%d with %d of %d threads", status, len(list.Threads), threads)
+		}
+		return true
+	}
+	for {
+		status, body := get("/readyz")
+		whole := list()
+		if status == http.StatusOK {
+			if !whole {
+				t.Errorf("ready, and the list is refused: %s", body)
+			}
+			break
+		}
+		if !strings.Contains(body, "read models: ") || !strings.Contains(body, "commit") {
+			t.Errorf("not ready: %s", body)
+		}
+	}
+	if _, body := get("/api/threads?keyPrefix=visitor/399"); !strings.Contains(body, `"key":"visitor/399"`) {
+		t.Errorf("by key: %s", body)
+	}
+	again.stop()
+	if strings.Contains(log.String(), "closed cleanly") {
+		t.Errorf("%s", log.String())
 	}
 }
 

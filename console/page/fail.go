@@ -33,7 +33,9 @@ func problemOf(err error) Problem {
 		p.Title, p.Next = "Not possible now", "The thread has moved on since this page was loaded. Reload it."
 	case events.QueueFull:
 		p.Title, p.Next = "Too many at once", "Wait a moment, and try again."
-	case events.Unavailable, events.ProjectionBehind:
+	case events.ProjectionBehind:
+		p.Title, p.Next = "Skein is catching up", "Nothing was lost, and commands work. Try again in a moment; the page System shows how far it is."
+	case events.Unavailable:
 		p.Title, p.Next = "Skein cannot answer now", "Nothing was lost. Try again in a moment; if it stays so, look at /readyz."
 	case events.Unauthorized:
 		p.Title, p.Next = "Signed out", "Sign in again."

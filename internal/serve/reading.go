@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
@@ -33,6 +34,12 @@ func (s *Server) startReading(background context.Context, validator *schema.Vali
 	if err != nil {
 		return nil, err
 	}
+	end, err := readLog.LastSeq(background)
+	if err != nil {
+		return nil, err
+	}
+	progress.Start(end)
+	s.running.Go(func() { s.reportCatchingUp(background, progress) })
 	queries := query.New(readLog, validator, query.Config{Now: s.cfg.Now, Progress: progress, Contents: files.NewViewer(store, s.places(placesImages, 0), s.places(placesSearches, 0)), Reactor: s.hasReactor, Agents: s.knowsAgent, Workers: s.workersOf, Queue: dispatcher.Queued, Values: dispatcher.Values, Pairs: s.pairs, Cold: s.places(placesCold, 0), Past: s.places(placesPast, 0)}, s.logger, s.metrics.ReadModels())
 	s.running.Go(func() {
 		if err := queries.Run(background); err != nil && background.Err() == nil {
@@ -53,20 +60,42 @@ func (s *Server) startReading(background context.Context, validator *schema.Vali
 	return queries, err
 }
 
+// reportCatchingUp logs that the read models do not show the log yet, and when they do.
+func (s *Server) reportCatchingUp(background context.Context, progress *buckets.Progress) {
+	const usual = 2 * time.Second // what was folded just before the last stop takes a moment
+	began, end := time.Now(), progress.Started()
+	for wait := usual; ; wait = 30 * time.Second {
+		ctx, cancel := context.WithTimeout(background, wait)
+		err := progress.Wait(ctx, end)
+		cancel()
+		switch {
+		case background.Err() != nil || err == nil && wait == usual:
+			return
+		case err == nil:
+			s.logger.Info().Uint64("commits", end).Dur("took", time.Since(began)).Msg("the read models have caught up; lists are answered")
+			return
+		}
+		s.logger.Warn().Msg(query.NotShown(progress) + "; until then lists are refused as projection_behind, and /readyz says so")
+	}
+}
+
 // queriesInFlight limits concurrent queries. Most of them wait for a read model, and
 // cost little.
 const queriesInFlight = 4096
 
-// reading reports whether the read side is ready: whether the progress of the read
-// models is known. A lag does not make it unready: a query says what it needs, and
-// waits for it.
+// reading reports whether the read side is ready: whether the read models show the log as it was
+// when this process began to follow them. A later lag does not make it unready: a query says what
+// it needs, and waits for it.
 type reading struct {
 	log      *eventlog.Log
 	progress *buckets.Progress
 }
 
 func (r reading) ready(ctx context.Context) error {
-	if r.progress.Seq() > 0 {
+	switch shown := r.progress.Seq(); {
+	case shown < r.progress.Started():
+		return errors.New(query.NotShown(r.progress))
+	case shown > 0:
 		return nil
 	}
 	last, err := r.log.LastSeq(ctx)

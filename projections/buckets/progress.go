@@ -11,6 +11,7 @@ import (
 type Progress struct {
 	mu     sync.Mutex // guards what follows
 	seq    uint64
+	start  uint64        // see Started
 	change chan struct{} // closed when seq changes
 
 	wanted chan struct{} // of capacity 1: full while a reader waits
@@ -32,6 +33,21 @@ func (p *Progress) Now() (uint64, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.seq, p.change
+}
+
+// Start notes the end of the log as readers start to follow it. Until all read models show it,
+// lists of theirs lack what they do not show yet.
+func (p *Progress) Start(end uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.start = end
+}
+
+// Started returns the end of the log as it was noted last, 0 if it was not.
+func (p *Progress) Started() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.start
 }
 
 // Set sets the sequence. It may be lower than before: a server that crashed may have

@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -75,7 +76,10 @@ func (a *asking) awaitDefinitions(fresh events.Fresh, fromLog bool) error {
 	if fresh.MinVersion != nil {
 		return events.Invalid("/minVersion", "definitions belong to no thread, whose version this would be; use minSeq")
 	}
-	return a.awaitSeq(fresh.MinSeq, fromLog)
+	if err := a.awaitSeq(fresh.MinSeq, fromLog); err != nil || fromLog {
+		return err
+	}
+	return a.awaitStart(math.MaxUint64)
 }
 
 // listDefinitions picks from the keys of the bucket and reads the definitions of

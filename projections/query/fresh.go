@@ -65,6 +65,29 @@ func (a *asking) awaitSeq(least *int64, fromLog bool) error {
 	return nil
 }
 
+// awaitStart waits until the read models show the log up to where it ended when this process
+// began to follow them, or up to an earlier sequence. Before that, after a restore or while they
+// are rebuilt, they do not show what is there.
+func (a *asking) awaitStart(upTo uint64) error {
+	least := min(a.cfg.Progress.Started(), upTo)
+	if a.cfg.Progress.Seq() >= least {
+		return nil
+	}
+	ctx, done := a.waiting()
+	defer done()
+	if a.cfg.Progress.Wait(ctx, least) != nil {
+		return a.behind("%s", NotShown(a.cfg.Progress))
+	}
+	return nil
+}
+
+// NotShown says how far the read models are that do not show the log yet as it was when this
+// process began to follow them.
+func NotShown(p *buckets.Progress) string {
+	shown, end := p.Seq(), p.Started()
+	return fmt.Sprintf("the read models are being built from the log, and show it up to commit %d of %d (%d %%); commands are executed meanwhile; try again later", shown, end, shown*100/max(end, 1))
+}
+
 // awaitVersion waits until the read models show a version of the thread.
 func (a *asking) awaitVersion(least *int64) error {
 	if least == nil || *least == 0 {
@@ -184,6 +207,11 @@ func (q *Queries) follow(ctx context.Context) error {
 	} else {
 		q.cfg.Progress.Set(0) // until a runner has checked it
 	}
+	end, err := q.log.LastSeq(ctx)
+	if err != nil {
+		return err
+	}
+	q.cfg.Progress.Start(end)
 	q.directory.Reset()
 	var both sync.WaitGroup
 	defer both.Wait()

@@ -62,6 +62,65 @@ func TestMinSeq_OlderDocument(t *testing.T) {
 	}
 }
 
+// Until the read models show the log as it was when a process began to follow them, no query of
+// that process is answered from less: it waits, and then says how far they are. A thread that they
+// show whole is answered. Later they may lag behind what nobody named.
+func TestQueries_UntilReadModelsCaughtUp(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	r, stop := h.Run(projections.Config{})
+	whole := h.Do("thread.create", "", `{"key":"visitor/whole"}`).ThreadID
+	h.React(whole, 0)
+	short := h.Do("thread.create", "", `{"key":"visitor/short"}`).ThreadID
+	h.AwaitRunner(r)
+	stop()
+	shown := h.React(short, 0).Seq - 1
+	h.Do("definition.apply", "", `{"definitions":[{"kind":"policy","definition":{"name":"handoff","agent":"a"}}]}`)
+	last := h.Do("thread.create", "", `{"key":"visitor/new"}`)
+	shared := buckets.NewProgress()
+	late := h.asker(Config{Wait: time.Millisecond, Progress: shared})
+	end, err := h.NewLog().LastSeq(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("up to commit %d of %d", shown, end)
+	h.Until(func() bool { return shared.Seq() == uint64(shown) && shared.Started() == end }, "the progress is not told")
+	for _, c := range []struct{ name, body string }{
+		{"thread.list", `{}`}, {"thread.list", `{"keyPrefix":"visitor/new"}`}, {"thread.list", `{"limit":1}`},
+		{"run.list", `{}`}, {"approval.list", `{}`}, {"effect.list", `{}`}, {"definition.list", `{}`}, {"worker.list", `{}`},
+		{"item.get", `{"itemId":"itm_nobody"}`}, {"thread.get", `{"threadId":"` + last.ThreadID + `"}`}, {"thread.get", `{"threadId":"key:visitor/new"}`},
+		{"thread.get", `{"threadId":"` + short + `"}`}, {"item.list", `{"threadId":"` + short + `"}`}, {"message.list", `{"threadId":"` + short + `"}`},
+		{"context.list", `{"threadId":"` + short + `"}`}, {"execution.list", `{"threadId":"` + short + `"}`},
+		{"file.list", `{"threadId":"` + short + `"}`}, {"effect.list", `{"threadId":"` + short + `"}`}, {"relationship.list", `{"threadId":"` + short + `"}`},
+	} {
+		if e := late.refused(events.ProjectionBehind, c.name, c.body); !strings.Contains(e.Message, want) || e.Details.Seq != shown {
+			t.Errorf("%s %s: %v %+v, want %s", c.name, c.body, e, e.Details, want)
+		}
+	}
+	if n := len(ask[events.ItemList](late, "item.list", `{"threadId":"`+whole+`"}`).Items); n != 2 {
+		t.Errorf("the thread that is shown has %d items", n)
+	}
+	if past := ask[events.Thread](late, "thread.get", `{"threadId":"`+last.ThreadID+`","at":{"version":1}}`); past.ID != last.ThreadID {
+		t.Errorf("from the log: %+v", past)
+	}
+	another := buckets.NewProgress()
+	another.Start(end) // as a process does before it answers
+	patient := h.asker(Config{Wait: time.Minute, Progress: another})
+	listed := make(chan int, 1)
+	go func() { listed <- len(ask[events.ThreadList](patient, "thread.list", `{}`).Threads) }()
+	r, stop = h.Run(projections.Config{})
+	if n := <-listed; n != 3 {
+		t.Errorf("%d of 3 threads are listed", n)
+	}
+	h.AwaitRunner(r)
+	h.Until(func() bool { return shared.Seq() >= end }, "the progress is not told")
+	stop()
+	h.Do("thread.create", "", `{}`)
+	if n := len(ask[events.ThreadList](late, "thread.list", `{}`).Threads); n != 3 {
+		t.Errorf("nothing folds the log, and %d of 3 threads are listed", n)
+	}
+}
+
 // The next query shows what a reply named.
 func TestReadYourWrites(t *testing.T) {
 	t.Parallel()

@@ -77,8 +77,7 @@ func total(c events.ItemCounts, t events.ItemType) int64 {
 }
 
 // readItems adds the items to the list. If they are too large for one answer it returns
-// the index of the first that does not fit, else -1. An item that is not there was hidden
-// since.
+// the index of the first that does not fit, else -1. An item that was hidden since is left out.
 func (a *asking) readItems(list *events.ItemList, picked []pick) (cut int64, err error) {
 	const atOnce = 128
 	room := a.answerBytes()
@@ -95,6 +94,9 @@ func (a *asking) readItems(list *events.ItemList, picked []pick) (cut int64, err
 		}
 		for i, f := range got {
 			if f.doc == nil {
+				if err := a.hiddenSince(part[i]); err != nil {
+					return -1, err
+				}
 				continue
 			}
 			if room -= f.bytes + 1; room < 0 && len(list.Items) > 0 {
@@ -108,6 +110,38 @@ func (a *asking) readItems(list *events.ItemList, picked []pick) (cut int64, err
 		}
 	}
 	return -1, nil
+}
+
+// hiddenSince checks that an item of the index that is not there was hidden since. Another one is
+// missing from the bucket of items, and no list is returned without it.
+func (a *asking) hiddenSince(p pick) error {
+	if a.past {
+		return nil
+	}
+	for awaited := false; ; awaited = true {
+		got, err := a.source.get(a.ctx, a.place(documents.Index, documents.PageID(p.index/documents.PageSize)))
+		if err != nil {
+			return err
+		}
+		page, there := got[0].doc.(*documents.Page)
+		if !there { // the thread was deleted
+			return nil
+		}
+		if e := page.Find(p.index); e == nil || e.ID != p.id || !e.ShownAt(maxVersion) {
+			return nil
+		}
+		if awaited {
+			return a.behind("item %s of thread %s is in the index, and cannot be shown yet; try again, and if it stays so, run skein replay", p.id, a.thread)
+		}
+		last, err := a.log.Newest(a.ctx, a.tenant, a.thread)
+		if err != nil || last == nil {
+			return err
+		}
+		seq := int64(last.Seq)
+		if err := a.awaitSeq(&seq, false); err != nil {
+			return err
+		}
+	}
 }
 
 // walk reads the index of a thread.

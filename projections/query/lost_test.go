@@ -1,9 +1,13 @@
 package query
 
 import (
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/readtest"
 	"github.com/skein-threads/skein/projections"
@@ -54,4 +58,42 @@ func lose(t *testing.T, lost []documents.Kind) {
 	a.Write(100)
 	h.AwaitRunner(r)
 	h.Same(append(h.FilledIDs(100), a.Threads...)...)
+}
+
+// An item that its thread's index has and the bucket of items has not is not left out of a list.
+func TestLists_ItemIsMissing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	r, _ := h.Run(projections.Config{})
+	a := h.asker(Config{Wait: time.Second})
+	id := h.Do("thread.create", "", `{}`).ThreadID
+	for n := range 3 {
+		h.React(id, n)
+	}
+	h.AwaitRunner(r)
+	items := ask[events.ItemList](a, "item.list", `{"threadId":"`+id+`"}`).Items
+	bucket := h.EventLog.Bucket(h.Models.Of(documents.Items).Bucket)
+	place := documents.Place{Kind: documents.Items, Thread: documents.ThreadName(acme, id), ID: items[2].ID}
+	stream, err := h.EventLog.JetStream().Stream(t.Context(), bucket.Stream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject(bucket.Subject(place.Key()))); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, body string }{
+		{"item.list", `{"threadId":"` + id + `"}`}, {"item.list", `{"threadId":"` + id + `","order":"desc","limit":4}`}, {"message.list", `{"threadId":"` + id + `"}`},
+	} {
+		if e := a.refused(events.ProjectionBehind, c.name, c.body); !strings.Contains(e.Message, items[2].ID) {
+			t.Errorf("%s: %v", c.name, e)
+		}
+	}
+	if n := len(ask[events.ItemList](a, "item.list", `{"threadId":"`+id+`","limit":2}`).Items); n != 2 {
+		t.Errorf("%d items before it", n)
+	}
+	h.Do("message.delete", id, `{"itemId":"`+items[2].ID+`"}`)
+	h.AwaitRunner(r)
+	if n := len(ask[events.ItemList](a, "item.list", `{"threadId":"`+id+`","minVersion":1}`).Items); n != len(items)-1 {
+		t.Errorf("%d items after it was hidden", n)
+	}
 }

@@ -39,6 +39,9 @@ func (r *messageReader) read(list *events.MessageList, picked []pick) (cut int64
 		}
 		for i, m := range messages {
 			if m == nil {
+				if err := r.hiddenSince(part[i]); err != nil {
+					return -1, err
+				}
 				continue
 			}
 			size, err := sizeOf(m)

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"math"
 	"reflect"
 	"slices"
 	"time"
@@ -350,9 +351,12 @@ func (a *asking) about(ref string, at *events.At, fresh events.Fresh) error {
 	}
 	a.source, a.fresh = a.inheriting(&live{q: a.Queries}), at == nil && (fresh.MinSeq != nil || fresh.MinVersion != nil)
 	if ref == "" {
-		return nil
+		return a.awaitStart(math.MaxUint64)
 	}
 	if err := a.resolve(ref); err != nil {
+		return err
+	}
+	if err := a.awaitThread(at); err != nil {
 		return err
 	}
 	if err := a.awaitVersion(fresh.MinVersion); err != nil {
@@ -364,6 +368,18 @@ func (a *asking) about(ref string, at *events.At, fresh events.Fresh) error {
 	past, err := a.lookBack(ref, *at)
 	a.source, a.past = a.inheriting(past), true
 	return err
+}
+
+// awaitThread is awaitStart for one thread, which the read models may show before all others.
+func (a *asking) awaitThread(at *events.At) error {
+	if at != nil || a.cfg.Progress.Seq() >= a.cfg.Progress.Started() {
+		return nil
+	}
+	last, err := a.log.Newest(a.ctx, a.tenant, a.thread)
+	if err != nil || last == nil {
+		return err
+	}
+	return a.awaitStart(last.Seq)
 }
 
 // resolve finds the thread that a reference names.

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -112,11 +113,14 @@ func triple(b *bool) string {
 
 // awaitDirectory blocks until the directory is loaded and shows a sequence.
 func (a *asking) awaitDirectory(least *int64) error {
+	if err := a.awaitStart(math.MaxUint64); err != nil {
+		return err
+	}
 	ctx, done := a.waiting()
 	defer done()
-	seq := uint64(0)
+	seq := a.cfg.Progress.Started()
 	if least != nil {
-		seq = uint64(*least)
+		seq = max(seq, uint64(*least))
 	}
 	if a.directory.Await(ctx, seq) != nil {
 		e := a.behind("the list of threads shows the log up to %d, not yet %d", a.directory.Shown(), seq)

@@ -75,7 +75,7 @@ func (a *asking) servedRefs(d events.ListWorkers, after string) ([]events.Defini
 		if kind != string(events.ServedAgent) {
 			continue
 		}
-		if err := a.directory.AwaitLoaded(a.ctx); err != nil {
+		if err := a.awaitDirectory(nil); err != nil {
 			return nil, err
 		}
 		add(events.AgentKind, a.directory.Agents(a.tenant))
