@@ -127,9 +127,18 @@ func Taken(entity, id string) *Error {
 	return e
 }
 
+// deletedThread is the entity of a refusal that TakenByDeleted returns.
+const deletedThread = "deleted thread"
+
+// IsTakenByDeleted reports whether err is the refusal that TakenByDeleted returns.
+func IsTakenByDeleted(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == AlreadyExists && e.Details != nil && e.Details.Entity == deletedThread
+}
+
 // TakenByDeleted returns the already_exists of a thread that was deleted.
 func TakenByDeleted(thread string) *Error {
-	e := Taken("thread", thread)
+	e := Taken(deletedThread, thread)
 	e.Message = fmt.Sprintf("thread %s was deleted, and no thread has its id again; create one with another id", clip(thread))
 	return e
 }

@@ -65,6 +65,9 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 	}
 	for try := 0; ; try++ {
 		b, err := beginOnce(ctx, c, d, input, id, own)
+		if key != "" && events.IsTakenByDeleted(err) { // an earlier request made it, and it was purged since
+			return nil, noResponse("resp_" + d.number(id, ""))
+		}
 		if key != "" && errors.Is(err, &events.Error{Code: events.AlreadyExists}) { // its ids are taken: by another body
 			return nil, edge.ReusedKey()
 		}

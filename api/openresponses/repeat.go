@@ -97,6 +97,9 @@ func readWriting(r *http.Request, c *edge.Caller, into any) (writing, error) {
 // refused returns the error of the command of a writing, whose ids another body with the same key
 // may have taken. Others are as inputError has them.
 func (w *writing) refused(err error, path string, first int) error {
+	if w.keyed && events.IsTakenByDeleted(err) {
+		return events.Missing("conversation", "of this Idempotency-Key")
+	}
 	if w.keyed && errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
 		return edge.ReusedKey()
 	}
