@@ -26,6 +26,7 @@ type follower struct {
 	status  chan nats.Status
 	dropped int // messages that this client dropped because its reader was slow
 
+	log      string           // that the sequences are of; empty: the server does not name it
 	seq      int64            // of the last commit that was delivered, whole or in part
 	version  int64            // of the last delivered event in that commit
 	versions map[string]int64 // the last versions seen, by aggregate; others are unknown
@@ -77,13 +78,17 @@ func (f *follower) subscribe(ctx context.Context) error {
 			return err
 		}
 	}
-	end, err := f.client.HistoryEnd(ctx)
+	end, err := Read(ctx, f.client, events.GetHistory{})
+	if err == nil {
+		err = end.CheckPosition(f.o.From.log, f.seq)
+	}
 	if err != nil {
 		f.unsubscribe()
 		return err
 	}
+	f.log = end.Log
 	if f.o.From.now { // later commits are published on the timeline after it
-		f.seq, f.version = end, whole
+		f.seq, f.version = end.LastSeq, whole
 	}
 	return nil
 }
@@ -145,6 +150,10 @@ var (
 func timelineError(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, errGone) {
 		return ErrClosed
+	}
+	var ahead *events.Error
+	if errors.As(err, &ahead) && ahead.Code == events.PositionAhead {
+		return ahead
 	}
 	return events.Errorf(events.Unavailable, "the timeline ended: %w", err)
 }
@@ -235,7 +244,7 @@ func (f *follower) notePassed(seq int64) {
 func (f *follower) readUpTo(ctx context.Context, upTo int64) error {
 	for attempts := requests().Start(); ; {
 		err := f.readLog(ctx)
-		if ctx.Err() != nil || errors.Is(err, errGone) {
+		if ctx.Err() != nil || errors.Is(err, errGone) || errors.Is(err, &events.Error{Code: events.PositionAhead}) {
 			return err
 		}
 		if err == nil && f.seq >= upTo {

@@ -22,6 +22,7 @@ type Event struct {
 type Position struct {
 	now bool
 	seq int64
+	log string // that seq is of; empty: any
 }
 
 // Start starts with the first event of the log. It is the zero Position.
@@ -32,6 +33,10 @@ func Now() Position { return Position{now: true} }
 
 // Seq starts with the commit with that sequence in the log.
 func Seq(seq int64) Position { return Position{seq: max(seq, 1)} }
+
+// At starts with the commit of a position, and only in the log that it names: in another one, such
+// as one that was restored, Timeline returns a position_ahead.
+func At(p events.Position) Position { return Position{seq: max(p.Seq, 1), log: p.Log} }
 
 // SubscribeOptions selects the events of a timeline.
 type SubscribeOptions struct {
@@ -54,6 +59,7 @@ var ErrClosed = errors.New("the timeline was closed")
 type Timeline struct {
 	out    chan result
 	cancel context.CancelFunc
+	log    string // see Log
 	done   sync.WaitGroup
 	err    error // why it ended; set before out is closed
 }
@@ -68,6 +74,10 @@ const timelineAhead = 256
 
 // Timeline subscribes to events of the tenant. When it returns, no later event will be
 // missed. ctx bounds the subscribing only.
+//
+// A From that lies more than one beyond the end of the log, or in another log, is a position_ahead:
+// the log was restored to an earlier state. Read from the start again, as docs/http.md says. A
+// timeline whose log is replaced while it is open ends with the same error.
 func (c *Client) Timeline(ctx context.Context, o SubscribeOptions) (*Timeline, error) {
 	if o.Thread != "" && !events.ValidThreadID(o.Thread) {
 		return nil, events.Invalid("/thread", "%q is not a thread's id; look up a key with GetThread", o.Thread)
@@ -83,7 +93,7 @@ func (c *Client) Timeline(ctx context.Context, o SubscribeOptions) (*Timeline, e
 		return nil, events.Errorf(events.Unavailable, "subscribe to the timeline: %w", err)
 	}
 	running, cancel := context.WithCancel(context.Background())
-	t := &Timeline{out: make(chan result, timelineAhead), cancel: cancel}
+	t := &Timeline{log: f.log, out: make(chan result, timelineAhead), cancel: cancel}
 	f.deliver = func(r result) bool {
 		select {
 		case t.out <- r:
@@ -132,6 +142,10 @@ func (t *Timeline) All(ctx context.Context) iter.Seq2[Event, error] {
 		}
 	}
 }
+
+// Log returns the name of the log that the sequences of the events are of. It is empty if the
+// server is of a version that names none.
+func (t *Timeline) Log() string { return t.log }
 
 // Close ends the timeline. It may be called more than once.
 func (t *Timeline) Close() {
@@ -188,7 +202,7 @@ func (c *Client) HistoryEnd(ctx context.Context) (int64, error) {
 func (f *follower) readLog(ctx context.Context) error {
 	for {
 		from, limit := f.seq+1, int64(logPage)
-		q := events.ListHistory{ThreadID: f.o.Thread, FromSeq: &from, Limit: &limit}
+		q := events.ListHistory{ThreadID: f.o.Thread, FromSeq: &from, Log: f.log, Limit: &limit}
 		if f.version != whole && f.seq > 0 { // the commit was not delivered whole
 			from--
 			q.AfterVersion = new(f.version)

@@ -3,6 +3,7 @@ package eventlog
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,6 +22,8 @@ type Log struct {
 
 	ownPace  ownPace // of its tails; tests change it
 	archives archiveIndex
+
+	incarnation atomic.Pointer[string] // nil: not known yet
 
 	queue    chan *unit
 	away     time.Time       // since when the appender has missed the connection
@@ -141,6 +144,25 @@ func (l *Log) Bucket(name string) streams.Bucket { return l.conn.Bucket(name) }
 
 // MaxPayload returns the size of the largest message that the server accepts.
 func (l *Log) MaxPayload() int64 { return l.conn.Wire().MaxPayload() }
+
+// End returns the sequence of the log's last commit, and the name of the log's incarnation.
+func (l *Log) End(ctx context.Context) (streams.End, error) {
+	end, err := l.conn.End(ctx, l.cfg.Names.Stream(assets.LogStream))
+	if err == nil {
+		l.incarnation.Store(&end.Incarnation)
+	}
+	return end, err
+}
+
+// Incarnation returns the name of the log's incarnation. The server is asked once: no log is
+// replaced while a Skein runs.
+func (l *Log) Incarnation(ctx context.Context) (string, error) {
+	if known := l.incarnation.Load(); known != nil {
+		return *known, nil
+	}
+	end, err := l.End(ctx)
+	return end.Incarnation, err
+}
 
 // LastSeq returns the sequence of the log's last commit, 0 if it is empty.
 func (l *Log) LastSeq(ctx context.Context) (uint64, error) {

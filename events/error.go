@@ -21,6 +21,7 @@ const (
 	VersionConflict   Code = "version_conflict"   // 409: the thread has another version; read it and decide again
 	AlreadyExists     Code = "already_exists"     // 409: the id or key is in use
 	Held              Code = "held"               // 409: another writer holds the thread, or the caller's own hold has ended; nothing was written
+	PositionAhead     Code = "position_ahead"     // 409: the position is of another log, or beyond the end of this one; read again from the start
 	PayloadTooLarge   Code = "payload_too_large"  // 413: too many bytes; nothing was written
 	IllegalTransition Code = "illegal_transition" // 422: the state machine does not allow it
 	QueueFull         Code = "queue_full"         // 429: try again later
@@ -40,7 +41,7 @@ func (c Code) Status() int {
 		return 403
 	case NotFound:
 		return 404
-	case VersionConflict, AlreadyExists, Held:
+	case VersionConflict, AlreadyExists, Held, PositionAhead:
 		return 409
 	case PayloadTooLarge:
 		return 413
@@ -68,7 +69,7 @@ type Error struct {
 // ErrorDetails describes a refusal further; which fields are set depends on the code.
 type ErrorDetails struct {
 	Path           string   `json:"path,omitzero"`           // invalid_request: the JSON pointer of what is wrong
-	CurrentVersion *int64   `json:"currentVersion,omitzero"` // version_conflict
+	CurrentVersion *int64   `json:"currentVersion,omitzero"` // version_conflict, position_ahead
 	Entity         string   `json:"entity,omitzero"`         // illegal_transition, not_found, already_exists
 	ID             string   `json:"id,omitzero"`
 	From           string   `json:"from,omitzero"`
@@ -77,7 +78,8 @@ type ErrorDetails struct {
 	Limit          int64    `json:"limit,omitzero"`   // payload_too_large, in bytes
 	Size           int64    `json:"size,omitzero"`
 	Command        *int     `json:"command,omitzero"` // index in thread.commit's list of the command at fault
-	Seq            int64    `json:"seq,omitzero"`     // projection_behind: the sequence it has reached
+	Seq            int64    `json:"seq,omitzero"`     // projection_behind, position_ahead: the sequence it has reached
+	Log            string   `json:"log,omitzero"`     // position_ahead: the log that there is; see HistoryEnd
 	Outcome        string   `json:"outcome,omitzero"` // "unknown": ask again with the same commandId
 	Holder         string   `json:"holder,omitzero"`  // held: the writer that holds the thread; absent if none does
 	Until          string   `json:"until,omitzero"`   // held: when its hold ends

@@ -157,7 +157,8 @@ type (
 	// ListEvents returns a thread's events from the log.
 	ListEvents struct {
 		ThreadID    string   `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
-		FromVersion *int64   `json:"fromVersion,omitzero" schema:"minimum=1" doc:"The first version that is shown; 1 if absent."`
+		FromVersion *int64   `json:"fromVersion,omitzero" schema:"minimum=1" doc:"The first version that is shown; 1 if absent. One that is more than one beyond the thread's last is refused with position_ahead."`
+		Log         string   `json:"log,omitzero" schema:"pattern=id" doc:"The log that fromVersion is of, as history.get names it; another one is refused with position_ahead."`
 		ToVersion   *int64   `json:"toVersion,omitzero" schema:"minimum=1" doc:"The last version that is shown; the thread's if absent."`
 		Types       []string `json:"types,omitzero" schema:"maxItems=64" doc:"Only events of these types; item.* takes all of an entity."`
 		Limit       *int64   `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 100 if absent."`
@@ -218,6 +219,7 @@ type (
 	EventList struct {
 		Events      []JSON `json:"events" schema:"required" doc:"CloudEvents as they are in the log."`
 		NextVersion int64  `json:"nextVersion,omitzero" schema:"minimum=1" doc:"The fromVersion of what follows, if more does."`
+		Log         string `json:"log,omitzero" schema:"pattern=id" doc:"The log that the versions are of."`
 	}
 )
 

@@ -21,7 +21,8 @@ type reader struct {
 	scope  string // of the principal; see scopeOf
 	thread string
 	types  []string
-	seen   int64 // the version up to which everything was sent
+	seen   int64  // the version up to which everything was sent
+	log    string // that seen is of; empty: any, until the log has named itself
 
 	// send sends an event. An error ends the reader.
 	send func(e entry) error
@@ -92,7 +93,7 @@ func (r *reader) follow(ctx context.Context, started *bool) (over bool, err erro
 // readLog sends what the log has after what was seen, at least up to a version.
 func (r *reader) readLog(ctx context.Context, started *bool, fresh events.Fresh, upTo int64) (over bool, err error) {
 	limit := int64(logPage)
-	q := events.ListEvents{ThreadID: r.thread, Types: r.types, Limit: &limit, Fresh: fresh}
+	q := events.ListEvents{ThreadID: r.thread, Types: r.types, Limit: &limit, Log: r.log, Fresh: fresh}
 	for from := r.seen + 1; ; {
 		q.FromVersion = &from
 		page, err := client.Read(ctx, r.client, q)
@@ -100,7 +101,7 @@ func (r *reader) readLog(ctx context.Context, started *bool, fresh events.Fresh,
 			return false, err
 		}
 		if !*started {
-			*started = true
+			*started, r.log = true, page.Log
 			r.ready()
 		}
 		for _, raw := range page.Events {

@@ -44,6 +44,7 @@ type frame struct {
 	Type    string         `json:"type"`
 	What    []string       `json:"what"`
 	From    *int64         `json:"from"`
+	Log     string         `json:"log"`
 	ID      jsontext.Value `json:"id"`
 	Command string         `json:"command"`
 	Name    string         `json:"name"`
@@ -173,7 +174,7 @@ func decodeFrame(kind websocket.MessageType, raw []byte, f *frame) error {
 	var known []string
 	switch f.Type {
 	case "watch":
-		known = []string{"type", "id", "what", "from"}
+		known = []string{"type", "id", "what", "from", "log"}
 	case "command":
 		known = []string{"type", "id", "command", "data"}
 	case "emit":

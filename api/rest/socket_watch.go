@@ -56,6 +56,9 @@ func (k *socket) watch(ctx context.Context, f frame) error {
 	if f.From != nil && (*f.From < 0 || *f.From >= 1<<53) {
 		return events.Invalid("/from", "from must be the version of the last event that was seen")
 	}
+	if err := k.checkPosition(ctx, f); err != nil {
+		return err
+	}
 	for _, what := range f.What {
 		if k.watched[what] { // twice in one frame
 			continue
@@ -67,7 +70,7 @@ func (k *socket) watch(ctx context.Context, f frame) error {
 			if f.From != nil {
 				from = *f.From
 			}
-			k.running.Go(func() { k.watchEvents(ctx, from) })
+			k.running.Go(func() { k.watchEvents(ctx, from, f.Log) })
 		case "chunks":
 			k.running.Go(func() { k.watchChunks(ctx) })
 		case "live":
@@ -81,6 +84,23 @@ func (k *socket) watch(ctx context.Context, f frame) error {
 		}
 	}
 	return nil
+}
+
+// checkPosition returns a position_ahead if a frame names another log, or a version that the thread
+// has not reached.
+func (k *socket) checkPosition(ctx context.Context, f frame) error {
+	if f.Log != "" && !events.ValidID(f.Log) {
+		return events.Invalid("/log", "log is %.40q; it takes the name of a log, as the header %s has it", f.Log, headerLog)
+	}
+	if f.Log == "" && (f.From == nil || *f.From == 0) {
+		return nil
+	}
+	q := events.ListEvents{ThreadID: k.thread, Log: f.Log, Limit: new(int64(1))}
+	if f.From != nil {
+		q.FromVersion = new(*f.From + 1)
+	}
+	_, err := client.Read(ctx, k.client, q)
+	return err
 }
 
 // reader returns a reader of the thread's events after a version.
@@ -99,8 +119,9 @@ func (k *socket) ended(ctx context.Context, err error) {
 	}
 }
 
-func (k *socket) watchEvents(ctx context.Context, after int64) {
+func (k *socket) watchEvents(ctx context.Context, after int64, log string) {
 	r := k.reader(after, nil, func(_ int64, data []byte) error { return k.send(ctx, eventFrame{"event", data}) })
+	r.log = log
 	k.ended(ctx, r.read(ctx))
 }
 

@@ -25,55 +25,24 @@ func streamRows() []Row {
 			Doc: "The chunks of a run, as server-sent events whose id is the index; of the current run, or else the next one, if none is named."},
 		{Method: "GET", Path: thread + "/socket", serve: (*service).socket, shows: shown{answer: socketAnswer}, Doc: "A WebSocket on the thread."},
 		{Method: "GET", Path: "/api/events", serve: (*service).tenantEvents, shows: shown{parameters: tenantParameters(), answer: streamAnswer},
-			Doc: "The events of the tenant, as server-sent events whose id is the sequence in the log and the event's place in its commit."},
+			Doc: "The events of the tenant, as server-sent events whose id is the sequence in the log, the event's place in its commit, and the log's name."},
 	}
 }
 
 // Parameters of the streams.
 func eventParameters() []field {
-	return []field{{name: "from", kind: wholeKind}, {name: "toVersion", kind: wholeKind}, {name: "types", kind: listKind}, {name: "limit", kind: wholeKind}}
+	return []field{{name: "from", kind: wholeKind}, {name: "toVersion", kind: wholeKind}, {name: "types", kind: listKind}, {name: "limit", kind: wholeKind}, {name: "log", kind: textKind}}
 }
 
 // pageParameters are those that ask for a page: a stream has no end.
 func pageParameters() []string { return []string{"limit", "toVersion"} }
 
-func chunkParameters() []field { return []field{{name: "execution", kind: textKind}} }
+func chunkParameters() []field {
+	return []field{{name: "execution", kind: textKind}, {name: "log", kind: textKind}}
+}
 
 func tenantParameters() []field {
-	return []field{{name: "from", kind: textKind}, {name: "types", kind: listKind}}
-}
-
-// HeaderLastEvent is the header with which a reader resumes a stream.
-const headerLast = "Last-Event-ID"
-
-// lastSeen returns the id of the event that a reader has seen last, as the header says or else the
-// parameter from, and the name of the one that does; the name is empty if neither does.
-func lastSeen(req *http.Request, parameters map[string]string) (name, id string) {
-	if id = req.Header.Get(headerLast); id != "" {
-		return headerLast, id
-	}
-	if id, given := parameters["from"]; given {
-		return "from", id
-	}
-	return "", ""
-}
-
-func noSuchPlace(name, id string) error {
-	return events.Invalid("/"+name, "%s is %.40q; it takes the id of the last event that was seen", name, id)
-}
-
-// position returns the number that follows what a reader has seen last; 0 and false if it does not
-// say so.
-func position(req *http.Request, parameters map[string]string) (next int64, given bool, err error) {
-	name, id := lastSeen(req, parameters)
-	if name == "" {
-		return 0, false, nil
-	}
-	seen, ok := parseWhole(id)
-	if !ok {
-		return 0, false, noSuchPlace(name, id)
-	}
-	return seen + 1, true, nil
+	return []field{{name: "from", kind: textKind}, {name: "types", kind: listKind}, {name: "log", kind: textKind}}
 }
 
 // texts returns the parameters of a stream: single ones, and the list types.
@@ -146,12 +115,16 @@ func (s *service) threadEvents(w http.ResponseWriter, req *http.Request, c *edge
 	if err != nil {
 		return err
 	}
+	log, err := namedLog(req, single)
+	if err != nil {
+		return err
+	}
 	if !given {
 		next = 1
 	}
 	asked := slices.IndexFunc(pageParameters(), func(name string) bool { return single[name] != "" })
 	if wantsJSON(req) || asked >= 0 && !acceptsStream(req) {
-		return eventPage(w, req, c, single, types, next)
+		return eventPage(w, req, c, single, events.ListEvents{FromVersion: &next, Log: log, Types: types})
 	}
 	if asked >= 0 {
 		name := pageParameters()[asked]
@@ -162,8 +135,11 @@ func (s *service) threadEvents(w http.ResponseWriter, req *http.Request, c *edge
 		return err
 	}
 	var stream *edge.Stream
-	r := reader{feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: types, seen: next - 1}
-	r.ready = func() { stream = edge.NewStream(w) }
+	r := reader{feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: types, seen: next - 1, log: log}
+	r.ready = func() {
+		w.Header().Set(headerLog, r.log)
+		stream = edge.NewStream(w)
+	}
 	r.send = func(e entry) error { return stream.SendFrame(e.frame) }
 	defer func() {
 		if stream != nil {
@@ -179,8 +155,8 @@ func wantsJSON(req *http.Request) bool {
 }
 
 // eventPage answers with a page of a thread's events.
-func eventPage(w http.ResponseWriter, req *http.Request, c *edge.Caller, single map[string]string, types []string, from int64) error {
-	q := events.ListEvents{ThreadID: req.PathValue("thread"), FromVersion: &from, Types: types}
+func eventPage(w http.ResponseWriter, req *http.Request, c *edge.Caller, single map[string]string, q events.ListEvents) error {
+	q.ThreadID = req.PathValue("thread")
 	for name, into := range map[string]**int64{"limit": &q.Limit, "toVersion": &q.ToVersion} {
 		if single[name] == "" {
 			continue
@@ -223,6 +199,10 @@ func (s *service) threadChunks(w http.ResponseWriter, req *http.Request, c *edge
 	if err != nil {
 		return err
 	}
+	log, err := namedLog(req, single)
+	if err != nil {
+		return err
+	}
 	thread, err := threadOf(req, c.Client)
 	if err != nil {
 		return err
@@ -243,6 +223,10 @@ func (s *service) threadChunks(w http.ResponseWriter, req *http.Request, c *edge
 			execution = active[len(active)-1].ID
 		}
 	}
+	if log, err = checkChunk(req.Context(), c.Client, events.ListChunks{ThreadID: thread, ExecutionID: execution, FromIndex: &next, Log: log}); err != nil {
+		return err
+	}
+	w.Header().Set(headerLog, log)
 	stream := edge.NewStream(w)
 	defer stream.Close()
 	if execution == "" {
@@ -345,22 +329,30 @@ func (s *service) tenantEvents(w http.ResponseWriter, req *http.Request, c *edge
 	if err != nil {
 		return err
 	}
-	seen, given, err := placeOf(req, single)
+	seen, given, err := tenantPosition(req, single)
+	if err != nil {
+		return err
+	}
+	end, err := client.Read(req.Context(), c.Client, events.GetHistory{})
+	if err == nil {
+		err = end.CheckPosition(seen.Log, seen.Seq)
+	}
 	if err != nil {
 		return err
 	}
 	o := client.SubscribeOptions{From: client.Now(), Aggregates: true}
 	if given {
-		o.From = client.Seq(seen.seq)
+		o.From = client.At(seen)
 	}
 	timeline, err := c.Client.Timeline(req.Context(), o)
 	if err != nil {
 		return err
 	}
 	defer timeline.Close()
+	w.Header().Set(headerLog, timeline.Log())
 	stream := edge.NewStream(w)
 	defer stream.Close()
-	wanted, at := reader{types: types}, place{}
+	wanted, at := reader{types: types}, events.Position{Log: timeline.Log()}
 	for e, err := range timeline.All(req.Context()) {
 		if err != nil {
 			if errors.As(err, new(*events.BrokenError)) {
@@ -368,12 +360,12 @@ func (s *service) tenantEvents(w http.ResponseWriter, req *http.Request, c *edge
 			}
 			return nil
 		}
-		if at.seq == e.Seq {
-			at.n++
+		if at.Seq == e.Seq {
+			at.Place++
 		} else {
-			at = place{seq: e.Seq}
+			at.Seq, at.Place = e.Seq, 0
 		}
-		if !seen.before(at) || !wanted.wants(string(e.Type)) {
+		if !seen.Before(at) || !wanted.wants(string(e.Type)) {
 			continue
 		}
 		if stream.Send(edge.Event{ID: at.String(), Name: string(e.Type), Data: e.Raw()}) != nil {
@@ -381,34 +373,4 @@ func (s *service) tenantEvents(w http.ResponseWriter, req *http.Request, c *edge
 		}
 	}
 	return nil
-}
-
-// place is where an event of a tenant is: its commit's sequence, and its place there.
-type place struct{ seq, n int64 }
-
-func (p place) String() string {
-	return strconv.FormatInt(p.seq, 10) + "." + strconv.FormatInt(p.n, 10)
-}
-
-func (p place) before(q place) bool { return p.seq < q.seq || p.seq == q.seq && p.n < q.n }
-
-// placeOf returns what a reader of the tenant's events has seen last, and whether it says so.
-// A sequence alone is that of a commit that was seen whole.
-func placeOf(req *http.Request, parameters map[string]string) (place, bool, error) {
-	name, id := lastSeen(req, parameters)
-	if name == "" {
-		return place{}, false, nil
-	}
-	first, second, both := strings.Cut(id, ".")
-	seq, ok := parseWhole(first)
-	p := place{seq: seq, n: 1<<53 - 1}
-	if both {
-		var fine bool
-		p.n, fine = parseWhole(second)
-		ok = ok && fine
-	}
-	if !ok {
-		return place{}, false, noSuchPlace(name, id)
-	}
-	return p, true, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -40,7 +39,7 @@ func (s *server) live(p Page) edge.Handler {
 		defer line.Close()
 		stream := edge.NewStream(w)
 		defer stream.Close()
-		f := &follower{server: s, page: p, ask: a, stream: stream, dirty: map[string]bool{}}
+		f := &follower{server: s, page: p, ask: a, stream: stream, log: line.Log(), dirty: map[string]bool{}}
 		err = f.run(r.Context(), line)
 		if ended := events.AsError(context.Cause(r.Context())); r.Context().Err() != nil && ended.Code == events.Unauthorized {
 			_ = stream.Send(edge.Event{Name: "ended", Data: []byte(ended.Message)}) // the reader may have gone
@@ -69,8 +68,8 @@ func seenBy(r *http.Request) client.Position {
 	if last == "" {
 		last = r.URL.Query().Get("seq")
 	}
-	if seq, err := strconv.ParseInt(last, 10, 64); err == nil && seq > 0 {
-		return client.Seq(seq)
+	if p, ok := events.ParsePosition(last); ok && p.Seq > 0 {
+		return client.At(p)
 	}
 	return client.Now()
 }
@@ -99,6 +98,7 @@ type follower struct {
 	page   Page
 	ask    *Ask
 	stream *edge.Stream
+	log    string          // that the sequences are of
 	dirty  map[string]bool // panels to load again
 	last   client.Event
 	took   time.Duration // to load them last
@@ -230,7 +230,7 @@ func (f *follower) flush() error {
 		}
 	}
 	// A browser that reconnects names the commit, and continues with it.
-	return f.stream.Send(edge.Event{ID: strconv.FormatInt(f.last.Seq, 10), Name: "seen"})
+	return f.stream.Send(edge.Event{ID: events.Position{Seq: f.last.Seq, Log: f.log}.String(), Name: "seen"})
 }
 
 // sendHead sends the head of the thread: its state and its version.

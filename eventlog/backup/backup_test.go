@@ -100,6 +100,42 @@ func TestWrite_WhileMessagesAreRemoved(t *testing.T) {
 	}
 }
 
+// A restored log is another one: positions of the copied log are none in it, and the other way round.
+func TestRestore_IsAnotherLog(t *testing.T) {
+	log := open(t)
+	if err := log.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	name := func(log *eventlog.Log) string {
+		t.Helper()
+		end, err := log.End(t.Context())
+		if err != nil || !events.ValidID(end.Incarnation) {
+			t.Fatalf("%q, %v", end.Incarnation, err)
+		}
+		return end.Incarnation
+	}
+	seen := map[string]bool{name(log): true}
+	if err := log.Ensure(t.Context()); err != nil || !seen[name(log)] {
+		t.Errorf("the log has another name after a second start (%v)", err)
+	}
+	dir := write(t, log)
+	for range 2 {
+		other := open(t)
+		if _, err := backup.Restore(t.Context(), other, dir, 0, silent); err != nil {
+			t.Fatal(err)
+		}
+		restored := name(other)
+		if seen[restored] {
+			t.Errorf("the restored log has the name %s of another one", restored)
+		}
+		seen[restored] = true
+		if err := other.Ensure(t.Context()); err != nil || name(other) != restored {
+			t.Errorf("the restored log has another name after a start: %s, %s (%v)", restored, name(other), err)
+		}
+		dir = write(t, other) // a copy of the copy
+	}
+}
+
 // A restored stream with less than its copy, and a copy that is not what the manifest says, are
 // refused, and the server stays one that no Skein uses.
 func TestRestore_ChecksWhatIsThere(t *testing.T) {

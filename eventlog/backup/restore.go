@@ -92,6 +92,11 @@ func restoreStream(ctx context.Context, conn *streams.Conn, s Stream, dir string
 	if err := json.Unmarshal(s.Config, &config); err != nil {
 		return err
 	}
+	if s.Name == conn.Config().Names.Stream(assets.LogStream) {
+		if err := renameIncarnation(config); err != nil {
+			return err
+		}
+	}
 	if replicas > 0 {
 		config["num_replicas"] = jsontext.Value(fmt.Sprint(replicas))
 	}
@@ -139,6 +144,20 @@ func restoreStream(ctx context.Context, conn *streams.Conn, s Stream, dir string
 			return err
 		}
 	}
+}
+
+// renameIncarnation sets another incarnation in a stream's configuration: positions of the stream
+// that was copied may be of messages that the copy does not have.
+func renameIncarnation(config map[string]jsontext.Value) (err error) {
+	metadata := map[string]string{}
+	if raw, ok := config["metadata"]; ok {
+		if err := json.Unmarshal(raw, &metadata); err != nil {
+			return err
+		}
+	}
+	metadata[streams.IncarnationKey] = streams.NewIncarnation()
+	config["metadata"], err = json.Marshal(metadata, json.Deterministic(true))
+	return err
 }
 
 // awaitReadable waits until direct gets on this connection reach a stream: on a cluster

@@ -48,6 +48,21 @@ func Find(ctx context.Context, conn *streams.Conn, tenant, thread, execution str
 	return before, nil
 }
 
+// Next returns the number of the chunk that follows the last stored one of an execution, according
+// to the leader of their stream; 0 if none is stored.
+func Next(ctx context.Context, conn *streams.Conn, tenant, thread, execution string) (int64, error) {
+	n := conn.Config().Names
+	last, err := conn.Leader(ctx, n.Stream(assets.ChunkStream), streams.GetRequest{Last: n.Chunk(tenant, thread, execution)})
+	if errors.Is(err, streams.ErrNoMessage) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	d, err := decodeChunk(last.Data)
+	return d.Index + 1, err
+}
+
 // Erase erases the stored chunks of a thread.
 func Erase(ctx context.Context, conn *streams.Conn, tenant, thread string) error {
 	n := conn.Config().Names

@@ -2,8 +2,11 @@ package streams
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -87,13 +90,41 @@ func (c *Conn) ReadOnly() bool { return c.cfg.API != OwnAPI }
 
 // LastSeq returns a stream's last sequence, from its leader.
 func (c *Conn) LastSeq(ctx context.Context, stream string) (uint64, error) {
+	end, err := c.End(ctx, stream)
+	return end.Seq, err
+}
+
+// End is where a stream ends.
+type End struct {
+	Seq         uint64 // the last sequence
+	Incarnation string // another one if the stream was created again, or restored
+}
+
+// End returns where a stream ends, from its leader.
+func (c *Conn) End(ctx context.Context, stream string) (End, error) {
 	s, err := c.js.Stream(ctx, stream)
 	if err != nil {
-		return 0, fmt.Errorf("stream %s: %w", stream, err)
+		return End{}, fmt.Errorf("stream %s: %w", stream, err)
 	}
-	last := s.CachedInfo().State.LastSeq
-	c.cfg.Floors.Raise(stream, last)
-	return last, nil
+	info := s.CachedInfo()
+	c.cfg.Floors.Raise(stream, info.State.LastSeq)
+	return End{Seq: info.State.LastSeq, Incarnation: incarnation(info)}, nil
+}
+
+// IncarnationKey is the key of a stream's metadata under which a restore stores the name of the
+// new incarnation: the server restores a stream with the time at which the old one was created.
+const IncarnationKey = "skein.incarnation"
+
+// NewIncarnation returns a name for an incarnation that no other one has. Names begin with a letter.
+func NewIncarnation() string { return "r" + strings.ToLower(rand.Text()[:15]) }
+
+// incarnation returns the name of a stream's incarnation: a stream that was created again, or
+// restored, has another one. It stays the same for as long as sequences stand for the same messages.
+func incarnation(info *jetstream.StreamInfo) string {
+	if name := info.Config.Metadata[IncarnationKey]; events.ValidID(name) {
+		return name
+	}
+	return "c" + strconv.FormatInt(info.Created.UnixMicro(), 36)
 }
 
 // Ends returns the last sequence of a stream, from its leader. ok is false if there

@@ -79,7 +79,7 @@ func requestSections(p *page) error {
 
 func codes() []events.Code {
 	return []events.Code{
-		events.InvalidRequest, events.Unauthorized, events.Forbidden, events.NotFound, events.VersionConflict, events.AlreadyExists, events.Held,
+		events.InvalidRequest, events.Unauthorized, events.Forbidden, events.NotFound, events.VersionConflict, events.AlreadyExists, events.Held, events.PositionAhead,
 		events.PayloadTooLarge, events.IllegalTransition, events.QueueFull, events.Unavailable, events.ProjectionBehind,
 	}
 }

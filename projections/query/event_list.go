@@ -27,6 +27,13 @@ func (a *asking) listEvents(d events.ListEvents) (*events.EventList, error) {
 	if err := a.awaitVersion(d.MinVersion); err != nil {
 		return nil, err
 	}
+	log, err := a.log.Incarnation(a.ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := events.CheckLog(d.Log, log); err != nil {
+		return nil, err
+	}
 	from := int64(1)
 	if d.FromVersion != nil {
 		from = *d.FromVersion
@@ -35,14 +42,13 @@ func (a *asking) listEvents(d events.ListEvents) (*events.EventList, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := &events.EventList{Events: []events.JSON{}}
-	most, room, any := limit(d.Limit, eventsUsual), a.answerBytes(), start > 1
+	list := &events.EventList{Events: []events.JSON{}, Log: log}
+	most, room, last := limit(d.Limit, eventsUsual), a.answerBytes(), int64(0)
 	for m, err := range a.log.Raw(a.ctx, a.log.Config().Names.Log(a.tenant, a.thread), start) {
 		if err != nil {
 			return nil, err
 		}
-		any = true
-		if versionOf(m) < from {
+		if last = versionOf(m); last < from {
 			continue
 		}
 		commit, err := a.log.Decode(m)
@@ -64,10 +70,27 @@ func (a *asking) listEvents(d events.ListEvents) (*events.EventList, error) {
 			list.Events = append(list.Events, e.Raw())
 		}
 	}
-	if !any {
-		return nil, events.Missing("thread", d.ThreadID)
+	if last < from-1 || last == 0 {
+		return list, a.checkReached(d.ThreadID, from-1, log)
 	}
 	return list, nil
+}
+
+// checkReached returns a not_found if there is no such thread, and a position_ahead if it has not
+// reached a version. The leader is asked: a replica that lags may have been read before.
+func (a *asking) checkReached(thread string, version int64, log string) error {
+	last, err := a.log.Newest(a.ctx, a.tenant, a.thread)
+	switch {
+	case errors.As(err, new(*events.BrokenError)):
+		return nil
+	case err != nil:
+		return err
+	case last == nil:
+		return events.Missing("thread", thread)
+	case last.Version < version:
+		return events.VersionAhead(thread, version, last.Version, log)
+	}
+	return nil
 }
 
 // versionOf returns the thread's version after a commit, 0 if it does not say.

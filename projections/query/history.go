@@ -21,14 +21,34 @@ func (a *asking) getHistory(d events.GetHistory) (*events.HistoryEnd, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
 	}
-	last, err := a.log.LastSeq(a.ctx)
-	return &events.HistoryEnd{LastSeq: int64(last)}, err
+	return a.logEnd()
+}
+
+// logEnd returns where the log ends, according to its leader.
+func (a *asking) logEnd() (*events.HistoryEnd, error) {
+	end, err := a.log.End(a.ctx)
+	return &events.HistoryEnd{LastSeq: int64(end.Seq), Log: end.Incarnation}, err
+}
+
+// checkLog returns a position_ahead if a query names another log.
+func (a *asking) checkLog(named string) error {
+	if named == "" {
+		return nil
+	}
+	log, err := a.log.Incarnation(a.ctx)
+	if err != nil {
+		return err
+	}
+	return events.CheckLog(named, log)
 }
 
 // listHistory returns the tenant's events as they are in the log, also those of
 // aggregates that are no threads. A commit that cannot be read is listed as broken.
 func (a *asking) listHistory(d events.ListHistory) (*events.HistoryList, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
+		return nil, err
+	}
+	if err := a.checkLog(d.Log); err != nil {
 		return nil, err
 	}
 	aggregate := "*"
@@ -68,7 +88,14 @@ func (a *asking) listHistory(d events.ListHistory) (*events.HistoryList, error) 
 			list.Entries = append(list.Entries, e)
 		}
 	}
-	return list, nil
+	if len(list.Entries) > 0 || from == 1 {
+		return list, nil
+	}
+	end, err := a.logEnd() // a replica that lags may have been read
+	if err != nil {
+		return nil, err
+	}
+	return list, end.CheckPosition(d.Log, int64(from)-1)
 }
 
 // entries returns the events in a message of the log that are after a version.
@@ -100,6 +127,27 @@ func versionIn(e events.HistoryEntry) int64 {
 	return event.Version
 }
 
+// checkChunk returns a position_ahead if a query begins with a chunk that an active run has not
+// reached. A run that has ended is no reason: its reader is told of the end.
+func (a *asking) checkChunk(d events.ListChunks) error {
+	if d.FromIndex == nil || *d.FromIndex == 0 || d.FromSeq != nil {
+		return nil
+	}
+	next, err := chunks.Next(a.ctx, a.log.Streams(), a.tenant, a.thread, d.ExecutionID)
+	if err != nil || *d.FromIndex <= next {
+		return err
+	}
+	x, err := a.getExecution(events.GetExecution{ThreadID: d.ThreadID, ExecutionID: d.ExecutionID})
+	if err != nil || x.Status != events.Executing {
+		return nil // the read model may not have it yet
+	}
+	log, err := a.log.Incarnation(a.ctx)
+	if err != nil {
+		return err
+	}
+	return events.ChunkAhead(d.ExecutionID, *d.FromIndex, next, log)
+}
+
 // listChunks returns the stored chunks of an execution. None is no error: they are
 // kept for a limited time.
 func (a *asking) listChunks(d events.ListChunks) (*events.ChunkList, error) {
@@ -107,6 +155,12 @@ func (a *asking) listChunks(d events.ListChunks) (*events.ChunkList, error) {
 		return nil, err
 	}
 	if err := a.resolve(d.ThreadID); err != nil {
+		return nil, err
+	}
+	if err := a.checkLog(d.Log); err != nil {
+		return nil, err
+	}
+	if err := a.checkChunk(d); err != nil {
 		return nil, err
 	}
 	from := uint64(1)

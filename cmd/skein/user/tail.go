@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -32,10 +31,10 @@ func (a *app) tailCommand() *cobra.Command {
 			return a.tail(ctx, r, c, o)
 		})
 	cmd.Long = "Show events, each once and in order. --from start shows the whole history and continues live;\n" +
-		"a number starts with that commit of the log. Interrupt to stop."
+		"a number, or an id of GET /api/events, starts with that commit of the log. Interrupt to stop."
 	f := cmd.Flags()
 	f.StringSliceVar(&o.Types, "type", nil, "only these events: item.created, or item.* for all of an entity (repeatable)")
-	f.StringVar(&from, "from", "", "start, now, or a sequence of the log (default now; start with --follow=false)")
+	f.StringVar(&from, "from", "", "start, now, a sequence of the log, or an id of GET /api/events (default now; start with --follow=false)")
 	f.BoolVar(&follow, "follow", true, "wait for new events; with =false, stop at the end of the log")
 	f.BoolVar(&o.Chunks, "chunks", false, "also the chunks that executions stream, live")
 	f.BoolVar(&o.Aggregates, "all", false, "also events that belong to no thread: claims of keys, refused commands")
@@ -55,11 +54,11 @@ func parseFrom(text string, follow bool) (client.Position, error) {
 	case "now":
 		return client.Now(), nil
 	}
-	seq, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || seq < 1 {
-		return client.Position{}, cli.WrongUsage("--from: %q; use start, now, or a sequence of the log", text)
+	p, ok := events.ParsePosition(text)
+	if !ok || p.Seq < 1 {
+		return client.Position{}, cli.WrongUsage("--from: %q; use start, now, a sequence of the log, or an id of GET /api/events", text)
 	}
-	return client.Seq(seq), nil
+	return client.At(p), nil
 }
 
 // threadID returns the id of a thread that may be named by its key.
