@@ -24,7 +24,11 @@ func (c *Client) Query(ctx context.Context, name string, data any) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	answer, refusal := c.request(ctx, c.opts.Names.Query(c.opts.Tenant, name), c.fresh(name, body))
+	request := c.request
+	if !repeatable(name) {
+		request = c.requestSingly
+	}
+	answer, refusal := request(ctx, c.opts.Names.Query(c.opts.Tenant, name), c.fresh(name, body))
 	if refusal != nil {
 		return nil, refusal
 	}

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,11 +30,26 @@ func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, c.opts.Timeout)
 }
 
-// request sends a request until it has a final answer, and returns the answer's body.
-// The error is an *events.Error.
+// request sends a request until it has a final answer, and returns the answer's body. The request
+// may be sent again before it is answered; see requestSingly. The error is an *events.Error.
 func (c *Client) request(ctx context.Context, subject string, body []byte) ([]byte, *events.Error) {
+	return c.requestBy(ctx, subject, body, c.sendRepeatedly)
+}
+
+// requestSingly is request for what must not be sent again while an answer may still come.
+func (c *Client) requestSingly(ctx context.Context, subject string, body []byte) ([]byte, *events.Error) {
+	return c.requestBy(ctx, subject, body, func(ctx context.Context, subject string, body []byte) (*nats.Msg, int, error) {
+		m, err := c.sendOnce(ctx, subject, body)
+		return m, 1, err
+	})
+}
+
+// sender sends a request and returns its reply, and how often it was sent.
+type sender func(ctx context.Context, subject string, body []byte) (reply *nats.Msg, sent int, err error)
+
+func (c *Client) requestBy(ctx context.Context, subject string, body []byte, send sender) ([]byte, *events.Error) {
 	answer, err := c.guarded(ctx, subject, body, func(body []byte) ([]byte, error) {
-		answer, refusal := c.requestUntilFinal(ctx, subject, body)
+		answer, refusal := c.requestUntilFinal(ctx, subject, body, send)
 		if refusal != nil {
 			return nil, refusal
 		}
@@ -48,14 +62,14 @@ func (c *Client) request(ctx context.Context, subject string, body []byte) ([]by
 }
 
 // requestUntilFinal is request without the guard.
-func (c *Client) requestUntilFinal(ctx context.Context, subject string, body []byte) ([]byte, *events.Error) {
+func (c *Client) requestUntilFinal(ctx context.Context, subject string, body []byte, send sender) ([]byte, *events.Error) {
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	lost := false            // a request may have arrived while its answer was lost
 	var behind *events.Error // what was told last of a read model that is behind
 	began := time.Now()
 	for attempts := requests().Start(); ; {
-		answer, err := c.attempt(ctx, subject, body)
+		answer, err := c.attempt(ctx, subject, body, send)
 		if err == nil {
 			return answer, nil
 		}
@@ -105,17 +119,13 @@ func unknownOutcome(err *events.Error) *events.Error {
 	return &e
 }
 
-// attempt sends a request once.
-func (c *Client) attempt(ctx context.Context, subject string, body []byte) ([]byte, *events.Error) {
+// attempt makes one attempt at a request.
+func (c *Client) attempt(ctx context.Context, subject string, body []byte, send sender) ([]byte, *events.Error) {
 	one, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	one, watched := c.denied.watch(one, subject)
 	defer watched()
-	m := c.message(subject, body)
-	if end, ok := one.Deadline(); ok { // so that the service stops when the client no longer waits
-		m.Header.Set(events.HeaderWait, strconv.FormatInt(max(1, time.Until(end).Milliseconds()), 10))
-	}
-	reply, err := c.nc.RequestMsgWithContext(one, m)
+	reply, sent, err := send(one, subject, body)
 	if errors.Is(context.Cause(one), errDenied) {
 		err = nats.ErrPermissionViolation
 	}
@@ -133,10 +143,14 @@ func (c *Client) attempt(ctx context.Context, subject string, body []byte) ([]by
 		e.Details = &events.ErrorDetails{Outcome: unknown}
 		return nil, e
 	}
-	if refusal := refused(reply); refusal != nil {
-		return nil, refusal
+	refusal := refused(reply)
+	switch {
+	case refusal == nil:
+		return reply.Data, nil
+	case sent > 1 && refusal.Code.Retry() && refusal.Code != events.ProjectionBehind: // another copy may be executed
+		return nil, unknownOutcome(refusal)
 	}
-	return reply.Data, nil
+	return nil, refusal
 }
 
 // message returns a request, with the trace that it is part of.

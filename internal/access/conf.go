@@ -78,6 +78,11 @@ no_fast_producer_stall: true
 # Nearly every message of Skein's has a subject of its own.
 disable_sublist_cache: true
 
+# A client that answers no ping for 10 to 15 s is disconnected: until then a Skein that
+# hangs is sent its share of the requests. nats-server's own are two minutes and two.
+ping_interval: "5s"
+ping_max: 2
+
 jetstream {
   store_dir: %s
 

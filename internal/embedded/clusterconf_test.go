@@ -20,6 +20,9 @@ func TestConfOfTheCluster(t *testing.T) {
 		if !o.JetStream || !o.SyncAlways || o.MaxPayload != DefaultMaxPayload || !o.NoSublistCache || !o.NoFastProducerStall || o.Host != "127.0.0.1" || o.Cluster.Host != "127.0.0.1" {
 			t.Errorf("%s: JetStream %v, sync always %v, max payload %d, host %s and %s", name, o.JetStream, o.SyncAlways, o.MaxPayload, o.Host, o.Cluster.Host)
 		}
+		if o.PingInterval != pingInterval || o.MaxPingsOut != pingsOut {
+			t.Errorf("%s: pings every %v, %d unanswered", name, o.PingInterval, o.MaxPingsOut)
+		}
 		if o.ServerName != name || o.Cluster.Name != "skein" || o.Port != 4221+i || o.Cluster.Port != 6221+i || o.HTTPPort != 8221+i || o.StoreDir != "./skein-cluster/"+name {
 			t.Errorf("%s: %s of %s, ports %d, %d and %d, store %s", name, o.ServerName, o.Cluster.Name, o.Port, o.Cluster.Port, o.HTTPPort, o.StoreDir)
 		}

@@ -86,9 +86,11 @@ func TestConfEqualsEmbedded(t *testing.T) {
 		port                  int
 		maxPayload            int32
 		jetStream, syncAlways bool
+		pingInterval          time.Duration
+		pingsOut              int
 	}
 	of := func(o *server.Options) effect {
-		return effect{o.ServerName, o.Host, o.StoreDir, o.Port, o.MaxPayload, o.JetStream, o.SyncAlways}
+		return effect{o.ServerName, o.Host, o.StoreDir, o.Port, o.MaxPayload, o.JetStream, o.SyncAlways, o.PingInterval, o.MaxPingsOut}
 	}
 	if of(conf) != of(emb) {
 		t.Errorf("nats.conf and the embedded server differ:\nnats.conf %+v\nembedded  %+v", of(conf), of(emb))

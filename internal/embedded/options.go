@@ -166,6 +166,14 @@ func loopback(host string) bool {
 // for the server. The 2 s of nats-server are too few where either side has much else to do.
 const greetWithin = 10 * time.Second
 
+// A client that answers no ping for 10 to 15 s is disconnected, unless the configuration file says
+// otherwise. Until then a process that hangs is sent its share of the requests. nats-server's own
+// are two minutes and two.
+const (
+	pingInterval = 5 * time.Second
+	pingsOut     = 2
+)
+
 // serverOptions translates into nats-server's own options.
 func (o Options) serverOptions() (*server.Options, error) {
 	host, port, err := o.hostPort()
@@ -198,6 +206,7 @@ func (o Options) serverOptions() (*server.Options, error) {
 	// wait for a lagging reader, and the writer is Skein, with the replies of all tenants. A
 	// reader that lags by 48 MB is sent no more until it has caught up.
 	out.NoFastProducerStall = true
+	out.PingInterval, out.MaxPingsOut = cmp.Or(out.PingInterval, pingInterval), cmp.Or(out.MaxPingsOut, pingsOut)
 	out.TLSTimeout = cmp.Or(out.TLSTimeout, greetWithin.Seconds())
 	out.AuthTimeout = cmp.Or(out.AuthTimeout, out.TLSTimeout)
 	return out, nil

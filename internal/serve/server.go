@@ -146,6 +146,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	}
 	if s.nats == nil {
 		s.warnUnsynced(ctx, writeLog.Conn())
+		s.running.Go(func() { s.warnSlowPings(background) })
 	}
 	s.markStore(background, writeLog)
 	s.watchStore(background)

@@ -1,0 +1,97 @@
+package client
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// repeatAfter returns after how long a request that has been sent a number of times, and has no
+// answer, is sent again next to the ones that wait; ok is false if it is not. Of several Skeins the
+// server picks another one at random, so that one that hangs delays an answer by a second or two.
+// An attempt is sent after 0, 1, 2, 4 and 7 seconds.
+func repeatAfter(sent int) (pause time.Duration, ok bool) {
+	switch sent {
+	case 1, 2:
+		return time.Second, true
+	case 3:
+		return 2 * time.Second, true
+	case 4:
+		return 3 * time.Second, true
+	}
+	return 0, false
+}
+
+// response is the reply to one copy of a request.
+type response struct {
+	m   *nats.Msg
+	err error
+}
+
+// final reports whether a reply answers the request, whatever other copies get: one that was
+// refused for now says nothing of a copy that another process has.
+func (r response) final() bool {
+	if r.err != nil {
+		return false
+	}
+	refusal := refused(r.m)
+	return refusal == nil || !refusal.Code.Retry()
+}
+
+// sendRepeatedly sends a request, again while nobody answers, and returns the first final reply or
+// else the last one, and how often it was sent. A repeat must do no harm: a command has its id.
+func (c *Client) sendRepeatedly(ctx context.Context, subject string, body []byte) (reply *nats.Msg, sent int, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the copies that wait
+	responses := make(chan response, 8)
+	var again <-chan time.Time
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	send := func() {
+		go func() {
+			m, err := c.sendOnce(ctx, subject, body)
+			responses <- response{m, err} // never blocks: it has room for all copies
+		}()
+		sent++
+		pause, more := repeatAfter(sent)
+		if again = nil; more {
+			timer.Reset(pause)
+			again = timer.C
+		}
+	}
+	send()
+	for waiting := sent; ; {
+		select {
+		case <-again:
+			send()
+			waiting++
+		case r := <-responses:
+			if waiting--; r.final() || waiting == 0 {
+				return r.m, sent, r.err
+			}
+			if r.err == nil { // somebody is there, and has too much to do
+				again = nil
+			}
+		}
+	}
+}
+
+// sendOnce sends a request, and waits for its reply.
+func (c *Client) sendOnce(ctx context.Context, subject string, body []byte) (*nats.Msg, error) {
+	m := c.message(subject, body)
+	if end, ok := ctx.Deadline(); ok { // so that the service stops when the client no longer waits
+		m.Header.Set(events.HeaderWait, strconv.FormatInt(max(1, time.Until(end).Milliseconds()), 10))
+	}
+	return c.nc.RequestMsgWithContext(ctx, m)
+}
+
+// repeatable reports whether a query may be sent again before it is answered. Asking for the next
+// event of a consumer takes it: a second copy would take another one.
+func repeatable(query string) bool {
+	row, known := events.QueryOf(events.NextOfConsumer{})
+	return !known || query != row.Name
+}
