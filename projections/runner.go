@@ -39,6 +39,7 @@ type Runner struct {
 
 	removals removals
 	swept    uint64 // after how many connections the read models were swept; 0: not yet
+	marked   uint64 // after how many connections the buckets got an incarnation; 0: not yet
 	cleaner  *cleanup.Cleaner
 	running  sync.WaitGroup // work outside the runner's own loop
 }

@@ -74,6 +74,9 @@ func (r *Runner) newSession(ctx, background context.Context) (*session, error) {
 	s.settle()
 	s.resumeRemovals(had[documents.Threads])
 	r.cfg.Progress.Set(s.progress())
+	if err := s.storeIncarnation(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.storeFirstCheckpoints(ctx, had); err != nil {
 		return nil, err
 	}

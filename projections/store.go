@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
@@ -146,6 +147,33 @@ func (s *session) writeLarge(ctx context.Context, sh *shelf, n *node, large *buc
 
 // knownPieces bounds how many stored pieces a session remembers.
 const knownPieces = 100_000
+
+// storeIncarnation writes another incarnation to all buckets, once for each connection: with each,
+// the server may have lost the newest writes.
+func (s *session) storeIncarnation(ctx context.Context) error {
+	at := s.connections()
+	if s.marked == at {
+		return nil
+	}
+	log, err := s.log.Incarnation(ctx)
+	if err != nil {
+		return err
+	}
+	mark := buckets.Incarnation{Incarnation: streams.NewIncarnation(), Log: log}.Encode()
+	results := make(chan error, len(s.shelves))
+	for _, sh := range s.shelves {
+		go func() { results <- sh.fence.Final(ctx, sh.prefix+buckets.IncarnationKey, nil, mark) }()
+	}
+	var errs []error
+	for range s.shelves {
+		errs = append(errs, <-results)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	s.marked = at
+	return nil
+}
 
 // storeCheckpoints writes the checkpoints of some buckets, all at once, and
 // waits until they, and all before them, are stored.

@@ -13,8 +13,9 @@ import (
 // Keys of a bucket that hold no document. No tenant begins with an underscore.
 const (
 	CheckpointKey  = "_.checkpoint"
-	DeletionPrefix = "_.deletion." // of the keys of notes, see [Deletion]
-	FillerKey      = "_.filler"    // what a rewrite writes so that the server starts a new file; a killed one leaves it
+	IncarnationKey = "_.incarnation" // see [Incarnation]
+	DeletionPrefix = "_.deletion."   // of the keys of notes, see [Deletion]
+	FillerKey      = "_.filler"      // what a rewrite writes so that the server starts a new file; a killed one leaves it
 )
 
 // Checkpoint describes how far a bucket shows the log. It is written after the

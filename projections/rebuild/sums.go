@@ -172,7 +172,7 @@ func (v *Verification) add(k documents.Kind, thread string, digest uint64, cold 
 
 // noDocument reports whether a message of a bucket is the runner's own, or a marker.
 func noDocument(key string, m streams.Message) bool {
-	own := key == buckets.CheckpointKey || key == buckets.FillerKey || strings.HasPrefix(key, buckets.DeletionPrefix) || strings.HasPrefix(key, buckets.RemovalPrefix)
+	own := key == buckets.CheckpointKey || key == buckets.IncarnationKey || key == buckets.FillerKey || strings.HasPrefix(key, buckets.DeletionPrefix) || strings.HasPrefix(key, buckets.RemovalPrefix)
 	return own || m.Header.Get(buckets.HeaderOperation) != ""
 }
 
