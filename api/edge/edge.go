@@ -55,6 +55,7 @@ type Edge struct {
 	trees []tree
 
 	patterns []string // of the mux
+	files    []string // prefixes of paths of files; see FoldSlashes
 
 	marks  marks
 	meters *meters
@@ -149,6 +150,10 @@ func (e *Edge) HandleTree(prefix string, h Handler) {
 	e.trees = append(e.trees, tree{prefix, route{e, h, nil}})
 }
 
+// FoldSlashes makes one slash of several in what follows a prefix, which ends with a slash and may
+// have wildcards for whole segments: in the path of a file they mean the same.
+func (e *Edge) FoldSlashes(prefix string) { e.files = append(e.files, prefix) }
+
 // ServeHTTP serves the routes.
 func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := &measured{ResponseWriter: w, metrics: e.opts.Metrics, surface: surfaceOf(r.URL.Path), arrived: time.Now()}
@@ -183,6 +188,7 @@ func (e *Edge) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	r = e.folded(r)
 	if !plain(r.URL.EscapedPath()) || strings.ContainsRune(r.URL.Path, 0) { // http.ServeMux would redirect
 		e.refuse(w, r, noRoute(r))
 		return

@@ -3,7 +3,9 @@ package edge
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/skein-threads/skein/events"
@@ -42,6 +44,45 @@ func (m *unrouted) refusal(w http.ResponseWriter, r *http.Request) error {
 
 func noRoute(r *http.Request) error {
 	return events.Errorf(events.NotFound, "there is no route %s", clip(r.URL.Path))
+}
+
+// folded returns a request whose path has no repeated slashes where FoldSlashes says so.
+func (e *Edge) folded(r *http.Request) *http.Request {
+	escaped := r.URL.EscapedPath()
+	if !strings.Contains(escaped, "//") {
+		return r
+	}
+	for _, prefix := range e.files {
+		head, tail, ok := cutPrefix(escaped, prefix)
+		if !ok {
+			continue
+		}
+		names := slices.DeleteFunc(strings.Split(tail, "/"), func(name string) bool { return name == "" })
+		u := *r.URL
+		u.RawPath = head + strings.Join(names, "/")
+		var err error
+		if u.Path, err = url.PathUnescape(u.RawPath); err != nil { // net/http has parsed it
+			return r
+		}
+		folded := *r
+		folded.URL = &u
+		return &folded
+	}
+	return r
+}
+
+// cutPrefix cuts a path after a prefix, whose segments in braces stand for any one that is not
+// empty.
+func cutPrefix(path, prefix string) (head, tail string, ok bool) {
+	tail = path
+	for want := range strings.SplitSeq(strings.TrimSuffix(prefix, "/"), "/") {
+		segment, rest, more := strings.Cut(tail, "/")
+		if !more || segment != want && (segment == "" || !strings.HasPrefix(want, "{")) {
+			return "", "", false
+		}
+		tail = rest
+	}
+	return path[:len(path)-len(tail)], tail, true
 }
 
 // plain reports whether a path is as it would be after cleaning, apart from a slash at its

@@ -118,6 +118,39 @@ func TestFiles_Ranges(t *testing.T) {
 	s.ask("GET", at, "", "Range", many).want(http.StatusOK)
 }
 
+// Of an empty file there are no parts: whatever is asked for, the whole of it is the answer.
+func TestFiles_RangesOfAnEmptyFile(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	at := s.thread() + "/files/empty"
+	put := s.ask("PUT", at, "", "Content-Type", "application/octet-stream").want(http.StatusCreated)
+	for _, part := range []string{"-1", "-0", "0-", "0-0", "5-", "0-0,-1"} {
+		s.ask("GET", at, "", "Range", "bytes="+part, "Skein-Min-Seq", put.text("seq")).want(http.StatusOK).has("Content-Range", "").has("Content-Length", "0")
+		s.ask("HEAD", at, "", "Range", "bytes="+part).want(http.StatusOK).has("Content-Range", "")
+	}
+}
+
+// The path of a file is normalised as everywhere: repeated slashes are one, and names that lead back
+// are refused.
+func TestFiles_RepeatedSlashes(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	thread := s.thread()
+	put := s.ask("PUT", thread+"/files/a//b///c%2Fd.txt", "hello", "Content-Type", "text/plain").want(http.StatusCreated).has("Location", thread+"/files/a/b/c%2Fd.txt")
+	if path := put.text("path"); path != "/a/b/c/d.txt" {
+		t.Errorf("the path is %s", path)
+	}
+	for _, path := range []string{"/files/a/b/c/d.txt", "/files/a//b/c/d.txt", "/files//a/b//c/d.txt//"} {
+		if got := s.ask("GET", thread+path, "", "Skein-Min-Seq", put.text("seq")).want(http.StatusOK); string(got.body) != "hello" {
+			t.Errorf("%s: %q", path, got.body)
+		}
+	}
+	s.ask("DELETE", thread+"/files/a//b/c/d.txt", "").want(http.StatusOK)
+	for _, path := range []string{"/files/a//../b", "/files/a//./b", "//files/a", "/files//../items"} {
+		s.ask("GET", thread+path, "").want(http.StatusNotFound)
+	}
+}
+
 func TestFiles_Conditions(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -8,10 +8,15 @@ import (
 
 // fitRange prepares the header Range for http.ServeContent. A range that is not written in
 // bytes, or as nobody may write it, asks for nothing: the whole file is the answer. Numbers
-// that are larger than any file are cut, and a suffix of no bytes is beyond the end.
+// that are larger than any file are cut, and a suffix of no bytes is beyond the end. Of an empty
+// file there are no parts: the whole of it is the answer.
 func fitRange(h http.Header, size int64) {
 	given := h.Get("Range")
 	if given == "" {
+		return
+	}
+	if size == 0 {
+		h.Del("Range")
 		return
 	}
 	unit, specs, ok := strings.Cut(given, "=")

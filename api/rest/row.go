@@ -71,6 +71,7 @@ type Options struct {
 // Routes adds the routes of /api to an edge.
 func Routes(e *edge.Edge, o Options) {
 	s := &service{Options: o, feeds: newFeeds(), described: sync.OnceValues(OpenAPI)}
+	e.FoldSlashes("/api/threads/{thread}/files/")
 	for _, r := range Rows() {
 		e.Handle(r.pattern(), r.handler(s))
 	}

@@ -117,6 +117,20 @@ func TestReact_SaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
+// --timeout bounds all that a command waits for, not only each of its requests.
+func TestReact_TimeoutBoundsTheWait(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	s.ok("cmd", "definition.apply", `{"definitions":[{"kind":"agent","definition":{"name":"desk","type":"ai_human","reactor":"clerk"}}]}`)
+	s.ok("thread", "create", "--key", "order", "--agent", "desk")
+	for _, how := range []string{"--wait", "--follow"} {
+		o := run(t, s.env, "", "thread", "react", "key:order", "hello", how, "--timeout", "3s", "--policy", "enqueue") // no process answers
+		if o.code != 1 || !strings.Contains(o.err, "skein: timeout: ") || !strings.Contains(o.err, "within 3s, and goes on") {
+			t.Errorf("%s: exit %d: %s", how, o.code, o.err)
+		}
+	}
+}
+
 // An agent that nobody defined or serves is refused when a thread is created for it.
 func TestThreadCreate_UnknownAgent(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"strings"
 	"time"
 
@@ -33,7 +34,16 @@ func (r *Remote) Flags(cmd *cobra.Command) {
 	f.StringVar(&r.Inbox, "inbox-prefix", "", "prefix of inboxes, if the server permits this user no others; default from --creds")
 	f.StringVar(&r.Tenant, "tenant", "", "tenant of the threads"+Required("tenant"))
 	f.BoolVar(&r.JSON, "json", false, "print JSON: one document, or one a line for lists and streams")
-	f.DurationVar(&r.Timeout, "timeout", 10*time.Second, "timeout of one request, including retries")
+	f.DurationVar(&r.Timeout, "timeout", 10*time.Second, "timeout of one request, including retries; if it is set, also of all that a command waits for")
+}
+
+// Waiting returns a context for a command that waits for more than an answer, such as the end of a
+// run: it ends after the timeout, if one was set.
+func (r *Remote) Waiting(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !r.cmd.Flags().Changed("timeout") {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, r.Timeout)
 }
 
 // NeedTenant requires a tenant: there is no default.

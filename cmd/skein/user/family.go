@@ -48,7 +48,7 @@ func (a *app) threadHandoff() *cobra.Command {
 		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
 			reply, err := c.Send(ctx, args[0], d)
 			if err == nil && reply.Result.ExecutionID != "" {
-				err = summaryWritten(ctx, c, reply)
+				err = summaryWritten(ctx, r, c, reply)
 			}
 			if err == nil && !r.JSON {
 				_, err = fmt.Fprintln(a.Out, reply.Result.ChildID)
@@ -65,11 +65,15 @@ func (a *app) threadHandoff() *cobra.Command {
 }
 
 // summaryWritten waits until an agent has written the summary of a handoff.
-func summaryWritten(ctx context.Context, c *client.Client, reply *events.Reply) error {
-	x, err := c.WaitRun(ctx, events.GetExecution{
-		ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &reply.Seq},
-	})
-	if err == nil && x.Status != events.ExecutionCompleted {
+func summaryWritten(ctx context.Context, r *cli.Remote, c *client.Client, reply *events.Reply) error {
+	ctx, done := r.Waiting(ctx)
+	defer done()
+	q := events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &reply.Seq}}
+	x, err := c.WaitRun(ctx, q)
+	if err != nil {
+		return unfinished(ctx, r, q, err)
+	}
+	if x.Status != events.ExecutionCompleted {
 		err = fmt.Errorf("hand off thread %s: its summary was not written: %s", reply.ThreadID, x.ErrorText)
 	}
 	return err

@@ -22,6 +22,11 @@ func (a *app) threadReact() *cobra.Command {
 	var follow, wait bool
 	cmd := remoteCommand("react THREAD TEXT", "Ask an agent to answer; the run does not depend on this command", cobra.ExactArgs(2),
 		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
+			if follow || wait {
+				var done context.CancelFunc
+				ctx, done = r.Waiting(ctx)
+				defer done()
+			}
 			d.Text = &args[1]
 			d.Policy = events.Policy(policy)
 			if policy != "" {
@@ -74,9 +79,17 @@ func (a *app) await(ctx context.Context, r *cli.Remote, c *client.Client, reply 
 		shown = a.follow(ctx, r, c, reply)
 	}
 	if watch.Wait(); err != nil {
-		return err
+		return unfinished(ctx, r, q, err)
 	}
 	return a.outcome(ctx, r, c, x, shown)
+}
+
+// unfinished returns the error of a wait for a run: that its time is over, or what ended it.
+func unfinished(ctx context.Context, r *cli.Remote, q events.GetExecution, err error) error {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return err
+	}
+	return cli.Failed("timeout", fmt.Sprintf("execution %s has not ended within %v, and goes on; follow it with skein tail %s", q.ExecutionID, r.Timeout, q.ThreadID))
 }
 
 func contains(list []string, line string) bool {
