@@ -202,12 +202,15 @@ func (c *Client) HistoryEnd(ctx context.Context) (int64, error) {
 func (f *follower) readLog(ctx context.Context) error {
 	for {
 		from, limit := f.seq+1, int64(logPage)
-		q := events.ListHistory{ThreadID: f.o.Thread, FromSeq: &from, Log: f.log, Limit: &limit}
+		q := events.ListHistory{ThreadID: f.o.Thread, FromSeq: &from, Limit: &limit}
 		if f.version != whole && f.seq > 0 { // the commit was not delivered whole
 			from--
 			q.AfterVersion = new(f.version)
 		}
 		page, err := Read(ctx, f.client, q)
+		if err == nil {
+			err = events.CheckLog(f.log, page.Log)
+		}
 		if err != nil {
 			return err
 		}

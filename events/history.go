@@ -142,6 +142,7 @@ type (
 		Entries     []HistoryEntry `json:"entries" schema:"required" doc:"The events, in the order of the log."`
 		NextSeq     int64          `json:"nextSeq,omitzero" schema:"minimum=1" doc:"The fromSeq of what follows, if more does."`
 		NextVersion int64          `json:"nextVersion,omitzero" schema:"minimum=1" doc:"Its afterVersion, if a commit is not shown whole."`
+		Log         string         `json:"log,omitzero" schema:"pattern=id" doc:"The log that the sequences are of."`
 	}
 	// ListChunks returns the stored chunks of an execution, in order.
 	ListChunks struct {

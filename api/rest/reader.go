@@ -93,10 +93,13 @@ func (r *reader) follow(ctx context.Context, started *bool) (over bool, err erro
 // readLog sends what the log has after what was seen, at least up to a version.
 func (r *reader) readLog(ctx context.Context, started *bool, fresh events.Fresh, upTo int64) (over bool, err error) {
 	limit := int64(logPage)
-	q := events.ListEvents{ThreadID: r.thread, Types: r.types, Limit: &limit, Log: r.log, Fresh: fresh}
+	q := events.ListEvents{ThreadID: r.thread, Types: r.types, Limit: &limit, Fresh: fresh}
 	for from := r.seen + 1; ; {
 		q.FromVersion = &from
 		page, err := client.Read(ctx, r.client, q)
+		if err == nil {
+			err = events.CheckLog(r.log, page.Log)
+		}
 		if err != nil {
 			return false, err
 		}

@@ -27,11 +27,8 @@ func (a *asking) listEvents(d events.ListEvents) (*events.EventList, error) {
 	if err := a.awaitVersion(d.MinVersion); err != nil {
 		return nil, err
 	}
-	log, err := a.log.Incarnation(a.ctx)
+	log, err := a.checkLog(d.Log)
 	if err != nil {
-		return nil, err
-	}
-	if err := events.CheckLog(d.Log, log); err != nil {
 		return nil, err
 	}
 	from := int64(1)

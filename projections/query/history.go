@@ -30,16 +30,12 @@ func (a *asking) logEnd() (*events.HistoryEnd, error) {
 	return &events.HistoryEnd{LastSeq: int64(end.Seq), Log: end.Incarnation}, err
 }
 
-// checkLog returns a position_ahead if a query names another log.
-func (a *asking) checkLog(named string) error {
-	if named == "" {
-		return nil
+// checkLog returns the log's name. The error is a position_ahead if a query names another one.
+func (a *asking) checkLog(named string) (log string, err error) {
+	if log, err = a.log.Incarnation(a.ctx); err != nil {
+		return "", err
 	}
-	log, err := a.log.Incarnation(a.ctx)
-	if err != nil {
-		return err
-	}
-	return events.CheckLog(named, log)
+	return log, events.CheckLog(named, log)
 }
 
 // listHistory returns the tenant's events as they are in the log, also those of
@@ -48,7 +44,8 @@ func (a *asking) listHistory(d events.ListHistory) (*events.HistoryList, error) 
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
 	}
-	if err := a.checkLog(d.Log); err != nil {
+	log, err := a.checkLog(d.Log)
+	if err != nil {
 		return nil, err
 	}
 	aggregate := "*"
@@ -65,7 +62,7 @@ func (a *asking) listHistory(d events.ListHistory) (*events.HistoryList, error) 
 	if d.AfterVersion != nil {
 		after = *d.AfterVersion
 	}
-	list := &events.HistoryList{Entries: []events.HistoryEntry{}}
+	list := &events.HistoryList{Entries: []events.HistoryEntry{}, Log: log}
 	most, room := limit(d.Limit, logUsual), a.answerBytes()
 	for m, err := range a.log.Raw(a.ctx, a.log.Config().Names.Log(a.tenant, aggregate), from) {
 		if err != nil {
@@ -129,7 +126,7 @@ func versionIn(e events.HistoryEntry) int64 {
 
 // checkChunk returns a position_ahead if a query begins with a chunk that an active run has not
 // reached. A run that has ended is no reason: its reader is told of the end.
-func (a *asking) checkChunk(d events.ListChunks) error {
+func (a *asking) checkChunk(d events.ListChunks, log string) error {
 	if d.FromIndex == nil || *d.FromIndex == 0 || d.FromSeq != nil {
 		return nil
 	}
@@ -140,10 +137,6 @@ func (a *asking) checkChunk(d events.ListChunks) error {
 	x, err := a.getExecution(events.GetExecution{ThreadID: d.ThreadID, ExecutionID: d.ExecutionID})
 	if err != nil || x.Status != events.Executing {
 		return nil // the read model may not have it yet
-	}
-	log, err := a.log.Incarnation(a.ctx)
-	if err != nil {
-		return err
 	}
 	return events.ChunkAhead(d.ExecutionID, *d.FromIndex, next, log)
 }
@@ -157,10 +150,11 @@ func (a *asking) listChunks(d events.ListChunks) (*events.ChunkList, error) {
 	if err := a.resolve(d.ThreadID); err != nil {
 		return nil, err
 	}
-	if err := a.checkLog(d.Log); err != nil {
-		return nil, err
+	log, err := a.checkLog(d.Log)
+	if err == nil {
+		err = a.checkChunk(d, log)
 	}
-	if err := a.checkChunk(d); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	from := uint64(1)
