@@ -148,7 +148,8 @@ type (
 	ListChunks struct {
 		ThreadID    string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
-		FromIndex   *int64 `json:"fromIndex,omitzero" schema:"minimum=0" doc:"The first number that is wanted; some before it may be shown. One that is beyond what an active run has written is refused with position_ahead."`
+		FromIndex   *int64 `json:"fromIndex,omitzero" schema:"minimum=0" doc:"The first number that is wanted; some before it may be shown."`
+		AfterIndex  *int64 `json:"afterIndex,omitzero" schema:"minimum=0" doc:"In place of fromIndex: the number of the last chunk that was seen. One that an active run has not written is refused with position_ahead."`
 		Log         string `json:"log,omitzero" schema:"pattern=id" doc:"The log that the execution is of, as history.get names it; another one is refused with position_ahead."`
 		FromSeq     *int64 `json:"fromSeq,omitzero" schema:"minimum=1" doc:"Only chunks from this sequence of the stream on."`
 		Limit       *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 256 if absent."`

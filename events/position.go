@@ -99,10 +99,10 @@ func VersionAhead(thread string, version, current int64, log string) *Error {
 	return err
 }
 
-// ChunkAhead returns a position_ahead for a chunk that a run has not reached. next is the index of
+// ChunkAhead returns a position_ahead for a chunk that a run has not written. next is the index of
 // the next one that it writes.
 func ChunkAhead(execution string, index, next int64, log string) *Error {
-	err := Errorf(PositionAhead, "the position is chunk %d of execution %s, which has %d: it began again, or its newest chunks were lost; read its chunks again from 0",
+	err := Errorf(PositionAhead, "the position is chunk %d of execution %s, which has written %d: it began again, or its newest chunks were lost; read its chunks again from 0",
 		index, clip(execution), next)
 	err.Details = &ErrorDetails{Log: log}
 	return err

@@ -77,8 +77,8 @@ func namedLog(req *http.Request, parameters map[string]string) (string, error) {
 }
 
 // checkChunk returns the log that there is. The error is a position_ahead if a query for chunks is of
-// another one, or begins with a chunk that its run has not reached.
-func checkChunk(ctx context.Context, c *client.Client, q events.ListChunks) (log string, err error) {
+// another one, or if the chunk before next was seen, and its run has not written it.
+func checkChunk(ctx context.Context, c *client.Client, q events.ListChunks, next int64) (log string, err error) {
 	end, err := client.Read(ctx, c, events.GetHistory{})
 	if err == nil {
 		err = events.CheckLog(q.Log, end.Log)
@@ -86,8 +86,8 @@ func checkChunk(ctx context.Context, c *client.Client, q events.ListChunks) (log
 	if err != nil {
 		return "", err
 	}
-	if *q.FromIndex > 0 && q.ExecutionID != "" {
-		q.Limit = new(int64(1))
+	if next > 0 && q.ExecutionID != "" {
+		q.AfterIndex, q.Limit, q.Log = new(next-1), new(int64(1)), ""
 		_, err = client.Read(ctx, c, q)
 	}
 	return end.Log, err

@@ -28,7 +28,7 @@ func TestPosition_AheadIsRefusedAtOnce(t *testing.T) {
 	log := s.logOf()
 	const other = "r0therlog"
 	chunk := fmt.Sprint(chunks[len(chunks)-1].Index)
-	ahead := fmt.Sprint(chunks[len(chunks)-1].Index + 1)
+	ahead := fmt.Sprint(chunks[len(chunks)-1].Index + 1) // not written yet
 
 	for _, c := range []struct {
 		name, method, path, body string

@@ -223,7 +223,7 @@ func (s *service) threadChunks(w http.ResponseWriter, req *http.Request, c *edge
 			execution = active[len(active)-1].ID
 		}
 	}
-	if log, err = checkChunk(req.Context(), c.Client, events.ListChunks{ThreadID: thread, ExecutionID: execution, FromIndex: &next, Log: log}); err != nil {
+	if log, err = checkChunk(req.Context(), c.Client, events.ListChunks{ThreadID: thread, ExecutionID: execution, Log: log}, next); err != nil {
 		return err
 	}
 	w.Header().Set(headerLog, log)

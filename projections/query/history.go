@@ -124,21 +124,21 @@ func versionIn(e events.HistoryEntry) int64 {
 	return event.Version
 }
 
-// checkChunk returns a position_ahead if a query begins with a chunk that an active run has not
-// reached. A run that has ended is no reason: its reader is told of the end.
+// checkChunk returns a position_ahead if a query begins after a chunk that an active run has not
+// written. A run that has ended is no reason: its reader is told of the end.
 func (a *asking) checkChunk(d events.ListChunks, log string) error {
-	if d.FromIndex == nil || *d.FromIndex == 0 || d.FromSeq != nil {
+	if d.AfterIndex == nil {
 		return nil
 	}
 	next, err := chunks.Next(a.ctx, a.log.Streams(), a.tenant, a.thread, d.ExecutionID)
-	if err != nil || *d.FromIndex <= next {
+	if err != nil || *d.AfterIndex < next {
 		return err
 	}
 	x, err := a.getExecution(events.GetExecution{ThreadID: d.ThreadID, ExecutionID: d.ExecutionID})
 	if err != nil || x.Status != events.Executing {
 		return nil // the read model may not have it yet
 	}
-	return events.ChunkAhead(d.ExecutionID, *d.FromIndex, next, log)
+	return events.ChunkAhead(d.ExecutionID, *d.AfterIndex, next, log)
 }
 
 // listChunks returns the stored chunks of an execution. None is no error: they are
@@ -156,6 +156,9 @@ func (a *asking) listChunks(d events.ListChunks) (*events.ChunkList, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if d.FromIndex == nil && d.AfterIndex != nil {
+		d.FromIndex = new(*d.AfterIndex + 1)
 	}
 	from := uint64(1)
 	if d.FromSeq != nil {
