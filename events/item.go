@@ -134,10 +134,17 @@ type SetItemStatus struct {
 
 // EditMessage changes what an item shows. At least one field must be set.
 type EditMessage struct {
-	ItemID   string `json:"itemId" schema:"required,pattern=id" doc:"The item."`
-	Content  JSON   `json:"content,omitzero" doc:"The whole new content."`
-	Metadata JSON   `json:"metadata,omitzero" schema:"object" doc:"Fields to set; the others stay."`
-	Silent   *bool  `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+	ItemID   string     `json:"itemId" schema:"required,pattern=id" doc:"The item."`
+	Content  JSON       `json:"content,omitzero" doc:"The whole new content."`
+	Parts    []PartEdit `json:"parts,omitempty" doc:"Of a message: parts to put into the content, in order; the others stay. Not with content."`
+	Metadata JSON       `json:"metadata,omitzero" schema:"object" doc:"Fields to set; the others stay."`
+	Silent   *bool      `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+}
+
+// PartEdit is a part to put into the content of a message.
+type PartEdit struct {
+	Place *int64 `json:"place" schema:"required,minimum=0" doc:"Its place in the content, from 0. A place past the end appends it."`
+	Part  JSON   `json:"part" schema:"required" doc:"The part."`
 }
 
 // DeleteMessage hides an item from every view.

@@ -1,6 +1,9 @@
 package thread
 
 import (
+	"slices"
+	"strconv"
+
 	"github.com/skein-threads/skein/events"
 )
 
@@ -111,7 +114,7 @@ func (m *maker) editMessage(d events.EditMessage) error {
 	if err != nil {
 		return err
 	}
-	if d.Content == nil && d.Metadata == nil && d.Silent == nil {
+	if d.Content == nil && len(d.Parts) == 0 && d.Metadata == nil && d.Silent == nil {
 		return events.Invalid("", "message.edit needs at least one field to change")
 	}
 	if d.Content != nil {
@@ -121,8 +124,31 @@ func (m *maker) editMessage(d events.EditMessage) error {
 	}
 	edit := i.edit(d.Silent)
 	edit.Content, edit.Metadata = d.Content, d.Metadata
+	if edit.Parts, err = placedParts(i.Type, d); err != nil {
+		return err
+	}
 	m.emit(events.MessageEditedType, d.ItemID, "", edit)
 	return nil
+}
+
+// placedParts returns the parts that an edit puts into an item of that type.
+func placedParts(t events.ItemType, d events.EditMessage) ([]events.PlacedPart, error) {
+	switch {
+	case len(d.Parts) == 0:
+		return nil, nil
+	case d.Content != nil:
+		return nil, events.Invalid("/parts", "send content, which replaces all parts, or parts, and not both")
+	case t != events.Message:
+		return nil, events.Invalid("/parts", "item %s is of the type %s; only a message has parts", d.ItemID, t)
+	}
+	out := make([]events.PlacedPart, len(d.Parts))
+	for n, p := range d.Parts {
+		if err := events.CheckContent(events.Message, slices.Concat(events.JSON{'['}, p.Part, events.JSON{']'})); err != nil {
+			return nil, events.Invalid("/parts/"+strconv.Itoa(n)+"/part", "%s", events.AsError(err).Message)
+		}
+		out[n] = events.PlacedPart{Place: *p.Place, Part: p.Part}
+	}
+	return out, nil
 }
 
 // edit returns an event that edits the item.

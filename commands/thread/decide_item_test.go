@@ -120,3 +120,25 @@ func TestEditMessage_OtherTypes(t *testing.T) {
 	k.do(events.EditMessage{ItemID: "itm_call", Content: raw(`{"callId":"c","name":"m","arguments":{}}`)})
 	wantRefusal(t, k.refuse(events.EditMessage{ItemID: "itm_call", Content: raw(`[]`)}), events.InvalidRequest, events.ErrorDetails{Path: "/data/content"})
 }
+
+// An edit puts parts into a message, each at its place; whatever cannot be one is refused.
+func TestEditMessage_Parts(t *testing.T) {
+	k := begun(t)
+	part := func(place int64, p string) events.PartEdit { return events.PartEdit{Place: &place, Part: raw(p)} }
+	k.do(message("itm_m", "x"))
+	k.do(events.CreateItem{Item: events.NewItem{ID: "itm_call", Type: events.ActionExecute, Content: raw(`{"callId":"c","name":"n","arguments":{}}`)}})
+	made := k.do(events.EditMessage{ItemID: "itm_m", Parts: []events.PartEdit{part(0, `{"type":"custom"}`), part(9, `{"type":"input_text","text":"y"}`)}})
+	item := events.Item{Content: raw(`[{"type":"input_text","text":"x"}]`)}
+	item.Edit(made[0].Data.(events.MessageEdited))
+	if want := `[{"type":"custom"},{"type":"input_text","text":"y"}]`; string(item.Content) != want {
+		t.Errorf("%s, not %s", item.Content, want)
+	}
+	for path, d := range map[string]events.EditMessage{
+		"/data/parts":        {ItemID: "itm_call", Parts: []events.PartEdit{part(0, `{"type":"custom"}`)}},
+		"/data/parts/1/part": {ItemID: "itm_m", Parts: []events.PartEdit{part(0, `{"type":"custom"}`), part(1, `{"type":"input_text"}`)}},
+	} {
+		wantRefusal(t, k.refuse(d), events.InvalidRequest, events.ErrorDetails{Path: path})
+	}
+	both := events.EditMessage{ItemID: "itm_m", Content: raw(`[]`), Parts: []events.PartEdit{part(0, `{"type":"custom"}`)}}
+	wantRefusal(t, k.refuse(both), events.InvalidRequest, events.ErrorDetails{Path: "/data/parts"})
+}

@@ -125,7 +125,7 @@ func (r rules) ItemStatusChanged(e *events.Event, d events.ItemStatusChanged) er
 func (r rules) MessageEdited(e *events.Event, d events.MessageEdited) error {
 	if r.state.Pending.has(e.Subject) {
 		_, ofRun := r.state.execution(e.Correlation)
-		return unless(!ofRun && len(d.Parts) == 0, "a run does not write an item that the thread has inherited")
+		return unless(!ofRun, "a run does not write an item that the thread has inherited")
 	}
 	i, ok := r.state.item(e.Subject)
 	faults := []error{
@@ -137,7 +137,7 @@ func (r rules) MessageEdited(e *events.Event, d events.MessageEdited) error {
 	if x, ok := r.state.execution(e.Correlation); ok { // a run writes its reaction, deleted or not
 		return firstFault(append(faults, unless(x.Reaction == e.Subject, "execution %.80q writes item %.80q", e.Correlation, x.Reaction))...)
 	}
-	return firstFault(append(faults, r.needItem(e.Subject), unless(len(d.Parts) == 0, "only a run puts parts into an item"))...)
+	return firstFault(append(faults, r.needItem(e.Subject), unless(len(d.Parts) == 0 || i.Type == events.Message, "the item is a %s, which has no parts", i.Type))...)
 }
 
 func (r rules) MessageDeleted(e *events.Event, d events.MessageDeleted) error {

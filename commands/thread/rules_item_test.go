@@ -128,8 +128,9 @@ func TestHolds_Items(t *testing.T) {
 		the("another place", "the item stands at", func(d *events.MessageEdited) { d.Index++ }),
 		the("not what silent was", "the other way round", func(d *events.MessageEdited) { d.WasSilent = nil }),
 		the("what silent was, and no change", "the other way round", func(d *events.MessageEdited) { d.Silent = nil }),
-		the("that it was silent", "silent was false", func(d *events.MessageEdited) { d.WasSilent = to(true) }),
-		the("parts", "only a run puts parts", func(d *events.MessageEdited) { d.Parts = []events.PlacedPart{{}} }))
+		the("that it was silent", "silent was false", func(d *events.MessageEdited) { d.WasSilent = to(true) }))
+	holdsBut(t, k, k.after(events.MessageEditedType, "itm_m", "", events.MessageEdited{Parts: []events.PlacedPart{{}}}),
+		forgery{"parts of a call", func(e *events.Event) { e.Subject = m.Calls[0] }, "which has no parts"})
 	holdsBut(t, k, k.after(events.MessageEditedType, "itm_m", "", events.MessageEdited{Content: raw(`[]`)})) // old ones say no place
 	holdsBut(t, k, k.after(events.MessageDeletedType, "itm_m", "", events.MessageDeleted{ContextID: ctx, Type: events.Message, Index: m.Index}),
 		forgery{"an item that is gone", func(e *events.Event) { e.Subject = "itm_gone" }, "not in the thread"}, anotherCorrelation("its correlation should be"),

@@ -3,6 +3,7 @@ package chat
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -59,7 +60,7 @@ func (w *wireMessage) parts(m *Message, text string) error {
 	return nil
 }
 
-// convert renames a part to its type in EK 4.4. A part of another type is kept unchanged.
+// convert returns a part in the form that items have (EK 4.4).
 func convert(raw events.JSON, text string) (events.JSON, error) {
 	if jsontext.Value(raw).Kind() != '{' {
 		return nil, errors.New("a part is an object")
@@ -68,11 +69,18 @@ func convert(raw events.JSON, text string) (events.JSON, error) {
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		return nil, oneLine(err)
 	}
-	if string(fields["type"]) != `"text"` {
-		return raw, nil
+	var kind string
+	_ = json.Unmarshal(fields["type"], &kind) // what is no text is refused below
+	switch {
+	case kind == "text":
+		fields["type"] = events.JSON(`"` + text + `"`)
+		return json.Marshal(fields, json.Deterministic(true))
+	case kind == "image_url", kind == "file":
+		return file(fields)
+	case kind != "" && !slices.Contains(knownParts(), kind):
+		return nil, unknownPart(kind)
 	}
-	fields["type"] = events.JSON(`"` + text + `"`)
-	return json.Marshal(fields, json.Deterministic(true))
+	return raw, nil
 }
 
 // result fills the output of a tool's message: a text stays a text.

@@ -1,8 +1,10 @@
 package chat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -15,12 +17,15 @@ import (
 // Conversation is one conversation, checked: every result has its call.
 type Conversation struct {
 	ID       string
+	Title    string
+	Metadata events.JSON // an object, or nothing
 	Messages []Message
 }
 
 // Message is one message of a conversation.
 type Message struct {
-	Index   int // in the conversation, from 0
+	Index   int    // in the conversation, from 0
+	At      string // when it was written, in the form of events; empty if the file does not say
 	Role    events.Role
 	Result  bool          // a tool's answer; it has no role
 	Name    string        // of who speaks, if the message says it
@@ -52,10 +57,16 @@ const KeyPrefix = "import:"
 // wire is a conversation as JSON has it.
 type wire struct {
 	ID       events.JSON     `json:"id"`
+	Title    string          `json:"title"`
+	Metadata events.JSON     `json:"metadata"`
 	Messages *[]*wireMessage `json:"messages"`
+
+	times
+	Unknown map[string]events.JSON `json:",embed"`
 }
 
 type wireMessage struct {
+	ID           events.JSON `json:"id"` // Skein has ids of its own
 	Role         string      `json:"role"`
 	Content      events.JSON `json:"content"`
 	Name         string      `json:"name"`
@@ -64,6 +75,9 @@ type wireMessage struct {
 	ToolCallID   string      `json:"tool_call_id"`
 	IsError      bool        `json:"is_error"`
 	FunctionCall events.JSON `json:"function_call"`
+
+	times
+	Unknown map[string]events.JSON `json:",embed"`
 }
 
 type wireCall struct {
@@ -77,10 +91,13 @@ type wireCall struct {
 		Name  string      `json:"name"`
 		Input events.JSON `json:"input"`
 	} `json:"custom"`
+	Index   *int64                 `json:"index"` // of a call that was streamed
+	Unknown map[string]events.JSON `json:",embed"`
 }
 
-// Parse reads one conversation. The error says in one line what is wrong with it.
-func Parse(raw []byte) (*Conversation, error) {
+// Parse reads one conversation. The error says in one line what is wrong with it. A field that
+// holds something and is not read is an error, except those to ignore.
+func Parse(raw []byte, ignore ...string) (*Conversation, error) {
 	if len(raw) > MaxBytes {
 		return nil, tooLong()
 	}
@@ -101,16 +118,30 @@ func Parse(raw []byte) (*Conversation, error) {
 	if n := len(*w.Messages); n > maxMessages {
 		return nil, fmt.Errorf("%d messages; at most %d are taken", n, maxMessages)
 	}
-	c := &Conversation{ID: id, Messages: make([]Message, len(*w.Messages))}
+	c := &Conversation{ID: id, Title: w.Title, Messages: make([]Message, len(*w.Messages))}
+	at, err := w.times.read()
+	if err == nil {
+		err = checkUnread(w.Unknown, ignore)
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch jsontext.Value(w.Metadata).Kind() {
+	case 0, 'n':
+	case '{':
+		c.Metadata = w.Metadata
+	default:
+		return nil, errors.New("its metadata is an object")
+	}
 	open := map[string]bool{} // calls that wait for their result
 	for i, m := range *w.Messages {
 		if m == nil {
 			return nil, fmt.Errorf("message %d is null", i+1)
 		}
-		if err := m.read(&c.Messages[i], open); err != nil {
+		if err := m.read(&c.Messages[i], open, ignore); err != nil {
 			return nil, fmt.Errorf("message %d: %w", i+1, err)
 		}
-		c.Messages[i].Index = i
+		c.Messages[i].Index, c.Messages[i].At = i, cmp.Or(c.Messages[i].At, at)
 	}
 	return c, nil
 }
@@ -161,12 +192,22 @@ func (w *wire) id() (string, error) {
 }
 
 // read checks a message and fills m.
-func (w *wireMessage) read(m *Message, open map[string]bool) error {
+func (w *wireMessage) read(m *Message, open map[string]bool, ignore []string) error {
 	if jsontext.Value(w.FunctionCall).Kind() == '{' {
 		return errors.New("function_call is of an old format; give tool_calls")
 	}
 	if w.Role != "assistant" && len(w.ToolCalls) > 0 {
 		return fmt.Errorf("a message of the role %.32q has tool_calls", w.Role)
+	}
+	if err := checkUnread(w.Unknown, ignore); err != nil {
+		return err
+	}
+	var err error
+	if m.At, err = w.times.read(); err != nil {
+		return err
+	}
+	if w.Role != "tool" && !spoken(w.Content) && len(w.ToolCalls) == 0 && w.Refusal == nil && known(w.Role) {
+		return errors.New("it has neither content nor calls")
 	}
 	m.Name = w.Name
 	switch w.Role {
@@ -176,7 +217,7 @@ func (w *wireMessage) read(m *Message, open map[string]bool) error {
 	case "assistant":
 		m.Role = events.Assistant
 		for i, call := range w.ToolCalls {
-			c, err := call.read()
+			c, err := call.read(ignore)
 			if err != nil {
 				return fmt.Errorf("call %d: %w", i+1, err)
 			}
@@ -200,8 +241,15 @@ func (w *wireMessage) read(m *Message, open map[string]bool) error {
 	return fmt.Errorf("the role %.32q is not known", w.Role)
 }
 
-func (w *wireCall) read() (Call, error) {
+func known(role string) bool {
+	return slices.Contains([]string{"system", "developer", "user", "assistant", "tool"}, role)
+}
+
+func (w *wireCall) read(ignore []string) (Call, error) {
 	c := Call{ID: w.ID}
+	if err := checkUnread(w.Unknown, ignore); err != nil {
+		return c, err
+	}
 	var arguments events.JSON
 	switch {
 	case w.Function != nil:

@@ -7,39 +7,54 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/chat"
 	"github.com/skein-threads/skein/internal/transcript"
+	"github.com/skein-threads/skein/schema"
 )
 
 // What is wrong is told, each with its line, and the others are read.
 func TestBadConversations(t *testing.T) {
 	const good = `{"id":"good","messages":[{"role":"user","content":"hi"}]}`
 	for bad, want := range map[string]string{
-		`{"messages":[]}`:                                                                   "no id",
-		`{"id":"","messages":[]}`:                                                           "no id",
-		`{"id":{},"messages":[]}`:                                                           "no id",
-		`{"id":"a\u0007","messages":[]}`:                                                    "control characters",
-		`{"id":"` + strings.Repeat("x", 250) + `","messages":[]}`:                           "at most 249 letters",
-		`{"id":"a"}`:                                                                        "no messages",
-		`{"id":"a","messages":null}`:                                                        "no messages",
-		`{"id":"a","messages":{}}`:                                                          "/messages is a JSON",
-		`{"id":"a","messages":[null]}`:                                                      "message 1 is null",
-		`{"id":"a","messages":[{"content":"x"}]}`:                                           "message 1: no role",
-		`{"id":"a","messages":[{"role":"robot"}]}`:                                          `message 1: the role "robot" is not known`,
-		`{"id":"a","messages":[{"role":"user","content":7}]}`:                               "a text, null, or a list",
-		`{"id":"a","messages":[{"role":"user","content":["x"]}]}`:                           "part 1: a part is an object",
-		`{"id":"a","messages":[{"role":"user","content":[{"text":"x"}]}]}`:                  "has a type",
-		`{"id":"a","messages":[{"role":"user","content":[{"type":"text"}]}]}`:               "has a text",
-		`{"id":"a","messages":[{"role":"tool","tool_call_id":"c","content":"x"}]}`:          "has no call before it",
-		`{"id":"a","messages":[{"role":"user","tool_calls":[{"id":"c"}]}]}`:                 "has tool_calls",
-		`{"id":"a","messages":[{"role":"assistant","tool_calls":[{"id":"c"}]}]}`:            "no function",
-		`{"id":"a","messages":[{"role":"assistant","function_call":{}}]}`:                   "old format",
-		`{"id":"a","messages":[` + call("c", "f", "{}") + `,` + call("c", "f", "{}") + `]}`: "is used twice",
-		`{"id":"a","messages":[` + call("c", "", "{}") + `]}`:                               "its name",
-		`{"id":"a","messages":[` + call("", "f", "{}") + `]}`:                               "its id",
-		`{"id":"a","messages":[`:                                                            "not JSON",
-		`{"id":"a","id":"b","messages":[]}`:                                                 "duplicate",
-		"{\"id\":\"\xff\",\"messages\":[]}":                                                 "broken UTF-8",
-		`{"id":"a","messages":[]} x`:                                                        "not JSON",
-		`nonsense`:                                                                          "not JSON",
+		`{"messages":[]}`:                                                                                    "no id",
+		`{"id":"","messages":[]}`:                                                                            "no id",
+		`{"id":{},"messages":[]}`:                                                                            "no id",
+		`{"id":"a\u0007","messages":[]}`:                                                                     "control characters",
+		`{"id":"` + strings.Repeat("x", 250) + `","messages":[]}`:                                            "at most 249 letters",
+		`{"id":"a"}`:                                                                                         "no messages",
+		`{"id":"a","messages":null}`:                                                                         "no messages",
+		`{"id":"a","messages":{}}`:                                                                           "/messages is a JSON",
+		`{"id":"a","messages":[null]}`:                                                                       "message 1 is null",
+		`{"id":"a","messages":[{"content":"x"}]}`:                                                            "message 1: no role",
+		`{"id":"a","messages":[{"role":"robot"}]}`:                                                           `message 1: the role "robot" is not known`,
+		`{"id":"a","messages":[{"role":"user","content":7}]}`:                                                "a text, null, or a list",
+		`{"id":"a","messages":[{"role":"user","content":["x"]}]}`:                                            "part 1: a part is an object",
+		`{"id":"a","messages":[{"role":"user","content":[{"text":"x"}]}]}`:                                   "has a type",
+		`{"id":"a","messages":[{"role":"user","content":[{"type":"text"}]}]}`:                                "has a text",
+		`{"id":"a","messages":[{"role":"tool","tool_call_id":"c","content":"x"}]}`:                           "has no call before it",
+		`{"id":"a","messages":[{"role":"user","tool_calls":[{"id":"c"}]}]}`:                                  "has tool_calls",
+		`{"id":"a","messages":[{"role":"assistant","tool_calls":[{"id":"c"}]}]}`:                             "no function",
+		`{"id":"a","messages":[{"role":"assistant","function_call":{}}]}`:                                    "old format",
+		`{"id":"a","messages":[` + call("c", "f", "{}") + `,` + call("c", "f", "{}") + `]}`:                  "is used twice",
+		`{"id":"a","messages":[` + call("c", "", "{}") + `]}`:                                                "its name",
+		`{"id":"a","messages":[` + call("", "f", "{}") + `]}`:                                                "its id",
+		`{"id":"a","messages":[`:                                                                             "not JSON",
+		`{"id":"a","id":"b","messages":[]}`:                                                                  "duplicate",
+		"{\"id\":\"\xff\",\"messages\":[]}":                                                                  "broken UTF-8",
+		`{"id":"a","messages":[]} x`:                                                                         "not JSON",
+		`{"id":"a","messages":[{"role":"user","parts":[{"type":"text","text":"hi"}]}]}`:                      `message 1: the field "parts" is not of this format; what was said is in content`,
+		`{"id":"a","messages":[{"role":"user","text":"hi"}]}`:                                                `message 1: the field "text"`,
+		`{"id":"a","messages":[{"role":"user","content":"hi","text":"hi"}]}`:                                 `message 1: the field "text"`,
+		`{"id":"a","messages":[{"role":"user","content":"q","thinking":"t"}]}`:                               `message 1: the field "thinking" is not read; remove it, or leave it out with --ignore thinking`,
+		`{"id":"a","messages":[],"model":"m"}`:                                                               `the field "model" is not read`,
+		`{"id":"a","messages":[{"role":"assistant"}]}`:                                                       "message 1: it has neither content nor calls",
+		`{"id":"a","messages":[{"role":"user","content":null}]}`:                                             "neither content nor calls",
+		`{"id":"a","messages":[{"role":"user","content":[]}]}`:                                               "neither content nor calls",
+		`{"id":"a","messages":[{"role":"user","content":[{"type":"tool_result"}]}]}`:                         `part 1: the type "tool_result" is not known`,
+		`{"id":"a","messages":[{"role":"user","content":[{"type":"image_url"}]}]}`:                           "names no file",
+		`{"id":"a","messages":[{"role":"user","content":"q","created_at":"yesterday"}]}`:                     "not of ISO 8601",
+		`{"id":"a","messages":[{"role":"user","content":"q","created_at":-5}]}`:                              "out of range",
+		`{"id":"a","messages":[{"role":"user","content":"q","timestamp":true}]}`:                             "a time is a text",
+		`{"id":"a","messages":[` + strings.Replace(call("c", "f", "{}"), `"type"`, `"x":1,"type"`, 1) + `]}`: `call 1: the field "x"`,
+		`nonsense`: "not JSON",
 	} {
 		file := good + "\n\n" + bad + "\n" + strings.Replace(good, "good", "other", 1)
 		var lines []int
@@ -127,7 +142,7 @@ func TestContents(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	if m := c.Messages[1]; m.Name != "eva" || len(m.Content) != 2 ||
-		string(m.Content[0]) != `{"text":"look","type":"input_text","x":1}` || string(m.Content[1]) != `{"type":"image_url","image_url":{"url":"u"}}` {
+		string(m.Content[0]) != `{"text":"look","type":"input_text","x":1}` || string(m.Content[1]) != `{"image_url":"u","type":"input_image"}` {
 		t.Errorf("%s", m.Content)
 	}
 	m := c.Messages[2]
@@ -155,6 +170,10 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`[{"id":"1","messages":[` + call("c", "f", "{}") + `,{"role":"tool","tool_call_id":"c","content":"r"}]},{}]`))
 	f.Add([]byte("\ufeff[1,\n2"))
 	f.Add([]byte(`{"id":1,"messages":[{"role":"assistant","content":[{"type":"text","text":"x"}],"refusal":"r"}]}`))
+	check, err := schema.New()
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		line := 0
 		for rec := range chat.Read(strings.NewReader(string(raw))) {
@@ -171,7 +190,7 @@ func FuzzRead(f *testing.F) {
 					t.Fatalf("a message that no item may hold: %v", item.Check())
 				}
 			}
-			if err := transcript.Check("acme", rec.Conversation); err != nil && len(raw) < 1000 {
+			if err := transcript.Check(check, "acme", rec.Conversation); err != nil && len(raw) < 1000 {
 				t.Fatalf("a small conversation cannot be planned: %v", err)
 			}
 		}

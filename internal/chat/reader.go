@@ -19,7 +19,9 @@ type Record struct {
 
 // Read yields the conversations of a file one after another: JSON Lines, or one JSON array. It
 // ends early only if the rest of the file cannot be read; the last record then has the error.
-func Read(r io.Reader) iter.Seq[Record] {
+// Fields to ignore are as of Parse.
+func Read(r io.Reader, ignore ...string) iter.Seq[Record] {
+	parse := func(raw []byte) (*Conversation, error) { return Parse(raw, ignore...) }
 	return func(yield func(Record) bool) {
 		in := bufio.NewReaderSize(r, 1<<16)
 		if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
@@ -42,17 +44,20 @@ func Read(r io.Reader) iter.Seq[Record] {
 			}
 			_ = in.UnreadByte() // it was just read
 			if c == '[' {
-				readArray(in, line, yield)
+				readArray(in, line, parse, yield)
 			} else {
-				readLines(in, line, yield)
+				readLines(in, line, parse, yield)
 			}
 			return
 		}
 	}
 }
 
+// parser reads one conversation.
+type parser func(raw []byte) (*Conversation, error)
+
 // readLines reads one conversation a line.
-func readLines(in *bufio.Reader, line int, yield func(Record) bool) {
+func readLines(in *bufio.Reader, line int, parse parser, yield func(Record) bool) {
 	for ; ; line++ {
 		raw, err := readLine(in)
 		last := errors.Is(err, io.EOF)
@@ -70,7 +75,7 @@ func readLines(in *bufio.Reader, line int, yield func(Record) bool) {
 			}
 			continue
 		default:
-			rec.Conversation, rec.Err = Parse(raw)
+			rec.Conversation, rec.Err = parse(raw)
 		}
 		if !yield(rec) || last {
 			return
@@ -116,7 +121,7 @@ func blank(raw []byte) bool {
 
 // readArray reads the elements of an array. What is no JSON ends it: nobody can
 // say where the next conversation begins.
-func readArray(in *bufio.Reader, line int, yield func(Record) bool) {
+func readArray(in *bufio.Reader, line int, parse parser, yield func(Record) bool) {
 	lines := &lineReader{in: in, line: line}
 	// What these allow, Parse refuses, for one conversation and not for the file.
 	dec := jsontext.NewDecoder(lines, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
@@ -144,7 +149,7 @@ func readArray(in *bufio.Reader, line int, yield func(Record) bool) {
 			return
 		}
 		rec := Record{Line: at}
-		rec.Conversation, rec.Err = Parse(raw)
+		rec.Conversation, rec.Err = parse(raw)
 		if !yield(rec) {
 			return
 		}

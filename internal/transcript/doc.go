@@ -15,7 +15,8 @@
 //   - An import that was killed is finished by the next one.
 //   - Files stream: only the conversations being imported are in memory.
 //   - A fault of one conversation is reported with its file and line, and does
-//     not affect the others.
+//     not affect the others. All of its commands are checked before the first is
+//     sent, so that one that cannot be imported whole leaves nothing.
 //
 // # What it decides where the format is silent
 //
@@ -23,7 +24,7 @@
 //     items outside of any execution.
 //   - A call without a result stays without one, also if a longer file that is
 //     imported later has one for it.
-//   - A reaction item holds all parts of its turn. Where these are more than an
-//     event may have, the inputs and outputs of the oldest calls are left out of
-//     it and marked "elided": true; the parts of the steps still have them.
+//   - A reaction item holds all parts of its turn. Each step adds its own, so that
+//     what a turn takes grows with its length, and not with its square.
+//   - Items have the times of their messages, a reaction that of its first step.
 package transcript

@@ -11,6 +11,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/chat"
+	"github.com/skein-threads/skein/schema"
 )
 
 // Source is a file of conversations. Open is called when its turn comes.
@@ -43,6 +44,7 @@ type Summary struct {
 // Options says how to import. The zero value of a field means its default.
 type Options struct {
 	Parallel int           // conversations imported at once; default 8
+	Ignore   []string      // fields of the file that are left out; any other that is not read is a problem
 	Problem  func(Problem) // is told of each problem, one at a time
 	Progress func(Summary) // is told how far it has got, one at a time
 }
@@ -56,7 +58,11 @@ func Import(ctx context.Context, c *client.Client, sources []Source, o Options) 
 	start := time.Now()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	im := &importer{client: c, options: o, stop: stop, seen: map[string]bool{}}
+	check, err := schema.New()
+	if err != nil {
+		return Summary{}, err
+	}
+	im := &importer{client: c, options: o, check: check, stop: stop, seen: map[string]bool{}}
 	work := make(chan job)
 	var workers sync.WaitGroup
 	for range o.Parallel {
@@ -85,6 +91,7 @@ type job struct {
 type importer struct {
 	client  *client.Client
 	options Options
+	check   *schema.Validator
 	stop    context.CancelCauseFunc
 	seen    map[string]bool // ids; of the goroutine that reads
 
@@ -103,7 +110,7 @@ func (im *importer) file(ctx context.Context, s Source, work chan<- job) {
 		return
 	}
 	defer func() { _ = r.Close() }() // it was only read
-	for rec := range chat.Read(r) {
+	for rec := range chat.Read(r, im.options.Ignore...) {
 		switch {
 		case rec.Err != nil:
 			im.problem(Problem{s.Name, rec.Line, rec.Err.Error()})
@@ -184,11 +191,11 @@ func (im *importer) thread(ctx context.Context, c *chat.Conversation) (bool, err
 	key := chat.KeyPrefix + c.ID
 	tenant := im.client.Tenant()
 	thread := events.DeriveThreadID(tenant, key)
-	if err := Check(tenant, c); err != nil {
+	if err := Check(im.check, tenant, c); err != nil {
 		return false, &unfitError{err} // before anything is written
 	}
 	have, added := nothing(), false
-	reply, err := im.client.Send(ctx, "", events.CreateThread{Key: key}, client.ThreadID(thread))
+	reply, err := im.client.Send(ctx, "", create(c), client.ThreadID(thread))
 	switch {
 	case err == nil:
 		added = true
@@ -205,7 +212,7 @@ func (im *importer) thread(ctx context.Context, c *chat.Conversation) (bool, err
 		return false, err
 	}
 	for attempt := 1; ; attempt++ {
-		commits, err := plan(tenant, thread, c, have)
+		commits, err := plan(tenant, thread, c, have, nil)
 		if err != nil {
 			return added, &unfitError{err}
 		}

@@ -251,8 +251,8 @@ func TestKilledImportIsFinished(t *testing.T) {
 	}
 }
 
-// A step that is larger than a commit may be is split; a reaction that is larger
-// than an event may be is shown without the oldest results.
+// A step that is larger than a commit may be is split, and so is what is put into a reaction that is
+// larger than an event may be.
 func TestLargeTurns(t *testing.T) {
 	t.Parallel()
 	c := start(t)
@@ -280,13 +280,102 @@ func TestLargeTurns(t *testing.T) {
 		}
 	}
 	var problems []transcript.Problem
-	do(t, c, `{"id":"huge","messages":[{"role":"user","content":"`+strings.Repeat("x", events.MaxEventBytes)+`"}]}`+"\n"+
-		`{"id":"answers","messages":[`+userTurn+`,{"role":"assistant","content":"`+strings.Repeat("x", 300<<10)+`"},{"role":"assistant","content":"`+strings.Repeat("x", 300<<10)+`"}]}`, &problems)
-	if len(problems) != 2 || !strings.Contains(problems[0].Message+problems[1].Message, "message 1") {
+	do(t, c, `{"id":"huge","messages":[{"role":"user","content":"`+strings.Repeat("x", events.MaxEventBytes)+`"}]}`, &problems)
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "message 1") {
 		t.Errorf("%+v", problems)
+	}
+	half := strings.Repeat("x", 300<<10)
+	do(t, c, `{"id":"answers","messages":[`+userTurn+`,{"role":"assistant","content":"`+half+`"},{"role":"assistant","content":[{"type":"text","text":"`+half+`"},{"type":"text","text":"`+half+`"}]}]}`)
+	if got := strings.Join(retold(history(t, c, "answers")), ""); strings.Count(got, half) != 3 {
+		t.Errorf("the answers have %d bytes", len(got))
 	}
 	if got := history(t, c, "huge"); len(got) != 0 {
 		t.Errorf("a conversation that does not fit left %d events", len(got))
+	}
+}
+
+// What a turn takes grows with its length, and not with its square.
+func TestImport_LongTurnIsLinear(t *testing.T) {
+	t.Parallel()
+	c := start(t)
+	size := func(calls int) int {
+		id := fmt.Sprint("turn", calls)
+		var steps []string
+		for i := range calls {
+			steps = append(steps, call(fmt.Sprint("c", i), "look", "{}"), fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":"r%d"}`, i, i))
+		}
+		do(t, c, `{"id":"`+id+`","messages":[`+userTurn+`,`+strings.Join(steps, ",")+`]}`)
+		bytes := 0
+		for _, e := range history(t, c, id) {
+			bytes += len(e.Raw())
+		}
+		return bytes
+	}
+	if short, long := size(40), size(320); long > 9*short {
+		t.Errorf("40 calls take %d bytes, and 320 calls %d", short, long)
+	}
+}
+
+// Items have the times of their messages.
+func TestImport_KeepsTimes(t *testing.T) {
+	t.Parallel()
+	c := start(t)
+	do(t, c, strings.ReplaceAll(`{"id":"old","title":"Bicycles","metadata":{"shop":7},"created_at":"2024-01-01T00:00:00+01:00","messages":[
+		{"role":"system","content":"be kind"},
+		{"role":"user","content":"look","created_at":1700000000},
+		`+strings.Replace(call("c1", "f", "{}"), `"role"`, `"createdAt":1700000001500,"role"`, 1)+`,
+		{"role":"tool","tool_call_id":"c1","content":"r","timestamp":"2023-11-14T22:13:22.25Z"},
+		{"role":"assistant","content":"done","created_at":1700000003000000}]}`, "\n", ""))
+	want := []string{"2023-12-31T23:00:00Z", "2023-11-14T22:13:20Z", "2023-11-14T22:13:21.5Z", "2023-11-14T22:13:21.5Z", "2023-11-14T22:13:22.25Z"}
+	var got []string
+	for _, e := range history(t, c, "old") {
+		if d, ok := e.Data.(events.ItemCreated); ok {
+			at, err := time.Parse(time.RFC3339, d.CreatedAt)
+			if err != nil {
+				t.Fatalf("%s: %v", d.Type, err)
+			}
+			got = append(got, at.Format(time.RFC3339Nano))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the items are of %v, not %v", got, want)
+	}
+	thread, err := client.Read(t.Context(), c.WithMinSeq(int64(lastSeq(t, c))), events.GetThread{ThreadID: "key:import:old"})
+	if err != nil || thread.Title != "Bicycles" || string(thread.Metadata) != `{"shop":7}` {
+		t.Errorf("%+v, %v", thread, err)
+	}
+}
+
+// A conversation that cannot be imported whole leaves nothing, wherever its fault is. Its id stays
+// free for the corrected one.
+func TestImport_RefusedConversationLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c := start(t)
+	long := strings.Repeat(userTurn+",", 300) // of several commits
+	for name, last := range map[string]string{
+		"parts":                    `{"role":"assistant","parts":[{"type":"text","text":"hello"}]}`,
+		"nothing":                  `{"role":"assistant"}`,
+		"blocks of another format": `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"found"}]}`,
+		"a title that is too long": `{"role":"user","content":"x"}],"title":"` + strings.Repeat("x", 2000) + `","x":[`,
+		"deep metadata":            `{"role":"user","content":"x"}],"metadata":` + strings.Repeat(`{"a":`, 300) + "1" + strings.Repeat("}", 300) + `,"x":[`,
+		"a deep part":              `{"role":"user","content":[{"type":"text","text":"x","a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}]}`,
+		"a large text":             `{"role":"assistant","content":"` + strings.Repeat("x", events.MaxEventBytes) + `"}`,
+	} {
+		id := strings.ReplaceAll(name, " ", "-")
+		var problems []transcript.Problem
+		sum := do(t, c, `{"id":"`+id+`","messages":[`+long+last+`]}`, &problems)
+		if sum.Events != 0 || sum.Failed != 1 || len(problems) != 1 || problems[0].Line != 1 {
+			t.Errorf("%s: %+v, %+v", name, sum, problems)
+		}
+		if sum := do(t, c, `{"id":"`+id+`","messages":[`+userTurn+`]}`); sum.Turns != 1 {
+			t.Errorf("%s, corrected: %+v", name, sum)
+		}
+	}
+	// With a field left out, the rest is imported.
+	sum, err := transcript.Import(t.Context(), c, []transcript.Source{file(`{"id":"ignored","messages":[{"role":"user","content":"q","thinking":"t"}]}`)},
+		transcript.Options{Ignore: []string{"thinking"}, Problem: func(p transcript.Problem) { t.Error(p) }})
+	if err != nil || sum.Turns != 1 {
+		t.Errorf("%+v, %v", sum, err)
 	}
 }
 
@@ -325,7 +414,7 @@ func TestImport_StoresOutputOnce(t *testing.T) {
 			shown[e.Type] += n
 		}
 	}
-	want := map[events.Type]int{events.ItemCreatedType: 1, events.PartUpdatedType: 1, events.MessageEditedType: 2, events.StepStatusChangedType: 1}
+	want := map[events.Type]int{events.ItemCreatedType: 1, events.PartUpdatedType: 1, events.MessageEditedType: 1, events.StepStatusChangedType: 1}
 	if !maps.Equal(shown, want) {
 		t.Errorf("the timeline shows it in %v, not %v", shown, want)
 	}
@@ -493,7 +582,9 @@ func retold(list []events.Event) []string {
 		case events.ItemCreated:
 			items[d.ID], contents[d.ID] = d, d.Content
 		case events.MessageEdited:
-			contents[e.Subject] = d.Content
+			item := events.Item{Content: contents[e.Subject]}
+			item.Edit(d)
+			contents[e.Subject] = item.Content
 		}
 	}
 	var out []string

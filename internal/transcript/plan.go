@@ -1,11 +1,15 @@
 package transcript
 
 import (
+	"fmt"
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/chat"
+	"github.com/skein-threads/skein/schema"
 )
 
 // planner makes the commits of one conversation. The same conversation and the
@@ -18,16 +22,17 @@ type planner struct {
 	place   int    // in that run, of the current commit
 	commits []commit
 	now     commit
-	group   []planned // commands that should not be parted
-	counted counts    // of the group
-	at      int       // the message that is planned
-	err     error     // the first thing that cannot be imported
+	group   []planned         // commands that should not be parted
+	counted counts            // of the group
+	at      int               // the message that is planned
+	err     error             // the first thing that cannot be imported
+	check   *schema.Validator // checks the commands; nil: they were checked
 }
 
 // plan returns the commits that are missing in the log, in order. The error says why the
 // conversation cannot be imported at all.
-func plan(tenant, thread string, c *chat.Conversation, k known) ([]commit, error) {
-	p := &planner{tenant: tenant, thread: thread, known: k}
+func plan(tenant, thread string, c *chat.Conversation, k known, check *schema.Validator) ([]commit, error) {
+	p := &planner{tenant: tenant, thread: thread, known: k, check: check}
 	for _, t := range turns(c) {
 		p.turn(t)
 	}
@@ -45,9 +50,29 @@ func plan(tenant, thread string, c *chat.Conversation, k known) ([]commit, error
 
 // Check says what of a conversation cannot be imported, or nothing. It reads and
 // writes nothing.
-func Check(tenant string, c *chat.Conversation) error {
-	_, err := plan(tenant, events.DeriveThreadID(tenant, chat.KeyPrefix+c.ID), c, nothing())
+func Check(v *schema.Validator, tenant string, c *chat.Conversation) error {
+	if err := checkCommand(v, "thread.create", create(c)); err != nil {
+		return err
+	}
+	_, err := plan(tenant, events.DeriveThreadID(tenant, chat.KeyPrefix+c.ID), c, nothing(), v)
 	return err
+}
+
+// create returns the command that creates the thread of a conversation.
+func create(c *chat.Conversation) events.CreateThread {
+	return events.CreateThread{Key: chat.KeyPrefix + c.ID, Title: c.Title, Metadata: c.Metadata}
+}
+
+// checkCommand returns the refusal of a command, as the service would say it.
+func checkCommand(v *schema.Validator, name string, data any) error {
+	raw, err := json.Marshal(data, json.Deterministic(true))
+	if err == nil {
+		_, err = v.DecodeCommand(name, raw)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %s", name, events.AsError(err).Message)
+	}
+	return nil
 }
 
 // id derives an id from the place of a message.
@@ -117,7 +142,7 @@ func (p *planner) react(t *turn, from int) {
 	if !r.made { // nobody answered: the execution is closed all the same
 		p.item(events.NewItem{
 			ID: r.item, Type: events.Message, Role: events.Assistant, Status: events.ItemPending,
-			Content: events.JSON("[]"), Silent: true,
+			Content: events.JSON("[]"), Silent: true, CreatedAt: t.trigger.At,
 		})
 	}
 	p.add("item.status", events.SetItemStatus{ItemID: r.item, To: events.ItemCompleted})
@@ -172,7 +197,7 @@ func (p *planner) note(m *chat.Message) {
 // message adds a message's own item.
 func (p *planner) message(m *chat.Message, status events.ItemStatus) {
 	item := events.NewItem{
-		ID: p.id(events.ItemPrefix, m, "message", 0), Type: events.Message, Role: m.Role, Status: status, Content: list(m.Content),
+		ID: p.id(events.ItemPrefix, m, "message", 0), Type: events.Message, Role: m.Role, Status: status, Content: list(m.Content), CreatedAt: m.At,
 	}
 	if m.Name != "" {
 		item.Metadata = object("name", m.Name)
@@ -186,7 +211,7 @@ func (p *planner) callItem(m *chat.Message, n int, parent string) {
 	p.counted.calls++
 	p.item(events.NewItem{
 		ID: p.id(events.ItemPrefix, m, "call", n), Type: events.ActionExecute, Status: events.ItemCompleted, ParentItemID: parent,
-		Content: object("callId", c.ID, "name", c.Name, "arguments", c.Arguments),
+		Content: object("callId", c.ID, "name", c.Name, "arguments", c.Arguments), CreatedAt: m.At,
 	})
 }
 
@@ -205,7 +230,7 @@ func (p *planner) resultItem(m *chat.Message, name, parent string) {
 	content := object(pairs...)
 	p.item(events.NewItem{
 		ID: p.id(events.ItemPrefix, m, "message", 0), Type: events.ActionResult, Status: events.ItemCompleted,
-		ParentItemID: parent, Content: content,
+		ParentItemID: parent, Content: content, CreatedAt: m.At,
 	})
 }
 

@@ -1,8 +1,6 @@
 package transcript
 
 import (
-	"fmt"
-
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
@@ -15,15 +13,11 @@ type reaction struct {
 	turn      *turn
 	execution string
 	item      string
-	parts     []piece // of all steps so far
-	made      bool    // the item
+	parts     int  // of the item so far
+	made      bool // the item
 }
 
-// piece is a part of the reaction: as its step has it, and without what could be
-// large.
-type piece struct{ full, short events.JSON }
-
-// step plans one assistant message.
+// step plans one assistant message. What it writes does not depend on the steps before it.
 func (r *reaction) step(s *step, iteration int, more bool) {
 	for _, m := range s.before {
 		r.note(m)
@@ -32,31 +26,21 @@ func (r *reaction) step(s *step, iteration int, more bool) {
 	r.at = m.Index
 	number := int64(iteration)
 	r.add("step.create", events.CreateStep{ID: id, ExecutionID: r.execution, Iteration: &number})
+	base := r.parts
 	for i, part := range m.Content {
 		r.put(id, i, part)
-		r.parts = append(r.parts, piece{part, part})
 	}
-	calls := len(r.parts) // where the parts of the calls begin
+	asked := make([]events.JSON, len(m.Calls))
 	for i, c := range m.Calls {
-		part := object("type", chat.ToolPart+c.Name, "toolCallId", c.ID, "input", c.Arguments)
-		r.put(id, len(m.Content)+i, part)
-		r.parts = append(r.parts, piece{part, object("type", chat.ToolPart+c.Name, "toolCallId", c.ID, "elided", true)})
+		asked[i] = object("callId", c.ID, "name", c.Name, "arguments", c.Arguments)
+		r.put(id, len(m.Content)+i, callPart(c))
 	}
-	fresh := !r.made
-	if fresh {
-		r.made = true
-		r.planner.item(events.NewItem{
-			ID: r.item, Type: events.Message, Role: events.Assistant, Status: events.ItemPending, Content: r.content(),
-		})
-	}
+	edits := r.write(s)
 	for i := range m.Calls {
 		r.callItem(m, i, r.item)
 	}
 	outcome := events.SetStepStatus{StepID: id, To: events.StepCompleted, ContinueLoop: &more}
-	var asked, answered []events.JSON
-	for _, c := range m.Calls {
-		asked = append(asked, object("callId", c.ID, "name", c.Name, "arguments", c.Arguments))
-	}
+	var answered []events.JSON
 	for _, done := range s.results { // merged into the same part
 		c, out := m.Calls[done.call], done.message
 		state := "output-available"
@@ -65,45 +49,75 @@ func (r *reaction) step(s *step, iteration int, more bool) {
 		}
 		part := object("type", chat.ToolPart+c.Name, "toolCallId", c.ID, "state", state, "input", c.Arguments, "output", out.Output)
 		r.resultItem(out, c.Name, r.item)
-		r.put(id, len(m.Content)+done.call, part)
-		r.parts[calls+done.call] = piece{part, object("type", chat.ToolPart+c.Name, "toolCallId", c.ID, "state", state, "elided", true)}
+		idx := len(m.Content) + done.call
+		r.put(id, idx, part)
+		edits = replaced(edits, base+idx, part)
 		answered = append(answered, object("callId", c.ID, "name", c.Name, "output", out.Output, "isError", out.IsError))
 	}
-	if !fresh || len(s.results) > 0 {
-		r.add("message.edit", events.EditMessage{ItemID: r.item, Content: r.content()})
-	}
+	r.edit(edits)
 	outcome.ToolCalls, outcome.ToolExecutionResults = list(asked), list(answered)
 	r.add("step.status", outcome)
+}
+
+func callPart(c chat.Call) events.JSON {
+	return object("type", chat.ToolPart+c.Name, "toolCallId", c.ID, "input", c.Arguments)
+}
+
+// write adds the parts of a step to the item. The first step's make the item, as far as its event
+// holds them; the others are returned, to be put into it when the results are known.
+func (r *reaction) write(s *step) (edits []events.PartEdit) {
+	parts := s.answer.Content
+	for _, c := range s.answer.Calls {
+		parts = append(parts[:len(parts):len(parts)], callPart(c))
+	}
+	first := 0
+	if !r.made {
+		for size := 0; first < len(parts) && size+len(parts[first]) < editBytes; first++ {
+			size += len(parts[first]) + 1
+		}
+		r.made = true
+		r.planner.item(events.NewItem{
+			ID: r.item, Type: events.Message, Role: events.Assistant, Status: events.ItemPending, Content: list(parts[:first]), CreatedAt: s.answer.At,
+		})
+	}
+	for i := first; i < len(parts); i++ {
+		edits = append(edits, events.PartEdit{Place: new(int64(r.parts + i)), Part: parts[i]})
+	}
+	r.parts += len(parts)
+	return edits
+}
+
+// replaced puts a part into a list of edits, in place of one that has the same place.
+func replaced(edits []events.PartEdit, place int, part events.JSON) []events.PartEdit {
+	for i := range edits {
+		if *edits[i].Place == int64(place) {
+			edits[i].Part = part
+			return edits
+		}
+	}
+	return append(edits, events.PartEdit{Place: new(int64(place)), Part: part})
+}
+
+// editBytes is how many bytes of parts one event of the item holds: the event around them stays
+// within its limit.
+const editBytes = events.MaxEventBytes - 4096
+
+// edit puts parts into the item, in as many commands as they need.
+func (r *reaction) edit(edits []events.PartEdit) {
+	for len(edits) > 0 {
+		n, size := 1, len(edits[0].Part)
+		for n < len(edits) && size+len(edits[n].Part)+64 <= editBytes {
+			size += len(edits[n].Part) + 64
+			n++
+		}
+		r.add("message.edit", events.EditMessage{ItemID: r.item, Parts: edits[:n]})
+		edits = edits[n:]
+	}
 }
 
 func (r *reaction) put(step string, idx int, part events.JSON) {
 	n := int64(idx)
 	r.add("part.put", events.PutPart{StepID: step, ExecutionID: r.execution, Idx: &n, Type: partType(part), Part: part})
-}
-
-// reactionBytes is the most that a reaction's content takes, so that the event
-// around it stays within its limit.
-const reactionBytes = events.MaxEventBytes - 4096
-
-// content returns the reaction's parts. If they are too large, the oldest calls are shown
-// without their inputs and outputs.
-func (r *reaction) content() events.JSON {
-	size := 2
-	for _, p := range r.parts {
-		size += len(p.full) + 1
-	}
-	shown := make([]events.JSON, len(r.parts))
-	for i, p := range r.parts {
-		shown[i] = p.full
-		if size > reactionBytes {
-			shown[i] = p.short
-			size -= len(p.full) - len(p.short)
-		}
-	}
-	if size > reactionBytes && r.err == nil {
-		r.err = fmt.Errorf("message %d: the answers of its turn have %d bytes; at most %d are taken", r.turn.trigger.Index+1, size, reactionBytes)
-	}
-	return list(shown)
 }
 
 // partType returns the type of a part.

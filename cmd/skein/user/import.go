@@ -18,17 +18,24 @@ import (
 
 func (a *app) importCommand() *cobra.Command {
 	var parallel int
+	var ignore []string
 	cmd := remoteCommand("import FILE...", "Import conversations in the OpenAI chat format", cobra.MinimumNArgs(1),
 		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
 			if parallel < 1 || parallel > 256 {
 				return cli.WrongUsage("--parallel: %d; use 1 to 256", parallel)
 			}
-			return a.importFiles(ctx, r, c, a.openFiles(args), parallel)
+			return a.importFiles(ctx, r, c, a.openFiles(args), parallel, ignore)
 		})
 	cmd.Long = "Import conversations in the OpenAI chat format: JSON Lines, or an array, of {\"id\",\"messages\"}; - is standard input.\n" +
 		"Each becomes a thread with the key import:{id}, each user message a turn of it. A second run adds nothing;\n" +
-		"a conversation that has grown gets its new turns. The table shows what was added."
+		"a conversation that has grown gets its new turns. The table shows what was added.\n\n" +
+		"A message has a role, content (a text, or parts of the types text, image_url, file and refusal), tool_calls,\n" +
+		"tool_call_id, name and refusal. Its created_at, createdAt or timestamp (ISO 8601, or a number since 1970) becomes the\n" +
+		"time of its item; a conversation's is for messages without one. A conversation may have a title and metadata.\n" +
+		"Ids of messages are not kept. A field that holds anything else is an error of its conversation, of which nothing is\n" +
+		"imported; --ignore names fields to leave out."
 	cmd.Flags().IntVar(&parallel, "parallel", 8, "conversations imported concurrently")
+	cmd.Flags().StringSliceVar(&ignore, "ignore", nil, "fields to leave out, such as reasoning_content,model")
 	return cmd
 }
 
@@ -78,11 +85,11 @@ func (c countingFile) Read(p []byte) (int, error) {
 const problemsShown = 1000
 
 // importFiles imports and prints the table.
-func (a *app) importFiles(ctx context.Context, r *cli.Remote, c *client.Client, f *files, parallel int) error {
+func (a *app) importFiles(ctx context.Context, r *cli.Remote, c *client.Client, f *files, parallel int, ignore []string) error {
 	bar := a.Progress()
 	problems := 0
 	sum, err := transcript.Import(ctx, c, f.sources, transcript.Options{
-		Parallel: parallel,
+		Parallel: parallel, Ignore: ignore,
 		Problem: func(p transcript.Problem) {
 			if problems++; problems > problemsShown {
 				return
