@@ -348,7 +348,7 @@ func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput, at *Execution) 
 		retry.Sleep(t.ctx, max(later.After, backoff(spec.Backoff, t.agent.Retries.Backoff, attempt)))
 	}
 	t.afterTool(in, &e.result)
-	e.result = bounded(e.result)
+	e.result = bounded(t.keepResult(e.result))
 	e.skill = loaded(tool, in, e.result)
 	return e
 }

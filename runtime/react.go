@@ -60,6 +60,9 @@ func (t *turn) runReactor(ctx context.Context) error {
 			if err == nil {
 				err = t.afterStep(in, got)
 			}
+			if err == nil {
+				err = t.keepParts(got)
+			}
 		}
 		if err == nil {
 			break
@@ -183,7 +186,7 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 	in := &StepInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ContextID: t.run.ContextID, ExecutionID: t.job.Execution, StepID: t.run.StepID,
 		ItemID: t.run.ReactionItemID, Iteration: t.run.Iteration, Side: string(t.run.Side), Agent: t.agent.Name, Model: side.Model,
-		SideLabel: side.Label, AgentMode: t.talk.Mode, Instructions: instructions, Context: t.talk.Contexts[t.run.ContextID], Items: t.talk.Shown(t.run.ContextID, t.run.Side, t.agent.MaxItems),
+		Files: t.files(), SideLabel: side.Label, AgentMode: t.talk.Mode, Instructions: instructions, Context: t.talk.Contexts[t.run.ContextID], Items: t.talk.Shown(t.run.ContextID, t.run.Side, t.agent.MaxItems),
 	}
 	if err := t.applySettings(side, in); err != nil {
 		return nil, err

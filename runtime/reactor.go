@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/attachment"
 	"github.com/skein-threads/skein/internal/excerpt"
 )
 
@@ -64,7 +65,13 @@ type StepInput struct {
 	Items []events.Item `json:"items"`
 	// Omitted describes what is missing in Items, or replaced by a note; nil: nothing.
 	Omitted *events.Omitted `json:"omitted,omitzero"`
+	// Files are the thread's files, which parts of Items refer to (docs/files.md); nil in a
+	// process that serves reactors over NATS.
+	Files Files `json:"-"`
 }
+
+// Files are files of a thread.
+type Files = attachment.Files
 
 // Model is the model to use, and its settings.
 type Model struct {

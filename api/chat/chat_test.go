@@ -1,7 +1,9 @@
 package chat_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"net/http"
 	"strings"
@@ -233,7 +235,7 @@ func TestChat_Files(t *testing.T) {
 	files := w.client.Files(thread.ID)
 	_, err = files.WriteFile(t.Context(), "/in/a b.txt", []byte("x"), "text/plain", client.WriteFileOptions{})
 	w.server.Must(err)
-	_, err = files.WriteFile(t.Context(), "/large", make([]byte, 300<<10), "application/octet-stream", client.WriteFileOptions{})
+	_, err = files.WriteFile(t.Context(), "/large", make([]byte, 20<<20+1), "application/octet-stream", client.WriteFileOptions{})
 	w.server.Must(err)
 	const own = "/api/threads/key:c1/files/in/a%20b.txt"
 	w.post(submit("c1", message("u2", file("text/plain", own)))).rest()
@@ -251,6 +253,64 @@ func TestChat_Files(t *testing.T) {
 	}
 	if p := list[2].Parts; len(p) != 1 || p[0].URL != own || p[0].Type != "file" {
 		t.Errorf("listed: %+v", p)
+	}
+}
+
+// A photo of megabytes, in the message that begins a chat or in a later one, is a file of the thread:
+// a reactor reads it, and the page has its URL, with which it can be sent again. Refusals speak of
+// the file and the message.
+func TestChat_LargeFiles(t *testing.T) {
+	type sight struct {
+		part string
+		file []byte
+	}
+	seen := make(chan sight, 9)
+	w := newWorld(t, func(ctx context.Context, in *skein.StepInput, _ skein.Stream) (*skein.Reaction, error) {
+		part := string(in.Items[len(in.Items)-1].Content)
+		_, path, _ := strings.Cut(part, `"image_url":"skein:`)
+		path, _, _ = strings.Cut(path, `"`)
+		data, err := in.Files.ReadFile(ctx, path)
+		seen <- sight{part, data}
+		return skein.Answer("ok"), err
+	})
+	photo := append([]byte("\x89PNG\r\n\x1a\n"), bytes.Repeat([]byte("x"), 3<<20)...)
+	message := func(id, url string) string {
+		return `{"id":"` + id + `","role":"user","parts":[{"type":"file","mediaType":"image/png","filename":"photo.png","url":"` + url + `"}]}`
+	}
+	data := func(content []byte) string {
+		return "data:image/png;base64," + base64.StdEncoding.EncodeToString(content)
+	}
+	check := func(what string) {
+		t.Helper()
+		if got := <-seen; !bytes.Equal(got.file, photo) || len(got.part) > 1000 {
+			t.Errorf("%s: the reactor was sent %.300s, and read %d bytes", what, got.part, len(got.file))
+		}
+	}
+	before := message("u0", data(append(photo[:len(photo)-1:len(photo)-1], 'y')))
+	w.post(submit("p1", before, message("u1", data(photo)))).rest()
+	check("a new chat")
+	w.post(submit("p1", message("u2", data(photo)))).rest()
+	check("a later message")
+	list := w.messages("p1")
+	url := list[1].Parts[0].URL
+	if len(list) != 5 || !strings.HasPrefix(url, "/api/threads/T-") || list[2].ID == "" || list[3].Parts[0].URL != url || list[0].Parts[0].URL == url {
+		t.Fatalf("listed: %+v", list)
+	}
+	w.post(submit("p1", message("u3", url))).rest()
+	check("its own URL")
+
+	large := data(make([]byte, 21<<20))
+	for chat, body := range map[string]string{
+		"the file photo.png": submit("p1", message("u4", large)),
+		"photo.png":          submit("p2", message("u5", large)),
+		"the message takes":  submit("p1", text("u6", strings.Repeat("x", 600<<10))),
+	} {
+		if status, said := w.do(http.MethodPost, "/chat", body); status != http.StatusRequestEntityTooLarge || !strings.Contains(said, chat) || strings.Contains(said, "command") {
+			t.Errorf("%d %s", status, said)
+		}
+	}
+	if status, _ := w.do(http.MethodGet, "/chat/p2", ""); status != http.StatusNotFound {
+		t.Errorf("a refused chat exists: %d", status)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/attachment"
 )
 
 // Message is a UI message of the AI SDK.
@@ -97,8 +98,8 @@ func messageOf(item *events.Item, approvals map[string]events.CallApproval) *Mes
 		m.Metadata = own.Chat.Metadata
 	}
 	var list []events.JSON
-	_ = json.Unmarshal(item.Content, &list) // content that is not a list has no parts
-	step := false                           // whether a step has begun that has no call yet
+	_ = json.Unmarshal(attachment.Served(item.Content, item.ThreadID), &list) // content that is not a list has no parts
+	step := false                                                             // whether a step has begun that has no call yet
 	for i, raw := range list {
 		p := readPart(raw)
 		if item.Role == events.Assistant && !step && (toolName(p.Type) == "" || i == 0) {

@@ -1,12 +1,14 @@
 package chat
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/events/openresponses"
 )
 
 // stored is a part of a message as threads store it, as far as a UI message shows it.
@@ -332,6 +334,8 @@ func passOn(kind string, raw events.JSON) (Chunk, bool) {
 		p := readPart(raw)
 		c = p.file()
 		return c, c.URL != ""
+	case openresponses.ExtensionPart + "image_generation_call":
+		return generatedImage(raw)
 	}
 	if !ownData(kind) {
 		return Chunk{}, false
@@ -341,6 +345,22 @@ func passOn(kind string, raw events.JSON) (Chunk, bool) {
 		c.ID, c.Data, c.Transient = "", raw, false
 	}
 	return c, jsontext.Value(c.Data).IsValid()
+}
+
+// generatedImage returns an image that a provider's own tool has made.
+func generatedImage(raw events.JSON) (Chunk, bool) {
+	var d struct {
+		Item struct {
+			Result string `json:"result"`
+			Format string `json:"output_format"`
+		} `json:"item"`
+	}
+	err := json.Unmarshal(raw, &d)
+	c := Chunk{Type: typeFile, URL: d.Item.Result, MediaType: "image/" + cmp.Or(d.Item.Format, "png")}
+	if c.URL != "" && !strings.HasPrefix(c.URL, fileURL) {
+		c.URL = "data:" + c.MediaType + ";base64," + c.URL
+	}
+	return c, err == nil && c.URL != ""
 }
 
 // ownData reports whether a type is one of a program's own data parts.

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/attachment"
 )
 
 // Run says which run a Renderer renders.
@@ -135,9 +136,9 @@ func (r *Renderer) event(e *events.Event) []Chunk {
 			return append(r.strays(s), r.close(s, string(d.To))...)
 		}
 	case events.PartCreated:
-		return r.part(d.StepID, d.Key, d.Part)
+		return r.part(d.StepID, d.Key, attachment.Served(d.Part, r.run.ThreadID))
 	case events.PartUpdated:
-		return r.part(d.StepID, d.Key, d.Part)
+		return r.part(d.StepID, d.Key, attachment.Served(d.Part, r.run.ThreadID))
 	case events.ApprovalRequested:
 		return r.approvalRequested(d)
 	case events.ApprovalGranted:
@@ -226,7 +227,9 @@ func (r *Renderer) Chunk(c *events.ChunkEmitted) []Chunk {
 	if s == nil || s.settled || s != r.open {
 		return nil
 	}
-	out := s.chunk(r, c)
+	served := *c
+	served.Data = attachment.Served(c.Data, r.run.ThreadID)
+	out := s.chunk(r, &served)
 	if r.quiet {
 		return nil
 	}

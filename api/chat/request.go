@@ -2,7 +2,6 @@ package chat
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"net/url"
 	"strconv"
@@ -10,15 +9,16 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/attachment"
 )
 
 // Bounds of a request.
 const (
-	maxBody     = 4 << 20   // bytes
-	maxMessages = 10_000    // of a conversation that begins
-	maxFile     = 256 << 10 // bytes of a thread's file that a message shows to the model
+	maxBody     = edge.MaxMessageBody // bytes
+	maxMessages = 10_000              // of a conversation that begins
 )
 
 // What a request asks for.
@@ -131,6 +131,36 @@ func (r *request) userItem(ctx context.Context, c *client.Client, thread *events
 	return &item, nil
 }
 
+// keepFiles stores the large files of an item in those of its thread, and refers to them.
+func keepFiles(ctx context.Context, c *client.Client, thread string, item *events.NewItem, path string) (err error) {
+	item.Content, err = attachment.Extract(item.Content, attachment.ItemBytes, attachment.Keep(ctx, c.Files(thread)))
+	if large := events.AsError(err); err != nil && large.Code == events.PayloadTooLarge {
+		return tooLarge(large, path)
+	}
+	return err
+}
+
+// tooLarge returns a refusal of a message that is too large, without the command in it, which the
+// client has never seen.
+func tooLarge(e *events.Error, path string) error {
+	out := *e
+	out.Details = &events.ErrorDetails{Path: path}
+	if e.Details != nil {
+		out.Details.Size, out.Details.Limit = e.Details.Size, e.Details.Limit
+	}
+	return &out
+}
+
+// holdsFiles reports whether an item holds a file that keepFiles would store.
+func holdsFiles(item *events.NewItem) bool {
+	found := false
+	_, err := attachment.Extract(item.Content, attachment.ItemBytes, func(attachment.Content) error {
+		found = true
+		return nil
+	})
+	return found || err != nil
+}
+
 // fileURL is where the edge serves files of threads.
 const fileURL = "/api/threads/"
 
@@ -155,8 +185,8 @@ func readFile(ctx context.Context, c *client.Client, thread *events.Thread, p *P
 		return err
 	case record == nil:
 		return events.Missing("file", "/"+path)
-	case record.Size > maxFile:
-		return events.TooLarge("the file /"+path, record.Size, maxFile)
+	case record.Size > attachment.MaxBytes:
+		return events.TooLarge("the file /"+path, record.Size, attachment.MaxBytes)
 	}
 	content, err := files.ReadFile(ctx, "/"+path)
 	switch {
@@ -168,6 +198,6 @@ func readFile(ctx context.Context, c *client.Client, thread *events.Thread, p *P
 	if p.MediaType == "" {
 		p.MediaType = record.MimeType
 	}
-	p.source, p.URL = p.URL, "data:"+p.MediaType+";base64,"+base64.StdEncoding.EncodeToString(content)
+	p.source, p.URL = p.URL, attachment.DataURL(p.MediaType, content)
 	return nil
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -45,6 +46,10 @@ func post(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 // seen: the field at fault is the agent, or the messages.
 func refused(err error) error {
 	e := *events.AsError(err)
+	if e.Code == events.PayloadTooLarge && e.Details != nil && e.Details.Path == "" {
+		e.Message = fmt.Sprintf("the message takes %d bytes as it is stored, without its files, and may take %d: divide it, or send its text as a file", e.Details.Size, e.Details.Limit)
+		return tooLarge(&e, "/messages")
+	}
 	if e.Details == nil || !strings.HasPrefix(e.Details.Path, "/data/") {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/attachment"
 )
 
 // chat is a request's view of a chat.
@@ -64,6 +65,9 @@ func (h *chat) ask(ctx context.Context, req *request) (*follow, error) {
 	}
 	if h.thread == nil {
 		return h.begin(ctx, req, item)
+	}
+	if err := keepFiles(ctx, h.now, h.thread.ID, item, req.path(len(req.Messages)-1)); err != nil {
+		return nil, err
 	}
 	if req.MessageID != "" {
 		at, err := h.find(ctx, func(m *events.ThreadMessage) bool {
@@ -131,6 +135,14 @@ func (h *chat) begin(ctx context.Context, req *request, item *events.NewItem) (*
 		earlier = append(earlier, one)
 	}
 	create := events.CreateThread{Key: h.id, AgentID: req.Agent, UserID: h.caller.User}
+	id := commandID("begin", h.id, item, req.last.ID) // of what the client sent
+	thread, err := h.beginFiles(ctx, req, create, earlier, item)
+	if errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
+		return h.lost(ctx, req, err)
+	}
+	if err != nil {
+		return nil, err
+	}
 	ask := events.ReactThread{Item: item, AgentID: req.Agent}
 	if err := h.once.mark(&ask); err != nil {
 		return nil, err
@@ -139,7 +151,10 @@ func (h *chat) begin(ctx context.Context, req *request, item *events.NewItem) (*
 	if err != nil {
 		return nil, err
 	}
-	reply, err := h.now.Commit(ctx, "", commands, h.once.options(commandID("begin", h.id, item, req.last.ID))...)
+	if thread != "" {
+		commands = commands[1:]
+	}
+	reply, err := h.now.Commit(ctx, thread, commands, h.once.options(id)...)
 	if errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
 		return h.lost(ctx, req, err)
 	}
@@ -148,6 +163,33 @@ func (h *chat) begin(ctx context.Context, req *request, item *events.NewItem) (*
 	}
 	result := reply.Result.Results[len(reply.Result.Results)-1]
 	return h.followReply(reply, result, req.Agent), h.same(ctx, reply, result)
+}
+
+// beginFiles creates the thread of a chat whose messages hold large files, and stores them. The
+// thread is "" if there are none: it is created with the messages.
+func (h *chat) beginFiles(ctx context.Context, req *request, create events.CreateThread, earlier []events.NewItem, item *events.NewItem) (thread string, err error) {
+	all := []*events.NewItem{item}
+	for i := range earlier {
+		all = append(all, &earlier[i])
+	}
+	if !slices.ContainsFunc(all, holdsFiles) {
+		return "", nil
+	}
+	for i, one := range all { // before anything is stored
+		if _, err := attachment.Extract(one.Content, attachment.ItemBytes, func(attachment.Content) error { return nil }); err != nil {
+			return "", tooLarge(events.AsError(err), req.path((i+len(earlier))%len(all)))
+		}
+	}
+	reply, err := h.now.Send(ctx, "", create)
+	if err != nil {
+		return "", err
+	}
+	for i, one := range all {
+		if err := keepFiles(ctx, h.now, reply.ThreadID, one, req.path((i+len(earlier))%len(all))); err != nil {
+			return "", err
+		}
+	}
+	return reply.ThreadID, nil
 }
 
 // lost handles a request whose chat has come into being in the meantime: two tabs began it

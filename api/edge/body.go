@@ -13,8 +13,19 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// MaxBody is the size of the largest body that is no file, in bytes.
-const MaxBody = 4 << 20
+// Sizes of the largest bodies that are no files, in bytes.
+const (
+	MaxBody        = 4 << 20
+	MaxMessageBody = 32 << 20 // of messages, which may hold pictures: under /chat and /v1
+)
+
+// maxBody returns the size of the largest body of a request that is no file.
+func maxBody(r *http.Request) int64 {
+	if r.URL.Path == "/chat" || strings.HasPrefix(r.URL.Path, "/v1/") {
+		return MaxMessageBody
+	}
+	return MaxBody
+}
 
 // maxDepth is how deep objects and lists may lie in one another in a body, so that no decoder
 // spends time on those that every command refuses.
@@ -38,10 +49,11 @@ func (w *response) readBody(r *http.Request, tenant string) error {
 		return nil
 	}
 	if r.ContentLength != 0 {
-		if r.ContentLength > MaxBody {
-			return events.TooLarge("the body", r.ContentLength, MaxBody)
+		most := maxBody(r)
+		if r.ContentLength > most {
+			return events.TooLarge(bodyOf(most), r.ContentLength, most)
 		}
-		raw, err := w.place.readAll(http.MaxBytesReader(w, r.Body, MaxBody), r.ContentLength)
+		raw, err := w.place.readAll(http.MaxBytesReader(w, r.Body, most), r.ContentLength, most)
 		if err != nil {
 			return err
 		}
@@ -57,16 +69,24 @@ func (w *response) readBody(r *http.Request, tenant string) error {
 	return nil
 }
 
-// readAll reads a body, whose announced length counts at once, and takes memory only for what
-// has come.
-func (a *admission) readAll(from io.Reader, announced int64) ([]byte, error) {
+// bodyOf returns how a refusal names a body of a size limit.
+func bodyOf(most int64) string {
+	if most == MaxMessageBody {
+		return "the body, with the files in its messages,"
+	}
+	return "the body"
+}
+
+// readAll reads a body of at most so many bytes, whose announced length counts at once, and takes
+// memory only for what has come.
+func (a *admission) readAll(from io.Reader, announced, most int64) ([]byte, error) {
 	if err := a.hold(announced); err != nil {
 		return nil, err
 	}
 	raw := make([]byte, 0, min(max(announced+1, 512), smallBody))
 	for {
 		if len(raw) == cap(raw) {
-			if err := a.hold(int64(min(2*cap(raw), MaxBody))); err != nil {
+			if err := a.hold(min(2*int64(cap(raw)), most)); err != nil {
 				return nil, err
 			}
 			raw = slices.Grow(raw, len(raw))
@@ -79,7 +99,7 @@ func (a *admission) readAll(from io.Reader, announced int64) ([]byte, error) {
 		case errors.Is(err, io.EOF):
 			return raw, nil
 		case errors.As(err, &large):
-			return nil, events.TooLarge("the body", large.Limit+1, large.Limit)
+			return nil, events.TooLarge(bodyOf(large.Limit), large.Limit+1, large.Limit)
 		default:
 			return nil, Broken(err, "a body that is no file has one minute to arrive; send it again, at once")
 		}

@@ -184,7 +184,7 @@ func (a *admission) streams() error {
 // Bodies that are no files are in memory as a whole.
 const (
 	smallBody  = 64 << 10 // so much of each body does not count
-	mostBodies = 32 << 20 // bytes of all bodies of a tenant that are being read or decoded
+	mostBodies = 64 << 20 // bytes of all bodies of a tenant that are being read or decoded
 )
 
 // hold counts bytes of a body, or returns that the tenant's bodies are too many.

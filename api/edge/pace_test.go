@@ -112,7 +112,7 @@ func TestAdmission_BodiesInFlight(t *testing.T) {
 			t.Errorf("a small one, and one of another tenant: %v", err)
 		}
 	}
-	if _, err := small.readAll(strings.NewReader(strings.Repeat("x", 2*MaxBody)), -1); errorCode(err) != events.QueueFull {
+	if _, err := small.readAll(strings.NewReader(strings.Repeat("x", 2*MaxBody)), -1, MaxBody); errorCode(err) != events.QueueFull {
 		t.Errorf("one whose length was not announced: %v", err)
 	}
 	held[0].drop()

@@ -170,6 +170,15 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 	if b.echo.Temporary && !to.kept {
 		add("effect.schedule", purgeLater(purgeOf(id), nil))
 	}
+	command := "openresponses-" + id.String() + b.request.digest
+	if to.thread != "" {
+		err = errors.Join(err, keepFiles(ctx, c.Client, thread, items, "/input"))
+	} else if created, wrong := beginFiles(ctx, c.Client, thread, list, command, items, "/input"); created || wrong != nil {
+		list, err = nil, errors.Join(err, wrong)
+	}
+	if err != nil {
+		return nil, err
+	}
 	last, first := len(items)-1, len(list)
 	for i, item := range items {
 		if i < last || !b.request.generates() {
@@ -183,7 +192,7 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 	if err != nil {
 		return nil, err
 	}
-	opts := []client.Option{client.CommandID("openresponses-" + id.String() + b.request.digest)}
+	opts := []client.Option{client.CommandID(command)}
 	if to.version != nil {
 		opts = append(opts, client.ExpectVersion(*to.version))
 	}

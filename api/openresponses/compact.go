@@ -156,6 +156,15 @@ func toCompact(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UU
 		}
 		list = append(list, one)
 	}
+	command := "openresponses-input-" + id.String()
+	if to.thread != "" {
+		err = keepFiles(ctx, c.Client, thread, items, "/input")
+	} else if created, wrong := beginFiles(ctx, c.Client, thread, list, command, items, "/input"); created || wrong != nil {
+		list, err = nil, wrong
+	}
+	if err != nil {
+		return "", 0, err
+	}
 	first := len(list)
 	for _, item := range items {
 		item.Metadata = withOwn(item.Metadata)
@@ -165,7 +174,7 @@ func toCompact(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UU
 		}
 		list = append(list, one)
 	}
-	reply, err := c.Client.Commit(ctx, thread, list, client.CommandID("openresponses-input-"+id.String()))
+	reply, err := c.Client.Commit(ctx, thread, list, client.CommandID(command))
 	if err != nil {
 		return "", 0, inputError(err, "/input", first)
 	}

@@ -157,6 +157,13 @@ func createConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) 
 		return err
 	}
 	list := []events.SubCommand{first}
+	id := "T-" + asked.id.String()
+	if created, err := beginFiles(ctx, c.Client, id, list, asked.command, items, "/items"); err != nil {
+		return err
+	} else if created {
+		list = nil
+	}
+	before := len(list)
 	for _, item := range items {
 		one, err := client.Sub("item.create", events.CreateItem{Item: item})
 		if err != nil {
@@ -164,10 +171,9 @@ func createConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) 
 		}
 		list = append(list, one)
 	}
-	id := "T-" + asked.id.String()
 	reply, err := c.Client.Commit(ctx, id, list, client.CommandID(asked.command))
 	if err != nil {
-		return asked.refused(err, "/items", 1)
+		return asked.refused(err, "/items", before)
 	}
 	t, err := client.Read(ctx, c.Client.WithMinSeq(reply.Seq), events.GetThread{ThreadID: id})
 	if err != nil {
@@ -256,6 +262,9 @@ func createItems(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		return err
 	}
 	items, err := b.items(ctx, c, t.ID, asked.id)
+	if err == nil {
+		err = keepFiles(ctx, c.Client, t.ID, items, "/items")
+	}
 	if err != nil {
 		return err
 	}

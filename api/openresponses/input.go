@@ -50,6 +50,9 @@ func newItems(ctx context.Context, c *edge.Caller, input []transform.Item, threa
 		}
 		for _, p := range pieces {
 			p.ID = ""
+			if p, err = withFiles(ctx, c.Client, of, p); err != nil {
+				return nil, err
+			}
 			list = append(list, p)
 		}
 	}
@@ -76,7 +79,9 @@ func referred(ctx context.Context, c *client.Client, id string) (thread string, 
 	if err != nil {
 		return "", nil, err
 	}
-	for _, o := range piecesOf(item, true) {
+	stored := *item
+	stored.ThreadID = "" // with its references, which are not for readers
+	for _, o := range piecesOf(&stored, true) {
 		if !part || o.ID == id {
 			list = append(list, o)
 		}

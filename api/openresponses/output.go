@@ -11,6 +11,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	transform "github.com/skein-threads/skein/events/openresponses"
+	"github.com/skein-threads/skein/internal/attachment"
 )
 
 // The types of items.
@@ -78,6 +79,11 @@ func baseOf(id string) (item string, part bool) {
 // out, or shown as mcp_call.
 func piecesOf(i *events.Item, showServer bool) []transform.Item {
 	answer := i.Type == events.Message && i.Role == events.Assistant
+	if i.ThreadID != "" {
+		served := *i
+		served.Content, served.Metadata = attachment.Served(i.Content, i.ThreadID), attachment.Served(i.Metadata, i.ThreadID)
+		i = &served
+	}
 	list, err := transform.Form{Split: true}.Write(i)
 	if err != nil {
 		return nil

@@ -216,7 +216,7 @@ func resourceOf(ctx context.Context, c *client.Client, x *events.Execution, show
 	if err != nil {
 		return nil, err
 	}
-	r.Output = piecesOf(&events.Item{ID: x.ReactionItemID, Type: events.Message, Role: events.Assistant, Status: events.ItemCompleted, Content: content}, showServer || showsServer(x))
+	r.Output = piecesOf(&events.Item{ID: x.ReactionItemID, ThreadID: x.ThreadID, Type: events.Message, Role: events.Assistant, Status: events.ItemCompleted, Content: content}, showServer || showsServer(x))
 	if last := len(r.Output) - 1; last >= 0 && r.Output[last].Type == messageItem && (r.Status == incompleteStatus || r.Status == cancelledStatus) {
 		r.Output[last].Status = incompleteStatus // as its stream said
 	}

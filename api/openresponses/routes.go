@@ -41,7 +41,7 @@ func otherProtocol(_ http.ResponseWriter, r *http.Request, _ *edge.Caller) error
 }
 
 // bodyBytes bounds the body of a request.
-const bodyBytes = 4 << 20
+const bodyBytes = edge.MaxMessageBody
 
 // told returns a handler whose refusals are told in the words of Open Responses.
 func told(h edge.Handler) edge.Handler {

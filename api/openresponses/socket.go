@@ -40,7 +40,7 @@ func connect(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		return err
 	}
 	defer func() { _ = conn.CloseNow() }()
-	conn.SetReadLimit(bodyBytes)
+	conn.SetReadLimit(edge.MaxBody)
 	ctx, cancel := context.WithCancel(r.Context())
 	s := &socket{caller: c, conn: conn, ctx: ctx, kept: map[string]*temporary{}, warm: map[string]warmed{}}
 	frames := make(chan []byte, socketAhead)

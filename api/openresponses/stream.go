@@ -199,7 +199,7 @@ func (e *emitter) endStep(thread string) error {
 	if err != nil {
 		return err
 	}
-	list := piecesOf(&events.Item{ID: events.ItemPrefix + e.number.base, Type: events.Message, Role: events.Assistant, Status: events.ItemCompleted, Content: marshal(parts)}, e.showServer)
+	list := piecesOf(&events.Item{ID: events.ItemPrefix + e.number.base, ThreadID: thread, Type: events.Message, Role: events.Assistant, Status: events.ItemCompleted, Content: marshal(parts)}, e.showServer)
 	for _, o := range list {
 		key := o.Type
 		if o.Type == callItem {

@@ -17,7 +17,7 @@ type Options struct {
 	Idle        time.Duration // after which an unused session ends; default 5 min
 	Start       time.Duration // for a server to start and complete the handshake; default 30 s
 	Backoff     time.Duration // after the first failure, doubled with each, up to 30 s; default 500 ms
-	MaxAnswer   int           // bytes of one message of a server; default 4 MiB
+	MaxAnswer   int           // bytes of one message of a server; default 32 MiB
 
 	// Egress restricts the addresses of servers on HTTP; default: public addresses
 	// only.
@@ -51,7 +51,7 @@ func (o Options) withDefaults() Options {
 		o.Backoff = 500 * time.Millisecond
 	}
 	if o.MaxAnswer == 0 {
-		o.MaxAnswer = 4 << 20
+		o.MaxAnswer = 32 << 20
 	}
 	if o.Admit == nil {
 		o.Admit = func() (func(), error) { return func() {}, nil }

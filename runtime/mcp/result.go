@@ -3,12 +3,14 @@ package mcp
 import (
 	stdjson "encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/attachment"
 	"github.com/skein-threads/skein/internal/excerpt"
 	"github.com/skein-threads/skein/runtime"
 )
@@ -21,8 +23,10 @@ const maxErrorText = 4 << 10 // bytes
 //   - structured content alone, or with texts with the same content: that content;
 //   - one text: a JSON string;
 //   - no content: null;
-//   - anything else: a list of the blocks as in MCP, images and sound in base64; with
-//     structured content, {"content": that list, "structuredContent": ...}.
+//   - with an image: a list of parts that models see, input_text and input_image; of other
+//     blocks, and of structured content, the JSON is a text;
+//   - anything else: a list of the blocks as in MCP, sound in base64; with structured content,
+//     {"content": that list, "structuredContent": ...}.
 func (t *tool) result(a *mcp.CallToolResult) runtime.ToolResult {
 	var texts []string
 	for _, c := range a.Content {
@@ -43,6 +47,8 @@ func (t *tool) result(a *mcp.CallToolResult) runtime.ToolResult {
 	}
 	var out any
 	switch onlyTexts := len(texts) == len(a.Content); {
+	case slices.ContainsFunc(a.Content, isImage):
+		out = shown(a, texts)
 	case a.StructuredContent != nil && onlyTexts:
 		out = exact(a.StructuredContent, texts)
 	case a.StructuredContent != nil:
@@ -62,6 +68,61 @@ func (t *tool) result(a *mcp.CallToolResult) runtime.ToolResult {
 		return runtime.Failed("the answer of the MCP server " + t.link.def.Name + " cannot be encoded as JSON")
 	}
 	return runtime.Done(raw)
+}
+
+// isImage reports whether a block is an image.
+func isImage(c mcp.Content) bool {
+	switch c := c.(type) {
+	case *mcp.ImageContent:
+		return true
+	case *mcp.EmbeddedResource:
+		return c.Resource != nil && len(c.Resource.Blob) > 0 && strings.HasPrefix(c.Resource.MIMEType, "image/")
+	}
+	return false
+}
+
+// shownPart is a part of a result that a model sees.
+type shownPart struct {
+	Type     string  `json:"type"`
+	Text     *string `json:"text,omitempty"`
+	ImageURL string  `json:"image_url,omitempty"`
+}
+
+// shown returns an answer with images as parts that models see.
+func shown(a *mcp.CallToolResult, texts []string) []shownPart {
+	text := func(s string) shownPart { return shownPart{Type: events.InputText, Text: &s} }
+	var out []shownPart
+	for _, c := range a.Content {
+		switch c := c.(type) {
+		case *mcp.TextContent:
+			out = append(out, text(strings.ToValidUTF8(c.Text, "\ufffd")))
+		case *mcp.ImageContent:
+			out = append(out, shownPart{Type: events.InputImage, ImageURL: attachment.DataURL(c.MIMEType, c.Data)})
+		case *mcp.EmbeddedResource:
+			if isImage(c) {
+				out = append(out, shownPart{Type: events.InputImage, ImageURL: attachment.DataURL(c.Resource.MIMEType, c.Resource.Blob)})
+				continue
+			}
+			out = append(out, text(asText(c)))
+		default:
+			out = append(out, text(asText(c)))
+		}
+	}
+	if a.StructuredContent != nil {
+		if structured := asText(exact(a.StructuredContent, texts)); !slices.Contains(texts, structured) {
+			out = append(out, text(structured))
+		}
+	}
+	return out
+}
+
+// asText returns a value as JSON, in a text.
+func asText(v any) string {
+	raw, err := stdjson.Marshal(v)
+	if err != nil {
+		return "(a block that cannot be encoded as JSON)"
+	}
+	return string(raw)
 }
 
 // exact returns structured content from a text with the same content, which servers

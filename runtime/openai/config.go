@@ -26,7 +26,8 @@ type Config struct {
 	Timeout time.Duration
 	// Idle limits the time without any data; default 2 minutes.
 	Idle time.Duration
-	// MaxBytes limits the answer, with all its events; default 16 MiB.
+	// MaxBytes limits the answer, with all its events; default 64 MiB: a generated image comes
+	// twice, in base64.
 	MaxBytes int64
 	// Store permits the endpoint to store the response.
 	Store bool
@@ -80,7 +81,7 @@ func (c Config) WithDefaults() Config {
 		c.Idle = 2 * time.Minute
 	}
 	if c.MaxBytes == 0 {
-		c.MaxBytes = 16 << 20
+		c.MaxBytes = 64 << 20
 	}
 	if c.HTTPClient == nil {
 		c.HTTPClient = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

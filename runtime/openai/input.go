@@ -3,7 +3,6 @@ package openai
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -189,18 +188,30 @@ func wireName(name string) string {
 func asOutput(v events.JSON) events.JSON {
 	switch jsontext.Value(v).Kind() {
 	case '"':
+		if said := text(v); strings.HasPrefix(said, "[") && areParts(events.JSON(said)) { // of a tool
+			return events.JSON(said)
+		}
 		return v
 	case '[':
-		var parts []struct {
-			Type string `json:"type"`
-		}
-		if json.Unmarshal(v, &parts) == nil && len(parts) > 0 && !slices.ContainsFunc(parts, func(p struct {
-			Type string `json:"type"`
-		}) bool {
-			return p.Type != events.InputText && p.Type != events.InputImage && p.Type != events.InputFile
-		}) {
+		if areParts(v) {
 			return v
 		}
 	}
 	return events.Quote(string(v))
+}
+
+// areParts reports whether a list is one of parts that a model sees.
+func areParts(v events.JSON) bool {
+	var parts []struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(v, &parts) != nil || len(parts) == 0 {
+		return false
+	}
+	for _, p := range parts {
+		if p.Type != events.InputText && p.Type != events.InputImage && p.Type != events.InputFile {
+			return false
+		}
+	}
+	return true
 }

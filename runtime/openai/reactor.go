@@ -65,7 +65,7 @@ func (r *Reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.
 
 // ask calls the endpoint once.
 func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
-	req, err := r.request(in)
+	req, err := r.request(ctx, in)
 	if err != nil {
 		return nil, err
 	}

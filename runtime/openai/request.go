@@ -1,15 +1,18 @@
 package openai
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/attachment"
 	"github.com/skein-threads/skein/runtime"
 )
 
@@ -43,7 +46,7 @@ type functionTool struct {
 }
 
 // request returns the request of a step. The same step returns the same bytes.
-func (r *Reactor) request(in *runtime.StepInput) (*request, error) {
+func (r *Reactor) request(ctx context.Context, in *runtime.StepInput) (*request, error) {
 	if in.Model.Model == "" {
 		return nil, errors.New("the agent has no model: its definition must name one")
 	}
@@ -65,11 +68,14 @@ func (r *Reactor) request(in *runtime.StepInput) (*request, error) {
 	if err := f.add(r.config, in.Model.Params); err != nil {
 		return nil, fmt.Errorf("the params of the model %.64q: %w", in.Model.Name, err)
 	}
-	s := newScript(r.config.RawReasoning)
-	for i := range in.Items {
-		s.item(&in.Items[i])
+	items, err := withFiles(ctx, in)
+	if err != nil {
+		return nil, err
 	}
-	var err error
+	s := newScript(r.config.RawReasoning)
+	for i := range items {
+		s.item(&items[i])
+	}
 	if f.Input, err = json.Marshal(s.input, json.Deterministic(true)); err != nil {
 		return nil, fmt.Errorf("the thread's items cannot be sent: %w", err)
 	}
@@ -80,6 +86,27 @@ func (r *Reactor) request(in *runtime.StepInput) (*request, error) {
 	sum := sha256.Sum256(f.Input)
 	out.shown = runtime.Shown{Items: s.shown, Digest: hex.EncodeToString(sum[:])}
 	return out, nil
+}
+
+// mostFiles is how many bytes of files a request has, before base64.
+const mostFiles = 36 << 20
+
+// withFiles returns the items with the files that they refer to, those of the newest items first.
+// What is more than a request may have is replaced by a text that says so.
+func withFiles(ctx context.Context, in *runtime.StepInput) ([]events.Item, error) {
+	if in.Files == nil {
+		return in.Items, nil
+	}
+	items := slices.Clone(in.Items)
+	for left, i := int64(mostFiles), len(items)-1; i >= 0; i-- {
+		for _, raw := range []*events.JSON{&items[i].Content, &items[i].Metadata} {
+			var err error
+			if *raw, err = attachment.Load(ctx, in.Files, *raw, &left); err != nil {
+				return nil, &runtime.RetryError{Err: fmt.Errorf("read the files of the conversation: %s", events.AsError(err).Message)}
+			}
+		}
+	}
+	return items, nil
 }
 
 // add adds the params of the model's definition to the request: they override the

@@ -1,0 +1,69 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/attachment"
+)
+
+// files returns the files of the thread; nil where a worker has no states of threads.
+func (t *turn) files() Files {
+	if t.w.cfg.State == nil {
+		return nil
+	}
+	return t.state()
+}
+
+// storeTime bounds the storing of one content.
+const storeTime = time.Minute
+
+// keep stores the large contents of what a tool or a reactor has returned in the files of the
+// thread, and returns it with references.
+func (t *turn) keep(raw events.JSON, most int) (events.JSON, error) {
+	files := t.files()
+	if files == nil || len(raw) <= most {
+		return raw, nil
+	}
+	ctx, cancel := context.WithTimeout(t.ctx, storeTime)
+	defer cancel()
+	return attachment.Extract(raw, most, attachment.Keep(ctx, files))
+}
+
+// keepResult stores the large contents of a result. One that cannot be stored is a failure: the
+// call was made.
+func (t *turn) keepResult(r ToolResult) ToolResult {
+	if r.Status != Success {
+		return r
+	}
+	kept, err := t.keep(r.Result, maxResultBytes)
+	if err != nil {
+		return Failed("the call was made, and its result cannot be stored: " + events.AsError(err).Message)
+	}
+	r.Result = kept
+	return r
+}
+
+// keepParts stores the large contents of a reaction.
+func (t *turn) keepParts(r *Reaction) error {
+	if r == nil {
+		return nil
+	}
+	size := 0
+	for _, part := range r.AssistantEvent.Content {
+		size += len(part)
+	}
+	if size <= attachment.ItemBytes {
+		return nil
+	}
+	for i, part := range r.AssistantEvent.Content {
+		kept, err := t.keep(part, 0)
+		if err != nil {
+			return errors.New("the answer cannot be stored: " + events.AsError(err).Message)
+		}
+		r.AssistantEvent.Content[i] = kept
+	}
+	return nil
+}
