@@ -62,9 +62,10 @@ func TestHandler_EveryAnswerHasARequestID(t *testing.T) {
 		{"GET", "/api/threads", "Authorization: Bearer skein_x_y"}, {"GET", "/api/threads?ticket=x"},
 	} {
 		what := strings.Join(one, " ")
-		id := exchange(t, url, one[0], one[1], strings.TrimPrefix(url, "http://"), one[2:]...).header.Get("Skein-Request-Id")
-		if id == "" || seen[id] != "" {
-			t.Errorf("%s: the id %q, which %q has", what, id, seen[id])
+		header := exchange(t, url, one[0], one[1], strings.TrimPrefix(url, "http://"), one[2:]...).header
+		id := header.Get("Skein-Request-Id")
+		if id == "" || seen[id] != "" || header.Get("X-Request-Id") != id {
+			t.Errorf("%s: the id %q, which %q has; X-Request-Id is %q", what, id, seen[id], header.Get("X-Request-Id"))
 		}
 		seen[id] = what
 	}

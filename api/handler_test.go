@@ -116,6 +116,22 @@ func TestHandler_UnknownPathsAreProblems(t *testing.T) {
 	}
 }
 
+// Who asks for a route of another API is told what Skein has.
+func TestHandler_RoutesOfOtherAPIs(t *testing.T) {
+	t.Parallel()
+	url := start(t)
+	for path, has := range map[string]string{
+		"/v1/messages": "POST /v1/responses", "/v1/completions": "POST /v1/responses", "/v1/embeddings": "provider",
+		"/v1/files": "/api/threads/{threadId}/files/", "/v1/files/file-1/content": "/api/threads/{threadId}/files/", "/v1/threads/t/runs": "/v1/conversations",
+	} {
+		a := ask(t, url, "POST", path)
+		a.wantProblem(t, path, http.StatusNotFound, "not_found")
+		if a.body.Error != nil && !strings.Contains(*a.body.Error.Message, has) {
+			t.Errorf("%s: %s", path, *a.body.Error.Message)
+		}
+	}
+}
+
 // A route that has another method says which, also health and metrics.
 func TestHandler_WrongMethod(t *testing.T) {
 	t.Parallel()

@@ -18,8 +18,12 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// HeaderRequestID is the header with the id of a request, in every answer.
-const HeaderRequestID = "Skein-Request-Id"
+// HeaderRequestID is the header with the id of a request, in every answer. It has a second name, by
+// which clients of other APIs look for it.
+const (
+	HeaderRequestID      = "Skein-Request-Id"
+	headerOtherRequestID = "X-Request-Id"
+)
 
 // Options configures an Edge.
 type Options struct {
@@ -163,7 +167,9 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve serves the routes to a writer that is measured.
 func (e *Edge) serve(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set(HeaderRequestID, uuid.Must(uuid.NewV7()).String())
+	id := uuid.Must(uuid.NewV7()).String()
+	w.Header().Set(HeaderRequestID, id)
+	w.Header().Set(headerOtherRequestID, id)
 	if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
 		// net/http does not tell whether there was a length, too, by which a proxy may have
 		// taken what follows for a part of this request.

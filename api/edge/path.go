@@ -43,6 +43,9 @@ func (m *unrouted) refusal(w http.ResponseWriter, r *http.Request) error {
 }
 
 func noRoute(r *http.Request) error {
+	if has := insteadOf(r.URL.Path); has != "" {
+		return events.Errorf(events.NotFound, "there is no route %s: %s", clip(r.URL.Path), has)
+	}
 	return events.Errorf(events.NotFound, "there is no route %s", clip(r.URL.Path))
 }
 
@@ -83,6 +86,22 @@ func cutPrefix(path, prefix string) (head, tail string, ok bool) {
 		tail = rest
 	}
 	return path[:len(path)-len(tail)], tail, true
+}
+
+// insteadOf returns what Skein has for clients that know a path from elsewhere, "" for any other.
+func insteadOf(path string) string {
+	under := func(prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") }
+	switch {
+	case under("/v1/messages"), under("/v1/completions"), under("/v1/chat/completions"):
+		return "Skein speaks Open Responses; send POST /v1/responses, in the openai package client.responses.create"
+	case under("/v1/assistants"), under("/v1/threads"):
+		return "Skein speaks Open Responses; use POST /v1/conversations and POST /v1/responses, or /api/threads"
+	case under("/v1/embeddings"):
+		return "Skein makes no embeddings; ask the model's provider"
+	case under("/v1/files"), under("/v1/uploads"):
+		return "files belong to a thread; send PUT /api/threads/{threadId}/files/{path}, or a picture as an input_image with a data URL to POST /v1/responses"
+	}
+	return ""
 }
 
 // plain reports whether a path is as it would be after cleaning, apart from a slash at its

@@ -158,6 +158,8 @@ func Routes(e *edge.Edge, registry *Registry) {
 		switch {
 		case err != nil:
 			return err
+		case thread == "" && r.Method == http.MethodPost:
+			return events.Errorf(events.NotFound, "there is no route %s: threads are made with POST /api/threads; %s{threadId}/{endpoint} has a program's own endpoints", Prefix, Prefix)
 		case thread == "":
 			writeText(w, http.StatusBadRequest, "Thread ID required")
 			return nil

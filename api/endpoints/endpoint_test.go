@@ -57,6 +57,14 @@ func TestEndpoints_ErrorsAreExact(t *testing.T) {
 	}
 }
 
+// Who would create a thread under /threads is told where that is done.
+func TestEndpoints_PostWithoutThread(t *testing.T) {
+	w := newWorld(t)
+	if status, _, body := w.do("POST", "acme", "/threads"); status != 404 || !strings.Contains(body, "POST /api/threads") {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
 // SA-164, SA-165, SA-166, SA-167: the endpoints of every server, by the thread's id and by its key.
 func TestEndpoints_BuiltIn(t *testing.T) {
 	w := newWorld(t)

@@ -215,8 +215,9 @@ func (k *socket) handle(ctx context.Context, f frame) error {
 	if f.Command == "" {
 		return events.Invalid("/command", "command is missing; name one, such as message.add")
 	}
-	if _, known := events.LookupCommand(f.Command); !known {
-		return unknown("command", f.Command, commandNames())
+	if _, known := events.LookupCommand(f.Command); !known { // the frame is a command, and gets its reply
+		p, _ := edge.ProblemOf(unknown("command", f.Command, commandNames()))
+		return k.queue(ctx, func() { _ = k.send(ctx, replyFrame{Type: "reply", ID: f.ID, Error: &p}) }) // the client may have gone
 	}
 	return k.queue(ctx, func() { k.command(ctx, f) })
 }

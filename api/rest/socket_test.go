@@ -114,6 +114,10 @@ func TestSocket_Commands(t *testing.T) {
 	if g := w.next(); g.Type != "reply" || g.ID != "a" || g.Error == nil || g.Error.Code != "invalid_request" || g.Reply != nil {
 		t.Errorf("a refusal: %+v", g)
 	}
+	w.send(`{"type":"command","id":"c","command":"item.frobnicate","data":{}}`)
+	if g := w.next(); g.Type != "reply" || g.ID != "c" || g.Error == nil || g.Error.Param != "command" || g.Reply != nil {
+		t.Errorf("an unknown command: %+v", g)
+	}
 	w.send(`{"type":"command","id":"b","command":"thread.create","data":{}}`)
 	if g := w.next(); g.Reply == nil || g.Reply.Version != 2 {
 		t.Errorf("another thread: %+v", g)

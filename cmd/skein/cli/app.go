@@ -53,6 +53,7 @@ func (a *App) Root(verbs ...Verbs) *cobra.Command {
 		Long: "Skein keeps the conversations of AI agents as event-sourced threads on NATS JetStream.\n\n" +
 			"Every flag has an environment variable: SKEIN_ and its name, such as SKEIN_TENANT for --tenant.\n" +
 			"Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a verification found something.",
+		Version:      Version(),
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.fromEnvironment(cmd); err != nil {
@@ -69,6 +70,7 @@ func (a *App) Root(verbs ...Verbs) *cobra.Command {
 			return nil
 		},
 	}
+	root.SetVersionTemplate("skein {{.Version}}\n")
 	root.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
