@@ -14,7 +14,27 @@ func (t *turn) files() Files {
 	if t.w.cfg.State == nil {
 		return nil
 	}
-	return t.state()
+	return stateFiles{t.state()}
+}
+
+// stateFiles are the files of a thread as its state has them.
+type stateFiles struct{ ThreadState }
+
+// StatFile returns the record of a file, nil if there is none.
+func (f stateFiles) StatFile(ctx context.Context, path string) (*events.FileRecord, error) {
+	return recordOf(f.ThreadState.StatFile(ctx, path))
+}
+
+// WriteFile writes a file.
+func (f stateFiles) WriteFile(ctx context.Context, path string, data []byte, mimeType string, o events.WriteFileOptions) (*events.FileRecord, error) {
+	return recordOf(f.ThreadState.WriteFile(ctx, path, data, mimeType, o))
+}
+
+func recordOf(file *events.ThreadFile, err error) (*events.FileRecord, error) {
+	if file == nil || err != nil {
+		return nil, err
+	}
+	return &events.FileRecord{ThreadFile: *file}, nil
 }
 
 // storeTime bounds the storing of one content.

@@ -22,7 +22,7 @@ func (f folder) StatFile(_ context.Context, path string) (*events.FileRecord, er
 	if f[path] == nil {
 		return nil, nil
 	}
-	return &events.FileRecord{Path: path, Size: int64(len(f[path])), MimeType: "image/png"}, nil
+	return &events.FileRecord{ThreadFile: events.ThreadFile{Path: path, Size: int64(len(f[path])), MimeType: "image/png"}}, nil
 }
 
 func (f folder) ReadFile(_ context.Context, path string) ([]byte, error) { return f[path], nil }
