@@ -259,7 +259,7 @@ func (l *Log) write(group []*unit) {
 		l.writeEach(group, outcome == streams.Unknown)
 		return
 	}
-	l.metrics.Appended(len(msgs), bytes, true, ack.Seconds)
+	l.appended(msgs, bytes, ack)
 	last := ack.Seq - uint64(len(msgs))
 	for _, u := range group {
 		last += uint64(len(u.msgs))

@@ -13,16 +13,17 @@ import (
 // Config says how the log's streams are to be made. The zero value of a field
 // means its default.
 type Config struct {
-	Names       events.Names    // default: prefix skein
-	API         string          // prefix of JetStream's API; default $JS.API; another one where an account sees it under a domain
-	Replicas    int             // copies of every stream; default 1
-	TimelineAge time.Duration   // how long the timeline keeps an event; default 7 days
-	ChunkAge    time.Duration   // how long a chunk of an execution's stream is kept; default 1 hour
-	CommandAge  time.Duration   // how long a submitted command may wait; default 7 days
-	AckTimeout  time.Duration   // how long an append waits for its acknowledgement before it is looked up; default 5 s
-	Recent      *Recent         // shared by the logs of one process; default none
-	Floors      *streams.Floors // shared by the logs of one process; default the log's own
-	Outage      *Outage         // shared by the logs of one process; default one that never begins
+	Names       events.Names     // default: prefix skein
+	API         string           // prefix of JetStream's API; default $JS.API; another one where an account sees it under a domain
+	Replicas    int              // copies of every stream; default 1
+	TimelineAge time.Duration    // how long the timeline keeps an event; default 7 days
+	ChunkAge    time.Duration    // how long a chunk of an execution's stream is kept; default 1 hour
+	CommandAge  time.Duration    // how long a submitted command may wait; default 7 days
+	AckTimeout  time.Duration    // how long an append waits for its acknowledgement before it is looked up; default 5 s
+	Recent      *Recent          // shared by the logs of one process; default none
+	Floors      *streams.Floors  // shared by the logs of one process; default the log's own
+	Writing     *streams.Writing // shared by the logs of one process; default the log's own
+	Outage      *Outage          // shared by the logs of one process; default one that never begins
 	// Damage says why messages of a range of sequences cannot be read, if that is
 	// known. It is asked when a read was not answered or found nothing. Default: it is
 	// never known.
@@ -62,6 +63,9 @@ func (c Config) WithDefaults() Config {
 	if c.Floors == nil {
 		c.Floors = &streams.Floors{}
 	}
+	if c.Writing == nil {
+		c.Writing = &streams.Writing{}
+	}
 	if c.Outage == nil {
 		c.Outage = NewOutage()
 	}
@@ -78,7 +82,7 @@ func (c Config) WithDefaults() Config {
 func (c Config) streams() streams.Config {
 	return streams.Config{
 		Names: c.Names, API: c.API, Replicas: c.Replicas, Sample: c.Names.Stream(assets.LogStream), AckTimeout: c.AckTimeout,
-		Patience: c.Patience, Floors: c.Floors, Damage: c.Damage,
+		Patience: c.Patience, Floors: c.Floors, Writing: c.Writing, Damage: c.Damage,
 	}
 }
 

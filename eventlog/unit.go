@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
@@ -88,6 +89,9 @@ func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 				cause = err
 			}
 			if time.Now().After(deadline) || l.conn.Wire().IsClosed() {
+				if err == nil { // it answers, and has not stored it
+					l.cfg.Writing.Failed(l.cfg.Names.Stream(assets.LogStream), cause)
+				}
 				if !tried {
 					return &UnavailableError{Cause: cause}
 				}
@@ -104,7 +108,7 @@ func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 		}
 		switch streams.Classify(err, ack.Error) {
 		case streams.Stored:
-			l.metrics.Appended(len(u.msgs), u.bytes, len(u.msgs) > 1, ack.Seconds)
+			l.appended(u.msgs, u.bytes, ack)
 			u.stored(ack.Seq)
 			l.cfg.Recent.acknowledged(u)
 			return nil
@@ -127,6 +131,12 @@ func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 		}
 		time.Sleep(pauses.Delay(failures))
 	}
+}
+
+// appended notes that messages were stored by one write.
+func (l *Log) appended(msgs []*nats.Msg, bytes int, ack streams.Ack) {
+	l.cfg.Writing.Stored()
+	l.metrics.Appended(len(msgs), bytes, len(msgs) > 1, ack.Seconds)
 }
 
 // movedOn returns the conflict of a unit that was refused, with what was stored in its place.

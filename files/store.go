@@ -14,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/objects"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -23,11 +24,12 @@ const touchAfter = 10 * time.Minute
 
 // Store is the object store of contents. It is safe for concurrent use.
 type Store struct {
-	js     jetstream.JetStream
-	api    string // prefix of its API subjects
-	stream jetstream.Stream
-	bucket string
-	now    func() time.Time
+	js      jetstream.JetStream
+	api     string // prefix of its API subjects
+	stream  jetstream.Stream
+	bucket  string
+	now     func() time.Time
+	writing *streams.Writing
 
 	mu    sync.Mutex // guards the fields below
 	known map[string]*object
@@ -51,7 +53,7 @@ func Open(ctx context.Context, log *eventlog.Log) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open content store: %w", err)
 	}
-	return &Store{js: js, api: log.Config().API, stream: stream, bucket: bucket, now: time.Now, known: map[string]*object{}}, nil
+	return &Store{js: js, api: log.Config().API, stream: stream, bucket: bucket, now: time.Now, writing: log.Config().Writing, known: map[string]*object{}}, nil
 }
 
 // NotStoredError is the error of content that is not in the store.

@@ -35,6 +35,9 @@ func (s *Store) newWriter(tenant string) *writer {
 
 // send sends a piece to the store without waiting. The data may be reused.
 func (w *writer) send(piece []byte) (jetstream.PubAckFuture, error) {
+	if err := w.store.writing.RoomFor(len(piece)); err != nil {
+		return nil, err
+	}
 	if w.size == 0 {
 		w.seen = look(piece)
 	}

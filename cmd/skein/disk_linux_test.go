@@ -3,7 +3,9 @@ package main_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
@@ -22,7 +26,7 @@ import (
 // restart, everything acknowledged is there.
 func TestServe_FullDisk(t *testing.T) {
 	t.Parallel()
-	disk := smallDisk(t)
+	disk := smallDisk(t, 48)
 	store, filler := filepath.Join(disk, "store"), filepath.Join(disk, "filler")
 	s := start(t, store)
 	stored := map[string]bool{}
@@ -96,7 +100,7 @@ func TestServe_FullDisk(t *testing.T) {
 // that the server writes when it ends says that it was replaced.
 func TestServe_FullDiskReadModels(t *testing.T) {
 	t.Parallel()
-	disk := smallDisk(t)
+	disk := smallDisk(t, 48)
 	store, filler := filepath.Join(disk, "store"), filepath.Join(disk, "filler")
 	s := startLogged(t, io.Discard, store)
 	var made reply
@@ -139,14 +143,102 @@ func TestServe_FullDiskReadModels(t *testing.T) {
 	s.stop()
 }
 
+// A store is written until the disk has no more than the reserve, however much it holds. Then commands
+// are refused for lack of space, health and metrics say so, and everything can be read, also after
+// a restart. With more space commands are taken again at once.
+func TestServe_WritesUntilTheReserve(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t, 100)
+	store := filepath.Join(disk, "store")
+	s := start(t, store)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	var made reply
+	decode(t, s.ok("thread", "create", "--json"), &made)
+	random := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, 200<<10)
+	full := func(s *server) {
+		t.Helper()
+		c, err := client.Connect(s.NATS, client.Options{Tenant: "acme", Actor: "test", Timeout: 10 * time.Second}) // it retries until then
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for err == nil {
+			for i := range text {
+				text[i] = byte('A' + random.IntN(58))
+			}
+			_, err = c.Send(ctx, made.ThreadID, events.CreateItem{Item: events.NewItem{
+				Type: events.Message, Role: events.User, Content: events.JSON(fmt.Sprintf(`[{"type":"input_text","text":%q}]`, text)),
+			}})
+		}
+		if refused := events.AsError(err); refused.Code != events.Unavailable || !strings.Contains(refused.Message, "the store is full") {
+			t.Fatalf("refused with %v", err)
+		}
+		const reserve = 20 << 20
+		if free := freeOn(t, disk); free > reserve+2<<20 {
+			t.Errorf("commands are refused with %d bytes free", free)
+		}
+		if code, text := readyz(t, ctx, s.HTTP); code != http.StatusServiceUnavailable || !strings.Contains(text, "the store is full: ") || !strings.Contains(text, store) {
+			t.Errorf("readyz of a full store: %d %s", code, text)
+		}
+		if page := s.metrics(t); !strings.Contains(page, "skein_store_full 1\n") || !strings.Contains(page, "skein_store_failing 0\n") || !strings.Contains(page, "skein_store_free_bytes ") {
+			t.Error("the metrics do not say so")
+		}
+		s.ok("thread", "get", made.ThreadID)
+	}
+	full(s)
+	s.stop()
+	s = start(t, store)
+	full(s)
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", syscall.MS_REMOUNT, "size=200m"); err != nil {
+		t.Fatal(err)
+	}
+	s.ok("thread", "create")
+	if code, text := readyz(t, ctx, s.HTTP); code != http.StatusOK {
+		t.Errorf("readyz with room: %d %s", code, text)
+	}
+	s.ok("audit", "verify", "--all-tenants")
+	s.stop()
+}
+
+// freeOn returns the bytes that are free on a disk.
+func freeOn(t *testing.T, disk string) uint64 {
+	t.Helper()
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(disk, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s.Bavail * uint64(s.Bsize)
+}
+
+// metrics returns the page of metrics.
+func (s *server) metrics(t *testing.T) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.HTTP+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	page, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
 // smallDisk mounts a file system that is soon full.
-func smallDisk(t *testing.T) string {
+func smallDisk(t *testing.T, mib int) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root mounts a small file system")
 	}
 	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=48m"); err != nil {
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprintf("size=%dm", mib)); err != nil {
 		t.Skipf("no small file system: %v", err)
 	}
 	t.Cleanup(func() {

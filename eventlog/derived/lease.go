@@ -157,6 +157,7 @@ func (h *lease) acquire(ctx context.Context) error {
 	defer cancel()
 	began := time.Now()
 	revision, err := h.kv.Create(ctx, h.name, []byte(h.owner))
+	h.conn.Config().Writing.AnsweredAs(err) // a process that has nothing to write learns of the store so
 	if errors.Is(err, jetstream.ErrKeyExists) {
 		revision, err = h.inherit(ctx)
 	}
@@ -191,6 +192,7 @@ func (h *lease) renew(ctx context.Context) error {
 	defer cancel()
 	began := time.Now()
 	revision, err := h.kv.Update(ctx, h.name, []byte(h.owner), h.revision)
+	h.conn.Config().Writing.AnsweredAs(err)
 	if err == nil {
 		h.revision, h.until = revision, began.Add(h.ttl)
 		return nil

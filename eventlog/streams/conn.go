@@ -16,7 +16,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Config configures a [Conn]. Every field but Patience is required.
+// Config configures a [Conn]. Every field but Patience and Writing is required.
 type Config struct {
 	Names      events.Names
 	API        string        // prefix of JetStream's API
@@ -25,6 +25,7 @@ type Config struct {
 	AckTimeout time.Duration // how long a publish, or a request to a leader, may take
 	Patience   time.Duration // for how long an unanswered read is retried; 0: it is not
 	Floors     *Floors
+	Writing    *Writing
 	Damage     func(stream string, from, to uint64) error // returns why messages cannot be read, or nil if that is unknown
 }
 
@@ -65,6 +66,9 @@ func OpenOn(wire Wire, js jetstream.JetStream, cfg Config) (*Conn, error) {
 	in, err := newInbox(wire)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Writing == nil {
+		cfg.Writing = &Writing{}
 	}
 	return &Conn{wire: wire, js: js, cfg: cfg, inbox: in, readTimeout: ReadTimeout, scanWorth: scanWorth}, nil
 }

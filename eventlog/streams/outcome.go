@@ -30,6 +30,14 @@ type Refusal struct {
 
 func (e *Refusal) Error() string { return fmt.Sprintf("%s (%d)", e.Description, e.ErrCode) }
 
+// Unwrap returns what callers of Skein are told of a server whose storage limit was reached.
+func (e *Refusal) Unwrap() error {
+	if e.ErrCode == codeInsufficient {
+		return refusedForRoom()
+	}
+	return nil
+}
+
 // JetStream's error codes that a publish or a read can meet.
 const (
 	codeWrongLastSequence  = 10071 // the subject has another last sequence
@@ -41,7 +49,7 @@ const (
 	codeBatchTooManyOpen   = 10210 // too many batches in flight
 	codeMessageTooLarge    = 10054 // over the stream's limit
 	codeStreamStoreFailed  = 10077 // a limit of the stream was reached
-	codeInsufficient       = 10023 // resources
+	codeInsufficient       = 10023 // to a write: the server's storage limit was reached
 	codeTooManyWaiting     = 10167 // the stream's queue is full
 	codeStreamOffline      = 10118
 	codeClusterUnavailable = 10008
@@ -52,7 +60,10 @@ const (
 // Classify says what an answer means: the one place that knows the server's error
 // codes. err is that of the request, refused the error within its reply.
 func Classify(err error, refused *Refusal) Outcome {
+	var full *FullError
 	switch {
+	case errors.As(err, &full):
+		return Unavailable // it was not sent
 	case errors.Is(err, nats.ErrNoResponders):
 		return Unavailable // nobody received the message
 	case errors.Is(err, nats.ErrMaxPayload):

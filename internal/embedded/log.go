@@ -17,6 +17,7 @@ import (
 type serverLog struct {
 	logger      zerolog.Logger
 	writeFailed func(error) // nil if nobody is told
+	suspect     func(error) // told of other errors, of which some are failed writes too; nil if nobody is
 
 	mu    sync.Mutex // guards fatal
 	fatal string
@@ -24,8 +25,8 @@ type serverLog struct {
 
 var _ server.Logger = (*serverLog)(nil)
 
-func newServerLog(logger zerolog.Logger, writeFailed func(error)) *serverLog {
-	return &serverLog{logger: logger.With().Str("component", "nats-server").Logger(), writeFailed: writeFailed}
+func newServerLog(logger zerolog.Logger, writeFailed, suspect func(error)) *serverLog {
+	return &serverLog{logger: logger.With().Str("component", "nats-server").Logger(), writeFailed: writeFailed, suspect: suspect}
 }
 
 // verbose tells whether the server's debug lines go anywhere.
@@ -34,16 +35,29 @@ func (l *serverLog) verbose() bool { return l.logger.Trace().Enabled() }
 // Noticef logs at debug: a start has twenty notices and each is routine.
 func (l *serverLog) Noticef(format string, v ...any) { l.logger.Debug().Msgf(format, v...) }
 
-// Warnf logs at warn.
-func (l *serverLog) Warnf(format string, v ...any) { l.logger.Warn().Msgf(format, v...) }
+// Warnf logs at warn. The server says so that it may not write a file, and ends JetStream.
+func (l *serverLog) Warnf(format string, v ...any) {
+	l.logger.Warn().Msgf(format, v...)
+	l.notice(v)
+}
 
 // Errorf logs at error. The server says in no other way that it cannot write: it
 // answers no write then, and none after it.
 func (l *serverLog) Errorf(format string, v ...any) {
 	l.logger.Error().Msgf(format, v...)
-	for _, value := range v {
-		if err, ok := value.(error); ok && l.writeFailed != nil && unwritable(err) {
+	l.notice(v)
+}
+
+// notice reports the errors among the arguments of a line.
+func (l *serverLog) notice(args []any) {
+	if l.writeFailed == nil {
+		return
+	}
+	for _, arg := range args {
+		if err, ok := arg.(error); ok && unwritable(err) {
 			l.writeFailed(err)
+		} else if ok {
+			l.suspect(err)
 		}
 	}
 }
@@ -55,7 +69,10 @@ func unwritable(err error) bool {
 		return true
 	}
 	var path *fs.PathError
-	return errors.Is(err, syscall.EIO) && errors.As(err, &path) && (path.Op == "write" || path.Op == "sync")
+	if !errors.As(err, &path) {
+		return false
+	}
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EIO) && (path.Op == "write" || path.Op == "sync")
 }
 
 // Debugf logs at trace.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"strconv"
 	"time"
@@ -46,8 +47,10 @@ type Options struct {
 	// it; tests may turn it off.
 	SyncAlways bool
 
-	// MaxStore is the most the streams may keep on disk, in bytes. 0 leaves it
-	// to nats-server: three quarters of the free space at start.
+	// MaxStore is the most the streams may keep on disk, in bytes, as nats-server counts
+	// them: before they are compressed, and without what was deleted but is still in the
+	// files. 0: no limit. The server's own default, three quarters of the free space at
+	// start, would refuse writes long before the disk is full.
 	MaxStore int64
 
 	// ServerName is the name in server info and logs. Default DefaultServerName.
@@ -77,10 +80,14 @@ type Options struct {
 	Ended func()
 
 	// WriteFailed is called when the server could not write to the store, for example
-	// because the disk is full. The server then refuses all writes to that stream until
-	// it is restarted. The calling goroutine holds locks of the server, so WriteFailed
-	// must return at once and must not call the server. Default none.
+	// because the disk is full, or a file may not be written. The server then refuses all
+	// writes to that stream until it is restarted. The calling goroutine holds locks of the
+	// server, so WriteFailed must return at once and must not call the server. Default none.
 	WriteFailed func(error)
+
+	// Streams are those of the account whose failed writes WriteFailed is told of, whatever
+	// the error was. They are made before they are written, and never deleted. Default none.
+	Streams []string
 
 	// Logger takes the server's log; the zero Logger drops it. The server's
 	// notices are logged at debug, its debug lines at trace.
@@ -127,7 +134,7 @@ func (o Options) Validate() error {
 		problems = append(problems, fmt.Errorf("embedded: MaxPayload is %d bytes; give a positive number, or 0 for %d", o.MaxPayload, DefaultMaxPayload))
 	}
 	if o.MaxStore < 0 {
-		problems = append(problems, fmt.Errorf("embedded: MaxStore is %d bytes; give a positive number, or 0 to let the server decide", o.MaxStore))
+		problems = append(problems, fmt.Errorf("embedded: MaxStore is %d bytes; give a positive number, or 0 for no limit", o.MaxStore))
 	}
 	if o.StartTimeout < 0 {
 		problems = append(problems, fmt.Errorf("embedded: StartTimeout is %s; give a positive duration, or 0 for %s", o.StartTimeout, DefaultStartTimeout))
@@ -160,6 +167,9 @@ func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()
 }
+
+// noLimit is more than any disk has, and leaves nats-server room to add to it.
+const noLimit = math.MaxInt64 / 2
 
 // greetWithin is how long a client may take to shake hands over TLS, and then to send its
 // credentials, unless the configuration file says otherwise: as long as package connect waits
@@ -197,7 +207,7 @@ func (o Options) serverOptions() (*server.Options, error) {
 		port = server.RANDOM_PORT // nats-server reads 0 as its default port.
 	}
 	out.ServerName, out.Host, out.Port, out.MaxPayload = o.ServerName, host, port, o.MaxPayload
-	out.JetStream, out.StoreDir, out.SyncAlways, out.JetStreamMaxStore = true, o.StoreDir, o.SyncAlways, o.MaxStore
+	out.JetStream, out.StoreDir, out.SyncAlways, out.JetStreamMaxStore = true, o.StoreDir, o.SyncAlways, cmp.Or(o.MaxStore, noLimit)
 	out.DisableJetStreamBanner, out.NoSigs = true, true
 	// Nearly every message of Skein has a subject of its own: a cache of subjects
 	// would fill and empty without a hit.

@@ -2,7 +2,9 @@ package embedded
 
 import (
 	"errors"
+	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -19,6 +21,7 @@ type Server struct {
 	options  Options
 	url      string
 	lock     *storeLock
+	suspects chan error // of capacity 1: an error that the server logged, and that is looked into
 	shutdown sync.Once
 	reload   sync.Mutex
 }
@@ -53,7 +56,13 @@ func Start(o Options) (*Server, error) {
 			return nil, err
 		}
 	}
-	log := newServerLog(o.Logger, o.WriteFailed)
+	suspects := make(chan error, 1)
+	log := newServerLog(o.Logger, o.WriteFailed, func(err error) {
+		select {
+		case suspects <- err:
+		default: // the one before it is looked into, and finds what this one would
+		}
+	})
 	if !o.SyncAlways {
 		log.Warnf("sync is off: what was acknowledged since the last sync is lost with the power")
 	}
@@ -63,12 +72,15 @@ func Start(o Options) (*Server, error) {
 		return nil, &StartError{Reason: err.Error()}
 	}
 	ns.SetLoggerV2(log, log.verbose(), false, false)
-	s := &Server{nats: ns, options: o, lock: lock}
+	s := &Server{nats: ns, options: o, lock: lock, suspects: suspects}
 	if err := s.run(o, log); err != nil {
 		return nil, err
 	}
 	if !options.DontListen {
 		s.url = ns.ClientURL()
+	}
+	if o.WriteFailed != nil {
+		go s.investigate()
 	}
 	return s, nil
 }
@@ -125,6 +137,62 @@ func (s *Server) Reload() error {
 	}
 	if err := s.nats.ReloadOptions(options); err != nil {
 		return &ConfError{File: s.options.Conf, Err: err}
+	}
+	return nil
+}
+
+// investigate asks the server for the health of its streams when it has logged an error, until it
+// ends: of some failed writes the error itself does not tell.
+func (s *Server) investigate() {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.nats.WaitForShutdown()
+	}()
+	for {
+		select {
+		case cause := <-s.suspects:
+			if err := s.Unwritten(); err != nil {
+				s.options.WriteFailed(fmt.Errorf("%w: %w", err, cause))
+			}
+		case <-ended:
+			return
+		}
+	}
+}
+
+// UnwrittenError says that the server takes no writes to a stream until it is restarted.
+type UnwrittenError struct {
+	Stream string // empty: to none
+	Reason string // as the server says it
+}
+
+func (e *UnwrittenError) Error() string {
+	if e.Stream == "" {
+		return "nats-server takes no writes: " + e.Reason
+	}
+	return fmt.Sprintf("nats-server takes no writes to the stream %s: %s", e.Stream, e.Reason)
+}
+
+// Unwritten returns an *[UnwrittenError] if the server could not write to a stream of the account, or
+// has ended JetStream because of that.
+func (s *Server) Unwritten() error {
+	if !s.nats.Running() {
+		return nil // it is being shut down
+	}
+	if !s.nats.JetStreamEnabled() {
+		return &UnwrittenError{Reason: "it has disabled JetStream"}
+	}
+	for _, stream := range s.options.Streams {
+		h := s.nats.Healthz(&server.HealthzOptions{Account: s.options.Account, Stream: stream, Details: true})
+		if h.StatusCode == http.StatusNotFound {
+			continue
+		}
+		for _, e := range h.Errors {
+			if e.Type == server.HealthzErrorStream {
+				return &UnwrittenError{Stream: stream, Reason: e.Error}
+			}
+		}
 	}
 	return nil
 }

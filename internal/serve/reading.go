@@ -48,6 +48,7 @@ func (s *Server) startReading(background context.Context, validator *schema.Vali
 	})
 	s.reading = reading{readLog, progress}
 	s.metrics.WatchLags(s.lags)
+	s.watchWriting()
 	requests, err := s.connect("queries-in")
 	if err != nil {
 		return nil, err

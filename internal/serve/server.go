@@ -47,6 +47,7 @@ type Server struct {
 	recent   *eventlog.Recent
 	floors   *streams.Floors
 	outage   *eventlog.Outage
+	writing  *streams.Writing
 	site     *api.Site
 	api      *api.Handler
 	keys     *keys.Store // nil at a desk
@@ -87,7 +88,7 @@ func Start(ctx context.Context, cfg Config, logger zerolog.Logger) (*Server, err
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, activity: &service.Activity{}, floors: &streams.Floors{}, outage: eventlog.NewOutage(), stopping: make(chan struct{}), watch: watch{asked: make(chan struct{}, 1)}}
+	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, activity: &service.Activity{}, floors: &streams.Floors{}, outage: eventlog.NewOutage(), writing: &streams.Writing{}, stopping: make(chan struct{}), watch: watch{asked: make(chan struct{}, 1)}}
 	if err := s.start(ctx); err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -306,6 +307,7 @@ func (s *Server) embed(ctx context.Context) error {
 	}
 	o.Logger = s.logger
 	o.WriteFailed = func(err error) { s.unwritable(o.StoreDir, err) }
+	o.Streams = assets.Kept(s.cfg.Names)
 	o.Prepare, o.Ended = func() error { return s.openStore(ctx, o.StoreDir) }, s.closeStore
 	if err := store.Room(o.StoreDir); err != nil {
 		return err
@@ -315,6 +317,7 @@ func (s *Server) embed(ctx context.Context) error {
 		return store.Roomless(o.StoreDir, err)
 	}
 	s.nats, s.url = server, server.URL()
+	s.writing.Room = s.roomOf(o.StoreDir)
 	return nil
 }
 
@@ -350,7 +353,7 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 		return nil, err
 	}
 	cfg := s.cfg.log()
-	cfg.Recent, cfg.Floors, cfg.Outage = s.recent, s.floors, s.outage
+	cfg.Recent, cfg.Floors, cfg.Outage, cfg.Writing = s.recent, s.floors, s.outage, s.writing
 	if s.store != nil {
 		cfg.Damage = s.watch.damage
 	}

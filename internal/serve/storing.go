@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/internal/metrics"
 	"github.com/skein-threads/skein/internal/store"
 )
 
@@ -38,16 +42,57 @@ func (s *Server) openStore(ctx context.Context, dir string) error {
 // unwritable notes that the embedded server could not write. It does not retry, so
 // nothing is stored until it is restarted.
 func (s *Server) unwritable(dir string, cause error) {
-	out := fmt.Errorf("the store %s cannot be written, and nothing is stored until there is room and Skein was started again: %w", dir, cause)
+	until, next := "there is room", "make room on its disk"
+	if !errors.Is(cause, syscall.ENOSPC) && !errors.Is(cause, syscall.EDQUOT) {
+		until, next = "that was mended", "let Skein write its files"
+	}
+	out := fmt.Errorf("the store %s cannot be written, and nothing is stored until %s and Skein was started again: %w", dir, until, cause)
 	if s.outage.Begin(out) {
 		s.logger.Error().Err(cause).Str("store", dir).
-			Msg("the store cannot be written: commands are refused, queries go on; make room on its disk and start Skein again")
+			Msg("the store cannot be written: commands are refused, queries go on; " + next + " and start Skein again")
 	}
 }
 
-// storeReady returns why the store of the embedded server cannot be written or read.
+// roomOf returns what tells whether a commit fits on the disk of the store. It logs when that changes.
+func (s *Server) roomOf(dir string) func(bytes int) error {
+	var refused atomic.Int64 // bytes, if it was full
+	return func(bytes int) error {
+		err := store.Full(dir, bytes)
+		switch {
+		case err != nil && refused.CompareAndSwap(0, int64(max(bytes, 1))):
+			s.logger.Error().Err(err).Str("store", dir).Msg("the store is full: what does not fit is refused, queries go on")
+		case err == nil && int64(bytes) >= refused.Load() && refused.Swap(0) > 0:
+			s.logger.Info().Str("store", dir).Msg("the store has room again: commands are taken")
+		}
+		return err
+	}
+}
+
+// storeReady returns why the store cannot be written or read.
 func (s *Server) storeReady(ctx context.Context) error {
-	return errors.Join(s.outage.Err(), s.watch.readable(ctx))
+	if s.nats != nil {
+		if err := s.nats.Unwritten(); err != nil {
+			s.unwritable(s.cfg.Store, err)
+		}
+	}
+	if err := s.outage.Err(); err != nil {
+		return errors.Join(err, s.watch.readable(ctx))
+	}
+	return errors.Join(s.writing.Err(), s.watch.readable(ctx))
+}
+
+// watchWriting has each scrape of the metrics ask whether something can be stored.
+func (s *Server) watchWriting() {
+	s.metrics.WatchStore(func() metrics.Store {
+		var full *streams.FullError
+		err := s.writing.Err()
+		out := metrics.Store{Full: errors.As(err, &full), Failing: s.outage.Err() != nil}
+		out.Failing = out.Failing || err != nil && !out.Full
+		if s.nats != nil {
+			out.Free, out.Known = store.Free(s.cfg.Store)
+		}
+		return out
+	})
 }
 
 // closeStore notes that the embedded server has ended.

@@ -12,6 +12,40 @@ import (
 // its indexes, the mark, the first blocks that are written.
 const needRoom = 16 << 20
 
+// What commands leave free on the disk of a store, so that a store that is full can be read,
+// closed and started: the rest of what is derived from the last of them, and needRoom. A byte of
+// a commit takes up to writtenTimes bytes, in the log and in all that is derived from it.
+const (
+	reserve      = 20 << 20
+	writtenTimes = 4
+	nothing      = 64 << 10 // less is no space
+)
+
+// FullError says that the disk of a store is full, up to what Skein needs to go on reading it.
+type FullError struct {
+	Dir  string
+	Free uint64 // bytes
+}
+
+func (e *FullError) Error() string {
+	return fmt.Sprintf("%.1f MiB are free on the disk of %s, of which Skein needs %d MiB for itself: make room on that disk, and commands are taken again",
+		float64(e.Free)/(1<<20), e.Dir, reserve>>20)
+}
+
+// Free returns the bytes that are free on the disk of a store. ok is false if the system does not say.
+func Free(dir string) (bytes uint64, ok bool) { return freeOf(dir) }
+
+// Full returns a *FullError if a commit of so many bytes does not fit on the disk of a store. A disk
+// of which something else has taken everything is no full store: the server fails to write there,
+// and has to be restarted.
+func Full(dir string, bytes int) error {
+	free, ok := freeOf(dir)
+	if !ok || free < nothing || free >= reserve+uint64(max(bytes, 0))*writtenTimes {
+		return nil
+	}
+	return &FullError{Dir: dir, Free: free}
+}
+
 // RoomError says that the disk of a store has no room for a server to start.
 type RoomError struct {
 	Dir   string
