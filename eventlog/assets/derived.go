@@ -29,17 +29,18 @@ func Kept(n events.Names) []string {
 	return []string{n.Stream(CommandStream), n.Stream(LogStream), objects.Stream(n.Bucket(ArchiveBucket)), objects.Stream(n.Bucket(FileBucket))}
 }
 
-// KeptEnds returns the last sequence of each stream that is not derived, from its leader.
-func KeptEnds(ctx context.Context, conn *streams.Conn) (map[string]uint64, error) {
-	out := map[string]uint64{}
-	for _, name := range Kept(conn.Config().Names) {
-		last, ok, err := conn.Ends(ctx, name)
+// States returns what their leaders say of streams, by name. A stream that does not exist is left out.
+func States(ctx context.Context, conn *streams.Conn, names []string) (map[string]jetstream.StreamState, error) {
+	out := map[string]jetstream.StreamState{}
+	for _, name := range names {
+		s, err := conn.JetStream().Stream(ctx, name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("stream %s: %w", name, err)
 		}
-		if ok {
-			out[name] = last
-		}
+		out[name] = s.CachedInfo().State
 	}
 	return out, nil
 }

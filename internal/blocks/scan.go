@@ -16,6 +16,9 @@ type Damage struct {
 	// that lost its power, while it wrote the block's last record: nothing was
 	// acknowledged of it. Only the last block of a stream may end so.
 	Torn bool
+
+	// Stray says that the bytes at the end are none of a record, not even of a damaged one.
+	Stray bool
 }
 
 // Summary is what a block holds.
@@ -42,7 +45,7 @@ func (r *Reader) Scan(raw []byte, visit func(Record)) Summary {
 	}
 	for i := range s.Damages {
 		if compressed {
-			s.Damages[i].Torn = false
+			s.Damages[i].Torn, s.Damages[i].Stray = false, false
 			if cause != "" {
 				s.Damages[i].Cause = cause + ": " + s.Damages[i].Cause
 			}
@@ -85,7 +88,7 @@ func (s *scan) piece(p piece, end bool) {
 			resyncing = false
 			continue
 		case !resyncing:
-			s.damage(Damage{Offset: p.offset + at, Cause: string(wrong), After: s.last, Torn: end && torn(rest, wrong, p.offset+at)})
+			s.damage(Damage{Offset: p.offset + at, Cause: string(wrong), After: s.last, Torn: end && torn(rest, wrong, p.offset+at), Stray: end && wrong == badHead && !s.headOfNext(rest)})
 			resyncing = true
 			if n := s.stride(rest, wrong); n > 0 {
 				at += n
@@ -94,6 +97,11 @@ func (s *scan) piece(p piece, end bool) {
 		}
 		at += s.next(p.data[at:])
 	}
+}
+
+// headOfNext reports whether bytes may begin the record after the last one.
+func (s *scan) headOfNext(b []byte) bool {
+	return binary.LittleEndian.Uint64(b[4:])&^(erasedBit|tombBit) == s.last+1
 }
 
 // stride returns the length that a damaged record claims, if another record follows it: then
@@ -148,7 +156,7 @@ func (s *scan) take(r Record) {
 		}
 	}
 	if len(s.Damages) > 0 {
-		s.Damages[len(s.Damages)-1].Torn = false // something follows
+		s.Damages[len(s.Damages)-1].Torn, s.Damages[len(s.Damages)-1].Stray = false, false // something follows
 	}
 	if r.Kind == Message {
 		s.Messages++

@@ -18,6 +18,10 @@ import (
 // markEvery is how often the end of the streams is recorded.
 const markEvery = 2 * time.Second
 
+// markedOthers is of how many streams, besides those that every store has, it is recorded each time:
+// the buckets of tenants.
+const markedOthers = 16
+
 // openStore checks that the embedded server will find all its data.
 func (s *Server) openStore(ctx context.Context, dir string) error {
 	var said time.Time
@@ -127,12 +131,20 @@ func (s *Server) markStore(background context.Context, log *eventlog.Log) {
 		return
 	}
 	mark := func(ctx context.Context) error {
-		reached, err := assets.KeptEnds(ctx, log.Streams())
+		others, err := s.store.Others(s.account(), markedOthers)
+		if err != nil {
+			return fmt.Errorf("list the streams of the store: %w", err)
+		}
+		states, err := assets.States(ctx, log.Streams(), append(assets.Kept(s.cfg.Names), others...))
 		if s.outage.Err() != nil {
 			return nil // the server may speak of what it could not write
 		}
+		ends := map[string]store.End{}
+		for name, state := range states {
+			ends[name] = store.End{Last: state.LastSeq, Empty: state.Msgs == 0}
+		}
 		if err == nil {
-			err = s.store.Reached(s.account(), reached)
+			err = s.store.Reached(s.account(), ends)
 		}
 		if err != nil {
 			return fmt.Errorf("record the end of the streams: %w", err)

@@ -36,6 +36,7 @@ func (b *builder) build(damages []Damage) (done RepairedStream, empty bool, err 
 	for _, d := range damages {
 		damaged[filepath.Join(b.Dir, d.File)] = true
 		switch {
+		case d.stray && !d.tail: // nothing is known of a message there
 		case d.tail:
 			b.known = max(b.known, d.To)
 			b.lost = append(b.lost, Span{max(d.From, 1), 0})

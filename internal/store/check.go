@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -48,6 +49,10 @@ func (c Config) check(ctx context.Context, m mark, quick bool) (*Report, error) 
 	if err != nil {
 		return nil, err
 	}
+	sealedBefore, err := readSealed(c.Dir)
+	if err != nil {
+		return nil, err
+	}
 	r := &Report{Dir: c.Dir, Quick: quick, Clean: quick}
 	w := &work{Config: c, ctx: ctx}
 	var found []*stream
@@ -56,7 +61,7 @@ func (c Config) check(ctx context.Context, m mark, quick bool) (*Report, error) 
 			continue
 		}
 		s := &stream{place: p, derived: c.Derived(p.stream), known: m.Streams[p.id()]}
-		s.begin(c.Dir, quick, w)
+		s.begin(c.Dir, quick, sealedBefore, w)
 		found = append(found, s)
 	}
 	if err := w.run(); err != nil {
@@ -71,6 +76,9 @@ func (c Config) check(ctx context.Context, m mark, quick bool) (*Report, error) 
 			s.known = max(s.known, proven)
 		}
 		s.judge(c.Dir, m, quick)
+		if s.stream == c.Log && !quick && s.skipped == "" {
+			s.gaps(c.Dir, m)
+		}
 		r.Streams = append(r.Streams, s.report())
 		r.Damages = append(r.Damages, s.damages...)
 	}
@@ -88,6 +96,7 @@ func (c Config) check(ctx context.Context, m mark, quick bool) (*Report, error) 
 // are not there.
 func (c Config) gone(list []place, m mark, proven uint64) []Damage {
 	known := maps.Clone(m.Streams)
+	maps.DeleteFunc(known, func(id string, last uint64) bool { return m.Empty[id] >= last && !strings.HasSuffix(id, "/"+c.Log) })
 	for _, p := range list {
 		if log := p.account + "/" + c.Log; proven > 0 && c.Derived(p.stream) {
 			known[log] = max(known[log], proven)
@@ -121,6 +130,9 @@ type stream struct {
 	damages []Damage
 	index   uint64 // the last sequence that its index knows
 	bytes   int64
+
+	missing  map[uint32]sealedBlock // blocks that were sealed, and are not there
+	unsealed []sealedBlock          // the same, in any order
 }
 
 // blockRead is what was found of a block.
@@ -128,10 +140,13 @@ type blockRead struct {
 	blocks.Summary
 	err   error
 	proof uint64 // of a derived stream: the last sequence of the log that it speaks of
+
+	removed []uint64 // sequences in blocks that are missing, of which it has tombstones
+	erases  bool     // of the log: something was deleted or archived
 }
 
 // begin looks at the small files and plans which blocks are read.
-func (s *stream) begin(dir string, quick bool, w *work) {
+func (s *stream) begin(dir string, quick bool, list sealedList, w *work) {
 	var err error
 	if s.files, err = blockFiles(s.place); err != nil {
 		s.lost(dir, s.messages(), err.Error())
@@ -140,6 +155,8 @@ func (s *stream) begin(dir string, quick bool, w *work) {
 	if _, err := os.Stat(filepath.Join(s.dir, metaKeyFile)); err == nil {
 		s.skipped = "it is encrypted"
 	}
+	s.missing = s.missingSealed(list)
+	s.unsealed = slices.Collect(maps.Values(s.missing))
 	content := slices.ContainsFunc(s.files, func(f blockFile) bool { return f.size > 0 })
 	if cause := metaDamage(s.place); cause != "" && content { // without content it was being made
 		s.lost(dir, filepath.Join(s.dir, metaFile), cause)
@@ -160,7 +177,7 @@ func (s *stream) begin(dir string, quick bool, w *work) {
 			}
 		default:
 			s.read[i] = &blockRead{}
-			w.add(task{s.stream, s.derived, f, s.read[i]})
+			w.add(task{s.stream, s.derived, f, s.read[i], s.witness(s.read[i], s.stream == w.Log)})
 		}
 	}
 }
@@ -205,14 +222,14 @@ func (s *stream) judge(dir string, m mark, quick bool) {
 			if d.Torn && end {
 				continue
 			}
-			add(Damage{Offset: int64(d.Offset), From: max(d.After, last) + 1, Cause: d.Cause}, d.Before)
+			add(Damage{Offset: int64(d.Offset), From: max(d.After, last) + 1, Cause: d.Cause, stray: d.Stray && end}, d.Before)
 		}
 		last = max(last, read.Last)
 	}
-	s.missingFiles(dir, m)
-	if quick || s.skipped != "" {
+	if s.missingFiles(dir, m); quick || s.skipped != "" {
 		return
 	}
+	s.lostSealed(dir, s.missing)
 	if known, have := max(s.known, s.index), s.last(); known > have && len(open) == 0 {
 		s.damages = append(s.damages, Damage{
 			Account: s.account, Stream: s.stream, File: under(dir, s.messages()), From: have + 1, To: known, Derived: s.derived,
@@ -322,6 +339,7 @@ type task struct {
 	derived bool
 	file    blockFile
 	into    *blockRead
+	witness func(blocks.Record) // may be nil
 }
 
 func (w *work) add(t task) {
@@ -362,7 +380,7 @@ func (t task) read() {
 	case err != nil:
 		t.into.err = err
 	default:
-		var visit func(blocks.Record)
+		visit := t.witness
 		if t.derived {
 			visit = func(r blocks.Record) { t.into.proof = max(t.into.proof, speaksOf(r)) }
 		}

@@ -18,6 +18,7 @@
 //
 //	skein.lock       held by the process that uses it
 //	skein.mark       where each stream ended
+//	skein.sealed     the blocks of each stream that are written no more
 //	skein.restoring  while a backup is being restored, and if that was interrupted
 //	skein-guard      links to files, between an unclean stop and the next start
 //	skein-aside      what repairs have replaced

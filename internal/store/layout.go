@@ -77,6 +77,7 @@ type blockFile struct {
 	index uint32
 	path  string
 	size  int64
+	stamp stamp
 }
 
 // blockFiles lists the blocks of a stream, in order.
@@ -95,7 +96,7 @@ func blockFiles(p place) ([]blockFile, error) {
 			continue
 		}
 		if info, err := e.Info(); err == nil {
-			b.size = info.Size()
+			b.size, b.stamp = info.Size(), stamp{info.Size(), info.ModTime().UnixNano()}
 		}
 		out = append(out, b)
 	}

@@ -26,6 +26,9 @@ type mark struct {
 	Streams map[string]uint64 `json:"streams"`           // by account/name: the last sequence that was stored
 	Files   map[string]stamp  `json:"files,omitempty"`   // by path: after a clean stop, the files of streams that are not derived
 	Derived []string          `json:"derived,omitempty"` // after a clean stop, the paths of the blocks of derived streams
+
+	Empty    map[string]uint64 `json:"empty,omitempty"`    // by account/name: the last sequence at which it held no message
+	Repaired bool              `json:"repaired,omitempty"` // it goes on without something that was lost
 }
 
 // stamp tells whether a file was changed.
@@ -38,20 +41,9 @@ type stamp struct {
 // incomplete, it returns an empty one.
 func readMark(dir string) (mark, error) {
 	m := mark{Format: markFormat, Streams: map[string]uint64{}}
-	raw, err := os.ReadFile(filepath.Join(dir, markName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return m, nil
-	}
-	if err != nil {
-		return m, err
-	}
-	body, sum, _ := bytes.Cut(raw, []byte("\n"))
-	if strings.TrimSpace(string(sum)) != digest(body) {
-		return m, nil
-	}
 	got := mark{}
-	if err := json.Unmarshal(body, &got); err != nil {
-		return m, fmt.Errorf("%s was written by another version of Skein: %w", filepath.Join(dir, markName), err)
+	if ok, err := readDigested(filepath.Join(dir, markName), &got); !ok || err != nil {
+		return m, err
 	}
 	if got.Format != markFormat {
 		return m, fmt.Errorf("%s was written by another version of Skein: format %d, not %d", filepath.Join(dir, markName), got.Format, markFormat)
@@ -109,17 +101,46 @@ func (m mark) followRename(dir string) (mark, error) {
 	for _, name := range m.Derived {
 		derived = append(derived, renamed(name))
 	}
-	return mark{m.Format, streams, files, derived}, nil
+	empty := map[string]uint64{}
+	for id, seq := range m.Empty {
+		empty[to+strings.TrimPrefix(id, from)] = seq
+	}
+	return mark{m.Format, streams, files, derived, empty, m.Repaired}, nil
 }
 
 // write replaces the mark. It waits for the disk only if it is told to.
 func (m mark) write(dir string, sync bool) error {
-	body, err := json.Marshal(m, json.Deterministic(true), jsontext.Multiline(false))
+	return writeDigested(filepath.Join(dir, markName), m, sync)
+}
+
+// readDigested reads what writeDigested has written. ok is false if there is no such file, or one
+// that a crash has left incomplete.
+func readDigested(name string, into any) (ok bool, err error) {
+	raw, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	body, sum, _ := bytes.Cut(raw, []byte("\n"))
+	if strings.TrimSpace(string(sum)) != digest(body) {
+		return false, nil
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return false, fmt.Errorf("%s was written by another version of Skein: %w", name, err)
+	}
+	return true, nil
+}
+
+// writeDigested replaces a file with a value and its digest. It waits for the disk only if it is
+// told to.
+func writeDigested(name string, value any, sync bool) error {
+	body, err := json.Marshal(value, json.Deterministic(true), jsontext.Multiline(false))
 	if err != nil {
 		return err
 	}
 	body = append(append(body, '\n'), digest(body)+"\n"...)
-	name := filepath.Join(dir, markName)
 	f, err := os.OpenFile(name+".tmp", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o640)
 	if err != nil {
 		return err

@@ -22,6 +22,8 @@ type Opened struct {
 
 	mu        sync.Mutex // guards what follows
 	mark      mark
+	sealed    sealedList
+	turn      int  // of Others
 	confirmed bool // the server has everything
 }
 
@@ -54,6 +56,9 @@ func Open(ctx context.Context, cfg Config) (*Opened, error) {
 		return nil, err
 	}
 	o := &Opened{cfg: cfg, report: r, mark: m}
+	if o.sealed, err = readSealed(cfg.Dir); err != nil {
+		return nil, err
+	}
 	if !quick && len(list) > 0 {
 		if err := makeGuard(cfg.Dir, list); err != nil {
 			return nil, fmt.Errorf("linking the files of the store to %s: %w", guardDir, err)
@@ -68,6 +73,11 @@ func Open(ctx context.Context, cfg Config) (*Opened, error) {
 	for _, s := range r.Streams {
 		if s.Skipped == "" {
 			o.mark.Streams[s.Account+"/"+s.Name] = max(o.mark.Streams[s.Account+"/"+s.Name], s.Last)
+		}
+	}
+	for id, last := range o.mark.Empty {
+		if _, err := os.Stat(placeOf(cfg.Dir, id).dir); errors.Is(err, fs.ErrNotExist) && o.mark.Streams[id] == last {
+			delete(o.mark.Streams, id) // nothing was lost with it, and another one begins at 1
 		}
 	}
 	o.mark.Files, o.mark.Derived = nil, nil // it is in use from now on
@@ -185,19 +195,60 @@ func (o *Opened) Confirm(account string, last func(stream string) (uint64, bool,
 	return removeGuard(o.cfg.Dir)
 }
 
-// Reached notes how far streams of an account have got: by name, the last sequence.
-func (o *Opened) Reached(account string, last map[string]uint64) error {
+// End is where a stream ends.
+type End struct {
+	Last  uint64 // sequence
+	Empty bool   // it holds no message
+}
+
+// Reached notes where streams of an account end, by name. It also lists blocks that were sealed
+// meanwhile.
+func (o *Opened) Reached(account string, ends map[string]End) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	before := maps.Clone(o.mark.Streams)
-	for name, seq := range last {
+	before, empty := maps.Clone(o.mark.Streams), maps.Clone(o.mark.Empty)
+	if o.mark.Empty == nil {
+		o.mark.Empty = map[string]uint64{}
+	}
+	for name, end := range ends {
 		id := account + "/" + name
-		o.mark.Streams[id] = max(o.mark.Streams[id], seq)
+		o.mark.Streams[id] = max(o.mark.Streams[id], end.Last)
+		delete(o.mark.Empty, id)
+		if end.Empty {
+			o.mark.Empty[id] = end.Last
+		}
 	}
-	if maps.Equal(before, o.mark.Streams) {
-		return nil
+	if maps.Equal(before, o.mark.Streams) && maps.Equal(empty, o.mark.Empty) {
+		return o.seal()
 	}
-	return o.mark.write(o.cfg.Dir, false)
+	return errors.Join(o.mark.write(o.cfg.Dir, false), o.seal())
+}
+
+// Others returns up to n streams of an account that are not derived, for [Opened.Reached]: first those
+// that were made since the store was opened, and then one after the other.
+func (o *Opened) Others(account string, n int) ([]string, error) {
+	list, err := o.cfg.truth()
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var out, rest []string
+	for _, p := range list {
+		if p.account != account {
+			continue
+		}
+		if _, known := o.mark.Streams[p.id()]; !known {
+			out = append(out, p.stream)
+		} else {
+			rest = append(rest, p.stream)
+		}
+	}
+	for range min(max(n-len(out), 0), len(rest)) {
+		o.turn++
+		out = append(out, rest[o.turn%len(rest)])
+	}
+	return out[:min(n, len(out))], nil
 }
 
 // Closed notes that the server has ended, and has written everything: the next

@@ -167,6 +167,9 @@ func (p *repair) plan(at place, damages []Damage) error {
 	if err != nil {
 		return fmt.Errorf("repairing stream %s: %w", at.stream, err)
 	}
+	if last, known := p.mark.Empty[at.id()]; known && last >= b.known {
+		done.Lost = nil // it held nothing
+	}
 	p.out.Streams = append(p.out.Streams, done)
 	if empty {
 		b.to.dir = ""
@@ -215,6 +218,17 @@ func (p *repair) apply() error {
 			return err
 		}
 		p.mark.Streams[at.id()] = p.out.Streams[i].Last
+		p.mark.Repaired = p.mark.Repaired || len(p.out.Streams[i].Lost) > 0
+	}
+	list, err := readSealed(p.Dir)
+	if err != nil {
+		return err
+	}
+	for _, to := range p.ready {
+		delete(list, to.id())
+	}
+	if err := list.write(p.Dir, true); err != nil {
+		return err
 	}
 	p.mark.Files, p.mark.Derived = nil, nil
 	if err := p.mark.write(p.Dir, true); err != nil {

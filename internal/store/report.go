@@ -53,7 +53,8 @@ type Damage struct {
 	Cause   string `json:"cause"`
 	Derived bool   `json:"derived,omitzero"` // it can be made again from the log
 
-	tail bool // To is what is known; there may have been more
+	tail  bool // To is what is known; there may have been more
+	stray bool // bytes behind the end, which are no record
 }
 
 // Range names the sequences that may be lost.

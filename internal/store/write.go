@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/skein-threads/skein/internal/blocks"
 )
@@ -25,12 +27,15 @@ func (w *blockWriter) write(files []blockFile, damaged map[string]bool) error {
 	}
 	next := uint32(1)
 	for i, f := range files {
+		free := next
 		next = f.index + 1
 		raw, err := os.ReadFile(f.path)
 		r := blocks.NewReader(w.at.stream, f.index)
 		var here []kept
+		whole := err == nil
 		if err == nil {
-			r.Scan(raw, func(rec blocks.Record) { here = append(here, keep(rec, 0)) })
+			// Also one that a crash has cut off, which only the last block may be.
+			whole = len(r.Scan(raw, func(rec blocks.Record) { here = append(here, keep(rec, 0)) }).Damages) == 0
 		}
 		// What was lost before and within this block goes where its sequence is.
 		end := uint64(0)
@@ -39,11 +44,14 @@ func (w *blockWriter) write(files []blockFile, damaged map[string]bool) error {
 				end = max(end, rec.Seq)
 			}
 		}
-		if i+1 < len(files) {
+		if i+1 < len(files) && files[i+1].index == next { // else there are numbers for it
 			end = max(end, w.firstAfter(files[i+1:])-1)
 		}
-		found := w.upTo(end)
-		if len(found) == 0 && !damaged[f.path] {
+		found, err := w.fillIn(w.upTo(end), here, free, f.index)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 && !damaged[f.path] && whole {
 			w.note(here)
 			if err := w.reuse(f, i == len(files)-1); err != nil {
 				return err
@@ -67,6 +75,31 @@ func (w *blockWriter) write(files []blockFile, damaged map[string]bool) error {
 		next++
 	}
 	return w.end(next)
+}
+
+// fillIn writes what was found before the first message that is here as blocks of the numbers from free
+// to before, if there are any: those of blocks that are gone. It returns the rest.
+func (w *blockWriter) fillIn(found, here []kept, free, before uint32) ([]kept, error) {
+	n := len(found)
+	for _, rec := range here {
+		if rec.Kind != blocks.Tombstone {
+			n, _ = slices.BinarySearchFunc(found, rec.Seq, func(r kept, seq uint64) int { return cmp.Compare(r.Seq, seq) })
+			break
+		}
+	}
+	lead := found[:n]
+	for ; free < before && len(lead) > 0; free++ {
+		end, size := 0, 0
+		for end < len(lead) && (size < blockRoom || free == before-1) {
+			size += len(lead[end].Raw)
+			end++
+		}
+		if err := w.block(blocks.NewReader(w.at.stream, free), free, lead[:end]); err != nil {
+			return nil, err
+		}
+		lead = lead[end:]
+	}
+	return append(lead, found[n:]...), nil
 }
 
 // firstAfter returns the first sequence of the blocks that follow.
