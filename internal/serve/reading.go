@@ -46,7 +46,7 @@ func (s *Server) startReading(background context.Context, validator *schema.Vali
 			s.logger.Error().Err(err).Msg("the queries no longer receive the progress of the read models")
 		}
 	})
-	s.reading = reading{readLog, progress}
+	s.reading = reading{readLog, progress, queries.Unreadable}
 	s.metrics.WatchLags(s.lags)
 	s.watchWriting()
 	requests, err := s.connect("queries-in")
@@ -90,6 +90,8 @@ const queriesInFlight = 4096
 type reading struct {
 	log      *eventlog.Log
 	progress *buckets.Progress
+
+	unreadable func() []string
 }
 
 func (r reading) ready(ctx context.Context) error {

@@ -262,8 +262,8 @@ func (q *Queries) followThreads(ctx context.Context, stream jetstream.Stream) er
 	see := func(m jetstream.Msg, last bool) {
 		key := q.threads().Key(m.Subject())
 		u, ok, err := directory.UpdateOf(key, m)
-		if err != nil {
-			q.logger.Error().Err(err).Str("key", key).Msg("a thread's document cannot be read and is not listed; run skein replay")
+		if ok || err != nil {
+			q.noteDocument(q.models.Of(documents.Threads).Bucket, key, err)
 		}
 		if ok {
 			waiting = append(waiting, u)

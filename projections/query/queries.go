@@ -87,17 +87,18 @@ type Queue func(ctx context.Context, tenant, thread string) (*events.QueueList, 
 
 // Queries answers queries. It is safe for concurrent use.
 type Queries struct {
-	log       *eventlog.Log
-	models    *documents.Models
-	pages     *pages.Reader
-	schema    *schema.Validator
-	cfg       Config
-	logger    zerolog.Logger
-	metrics   Metrics
-	directory *directory.Directory
-	cold      *cold.Reader
-	pasts     *pasts
-	answers   map[reflect.Type]answer
+	log        *eventlog.Log
+	models     *documents.Models
+	pages      *pages.Reader
+	schema     *schema.Validator
+	cfg        Config
+	logger     zerolog.Logger
+	metrics    Metrics
+	directory  *directory.Directory
+	unreadable unreadable
+	cold       *cold.Reader
+	pasts      *pasts
+	answers    map[reflect.Type]answer
 }
 
 // Metrics receives queries. Its methods must return at once.

@@ -38,6 +38,7 @@ type live struct {
 	name   string       // of the thread that was looked at last
 	frozen *cold.Thread // nil: it is not cold
 	sure   bool         // according to its own document, and not to the list of threads
+	list   bool         // documents of several threads are asked for: what cannot be read is left out
 }
 
 func (l *live) get(ctx context.Context, places ...documents.Place) ([]found, error) {
@@ -79,7 +80,7 @@ func (l *live) stored(ctx context.Context, places []documents.Place) ([]found, e
 		}
 		for _, m := range got {
 			if i, ok := at[m.Subject]; ok {
-				if err := l.read(ctx, &out[i], m); err != nil {
+				if err := l.read(ctx, &out[i], m); err != nil && !l.leavesOut(err) {
 					return nil, err
 				}
 			}
@@ -122,6 +123,7 @@ func (l *live) findStored(ctx context.Context, k documents.Kind, pattern string)
 	if err != nil {
 		return nil, fmt.Errorf("reading documents: %w", err)
 	}
+	_, ofThread := threadOfPattern(pattern)
 	out := make([]found, 0, len(got))
 	for _, m := range got {
 		p, ok := documents.ParsePlace(k, m.Subject)
@@ -129,7 +131,7 @@ func (l *live) findStored(ctx context.Context, k documents.Kind, pattern string)
 			continue
 		}
 		f := found{place: p}
-		if err := l.read(ctx, &f, m); err != nil {
+		if err := l.read(ctx, &f, m); err != nil && (ofThread || !unreadableIs(err)) {
 			return nil, err
 		}
 		out = append(out, f)
@@ -197,9 +199,17 @@ func (l *live) read(ctx context.Context, f *found, m streams.Message) error {
 	if err != nil {
 		return err
 	}
-	f.doc, f.seq, err = model.Decode(raw)
+	f.doc, f.seq, err = l.q.decodeDocument(f.place, raw)
 	f.bytes = len(raw)
 	return err
+}
+
+// leavesOut reports whether an error is of one document of a list, which is shown without it.
+func (l *live) leavesOut(err error) bool { return l.list && unreadableIs(err) }
+
+func unreadableIs(err error) bool {
+	var u *unreadableError
+	return errors.As(err, &u)
 }
 
 // matches reports whether a key matches a pattern, whose tokens may be *.

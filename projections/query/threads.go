@@ -141,7 +141,7 @@ func (a *asking) readThreads(picked []directory.Picked, d events.ListThreads, ad
 	for i, p := range picked {
 		places[i] = documents.Place{Kind: documents.Threads, Thread: documents.ThreadName(a.tenant, p.ID)}
 	}
-	got, err := (&live{q: a.Queries}).get(a.ctx, places...)
+	got, err := (&live{q: a.Queries, list: true}).get(a.ctx, places...)
 	if err != nil {
 		return 0, err
 	}
