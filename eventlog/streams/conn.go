@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,6 +44,7 @@ type Conn struct {
 	readTimeout time.Duration // of a direct get
 	scanWorth   uint64        // see Scan.widen
 	copies      atomic.Int32  // of every stream; 0: not known yet
+	rotten      sync.Map      // by name: a stream of which a read stayed unanswered while others were answered
 }
 
 // Open returns a Conn on a connection. Close it before the connection.

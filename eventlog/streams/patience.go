@@ -102,12 +102,25 @@ func (e *SilentError) Unwrap() error {
 // other requests. Each try waits twice as long as the one before.
 const silentTries = 3
 
+// How long a read is waited for of a stream that is known to have an unreadable block: at first a
+// share of the usual time, and at least so many times what the leader needs for an answer.
+const (
+	rottenShare  = 20
+	rottenFactor = 20
+)
+
 // untilAnswered retries an unanswered read of a stream for [Config.Patience]: a server may be
 // slow because of its disk or other work, or have to count first. It returns earlier if the
 // stream is damaged: [Config.Damage] says so, or the stream's leader answers other requests.
+// Once that was found of a stream, other reads of it that are not answered are given up sooner.
 func (c *Conn) untilAnswered(ctx context.Context, stream string, seq uint64, read func(within time.Duration) error) error {
 	others := 0 // tries that were not answered while others were
-	for began, within := time.Now(), c.readTimeout; ; within = min(2*within, max(c.cfg.Patience-time.Since(began), c.readTimeout)) {
+	began, within := time.Now(), c.readTimeout
+	_, rotten := c.rotten.Load(stream)
+	if rotten && c.cfg.Patience > 0 {
+		within /= rottenShare
+	}
+	for ; ; within = min(2*within, max(c.cfg.Patience-time.Since(began), c.readTimeout)) {
 		err := read(within)
 		var silent *SilentError
 		var incomplete *IncompleteError
@@ -121,11 +134,17 @@ func (c *Conn) untilAnswered(ctx context.Context, stream string, seq uint64, rea
 		if c.cfg.Patience == 0 || incomplete != nil {
 			return err
 		}
+		asked := time.Now()
 		switch alive, gone := c.answers(ctx, stream); {
 		case gone:
 			return fmt.Errorf("stream %s: %w", stream, jetstream.ErrStreamNotFound)
+		case alive && !unanswered && rotten && within >= rottenFactor*time.Since(asked):
+			others = silentTries
 		case alive && !unanswered:
 			others++
+		}
+		if others >= silentTries {
+			c.rotten.Store(stream, true)
 		}
 		waited := time.Since(began)
 		if silent != nil {

@@ -125,6 +125,17 @@ func TestReads_GiveUpWhatIsNotAnswered(t *testing.T) {
 	if !errors.As(err, &silent) || !silent.Others || errors.Is(err, nats.ErrTimeout) || tries != streams.SilentTries {
 		t.Errorf("after %d tries of what alone is not answered: %v", tries, err)
 	}
+	// Another read of that stream that is not answered does not wait as long.
+	first := time.Duration(0)
+	err = l.Streams().UntilAnswered(t.Context(), l.Config().Names.Stream(assets.LogStream), 8, func(within time.Duration) error {
+		if first == 0 {
+			first = within
+		}
+		return &streams.SilentError{Stream: "S", Seq: 8, Waited: within}
+	})
+	if !errors.As(err, &silent) || !silent.Others || first >= 500*time.Millisecond {
+		t.Errorf("the next one waited %v at first: %v", first, err)
+	}
 	// What is known to be damaged, or not there, is not asked for twice.
 	tries = 0
 	l.Streams().SetDamage(func(string, uint64, uint64) error { return errors.New("a flipped bit") })

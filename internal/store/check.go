@@ -67,6 +67,11 @@ func (c Config) check(ctx context.Context, m mark, quick bool) (*Report, error) 
 	if err := w.run(); err != nil {
 		return nil, err
 	}
+	for _, s := range found {
+		if err := s.denied(); err != nil {
+			return nil, &DeniedError{Dir: c.Dir, Cause: err}
+		}
+	}
 	proven := uint64(0)
 	for _, s := range found {
 		proven = max(proven, s.proof())
@@ -130,6 +135,7 @@ type stream struct {
 	damages []Damage
 	index   uint64 // the last sequence that its index knows
 	bytes   int64
+	refused error // why its folder or its description cannot be read
 
 	missing  map[uint32]sealedBlock // blocks that were sealed, and are not there
 	unsealed []sealedBlock          // the same, in any order
@@ -149,6 +155,7 @@ type blockRead struct {
 func (s *stream) begin(dir string, quick bool, list sealedList, w *work) {
 	var err error
 	if s.files, err = blockFiles(s.place); err != nil {
+		s.refused = err
 		s.lost(dir, s.messages(), err.Error())
 		return
 	}
@@ -158,6 +165,9 @@ func (s *stream) begin(dir string, quick bool, list sealedList, w *work) {
 	s.missing = s.missingSealed(list)
 	s.unsealed = slices.Collect(maps.Values(s.missing))
 	content := slices.ContainsFunc(s.files, func(f blockFile) bool { return f.size > 0 })
+	if _, err := os.ReadFile(filepath.Join(s.dir, metaFile)); err != nil {
+		s.refused = err
+	}
 	if cause := metaDamage(s.place); cause != "" && content { // without content it was being made
 		s.lost(dir, filepath.Join(s.dir, metaFile), cause)
 	}
@@ -186,6 +196,19 @@ func (s *stream) lost(dir, path, cause string) {
 	s.damages = append(s.damages, Damage{
 		Account: s.account, Stream: s.stream, File: under(dir, path), Cause: cause, Derived: s.derived,
 	})
+}
+
+// denied returns the error of a file of the stream that may not be read, or nil.
+func (s *stream) denied() error {
+	if errors.Is(s.refused, fs.ErrPermission) {
+		return s.refused
+	}
+	for _, b := range s.read {
+		if b != nil && errors.Is(b.err, fs.ErrPermission) {
+			return b.err
+		}
+	}
+	return nil
 }
 
 // judge says what is damaged, once the blocks are read.

@@ -82,6 +82,20 @@ func (d Damage) String() string {
 	return fmt.Sprintf("stream %s, %s%s: %s (%s)", d.Stream, d.File, at, d.Cause, d.Range())
 }
 
+// DeniedError says that files of a store may not be read. Nothing was changed, and no server was
+// started.
+type DeniedError struct {
+	Dir   string
+	Cause error // of the first one
+}
+
+func (e *DeniedError) Error() string {
+	return fmt.Sprintf("the store %s cannot be read: %v; nothing is known to be damaged, and nothing was started or changed: run Skein as the user who owns the files, "+
+		"or give them to this one (chown -R), and start it again", e.Dir, e.Cause)
+}
+
+func (e *DeniedError) Unwrap() error { return e.Cause }
+
 // DamagedError says that something of a store that has no other source cannot be
 // read, or is missing. Nothing was changed, and no server was started.
 type DamagedError struct {
