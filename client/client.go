@@ -72,9 +72,10 @@ type Client struct {
 	denied *denials // of the connection, if Connect made it
 	opts   Options
 	minSeq int64
-	writer string // the token of the thread that the caller holds; see AsWriter
-	call   *call  // the work that its commands belong to; see AsCall
-	owned  bool   // Connect made the connection
+	writer string         // the token of the thread that the caller holds; see AsWriter
+	call   *call          // the work that its commands belong to; see AsCall
+	rights *events.Rights // of its commands; see WithRights
+	owned  bool           // Connect made the connection
 }
 
 // Connect connects to a server and returns a client, whose Close closes the connection.
@@ -155,6 +156,19 @@ func (c *Client) WithMinSeq(seq int64) *Client {
 func AsCall(c *Client, key string) *Client {
 	w := *c
 	w.call, w.owned = &call{key: key, sent: map[string]int{}}, false
+	return &w
+}
+
+// WithRights returns a client for server code that works within a run of those rights: the runs
+// and effects that it starts have them, too. It shares the connection; do not close it.
+func WithRights(c *Client, r *events.Rights) *Client {
+	w := *c
+	w.owned = false
+	if w.rights = r; r != nil {
+		code := *r
+		code.Code = true
+		w.rights = &code
+	}
 	return &w
 }
 

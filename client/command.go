@@ -70,7 +70,7 @@ func (c *Client) Do(ctx context.Context, name string, r Request) (*events.Reply,
 
 // command encodes a command, and returns the body and the command's id.
 func (c *Client) command(r Request) (body []byte, id string, err error) {
-	req := events.Request{CommandID: r.CommandID, ThreadID: r.ThreadID, ExpectedVersion: r.ExpectedVersion, Actor: r.Actor, WriterToken: r.WriterToken}
+	req := events.Request{CommandID: r.CommandID, ThreadID: r.ThreadID, ExpectedVersion: r.ExpectedVersion, Actor: r.Actor, WriterToken: r.WriterToken, Rights: c.rights}
 	if req.CommandID == "" {
 		req.CommandID = uuid.Must(uuid.NewV7()).String()
 	}

@@ -30,7 +30,7 @@ func (d *Dispatcher) admit(tenant, name string, body []byte, meta Meta) (*thread
 	}
 	c := &thread.Command{
 		ID: req.CommandID, Tenant: tenant, ThreadID: req.ThreadID, Time: events.TimeOf(d.cfg.Now()),
-		Actor: req.Actor, Writer: req.WriterToken, Expected: req.ExpectedVersion, Trace: clean(meta.TraceParent), Cause: meta.Cause,
+		Actor: req.Actor, Rights: req.Rights, Writer: req.WriterToken, Expected: req.ExpectedVersion, Trace: clean(meta.TraceParent), Cause: meta.Cause,
 	}
 	if err := d.parts(c, row, req.Data); err != nil {
 		return nil, err

@@ -27,6 +27,8 @@ type Definitions interface {
 	// ContextType returns the function that checks a content against a type of contexts. The
 	// error is a not_found if there is no such type.
 	ContextType(ctx context.Context, tenant, name string) (func(events.JSON) error, error)
+	// Lists reports whether an agent's definition lists a tool, so that its model may call it.
+	Lists(ctx context.Context, tenant string, of thread.Called) (bool, error)
 	// Arguments returns the function that checks the arguments of a call against what its tool
 	// takes; nil if this process does not know that.
 	Arguments(ctx context.Context, tenant string, of thread.Called) (func(events.JSON) error, error)
@@ -50,6 +52,8 @@ func (noDefinitions) Skill(context.Context, string, string) (bool, error) { retu
 func (noDefinitions) ContextType(_ context.Context, _, name string) (func(events.JSON) error, error) {
 	return nil, events.Missing("definition of the context", name)
 }
+
+func (noDefinitions) Lists(context.Context, string, thread.Called) (bool, error) { return false, nil }
 
 func (noDefinitions) Arguments(context.Context, string, thread.Called) (func(events.JSON) error, error) {
 	return nil, nil
@@ -128,6 +132,16 @@ func (d *Dispatcher) know(j *job, need thread.Need) error {
 			j.command.Types = map[string]func(events.JSON) error{}
 		}
 		j.command.Types[name] = check
+	}
+	for _, of := range need.Listed {
+		listed, err := d.cfg.Definitions.Lists(j.ctx, j.command.Tenant, of)
+		if err != nil {
+			return err
+		}
+		if j.command.Lists == nil {
+			j.command.Lists = map[thread.Called]bool{}
+		}
+		j.command.Lists[of] = listed
 	}
 	return d.knowTools(j, need.Called)
 }

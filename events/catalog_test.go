@@ -47,7 +47,7 @@ func TestCatalog_HasTheEventsThatSkeinAdds(t *testing.T) {
 		file.written file.deleted directory.created directory.removed
 		effect.scheduled effect.cancelled effect.started effect.completed effect.failed
 		approval.requested approval.granted approval.denied run.requested run.stopped run.claimed
-		run.parked run.suspended run.resumed run.turned
+		run.parked run.suspended run.resumed run.turned run.limited
 		trace.recorded definition.changed command.rejected lifecycle.destroyed lifecycle.deleted`) {
 		if _, ok := Lookup(Type(name)); !ok {
 			t.Errorf("%s is not in the catalog", name)

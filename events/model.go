@@ -32,6 +32,9 @@ func (Role) Enum() []string {
 	return []string{string(User), string(Assistant), string(System), string(Developer)}
 }
 
+// Instructs reports whether a model takes what the role says as its operator's.
+func (r Role) Instructs() bool { return r == System || r == Developer }
+
 // Channel says how an item arrived.
 type Channel string
 

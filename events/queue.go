@@ -28,6 +28,7 @@ type QueuePushed struct {
 	SessionID      string `json:"sessionId,omitzero" schema:"pattern=session" doc:"Of a message: the session that its execution will have."`
 
 	Settings *RunSettings `json:"settings,omitzero" doc:"Of a message: the settings that its run will have."`
+	Rights   *Rights      `json:"rights,omitzero" doc:"The rights with which it is answered, or the call made; absent: the whole tenant."`
 }
 
 // IsCall reports whether a call of a tool waits, which has no number.
@@ -54,6 +55,8 @@ type QueueRemoved struct {
 type QueueEdited struct {
 	ID   string `json:"id" schema:"required,maxLength=128" doc:"The id under which it waits."`
 	Item JSON   `json:"item" schema:"required,object" doc:"The item that it becomes now."`
+
+	Rights *Rights `json:"rights,omitzero" doc:"The rights of the credential that replaced it, which its run has at most; absent: the whole tenant."`
 }
 
 // QueueMoved records that a waiting entry has another place in the queue.

@@ -17,6 +17,8 @@ type Request struct {
 	ExpectedVersion *int64 `json:"expectedVersion,omitzero" schema:"minimum=0" doc:"The version that the thread must have; 0: it must not exist."`
 	Actor           string `json:"actor,omitzero" schema:"maxLength=256" doc:"The actor, for the audit."`
 	Data            JSON   `json:"data,omitzero" schema:"object" doc:"What the command takes."`
+
+	Rights *Rights `json:"rights,omitzero" doc:"The rights of the sender's credential, which the runs and effects have that it starts; absent: the whole tenant."`
 }
 
 // CommandDigest returns a digest of a command's name and data, 22 characters. Data that differs in

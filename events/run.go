@@ -18,6 +18,7 @@ const (
 	RunSuspendedType      Type = "run.suspended"
 	RunResumedType        Type = "run.resumed"
 	RunTurnedType         Type = "run.turned"
+	RunLimitedType        Type = "run.limited"
 	TraceRecordedType     Type = "trace.recorded"
 )
 
@@ -31,6 +32,8 @@ type EffectScheduled struct {
 	Cron        string `json:"cron,omitzero" schema:"maxLength=256" doc:"It is repeated by this cron expression, in UTC."`
 	Retries     int64  `json:"retries,omitzero" schema:"minimum=0" doc:"Attempts of a firing after its first."`
 	BackoffMs   int64  `json:"backoffMs,omitzero" schema:"minimum=0" doc:"The pause before the second attempt, doubled each time."`
+
+	Rights *Rights `json:"rights,omitzero" doc:"The rights with which it runs; absent: the whole tenant."`
 }
 
 // EffectCancelled records that an effect will not run.
@@ -104,6 +107,7 @@ type RunRequested struct {
 	Handoff *Handoff   `json:"handoff,omitzero" doc:"It writes the summary for a new thread, and no message of this one."`
 
 	Settings *RunSettings `json:"settings,omitzero" doc:"The settings of the run."`
+	Rights   *Rights      `json:"rights,omitzero" doc:"The rights of the credential that started it; absent: the whole tenant."`
 }
 
 // ToolCall is a call of a tool, as a reactor or a caller asks for it.
@@ -176,6 +180,12 @@ func (s Side) Other() Side {
 // RunTurned records which side of a dual_ai agent has the next turn.
 type RunTurned struct {
 	Side Side `json:"side" schema:"required" doc:"The side."`
+}
+
+// RunLimited records that a run has fewer rights from here on: a credential with other rights
+// took part in it, with a message, a call of a tool or an answer.
+type RunLimited struct {
+	Rights *Rights `json:"rights" schema:"required" doc:"Its rights."`
 }
 
 // TraceKind says what a trace records.
@@ -297,6 +307,7 @@ type runRules interface {
 	RunResumed(e *Event, d RunResumed) error
 	RunAwaited(e *Event, d RunAwaited) error
 	RunTurned(e *Event, d RunTurned) error
+	RunLimited(e *Event, d RunLimited) error
 }
 
 func runEvents() []Row {
@@ -312,6 +323,7 @@ func runEvents() []Row {
 		row(RunAwaitedType, 1, "A run waits for a process that serves its reactor or a tool, or no longer does.",
 			RunAwaited{For: []WaitFor{{Kind: ReactorWorker, Name: "shout"}}, Until: exampleMoment}, Rules.RunAwaited),
 		row(RunTurnedType, 1, "A side of a dual_ai agent has the next turn.", RunTurned{Side: SideB}, Rules.RunTurned),
+		row(RunLimitedType, 1, "A run has fewer rights from here on.", RunLimited{Rights: &Rights{User: "ada", Can: []Capability{CanRead, CanWrite}}}, Rules.RunLimited),
 	}
 }
 

@@ -47,6 +47,10 @@ func samples() []sample {
 	return list
 }
 
+func sampleRights() *Rights {
+	return &Rights{User: "ada", Threads: []string{otherID}, None: true, Can: []Capability{CanRead, CanTools}, Code: true}
+}
+
 func sampleSettings() *RunSettings {
 	return &RunSettings{
 		Instructions: "Be brief.", MaxOutputTokens: 512, Temperature: new(0.5), Params: raw(`{"top_p":0.9}`), Metadata: raw(`{"order":"42"}`),
@@ -114,7 +118,7 @@ func written() []sample {
 		{HistoryTruncatedType, thread, HistoryTruncated{FromIndex: 2}},
 		{ProfileChangedType, thread, ProfileChanged{
 			Title: to("Orders"), Archived: to(true), Draft: to("Dear"), AutoSubmitDraft: to(false), AgentMode: to("smart"),
-			MaxTokens: to(int64(4096)), UserID: to("u-2"), Metadata: raw(`{}`), Env: raw(`{"os":"linux"}`), Policy: to(Steer), TitleFrom: TitleFromMessage,
+			MaxTokens: to(int64(4096)), UserID: to("u-2"), Metadata: raw(`{}`), Env: raw(`{"os":"linux"}`), Policy: to(Steer), TitleFrom: TitleFromMessage, Rights: sampleRights(),
 		}},
 		{AgentAssignedType, thread, AgentAssigned{AgentID: "billing", From: "triage", Reason: "an invoice"}},
 		{SkillActivatedType, thread, SkillActivated{Name: "pdf", Arguments: raw(`{"page":1}`)}},
@@ -124,11 +128,11 @@ func written() []sample {
 		{RelationshipRemovedType, thread, RelationshipRemoved{ThreadID: otherID, Type: "mention", Role: "child"}},
 		{QueuePushedType, thread, QueuePushed{
 			ID: "q-1", Item: raw(`{"type":"message"}`), ContextID: ctxID, AgentID: "billing", MessageID: 4, First: true, Once: true,
-			ExecutionID: execID, ReactionItemID: replyID, SessionID: exampleSession, Settings: sampleSettings(),
+			ExecutionID: execID, ReactionItemID: replyID, SessionID: exampleSession, Settings: sampleSettings(), Rights: sampleRights(),
 		}},
 		{QueueDrainedType, thread, QueueDrained{IDs: []string{"q-1", "q-2"}}},
 		{QueueRemovedType, thread, QueueRemoved{ID: "q-1", ExecutionID: execID}},
-		{QueueEditedType, thread, QueueEdited{ID: "q-1", Item: raw(`{"type":"message"}`)}},
+		{QueueEditedType, thread, QueueEdited{ID: "q-1", Item: raw(`{"type":"message"}`), Rights: sampleRights()}},
 		{QueueMovedType, thread, QueueMoved{ID: "q-1", Before: "q-2"}},
 		{KeyClaimedType, thread, KeyClaimed{Key: "support/42", ThreadID: thread}},
 		{KeyReleasedType, thread, KeyReleased{Key: "support/42", ThreadID: thread}},
@@ -138,7 +142,7 @@ func written() []sample {
 		{FileDeletedType, thread, FileDeleted{Path: "/a/b.txt"}},
 		{DirectoryCreatedType, thread, DirectoryCreated{Path: "/a"}},
 		{DirectoryRemovedType, thread, DirectoryRemoved{Path: "/a"}},
-		{EffectScheduledType, effectID, EffectScheduled{ID: effectID, Name: "remind", Args: raw(`{"in":"1h"}`), ScheduledAt: iso, EveryMs: 60000, Cron: "@hourly", Retries: 3, BackoffMs: 1000}},
+		{EffectScheduledType, effectID, EffectScheduled{ID: effectID, Name: "remind", Args: raw(`{"in":"1h"}`), ScheduledAt: iso, EveryMs: 60000, Cron: "@hourly", Retries: 3, BackoffMs: 1000, Rights: sampleRights()}},
 		{EffectCancelledType, effectID, EffectCancelled{Reason: "answered"}},
 		{EffectStartedType, effectID, EffectStarted{Firing: 1, Attempt: 1, Claim: 7}},
 		{EffectCompletedType, effectID, EffectCompleted{Firing: 1, Attempt: 1, Result: raw(`"sent"`), Next: iso}},
@@ -150,7 +154,7 @@ func written() []sample {
 		{RunRequestedType, execID, RunRequested{RetryOf: "exe_failed",
 			AgentID: "triage", Calls: []ToolCall{{CallID: "tc_1", Name: "pay", Arguments: raw(`{"eur":5}`), ItemID: itemID}},
 			Parent: &Parent{ThreadID: otherID, ExecutionID: execID, CallID: "tc_0"}, Once: true,
-			Handoff: &Handoff{ThreadID: otherID, AgentID: "billing", Key: "refund", Comment: "the refund"}, Settings: sampleSettings(),
+			Handoff: &Handoff{ThreadID: otherID, AgentID: "billing", Key: "refund", Comment: "the refund"}, Settings: sampleSettings(), Rights: sampleRights(),
 		}},
 		{RunStoppedType, execID, RunStopped{Now: true, Discard: true, Abort: true, By: SideA, Reason: "the user left"}},
 		{RunClaimedType, execID, RunClaimed{
@@ -161,6 +165,7 @@ func written() []sample {
 		{RunResumedType, execID, RunResumed{Calls: []string{"tc_1"}}},
 		{RunAwaitedType, execID, RunAwaited{For: []WaitFor{{Kind: ToolWorker, Name: "refund", CallID: "call_1"}}, Until: iso}},
 		{RunTurnedType, execID, RunTurned{Side: SideB}},
+		{RunLimitedType, execID, RunLimited{Rights: sampleRights()}},
 		{TraceRecordedType, execID, TraceRecorded{
 			Kind: "span", ExecutionID: execID, SpanID: "spn_1", ParentID: stepID, Name: "model", Level: "info", Text: "called",
 			StartedAt: iso, Usage: &Usage{Model: "m", InputTokens: 12}, Shown: &Shown{Items: []string{itemID}, Digest: "e3b0c442"},

@@ -280,7 +280,7 @@ func (t *turn) arguments(c thread.Call) events.JSON {
 func (t *turn) toolInput(c thread.Call, arguments events.JSON) *ToolInput {
 	in := &ToolInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ExecutionID: t.job.Execution, StepID: t.run.StepID, CallID: c.CallID, Name: c.Name,
-		Key: callKey(t.job.Execution, t.run.StepID, c.CallID), Arguments: arguments,
+		Key: callKey(t.job.Execution, t.run.StepID, c.CallID), Arguments: arguments, Rights: t.run.Rights,
 	}
 	if in.Arguments == nil {
 		in.Arguments = events.JSON("{}")

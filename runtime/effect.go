@@ -46,8 +46,9 @@ type EffectInput struct {
 	// Key is the idempotency key: the same for every attempt at this firing, and unique
 	// to it.
 	Key         string
-	Firing      int64       // from 1; above 1 only for a repeated effect
-	Attempt     int64       // of this firing, from 1
-	ScheduledAt time.Time   // when this attempt was due
-	State       ThreadState // of the thread, without an execution; nil if the worker has none
+	Firing      int64          // from 1; above 1 only for a repeated effect
+	Attempt     int64          // of this firing, from 1
+	ScheduledAt time.Time      // when this attempt was due
+	Rights      *events.Rights // of the credential that scheduled it; nil: those of the tenant
+	State       ThreadState    // of the thread, without an execution; nil if the worker has none
 }

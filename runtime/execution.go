@@ -43,6 +43,7 @@ type known struct {
 	agent, user string
 	created     int64
 	seq         int64
+	rights      *events.Rights // of an effect
 }
 
 // execution returns the execution for a tool's call, or for a hook.
@@ -57,7 +58,7 @@ func (t *turn) execution(call string, portable bool, nested int) *Execution {
 func EffectExecution(ctx context.Context, in *EffectInput, s *thread.State) *Execution {
 	return &Execution{
 		flow: in.FlowID, ctx: ctx, scratch: &sync.Map{}, firing: in.Key,
-		thread: known{s.AgentID(), s.UserID(), int64(s.CreatedAt()), int64(s.Seq)},
+		thread: known{s.AgentID(), s.UserID(), int64(s.CreatedAt()), int64(s.Seq), in.Rights},
 	}
 }
 
@@ -117,6 +118,14 @@ func (x *Execution) known() known {
 		return x.thread
 	}
 	return x.turn.live.threadNow()
+}
+
+// Rights returns the rights of the run, or of the effect; nil: those of the tenant.
+func (x *Execution) Rights() *events.Rights {
+	if x.turn == nil {
+		return x.thread.rights
+	}
+	return x.run().Rights
 }
 
 func (x *Execution) run() thread.Run {

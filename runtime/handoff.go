@@ -109,7 +109,7 @@ func (w *Worker) lookChild(ctx context.Context, child childRun) (is childIs, err
 func (t *turn) beginChild(ctx context.Context, c thread.Call, agent *Agent, child childRun) error {
 	in := t.toolInput(c, t.arguments(c))
 	_, err := t.w.commands.Run(ctx, &thread.Command{
-		ID: "run:" + child.execution, Tenant: child.tenant, ThreadID: child.thread, Actor: "skein:" + t.w.name,
+		ID: "run:" + child.execution, Tenant: child.tenant, ThreadID: child.thread, Actor: "skein:" + t.w.name, Rights: t.run.Rights,
 		Parts: []thread.Part{
 			{Name: "thread.create", Data: events.CreateThread{AgentID: agent.Name, UserID: t.live.threadNow().user, MainThreadID: t.job.Thread}},
 			{Name: "thread.react", Data: thread.ReactFor{

@@ -87,7 +87,7 @@ func (x *Execution) invoke(ctx context.Context, call, name string, args events.J
 	inner.spot.call, inner.spot.portable, inner.spot.nested = call, !spec.NotPortable, x.spot.nested+1
 	in := &ToolInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ExecutionID: x.flow, StepID: x.spot.step, CallID: call, Name: name,
-		Key: inner.Key(), Arguments: args,
+		Key: inner.Key(), Arguments: args, Rights: inner.Rights(),
 	}
 	// A turn of its own, which streams nothing and ends with ctx.
 	own := &turn{w: t.w, job: t.job, logger: t.logger, agent: x.spot.agent, ctx: ctx, holding: ctx}

@@ -50,6 +50,8 @@ type ToolInput struct {
 	Attempt   int         // of this call by this process, from 1
 	Arguments events.JSON // an object that is valid for the tool's schema
 	State     ThreadState // of the thread; nil in a process that serves tools over NATS
+	// Rights are those of the credential that started the run; nil: those of the tenant.
+	Rights *events.Rights
 }
 
 // ToolResult is the result of a call.

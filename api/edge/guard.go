@@ -174,10 +174,15 @@ func (g *guard) command(ctx context.Context, kind, name string, body []byte, sen
 	switch {
 	case actor == "":
 		request["actor"] = quoted(g.who.Subject)
-		body = encodeFields(request)
 	case actor != g.who.Subject:
 		return nil, events.Invalid("/actor", "the actor of a command is the credential's, %s; leave the field out", g.who.Subject)
 	}
+	if limits := g.who.rights(); limits != nil {
+		if request["rights"], err = json.Marshal(limits); err != nil {
+			return nil, err
+		}
+	}
+	body = encodeFields(request)
 	if g.reach != nil {
 		if err := g.reach.command(ctx, name, request); err != nil {
 			return nil, err

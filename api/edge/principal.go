@@ -11,18 +11,19 @@ import (
 )
 
 // Capability is a kind of operation to which a principal may be limited.
-type Capability string
+type Capability = events.Capability
 
 // The capabilities.
 const (
-	Read    Capability = "read"    // queries, timelines, chunks, contents of files
-	Write   Capability = "write"   // commands on threads
-	Approve Capability = "approve" // approvals, granted, denied and resolved
-	Define  Capability = "define"  // definitions of models, prompts, agents, tools and policies
+	Read    = events.CanRead
+	Write   = events.CanWrite
+	Approve = events.CanApprove
+	Define  = events.CanDefine
+	Tools   = events.CanTools
 )
 
 // Capabilities lists the capabilities.
-func Capabilities() []Capability { return []Capability{Read, Write, Approve, Define} }
+func Capabilities() []Capability { return []Capability{Read, Write, Approve, Define, Tools} }
 
 // Principal is who makes a request, as the request's credential says.
 type Principal struct {
@@ -36,6 +37,18 @@ type Principal struct {
 	Expires time.Time    // when the credential ends; zero: never
 	// Valid ends when the credential is revoked, and with it what it is used for; nil: never.
 	Valid context.Context `json:"-"`
+}
+
+// rights returns the rights of the runs that the principal starts; nil if it is not limited.
+func (p Principal) rights() *events.Rights {
+	if p.User == "" && len(p.Threads) == 0 && len(p.Can) == 0 {
+		return nil
+	}
+	r := &events.Rights{User: p.User, Threads: p.Threads, Can: p.Can}
+	if len(r.Can) == 0 { // definitions and tools are the tenant's
+		r.Can = []Capability{Read, Write, Approve}
+	}
+	return r
 }
 
 // credential names what a principal was authenticated by.

@@ -217,6 +217,8 @@ func (r *reach) user(row events.Command, data fields) error {
 	_, present := data[field]
 	user, _ := text(data, field)
 	switch {
+	case r.who.User == "" && present:
+		return events.Errorf(events.Forbidden, "the credential is limited to some threads, and sets no thread's user; leave %s out", field)
 	case r.who.User == "":
 		return nil
 	case present && user != r.who.User:

@@ -96,7 +96,7 @@ func (k Key) check(now time.Time) error {
 	}
 	for _, c := range k.Can {
 		if !slices.Contains(edge.Capabilities(), c) {
-			return fmt.Errorf("a key can read, write, approve and define, not %q", c)
+			return fmt.Errorf("a key can read, write, approve, define and tools, not %q", c)
 		}
 	}
 	return nil

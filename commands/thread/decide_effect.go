@@ -72,6 +72,9 @@ func (m *maker) scheduleEffect(d events.ScheduleEffect) error {
 	if m.state.Effects >= events.MaxEffects {
 		return events.Errorf(events.QueueFull, "the thread has %d effects pending, the maximum; cancel some, or wait until they have run", m.state.Effects)
 	}
+	if err := m.maySchedule(d); err != nil {
+		return err
+	}
 	id := d.ID
 	if id == "" {
 		m.ids++
@@ -80,7 +83,7 @@ func (m *maker) scheduleEffect(d events.ScheduleEffect) error {
 	if _, taken := m.state.effect(id); taken {
 		return events.Taken("effect", id)
 	}
-	s := events.EffectScheduled{ID: id, Name: d.Name, Args: d.Args, Cron: d.Cron, Retries: events.EffectRetries, BackoffMs: events.EffectBackoffMs}
+	s := events.EffectScheduled{ID: id, Name: d.Name, Args: d.Args, Cron: d.Cron, Retries: events.EffectRetries, BackoffMs: events.EffectBackoffMs, Rights: m.command.Rights.Recorded()}
 	if d.Retries != nil {
 		s.Retries = *d.Retries
 	}

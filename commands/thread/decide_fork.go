@@ -234,7 +234,7 @@ func (m *maker) beginHandoff(d events.HandoffThread, child string) error {
 	}
 	return m.start(begin{
 		item: events.NewItem{ID: item}, context: ctx, agent: agent,
-		handoff: &events.Handoff{ThreadID: child, AgentID: d.AgentID, Key: d.Key, Comment: d.Comment},
+		handoff: &events.Handoff{ThreadID: child, AgentID: d.AgentID, Key: d.Key, Comment: d.Comment}, rights: m.command.Rights,
 	})
 }
 

@@ -49,6 +49,9 @@ func (m *maker) addItem(d events.CreateItem) error {
 
 // checkItem validates a new item against the thread, and returns its parent if it has one.
 func (m *maker) checkItem(in events.NewItem) (parent itemState, err error) {
+	if err := m.maySay(in.Role.Instructs(), in.Content); err != nil {
+		return parent, err
+	}
 	if err := m.itemIsNew(in); err != nil {
 		return parent, err
 	}
@@ -116,6 +119,9 @@ func (m *maker) editMessage(d events.EditMessage) error {
 	}
 	if d.Content == nil && len(d.Parts) == 0 && d.Metadata == nil && d.Silent == nil {
 		return events.Invalid("", "message.edit needs at least one field to change")
+	}
+	if err := m.maySay(i.System, d.Content); err != nil {
+		return err
 	}
 	if d.Content != nil {
 		if err := events.CheckContent(i.Type, d.Content); err != nil {

@@ -39,6 +39,9 @@ func (m *maker) updateMessage(d events.UpdateMessage) error {
 	edit := i.edit(d.Silent)
 	edit.Metadata = d.Metadata
 	if d.Content != nil {
+		if err := m.maySay(i.System, events.QuoteText(*d.Content)); err != nil {
+			return err
+		}
 		switch i.Type {
 		case events.Message:
 			edit.Content = events.MessageText(i.Assistant, d.Content)

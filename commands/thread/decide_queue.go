@@ -51,7 +51,7 @@ func (m *maker) editQueued(d events.EditQueued) error {
 	if err != nil {
 		return events.Invalid("/item", "%w", err)
 	}
-	m.emit(events.QueueEditedType, q.ID, "", events.QueueEdited{ID: q.ID, Item: raw})
+	m.emit(events.QueueEditedType, q.ID, "", events.QueueEdited{ID: q.ID, Item: raw, Rights: m.command.Rights.Recorded()})
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (s *State) numbered(d events.ItemCreated) {
 }
 
 // requeue replaces the item of the queue entry with an id.
-func (s *State) requeue(id string, item []byte) {
+func (s *State) requeue(id string, item []byte, by *events.Rights) {
 	i := s.placeInQueue(id)
 	if i < 0 {
 		return
@@ -145,6 +145,7 @@ func (s *State) requeue(id string, item []byte) {
 	s.Queue = slices.Clone(s.Queue)
 	s.bytes -= s.Queue[i].size()
 	s.Queue[i].Item = content(item)
+	s.Queue[i].Rights = s.Queue[i].Rights.Intersect(by)
 	s.bytes += s.Queue[i].size()
 }
 

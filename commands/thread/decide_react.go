@@ -34,6 +34,9 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 	if item.ID != "" && item.ID == d.ReactionItemID { // the answer is an item of its own
 		return events.Taken("item", item.ID)
 	}
+	if err := m.mayInstruct(d.Settings); err != nil {
+		return err
+	}
 	if err := d.Settings.CheckTools(); err != nil {
 		return err
 	}
@@ -45,7 +48,7 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 		d.AgentID = agent // a message that waits is answered by the agent of the mode in which it was sent
 	}
 	if m.state.Status != events.ThreadStreaming {
-		return m.start(begin{item: item, context: d.ContextID, agent: agent, execution: d.ExecutionID, reaction: d.ReactionItemID, parent: parent, session: d.SessionID, settings: d.Settings})
+		return m.start(begin{item: item, context: d.ContextID, agent: agent, execution: d.ExecutionID, reaction: d.ReactionItemID, parent: parent, session: d.SessionID, settings: d.Settings, rights: m.command.Rights})
 	}
 	policy := d.Policy
 	if policy == "" {
@@ -125,7 +128,7 @@ func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) erro
 	id := "queued-" + events.EventID(m.command.Tenant, m.command.ThreadID, m.command.ID, -m.ids)
 	m.emit(events.QueuePushedType, id, "", events.QueuePushed{
 		ID: id, Item: raw, ContextID: d.ContextID, AgentID: d.AgentID, MessageID: m.state.Messages, First: first,
-		ExecutionID: execution, ReactionItemID: reaction, SessionID: d.SessionID, Settings: d.Settings,
+		ExecutionID: execution, ReactionItemID: reaction, SessionID: d.SessionID, Settings: d.Settings, Rights: m.command.Rights.Recorded(),
 	})
 	return nil
 }
@@ -138,6 +141,7 @@ func (m *maker) steer(item events.NewItem) error {
 	}
 	m.steers = x.Reaction
 	defer func() { m.steers = "" }()
+	m.limit(m.state.head.Active, m.command.Rights)
 	return m.putItem(item, x.Context, m.state.head.Active)
 }
 
@@ -167,6 +171,7 @@ type begin struct {
 	session   string          // of the request
 
 	settings *events.RunSettings
+	rights   *events.Rights
 }
 
 // start starts an execution: context, trigger, execution, in the order of the specification. A
@@ -207,7 +212,7 @@ func (m *maker) start(b begin) error {
 	for i := range b.calls {
 		b.calls[i].ItemID = trigger
 	}
-	m.emit(events.RunRequestedType, execution, execution, events.RunRequested{AgentID: b.agent, Calls: b.calls, Parent: b.parent, Once: b.once, RetryOf: b.retryOf, Handoff: b.handoff, Settings: b.settings})
+	m.emit(events.RunRequestedType, execution, execution, events.RunRequested{AgentID: b.agent, Calls: b.calls, Parent: b.parent, Once: b.once, RetryOf: b.retryOf, Handoff: b.handoff, Settings: b.settings, Rights: b.rights.Recorded()})
 	return nil
 }
 
@@ -266,7 +271,7 @@ func (m *maker) startWaiting(q queued, context string) error {
 	if _, err := m.itemOf(item.ParentItemID); err != nil { // it was deleted meanwhile
 		item.ParentItemID = ""
 	}
-	b := begin{item: item, context: context, agent: q.Agent, execution: q.Execution, reaction: q.Reaction, session: q.Session, settings: q.Settings}
+	b := begin{item: item, context: context, agent: q.Agent, execution: q.Execution, reaction: q.Reaction, session: q.Session, settings: q.Settings, rights: q.Rights}
 	if m.itemIsNew(events.NewItem{ID: b.reaction}) != nil { // likewise the id of its answer
 		b.reaction = ""
 	}
@@ -297,6 +302,9 @@ func (m *maker) queueTool(d events.QueueTool) error {
 	if m.state.Status == events.ThreadClosed { // no run will ever make it
 		return events.ThreadMachine().Check(m.command.ThreadID, m.state.Status, events.ThreadStreaming)
 	}
+	if err := m.mayCall(d); err != nil {
+		return err
+	}
 	id := m.id(d.CallID, "call_")
 	if err := m.callIsNew(id); err != nil {
 		return err
@@ -313,7 +321,7 @@ func (m *maker) queueTool(d events.QueueTool) error {
 	if err != nil {
 		return events.Invalid("/arguments", "%w", err)
 	}
-	m.emit(events.QueuePushedType, id, "", events.QueuePushed{ID: id, Item: whole, AgentID: d.AgentID, Once: d.Once})
+	m.emit(events.QueuePushedType, id, "", events.QueuePushed{ID: id, Item: whole, AgentID: d.AgentID, Once: d.Once, Rights: m.command.Rights.Recorded()})
 	return m.next()
 }
 

@@ -75,6 +75,7 @@ func (m *maker) beginStep(execution string, side events.Side) error {
 	}
 	calls := x.Run.First
 	var drained []string
+	var limits []*events.Rights
 	for _, q := range m.state.Queue {
 		if !q.joins() || x.Run.Handoff != nil || slices.Contains(drained, q.ID) || hasCall(calls, q.ID) {
 			continue // an older version queued calls with the same id
@@ -87,10 +88,16 @@ func (m *maker) beginStep(execution string, side events.Side) error {
 		if err != nil {
 			return err
 		}
+		if q.Rights != nil {
+			limits = append(limits, q.Rights)
+		}
 		drained, calls = append(drained, q.ID), append(calls[:len(calls):len(calls)], call)
 	}
 	if len(drained) > 0 {
 		m.emit(events.QueueDrainedType, drained[0], execution, events.QueueDrained{IDs: drained})
+	}
+	for _, r := range limits {
+		m.limit(execution, r)
 	}
 	id := events.DeriveID(events.StepPrefix, x.Run.Begun, m.command.Tenant, m.command.ThreadID, execution, int(x.Steps))
 	m.emit(events.StepCreatedType, id, execution, events.StepCreated{

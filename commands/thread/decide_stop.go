@@ -96,6 +96,9 @@ func (m *maker) grantApproval(d events.GrantApproval) error {
 		return err
 	}
 	m.emit(events.ApprovalGrantedType, d.CallID, id, events.ApprovalGranted(d))
+	if d.Arguments != nil {
+		m.limit(id, m.command.Rights)
+	}
 	return m.unpark(id)
 }
 
@@ -133,6 +136,9 @@ func (m *maker) denyApproval(d events.DenyApproval) error {
 		return err
 	}
 	m.emit(events.ApprovalDeniedType, d.CallID, id, events.ApprovalDenied(d))
+	if d.Comment != "" {
+		m.limit(id, m.command.Rights)
+	}
 	return m.unpark(id)
 }
 
@@ -152,6 +158,7 @@ func (m *maker) resolveApproval(d events.ResolveApproval) error {
 		return err
 	}
 	m.emit(events.ApprovalResolvedType, d.CallID, id, events.ApprovalResolved{CallID: d.CallID, Result: d.Result})
+	m.limit(id, m.command.Rights)
 	return m.unpark(id)
 }
 
@@ -230,7 +237,7 @@ func (m *maker) retryRun(d events.RetryRun) error {
 		return events.ContextMachine().Check(x.Context, events.ContextClosed, events.ContextStreaming)
 	}
 	return m.start(begin{
-		item: events.NewItem{ID: x.Trigger}, context: ctx, agent: x.Run.Agent, calls: slices.Clone(x.Run.First), once: x.Run.Once, retryOf: id, session: d.SessionID, settings: x.Run.Settings,
+		item: events.NewItem{ID: x.Trigger}, context: ctx, agent: x.Run.Agent, calls: slices.Clone(x.Run.First), once: x.Run.Once, retryOf: id, session: d.SessionID, settings: x.Run.Settings, rights: x.Run.Rights.Intersect(m.command.Rights),
 	})
 }
 

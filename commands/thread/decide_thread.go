@@ -111,10 +111,19 @@ func (m *maker) updateThread(d events.UpdateThread) error {
 		d.MaxTokens == nil && d.UserID == nil && d.Metadata == nil && d.Env == nil && d.Policy == nil {
 		return events.Invalid("", "thread.update needs at least one field to change")
 	}
-	m.emit(events.ProfileChangedType, m.command.ThreadID, "", events.ProfileChanged{
+	if d.UserID != nil && *d.UserID != m.state.User {
+		if r := m.command.credential(); r != nil && r.Scoped() {
+			return events.Errorf(events.Forbidden, "the credential is limited to some threads, and changes no thread's user; leave userId out")
+		}
+	}
+	changed := events.ProfileChanged{
 		Title: d.Title, Archived: d.Archived, Draft: d.Draft, AutoSubmitDraft: d.AutoSubmitDraft, AgentMode: d.AgentMode,
 		MaxTokens: d.MaxTokens, UserID: d.UserID, Metadata: d.Metadata, Env: d.Env, Policy: d.Policy,
-	})
+	}
+	if d.Draft != nil || d.AutoSubmitDraft != nil {
+		changed.Rights = m.command.Rights.Recorded()
+	}
+	m.emit(events.ProfileChangedType, m.command.ThreadID, "", changed)
 	return nil
 }
 

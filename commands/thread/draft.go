@@ -19,15 +19,16 @@ type Command struct {
 	Expected *int64      // the version that the thread must have
 	Time     events.Time // now; later if the thread's last event is not before it
 	Actor    string
-	Writer   string // the token of the exclusive writer that sends it
-	Token    string // of the hold that a writer.claim begins: a secret, which the door makes
-	Repeat   string // the id with which its sender repeats it; empty: ID
-	Inside   bool   // it is this process's own, and no client's
-	Trace    string // W3C trace context
-	Cause    string // the id of the event that caused it
-	ShareKey []byte // of the process, for tokens of shares; empty: it makes none
-	Batch    bool   // it is a thread.commit, so an error names its part at fault
-	Parts    []Part // one, or those of a thread.commit
+	Writer   string         // the token of the exclusive writer that sends it
+	Token    string         // of the hold that a writer.claim begins: a secret, which the door makes
+	Repeat   string         // the id with which its sender repeats it; empty: ID
+	Inside   bool           // it is this process's own, and no client's
+	Rights   *events.Rights // of the credential, or the run, that sends it; nil: those of the tenant
+	Trace    string         // W3C trace context
+	Cause    string         // the id of the event that caused it
+	ShareKey []byte         // of the process, for tokens of shares; empty: it makes none
+	Batch    bool           // it is a thread.commit, so an error names its part at fault
+	Parts    []Part         // one, or those of a thread.commit
 
 	Copied *Copied // of a fork: what it copies of its parent, as the parent's state is
 
@@ -245,6 +246,8 @@ type Known struct {
 	// Takes check arguments against the parameters of a tool; no entry: the process does not
 	// know them.
 	Takes map[Called]func(arguments events.JSON) error
+	// Lists says which of the tools the agent lists.
+	Lists map[Called]bool
 	// Fits checks an answer against the JSON Schema of its question; nil: the process cannot.
 	Fits func(schema, answer events.JSON) error
 }
@@ -261,6 +264,7 @@ type Need struct {
 	Writes bool     // the agent that writes summaries
 	Asked  []Asked  // agents that are asked to answer
 	Called []Called // tools of calls whose arguments a person replaces
+	Listed []Called // tools that an agent may have to list
 }
 
 // Called is a tool as an agent called it.
@@ -313,6 +317,10 @@ func (d *Draft) Needs(c *Command) Need {
 			default:
 				need.Writes = true
 			}
+		case events.QueueTool:
+			if c.credential() != nil {
+				need.Listed = append(need.Listed, Called{Agent: cmp.Or(s.runningAgent(), own), Tool: d.Name})
+			}
 		case events.GrantApproval:
 			need.replaces(s, d)
 		case events.ResolveApproval:
@@ -358,8 +366,13 @@ func (n *Need) replaces(s *State, d events.GrantApproval) {
 
 // working returns the agent of the current run, or else the one in charge of the thread.
 func (s *State) working() string {
-	if x, _ := s.execution(s.head.Active); x.Run != nil && x.Run.Agent != "" {
+	return cmp.Or(s.runningAgent(), s.Agent)
+}
+
+// runningAgent returns the agent of the current run, "" if there is none.
+func (s *State) runningAgent() string {
+	if x, _ := s.execution(s.head.Active); x.Run != nil {
 		return x.Run.Agent
 	}
-	return s.Agent
+	return ""
 }

@@ -20,6 +20,8 @@ type effectState struct {
 	Claim   uint64      `json:"claim,omitzero"`   // the message that its worker holds; 0: it is not running
 	Ending  bool        `json:"ending,omitzero"`  // it was cancelled while it ran
 
+	Rights *events.Rights `json:"rights,omitzero"` // with which it runs; nil: those of the tenant
+
 	gone bool // in a draft's layer: it has ended
 }
 
@@ -34,6 +36,12 @@ func (s *State) effect(id string) (effectState, bool) {
 		}
 	}
 	return effectState{}, false
+}
+
+// EffectRights returns the rights with which an effect runs; nil: those of the tenant.
+func (s *State) EffectRights(id string) *events.Rights {
+	v, _ := s.effect(id)
+	return v.Rights
 }
 
 // setEffect sets an effect. One that has ended is removed, except in a layer, where it hides
@@ -67,7 +75,7 @@ func (s *State) evolveEffect(e *events.Event) {
 			s.Effects++
 		}
 		at := timeOf(d.ScheduledAt)
-		v = effectState{At: at, Plan: at, Every: d.EveryMs, Cron: d.Cron, Retries: d.Retries, Backoff: d.BackoffMs, Firing: 1}
+		v = effectState{At: at, Plan: at, Every: d.EveryMs, Cron: d.Cron, Retries: d.Retries, Backoff: d.BackoffMs, Firing: 1, Rights: d.Rights}
 		s.setEffect(id, v)
 		return
 	case events.EffectCancelled:

@@ -64,7 +64,7 @@ func Evolve(s *State, e *events.Event) *State {
 	case events.ItemCreated:
 		s.setItem(d.ID, itemState{
 			Context: d.ContextID, Type: d.Type, Status: d.Status, Index: d.Index,
-			Assistant: d.Role == events.Assistant, Silent: d.Silent, Depth: int32(min(d.Depth, math.MaxInt32)), PartOf: d.CallOf != nil,
+			Assistant: d.Role == events.Assistant, System: d.Role.Instructs(), Silent: d.Silent, Depth: int32(min(d.Depth, math.MaxInt32)), PartOf: d.CallOf != nil,
 		})
 		if message, ok := s.item(d.ParentItemID); ok && d.CallOf != nil {
 			message.Calls = append(message.Calls[:len(message.Calls):len(message.Calls)], d.ID)
@@ -300,7 +300,7 @@ func (s *State) Inherit(pages iter.Seq2[*events.HistoryPage, error]) error {
 		for n := range page.Items {
 			d := page.Items[n].Created(p.Tenant, p.Thread, p.History.ContextID)
 			items = append(items, inherited{d.ID, itemState{
-				Context: d.ContextID, Type: d.Type, Status: d.Status, Index: d.Index, Assistant: d.Role == events.Assistant, Silent: d.Silent,
+				Context: d.ContextID, Type: d.Type, Status: d.Status, Index: d.Index, Assistant: d.Role == events.Assistant, System: d.Role.Instructs(), Silent: d.Silent,
 				Depth: int32(min(d.Depth, math.MaxInt32)), PartOf: d.CallOf != nil, Deleted: p.Cut != nil && d.Index >= *p.Cut,
 			}})
 			if d.CallOf != nil {

@@ -16,7 +16,7 @@ func evolveRun(s *State, e *events.Event) {
 	case events.QueuePushed:
 		q := queued{
 			ID: d.ID, Item: content(d.Item), Context: d.ContextID, Agent: d.AgentID, Tool: isCall(d.Item), Once: d.Once,
-			Execution: d.ExecutionID, Reaction: d.ReactionItemID, Message: d.MessageID, Session: d.SessionID, Settings: d.Settings,
+			Execution: d.ExecutionID, Reaction: d.ReactionItemID, Message: d.MessageID, Session: d.SessionID, Settings: d.Settings, Rights: d.Rights,
 		}
 		if d.First {
 			s.Queue = append([]queued{q}, s.Queue...)
@@ -30,7 +30,7 @@ func evolveRun(s *State, e *events.Event) {
 	case events.QueueRemoved:
 		s.dequeue(d.ID)
 	case events.QueueEdited:
-		s.requeue(d.ID, d.Item)
+		s.requeue(d.ID, d.Item, d.Rights)
 	case events.QueueMoved:
 		s.moveQueued(d.ID, d.Before)
 	case events.QueueDrained:
@@ -61,7 +61,7 @@ func evolveRun(s *State, e *events.Event) {
 			return
 		}
 		if x.Run == nil {
-			x.Run = &runState{Agent: d.AgentID, Begun: e.Time, Wanted: e.Version, First: d.Calls, Parent: d.Parent, Once: d.Once, Handoff: d.Handoff, Settings: d.Settings}
+			x.Run = &runState{Agent: d.AgentID, Begun: e.Time, Wanted: e.Version, First: d.Calls, Parent: d.Parent, Once: d.Once, Handoff: d.Handoff, Settings: d.Settings, Rights: d.Rights}
 			s.head.Active = e.Subject
 		} else {
 			x = x.with(func(r *runState) { r.Wanted, r.Parked = e.Version, false })
@@ -106,6 +106,8 @@ func evolveRun(s *State, e *events.Event) {
 		}
 	case events.RunStopped:
 		s.run(e.Subject, func(r *runState) { r.Stop, r.Abort, r.Reason, r.By = true, r.Abort || d.Abort, d.Reason, d.By })
+	case events.RunLimited:
+		s.run(e.Subject, func(r *runState) { r.Rights = d.Rights })
 	case events.RunTurned:
 		s.run(e.Subject, func(r *runState) { r.Turn = d.Side })
 	case events.ApprovalRequested:
@@ -183,12 +185,12 @@ func evolveRun(s *State, e *events.Event) {
 		}
 		s.head.Active = ""
 		if x, _ := s.execution(e.Subject); x.Run != nil && x.Run.Handoff != nil { // it answered no message: what can be retried stays
-			s.run(e.Subject, func(r *runState) { r.Handoff = nil })
+			s.run(e.Subject, func(r *runState) { r.Handoff, r.Rights = nil, nil })
 			return
 		}
 		for _, over := range []string{s.head.Failed, e.Subject} { // only the last run can be retried
 			if over != "" && (over != e.Subject || d.To != events.ExecutionFailed) {
-				s.run(over, func(r *runState) { r.Settings = nil })
+				s.run(over, func(r *runState) { r.Settings, r.Rights = nil, nil })
 			}
 		}
 		s.head.Failed = ""

@@ -57,7 +57,7 @@ type packedItem struct {
 	depth                      int32
 	kind, status               uint8 // words
 	deleted, assistant, silent bool
-	failed, partOf             bool
+	failed, partOf, system     bool
 }
 
 func (i itemState) Pack(in *pool) (packedItem, bool) {
@@ -68,14 +68,14 @@ func (i itemState) Pack(in *pool) (packedItem, bool) {
 	}
 	return packedItem{
 		index: i.Index, context: in.Number(i.Context), depth: i.Depth, kind: kind, status: status,
-		deleted: i.Deleted, assistant: i.Assistant, silent: i.Silent, failed: i.Failed, partOf: i.PartOf,
+		deleted: i.Deleted, assistant: i.Assistant, silent: i.Silent, failed: i.Failed, partOf: i.PartOf, system: i.System,
 	}, true
 }
 
 func (p packedItem) Unpack(in *pool) itemState {
 	return itemState{
 		Index: p.index, Context: in.Text(p.context), Depth: p.depth, Type: wordOf[events.ItemType](p.kind), Status: wordOf[events.ItemStatus](p.status),
-		Deleted: p.deleted, Assistant: p.assistant, Silent: p.silent, Failed: p.failed, PartOf: p.partOf,
+		Deleted: p.deleted, Assistant: p.assistant, Silent: p.silent, Failed: p.failed, PartOf: p.partOf, System: p.system,
 	}
 }
 
@@ -161,7 +161,7 @@ func (r *runState) pack(in *pool) (packedRun, bool) {
 	side, too := word(r.Side)
 	turn, also := word(r.Turn)
 	open := r.Step != "" || r.Calls != nil || r.First != nil || r.Lacks != nil || r.Left != nil || r.Away != 0 || r.Down != 0
-	if !known || !too || !also || open || r.Parent != nil || r.Handoff != nil || r.Settings != nil {
+	if !known || !too || !also || open || r.Parent != nil || r.Handoff != nil || r.Settings != nil || r.Rights != nil {
 		return packedRun{}, false
 	}
 	return packedRun{

@@ -16,6 +16,8 @@ type profile struct {
 	Submit bool   `json:"submit,omitzero"` // it is sent when a run has ended
 	Mode   string `json:"mode,omitzero"`   // picks the agent
 
+	Rights *events.Rights `json:"rights,omitzero"` // with which the draft is sent by itself; nil: those of the tenant
+
 	Untitled bool   `json:"untitled,omitzero"` // nobody has set a title, and it is no thread of another one
 	Opening  string `json:"opening,omitzero"`  // of an untitled thread: the title that its first message makes
 	First    string `json:"first,omitzero"`    // that message
@@ -36,6 +38,12 @@ func (s *State) evolveProfile(d events.ProfileChanged) {
 		if f.from != nil {
 			*f.to = *f.from
 		}
+	}
+	switch {
+	case d.Draft != nil:
+		p.Rights = d.Rights
+	case d.AutoSubmitDraft != nil:
+		p.Rights = p.Rights.Intersect(d.Rights)
 	}
 	if d.AutoSubmitDraft != nil {
 		p.Submit = *d.AutoSubmitDraft
@@ -98,7 +106,7 @@ func (m *maker) submitDraft(last string) error {
 	}
 	none, sent := "", false
 	m.emit(events.ProfileChangedType, m.command.ThreadID, "", events.ProfileChanged{Draft: &none, AutoSubmitDraft: &sent})
-	return m.start(begin{item: events.UserText(p.Draft), context: context, agent: agent})
+	return m.start(begin{item: events.UserText(p.Draft), context: context, agent: agent, rights: p.Rights})
 }
 
 // Titles says how a tenant's threads get titles: by the beginning of the first message.

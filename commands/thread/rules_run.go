@@ -109,7 +109,7 @@ func (r rules) RunRequested(e *events.Event, d events.RunRequested) error {
 	if x.Run != nil {
 		return firstFault(
 			unless(x.Run.Parked, "execution %.80q does not wait", e.Subject),
-			unless(d.AgentID == x.Run.Agent && len(d.Calls) == 0 && d.Parent == nil && !d.Once && d.Handoff == nil && d.Settings == nil, "it asks for another run than the one that waits"),
+			unless(d.AgentID == x.Run.Agent && len(d.Calls) == 0 && d.Parent == nil && !d.Once && d.Handoff == nil && d.Settings == nil && d.Rights == nil, "it asks for another run than the one that waits"),
 		)
 	}
 	begun := false
@@ -220,6 +220,15 @@ func (r rules) RunAwaited(e *events.Event, d events.RunAwaited) error {
 		}
 	}
 	return firstFault(faults...)
+}
+
+func (r rules) RunLimited(e *events.Event, d events.RunLimited) error {
+	x, err := r.run(e.Subject)
+	if err != nil {
+		return err
+	}
+	least := x.Run.Rights.Intersect(d.Rights)
+	return firstFault(about(e, e.Subject, e.Subject), unless(least.Equal(d.Rights) && !least.Equal(x.Run.Rights), "the run has other rights, or has not more than these"))
 }
 
 func (r rules) RunTurned(e *events.Event, _ events.RunTurned) error {

@@ -41,6 +41,7 @@ type runState struct {
 	Calls   []callState      `json:"calls,omitempty"`    // of the open step
 	Lacks   []events.WaitFor `json:"lacks,omitempty"`    // workers that no process serves
 
+	Rights   *events.Rights      `json:"rights,omitzero"`    // of the credential that started it, less what those lack that took part; nil: all, or it has ended and cannot be retried
 	Left     []string            `json:"left,omitempty"`     // calls that waited for runs on other threads when their step ended
 	Settings *events.RunSettings `json:"settings,omitzero"`  // nil once it has ended and cannot be retried
 	Away     events.Time         `json:"awaySince,omitzero"` // since when no process serves the open step's reactor; 0: unknown, or one does
@@ -91,6 +92,7 @@ type queued struct {
 	Session   string `json:"session,omitzero"` // of the request that sent it
 
 	Settings *events.RunSettings `json:"settings,omitzero"` // that its run will have
+	Rights   *events.Rights      `json:"rights,omitzero"`   // likewise
 }
 
 // joins reports whether the entry is a call that the current run makes.
@@ -195,6 +197,7 @@ type Run struct {
 	NextItem               int64           // the index of the thread's next item
 
 	Settings *events.RunSettings // read-only; nil: none
+	Rights   *events.Rights      // read-only; nil: those of the tenant
 }
 
 // Call is a call of the open step as a worker sees it.
@@ -219,7 +222,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, SessionID: x.Session, Status: x.Status,
 		Agent: x.Run.Agent, Begun: x.Run.Begun, Wanted: x.Run.Wanted, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
 		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Asks: x.Run.Asks, Reacted: x.Run.Reacted, Parent: x.Run.Parent, Handoff: x.Run.Handoff, StoppedBy: x.Run.By,
-		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem, Left: x.Run.Left, Away: x.Run.Away, Down: x.Run.Down, Settings: x.Run.Settings,
+		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem, Left: x.Run.Left, Away: x.Run.Away, Down: x.Run.Down, Settings: x.Run.Settings, Rights: x.Run.Rights,
 	}
 	if r.StepID != "" {
 		r.Iteration--

@@ -37,7 +37,7 @@ func (x executionState) Size() int64 {
 		for _, id := range x.Run.Left {
 			n += compact.TextSize(id) + 16
 		}
-		n += settingsSize(x.Run.Settings)
+		n += settingsSize(x.Run.Settings) + rightsSize(x.Run.Rights)
 	}
 	return n
 }
@@ -59,7 +59,7 @@ func (t stepState) Size() int64 { return 8 * int64(len(t.Parts.More)) }
 
 func (f fileState) size() int64 { return int64(len(f.Digest)) }
 
-func (e effectState) size() int64 { return compact.TextSize(e.Cron) }
+func (e effectState) size() int64 { return compact.TextSize(e.Cron) + rightsSize(e.Rights) }
 
 func (d definitionState) size() int64 {
 	n := compact.TextSize(d.Digest)
@@ -70,5 +70,5 @@ func (d definitionState) size() int64 {
 }
 
 func (q queued) size() int64 {
-	return int64(unsafe.Sizeof(q)) + int64(len(q.Item)) + compact.TextSize(q.Execution) + compact.TextSize(q.Reaction) + compact.TextSize(q.Session) + settingsSize(q.Settings)
+	return int64(unsafe.Sizeof(q)) + int64(len(q.Item)) + compact.TextSize(q.Execution) + compact.TextSize(q.Reaction) + compact.TextSize(q.Session) + settingsSize(q.Settings) + rightsSize(q.Rights)
 }

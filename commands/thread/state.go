@@ -80,6 +80,7 @@ type itemState struct {
 	Deleted bool              `json:"deleted,omitzero"`
 
 	Assistant bool `json:"assistant,omitzero"` // the author is an assistant
+	System    bool `json:"system,omitzero"`    // the author is the system or the developer
 	Silent    bool `json:"silent,omitzero"`
 	Failed    bool `json:"failed,omitzero"` // it is shown as failed
 	PartOf    bool `json:"partOf,omitzero"` // it is a call that belongs to a message

@@ -125,6 +125,14 @@ func happenedInRun(e *events.Event) string {
 		return Brief("for a worker of "+strings.Join(names, ", "), Width)
 	case events.RunTurned:
 		return "side " + string(d.Side)
+	case events.RunLimited:
+		switch {
+		case d.Rights.None:
+			return "to its own thread"
+		case d.Rights.User != "":
+			return Brief("to threads of "+d.Rights.User, Width)
+		}
+		return Brief("to "+strings.Join(d.Rights.Threads, ", "), Width)
 	case events.ApprovalRequested:
 		return Brief(d.CallID+" of "+d.Name+" "+string(d.Arguments), Width)
 	case events.ApprovalGranted:

@@ -12,6 +12,7 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/definitions"
+	"github.com/skein-threads/skein/runtime/agents"
 	"github.com/skein-threads/skein/schema/arguments"
 )
 
@@ -137,6 +138,14 @@ func (d *defined) ContextType(ctx context.Context, tenant, name string) (func(ev
 		}
 		return problems(d.s.work.schemas.Check(def.Schema, content), func(path string) string { return path })
 	}, nil
+}
+
+// Lists implements commands.Definitions.
+func (d *defined) Lists(ctx context.Context, tenant string, of thread.Called) (bool, error) {
+	if err := d.s.defined(ctx, d.log, tenant, true); err != nil {
+		return false, err
+	}
+	return agents.Lists(ctx, d.list, tenant, of.Agent, of.Tool)
 }
 
 // Arguments implements commands.Definitions. What a person enters is validated against the

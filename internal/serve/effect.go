@@ -66,6 +66,11 @@ func purgeHandoffs(ctx context.Context, c *client.Client, in *runtime.EffectInpu
 			return err
 		}
 		for _, r := range list.Relationships {
+			if reached, err := reaches(ctx, c, in.Rights, r.ThreadID); err != nil {
+				return err
+			} else if !reached {
+				continue
+			}
 			_, err := c.Send(ctx, r.ThreadID, events.DeleteThread{Purge: true})
 			if err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) {
 				return err
@@ -75,4 +80,16 @@ func purgeHandoffs(ctx context.Context, c *client.Client, in *runtime.EffectInpu
 			return nil
 		}
 	}
+}
+
+// reaches reports whether rights include a thread, which may be gone.
+func reaches(ctx context.Context, c *client.Client, rights *events.Rights, thread string) (bool, error) {
+	if rights == nil {
+		return true, nil
+	}
+	t, err := client.Read(ctx, c, events.GetThread{ThreadID: thread})
+	if errors.Is(err, &events.Error{Code: events.NotFound}) {
+		return false, nil
+	}
+	return err == nil && rights.Reach(t.ID, t.UserID), err
 }

@@ -50,6 +50,7 @@ func (s *states) state(tenant, thread string, x *runtime.Execution) runtime.Thre
 	if err != nil { // the tenant of a stored event is valid
 		return nil
 	}
+	c = client.WithRights(c, x.Rights())
 	if key := x.Key(); key != "" {
 		c = client.AsCall(c, key)
 	}

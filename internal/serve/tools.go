@@ -41,7 +41,7 @@ func (s *states) reader(in *runtime.ToolInput) (*threadtools.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return threadtools.ForRun(c, in.ThreadID), nil
+	return threadtools.ForRun(c, in.ThreadID, in.Rights), nil
 }
 
 // again returns an error that may pass as one that is retried.

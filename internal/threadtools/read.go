@@ -104,6 +104,9 @@ func changedAt(t *events.Thread) string {
 // mention records that the thread that reads refers to another one. A refusal is no error: the
 // caller has what it has read, and is told.
 func (v *view) mention(ctx context.Context, id, question string) (string, error) {
+	if !v.rights.May(events.CanWrite) {
+		return "not recorded: the run was started with a credential that cannot " + string(events.CanWrite), nil
+	}
 	if question == "" {
 		question = "read_thread"
 	}

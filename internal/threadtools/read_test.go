@@ -215,7 +215,7 @@ func TestRead_TextsAreData(t *testing.T) {
 func TestRead_RecordsMention(t *testing.T) {
 	h := start(t)
 	a, b := h.thread(events.CreateThread{}, "I ask."), h.thread(events.CreateThread{}, "I know.")
-	for _, r := range []*threadtools.Reader{threadtools.ForRun(h.c, a), threadtools.New(h.c).For(a)} {
+	for _, r := range []*threadtools.Reader{threadtools.ForRun(h.c, a, nil), threadtools.New(h.c).For(a)} {
 		for range 2 {
 			if p := h.read(r, threadtools.ReadArgs{Thread: b, Question: "what is known"}); p.Mention != "recorded" {
 				t.Errorf("%+v", p)
@@ -243,7 +243,7 @@ func TestRead_MentionRefused(t *testing.T) {
 	a, b := h.thread(events.CreateThread{}), h.thread(events.CreateThread{}, "I know.")
 	_, err := h.c.Send(t.Context(), a, events.ClaimWriter{Holder: "editor"})
 	h.s.Must(err)
-	p := h.read(threadtools.ForRun(h.c, a), threadtools.ReadArgs{Thread: b})
+	p := h.read(threadtools.ForRun(h.c, a, nil), threadtools.ReadArgs{Thread: b})
 	if len(p.Messages) != 1 || !strings.HasPrefix(p.Mention, "not recorded: ") || !strings.Contains(p.Mention, "editor") || h.relations(b) != nil {
 		t.Errorf("%+v", p)
 	}
@@ -272,7 +272,7 @@ func TestRead_OfTheSameUserOnly(t *testing.T) {
 		{ada, bob, false}, {ada, bobSub, false}, {ada, free, false}, {ada, freeSub, false}, {free, ada, false}, {free, adaSub, false}, {free, bobSub, false}, {adaSub, bob, false}, {adaSub, free, false},
 		{ada, deleted, false}, {ada, other, false}, {ada, threads.NewID(), false},
 	} {
-		p, err := threadtools.ForRun(h.c, c.own).Read(t.Context(), threadtools.ReadArgs{Thread: c.read})
+		p, err := threadtools.ForRun(h.c, c.own, nil).Read(t.Context(), threadtools.ReadArgs{Thread: c.read})
 		switch {
 		case c.may && (err != nil || len(p.Messages) != 1):
 			t.Errorf("%s reads %s: %+v, %v", c.own, c.read, p, err)
@@ -286,7 +286,7 @@ func TestRead_OfTheSameUserOnly(t *testing.T) {
 		}
 	}
 	found := func(own string) (ids []string) {
-		f, err := threadtools.ForRun(h.c, own).Find(t.Context(), threadtools.FindArgs{Limit: 50})
+		f, err := threadtools.ForRun(h.c, own, nil).Find(t.Context(), threadtools.FindArgs{Limit: 50})
 		h.s.Must(err)
 		for _, one := range f.Threads {
 			ids = append(ids, one.ThreadID)
@@ -303,7 +303,7 @@ func TestRead_OfTheSameUserOnly(t *testing.T) {
 	}
 	_, err = h.c.Send(t.Context(), ada, events.DeleteThread{})
 	h.s.Must(err)
-	if _, err := threadtools.ForRun(h.c, ada).Read(t.Context(), threadtools.ReadArgs{Thread: ada2}); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+	if _, err := threadtools.ForRun(h.c, ada, nil).Read(t.Context(), threadtools.ReadArgs{Thread: ada2}); !errors.Is(err, &events.Error{Code: events.NotFound}) {
 		t.Errorf("a run of a deleted thread: %v", err)
 	}
 }

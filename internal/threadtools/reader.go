@@ -13,28 +13,36 @@ type Reader struct {
 	c   *client.Client
 	own string // the thread that reads
 	run bool   // for a run of it: only threads of the same user
+
+	rights *events.Rights // of the run; nil: those of the tenant
 }
 
 // New returns a reader that may read every thread of the client's tenant.
 func New(c *client.Client) *Reader { return &Reader{c: c} }
 
 // For returns a reader for what works on a thread: reads are recorded there as mentions.
-func (r *Reader) For(thread string) *Reader { return &Reader{c: r.c, own: thread, run: r.run} }
+func (r *Reader) For(thread string) *Reader {
+	return &Reader{c: r.c, own: thread, run: r.run, rights: r.rights}
+}
 
 // ForRun returns a reader for a run on a thread: reads are recorded there as mentions, and only
-// threads of that thread's user can be read; if it has none, only threads without a user.
-func ForRun(c *client.Client, thread string) *Reader { return &Reader{c: c, own: thread, run: true} }
+// threads of that thread's user can be read; if it has none, only threads without a user. Of these
+// it reads those that the rights of the run include, and its own.
+func ForRun(c *client.Client, thread string, rights *events.Rights) *Reader {
+	return &Reader{c: c, own: thread, run: true, rights: rights}
+}
 
 // maxMain bounds the chain of main threads above a thread.
 const maxMain = 16
 
 // view is what a reader may read at one moment.
 type view struct {
-	c     *client.Client // whose answers show everything that was committed before
-	own   *events.Thread // the thread that reads; nil: none
-	run   bool
-	user  string            // whose threads a run may read; "": those of no user
-	owner map[string]*owner // of main threads, by id
+	c      *client.Client // whose answers show everything that was committed before
+	own    *events.Thread // the thread that reads; nil: none
+	run    bool
+	rights *events.Rights    // of the run
+	user   string            // whose threads a run may read; "": those of no user
+	owner  map[string]*owner // of main threads, by id
 }
 
 // owner is the user of a thread; nil where that cannot be told, since its main thread is gone.
@@ -42,7 +50,10 @@ type owner struct{ user string }
 
 // view returns what may be read now.
 func (r *Reader) view(ctx context.Context) (*view, error) {
-	v := &view{c: r.c, run: r.run, owner: map[string]*owner{}}
+	if !r.rights.May(events.CanRead) {
+		return nil, events.Errorf(events.Forbidden, "the run was started with a credential that cannot %s", events.CanRead)
+	}
+	v := &view{c: r.c, run: r.run, rights: r.rights, owner: map[string]*owner{}}
 	switch now, err := r.c.UpToDate(ctx); {
 	case err == nil:
 		v.c = now
@@ -93,6 +104,9 @@ func (v *view) ownerOf(ctx context.Context, t *events.Thread) (*owner, error) {
 func (v *view) mayRead(ctx context.Context, t *events.Thread) (bool, error) {
 	if !v.run {
 		return true, nil
+	}
+	if t.ID != v.own.ID && !v.rights.Reach(t.ID, t.UserID) {
+		return false, nil
 	}
 	if t.UserID != "" || t.MainThreadID == "" {
 		return t.UserID == v.user, nil

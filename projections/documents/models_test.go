@@ -14,7 +14,7 @@ func TestModels_EventsWithoutReadModel(t *testing.T) {
 	hidden := []events.Type{
 		events.ThreadResolvedType, events.ContextResolvedType,
 		events.WriterClaimedType, events.WriterRenewedType, events.WriterReleasedType,
-		events.RunTurnedType, events.QueueEditedType, events.QueueMovedType,
+		events.RunTurnedType, events.RunLimitedType, events.QueueEditedType, events.QueueMovedType,
 		events.SessionStartedType, events.SessionCompletedType,
 		events.CommandRejectedType, events.LifecycleArchivedType, events.SubthreadAddedType,
 		events.ChunkEmittedType, // never in the log

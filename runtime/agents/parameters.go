@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/definitions"
@@ -62,4 +63,35 @@ func (r *Roster) calls(ctx context.Context, tenant, agent, tool string) (bool, e
 	return slices.ContainsFunc(sides, func(s events.AgentSide) bool {
 		return slices.Contains(s.Tools, tool) || s.Model == "" && len(s.Tools) == 0
 	}), err
+}
+
+// Lists reports whether an agent's definition lists a tool, or the MCP server that has it. The
+// agent of no definition lists none.
+func Lists(ctx context.Context, d *definitions.Definitions, tenant, agent, tool string) (bool, error) {
+	def, _, err := definitions.Load[events.AgentDefinition](ctx, d, tenant, events.AgentKind, agent)
+	if missing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	listed := def.Tools
+	if def.Type == events.DualAI {
+		listed = slices.Concat(def.SideA.Tools, def.SideB.Tools)
+	}
+	if slices.Contains(listed, tool) {
+		return true, nil
+	}
+	server, _, found := strings.Cut(tool, "__")
+	if !found || !slices.Contains(listed, server) {
+		return false, nil
+	}
+	if _, err := d.Get(ctx, tenant, events.ToolKind, tool); !missing(err) { // it is a tool of its own
+		return false, err
+	}
+	of, _, err := definitions.Load[events.ToolDefinition](ctx, d, tenant, events.ToolKind, server)
+	if missing(err) {
+		return false, nil
+	}
+	return err == nil && of.Server != nil && of.Server.Whole(), err
 }

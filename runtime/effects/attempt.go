@@ -197,7 +197,10 @@ func (r *attempt) callEffect(ctx context.Context, in *runtime.EffectInput) (err 
 	}()
 	if r.cfg.State != nil {
 		var x *runtime.Execution
-		if err := r.dispatcher.Look(ctx, r.tenant, r.thread, func(s *thread.State) { x = runtime.EffectExecution(ctx, in, s) }); err != nil {
+		if err := r.dispatcher.Look(ctx, r.tenant, r.thread, func(s *thread.State) {
+			in.Rights = s.EffectRights(in.EffectID)
+			x = runtime.EffectExecution(ctx, in, s)
+		}); err != nil {
 			return err
 		}
 		in.State = r.cfg.State(r.tenant, r.thread, x)

@@ -69,7 +69,7 @@ func (a *app) accessKeyCreate() *cobra.Command {
 	f.StringVar(&expires, "expires", "", "validity, such as 90d or 12h; default unlimited")
 	f.StringVar(&k.User, "user", "", "limit it to the threads of this user")
 	f.StringSliceVar(&k.Threads, "thread", nil, "limit it to this thread; repeatable")
-	f.StringSliceVar(&can, "can", nil, "limit it to read, write, approve or define; repeatable")
+	f.StringSliceVar(&can, "can", nil, "limit it to read, write, approve, define or tools; repeatable")
 	return cmd
 }
 
