@@ -39,7 +39,9 @@ func (s *stage) Authenticate(r *http.Request) (edge.Principal, error) {
 	if !ok {
 		return p, events.Errorf(events.Unauthorized, "this credential is unknown")
 	}
-	p.Roles = []string{"publisher", "subscriber"}
+	if p.Roles == nil {
+		p.Roles = []string{"publisher", "subscriber"}
+	}
 	return p, nil
 }
 

@@ -99,13 +99,19 @@ func (s *submitting) stop() {
 // them from the messages as they are published, and scans for those that it missed.
 func (s *submitting) watch() error {
 	n := s.d.log.Config().Names
-	published := 0
+	published, stray := 0, make(chan struct{}, 1)
 	hints, err := s.d.log.Conn().Subscribe(n.Submit("*", "*.*"), func(m *nats.Msg) {
-		if _, tenant, _, ok := n.ParseRequest(m.Subject); ok && events.ValidTenant(tenant) {
-			s.wake(tenant)
-			if published++; published%3 == 0 { // many may have arrived in order: the server has stored them
-				s.d.cfg.Floods.Note(tenant, time.Now())
+		_, tenant, _, ok := n.ParseRequest(m.Subject)
+		if !ok || !events.ValidTenant(tenant) {
+			select {
+			case stray <- struct{}{}:
+			default: // it will be found with the others
 			}
+			return
+		}
+		s.wake(tenant)
+		if published++; published%3 == 0 { // many may have arrived in order: the server has stored them
+			s.d.cfg.Floods.Note(tenant, time.Now())
 		}
 	})
 	if err != nil {
@@ -123,6 +129,7 @@ func (s *submitting) watch() error {
 		select {
 		case <-connects:
 		case <-recheck.C:
+		case <-stray:
 		case <-s.ctx.Done():
 			return context.Cause(s.ctx)
 		}
@@ -148,6 +155,12 @@ func (s *submitting) find() error {
 	if !stray {
 		return nil
 	}
+	dropped := 0
+	defer func() {
+		if dropped > 0 {
+			s.d.logger.Error().Int("commands", dropped).Msg("dropped submitted commands without a valid tenant")
+		}
+	}()
 	for {
 		m, err := s.stream.GetMsg(s.ctx, s.walked+1, jetstream.WithGetMsgSubject(n.Submit("*", "*.*")))
 		switch {
@@ -157,10 +170,10 @@ func (s *submitting) find() error {
 			return err
 		}
 		if _, tenant, _, ok := n.ParseRequest(m.Subject); !ok || !events.ValidTenant(tenant) {
-			s.d.logger.Error().Uint64("seq", m.Sequence).Msg("dropped a submitted command without a valid tenant")
 			if err := s.stream.DeleteMsg(s.ctx, m.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 				return err
 			}
+			dropped++
 		}
 		s.walked = m.Sequence
 	}

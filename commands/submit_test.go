@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -272,4 +273,20 @@ func TestSubmitWithStops(t *testing.T) {
 			t.Errorf("%d were refused: %+v", len(list), list[0])
 		}
 	}
+}
+
+// A command of a tenant that cannot exist is dropped when it comes, although its subject is one that
+// a gateway may publish on.
+func TestSubmitted_ImpossibleTenant(t *testing.T) {
+	w := newWorld(t, Config{})
+	stop := w.work(w.d)
+	defer stop()
+	w.submit("thread.create", `{"threadId":"T-00000000-0000-7000-8000-00000000000a"}`)
+	w.empty() // the worker has begun
+	for _, tenant := range []string{"a$b", "ü", strings.Repeat("x", 65)} {
+		if _, err := w.log.JetStream().Publish(t.Context(), "skein.submit."+tenant+".thread.create", []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.empty()
 }

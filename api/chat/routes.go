@@ -84,6 +84,9 @@ func resume(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 // stop cancels the run that is active. The body may name the message that the client sees, so
 // that a late request does not stop a later one.
 func stop(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+	if !c.May(edge.Write) { // also where nothing is active
+		return events.Errorf(events.Forbidden, "the credential does not permit to %s", edge.Write)
+	}
 	var body struct {
 		MessageID string `json:"messageId"`
 	}

@@ -88,7 +88,12 @@ func (e *Edge) checkOrigin(w http.ResponseWriter, r *http.Request) (preflight bo
 		return false, nil
 	}
 	if e.sameOrigin(r) {
-		return false, nil
+		switch site := r.Header.Get("Sec-Fetch-Site"); site {
+		case "", "same-origin", "none":
+			return false, nil
+		default: // the browser knows the page better than a proxy that rewrote its headers
+			return false, events.Errorf(events.Forbidden, "the request names this server's own origin, and its browser says %s; name the page's origin with --cors-origin", clip(site))
+		}
 	}
 	if !slices.Contains(e.opts.Origins, origin) {
 		return false, events.Errorf(events.Forbidden, "pages of the origin %s may not use this server; name it with --cors-origin", clip(origin))

@@ -59,10 +59,15 @@ func (s *service) getFile(w http.ResponseWriter, req *http.Request, c *edge.Call
 	fitRange(req.Header, record.Size)
 	content := &content{ctx: req.Context(), files: c.Client.Files(record.ThreadID), record: record, alive: http.NewResponseController(w)}
 	defer content.close()
-	http.ServeContent(&refusing{ResponseWriter: w}, req, "", time.Time{}, content)
+	answer := &refusing{ResponseWriter: w}
+	http.ServeContent(answer, req, "", time.Time{}, content)
 	if content.err != nil {
+		if answer.fail() {
+			return content.err
+		}
 		panic(http.ErrAbortHandler) // the answer has begun: only the connection's end tells that it is not whole
 	}
+	answer.begin()
 	return nil
 }
 

@@ -72,10 +72,12 @@ func (c *content) close() {
 	c.next, c.stop, c.rest = nil, nil, nil
 }
 
-// refusing answers with errors in JSON where http.ServeContent refuses a request.
+// refusing answers with errors in JSON where http.ServeContent refuses a request. It sends the
+// status with the first byte of the content, so that a content that cannot be read is refused.
 type refusing struct {
 	http.ResponseWriter
 	refused bool
+	status  int // to be sent; 0: it was, or none was set
 }
 
 func (w *refusing) WriteHeader(status int) {
@@ -86,7 +88,7 @@ func (w *refusing) WriteHeader(status int) {
 	case http.StatusPreconditionFailed:
 		err = edge.Problem{Code: string(events.VersionConflict), Message: "the content of the file is another one, as its ETag says"}
 	default:
-		w.ResponseWriter.WriteHeader(status)
+		w.status = status
 		return
 	}
 	err.Type, w.refused = "invalid_request", true
@@ -102,7 +104,27 @@ func (w *refusing) Write(p []byte) (int, error) {
 	if w.refused {
 		return len(p), nil
 	}
+	w.begin()
 	return w.ResponseWriter.Write(p)
+}
+
+// begin sends the status, if it was not sent.
+func (w *refusing) begin() {
+	if w.status != 0 {
+		w.ResponseWriter.WriteHeader(w.status)
+		w.status = 0
+	}
+}
+
+// fail refuses the request, and reports false if the content has begun.
+func (w *refusing) fail() bool {
+	if w.status == 0 {
+		return false
+	}
+	for _, name := range []string{"Accept-Ranges", "Cache-Control", "Content-Disposition", "Content-Length", "Content-Range", "Content-Type", "Etag", "Last-Modified"} {
+		w.Header().Del(name)
+	}
+	return true
 }
 
 // Unwrap returns the writer below, for http.ResponseController.

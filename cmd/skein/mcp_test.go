@@ -489,6 +489,7 @@ func TestMCP_HTTPRefusals(t *testing.T) {
 		"no token":        {header: map[string]string{"Authorization": ""}, want: 401},
 		"another token":   {header: map[string]string{"Authorization": "Bearer " + mcpToken + "4"}, want: 401},
 		"a beginning":     {header: map[string]string{"Authorization": "Bearer " + mcpToken[:19]}, want: 401},
+		"no scheme":       {header: map[string]string{"Authorization": mcpToken}, want: 401},
 		"another scheme":  {header: map[string]string{"Authorization": "Basic " + mcpToken}, want: 401},
 		"another origin":  {header: map[string]string{"Origin": "http://evil.example"}, want: 403},
 		"a null origin":   {header: map[string]string{"Origin": "null"}, want: 403},

@@ -54,8 +54,9 @@ func (s *Server) Handler(token string) http.Handler {
 			http.Error(w, "requests of web pages are refused", http.StatusForbidden)
 			return
 		}
-		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if got := sha256.Sum256([]byte(given)); subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+		scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		got := sha256.Sum256([]byte(given))
+		if right := subtle.ConstantTimeCompare(got[:], want[:]) == 1; !right || !strings.EqualFold(scheme, "Bearer") {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="skein"`)
 			http.Error(w, "send the token of skein mcp: Authorization: Bearer TOKEN", http.StatusUnauthorized)
 			return
