@@ -19,9 +19,9 @@ import (
 type Contents struct {
 	store *files.Store // nil: there is none
 
-	mu    sync.Mutex      // guards the fields below
-	read  int64           // contents that were read
-	whole map[string]bool // tenant/digest of those that are stored and intact
+	mu    sync.Mutex       // guards the fields below
+	read  int64            // contents that were read
+	whole map[string]int64 // tenant/digest of those that are stored and intact
 }
 
 // threadContents are the contents of one thread.
@@ -46,7 +46,7 @@ func NewContents(ctx context.Context, log *eventlog.Log) (*Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Contents{store: store, whole: map[string]bool{}}, nil
+	return &Contents{store: store, whole: map[string]int64{}}, nil
 }
 
 // Read returns how many contents were read.
@@ -106,44 +106,49 @@ func (c *threadContents) End(ctx context.Context) ([]Finding, error) {
 func (c *Contents) check(ctx context.Context, tenant string, n *named) (detail string, err error) {
 	key := tenant + "/" + n.digest
 	c.mu.Lock()
-	whole := c.whole[key]
+	size, whole := c.whole[key]
 	c.mu.Unlock()
 	if whole {
-		return "", nil
+		return n.has(size), nil
 	}
-	detail, err = c.content(ctx, tenant, n)
+	size, detail, err = c.content(ctx, tenant, n)
+	if err != nil || detail != "" {
+		return detail, err
+	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.whole[key] { // another thread may have verified it meanwhile
+	if _, whole = c.whole[key]; !whole { // another thread may have verified it meanwhile
 		c.read++
 	}
-	if err == nil && detail == "" {
-		c.whole[key] = true
-	}
-	return detail, err
+	c.whole[key] = size
+	c.mu.Unlock()
+	return n.has(size), nil
 }
 
-// content reads a whole content, and returns what is wrong with it.
-func (c *Contents) content(ctx context.Context, tenant string, n *named) (detail string, err error) {
-	if c.store == nil {
-		return fmt.Sprintf("content %s is missing: there is no content store", n.digest), nil
+// has returns what is wrong with a content of that size.
+func (n *named) has(size int64) string {
+	if size != n.size {
+		return fmt.Sprintf("content %s has %d bytes; the log says %d", n.digest, size, n.size)
 	}
-	size := int64(0)
+	return ""
+}
+
+// content reads a whole content, and returns its size, and what is wrong with it.
+func (c *Contents) content(ctx context.Context, tenant string, n *named) (size int64, detail string, err error) {
+	if c.store == nil {
+		return 0, fmt.Sprintf("content %s is missing: there is no content store", n.digest), nil
+	}
 	for piece, err := range c.store.All(ctx, tenant, n.digest) {
 		var missing *files.NotStoredError
 		var damaged *files.DamagedError
 		switch {
 		case errors.As(err, &missing), errors.As(err, &damaged):
-			return err.Error(), nil
+			return 0, err.Error(), nil
 		case err != nil && unanswered(ctx, err):
-			return "", fmt.Errorf("read contents: %w", err)
+			return 0, "", fmt.Errorf("read contents: %w", err)
 		case err != nil:
-			return fmt.Sprintf("read content %s: %v", n.digest, err), nil
+			return 0, fmt.Sprintf("read content %s: %v", n.digest, err), nil
 		}
 		size += int64(len(piece))
 	}
-	if size != n.size {
-		return fmt.Sprintf("content %s has %d bytes; the log says %d", n.digest, size, n.size), nil
-	}
-	return "", nil
+	return size, "", nil
 }

@@ -153,6 +153,7 @@ func forgeries(def string) []forgedEvent {
 		{"stopped, of what is over", whole, events.RunStoppedType, "exe_1", "exe_1", events.RunStopped{}, cond},
 		{"awaiting what is no call", running, events.RunAwaitedType, "exe_1", "exe_1", events.RunAwaited{For: []events.WaitFor{{Kind: events.ToolWorker, Name: "refund", CallID: "call_9"}}}, cond},
 		{"awaiting, of what is over", whole, events.RunAwaitedType, "exe_1", "exe_1", events.RunAwaited{For: []events.WaitFor{}}, cond},
+		{"limited, of what is over", whole, events.RunLimitedType, "exe_1", "exe_1", events.RunLimited{Rights: &events.Rights{User: "evil"}}, cond},
 		{"turned, without sides", running, events.RunTurnedType, "exe_1", "exe_1", events.RunTurned{Side: "side_b"}, []Kind{KindCondition, KindSchema}},
 		{"an approval asked for of no call", running, events.ApprovalRequestedType, "call_9", "exe_1", events.ApprovalRequested{CallID: "call_9", Name: "refund"}, cond},
 		{"an approval asked for twice", running, events.ApprovalRequestedType, "call_1", "exe_1", events.ApprovalRequested{CallID: "call_1", Name: "refund"}, cond},

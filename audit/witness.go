@@ -15,8 +15,9 @@ import (
 // Witness checks a file of an export as ReadFile does, and then that the log still has what
 // the file shows: of each thread the commit with the file's last version and chain. A chain
 // covers all earlier commits, so if the log's chains are right (see Verify), nothing that the
-// file shows was rewritten, removed or cut off since. Threads may have grown or been purged;
-// sequences may differ.
+// file shows was rewritten, removed or cut off since. Threads may have grown or been purged. Where
+// some of them have the file's sequences, all must: a log into which the whole file was imported has
+// others.
 //
 // Findings are reported as they are found. Witness returns how many threads, keys' claims and
 // tenants' own aggregates it looked for.
@@ -33,6 +34,11 @@ func Witness(ctx context.Context, log *eventlog.Log, validator *schema.Validator
 	}
 	w := &witness{ctx: ctx, log: log, find: find}
 	_, err = readFile(file, validator, o, StageWitness, w)
+	if w.inPlace > 0 { // else all of it was imported, and has sequences of this log
+		for _, f := range w.elsewhere {
+			find(f)
+		}
+	}
 	return report, w.looked, err
 }
 
@@ -41,14 +47,24 @@ type witness struct {
 	log    *eventlog.Log
 	find   func(Finding)
 	looked int64
+
+	seqs      []uint64  // that the file shows of the current thread's commits
+	inPlace   int64     // ends that have the file's sequence
+	elsewhere []Finding // ends that have another one; at most mostSuspects
 }
 
-func (w *witness) commit(int64, aggregate, *events.Commit) error { return nil }
-func (w *witness) content(int64, FileContent) error              { return nil }
+func (w *witness) commit(_ int64, _ aggregate, c *events.Commit) error {
+	w.seqs = append(w.seqs, c.Seq)
+	return nil
+}
+
+func (w *witness) content(int64, FileContent) error { return nil }
 
 // end looks for the last commit of a thread.
 func (w *witness) end(_ int64, a aggregate, e FileEnd) error {
 	w.looked++
+	shown := w.seqs
+	w.seqs = nil
 	// Usually it is where it was. A commit that cannot be read is reported by Verify.
 	c, err := w.log.Get(w.ctx, e.Seq)
 	var broken *events.BrokenError
@@ -56,9 +72,34 @@ func (w *witness) end(_ int64, a aggregate, e FileEnd) error {
 	case err != nil && !errors.As(err, &broken):
 		return fmt.Errorf("read commit %d: %w", e.Seq, err)
 	case c != nil && c.Tenant == a.tenant && c.Thread == a.id && c.Chain == e.Chain:
-		return nil
+		w.inPlace++
+		return w.places(a, e, shown)
 	}
 	return w.search(a, e)
+}
+
+// places compares the sequences of a thread's commits with those that the file shows.
+func (w *witness) places(a aggregate, e FileEnd, shown []uint64) error {
+	if len(shown) < 2 { // the end was compared
+		return nil
+	}
+	for m, err := range w.log.Raw(w.ctx, w.log.Config().Names.Log(a.tenant, a.id), 1) {
+		var archive *eventlog.ArchiveError
+		switch {
+		case errors.As(err, &archive): // Verify reports it
+			return nil
+		case err != nil:
+			return fmt.Errorf("read %s/%s: %w", a.tenant, a.id, err)
+		case len(shown) == 0 || m.Seq > e.Seq:
+			return nil
+		case m.Seq != shown[0]:
+			w.find(Finding{Kind: KindWitness, Tenant: a.tenant, Thread: a.id, Seq: m.Seq,
+				Detail: fmt.Sprintf("the file shows this commit with the sequence %d: the file was altered", shown[0])})
+			return nil
+		}
+		shown = shown[1:]
+	}
+	return nil
 }
 
 // search looks for it in the whole thread.
@@ -76,6 +117,9 @@ func (w *witness) search(a aggregate, e FileEnd) error {
 		c, err := w.log.Decode(m)
 		switch {
 		case m.Header.Get(events.HeaderChain) == e.Chain:
+			if f.Seq, f.Detail = m.Seq, fmt.Sprintf("the file shows its end with the sequence %d: the file was altered, or the thread was imported since", e.Seq); len(w.elsewhere) < mostSuspects {
+				w.elsewhere = append(w.elsewhere, f)
+			}
 			return nil
 		case err != nil:
 			continue

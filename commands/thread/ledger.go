@@ -16,6 +16,9 @@ type Ledger struct {
 	state  *State
 	holder string       // of a key, on the key's aggregate
 	ties   map[tie]bool // relationships that were added and not removed
+
+	origin *events.ThreadCreated // nil: it did not see the beginning
+	taken  *events.NewItem       // that has left the queue in this command, and is not an item yet
 }
 
 // State returns the state after the commits. The caller must not change it.
@@ -36,7 +39,7 @@ func (l *Ledger) Commit(c *events.Commit, fault func(*events.Event, error)) {
 	for i := range c.Events {
 		e := &c.Events[i]
 		if before == nil || before.CommandID != e.CommandID {
-			before, n = nil, 0
+			before, n, l.taken = nil, 0, nil
 			if _, known := l.state.Receipt(e.CommandID); known || done[e.CommandID] {
 				fault(e, fmt.Errorf("command %.80q was done before", e.CommandID))
 			}
@@ -79,6 +82,12 @@ func envelope(e, before *events.Event, n int) error {
 // evolve applies an event to the ledger.
 func (l *Ledger) evolve(e *events.Event) {
 	switch d := e.Data.(type) {
+	case events.ThreadCreated:
+		l.origin = &d
+	case events.QueueDrained:
+		l.taken = l.leaving(e, d)
+	case events.ItemCreated:
+		l.taken = nil
 	case events.KeyClaimed:
 		if !events.IsThread(e.ThreadID) {
 			l.holder = d.ThreadID

@@ -100,6 +100,7 @@ func (r rules) ItemCreated(e *events.Event, d events.ItemCreated) error {
 	}
 	x, _ := r.state.execution(e.Correlation)
 	faults = append(faults, unless(d.OutputOf == "" || d.Type == events.ActionResult && x.Run != nil, "only the result of a run's call has its output in a part"))
+	faults = append(faults, r.leftQueue(d), r.callItem(e, d))
 	if d.MessageID != nil {
 		faults = append(faults, numbered(r.state.numberOf(d.Type), *d.MessageID))
 	}

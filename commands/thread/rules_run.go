@@ -44,8 +44,14 @@ func (r rules) StepCreated(e *events.Event, d events.StepCreated) error {
 		about(e, d.ID, d.ExecutionID), isNew(taken, "step", d.ID), exists(ok, "execution", d.ExecutionID),
 		ofSession(d.SessionID, x.Session),
 		unless(d.EventID != "", "it names no item"),
+		unless(!r.ofRun(e, d, x) || d.EventID == x.Reaction, "the run writes item %.80q, and not %.80q", x.Reaction, d.EventID),
 		unless(d.Status == events.StepMachine().Initial(), "a step begins as %q, and not as %.40q", events.StepMachine().Initial(), d.Status),
 	)
+}
+
+// ofRun reports whether the runtime made a step, and no caller: its id is derived from the run.
+func (r rules) ofRun(e *events.Event, d events.StepCreated, x executionState) bool {
+	return x.Run != nil && d.ID == events.DeriveID(events.StepPrefix, x.Run.Begun, e.Tenant, e.ThreadID, d.ExecutionID, int(x.Steps))
 }
 
 func (r rules) StepStatusChanged(e *events.Event, d events.StepStatusChanged) error {
@@ -62,11 +68,11 @@ func (r rules) StepStatusChanged(e *events.Event, d events.StepStatusChanged) er
 }
 
 func (r rules) PartCreated(e *events.Event, d events.PartCreated) error {
-	return r.part(e, d.Key, d.StepID, d.Idx, false)
+	return firstFault(r.part(e, d.Key, d.StepID, d.Idx, false), r.callPart(d.StepID, d.Idx, d.Type, d.Part))
 }
 
 func (r rules) PartUpdated(e *events.Event, d events.PartUpdated) error {
-	return r.part(e, d.Key, d.StepID, d.Idx, true)
+	return firstFault(r.part(e, d.Key, d.StepID, d.Idx, true), r.callPart(d.StepID, d.Idx, d.Type, d.Part))
 }
 
 func (r rules) part(e *events.Event, key, step string, idx int64, had bool) error {

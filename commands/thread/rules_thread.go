@@ -84,6 +84,7 @@ func (r rules) RelationshipAdded(e *events.Event, d events.RelationshipAdded) er
 		unless(events.ValidThreadID(d.ThreadID) && d.ThreadID != e.ThreadID, "thread %.80q cannot be tied to it", d.ThreadID),
 		unless(!r.ties[tie{d.ThreadID, d.Type, d.Role}], "it is tied to %.80q already", d.ThreadID),
 	}
+	faults = append(faults, r.forked(d))
 	if d.ItemID != "" {
 		faults = append(faults, r.needItem(d.ItemID))
 	}
