@@ -112,15 +112,15 @@ func (c *Contents) check(ctx context.Context, tenant string, n *named) (detail s
 		return n.has(size), nil
 	}
 	size, detail, err = c.content(ctx, tenant, n)
-	if err != nil || detail != "" {
-		return detail, err
-	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if _, whole = c.whole[key]; !whole { // another thread may have verified it meanwhile
 		c.read++
 	}
+	if err != nil || detail != "" {
+		return detail, err
+	}
 	c.whole[key] = size
-	c.mu.Unlock()
 	return n.has(size), nil
 }
 
