@@ -41,27 +41,54 @@ type reasoningItem struct {
 	EncryptedContent string        `json:"encrypted_content,omitzero"`
 }
 
+// entry is an item of a request's input.
+type entry struct {
+	of    int // the place of the thread's item that it shows
+	value any
+}
+
 // script writes the input of a request, item by item.
 type script struct {
 	raw   bool
-	input []any
-	shown []string
-	used  map[string]int            // ids of calls, and how often each was used
-	open  map[string][]*events.JSON // where the results of calls go that have none yet, by id
+	at    int // the place of the item that is being added
+	input []entry
+	used  map[string]int   // ids of calls, and how often each was used
+	open  map[string][]int // places in the input of the results of calls that have none yet, by id
 }
 
 func newScript(raw bool) *script {
-	return &script{raw: raw, input: []any{}, shown: []string{}, used: map[string]int{}, open: map[string][]*events.JSON{}}
+	return &script{raw: raw, used: map[string]int{}, open: map[string][]int{}}
 }
 
-// item adds an item of the thread, and notes it if any of it is shown. Package events
-// defines its form in the protocol; what an endpoint refuses is omitted here.
+// inputOf returns the input that shows items to a model, and the ids of the items that it shows.
+func inputOf(items []events.Item, raw bool) (input []any, shown []string) {
+	s := newScript(raw)
+	for s.at = range items {
+		s.item(&items[s.at])
+	}
+	input, shown = []any{}, []string{}
+	shows := make([]bool, len(items))
+	for _, e := range acceptable(s.input, raw) {
+		input = append(input, e.value)
+		shows[e.of] = true
+	}
+	for i := range items {
+		if shows[i] {
+			shown = append(shown, items[i].ID)
+		}
+	}
+	return input, shown
+}
+
+func (s *script) add(value any) { s.input = append(s.input, entry{s.at, value}) }
+
+// item adds an item of the thread. Package events defines its form in the protocol; parts that an
+// endpoint refuses wherever they are, are omitted here, the rest by acceptable.
 func (s *script) item(i *events.Item) {
 	list, err := openresponses.Form{Split: true}.Write(i)
 	if err != nil {
 		return
 	}
-	before, told := len(s.input), false
 	for n, o := range list {
 		switch {
 		case o.Type == "message" || o.Type == "": // in the form in which a caller sent it
@@ -71,13 +98,13 @@ func (s *script) item(i *events.Item) {
 			s.message(i.Role, o.Content)
 		case o.Type == "compaction":
 			if summary, ok := openresponses.SummaryOf(o); ok {
-				s.input = append(s.input, inputItem{Type: "message", Role: events.Developer, Content: []inputPart{{Type: events.InputText, Text: &summary}}})
+				s.add(inputItem{Type: "message", Role: events.Developer, Content: []inputPart{{Type: events.InputText, Text: &summary}}})
 			} else { // of the endpoint itself, which can read it
-				s.input = append(s.input, o)
+				s.add(o)
 			}
 		case o.Type == "reasoning":
 			if item, ok := s.reasoning(o); ok {
-				s.input = append(s.input, item)
+				s.add(item)
 			}
 		case o.Type == "function_call" && o.Name != "" && o.Arguments != nil:
 			if n+1 < len(list) && list[n+1].Type == "function_call_output" {
@@ -86,13 +113,12 @@ func (s *script) item(i *events.Item) {
 			}
 			s.open[o.CallID] = append(s.open[o.CallID], s.call(o.CallID, o.Name, *o.Arguments, events.Quote(noResult)))
 		case o.Type == "function_call_output" && i.Type == events.ActionResult && len(s.open[o.CallID]) > 0:
-			*s.open[o.CallID][0] = asOutput(o.Output)
+			place := s.open[o.CallID][0]
 			s.open[o.CallID] = s.open[o.CallID][1:]
-			told = true
+			result := s.input[place].value.(inputItem)
+			result.Output = new(asOutput(o.Output))
+			s.input[place] = entry{s.at, result}
 		}
-	}
-	if told || len(s.input) > before {
-		s.shown = append(s.shown, i.ID)
 	}
 }
 
@@ -121,7 +147,7 @@ func (s *script) message(role events.Role, content events.JSON) {
 		}
 	}
 	if len(now) > 0 {
-		s.input = append(s.input, inputItem{Type: "message", Role: role, Content: now})
+		s.add(inputItem{Type: "message", Role: role, Content: now})
 	}
 }
 
@@ -153,13 +179,12 @@ func (s *script) reasoning(o openresponses.Item) (reasoningItem, bool) {
 	return out, out.EncryptedContent != "" || out.Content != nil
 }
 
-// call adds a call and its result, and returns the place of the result.
-func (s *script) call(id, name, said string, output events.JSON) *events.JSON {
+// call adds a call and its result, and returns the place of the result in the input.
+func (s *script) call(id, name, said string, output events.JSON) int {
 	id = s.callID(id)
-	s.input = append(s.input,
-		inputItem{Type: "function_call", CallID: id, Name: wireName(name), Arguments: &said},
-		inputItem{Type: "function_call_output", CallID: id, Output: &output})
-	return &output
+	s.add(inputItem{Type: "function_call", CallID: id, Name: wireName(name), Arguments: &said})
+	s.add(inputItem{Type: "function_call_output", CallID: id, Output: &output})
+	return len(s.input) - 1
 }
 
 // callID returns an id that the protocol accepts: short, and unique to one call.

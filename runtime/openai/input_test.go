@@ -46,10 +46,11 @@ func TestInput(t *testing.T) {
 		"image of the chat format":   {[]events.Item{user(`{"type":"image_url","image_url":{"url":"https://x/y"}}`)}, `{"type":"message","role":"user","content":[{"type":"input_image","image_url":"https://x/y"}]}`, ""},
 		"file":                       {[]events.Item{user(`{"type":"input_file","filename":"a.pdf","file_data":"data:,"}`, `{"type":"input_file","file_id":"file_1","file_url":null}`)}, `{"type":"message","role":"user","content":[{"type":"input_file","file_data":"data:,","filename":"a.pdf"},{"type":"input_file","file_id":"file_1"}]}`, ""},
 		"extension":                  {[]events.Item{user(`{"type":"codex-event","state":"output-available"}`, `{"type":"input_text","text":"a"}`)}, `{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, ""},
-		"nothing but an extension":   {[]events.Item{user(`{"type":"codex-event"}`)}, ``, "-"},
-		"reference":                  {[]events.Item{item("itm_1", events.ItemReference, `{"itemId":"itm_0"}`)}, ``, "-"},
-		"reasoning":                  {[]events.Item{said(`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"t"}],"encrypted_content":"e"}`)}, `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"t"}],"encrypted_content":"e"}`, ""},
-		"reasoning for people":       {[]events.Item{said(`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"t"}]}`, `{"type":"reasoning","text":"t"}`)}, ``, "-"},
+		"nothing but an extension":   {[]events.Item{user(`{"type":"codex-event"}`)}, ``, ""},
+		"reference":                  {[]events.Item{item("itm_1", events.ItemReference, `{"itemId":"itm_0"}`)}, ``, ""},
+		"reasoning":                  {[]events.Item{said(`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"t"}],"encrypted_content":"e"}`, `{"type":"output_text","text":"a"}`)}, `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"t"}],"encrypted_content":"e"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}`, ""},
+		"reasoning that led nowhere": {[]events.Item{said(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"}`, `{"type":"output_text","text":""}`), message("itm_2", events.User, `{"type":"input_text","text":"a"}`)}, `{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, "itm_2"},
+		"reasoning for people":       {[]events.Item{said(`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"t"}]}`, `{"type":"reasoning","text":"t"}`)}, ``, ""},
 		"call and result":            {[]events.Item{said(`{"type":"output_text","text":"a"}`, `{"type":"tool-f","toolCallId":"c1","state":"output-available","input":{"a":1},"output":{"ok":true}}`, `{"type":"output_text","text":"b"}`)}, `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]},` + call + `,` + result + `"{\"ok\":true}"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"b"}]}`, ""},
 		"result that is a text":      {[]events.Item{said(`{"type":"tool-f","toolCallId":"c1","input":{"a":1},"output":"fine"}`)}, call + `,` + result + `"fine"}`, ""},
 		"result that is an error":    {[]events.Item{said(`{"type":"tool-f","toolCallId":"c1","state":"output-error","input":{"a":1},"errorText":"broke"}`)}, call + `,` + result + `"Error: broke"}`, ""},
@@ -62,12 +63,18 @@ func TestInput(t *testing.T) {
 		"items of a call":            {[]events.Item{item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`), message("itm_2", events.User, `{"type":"input_text","text":"a"}`), item("itm_3", events.ActionResult, `{"callId":"c1","output":[1]}`)}, call + `,` + result + `"[1]"},{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, "itm_1 itm_2 itm_3"},
 		"a result of parts":          {[]events.Item{item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`), sent(item("itm_3", events.ActionResult, `{"callId":"c1","output":`+parts+`}`), `{"type":"function_call_output","call_id":"c1","output":`+parts+`}`)}, call + `,` + result + parts + `}`, "itm_1 itm_3"},
 		"a result of other parts":    {[]events.Item{item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`), item("itm_3", events.ActionResult, `{"callId":"c1","output":[{"type":"row"}]}`)}, call + `,` + result + `"[{\"type\":\"row\"}]"}`, "itm_1 itm_3"},
-		"a result without its call":  {[]events.Item{item("itm_1", events.ActionResult, `{"callId":"c1","output":1}`)}, ``, "-"},
+		"a result without its call":  {[]events.Item{item("itm_1", events.ActionResult, `{"callId":"c1","output":1}`)}, ``, ""},
 		"an item without its result": {[]events.Item{item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`)}, call + `,` + result + none + `}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := e.count()
 			got, err := e.reactor(t).React(t.Context(), input(c.items...), nil)
+			if c.want == "" { // endpoints refuse an empty input
+				if err == nil || !strings.Contains(err.Error(), "add a message") || e.count() != n {
+					t.Errorf("%d requests, %v", e.count()-n, err)
+				}
+				return
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,11 +84,8 @@ func TestInput(t *testing.T) {
 				t.Errorf("sent\n%s\nnot\n[%s]", sent, c.want)
 			}
 			want := c.shown
-			switch want {
-			case "":
+			if want == "" {
 				want = "itm_1"
-			case "-":
-				want = ""
 			}
 			if shown := strings.Join(got.MessagesForModel.Items, " "); shown != want {
 				t.Errorf("shown %q, not %q", shown, want)

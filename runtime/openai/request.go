@@ -72,11 +72,11 @@ func (r *Reactor) request(ctx context.Context, in *runtime.StepInput) (*request,
 	if err != nil {
 		return nil, err
 	}
-	s := newScript(r.config.RawReasoning)
-	for i := range items {
-		s.item(&items[i])
+	input, shown := inputOf(items, r.config.RawReasoning)
+	if len(input) == 0 {
+		return nil, errors.New("nothing in the thread can be shown to the model, and endpoints refuse an empty input: add a message")
 	}
-	if f.Input, err = json.Marshal(s.input, json.Deterministic(true)); err != nil {
+	if f.Input, err = json.Marshal(input, json.Deterministic(true)); err != nil {
 		return nil, fmt.Errorf("the thread's items cannot be sent: %w", err)
 	}
 	out := &request{}
@@ -84,7 +84,7 @@ func (r *Reactor) request(ctx context.Context, in *runtime.StepInput) (*request,
 		return nil, fmt.Errorf("encode the request: %w", err)
 	}
 	sum := sha256.Sum256(f.Input)
-	out.shown = runtime.Shown{Items: s.shown, Digest: hex.EncodeToString(sum[:])}
+	out.shown = runtime.Shown{Items: shown, Digest: hex.EncodeToString(sum[:])}
 	return out, nil
 }
 
