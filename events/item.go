@@ -70,6 +70,12 @@ type CreateItem struct {
 	Item      NewItem `json:"item" schema:"required" doc:"The item."`
 }
 
+// AppendItems adds items to a context of a thread, in order.
+type AppendItems struct {
+	ContextID string    `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
+	Items     []NewItem `json:"items" schema:"required,minItems=1,maxItems=1000" doc:"The items, the first one first; in all at most 512 KiB."`
+}
+
 // NewItem is an item as a caller sends it. The rules for its content depend on its type; see
 // Check.
 type NewItem struct {
@@ -156,6 +162,11 @@ func itemCommands() []Command {
 	return []Command{
 		command("item.create", "Adds an item to a context.",
 			CreateItem{Item: NewItem{Type: Message, Role: User, Channel: Web, Content: exampleText("Where is my order?")}}, ItemCreatedType),
+		command("item.append", "Adds items to a context: all of them, or none. The result names the last one.",
+			AppendItems{Items: []NewItem{
+				{Type: Message, Role: User, Content: exampleText("Where is my order?")},
+				{Type: Message, Role: Assistant, Content: JSON(`[{"type":"output_text","text":"On its way."}]`)},
+			}}, ItemCreatedType),
 		command("item.status", "Changes the state of an item.",
 			SetItemStatus{ItemID: exampleAnswer, To: ItemCompleted}, ItemStatusChangedType),
 		command("message.edit", "Changes what an item shows.",

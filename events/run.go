@@ -219,13 +219,6 @@ type TraceRecorded struct {
 	Data        JSON      `json:"data,omitzero" doc:"What else was recorded."`
 }
 
-// Shown names what a model received without copying it: items in order, and a digest of the
-// request as it was sent.
-type Shown struct {
-	Items  []string `json:"items" schema:"required" doc:"Ids of items, in order."`
-	Digest string   `json:"digest,omitzero" schema:"maxLength=128" doc:"SHA-256 of what was sent, in hex."`
-}
-
 // Usage is what a call of a model used. Tokens are counts; latency is in milliseconds.
 type Usage struct {
 	Provider        string `json:"provider,omitzero" schema:"maxLength=128" doc:"Who served it."`

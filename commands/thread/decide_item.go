@@ -3,6 +3,7 @@ package thread
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -12,6 +13,30 @@ func (m *maker) createItem(d events.CreateItem) error {
 		return err
 	}
 	return m.addItem(d)
+}
+
+func (m *maker) appendItems(d events.AppendItems) error {
+	if _, _, err := m.writable(d.ContextID); err != nil {
+		return err
+	}
+	for n, item := range d.Items {
+		if err := m.addItem(events.CreateItem{ContextID: d.ContextID, Item: item}); err != nil {
+			return inList(err, n)
+		}
+	}
+	return nil
+}
+
+// inList returns a refusal of an item as one of the nth item in a list.
+func inList(err error, n int) error {
+	e := *events.AsError(err)
+	details := events.ErrorDetails{}
+	if e.Details != nil {
+		details = *e.Details
+	}
+	details.Path = "/items/" + strconv.Itoa(n) + strings.TrimPrefix(details.Path, "/item")
+	e.Details = &details
+	return &e
 }
 
 // addItem adds an item to a context, even a closed one: a run that started before it was

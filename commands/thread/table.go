@@ -27,6 +27,7 @@ func decisions() []decision {
 		decides((*maker).setContextStatus),
 		decides((*maker).setContext),
 		decides((*maker).createItem),
+		decides((*maker).appendItems),
 		decides((*maker).setItemStatus),
 		decides((*maker).editMessage),
 		decides((*maker).deleteMessage),
