@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -179,14 +178,18 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 	if err != nil {
 		return nil, err
 	}
-	last, first := len(items)-1, len(list)
-	for i, item := range items {
-		if i < last || !b.request.generates() {
-			add("item.create", events.CreateItem{Item: item})
-			continue
-		}
+	input := additions{path: "/input"}
+	last := len(items) - 1
+	if !b.request.generates() {
+		last = len(items)
+	}
+	if list, err = input.add(list, items[:last]); err != nil {
+		return nil, err
+	}
+	if last < len(items) {
+		input.begins = append(input.begins, last)
 		add("thread.react", events.ReactThread{
-			Item: &item, AgentID: b.request.Model, Policy: events.Enqueue, ExecutionID: b.exec, ReactionItemID: b.reaction, Settings: b.settings,
+			Item: &items[last], AgentID: b.request.Model, Policy: events.Enqueue, ExecutionID: b.exec, ReactionItemID: b.reaction, Settings: b.settings,
 		})
 	}
 	if err != nil {
@@ -198,42 +201,9 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 	}
 	reply, err := c.Client.Commit(ctx, thread, list, opts...)
 	if err != nil {
-		return nil, inputError(err, "/input", first)
+		return nil, input.refused(err)
 	}
 	return reply, nil
-}
-
-// inputError returns a refusal of a commit with the path that the caller's request has: that of
-// one of its items, of which the commit has the first at a place, or of its settings.
-func inputError(err error, input string, first int) error {
-	e := *events.AsError(err)
-	if e.Details == nil {
-		return err
-	}
-	details := *e.Details
-	switch e.Code {
-	case events.PayloadTooLarge:
-		if n := details.Command; n != nil && *n >= first {
-			input += "/" + strconv.Itoa(*n-first)
-		}
-		e.Message = fmt.Sprintf("%s takes %d bytes as it is stored (the last item with the parameters of the request), and may take %d: divide it, or refer to a file",
-			strings.TrimPrefix(input, "/"), details.Size, details.Limit)
-	case events.InvalidRequest:
-		e.Message = strings.TrimPrefix(e.Message, details.Path+": ")
-		rest := strings.TrimPrefix(details.Path, "/data/commands/")
-		number, field, _ := strings.Cut(rest, "/data/item")
-		if _, setting, is := strings.Cut(rest, "/data/settings"); is && strings.HasPrefix(setting, "/tools") || setting == "/instructions" {
-			input = setting
-		}
-		if n, wrong := strconv.Atoi(number); wrong == nil && n >= first && rest != details.Path {
-			input += "/" + strconv.Itoa(n-first) + field
-		}
-	default:
-		return err
-	}
-	details.Path, details.Command = input, nil
-	e.Details = &details
-	return &e
 }
 
 // known refuses a model that is neither an agent nor a model that is defined. On a desk, a

@@ -165,18 +165,16 @@ func toCompact(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UU
 	if err != nil {
 		return "", 0, err
 	}
-	first := len(list)
-	for _, item := range items {
-		item.Metadata = withOwn(item.Metadata)
-		one, err := client.Sub("item.create", events.CreateItem{Item: item})
-		if err != nil {
-			return "", 0, err
-		}
-		list = append(list, one)
+	for i := range items {
+		items[i].Metadata = withOwn(items[i].Metadata)
+	}
+	added := additions{path: "/input"}
+	if list, err = added.add(list, items); err != nil {
+		return "", 0, err
 	}
 	reply, err := c.Client.Commit(ctx, thread, list, client.CommandID(command))
 	if err != nil {
-		return "", 0, inputError(err, "/input", first)
+		return "", 0, added.refused(err)
 	}
 	return thread, reply.Seq, nil
 }

@@ -163,17 +163,13 @@ func createConversation(w http.ResponseWriter, r *http.Request, c *edge.Caller) 
 	} else if created {
 		list = nil
 	}
-	before := len(list)
-	for _, item := range items {
-		one, err := client.Sub("item.create", events.CreateItem{Item: item})
-		if err != nil {
-			return err
-		}
-		list = append(list, one)
+	added := additions{path: "/items"}
+	if list, err = added.add(list, items); err != nil {
+		return err
 	}
 	reply, err := c.Client.Commit(ctx, id, list, client.CommandID(asked.command))
 	if err != nil {
-		return asked.refused(err, "/items", before)
+		return asked.refused(err, &added)
 	}
 	t, err := client.Read(ctx, c.Client.WithMinSeq(reply.Seq), events.GetThread{ThreadID: id})
 	if err != nil {
@@ -271,17 +267,14 @@ func createItems(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if len(items) == 0 {
 		return events.Invalid("/items", "there are no items to add")
 	}
-	var list []events.SubCommand
-	for _, item := range items {
-		one, err := client.Sub("item.create", events.CreateItem{Item: item})
-		if err != nil {
-			return err
-		}
-		list = append(list, one)
+	added := additions{path: "/items"}
+	list, err := added.add(nil, items)
+	if err != nil {
+		return err
 	}
 	reply, err := cl.Commit(ctx, t.ID, list, client.CommandID(asked.command))
 	if err != nil {
-		return asked.refused(err, "/items", 0)
+		return asked.refused(err, &added)
 	}
 	p := page{Object: "list", Data: []transform.Item{}}
 	for _, item := range items {

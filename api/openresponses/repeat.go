@@ -95,13 +95,13 @@ func readWriting(r *http.Request, c *edge.Caller, into any) (writing, error) {
 }
 
 // refused returns the error of the command of a writing, whose ids another body with the same key
-// may have taken. Others are as inputError has them.
-func (w *writing) refused(err error, path string, first int) error {
+// may have taken. Others are as additions have them.
+func (w *writing) refused(err error, added *additions) error {
 	if w.keyed && events.IsTakenByDeleted(err) {
 		return events.Missing("conversation", "of this Idempotency-Key")
 	}
 	if w.keyed && errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
 		return edge.ReusedKey()
 	}
-	return inputError(err, path, first)
+	return added.refused(err)
 }
