@@ -114,7 +114,7 @@ func (t *turn) runReactor(ctx context.Context) error {
 		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Calls: calls, Seen: seen,
 		Records: []events.TraceRecorded{{
 			Kind: "span", SpanID: spanID(t.run.StepID, "reactor"), ParentID: t.run.StepID, Name: ReactorSpan,
-			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: shown,
+			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: new(shown.Brief()),
 			Data: t.reacted(in.Model.Model, got),
 		}},
 		After: t.nextAfter(side, names(calls), got.Usage),
