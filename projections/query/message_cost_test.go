@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -115,7 +114,10 @@ func TestPageOfALongThread(t *testing.T) {
 		if best > 1.5 {
 			t.Errorf("%s: a page of the long thread takes %.2f times as long", name, best)
 		}
-		memory := [2]float64{a.allocated(q[0]), a.allocated(q[1])}
+		memory := [2]float64{}
+		for i := range q {
+			memory[i] = a.allocates(func() { ask[events.MessageList](a, "message.list", q[i]) })
+		}
 		t.Logf("%s: %.0f KB and %.0f KB", name, memory[0]/1024, memory[1]/1024)
 		if memory[1] > 1.5*memory[0] {
 			t.Errorf("%s: a page of the long thread allocates %.0f bytes, of the short one %.0f", name, memory[1], memory[0])
@@ -139,18 +141,6 @@ func (a *asker) inTurns(q [2]string) (median [2]time.Duration) {
 		median[i] = took[i][times/2]
 	}
 	return median
-}
-
-// allocated returns how many bytes one query allocates.
-func (a *asker) allocated(q string) float64 {
-	const times = 40
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for range times {
-		ask[events.MessageList](a, "message.list", q)
-	}
-	runtime.ReadMemStats(&after)
-	return float64(after.TotalAlloc-before.TotalAlloc) / times
 }
 
 // BenchmarkMessagePage reads pages of 50 of a short and of a long thread.

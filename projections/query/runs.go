@@ -2,6 +2,7 @@ package query
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,7 +105,7 @@ func walkRuns[T any](a *asking, w runWalk, of func(*events.Execution) []T) (list
 	if w.fresh.MinVersion != nil {
 		return list, "", events.Invalid("/minVersion", "a list of the tenant's runs has no version; use minSeq")
 	}
-	last, skip, err := w.start()
+	last, from, skip, err := w.start()
 	if err != nil {
 		return list, "", err
 	}
@@ -121,68 +122,84 @@ func walkRuns[T any](a *asking, w runWalk, of func(*events.Execution) []T) (list
 	room := a.answerBytes()
 	for i, p := range picked {
 		if i == threadsWalked {
-			return list, w.at(p.Seq, 0), nil
+			return list, w.at(p.Seq, 0, 0), nil
 		}
 		if p.Seq != last {
-			skip = 0
+			from, skip = 0, 0
 		}
 		a.thread = p.ID
-		which := "*"
-		if w.wish.Runs != nil { // no other is active, or waits
-			which = p.Run
-		}
-		got, err := a.source.find(a.ctx, documents.Executions, a.name()+"."+which)
-		if err != nil {
-			return list, "", err
-		}
-		slices.SortFunc(got, func(a, b found) int { return newestRun(a.doc.(*events.Execution), b.doc.(*events.Execution)) })
-		n := 0 // of this thread
-		for _, f := range got {
-			x := f.doc.(*events.Execution)
+		see := func(x *events.Execution, version int64) (more bool, err error) {
 			if x.AgentID == "" || w.agent != "" && x.AgentID != w.agent { // one without an agent is a program's own
-				continue
+				return true, nil
 			}
-			for _, one := range of(x) {
-				if n++; n <= skip {
+			for n, one := range of(x) {
+				if version == from && n < skip {
 					continue
 				}
 				size, err := json.Marshal(one)
 				if err != nil {
-					return list, "", err
+					return false, err
 				}
 				if room -= len(size) + 1; len(list) == w.most || room < 0 && len(list) > 0 {
-					return list, w.at(p.Seq, n-1), nil
+					next = w.at(p.Seq, version, n)
+					return false, nil
 				}
 				list = append(list, one)
 			}
+			return true, nil
+		}
+		if err := a.eachRunOf(p, w.wish.Runs != nil, from, w.most+1-len(list), see); err != nil || next != "" {
+			return list, next, err
 		}
 	}
 	return list, "", nil
 }
 
-func newestRun(a, b *events.Execution) int {
-	return cmp.Or(cmp.Compare(b.CreatedAt, a.CreatedAt), cmp.Compare(b.ID, a.ID))
+// eachRunOf calls see with the runs of a thread, the newest first, from a version on (0: all), each
+// with its own version. active says that only the active one is wanted.
+func (a *asking) eachRunOf(p directory.Picked, active bool, from int64, usual int, see func(x *events.Execution, version int64) (bool, error)) error {
+	if active {
+		got, err := a.source.get(a.ctx, a.place(documents.Executions, p.Run))
+		if err == nil && got[0].doc != nil {
+			_, err = see(got[0].doc.(*events.Execution), 0)
+		}
+		return err
+	}
+	thread, err := a.threadOfIndex(p.ID)
+	if errors.Is(err, &events.Error{Code: events.NotFound}) { // deleted since
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w := runPages{asking: a, end: thread.Version, desc: true, next: cmp.Or(from, thread.Version), usual: usual}
+	return w.each(func(f found, version int64) (bool, error) { return see(f.doc.(*events.Execution), version) })
 }
 
-// at returns the cursor of a place: a thread, and how many of its own were shown.
-func (w *runWalk) at(seq uint64, shown int) string {
-	return encodeCursor(w.query, seq) + "." + strconv.Itoa(shown)
+// at returns the cursor of a place: a thread, the version of a run, and how much of it was shown.
+func (w *runWalk) at(seq uint64, version int64, shown int) string {
+	return encodeCursor(w.query, seq) + "." + strconv.FormatInt(version, 10) + "." + strconv.Itoa(shown)
 }
 
 // start reads the cursor.
-func (w *runWalk) start() (seq uint64, shown int, err error) {
+func (w *runWalk) start() (seq uint64, version int64, shown int, err error) {
 	if w.cursor == "" {
-		return 0, 0, nil
+		return 0, 0, 0, nil
 	}
-	thread, count, _ := strings.Cut(w.cursor, ".")
-	if seq, err = decodeCursor(thread, w.query); err != nil {
-		return 0, 0, err
+	parts := strings.Split(w.cursor, ".")
+	if seq, err = decodeCursor(parts[0], w.query); err != nil {
+		return 0, 0, 0, err
 	}
-	n, err := strconv.ParseUint(count, 10, 31)
-	if err != nil || seq == 0 {
-		return 0, 0, events.Invalid("/cursor", "this is not a cursor; use nextCursor as it came")
+	wrong := events.Invalid("/cursor", "this is not a cursor; use nextCursor as it came")
+	if len(parts) != 3 || seq == 0 {
+		return 0, 0, 0, wrong
 	}
-	return seq, int(n), nil
+	of, err := strconv.ParseInt(parts[1], 10, 64)
+	n, bad := strconv.ParseUint(parts[2], 10, 31)
+	if err != nil || bad != nil || of < 0 {
+		return 0, 0, 0, wrong
+	}
+	return seq, of, int(n), nil
 }
 
 // listQueue returns what waits for a thread's agent. It reads the log and no read model,
@@ -211,55 +228,6 @@ func (a *asking) listQueue(d events.ListQueue) (*events.QueueList, error) {
 			list.Queued, list.NextCursor = list.Queued[:i], encodeKeyCursor(query, list.Queued[i-1].ID)
 			break
 		}
-	}
-	return list, nil
-}
-
-// listExecutions returns a page of a thread's executions: as many as were asked for, and as one
-// answer can hold. A cursor is a place among all executions of the thread, so that a page does
-// not move when one of them changes its state.
-func (a *asking) listExecutions(d events.ListExecutions) (*events.ExecutionList, error) {
-	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
-		return nil, err
-	}
-	query := mark("execution.list", a.name(), d.ContextID, string(d.Status), cmp.Or(string(d.Order), "asc"))
-	got, err := a.source.find(a.ctx, documents.Executions, a.name()+".*")
-	if err != nil {
-		return nil, err
-	}
-	if len(got) == 0 {
-		if _, err := a.ofThread(d.ThreadID); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(got, func(a, b found) int {
-		x, y := a.doc.(*events.Execution), b.doc.(*events.Execution)
-		return cmp.Or(cmp.Compare(x.CreatedAt, y.CreatedAt), cmp.Compare(x.ID, y.ID))
-	})
-	at, step := 0, 1
-	if d.Order == "desc" {
-		at, step = len(got)-1, -1
-	}
-	if d.Cursor != "" {
-		begin, err := decodeCursor(d.Cursor, query)
-		if err != nil {
-			return nil, err
-		}
-		at = int(begin)
-	}
-	list := &events.ExecutionList{Executions: []events.Execution{}}
-	most, room := limit(d.Limit, len(got)), a.answerBytes()
-	for ; at >= 0 && at < len(got); at += step {
-		x := got[at].doc.(*events.Execution)
-		if d.ContextID != "" && x.ContextID != d.ContextID || d.Status != "" && x.Status != d.Status {
-			continue
-		}
-		room -= got[at].bytes + 1
-		if n := len(list.Executions); n > 0 && (room < 0 || n == most) {
-			list.NextCursor = encodeCursor(query, uint64(at))
-			return list, nil
-		}
-		list.Executions = append(list.Executions, *x)
 	}
 	return list, nil
 }
