@@ -82,9 +82,18 @@ func (t *turn) makeCalls(ctx context.Context) error {
 			open = append(open, c)
 			continue
 		}
+		ask := func(reason events.ApprovalReason) {
+			asks, failed := t.asks(c, tool.Spec(), reason)
+			if failed == nil {
+				hold.Approve = append(hold.Approve, asks)
+				return
+			}
+			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: *failed, started: time.Now()})
+			open = append(open, c)
+		}
 		if agent, ok := tool.(AgentTool); ok {
 			if tool.Spec().Manual && !c.Granted { // a caller has queued it
-				hold.Approve = append(hold.Approve, t.question(c, events.ApprovalManual))
+				ask(events.ApprovalManual)
 				continue
 			}
 			waits, err := t.callAgent(ctx, c, agent, done)
@@ -114,7 +123,7 @@ func (t *turn) makeCalls(ctx context.Context) error {
 			if !unmade && !spec.Idempotent && !spec.ReadOnly {
 				reason = events.ApprovalMayHaveRun
 			}
-			hold.Approve = append(hold.Approve, t.question(c, reason))
+			ask(reason)
 			continue
 		}
 		open = append(open, c)
@@ -219,20 +228,6 @@ func (t *turn) askPerson(c thread.Call, tool PersonTool) (asks events.ApprovalRe
 		return asks, &panicked
 	}
 	return asks, nil
-}
-
-// invalidArguments returns the result of a call with arguments that its tool does not accept; nil
-// if they are valid.
-func (t *turn) invalidArguments(spec ToolSpec, in *ToolInput) *ToolResult {
-	result := Failed("the arguments are not a JSON object; send one")
-	if jsontext.Value(in.Arguments).Kind() == '{' {
-		err := t.w.arguments.Check(spec.Parameters, in.Arguments)
-		if err == nil {
-			return nil
-		}
-		result = Failed(clip(err.Error()))
-	}
-	return &result
 }
 
 // callingSide returns the side whose reactor made the calls of the open step: the agent that has

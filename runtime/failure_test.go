@@ -53,7 +53,6 @@ func TestReactor_Failures(t *testing.T) {
 		"50 MB":                {returning(part(`{"type":"output_text","text":"` + strings.Repeat("x", 50<<20) + `"}`)), "bytes; the limit"},
 		"a call without an id": {returning(says("x", ToolCall{Name: "find"})), "a call whose id"},
 		"a call of no tool":    {returning(says("x", call("c", "a b", `{}`))), "cannot be a tool"},
-		"broken arguments":     {returning(says("x", call("c", "find", `{`))), "not valid JSON"},
 		"a call twice":         {returning(says("x", call("c", "find", `{}`), call("c", "find", `{}`))), "twice"},
 		"a call twice among its parts": {returning(&Reaction{AssistantEvent: Assistant{Content: []events.JSON{
 			events.JSON(`{"type":"tool-find","toolCallId":"c","input":{}}`), events.JSON(`{"type":"tool-find","toolCallId":"c","input":{}}`),
@@ -136,15 +135,19 @@ func TestTool_Failures(t *testing.T) {
 		tool Tool
 		text string
 	}{
-		"an error":  {tool{ToolSpec{Name: "find"}, made(ToolResult{}, errors.New("no database"))}, "no database"},
-		"a failure": {tool{ToolSpec{Name: "find"}, made(Failed("not there"), nil)}, "not there"},
-		"a panic":   {tool{ToolSpec{Name: "find"}, func(context.Context, *ToolInput) (ToolResult, error) { panic("secret") }}, "the tool panicked"},
-		"50 MB":     {tool{ToolSpec{Name: "find"}, made(Done(events.JSON(`"`+strings.Repeat("x", 50<<20)+`"`)), nil)}, "the limit"},
-		"no JSON":   {tool{ToolSpec{Name: "find"}, made(Done(events.JSON(`{`)), nil)}, "invalid JSON"},
-		"no status": {tool{ToolSpec{Name: "find"}, made(ToolResult{}, nil)}, "the status"},
-		"unknown":   {tool{ToolSpec{Name: "other"}, made(Done(nil), nil)}, "tool not found: find"},
-		"bad input": {tool{ToolSpec{Name: "find", Parameters: events.JSON(`"refuse"`)}, made(Done(nil), nil)}, "/n: it is refused"},
-		"a list":    {tool{ToolSpec{Name: "find"}, made(Done(nil), nil)}, "not a JSON object"},
+		"an error":         {tool{ToolSpec{Name: "find"}, made(ToolResult{}, errors.New("no database"))}, "no database"},
+		"a failure":        {tool{ToolSpec{Name: "find"}, made(Failed("not there"), nil)}, "not there"},
+		"a panic":          {tool{ToolSpec{Name: "find"}, func(context.Context, *ToolInput) (ToolResult, error) { panic("secret") }}, "the tool panicked"},
+		"50 MB":            {tool{ToolSpec{Name: "find"}, made(Done(events.JSON(`"`+strings.Repeat("x", 50<<20)+`"`)), nil)}, "the limit"},
+		"no JSON":          {tool{ToolSpec{Name: "find"}, made(Done(events.JSON(`{`)), nil)}, "invalid JSON"},
+		"no status":        {tool{ToolSpec{Name: "find"}, made(ToolResult{}, nil)}, "the status"},
+		"unknown":          {tool{ToolSpec{Name: "other"}, made(Done(nil), nil)}, "tool not found: find"},
+		"bad input":        {tool{ToolSpec{Name: "find", Parameters: events.JSON(`"refuse"`)}, made(Done(nil), nil)}, "/n: it is refused"},
+		"a list":           {tool{ToolSpec{Name: "find"}, made(Done(nil), nil)}, "not a JSON object"},
+		"half JSON":        {tool{ToolSpec{Name: "find"}, made(Done(nil), nil)}, "not a JSON object"},
+		"a name twice":     {tool{ToolSpec{Name: "find"}, made(Done(nil), nil)}, "a name twice"},
+		"half a character": {tool{ToolSpec{Name: "find"}, made(Done(nil), nil)}, "half of a surrogate pair"},
+		"a prototype":      {tool{ToolSpec{Name: "find"}, made(Done(nil), nil)}, "__proto__"},
 		"it hangs": {tool{ToolSpec{Name: "find", Timeout: 20 * time.Millisecond}, func(ctx context.Context, _ *ToolInput) (ToolResult, error) {
 			<-ctx.Done()
 			return ToolResult{}, ctx.Err()
@@ -153,9 +156,11 @@ func TestTool_Failures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			arguments := `{}`
-			if name == "a list" {
-				arguments = `[1]`
+			arguments, bad := map[string]string{
+				"a list": `[1]`, "half JSON": `{"n":`, "a name twice": `{"n":1,"n":2}`, "half a character": `{"n":"\ud83d"}`, "a prototype": `{"n":[{"__proto__":{}}]}`,
+			}[name]
+			if !bad {
+				arguments = `{}`
 			}
 			w.agent("a", script(says("x", call("c1", "find", arguments)), says("y")), c.tool)
 			w.work(Config{})

@@ -124,7 +124,11 @@ func (t *turn) runReactor(ctx context.Context) error {
 		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
 	}
 	for _, c := range calls {
-		if tool := side.tool(c.Name); tool != nil && tool.Spec().Manual && t.locked(side, c.Name) == nil && t.permitted(c.Name) {
+		tool := side.tool(c.Name)
+		if tool == nil || !tool.Spec().Manual || t.locked(side, c.Name) != nil || !t.permitted(c.Name) {
+			continue
+		}
+		if t.invalidArguments(tool.Spec(), &ToolInput{Arguments: c.Arguments}) == nil { // else nobody is asked
 			d.Approve = append(d.Approve, c.CallID)
 		}
 	}
@@ -369,10 +373,7 @@ func reaction(r *Reaction) ([]part, []events.ToolCall, error) {
 			return nil, nil, fmt.Errorf("its answer has the call %s twice", clip(c.CallID))
 		}
 		listed[c.CallID] = true
-		if c.Arguments == nil {
-			c.Arguments = events.JSON("{}")
-		}
-		c.ItemID = ""
+		c.Arguments, c.ItemID = usableArguments(c.Arguments), ""
 		calls = append(calls, c)
 	}
 	size := 0
@@ -419,14 +420,24 @@ func reaction(r *Reaction) ([]part, []events.ToolCall, error) {
 	return parts, calls, nil
 }
 
+// usableArguments returns the arguments of a reactor's call: what is no valid JSON as a text, which
+// fails the call alone.
+func usableArguments(v events.JSON) events.JSON {
+	switch {
+	case v == nil:
+		return events.JSON("{}")
+	case !jsontext.Value(v).IsValid():
+		return CallArguments(string(v))
+	}
+	return v
+}
+
 func checkCall(c events.ToolCall) error {
 	switch {
 	case c.CallID == "" || len(c.CallID) > 256 || !utf8.ValidString(c.CallID):
 		return fmt.Errorf("its answer has a call whose id is %q", clip(c.CallID))
 	case !events.Pattern(events.PatternName).MatchString(c.Name) || len(c.Name) > 100:
 		return fmt.Errorf("its answer calls %q, which cannot be a tool", clip(c.Name))
-	case c.Arguments != nil && !jsontext.Value(c.Arguments).IsValid(): // JSON other than an object fails the call only
-		return fmt.Errorf("the arguments of its call %s are not valid JSON", clip(c.CallID))
 	}
 	return nil
 }

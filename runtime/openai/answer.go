@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -76,7 +75,7 @@ func (a *answer) take(e responses.ResponseStreamEventUnion) {
 			a.chunk(runtime.ChunkReasoningEnd, reasoningEnd{cmp.Or(e.Item.ID, place(e.OutputIndex)), e.Item.EncryptedContent})
 		}
 		if e.Item.Type == "function_call" && e.Item.Status != "incomplete" {
-			a.chunk(runtime.ChunkToolInput, toolInput{a.callID(e.OutputIndex, e.Item.CallID), toolName(e.Item.Name), arguments(e.Item.Arguments.OfString)})
+			a.chunk(runtime.ChunkToolInput, toolInput{a.callID(e.OutputIndex, e.Item.CallID), toolName(e.Item.Name), runtime.CallArguments(e.Item.Arguments.OfString)})
 		}
 	case "response.completed", "response.incomplete":
 		a.ended, a.response = true, &e.Response
@@ -213,14 +212,11 @@ func (a *answer) item(out *runtime.Reaction, index int64, raw events.JSON) error
 			}
 		}
 	case "function_call":
-		if o.Name == "" {
-			return nonsense
-		}
 		said := ""
 		if o.Arguments != nil {
 			said = *o.Arguments
 		}
-		input := arguments(said)
+		input := runtime.CallArguments(said)
 		if a.finish != "" && (o.Status == "incomplete" || jsontext.Value(input).Kind() != '{') {
 			break // it was cut off
 		}
@@ -240,7 +236,7 @@ func (a *answer) item(out *runtime.Reaction, index int64, raw events.JSON) error
 // replaced: the call is answered like that of any other tool that does not exist.
 func toolName(name string) string {
 	name = name[:min(len(name), maxName)]
-	if wireName(name) != name {
+	if wireName(name) != name || !events.Pattern(events.PatternName).MatchString(name) {
 		return wireName("unknown_" + name)
 	}
 	return name
@@ -271,21 +267,4 @@ func drop(fields map[string]events.JSON, names ...string) {
 // holds reports whether a field has content.
 func holds(raw string) bool {
 	return raw != "" && raw != "null" && raw != "[]" && raw != `""`
-}
-
-// arguments returns the arguments of a call: an object, or what the model wrote as a
-// JSON string, which no tool accepts.
-func arguments(said string) events.JSON {
-	if strings.TrimSpace(said) == "" {
-		return events.JSON("{}")
-	}
-	v := events.JSON(said)
-	if jsontext.Value(v).Kind() == '{' && (*jsontext.Value)(&v).Compact() == nil {
-		return v
-	}
-	quoted, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(said, "\uFFFD"))
-	if err != nil { // it is valid UTF-8 now
-		return events.JSON(`""`)
-	}
-	return quoted
 }

@@ -18,7 +18,7 @@
 // its function_call_output, in the place of the part; so do items of kind
 // action_execute with their action_result. A call without a result is shown with a note
 // that it has none, and a result without its call is omitted, because endpoints refuse
-// either. Parts input_text, output_text, refusal, input_image and input_file are shown
+// either. Reasoning that nothing of its answer follows is omitted, too. Parts input_text, output_text, refusal, input_image and input_file are shown
 // if the protocol supports them there. Omitted are item references, parts of any other
 // type, the content of the EK context, and reasoning that cannot be sent back: a
 // reasoning part can if it has encrypted_content (request it with "include" in the
@@ -28,9 +28,10 @@
 //
 // Parts of messages, unchanged. Reasoning as a reasoning part. A function_call as a
 // part tool-NAME and a call; its id is replaced if it is empty or was used before, as
-// some endpoints do. Arguments that are not a JSON object are passed on as a JSON
-// string, so that the call fails and the model is told. Output of any other kind is
-// stored in an extension part open.KIND, as package events defines it.
+// some endpoints do, and so is a name that no tool can have. Arguments that are not a
+// JSON object that tools can use are passed on as a JSON string, so that the call fails
+// and the model is told. Output of any other kind is stored in an extension part
+// open.KIND, as package events defines it.
 //
 // # How it ends
 //

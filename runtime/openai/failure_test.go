@@ -70,7 +70,6 @@ func TestFailures(t *testing.T) {
 		"an event of nonsense":   {events(func(w *stream) { w.raw("event: x\ndata: {\"type\":\n\n") }), true, 0, "cannot be read"},
 		"an event that is none":  {events(func(w *stream) { w.raw("data: {}\n\n") }), true, 0, "an event has no type"},
 		"an item that is none":   {events(func(w *stream) { w.completed(`{"type":"message","content":7}`) }), true, 0, "item 0 is not of its type"},
-		"a call without a name":  {events(func(w *stream) { w.completed(`{"type":"function_call","call_id":"c"}`) }), true, 0, "item 0 is not of its type"},
 		"an invalid part":        {events(func(w *stream) { w.completed(`{"type":"message","content":[{"type":"output_text"}]}`) }), true, 0, "an invalid part"},
 		"failed: the server":     {failed("server_error"), true, 0, "the model failed (server_error): it said"},
 		"failed: the rate":       {failed("rate_limit_exceeded"), true, 0, "rate_limit_exceeded"},

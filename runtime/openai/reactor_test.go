@@ -167,7 +167,8 @@ func TestCallsOfNamesThatNoToolHas(t *testing.T) {
 	e := serve(t, func(w *stream, _ *http.Request) {
 		w.event("response.output_item.added", `"output_index":0,"item":{"type":"function_call","call_id":"c0","name":"find order","arguments":""}`)
 		w.completed(`{"type":"function_call","call_id":"c0","name":"find order","arguments":"{}"}`, `{"type":"function_call","call_id":"c1","name":"größe\u0000"}`,
-			`{"type":"function_call","call_id":"c2","name":"`+strings.Repeat("ä", 200)+`"}`, `{"type":"function_call","call_id":"c3","name":"find_order"}`)
+			`{"type":"function_call","call_id":"c2","name":"`+strings.Repeat("ä", 200)+`"}`, `{"type":"function_call","call_id":"c3","name":"find_order"}`,
+			`{"type":"function_call","call_id":"c4","name":"","arguments":"{\"a\":1,\"a\":2}"}`, `{"type":"function_call","call_id":"c5","name":"__proto__","arguments":"{\"a\":\"\\ud83d\"}"}`)
 	})
 	w := &watch{}
 	got, err := e.reactor(t).React(t.Context(), input(message("itm_1", events.User, `{"type":"input_text","text":"hello"}`)), w)
@@ -178,7 +179,7 @@ func TestCallsOfNamesThatNoToolHas(t *testing.T) {
 	for _, c := range got.ToolCalls {
 		names = append(names, c.Name)
 	}
-	if s, want := strings.Join(names, " "), "unknown_find_order unknown_gr__e_ unknown_"+strings.Repeat("_", 32)+" find_order"; s != want {
+	if s, want := strings.Join(names, " "), "unknown_find_order unknown_gr__e_ unknown_"+strings.Repeat("_", 32)+" find_order unknown_ unknown___proto__"; s != want {
 		t.Errorf("%s\nnot\n%s", s, want)
 	}
 	if len(w.chunks) != 1 || !strings.Contains(w.chunks[0], `"unknown_find_order"`) {

@@ -1,0 +1,100 @@
+package runtime
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+)
+
+// CallArguments returns the arguments of a call as its model wrote them: a JSON object, {} for
+// nothing. Anything else becomes a JSON string, which no tool accepts: the call fails and tells
+// the model why, and the run goes on. That is text that is no JSON or no object, and an object
+// with a name twice, with half of a surrogate pair, or with a name that programs in JavaScript
+// refuse to read.
+func CallArguments(said string) events.JSON {
+	if strings.TrimSpace(said) == "" {
+		return events.JSON("{}")
+	}
+	if v := events.JSON(said); unusable(said) == "" && (*jsontext.Value)(&v).Compact() == nil {
+		return v
+	}
+	return events.Quote(strings.ToValidUTF8(said, "\uFFFD"))
+}
+
+// noObject is the result of a call without an object as its arguments.
+const noObject = "the arguments are not a JSON object; send one"
+
+// unusable returns what is wrong with arguments as text, empty if they are an object that can be
+// used.
+func unusable(said string) string {
+	if jsontext.Value(said).Kind() != '{' {
+		return noObject
+	}
+	var v any
+	err := json.Unmarshal([]byte(said), &v)
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return "the arguments have a name twice; send each name once"
+	case err != nil && json.Unmarshal([]byte(said), &v, jsontext.AllowInvalidUTF8(true)) == nil:
+		return "the arguments have half of a surrogate pair; send whole characters"
+	case err != nil:
+		return noObject
+	case pollutes(v):
+		return "the arguments have the name __proto__ or constructor.prototype; leave it out"
+	}
+	return ""
+}
+
+// pollutes reports whether a value has a name that JavaScript takes for the prototype of an
+// object. Clients refuse the whole stream that has one.
+func pollutes(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			inner, _ := value.(map[string]any)
+			if _, prototype := inner["prototype"]; name == "__proto__" || name == "constructor" && prototype || pollutes(value) {
+				return true
+			}
+		}
+	case []any:
+		for _, value := range v {
+			if pollutes(value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// invalidArguments returns the result of a call with arguments that its tool does not accept; nil
+// if they are valid.
+func (t *turn) invalidArguments(spec ToolSpec, in *ToolInput) *ToolResult {
+	said := string(in.Arguments)
+	if jsontext.Value(in.Arguments).Kind() == '"' { // as CallArguments returns what is no object
+		said = events.TextOf(in.Arguments)
+	}
+	if wrong := unusable(said); wrong != "" {
+		return new(Failed(wrong))
+	}
+	if jsontext.Value(in.Arguments).Kind() != '{' {
+		return new(Failed(noObject))
+	}
+	if err := t.w.arguments.Check(spec.Parameters, in.Arguments); err != nil {
+		return new(Failed(clip(err.Error())))
+	}
+	return nil
+}
+
+// asks returns the question whether a call may be made, or the result of one that cannot be made
+// with its arguments: nobody is asked about it.
+func (t *turn) asks(c thread.Call, spec ToolSpec, reason events.ApprovalReason) (asks events.ApprovalRequested, failed *ToolResult) {
+	if wrong := t.invalidArguments(spec, t.toolInput(c, t.arguments(c))); wrong != nil {
+		return asks, wrong
+	}
+	return t.question(c, reason), nil
+}
