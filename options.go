@@ -91,13 +91,18 @@ type Options struct {
 	TenantEffectRate  float64 // effects started per second; default 20
 
 	// What tenants' definitions may do in this process.
-	MCPPrograms  bool          // start programs, as MCP servers
-	MCPVariables []string      // TENANT:NAME=TARGET: environment variables for the MCP server with that URL or command
-	HTTPSecrets  []string      // TENANT:NAME=URL: environment variables whose secrets sign requests to endpoints below that URL
-	Operators    []string      // ids of API keys whose holders see the page System of the console
-	Prices       []string      // MODEL=INPUT/OUTPUT: what a million tokens of a model cost, for the console
-	EgressAllow  []string      // addresses, CIDRs and hosts that may be connected to, besides public ones
-	ModelParams  []string      // params of models that definitions may set, besides those that shape the answer
+	MCPPrograms  bool     // start programs, as MCP servers
+	MCPVariables []string // TENANT:NAME=TARGET: environment variables for the MCP server with that URL or command
+	HTTPSecrets  []string // TENANT:NAME=URL: environment variables whose secrets sign requests to endpoints below that URL
+	Operators    []string // ids of API keys whose holders see the page System of the console
+	Prices       []string // MODEL=INPUT/OUTPUT: what a million tokens of a model cost, for the console
+	EgressAllow  []string // addresses, CIDRs and hosts that may be connected to, besides public ones
+	ModelParams  []string // params of models that definitions may set, besides those that shape the answer
+	// Of the models' endpoint: the longest silence in a call (default 5 min), the longest call
+	// (default 10 min), and the most calls for one step (default what an agent's retries permit).
+	ModelIdle, ModelTimeout time.Duration
+	ModelAttempts           int
+
 	TokensPerDay []string      // NUMBER or TENANT=NUMBER: tokens that models may use per day (UTC); default unlimited
 	MaxToolTime  time.Duration // the longest call of a tool, whatever its definition says; default 1 h
 
@@ -192,6 +197,9 @@ func (o Options) config() serve.Config {
 		Prices:            o.Prices,
 		EgressAllow:       o.EgressAllow,
 		ModelParams:       o.ModelParams,
+		ModelIdle:         o.ModelIdle,
+		ModelTimeout:      o.ModelTimeout,
+		ModelAttempts:     o.ModelAttempts,
 		TokensPerDay:      o.TokensPerDay,
 		MaxToolTime:       o.MaxToolTime,
 		MaxUploadTime:     o.MaxUploadTime,

@@ -65,7 +65,7 @@ func (d *defined[A, R]) Call(ctx context.Context, in *ToolInput) (ToolResult, er
 	}
 	out, err := d.fn(ctx, in, args)
 	switch {
-	case err != nil && (retryIn(err) != nil || ctx.Err() != nil):
+	case err != nil && (findError[*RetryError](err) != nil || ctx.Err() != nil):
 		return ToolResult{}, err
 	case err != nil:
 		return Failed(excerpt.OfError(err, maxErrorText)), nil

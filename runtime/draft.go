@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,12 +26,15 @@ type partOf struct {
 	Input  events.JSON `json:"input"`
 }
 
-// draft is the text that a reactor has streamed in the open step. Other chunks are
-// shown and not kept.
+// draft is what a reactor has streamed in the open step: its text, and the reasoning that it has
+// finished. Other chunks are shown and not kept.
 type draft struct {
-	mu   sync.Mutex
-	text strings.Builder
-	full bool
+	mu       sync.Mutex
+	parts    []part
+	text     strings.Builder
+	thinking map[string]*strings.Builder // reasoning that is not finished, by its id
+	bytes    int
+	full     bool
 }
 
 // maxDraft bounds what is kept of an interrupted step.
@@ -39,46 +44,86 @@ func (d *draft) reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.text.Reset()
-	d.full = false
+	d.parts, d.thinking, d.bytes, d.full = nil, map[string]*strings.Builder{}, 0, false
 }
 
-// add appends a chunk, if it is one of text.
+// add appends a chunk, if it is one of text or reasoning.
 func (d *draft) add(c Chunk) {
-	if c.Type != ChunkTextDelta {
+	if c.Type != ChunkTextDelta && c.Type != ChunkReasoningDelta && c.Type != ChunkReasoningEnd {
 		return
 	}
 	var data struct {
-		Delta string `json:"delta"`
+		ID               string `json:"id"`
+		Delta            string `json:"delta"`
+		EncryptedContent string `json:"encryptedContent"`
 	}
 	if json.Unmarshal(c.Data, &data) != nil { // it is omitted from the stream, too
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.full = d.full || d.text.Len()+len(data.Delta) > maxDraft; !d.full {
+	d.bytes += len(data.Delta) + len(data.EncryptedContent)
+	if d.full = d.full || d.bytes > maxDraft; d.full {
+		return
+	}
+	switch c.Type {
+	case ChunkTextDelta:
 		d.text.WriteString(data.Delta)
+	case ChunkReasoningDelta:
+		if d.thinking[data.ID] == nil {
+			d.thinking[data.ID] = &strings.Builder{}
+		}
+		d.thinking[data.ID].WriteString(data.Delta)
+	case ChunkReasoningEnd:
+		d.endText()
+		d.endReasoning(data.ID, data.EncryptedContent)
 	}
 }
 
-// part returns the text as a part that is marked as interrupted; none if there is no
-// text.
-func (d *draft) part() []part {
+// endText ends the text so far: something else follows.
+func (d *draft) endText() {
+	if d.text.Len() > 0 {
+		d.parts = append(d.parts, part{object("type", events.OutputText, "text", d.text.String()), events.OutputText})
+		d.text.Reset()
+	}
+}
+
+// endReasoning adds reasoning that is finished.
+func (d *draft) endReasoning(id, encrypted string) {
+	said := d.thinking[id]
+	delete(d.thinking, id)
+	summary := []events.JSON{}
+	if said != nil {
+		summary = append(summary, object("type", "summary_text", "text", said.String()))
+	}
+	fields := []any{"type", events.Reasoning, "summary", summary}
+	if encrypted != "" {
+		fields = append(fields, "encrypted_content", encrypted)
+	}
+	if said != nil || encrypted != "" {
+		d.parts = append(d.parts, part{object(fields...), events.Reasoning})
+	}
+}
+
+// kept returns what was streamed as parts; text that nothing follows is marked as interrupted.
+func (d *draft) kept() []part {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.text.Len() == 0 {
-		return nil
+		return slices.Clone(d.parts)
 	}
-	return []part{{object("type", events.OutputText, "text", d.text.String(), "interrupted", true), events.OutputText}}
+	return append(slices.Clone(d.parts), part{object("type", events.OutputText, "text", d.text.String(), "interrupted", true), events.OutputText})
 }
 
-// interrupted ends a run whose reactor failed: with what it had streamed, if a caller
-// interrupted it and wants that kept.
+// interrupted ends a run whose reactor failed: with what it had streamed, if its answer broke off,
+// or if a caller interrupted it and wants that kept.
 func (t *turn) interrupted(ctx context.Context, err error) error {
 	t.live.mu.Lock()
-	keep := t.live.run.Stop && !t.live.discard
+	stopped, discard := t.live.run.Stop, t.live.discard
 	t.live.mu.Unlock()
-	if keep {
-		return t.fail(ctx, t.failureText(err), t.draft.part())
+	var broke *BrokenOffError
+	if stopped && !discard || !stopped && errors.As(err, &broke) {
+		return t.fail(ctx, t.failureText(err), t.draft.kept())
 	}
 	return t.fail(ctx, t.failureText(err), nil)
 }

@@ -183,10 +183,30 @@ func (e *RetryError) Unwrap() error {
 	return e.Err
 }
 
+// BrokenOffError reports an answer that broke off after it had begun. The text and the finished
+// reasoning that were streamed of the last attempt are kept, marked as interrupted. It is retried
+// if Err is a *RetryError.
+type BrokenOffError struct{ Err error }
+
+func (e *BrokenOffError) Error() string {
+	if e == nil || e.Err == nil {
+		return "the answer broke off"
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the failure.
+func (e *BrokenOffError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
+
 // Returned returns what a reactor, a tool, an effect or a hook has returned as its error, as an
-// error whose methods are safe: it has its text, and what the first *RetryError in its tree
-// requests, and nothing else of it. The methods of the error itself may panic; a nil *RetryError
-// requests nothing. It is nil for nil.
+// error whose methods are safe: it has its text, what the first *RetryError in its tree requests,
+// whether there is a *BrokenOffError, and nothing else of it. The methods of the error itself may
+// panic; a nil *RetryError requests nothing. It is nil for nil.
 //
 // Every error of code that is not Skein's passes here once, where that code was called.
 func Returned(err error) error {
@@ -194,21 +214,25 @@ func Returned(err error) error {
 		return nil
 	}
 	safe := errors.New(excerpt.OfError(err, maxErrorText))
-	if later := retryIn(err); later != nil {
-		return &RetryError{After: later.After, NotMade: later.NotMade, Absent: later.Absent, Err: safe}
+	if later := findError[*RetryError](err); later != nil {
+		safe = &RetryError{After: later.After, NotMade: later.NotMade, Absent: later.Absent, Err: safe}
+	}
+	if findError[*BrokenOffError](err) != nil {
+		safe = &BrokenOffError{Err: safe}
 	}
 	return safe
 }
 
-// retryIn returns the first *RetryError in the tree of an error; nil if there is none.
-func retryIn(err error) (later *RetryError) {
+// findError returns the first error of a type in the tree of an error; nil if there is none.
+func findError[E error](err error) (found E) {
 	defer func() {
 		if recover() != nil { // a method of the error
-			later = nil
+			var none E
+			found = none
 		}
 	}()
-	errors.As(err, &later)
-	return later
+	errors.As(err, &found)
+	return found
 }
 
 // LogPanic logs the value and the stack of a panic of code that is not Skein's. Call it where the

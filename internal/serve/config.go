@@ -102,6 +102,9 @@ type Config struct {
 	Prices        []string            // --console-price: MODEL=INPUT/OUTPUT, what a million tokens cost, for the console
 	EgressAllow   []string            // --egress-allow: addresses, CIDRs and hosts that definitions may connect to, besides public ones
 	ModelParams   []string            // --model-param: params that definitions of models may set, besides those that shape the answer
+	ModelIdle     time.Duration       // --model-idle: the longest silence of the models' endpoint in a call; default 5 min
+	ModelTimeout  time.Duration       // --model-timeout: the longest call of that endpoint; default 10 min
+	ModelAttempts int                 // --model-attempts: the most calls of it for one step; default what an agent's retries permit
 	TokensPerDay  []string            // --tokens-per-day: NUMBER or TENANT=NUMBER, tokens that the models of a tenant may use per day; default unlimited
 	MaxToolTime   time.Duration       // --max-tool-time: the longest call of a tool, whatever its definition says; default 1 h
 	MaxUploadTime time.Duration       // --max-upload-time: from the start of an upload to its end; default 2 h
@@ -214,7 +217,7 @@ func (c Config) Validate() error {
 	}
 	errs = append(errs, c.checkPlaces()...)
 	errs = append(errs, c.checkBounds()...)
-	if err := (openai.Config{BaseURL: openai.DefaultBaseURL, Params: c.ModelParams}).Validate(); err != nil {
+	if err := c.modelEndpoint(openai.Config{BaseURL: openai.DefaultBaseURL}).Validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if _, err := budget.Parse(c.TokensPerDay); err != nil {

@@ -67,7 +67,7 @@ func (s *Server) register() error {
 	if s.cfg.Workers < 0 { // they are for processes that run agents
 		return nil
 	}
-	reactor, err := endpoint(os.Getenv, s.cfg.ModelParams, s.logger)
+	reactor, err := endpoint(os.Getenv, s.cfg, s.logger)
 	if err != nil {
 		return err
 	}
@@ -230,15 +230,21 @@ func (s *Server) effect(nc *nats.Conn) func(name string) (runtime.Effect, bool) 
 
 // endpoint returns the reactor over the OpenAI-compatible endpoint that the environment
 // names.
-func endpoint(getenv func(string) string, params []string, logger zerolog.Logger) (runtime.Reactor, error) {
-	c := openai.FromEnv(getenv)
-	c.Params, c.Logger = params, logger
+func endpoint(getenv func(string) string, cfg Config, logger zerolog.Logger) (runtime.Reactor, error) {
+	c := cfg.modelEndpoint(openai.FromEnv(getenv))
+	c.Logger = logger
 	if c.BaseURL == "" && c.APIKey == "" {
 		return runtime.ReactorFunc(func(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {
 			return nil, errors.New("no endpoint for models is configured: start skein serve with OPENAI_API_KEY, or OPENAI_BASE_URL")
 		}), nil
 	}
 	return openai.New(c)
+}
+
+// modelEndpoint returns a configuration of the models' endpoint with what flags set of it.
+func (c Config) modelEndpoint(of openai.Config) openai.Config {
+	of.Params, of.Idle, of.Timeout, of.Attempts = c.ModelParams, c.ModelIdle, c.ModelTimeout, c.ModelAttempts
+	return of
 }
 
 // definedBy returns the sequence of the last commit by which this process changed a

@@ -24,6 +24,8 @@ type answer struct {
 	said  map[int64]*spacing    // how far its calls' arguments are written, by their index
 	done  map[int64]events.JSON // complete items, by their index
 
+	texts, refusals, thoughts streamed
+
 	ended    bool
 	err      error
 	response *responses.Response
@@ -31,7 +33,7 @@ type answer struct {
 }
 
 func newAnswer(in *runtime.StepInput, out runtime.Stream) *answer {
-	a := &answer{in: in, out: out, taken: map[string]bool{}, calls: map[int64]string{}, said: map[int64]*spacing{}, done: map[int64]events.JSON{}}
+	a := &answer{in: in, out: out, taken: map[string]bool{}, calls: map[int64]string{}, said: map[int64]*spacing{}, done: map[int64]events.JSON{}, texts: streamed{}, refusals: streamed{}, thoughts: streamed{}}
 	for i := range in.Items {
 		a.note(&in.Items[i])
 	}
@@ -58,8 +60,14 @@ func (a *answer) take(e responses.ResponseStreamEventUnion) {
 	case "":
 		a.err = &failure{text: "the model's answer cannot be read: an event has no type", retry: true}
 	case "response.output_text.delta", "response.refusal.delta":
+		if e.Type == "response.refusal.delta" {
+			a.refusals.add(e.OutputIndex, e.Delta)
+		} else {
+			a.texts.add(e.OutputIndex, e.Delta)
+		}
 		a.chunk(runtime.ChunkTextDelta, delta{cmp.Or(e.ItemID, place(e.OutputIndex)), e.Delta})
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		a.thoughts.add(e.OutputIndex, e.Delta)
 		a.chunk(runtime.ChunkReasoningDelta, delta{cmp.Or(e.ItemID, place(e.OutputIndex)), e.Delta})
 	case "response.output_item.added":
 		if e.Item.Type == "function_call" {
@@ -154,6 +162,9 @@ func (a *answer) reaction() (*runtime.Reaction, error) {
 	}
 	for i, item := range a.response.Output {
 		a.done[int64(i)] = events.JSON(item.RawJSON())
+	}
+	if err := a.addStreamed(); err != nil {
+		return nil, err
 	}
 	out := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{}}}
 	for _, index := range slices.Sorted(maps.Keys(a.done)) {

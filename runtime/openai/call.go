@@ -182,10 +182,10 @@ func (c *call) broken(err error) error {
 		return c.told(f)
 	case errors.Is(err, errTooLarge):
 		return fmt.Errorf("the model's answer has more than %d bytes; the rest was not read", c.config.MaxBytes)
-	case errors.Is(cause, errIdle):
-		text = fmt.Sprintf("nothing came from the model's endpoint for %s", c.config.Idle)
+	case errors.Is(cause, errIdle): // it may still be at work, and is paid: nothing says that another call is faster
+		return &runtime.BrokenOffError{Err: fmt.Errorf("nothing came from the model's endpoint for %s (--model-idle)", c.config.Idle)}
 	case errors.Is(cause, errTimeout):
-		text = fmt.Sprintf("the model did not answer within %s", c.config.Timeout)
+		return &runtime.BrokenOffError{Err: fmt.Errorf("the model did not answer within %s (--model-timeout)", c.config.Timeout)}
 	case errors.As(err, &said):
 		return c.told(eventFailure(bytes.TrimSpace(said.Event.Data)))
 	case err == nil:
@@ -201,7 +201,7 @@ func (c *call) broken(err error) error {
 	default:
 		text = "the model's answer cannot be read: " + c.clean(err.Error())
 	}
-	return &runtime.RetryError{Err: errors.New(text)}
+	return &runtime.BrokenOffError{Err: &runtime.RetryError{Err: errors.New(text)}}
 }
 
 // log reports a connection's failure to the operator: it names addresses.

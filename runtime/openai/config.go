@@ -22,10 +22,15 @@ type Config struct {
 	APIKey string
 	// Provider is the endpoint's name in usage; default openai.
 	Provider string
-	// Timeout limits one call; default 10 minutes.
+	// Timeout limits one call; default 10 minutes. A call that takes longer is not
+	// repeated: what it has generated is paid.
 	Timeout time.Duration
-	// Idle limits the time without any data; default 2 minutes.
+	// Idle limits the time without any data, as while a model reasons in silence; default
+	// 5 minutes. A call that is silent for longer is not repeated.
 	Idle time.Duration
+	// Attempts limits how often a step calls the endpoint, after failures that may be
+	// temporary; default as often as its agent's retries permit, which bound it, too.
+	Attempts int
 	// MaxBytes limits the answer, with all its events; default 64 MiB: a generated image comes
 	// twice, in base64.
 	MaxBytes int64
@@ -78,7 +83,7 @@ func (c Config) WithDefaults() Config {
 		c.Timeout = 10 * time.Minute
 	}
 	if c.Idle == 0 {
-		c.Idle = 2 * time.Minute
+		c.Idle = 5 * time.Minute
 	}
 	if c.MaxBytes == 0 {
 		c.MaxBytes = 64 << 20
@@ -108,7 +113,10 @@ func (c Config) Validate() error {
 		add("the key (SKEIN_OPENAI_API_KEY) contains a blank, a line break or another invalid character")
 	}
 	if c.Timeout < 0 || c.Idle < 0 {
-		add("timeouts must not be negative")
+		add("the timeouts of a call (--model-timeout, --model-idle) must not be negative")
+	}
+	if c.Attempts < 0 {
+		add("the attempts at a step (--model-attempts) must not be negative")
 	}
 	if c.MaxBytes < 0 {
 		add("the limit of an answer must not be negative")

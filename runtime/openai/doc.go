@@ -26,7 +26,8 @@
 //
 // # What comes back
 //
-// Parts of messages, unchanged. Reasoning as a reasoning part. A function_call as a
+// Parts of messages, unchanged; text, a refusal or reasoning that came as deltas alone,
+// as some endpoints do, as if the answer had an item of it. Reasoning as a reasoning part. A function_call as a
 // part tool-NAME and a call; its id is replaced if it is empty or was used before, as
 // some endpoints do, and so is a name that no tool can have. Arguments that are not a
 // JSON object that tools can use are passed on as a JSON string, so that the call fails
@@ -39,11 +40,14 @@
 //   - response.incomplete: the parts received, without a call that was cut off; the
 //     reaction's FinishReason says why: length, content-filter, or other.
 //   - Temporary, a *runtime.RetryError: status 408, 429 (with its Retry-After) and 5xx;
-//     no connection, or one that breaks; idle time; an event that is not JSON; a stream
-//     without an end; a failed response or error event whose code names the server, a
-//     rate or nothing.
+//     no connection, or one that breaks; an event that is not JSON; a stream without an
+//     end; a failed response or error event whose code names the server, a rate or
+//     nothing. At the step's last attempt of Config.Attempts it is final.
 //   - Final: every other status; an answer that is not an event stream or is too large;
-//     a failed response or error event with any other code.
+//     a failed response or error event with any other code; silence, and a call that
+//     takes too long, which are paid.
+//   - A stream that ends without its last event is a *runtime.BrokenOffError as well,
+//     temporary or not: what was streamed is kept.
 //
 // It does not retry: the worker does, and records it.
 package openai

@@ -51,7 +51,7 @@ func (r *Reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.
 		reaction, err := r.ask(ctx, in, out)
 		var long *tooLongError
 		if !errors.As(err, &long) || halved == shrinks {
-			return reaction, err
+			return reaction, r.lastAttempt(in, err)
 		}
 		items, omitted := events.FitItems(in.Items, events.ItemsBytes(in.Items)/2)
 		if omitted == nil || omitted.Bytes == 0 {
@@ -61,6 +61,20 @@ func (r *Reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.
 		less.Items, less.Omitted = items, omitted.And(in.Omitted)
 		in = &less
 	}
+}
+
+// lastAttempt returns the error of an attempt: one that asks for another only if the endpoint may
+// be called again.
+func (r *Reactor) lastAttempt(in *runtime.StepInput, err error) error {
+	var later *runtime.RetryError
+	if r.config.Attempts == 0 || in.Attempt < r.config.Attempts || !errors.As(err, &later) {
+		return err
+	}
+	var broke *runtime.BrokenOffError
+	if errors.As(err, &broke) {
+		return &runtime.BrokenOffError{Err: later.Err}
+	}
+	return later.Err
 }
 
 // ask calls the endpoint once.
@@ -82,7 +96,12 @@ func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.St
 	_ = stream.Close() // the rest of the stream is not needed
 	switch {
 	case a.err != nil:
-		return nil, c.told(a.err)
+		err := c.told(a.err)
+		var later *runtime.RetryError
+		if errors.As(err, &later) {
+			err = &runtime.BrokenOffError{Err: err}
+		}
+		return nil, err
 	case !a.ended:
 		return nil, c.broken(err)
 	}

@@ -3,6 +3,7 @@ package openai_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -217,6 +218,64 @@ func TestIncomplete(t *testing.T) {
 		content := got.AssistantEvent.Content
 		if len(content) != 2 || got.FinishReason != want || len(got.ToolCalls) != 1 || got.ToolCalls[0].CallID != "c1" {
 			t.Errorf("%s: %s, %+v", reason, content, got.ToolCalls)
+		}
+	}
+}
+
+// What came as deltas alone is part of the answer: it was shown. An item that has it comes once.
+func TestAnswer_OfDeltasAlone(t *testing.T) {
+	think := func(w *stream) {
+		w.event("response.reasoning_summary_text.delta", `"output_index":0,"item_id":"rs_1","delta":"thi"`)
+		w.event("response.reasoning_summary_text.delta", `"output_index":0,"item_id":"rs_1","delta":"nk"`)
+	}
+	say := func(w *stream) {
+		w.event("response.output_text.delta", `"output_index":1,"item_id":"msg_1","delta":"so "`)
+		w.event("response.output_text.delta", `"output_index":1,"item_id":"msg_1","delta":"far"`)
+	}
+	const (
+		thought = `{"summary":[{"text":"think","type":"summary_text"}],"type":"reasoning"}`
+		said    = `{"text":"so far","type":"output_text"}`
+		call    = `{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}`
+		called  = `{"type":"tool-f","toolCallId":"c1","input":{}}`
+	)
+	for name, c := range map[string]struct {
+		answer func(w *stream)
+		want   string
+	}{
+		"no items":            {func(w *stream) { think(w); say(w); w.completed() }, thought + "," + said},
+		"an empty message":    {func(w *stream) { say(w); w.completed(call, `{"type":"message","role":"assistant","content":[]}`) }, called + "," + said},
+		"a call in its place": {func(w *stream) { say(w); w.completed(call, call) }, called + `,{"type":"tool-f","toolCallId":"call_stp_1-1","input":{}},` + said},
+		"the item has it":     {func(w *stream) { say(w); w.completed(says("so far, and more")) }, `{"text":"so far, and more","type":"output_text"}`},
+		"a refusal": {func(w *stream) {
+			w.event("response.refusal.delta", `"output_index":0,"item_id":"msg_1","delta":"No."`)
+			w.completed()
+		}, `{"refusal":"No.","type":"refusal"}`},
+		"cut off by its length": {func(w *stream) {
+			say(w)
+			w.event("response.incomplete", `"response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}`)
+		}, said},
+	} {
+		e := serve(t, func(w *stream, _ *http.Request) { c.answer(w) })
+		got, err := e.reactor(t).React(t.Context(), input(), nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if s := written(t, got.AssistantEvent.Content); s != "["+c.want+"]" {
+			t.Errorf("%s: %s, not [%s]", name, s, c.want)
+		}
+	}
+}
+
+// The configuration bounds the attempts at a step, whatever its agent permits.
+func TestAttempts(t *testing.T) {
+	e := serve(t, func(w *stream, _ *http.Request) { w.w.WriteHeader(http.StatusServiceUnavailable) })
+	r := e.reactor(t, func(c *openai.Config) { c.Attempts = 2 })
+	for attempt := 1; attempt <= 3; attempt++ {
+		in := input()
+		in.Attempt = attempt
+		_, err := r.React(t.Context(), in, nil)
+		var later *runtime.RetryError
+		if again := errors.As(err, &later); err == nil || again != (attempt < 2) {
+			t.Errorf("attempt %d: %#v", attempt, err)
 		}
 	}
 }
