@@ -12,7 +12,7 @@ import (
 )
 
 // Nobody is asked about a call that cannot be made: its arguments are checked first, and are an
-// error of the call alone, whoever made it.
+// error of the call alone, of a model and of a caller alike.
 func TestApproval_ArgumentsAreCheckedFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
