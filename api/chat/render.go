@@ -88,9 +88,19 @@ func (r *Renderer) execution(status events.ExecutionStatus) Chunk {
 // Ended reports whether the run has ended, and everything was shown.
 func (r *Renderer) Ended() bool { return r.ended }
 
-// Waiting reports whether the run waits for people only. The message can be continued when
-// they have answered.
+// Waiting reports whether the run waits for people only, as far as its events were given. If no
+// more are known, Pause ends the stream.
 func (r *Renderer) Waiting() bool { return r.waiting }
+
+// Pause ends the stream of a run that is Waiting. The message can be continued when people have
+// answered.
+func (r *Renderer) Pause() []Chunk {
+	var out []Chunk
+	if r.open != nil {
+		out = r.close(r.open, string(events.StepRunning))
+	}
+	return append(out, Chunk{Type: typeFinish, FinishReason: events.FinishToolCalls})
+}
 
 // Removed reports whether the run will not begin: its message was removed from the queue.
 func (r *Renderer) Removed() bool { return r.removed }
@@ -149,7 +159,7 @@ func (r *Renderer) event(e *events.Event) []Chunk {
 		return r.approvalResolved(d)
 	case events.RunParked:
 		if e.Subject == r.run.ExecutionID {
-			return r.parked(d)
+			r.parked(d)
 		}
 	case events.RunRequested:
 		if e.Subject == r.run.ExecutionID {
@@ -265,20 +275,12 @@ func (r *Renderer) finish(data events.JSON) []Chunk {
 	return append(out, Chunk{Type: typeFinish, FinishReason: events.FinishReason(how.Reason)})
 }
 
-// parked ends the stream, if the run waits for people only.
-func (r *Renderer) parked(d events.RunParked) []Chunk {
-	if len(d.Calls) == 0 || len(d.Unmade) > 0 || slices.ContainsFunc(d.Calls, func(id string) bool {
+// parked notes whether the run waits for people only.
+func (r *Renderer) parked(d events.RunParked) {
+	r.waiting = len(d.Calls) > 0 && len(d.Unmade) == 0 && !slices.ContainsFunc(d.Calls, func(id string) bool {
 		c := r.calls[id]
 		return c == nil || !c.waits || r.unheard[id]
-	}) {
-		return nil
-	}
-	r.waiting = true
-	var out []Chunk
-	if r.open != nil {
-		out = r.close(r.open, string(events.StepRunning))
-	}
-	return append(out, Chunk{Type: typeFinish, FinishReason: events.FinishToolCalls})
+	})
 }
 
 // approvalRequested shows that a call waits for a person: for an approval, or, if it is a

@@ -95,13 +95,18 @@ func (s *source) close() {
 }
 
 // play hands everything to a Renderer, in the order that it needs, and sends what it returns,
-// until the run has ended or waits for people.
+// until the run has ended or waits for people. A wait in the history may be over: only one that
+// nothing known follows ends the stream.
 func (s *source) play(ctx context.Context, r *Renderer, send func([]Chunk) error) error {
 	ctx, s.stop = context.WithCancel(ctx)
 	go s.readEvents(ctx)
 	go s.readChunks(ctx)
 	var held *events.ChunkEmitted // cannot be taken before the next event
-	for !r.Ended() && !r.Waiting() {
+	live := false                 // the history was read
+	for !r.Ended() {
+		if live && r.Waiting() {
+			return send(r.Pause())
+		}
 		chunks := s.chunks
 		if held != nil {
 			chunks = nil
@@ -111,6 +116,10 @@ func (s *source) play(ctx context.Context, r *Renderer, send func([]Chunk) error
 		case e := <-s.events:
 			if e.err != nil {
 				return e.err
+			}
+			if e.value == nil {
+				live = true
+				continue
 			}
 			out = r.Event(e.value)
 			if held != nil && r.Takes(held) {
@@ -146,7 +155,8 @@ func tell[T any](ctx context.Context, to chan told[T], v told[T]) bool {
 	}
 }
 
-// readEvents reads the run's events: first those of the history, then the live ones, each once.
+// readEvents reads the run's events: first those of the history, then nil, and then the live ones,
+// each once.
 func (s *source) readEvents(ctx context.Context) {
 	fail := func(err error) { tell(ctx, s.events, told[*events.Event]{err: err}) }
 	now, err := s.chat.caller.Client.UpToDate(ctx) // later events are live
@@ -174,6 +184,9 @@ func (s *source) readEvents(ctx context.Context) {
 			}
 		}
 		from = page.NextVersion
+	}
+	if !tell(ctx, s.events, told[*events.Event]{}) {
+		return
 	}
 	for {
 		e, err := s.timeline.Next(ctx)

@@ -100,6 +100,44 @@ func TestTools_ApprovalsAndQuestions(t *testing.T) {
 	}
 }
 
+// While a run works on after an answered approval, a reload shows its whole message: the stream of
+// the reload goes on to the end, and shows what any other stream shows.
+func TestTools_ReloadAfterAnAnsweredApproval(t *testing.T) {
+	begun, release := make(chan struct{}), make(chan struct{})
+	w := newWorld(t, func(ctx context.Context, in *skein.StepInput, out skein.Stream) (*skein.Reaction, error) {
+		if in.Iteration == 0 {
+			return caller(ctx, in, out)
+		}
+		out.Chunk(skein.Chunk{Type: "text-delta", Data: []byte(`{"id":"a","delta":"do"}`)})
+		begun <- struct{}{}
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return skein.Answer("done"), nil
+	})
+	m := w.post(careful("c1", text("u1", "hi"))).rest()
+	answered := w.post(answers("c1", m.id, `{"type":"tool-refund","toolCallId":"c1","state":"approval-responded","input":{"eur":5},"approval":{"id":"c1","approved":true}}`,
+		`{"type":"tool-how_much","toolCallId":"c2","state":"output-available","input":{},"output":"all"}`))
+	<-begun
+	if got := said(w.messages("c1")); got != "user: hi" {
+		t.Errorf("listed: %s; the message that is written is the stream's", got)
+	}
+	reload := w.stream(http.MethodGet, "/chat/c1/stream", "")
+	for c := reload.until("text-delta"); c.Delta != "do"; c = reload.until("text-delta") {
+	}
+	close(release)
+	got := reload.rest()
+	want := `tool-refund={"refunded":5}(output-available)`
+	if got.id != m.id || got.end != "stop" || !strings.Contains(got.String(), want) || !strings.HasSuffix(got.String(), "| step | text=done") {
+		t.Errorf("the reload shows %s, %s", got, got.end)
+	}
+	fold(t, m, answered.restChunks())
+	if one, two := strings.Split(m.String(), " | "), strings.Split(got.String(), " | "); !slices.Equal(slices.Sorted(slices.Values(one)), slices.Sorted(slices.Values(two))) {
+		t.Errorf("the first page shows %s; the reload %s", m, got)
+	}
+}
+
 // A message that is sent while the answer waits for the user is there after a reload, before that
 // answer: the calls of the last message are those that a client can answer. When they are answered,
 // the thread has the message where it was answered.
