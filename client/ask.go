@@ -38,18 +38,25 @@ func (c *Client) Ask(ctx context.Context, thread, text string, opts ...Option) (
 	if a.Items, err = c.WithMinSeq(x.Seq).itemsAddedBy(ctx, x); err != nil {
 		return nil, err
 	}
+	var texts []string
 	for i := range a.Items {
-		if a.Items[i].ID == x.ReactionItemID {
-			a.Text, err = textOf(&a.Items[i])
+		if slices.Contains(x.Items(), a.Items[i].ID) {
+			text, err := textOf(&a.Items[i])
+			if err != nil {
+				return nil, err
+			}
+			texts = append(texts, text)
 		}
 	}
-	return a, err
+	a.Text = strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n\n")
+	return a, nil
 }
 
 // itemsAddedBy lists what a run added to its thread, in order: its reaction and the items
 // that belong to it, without items that others added during the run.
 func (c *Client) itemsAddedBy(ctx context.Context, x *events.Execution) ([]events.Item, error) {
 	var out []events.Item
+	own := x.Items()
 	q := events.ListItems{ThreadID: x.ThreadID, ContextID: x.ContextID, Order: "desc"}
 	for {
 		page, err := Read(ctx, c, q)
@@ -61,7 +68,7 @@ func (c *Client) itemsAddedBy(ctx context.Context, x *events.Execution) ([]event
 				slices.Reverse(out)
 				return out, nil
 			}
-			if item.ID == x.ReactionItemID || item.ParentItemID == x.ReactionItemID {
+			if slices.Contains(own, item.ID) || slices.Contains(own, item.ParentItemID) {
 				out = append(out, item)
 			}
 		}

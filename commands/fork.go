@@ -138,6 +138,7 @@ func (g *grouped) readOn() error {
 	if err != nil {
 		return thread.Blame(err, c, 0)
 	}
+	h.endCalls(end)
 	read := d.pagesOf(g.ctx, h)
 	if err := h.settle(read); err != nil {
 		return err

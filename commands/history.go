@@ -34,6 +34,8 @@ type history struct {
 	first  int64                           // the first place that is in no page
 	pages  []events.HistoryPart
 	edits  []pageEdit               // of items in pages, in order
+	kept   int64                    // the place that is kept for an item to come, plus one; 0: none is
+	open   map[openCall]events.JSON // the parts of calls without a result
 	fresh  map[string][]byte        // pages that are not stored yet, by digest
 	unread *events.HistoryInherited // whose pages must be given to inherit before the next commit
 }
@@ -69,7 +71,7 @@ type pageEdit struct {
 func newHistory(of historyOf) *history {
 	return &history{
 		historyOf: of, files: map[string]any{}, byID: map[string]int64{},
-		items: map[int64]*events.InheritedItem{}, fresh: map[string][]byte{},
+		items: map[int64]*events.InheritedItem{}, open: map[openCall]events.JSON{}, fresh: map[string][]byte{},
 	}
 }
 
@@ -111,10 +113,17 @@ func (h *history) fold(e *events.Event) error {
 	case events.ItemCreated:
 		h.add(d, e.Time)
 		return h.seal()
+	case events.StepCreated:
+		if h.kept = 0; d.Place != nil {
+			h.kept = *d.Place + 1
+		}
 	case events.HistoryInherited:
 		h.pages, h.first, h.unread = slices.Clone(d.Pages), d.NextIndex, &d
 	case events.MessageEdited:
 		h.edit(e.Subject, d)
+		for _, p := range d.Parts {
+			h.noteCall(e.Subject, p.Place, p.Part)
+		}
 	case events.MessageDeleted:
 		if at, ok := h.placeOf(e.Subject); ok {
 			h.hide(at)
@@ -149,8 +158,14 @@ func (h *history) state(context string, d events.StateChanged) {
 
 // add folds item.created.
 func (h *history) add(d events.ItemCreated, now events.Time) {
-	if d.Index < h.first || d.Index < int64(len(h.places)) { // of a broken log
+	if d.Index < h.first || d.Index < int64(len(h.ids)) && h.ids[d.Index] != "" { // of a broken log
 		return
+	}
+	if h.kept == d.Index+1 {
+		h.kept = 0
+	}
+	if d.Type == events.Message && d.Role == events.Assistant {
+		h.noteCalls(d)
 	}
 	made := d.Item(h.thread, now)
 	item := &events.InheritedItem{

@@ -42,7 +42,14 @@ func (h *history) seal() error {
 	if len(h.pages) >= maxPages {
 		return events.Errorf(events.PayloadTooLarge, "the history to copy has more than %d pages; fork at an earlier version", maxPages)
 	}
-	page, end, err := h.page(len(h.pages), h.first, int64(len(h.places)))
+	most := int64(len(h.places))
+	if h.kept > 0 { // an item to come belongs before what follows
+		most = min(most, h.kept-1)
+	}
+	if most <= h.first {
+		return nil
+	}
+	page, end, err := h.page(len(h.pages), h.first, most)
 	if err != nil {
 		return err
 	}

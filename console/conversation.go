@@ -89,7 +89,7 @@ func (c *talk) itemRow(a *page.Ask, e client.Event) (*page.Row, error) {
 		if err != nil {
 			return nil, ifThere(err)
 		}
-		id = run.ReactionItemID
+		id = run.LastItem()
 	default:
 		return nil, nil
 	}

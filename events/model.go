@@ -208,8 +208,32 @@ type Execution struct {
 
 	Settings     *RunSettings `json:"settings,omitzero" doc:"The settings of its run."`
 	Usage        *Usage       `json:"usage,omitzero" doc:"The sum of what its calls of models used."`
+	LaterItems   []LaterItem  `json:"laterItems,omitempty" doc:"The items in which its answer goes on after messages that came during the run, in order."`
 	FinishReason string       `json:"finishReason,omitzero" doc:"Why the model's last answer ended early, if its reactor says so: length, content-filter or other."`
 	Stamp
+}
+
+// LaterItem is an item in which the answer of an execution goes on.
+type LaterItem struct {
+	ItemID    string `json:"itemId" schema:"required,pattern=id" doc:"The item."`
+	SteeredBy string `json:"steeredBy,omitzero" schema:"pattern=id" doc:"The message that it answers, if one steered the run."`
+}
+
+// Items returns the ids of the items that the execution writes, in order.
+func (x *Execution) Items() []string {
+	ids := []string{x.ReactionItemID}
+	for _, i := range x.LaterItems {
+		ids = append(ids, i.ItemID)
+	}
+	return ids
+}
+
+// LastItem returns the id of the item that the execution writes, or wrote last.
+func (x *Execution) LastItem() string {
+	if n := len(x.LaterItems); n > 0 {
+		return x.LaterItems[n-1].ItemID
+	}
+	return x.ReactionItemID
 }
 
 // Step is the document of a step.

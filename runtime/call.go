@@ -268,7 +268,7 @@ func (t *turn) arguments(c thread.Call) events.JSON {
 	if g, ok := t.talk.Granted[c.CallID]; ok && g.Arguments != nil {
 		return g.Arguments
 	}
-	return t.talk.Arguments(t.run.ReactionItemID, c.CallID)
+	return t.talk.Arguments(t.run.ItemID, c.CallID)
 }
 
 // toolInput returns the input of a tool for a call with these arguments.

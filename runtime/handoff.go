@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,7 +176,7 @@ func (w *Worker) outcomeOf(ctx context.Context, child childRun) (ToolResult, err
 	}
 	defer w.history.Return(child.tenant, child.thread, talk)
 	last, failure := "", "its run failed"
-	if s := talk.Item(run.ReactionItemID); s != nil {
+	if s := talk.Item(run.ItemID); s != nil {
 		var parts []struct {
 			Type      string `json:"type"`
 			Text      string `json:"text"`
@@ -358,9 +359,9 @@ func (t *turn) askForTitle() (*Reaction, error) {
 	}
 	in := &StepInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ContextID: t.run.ContextID, ExecutionID: t.job.Execution, StepID: t.job.Execution + ":title",
-		ItemID: t.run.ReactionItemID, Agent: t.agent.Name, Model: side.Model, AgentMode: t.talk.Mode, Instructions: instructions,
+		ItemID: t.run.ItemID, Agent: t.agent.Name, Model: side.Model, AgentMode: t.talk.Mode, Instructions: instructions,
 		Context: t.talk.Contexts[t.run.ContextID], Attempt: 1,
-		Items: append(t.talk.Shown(t.run.ContextID, "", t.agent.MaxItems), t.request(entitle)),
+		Items: append(t.talk.Shown(t.run.ContextID, "", math.MaxInt64, t.agent.MaxItems), t.request(entitle)),
 	}
 	if t.agent.MaxBytes > 0 {
 		in.Items, in.Omitted = events.FitItems(in.Items, t.agent.MaxBytes)

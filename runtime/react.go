@@ -38,7 +38,6 @@ func (t *turn) runReactor(ctx context.Context) error {
 	if t.run.Handoff != nil && t.agent.Type == DualAgent {
 		return t.fail(ctx, "agent "+t.agent.Name+" is of the type dual_ai, and a summary has one author; hand off with another agent", nil)
 	}
-	seen := t.run.NextItem
 	t.substate("reacting")
 	var got *Reaction
 	start := time.Now()
@@ -111,7 +110,7 @@ func (t *turn) runReactor(ctx context.Context) error {
 		}
 	}
 	d := thread.ReactStep{
-		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Calls: calls, Seen: seen,
+		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Calls: calls,
 		Records: []events.TraceRecorded{{
 			Kind: "span", SpanID: spanID(t.run.StepID, "reactor"), ParentID: t.run.StepID, Name: ReactorSpan,
 			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: new(shown.Brief()),
@@ -189,8 +188,8 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 	}
 	in := &StepInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ContextID: t.run.ContextID, ExecutionID: t.job.Execution, StepID: t.run.StepID,
-		ItemID: t.run.ReactionItemID, Iteration: t.run.Iteration, Side: string(t.run.Side), Agent: t.agent.Name, Model: side.Model,
-		Files: t.files(), SideLabel: side.Label, AgentMode: t.talk.Mode, Instructions: instructions, Context: t.talk.Contexts[t.run.ContextID], Items: t.talk.Shown(t.run.ContextID, t.run.Side, t.agent.MaxItems),
+		ItemID: t.run.ItemID, Iteration: t.run.Iteration, Side: string(t.run.Side), Agent: t.agent.Name, Model: side.Model,
+		Files: t.files(), SideLabel: side.Label, AgentMode: t.talk.Mode, Instructions: instructions, Context: t.talk.Contexts[t.run.ContextID], Items: t.talk.Shown(t.run.ContextID, t.run.Side, t.run.From, t.agent.MaxItems),
 	}
 	if err := t.applySettings(side, in); err != nil {
 		return nil, err

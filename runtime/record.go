@@ -63,7 +63,7 @@ func (t *turn) recordSome(ctx context.Context, side *Side, batch []callOutcome, 
 		called[i] = c.Name
 	}
 	d := thread.EndCalls{
-		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Seen: t.run.NextItem,
+		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID,
 		After: t.nextAfter(side, called, nil),
 	}
 	d.Continue = d.Continue && !t.callerCalls()

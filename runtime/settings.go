@@ -116,7 +116,7 @@ func (t *turn) leaveToCaller(parts []part) (bool, error) {
 
 // callerCalls reports whether the run has made a call that its caller executes.
 func (t *turn) callerCalls() bool {
-	return t.talk.CallerCalls(t.run.ReactionItemID)
+	return t.talk.CallerCalls(t.run.ItemID)
 }
 
 // toolChoice is the tool_choice of a run's params, as Open Responses defines it: a mode, a

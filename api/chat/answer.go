@@ -15,7 +15,7 @@ func (h *chat) answer(ctx context.Context, m *Message) (*follow, error) {
 	if h.thread == nil {
 		return nil, h.missing()
 	}
-	x, err := h.execution(ctx, func(x *events.Execution) bool { return x.ReactionItemID == m.ID })
+	x, err := h.execution(ctx, func(x *events.Execution) bool { return slices.Contains(x.Items(), m.ID) })
 	switch {
 	case err != nil:
 		return nil, err
@@ -49,12 +49,25 @@ func (h *chat) answer(ctx context.Context, m *Message) (*follow, error) {
 		calls = waiting // the client has seen what followed the other answers
 	}
 	from, err := h.beginning(ctx, x)
-	return &follow{Run: h.runOf(x), from: from, after: calls}, err
+	return &follow{Run: h.runOf(x, m.ID), from: from, after: calls}, err
 }
 
-// runOf returns an execution as a run.
-func (h *chat) runOf(x *events.Execution) Run {
-	return Run{ThreadID: x.ThreadID, Key: h.key(), AgentID: x.AgentID, ExecutionID: x.ID, MessageID: x.ReactionItemID}
+// runOf returns an execution as a run, for the message that begins with an item.
+func (h *chat) runOf(x *events.Execution, item string) Run {
+	return Run{ThreadID: x.ThreadID, Key: h.key(), AgentID: x.AgentID, ExecutionID: x.ID, MessageID: item, Later: item != x.ReactionItemID}
+}
+
+// lastMessage returns the items of the last message that an execution writes: those since a message
+// of the user has steered it, or all.
+func lastMessage(x *events.Execution) []string {
+	ids := []string{x.ReactionItemID}
+	for _, i := range x.LaterItems {
+		if i.SteeredBy != "" {
+			ids = nil
+		}
+		ids = append(ids, i.ItemID)
+	}
+	return ids
 }
 
 // execution returns the chat's last execution that matches, nil if there is none.
@@ -144,7 +157,7 @@ func (h *chat) resume(ctx context.Context) (*follow, error) {
 		return nil, err
 	}
 	from, err := h.beginning(ctx, x)
-	return &follow{Run: h.runOf(x), from: from}, err
+	return &follow{Run: h.runOf(x, lastMessage(x)[0]), from: from}, err
 }
 
 // firstLook is how many of a thread's latest events are searched first for the beginning of a
@@ -192,7 +205,7 @@ func (h *chat) search(ctx context.Context, execution string, from int64) (int64,
 // empty, is the message that the client sees being written: another one is not stopped.
 func (h *chat) stop(ctx context.Context, message string) (stopped bool, err error) {
 	x, err := h.active(ctx)
-	if err != nil || x == nil || message != "" && message != x.ReactionItemID {
+	if err != nil || x == nil || message != "" && !slices.Contains(x.Items(), message) {
 		return false, err
 	}
 	_, err = h.now.Send(ctx, h.thread.ID, events.CancelRun{ExecutionID: x.ID, Reason: "stopped in the chat"})

@@ -22,7 +22,26 @@ func (h *chat) list(ctx context.Context, yield func(*Message) error) error {
 	if err != nil {
 		return err
 	}
-	var last *Message
+	var last *Message // written by a run that waits for people
+	var open struct { // the message that was read last
+		*Message
+		item string // its last one
+	}
+	next := func(m *Message, item string) error {
+		was := open
+		open.Message, open.item = m, item
+		switch {
+		case was.Message == nil:
+		case m != nil && u.goesOn[item] == was.item:
+			was.Parts = append(was.Parts, m.Parts...)
+			open.Message = was.Message
+		case was.item == u.waits:
+			last = was.Message
+		default:
+			return yield(was.Message)
+		}
+		return nil
+	}
 	limit := int64(200)
 	q := events.ListItems{ThreadID: h.thread.ID, Limit: &limit}
 	for more := true; more; more = q.Cursor != "" {
@@ -34,18 +53,17 @@ func (h *chat) list(ctx context.Context, yield func(*Message) error) error {
 			item := &page.Items[i]
 			delete(queue.byItem, item.ID)
 			m := messageOf(item, asked[item.ID])
-			switch {
-			case m == nil, item.ID == u.written:
-				continue
-			case item.ID == u.waits:
-				last = m
+			if m == nil || u.written[item.ID] {
 				continue
 			}
-			if err := yield(m); err != nil {
+			if err := next(m, item.ID); err != nil {
 				return err
 			}
 		}
 		q.Cursor = page.NextCursor
+	}
+	if err := next(nil, ""); err != nil {
+		return err
 	}
 	for _, id := range queue.order {
 		if m := queue.byItem[id]; m != nil {
@@ -98,14 +116,16 @@ func waitingItem(d *events.NewItem) *events.Item {
 
 // unfinished is the messages that a run has not finished.
 type unfinished struct {
-	written string // it is being written; empty: none is
-	waits   string // its run waits for people only; empty: none does
+	written map[string]bool   // items of the message that is being written
+	waits   string            // the last item of a run that waits for people only; empty: none does
+	goesOn  map[string]string // items that go on with the message of another one, if nothing is shown between
 }
 
 // unfinished returns the messages that a run has not finished, and what people were asked in each
 // message, by call.
 func (h *chat) unfinished(ctx context.Context) (u unfinished, asked map[string]map[string]events.CallApproval, err error) {
 	asked = map[string]map[string]events.CallApproval{}
+	u = unfinished{written: map[string]bool{}, goesOn: map[string]string{}}
 	for q := (events.ListExecutions{ThreadID: h.thread.ID, Limit: new(int64(pageOfRuns))}); ; {
 		runs, err := client.Read(ctx, h.now, q)
 		if err != nil {
@@ -116,15 +136,28 @@ func (h *chat) unfinished(ctx context.Context) (u unfinished, asked map[string]m
 			switch {
 			case x.Status != events.Executing:
 			case waits(x):
-				u.waits = x.ReactionItemID
+				u.waits = x.LastItem()
 			default:
-				u.written = x.ReactionItemID
-			}
-			for _, a := range x.Approvals {
-				if asked[x.ReactionItemID] == nil {
-					asked[x.ReactionItemID] = map[string]events.CallApproval{}
+				for _, item := range lastMessage(x) {
+					u.written[item] = true
 				}
-				asked[x.ReactionItemID][a.CallID] = a
+			}
+			before := x.ReactionItemID
+			for _, i := range x.LaterItems {
+				if i.SteeredBy == "" {
+					u.goesOn[i.ItemID] = before
+				}
+				before = i.ItemID
+			}
+			if len(x.Approvals) == 0 {
+				continue
+			}
+			calls := map[string]events.CallApproval{}
+			for _, a := range x.Approvals {
+				calls[a.CallID] = a
+			}
+			for _, item := range x.Items() {
+				asked[item] = calls
 			}
 		}
 		if q.Cursor = runs.NextCursor; q.Cursor == "" {

@@ -160,8 +160,10 @@ func toolPartOf(p *stored, approvals map[string]events.CallApproval) Part {
 	case asked && !question && a.Status == events.ApprovalWaiting:
 		out.State, out.Approval = stateRequested, &Approval{ID: a.CallID}
 	}
-	if asked && a.Status == events.ApprovalWithdrawn && out.State == stateInput {
-		out.State, out.ErrorText = stateError, "the run ended before this was answered"
+	if asked && a.Status == events.ApprovalWithdrawn {
+		if out.State == stateInput { // in older logs
+			out.State, out.ErrorText = stateError, events.CallUnanswered
+		}
 		return out
 	}
 	if asked && !question && out.Approval == nil {

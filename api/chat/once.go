@@ -110,7 +110,7 @@ func (h *chat) earlier(ctx context.Context) (*follow, error) {
 		}
 	}
 	from, err := at.beginning(ctx, x)
-	return &follow{Run: at.runOf(x), from: from}, err
+	return &follow{Run: at.runOf(x, x.ReactionItemID), from: from}, err
 }
 
 // has reports whether an execution is one of the chat's thread.

@@ -14,7 +14,8 @@ import (
 type Run struct {
 	ThreadID, Key, AgentID string
 	ExecutionID            string
-	MessageID              string // of the run's reaction item
+	MessageID              string // of the item with which the message begins
+	Later                  bool   // that is not the run's first one
 }
 
 // Renderer turns the events and chunks of one run into chunks of a UI message. It is pure: what
@@ -27,6 +28,8 @@ type Renderer struct {
 	open  *step // the last one, until it is closed
 	calls map[string]*call
 
+	before   bool            // the steps so far write an earlier message, of which nothing is shown
+	started  bool            // the beginning of the message was shown
 	unheard  map[string]bool // calls that the client has answered, of which no event says so yet
 	quiet    bool            // of none of them, so that nothing is shown
 	finished *events.ThreadFinished
@@ -50,7 +53,7 @@ type call struct {
 
 // NewRenderer returns a Renderer of a run.
 func NewRenderer(run Run) *Renderer {
-	return &Renderer{run: run, steps: map[string]*step{}, calls: map[string]*call{}}
+	return &Renderer{run: run, before: run.Later, steps: map[string]*step{}, calls: map[string]*call{}}
 }
 
 // After makes the Renderer continue a message that the client has up to where these calls wait,
@@ -63,8 +66,17 @@ func (r *Renderer) After(calls []string) {
 	}
 }
 
-// Start returns the beginning of the message.
+// Start returns the beginning of the message. It is nil if another message of the run may still be
+// written: then it comes with the first event or chunk of the message.
 func (r *Renderer) Start() []Chunk {
+	if r.before && !r.quiet {
+		return nil
+	}
+	return r.start()
+}
+
+func (r *Renderer) start() []Chunk {
+	r.started = true
 	thread := map[string]string{"threadId": r.run.ThreadID}
 	if r.run.Key != "" {
 		thread["key"] = r.run.Key
@@ -131,6 +143,8 @@ func (r *Renderer) Event(e *events.Event) []Chunk {
 	out := r.event(e)
 	if r.quiet {
 		r.waiting = false
+	}
+	if (r.quiet || r.before) && !r.ended {
 		return nil
 	}
 	return out
@@ -240,7 +254,7 @@ func (r *Renderer) Chunk(c *events.ChunkEmitted) []Chunk {
 	served := *c
 	served.Data = attachment.Served(c.Data, r.run.ThreadID)
 	out := s.chunk(r, &served)
-	if r.quiet {
+	if r.quiet || r.before {
 		return nil
 	}
 	return out
@@ -256,7 +270,9 @@ func (r *Renderer) finish(data events.JSON) []Chunk {
 	if r.open != nil {
 		out = append(r.strays(r.open), r.close(r.open, string(r.finished.Status))...)
 	}
-	r.ended, r.waiting = true, false
+	if r.ended, r.waiting = true, false; !r.started {
+		out = r.start()
+	}
 	out = append(out, r.execution(r.finished.Status))
 	switch {
 	case r.aborted != nil:

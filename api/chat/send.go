@@ -113,7 +113,7 @@ func (h *chat) repeated(ctx context.Context, req *request, item *events.NewItem,
 		return nil, cmp.Or(err, cause)
 	}
 	from, err := h.beginning(ctx, x)
-	return &follow{Run: h.runOf(x), from: from}, err
+	return &follow{Run: h.runOf(x, x.ReactionItemID), from: from}, err
 }
 
 // begin creates the thread of a chat, with the messages that the client has already, and asks
@@ -264,7 +264,8 @@ func (h *chat) followReacted(ctx context.Context, req *request, reply *events.Re
 	if err != nil {
 		return nil, err
 	}
-	f.from, err = h.beginning(ctx, x) // the message steers a run that has begun
+	f.Later = f.MessageID != x.ReactionItemID // the message steers a run that has begun
+	f.from, err = h.beginning(ctx, x)
 	return f, err
 }
 

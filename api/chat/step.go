@@ -61,6 +61,15 @@ func (r *Renderer) stepCreated(d events.StepCreated) []Chunk {
 		r.open.settled = true
 		out = append(r.strays(r.open), r.close(r.open, string(events.StepCompleted))...)
 	}
+	switch begins := d.EventID == r.run.MessageID; {
+	case r.before && begins:
+		if r.before, out = false, nil; !r.started {
+			out = r.start()
+		}
+	case !r.before && !begins && d.SteeredBy != "": // what follows answers a message of the user
+		r.ended = true
+		return append(out, Chunk{Type: typeFinish, FinishReason: events.FinishStop})
+	}
 	s := &step{id: d.ID, iteration: d.Iteration, passed: map[string]bool{}, matched: map[string]int{}}
 	r.steps[d.ID], r.open = s, s
 	return append(out, Chunk{Type: typeStartStep}, r.stepData(s, string(events.StepRunning)))

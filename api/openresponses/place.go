@@ -63,7 +63,7 @@ func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, own func(str
 	if err != nil {
 		return place{}, err
 	}
-	last := len(list.Items) == 1 && (list.Items[0].ID == x.ReactionItemID || list.Items[0].ParentItemID == x.ReactionItemID)
+	last := len(list.Items) == 1 && (list.Items[0].ID == x.LastItem() || list.Items[0].ParentItemID == x.LastItem())
 	if last && t.Run == nil && temporary == !d.stored() {
 		return place{thread: x.ThreadID, version: &t.Version, kept: temporary}, nil
 	}
@@ -74,7 +74,7 @@ func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, own func(str
 func forked(ctx context.Context, c *edge.Caller, x *events.Execution, title string, id uuid.UUID) (place, error) {
 	// The thread may get another title before a repeat: that fork is another command.
 	command := "openresponses-fork-" + uuid.NewSHA1(id, []byte(title)).String()
-	reply, err := c.Client.Send(ctx, x.ThreadID, events.ForkThread{ItemID: x.ReactionItemID, Title: title}, client.CommandID(command))
+	reply, err := c.Client.Send(ctx, x.ThreadID, events.ForkThread{ItemID: x.LastItem(), Title: title}, client.CommandID(command))
 	if err != nil {
 		if isMissing(err) || errors.Is(err, &events.Error{Code: events.InvalidRequest}) { // it is deleted: its items are not shown
 			return place{}, noPrevious("resp_" + strings.TrimPrefix(x.ID, events.ExecutionPrefix))

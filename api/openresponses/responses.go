@@ -262,19 +262,19 @@ func remove(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if !x.Finished {
 		return events.Invalid("/id", "response %s has not ended; cancel it first", clipped(id))
 	}
-	input := inputIDs(x)
+	input, own := inputIDs(x), x.Items()
 	rest, err := client.Read(ctx, cl, events.ListItems{ThreadID: x.ThreadID})
 	if err != nil {
 		return err
 	}
 	alone := rest.NextCursor == ""
 	for _, i := range rest.Items {
-		alone = alone && (i.ID == x.ReactionItemID || i.ParentItemID == x.ReactionItemID || slices.Contains(input, i.ID))
+		alone = alone && (slices.Contains(own, i.ID) || slices.Contains(own, i.ParentItemID) || slices.Contains(input, i.ID))
 	}
 	if e := echoOf(x); alone && e != nil && e.Conversation == "" {
 		_, err = cl.Send(ctx, x.ThreadID, events.DeleteThread{Purge: true})
 	} else {
-		for _, item := range append(input, x.ReactionItemID) {
+		for _, item := range append(input, own...) {
 			if _, wrong := cl.Send(ctx, x.ThreadID, events.DeleteMessage{ItemID: item}); wrong != nil && !isMissing(wrong) {
 				err = wrong
 				break

@@ -17,7 +17,7 @@ func TestDelete_AbortsTheRun(t *testing.T) {
 	w.do(w.reaction("call_1"))
 	w.do(events.ReactThread{Text: to("and this?"), AgentID: "triage"}) // waits
 	made := w.do(events.DeleteThread{Purge: true})
-	wantKinds(t, made, `run.stopped step.status.changed message.edited item.status.changed execution.status.changed
+	wantKinds(t, made, `run.stopped part.updated item.created message.edited step.status.changed message.edited item.status.changed execution.status.changed
 		thread.finished context.status.changed thread.status.changed lifecycle.deleted`)
 	for i := range made {
 		switch d := made[i].Data.(type) {

@@ -7,7 +7,7 @@ import (
 )
 
 // closeStep ends the open step and decides how the run continues.
-func (m *maker) closeStep(execution string, seen int64, after After) error {
+func (m *maker) closeStep(execution string, after After) error {
 	x, _ := m.state.execution(execution)
 	if after.StopBy != "" && !x.Run.Stop {
 		m.emit(events.RunStoppedType, execution, execution, events.RunStopped{By: after.StopBy, Reason: "stopped by side " + string(after.StopBy)})
@@ -23,7 +23,7 @@ func (m *maker) closeStep(execution string, seen int64, after After) error {
 	if x.Run.Once && x.Steps == 1 {
 		after.Continue = x.Run.Steered > 0 // no step has seen it yet
 	}
-	goes := (after.Continue || x.Run.Steered > seen || tools) && x.Run.Handoff == nil
+	goes := (after.Continue || x.Run.Steered > x.Run.From || tools) && x.Run.Handoff == nil
 	if goes && after.Limit != "" {
 		return m.finish(execution, events.ExecutionFailed, after.Limit)
 	}
@@ -41,6 +41,9 @@ func (m *maker) endStep(execution string, to events.StepStatus, goes bool, text 
 	x, _ := m.state.execution(execution)
 	if x.Run == nil || x.Run.Step == "" {
 		return nil
+	}
+	if err := m.endOpenCalls(execution); err != nil {
+		return err
 	}
 	d := events.SetStepStatus{StepID: x.Run.Step, ExecutionID: execution, To: to, ContinueLoop: &goes, ErrorText: text}
 	if len(x.Run.Calls) > 0 {
@@ -68,6 +71,31 @@ func (m *maker) endStep(execution string, to events.StepStatus, goes bool, text 
 		}
 	}
 	return m.setStepStatus(d)
+}
+
+// endOpenCalls records that the calls of the open step which have no result will have none. With
+// the step of a run that goes on there are none.
+func (m *maker) endOpenCalls(execution string) error {
+	x, _ := m.state.execution(execution)
+	var results []CallResult
+	for _, c := range x.Run.Calls {
+		if c.Is == callDone {
+			continue
+		}
+		reason := events.CallUnmade
+		switch c.Is {
+		case callWaits:
+			reason = events.CallUnanswered
+		case callThread, callEnded:
+			reason = events.CallUnfinished
+		}
+		part := c.Part
+		if part == nil { // of an older snapshot
+			part = []byte(`{"type":` + string(events.Quote(ToolPart+c.Name)) + `,"toolCallId":` + string(events.Quote(c.ID)) + `}`)
+		}
+		results = append(results, CallResult{CallID: c.ID, Part: events.FailedCall(part, reason), Output: events.Quote(reason), IsError: true})
+	}
+	return m.putResults(execution, results)
 }
 
 // finishStopped ends a run that was asked to stop.
@@ -110,8 +138,10 @@ func (m *maker) finish(execution string, to events.ExecutionStatus, text string)
 	if to == events.ExecutionCompleted && !x.Run.Once && answers {
 		m.titleThread()
 	}
-	if item, _ := m.state.item(x.Reaction); answers && !item.Deleted && item.Status != events.ItemCompleted {
-		m.emit(events.ItemStatusChangedType, x.Reaction, execution, events.ItemStatusChanged{From: item.Status, To: events.ItemCompleted})
+	if answers {
+		if err := m.completeItem(execution); err != nil {
+			return err
+		}
 	}
 	if err := m.setExecutionStatus(events.SetExecutionStatus{ExecutionID: execution, To: to, ErrorText: text}); err != nil {
 		return err

@@ -123,8 +123,8 @@ func TestRunContinues_PlacesOfParts(t *testing.T) {
 	}}})
 }
 
-// Each step adds its parts to the run's item after those of the steps before it,
-// whatever else was said meanwhile.
+// Each step adds its parts to the run's item after those of the steps before it, until somebody
+// says something: then the next step begins an item.
 func TestRunContinues_StepAfterStep(t *testing.T) {
 	w := atWork(t)
 	place := int64(0)
@@ -138,10 +138,18 @@ func TestRunContinues_StepAfterStep(t *testing.T) {
 			}
 		}
 		place += 3
-		w.do(events.ReactThread{Text: to("in Oslo"), Policy: events.Steer})
-		if x, _ := w.state.execution("exe_a"); x.Run.Place != place {
-			t.Errorf("the item has %d parts, not %d", x.Run.Place, place)
+		if x, _ := w.state.execution("exe_a"); x.Run.Place != place || x.writes() != "itm_a" {
+			t.Errorf("the item %s has %d parts, not %d", x.writes(), x.Run.Place, place)
 		}
+	}
+	w.do(events.ReactThread{Text: to("in Oslo"), Policy: events.Steer})
+	for range 2 { // the step that was open, and the first after the message
+		d := w.reaction()
+		d.Continue = true
+		w.do(d)
+	}
+	if x, _ := w.state.execution("exe_a"); x.Run.Place != 1 || x.writes() == "itm_a" {
+		t.Errorf("after a message the item %s has %d parts", x.writes(), x.Run.Place)
 	}
 }
 
@@ -191,7 +199,8 @@ func TestRunEnds_Failed(t *testing.T) {
 	changed := rest[0].Data.(events.ExecutionStatusChanged)
 	changed.ReactionItemID = "" // its step has said so
 	rest[0].Data = changed
-	want(t, made, append([]fact{ends, errorNote(3, "the model is away"), itemEnds()}, rest...)...)
+	wantKinds(t, made[:3], "part.updated item.created message.edited") // call_1 has no result
+	want(t, made[3:], append([]fact{ends, errorNote(3, "the model is away"), itemEnds()}, rest...)...)
 	if w.state.head.Failed != "exe_a" {
 		t.Errorf("the failed run is %q", w.state.head.Failed)
 	}
@@ -205,7 +214,7 @@ func TestFailRun_KeepsPartialOutput(t *testing.T) {
 		thread.finished context.status.changed thread.status.changed`)
 	w = atWork(t)
 	w.do(w.reaction("call_1"))
-	wantKinds(t, w.do(fail), `step.status.changed message.edited item.status.changed execution.status.changed
+	wantKinds(t, w.do(fail), `part.updated item.created message.edited step.status.changed message.edited item.status.changed execution.status.changed
 		thread.finished context.status.changed thread.status.changed`)
 	long := strings.Repeat("x", 4096)
 	for text, kept := range map[string]string{long: long, long + "y": long + "... (4097 bytes)"} {
@@ -264,8 +273,9 @@ func TestRunContinues_ForNewMessages(t *testing.T) {
 		if c.came != nil {
 			w.do(c.came)
 		}
-		if c.shown {
-			d.Seen = w.run().NextItem
+		if c.shown { // by the step after it
+			w.do(d)
+			d = w.reaction()
 		}
 		made := kinds(w.do(d))
 		if goes := !strings.Contains(made, "execution.status.changed"); goes != c.goes {
@@ -286,7 +296,8 @@ func TestStopRun_Events(t *testing.T) {
 	step := w.run().StepID
 	one := `[{"callId":"call_1","name":"find","key":"` + step + `:1"}]`
 	made := w.do(w.reaction("call_1"))
-	want(t, made[4:], append([]fact{w.stepEnds(step, events.StepCompleted, false, "", one, ""), itemEnds()},
+	wantKinds(t, made[4:7], "part.updated item.created message.edited") // the call has no result
+	want(t, made[7:], append([]fact{w.stepEnds(step, events.StepCompleted, false, "", one, ""), itemEnds()},
 		w.rest(events.ExecutionCompleted, "", "enough", events.ThreadOpen)...)...)
 
 	w = atWork(t)

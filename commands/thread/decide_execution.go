@@ -46,8 +46,8 @@ func (m *maker) setExecutionStatus(d events.SetExecutionStatus) error {
 // shownBy returns the item of an execution if it exists and does not yet show whether the
 // execution failed.
 func (m *maker) shownBy(x executionState, failed bool) string {
-	if i, ok := m.state.item(x.Reaction); ok && !i.Deleted && i.Failed != failed && (failed || x.Stumbled) {
-		return x.Reaction
+	if i, ok := m.state.item(x.writes()); ok && !i.Deleted && i.Failed != failed && (failed || x.Stumbled) {
+		return x.writes()
 	}
 	return ""
 }

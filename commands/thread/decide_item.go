@@ -57,6 +57,9 @@ func (m *maker) addItem(d events.CreateItem) error {
 		Channel: in.Channel, Content: in.Content, CreatedAt: in.CreatedAt, ParentItemID: in.ParentItemID,
 		Silent: in.Silent, Metadata: in.Metadata, ReactionItemID: m.steers, SourceItemID: m.source,
 	}
+	if m.place != nil {
+		created.Index = *m.place
+	}
 	if in.Status == "" {
 		created.Status = events.ItemMachine().Initial()
 	}
@@ -101,7 +104,7 @@ func (m *maker) itemIsNew(item events.NewItem) error {
 	if _, taken := m.state.item(item.ID); taken {
 		return events.Taken("item", item.ID)
 	}
-	if x, ok := m.state.execution(m.state.head.Active); ok && x.Reaction == item.ID && m.correlation != m.state.head.Active {
+	if x, ok := m.state.execution(m.state.head.Active); ok && (x.Reaction == item.ID || x.writes() == item.ID) && m.correlation != m.state.head.Active {
 		return events.Taken("item", item.ID) // the current run will create it
 	}
 	for _, q := range m.state.Queue {
@@ -211,7 +214,7 @@ func (m *maker) deleteMessage(d events.DeleteMessage) error {
 // notWritten refuses the answer of the current run, whose next parts would have no message.
 func (m *maker) notWritten(item string) error {
 	id := m.state.head.Active
-	if x, _ := m.state.execution(id); x.Run == nil || x.Reaction != item {
+	if x, _ := m.state.execution(id); x.Run == nil || x.writes() != item {
 		return nil
 	}
 	e := events.Errorf(events.VersionConflict, "item %s is the answer that execution %s is writing; stop or cancel the run first, or wait until it has ended", item, id)

@@ -62,10 +62,11 @@ func TestReact_QueuedKeepsItsIDs(t *testing.T) {
 
 func TestReact_SteeringNamesItsRun(t *testing.T) {
 	w, _ := busyThread(t)
-	run := w.run()
 	made := w.do(events.ReactThread{Text: to("in Oslo"), Policy: events.Steer})
+	w.do(w.reaction())
+	run := w.run() // whose next step answers the message
 	reply := events.ReplyOf(&events.Commit{Tenant: "acme", Thread: made[0].ThreadID, Events: made}, made[0].CommandID)
-	if r := reply.Result; r == nil || r.ExecutionID != run.ExecutionID || r.ReactionItemID != run.ReactionItemID || r.QueuedID != "" {
+	if r := reply.Result; r == nil || r.ExecutionID != run.ExecutionID || r.ReactionItemID != run.ItemID || r.QueuedID != "" {
 		t.Errorf("%+v", reply.Result)
 	}
 }

@@ -139,7 +139,7 @@ func (m *maker) steer(item events.NewItem) error {
 	if _, _, err := m.writable(x.Context); err != nil {
 		return err
 	}
-	m.steers = x.Reaction
+	m.steers = x.answersIn(m.command.Tenant, m.command.ThreadID, m.state.head.Active)
 	defer func() { m.steers = "" }()
 	m.limit(m.state.head.Active, m.command.Rights)
 	return m.putItem(item, x.Context, m.state.head.Active)

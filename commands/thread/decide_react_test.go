@@ -180,7 +180,7 @@ func TestReact_Steers(t *testing.T) {
 	w := atWork(t)
 	made := w.do(events.ReactThread{Text: to("in Oslo"), Policy: events.Steer}, message("itm_n", "x"))
 	steering, next := made[0].Data.(events.ItemCreated), made[1].Data.(events.ItemCreated)
-	if steering.ReactionItemID != "itm_a" || made[0].Correlation != "exe_a" || next.ReactionItemID != "" || made[1].Correlation != "" {
+	if steering.ReactionItemID == "" || steering.ReactionItemID == "itm_a" || made[0].Correlation != "exe_a" || next.ReactionItemID != "" || made[1].Correlation != "" {
 		t.Errorf("it made %+v", facts(made))
 	}
 	w.do(events.SetContextStatus{To: events.ContextClosed})

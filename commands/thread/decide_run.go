@@ -100,9 +100,13 @@ func (m *maker) beginStep(execution string, side events.Side) error {
 		m.limit(execution, r)
 	}
 	id := events.DeriveID(events.StepPrefix, x.Run.Begun, m.command.Tenant, m.command.ThreadID, execution, int(x.Steps))
-	m.emit(events.StepCreatedType, id, execution, events.StepCreated{
-		ID: id, ExecutionID: execution, Iteration: x.Steps, EventID: x.Reaction, Status: events.StepMachine().Initial(), Side: side, SessionID: x.Session,
-	})
+	step := events.StepCreated{
+		ID: id, ExecutionID: execution, Iteration: x.Steps, Status: events.StepMachine().Initial(), Side: side, SessionID: x.Session,
+	}
+	if err := m.placeStep(execution, &step); err != nil {
+		return err
+	}
+	m.emit(events.StepCreatedType, id, execution, step)
 	if len(calls) == 0 {
 		return nil
 	}
@@ -120,6 +124,51 @@ func (m *maker) beginStep(execution string, side events.Side) error {
 	return m.putCalls(execution, id, calls)
 }
 
+// placeStep sets the item that a new step writes. A message that others added since the run's item
+// was created ends that item, so that the message stands between what the run wrote before it and
+// what it writes then. The place of a new item is kept, because messages may come before its
+// first part.
+func (m *maker) placeStep(execution string, step *events.StepCreated) error {
+	x, _ := m.state.execution(execution)
+	step.EventID = x.writes()
+	if x.Run.Handoff != nil {
+		return nil
+	}
+	if x.Steps > 0 { // the steps before have an item, even if they wrote nothing
+		if err := m.addToReaction(execution, nil); err != nil {
+			return err
+		}
+		x, _ = m.state.execution(execution)
+	}
+	i, made := m.state.item(step.EventID)
+	switch {
+	case !made:
+	case i.Deleted || x.Run.Said <= i.Index+1:
+		return nil
+	default:
+		if err := m.completeItem(execution); err != nil {
+			return err
+		}
+		step.EventID = x.answersIn(m.command.Tenant, m.command.ThreadID, execution)
+		if x.Run.Steered > i.Index+1 {
+			step.SteeredBy = x.Run.Steers
+		}
+	}
+	step.Place = new(m.state.NextItem)
+	return nil
+}
+
+// completeItem completes the item that a run writes, if it exists and is not complete.
+func (m *maker) completeItem(execution string) error {
+	x, _ := m.state.execution(execution)
+	i, made := m.state.item(x.writes())
+	if !made || i.Deleted || i.Status == events.ItemCompleted {
+		return nil
+	}
+	m.emit(events.ItemStatusChangedType, x.writes(), execution, events.ItemStatusChanged{From: i.Status, To: events.ItemCompleted})
+	return nil
+}
+
 // callPart returns the part of a call that has no result yet.
 func callPart(c events.ToolCall) (events.JSON, error) {
 	part, err := json.Marshal(struct {
@@ -133,7 +182,7 @@ func callPart(c events.ToolCall) (events.JSON, error) {
 	return part, nil
 }
 
-// putParts adds parts to a step, and to the reaction item.
+// putParts adds parts to a step, and to the item that it writes.
 func (m *maker) putParts(execution, step string, parts []events.JSON, types []string) error {
 	for i, part := range parts {
 		n := int64(i)
@@ -144,13 +193,13 @@ func (m *maker) putParts(execution, step string, parts []events.JSON, types []st
 	return m.addToReaction(execution, parts)
 }
 
-// addToReaction adds parts to the reaction item, and creates it with the first.
+// addToReaction adds parts to the item that a run writes, and creates it with the first.
 func (m *maker) addToReaction(execution string, parts []events.JSON) error {
 	x, _ := m.state.execution(execution)
 	if x.Run.Handoff != nil { // what it writes is no message of this thread
 		return nil
 	}
-	if _, made := m.state.item(x.Reaction); made {
+	if _, made := m.state.item(x.writes()); made {
 		if len(parts) == 0 {
 			return nil
 		}
@@ -158,7 +207,7 @@ func (m *maker) addToReaction(execution string, parts []events.JSON) error {
 		for i, part := range parts {
 			placed[i] = events.PlacedPart{Place: x.Run.Place + int64(i), Part: part}
 		}
-		m.emit(events.MessageEditedType, x.Reaction, execution, events.MessageEdited{Parts: placed})
+		m.emit(events.MessageEditedType, x.writes(), execution, events.MessageEdited{Parts: placed})
 		return nil
 	}
 	list, err := json.Marshal(parts)
@@ -168,8 +217,12 @@ func (m *maker) addToReaction(execution string, parts []events.JSON) error {
 	if len(parts) == 0 {
 		list = []byte("[]")
 	}
+	if x.Run.Room > 0 {
+		m.place = new(x.Run.Room - 1)
+		defer func() { m.place = nil }()
+	}
 	return m.putItem(events.NewItem{
-		ID: x.Reaction, Type: events.Message, Role: events.Assistant, Status: events.ItemPending, Content: list,
+		ID: x.writes(), Type: events.Message, Role: events.Assistant, Status: events.ItemPending, Content: list,
 	}, x.Context, execution)
 }
 
@@ -193,12 +246,12 @@ func (m *maker) putCalls(execution, step string, calls []events.ToolCall) error 
 	return nil
 }
 
-// answer returns the reaction item of an execution, "" if it was deleted.
+// answer returns the item that an execution writes, "" if it was deleted.
 func (m *maker) answer(x executionState) string {
-	if _, err := m.itemOf(x.Reaction); err != nil {
+	if _, err := m.itemOf(x.writes()); err != nil {
 		return ""
 	}
-	return x.Reaction
+	return x.writes()
 }
 
 // derive returns an id that depends on the execution only, so that a repeated attempt writes
@@ -238,7 +291,7 @@ func (m *maker) reactStep(d ReactStep) error {
 		}
 	}
 	if x.Run.Stop || len(x.Run.Calls) == 0 { // its caller makes the others
-		return m.closeStep(d.ExecutionID, d.Seen, d.After)
+		return m.closeStep(d.ExecutionID, d.After)
 	}
 	if len(d.Approve) == 0 {
 		return nil
@@ -273,35 +326,8 @@ func (m *maker) endCalls(d EndCalls) error {
 	m.served(d.ExecutionID, func(w events.WaitFor) bool {
 		return slices.ContainsFunc(d.Results, func(r CallResult) bool { return r.CallID == w.CallID })
 	})
-	var placed []events.PlacedPart
-	for _, r := range d.Results {
-		c := x.Run.call(r.CallID)
-		if c == nil || c.Is == callDone {
-			return events.Invalid("/results", "call %s has a result, or is none of the step's", r.CallID)
-		}
-		n := c.Idx
-		if err := m.putPart(events.PutPart{
-			StepID: d.StepID, ExecutionID: d.ExecutionID, Idx: &n, Type: ToolPart + c.Name, Part: r.Part,
-		}); err != nil {
-			return err
-		}
-		placed = append(placed, events.PlacedPart{Place: x.Run.Base + c.Idx, Part: r.Part})
-		raw, err := json.Marshal(events.CallResult{CallID: r.CallID, Output: r.Output, IsError: r.IsError, Name: c.Name}, json.Deterministic(true))
-		if err != nil {
-			return events.Invalid("/results", "%w", err)
-		}
-		if err := m.putItem(events.NewItem{
-			ID: m.derive(x, d.StepID+":result", int(c.Idx)), Type: events.ActionResult, Status: events.ItemCompleted,
-			ParentItemID: m.answer(x), Content: raw,
-		}, x.Context, d.ExecutionID); err != nil {
-			return err
-		}
-		if r.Skill != nil && !r.IsError {
-			m.activate(d.ExecutionID, *r.Skill)
-		}
-	}
-	if len(placed) > 0 {
-		m.emit(events.MessageEditedType, x.Reaction, d.ExecutionID, events.MessageEdited{Parts: placed})
+	if err := m.putResults(d.ExecutionID, d.Results); err != nil {
+		return err
 	}
 	m.record(d.ExecutionID, d.Records)
 	if d.Agent != "" && d.Agent != m.state.Agent {
@@ -313,7 +339,42 @@ func (m *maker) endCalls(d EndCalls) error {
 	if len(x.Run.Calls) > x.Run.left(callDone) {
 		return m.park(d.ExecutionID, nil)
 	}
-	return m.closeStep(d.ExecutionID, d.Seen, d.After)
+	return m.closeStep(d.ExecutionID, d.After)
+}
+
+// putResults merges the results of calls into their parts, and adds their items.
+func (m *maker) putResults(execution string, results []CallResult) error {
+	x, _ := m.state.execution(execution)
+	step := x.Run.Step
+	var placed []events.PlacedPart
+	for _, r := range results {
+		c := x.Run.call(r.CallID)
+		if c == nil || c.Is == callDone {
+			return events.Invalid("/results", "call %s has a result, or is none of the step's", r.CallID)
+		}
+		n := c.Idx
+		if err := m.putPart(events.PutPart{StepID: step, ExecutionID: execution, Idx: &n, Type: ToolPart + c.Name, Part: r.Part}); err != nil {
+			return err
+		}
+		placed = append(placed, events.PlacedPart{Place: x.Run.Base + c.Idx, Part: r.Part})
+		raw, err := json.Marshal(events.CallResult{CallID: r.CallID, Output: r.Output, IsError: r.IsError, Name: c.Name}, json.Deterministic(true))
+		if err != nil {
+			return events.Invalid("/results", "%w", err)
+		}
+		if err := m.putItem(events.NewItem{
+			ID: m.derive(x, step+":result", int(c.Idx)), Type: events.ActionResult, Status: events.ItemCompleted,
+			ParentItemID: m.answer(x), Content: raw,
+		}, x.Context, execution); err != nil {
+			return err
+		}
+		if r.Skill != nil && !r.IsError {
+			m.activate(execution, *r.Skill)
+		}
+	}
+	if len(placed) > 0 {
+		m.emit(events.MessageEditedType, x.writes(), execution, events.MessageEdited{Parts: placed})
+	}
+	return nil
 }
 
 func (m *maker) holdCalls(d HoldCalls) error {

@@ -206,6 +206,7 @@ type maker struct {
 	correlation string // of the items that are added
 	source      string // the item that is being copied
 	steers      string // the item with which a run answers the items being added
+	place       *int64 // that was kept for the item being added; nil: it is the next one
 	made        []events.Event
 }
 

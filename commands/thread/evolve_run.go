@@ -132,20 +132,31 @@ func evolveRun(s *State, e *events.Event) {
 	case events.ItemCreated:
 		s.numbered(d)
 		if d.Type == events.Message && d.Role == events.User {
-			s.run(e.Correlation, func(r *runState) { r.Steered = d.Index + 1 })
+			s.run(e.Correlation, func(r *runState) { r.Steered, r.Steers = d.Index+1, d.ID })
 		}
+		s.said(d)
 		s.grow(e.Correlation, d.ID, d.Content, nil)
 	case events.MessageEdited:
 		s.grow(e.Correlation, e.Subject, d.Content, d.Parts)
 	case events.StepCreated:
+		x, _ := s.execution(d.ExecutionID)
 		s.run(d.ExecutionID, func(r *runState) {
+			if d.EventID != x.writes() {
+				r.Item, r.Place = d.EventID, 0
+			}
+			if r.Room, r.From = 0, s.NextItem; d.Place != nil {
+				r.Room, r.From = *d.Place+1, *d.Place
+			}
 			if r.Asks = ""; len(r.First) == 0 && !r.Drained { // else queued calls are the step, and the reactor is not called
 				r.Asks = r.Agent
 				r.asked(d.Side)
 			}
 			r.Away, r.Down = 0, 0
-			r.Step, r.Side, r.Turn, r.Base, r.Reacted, r.Calls, r.First, r.Drained = d.ID, d.Side, "", r.Place, false, nil, nil, false
+			r.Step, r.Side, r.Turn, r.Base, r.Reacted, r.Calls, r.First, r.Drained, r.Left = d.ID, d.Side, "", r.Place, false, nil, nil, false, nil
 		})
+		if d.Place != nil {
+			s.NextItem = max(s.NextItem, *d.Place+1)
+		}
 	case events.PartCreated:
 		s.run(e.Correlation, func(r *runState) {
 			if r.Step != d.StepID {
@@ -154,15 +165,14 @@ func evolveRun(s *State, e *events.Event) {
 			r.Reacted, r.Away, r.Down = true, 0, 0
 			if name, ok := strings.CutPrefix(d.Type, ToolPart); ok {
 				if id := openCall(d.Part); id != "" {
-					r.Calls = append(r.Calls, callState{ID: id, Name: name, Idx: d.Idx})
+					r.Calls = append(r.Calls, callState{ID: id, Name: name, Idx: d.Idx, Part: content(d.Part)})
 				}
 			}
 		})
 	case events.StepStatusChanged:
 		s.run(d.ExecutionID, func(r *runState) {
 			if r.Step == e.Subject {
-				r.Left = nil
-				for _, c := range r.Calls {
+				for _, c := range r.Calls { // in older logs
 					if c.Is == callThread {
 						r.Left = append(r.Left, c.ID)
 					}
@@ -174,8 +184,11 @@ func evolveRun(s *State, e *events.Event) {
 		s.run(e.Correlation, func(r *runState) {
 			r.Down = 0
 			for i := range r.Calls {
-				if r.Step == d.StepID && r.Calls[i].Idx == d.Idx {
-					r.Calls[i].Is = callDone
+				if c := &r.Calls[i]; r.Step == d.StepID && c.Idx == d.Idx {
+					if c.Is == callThread { // it ends with the step, and before that run
+						r.Left = append(slices.Clip(r.Left), c.ID)
+					}
+					c.Is, c.Part = callDone, nil
 				}
 			}
 		})
@@ -184,6 +197,7 @@ func evolveRun(s *State, e *events.Event) {
 			return
 		}
 		s.head.Active = ""
+		s.run(e.Subject, func(r *runState) { r.Room, r.From, r.Said, r.Steers = 0, 0, 0, "" })
 		if x, _ := s.execution(e.Subject); x.Run != nil && x.Run.Handoff != nil { // it answered no message: what can be retried stays
 			s.run(e.Subject, func(r *runState) { r.Handoff, r.Rights = nil, nil })
 			return
@@ -225,10 +239,23 @@ func (s *State) phase(execution, call string, to callPhase) {
 	})
 }
 
-// grow records the number of parts of a run's reaction item.
+// said notes a new item: the message that the current run writes has its place, and one that others
+// add to its context stands between what the run writes before it and after it.
+func (s *State) said(d events.ItemCreated) {
+	x, _ := s.execution(s.head.Active)
+	switch {
+	case x.Run == nil || d.Type != events.Message || d.ContextID != x.Context:
+	case d.ID == x.writes():
+		s.run(s.head.Active, func(r *runState) { r.Room = 0 })
+	default:
+		s.run(s.head.Active, func(r *runState) { r.Said = max(r.Said, d.Index+1) })
+	}
+}
+
+// grow records the number of parts of the item that a run writes.
 func (s *State) grow(execution, item string, whole events.JSON, parts []events.PlacedPart) {
 	x, _ := s.execution(execution)
-	if x.Run == nil || x.Reaction != item {
+	if x.Run == nil || x.writes() != item {
 		return
 	}
 	s.setExecution(execution, x.with(func(r *runState) {

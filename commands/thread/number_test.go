@@ -141,7 +141,7 @@ func queueCommand(roll dice, k *story, token map[string]int64) any {
 		}
 		if r, ok := k.state.Run(active); ok && r.StepID != "" {
 			return ReactStep{
-				ExecutionID: active, Token: token[active], StepID: r.StepID, Parts: []events.JSON{text("so")}, Types: []string{"output_text"}, Seen: r.NextItem,
+				ExecutionID: active, Token: token[active], StepID: r.StepID, Parts: []events.JSON{text("so")}, Types: []string{"output_text"},
 			}
 		}
 	}

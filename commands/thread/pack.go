@@ -160,7 +160,7 @@ func (r *runState) pack(in *pool) (packedRun, bool) {
 	by, known := word(r.By)
 	side, too := word(r.Side)
 	turn, also := word(r.Turn)
-	open := r.Step != "" || r.Calls != nil || r.First != nil || r.Lacks != nil || r.Left != nil || r.Away != 0 || r.Down != 0
+	open := r.Step != "" || r.Calls != nil || r.First != nil || r.Lacks != nil || r.Left != nil || r.Item != "" || r.Steers != "" || r.Room|r.From|r.Said != 0 || r.Away != 0 || r.Down != 0
 	if !known || !too || !also || open || r.Parent != nil || r.Handoff != nil || r.Settings != nil || r.Rights != nil {
 		return packedRun{}, false
 	}

@@ -86,9 +86,13 @@ func numbered(want *int64, have int64) error {
 func (r rules) ItemCreated(e *events.Event, d events.ItemCreated) error {
 	_, taken := r.state.item(d.ID)
 	var parent itemState
+	place := r.state.NextItem
+	if x, _ := r.state.execution(e.Correlation); x.Run != nil && x.Run.Room > 0 && x.writes() == d.ID {
+		place = x.Run.Room - 1
+	}
 	faults := []error{
 		about(e, d.ID, e.Correlation), isNew(taken, "item", d.ID), r.needContext(d.ContextID), r.needExecution(e.Correlation),
-		unless(d.Index == r.state.NextItem, "its place is %d, and the next one is %d", d.Index, r.state.NextItem),
+		unless(d.Index == place, "its place is %d, and the next one is %d", d.Index, place),
 	}
 	if d.ParentItemID != "" {
 		parent, _ = r.state.item(d.ParentItemID)
@@ -96,7 +100,7 @@ func (r rules) ItemCreated(e *events.Event, d events.ItemCreated) error {
 	}
 	if d.ReactionItemID != "" { // it steers a run
 		x, _ := r.state.execution(e.Correlation)
-		faults = append(faults, unless(x.Run != nil && x.Reaction == d.ReactionItemID, "execution %.80q answers with item %.80q, and not with %.80q", e.Correlation, x.Reaction, d.ReactionItemID))
+		faults = append(faults, unless(x.Run != nil && (x.Reaction == d.ReactionItemID || x.answersIn(e.Tenant, e.ThreadID, e.Correlation) == d.ReactionItemID), "execution %.80q answers with item %.80q, and not with %.80q", e.Correlation, x.writes(), d.ReactionItemID))
 	}
 	x, _ := r.state.execution(e.Correlation)
 	faults = append(faults, unless(d.OutputOf == "" || d.Type == events.ActionResult && x.Run != nil, "only the result of a run's call has its output in a part"))
@@ -136,7 +140,7 @@ func (r rules) MessageEdited(e *events.Event, d events.MessageEdited) error {
 		unless(d.WasSilent == nil || *d.WasSilent == i.Silent, "silent was %v", i.Silent),
 	}
 	if x, ok := r.state.execution(e.Correlation); ok { // a run writes its reaction, deleted or not
-		return firstFault(append(faults, unless(x.Reaction == e.Subject, "execution %.80q writes item %.80q", e.Correlation, x.Reaction))...)
+		return firstFault(append(faults, unless(x.writes() == e.Subject, "execution %.80q writes item %.80q", e.Correlation, x.writes()))...)
 	}
 	return firstFault(append(faults, r.needItem(e.Subject), unless(len(d.Parts) == 0 || i.Type == events.Message, "the item is a %s, which has no parts", i.Type))...)
 }

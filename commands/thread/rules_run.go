@@ -33,7 +33,7 @@ func (r rules) showsIn(item string, x executionState, failed bool) error {
 	}
 	i, _ := r.state.item(item)
 	return firstFault(r.needItem(item),
-		unless(item == x.Reaction, "the execution writes item %.80q, and not %.80q", x.Reaction, item),
+		unless(item == x.writes(), "the execution writes item %.80q, and not %.80q", x.writes(), item),
 		unless(i.Failed != failed, "item %.80q shows so already", item))
 }
 
@@ -44,7 +44,9 @@ func (r rules) StepCreated(e *events.Event, d events.StepCreated) error {
 		about(e, d.ID, d.ExecutionID), isNew(taken, "step", d.ID), exists(ok, "execution", d.ExecutionID),
 		ofSession(d.SessionID, x.Session),
 		unless(d.EventID != "", "it names no item"),
-		unless(!r.ofRun(e, d, x) || d.EventID == x.Reaction, "the run writes item %.80q, and not %.80q", x.Reaction, d.EventID),
+		unless(!r.ofRun(e, d, x) || d.EventID == x.writes() || d.EventID == x.answersIn(e.Tenant, e.ThreadID, d.ExecutionID), "the run writes item %.80q, and not %.80q", x.writes(), d.EventID),
+		unless(d.Place == nil || x.Run != nil && *d.Place == r.state.NextItem, "the next place is %d", r.state.NextItem),
+		unless(d.SteeredBy == "" || x.Run != nil && d.SteeredBy == x.Run.Steers, "no message %.80q steered the run last", d.SteeredBy),
 		unless(d.Status == events.StepMachine().Initial(), "a step begins as %q, and not as %.40q", events.StepMachine().Initial(), d.Status),
 	)
 }

@@ -32,6 +32,11 @@ type runState struct {
 	Asks    string           `json:"asks,omitzero"`      // the agent whose reactor the step asks; empty if queued calls are the step
 	Reacted bool             `json:"reacted,omitzero"`   // the open step's reactor has answered, or its calls were queued
 	Steered int64            `json:"steered,omitzero"`   // the index after the last item that steered the run
+	Item    string           `json:"item,omitzero"`      // the item that the open step writes, or the last one wrote; empty: the reaction item
+	Room    int64            `json:"room,omitzero"`      // the place that is kept for that item, plus one; 0: it has its place
+	From    int64            `json:"from,omitzero"`      // the open step is shown no message that steered the run from this place on
+	Said    int64            `json:"said,omitzero"`      // the index after the last message that others added to the context
+	Steers  string           `json:"steers,omitzero"`    // the last message that steered the run
 	Parent  *events.Parent   `json:"parent,omitzero"`    // the call that waits for it
 	Handoff *events.Handoff  `json:"handoff,omitzero"`   // it writes a summary, and no message; nil once it has ended
 	First   []ToolCall       `json:"first,omitempty"`    // calls for the first step, before the reactor is called
@@ -59,6 +64,7 @@ type callState struct {
 	Is   callPhase `json:"phase,omitzero"`
 	Asks bool      `json:"asks,omitzero"`       // it is a question, whose only result is an answer
 	Fits string    `json:"schema,omitzero"`     // the JSON Schema of that answer
+	Part []byte    `json:"part,omitzero"`       // as its reactor asked for it
 	For  int64     `json:"grantedFor,omitzero"` // the claim for which it was granted, or under which it was left unmade: under a later one it may have been made already
 
 	Away events.Time `json:"awaySince,omitzero"` // since when no process serves its tool; 0: unknown, or one does
@@ -118,6 +124,23 @@ func (x executionState) with(change func(*runState)) executionState {
 	return x
 }
 
+// writes returns the item that the open step writes, or the last one wrote.
+func (x executionState) writes() string {
+	if x.Run != nil && x.Run.Item != "" {
+		return x.Run.Item
+	}
+	return x.Reaction
+}
+
+// answersIn returns the item that the step after the open one writes if a message comes now: one
+// of its own, unless no step has begun.
+func (x executionState) answersIn(tenant, thread, execution string) string {
+	if x.Steps == 0 {
+		return x.writes()
+	}
+	return events.DeriveID(events.ItemPrefix, x.Run.Begun, tenant, thread, execution+":answer", int(x.Steps))
+}
+
 func (r *runState) call(id string) *callState {
 	for i := range r.Calls {
 		if r.Calls[i].ID == id {
@@ -172,6 +195,8 @@ type Run struct {
 	ExecutionID, ContextID string
 	TriggerItemID          string
 	ReactionItemID         string
+	ItemID                 string // that the open step writes, or the last one wrote: the reaction item, or a later one
+	From                   int64  // the open step is shown no message that steered the run from this place on
 	SessionID              string // of the request that it answers
 	Status                 events.ExecutionStatus
 	Agent                  string
@@ -222,7 +247,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, SessionID: x.Session, Status: x.Status,
 		Agent: x.Run.Agent, Begun: x.Run.Begun, Wanted: x.Run.Wanted, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
 		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Asks: x.Run.Asks, Reacted: x.Run.Reacted, Parent: x.Run.Parent, Handoff: x.Run.Handoff, StoppedBy: x.Run.By,
-		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem, Left: x.Run.Left, Away: x.Run.Away, Down: x.Run.Down, Settings: x.Run.Settings, Rights: x.Run.Rights,
+		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, ItemID: x.writes(), From: x.Run.From, NextItem: s.NextItem, Left: x.Run.Left, Away: x.Run.Away, Down: x.Run.Down, Settings: x.Run.Settings, Rights: x.Run.Rights,
 	}
 	if r.StepID != "" {
 		r.Iteration--

@@ -32,12 +32,12 @@ func (x executionState) Size() int64 {
 			n += int64(unsafe.Sizeof(*h)) + compact.TextSize(h.ThreadID) + compact.TextSize(h.AgentID) + compact.TextSize(h.Key) + compact.TextSize(h.Comment)
 		}
 		for _, c := range x.Run.Calls {
-			n += int64(len(c.Fits))
+			n += int64(len(c.Fits) + len(c.Part))
 		}
 		for _, id := range x.Run.Left {
 			n += compact.TextSize(id) + 16
 		}
-		n += settingsSize(x.Run.Settings) + rightsSize(x.Run.Rights)
+		n += settingsSize(x.Run.Settings) + rightsSize(x.Run.Rights) + compact.TextSize(x.Run.Item) + compact.TextSize(x.Run.Steers)
 	}
 	return n
 }

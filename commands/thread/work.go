@@ -34,7 +34,6 @@ type ReactStep struct {
 	Calls       []events.ToolCall
 	Approve     []string               // callIds that wait for approval
 	Records     []events.TraceRecorded // trace events to record
-	Seen        int64                  // the index after the last item that the reactor received
 	After
 
 	// Of a run that writes a summary: the thread that begins with it, and the summary.
@@ -48,7 +47,6 @@ type EndCalls struct {
 	StepID      string
 	Results     []CallResult
 	Records     []events.TraceRecorded
-	Seen        int64
 	Agent       string // the agent that takes the thread over; "" for none
 	After
 }

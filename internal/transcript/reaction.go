@@ -41,7 +41,12 @@ func (r *reaction) step(s *step, iteration int, more bool) {
 	}
 	outcome := events.SetStepStatus{StepID: id, To: events.StepCompleted, ContinueLoop: &more}
 	var answered []events.JSON
+	missing := map[int]bool{}
+	for i := range m.Calls {
+		missing[i] = true
+	}
 	for _, done := range s.results { // merged into the same part
+		delete(missing, done.call)
 		c, out := m.Calls[done.call], done.message
 		state := "output-available"
 		if out.IsError {
@@ -53,6 +58,15 @@ func (r *reaction) step(s *step, iteration int, more bool) {
 		r.put(id, idx, part)
 		edits = replaced(edits, base+idx, part)
 		answered = append(answered, object("callId", c.ID, "name", c.Name, "output", out.Output, "isError", out.IsError))
+	}
+	for i, c := range m.Calls {
+		if !missing[i] {
+			continue
+		}
+		idx := len(m.Content) + i
+		part := events.FailedCall(object("type", chat.ToolPart+c.Name, "toolCallId", c.ID, "input", c.Arguments), events.CallUnknown)
+		r.put(id, idx, part)
+		edits = replaced(edits, base+idx, part)
 	}
 	r.edit(edits)
 	outcome.ToolCalls, outcome.ToolExecutionResults = list(asked), list(answered)

@@ -1,6 +1,8 @@
 package documents
 
 import (
+	"slices"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
@@ -31,6 +33,9 @@ func executions() Projection {
 			on(events.StepCreatedType, func(_ *change, d events.StepCreated) (string, bool) { return d.ExecutionID, true },
 				func(_ *change, doc *T, d events.StepCreated) {
 					doc.StepCount++
+					if d.EventID != doc.LastItem() {
+						doc.LaterItems = append(slices.Clip(doc.LaterItems), events.LaterItem{ItemID: d.EventID, SteeredBy: d.SteeredBy})
+					}
 					switch d.Side {
 					case events.SideA:
 						doc.SideASteps++

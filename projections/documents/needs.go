@@ -61,10 +61,12 @@ func (m *Models) Touched(c *events.Commit, kinds Mask) (touched Mask) {
 	return touched
 }
 
-// opensPage reports whether the event creates the first item of that page.
+// opensPage reports whether the event creates the first item of that page. The place of a message
+// that a run writes may have been kept while others were added to the page.
 func opensPage(e *events.Event, page string) bool {
 	d, ok := e.Data.(events.ItemCreated)
-	return ok && d.Index%PageSize == 0 && page == PageID(d.Index/PageSize)
+	kept := ok && e.Correlation != "" && d.Type == events.Message
+	return ok && !kept && d.Index%PageSize == 0 && page == PageID(d.Index/PageSize)
 }
 
 // Deep reports whether what the commit needs depends on documents.

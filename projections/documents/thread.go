@@ -56,6 +56,11 @@ func threads() Projection {
 					countMessage(doc, d.Index, events.MessageClass(d.Depth, d.ContextID != doc.ContextID, d.Silent), 1)
 				}
 			}),
+			on(events.StepCreatedType, own, func(_ *change, doc *T, d events.StepCreated) {
+				if d.Place != nil {
+					doc.NextItem = max(doc.NextItem, *d.Place+1)
+				}
+			}),
 			on(events.HistoryInheritedType, own, func(_ *change, doc *T, d events.HistoryInherited) {
 				for _, page := range d.Pages {
 					doc.Items += page.Items.Total()

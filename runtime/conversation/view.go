@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -26,7 +27,7 @@ type View struct {
 
 	version int64
 	seq     uint64
-	items   []*said // in the log's order
+	items   []*said // by index
 	byID    map[string]*said
 	sides   map[string][]segment  // of answers that are not complete
 	run     string                // the execution of the last run that was requested
@@ -42,6 +43,7 @@ type said struct {
 	call    string    // the call, if it is an item of one
 	sides   []segment // of an answer of a dual_ai agent
 	parts   int
+	steers  bool // it steered a run
 	deleted bool
 }
 
@@ -148,7 +150,8 @@ func (c *View) evolve(e *events.Event) {
 		s.call = callOf(s.Item)
 		s.sides = c.sides[d.ID]
 		delete(c.sides, d.ID)
-		c.items = append(c.items, s)
+		s.steers = d.ReactionItemID != ""
+		c.put(s)
 		c.byID[d.ID] = s
 		c.bytes += len(d.Content) + 512
 	case events.HistoryInherited:
@@ -262,10 +265,20 @@ func callOf(i events.Item) string {
 	return content.CallID
 }
 
-// Shown returns the latest most items of a context for a reactor, oldest first. The items of
+// put adds an item at its place, which was kept if later items are there already.
+func (c *View) put(s *said) {
+	at := len(c.items)
+	for at > 0 && c.items[at-1].Index > s.Index {
+		at--
+	}
+	c.items = slices.Insert(c.items, at, s)
+}
+
+// Shown returns the latest most items of a context for a reactor, oldest first, without messages
+// that steered the run from the place from on, which the next step is shown. The items of
 // calls that a message has as parts are omitted, except the results of those that the caller of
 // a run executes. A side of a dual_ai agent sees the other side's parts as messages of a user.
-func (c *View) Shown(context string, side events.Side, most int) []events.Item {
+func (c *View) Shown(context string, side events.Side, from int64, most int) []events.Item {
 	calls, open := map[string]bool{}, map[string]bool{}
 	for _, s := range c.items {
 		if !s.deleted && s.ContextID == context {
@@ -279,7 +292,7 @@ func (c *View) Shown(context string, side events.Side, most int) []events.Item {
 	}
 	out := make([]events.Item, 0, len(c.items))
 	for _, s := range c.items {
-		if s.deleted || s.ContextID != context {
+		if s.deleted || s.ContextID != context || s.steers && s.Index >= from {
 			continue
 		}
 		if s.call != "" && calls[s.call] && (s.Type == events.ActionExecute || !open[s.call]) {

@@ -179,9 +179,20 @@ func (a *app) follow(ctx context.Context, r *cli.Remote, c *client.Client, reply
 
 // outcome prints how a run ended, and its answer unless exactly that was streamed.
 func (a *app) outcome(ctx context.Context, r *cli.Remote, c *client.Client, x *events.Execution, shown string) error {
-	answer, err := client.Read(ctx, c, events.GetItem{ThreadID: x.ThreadID, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &x.Seq}})
-	if err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) { // the item may have been deleted
-		return err
+	var answer *events.Item // the last item of the run
+	var texts []string
+	for _, id := range x.Items() {
+		item, err := client.Read(ctx, c, events.GetItem{ThreadID: x.ThreadID, ItemID: id, Fresh: events.Fresh{MinSeq: &x.Seq}})
+		if errors.Is(err, &events.Error{Code: events.NotFound}) { // it may have been deleted
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		answer = item
+		if text := written(item.Content); text != "" {
+			texts = append(texts, text)
+		}
 	}
 	if r.JSON {
 		if err := a.PrintJSON(struct {
@@ -191,7 +202,7 @@ func (a *app) outcome(ctx context.Context, r *cli.Remote, c *client.Client, x *e
 			return err
 		}
 	} else if answer != nil && x.Status != events.ExecutionFailed {
-		text := written(answer.Content)
+		text := strings.Join(texts, "\n")
 		if text == "" {
 			text = happened.Said(answer.Type, answer.Content)
 		}
