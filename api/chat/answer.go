@@ -49,12 +49,25 @@ func (h *chat) answer(ctx context.Context, m *Message) (*follow, error) {
 		calls = waiting // the client has seen what followed the other answers
 	}
 	from, err := h.beginning(ctx, x)
-	return &follow{Run: h.runOf(x, m.ID), from: from, after: calls}, err
+	known := granted(x)
+	for _, d := range answers {
+		known[d.CallID] = d.Grant
+	}
+	return &follow{Run: h.runOf(x, m.ID), from: from, after: calls, known: known}, err
 }
 
 // runOf returns an execution as a run, for the message that begins with an item.
 func (h *chat) runOf(x *events.Execution, item string) Run {
 	return Run{ThreadID: x.ThreadID, Key: h.key(), AgentID: x.AgentID, ExecutionID: x.ID, MessageID: item, Later: item != x.ReactionItemID}
+}
+
+// granted returns the calls of an execution that people have granted.
+func granted(x *events.Execution) map[string]bool {
+	calls := map[string]bool{}
+	for _, a := range x.Approvals { // the latest request for a call counts
+		calls[a.CallID] = a.Status == events.ApprovalGrant || a.Status == events.ApprovalResult
+	}
+	return calls
 }
 
 // lastMessage returns the items of the last message that an execution writes: those since a message
@@ -157,7 +170,7 @@ func (h *chat) resume(ctx context.Context) (*follow, error) {
 		return nil, err
 	}
 	from, err := h.beginning(ctx, x)
-	return &follow{Run: h.runOf(x, lastMessage(x)[0]), from: from}, err
+	return &follow{Run: h.runOf(x, lastMessage(x)[0]), from: from, known: granted(x)}, err
 }
 
 // firstLook is how many of a thread's latest events are searched first for the beginning of a

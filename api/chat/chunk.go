@@ -21,7 +21,6 @@ type Chunk struct {
 	ErrorText        string      `json:"errorText,omitzero"`
 	ProviderExecuted *bool       `json:"providerExecuted,omitzero"` // Skein makes the call, not the client
 	ApprovalID       string      `json:"approvalId,omitzero"`
-	Approved         *bool       `json:"approved,omitzero"`
 	Reason           string      `json:"reason,omitzero"`
 	SourceID         string      `json:"sourceId,omitzero"`
 	URL              string      `json:"url,omitzero"`
@@ -35,23 +34,22 @@ type Chunk struct {
 
 // Types of chunks. Others are those of parts.
 const (
-	typeStart            = "start"
-	typeStartStep        = "start-step"
-	typeFinishStep       = "finish-step"
-	typeResetStep        = "reset-step"
-	typeFinish           = "finish"
-	typeAbort            = "abort"
-	typeError            = "error"
-	typeToolInput        = events.ChunkToolInput
-	typeToolOutput       = events.ChunkToolOutput
-	typeToolError        = events.ChunkToolError
-	typeToolInputError   = "tool-input-error"
-	typeToolDenied       = "tool-output-denied"
-	typeApprovalRequest  = "tool-approval-request"
-	typeApprovalResponse = "tool-approval-response"
-	typeSourceURL        = "source-url"
-	typeSourceDocument   = "source-document"
-	typeFile             = "file"
+	typeStart           = "start"
+	typeStartStep       = "start-step"
+	typeFinishStep      = "finish-step"
+	typeResetStep       = "reset-step"
+	typeFinish          = "finish"
+	typeAbort           = "abort"
+	typeError           = "error"
+	typeToolInput       = events.ChunkToolInput
+	typeToolOutput      = events.ChunkToolOutput
+	typeToolError       = events.ChunkToolError
+	typeToolInputError  = "tool-input-error"
+	typeToolDenied      = "tool-output-denied"
+	typeApprovalRequest = "tool-approval-request"
+	typeSourceURL       = "source-url"
+	typeSourceDocument  = "source-document"
+	typeFile            = "file"
 )
 
 // Types of Skein's own data parts.

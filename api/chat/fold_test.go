@@ -21,7 +21,7 @@ type shown struct {
 type shownPart struct{ kind, id, text, state string }
 
 // fold builds a message as the AI SDK's client does: it fails the test for chunks that the
-// client refuses.
+// client refuses. What only version 7 knows is among these, but for reset-step.
 func fold(t testing.TB, on *shown, list []chat.Chunk) *shown {
 	t.Helper()
 	m := on
@@ -79,14 +79,10 @@ func (m *shown) take(c chat.Chunk) error {
 		if m.call(c.ToolCallID, true) == nil {
 			return fmt.Errorf("no call %q", c.ToolCallID)
 		}
-	case "tool-output-available", "tool-output-error", "tool-output-denied", "tool-approval-request", "tool-approval-response":
-		id := c.ToolCallID
-		if id == "" {
-			id = c.ApprovalID
-		}
-		p := m.call(id, false)
+	case "tool-output-available", "tool-output-error", "tool-output-denied", "tool-approval-request":
+		p := m.call(c.ToolCallID, false)
 		if p == nil {
-			return fmt.Errorf("no call %q", id)
+			return fmt.Errorf("no call %q", c.ToolCallID)
 		}
 		p.state = strings.TrimPrefix(c.Type, "tool-")
 		p.text = string(c.Output) + c.ErrorText

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -53,6 +54,9 @@ func (h *chat) list(ctx context.Context, yield func(*Message) error) error {
 			item := &page.Items[i]
 			delete(queue.byItem, item.ID)
 			m := messageOf(item, asked[item.ID])
+			if about := u.about[item.ID]; m != nil && about != nil {
+				m.Parts = append(about, m.Parts...)
+			}
 			if m == nil || u.written[item.ID] {
 				continue
 			}
@@ -118,6 +122,7 @@ func waitingItem(d *events.NewItem) *events.Item {
 type unfinished struct {
 	written map[string]bool   // items of the message that is being written
 	waits   string            // the last item of a run that waits for people only; empty: none does
+	about   map[string][]Part // data parts of a run, by the items with which its messages begin
 	goesOn  map[string]string // items that go on with the message of another one, if nothing is shown between
 }
 
@@ -125,7 +130,7 @@ type unfinished struct {
 // message, by call.
 func (h *chat) unfinished(ctx context.Context) (u unfinished, asked map[string]map[string]events.CallApproval, err error) {
 	asked = map[string]map[string]events.CallApproval{}
-	u = unfinished{written: map[string]bool{}, goesOn: map[string]string{}}
+	u = unfinished{written: map[string]bool{}, about: map[string][]Part{}, goesOn: map[string]string{}}
 	for q := (events.ListExecutions{ThreadID: h.thread.ID, Limit: new(int64(pageOfRuns))}); ; {
 		runs, err := client.Read(ctx, h.now, q)
 		if err != nil {
@@ -142,10 +147,16 @@ func (h *chat) unfinished(ctx context.Context) (u unfinished, asked map[string]m
 					u.written[item] = true
 				}
 			}
+			run := h.runOf(x, x.ReactionItemID)
+			for _, c := range run.about(x.Status) {
+				u.about[x.ReactionItemID] = append(u.about[x.ReactionItemID], Part{Type: c.Type, ID: c.ID, Data: c.Data})
+			}
 			before := x.ReactionItemID
 			for _, i := range x.LaterItems {
 				if i.SteeredBy == "" {
 					u.goesOn[i.ItemID] = before
+				} else {
+					u.about[i.ItemID] = slices.Clone(u.about[x.ReactionItemID])
 				}
 				before = i.ItemID
 			}

@@ -119,7 +119,12 @@ func messageOf(item *events.Item, approvals map[string]events.CallApproval) *Mes
 // partsOf returns a stored part as parts of a UI message.
 func partsOf(p *stored, raw events.JSON, approvals map[string]events.CallApproval) []Part {
 	if toolName(p.Type) != "" {
-		return []Part{toolPartOf(p, approvals)}
+		out := []Part{toolPartOf(p, approvals)}
+		if a, asked := approvals[p.ToolCallID]; asked && a.Reason == events.ApprovalQuestion {
+			c := questionChunk(a.CallID, a.Question, a.Answer)
+			out = append(out, Part{Type: c.Type, ID: c.ID, Data: c.Data})
+		}
+		return out
 	}
 	if text, is := p.text(); is {
 		out := []Part{{Type: kindText, Text: &text, State: "done"}}

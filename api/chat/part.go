@@ -226,7 +226,7 @@ func (r *Renderer) toolPart(s *step, p *stored) []Chunk {
 	c.name = toolName(p.Type)
 	var out []Chunk
 	if !c.shown {
-		c.shown = true
+		c.shown, c.input = true, p.Input
 		out = append(out, Chunk{Type: typeToolInput, ToolCallID: c.id, ToolName: c.name, Input: some(p.Input), ProviderExecuted: new(true)})
 	}
 	if c.answered {

@@ -28,8 +28,10 @@ type Renderer struct {
 	open  *step // the last one, until it is closed
 	calls map[string]*call
 
+	keeps    bool            // the client cannot take back what it shows of a step
 	before   bool            // the steps so far write an earlier message, of which nothing is shown
 	started  bool            // the beginning of the message was shown
+	known    map[string]bool // calls that people have allowed already
 	unheard  map[string]bool // calls that the client has answered, of which no event says so yet
 	quiet    bool            // of none of them, so that nothing is shown
 	finished *events.ThreadFinished
@@ -49,6 +51,7 @@ type call struct {
 	waits    bool // for a person
 	question bool // it is a question to a person
 	answered bool // its output was shown, or that it was denied
+	input    events.JSON
 }
 
 // NewRenderer returns a Renderer of a run.
@@ -66,6 +69,14 @@ func (r *Renderer) After(calls []string) {
 	}
 }
 
+// Keep makes the Renderer end what it shows of a step that says something else, and not take it
+// back: clients of version 6 of the AI SDK break off at reset-step.
+func (r *Renderer) Keep() { r.keeps = true }
+
+// Granted makes the Renderer show that these calls are made, and not that people are asked about
+// them: they have been granted since.
+func (r *Renderer) Granted(calls map[string]bool) { r.known = calls }
+
 // Start returns the beginning of the message. It is nil if another message of the run may still be
 // written: then it comes with the first event or chunk of the message.
 func (r *Renderer) Start() []Chunk {
@@ -77,24 +88,25 @@ func (r *Renderer) Start() []Chunk {
 
 func (r *Renderer) start() []Chunk {
 	r.started = true
-	thread := map[string]string{"threadId": r.run.ThreadID}
-	if r.run.Key != "" {
-		thread["key"] = r.run.Key
+	return append([]Chunk{{Type: typeStart, MessageID: r.run.MessageID}}, r.run.about(events.Executing)...)
+}
+
+// about returns the data parts with which a message of the run begins.
+func (r *Run) about(status events.ExecutionStatus) []Chunk {
+	thread := map[string]string{"threadId": r.ThreadID}
+	if r.Key != "" {
+		thread["key"] = r.Key
 	}
-	return []Chunk{
-		{Type: typeStart, MessageID: r.run.MessageID},
-		dataChunk(dataThread, r.run.ThreadID, thread),
-		r.execution(events.Executing),
-	}
+	return []Chunk{dataChunk(dataThread, r.ThreadID, thread), r.execution(status)}
 }
 
 // execution returns the data part of the execution.
-func (r *Renderer) execution(status events.ExecutionStatus) Chunk {
-	data := map[string]string{"executionId": r.run.ExecutionID, "status": string(status)}
-	if r.run.AgentID != "" {
-		data["agentId"] = r.run.AgentID
+func (r *Run) execution(status events.ExecutionStatus) Chunk {
+	data := map[string]string{"executionId": r.ExecutionID, "status": string(status)}
+	if r.AgentID != "" {
+		data["agentId"] = r.AgentID
 	}
-	return dataChunk(dataExecution, r.run.ExecutionID, data)
+	return dataChunk(dataExecution, r.ExecutionID, data)
 }
 
 // Ended reports whether the run has ended, and everything was shown.
@@ -273,7 +285,7 @@ func (r *Renderer) finish(data events.JSON) []Chunk {
 	if r.ended, r.waiting = true, false; !r.started {
 		out = r.start()
 	}
-	out = append(out, r.execution(r.finished.Status))
+	out = append(out, r.run.execution(r.finished.Status))
 	switch {
 	case r.aborted != nil:
 		reason := r.aborted.Reason
@@ -307,15 +319,14 @@ func (r *Renderer) approvalRequested(d events.ApprovalRequested) []Chunk {
 		return nil
 	}
 	c.waits, c.question = true, d.Reason == events.ApprovalQuestion
+	if r.known[c.id] && !c.question {
+		return nil
+	}
 	switch d.Reason {
 	case events.ApprovalQuestion:
-		question := map[string]any{"callId": c.id, "question": d.Question}
-		if d.Answer != nil {
-			question["answer"] = d.Answer
-		}
 		return []Chunk{
 			{Type: typeToolInput, ToolCallID: c.id, ToolName: c.name, Input: some(d.Arguments), ProviderExecuted: new(false)},
-			dataChunk(dataQuestion, c.id, question),
+			questionChunk(c.id, d.Question, d.Answer),
 		}
 	case events.ApprovalMayHaveRun:
 		return []Chunk{{Type: typeApprovalRequest, ApprovalID: c.id, ToolCallID: c.id, Reason: "a worker that was lost may have made this call"}}
@@ -329,12 +340,12 @@ func (r *Renderer) approvalGranted(d events.ApprovalGranted) []Chunk {
 		return nil
 	}
 	c.waits = false
-	var out []Chunk
 	if d.Arguments != nil {
-		out = append(out, Chunk{Type: typeToolInput, ToolCallID: c.id, ToolName: c.name, Input: d.Arguments, ProviderExecuted: new(true)},
-			Chunk{Type: typeApprovalRequest, ApprovalID: c.id, ToolCallID: c.id})
+		c.input = d.Arguments
+	} else if r.known[c.id] {
+		return nil
 	}
-	return append(out, Chunk{Type: typeApprovalResponse, ApprovalID: c.id, Approved: new(true), Reason: d.Comment})
+	return []Chunk{{Type: typeToolInput, ToolCallID: c.id, ToolName: c.name, Input: some(c.input), ProviderExecuted: new(true)}}
 }
 
 func (r *Renderer) approvalDenied(d events.ApprovalDenied) []Chunk {
@@ -346,10 +357,7 @@ func (r *Renderer) approvalDenied(d events.ApprovalDenied) []Chunk {
 	if c.question {
 		return []Chunk{{Type: typeToolError, ToolCallID: c.id, ErrorText: "the call was denied"}}
 	}
-	return []Chunk{
-		{Type: typeApprovalResponse, ApprovalID: c.id, Approved: new(false), Reason: d.Comment},
-		{Type: typeToolDenied, ToolCallID: c.id},
-	}
+	return []Chunk{{Type: typeToolDenied, ToolCallID: c.id}}
 }
 
 func (r *Renderer) approvalResolved(d events.ApprovalResolved) []Chunk {
@@ -358,10 +366,19 @@ func (r *Renderer) approvalResolved(d events.ApprovalResolved) []Chunk {
 		return nil
 	}
 	c.waits = false
-	if c.question {
+	if c.question || r.known[c.id] {
 		return nil
 	}
-	return []Chunk{{Type: typeApprovalResponse, ApprovalID: c.id, Approved: new(true)}}
+	return []Chunk{{Type: typeToolInput, ToolCallID: c.id, ToolName: c.name, Input: some(c.input), ProviderExecuted: new(true)}}
+}
+
+// questionChunk returns the data part of a question to a person.
+func questionChunk(call, question string, answer events.JSON) Chunk {
+	data := map[string]any{"callId": call, "question": question}
+	if answer != nil {
+		data["answer"] = answer
+	}
+	return dataChunk(dataQuestion, call, data)
 }
 
 // toolName returns the tool that a part's type names, "" if it names none.

@@ -273,6 +273,23 @@ func TestRenderer_AnyInterleaving(t *testing.T) {
 	}
 }
 
+// A client of version 6 keeps what a step has shown, and is shown what another worker says after it.
+func TestRenderer_KeepsWhatCannotBeTakenBack(t *testing.T) {
+	r := chat.NewRenderer(chat.Run{ThreadID: "T-1", ExecutionID: "exe_1", MessageID: "itm_a"})
+	r.Keep()
+	out := r.Start()
+	out = append(out, r.Event(stepCreated("stp_1", 0))...)
+	out = append(out, r.Chunk(delta("stp_1", 1, "a", "hello"))...)
+	out = append(out, r.Chunk(chunk("stp_1", 1, events.ChunkToolInputStart, `{"toolCallId":"c1","toolName":"find"}`))...)
+	out = append(out, r.Chunk(delta("stp_1", 2, "a", "good day"))...)
+	out = append(out, r.Event(part("stp_1", 0, `{"type":"output_text","text":"good day"}`))...)
+	out = append(out, r.Event(part("stp_1", 1, toolC1+`}`))...)
+	out = append(out, r.Event(stepDone("stp_1"))...)
+	if m := fold(t, nil, out); m.String() != "step | text=hello | tool-find(input-available) | text=good day" || strings.Contains(kinds(out), "reset-step") {
+		t.Errorf("it is shown %s, as %s", m, kinds(out))
+	}
+}
+
 // A chunk that arrives before the event that begins its step waits for it, and so does the end.
 // A client has answered two calls, one command each, and between the two the run waited for the
 // second one again: the stream goes on.

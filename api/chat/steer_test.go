@@ -148,7 +148,7 @@ func TestChat_MessageDuringARun(t *testing.T) {
 						t.Errorf("message %s is streamed as %s: %s, %s", stored.ID, m.id, m, m.end)
 					}
 				}
-				fork, err := w.client.Send(t.Context(), "key:c1", events.ForkThread{MessageIndex: new(int64(3))})
+				fork, err := w.client.Send(t.Context(), "key:c1", events.ForkThread{ItemID: list[3].ID})
 				w.server.Must(err)
 				if got := page(w.messages(fork.Result.ChildID)); got != want {
 					t.Errorf("a fork shows %s", got)

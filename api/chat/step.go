@@ -266,15 +266,22 @@ func (s *step) place(of *draft) int {
 	return n
 }
 
-// reset takes back what is shown of the step.
+// reset takes back what is shown of the step, or ends it if the client keeps that.
 func (s *step) reset(r *Renderer) []Chunk {
+	out := []Chunk{{Type: typeResetStep}}
+	if r.keeps {
+		out = r.strays(s)
+		for _, b := range s.blocks {
+			out = append(out, b.end()...)
+		}
+	}
 	s.blocks = nil
 	clear(s.passed)
 	for _, id := range s.begun {
 		delete(r.calls, id)
 	}
 	s.begun = nil
-	return []Chunk{{Type: typeResetStep}, r.stepData(s, string(events.StepRunning))}
+	return append(out, r.stepData(s, string(events.StepRunning)))
 }
 
 // more shows more of a text.

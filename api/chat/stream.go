@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -16,6 +17,7 @@ import (
 const (
 	headerStream = "X-Vercel-Ai-Ui-Message-Stream"
 	streamV1     = "v1"
+	headerSDK    = "X-Ai-Sdk" // the major version of the client's AI SDK
 )
 
 // done ends a stream that is complete. A stream without it was cut off, and is resumed.
@@ -32,6 +34,10 @@ func (h *chat) stream(w http.ResponseWriter, r *http.Request, f *follow) error {
 	out := edge.NewStream(w)
 	defer out.Close()
 	render := NewRenderer(f.Run)
+	render.Granted(f.known)
+	if r.Header.Get(headerSDK) == "6" || strings.Contains(r.UserAgent(), "ai-sdk/6.") {
+		render.Keep()
+	}
 	if f.after != nil {
 		render.After(f.after)
 	}

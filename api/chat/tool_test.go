@@ -72,6 +72,17 @@ func TestTools_ApprovalsAndQuestions(t *testing.T) {
 			if list := w.messages("c1"); len(list) != 2 || partState(list[1], "c1") != "approval-requested" || partState(list[1], "c2") != "input-available" {
 				t.Errorf("listed: %+v", list)
 			}
+			var data []string // what the stream has put into the message
+			for _, p := range w.messages("c1")[1].Parts {
+				if p.Data != nil {
+					data = append(data, p.Type+" "+p.ID+" "+string(p.Data))
+				}
+			}
+			for _, c := range one.all {
+				if c.Type != "data-skein-step" && c.Data != nil && !c.Transient && !slices.Contains(data, c.Type+" "+c.ID+" "+string(c.Data)) {
+					t.Errorf("a reload lacks %s %s %s, and has %q", c.Type, c.ID, c.Data, data)
+				}
+			}
 			two := w.post(answers("c1", m.id, `{"type":"step-start"}`, c.approval))
 			fold(t, m, two.restChunks())
 			if m.end != "tool-calls" || !strings.Contains(m.String(), c.outcome) {

@@ -128,7 +128,8 @@ func callsOf(ctx context.Context, c *client.Client, thread string, calls map[str
 			case item.Type == events.ActionExecute:
 				calls[callIDOf(item.Content)] = true
 			case item.Type == events.Message:
-				for id := range callersOf(item.Content) {
+				callers, _ := callersOf(item.Content)
+				for id := range callers {
 					calls[id] = true
 				}
 			}

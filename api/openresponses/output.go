@@ -95,7 +95,7 @@ func piecesOf(i *events.Item, showServer bool) []transform.Item {
 		}
 		return list
 	}
-	callers := callersOf(i.Content)
+	callers, failures := callersOf(i.Content)
 	number := numberingOf(i.ID)
 	out := []transform.Item{}
 	for n := 0; n < len(list); n++ {
@@ -118,10 +118,11 @@ func piecesOf(i *events.Item, showServer bool) []transform.Item {
 				continue
 			}
 			o.ID = number.call("mcp_", o.CallID)
-			o = serverCall(o)
+			var output events.JSON
 			if answered {
-				o.Output = list[n].Output
+				output = list[n].Output
 			}
+			o = serverCall(o, output, failures[o.CallID])
 		default:
 			o.ID = number.other()
 		}
@@ -138,29 +139,37 @@ func written(i *events.Item) bool {
 // ownItem is the key in the metadata of items that a request or a conversation has added.
 const ownItem = "skein.input"
 
-// serverCall returns a call as one that the server makes.
-func serverCall(o transform.Item) transform.Item {
-	o.Type, o.CallID, o.Status = serverCallItem, "", "completed"
+// serverCall returns a call as one that the server makes, with its output, or with the reason why it
+// failed.
+func serverCall(o transform.Item, output events.JSON, failure string) transform.Item {
+	o.Type, o.CallID, o.Status, o.Output = serverCallItem, "", "completed", output
 	o.Rest = map[string]events.JSON{"server_label": events.Quote(serverLabel), "error": events.JSON("null")}
+	if failure != "" {
+		o.Status, o.Output, o.Rest["error"] = "failed", events.JSON("null"), events.Quote(failure)
+	}
 	return o
 }
 
-// callersOf returns the calls among parts that the caller of the run executes.
-func callersOf(content events.JSON) map[string]bool {
+// callersOf returns the calls among parts that the caller of the run executes, and the reasons why
+// others failed, by call.
+func callersOf(content events.JSON) (callers map[string]bool, failures map[string]string) {
 	var parts []struct {
-		CallID events.JSON `json:"toolCallId"`
-		State  events.JSON `json:"state"`
+		CallID    events.JSON `json:"toolCallId"`
+		State     events.JSON `json:"state"`
+		ErrorText events.JSON `json:"errorText"`
 	}
 	if json.Unmarshal(content, &parts) != nil {
-		return nil
+		return nil, nil
 	}
-	calls := map[string]bool{}
+	callers, failures = map[string]bool{}, map[string]string{}
 	for _, p := range parts {
 		if textOf(p.State) == events.CallerState {
-			calls[textOf(p.CallID)] = true
+			callers[textOf(p.CallID)] = true
+		} else if why := textOf(p.ErrorText); why != "" {
+			failures[textOf(p.CallID)] = why
 		}
 	}
-	return calls
+	return callers, failures
 }
 
 // completed fills in what clients need in an item.

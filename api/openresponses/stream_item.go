@@ -274,12 +274,9 @@ func (e *emitter) called(d *chunkData) {
 	if c == nil || !e.showServer {
 		return
 	}
-	o := serverCall(transform.Item{ID: e.number.call("mcp_", d.ToolCallID), Name: c.name, Arguments: &c.arguments})
+	o := serverCall(transform.Item{ID: e.number.call("mcp_", d.ToolCallID), Name: c.name, Arguments: &c.arguments}, events.Quote(events.TextOf(d.Output)), d.ErrorText)
 	if e.shown[o.ID] {
 		return
-	}
-	if o.Output = events.Quote(events.TextOf(d.Output)); d.ErrorText != "" {
-		o.Output = events.Quote("Error: " + d.ErrorText)
 	}
 	e.shown[o.ID] = true
 	e.complete(completed(o))

@@ -145,13 +145,16 @@ func TestTools_OfTheServer(t *testing.T) {
 		t.Fatalf("%v", got["output"])
 	}
 	call := got["output"].([]any)[1].(object)
-	if call["name"] != "read_thread" || call["server_label"] != "skein" || call["arguments"] != `{"threadId":"T-0"}` || call["output"] == "" {
+	if call["name"] != "read_thread" || call["server_label"] != "skein" || call["arguments"] != `{"threadId":"T-0"}` || call["status"] != "failed" || call["output"] != nil {
 		t.Errorf("%v", call)
+	}
+	if why, _ := call["error"].(string); why == "" || strings.HasPrefix(why, "Error: ") { // there is no such thread
+		t.Errorf("the error of the call is %v", call["error"])
 	}
 	at := 0
 	for _, e := range list {
 		if e["type"] == "response.output_item.done" {
-			if e["item"].(object)["id"] != got["output"].([]any)[at].(object)["id"] {
+			if !reflect.DeepEqual(e["item"], got["output"].([]any)[at]) || e["output_index"] != float64(at) {
 				t.Errorf("item %d: %v, and not %v", at, e["item"], got["output"].([]any)[at])
 			}
 			at++
