@@ -13,7 +13,7 @@ import (
 
 // A call that nobody can answer any more is shown as failed, with the reason and its input: calls of
 // other agents and questions after a stop, and all that a fork has taken over while they waited.
-func TestTools_CallsThatNobodyCanAnswer(t *testing.T) {
+func TestTools_UnansweredCallsFail(t *testing.T) {
 	w := newWorld(t, func(ctx context.Context, in *skein.StepInput, out skein.Stream) (*skein.Reaction, error) {
 		if in.Agent == "boss" {
 			r := skein.Answer("ask it")
