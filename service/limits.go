@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/skein-threads/skein/internal/share"
 )
 
 // Limits bound what one tenant may use of a service in this process. A zero field
@@ -48,7 +50,6 @@ type tenants struct {
 
 	mu    sync.Mutex // guards what follows
 	known map[string]*usage
-	next  int // how many may be known before some are forgotten
 }
 
 // usage is one tenant's use of the service.
@@ -62,7 +63,7 @@ func newTenants(l Limits) *tenants {
 	if l.Rate > 0 && l.Burst == 0 {
 		l.Burst = max(1, int(2*l.Rate))
 	}
-	return &tenants{limits: l, known: map[string]*usage{}, next: knownTenants}
+	return &tenants{limits: l, known: map[string]*usage{}}
 }
 
 // enter admits a tenant's request, or returns the name of the limit that refuses it. free
@@ -116,7 +117,7 @@ func (t *tenants) pace(name string, now time.Time) bool {
 func (t *tenants) usage(name string, now time.Time) *usage {
 	one := t.known[name]
 	if one == nil {
-		t.forget(now)
+		share.Evict(t.known, knownTenants, func(u *usage) bool { return t.idle(u, now) })
 		one = &usage{tokens: float64(t.limits.Burst), at: now}
 		t.known[name] = one
 	}
@@ -144,16 +145,8 @@ func (t *tenants) fill(one *usage, now time.Time) {
 	}
 }
 
-// forget drops tenants with nothing in flight and a full bucket when very many are known.
-func (t *tenants) forget(now time.Time) {
-	if len(t.known) < t.next {
-		return
-	}
-	for name, one := range t.known {
-		t.fill(one, now)
-		if one.running == 0 && one.tokens >= float64(t.limits.Burst) {
-			delete(t.known, name)
-		}
-	}
-	t.next = max(knownTenants, 2*len(t.known)) // so that looking at all of them stays rare
+// idle reports whether a tenant has nothing in flight and a full bucket.
+func (t *tenants) idle(one *usage, now time.Time) bool {
+	t.fill(one, now)
+	return one.running == 0 && one.tokens >= float64(t.limits.Burst)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/share"
 )
 
 // Limits are what a credential or a tenant may use of an edge. Zero means the default, and a
@@ -147,19 +148,28 @@ func over(n, limit int) bool { return limit > 0 && n >= limit }
 func (k *meter) use(name string, now time.Time) *use {
 	u, known := k.of[name]
 	if !known {
-		if len(k.of) >= manyUses {
-			for other, idle := range k.of {
-				if idle.inFlight+idle.streams+idle.uploads == 0 {
-					delete(k.of, other)
-				}
-			}
-		}
-		u = &use{tokens: 2 * float64(k.limits.Rate), at: now}
+		share.Evict(k.of, manyUses, func(u *use) bool { return k.idle(u, now) })
+		u = &use{tokens: k.burst(), at: now}
 		k.of[name] = u
 	}
-	u.tokens = math.Min(2*float64(k.limits.Rate), u.tokens+now.Sub(u.at).Seconds()*float64(k.limits.Rate))
-	u.at = now
+	k.fill(u, now)
 	return u
+}
+
+// burst returns how many requests may be made at once.
+func (k *meter) burst() float64 { return 2 * float64(k.limits.Rate) }
+
+// fill adds the tokens for the time since the last count.
+func (k *meter) fill(u *use, now time.Time) {
+	u.tokens = math.Min(k.burst(), u.tokens+now.Sub(u.at).Seconds()*float64(k.limits.Rate))
+	u.at = now
+}
+
+// idle reports whether a name uses nothing and may do what one may that was never there: what it has
+// spent must not be forgotten.
+func (k *meter) idle(u *use, now time.Time) bool {
+	k.fill(u, now)
+	return u.inFlight+u.streams+u.uploads == 0 && u.bodies == 0 && u.tokens >= k.burst()
 }
 
 // streams exchanges the place of a request for that of a stream.

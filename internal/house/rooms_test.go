@@ -24,11 +24,11 @@ func closedTo() map[string][]string {
 		"threads": {"client", "events", "internal/retry"},
 		"state":   {"client", "events", "schema/arguments", "internal/excerpt", "internal/pattern", "internal/retry"},
 		// The HTTP edge is a client, wherever it runs.
-		"api": {"client", "events", "schema", "console", "internal/excerpt", "internal/suggest"},
+		"api": {"client", "events", "schema", "console", "internal/excerpt", "internal/share", "internal/suggest"},
 		// Pages on the edge, which serves them.
 		"console": {"client", "events", "api/edge", "internal/happened"},
 		// What serves every kind of request knows none of them.
-		"service": {"events", "internal/retry"},
+		"service": {"events", "internal/retry", "internal/share"},
 	}
 }
 

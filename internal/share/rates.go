@@ -12,7 +12,6 @@ type Rates struct {
 
 	mu    sync.Mutex // guards what follows
 	known map[string]*bucket
-	next  int // how many may be known before some are forgotten
 }
 
 type bucket struct {
@@ -27,7 +26,7 @@ const knownTenants = 4096
 // NewRates lets each tenant do something rate times a second in the long run, and
 // burst times at once before that. A rate of 0 limits nothing.
 func NewRates(rate float64, burst int) *Rates {
-	return &Rates{rate: rate, burst: float64(max(1, burst)), known: map[string]*bucket{}, next: knownTenants}
+	return &Rates{rate: rate, burst: float64(max(1, burst)), known: map[string]*bucket{}}
 }
 
 // Take reports whether the tenant may do it now, and counts it then.
@@ -39,7 +38,7 @@ func (r *Rates) Take(tenant string, now time.Time) bool {
 	defer r.mu.Unlock()
 	one := r.known[tenant]
 	if one == nil {
-		r.forget(now)
+		Evict(r.known, knownTenants, func(b *bucket) bool { return r.full(b, now) })
 		one = &bucket{tokens: r.burst, at: now}
 		r.known[tenant] = one
 	}
@@ -59,16 +58,8 @@ func (r *Rates) fill(one *bucket, now time.Time) {
 	}
 }
 
-// forget drops tenants with a full bucket where very many are known: one of those
-// is as one that never came.
-func (r *Rates) forget(now time.Time) {
-	if len(r.known) < r.next {
-		return
-	}
-	for name, one := range r.known {
-		if r.fill(one, now); one.tokens >= r.burst {
-			delete(r.known, name)
-		}
-	}
-	r.next = max(knownTenants, 2*len(r.known)) // so that looking at all of them stays rare
+// full reports whether a tenant has all of its tokens: it is as one that never came.
+func (r *Rates) full(one *bucket, now time.Time) bool {
+	r.fill(one, now)
+	return one.tokens >= r.burst
 }
