@@ -222,6 +222,10 @@ func (d *Dispatcher) do(ctx context.Context, tenant, name string, body []byte, m
 	if err != nil {
 		return nil, err
 	}
+	if err := spend(ctx, c, len(body)); err != nil {
+		return nil, err
+	}
+	ctx = share.Unmeasured(ctx) // what it reads is of its thread, for which others may wait
 	concealClaim(c)
 	c.ShareKey = d.shares
 	reply, err := d.run(ctx, name, c)
@@ -229,6 +233,14 @@ func (d *Dispatcher) do(ctx context.Context, tenant, name string, body []byte, m
 		return nil, err
 	}
 	return d.withShareToken(c, reply), nil
+}
+
+// spend counts a command as the work of its parts: each is like a command of its own.
+func spend(ctx context.Context, c *thread.Command, bytes int) error {
+	if err := share.SpendRequests(ctx, len(c.Parts), bytes); err != nil {
+		return events.Errorf(events.Unavailable, "the command waited too long for commands of its tenant: %w; nothing was written; try again", err)
+	}
+	return nil
 }
 
 // newShareKey returns a key that nobody can guess.

@@ -215,10 +215,11 @@ type (
 		Version int64     `json:"version,omitzero" schema:"minimum=1" doc:"The version of its definition; absent: a reactor of the server's that nobody has defined."`
 	}
 	// EventList is a page of a thread's history: CloudEvents as they are in the log.
-	// NextVersion is the fromVersion of the next page, if there is one.
+	// NextVersion is the fromVersion of the next page, if there is one. A page may be short, or empty,
+	// before the last: one query looks at a limited part of the log.
 	EventList struct {
 		Events      []JSON `json:"events" schema:"required" doc:"CloudEvents as they are in the log."`
-		NextVersion int64  `json:"nextVersion,omitzero" schema:"minimum=1" doc:"The fromVersion of what follows, if more does."`
+		NextVersion int64  `json:"nextVersion,omitzero" schema:"minimum=1" doc:"The fromVersion of what follows, if more does. A page looks at some 10,000 events, and has fewer than the limit, or none, if few are of the types."`
 		Log         string `json:"log,omitzero" schema:"pattern=id" doc:"The log that the versions are of."`
 	}
 )

@@ -15,6 +15,7 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/service"
 )
 
@@ -84,7 +85,7 @@ func (s *Service) begin(ctx context.Context, tenant string, body []byte, meta se
 	u.release = leave
 	s.running.Go(func() {
 		defer u.release()
-		u.run()
+		u.run(share.Continue(ctx, s.ctx))
 		_ = sub.Unsubscribe() // the connection may be closed
 	})
 	return begun{Subject: subject, Piece: events.FilePieceBytes, Window: Window}, nil
@@ -137,9 +138,9 @@ func (u *upload) piece(m *nats.Msg) (jetstream.PubAckFuture, error) {
 	return u.w.send(m.Data)
 }
 
-// run performs the steps until the upload is finished, refused or dropped.
-func (u *upload) run() {
-	ctx := u.service.ctx
+// run performs the steps until the upload is finished, refused or dropped. A piece is acknowledged
+// when its tenant may send more.
+func (u *upload) run(ctx context.Context) {
 	idle := time.NewTimer(u.service.cfg.Idle)
 	defer idle.Stop()
 	longest := time.NewTimer(u.service.cfg.Longest)
@@ -148,7 +149,9 @@ func (u *upload) run() {
 		select {
 		case st := <-u.steps:
 			if st.err == nil && st.sent != nil {
-				st.err = u.w.await(ctx, st.sent)
+				if st.err = u.w.await(ctx, st.sent); st.err == nil {
+					st.err = share.Spend(ctx, 1, len(st.msg.Data))
+				}
 			}
 			switch {
 			case st.err != nil:

@@ -94,15 +94,41 @@ func newLanes(f Fair, a *Activity, floods *Floods, start, refuse func(request)) 
 func (l *lanes) add(r request, now time.Time) {
 	shared := l.activity.shared(r.tenant, now)
 	l.mu.Lock()
-	one := l.tenant[r.tenant]
-	if one == nil {
-		one = &lane{at: now, tokens: l.burst()}
-		l.tenant[r.tenant] = one
-	}
+	one := l.lane(r.tenant, now)
 	one.waiting = append(one.waiting, r)
 	next, over := l.next(r.tenant, one, shared, now)
 	l.mu.Unlock()
 	l.release(next, over)
+}
+
+// lane returns the lane of a tenant. Hold l.mu.
+func (l *lanes) lane(tenant string, now time.Time) *lane {
+	one := l.tenant[tenant]
+	if one == nil {
+		one = &lane{at: now, tokens: l.burst()}
+		l.tenant[tenant] = one
+	}
+	return one
+}
+
+// spend counts work that a tenant's requests do besides being started, like so many of them, and
+// returns how long the tenant must wait for it. Later requests wait for it as well. Alone a tenant
+// waits for nothing.
+func (l *lanes) spend(tenant string, requests float64, now time.Time) time.Duration {
+	if l.fair.Rate == 0 || !l.activity.shared(tenant, now) {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one := l.lane(tenant, now)
+	l.count(one, now)
+	one.tokens -= requests
+	wait := time.Duration(0)
+	if one.tokens < 0 {
+		wait = l.until(-one.tokens)
+	}
+	l.forgetIdle(tenant, one, now) // its request may have ended
+	return wait
 }
 
 // release starts the requests in next, and refuses those in over.
@@ -128,16 +154,17 @@ func (l *lanes) update(tenant string, change func(*lane)) {
 	if len(one.waiting) > 0 {
 		next, over = l.next(tenant, one, l.activity.shared(tenant, now), now)
 	}
-	if one.running == 0 && len(one.waiting) == 0 && !one.timer && !one.idle {
-		l.forget(tenant, one, now)
-	}
+	l.forgetIdle(tenant, one, now)
 	l.mu.Unlock()
 	l.release(next, over)
 }
 
-// forget removes a lane in which nothing runs or waits when it has all of its tokens: a new one has
-// them too, so that a tenant without a request for a moment would have more than its rate.
-func (l *lanes) forget(tenant string, one *lane, now time.Time) {
+// forgetIdle removes a lane in which nothing runs or waits when it has all of its tokens: a new one
+// has them too, so that a tenant without a request for a moment would have more than its rate.
+func (l *lanes) forgetIdle(tenant string, one *lane, now time.Time) {
+	if one.running > 0 || len(one.waiting) > 0 || one.timer || one.idle {
+		return
+	}
 	l.count(one, now)
 	missing := l.burst() - one.tokens
 	if l.fair.Rate == 0 || missing <= 0 {

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -318,3 +319,32 @@ func TestService_FloodOfRefusalsDelaysNoOther(t *testing.T) {
 type limitedFunc func()
 
 func (f limitedFunc) Limited(string, string) { f() }
+
+// While others are active, what a request does counts as many requests: the tenant waits for it, and
+// so do its later requests, but no other tenant.
+func TestLanes_WorkCountsAsRequests(t *testing.T) {
+	var started []string
+	l := newLanes(Fair{Rate: 1000}, nil, nil, func(r request) { started = append(started, r.tenant) }, nil)
+	now := time.Now().Add(time.Hour) // so that no timer fires meanwhile
+	if d := l.spend("loud", 5000, now); d != 0 {
+		t.Errorf("alone it waits %v", d)
+	}
+	l.add(request{tenant: "quiet"}, now)
+	if d := l.spend("loud", 100, now); d != 0 {
+		t.Errorf("within what may start at once it waits %v", d)
+	}
+	if d := l.spend("loud", 2000, now); d != 2*time.Second+time.Millisecond {
+		t.Errorf("for 2,000 requests' worth it waits %v", d)
+	}
+	l.add(request{tenant: "loud"}, now)
+	l.add(request{tenant: "quiet"}, now)
+	if want := []string{"quiet", "quiet"}; !slices.Equal(started, want) {
+		t.Errorf("%v started, want %v", started, want)
+	}
+	if d := l.spend("quiet", 90, now); d != 0 {
+		t.Errorf("another tenant waits %v", d)
+	}
+	if d := l.spend("loud", 1000, now.Add(3*time.Second/2)); d != 3*time.Second/2+time.Millisecond {
+		t.Errorf("later it waits %v", d)
+	}
+}

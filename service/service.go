@@ -15,6 +15,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
+	"github.com/skein-threads/skein/internal/share"
 )
 
 // Handler answers a request with a value that becomes JSON, with [Bytes], or with an
@@ -44,7 +45,8 @@ type Endpoint struct {
 	InFlight    int           // requests in flight at once; more are refused as unavailable
 	Time        time.Duration // that a request may take; 0: no bound
 	Tenants     Limits        // of each tenant; the zero value limits none
-	Fair        Fair          // of each tenant, while others are active
+	Fair        Fair          // of each tenant, while others are active; a request that does much counts as many
+	Long        *share.Pool   // places for requests that read much; nil: they need none
 	Activity    *Activity     // of all services of the process; default one of its own
 	Floods      *Floods       // receives what is over a limit; default none
 	// Answers and Refusals are the connections for answers, and for refusals of what is
@@ -70,6 +72,7 @@ type Service struct {
 	places   chan struct{} // one for each request in flight
 	tenants  *tenants
 	lanes    *lanes
+	long     *share.Pool
 	out      *nats.Conn
 	forwards *forwarding // nil: none
 	floods   *Floods
@@ -101,7 +104,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 		limitRate:     encoded(events.Errorf(events.QueueFull, "the tenant sends more than %g requests a second; slow down", e.Tenants.Rate)),
 		limitInFlight: encoded(events.Errorf(events.Unavailable, "the tenant has %d requests in flight, or its share of all; try again", e.Tenants.InFlight)),
 	}
-	s.out, s.floods = cmp.Or(e.Answers, nc), e.Floods
+	s.out, s.floods, s.long = cmp.Or(e.Answers, nc), e.Floods, e.Long
 	go s.refuseOver(cmp.Or(e.Refusals, nc))
 	s.lanes = newLanes(e.Fair, e.Activity, e.Floods, func(r request) { go s.serveRequest(r) }, s.refuseWaiting)
 	if e.Metrics != nil {
@@ -242,7 +245,9 @@ func (s *Service) answer(r incoming) {
 	} else {
 		ctx, cancel, limit := s.deadline(r.Headers().Get(events.HeaderWait))
 		defer cancel()
-		out, err = s.handler(ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get(events.HeaderTraceParent), Reply: r.Reply()})
+		work := share.NewWork(tenant, s.long, s.pacer(tenant))
+		defer work.End()
+		out, err = s.handler(work.In(ctx), tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get(events.HeaderTraceParent), Reply: r.Reply()})
 		if err != nil && limit > 0 && ctx.Err() != nil && s.ctx.Err() == nil {
 			if events.AsError(err).Code == events.Unavailable { // else the handler says what it is
 				err = s.late(limit, err)
@@ -280,6 +285,17 @@ func (s *Service) answer(r incoming) {
 		s.logger.Warn().Err(err).Str("request", name).Msg("a reply could not be sent")
 	}
 	s.logger.Debug().Str("tenant", tenant).Str("request", name).Dur("took", time.Since(start)).Msg("done")
+}
+
+// pacer returns a function that waits for work of a tenant, which counts as so many requests.
+func (s *Service) pacer(tenant string) func(context.Context, float64) error {
+	return func(ctx context.Context, requests float64) error {
+		wait := s.lanes.spend(tenant, requests, time.Now())
+		if wait > 0 && !retry.Sleep(ctx, wait) {
+			return context.Cause(ctx)
+		}
+		return nil
+	}
 }
 
 // refuse answers with an error.

@@ -41,7 +41,8 @@ func (w *response) readBody(r *http.Request, tenant string) error {
 	upload := isUpload(r)
 	ctrl := http.NewResponseController(w)
 	if upload || strings.HasPrefix(r.URL.Path, "/threads/") && !strings.Contains(r.Header.Get("Content-Type"), "json") {
-		b := &body{ReadCloser: r.Body, ctrl: ctrl, upload: upload, stall: w.edge.opts.Stall}
+		slow := &slowBody{Reader: r.Body, ctx: r.Context(), meters: w.edge.meters, tenant: tenant}
+		b := &body{Reader: slow, Closer: r.Body, ctrl: ctrl, upload: upload, stall: w.edge.opts.Stall}
 		if r.ContentLength == 0 {
 			b.whole()
 		}
@@ -53,7 +54,8 @@ func (w *response) readBody(r *http.Request, tenant string) error {
 		if r.ContentLength > most {
 			return events.TooLarge(bodyOf(most), r.ContentLength, most)
 		}
-		raw, err := w.place.readAll(http.MaxBytesReader(w, r.Body, most), r.ContentLength, most)
+		slow := &slowBody{Reader: http.MaxBytesReader(w, r.Body, most), ctx: r.Context(), meters: w.edge.meters, tenant: tenant}
+		raw, err := w.place.readAll(slow, r.ContentLength, most)
 		if err != nil {
 			return err
 		}
@@ -141,7 +143,8 @@ func tooDeep(raw []byte) bool {
 // body is the body of a request that is a file. Once it is whole, a handler may take longer
 // than reading may.
 type body struct {
-	io.ReadCloser
+	io.Reader
+	io.Closer
 	ctrl   *http.ResponseController
 	upload bool
 	stall  time.Duration // an upload may send nothing for so long
@@ -151,7 +154,7 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.upload {
 		_ = b.ctrl.SetReadDeadline(time.Now().Add(b.stall)) // a recorder in a test has none
 	}
-	n, err := b.ReadCloser.Read(p)
+	n, err := b.Reader.Read(p)
 	if errors.Is(err, io.EOF) {
 		b.whole()
 	}

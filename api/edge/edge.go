@@ -88,7 +88,12 @@ type Caller struct {
 
 	ping  time.Duration // of a WebSocket
 	marks *marks
+	paced func(ctx context.Context, bytes int) error
 }
+
+// Weigh waits until so many bytes may be sent to the caller's tenant, or were looked at for it and
+// left out. Answers are weighed as they are written, and a WebSocket's frames are not.
+func (c *Caller) Weigh(ctx context.Context, bytes int) error { return c.paced(ctx, bytes) }
 
 // Handler answers a request. An error that it returns before it wrote anything is the
 // answer; see [WriteError]. The request's context ends when the reader has gone, when the
@@ -207,7 +212,7 @@ func (e *Edge) serve(w http.ResponseWriter, r *http.Request) {
 
 // refuse answers a request that nobody is known to make.
 func (e *Edge) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if late := e.meters.begin(r.Context(), anonymous); late != nil {
+	if late := e.meters.begin(r.Context(), anonymous, 1); late != nil {
 		err = late
 	}
 	WriteError(w, err)
@@ -258,21 +263,22 @@ func (t route) answer(w *response, r *http.Request) error {
 	meters := t.edge.meters
 	c, err := t.edge.caller(w, r)
 	if err != nil {
-		if late := meters.begin(r.Context(), anonymous); late != nil {
+		if late := meters.begin(r.Context(), anonymous, 1); late != nil {
 			err = late
 		}
 		return err
 	}
 	defer w.endWith(c.Principal)()
-	w.paced = func(ctx context.Context, bytes int) error { return meters.weighSent(ctx, c.Tenant, bytes) }
+	c.paced = func(ctx context.Context, bytes int) error { return meters.weighSent(ctx, c.Tenant, bytes) }
+	w.paced = c.paced
 	if w.place, err = meters.admit(c.Principal, isUpload(r), mayStream(r), time.Now()); err == nil {
-		if err = meters.begin(r.Context(), c.Tenant); err == nil {
+		if err = meters.begin(r.Context(), c.Tenant, 1); err == nil {
 			err = w.readBody(r, c.Tenant)
 		}
 		if err == nil && mayStream(r) { // not while what others of the tenant sent is too much
 			err = meters.weighSent(r.Context(), c.Tenant, 0)
 		}
-	} else if late := meters.begin(r.Context(), c.Tenant); late != nil { // who is refused waits, too
+	} else if late := meters.begin(r.Context(), c.Tenant, 1); late != nil { // who is refused waits, too
 		err = late
 	}
 	if err != nil {
@@ -293,7 +299,9 @@ func (e *Edge) caller(w *response, r *http.Request) (*Caller, error) {
 		return nil, err
 	}
 	o.TraceParent = r.Header.Get(events.HeaderTraceParent)
-	o.Guard = &guard{names: e.opts.Names, who: p, marks: &e.marks, fresh: readsOwnWrites(r.URL.Path), reach: within, done: w.dropBody}
+	guard := &guard{names: e.opts.Names, who: p, marks: &e.marks, fresh: readsOwnWrites(r.URL.Path), reach: within, done: w.dropBody}
+	guard.follows = func(ctx context.Context) error { return e.meters.begin(ctx, p.Tenant, followCost) }
+	o.Guard = guard
 	c, err := client.New(e.opts.Conn, o)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,8 @@ type guard struct {
 
 	reach *reach // nil if the principal may use all threads
 	done  func() // called when a command was answered
+
+	follows func(context.Context) error // waits until a subscription may begin
 }
 
 // fields is a JSON object whose values are not decoded.
@@ -68,9 +70,11 @@ func (g *guard) Subscribe(ctx context.Context, subject string) error {
 		return events.Errorf(events.Forbidden, "the credential does not permit to follow %s; it needs the role subscriber", subject)
 	}
 	if thread := g.threadOf(subject); thread != "*" {
-		return g.within(ctx, thread)
+		if err := g.within(ctx, thread); err != nil {
+			return err
+		}
 	}
-	return nil
+	return g.follows(ctx)
 }
 
 // Receive reports whether the principal may use the thread of a message.

@@ -49,7 +49,7 @@ func (l linkRoute) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (l linkRoute) answer(w http.ResponseWriter, r *http.Request) error {
+func (l linkRoute) answer(w *response, r *http.Request) error {
 	tenant := r.PathValue("tenant")
 	if serves := l.edge.opts.Serves; !events.ValidTenant(tenant) || len(serves) > 0 && !slices.Contains(serves, tenant) {
 		return events.Errorf(events.NotFound, "no share has this token")
@@ -63,7 +63,7 @@ func (l linkRoute) answer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return l.handle(w, r, &Caller{Principal: Principal{Tenant: tenant, Subject: "link"}, Client: c, Stall: l.edge.opts.Stall})
+	return l.handle(w, r, &Caller{Principal: Principal{Tenant: tenant, Subject: "link"}, Client: c, Stall: l.edge.opts.Stall, paced: w.paced})
 }
 
 // linkGuard holds a client to the one query that a token answers for. It implements

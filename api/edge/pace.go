@@ -2,8 +2,11 @@ package edge
 
 import (
 	"context"
+	"io"
 	"runtime"
 	"time"
+
+	"github.com/skein-threads/skein/internal/share"
 )
 
 // A tenant's pace while other tenants are active.
@@ -13,6 +16,9 @@ const (
 	paceMost   = time.Second            // a request that would have to wait longer is refused
 	bodyBytes  = 8 << 10                // of a body, which are paced like another request
 	sentBytes  = 16 << 10               // of answers, likewise
+	smallRead  = 1 << 10                // a read of a body that brings less is one of slowReads, which are likewise paced
+	slowReads  = 8
+	followCost = 8 // requests that beginning to follow a subject is like
 )
 
 // fairRate is the default pace, in requests per second.
@@ -59,12 +65,8 @@ func (p *pace) wait(tenant string, n float64, now time.Time) time.Duration {
 	}
 	shared := p.shared(tenant, now)
 	due, known := p.due[tenant]
-	if !known && len(p.due) >= manyUses {
-		for other, at := range p.due {
-			if now.Sub(at) > paceBurst {
-				delete(p.due, other)
-			}
-		}
+	if !known {
+		share.Evict(p.due, manyUses, func(at time.Time) bool { return now.Sub(at) > paceBurst })
 	}
 	if first := now.Add(-paceBurst); due.Before(first) {
 		due = first
@@ -77,14 +79,15 @@ func (p *pace) wait(tenant string, n float64, now time.Time) time.Duration {
 	return max(0, due.Sub(now))
 }
 
-// begin waits until a request of a tenant may begin. It is refused if that takes too long.
-func (m *meters) begin(ctx context.Context, tenant string) error {
+// begin waits until work of a tenant may begin that is like n requests. It is refused if that takes
+// too long.
+func (m *meters) begin(ctx context.Context, tenant string, n float64) error {
 	now := time.Now()
 	m.mu.Lock()
 	behind := m.turns.due[tenant].Sub(now)
 	wait := paceMost
 	if behind <= paceMost {
-		wait = m.turns.wait(tenant, 1, now)
+		wait = m.turns.wait(tenant, n, now)
 	}
 	m.mu.Unlock()
 	if err := pause(ctx, wait); err != nil || behind <= paceMost {
@@ -107,6 +110,27 @@ func (m *meters) weighSent(ctx context.Context, tenant string, bytes int) error 
 	wait := m.sent.wait(tenant, float64(bytes)/sentBytes, time.Now())
 	m.mu.Unlock()
 	return pause(ctx, wait)
+}
+
+// slowBody is a body whose sender waits for its pace if it comes in small pieces: each costs a turn of
+// the processor.
+type slowBody struct {
+	io.Reader
+	ctx    context.Context //nolint:containedctx // it lives as long as the request
+	meters *meters
+	tenant string
+	small  int // reads
+}
+
+func (b *slowBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil || n >= min(smallRead, len(p)) {
+		return n, err
+	}
+	if b.small++; b.small%slowReads == 0 {
+		err = b.meters.weigh(b.ctx, b.tenant, bodyBytes)
+	}
+	return n, err
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -3,8 +3,11 @@ package edge
 import (
 	"context"
 	"errors"
+	"io"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/skein-threads/skein/events"
@@ -64,12 +67,12 @@ func TestMeters_PaceIsBounded(t *testing.T) {
 	now := time.Now()
 	m.turns.wait("quiet", 1, now)
 	m.turns.wait("loud", 10_000, now)
-	if err := m.begin(ended, "loud"); !errors.Is(err, errCredentialEnded) {
+	if err := m.begin(ended, "loud", 1); !errors.Is(err, errCredentialEnded) {
 		t.Errorf("whose credential ends while it waits: %v", err)
 	}
 	due := m.turns.due["loud"]
 	var refusal *busyError
-	if err := m.begin(t.Context(), "loud"); !errors.As(err, &refusal) || refusal.after < paceMost {
+	if err := m.begin(t.Context(), "loud", 1); !errors.As(err, &refusal) || refusal.after < paceMost {
 		t.Errorf("%v", err)
 	}
 	if !m.turns.due["loud"].Equal(due) {
@@ -83,6 +86,62 @@ func TestMeters_PaceIsBounded(t *testing.T) {
 	}
 	if unlimited := newMeters(Limits{}, Limits{Rate: -1}, 10); unlimited.turns.wait("a", 1, now) > 0 || unlimited.turns.wait("b", 1e6, now) > 0 {
 		t.Error("a tenant without a limit of requests waits")
+	}
+}
+
+// However many credentials come, what one has spent is remembered until it has earned it again, and
+// those that use nothing are forgotten then.
+func TestMeters_SpentIsRemembered(t *testing.T) {
+	m, now := newMeters(Limits{Rate: 1}, Limits{Rate: -1}, -1), time.Unix(1000, 0)
+	admit := func(subject string) error {
+		a, err := m.admit(Principal{Tenant: "acme", Subject: subject}, false, false, now)
+		if err == nil {
+			a.release()
+		}
+		return err
+	}
+	if err := errors.Join(admit("spent"), admit("spent")); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 * manyUses {
+		if err := admit(strconv.Itoa(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := admit("spent"); errorCode(err) != events.QueueFull {
+		t.Errorf("a credential that has spent its rate is admitted again: %v", err)
+	}
+	now = now.Add(time.Minute)
+	for n := range manyUses {
+		if err := admit("new " + strconv.Itoa(n)); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Minute)
+	}
+	if known := len(m.kind[0].of); known > manyUses+manyUses/4 {
+		t.Errorf("%d credentials are known", known)
+	}
+}
+
+// A body in small pieces counts as requests, however few bytes it has; one in large pieces does not.
+func TestSlowBody_SmallPiecesCount(t *testing.T) {
+	m := newMeters(Limits{}, Limits{}, 10)
+	ended, end := context.WithCancelCause(t.Context())
+	end(errCredentialEnded) // so that nothing waits
+	now := time.Now()
+	m.turns.wait("quiet", 1, now)
+	m.turns.wait("loud", 1, now)
+	read := func(from io.Reader) error {
+		body := &slowBody{Reader: from, ctx: ended, meters: m, tenant: "loud"}
+		_, err := io.Copy(io.Discard, struct{ io.Reader }{body})
+		return err
+	}
+	m.turns.wait("quiet", 1, now)
+	if err := read(strings.NewReader(strings.Repeat("x", 1<<20))); err != nil {
+		t.Errorf("a body in large pieces: %v", err)
+	}
+	if err := read(iotest.OneByteReader(strings.NewReader(strings.Repeat("x", 200)))); !errors.Is(err, errCredentialEnded) {
+		t.Errorf("a body in small pieces did not wait: %v", err)
 	}
 }
 

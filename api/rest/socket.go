@@ -31,6 +31,7 @@ type socket struct {
 	scope   string
 	thread  string
 	stall   time.Duration // the client may take nothing for so long
+	weigh   func(ctx context.Context, bytes int) error
 
 	state   *client.ThreadState // for emit; of the read loop's worker alone
 	work    chan func()         // commands and emits, done in order
@@ -67,7 +68,7 @@ func (s *service) socket(w http.ResponseWriter, req *http.Request, c *edge.Calle
 	conn.SetReadLimit(maxBody)
 	ctx, cancel := context.WithCancel(req.Context())
 	k := &socket{
-		conn: conn, service: s, client: c.Client, scope: scopeOf(c.Principal), thread: thread, stall: c.Stall, end: cancel,
+		conn: conn, service: s, client: c.Client, scope: scopeOf(c.Principal), thread: thread, stall: c.Stall, weigh: c.Weigh, end: cancel,
 		work: make(chan func(), mostWaiting), watched: map[string]bool{},
 	}
 	k.running.Go(func() { c.KeepAlive(ctx, conn, cancel) })
@@ -105,6 +106,9 @@ func (k *socket) doWork(ctx context.Context) {
 func (k *socket) send(ctx context.Context, v any) error {
 	raw, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
+		return err
+	}
+	if err := k.weigh(ctx, len(raw)); err != nil {
 		return err
 	}
 	// A write that is interrupted would break the connection, before it is closed properly.

@@ -366,6 +366,9 @@ func (s *service) tenantEvents(w http.ResponseWriter, req *http.Request, c *edge
 			at.Seq, at.Place = e.Seq, 0
 		}
 		if !seen.Before(at) || !wanted.wants(string(e.Type)) {
+			if c.Weigh(req.Context(), len(e.Raw())) != nil {
+				return nil
+			}
 			continue
 		}
 		if stream.Send(edge.Event{ID: at.String(), Name: string(e.Type), Data: e.Raw()}) != nil {

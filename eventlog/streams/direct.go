@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/internal/share"
 )
 
 // Message is a message of a stream, as a direct get returns it.
@@ -75,7 +77,14 @@ func (c *Conn) directUpTo(ctx context.Context, stream string, q GetRequest) (out
 		}
 		return err
 	})
-	return out, upTo, err
+	if err != nil {
+		return nil, 0, err
+	}
+	bytes := 0
+	for i := range out {
+		bytes += len(out[i].Data)
+	}
+	return out, upTo, share.Spend(ctx, len(out), bytes)
 }
 
 // foundUnreadable is what the server says in place of "No Results" where it knows the last

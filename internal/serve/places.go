@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ const (
 	placesForks    = "forks"
 	placesCold     = "cold"
 	placesPast     = "past"
+	placesReads    = "reads"
 	placesWebhooks = "webhooks"
 )
 
@@ -38,10 +40,13 @@ const (
 	DefaultTenantEffectRate = effects.DefaultRate
 )
 
+// readsEach is how many queries that read much are answered at once for each processor.
+const readsEach = 4
+
 // DefaultPlaces is how many places of each kind a process has, unless --places sets it.
 // Those for runs are --workers.
 func DefaultPlaces() map[string]int {
-	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: effects.DefaultConcurrency, placesForks: commands.DefaultForks, placesCold: cold.DefaultPlaces, placesPast: query.DefaultPast, placesWebhooks: webhooks.DefaultPlaces}
+	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: effects.DefaultConcurrency, placesForks: commands.DefaultForks, placesCold: cold.DefaultPlaces, placesPast: query.DefaultPast, placesReads: readsEach * goruntime.GOMAXPROCS(0), placesWebhooks: webhooks.DefaultPlaces}
 }
 
 // places returns the places of a kind.

@@ -149,6 +149,7 @@ func (r *Reader) fold(ctx context.Context, at key) (*Thread, error) {
 		return nil, events.Errorf(events.Unavailable, "the places for cold threads were taken for too long; try again")
 	}
 	defer leave()
+	ctx = share.Placed(ctx)
 	memory, err := r.models.Fold(r.log.Thread(ctx, tenant, thread, 1), documents.Until{Seq: at.seq}, r.pages.In(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("reading the cold thread %s: %w", at.thread, err)

@@ -12,11 +12,15 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// eventsUsual is how many events a list has if the query does not say.
-const eventsUsual = 100
+const (
+	eventsUsual = 100     // events of a list if the query does not say
+	scanEvents  = 10_000  // events that one query looks at
+	scanBytes   = 8 << 20 // of commits that it reads
+)
 
 // listEvents returns a thread's events as they are in the log. It needs no read
-// model. A commit that cannot be read is skipped, as it is everywhere.
+// model. A commit that cannot be read is skipped, as it is everywhere. It looks at a limited
+// number of events: the rest of a thread of which few are wanted is another page.
 func (a *asking) listEvents(d events.ListEvents) (*events.EventList, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
@@ -41,6 +45,7 @@ func (a *asking) listEvents(d events.ListEvents) (*events.EventList, error) {
 	}
 	list := &events.EventList{Events: []events.JSON{}, Log: log}
 	most, room, last := limit(d.Limit, eventsUsual), a.answerBytes(), int64(0)
+	looked, read := 0, 0
 	for m, err := range a.log.Raw(a.ctx, a.log.Config().Names.Log(a.tenant, a.thread), start) {
 		if err != nil {
 			return nil, err
@@ -52,6 +57,13 @@ func (a *asking) listEvents(d events.ListEvents) (*events.EventList, error) {
 		if err != nil {
 			continue
 		}
+		if looked >= scanEvents || read >= scanBytes {
+			if next := max(from, commit.Events[0].Version); d.ToVersion == nil || next <= *d.ToVersion {
+				list.NextVersion = next
+			}
+			return list, nil
+		}
+		looked, read = looked+len(commit.Events), read+len(m.Data)
 		for i := range commit.Events {
 			e := &commit.Events[i]
 			if d.ToVersion != nil && e.Version > *d.ToVersion {

@@ -169,6 +169,20 @@ func TestLargeAnswers(t *testing.T) {
 	if len(list.Events) == 0 || list.NextVersion == 0 {
 		t.Errorf("%d events, next %d", len(list.Events), list.NextVersion)
 	}
+	// A page looks at so much of the log, also where nothing of it is wanted.
+	h.Do("message.add", id, `{"id":"last","role":"user","content":"x"}`)
+	h.Do("message.delete", id, `{"itemId":"last"}`)
+	rare, pages := &events.EventList{NextVersion: 1}, 0
+	for ; len(rare.Events) == 0 && rare.NextVersion > 0; pages++ {
+		from := rare.NextVersion
+		rare = ask[events.EventList](a, "event.list", fmt.Sprintf(`{"threadId":%q,"types":["message.deleted"],"fromVersion":%d}`, id, from))
+		if rare.NextVersion > 0 && rare.NextVersion <= from {
+			t.Fatalf("the page from version %d continues at %d", from, rare.NextVersion)
+		}
+	}
+	if len(rare.Events) != 1 || pages < 2 {
+		t.Errorf("%d events after %d pages, want 1 after several", len(rare.Events), pages)
+	}
 }
 
 // The last 50 items of 100,000 are listed as fast as those of a short thread: as many values are

@@ -92,7 +92,8 @@ func (a *asking) lookBack(ref string, at events.At) (*past, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Continue(a.log.Thread(a.ctx, a.tenant, a.thread, f.Memory.Seq+1), a.pages.In(a.ctx)); err != nil {
+	ctx := share.Placed(a.ctx) // one of Past
+	if err := f.Continue(a.log.Thread(ctx, a.tenant, a.thread, f.Memory.Seq+1), a.pages.In(ctx)); err != nil {
 		return nil, err
 	}
 	switch memory := f.Memory; {

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"math"
 	"reflect"
 	"slices"
@@ -192,6 +193,9 @@ func (q *Queries) Names() []string {
 func (q *Queries) Handle(ctx context.Context, tenant, name string, body []byte, _ service.Meta) (any, error) {
 	start := time.Now()
 	out, err := q.decodeAndAnswer(ctx, tenant, name, body)
+	if full := (*share.FullError)(nil); errors.As(err, &full) {
+		err = events.Errorf(events.Unavailable, "%s", full)
+	}
 	result := "ok"
 	if err != nil {
 		e := events.AsError(err)

@@ -72,7 +72,7 @@ func (l *live) stored(ctx context.Context, places []documents.Place) ([]found, e
 		out[i].place = p
 	}
 	for len(keys) > 0 {
-		part := keys[:min(len(keys), buckets.KeysAtOnce)]
+		part := keys[:min(len(keys), documentsAtOnce)]
 		keys = keys[len(part):]
 		got, err := l.q.log.Bucket(l.q.models.Of(places[0].Kind).Bucket).Get(ctx, part...)
 		if err != nil {

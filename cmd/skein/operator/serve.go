@@ -84,9 +84,9 @@ func (a *app) serveCommand() *cobra.Command {
 	f.IntVar(&o.TenantKVMiB, "tenant-kv-mib", 0, "MiB of key-value pairs that one tenant may store (default 1024); negative: no limit")
 	f.Float64Var(&o.TenantFairRate, "tenant-fair-rate", serve.DefaultFairRate(), "requests per second that are started for one tenant while others are active; further ones wait; negative: no limit")
 	f.IntVar(&o.TenantFairRunning, "tenant-fair-running", serve.DefaultFairRunning(), "commands of one tenant that are executed concurrently while others are active, as many submitted ones, and 16 times as many queries; negative: no limit")
-	f.StringToIntVar(&o.TenantPlaces, "tenant-places", nil, "places that one tenant may hold, as `kind=number`, such as runs=64,uploads=8; kinds are runs, effects, uploads, searches, images, forks, cold, past and webhooks; negative: all that are free (default its fair share)")
+	f.StringToIntVar(&o.TenantPlaces, "tenant-places", nil, "places that one tenant may hold, as `kind=number`, such as runs=64,uploads=8; kinds are runs, effects, uploads, searches, images, forks, cold, past, reads and webhooks; negative: all that are free (default its fair share)")
 	f.Float64Var(&o.TenantEffectRate, "tenant-effect-rate", serve.DefaultTenantEffectRate, "effects per second that are started for one tenant; further ones wait; negative: no limit")
-	f.StringToIntVar(&o.Places, "places", serve.DefaultPlaces(), "what this process handles concurrently, as `kind=number`: effects, uploads, searches, images, forks, cold threads, questions about the past, and webhooks; kinds not named keep their default")
+	f.StringToIntVar(&o.Places, "places", serve.DefaultPlaces(), "what this process handles concurrently, as `kind=number`: effects, uploads, searches, images, forks, cold threads, questions about the past, queries that read much, and webhooks; kinds not named keep their default")
 	f.Lookup("places").DefValue, f.Lookup("tenant-places").DefValue = inOrder(serve.DefaultPlaces()), ""
 	f.IntVar(&o.Replicas, "replicas", 1, "replicas of every stream, with --nats: 1, 3 or 5")
 	f.IntVar(&o.cacheMiB, "thread-cache", 0, "MiB for the thread states cached in memory (default a sixteenth of what the process may have, or 256 where that is less, up to an eighth)")
