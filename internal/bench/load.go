@@ -38,6 +38,7 @@ type Load struct {
 
 	Traffic *traffic.Work  `json:"traffic,omitzero"` // instead of all that
 	Abuse   *traffic.Abuse `json:"abuse,omitzero"`   // instead of all that, until it is interrupted
+	Heavy   *traffic.Heavy `json:"heavy,omitzero"`   // instead of all that, until it is interrupted
 
 	Postgres *peer.PostgresWork `json:"postgres,omitzero"` // instead of all that
 }
@@ -129,6 +130,9 @@ func (l Load) run(ctx context.Context) (*Loaded, error) {
 		return nil, err
 	}
 	defer nc.Close()
+	if l.Heavy != nil {
+		return l.heavy(ctx, nc)
+	}
 	if l.Traffic != nil {
 		t, err := l.Traffic.Run(ctx, nc)
 		if err != nil {

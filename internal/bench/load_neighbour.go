@@ -10,7 +10,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/bench/traffic"
 )
 
 // begin starts the load in a process of its own. stop ends it, and returns its result.
@@ -53,6 +55,30 @@ func (l Load) flood(ctx context.Context) (out *Loaded, err error) {
 	}
 	out.Sent, out.Ended = l.Flood.Run(ctx)
 	return out, nil
+}
+
+// prepare stores what its heavy requests read.
+func (l *Load) prepare(ctx context.Context) error {
+	opts, err := connect.Options{Creds: l.Creds, Inbox: l.Inbox}.NATS("skein-bench")
+	if err != nil {
+		return err
+	}
+	nc, err := nats.Connect(l.URL, opts...)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	l.Heavy.Thread, err = traffic.Prepare(ctx, nc, l.Heavy.Tenant, l.Heavy.Kind)
+	return err
+}
+
+// heavy sends heavy requests until ctx ends or its time is over.
+func (l Load) heavy(ctx context.Context, nc *nats.Conn) (out *Loaded, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(l.Millis)*time.Millisecond)
+	defer cancel()
+	out = &Loaded{}
+	out.Sent, err = l.Heavy.Run(ctx, nc)
+	return out, err
 }
 
 // commands sends one command after another, from each client.

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type NeighbourOptions struct {
 	Seconds  float64      // a case; default 6
 	HTTP     bool         // over HTTP, instead of NATS
 	Conns    int          // of the flood; default 4, and 64 over HTTP
+	Clients  int          // of the tenant that sends heavy requests; default 16
+	Cases    []string     // of NeighbourCases; default all
 	Dir      string       // where the store is made; default the system's temporary folder
 	LoadArgs []string     // makes this program run RunLoad
 	Log      func(string) // told what is being measured; may be nil
@@ -52,6 +55,14 @@ type NeighbourResult struct {
 
 // Neighbours' tenants.
 const quietTenant = "quiet"
+
+// NeighbourCases lists what the other tenant does, over HTTP or over NATS.
+func NeighbourCases(overHTTP bool) []string {
+	if overHTTP {
+		return traffic.Abuses()
+	}
+	return append([]string{"queries", "commands", "submits"}, traffic.HeavyKinds()...)
+}
 
 // floods are what the other tenant does in the cases after the first.
 func floods() []struct{ name, subject, body string } {
@@ -88,6 +99,10 @@ func Neighbour(ctx context.Context, o NeighbourOptions) (*NeighbourResult, error
 			o.Conns = 64
 		}
 	}
+	o.Clients = cmp.Or(o.Clients, 16)
+	if len(o.Cases) == 0 {
+		o.Cases = NeighbourCases(o.HTTP)
+	}
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
@@ -113,7 +128,11 @@ func Neighbour(ctx context.Context, o NeighbourOptions) (*NeighbourResult, error
 	}()
 	n.nats, n.url = server.Addresses().NATS, server.Addresses().HTTP
 	result := &NeighbourResult{}
-	for _, h := range n.hostiles() {
+	list, err := n.hostiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range list {
 		o.Log("commands of one tenant, alongside: " + h.name)
 		c, err := n.measure(ctx, h.load)
 		if err != nil {
@@ -138,7 +157,7 @@ func neighbours(dir string) (creds, texts map[string]string, err error) {
 		return nil, nil, err
 	}
 	creds, texts = map[string]string{}, map[string]string{}
-	for _, tenant := range slices.Concat([]string{quietTenant, "queries", "commands", "submits"}, traffic.Abuses()) {
+	for _, tenant := range slices.Concat([]string{quietTenant}, NeighbourCases(false), NeighbourCases(true)) {
 		u := access.User{Name: tenant, Tenant: tenant, Roles: []access.Role{access.Publisher}}
 		if creds[tenant], _, err = folder.Add(u); err != nil {
 			return nil, nil, err
@@ -150,20 +169,32 @@ func neighbours(dir string) (creds, texts map[string]string, err error) {
 	return creds, texts, nil
 }
 
-// hostiles lists the cases.
-func (n *neighbourhood) hostiles() []hostile {
+// hostiles lists the cases, the first without another tenant.
+func (n *neighbourhood) hostiles(ctx context.Context) ([]hostile, error) {
 	list := []hostile{{"nobody", nil}}
 	if n.o.HTTP {
 		for _, kind := range traffic.Abuses() {
 			list = append(list, hostile{kind, &Load{Abuse: &traffic.Abuse{Kind: kind, URL: n.url, Key: n.keys[kind], Clients: n.o.Conns}}})
 		}
-		return list
+	} else {
+		for _, f := range floods() {
+			flood := Flood{URL: n.nats, Creds: n.creds[f.name], Inbox: access.InboxOf(f.name), Subject: "skein." + f.subject, Body: f.body, Conns: n.o.Conns}
+			list = append(list, hostile{f.name, &Load{Flood: &flood}})
+		}
+		for _, kind := range traffic.HeavyKinds() {
+			list = append(list, hostile{kind, &Load{URL: n.nats, Creds: n.creds[kind], Inbox: access.InboxOf(kind), Heavy: &traffic.Heavy{Kind: kind, Tenant: kind, Clients: n.o.Clients}}})
+		}
 	}
-	for _, f := range floods() {
-		flood := Flood{URL: n.nats, Creds: n.creds[f.name], Inbox: access.InboxOf(f.name), Subject: "skein." + f.subject, Body: f.body, Conns: n.o.Conns}
-		list = append(list, hostile{f.name, &Load{Flood: &flood}})
+	list = slices.DeleteFunc(list, func(h hostile) bool { return h.load != nil && !slices.Contains(n.o.Cases, h.name) })
+	for _, h := range list {
+		if h.load == nil || h.load.Heavy == nil {
+			continue
+		}
+		if err := h.load.prepare(ctx); err != nil {
+			return nil, fmt.Errorf("preparing %s: %w", h.name, err)
+		}
 	}
-	return list
+	return list, nil
 }
 
 // quiet is the load of the tenant that is measured.

@@ -106,11 +106,17 @@ func (a *app) benchNeighbour() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "neighbour", Short: "Measure one tenant alongside a hostile one", Args: cobra.NoArgs,
 		Long: "Measure the commands of one tenant: alone, and alongside another tenant that floods Skein with queries, commands and\n" +
-			"submitted commands from raw connections, as fast as they are accepted. Each has an account of its own. The store is a\n" +
-			"temporary folder; the flood, the clients, and server with Skein are three processes, which share the processor.\n" +
-			"With --http, both use HTTP: the other tenant sends bodies of nearly 4 MB, malformed and deep JSON, and opens streams\n" +
-			"that it never reads.",
+			"submitted commands from raw connections, as fast as they are accepted, or whose clients ask for as much as one request\n" +
+			"can: scans, long lists, large commits. Each has an account of its own. The store is a temporary folder; the flood, the\n" +
+			"clients, and server with Skein are three processes, which share the processor. With --http, both use HTTP: the other\n" +
+			"tenant sends bodies of nearly 4 MB, malformed and deep JSON, slow bodies and files, and opens streams that it never\n" +
+			"reads, that show nothing, and that show a long thread whenever it changes.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range o.Cases {
+				if known := bench.NeighbourCases(o.HTTP); !slices.Contains(known, name) {
+					return cli.WrongUsage("--case %q: use %s", name, strings.Join(known, ", "))
+				}
+			}
 			o.LoadArgs = []string{"bench", "load"}
 			o.Log = func(line string) { a.Hint("%s", line) }
 			fitMemory()
@@ -125,6 +131,8 @@ func (a *app) benchNeighbour() *cobra.Command {
 	f.Float64Var(&o.Seconds, "seconds", 6, "duration of a case")
 	f.BoolVar(&o.HTTP, "http", false, "over HTTP, instead of NATS")
 	f.IntVar(&o.Conns, "connections", 0, "connections of the flood (default 4, and 64 over HTTP)")
+	f.IntVar(&o.Clients, "clients", 16, "clients that send heavy requests")
+	f.StringSliceVar(&o.Cases, "case", nil, "what the other tenant does; default everything")
 	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

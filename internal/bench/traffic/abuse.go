@@ -19,12 +19,16 @@ const (
 	Malformed    = "malformed-json" // bodies that end in the middle of a value
 	DeepBodies   = "deep-json"      // bodies of 10,000 levels
 	UnreadStream = "unread-streams" // streams of a long thread, of which nothing is read
+	SlowBodies   = "slow-bodies"    // bodies of which a byte comes at a time
+	SmallFiles   = "files"          // files of 1 MiB
+	EmptyStreams = "empty-streams"  // streams of a long history of which nothing is shown
+	WatchThread  = "watched-thread" // sockets that show a long thread, which changes
 	AllAbuse     = "all"            // the clients are divided among the others
 )
 
 // Abuses lists the ways, all of them together last.
 func Abuses() []string {
-	return []string{LargeBodies, Malformed, DeepBodies, UnreadStream, AllAbuse}
+	return []string{LargeBodies, Malformed, DeepBodies, UnreadStream, SlowBodies, SmallFiles, EmptyStreams, WatchThread, AllAbuse}
 }
 
 const (
@@ -32,7 +36,7 @@ const (
 	largeBody    = 4<<20 - 4096 // just below the limit
 	unreadEach   = 8            // open streams of a client
 	unreadPause  = 20 * time.Millisecond
-	unreadItems  = 64
+	unreadItems  = 40 // so that the thread's document fits into an answer
 	unreadItem   = 16 << 10
 	abusePause   = 10 * time.Millisecond // before a client connects again
 	abusePayload = 64 << 10              // written at once, of small requests
@@ -70,9 +74,18 @@ func (a Abuse) Run(ctx context.Context) (sent, ended int64, err error) {
 			for ctx.Err() == nil {
 				var some int64
 				var err error
-				if kind == UnreadStream {
+				switch kind {
+				case UnreadStream:
 					some, err = unread(ctx, at.Host, a.head("GET", "/api/threads/"+thread+"/events", 0))
-				} else {
+				case EmptyStreams:
+					some, err = unread(ctx, at.Host, a.head("GET", "/api/events?from=0&types=nothing.here", 0))
+				case SlowBodies:
+					some, err = trickle(ctx, at.Host, a.head("POST", "/api/commands/thread.create", slowBody))
+				case SmallFiles:
+					some, err = a.file(ctx, thread)
+				case WatchThread:
+					some, err = a.watch(ctx, thread, n == 0)
+				default:
 					batch, each := a.requests(kind)
 					some, err = flood(ctx, at.Host, batch, each)
 				}
