@@ -6,31 +6,40 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// Connections beyond the bound are closed at once, those below it stay, and one that ends
-// makes room.
+// Authenticated connections stay, and beyond the bound others are closed at once; one that ends makes
+// room. Strangers make room for whoever comes: an address that holds many keeps nobody out.
 func TestListener_BoundsConnections(t *testing.T) {
 	t.Parallel()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := NewServer(http.NotFoundHandler())
+	e, err := edge.New(edge.Options{Conn: natstest.Connect(t, natstest.Start(t)), Auth: edge.Desk{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Handle("GET /", func(http.ResponseWriter, *http.Request, *edge.Caller) error { return nil })
+	server := NewServer(e)
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(&bounded{Listener: inner, most: 2}) }()
+	go func() { done <- server.Serve(newBounded(inner, 2)) }()
 	defer func() {
 		_ = server.Close()
 		<-done
 	}()
-	served := func(conn net.Conn) bool {
+	asks := func(conn net.Conn, header string) bool {
 		_ = conn.SetDeadline(time.Now().Add(5 * time.Minute))
-		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n"+header+"\r\n"); err != nil {
 			return false
 		}
 		_, err := conn.Read(make([]byte, 4096))
 		return err == nil
 	}
+	served := func(conn net.Conn) bool { return asks(conn, edge.HeaderTenant+": acme\r\n") }
 	dial := func() net.Conn {
 		conn, err := net.Dial("tcp", inner.Addr().String())
 		if err != nil {
@@ -39,9 +48,21 @@ func TestListener_BoundsConnections(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		return conn
 	}
+	var strangers []net.Conn
+	for range 3 {
+		strangers = append(strangers, dial(), dial())
+		if !asks(strangers[len(strangers)-1], "") {
+			t.Fatal("a stranger that came last is not answered")
+		}
+	}
 	first, second := dial(), dial()
 	if !served(first) || !served(second) {
 		t.Fatal("below the bound")
+	}
+	for _, conn := range strangers {
+		if asks(conn, "") {
+			t.Error("a stranger has kept its place")
+		}
 	}
 	for range 10 {
 		if served(dial()) {

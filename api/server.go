@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"github.com/skein-threads/skein/api/edge"
@@ -29,7 +28,7 @@ const (
 func NewServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ConnContext: knowCaller,
 	}
 }
 
@@ -141,45 +140,11 @@ func (o ListenOptions) TLS(warn func(error)) (*tls.Config, error) {
 	return &tls.Config{GetCertificate: files.get, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}, nil
 }
 
-// Listen opens the address. The listener closes new connections while too many are open.
+// Listen opens the address. The listener bounds how many connections are open.
 func (o ListenOptions) Listen() (net.Listener, error) {
 	l, err := net.Listen("tcp", o.Address)
 	if err != nil {
 		return nil, fmt.Errorf("--http-listen: %w", err)
 	}
-	return &bounded{Listener: l, most: maxConnections}, nil
-}
-
-type bounded struct {
-	net.Listener
-	most int64
-	open atomic.Int64
-}
-
-func (b *bounded) Accept() (net.Conn, error) {
-	for {
-		conn, err := b.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if b.open.Add(1) <= b.most {
-			return &counted{Conn: conn, of: b}, nil
-		}
-		b.open.Add(-1)
-		_ = conn.Close() // it was never used
-	}
-}
-
-// counted is a connection that its listener counts.
-type counted struct {
-	net.Conn
-	of     *bounded
-	closed atomic.Bool
-}
-
-func (c *counted) Close() error {
-	if c.closed.CompareAndSwap(false, true) {
-		c.of.open.Add(-1)
-	}
-	return c.Conn.Close()
+	return newBounded(l, maxConnections), nil
 }

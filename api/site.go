@@ -63,7 +63,7 @@ func OpenSite(o ListenOptions, ops string, logger zerolog.Logger) (*Site, error)
 	}
 	s.Ops = "http://" + l.Addr().String()
 	tcp, ok := l.Addr().(*net.TCPAddr)
-	s.listeners = append(s.listeners, listener{&bounded{Listener: l, most: maxConnections}, true, ok && tcp.IP.IsLoopback()})
+	s.listeners = append(s.listeners, listener{newBounded(l, maxConnections), true, ok && tcp.IP.IsLoopback()})
 	return s, nil
 }
 

@@ -268,6 +268,7 @@ func (t route) answer(w *response, r *http.Request) error {
 		}
 		return err
 	}
+	noteKnown(r.Context())
 	defer w.endWith(c.Principal)()
 	c.paced = func(ctx context.Context, bytes int) error { return meters.weighSent(ctx, c.Tenant, bytes) }
 	w.paced = c.paced

@@ -57,6 +57,9 @@ func (s *suspensions) next(tenant string, now time.Time) time.Duration {
 // or in another process, is not Skein's to control.
 func (s *Server) flooded(tenant string) {
 	if s.nats == nil || s.cfg.Access == "" {
+		if s.suspended.next(tenant, time.Now()) > 0 {
+			s.logger.Warn().Str("tenant", tenant).Msg("a tenant floods, and its connections cannot be told from those of others: without --access on the embedded server other tenants wait with it")
+		}
 		return
 	}
 	folder, err := access.Open(s.cfg.Access)
