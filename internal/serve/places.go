@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	goruntime "runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -40,8 +41,11 @@ const (
 	DefaultTenantEffectRate = effects.DefaultRate
 )
 
-// readsEach is how many queries that read much are answered at once for each processor.
-const readsEach = 4
+const (
+	readsEach   = 4        // queries that read much and are answered at once, for each processor
+	readMemory  = 64 << 20 // about what one of them has in memory
+	fewestReads = 2
+)
 
 // DefaultPlaces is how many places of each kind a process has, unless --places sets it.
 // Those for runs are --workers.
@@ -55,6 +59,16 @@ func (s *Server) places(kind string, total int) *share.Pool {
 		total = s.cfg.Places[kind]
 	}
 	return share.New(kind, share.Limit{Total: total, Tenant: s.cfg.TenantPlaces[kind]}, s.metrics)
+}
+
+// reads returns the places for queries that read much: no more than there is memory for.
+func (s *Server) reads() *share.Pool {
+	return s.places(placesReads, readsWithin(s.cfg.Places[placesReads], debug.SetMemoryLimit(-1)))
+}
+
+// readsWithin returns how many queries that read much may be answered at once with a memory limit.
+func readsWithin(places int, limit int64) int {
+	return int(min(int64(places), max(fewestReads, limit/readMemory)))
 }
 
 // checkBounds reports limits that are negative although that does not mean that there is none.

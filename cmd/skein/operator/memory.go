@@ -1,12 +1,14 @@
 package operator
 
 import (
+	"context"
 	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
@@ -78,4 +80,46 @@ func keepRoom(room uint64) (stop func()) {
 // Go's default.
 func roomPercent(live, room uint64) int {
 	return int(min(roomiest, max(100, room*100/max(live, 1))))
+}
+
+const (
+	idleEvery = 10 * time.Second // between two looks
+	// idleAllocs is what an idle process allocates at most between two looks.
+	idleAllocs = 16 << 20
+	// idleWorth is how much must have been allocated since memory was returned, to return it again.
+	idleWorth = 128 << 20
+)
+
+// returnIdle returns memory that the process does not use to the system whenever the process becomes
+// idle, until ctx ends. Garbage that much work has left is otherwise collected minutes later, and the
+// room that the heap has (see fitMemory) is kept for more work.
+func returnIdle(ctx context.Context) {
+	tick := time.NewTicker(idleEvery)
+	defer tick.Stop()
+	for i := (idleMemory{}); ; {
+		select {
+		case <-tick.C:
+			i.look()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// idleMemory decides when to return memory.
+type idleMemory struct{ seen, returned uint64 } // bytes allocated since the process began: at the last look, and when memory was returned
+
+// look returns memory if the process was idle since the last look, and reports whether it did.
+func (i *idleMemory) look() bool {
+	allocs := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(allocs)
+	now := allocs[0].Value.Uint64()
+	idle := now-i.seen <= idleAllocs
+	i.seen = now
+	if !idle || now-i.returned < idleWorth {
+		return false
+	}
+	i.returned = now
+	debug.FreeOSMemory()
+	return true
 }

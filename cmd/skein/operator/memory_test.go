@@ -84,3 +84,36 @@ func TestKeepRoom_FollowsLiveData(t *testing.T) {
 	runtime.KeepAlive(much)
 	until("they are free again", func(p uint64) bool { return p > 100 })
 }
+
+// Memory is returned to the system once the process is idle after much work, and not again before
+// there was more.
+func TestIdleMemory_IsReturned(t *testing.T) {
+	released := func() uint64 {
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/released:bytes"}}
+		metrics.Read(sample)
+		return sample[0].Value.Uint64()
+	}
+	until := func(i *idleMemory, returned bool) {
+		t.Helper()
+		for end := time.Now().Add(5 * time.Minute); i.look() != returned; {
+			if time.Now().After(end) {
+				t.Fatalf("memory is returned: %v", !returned)
+			}
+		}
+	}
+	i := &idleMemory{}
+	work := make([]byte, 2*idleWorth)
+	for n := 0; n < len(work); n += 4096 {
+		work[n] = 1
+	}
+	if i.look() {
+		t.Error("memory is returned amid work")
+	}
+	runtime.KeepAlive(work)
+	before := released()
+	until(i, true)
+	if more := released(); more < before+idleWorth {
+		t.Errorf("%d MiB were returned", (more-before)>>20)
+	}
+	until(i, false)
+}

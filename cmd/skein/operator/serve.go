@@ -190,6 +190,7 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 		o.EgressAllow = append(o.EgressAllow, egress.Loopback()...)
 	}
 	o.ThreadCache = threadCache(o.cacheMiB, fitMemory())
+	go returnIdle(ctx)
 	o.leaveOut()
 	if err := o.Validate(); err != nil {
 		return cli.WrongUsage("%v", err)
