@@ -150,7 +150,7 @@ func (u *upload) run(ctx context.Context) {
 		case st := <-u.steps:
 			if st.err == nil && st.sent != nil {
 				if st.err = u.w.await(ctx, st.sent); st.err == nil {
-					st.err = share.Spend(ctx, 1, len(st.msg.Data))
+					st.err = share.SpendRequests(ctx, 0, len(st.msg.Data))
 				}
 			}
 			switch {

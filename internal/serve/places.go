@@ -42,7 +42,7 @@ const (
 )
 
 const (
-	readsEach   = 4        // queries that read much and are answered at once, for each processor
+	readsEach   = 2        // queries that read much and are answered at once, for each processor
 	readMemory  = 64 << 20 // about what one of them has in memory
 	fewestReads = 2
 )

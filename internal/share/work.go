@@ -8,9 +8,10 @@ import (
 // A request may do one unit of work at its start. What it does beyond that is work like so many
 // further requests.
 const (
-	unitMessages = 8       // read from a stream, or written to it
-	unitBytes    = 8 << 10 // of them
-	longWork     = 16      // units from which on a request needs a place for long reads
+	unitMessages = 2       // read from a stream: to decode and to show them takes longer than to read them
+	unitBytes    = 2 << 10 // of them
+	unitSent     = 8 << 10 // bytes of commands and of files
+	longWork     = 64      // units from which on a request needs a place for long reads
 )
 
 // Work measures what one request of a tenant does, so that one that reads much takes no more from
@@ -107,16 +108,15 @@ func Unmeasured(ctx context.Context) context.Context {
 	return context.WithValue(ctx, workKey{}, inWork{})
 }
 
-// Spend counts messages, and bytes of them, that were read or will be written, and blocks until
-// their tenant may do more. It does nothing in a context that belongs to no work. The error is that
+// Spend counts messages, and bytes of them, that were read, and blocks until their tenant may do more. It does nothing in a context that belongs to no work. The error is that
 // of ctx, or a *FullError.
 func Spend(ctx context.Context, messages, bytes int) error {
 	return spend(ctx, float64(messages)/unitMessages+float64(bytes)/unitBytes)
 }
 
-// SpendRequests is Spend for what is work like so many requests, with so many bytes in all.
+// SpendRequests is Spend for what is work like so many requests, of so many bytes in all.
 func SpendRequests(ctx context.Context, requests, bytes int) error {
-	return spend(ctx, float64(requests)+float64(bytes)/unitBytes)
+	return spend(ctx, float64(requests)+float64(bytes)/unitSent)
 }
 
 func spend(ctx context.Context, units float64) error {

@@ -53,7 +53,7 @@ func TestWork_LongReads(t *testing.T) {
 	if owed != 4*longWork || taken() {
 		t.Errorf("%g units are owed; taken: %v", owed, taken())
 	}
-	if err := SpendRequests(after, 3, unitBytes); err != nil || owed != 4*longWork+4 {
+	if err := SpendRequests(after, 3, unitSent); err != nil || owed != 4*longWork+4 {
 		t.Errorf("%g units are owed, %v", owed, err)
 	}
 	wanted := errors.New("too long")
