@@ -12,7 +12,7 @@ import (
 )
 
 // Authenticated connections stay, and beyond the bound others are closed at once; one that ends makes
-// room. Strangers make room for whoever comes: an address that holds many keeps nobody out.
+// room. Strangers make room for further connections, whatever address holds the places.
 func TestListener_BoundsConnections(t *testing.T) {
 	t.Parallel()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")

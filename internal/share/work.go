@@ -103,7 +103,7 @@ func Placed(ctx context.Context) context.Context {
 	return context.WithValue(ctx, workKey{}, in)
 }
 
-// Unmeasured returns a context whose reads are nobody's work.
+// Unmeasured returns a context whose reads belong to no work.
 func Unmeasured(ctx context.Context) context.Context {
 	return context.WithValue(ctx, workKey{}, inWork{})
 }
