@@ -49,18 +49,18 @@ func Find(ctx context.Context, conn *streams.Conn, tenant, thread, execution str
 }
 
 // Next returns the number of the chunk that follows the last stored one of an execution, according
-// to the leader of their stream; 0 if none is stored.
-func Next(ctx context.Context, conn *streams.Conn, tenant, thread, execution string) (int64, error) {
+// to the leader of their stream, 0 if none is stored, and whether that one ends the run.
+func Next(ctx context.Context, conn *streams.Conn, tenant, thread, execution string) (next int64, ended bool, err error) {
 	n := conn.Config().Names
 	last, err := conn.Leader(ctx, n.Stream(assets.ChunkStream), streams.GetRequest{Last: n.Chunk(tenant, thread, execution)})
 	if errors.Is(err, streams.ErrNoMessage) {
-		return 0, nil
+		return 0, false, nil
 	}
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	d, err := decodeChunk(last.Data)
-	return d.Index + 1, err
+	return d.Index + 1, d.Type == events.ChunkFinish, err
 }
 
 // Erase erases the stored chunks of a thread.

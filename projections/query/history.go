@@ -130,8 +130,8 @@ func (a *asking) checkChunk(d events.ListChunks, log string) error {
 	if d.AfterIndex == nil {
 		return nil
 	}
-	next, err := chunks.Next(a.ctx, a.log.Streams(), a.tenant, a.thread, d.ExecutionID)
-	if err != nil || *d.AfterIndex < next {
+	next, ended, err := chunks.Next(a.ctx, a.log.Streams(), a.tenant, a.thread, d.ExecutionID)
+	if err != nil || ended || *d.AfterIndex < next {
 		return err
 	}
 	x, err := a.getExecution(events.GetExecution{ThreadID: d.ThreadID, ExecutionID: d.ExecutionID})
