@@ -7,8 +7,8 @@ import (
 	"github.com/skein-threads/skein/projections/buckets"
 )
 
-// Whoever follows a bucket sees from its incarnation that sequences may have been used again: it is
-// another one after each start of a runner and each reconnect, in every bucket, and written before
+// A bucket's incarnation shows its watchers that sequences may have been used again: it is another
+// one after each start of a runner and each reconnect, in every bucket, and written before
 // anything else.
 func TestIncarnation_ChangesWithEachStart(t *testing.T) {
 	h := newHouse(t)
