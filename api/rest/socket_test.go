@@ -115,7 +115,7 @@ func TestSocket_Commands(t *testing.T) {
 		t.Errorf("a refusal: %+v", g)
 	}
 	w.send(`{"type":"command","id":"c","command":"item.frobnicate","data":{}}`)
-	if g := w.next(); g.Type != "reply" || g.ID != "c" || g.Error == nil || g.Error.Param != "command" || g.Reply != nil {
+	if g := w.next(); g.Type != "reply" || g.ID != "c" || g.Error == nil || g.Error.Code != "not_found" || g.Reply != nil {
 		t.Errorf("an unknown command: %+v", g)
 	}
 	w.send(`{"type":"command","id":"b","command":"thread.create","data":{}}`)
@@ -216,7 +216,7 @@ func TestSocket_MalformedFrames(t *testing.T) {
 	}
 	for _, b := range []struct{ frame, param string }{
 		{`{"type":"command","command":"item.create"}`, "id"}, {`{"type":"command","id":{},"command":"item.create"}`, "id"},
-		{`{"type":"command","id":1,"command":"item.crate"}`, ""}, {`{"type":"command","id":1,"command":"item.create","actor":"eve"}`, "actor"},
+		{`{"type":"command","id":1}`, "command"}, {`{"type":"command","id":1,"command":"item.create","actor":"eve"}`, "actor"},
 		{`{"type":"emit","name":""}`, "name"}, {`{"type":"emit","name":"a","data":{"a":1,"a":2}}`, "data/a"},
 		{"{\"type\":\"emit\",\"name\":\"\xff\"}", "name"}, {`{"type":"emit","name":"a","data":` + strings.Repeat("[", 20000) + `}`, ""},
 	} {
