@@ -64,7 +64,7 @@ func (r *reaction) step(s *step, iteration int, more bool) {
 			continue
 		}
 		idx := len(m.Content) + i
-		part := events.FailedCall(object("type", chat.ToolPart+c.Name, "toolCallId", c.ID, "input", c.Arguments), events.CallUnknown)
+		part := events.FailedCall(callPart(c), events.CallUnknown)
 		r.put(id, idx, part)
 		edits = replaced(edits, base+idx, part)
 	}
