@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,7 +135,7 @@ func TestVerifier_ResealedFiles(t *testing.T) {
 		}
 		out, err := exec.CommandContext(t.Context(), python, script, path).CombinedOutput()
 		if (err != nil) != c.bad || strings.Contains(string(out), "Traceback") {
-			t.Error(fmt.Sprintf("%s: %v: %s", name, err, out))
+			t.Errorf("%s: %v: %s", name, err, out)
 		}
 	}
 }

@@ -98,3 +98,15 @@ func (t *turn) asks(c thread.Call, spec ToolSpec, reason events.ApprovalReason) 
 	}
 	return t.question(c, reason), nil
 }
+
+// usableArguments returns the arguments of a reactor's call: what is no valid JSON as a text, which
+// fails the call alone.
+func usableArguments(v events.JSON) events.JSON {
+	switch {
+	case v == nil:
+		return events.JSON("{}")
+	case !jsontext.Value(v).IsValid():
+		return CallArguments(string(v))
+	}
+	return v
+}

@@ -419,18 +419,6 @@ func reaction(r *Reaction) ([]part, []events.ToolCall, error) {
 	return parts, calls, nil
 }
 
-// usableArguments returns the arguments of a reactor's call: what is no valid JSON as a text, which
-// fails the call alone.
-func usableArguments(v events.JSON) events.JSON {
-	switch {
-	case v == nil:
-		return events.JSON("{}")
-	case !jsontext.Value(v).IsValid():
-		return CallArguments(string(v))
-	}
-	return v
-}
-
 func checkCall(c events.ToolCall) error {
 	switch {
 	case c.CallID == "" || len(c.CallID) > 256 || !utf8.ValidString(c.CallID):
@@ -450,7 +438,6 @@ type stepStream struct {
 // Chunk implements Stream.
 func (s stepStream) Chunk(c Chunk) {
 	s.t.draft.add(c)
-
 	s.t.announced.streamed(c)
 	s.t.emit(s.step, c)
 }

@@ -58,7 +58,7 @@ func (m *maker) mayInstruct(s *events.RunSettings) error {
 	if m.command.credential() == nil || s == nil || s.Instructions == "" {
 		return nil
 	}
-	return events.Errorf(events.Forbidden, "the credential is limited, and gives a run no instructions; say it in a message, or in the agent's definition")
+	return events.Errorf(events.Forbidden, "the credential is limited, and sets no instructions of a run; say it in a message, or in the agent's definition")
 }
 
 // rightsSize returns the memory of rights.

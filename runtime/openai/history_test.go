@@ -3,6 +3,7 @@ package openai_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -110,7 +111,7 @@ func (h *history) change(r *openai.Reactor) {
 			h.record(events.MessageEditedType, id, events.MessageEdited{Content: events.JSON(h.written(append(parts[:n:n], parts[n+1:]...)))})
 		}
 	case 7: // a fork copies what is shown
-		items := h.view.Shown(historyContext, "", 0)
+		items := h.view.Shown(historyContext, "", math.MaxInt64, 0)
 		h.view, h.items = conversation.New(), nil
 		for i := range items {
 			h.create(items[i].Type, items[i].Role, string(items[i].Content))
@@ -125,7 +126,7 @@ func (h *history) change(r *openai.Reactor) {
 func (h *history) run(r *openai.Reactor) {
 	id := ""
 	for range 3 {
-		items := h.view.Shown(historyContext, "", h.random.IntN(3)*h.random.IntN(8))
+		items := h.view.Shown(historyContext, "", math.MaxInt64, h.random.IntN(3)*h.random.IntN(8))
 		if h.random.IntN(3) == 0 {
 			items, _ = events.FitItems(items, 200+h.random.IntN(4000))
 		}
