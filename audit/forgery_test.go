@@ -104,7 +104,6 @@ func forgeries(def string) []forgedEvent {
 		{"an edit of another place", whole, events.MessageEditedType, "itm_u1", "", events.MessageEdited{Index: 5, Metadata: raw(`{}`)}, cond},
 		{"an edit that says what was otherwise", whole, events.MessageEditedType, "itm_u1", "", events.MessageEdited{Silent: &no, WasSilent: &no}, cond},
 		{"an edit that does not say what was", whole, events.MessageEditedType, "itm_u1", "", events.MessageEdited{Silent: &no}, cond},
-		{"parts put by nobody", whole, events.MessageEditedType, "itm_u1", "", events.MessageEdited{Parts: []events.PlacedPart{{Place: 0, Part: raw(`{"type":"x"}`)}}}, cond},
 		{"another item edited by a run", running, events.MessageEditedType, "itm_r9", "exe_1", events.MessageEdited{Parts: []events.PlacedPart{{Place: 0, Part: raw(`{"type":"x"}`)}}}, either},
 		{"an unknown item deleted", whole, events.MessageDeletedType, "itm_9", "", events.MessageDeleted{ContextID: def, Type: "message"}, either},
 		{"an item deleted in another place", whole, events.MessageDeletedType, "itm_u1", "", events.MessageDeleted{ContextID: "ctx_a", Type: "message"}, cond},

@@ -65,6 +65,7 @@ func TestCommandsOverNATS(t *testing.T) {
 	do("context.status", on(id, `{"contextId":"ctx_a","to":"closed"}`), nil, events.ContextStatusChangedType)
 	do("context.set", on(id, `{"patch":{"a":null}}`), nil, events.StateChangedType)
 	do("item.create", on(id, `{"item":{"id":"itm_a","type":"message","role":"user","content":[]}}`), is(events.Result{ItemID: "itm_a"}), events.ItemCreatedType)
+	do("item.append", on(id, `{"items":[{"type":"message","role":"user","content":[]},{"type":"message","role":"user","content":[]}]}`), nil, events.ItemCreatedType, events.ItemCreatedType)
 	do("item.status", on(id, `{"itemId":"itm_a","to":"pending"}`), nil, events.ItemStatusChangedType)
 	do("message.edit", on(id, `{"itemId":"itm_a","silent":true}`), nil, events.MessageEditedType)
 	do("execution.create", on(id, `{"id":"exe_a","triggerItemId":"itm_a","reactionItemId":"itm_r"}`),

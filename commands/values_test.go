@@ -46,12 +46,12 @@ func TestState_HostileMerges(t *testing.T) {
 			t.Errorf("%s: the refusal has %d bytes", name, len(refusal.Message))
 		}
 	}
-	if _, refusal := do(`{"op":"set","key":"x","value":"` + strings.Repeat("x", events.MaxEventBytes) + `"}`); refusal == nil || refusal.Code != events.PayloadTooLarge {
+	if _, refusal := do(`{"op":"set","key":"x","value":"` + strings.Repeat("x", events.MaxMergeBytes) + `"}`); refusal == nil || refusal.Code != events.PayloadTooLarge {
 		t.Errorf("an event that is too large: %v", refusal)
 	}
 	v, err := w.d.Values(t.Context(), tenant, id, events.GetState{})
 	if err != nil || string(v.Values) != `{"a":1,"__proto__":null}` || v.Life != 1 {
-		t.Errorf("the state is %+v, %v", v, err)
+		t.Errorf("the state is %.1000s of life %d, %v", v.Values, v.Life, err)
 	}
 	if _, refusal := ask(t, w.d, "state.merge", `{"data":{"operations":[{"op":"clear"}],"create":true}}`); refusal == nil || refusal.Code != events.InvalidRequest {
 		t.Errorf("a merge that names no thread: %v", refusal)

@@ -93,7 +93,7 @@ func written() []sample {
 		}},
 		{ExecutionStatusChangedType, execID, ExecutionStatusChanged{From: Executing, To: ExecutionFailed, ErrorText: "the model is away", ReactionItemID: replyID}},
 		{StepCreatedType, stepID, StepCreated{
-			ID: stepID, ExecutionID: execID, Iteration: 2, EventID: replyID, Status: StepRunning, Side: SideB, SessionID: exampleSession,
+			ID: stepID, ExecutionID: execID, Iteration: 2, EventID: replyID, Status: StepRunning, Side: SideB, SessionID: exampleSession, Place: to(int64(4)), SteeredBy: itemID,
 		}},
 		{StepStatusChangedType, stepID, StepStatusChanged{
 			ExecutionID: execID, From: StepRunning, To: StepFailed, ToolCalls: raw(`[{"toolCallId":"tc_1"}]`),

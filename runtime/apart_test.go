@@ -150,7 +150,7 @@ func TestStop_WaitsForRunsOnOtherThreads(t *testing.T) {
 			t.Errorf("it ended %s (%s)", status, text)
 		}
 		parts := callParts(all)
-		if !strings.Contains(parts["c1"], `"text":"filed"`) || parts["c2"] != "" {
+		if !strings.Contains(parts["c1"], `"text":"filed"`) || !strings.Contains(parts["c2"], `"state":"output-error"`) {
 			t.Errorf("the calls came to %v", parts)
 		}
 		if !slices.ContainsFunc(all, func(e events.Event) bool {
@@ -197,7 +197,7 @@ func TestStop_OfADeadWorkersRun(t *testing.T) {
 	if status, text, _ := endOf(t, all); status != events.ExecutionCompleted {
 		t.Errorf("it ended %s (%s)", status, text)
 	}
-	if parts := callParts(all); !strings.Contains(parts["c1"], `"text":"filed"`) || parts["c2"] != "" {
+	if parts := callParts(all); !strings.Contains(parts["c1"], `"text":"filed"`) || !strings.Contains(parts["c2"], `"state":"output-error"`) {
 		t.Errorf("the calls came to %v", parts)
 	}
 	none(t, made)

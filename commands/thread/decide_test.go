@@ -187,7 +187,7 @@ func TestNoThread(t *testing.T) {
 		}
 	}
 	for _, data := range []any{events.CreateThread{}, events.ResolveThread{Key: "k"}} {
-		wantRefusal(t, gone.refuse(data), events.AlreadyExists, events.ErrorDetails{Entity: "thread", ID: threadID})
+		wantRefusal(t, gone.refuse(data), events.AlreadyExists, *events.TakenByDeleted(threadID).Details)
 	}
 }
 
