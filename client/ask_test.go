@@ -82,7 +82,7 @@ func TestAsk_ReturnsTextAndItems(t *testing.T) {
 		for _, item := range a.Items {
 			kinds = append(kinds, string(item.Type))
 		}
-		if a.Text != "I look.\n\nIt is 42." || a.Execution.Status != events.ExecutionCompleted || strings.Join(kinds, " ") != "message action_execute action_result" {
+		if a.Text != "I look.\n\nIt is 42." || a.Execution.Status != events.ExecutionCompleted || strings.Join(kinds, " ") != "message action_execute action_result message" { // what another says stands before the second message
 			t.Errorf("%q, %v", a.Text, kinds)
 		}
 	}

@@ -33,13 +33,14 @@ type response struct {
 }
 
 // final reports whether a reply answers the request, whatever other copies get: one that was
-// refused for now says nothing of a copy that another process has.
+// refused for now says nothing of a copy that another process has. A process whose read model is
+// behind has waited for it as long as the others would.
 func (r response) final() bool {
 	if r.err != nil {
 		return false
 	}
 	refusal := refused(r.m)
-	return refusal == nil || !refusal.Code.Retry()
+	return refusal == nil || refusal.Code == events.ProjectionBehind || !refusal.Code.Retry()
 }
 
 // sendRepeatedly sends a request, again while nobody answers, and returns the first final reply or

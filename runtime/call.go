@@ -83,7 +83,11 @@ func (t *turn) makeCalls(ctx context.Context) error {
 			continue
 		}
 		ask := func(reason events.ApprovalReason) {
-			asks, failed := t.asks(c, tool.Spec(), reason)
+			spec := tool.Spec()
+			if _, agent := tool.(AgentTool); agent { // its parameters are for the model: it takes any object
+				spec.Parameters = nil
+			}
+			asks, failed := t.asks(c, spec, reason)
 			if failed == nil {
 				hold.Approve = append(hold.Approve, asks)
 				return

@@ -73,7 +73,7 @@ func TestDoorRefusals(t *testing.T) {
 		`{"expectedVersion":-1}`:   {"/expectedVersion", "must be a whole number, at least 0"},
 		`{"data":"{}"}`:            {"/data", "must be an object"},
 		`{"commandId":"no space"}`: {"/commandId", "must be a command's id: 1 to 128 letters, digits and _ . : -, the first a letter or digit"},
-		`{"Data":{}}`:              {"/Data", "there is no such field; known are commandId, threadId, writerToken, expectedVersion, actor, data"},
+		`{"Data":{}}`:              {"/Data", "there is no such field; known are commandId, threadId, writerToken, expectedVersion, actor, data, rights"},
 	} {
 		_, err := v.DecodeRequest([]byte(raw))
 		refused(t, err, raw, want[0], want[1])
@@ -132,7 +132,7 @@ func TestRefusals_ClipNames(t *testing.T) {
 		if n > 128 {
 			want = "/" + name[:128] + "..."
 		}
-		refused(t, err, name, want, "there is no such field; known are commandId, threadId, writerToken, expectedVersion, actor, data")
+		refused(t, err, name, want, "there is no such field; known are commandId, threadId, writerToken, expectedVersion, actor, data, rights")
 	}
 }
 

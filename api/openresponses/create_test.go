@@ -259,8 +259,8 @@ func TestCreate_Refusals(t *testing.T) {
 			t.Errorf("%.120s: %s: %v", body, said, e)
 		}
 	}
-	if status, got := w.do("POST", "/v1/responses", `{"input":"`+strings.Repeat("x", 5<<20)+`"}`); status != http.StatusRequestEntityTooLarge {
-		t.Errorf("5 MiB: %d %v", status, got)
+	if status, got := w.do("POST", "/v1/responses", `{"input":"`+strings.Repeat("x", 33<<20)+`"}`); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("33 MiB: %d %.1000v", status, got)
 	}
 	if status, got := w.do("GET", "/v1/responses/resp_1", ""); status != 404 || got["error"].(object)["code"] != "not_found" {
 		t.Errorf("%d %v", status, got)

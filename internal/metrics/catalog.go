@@ -30,6 +30,7 @@ func List() []Metric {
 	m := New()
 	m.WatchLags(nil)
 	m.WatchWork(nil)
+	m.WatchStore(func() Store { return Store{} })
 	slices.SortFunc(m.catalog.rows, func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
 	return m.catalog.rows
 }
