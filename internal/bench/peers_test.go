@@ -39,7 +39,7 @@ func TestStoredTurn(t *testing.T) {
 	for i := range ready.Events {
 		want += len(ready.Events[i].Raw())
 	}
-	if len(turn.Events) != eventsPerCommit || size < want-50 || size > want+50 || len(turn.Documents) < 12 || own < len(turn.Documents)-3 {
+	if len(turn.Events) != eventsPerCommit || size < want-50 || size > want+50 || len(turn.Documents) < 12 || own < len(turn.Documents)-4 {
 		t.Errorf("%d events of %d bytes, want %d; %d documents, %d of the turn", len(turn.Events), size, want, len(turn.Documents), own)
 	}
 }

@@ -127,7 +127,7 @@ func happenedInRun(e *events.Event) string {
 		return "side " + string(d.Side)
 	case events.RunLimited:
 		switch {
-		case d.Rights.None:
+		case d.Rights == nil || d.Rights.None:
 			return "to its own thread"
 		case d.Rights.User != "":
 			return Brief("to threads of "+d.Rights.User, Width)
