@@ -58,3 +58,25 @@ func TestAppend_ServerDoesNotStore(t *testing.T) {
 		t.Errorf("it stores again, and %v", err)
 	}
 }
+
+// A server that does not store is known to store again from a commit that it stored, also if its
+// acknowledgement was lost and the commit was found in the log.
+func TestAppend_StoredThoughNotAcknowledged(t *testing.T) {
+	t.Parallel()
+	direct := start(t)
+	p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+	writing := &streams.Writing{}
+	l := openLog(t, p.Connect(t), Config{Writing: writing, AckTimeout: impatient}, nil)
+	units := group(t, l, 0, 1)
+	p.DropReceived.Store(true)
+	go l.write(units)
+	natstest.Eventually(t, "the commit in the log", holds(t, direct, commits(units)))
+	writing.Failed("SKEIN_LOG", errors.New("it did not store the commit before"))
+	p.DropReceived.Store(false)
+	if err := natstest.Within(t, "an answer", units[0].done); err != nil {
+		t.Fatal(err)
+	}
+	if err := writing.Err(); err != nil {
+		t.Errorf("it stores again, and %v", err)
+	}
+}

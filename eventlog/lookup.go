@@ -35,6 +35,7 @@ func (l *Log) lookUp(u *unit) (bool, error) {
 		for i := range u.writes {
 			u.writes[i].Commit.Seq = seqs[i]
 		}
+		l.cfg.Writing.Stored()
 		return true, nil
 	case 0:
 		return false, nil
