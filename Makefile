@@ -61,12 +61,13 @@ pictures: ## Make the README's pictures of the console again (needs Chromium)
 # to it): the race detector finds nothing there.
 ALONE = commands/thread|console/(chart|diff)|events(/openresponses)?|internal/(blocks|cells|compact|jsonplan|manifest|pattern)|projections/documents
 
-# Packages tested at once under the race detector, which compute more than they wait.
-RACEJOBS ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN))))
+# Packages tested at once under the race detector, and tests of each: they compute more than they
+# wait, and beside more than this they wait for one another until clients give up.
+RACEJOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 # Tests of the code under the race detector; those that read the source tree have no goroutines to watch,
 # and cmd/skein and examples run programs that are built without it.
-RACE = $(TESTFLAGS) -race -p $(RACEJOBS) -timeout 30m $$($(GO) list -f '{{.Dir}}' ./... | grep -vE '/(cmd/skein|examples|internal/(generate|gotest|house|mutate)|$(ALONE))$$')
+RACE = $(TESTFLAGS) -parallel $(RACEJOBS) -race -p $(RACEJOBS) -timeout 30m $$($(GO) list -f '{{.Dir}}' ./... | grep -vE '/(cmd/skein|examples|internal/(generate|gotest|house|mutate)|$(ALONE))$$')
 
 .PHONY: test-race
 test-race: ## Run what make test runs under the race detector, but for tests that measure memory, time or repeatability, read the source tree, run a program, or are of a package that begins no goroutine (needs a C compiler)
