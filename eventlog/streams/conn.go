@@ -44,7 +44,8 @@ type Conn struct {
 	readTimeout time.Duration // of a direct get
 	scanWorth   uint64        // see Scan.widen
 	copies      atomic.Int32  // of every stream; 0: not known yet
-	rotten      sync.Map      // by name: a stream of which a read stayed unanswered while others were answered
+	rottenFor   time.Duration // see the constant
+	rotten      sync.Map      // by name of a stream: when a read of it was found to stay unanswered while others were answered
 }
 
 // Open returns a Conn on a connection. Close it before the connection.
@@ -72,7 +73,7 @@ func OpenOn(wire Wire, js jetstream.JetStream, cfg Config) (*Conn, error) {
 	if cfg.Writing == nil {
 		cfg.Writing = &Writing{}
 	}
-	return &Conn{wire: wire, js: js, cfg: cfg, inbox: in, readTimeout: ReadTimeout, scanWorth: scanWorth}, nil
+	return &Conn{wire: wire, js: js, cfg: cfg, inbox: in, readTimeout: ReadTimeout, scanWorth: scanWorth, rottenFor: rottenFor}, nil
 }
 
 // Close ends the subscription through which answers come.

@@ -29,6 +29,7 @@ const (
 	HeaderBatchCommit   = headerBatchCommit
 
 	SilentTries = silentTries
+	RottenShare = rottenShare
 	ListRequest = listRequest
 	ListQuiet   = listQuiet
 )
@@ -39,6 +40,7 @@ func WithReplicas(n int) *Conn { return &Conn{cfg: Config{Replicas: n}} }
 func (c *Conn) SetAckTimeout(d time.Duration)                       { c.cfg.AckTimeout = d }
 func (c *Conn) SetPatience(d time.Duration)                         { c.cfg.Patience = d }
 func (c *Conn) SetReadTimeout(d time.Duration)                      { c.readTimeout = d }
+func (c *Conn) SetRottenFor(d time.Duration)                        { c.rottenFor = d }
 func (c *Conn) SetScanWorth(n uint64)                               { c.scanWorth = n }
 func (c *Conn) SetDamage(damage func(string, uint64, uint64) error) { c.cfg.Damage = damage }
 

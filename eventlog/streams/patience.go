@@ -107,16 +107,20 @@ const silentTries = 3
 const (
 	rottenShare  = 20
 	rottenFactor = 20
+	rottenFor    = time.Minute // from when that was found: a disk that was only slow is waited for then
 )
 
 // untilAnswered retries an unanswered read of a stream for [Config.Patience]: a server may be
 // slow because of its disk or other work, or have to count first. It returns earlier if the
 // stream is damaged: [Config.Damage] says so, or the stream's leader answers other requests.
-// Once that was found of a stream, other reads of it that are not answered are given up sooner.
+// Once that was found of a stream, other reads of it that are not answered are given up sooner, for
+// a minute.
 func (c *Conn) untilAnswered(ctx context.Context, stream string, seq uint64, read func(within time.Duration) error) error {
 	others := 0 // tries that were not answered while others were
 	began, within := time.Now(), c.readTimeout
-	_, rotten := c.rotten.Load(stream)
+	found, _ := c.rotten.Load(stream)
+	at, rotten := found.(time.Time)
+	rotten = rotten && time.Since(at) < c.rottenFor
 	if rotten && c.cfg.Patience > 0 {
 		within /= rottenShare
 	}
@@ -143,8 +147,8 @@ func (c *Conn) untilAnswered(ctx context.Context, stream string, seq uint64, rea
 		case alive && !unanswered:
 			others++
 		}
-		if others >= silentTries {
-			c.rotten.Store(stream, true)
+		if others >= silentTries && !rotten {
+			c.rotten.Store(stream, time.Now())
 		}
 		waited := time.Since(began)
 		if silent != nil {
