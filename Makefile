@@ -35,13 +35,20 @@ TESTJOBS ?= $(shell echo $$((3 * $$(getconf _NPROCESSORS_ONLN))))
 # is kept.
 TESTPROGRAMS ?= bin/tests
 
+# Tests that other targets run.
+ELSEWHERE = .ci/long,.ci/alone
+
 .PHONY: test
-test: lint ## Check format, vet, staticcheck, then run every test but those that .ci/long lists
-	$(GO) run ./internal/gotest -target test -without .ci/long -programs "$(TESTPROGRAMS)" -- $(TESTFLAGS) -p $(TESTJOBS) -timeout 15m ./...
+test: lint ## Check format, vet, staticcheck, then run every test but those that .ci/long and .ci/alone list
+	$(GO) run ./internal/gotest -target test -without $(ELSEWHERE) -programs "$(TESTPROGRAMS)" -- $(TESTFLAGS) -p $(TESTJOBS) -timeout 15m ./...
 
 .PHONY: test-long
 test-long: ## Run the tests that .ci/long lists: chaos, a few faults, kills, soak, simulation, memory
 	$(GO) run ./internal/gotest -target test-long -only .ci/long -- $(TESTFLAGS) -timeout 30m
+
+.PHONY: test-alone
+test-alone: ## Run the tests that .ci/alone lists, which compare times: run nothing else beside them
+	$(GO) run ./internal/gotest -target test-alone -only .ci/alone -- $(TESTFLAGS) -p 1 -timeout 30m
 
 .PHONY: test-clients
 test-clients: ## Run released clients of the protocols over HTTP against a server (needs Node and npm)
@@ -71,7 +78,7 @@ RACE = $(TESTFLAGS) -parallel $(RACEJOBS) -race -p $(RACEJOBS) -timeout 30m $$($
 
 .PHONY: test-race
 test-race: ## Run what make test runs under the race detector, but for tests that measure memory, time or repeatability, read the source tree, run a program, or are of a package that begins no goroutine (needs a C compiler)
-	$(GO) run ./internal/gotest -target test-race -without .ci/long -- $(RACE)
+	$(GO) run ./internal/gotest -target test-race -without $(ELSEWHERE) -- $(RACE)
 
 .PHONY: test-race-long
 test-race-long: ## Run the tests that .ci/long lists under the race detector

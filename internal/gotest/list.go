@@ -9,28 +9,32 @@ import (
 	"strings"
 )
 
-// choose adds to the arguments of go test which tests it runs.
+// choose adds to the arguments of go test which tests it runs. The lists are separated by commas.
 func choose(only, without string, arguments []string) ([]string, error) {
 	if only != "" && without != "" {
 		return nil, errors.New("-only and -without exclude each other: give one of them")
 	}
-	file := only + without
-	if file == "" {
+	if only+without == "" {
 		return arguments, nil
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("the list of tests: %w", err)
+	var folders, names []string
+	for _, file := range strings.Split(only+without, ",") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("the list of tests: %w", err)
+		}
+		of, listed, err := parseList(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		folders, names = append(folders, of...), append(names, listed...)
 	}
-	folders, names, err := parseList(string(text))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
+	slices.Sort(folders)
 	pattern := "^(" + strings.Join(names, "|") + ")$"
 	if only == "" {
 		return append([]string{"-skip", pattern}, arguments...), nil
 	}
-	return append(append([]string{"-run", pattern}, arguments...), folders...), nil
+	return append(append([]string{"-run", pattern}, arguments...), slices.Compact(folders)...), nil
 }
 
 // parseList reads a list of tests: lines of a folder and a test's name. What follows
@@ -49,6 +53,5 @@ func parseList(text string) (folders, names []string, err error) {
 	if len(names) == 0 {
 		return nil, nil, errors.New("it lists no test")
 	}
-	slices.Sort(folders)
-	return slices.Compact(folders), names, nil
+	return folders, names, nil
 }

@@ -2,9 +2,10 @@
 // the tests that were skipped, with their reasons: what nobody sees is not shown to
 // work.
 //
-//	go run ./internal/gotest [-target NAME] [-only FILE | -without FILE] [-programs FOLDER] -- [ARGUMENTS of go test]
+//	go run ./internal/gotest [-target NAME] [-only FILES | -without FILES] [-programs FOLDER] -- [ARGUMENTS of go test]
 //
-// FILE lists tests, one a line, as "FOLDER NAME": -only runs these, -without all others.
+// FILES, separated by commas, list tests, one a line, as "FOLDER NAME": -only runs these, -without
+// all others.
 // A test whose reason says that `make NAME runs it` is not listed, and fails in that
 // target: it would run nowhere. It exits as go test does. The arguments end with the packages,
 // of which those with the most tests begin first. In FOLDER it keeps the programs of the tests,
@@ -34,8 +35,8 @@ import (
 
 func main() {
 	target := flag.String("target", "", "the `NAME` of the make target that runs the tests")
-	only := flag.String("only", "", "run the tests that this `FILE` lists")
-	without := flag.String("without", "", "run the tests that this `FILE` does not list")
+	only := flag.String("only", "", "run the tests that these `FILES` list")
+	without := flag.String("without", "", "run the tests that these `FILES` do not list")
 	programs := flag.String("programs", "", "keep the programs of the tests in this `FOLDER`")
 	flag.Parse()
 	arguments, err := choose(*only, *without, flag.Args())

@@ -79,8 +79,14 @@ func TestChoose(t *testing.T) {
 	if err := os.WriteFile(file, []byte("# takes long\nb TestB # a minute\n\na TestA\nb TestC\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	another := filepath.Join(t.TempDir(), "alone")
+	if err := os.WriteFile(another, []byte("a TestD\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct{ only, without, want string }{
 		"all":     {"", "", "-v"},
+		"several": {"", file + "," + another, "-skip ^(TestB|TestA|TestC|TestD)$ -v"},
+		"of both": {file + "," + another, "", "-run ^(TestB|TestA|TestC|TestD)$ -v ./a ./b"},
 		"only":    {file, "", "-run ^(TestB|TestA|TestC)$ -v ./a ./b"},
 		"without": {"", file, "-skip ^(TestB|TestA|TestC)$ -v"},
 	} {

@@ -11,18 +11,17 @@ import (
 	"testing"
 )
 
-// longList lists the tests that make test leaves to make test-long.
-const longList = ".ci/long"
-
-// make test leaves out every test of a listed name, and make test-long runs those of
-// the listed folders: a line that names no test, or that of two packages, would lose one.
+// make test leaves out every test of a listed name, and make test-long and make test-alone run those
+// of the listed folders: a line that names no test, or that of two packages, would lose one.
 func TestLongTests_AreThere(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(top(t), filepath.FromSlash(longList)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, problem := range checkLong(string(text), testNames(tree(t))) {
-		t.Error(problem)
+	for _, list := range []string{".ci/long", ".ci/alone"} {
+		text, err := os.ReadFile(filepath.Join(top(t), filepath.FromSlash(list)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range checkLong(string(text), testNames(tree(t))) {
+			t.Errorf("%s:%s", list, problem)
+		}
 	}
 }
 
@@ -51,9 +50,9 @@ func checkLong(list string, tests map[string][]string) (problems []string) {
 		}
 		switch folders := tests[fields[1]]; {
 		case !slices.Contains(folders, fields[0]):
-			problems = append(problems, fmt.Sprintf("%s:%d: %s has no %s; write what it is called now", longList, n+1, fields[0], fields[1]))
+			problems = append(problems, fmt.Sprintf("%d: %s has no %s; write what it is called now", n+1, fields[0], fields[1]))
 		case len(folders) > 1:
-			problems = append(problems, fmt.Sprintf("%s:%d: %q have a %s each; rename one of them", longList, n+1, folders, fields[1]))
+			problems = append(problems, fmt.Sprintf("%d: %q have a %s each; rename one of them", n+1, folders, fields[1]))
 		}
 	}
 	return problems
