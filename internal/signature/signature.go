@@ -6,11 +6,15 @@
 // secrets, as NAME=HEX separated by commas. So a secret can be replaced without a
 // moment in which a receiver that knows only the old or only the new one refuses
 // requests. The page docs/http-workers.md shows how to verify it.
+//
+// A request with an id also has the signatures of Standard Webhooks
+// (https://www.standardwebhooks.com), for which there are libraries in many languages.
 package signature
 
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -24,6 +28,16 @@ const (
 	TimestampHeader = "Skein-Timestamp" // seconds since the Unix epoch
 	SignatureHeader = "Skein-Signature"
 )
+
+// The headers of Standard Webhooks.
+const (
+	IDHeader                = "Webhook-Id" // the same whenever a request is repeated
+	StandardTimestampHeader = "Webhook-Timestamp"
+	StandardSignatureHeader = "Webhook-Signature"
+)
+
+// standardPrefix begins a secret that Standard Webhooks writes in base64.
+const standardPrefix = "whsec_"
 
 // MinSecret is the length of the shortest secret, in bytes.
 const MinSecret = 16
@@ -46,21 +60,51 @@ func Keys(names []string, lookup func(name string) (string, bool)) ([]Key, error
 		case len(value) < MinSecret:
 			return nil, fmt.Errorf("the secret in the variable %s is shorter than %d bytes", name, MinSecret)
 		}
+		if standard, ok := standardSecret([]byte(value)); !ok || len(standard) < MinSecret {
+			return nil, fmt.Errorf("the secret in the variable %s begins with %s, and is not base64 of at least %d bytes after that", name, standardPrefix, MinSecret)
+		}
 		keys[i] = Key{name, []byte(value)}
 	}
 	return keys, nil
 }
 
-// Sign adds the headers of a request that is sent at a time.
+// standardSecret returns the secret with which a key signs as Standard Webhooks does: what a text
+// after whsec_ encodes in base64, and any other secret as it is.
+func standardSecret(secret []byte) (_ []byte, ok bool) {
+	text, encoded := strings.CutPrefix(string(secret), standardPrefix)
+	if !encoded {
+		return secret, true
+	}
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	return decoded, err == nil
+}
+
+// Sign adds the headers of a request that is sent at a time; those of Standard Webhooks if the
+// request has an id, in [IDHeader].
 func Sign(h http.Header, at time.Time, body []byte, keys []Key) {
 	stamp := strconv.FormatInt(at.Unix(), 10)
-	list := make([]string, len(keys))
+	id := h.Get(IDHeader)
+	own, standard := make([]string, len(keys)), make([]string, 0, len(keys))
 	for i, k := range keys {
-		mac := hmac.New(sha256.New, k.Secret)
-		mac.Write([]byte(stamp + "."))
-		mac.Write(body)
-		list[i] = k.ID + "=" + hex.EncodeToString(mac.Sum(nil))
+		own[i] = k.ID + "=" + hex.EncodeToString(sum(k.Secret, body, stamp))
+		if secret, ok := standardSecret(k.Secret); ok {
+			standard = append(standard, "v1,"+base64.StdEncoding.EncodeToString(sum(secret, body, id, stamp)))
+		}
 	}
 	h.Set(TimestampHeader, stamp)
-	h.Set(SignatureHeader, strings.Join(list, ","))
+	h.Set(SignatureHeader, strings.Join(own, ","))
+	if id != "" && len(standard) > 0 {
+		h.Set(StandardTimestampHeader, stamp)
+		h.Set(StandardSignatureHeader, strings.Join(standard, " "))
+	}
+}
+
+// sum returns the HMAC-SHA256 of what precedes the body, a full stop after each, and the body.
+func sum(secret, body []byte, before ...string) []byte {
+	mac := hmac.New(sha256.New, secret)
+	for _, text := range before {
+		mac.Write([]byte(text + "."))
+	}
+	mac.Write(body)
+	return mac.Sum(nil)
 }

@@ -3,6 +3,8 @@ package remote
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"mime"
@@ -99,7 +101,7 @@ func (r *webReactor) React(ctx context.Context, in *runtime.StepInput, out runti
 	if out != nil {
 		chunk = out.Chunk
 	}
-	result, err := r.post(ctx, body, chunk)
+	result, err := r.post(ctx, in.StepID, body, chunk)
 	if err != nil {
 		return nil, err
 	}
@@ -129,21 +131,31 @@ func (t *webTool) Call(ctx context.Context, in *runtime.ToolInput) (runtime.Tool
 	if err != nil {
 		return runtime.ToolResult{}, err
 	}
-	result, err := t.post(ctx, body, nil)
+	result, err := t.post(ctx, callID(in.Key), body, nil)
 	if err != nil {
 		return runtime.ToolResult{}, err
 	}
 	return t.result(result)
 }
 
+// callID returns a name for an idempotency key that a header can have: a part of the key is the
+// model's.
+func callID(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "call-" + hex.EncodeToString(sum[:16])
+}
+
 // post sends a request, passes chunks on, and returns the body of the result. However
-// it returns, the connection of an answer that is not complete is closed.
-func (w *web) post(ctx context.Context, body []byte, chunk func(runtime.Chunk)) ([]byte, error) {
+// it returns, the connection of an answer that is not complete is closed. The id is that of the
+// work, which repeated requests have in common.
+func (w *web) post(ctx context.Context, id string, body []byte, chunk func(runtime.Chunk)) ([]byte, error) {
 	waiting, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	silence := time.AfterFunc(w.dead, func() { end(errSilent) })
 	defer silence.Stop()
-	response, sent, err := w.send(waiting, "application/json", http.Header{"Accept": {"application/json, application/x-ndjson, text/event-stream"}}, body)
+	response, sent, err := w.send(waiting, "application/json", http.Header{
+		"Accept": {"application/json, application/x-ndjson, text/event-stream"}, signature.IDHeader: {id},
+	}, body)
 	if err != nil {
 		return nil, w.unanswered(ctx, context.Cause(waiting), err, sent)
 	}
@@ -178,7 +190,8 @@ func (w *web) send(ctx context.Context, kind string, headers http.Header, body [
 	return response, wrote.Load(), err
 }
 
-// Notify sends a signed body to the endpoint, with headers of its own, and returns when the
+// Notify sends a signed body to the endpoint, with headers of its own, of which Webhook-Id is signed
+// as Standard Webhooks has it, and returns when the
 // endpoint has accepted it with a status of success. It waits as long as the option Timing
 // says that a process may be silent. The error is a *runtime.RetryError if another attempt
 // may succeed.

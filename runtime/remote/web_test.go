@@ -28,6 +28,9 @@ func TestHTTPTool_SignedCallIsAnswered(t *testing.T) {
 		if genuine(r, append(body, ' '), "SHOP_2", newSecret) || genuine(r, body, "SHOP_2", oldSecret) {
 			t.Error("another body or secret has the same signature")
 		}
+		if id := r.Header.Get("Webhook-Id"); !strings.HasPrefix(id, "call-") || r.Header.Get("Webhook-Signature") == "" {
+			t.Errorf("not signed as Standard Webhooks has it: %v", r.Header)
+		}
 		r.Header.Set("Skein-Timestamp", "1")
 		if genuine(r, body, "SHOP_2", newSecret) {
 			t.Error("the time is not signed")
@@ -37,12 +40,12 @@ func TestHTTPTool_SignedCallIsAnswered(t *testing.T) {
 			t.Error(err)
 		}
 		p, _ := got["protocol"].(map[string]any)
-		if got["tenant"] != "acme" || got["callId"] != "c1" || got["key"] != "k" || got["attempt"] != 2.0 || p["heartbeatMs"] != 5000.0 || p["deadMs"] != 15000.0 || p["cancel"] != nil || p["maxBytes"] != float64(events.MaxPayload) {
+		if got["tenant"] != "acme" || got["callId"] != "c1" || got["key"] != "k\n\u00fc." || got["attempt"] != 2.0 || p["heartbeatMs"] != 5000.0 || p["deadMs"] != 15000.0 || p["cancel"] != nil || p["maxBytes"] != float64(events.MaxPayload) {
 			t.Errorf("%s", body)
 		}
 		answers(200, "application/json; charset=utf-8", doubled)(w, r)
 	})
-	in := &runtime.ToolInput{Tenant: "acme", ThreadID: "T-1", CallID: "c1", Name: "double", Key: "k", Attempt: 2, Arguments: events.JSON(`{"n":21}`)}
+	in := &runtime.ToolInput{Tenant: "acme", ThreadID: "T-1", CallID: "c1", Name: "double", Key: "k\n\u00fc.", Attempt: 2, Arguments: events.JSON(`{"n":21}`)}
 	result, err := farTool(t, e).Call(patient(t), in)
 	if err != nil || result.Status != runtime.Success || string(result.Result) != "42" {
 		t.Errorf("%+v, %v", result, err)

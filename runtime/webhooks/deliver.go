@@ -107,7 +107,7 @@ func (h *hook) deliverCommit(ctx context.Context, l *lane, def events.WebhookDef
 		if err != nil {
 			return err
 		}
-		err = to.Notify(ctx, eventType, headers(h.name), body, remote.Timing(h.run.hub.cfg.Timeout/2, h.run.hub.cfg.Timeout), remote.Logger(h.logger))
+		err = to.Notify(ctx, eventType, headers(h.name, e.ID), body, remote.Timing(h.run.hub.cfg.Timeout/2, h.run.hub.cfg.Timeout), remote.Logger(h.logger))
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/internal/signature"
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
@@ -271,4 +272,6 @@ func (r *running) save(ctx context.Context) error {
 }
 
 // headers are the headers of a delivery, besides those of every signed request.
-func headers(n name) http.Header { return http.Header{"Skein-Webhook": {n.hook}} }
+func headers(n name, event string) http.Header {
+	return http.Header{"Skein-Webhook": {n.hook}, signature.IDHeader: {event}}
+}
