@@ -66,7 +66,7 @@ pictures: ## Make the README's pictures of the console again (needs Chromium)
 
 # Packages that begin no goroutine, neither in the code nor in the tests (internal/house holds them
 # to it): the race detector finds nothing there.
-ALONE = commands/thread|console/(chart|diff)|events(/openresponses)?|internal/(blocks|cells|compact|jsonplan|manifest|pattern)|projections/documents
+ALONE = commands/thread|console/(chart|diff)|events(/openresponses)?|internal/(blocks|cells|compact|jsonplan|lru|manifest|pattern)|projections/documents
 
 # Packages tested at once under the race detector, and tests of each: they compute more than they
 # wait, and beside more than this they wait for one another until clients give up.

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/lru"
 )
 
 // CacheBytes bounds the pages that a reader keeps in memory.
@@ -20,21 +20,13 @@ type Reader struct {
 	conn   *streams.Conn
 	bucket string
 
-	mu    sync.Mutex // guards the fields below
-	bytes int
-	order list.List // of *kept, the one used last first
-	known map[string]*list.Element
-}
-
-type kept struct {
-	name  string
-	page  *events.HistoryPage
-	bytes int
+	mu    sync.Mutex // guards known
+	known *lru.Cache[string, *events.HistoryPage]
 }
 
 // On returns a reader of the pages that a connection leads to.
 func On(conn *streams.Conn) *Reader {
-	return &Reader{conn: conn, bucket: conn.Config().Names.Bucket(assets.FileBucket), known: map[string]*list.Element{}}
+	return &Reader{conn: conn, bucket: conn.Config().Names.Bucket(assets.FileBucket), known: lru.New[string, *events.HistoryPage](CacheBytes)}
 }
 
 // Page returns a page of a tenant, which the caller must not change.
@@ -108,24 +100,15 @@ func (r *Reader) one(ctx context.Context, q streams.GetRequest) (m streams.Messa
 func (r *Reader) cached(name string) *events.HistoryPage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.known[name]
-	if e == nil {
-		return nil
-	}
-	r.order.MoveToFront(e)
-	return e.Value.(*kept).page
+	page, _ := r.known.Get(name)
+	return page
 }
 
 func (r *Reader) keep(name string, page *events.HistoryPage, bytes int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.known[name] != nil || bytes > CacheBytes/4 {
+	if bytes > CacheBytes/4 {
 		return
 	}
-	r.known[name] = r.order.PushFront(&kept{name, page, bytes})
-	for r.bytes += bytes; r.bytes > CacheBytes; {
-		oldest := r.order.Remove(r.order.Back()).(*kept)
-		delete(r.known, oldest.name)
-		r.bytes -= oldest.bytes
-	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known.Put(name, page, int64(bytes))
 }

@@ -2,7 +2,6 @@ package cold
 
 import (
 	"cmp"
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/lru"
 	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -34,9 +34,7 @@ type Reader struct {
 	limit  int
 
 	mu      sync.Mutex // guards what follows
-	bytes   int
-	kept    map[key]*list.Element // of *Thread
-	used    *list.List            // the one used last comes first
+	kept    *lru.Cache[key, *Thread]
 	folding map[key]*fold
 }
 
@@ -59,9 +57,10 @@ func NewReader(log *eventlog.Log, models *documents.Models, reader *pages.Reader
 	if places == nil {
 		places = share.New("cold", share.Limit{Total: DefaultPlaces}, nil)
 	}
+	limit := cmp.Or(bytes, DefaultBytes)
 	return &Reader{
-		log: log, models: models, pages: reader, places: places, limit: cmp.Or(bytes, DefaultBytes),
-		kept: map[key]*list.Element{}, used: list.New(), folding: map[key]*fold{},
+		log: log, models: models, pages: reader, places: places, limit: limit,
+		kept: lru.New[key, *Thread](int64(limit)), folding: map[key]*fold{},
 	}
 }
 
@@ -95,10 +94,9 @@ func (t *Thread) All(k documents.Kind) []Document { return t.sorted[k] }
 func (r *Reader) Read(ctx context.Context, thread string, seq uint64) (*Thread, error) {
 	at := key{thread, seq}
 	r.mu.Lock()
-	if e, ok := r.kept[at]; ok {
-		r.used.MoveToFront(e)
+	if t, ok := r.kept.Get(at); ok {
 		r.mu.Unlock()
-		return e.Value.(*Thread), nil
+		return t, nil
 	}
 	f, ok := r.folding[at]
 	if !ok {
@@ -127,13 +125,7 @@ func (r *Reader) run(ctx context.Context, at key, f *fold) {
 	defer r.mu.Unlock()
 	delete(r.folding, at)
 	if f.err == nil && f.thread.bytes <= r.limit/2 {
-		r.kept[at] = r.used.PushFront(f.thread)
-		r.bytes += f.thread.bytes
-	}
-	for r.bytes > r.limit {
-		last := r.used.Remove(r.used.Back()).(*Thread)
-		delete(r.kept, last.key)
-		r.bytes -= last.bytes
+		r.kept.Put(at, f.thread, int64(f.thread.bytes))
 	}
 	close(f.done)
 }

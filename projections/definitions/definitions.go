@@ -1,7 +1,6 @@
 package definitions
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/lru"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -71,18 +71,14 @@ type Definitions struct {
 	cfg    Config
 	logger zerolog.Logger
 
-	mu      sync.Mutex // guards what follows
-	follows bool       // it is notified of changes
-	changes uint64     // notifications: what was read before one may be old
-	kept    map[string]*list.Element
-	recent  *list.List // of *keptDefinition, those used last in front
-	bytes   int64
+	mu      sync.Mutex                          // guards what follows
+	follows bool                                // it is notified of changes
+	changes uint64                              // notifications: what was read before one may be old
+	kept    *lru.Cache[string, *keptDefinition] // by the key of the document; with @ and a version if it is of the past
 }
 
 type keptDefinition struct {
-	key     string   // of the document; with @ and a version if it is of the past
 	defined *Defined // nil: there is none
-	bytes   int64
 	read    time.Time
 	shown   uint64 // by the read models, when it was read
 }
@@ -90,7 +86,7 @@ type keptDefinition struct {
 // New returns a reader of the definitions in a log and its buckets.
 func New(log *eventlog.Log, cfg Config, logger zerolog.Logger) *Definitions {
 	d := &Definitions{source: NewSource(log, documents.NewModels()), cfg: cfg.withDefaults(), logger: logger}
-	d.forget(false)
+	d.kept = lru.New[string, *keptDefinition](d.cfg.CacheBytes)
 	return d
 }
 
@@ -145,18 +141,18 @@ func (d *Definitions) getKept(ctx context.Context, tenant string, ref events.Def
 	if kept != nil && kept.defined != nil {
 		return kept.defined, nil
 	}
-	k := &keptDefinition{key: key, bytes: 400, read: d.cfg.Now(), shown: d.cfg.Shown()}
+	k, bytes := &keptDefinition{read: d.cfg.Now(), shown: d.cfg.Shown()}, int64(400)
 	doc, err := read()
 	if err != nil {
 		return nil, err
 	}
 	if doc != nil {
-		k.defined, k.bytes = &Defined{Definition: doc}, k.bytes+3*int64(len(doc.Definition))
+		k.defined, bytes = &Defined{Definition: doc}, bytes+3*int64(len(doc.Definition))
 		if k.defined.Value, err = events.DecodeDefinition(ref.Kind, doc.Definition); err != nil {
 			return nil, fmt.Errorf("the definition of %s: %w", ref, err)
 		}
 	}
-	d.keep(k, changes)
+	d.keep(key, k, bytes, changes)
 	if doc == nil {
 		return nil, events.Missing(string(ref.Kind), ref.Name)
 	}
@@ -168,42 +164,21 @@ func (d *Definitions) getKept(ctx context.Context, tenant string, ref events.Def
 func (d *Definitions) lookUp(key string, seq uint64) (*keptDefinition, uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	at, ok := d.kept[key]
-	if !ok {
-		return nil, d.changes
+	k, ok := d.kept.Get(key)
+	if ok && (k.shown < seq || d.cfg.Now().Sub(k.read) > d.cfg.MaxAge) {
+		d.kept.Drop(key)
+		k = nil
 	}
-	k := at.Value.(*keptDefinition)
-	if k.shown < seq || d.cfg.Now().Sub(k.read) > d.cfg.MaxAge {
-		d.drop(at)
-		return nil, d.changes
-	}
-	d.recent.MoveToFront(at)
 	return k, d.changes
 }
 
 // keep keeps what was read, unless there was a change since.
-func (d *Definitions) keep(k *keptDefinition, changes uint64) {
+func (d *Definitions) keep(key string, k *keptDefinition, bytes int64, changes uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.follows || d.changes != changes {
-		return
+	if d.follows && d.changes == changes {
+		d.kept.Put(key, k, bytes)
 	}
-	if at, ok := d.kept[k.key]; ok {
-		d.drop(at)
-	}
-	d.kept[k.key] = d.recent.PushFront(k)
-	d.bytes += k.bytes
-	for d.bytes > d.cfg.CacheBytes {
-		d.drop(d.recent.Back())
-	}
-}
-
-// drop forgets one. The caller holds the lock.
-func (d *Definitions) drop(at *list.Element) {
-	k := at.Value.(*keptDefinition)
-	d.recent.Remove(at)
-	delete(d.kept, k.key)
-	d.bytes -= k.bytes
 }
 
 // changed forgets a definition that has changed.
@@ -211,9 +186,7 @@ func (d *Definitions) changed(key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.changes++
-	if at, ok := d.kept[key]; ok {
-		d.drop(at)
-	}
+	d.kept.Drop(key)
 }
 
 // forget forgets everything; follows says whether d is notified of changes from now on.
@@ -222,7 +195,7 @@ func (d *Definitions) forget(follows bool) {
 	defer d.mu.Unlock()
 	d.follows = follows
 	d.changes++
-	d.kept, d.recent, d.bytes = map[string]*list.Element{}, list.New(), 0
+	d.kept.Clear()
 }
 
 // Run follows the changes until ctx ends. After a reconnect it forgets all, because a

@@ -46,7 +46,7 @@ func (d *Definitions) following() bool {
 func (d *Definitions) size() (int, int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.kept), d.bytes
+	return d.kept.Len(), d.kept.Bytes()
 }
 
 // A definition is read once, and again when it has changed or was removed; a

@@ -1,13 +1,13 @@
 package conversation
 
 import (
-	"container/list"
 	"context"
 	"sync"
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/lru"
 )
 
 // Cache caches the most recently used conversations, and the commits of this process
@@ -18,22 +18,18 @@ type Cache struct {
 	pages *pages.Reader
 	most  int // in bytes
 
-	mu    sync.Mutex
-	bytes int
-	order *list.List // of *kept, the latest used first
-	byKey map[string]*list.Element
+	mu    sync.Mutex // guards known
+	known *lru.Cache[string, *kept]
 }
 
 type kept struct {
-	key     string
 	talk    *View            // nil: in use, or not known yet
 	commits []*events.Commit // of this process, since then
-	size    int
 }
 
 // NewCache returns a cache of at most that many bytes, of threads of the log.
 func NewCache(log *eventlog.Log, most int) *Cache {
-	return &Cache{log: log, pages: pages.On(log.Streams()), most: most, order: list.New(), byKey: map[string]*list.Element{}}
+	return &Cache{log: log, pages: pages.On(log.Streams()), most: most, known: lru.New[string, *kept](int64(most))}
 }
 
 // maxRecent is how many commits of a thread are cached for a later turn.
@@ -43,14 +39,14 @@ const maxRecent = 16
 func (h *Cache) Note(c *events.Commit) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	k := h.entry(c.Tenant + "." + c.Thread)
+	key := c.Tenant + "." + c.Thread
+	k, more := h.entry(key), held(c)
 	if len(k.commits) == maxRecent {
-		h.resize(k, -held(k.commits[0]))
+		more -= held(k.commits[0])
 		k.commits = append(k.commits[:0:0], k.commits[1:]...)
 	}
 	k.commits = append(k.commits, c)
-	h.resize(k, held(c))
-	h.trim()
+	h.known.Grow(key, int64(more))
 }
 
 // held estimates the memory of a commit: its body, its events, and the request whose
@@ -63,12 +59,11 @@ func (h *Cache) Take(tenant, thread string) *View {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := New()
-	e := h.byKey[tenant+"."+thread]
-	if e == nil {
+	k, ok := h.known.Get(tenant + "." + thread)
+	if !ok {
 		return c
 	}
-	k := e.Value.(*kept)
-	h.drop(e)
+	h.known.Drop(tenant + "." + thread)
 	if k.talk != nil {
 		c = k.talk
 	}
@@ -84,9 +79,7 @@ func (h *Cache) Take(tenant, thread string) *View {
 func (h *Cache) Forget(tenant, thread string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if e := h.byKey[tenant+"."+thread]; e != nil {
-		h.drop(e)
-	}
+	h.known.Drop(tenant + "." + thread)
 }
 
 // Follow reads the commits of the log that the conversation lacks.
@@ -130,40 +123,26 @@ func (h *Cache) Return(tenant, thread string, c *View) {
 	if c.bytes > h.most/4 {
 		return
 	}
-	k := h.entry(tenant + "." + thread)
-	if k.talk == nil || k.talk.version < c.version {
-		h.resize(k, c.bytes)
+	key := tenant + "." + thread
+	if k := h.entry(key); k.talk == nil || k.talk.version < c.version {
+		more := c.bytes
+		if k.talk != nil {
+			more -= k.talk.bytes
+		}
 		k.talk = c
+		h.known.Grow(key, int64(more))
 	}
-	h.trim()
 }
 
-// entry returns the cache entry of a thread, and marks it as the latest used. The
-// caller holds the lock, as for the methods below.
+// entryBytes is the size of an entry without a conversation and commits.
+const entryBytes = 1024
+
+// entry returns the cache entry of a thread, and marks it as the latest used. Hold h.mu.
 func (h *Cache) entry(key string) *kept {
-	if e := h.byKey[key]; e != nil {
-		h.order.MoveToFront(e)
-		return e.Value.(*kept)
+	k, ok := h.known.Get(key)
+	if !ok {
+		k = &kept{}
+		h.known.Put(key, k, entryBytes)
 	}
-	k := &kept{key: key}
-	h.byKey[key] = h.order.PushFront(k)
-	h.resize(k, 1024)
 	return k
-}
-
-func (h *Cache) resize(k *kept, by int) {
-	k.size += by
-	h.bytes += by
-}
-
-func (h *Cache) trim() {
-	for h.bytes > h.most {
-		h.drop(h.order.Back())
-	}
-}
-
-func (h *Cache) drop(e *list.Element) {
-	k := h.order.Remove(e).(*kept)
-	delete(h.byKey, k.key)
-	h.bytes -= k.size
 }
