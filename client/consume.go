@@ -12,7 +12,16 @@ import (
 type Filter struct {
 	Thread string   // a thread's id; default all threads of the tenant
 	Types  []string // like SubscribeOptions.Types
-	New    bool     // start with events committed after the consumer was created, instead of all that the timeline still holds
+	New    bool     // the same as From: Now()
+	From   Position // where a consumer starts that is created; default all that the timeline still holds
+}
+
+// Batch is events that a consumer receives together, in the order of the log.
+type Batch struct {
+	Events []Event
+	// Gap reports that older events have left the timeline since the consumer's last batch, and
+	// that it may have missed some. A Timeline from where the handler is has them.
+	Gap bool
 }
 
 // Times of a consumer. An event that is not acknowledged for 30 s is redelivered,
@@ -32,27 +41,42 @@ const (
 // must be idempotent (by the event's id or version).
 //
 // The timeline keeps events for a limited time, by default 7 days; a consumer that was
-// stopped for longer continues with the oldest event that is stored. Use Timeline to
-// read the whole history.
+// stopped for longer continues with the oldest event that is stored, and ConsumeBatches
+// says so. Use Timeline to read the whole history.
 //
-// The error is an *events.Error, or the cause of ctx's end.
+// The error is an *events.Error, or the cause of ctx's end. It is an already_exists if there is
+// such a consumer that started elsewhere.
 func (c *Client) Consume(ctx context.Context, durable string, f Filter, handler func(context.Context, Event) error) error {
+	return c.consume(ctx, f, events.NextOfConsumer{Name: durable}, func(ctx context.Context, b Batch) error { return handler(ctx, b.Events[0]) })
+}
+
+// ConsumeBatches is Consume with up to most events at a time, at most 1,000. It does not wait until
+// there are as many. If handler returns an error, or the process ends, all of the batch comes again.
+func (c *Client) ConsumeBatches(ctx context.Context, durable string, f Filter, most int, handler func(context.Context, Batch) error) error {
+	return c.consume(ctx, f, events.NextOfConsumer{Name: durable, Limit: new(int64(most))}, handler)
+}
+
+// consume creates a consumer and handles what it delivers until ctx ends.
+func (c *Client) consume(ctx context.Context, f Filter, next events.NextOfConsumer, handler func(context.Context, Batch) error) error {
 	if f.Thread != "" && !events.ValidThreadID(f.Thread) {
 		return events.Invalid("/thread", "%q is not a thread's id", f.Thread)
 	}
 	if err := pattern(f.Types).check(); err != nil {
 		return err
 	}
-	if !events.ValidTenant(durable) { // the same alphabet: one token of a subject
+	if !events.ValidTenant(next.Name) { // the same alphabet: one token of a subject
 		return events.Invalid("/durable", "the name of a consumer is 1 to 64 letters, digits, dashes and underscores")
 	}
-	create := events.CreateConsumer{Name: durable, ThreadID: f.Thread, Types: f.Types, New: f.New}
+	create := events.CreateConsumer{Name: next.Name, ThreadID: f.Thread, Types: f.Types, New: f.New || f.From.now, Log: f.From.log}
+	if f.From.seq > 1 {
+		create.FromSeq = &f.From.seq
+	}
 	if _, err := Read(ctx, c, create); err != nil {
 		return err
 	}
-	wait := consumerWait.Milliseconds()
+	next.WaitMs = new(consumerWait.Milliseconds())
 	for attempts := requests().Start(); ; {
-		d, err := Read(ctx, c, events.NextOfConsumer{Name: durable, WaitMs: &wait})
+		d, err := Read(ctx, c, next)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -68,29 +92,45 @@ func (c *Client) Consume(ctx context.Context, durable string, f Filter, handler 
 		if d.Token == "" {
 			continue
 		}
-		if err := c.handle(ctx, durable, d, handler); err != nil {
+		if err := c.handle(ctx, next.Name, d, handler); err != nil {
 			return err
 		}
 	}
 }
 
+// batchOf returns the events of a delivery that are Skein's.
+func batchOf(d *events.Delivery) Batch {
+	entries := d.Entries
+	if entries == nil {
+		entries = []events.HistoryEntry{{Seq: d.Seq, Event: d.Event}}
+	}
+	b := Batch{Gap: d.Gap}
+	for _, one := range entries {
+		if e, err := events.DecodeEvent(one.Event); err == nil {
+			b.Events = append(b.Events, Event{Event: e, Seq: one.Seq})
+		}
+	}
+	return b
+}
+
 // handle calls the handler until it succeeds. The error is ctx's.
-func (c *Client) handle(ctx context.Context, durable string, d *events.Delivery, handler func(context.Context, Event) error) error {
-	// A lost settlement does no harm: the event is redelivered.
+func (c *Client) handle(ctx context.Context, durable string, d *events.Delivery, handler func(context.Context, Batch) error) error {
+	// A lost settlement does no harm: the events are redelivered.
 	settle := func(ctx context.Context, as events.Settlement) {
 		_, _ = Read(ctx, c, events.SettleConsumer{Name: durable, Token: d.Token, As: as})
 	}
-	e, err := events.DecodeEvent(d.Event)
-	if err != nil {
-		settle(ctx, events.SettledDone) // not Skein's
+	batch := batchOf(d)
+	if len(batch.Events) == 0 {
+		settle(ctx, events.SettledDone)
 		return nil
 	}
 	busy := time.NewTicker(busyEvery)
 	defer busy.Stop()
 	for attempts := requests().Start(); ; {
 		done := make(chan error, 1)
-		go func() { done <- handler(ctx, Event{Event: e, Seq: d.Seq}) }()
-		for err = errRunning; errors.Is(err, errRunning); {
+		go func() { done <- handler(ctx, batch) }()
+		err := errRunning
+		for errors.Is(err, errRunning) {
 			select {
 			case err = <-done:
 			case <-busy.C:

@@ -3,24 +3,32 @@ package events
 // Queries of durable consumers. A consumer reads the tenant's timeline, and its position is
 // stored under a name that all processes sharing the work use.
 type (
-	// CreateConsumer creates a consumer, or changes its filter.
+	// CreateConsumer creates a consumer, or changes its filter. It begins with the oldest event of
+	// the timeline unless New or FromSeq is set. Where a consumer began cannot be changed.
 	CreateConsumer struct {
 		Name     string   `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name, the tenant's own."`
 		ThreadID string   `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"Only events of this thread."`
 		Types    []string `json:"types,omitzero" schema:"maxItems=64" doc:"Only events of these types; item.* takes all of an entity."`
-		New      bool     `json:"new,omitzero" doc:"Begin with events after the creation, instead of all of the timeline. Cannot be changed."`
+		New      bool     `json:"new,omitzero" doc:"Begin with events after the creation, instead of all of the timeline."`
+		FromSeq  *int64   `json:"fromSeq,omitzero" schema:"minimum=1" doc:"Begin with the commit of this sequence of the log. One that the timeline no longer has is refused, with the first that it has in details.seq; one that is more than one beyond the log's end is refused with position_ahead."`
+		Log      string   `json:"log,omitzero" schema:"pattern=id" doc:"The log that fromSeq is of, as history.get names it; another one is refused with position_ahead."`
 	}
-	// NextOfConsumer returns the next event, waiting for one if there is none.
+	// NextOfConsumer returns the next event, or the next events if Limit is set. It waits for one
+	// if there is none.
 	NextOfConsumer struct {
 		Name   string `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name."`
+		Limit  *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"Deliver up to so many events together, in entries, and wait for the first of them only."`
 		WaitMs *int64 `json:"waitMs,omitzero" schema:"minimum=0,maximum=10000" doc:"How long to wait for an event, in milliseconds; 5000 if absent."`
 	}
-	// Delivery is an event that a consumer delivered. It is redelivered, to any process that
-	// asks, if it is not settled within 30 s.
+	// Delivery is what a consumer delivered: an event, or with a limit a batch of them, which is
+	// settled as a whole. It is redelivered, to any process that asks, if it is not settled within
+	// 30 s. Until it is settled the consumer delivers nothing else.
 	Delivery struct {
-		Event JSON   `json:"event,omitzero" doc:"A CloudEvent. Absent if none came."`
-		Seq   int64  `json:"seq,omitzero" schema:"minimum=1" doc:"The sequence in the log of the event's commit."`
-		Token string `json:"token,omitzero" doc:"Names the delivery, for consumer.settle."`
+		Event   JSON           `json:"event,omitzero" doc:"A CloudEvent. Absent if none came, or if there are entries."`
+		Seq     int64          `json:"seq,omitzero" schema:"minimum=1" doc:"The sequence in the log of the event's commit."`
+		Entries []HistoryEntry `json:"entries,omitzero" doc:"With a limit: the events, in the order of the log. Absent if none came."`
+		Gap     bool           `json:"gap,omitzero" doc:"With a limit: events have left the timeline since the last one that the consumer received, and it may have missed some; history.list has them. Repeated until the batch is settled as done."`
+		Token   string         `json:"token,omitzero" doc:"Names the delivery, for consumer.settle. Absent if none came."`
 	}
 	// SettleConsumer settles a delivery.
 	SettleConsumer struct {

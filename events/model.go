@@ -375,7 +375,7 @@ func threadDocuments() []Document {
 		document[HistoryEnd]("history_end", "The end of the log."),
 		document[HistoryList]("history_list", "A part of the log: a tenant's events in their order."),
 		document[ChunkList]("chunk_list", "A part of the chunks of an execution."),
-		document[Delivery]("delivery", "An event that a consumer has handed out, or that none came."),
+		document[Delivery]("delivery", "What a consumer has delivered: an event, a batch of events, or nothing."),
 		document[ConsumerRef]("consumer", "A consumer's name."),
 		document[ThreadMessage]("message", "A message: items in the words of Standard Agents."),
 		document[MessageList]("message_list", "A page of messages."),

@@ -71,8 +71,14 @@ func (c *Conn) Delivered(ctx context.Context, stream, subject string) iter.Seq2[
 // one delivers every message, even if only the last one of each subject was asked for, so a
 // subject may come more than once.
 func (c *Conn) List(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig) iter.Seq2[jetstream.Msg, error] {
+	return c.ListUpTo(ctx, stream, from, listRequest)
+}
+
+// ListUpTo is List for a reader that stops after some messages: it asks for that many at once.
+func (c *Conn) ListUpTo(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig, most int) iter.Seq2[jetstream.Msg, error] {
+	ahead := jetstream.PullMaxMessages(min(most, listRequest))
 	return func(yield func(jetstream.Msg, error) bool) {
-		err := c.list(ctx, stream, from, jetstream.PullMaxMessages(listRequest), 0, func(m jetstream.Msg, _ *jetstream.MsgMetadata) bool { return yield(m, nil) })
+		err := c.list(ctx, stream, from, ahead, 0, func(m jetstream.Msg, _ *jetstream.MsgMetadata) bool { return yield(m, nil) })
 		if err == nil {
 			return
 		}

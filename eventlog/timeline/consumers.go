@@ -31,15 +31,16 @@ const (
 var ErrNoConsumer = errors.New("there is no such consumer")
 
 // Consumers are the durable consumers of the timeline that tenants create. Each delivers one
-// event at a time, so that the events keep their order.
+// event, or one batch, at a time, so that the events keep their order.
 type Consumers struct {
-	conn   *streams.Conn
-	leases *derived.Leases
+	conn     *streams.Conn
+	timeline *Timeline
+	leases   *derived.Leases
 }
 
 // ConsumersOf returns the durable consumers of a log's timeline.
 func ConsumersOf(log *eventlog.Log) Consumers {
-	return Consumers{conn: log.Streams(), leases: derived.LeasesOn(log.Streams(), log.Logger())}
+	return Consumers{conn: log.Streams(), timeline: Of(log), leases: derived.LeasesOn(log.Streams(), log.Logger())}
 }
 
 func (c Consumers) stream() string { return c.conn.Config().Names.Stream(assets.TimelineStream) }
@@ -48,25 +49,17 @@ func (c Consumers) stream() string { return c.conn.Config().Names.Stream(assets.
 // tenants share. No tenant's name contains the letter between.
 func consumerName(tenant, name string) string { return tenant + "=" + name }
 
-// Put creates a tenant's consumer, or changes the subjects that it takes. One that is created
-// with onlyNew begins at the timeline's present end.
-func (c Consumers) Put(ctx context.Context, tenant, name string, subjects []string, onlyNew bool) error {
+// Put creates a tenant's consumer, or changes the subjects that it takes. The error is an
+// already_exists if there is one that began elsewhere.
+func (c Consumers) Put(ctx context.Context, tenant, name string, subjects []string, from Start) error {
 	stream, err := c.conn.JetStream().Stream(ctx, c.stream())
 	if err != nil {
 		return err
 	}
-	cfg := jetstream.ConsumerConfig{
-		Durable: consumerName(tenant, name), FilterSubjects: subjects,
-		AckPolicy: jetstream.AckExplicitPolicy, AckWait: ConsumerWait, MaxDeliver: -1, MaxAckPending: 1,
-	}
-	if onlyNew {
-		cfg.DeliverPolicy = jetstream.DeliverNewPolicy
-	}
-	if _, err = stream.Consumer(ctx, cfg.Durable); err == nil {
-		_, err = stream.UpdateConsumer(ctx, cfg)
-		return err
-	}
-	if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+	switch consumer, err := stream.Consumer(ctx, consumerName(tenant, name)); {
+	case err == nil:
+		return changeSubjects(ctx, stream, name, consumer.CachedInfo().Config, subjects, from)
+	case !errors.Is(err, jetstream.ErrConsumerNotFound):
 		return err
 	}
 	// One at a time, in all processes: a list may leave out one that is being created.
@@ -75,10 +68,26 @@ func (c Consumers) Put(ctx context.Context, tenant, name string, subjects []stri
 		return err
 	}
 	defer unlock()
-	if others, err := listConsumers(ctx, stream, tenant); err != nil || len(others) >= tenantConsumers {
-		return cmp.Or(err, tooManyConsumers())
+	others, err := listConsumers(ctx, stream, tenant)
+	if err != nil {
+		return err
 	}
-	_, err = stream.CreateOrUpdateConsumer(ctx, cfg)
+	for _, other := range others {
+		if other.Name == consumerName(tenant, name) {
+			return changeSubjects(ctx, stream, name, other.Config, subjects, from)
+		}
+	}
+	if len(others) >= tenantConsumers {
+		return tooManyConsumers()
+	}
+	cfg := jetstream.ConsumerConfig{
+		Durable: consumerName(tenant, name), FilterSubjects: subjects,
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: ConsumerWait, MaxDeliver: -1, MaxAckPending: 1,
+	}
+	if err := c.beginAt(ctx, stream, from, &cfg); err != nil {
+		return err
+	}
+	_, err = stream.CreateConsumer(ctx, cfg)
 	return err
 }
 
@@ -116,7 +125,7 @@ func (c Consumers) Delete(ctx context.Context, tenant, name string) error {
 	return err
 }
 
-// Delivery is an event that a consumer has delivered.
+// Delivery is an event that a consumer has delivered. In a batch it has no token.
 type Delivery struct {
 	Data  []byte
 	Seq   uint64 // of its commit in the log
@@ -126,26 +135,46 @@ type Delivery struct {
 // Next returns the next event of a tenant's consumer, nil if none arrived within wait. The
 // error is ErrNoConsumer if there is no such consumer.
 func (c Consumers) Next(ctx context.Context, tenant, name string, wait time.Duration) (*Delivery, error) {
+	m, err := c.pullNext(ctx, tenant, name, wait)
+	if m == nil || err != nil {
+		return nil, err
+	}
+	seq, err := strconv.ParseUint(m.Header.Get(events.HeaderSeq), 10, 64)
+	return &Delivery{Data: m.Data, Seq: seq, Token: m.Reply}, err
+}
+
+// pullNext returns the message of the next event, as Next does. Messages that Skein did not
+// write are never redelivered.
+func (c Consumers) pullNext(ctx context.Context, tenant, name string, wait time.Duration) (*nats.Msg, error) {
+	now := wait == 0
+	if now {
+		consumer, err := c.consumer(ctx, tenant, name)
+		if err != nil {
+			return nil, err
+		}
+		if consumer.NumAckPending > 0 { // the server would answer when that is settled, or it delivers it again
+			wait = unsettledWait
+		}
+	}
 	body, err := json.Marshal(struct {
 		Batch   int   `json:"batch"`
 		Expires int64 `json:"expires,omitzero"` // nanoseconds
 		NoWait  bool  `json:"no_wait,omitzero"`
-	}{1, int64(wait), wait == 0})
+	}{1, int64(wait), now})
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait+streams.ReadTimeout)
 	defer cancel()
 	subject := c.conn.Config().API + ".CONSUMER.MSG.NEXT." + c.stream() + "." + consumerName(tenant, name)
-	var out *Delivery
+	var out *nats.Msg
 	err = c.pullMessages(ctx, subject, body, func(m *nats.Msg) (bool, error) {
 		switch status := m.Header.Get("Status"); status {
 		case "":
-			seq, err := strconv.ParseUint(m.Header.Get(events.HeaderSeq), 10, 64)
-			if err != nil { // Skein did not write it: it is never redelivered
+			if _, err := strconv.ParseUint(m.Header.Get(events.HeaderSeq), 10, 64); err != nil {
 				return true, c.conn.NATS().Publish(m.Reply, []byte("+TERM"))
 			}
-			out = &Delivery{Data: m.Data, Seq: seq, Token: m.Reply}
+			out = m
 			return true, nil
 		case "100": // a heartbeat
 			return false, nil
@@ -186,6 +215,7 @@ func (c Consumers) pullMessages(ctx context.Context, subject string, body []byte
 // an invalid_request if the token is not one of the consumer's, or acknowledges what the consumer
 // has not delivered.
 func (c Consumers) Settle(ctx context.Context, tenant, name, token string, as events.Settlement) error {
+	token, last, ofBatch := splitToken(token)
 	if !acknowledgesFor(token, c.stream(), consumerName(tenant, name)) {
 		return events.Invalid("/token", "it is no token of this consumer")
 	}
@@ -193,11 +223,20 @@ func (c Consumers) Settle(ctx context.Context, tenant, name, token string, as ev
 	case events.SettledBusy:
 		return c.conn.NATS().Publish(token, []byte("+WPI"))
 	case events.SettledAgain:
-		return c.conn.NATS().Publish(token, []byte("-NAK"))
+		return c.conn.NATS().Publish(token, []byte(nak))
 	default: // with an answer, so that it is known to be acknowledged
+		if ofBatch {
+			return c.acknowledgeBatch(ctx, tenant, name, token, last)
+		}
 		return c.acknowledge(ctx, tenant, name, token)
 	}
 }
+
+// unsettledWait is how long a request that does not wait does so while an event is not settled.
+const unsettledWait = 250 * time.Millisecond
+
+// nak asks the server to deliver a message again.
+const nak = "-NAK"
 
 // ackQuiet is how long an acknowledgement waits for its answer before it asks whether there will
 // be one.
@@ -231,15 +270,21 @@ func (c Consumers) acknowledge(ctx context.Context, tenant, name, token string) 
 
 // delivered returns an error unless a consumer may have delivered the message of a token.
 func (c Consumers) delivered(ctx context.Context, tenant, name, token string) error {
-	consumer, err := c.conn.JetStream().Consumer(ctx, c.stream(), consumerName(tenant, name))
+	consumer, err := c.consumer(ctx, tenant, name)
 	switch {
-	case errors.Is(err, jetstream.ErrConsumerNotFound):
-		return ErrNoConsumer
+	case errors.Is(err, ErrNoConsumer):
+		return err
 	case err != nil:
 		return nil // the acknowledgement may be answered still
 	}
+	return wasDelivered(token, consumer)
+}
+
+// wasDelivered returns an error unless the message of a token is not after the last one that a
+// consumer has delivered.
+func wasDelivered(token string, consumer *jetstream.ConsumerInfo) error {
 	seq, err := strconv.ParseUint(ackSubject.FindStringSubmatch(token)[3], 10, 64)
-	if err != nil || seq > consumer.CachedInfo().Delivered.Stream {
+	if err != nil || seq > consumer.Delivered.Stream {
 		return events.Invalid("/token", "the consumer has not delivered this")
 	}
 	return nil

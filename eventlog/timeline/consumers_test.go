@@ -21,7 +21,7 @@ import (
 // writes it, and nothing that only looks like it.
 func TestConsumers_SettleParsesTokenStrictly(t *testing.T) {
 	l := logtest.Start(t)
-	if err := ConsumersOf(l).Put(t.Context(), logtest.Tenant, "c", []string{"skein.timeline.acme.>"}, false); err != nil {
+	if err := ConsumersOf(l).Put(t.Context(), logtest.Tenant, "c", []string{"skein.timeline.acme.>"}, Start{}); err != nil {
 		t.Fatal(err)
 	}
 	const end = ".1.2.3.1700000000000000000.4"
@@ -62,7 +62,7 @@ func TestConsumers_SettleUndelivered(t *testing.T) {
 	if err := settle(token(1)); !errors.Is(err, ErrNoConsumer) {
 		t.Errorf("of a consumer that is not there: %v", err)
 	}
-	if err := consumers.Put(t.Context(), logtest.Tenant, "c", []string{"skein.timeline.acme.>"}, false); err != nil {
+	if err := consumers.Put(t.Context(), logtest.Tenant, "c", []string{"skein.timeline.acme.>"}, Start{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := settle(token(1)); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
@@ -102,7 +102,7 @@ func TestConsumers_LimitHoldsWhenRaced(t *testing.T) {
 	for i := range 2 * tenantConsumers {
 		racing.Go(func() {
 			name := "c" + strconv.Itoa(i)
-			err := ConsumersOf(logs[i%2]).Put(t.Context(), logtest.Tenant, name, []string{"skein.timeline.acme.>"}, true)
+			err := ConsumersOf(logs[i%2]).Put(t.Context(), logtest.Tenant, name, []string{"skein.timeline.acme.>"}, Start{New: true})
 			if err != nil && !errors.Is(err, &events.Error{Code: events.QueueFull}) {
 				t.Error(err)
 			}

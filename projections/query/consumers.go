@@ -24,6 +24,23 @@ var typePattern = regexp.MustCompile(`^([a-z]+(\.[a-z]+)*(\.\*)?|\*)$`)
 // createConsumer creates a consumer that sees the tenant's part of the timeline
 // and no other.
 func (a *asking) createConsumer(d events.CreateConsumer) (*events.ConsumerRef, error) {
+	if _, err := a.checkLog(d.Log); err != nil {
+		return nil, err
+	}
+	from := timeline.Start{New: d.New}
+	if d.FromSeq != nil {
+		if d.New {
+			return nil, events.Invalid("/fromSeq", "a consumer begins with new events, or with a commit; leave out new or fromSeq")
+		}
+		from.Seq = uint64(*d.FromSeq)
+		end, err := a.logEnd()
+		if err == nil {
+			err = end.CheckPosition(d.Log, *d.FromSeq-1)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	thread := "*"
 	if d.ThreadID != "" {
 		if err := a.resolve(d.ThreadID); err != nil {
@@ -46,28 +63,38 @@ func (a *asking) createConsumer(d events.CreateConsumer) (*events.ConsumerRef, e
 		}
 		subjects = append(subjects, names.Timeline(a.tenant, thread, events.Type(t)))
 	}
-	if err := timeline.ConsumersOf(a.log).Put(a.ctx, a.tenant, d.Name, subjects, d.New); err != nil {
+	if err := timeline.ConsumersOf(a.log).Put(a.ctx, a.tenant, d.Name, subjects, from); err != nil {
 		return nil, err
 	}
 	return &events.ConsumerRef{Name: d.Name}, nil
 }
 
-// nextOfConsumer returns the next event.
+// nextOfConsumer returns the next event, or a batch.
 func (a *asking) nextOfConsumer(d events.NextOfConsumer) (*events.Delivery, error) {
 	wait := consumerWait
 	if d.WaitMs != nil {
 		wait = time.Duration(*d.WaitMs) * time.Millisecond
 	}
-	got, err := timeline.ConsumersOf(a.log).Next(a.ctx, a.tenant, d.Name, wait)
-	switch {
-	case errors.Is(err, timeline.ErrNoConsumer):
-		return nil, events.Missing("consumer", d.Name)
-	case err != nil:
-		return nil, err
-	case got == nil:
-		return &events.Delivery{}, nil
+	out, consumers := &events.Delivery{}, timeline.ConsumersOf(a.log)
+	var err error
+	if d.Limit == nil {
+		var got *timeline.Delivery
+		if got, err = consumers.Next(a.ctx, a.tenant, d.Name, wait); got != nil {
+			out.Event, out.Seq, out.Token = got.Data, int64(got.Seq), got.Token
+		}
+	} else {
+		var got *timeline.Batch
+		if got, err = consumers.NextBatch(a.ctx, a.tenant, d.Name, timeline.BatchSize{Events: int(*d.Limit), Bytes: a.answerBytes()}, wait); got != nil {
+			out.Gap, out.Token = got.Gap, got.Token
+			for _, e := range got.Events {
+				out.Entries = append(out.Entries, events.HistoryEntry{Seq: int64(e.Seq), Event: e.Data})
+			}
+		}
 	}
-	return &events.Delivery{Event: got.Data, Seq: int64(got.Seq), Token: got.Token}, nil
+	if errors.Is(err, timeline.ErrNoConsumer) {
+		err = events.Missing("consumer", d.Name)
+	}
+	return out, err
 }
 
 // settleConsumer records what became of an event.
