@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/schema"
 )
 
 // queue is the queue group in which the services answer, so that each request
@@ -15,9 +19,14 @@ const queue = "skein"
 
 const schemaFormat = "application/schema+json;version=draft-2020-12"
 
-// asyncAPI writes the AsyncAPI 3.0 document: every subject, every message.
+// asyncAPI writes the AsyncAPI 3.0 document: every subject, every message. It refers to nothing
+// outside itself, so that tools can read it wherever it is copied or fetched to.
 func asyncAPI() ([]byte, error) {
 	messages, err := messages()
+	if err != nil {
+		return nil, err
+	}
+	schemas, err := schemas()
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +46,7 @@ func asyncAPI() ([]byte, error) {
 		}}}},
 		{"channels", channels()},
 		{"operations", operations()},
-		{"components", object{{"messages", messages}, {"messageTraits", traits()}, {"schemas", schemas()}}},
+		{"components", object{{"messages", messages}, {"messageTraits", traits()}, {"schemas", schemas}}},
 	}
 	var b bytes.Buffer
 	b.WriteString("# Written by internal/generate from the package events. Change it there, then run make generate.\n")
@@ -63,9 +72,16 @@ func eventMessage(t events.Type) string    { return "event-" + string(t) }
 func inChannel(channel, name string) object {
 	return ref("#/channels/" + channel + "/messages/" + name)
 }
-func schemaFile(path string) object { return ref("../schema/files/" + path + ".json") }
-func payload(schema object) object  { return object{{"schemaFormat", schemaFormat}, {"schema", schema}} }
-func body(name string) object       { return payload(schemaFile("resources/" + name)) }
+
+// fileSchema is the name in components of a schema of schema/files.
+func fileSchema(path string) string { return strings.ReplaceAll(path, "/", "-") }
+
+// schemaFile refers to a schema of schema/files from another one, whole from a message.
+func schemaFile(path string) object {
+	return ref("#/components/schemas/" + fileSchema(path) + "/schema")
+}
+func whole(path string) object     { return component("schemas", fileSchema(path)) }
+func payload(schema object) object { return object{{"schemaFormat", schemaFormat}, {"schema", schema}} }
 
 func messages() (object, error) {
 	var out object
@@ -84,10 +100,10 @@ func messages() (object, error) {
 			object{{"properties", object{{"data", schemaFile("commands/" + c.Name)}}}},
 		)}}), shown(example))
 	}
-	add("reply", "reply", "The command was done.", plain, body("reply"))
+	add("reply", "reply", "The command was done.", plain, whole("resources/reply"))
 	answered := map[string]bool{}
 	for _, q := range events.Queries() {
-		add(queryMessage(q.Name), q.Name, q.Doc, plain, payload(schemaFile("queries/"+q.Name)), shown(q.Example),
+		add(queryMessage(q.Name), q.Name, q.Doc, plain, whole("queries/"+q.Name), shown(q.Example),
 			entry{"headers", component("schemas", "queryHeaders")})
 		answer, err := answerOf(q)
 		if err != nil {
@@ -95,7 +111,7 @@ func messages() (object, error) {
 		}
 		if !answered[answer.Name] {
 			answered[answer.Name] = true
-			add(answerMessage(answer.Name), answer.Name, answer.Doc, plain, body(answer.Name))
+			add(answerMessage(answer.Name), answer.Name, answer.Doc, plain, whole("resources/"+answer.Name))
 		}
 	}
 	add("error", "error", "The command or query was refused.", plain, component("schemas", "error"),
@@ -109,7 +125,7 @@ func messages() (object, error) {
 			}}},
 		)}}), entry{"traits", list(component("messageTraits", "timeline"))})
 	}
-	add("commit", "commit", "All events of one command on one thread.", events.BatchContentType, payload(schemaFile("commit")),
+	add("commit", "commit", "All events of one command on one thread.", events.BatchContentType, whole("commit"),
 		entry{"traits", list(component("messageTraits", "log"))})
 	return out, nil
 }
@@ -141,7 +157,55 @@ func traits() object {
 	}
 }
 
-func schemas() object {
+// schemas returns the schemas of schema/files that messages have, and those that have no file.
+func schemas() (object, error) {
+	files, err := schema.Files()
+	if err != nil {
+		return nil, err
+	}
+	out := ownSchemas()
+	for _, f := range files {
+		path := strings.TrimSuffix(f.Path, ".json")
+		if strings.HasPrefix(path, "definitions/") {
+			continue
+		}
+		inside, err := embedded(fileSchema(path), f.Body)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Path, err)
+		}
+		out = append(out, entry{fileSchema(path), payload(inside)})
+	}
+	return out, nil
+}
+
+// embedded returns a schema as a part of the document: its references to its own definitions name
+// their place in the document, so it has no $id to resolve them by.
+func embedded(name string, body []byte) (object, error) {
+	body = bytes.ReplaceAll(body, []byte(`"#/$defs/`), []byte(`"#/components/schemas/`+name+`/schema/$defs/`))
+	var doc yaml.Node
+	if err := yaml.Unmarshal(body, &doc); err != nil { // JSON is YAML
+		return nil, err
+	}
+	var out object
+	for member := range slices.Chunk(doc.Content[0].Content, 2) {
+		if key := member[0].Value; key != "$id" && key != "$schema" {
+			inBlocks(member[1])
+			out = append(out, entry{key, member[1]})
+		}
+	}
+	return out, nil
+}
+
+// inBlocks has a value of JSON written as YAML is, a line for each member.
+func inBlocks(n *yaml.Node) {
+	n.Style = 0
+	for _, part := range n.Content {
+		inBlocks(part)
+	}
+}
+
+// ownSchemas returns the schemas that have no file.
+func ownSchemas() object {
 	text := object{{"type", "string"}}
 	var names []string
 	for _, code := range codes() {

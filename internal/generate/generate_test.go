@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -98,19 +100,60 @@ func TestExamplesAreRight(t *testing.T) {
 	}
 }
 
-// Whatever the AsyncAPI document refers to is there.
+// Whatever the AsyncAPI document refers to is in it, so that it resolves wherever it is copied to.
 func TestReferencesOfAsyncAPI(t *testing.T) {
 	body, err := asyncAPI()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.SplitSeq(string(body), "\n") {
-		_, path, ok := strings.Cut(line, `"$ref": "../`)
-		if !ok {
-			continue
+	var doc any
+	if err := yaml.Unmarshal(body, &doc); err != nil {
+		t.Fatal(err)
+	}
+	references := 0
+	var check func(path string, is any)
+	check = func(path string, is any) {
+		switch is := is.(type) {
+		case map[string]any:
+			if to, ok := is["$ref"].(string); ok {
+				if references++; !resolves(doc, to) {
+					t.Errorf("%s refers to %s, which is not in the document", path, to)
+				}
+			}
+			for _, keyword := range []string{"$id", "$dynamicRef"} {
+				if _, ok := is[keyword].(string); ok && !strings.HasSuffix(path, "/properties") {
+					t.Errorf("%s has %s, by which references would be resolved", path, keyword)
+				}
+			}
+			for key, value := range is {
+				check(path+"/"+key, value)
+			}
+		case []any:
+			for i, value := range is {
+				check(path+"/"+strconv.Itoa(i), value)
+			}
 		}
-		if _, err := os.Stat(filepath.Join("../..", strings.TrimSuffix(path, `"`))); err != nil {
-			t.Error(err)
+	}
+	check("#", doc)
+	if references < 1000 {
+		t.Errorf("only %d references were found", references)
+	}
+	files, err := schema.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	embedded := doc.(map[string]any)["components"].(map[string]any)["schemas"].(map[string]any)
+	for _, f := range files {
+		path := strings.TrimSuffix(f.Path, ".json")
+		text := strings.ReplaceAll(string(f.Body), `"#/$defs/`, `"#/components/schemas/`+fileSchema(path)+`/schema/$defs/`)
+		var want map[string]any
+		if err := yaml.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		delete(want, "$id")
+		delete(want, "$schema")
+		if is, ok := embedded[fileSchema(path)].(map[string]any); ok && !reflect.DeepEqual(is["schema"], any(want)) {
+			t.Errorf("%s is not as in its file", path)
 		}
 	}
 	for _, r := range events.Catalog() {
@@ -118,6 +161,23 @@ func TestReferencesOfAsyncAPI(t *testing.T) {
 			t.Errorf("%s is missing", r.Type)
 		}
 	}
+}
+
+// resolves reports whether a reference is to a part of a document.
+func resolves(doc any, reference string) bool {
+	pointer, inside := strings.CutPrefix(reference, "#/")
+	if !inside {
+		return false
+	}
+	for key := range strings.SplitSeq(pointer, "/") {
+		members, _ := doc.(map[string]any)
+		value, ok := members[strings.NewReplacer("~1", "/", "~0", "~").Replace(key)]
+		if !ok {
+			return false
+		}
+		doc = value
+	}
+	return true
 }
 
 // The order of members is kept, JSON stays as it is, and a text that could be taken for
