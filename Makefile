@@ -51,7 +51,7 @@ test-alone: ## Run the tests that .ci/alone lists, which compare times: run noth
 	$(GO) run ./internal/gotest -target test-alone -only .ci/alone -- $(TESTFLAGS) -p 1 -timeout 30m
 
 .PHONY: test-clients
-test-clients: ## Run released clients of the protocols over HTTP against a server (needs Node and npm)
+test-clients: ## Run released clients of the protocols over HTTP against a server, and examples/next in a Chromium (needs Node and npm)
 	SKEIN_CLIENTS=1 $(GO) run ./internal/gotest -target test-clients -- $(TESTFLAGS) -timeout 30m ./internal/clients
 
 .PHONY: test-console

@@ -22,20 +22,10 @@ import (
 )
 
 // install installs the clients of package.json into a temporary folder, along with files of
-// this folder. It skips the test where Node is missing, or the packages cannot be fetched.
+// this folder.
 func install(t *testing.T, files ...string) (dir, node string) {
 	t.Helper()
-	if os.Getenv("SKEIN_CLIENTS") == "" {
-		t.Skip("it installs packages from npm; make test-clients runs it")
-	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed")
-	}
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		t.Skip("npm is not installed")
-	}
+	node, npm := findNode(t)
 	dir = t.TempDir()
 	for _, name := range append(files, "package.json") {
 		raw, err := os.ReadFile(filepath.FromSlash(name))
@@ -46,14 +36,37 @@ func install(t *testing.T, files ...string) (dir, node string) {
 			t.Fatal(err)
 		}
 	}
+	npmInstall(t, npm, dir)
+	return dir, node
+}
+
+// findNode returns the paths of node and npm, or skips the test where one is missing.
+func findNode(t *testing.T) (node, npm string) {
+	t.Helper()
+	if os.Getenv("SKEIN_CLIENTS") == "" {
+		t.Skip("it installs packages from npm; make test-clients runs it")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("node is not installed")
+	}
+	if npm, err = exec.LookPath("npm"); err != nil {
+		t.Skip("npm is not installed")
+	}
+	return node, npm
+}
+
+// npmInstall installs the packages of dir/package.json, or skips the test where they cannot be
+// fetched.
+func npmInstall(t *testing.T, npm, dir string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline", "--fetch-retries=1", "--fetch-timeout=20000")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("npm cannot install the clients: %v: %.300s", err, out)
+		t.Skipf("npm cannot install the packages: %v: %.300s", err, out)
 	}
-	return dir, node
 }
 
 // script says what the reactor of TestAISDK says next to a slow message.
@@ -169,12 +182,4 @@ func runScript(t *testing.T, node, dir, name string, env ...string) {
 	if err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
-}
-
-// The page of examples/next renders, and its route passes the protocol on.
-func TestNextExample(t *testing.T) {
-	const app = "../../examples/next/app/"
-	dir, node := install(t, "next.mjs", app+"page.jsx", app+"chat/[[...path]]/route.js")
-	s := serve(t, make(script))
-	runScript(t, node, dir, "next.mjs", "SKEIN_URL="+s.Addresses().HTTP)
 }
