@@ -34,13 +34,25 @@ type approvalPage struct {
 }
 
 func listApprovals(a *page.Ask) (any, error) {
-	list, err := client.Read(a.Context(), a.Client, events.ListApprovals{Status: events.ApprovalStatus(a.Query("status")), AgentID: a.Query("agentId"), Cursor: a.Query("cursor")})
+	list, next, err := readApprovals(a, events.ListApprovals{Status: events.ApprovalStatus(a.Query("status")), AgentID: a.Query("agentId"), Cursor: a.Query("cursor")})
 	if err != nil {
 		return nil, err
 	}
-	p := &approvalPage{Approvals: list.Approvals, Titles: titles(a, list.Approvals, func(x *events.Approval) string { return x.ThreadID }), MayApprove: a.May(edge.Approve)}
-	if list.NextCursor != "" {
-		p.Next = a.With("cursor", list.NextCursor)
+	p := &approvalPage{Approvals: list, Titles: titles(a, list, func(x *events.Approval) string { return x.ThreadID }), MayApprove: a.May(edge.Approve)}
+	if next != "" {
+		p.Next = a.With("cursor", next)
 	}
 	return p, nil
+}
+
+// readApprovals returns a page of approvals that is not empty if there are more.
+func readApprovals(a *page.Ask, q events.ListApprovals) ([]events.Approval, string, error) {
+	return firstRows(q.Cursor, func(cursor string) ([]events.Approval, string, error) {
+		q.Cursor = cursor
+		list, err := client.Read(a.Context(), a.Client, q)
+		if err != nil {
+			return nil, "", err
+		}
+		return list.Approvals, list.NextCursor, nil
+	})
 }

@@ -269,6 +269,9 @@ func TestBrowser_PagesLookAsTheyShould(t *testing.T) {
 			b.visit(path)
 			b.shot(name + "-" + mode)
 		}
+		b.do(chromedp.EmulateViewport(390, 844))
+		b.visit(path)
+		b.shot(name + "-390")
 		b.do(chromedp.EmulateViewport(320, 800))
 		b.visit(path)
 		b.shot(name + "-320")

@@ -42,7 +42,7 @@ func table(texts *markdown.Renderer, prices chart.Prices) []page.Page {
 	return []page.Page{
 		threads(),
 		approvals(), runs(), tenantEffects(), definitions(), definition(),
-		conversation(texts), timeline(), run(prices), family(), state(), files(texts), effects(), share(), audit(),
+		conversation(texts), timeline(), run(&talk{texts}, prices), family(), state(), files(texts), effects(), share(), audit(),
 	}
 }
 

@@ -185,6 +185,9 @@ func TestHandler_RightsOfTheKey(t *testing.T) {
 	if status, _, h := v.get("/threads"); status != http.StatusSeeOther || h.Get("Location") != "/console/sign-in?next=%2Fconsole%2Fthreads" {
 		t.Errorf("without a key: %d to %s", status, h.Get("Location"))
 	}
+	if _, body, _ := v.get("/sign-in?next=%2Fconsole%2Fthreads"); strings.Contains(body, `role="alert"`) {
+		t.Error("the first visit shows an error")
+	}
 	if status, body, _ := v.post("/sign-in", "key", "skein_no_such"); status != http.StatusUnauthorized || !strings.Contains(body, "not valid") {
 		t.Errorf("a wrong key: %d %s", status, body)
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"html/template"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -23,11 +24,11 @@ const (
 )
 
 // run is the tab with the waterfalls of a thread's executions.
-func run(prices chart.Prices) page.Page {
+func run(c *talk, prices chart.Prices) page.Page {
 	return page.Page{
 		Path: "/threads/{thread}/run", Name: "Run", In: page.Tabs, Template: "run",
 		JSON: "/api/threads/{thread}/executions{at}", CLI: "skein tail {thread} --from start --type 'run.*'",
-		Panels: []page.Panel{{ID: "runs", On: runEvents(), Load: func(a *page.Ask) (any, error) { return loadRuns(a, prices) }}},
+		Panels: []page.Panel{{ID: "runs", On: runEvents(), Load: func(a *page.Ask) (any, error) { return loadRuns(a, c, prices) }}},
 	}
 }
 
@@ -56,9 +57,10 @@ type runView struct {
 	Chart   template.HTML
 	RetryAt string // address of the run that it takes up again
 	Above   string // address of the run on another thread that waits for it
+	Span    *span  // the bar that the reader looks at, if it is one of this run
 }
 
-func loadRuns(a *page.Ask, prices chart.Prices) (any, error) {
+func loadRuns(a *page.Ask, c *talk, prices chart.Prices) (any, error) {
 	to := a.Shown()
 	if before, err := strconv.ParseInt(a.Query("before"), 10, 64); err == nil && before > 1 && before <= to {
 		to = before - 1
@@ -74,13 +76,16 @@ func loadRuns(a *page.Ask, prices chart.Prices) (any, error) {
 		from = runs[0].Bars[0].Version
 	}
 	if from > 1 {
-		d.Older = a.With("before", strconv.FormatInt(from, 10))
+		d.Older = a.With("before", strconv.FormatInt(from, 10), "span", "")
 	}
 	slices.Reverse(runs)
 	now := nowOf(a)
 	nested := 0
 	for _, r := range runs {
-		v := viewOf(r, now)
+		v := viewOf(a, r, now)
+		if v.Span, err = c.loadSpan(a, r, now); err != nil {
+			return nil, err
+		}
 		if err := nestChildren(a, r, &nested); err != nil {
 			return nil, err
 		}
@@ -142,20 +147,21 @@ func nestChildren(a *page.Ask, r *chart.Run, nested *int) error {
 		}
 		*nested++
 		list, err := threadEvents(a, b.Thread, 1, childSpan, runEvents())
-		if code := events.AsError(err).Code; code == events.NotFound || code == events.Forbidden {
-			continue // deleted, or of another user
-		} else if err != nil {
-			return err
+		if err != nil {
+			if err = missing(err); err != nil {
+				return err
+			}
+			continue
 		}
-		b.Href = page.LinkThread(b.Thread, "/run")
 		for _, child := range chart.Fold(list) {
 			if child.Parent == nil || child.Parent.ExecutionID != r.ID || child.Parent.CallID != b.Call {
 				continue
 			}
 			parent := b.ID
 			for k, below := range child.Bars {
+				below.Href = page.LinkThread(child.Thread, "/run") + "?" + url.Values{"span": {below.ID}}.Encode() + "#" + chart.ChosenID
 				if below.ID = child.ID + " " + below.ID; k == 0 {
-					below.Parent, below.Href = parent, page.LinkThread(child.Thread, "/run")
+					below.Parent = parent
 				} else {
 					below.Parent = child.ID + " " + below.Parent
 				}
@@ -167,8 +173,8 @@ func nestChildren(a *page.Ask, r *chart.Run, nested *int) error {
 	return nil
 }
 
-// viewOf counts what a run consisted of itself.
-func viewOf(r *chart.Run, now events.Time) runView {
+// viewOf counts what a run consisted of itself, and links its bars.
+func viewOf(a *page.Ask, r *chart.Run, now events.Time) runView {
 	end := r.Ended
 	if end == 0 {
 		end = max(now, r.Begun)
@@ -177,9 +183,7 @@ func viewOf(r *chart.Run, now events.Time) runView {
 	var waited int64
 	for i := range r.Bars {
 		b := &r.Bars[i]
-		if b.Href == "" && b.Version > 0 && b.Kind != chart.MarkBar && b.Thread == "" {
-			b.Href = page.LinkThread(r.Thread, "/timeline") + "?before=" + strconv.FormatInt(b.Version+50, 10) + "#v" + strconv.FormatInt(b.Version, 10)
-		}
+		b.Href = a.With("span", b.ID) + "#" + chart.ChosenID
 		switch b.Kind {
 		case chart.StepBar:
 			v.Steps++

@@ -31,15 +31,37 @@ type runList struct {
 }
 
 func listRuns(a *page.Ask) (any, error) {
-	list, err := client.Read(a.Context(), a.Client, events.ListRuns{Status: events.ExecutionStatus(a.Query("status")), AgentID: a.Query("agentId"), Cursor: a.Query("cursor")})
+	runs, next, err := firstRows(a.Query("cursor"), func(cursor string) ([]events.Run, string, error) {
+		list, err := client.Read(a.Context(), a.Client, events.ListRuns{Status: events.ExecutionStatus(a.Query("status")), AgentID: a.Query("agentId"), Cursor: cursor})
+		if err != nil {
+			return nil, "", err
+		}
+		return list.Runs, list.NextCursor, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	p := &runList{Runs: list.Runs, Titles: titles(a, list.Runs, func(r *events.Run) string { return r.ThreadID }), MayWrite: a.May(edge.Write)}
-	if list.NextCursor != "" {
-		p.Next = a.With("cursor", list.NextCursor)
+	p := &runList{Runs: runs, Titles: titles(a, runs, func(r *events.Run) string { return r.ThreadID }), MayWrite: a.May(edge.Write)}
+	if next != "" {
+		p.Next = a.With("cursor", next)
 	}
 	return p, nil
+}
+
+// pagesSearched is how many pages of a query are read for one page of rows.
+const pagesSearched = 10
+
+// firstRows returns the first page of a query that has rows, and the cursor of the next one. A query
+// looks at a number of threads, and its page is empty if none of them has a row. After pagesSearched
+// such pages firstRows returns no rows and a cursor.
+func firstRows[T any](cursor string, read func(cursor string) (rows []T, next string, err error)) ([]T, string, error) {
+	for n := 1; ; n++ {
+		rows, next, err := read(cursor)
+		if err != nil || len(rows) > 0 || next == "" || n == pagesSearched {
+			return rows, next, err
+		}
+		cursor = next
+	}
 }
 
 // titlesAtOnce is how many threads are asked for their titles at once.

@@ -42,7 +42,8 @@ type threadFilter struct {
 
 func filterOf(a *page.Ask) threadFilter {
 	f := threadFilter{
-		Search: strings.TrimSpace(a.Query("q")), Status: a.Query("status"), Agent: a.Query("agentId"), User: a.Query("userId"),
+		Search: strings.TrimPrefix(strings.TrimSpace(a.Query("q")), "…"), // with which the short form of an id begins
+		Status: a.Query("status"), Agent: a.Query("agentId"), User: a.Query("userId"),
 		Prefix: a.Query("keyPrefix"), Archived: a.Query("archived"), Waiting: a.Query("waiting"), Cursor: a.Query("cursor"),
 		Statuses: events.ThreadStatus("").Enum(), MayWrite: a.May(edge.Write),
 	}
@@ -93,8 +94,8 @@ func (f threadFilter) query(cursor string, limit int64) events.ListThreads {
 	return q
 }
 
-// search finds a thread by its id or its key, and threads by their titles, or the beginning of
-// their keys.
+// search finds a thread by its id or its key, and threads by a part of their titles, keys or ids, in
+// capitals or not.
 func (p *threadPage) search(a *page.Ask) error {
 	seen := map[string]bool{}
 	add := func(t events.Thread) {
@@ -117,7 +118,7 @@ func (p *threadPage) search(a *page.Ask) error {
 			return err
 		}
 		for _, t := range list.Threads {
-			if strings.Contains(strings.ToLower(t.Title), wanted) || t.Key != nil && strings.HasPrefix(*t.Key, p.Filter.Search) {
+			if named(t, wanted) {
 				add(t)
 			}
 		}
@@ -132,15 +133,21 @@ func (p *threadPage) search(a *page.Ask) error {
 	}
 }
 
+// named reports whether the title, the key or the id of a thread has a part, which is in lower case.
+func named(t events.Thread, part string) bool {
+	return strings.Contains(strings.ToLower(t.Title), part) || strings.Contains(strings.ToLower(t.ID), part) ||
+		t.Key != nil && strings.Contains(strings.ToLower(*t.Key), part)
+}
+
 // waiting lists the threads that wait for an approval.
 func (p *threadPage) waiting(a *page.Ask) error {
-	list, err := client.Read(a.Context(), a.Client, events.ListApprovals{AgentID: p.Filter.Agent, Cursor: p.Filter.Cursor})
+	list, next, err := readApprovals(a, events.ListApprovals{AgentID: p.Filter.Agent, Cursor: p.Filter.Cursor})
 	if err != nil {
 		return err
 	}
-	p.Next = list.NextCursor
+	p.Next = next
 	var ids []string
-	for _, one := range list.Approvals {
+	for _, one := range list {
 		ids = append(ids, one.ThreadID)
 	}
 	slices.Sort(ids)

@@ -39,7 +39,9 @@ type Bar struct {
 	Version    int64          // of the thread, where it began
 	Call       string         // the call of a tool
 	Thread     string         // another thread that works for it
+	Shown      *events.Shown  // what a model was shown
 	Href       string         // of its name
+	Chosen     bool           // its reader looks at it
 
 	depth int
 }

@@ -239,7 +239,7 @@ func (r *Run) recorded(e *events.Event, d events.TraceRecorded) {
 	if d.Kind != events.TraceSpanKind || d.SpanID == "" {
 		return
 	}
-	b := Bar{ID: d.SpanID, Parent: cmp.Or(d.ParentID, r.step), Kind: OtherBar, Name: d.Name, Begun: e.Time, Ended: e.Time, Call: data.CallID, Version: e.Version}
+	b := Bar{ID: d.SpanID, Parent: cmp.Or(d.ParentID, r.step), Kind: OtherBar, Name: d.Name, Begun: e.Time, Ended: e.Time, Call: data.CallID, Shown: d.Shown, Version: e.Version}
 	if began, err := events.ParseTime(d.StartedAt); err == nil {
 		b.Begun = min(began, e.Time)
 	}

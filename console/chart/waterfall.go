@@ -14,6 +14,9 @@ import (
 // maxDepth is how deep bars are nested.
 const maxDepth = 8
 
+// ChosenID is the id of the row that its reader looks at.
+const ChosenID = "chosen"
+
 // Waterfall is bars, one under the other, on one line of time.
 type Waterfall struct {
 	ID    string // unique on its page: letters, digits, dashes and underscores
@@ -137,10 +140,14 @@ func (d *drawing) row(b *Bar) {
 	if b.Ended == 0 {
 		class += " lasts"
 	}
-	fmt.Fprintf(d, `<tr class="%s"><th scope="row" class="d%d"><span class="kind">%s</span> `, class, b.depth, b.Kind)
+	id, current := "", ""
+	if b.Chosen {
+		id, current = ` id="`+ChosenID+`"`, ` aria-current="true"`
+	}
+	fmt.Fprintf(d, `<tr class="%s"%s><th scope="row" class="d%d"><span class="kind">%s</span> `, class, id, b.depth, b.Kind)
 	name := escape(b.Name, 120)
 	if b.Href != "" {
-		name = `<a href="` + template.HTMLEscapeString(b.Href) + `">` + name + `</a>`
+		name = `<a href="` + template.HTMLEscapeString(b.Href) + `"` + current + `>` + name + `</a>`
 	}
 	d.text(name)
 	if b.Detail != "" {

@@ -42,6 +42,9 @@ func newAsk(r *http.Request, c *edge.Caller) (*Ask, error) {
 		return nil, err
 	}
 	if a.Thread, err = client.Read(r.Context(), c.Client, events.GetThread{ThreadID: r.PathValue("thread")}); err != nil {
+		if code := events.AsError(err).Code; code == events.NotFound || code == events.InvalidRequest {
+			return nil, &noThreadError{r.PathValue("thread"), err}
+		}
 		return nil, err
 	}
 	a.Last = a.Thread.Version
@@ -53,6 +56,16 @@ func newAsk(r *http.Request, c *edge.Caller) (*Ask, error) {
 	}
 	return a, err
 }
+
+// noThreadError reports that there is no thread with the id or key of an address.
+type noThreadError struct {
+	ref string
+	err error
+}
+
+func (e *noThreadError) Error() string { return "thread not found: " + e.ref }
+
+func (e *noThreadError) Unwrap() error { return e.err }
 
 // parseAt returns what an address asks for with ?at=.
 func parseAt(text string) (*events.At, error) {

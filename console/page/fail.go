@@ -2,8 +2,10 @@ package page
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/events"
@@ -16,6 +18,7 @@ type Problem struct {
 	Code   string
 	Status int
 	Next   string // what to do
+	Search string // what to search the threads for; empty: nothing
 }
 
 // problemOf returns how a page tells an error.
@@ -41,6 +44,12 @@ func problemOf(err error) Problem {
 		p.Title, p.Next = "Signed out", "Sign in again."
 	default:
 		p.Title, p.Next = "That was refused", "Go back, correct it, and try again."
+	}
+	var none *noThreadError
+	if errors.As(err, &none) {
+		p.Title, p.Status, p.Search = "No such thread", http.StatusNotFound, strings.TrimPrefix(none.ref, "key:")
+		p.Text = fmt.Sprintf("No thread of this tenant has the id or key %.200q.", none.ref)
+		p.Next = "It may have been deleted, or its id was cut when it was copied. An address has the whole id, or key: and the whole key. Search for a part of it:"
 	}
 	return p
 }

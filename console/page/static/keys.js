@@ -1,5 +1,5 @@
 // Keys: j and k move through the rows of a list, Enter opens one, x selects it, / goes to the
-// search, c to the composer, ? tells them.
+// search, c to the composer, p plays the thread, ? tells those of the page.
 export function bindKeys() {
   document.addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
@@ -11,6 +11,7 @@ export function bindKeys() {
     const act = keys[e.key];
     if (act && act(e) !== false) e.preventDefault();
   });
+  document.querySelector("[data-keys]")?.addEventListener("click", tell);
 }
 
 const keys = {
@@ -20,13 +21,39 @@ const keys = {
   x: () => document.querySelector("tr.cursor input[type=checkbox]")?.click(),
   "/": () => focus("[data-search]"),
   c: () => focus("[data-composer]"),
-  "?": () => focus("[data-keys]", (d) => (d.open = !d.open)),
+  "?": tell,
 };
 
-function focus(selector, then) {
+// What the keys do, each where something is there for it.
+const told = [
+  ["j k", "move through the list", "[data-list] tr[data-href]"],
+  ["Enter", "opens the row", "[data-list] tr[data-href]"],
+  ["x", "selects the row", "[data-list] input[type=checkbox]"],
+  ["/", "goes to the search", "[data-search]"],
+  ["c", "goes to the composer", "[data-composer]"],
+  ["p", "plays the thread, and stops", "[data-player]"],
+  ["Esc", "leaves a field", "main :is(input:not([type=hidden]), textarea)"],
+  ["?", "shows these keys", "body"],
+];
+
+// tell shows the keys of the page, and hides them again.
+function tell() {
+  const dialog = document.querySelector("#keys");
+  if (!dialog) return false;
+  if (dialog.open) return dialog.close();
+  const rows = told.filter(([, , where]) => document.querySelector(where)).map(([names, does]) => {
+    const [key, says] = [document.createElement("dt"), document.createElement("dd")];
+    for (const name of names.split(" ")) key.append(Object.assign(document.createElement("kbd"), { textContent: name }), " ");
+    says.textContent = does;
+    return [key, says];
+  });
+  dialog.querySelector("dl").replaceChildren(...rows.flat());
+  dialog.showModal();
+}
+
+function focus(selector) {
   const found = document.querySelector(selector);
   if (!found) return false;
-  if (then) then(found);
   found.focus();
 }
 
