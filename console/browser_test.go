@@ -272,6 +272,9 @@ func TestBrowser_PagesLookAsTheyShould(t *testing.T) {
 		b.do(chromedp.EmulateViewport(390, 844))
 		b.visit(path)
 		b.shot(name + "-390")
+		if cut := eval[string](b, cutOff); cut != "" {
+			t.Errorf("%s cuts at 390 pixels: %s", path, cut)
+		}
 		b.do(chromedp.EmulateViewport(320, 800))
 		b.visit(path)
 		b.shot(name + "-320")
@@ -280,6 +283,12 @@ func TestBrowser_PagesLookAsTheyShould(t *testing.T) {
 		}
 	}
 }
+
+// cutOff is what reaches over the screen, or needs its list to be scrolled sideways.
+const cutOff = `[...document.querySelectorAll("main .status, [data-list] td > *, .stacked td > *")].filter((e) => {
+	const at = e.getBoundingClientRect(), list = e.closest(".table-wrap:not([tabindex]), .table-wrap:has(.stacked)")?.getBoundingClientRect();
+	return at.width > 1 && list && (at.right > list.right + 1 || at.left < list.left - 1);
+}).map((e) => e.textContent).join("; ")`
 
 // pages are the addresses of all pages, by name.
 func pages() map[string]string {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog/operations"
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
@@ -45,6 +47,7 @@ func TestOperation_ReportsOfAuditAndBackup(t *testing.T) {
 	if list := s.operations(); len(list) != 0 {
 		t.Errorf("before any: %+v", list)
 	}
+	nc := natstest.Dial(t, s.NATS)
 	s.ok("audit", "verify", "--all-tenants")
 	s.ok("audit", "verify", made.ThreadID, "--log-only")
 	if o := run(t, s.env, "", "audit", "verify", "T-01900000-0000-7000-8000-000000000000"); o.code != 1 {
@@ -55,7 +58,12 @@ func TestOperation_ReportsOfAuditAndBackup(t *testing.T) {
 	if o := run(t, s.env, "", "backup", dir); o.code != 1 || !strings.Contains(o.err, "empty folder") || strings.Contains(o.err, "warning") {
 		t.Errorf("a backup into a folder that is not empty: %+v", o)
 	}
-	nc := natstest.Dial(t, s.NATS)
+	if list := s.operations(); len(list) != 3 || list[0].Failed {
+		t.Errorf("a backup that was refused counts as one that failed: %+v", list)
+	}
+	if err := operations.Report(t.Context(), nc, events.DefaultNames(), events.Operation{Kind: events.BackupOperation, StartedAt: events.TimeOf(time.Now()).ISO(), Failed: true}); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := nc.Request("skein.log.acme."+made.ThreadID, []byte("[]"), natstest.Patience); err != nil { // no commit
 		t.Fatal(err)
 	}

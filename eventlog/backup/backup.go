@@ -53,16 +53,34 @@ const (
 	pieceWait    = 30 * time.Second // for the next piece
 )
 
-// Write copies what is not derived into a folder, which must be empty or absent. Skein
-// may run meanwhile. progress receives the number of bytes so far. The error is an
-// *[IncompleteError] if the server cannot read a message of a stream; then the folder has no
-// manifest.
-func Write(ctx context.Context, log *eventlog.Log, dir string, progress func(stream string, bytes int64)) (*Manifest, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+// FolderError reports that a backup was not begun: the folder for it cannot be used.
+type FolderError struct {
+	Dir     string
+	Entries int   // that are in it
+	Err     error // why it cannot be read or created, nil if that is not the reason
+}
+
+func (e *FolderError) Error() string {
+	if e.Err != nil {
+		return "backup not begun: " + e.Err.Error()
 	}
-	if there, err := os.ReadDir(dir); err != nil || len(there) > 0 {
-		return nil, errors.Join(err, fmt.Errorf("a backup is made in an empty folder; %s holds %d entries", dir, len(there)))
+	return fmt.Sprintf("a backup is made in an empty folder; %s holds %d entries", e.Dir, e.Entries)
+}
+
+func (e *FolderError) Unwrap() error { return e.Err }
+
+// Write copies what is not derived into a folder, which must be empty or absent. Skein
+// may run meanwhile. progress receives the number of bytes so far. The error is a *[FolderError] if
+// nothing was copied because of the folder, and an *[IncompleteError] if the server cannot read a
+// message of a stream; then the folder has no manifest.
+func Write(ctx context.Context, log *eventlog.Log, dir string, progress func(stream string, bytes int64)) (*Manifest, error) {
+	err := os.MkdirAll(dir, 0o700)
+	var there []os.DirEntry
+	if err == nil {
+		there, err = os.ReadDir(dir)
+	}
+	if err != nil || len(there) > 0 {
+		return nil, &FolderError{Dir: dir, Entries: len(there), Err: err}
 	}
 	b := &Manifest{Format: format, Made: time.Now().UTC()}
 	conn, names := log.Streams(), log.Config().Names

@@ -87,6 +87,9 @@ func (a *app) backup(ctx context.Context, r *remote, dir string) error {
 	bar, begun := a.Progress(), time.Now()
 	b, err := backup.Write(ctx, log, dir, func(stream string, bytes int64) { bar.Show("%s: %d bytes", stream, bytes) })
 	bar.Clear()
+	if refused := (*backup.FolderError)(nil); errors.As(err, &refused) {
+		return err // a mistyped folder says nothing about the backups
+	}
 	if err != nil {
 		a.report(log, backupReport(nil), begun, err)
 		return err
