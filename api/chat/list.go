@@ -19,7 +19,7 @@ func (h *chat) list(ctx context.Context, yield func(*Message) error) error {
 		return err
 	}
 	h.now = h.now.WithMinSeq(queue.seq) // which show messages that have left the queue by then
-	u, asked, err := h.unfinished(ctx)
+	u, err := h.runs(ctx)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,10 @@ func (h *chat) list(ctx context.Context, yield func(*Message) error) error {
 		for i := range page.Items {
 			item := &page.Items[i]
 			delete(queue.byItem, item.ID)
-			m := messageOf(item, asked[item.ID])
+			if err := u.readTo(ctx, item); err != nil {
+				return err
+			}
+			m := messageOf(item, u.asked[item.ID])
 			if about := u.about[item.ID]; m != nil && about != nil {
 				m.Parts = append(about, m.Parts...)
 			}
@@ -118,61 +121,101 @@ func waitingItem(d *events.NewItem) *events.Item {
 	return item
 }
 
-// unfinished is the messages that a run has not finished.
-type unfinished struct {
-	written map[string]bool   // items of the message that is being written
-	waits   string            // the last item of a run that waits for people only; empty: none does
-	about   map[string][]Part // data parts of a run, by the items with which its messages begin
-	goesOn  map[string]string // items that go on with the message of another one, if nothing is shown between
+// runs is what the executions of a chat say of its messages. They are read in the order of the
+// messages that they write, as far as the messages go that are shown.
+type runs struct {
+	chat *chat
+	next events.ListExecutions // the page that is read next
+	done bool                  // all were read
+	seen map[string]bool       // executions that were read
+
+	written map[string]bool                           // items of messages that are being written
+	waits   string                                    // the last item of a run that waits for people only; empty: none does
+	about   map[string][]Part                         // data parts of a run, by the items with which its messages begin
+	goesOn  map[string]string                         // items that go on with the message of another one, if nothing is shown between
+	asked   map[string]map[string]events.CallApproval // what people were asked, by item and call; nil: nothing
 }
 
-// unfinished returns the messages that a run has not finished, and what people were asked in each
-// message, by call.
-func (h *chat) unfinished(ctx context.Context) (u unfinished, asked map[string]map[string]events.CallApproval, err error) {
-	asked = map[string]map[string]events.CallApproval{}
-	u = unfinished{written: map[string]bool{}, about: map[string][]Part{}, goesOn: map[string]string{}}
-	for q := (events.ListExecutions{ThreadID: h.thread.ID, Limit: new(int64(pageOfRuns))}); ; {
-		runs, err := client.Read(ctx, h.now, q)
-		if err != nil {
-			return u, nil, err
+// runs returns the executions of the chat, of which those that have not ended are read: before the
+// messages, or a message that ends in between would be shown before it is whole.
+func (h *chat) runs(ctx context.Context) (*runs, error) {
+	u := &runs{
+		chat: h, seen: map[string]bool{}, written: map[string]bool{}, about: map[string][]Part{}, goesOn: map[string]string{},
+		asked: map[string]map[string]events.CallApproval{},
+	}
+	u.next = events.ListExecutions{ThreadID: h.thread.ID, Limit: new(int64(pageOfRuns))}
+	all := u.next
+	for u.next.Status = events.Executing; !u.done; {
+		if err := u.read(ctx); err != nil {
+			return nil, err
 		}
-		for i := range runs.Executions {
-			x := &runs.Executions[i]
-			switch {
-			case x.Status != events.Executing:
-			case waits(x):
-				u.waits = x.LastItem()
-			default:
-				for _, item := range lastMessage(x) {
-					u.written[item] = true
-				}
-			}
-			run := h.runOf(x, x.ReactionItemID)
-			for _, c := range run.about(x.Status) {
-				u.about[x.ReactionItemID] = append(u.about[x.ReactionItemID], Part{Type: c.Type, ID: c.ID, Data: c.Data})
-			}
-			before := x.ReactionItemID
-			for _, i := range x.LaterItems {
-				if i.SteeredBy == "" {
-					u.goesOn[i.ItemID] = before
-				} else {
-					u.about[i.ItemID] = slices.Clone(u.about[x.ReactionItemID])
-				}
-				before = i.ItemID
-			}
-			if len(x.Approvals) == 0 {
-				continue
-			}
-			calls := map[string]events.CallApproval{}
-			for _, a := range x.Approvals {
-				calls[a.CallID] = a
-			}
-			for _, item := range x.Items() {
-				asked[item] = calls
-			}
+	}
+	u.next, u.done = all, false
+	return u, nil
+}
+
+// readTo reads executions until the one that writes an item is known. All are read if a program has
+// written it.
+func (u *runs) readTo(ctx context.Context, item *events.Item) error {
+	for item.Role == events.Assistant && !u.done {
+		if _, known := u.asked[item.ID]; known {
+			return nil
 		}
-		if q.Cursor = runs.NextCursor; q.Cursor == "" {
-			return u, asked, nil
+		if err := u.read(ctx); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// read reads a page of executions.
+func (u *runs) read(ctx context.Context) error {
+	page, err := client.Read(ctx, u.chat.now, u.next)
+	if err != nil {
+		return err
+	}
+	for i := range page.Executions {
+		if x := &page.Executions[i]; !u.seen[x.ID] {
+			u.seen[x.ID] = true
+			u.add(x)
+		}
+	}
+	u.next.Cursor, u.done = page.NextCursor, page.NextCursor == ""
+	return nil
+}
+
+// add adds what an execution says.
+func (u *runs) add(x *events.Execution) {
+	switch {
+	case x.Status != events.Executing:
+	case waits(x):
+		u.waits = x.LastItem()
+	default:
+		for _, item := range lastMessage(x) {
+			u.written[item] = true
+		}
+	}
+	run := u.chat.runOf(x, x.ReactionItemID)
+	for _, c := range run.about(x.Status) {
+		u.about[x.ReactionItemID] = append(u.about[x.ReactionItemID], Part{Type: c.Type, ID: c.ID, Data: c.Data})
+	}
+	before := x.ReactionItemID
+	for _, i := range x.LaterItems {
+		if i.SteeredBy == "" {
+			u.goesOn[i.ItemID] = before
+		} else {
+			u.about[i.ItemID] = slices.Clone(u.about[x.ReactionItemID])
+		}
+		before = i.ItemID
+	}
+	var calls map[string]events.CallApproval
+	if len(x.Approvals) > 0 {
+		calls = map[string]events.CallApproval{}
+	}
+	for _, a := range x.Approvals {
+		calls[a.CallID] = a
+	}
+	for _, item := range x.Items() {
+		u.asked[item] = calls
 	}
 }

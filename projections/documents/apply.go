@@ -95,8 +95,10 @@ func (c *change) react(b bound) {
 		return
 	}
 	was := s.Doc
-	c.slot = s
-	s.Doc = b.fold(c, s.Doc)
+	c.slot, c.same = s, false
+	if s.Doc = b.fold(c, s.Doc); c.same {
+		return
+	}
 	if s.Doc == nil && was == nil && b.kind != Definitions {
 		c.missed = append(c.missed, s)
 		return

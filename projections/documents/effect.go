@@ -1,6 +1,8 @@
 package documents
 
 import (
+	"slices"
+
 	"github.com/skein-threads/skein/events"
 )
 
@@ -11,40 +13,60 @@ func effects() Projection {
 		Kind: Effects, Name: "effects", Version: 2, Bucket: "thread_effects",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
-		reactions: []reaction{
-			makes(events.EffectScheduledType, subject, func(c *change, d events.EffectScheduled) *T {
-				args := d.Args
-				if args == nil {
-					args = events.JSON("{}")
-				}
-				return &T{
-					ID: d.ID, ThreadID: c.commit.Thread, Name: d.Name, Args: args,
-					ScheduledAt: micros(d.ScheduledAt), CreatedAt: int64(c.event.Time),
-					EveryMs: d.EveryMs, Cron: d.Cron, Retries: d.Retries, Firing: 1,
-				}
-			}),
-			stays(events.EffectCancelledType, func(_ *change, doc *T, _ events.EffectCancelled) bool {
-				doc.Ending = true
-				return doc.Running
-			}),
-			stays(events.EffectStartedType, func(_ *change, doc *T, d events.EffectStarted) bool {
-				doc.Running, doc.Attempt = true, d.Attempt
-				return true
-			}),
-			stays(events.EffectCompletedType, func(_ *change, doc *T, d events.EffectCompleted) bool {
-				doc.ErrorText = ""
-				return waits(doc, d.Next, true)
-			}),
-			stays(events.EffectFailedType, func(_ *change, doc *T, d events.EffectFailed) bool {
-				doc.ErrorText = d.ErrorText
-				if d.NotMade {
-					doc.Attempt--
-				}
-				return waits(doc, d.Next, d.Final)
-			}),
-			together(events.LifecycleDeletedType),
-		},
+		reactions: slices.Concat(
+			[]reaction{makes(events.EffectScheduledType, subject, effectOf)},
+			effectChanges(func(c *change) string { return c.event.Subject }, func(_ *change, doc *T, fold func(*T) bool) bool { return fold(doc) }),
+			[]reaction{together(events.LifecycleDeletedType)},
+		),
 	}
+}
+
+// effectOf returns an effect as it is scheduled.
+func effectOf(c *change, d events.EffectScheduled) *events.ScheduledEffect {
+	args := d.Args
+	if args == nil {
+		args = events.JSON("{}")
+	}
+	return &events.ScheduledEffect{
+		ID: d.ID, ThreadID: c.commit.Thread, Name: d.Name, Args: args,
+		ScheduledAt: micros(d.ScheduledAt), CreatedAt: int64(c.event.Time),
+		EveryMs: d.EveryMs, Cron: d.Cron, Retries: d.Retries, Firing: 1,
+	}
+}
+
+// effectChanges declares what happens to effects, for a read model whose document of that id has the
+// effect. change is to fold it, which reports whether the effect stays, and reports whether the
+// document does.
+func effectChanges[T any](id func(*change) string, change func(c *change, doc *T, fold func(*events.ScheduledEffect) bool) bool) []reaction {
+	return []reaction{
+		effectChange(events.EffectCancelledType, id, change, func(e *events.ScheduledEffect, _ events.EffectCancelled) bool {
+			e.Ending = true
+			return e.Running
+		}),
+		effectChange(events.EffectStartedType, id, change, func(e *events.ScheduledEffect, d events.EffectStarted) bool {
+			e.Running, e.Attempt = true, d.Attempt
+			return true
+		}),
+		effectChange(events.EffectCompletedType, id, change, func(e *events.ScheduledEffect, d events.EffectCompleted) bool {
+			e.ErrorText = ""
+			return waits(e, d.Next, true)
+		}),
+		effectChange(events.EffectFailedType, id, change, func(e *events.ScheduledEffect, d events.EffectFailed) bool {
+			e.ErrorText = d.ErrorText
+			if d.NotMade {
+				e.Attempt--
+			}
+			return waits(e, d.Next, d.Final)
+		}),
+	}
+}
+
+func effectChange[T, E any](
+	t events.Type, id func(*change) string, doc func(*change, *T, func(*events.ScheduledEffect) bool) bool, fold func(*events.ScheduledEffect, E) bool,
+) reaction {
+	return keeps(t, func(c *change, _ E) (string, bool) { return id(c), true }, func(c *change, have *T, d E) bool {
+		return doc(c, have, func(e *events.ScheduledEffect) bool { return fold(e, d) })
+	})
 }
 
 // waits ends an attempt, and reports whether another one follows; with over it is one of the
@@ -68,17 +90,4 @@ func micros(text string) int64 {
 		return 0
 	}
 	return int64(at)
-}
-
-// stays declares a change after which the document may be removed: fold reports whether it
-// stays.
-func stays[T, E any](t events.Type, fold func(c *change, doc *T, d E) bool) reaction {
-	return reaction{on: t, id: typed(subject[E]), fold: func(c *change, doc any) any {
-		d, ok := c.event.Data.(E)
-		have, there := doc.(*T)
-		if ok && there && have != nil && !fold(c, have, d) {
-			return nil
-		}
-		return doc
-	}}
 }

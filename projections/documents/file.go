@@ -31,15 +31,12 @@ func files() Projection {
 	}
 }
 
-// FileID returns the id of a path in its thread: digests of its directory and of its name, as
-// a path may have characters that a key may not.
-func FileID(path string) string {
-	dir, name := events.SplitPath(path)
-	return token(dir) + "." + token(name)
-}
+// FileID returns the id of a path in its thread.
+func FileID(path string) string { return FileIDIn(events.SplitPath(path)) }
 
-// FilesIn returns the pattern of the ids of a directory's entries.
-func FilesIn(dir string) string { return token(dir) + ".*" }
+// FileIDIn returns the id of what has a name in a directory: digests of both, as a path may have
+// characters that a key may not.
+func FileIDIn(dir, name string) string { return token(dir) + "." + token(name) }
 
 func token(text string) string {
 	sum := sha256.Sum256([]byte(text))

@@ -10,9 +10,9 @@ import (
 // PageSize is how many items a page of the index holds.
 const PageSize = 16
 
-// Page is a document of the index of items: what a list must know of the items from
+// Page is a document of the index. One of items is what a list must know of the items from
 // Page*PageSize on to select those that it shows, without reading the items. It is internal;
-// clients use item.list.
+// clients use the queries of lists.
 type Page struct {
 	ThreadID string   `json:"threadId"`
 	Page     int64    `json:"page"`
@@ -22,24 +22,13 @@ type Page struct {
 	// History is of the document that records what the thread has inherited; it has no entries.
 	History *events.HistoryInherited `json:"history,omitzero"`
 
-	// Runs are of the documents that list the thread's executions; they have no entries.
-	Runs []RunEntry `json:"runs,omitempty"`
+	// The documents of lists have no entries of items, and one of these.
+	List    []ListEntry   `json:"list,omitempty"`
+	Pages   []int64       `json:"pages,omitempty"` // of a list: those that there are
+	Names   []string      `json:"names,omitempty"` // in a directory, in their order
+	Effects []EffectEntry `json:"effects,omitempty"`
 	events.Stamp
 }
-
-// RunEntry is an execution in the index.
-type RunEntry struct {
-	Version int64  `json:"version"` // the thread's, with the execution's creation
-	ID      string `json:"id"`
-	Context string `json:"context"`
-}
-
-// RunsSpan is how many versions of a thread one document of its executions covers.
-const RunsSpan = 256
-
-// RunsID returns the id of the document of the executions that were created from the thread's
-// version n*RunsSpan on.
-func RunsID(n int64) string { return "runs" + PageID(n) }
 
 // ShownAt reports whether the item is shown just before the thread's event of that version.
 func (e *Entry) ShownAt(version int64) bool {
@@ -87,15 +76,15 @@ func PageID(page int64) string {
 	return digits[min(len(n), len(digits)):] + n
 }
 
-// index returns the index of a thread's items and executions, with which a list of the last 50 of
-// 100,000 reads one page and 50 documents.
+// index returns the index of a thread's items, with which a list of the last 50 of 100,000 reads one
+// page and 50 documents, and that of its other lists.
 func index() Projection {
 	type T = Page
 	return Projection{
-		Kind: Index, Name: "index", Version: 4, Bucket: "thread_index",
+		Kind: Index, Name: "index", Version: 5, Bucket: "thread_index",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
-		reactions: []reaction{
+		reactions: slices.Concat(listReactions(), nameReactions(), dueReactions(), []reaction{
 			makes(events.HistoryInheritedType, func(c *change, _ events.HistoryInherited) (string, bool) {
 				return events.InheritedPrefix(c.commit.Tenant, c.commit.Thread), true
 			},
@@ -112,15 +101,6 @@ func index() Projection {
 					Index: d.Index, ID: d.ID, Context: doc.context(d.ContextID), Type: d.Type, Made: c.event.Version,
 					Silent: d.Silent, Part: d.CallOf != nil, Depth: d.Depth,
 				})
-				return doc
-			}),
-			puts(events.ExecutionCreatedType, func(c *change, _ events.ExecutionCreated) (string, bool) {
-				return RunsID(c.event.Version / RunsSpan), true
-			}, func(c *change, doc *T, d events.ExecutionCreated) *T {
-				if doc == nil {
-					doc = &T{ThreadID: c.commit.Thread, Page: -1, Contexts: []string{}, Entries: []Entry{}}
-				}
-				doc.Runs = append(doc.Runs, RunEntry{c.event.Version, d.ID, d.ContextID})
 				return doc
 			}),
 			on(events.ItemCreatedType, func(_ *change, d events.ItemCreated) (string, bool) {
@@ -143,7 +123,7 @@ func index() Projection {
 			together(events.MessageDeletedType),
 			together(events.HistoryTruncatedType),
 			together(events.LifecycleDeletedType),
-		},
+		}),
 	}
 }
 

@@ -66,6 +66,7 @@ type change struct {
 	store  Store
 	active Mask
 	slot   *Slot // whose document is being folded
+	same   bool  // set by a fold that has changed nothing
 	iso    string
 	isoAt  events.Time
 
@@ -124,6 +125,18 @@ func puts[T, E any](t events.Type, id func(*change, E) (string, bool), fold func
 // removes declares an event that removes a document.
 func removes[E any](t events.Type, id func(*change, E) (string, bool)) reaction {
 	return reaction{on: t, id: typed(id), fold: func(*change, any) any { return nil }}
+}
+
+// keeps declares a change after which the document may be removed: fold reports whether it stays.
+func keeps[T, E any](t events.Type, id func(*change, E) (string, bool), fold func(c *change, doc *T, d E) bool) reaction {
+	return reaction{on: t, id: typed(id), fold: func(c *change, doc any) any {
+		d, ok := c.event.Data.(E)
+		have, there := doc.(*T)
+		if ok && there && have != nil && !fold(c, have, d) {
+			return nil
+		}
+		return doc
+	}}
 }
 
 // together declares an event that changes several read models at once: hidden items, or the

@@ -15,9 +15,8 @@ import (
 // effectsUsual is how many of a tenant's effects a page has if the query does not say.
 const effectsUsual = 50
 
-// listEffects returns what is pending, those due first in front. None is no error. There is no
-// index by time: all that is pending in the thread or the tenant is read, and what the page needs
-// of it is kept.
+// listEffects returns what is pending, those due first in front. None is no error. The index says
+// what is pending in a thread. Of a tenant all is read, and what the page needs of it is kept.
 func (a *asking) listEffects(d events.ListEffects) (*events.EffectList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
@@ -30,9 +29,8 @@ func (a *asking) listEffects(d events.ListEffects) (*events.EffectList, error) {
 	if err := w.start(d.Cursor, query); err != nil {
 		return nil, err
 	}
-	now, any := a.cfg.Now(), false
+	now := a.cfg.Now()
 	see := func(f found) {
-		any = true
 		if e := f.doc.(*events.ScheduledEffect); e.Pending() && (d.Name == "" || e.Name == d.Name) && inView(e, d.Only, now) {
 			w.add(f)
 		}
@@ -43,19 +41,50 @@ func (a *asking) listEffects(d events.ListEffects) (*events.EffectList, error) {
 		}
 		return w.page(query), nil
 	}
-	got, err := a.source.find(a.ctx, documents.Effects, a.name()+".*")
+	if _, err := a.threadOfIndex(d.ThreadID); err != nil {
+		return nil, err
+	}
+	pages, err := a.indexed(documents.EffectIDs())
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range got {
-		see(f)
-	}
-	if !any {
-		if _, err := a.ofThread(d.ThreadID); err != nil {
-			return nil, err
+	for _, p := range pages {
+		for i := range p.Effects {
+			e := p.Effects[i].Effect(a.thread)
+			see(found{place: a.place(documents.Effects, e.ID), doc: e})
 		}
 	}
+	if err := a.fill(w); err != nil {
+		return nil, err
+	}
 	return w.page(query), nil
+}
+
+// fill replaces what the index has of the effects of a page by their documents.
+func (a *asking) fill(w *effectWindow) error {
+	w.cut()
+	brief := w.kept
+	if w.kept = nil; w.more {
+		w.last = effectOf(brief[len(brief)-1])
+	}
+	for len(brief) > 0 {
+		part := brief[:min(len(brief), documentsAtOnce)]
+		brief = brief[len(part):]
+		places := make([]documents.Place, len(part))
+		for i := range part {
+			places[i] = part[i].place
+		}
+		got, err := a.source.get(a.ctx, places...)
+		if err != nil {
+			return err
+		}
+		for _, f := range got {
+			if f.doc != nil { // it has not ended since
+				w.kept = append(w.kept, f)
+			}
+		}
+	}
+	return nil
 }
 
 // inView reports whether an effect belongs to a view of a list.
@@ -114,8 +143,9 @@ type effectWindow struct {
 	after      *events.ScheduledEffect
 
 	kept  []found
-	bytes int  // of kept
-	more  bool // there are others that follow
+	last  *events.ScheduledEffect // of the page, if it is not the last one that is kept
+	bytes int                     // of kept
+	more  bool                    // there are others that follow
 }
 
 // start reads the cursor: the last effect of the page before.
@@ -176,7 +206,10 @@ func (w *effectWindow) page(query uint64) *events.EffectList {
 		list.Effects[i] = *effectOf(f)
 	}
 	if w.more {
-		last := effectOf(w.kept[len(w.kept)-1])
+		last := w.last
+		if n := len(w.kept); n > 0 {
+			last = effectOf(w.kept[n-1])
+		}
 		list.NextCursor = encodeCursor(query, uint64(last.ScheduledAt)) + "." + last.ThreadID + "." + last.ID
 	}
 	return list

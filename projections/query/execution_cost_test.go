@@ -84,6 +84,9 @@ func TestExecutionList_PageOfALongThread(t *testing.T) {
 		"last page": func() {
 			ask[events.ExecutionList](a, "execution.list", fmt.Sprintf(`{"threadId":%q,"limit":20,"order":"desc"}`, long))
 		},
+		"running": func() {
+			ask[events.ExecutionList](a, "execution.list", fmt.Sprintf(`{"threadId":%q,"limit":20,"status":"executing"}`, long))
+		},
 		"runs": func() { ask[events.RunList](a, "run.list", `{"limit":20}`) },
 	} {
 		if bytes := a.allocates(query); bytes > 2*base {

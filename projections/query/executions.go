@@ -2,7 +2,6 @@ package query
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/skein-threads/skein/events"
@@ -16,117 +15,186 @@ func (a *asking) listExecutions(d events.ListExecutions) (*events.ExecutionList,
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	thread, err := a.threadOfIndex(d.ThreadID)
-	if err != nil {
-		return nil, err
-	}
 	query := mark("execution.list by version", a.name(), d.ContextID, string(d.Status), cmp.Or(string(d.Order), "asc"))
-	w := runPages{asking: a, end: thread.Version, desc: d.Order == "desc", context: d.ContextID}
-	if w.desc {
+	w := listWalk{list: documents.ExecutionList, kind: documents.Executions, desc: d.Order == "desc", running: d.Status == events.Executing}
+	w.match = func(e *documents.ListEntry) bool { return d.ContextID == "" || e.Of == d.ContextID }
+	list, next, err := listedPage(a, d.ThreadID, paging{d.Limit, d.Cursor, query}, w, func(x *events.Execution) bool {
+		return d.Status == "" || x.Status == d.Status
+	})
+	return &events.ExecutionList{Executions: list, NextCursor: next}, err
+}
+
+// listedPage returns a page of a list of the thread: as many documents that show accepts as were
+// asked for, and as one answer can hold. The cursor is the place of the next one.
+func listedPage[T any](a *asking, ref string, p paging, w listWalk, show func(*T) bool) (list []T, next string, err error) {
+	thread, err := a.threadOfIndex(ref)
+	if err != nil {
+		return nil, "", err
+	}
+	if w.asking, w.end = a, thread.Version; w.desc {
 		w.next = w.end
 	}
-	if d.Cursor != "" {
-		at, err := decodeCursor(d.Cursor, query)
+	if p.cursor != "" {
+		at, err := decodeCursor(p.cursor, p.list)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		w.next = int64(at)
 	}
-	list := &events.ExecutionList{Executions: []events.Execution{}}
-	most, room := limit(d.Limit, math.MaxInt32), a.answerBytes()
-	w.usual = most + 1
-	err = w.each(func(f found, version int64) (bool, error) {
-		x := f.doc.(*events.Execution)
-		if d.Status != "" && x.Status != d.Status {
+	most, room := limit(p.limit, int(w.end)), a.answerBytes()
+	w.usual, list = most+1, []T{}
+	err = w.each(func(f found, e *documents.ListEntry) (bool, error) {
+		doc := f.doc.(*T)
+		if !show(doc) {
 			return true, nil
 		}
 		room -= f.bytes + 1
-		if n := len(list.Executions); n > 0 && (room < 0 || n == most) {
-			list.NextCursor = encodeCursor(query, uint64(version))
+		if n := len(list); n > 0 && (room < 0 || n == most) {
+			next = encodeCursor(p.list, uint64(e.Version))
 			return false, nil
 		}
-		list.Executions = append(list.Executions, *x)
+		list = append(list, *doc)
 		return true, nil
 	})
-	return list, err
+	return list, next, err
 }
 
-// runPages reads the executions of a thread by the index, in the order of their creation.
-type runPages struct {
+// listWalk reads documents of a thread by the index, in the order of their creation.
+type listWalk struct {
 	*asking
+	list    documents.List
+	kind    documents.Kind
+	running bool  // only executions that have not ended
 	end     int64 // the thread's version
 	desc    bool
-	next    int64  // the first version that is wanted
-	context string // only those of this context; empty: of all
-	usual   int    // how many are likely to be looked at
+	next    int64                           // the first version that is wanted
+	match   func(*documents.ListEntry) bool // nil: all
+	skip    int                             // how many that match are passed over first
+	usual   int                             // how many are likely to be looked at
 }
 
-// runsAtOnce bounds how many documents one request reads.
-const runsAtOnce = 128
+// listedAtOnce bounds how many documents one request reads.
+const listedAtOnce = 128
 
-// each calls see with the executions, each with the thread's version of its creation, until see
-// returns false.
-func (w *runPages) each(see func(f found, version int64) (more bool, err error)) error {
-	usual := min(max(w.usual, 1), runsAtOnce)
-	pages := int64(usual)/16 + 1 // a run has at least that many events, with its items
-	for at := w.next / documents.RunsSpan; at >= 0 && at <= w.end/documents.RunsSpan; pages = min(2*pages, runsAtOnce) {
-		first, last := at, min(at+pages-1, w.end/documents.RunsSpan)
-		at = last + 1
-		if w.desc {
-			first, last = max(first-pages+1, 0), first
-			at = first - 1
+// each calls see with the documents, until it returns false.
+func (w *listWalk) each(see func(f found, e *documents.ListEntry) (more bool, err error)) error {
+	usual := min(max(w.usual, 1), listedAtOnce)
+	atOnce := min((w.skip+usual)/16+1, listedAtOnce)
+	pages := listPages{listWalk: w, block: w.next / documents.ListBlock}
+	for {
+		ids, err := pages.take(atOnce)
+		if err != nil || len(ids) == 0 {
+			return err
 		}
-		runs, err := w.entries(first, last)
+		atOnce = min(2*atOnce, listedAtOnce)
+		entries, err := w.entries(ids)
 		if err != nil {
 			return err
 		}
-		for len(runs) > 0 {
-			part := runs[:min(len(runs), usual)]
-			runs = runs[len(part):]
+		for len(entries) > 0 {
+			part := entries[:min(len(entries), usual)]
+			entries = entries[len(part):]
 			places := make([]documents.Place, len(part))
-			for i, r := range part {
-				places[i] = w.place(documents.Executions, r.ID)
+			for i := range part {
+				places[i] = w.place(w.kind, part[i].ID)
 			}
 			got, err := w.source.get(w.ctx, places...)
 			if err != nil {
 				return err
 			}
 			for i, f := range got {
-				if f.doc == nil { // the index is ahead
+				// The index may be ahead; one that was created again is at its last place.
+				if f.doc == nil || w.kind == documents.Relationships && f.seq != uint64(part[i].Seq) {
 					continue
 				}
-				if more, err := see(f, part[i].Version); err != nil || !more {
+				if more, err := see(f, &part[i]); err != nil || !more {
 					return err
 				}
 			}
 		}
 	}
-	return nil
 }
 
 // entries returns what documents of the index list, in the order of the walk.
-func (w *runPages) entries(first, last int64) (runs []documents.RunEntry, err error) {
-	var places []documents.Place
-	for n := first; n <= last; n++ {
-		places = append(places, w.place(documents.Index, documents.RunsID(n)))
+func (w *listWalk) entries(ids []string) (entries []documents.ListEntry, err error) {
+	pages, err := w.indexed(ids)
+	if err != nil {
+		return nil, err
 	}
-	got, err := w.source.get(w.ctx, places...)
+	for _, page := range pages {
+		from := len(entries)
+		for _, e := range page.List {
+			if e.Version <= w.end && (w.desc && e.Version <= w.next || !w.desc && e.Version >= w.next) && (w.match == nil || w.match(&e)) {
+				entries = append(entries, e)
+			}
+		}
+		if w.desc {
+			slices.Reverse(entries[from:])
+		}
+	}
+	if w.skip > 0 {
+		n := min(w.skip, len(entries))
+		w.skip, entries = w.skip-n, entries[n:]
+	}
+	return entries, nil
+}
+
+// indexed returns documents of the thread's index, those that there are.
+func (a *asking) indexed(ids []string) (pages []*documents.Page, err error) {
+	places := make([]documents.Place, len(ids))
+	for i, id := range ids {
+		places[i] = a.place(documents.Index, id)
+	}
+	got, err := a.source.get(a.ctx, places...)
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range got {
-		page, _ := f.doc.(*documents.Page)
-		if page == nil {
-			continue
+		if page, there := f.doc.(*documents.Page); there {
+			pages = append(pages, page)
 		}
-		for _, r := range page.Runs {
-			if r.Version <= w.end && (w.context == "" || r.Context == w.context) && (w.desc && r.Version <= w.next || !w.desc && r.Version >= w.next) {
-				runs = append(runs, r)
+	}
+	return pages, nil
+}
+
+// listPages finds the documents of the index that have a list, in the order of a walk.
+type listPages struct {
+	*listWalk
+	block int64 // the next one
+	ids   []string
+	ended bool
+}
+
+// take returns the next ones, n at most; none are left if it returns none.
+func (p *listPages) take(n int) (ids []string, err error) {
+	if p.running {
+		if p.ended {
+			return nil, nil
+		}
+		p.ended = true
+		return []string{documents.RunningID}, nil
+	}
+	for len(p.ids) < n && p.block >= 0 && p.block <= p.end/documents.ListBlock {
+		blocks, err := p.indexed([]string{p.list.Block(p.block)})
+		if err != nil {
+			return nil, err
+		}
+		if p.block++; p.desc {
+			p.block -= 2
+		}
+		for _, b := range blocks {
+			from := len(p.ids)
+			for _, page := range b.Pages {
+				if edge := p.next / documents.ListSpan; p.desc && page <= edge || !p.desc && page >= edge {
+					p.ids = append(p.ids, p.list.Page(page))
+				}
+			}
+			if p.desc {
+				slices.Reverse(p.ids[from:])
 			}
 		}
 	}
-	if w.desc {
-		slices.Reverse(runs)
-	}
-	return runs, nil
+	n = min(n, len(p.ids))
+	ids, p.ids = p.ids[:n], p.ids[n:]
+	return ids, nil
 }

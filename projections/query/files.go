@@ -80,11 +80,14 @@ func (a *asking) listFiles(d events.ListFiles) (*events.FileList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	got, err := a.source.find(a.ctx, documents.Files, a.name()+"."+documents.FilesIn(dir))
+	if _, err := a.threadOfIndex(d.ThreadID); err != nil {
+		return nil, err
+	}
+	names, err := a.namesIn(dir)
 	if err != nil {
 		return nil, err
 	}
-	if len(got) == 0 { // empty, not there, or no directory
+	if len(names) == 0 { // empty, not there, or no directory
 		record, err := a.fileAt(d.ThreadID, dir)
 		if err != nil {
 			return nil, err
@@ -95,9 +98,57 @@ func (a *asking) listFiles(d events.ListFiles) (*events.FileList, error) {
 			return nil, e
 		}
 	}
-	p := paging{d.Limit, d.Cursor, mark("file.list", a.name(), dir)}
-	list, next, err := pageOf(a, p, got, func(f *events.FileRecord) string { return f.Name })
-	return &events.FileList{Entries: list, NextCursor: next}, err
+	query := mark("file.list", a.name(), dir)
+	if d.Cursor != "" {
+		last, err := decodeKeyCursor(d.Cursor, query)
+		if err != nil {
+			return nil, err
+		}
+		at, there := slices.BinarySearch(names, last)
+		if names = names[at:]; there {
+			names = names[1:]
+		}
+	}
+	list := &events.FileList{Entries: []events.FileRecord{}}
+	most, room := limit(d.Limit, len(names)), a.answerBytes()
+	for len(names) > 0 {
+		part := names[:min(len(names), max(most-len(list.Entries)+1, 1), documentsAtOnce)]
+		names = names[len(part):]
+		places := make([]documents.Place, len(part))
+		for i, name := range part {
+			places[i] = a.place(documents.Files, documents.FileIDIn(dir, name))
+		}
+		got, err := a.source.get(a.ctx, places...)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range got {
+			if f.doc == nil { // removed since
+				continue
+			}
+			room -= f.bytes + 1
+			if n := len(list.Entries); n > 0 && (room < 0 || n == most) {
+				list.NextCursor = encodeKeyCursor(query, list.Entries[n-1].Name)
+				return list, nil
+			}
+			list.Entries = append(list.Entries, *f.doc.(*events.FileRecord))
+		}
+	}
+	return list, nil
+}
+
+// namesIn returns the names in a directory, in their order.
+func (a *asking) namesIn(dir string) ([]string, error) {
+	pages, err := a.indexed(documents.NamesIn(dir))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, p := range pages {
+		names = append(names, p.Names...)
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // filesOf returns all files and directories of the thread, by path.

@@ -18,12 +18,9 @@ func (a *asking) listContexts(d events.ListContexts) (*events.ContextList, error
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	got, err := a.ofThreadAll(d.ThreadID, documents.Contexts, ".*")
-	if err != nil {
-		return nil, err
-	}
-	p := paging{d.Limit, d.Cursor, mark("context.list", a.name())}
-	list, next, err := pageOf(a, p, got, func(c *events.Context) string { return c.CreatedAt + " " + c.ID })
+	p := paging{d.Limit, d.Cursor, mark("context.list by version", a.name())}
+	w := listWalk{list: documents.ContextList, kind: documents.Contexts}
+	list, next, err := listedPage(a, d.ThreadID, p, w, func(*events.Context) bool { return true })
 	return &events.ContextList{Contexts: list, NextCursor: next}, err
 }
 
@@ -251,17 +248,11 @@ func (a *asking) listRelationships(d events.ListRelationships) (*events.Relation
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	got, err := a.ofThreadAll(d.ThreadID, documents.Relationships, ".*.*.*")
-	if err != nil {
-		return nil, err
+	p := paging{d.Limit, d.Cursor, mark("relationship.list by version", a.name(), string(d.Type), string(d.Role))}
+	w := listWalk{list: documents.RelationshipList, kind: documents.Relationships}
+	w.match = func(e *documents.ListEntry) bool {
+		return (d.Type == "" || e.Of == string(d.Type)) && (d.Role == "" || e.As == string(d.Role))
 	}
-	got = slices.DeleteFunc(got, func(f found) bool {
-		r := f.doc.(*events.Relationship)
-		return d.Type != "" && r.Type != d.Type || d.Role != "" && r.Role != d.Role
-	})
-	p := paging{d.Limit, d.Cursor, mark("relationship.list", a.name(), string(d.Type), string(d.Role))}
-	list, next, err := pageOf(a, p, got, func(r *events.Relationship) string {
-		return ordinal(r.Version, r.ThreadID, string(r.Type), string(r.Role))
-	})
+	list, next, err := listedPage(a, d.ThreadID, p, w, func(*events.Relationship) bool { return true })
 	return &events.RelationshipList{Relationships: list, NextCursor: next}, err
 }

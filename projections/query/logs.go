@@ -1,10 +1,6 @@
 package query
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
-
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
@@ -14,99 +10,40 @@ import (
 // linesMost is how many log lines one answer holds.
 const linesMost = 10_000
 
-// listLogs returns log lines. There is no index of them: all that was recorded of the
-// thread is read, a page at a time, and only what the answer may need is kept.
+// listLogs returns log lines. Those before the offset are passed over in the index.
 func (a *asking) listLogs(d events.ListLogs) (*events.LogList, error) {
 	if err := a.about(d.ThreadID, nil, d.Fresh); err != nil {
 		return nil, err
 	}
-	if _, err := a.ofThread(d.ThreadID); err != nil {
-		return nil, err
-	}
-	offset, most := 0, linesMost
-	if d.Offset != nil {
-		offset = int(*d.Offset)
-	}
-	if d.Limit != nil {
-		most = min(most, int(*d.Limit))
-	}
-	w := logWindow{most: offset + most + 1, asc: d.Order == "asc"}
-	err := a.eachTrace(func(t *events.TraceEvent) {
-		if t.Kind == string(events.TraceLog) && (d.FlowID == "" || t.RunID == d.FlowID) && (d.Level == "" || events.LogOf(t).Level == d.Level) {
-			w.add(t)
-		}
-	})
+	thread, err := a.threadOfIndex(d.ThreadID)
 	if err != nil {
 		return nil, err
 	}
-	lines := w.lines()
-	lines = lines[min(offset, len(lines)):]
+	most := min(limit(d.Limit, linesMost), linesMost)
+	w := listWalk{
+		asking: a, list: documents.LogList, kind: documents.TraceEvents, end: thread.Version, desc: d.Order != "asc",
+		skip: limit(d.Offset, 0), usual: most + 1,
+	}
+	if w.desc {
+		w.next = w.end
+	}
+	w.match = func(e *documents.ListEntry) bool {
+		return (d.FlowID == "" || e.Of == d.FlowID) && (d.Level == "" || e.As == string(d.Level))
+	}
 	list := &events.LogList{Logs: []events.Log{}}
 	room := a.answerBytes()
-	for n, t := range lines {
-		l := events.LogOf(t)
+	err = w.each(func(f found, _ *documents.ListEntry) (bool, error) {
+		l := events.LogOf(f.doc.(*events.TraceEvent))
 		raw, err := json.Marshal(l)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
-		if room -= len(raw) + 1; room < 0 || n == most {
+		if room -= len(raw) + 1; room < 0 || len(list.Logs) == most {
 			list.HasMore = true
-			break
+			return false, nil
 		}
 		list.Logs = append(list.Logs, *l)
-	}
-	return list, nil
-}
-
-// eachTrace calls see with everything that was recorded of the thread, in the order of
-// the bucket. What a rebuild writes meanwhile may be seen twice.
-func (a *asking) eachTrace(see func(*events.TraceEvent)) error {
-	model := a.models.Of(documents.TraceEvents)
-	const page = 500
-	for from := uint64(1); ; {
-		got, err := a.log.Bucket(model.Bucket).Range(a.ctx, a.name()+".*", from, page)
-		if err != nil {
-			return fmt.Errorf("reading log lines: %w", err)
-		}
-		for _, m := range got {
-			doc, _, err := model.Decode(m.Data)
-			if err != nil {
-				return err
-			}
-			see(doc.(*events.TraceEvent))
-		}
-		if len(got) < page {
-			return nil
-		}
-		from = got[len(got)-1].Seq + 1
-	}
-}
-
-// logWindow keeps the first lines of a list that arrives in any order.
-type logWindow struct {
-	most int // how many are kept
-	asc  bool
-	kept []*events.TraceEvent
-}
-
-// add adds a line. Twice as many as are needed may be kept for a moment.
-func (w *logWindow) add(t *events.TraceEvent) {
-	w.kept = append(w.kept, t)
-	if len(w.kept)/2 >= w.most+64 {
-		w.kept = slices.Clone(w.lines())
-	}
-}
-
-// lines returns what is kept, in order.
-func (w *logWindow) lines() []*events.TraceEvent {
-	slices.SortFunc(w.kept, func(a, b *events.TraceEvent) int {
-		order := cmp.Compare(a.Place, b.Place)
-		if !w.asc {
-			return -order
-		}
-		return order
+		return true, nil
 	})
-	w.kept = slices.CompactFunc(w.kept, func(a, b *events.TraceEvent) bool { return a.ID == b.ID })
-	w.kept = w.kept[:min(len(w.kept), w.most)]
-	return w.kept
+	return list, err
 }

@@ -46,3 +46,24 @@ func TestRelationships_Listed(t *testing.T) {
 	a.refused(events.NotFound, "relationship.list", `{"threadId":"T-00000000-0000-7000-8000-000000000009"}`)
 	h.Same(one, two)
 }
+
+// One that is recorded again is listed once, where it was recorded last.
+func TestRelationships_RecordedAgain(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	r, _ := h.Run(projections.Config{})
+	a := h.asker(Config{})
+	id, one, two := h.Do("thread.create", "", `{}`).ThreadID, h.Do("thread.create", "", `{}`).ThreadID, h.Do("thread.create", "", `{}`).ThreadID
+	var version int64
+	for _, other := range []string{one, two, one} {
+		version = h.Do("thread.mention", id, fmt.Sprintf(`{"mentionedId":%q}`, other)).Version
+	}
+	h.AwaitRunner(r)
+	for data, want := range map[string][2]string{"": {two, one}, fmt.Sprintf(`,"at":{"version":%d}`, version-1): {one, two}} {
+		list := ask[events.RelationshipList](a, "relationship.list", fmt.Sprintf(`{"threadId":%q%s}`, id, data)).Relationships
+		if len(list) != 2 || list[0].ThreadID != want[0] || list[1].ThreadID != want[1] {
+			t.Errorf("listed as %+v, not %v", list, want)
+		}
+	}
+	h.Same(id, one, two)
+}

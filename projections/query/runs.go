@@ -172,8 +172,11 @@ func (a *asking) eachRunOf(p directory.Picked, active bool, from int64, usual in
 	if err != nil {
 		return err
 	}
-	w := runPages{asking: a, end: thread.Version, desc: true, next: cmp.Or(from, thread.Version), usual: usual}
-	return w.each(func(f found, version int64) (bool, error) { return see(f.doc.(*events.Execution), version) })
+	w := listWalk{
+		asking: a, list: documents.ExecutionList, kind: documents.Executions, end: thread.Version, desc: true,
+		next: cmp.Or(from, thread.Version), usual: usual,
+	}
+	return w.each(func(f found, e *documents.ListEntry) (bool, error) { return see(f.doc.(*events.Execution), e.Version) })
 }
 
 // at returns the cursor of a place: a thread, the version of a run, and how much of it was shown.
