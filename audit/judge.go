@@ -40,9 +40,11 @@ type judge struct {
 	ledger  *thread.Ledger
 	unsure  bool // something before is missing, so it is unknown what may follow
 	ties    []tied
-	twins   map[twin]Finding // relationships that it records, with the finding if the other thread does not
-	over    bool             // the thread is deleted
-	ahead   bool             // the time of an event is after the log stored it
+	twins   map[twin]Finding   // relationships that it records, with the finding if the other thread does not
+	origin  string             // of a fork: its parent
+	sources map[string]Finding // items of the parent that it has copied, with the finding if the parent had none such
+	over    bool               // the thread is deleted
+	ahead   bool               // the time of an event is after the log stored it
 	buf     []byte
 	chain   string // of the previous commit
 	version int64  // after the previous commit; -1 if it cannot be decoded
@@ -208,6 +210,11 @@ func (j *judge) event(c *events.Commit, e *events.Event, fault error) {
 	case events.ThreadCreated:
 		if d.Key != nil && j.events == 1 {
 			j.created = *d.Key
+		}
+		j.origin = d.OriginThreadID
+	case events.ItemCreated:
+		if d.SourceItemID != "" {
+			j.copies(place, d.SourceItemID)
 		}
 	case events.LifecycleArchived:
 		if d.Chain != j.chain && j.erased == 0 { // else what it names is erased

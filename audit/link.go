@@ -37,6 +37,9 @@ func (v *verifier) suspect(ctx context.Context) error {
 	if err := v.suspectTwins(ctx); err != nil {
 		return err
 	}
+	if err := v.suspectCopies(ctx); err != nil {
+		return err
+	}
 	if j.key == "" {
 		return nil
 	}

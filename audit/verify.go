@@ -55,7 +55,7 @@ func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 	if err := o.validate(); err != nil {
 		return Summary{}, err
 	}
-	v := &verifier{log: log, options: o, relatives: &relatives{}}
+	v := &verifier{log: log, options: o, relatives: &relatives{}, parents: &parents{}}
 	v.judge = newJudge(validator, v.find)
 	v.judge.gone = func(c *events.Commit) bool {
 		last, err := log.Last(ctx, c.Tenant, c.Thread)
@@ -101,6 +101,7 @@ type verifier struct {
 	archived    int64     // commits that are in archives
 	suspects    []suspect // keys and threads that do not confirm one another
 	relatives   *relatives
+	parents     *parents
 	keys        *keyClaims            // nil: not all of the log is read
 	inOrder     bool                  // the log is read in its own order, where that suffices
 	shown       *shownSums            // nil: the timeline is not compared with all of the log

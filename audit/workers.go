@@ -84,7 +84,7 @@ func (v *verifier) each(ctx context.Context, give func(yield func(*work) bool) e
 // work checks an aggregate on behalf of v, without changing v.
 func (v *verifier) work(ctx context.Context, w *work, j *judge) {
 	defer close(w.found)
-	mine := &verifier{log: v.log, options: v.options, judge: j, begun: v.begun, first: v.first, last: v.last, relatives: v.relatives, keys: v.keys, shown: v.shown, folds: v.folds}
+	mine := &verifier{log: v.log, options: v.options, judge: j, begun: v.begun, first: v.first, last: v.last, relatives: v.relatives, parents: v.parents, keys: v.keys, shown: v.shown, folds: v.folds}
 	mine.options.Finding = func(f Finding) {
 		select {
 		case w.found <- news{finding: f}:
