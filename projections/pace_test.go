@@ -85,7 +85,8 @@ func TestRunner_FoldsWhileItRests(t *testing.T) {
 	if b.count != 1+items || b.end != last {
 		t.Errorf("%d commits up to %d were gathered, want %d up to %d", b.count, b.end, 1+items, last)
 	}
-	if want := 2 + items + items/documents.PageSize; len(s.dirty) != want {
+	// Besides the items and their index: the thread, its context, and two of the list of contexts.
+	if want := 4 + items + items/documents.PageSize; len(s.dirty) != want {
 		t.Errorf("%d documents are to be written, want %d", len(s.dirty), want)
 	}
 	if err := s.store(t.Context(), b); err != nil {

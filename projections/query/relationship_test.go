@@ -54,12 +54,19 @@ func TestRelationships_RecordedAgain(t *testing.T) {
 	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
 	id, one, two := h.Do("thread.create", "", `{}`).ThreadID, h.Do("thread.create", "", `{}`).ThreadID, h.Do("thread.create", "", `{}`).ThreadID
+	h.Do("item.create", id, `{"item":{"type":"message","role":"user","content":[]}}`)
 	var version int64
-	for _, other := range []string{one, two, one} {
-		version = h.Do("thread.mention", id, fmt.Sprintf(`{"mentionedId":%q}`, other)).Version
+	for _, all := range [][]string{{one, two}, {two, one}} {
+		h.Do("item.create", id, `{"item":{"type":"message","role":"user","content":[]}}`)
+		for _, other := range all {
+			h.Do("thread.mention", id, fmt.Sprintf(`{"mentionedId":%q}`, other))
+		}
+		if version == 0 {
+			version = h.Do("thread.truncate", id, `{"messageIndex":0}`).Version
+		}
 	}
 	h.AwaitRunner(r)
-	for data, want := range map[string][2]string{"": {two, one}, fmt.Sprintf(`,"at":{"version":%d}`, version-1): {one, two}} {
+	for data, want := range map[string][2]string{"": {two, one}, fmt.Sprintf(`,"at":{"version":%d}`, version-3): {one, two}} {
 		list := ask[events.RelationshipList](a, "relationship.list", fmt.Sprintf(`{"threadId":%q%s}`, id, data)).Relationships
 		if len(list) != 2 || list[0].ThreadID != want[0] || list[1].ThreadID != want[1] {
 			t.Errorf("listed as %+v, not %v", list, want)
