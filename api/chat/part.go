@@ -227,7 +227,7 @@ func (r *Renderer) toolPart(s *step, p *stored) []Chunk {
 	var out []Chunk
 	if !c.shown {
 		c.shown, c.input = true, p.Input
-		out = append(out, Chunk{Type: typeToolInput, ToolCallID: c.id, ToolName: c.name, Input: some(p.Input), ProviderExecuted: new(true)})
+		out = append(out, Chunk{Type: typeToolInput, ToolCallID: c.id, ToolName: c.name, Input: some(p.Input), ProviderExecuted: new(!r.persons[c.name])})
 	}
 	if c.answered {
 		return out

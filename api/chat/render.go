@@ -32,6 +32,7 @@ type Renderer struct {
 	before   bool            // the steps so far write an earlier message, of which nothing is shown
 	started  bool            // the beginning of the message was shown
 	known    map[string]bool // calls that people have allowed already
+	persons  map[string]bool // tools that ask a person
 	unheard  map[string]bool // calls that the client has answered, of which no event says so yet
 	quiet    bool            // of none of them, so that nothing is shown
 	finished *events.ThreadFinished
@@ -70,8 +71,13 @@ func (r *Renderer) After(calls []string) {
 }
 
 // Keep makes the Renderer end what it shows of a step that says something else, and not take it
-// back: clients of version 6 of the AI SDK break off at reset-step.
+// back: clients of version 6 of the AI SDK break off at reset-step, and nothing that they send tells
+// them from others.
 func (r *Renderer) Keep() { r.keeps = true }
+
+// Persons names the tools that ask a person, as far as they are known: a client answers a call of one
+// as it does calls that it makes itself.
+func (r *Renderer) Persons(tools map[string]bool) { r.persons = tools }
 
 // Granted makes the Renderer show that these calls are made, and not that people are asked about
 // them: they have been granted since.
@@ -182,7 +188,7 @@ func (r *Renderer) event(e *events.Event) []Chunk {
 	case events.ApprovalDenied:
 		return r.approvalDenied(d)
 	case events.ApprovalResolved:
-		return r.approvalResolved(d)
+		r.approvalResolved(d)
 	case events.RunParked:
 		if e.Subject == r.run.ExecutionID {
 			r.parked(d)
@@ -324,27 +330,28 @@ func (r *Renderer) approvalRequested(d events.ApprovalRequested) []Chunk {
 	}
 	switch d.Reason {
 	case events.ApprovalQuestion:
-		return []Chunk{
-			{Type: typeToolInput, ToolCallID: c.id, ToolName: c.name, Input: some(d.Arguments), ProviderExecuted: new(false)},
-			questionChunk(c.id, d.Question, d.Answer),
+		out := []Chunk{questionChunk(c.id, d.Question, d.Answer)}
+		if !r.persons[c.name] { // it was shown as one that the server makes
+			out = slices.Insert(out, 0, Chunk{Type: typeToolInput, ToolCallID: c.id, ToolName: c.name, Input: some(d.Arguments), ProviderExecuted: new(false)})
 		}
+		return out
 	case events.ApprovalMayHaveRun:
 		return []Chunk{{Type: typeApprovalRequest, ApprovalID: c.id, ToolCallID: c.id, Reason: "a worker that was lost may have made this call"}}
 	}
 	return []Chunk{{Type: typeApprovalRequest, ApprovalID: c.id, ToolCallID: c.id}}
 }
 
+// approvalGranted shows the arguments that a person has changed. What is shown of a call that is
+// made as it was asked for stays until its outcome.
 func (r *Renderer) approvalGranted(d events.ApprovalGranted) []Chunk {
 	c := r.calls[d.CallID]
 	if c == nil || !c.waits {
 		return nil
 	}
-	c.waits = false
-	if d.Arguments != nil {
-		c.input = d.Arguments
-	} else if r.known[c.id] {
+	if c.waits = false; d.Arguments == nil {
 		return nil
 	}
+	c.input = d.Arguments
 	return []Chunk{{Type: typeToolInput, ToolCallID: c.id, ToolName: c.name, Input: some(c.input), ProviderExecuted: new(true)}}
 }
 
@@ -360,16 +367,10 @@ func (r *Renderer) approvalDenied(d events.ApprovalDenied) []Chunk {
 	return []Chunk{{Type: typeToolDenied, ToolCallID: c.id}}
 }
 
-func (r *Renderer) approvalResolved(d events.ApprovalResolved) []Chunk {
-	c := r.calls[d.CallID]
-	if c == nil || !c.waits {
-		return nil
+func (r *Renderer) approvalResolved(d events.ApprovalResolved) {
+	if c := r.calls[d.CallID]; c != nil {
+		c.waits = false
 	}
-	c.waits = false
-	if c.question || r.known[c.id] {
-		return nil
-	}
-	return []Chunk{{Type: typeToolInput, ToolCallID: c.id, ToolName: c.name, Input: some(c.input), ProviderExecuted: new(true)}}
 }
 
 // questionChunk returns the data part of a question to a person.

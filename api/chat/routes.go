@@ -132,7 +132,7 @@ func get(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		if err != nil {
 			return err
 		}
-		raw = append(before, raw...)
+		raw = append(before, permitted(raw)...)
 		before = []byte(",")
 		return write(raw)
 	})

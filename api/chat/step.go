@@ -75,11 +75,13 @@ func (r *Renderer) stepCreated(d events.StepCreated) []Chunk {
 	return append(out, Chunk{Type: typeStartStep}, r.stepData(s, string(events.StepRunning)))
 }
 
-// stepData returns the data part of a step.
+// stepData returns the data part of a step. It is transient: a stored message does not tell its steps.
 func (r *Renderer) stepData(s *step, status string) Chunk {
-	return dataChunk(dataStep, s.id, map[string]any{
+	c := dataChunk(dataStep, s.id, map[string]any{
 		"stepId": s.id, "executionId": r.run.ExecutionID, "iteration": s.iteration, "status": status,
 	})
+	c.Transient = true
+	return c
 }
 
 // close ends a step in the stream, once.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 
@@ -17,7 +17,7 @@ import (
 const (
 	headerStream = "X-Vercel-Ai-Ui-Message-Stream"
 	streamV1     = "v1"
-	headerSDK    = "X-Ai-Sdk" // the major version of the client's AI SDK
+	headerSDK    = "X-Ai-Sdk" // the major version of the client's AI SDK, if the page says it
 )
 
 // done ends a stream that is complete. A stream without it was cut off, and is resumed.
@@ -35,9 +35,11 @@ func (h *chat) stream(w http.ResponseWriter, r *http.Request, f *follow) error {
 	defer out.Close()
 	render := NewRenderer(f.Run)
 	render.Granted(f.known)
-	if r.Header.Get(headerSDK) == "6" || strings.Contains(r.UserAgent(), "ai-sdk/6.") {
+	if major, err := strconv.Atoi(r.Header.Get(headerSDK)); err != nil || major < 7 {
 		render.Keep()
 	}
+	persons := map[string]bool{}
+	render.Persons(persons)
 	if f.after != nil {
 		render.After(f.after)
 	}
@@ -47,7 +49,7 @@ func (h *chat) stream(w http.ResponseWriter, r *http.Request, f *follow) error {
 			if err != nil {
 				return err
 			}
-			if err := out.Send(edge.Event{Data: raw}); err != nil {
+			if err := out.Send(edge.Event{Data: permitted(raw)}); err != nil {
 				return err
 			}
 		}
@@ -55,6 +57,7 @@ func (h *chat) stream(w http.ResponseWriter, r *http.Request, f *follow) error {
 	}
 	err = send(render.Start())
 	if err == nil {
+		source.persons = persons
 		err = source.play(r.Context(), render, send)
 	}
 	if err != nil {
@@ -70,7 +73,8 @@ type source struct {
 	from     int64 // the version of the next event that is read from the history
 	timeline *client.Timeline
 	stop     context.CancelFunc
-	began    chan struct{} // closed when the run has begun: its message may wait in the agent's queue
+	persons  map[string]bool // by tools that were called: whether they ask a person
+	began    chan struct{}   // closed when the run has begun: its message may wait in the agent's queue
 	events   chan told[*events.Event]
 	chunks   chan told[*events.ChunkEmitted]
 }
@@ -127,6 +131,9 @@ func (s *source) play(ctx context.Context, r *Renderer, send func([]Chunk) error
 				live = true
 				continue
 			}
+			if err := s.findPerson(ctx, e.value); err != nil {
+				return err
+			}
 			out = r.Event(e.value)
 			if held != nil && r.Takes(held) {
 				out = append(out, r.Chunk(held)...)
@@ -148,6 +155,31 @@ func (s *source) play(ctx context.Context, r *Renderer, send func([]Chunk) error
 			return err
 		}
 	}
+	return nil
+}
+
+// findPerson finds out whether the tool of a call asks a person, before the call is shown.
+func (s *source) findPerson(ctx context.Context, e *events.Event) error {
+	d, ok := e.Data.(events.PartCreated)
+	if !ok {
+		return nil
+	}
+	p := readPart(d.Part)
+	name := toolName(p.Type)
+	if _, known := s.persons[name]; known || name == "" {
+		return nil
+	}
+	found, err := client.Read(ctx, s.chat.caller.Client, events.GetDefinition{Kind: events.ToolKind, Name: name})
+	switch {
+	case errors.Is(err, &events.Error{Code: events.NotFound}), errors.Is(err, &events.Error{Code: events.Forbidden}), errors.Is(err, &events.Error{Code: events.InvalidRequest}):
+		s.persons[name] = false // a program's own
+		return nil
+	case err != nil:
+		return err
+	}
+	def, err := events.DecodeDefinition(found.Kind, found.Definition)
+	tool, ok := def.(events.ToolDefinition)
+	s.persons[name] = err == nil && ok && tool.Type == events.PersonTool
 	return nil
 }
 

@@ -1,14 +1,16 @@
 // Runs the AI SDK's own chat, as useChat does without React, against a server.
-// SKEIN_URL is the server, CONTROL_URL tells the test's reactor what to say next.
+// SKEIN_URL is the server, CONTROL_URL tells the test's reactor what to say next, and AI_SDK is the
+// package: ai, or ai6 of version 6.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
+
+const {
   AbstractChat,
   DefaultChatTransport,
   lastAssistantMessageIsCompleteWithApprovalResponses,
   lastAssistantMessageIsCompleteWithToolCalls,
   validateUIMessages,
-} from "ai";
+} = await import(process.env.AI_SDK);
 
 const base = process.env.SKEIN_URL + "/chat";
 
@@ -47,11 +49,14 @@ async function until(what, condition) {
 
 test("send, list, regenerate and edit", async () => {
   const data = [];
+  const lasting = (m) => m.parts.filter((p) => p.type.startsWith("data-"));
   const chat = new Chat({ id: "send", onData: (part) => data.push(part.type) });
   await chat.sendMessage({ text: "one" });
   assert.equal(chat.failure, undefined);
   assert.deepEqual(said(chat.messages), ["user: one", "assistant: you said one"]);
   assert.ok(["data-skein-thread", "data-skein-execution", "data-skein-step"].every((kind) => data.includes(kind)), data.join());
+  const reloaded = (await stored("send"))[1];
+  assert.deepEqual(lasting(reloaded), lasting(chat.messages[1]));
   const first = chat.messages[1].id;
   await chat.regenerate();
   assert.notEqual(chat.messages[1].id, first);
@@ -136,6 +141,7 @@ test("approvals and tools of the client go on by themselves", async () => {
     await until("the end", () => chat.failure || (chat.status === "ready" && text(chat.lastMessage).endsWith("done")));
     assert.equal(chat.failure, undefined);
     assert.deepEqual(parts().map((p) => p.state), [approved ? "output-available" : "output-denied", "output-available"]);
+    if (approved) assert.deepEqual(parts()[0].output, { refunded: 5 }); // its __proto__ is left out
     assert.equal(chat.messages.length, 2);
     const list = await stored(id);
     assert.deepEqual(said(list), said(chat.messages));
@@ -143,6 +149,22 @@ test("approvals and tools of the client go on by themselves", async () => {
     assert.deepEqual(list[1].parts.filter((p) => p.toolCallId).map((p) => p.state), parts().map((p) => p.state));
     await validateUIMessages({ messages: list });
   }
+});
+
+test("a model that says something else is shown to the end", async () => {
+  const change = async (id, headers, shown) => {
+    const transport = new DefaultChatTransport({ api: base, headers: { "Skein-Tenant": "acme", ...headers }, body: { agent: "assistant" } });
+    const chat = new Chat({ id, transport });
+    const sent = chat.sendMessage({ text: "change your mind" });
+    await until("the first words", () => chat.lastMessage?.role === "assistant" && text(chat.lastMessage) === "It is, ");
+    await say("x");
+    await sent;
+    assert.equal(chat.failure, undefined);
+    assert.equal(text(chat.lastMessage), shown);
+    assert.deepEqual(said(await stored(id)), ["user: change your mind", "assistant: It was"]);
+  };
+  await change("again", {}, "It is, It was");
+  if (process.env.AI_SDK !== "ai6") await change("seven", { "x-ai-sdk": "7" }, "It was");
 });
 
 test("an error reaches the page, and the chat goes on", async () => {

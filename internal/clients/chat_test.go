@@ -93,6 +93,16 @@ func (s script) react(ctx context.Context, in *skein.StepInput, out skein.Stream
 		return call(in), nil
 	case said == "fail":
 		return nil, errors.New("the model is gone")
+	case said == "change your mind":
+		emit("text", "It is, ")
+		select {
+		case <-s: // the client shows it
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		out.Chunk(skein.Chunk{Type: events.ChunkContextSubstate, Data: []byte(`{"substate":"retrying"}`)})
+		emit("text", "It was")
+		return skein.Answer("It was"), nil
 	case said == "think":
 		emit("reasoning", "let me ")
 		emit("reasoning", "think")
@@ -134,15 +144,21 @@ func call(in *skein.StepInput) *skein.Reaction {
 }
 
 // The AI SDK's chat, with its own transport, parses every stream and ends with the messages
-// that the server has.
+// that the server has: of version 7, and of version 6.
 func TestAISDK(t *testing.T) {
 	dir, node := install(t, "chat.mjs")
+	for _, sdk := range []string{"ai", "ai6"} {
+		t.Run(sdk, func(t *testing.T) { chats(t, node, dir, sdk) })
+	}
+}
+
+func chats(t *testing.T, node, dir, sdk string) {
 	say := make(script)
 	s := serve(t, say)
 	s.Must(s.Tool(skein.NewTool("refund", func(_ context.Context, in struct {
 		EUR int `json:"eur"`
-	}) (map[string]int, error) {
-		return map[string]int{"refunded": in.EUR}, nil
+	}) (map[string]any, error) {
+		return map[string]any{"refunded": in.EUR, "__proto__": map[string]bool{"admin": true}}, nil
 	}, skein.Description("Refunds."))))
 	var apply events.ApplyDefinitions
 	for _, d := range []struct {
@@ -160,7 +176,7 @@ func TestAISDK(t *testing.T) {
 	}
 	control := httptest.NewServer(say)
 	t.Cleanup(control.Close)
-	runScript(t, node, dir, "chat.mjs", "SKEIN_URL="+s.Addresses().HTTP, "CONTROL_URL="+control.URL)
+	runScript(t, node, dir, "chat.mjs", "SKEIN_URL="+s.Addresses().HTTP, "CONTROL_URL="+control.URL, "AI_SDK="+sdk)
 }
 
 // serve starts a server that listens for HTTP, with the reactor assistant.

@@ -1,0 +1,20 @@
+package chat
+
+import "testing"
+
+// What released clients refuse is left out wherever it is, and all else is as it was.
+func TestPermitted(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"type":"finish"}`: `{"type":"finish"}`,
+		`{"a":{"__proto__":{"x":1},"b":[{"__proto__":1},2]}}`: `{"a":{"b":[{},2]}}`,
+		`{"\u005f_proto__":1,"b":"\u00e4"}`:                   `{"b":"\u00e4"}`,
+		`{"constructor":{"prototype":{"x":1}},"b":1}`:         `{"b":1}`,
+		`{"constructor":{"name":"x"},"prototype":1}`:          `{"constructor":{"name":"x"},"prototype":1}`,
+		`{"text":"\"__proto__\": 1","n":1e400}`:               `{"text":"\"__proto__\": 1","n":1e400}`,
+		`["__proto__",[],{}]`:                                 `["__proto__",[],{}]`,
+	} {
+		if got := string(permitted([]byte(in))); got != want {
+			t.Errorf("%s is sent as %s, not %s", in, got, want)
+		}
+	}
+}
