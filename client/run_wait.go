@@ -16,6 +16,7 @@ type Waiting struct {
 
 	Workers   []events.WaitFor           // reactors and tools that no process serves now
 	Approvals []events.ApprovalRequested // calls that wait for a person
+	Parked    bool                       // it has no worker until what it waits for has come
 }
 
 // WaitRun blocks until an execution has ended, and returns it. The execution may have
@@ -56,7 +57,7 @@ func runNews() []string {
 	var names []string
 	for _, t := range []events.Type{
 		events.ThreadFinishedType, events.ExecutionCreatedType, events.LifecycleDeletedType,
-		events.RunAwaitedType, events.RunClaimedType,
+		events.RunAwaitedType, events.RunClaimedType, events.RunParkedType,
 		events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType, events.ApprovalResolvedType,
 		events.QueuePushedType, events.QueueDrainedType, events.QueueRemovedType, events.QueueMovedType,
 	} {
@@ -73,7 +74,9 @@ func (w *runWatch) wait(ctx context.Context) (*events.Execution, error) {
 	o := SubscribeOptions{Types: runNews()}
 	if x != nil {
 		o.Thread, o.From = x.ThreadID, Seq(x.Seq+1)
-		w.changeWaiting(func(now *Waiting) { now.Workers, now.Approvals = x.WaitingFor, approvalsOf(x) })
+		w.changeWaiting(func(now *Waiting) {
+			now.Workers, now.Approvals, now.Parked = x.WaitingFor, approvalsOf(x), len(x.Waiting) > 0
+		})
 	} else {
 		o.Thread, o.From = queue.ThreadID, Seq(queue.Seq+1)
 	}
@@ -158,7 +161,7 @@ func (w *runWatch) tellIfChanged(now Waiting) {
 
 // changeWaiting applies a change to what the run waits for, and tells it.
 func (w *runWatch) changeWaiting(how func(*Waiting)) {
-	now := Waiting{Workers: slices.Clone(w.told.Workers), Approvals: slices.Clone(w.told.Approvals)}
+	now := Waiting{Workers: slices.Clone(w.told.Workers), Approvals: slices.Clone(w.told.Approvals), Parked: w.told.Parked}
 	if how(&now); len(now.Workers) == 0 {
 		now.Workers = nil
 	}
@@ -192,7 +195,11 @@ func (w *runWatch) handleEvent(ctx context.Context, thread string, e *Event) (ov
 		}
 	case events.RunClaimed:
 		if e.Subject == w.query.ExecutionID {
-			w.changeWaiting(func(now *Waiting) { now.Workers = nil })
+			w.changeWaiting(func(now *Waiting) { now.Workers, now.Parked = nil, false })
+		}
+	case events.RunParked:
+		if e.Subject == w.query.ExecutionID {
+			w.changeWaiting(func(now *Waiting) { now.Parked = true })
 		}
 	case events.ApprovalRequested:
 		if e.Correlation == w.query.ExecutionID {

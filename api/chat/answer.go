@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
@@ -33,7 +34,7 @@ func (h *chat) answer(ctx context.Context, m *Message) (*follow, error) {
 			continue
 		}
 		calls = append(calls, d.CallID)
-		if a := approval(x.Approvals, d.CallID); a.Status == events.ApprovalWaiting {
+		if a := edge.ApprovalOf(x.Approvals, d.CallID); a.Status == events.ApprovalWaiting {
 			answers, waiting = append(answers, *d), append(waiting, d.CallID)
 		}
 	}
@@ -105,23 +106,13 @@ func (h *chat) execution(ctx context.Context, matches func(*events.Execution) bo
 // pageOfRuns is how many executions of a chat are held at a time.
 const pageOfRuns = 200
 
-// approval returns the latest request for a call, nil if there is none.
-func approval(list []events.CallApproval, call string) *events.CallApproval {
-	for i := len(list) - 1; i >= 0; i-- {
-		if list[i].CallID == call {
-			return &list[i]
-		}
-	}
-	return nil
-}
-
 // answerOf returns the answer that a part has to a call, nil if it has none. The error is an
 // invalid_request for an answer to a call that nobody was asked about.
 func answerOf(p *Part, asked []events.CallApproval) (*events.ResolveApproval, error) {
 	if p.tool() == "" || p.Preliminary {
 		return nil, nil
 	}
-	a := approval(asked, p.ToolCallID)
+	a := edge.ApprovalOf(asked, p.ToolCallID)
 	question := a != nil && a.Reason == events.ApprovalQuestion
 	d := &events.ResolveApproval{CallID: p.ToolCallID}
 	switch {
@@ -155,18 +146,10 @@ func (h *chat) active(ctx context.Context) (*events.Execution, error) {
 	return &list.Executions[len(list.Executions)-1], nil
 }
 
-// waits reports whether an execution waits for people only.
-func waits(x *events.Execution) bool {
-	return len(x.Waiting) > 0 && len(x.WaitingFor) == 0 && !slices.ContainsFunc(x.Waiting, func(call string) bool {
-		a := approval(x.Approvals, call)
-		return a == nil || a.Status != events.ApprovalWaiting
-	})
-}
-
 // resume returns the message that is being written, nil if there is none.
 func (h *chat) resume(ctx context.Context) (*follow, error) {
 	x, err := h.active(ctx)
-	if err != nil || x == nil || waits(x) {
+	if err != nil || x == nil || edge.AwaitsPeople(x) {
 		return nil, err
 	}
 	from, err := h.beginning(ctx, x)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
@@ -188,7 +189,7 @@ func (u *runs) read(ctx context.Context) error {
 func (u *runs) add(x *events.Execution) {
 	switch {
 	case x.Status != events.Executing:
-	case waits(x):
+	case edge.AwaitsPeople(x):
 		u.waits = x.LastItem()
 	default:
 		for _, item := range lastMessage(x) {
