@@ -18,11 +18,28 @@ type ExecutionCreated struct {
 	SessionID      string          `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that it answers."`
 }
 
+// FailureCode says why a run failed, where the endpoint of its model has said so.
+type FailureCode string
+
+// The codes, in the words of OpenAI's endpoint.
+const (
+	FailedRateLimit FailureCode = "rate_limit_exceeded"
+	FailedQuota     FailureCode = "insufficient_quota"
+	FailedPolicy    FailureCode = "content_policy_violation"
+	FailedKey       FailureCode = "invalid_api_key"
+)
+
+// Enum lists the codes.
+func (FailureCode) Enum() []string {
+	return []string{string(FailedRateLimit), string(FailedQuota), string(FailedPolicy), string(FailedKey)}
+}
+
 // ExecutionStatusChanged records a move of the execution's state machine.
 type ExecutionStatusChanged struct {
 	From      ExecutionStatus `json:"from" schema:"required" doc:"The state before."`
 	To        ExecutionStatus `json:"to" schema:"required" doc:"The state after."`
 	ErrorText string          `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
+	ErrorCode FailureCode     `json:"errorCode,omitzero" doc:"Why it failed, if its model's endpoint said one of these."`
 	// A message is shown as failed if its execution failed.
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The execution's item, where this changes how it shows."`
 }
@@ -56,6 +73,7 @@ type SetExecutionStatus struct {
 	ExecutionID string          `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
 	To          ExecutionStatus `json:"to" schema:"required" doc:"The state to move to."`
 	ErrorText   string          `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
+	ErrorCode   FailureCode     `json:"errorCode,omitzero" doc:"Why it failed, if it is one of these."`
 }
 
 // CreateStep creates a step of an execution.

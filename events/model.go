@@ -188,6 +188,7 @@ type Execution struct {
 	SessionID      string              `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that it answers."`
 	Status         ExecutionStatus     `json:"status" schema:"required" doc:"The state of the execution's machine."`
 	ErrorText      string              `json:"errorText,omitzero" doc:"Why it failed."`
+	ErrorCode      FailureCode         `json:"errorCode,omitzero" doc:"Why it failed, if its model's endpoint said one of these."`
 	Finished       bool                `json:"finished,omitzero" doc:"thread.finished has been recorded for it."`
 	AgentID        string              `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that runs, or ran."`
 	Worker         string              `json:"worker,omitzero" doc:"Who runs it, or ran it last."`

@@ -118,6 +118,9 @@ func (d *draft) kept() []part {
 // interrupted ends a run whose reactor failed: with what it had streamed, if its answer broke off,
 // or if a caller interrupted it and wants that kept.
 func (t *turn) interrupted(ctx context.Context, err error) error {
+	if coded := (*FailureError)(nil); errors.As(err, &coded) && context.Cause(t.ctx) == nil {
+		t.code = coded.Code
+	}
 	t.live.mu.Lock()
 	stopped, discard := t.live.run.Stop, t.live.discard
 	t.live.mu.Unlock()

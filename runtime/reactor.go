@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -203,9 +204,31 @@ func (e *BrokenOffError) Unwrap() error {
 	return e.Err
 }
 
+// FailureError reports a failure of a model's endpoint for a reason that it has named. It is
+// retried if Err is a *RetryError.
+type FailureError struct {
+	Code events.FailureCode
+	Err  error
+}
+
+func (e *FailureError) Error() string {
+	if e == nil || e.Err == nil {
+		return "the model's endpoint failed"
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the failure.
+func (e *FailureError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
+
 // Returned returns what a reactor, a tool, an effect or a hook has returned as its error, as an
 // error whose methods are safe: it has its text, what the first *RetryError in its tree requests,
-// whether there is a *BrokenOffError, and nothing else of it. The methods of the error itself may
+// whether there is a *BrokenOffError, the code of a *FailureError, and nothing else of it. The methods of the error itself may
 // panic; a nil *RetryError requests nothing. It is nil for nil.
 //
 // Every error of code that is not Skein's passes here once, where that code was called.
@@ -219,6 +242,9 @@ func Returned(err error) error {
 	}
 	if findError[*BrokenOffError](err) != nil {
 		safe = &BrokenOffError{Err: safe}
+	}
+	if coded := findError[*FailureError](err); coded != nil && slices.Contains(coded.Code.Enum(), string(coded.Code)) {
+		safe = &FailureError{Code: coded.Code, Err: safe}
 	}
 	return safe
 }

@@ -35,6 +35,7 @@ type turn struct {
 	announced announced
 	commits   int
 	failure   string              // why the run failed
+	code      events.FailureCode  // the same, if its model's endpoint has said so
 	titled    bool                // the run has set the title to the beginning of the first message
 	finish    string              // why the last reaction ended, if known
 	asking    sync.Mutex          // guards cut
@@ -276,7 +277,7 @@ func (t *turn) readUntil(ctx context.Context, commit *events.Commit) error {
 // fail ends the run as failed, or as stopped if it was to stop.
 func (t *turn) fail(ctx context.Context, text string, parts []part) error {
 	t.failure = text
-	d := thread.FailRun{ExecutionID: t.job.Execution, Token: t.run.Token, ErrorText: text}
+	d := thread.FailRun{ExecutionID: t.job.Execution, Token: t.run.Token, ErrorText: text, ErrorCode: t.code}
 	for _, p := range parts {
 		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
 	}

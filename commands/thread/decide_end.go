@@ -25,7 +25,7 @@ func (m *maker) closeStep(execution string, after After) error {
 	}
 	goes := (after.Continue || x.Run.Steered > x.Run.From || tools) && x.Run.Handoff == nil
 	if goes && after.Limit != "" {
-		return m.finish(execution, events.ExecutionFailed, after.Limit)
+		return m.finish(events.SetExecutionStatus{ExecutionID: execution, To: events.ExecutionFailed, ErrorText: after.Limit})
 	}
 	if err := m.endStep(execution, events.StepCompleted, goes, ""); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (m *maker) closeStep(execution string, after After) error {
 	if goes {
 		return m.beginStep(execution, after.Side)
 	}
-	return m.finish(execution, events.ExecutionCompleted, "")
+	return m.finish(events.SetExecutionStatus{ExecutionID: execution, To: events.ExecutionCompleted})
 }
 
 // endStep ends the open step, if there is one, with the results of its calls.
@@ -102,12 +102,12 @@ func (m *maker) endOpenCalls(execution string) error {
 func (m *maker) finishStopped(execution string) error {
 	x, _ := m.state.execution(execution)
 	if x.Run.Abort || x.Run.Handoff != nil { // half a summary is none
-		return m.finish(execution, events.ExecutionFailed, Aborted)
+		return m.finish(events.SetExecutionStatus{ExecutionID: execution, To: events.ExecutionFailed, ErrorText: Aborted})
 	}
 	if err := m.endStep(execution, events.StepCompleted, false, ""); err != nil {
 		return err
 	}
-	return m.finish(execution, events.ExecutionCompleted, "")
+	return m.finish(events.SetExecutionStatus{ExecutionID: execution, To: events.ExecutionCompleted})
 }
 
 // Aborted is the error text of a run that was cancelled.
@@ -115,7 +115,8 @@ const Aborted = "aborted"
 
 // finish ends an execution (item, execution, thread, context) and starts what waits in the
 // queue.
-func (m *maker) finish(execution string, to events.ExecutionStatus, text string) error {
+func (m *maker) finish(end events.SetExecutionStatus) error {
+	execution, to, text := end.ExecutionID, end.To, end.ErrorText
 	if to == events.ExecutionFailed {
 		if err := m.endStep(execution, events.StepFailed, false, text); err != nil {
 			return err
@@ -143,7 +144,7 @@ func (m *maker) finish(execution string, to events.ExecutionStatus, text string)
 			return err
 		}
 	}
-	if err := m.setExecutionStatus(events.SetExecutionStatus{ExecutionID: execution, To: to, ErrorText: text}); err != nil {
+	if err := m.setExecutionStatus(end); err != nil {
 		return err
 	}
 	if err := m.finishThread(events.FinishThread{ExecutionID: execution, Reason: x.Run.Reason}); err != nil {

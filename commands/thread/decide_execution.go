@@ -37,7 +37,7 @@ func (m *maker) setExecutionStatus(d events.SetExecutionStatus) error {
 		return err
 	}
 	m.emit(events.ExecutionStatusChangedType, d.ExecutionID, d.ExecutionID, events.ExecutionStatusChanged{
-		From: x.Status, To: d.To, ErrorText: d.ErrorText,
+		From: x.Status, To: d.To, ErrorText: d.ErrorText, ErrorCode: d.ErrorCode,
 		ReactionItemID: m.shownBy(x, d.To == events.ExecutionFailed),
 	})
 	return nil

@@ -344,7 +344,7 @@ func (m *maker) failRun(d FailRun) error {
 	if x.Run.Stop {
 		return m.finishStopped(d.ExecutionID)
 	}
-	return m.finish(d.ExecutionID, events.ExecutionFailed, errorText(d.ErrorText))
+	return m.finish(events.SetExecutionStatus{ExecutionID: d.ExecutionID, To: events.ExecutionFailed, ErrorText: errorText(d.ErrorText), ErrorCode: d.ErrorCode})
 }
 
 // errorText shortens an error's text to fit its event.

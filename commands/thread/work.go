@@ -75,6 +75,7 @@ type FailRun struct {
 	ExecutionID string
 	Token       int64
 	ErrorText   string
+	ErrorCode   events.FailureCode
 	Parts       []events.JSON // the step's output before it failed
 	Types       []string
 	Records     []events.TraceRecorded

@@ -23,7 +23,7 @@ func executions() Projection {
 				}
 			}),
 			on(events.ExecutionStatusChangedType, subject, func(c *change, doc *T, d events.ExecutionStatusChanged) {
-				doc.Status, doc.ErrorText, doc.UpdatedAt, doc.WaitingFor = d.To, d.ErrorText, c.time(), nil
+				doc.Status, doc.ErrorText, doc.ErrorCode, doc.UpdatedAt, doc.WaitingFor = d.To, d.ErrorText, d.ErrorCode, c.time(), nil
 				for i := range doc.Approvals { // they can no longer be answered
 					answered(c, &doc.Approvals[i], events.ApprovalWithdrawn)
 				}
