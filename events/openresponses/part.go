@@ -76,6 +76,27 @@ func plainPart(raw events.JSON, role events.Role) (events.JSON, bool) {
 	return made, err == nil
 }
 
+// phaseField is the field of a message, and of each of its parts in a thread, that tells a comment
+// on the work from the answer.
+const phaseField = "phase"
+
+// phaseOf returns the phase of a part, empty if it has none.
+func phaseOf(raw events.JSON) string {
+	var p struct {
+		Phase events.JSON `json:"phase"`
+	}
+	_ = json.Unmarshal(raw, &p) // it is a part
+	return saidIn(p.Phase)
+}
+
+// ChunkAnnotations is the type of a chunk that has the annotations of a text: the field id names
+// the text as its deltas do, and annotations is a list.
+const ChunkAnnotations = "text-annotations"
+
+// Provider is the field of an item, and of a part that is one, that says which endpoint made it.
+// Others cannot read it.
+const Provider = "skein:provider"
+
 // some returns v, or nil if it is null.
 func some(v events.JSON) events.JSON {
 	if k := jsontext.Value(v).Kind(); k == 0 || k == 'n' {

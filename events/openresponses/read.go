@@ -240,6 +240,7 @@ func partsOf(list []Item) []events.JSON {
 		case o.Type == string(events.Message):
 			var own []events.JSON
 			if json.Unmarshal(o.Content, &own) == nil {
+				own = inPhase(own, o.Rest[phaseField])
 				parts = append(parts, own...)
 			}
 		case o.Type == reasoning:
@@ -259,6 +260,24 @@ func partsOf(list []Item) []events.JSON {
 		}
 		if answered {
 			n++
+		}
+	}
+	return parts
+}
+
+// inPhase returns the parts of a message with its phase, if it has one.
+func inPhase(parts []events.JSON, phase events.JSON) []events.JSON {
+	if saidIn(phase) == "" {
+		return parts
+	}
+	for i, raw := range parts {
+		var fields map[string]events.JSON
+		if json.Unmarshal(raw, &fields) != nil || fields == nil {
+			continue
+		}
+		fields[phaseField] = phase
+		if with, err := json.Marshal(fields, json.Deterministic(true)); err == nil {
+			parts[i] = with
 		}
 	}
 	return parts

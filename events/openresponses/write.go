@@ -133,12 +133,16 @@ func (f Form) split(i *events.Item) []Item {
 	}
 	var list []Item
 	var now []events.JSON
+	phase := ""
 	flush := func() {
 		if len(now) == 0 {
 			return
 		}
 		content, _ := json.Marshal(now) // of valid events.JSON
 		one := Item{Type: string(events.Message), ID: i.ID, Role: i.Role, Status: statusOf(i.Status), Content: content}
+		if phase != "" && !f.Exact {
+			one.Rest = map[string]events.JSON{phaseField: events.Quote(phase)}
+		}
 		now = nil
 		if len(list) > 0 { // an id belongs to one item
 			one.ID = ""
@@ -158,6 +162,10 @@ func (f Form) split(i *events.Item) []Item {
 			now = append(now, raw)
 		default:
 			if part, ok := plainPart(raw, i.Role); ok {
+				if of := phaseOf(raw); of != phase {
+					flush()
+					phase = of
+				}
 				now = append(now, part)
 			}
 		}

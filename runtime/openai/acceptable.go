@@ -58,7 +58,7 @@ func followsReasoning(value any) bool {
 	case inputItem:
 		return v.Type == "function_call" || v.Type == "message" && v.Role == events.Assistant
 	case openresponses.Item: // of the endpoint itself
-		return strings.HasSuffix(v.Type, "_call")
+		return strings.HasSuffix(v.Type, "_call") || goesBack(v)
 	}
 	return false
 }

@@ -23,6 +23,8 @@ type answer struct {
 	calls map[int64]string      // ids of this answer's calls, by their index
 	said  map[int64]*spacing    // how far its calls' arguments are written, by their index
 	done  map[int64]events.JSON // complete items, by their index
+	phase map[int64]string      // of messages whose text has not begun, by their index
+	from  string                // names the endpoint
 
 	texts, refusals, thoughts streamed
 
@@ -32,8 +34,8 @@ type answer struct {
 	finish   string // why it ended early
 }
 
-func newAnswer(in *runtime.StepInput, out runtime.Stream) *answer {
-	a := &answer{in: in, out: out, taken: map[string]bool{}, calls: map[int64]string{}, said: map[int64]*spacing{}, done: map[int64]events.JSON{}, texts: streamed{}, refusals: streamed{}, thoughts: streamed{}}
+func newAnswer(in *runtime.StepInput, out runtime.Stream, from string) *answer {
+	a := &answer{in: in, out: out, from: from, phase: map[int64]string{}, taken: map[string]bool{}, calls: map[int64]string{}, said: map[int64]*spacing{}, done: map[int64]events.JSON{}, texts: streamed{}, refusals: streamed{}, thoughts: streamed{}}
 	for i := range in.Items {
 		a.note(&in.Items[i])
 	}
@@ -58,18 +60,22 @@ func (a *answer) note(i *events.Item) {
 func (a *answer) take(e responses.ResponseStreamEventUnion) {
 	switch e.Type {
 	case "":
-		a.err = &failure{text: "the model's answer cannot be read: an event has no type", retry: true}
+		a.err = unreadable("an event has no type")
 	case "response.output_text.delta", "response.refusal.delta":
 		if e.Type == "response.refusal.delta" {
 			a.refusals.add(e.OutputIndex, e.Delta)
 		} else {
 			a.texts.add(e.OutputIndex, e.Delta)
 		}
-		a.chunk(runtime.ChunkTextDelta, delta{cmp.Or(e.ItemID, place(e.OutputIndex)), e.Delta})
+		a.chunk(runtime.ChunkTextDelta, delta{cmp.Or(e.ItemID, place(e.OutputIndex)), e.Delta, a.phase[e.OutputIndex]})
+		delete(a.phase, e.OutputIndex)
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		a.thoughts.add(e.OutputIndex, e.Delta)
-		a.chunk(runtime.ChunkReasoningDelta, delta{cmp.Or(e.ItemID, place(e.OutputIndex)), e.Delta})
+		a.chunk(runtime.ChunkReasoningDelta, delta{ID: cmp.Or(e.ItemID, place(e.OutputIndex)), Delta: e.Delta})
 	case "response.output_item.added":
+		if phase := fieldsOf(e.Item.RawJSON()).Phase; e.Item.Type == "message" && phase != "" {
+			a.phase[e.OutputIndex] = phase
+		}
 		if e.Item.Type == "function_call" {
 			a.chunk(runtime.ChunkToolInputStart, toolInput{ToolCallID: a.callID(e.OutputIndex, e.Item.CallID), ToolName: toolName(e.Item.Name)})
 		}
@@ -79,6 +85,9 @@ func (a *answer) take(e responses.ResponseStreamEventUnion) {
 		}
 	case "response.output_item.done":
 		a.done[e.OutputIndex] = events.JSON(e.Item.RawJSON())
+		if found := fieldsOf(e.Item.RawJSON()).annotations(); e.Item.Type == "message" && len(found) > 0 {
+			a.chunk(openresponses.ChunkAnnotations, annotations{cmp.Or(e.Item.ID, place(e.OutputIndex)), found})
+		}
 		if e.Item.Type == "reasoning" && slices.ContainsFunc([]string{e.Item.JSON.Summary.Raw(), e.Item.JSON.Content.Raw(), e.Item.JSON.EncryptedContent.Raw()}, holds) {
 			a.chunk(runtime.ChunkReasoningEnd, reasoningEnd{cmp.Or(e.Item.ID, place(e.OutputIndex)), e.Item.EncryptedContent})
 		}
@@ -115,6 +124,11 @@ type (
 	delta struct {
 		ID    string `json:"id"`
 		Delta string `json:"delta"`
+		Phase string `json:"phase,omitzero"` // of the message, with its first delta
+	}
+	annotations struct {
+		ID          string        `json:"id"`
+		Annotations []events.JSON `json:"annotations"`
 	}
 	reasoningEnd struct {
 		ID               string `json:"id"`
@@ -175,7 +189,7 @@ func (a *answer) reaction() (*runtime.Reaction, error) {
 	out.FinishReason = a.finish
 	content, err := json.Marshal(out.AssistantEvent.Content)
 	if err != nil || events.CheckContent(events.Message, content) != nil {
-		return nil, &failure{text: "the model's answer cannot be read: it has an invalid part", retry: true}
+		return nil, unreadable("it has an invalid part")
 	}
 	return out, nil
 }
@@ -194,7 +208,7 @@ func (a *answer) part(out *runtime.Reaction, part any) {
 
 // item adds an item of the answer to the reaction.
 func (a *answer) item(out *runtime.Reaction, index int64, raw events.JSON) error {
-	nonsense := &failure{text: "the model's answer cannot be read: item " + strconv.FormatInt(index, 10) + " is not of its type", retry: true}
+	nonsense := unreadable("item " + strconv.FormatInt(index, 10) + " is not of its type")
 	var o openresponses.Item
 	raw = wellFormed(raw)
 	if json.Unmarshal(raw, &o) != nil || o.Type == "" {
@@ -219,6 +233,7 @@ func (a *answer) item(out *runtime.Reaction, index int64, raw events.JSON) error
 			delete(fields, "status")
 			drop(fields, "summary", "content", "encrypted_content")
 			if fields["summary"] != nil || fields["content"] != nil || fields["encrypted_content"] != nil {
+				fields[openresponses.Provider] = events.Quote(a.from)
 				a.part(out, fields)
 			}
 		}
@@ -236,11 +251,42 @@ func (a *answer) item(out *runtime.Reaction, index int64, raw events.JSON) error
 		a.part(out, callPart{events.ToolPart + name, id, input})
 		out.ToolCalls = append(out.ToolCalls, runtime.ToolCall{CallID: id, Name: name, Arguments: input})
 	default:
+		if o.Rest == nil {
+			o.Rest = map[string]events.JSON{}
+		}
+		o.Rest[openresponses.Provider] = events.Quote(a.from)
 		for _, part := range openresponses.Parts(o) {
 			a.part(out, part)
 		}
 	}
 	return nil
+}
+
+// unreadable returns the failure of an answer that is not what the protocol says. It is paid, and
+// nothing says that the next one would be another.
+func unreadable(what string) *failure {
+	return &failure{text: "the model's answer cannot be read: " + what, broke: true}
+}
+
+// messageFields are the fields of a message that its text does not have.
+type messageFields struct {
+	Phase   string `json:"phase"`
+	Content []struct {
+		Annotations []events.JSON `json:"annotations"`
+	} `json:"content"`
+}
+
+func fieldsOf(raw string) (m messageFields) {
+	_ = json.Unmarshal([]byte(raw), &m, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) // it has none of them then
+	return m
+}
+
+// annotations returns the annotations of a message of one part, whose deltas are one text.
+func (m messageFields) annotations() []events.JSON {
+	if len(m.Content) != 1 {
+		return nil
+	}
+	return m.Content[0].Annotations
 }
 
 // toolName returns the name of a call's tool. One that no tool can have, which a model made up, is

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 )
 
@@ -95,6 +97,8 @@ type failure struct {
 	retry bool
 	after time.Duration
 	long  bool // the conversation is too long for the model
+	broke bool // an answer had begun, and what was streamed of it is kept
+	code  events.FailureCode
 }
 
 // tooLong is the code of an endpoint for a conversation that is too long.
@@ -118,12 +122,31 @@ func (c *call) status(res *http.Response) error {
 	if said := problemText(body); said != "" {
 		text += ": " + said
 	}
-	return &failure{
+	code, _ := readProblem(body)
+	f := &failure{
 		text:  text,
+		code:  cmp.Or(failureCode(code), statusCode(res.StatusCode)),
 		retry: res.StatusCode == http.StatusRequestTimeout || res.StatusCode == http.StatusTooManyRequests || res.StatusCode >= 500,
 		after: retryAfter(res.Header, time.Now()),
 		long:  res.StatusCode == http.StatusRequestEntityTooLarge || bytes.Contains(body, []byte(`"`+tooLong+`"`)),
 	}
+	if f.code == events.FailedQuota { // no pause brings it back
+		f.retry = false
+	}
+	return f
+}
+
+// statusCode returns why an endpoint refuses with a status, empty if that does not say.
+func statusCode(status int) events.FailureCode {
+	switch status {
+	case http.StatusTooManyRequests:
+		return events.FailedRateLimit
+	case http.StatusPaymentRequired:
+		return events.FailedQuota
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return events.FailedKey
+	}
+	return ""
 }
 
 // longestWait bounds the pause that an endpoint may request.
@@ -156,11 +179,17 @@ func (c *call) told(err error) error {
 		f = &failure{text: err.Error()}
 	}
 	out := errors.New(c.clean(f.text))
-	switch {
-	case f.long:
+	if f.long {
 		return &tooLongError{out}
-	case f.retry:
-		return &runtime.RetryError{After: f.after, Err: out}
+	}
+	if f.code != "" {
+		out = &runtime.FailureError{Code: f.code, Err: out}
+	}
+	if f.retry {
+		out = &runtime.RetryError{After: f.after, Err: out}
+	}
+	if f.broke {
+		out = &runtime.BrokenOffError{Err: out}
 	}
 	return out
 }
@@ -198,8 +227,8 @@ func (c *call) broken(err error) error {
 	case errors.As(err, &syntax): // of the connection: its text contains addresses
 		c.log(err)
 		text = "the model's answer broke off; the operator's log says why"
-	default:
-		text = "the model's answer cannot be read: " + c.clean(err.Error())
+	default: // an event that is no JSON
+		return c.told(unreadable(err.Error()))
 	}
 	return &runtime.BrokenOffError{Err: &runtime.RetryError{Err: errors.New(text)}}
 }

@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -92,6 +94,12 @@ func (c Config) WithDefaults() Config {
 		c.HTTPClient = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
 	return c
+}
+
+// endpoint names the endpoint in what it makes, without telling its address.
+func (c Config) endpoint() string {
+	sum := sha256.Sum256([]byte(c.BaseURL))
+	return c.Provider + "-" + hex.EncodeToString(sum[:4])
 }
 
 // Validate returns everything that is wrong. It shows neither the key nor the URL.

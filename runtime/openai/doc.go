@@ -22,7 +22,9 @@
 // if the protocol supports them there. Omitted are item references, parts of any other
 // type, the content of the EK context, and reasoning that cannot be sent back: a
 // reasoning part can if it has encrypted_content (request it with "include" in the
-// model's params), or its content if Config.RawReasoning is set.
+// model's params; it is by default where the model reasons and the endpoint stores nothing), or its
+// content if Config.RawReasoning is set. Calls that the endpoint made itself, such as a
+// web_search_call, and its reasoning go back to it alone. Messages keep their phase and annotations.
 //
 // # What comes back
 //
@@ -39,13 +41,16 @@
 //   - response.completed: the reaction. A refusal is a part of it like any other.
 //   - response.incomplete: the parts received, without a call that was cut off; the
 //     reaction's FinishReason says why: length, content-filter, or other.
-//   - Temporary, a *runtime.RetryError: status 408, 429 (with its Retry-After) and 5xx;
-//     no connection, or one that breaks; an event that is not JSON; a stream without an
+//   - Temporary, a *runtime.RetryError: status 408, 429 (with its Retry-After, unless the
+//     quota is used up) and 5xx; no connection, or one that breaks; a stream without an
 //     end; a failed response or error event whose code names the server, a rate or
 //     nothing. At the step's last attempt of Config.Attempts it is final.
-//   - Final: every other status; an answer that is not an event stream or is too large;
-//     a failed response or error event with any other code; silence, and a call that
+//   - Final: every other status; an event or an answer that is not what the protocol says,
+//     which is paid, and which the next would be as well; an answer that is not an
+//     event stream or is too large; a failed response or error event with any other code; silence, and a call that
 //     takes too long, which are paid.
+//   - The rate, the quota, a policy or the key, where the endpoint names it, is a
+//     *runtime.FailureError in it.
 //   - A stream that ends without its last event is a *runtime.BrokenOffError as well,
 //     temporary or not: what was streamed is kept.
 //

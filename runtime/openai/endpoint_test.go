@@ -5,12 +5,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
@@ -161,6 +163,11 @@ func field(t *testing.T, raw events.JSON, name string) events.JSON {
 	return all[name]
 }
 
+// unmarked returns parts without the name of the endpoint that made them, which is its address's.
+func unmarked(parts string) string {
+	return regexp.MustCompile(`"skein:provider":"openai-[0-9a-f]{8}",|,"skein:provider":"openai-[0-9a-f]{8}"`).ReplaceAllString(parts, "")
+}
+
 func written(t *testing.T, v any) string {
 	t.Helper()
 	raw, err := json.Marshal(v, json.Deterministic(true))
@@ -168,4 +175,14 @@ func written(t *testing.T, v any) string {
 		t.Fatal(err)
 	}
 	return string(raw)
+}
+
+// canonical returns JSON in one form.
+func canonical(t *testing.T, raw string) string {
+	t.Helper()
+	v := jsontext.Value(raw)
+	if err := v.Canonicalize(); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	return string(v)
 }

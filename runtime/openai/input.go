@@ -30,6 +30,7 @@ type inputItem struct {
 	Name      string       `json:"name,omitzero"`
 	Arguments *string      `json:"arguments,omitzero"`
 	Output    *events.JSON `json:"output,omitzero"` // a text, or a list of parts
+	Phase     string       `json:"phase,omitzero"`  // of an assistant's message
 }
 
 // reasoningItem is an item whose content does not consist of a message's parts.
@@ -50,19 +51,21 @@ type entry struct {
 // script writes the input of a request, item by item.
 type script struct {
 	raw   bool
-	at    int // the place of the item that is being added
+	to    string // names the endpoint
+	at    int    // the place of the item that is being added
 	input []entry
 	used  map[string]int   // ids of calls, and how often each was used
+	sent  map[string]bool  // ids of items that the endpoint has made
 	open  map[string][]int // places in the input of the results of calls that have none yet, by id
 }
 
-func newScript(raw bool) *script {
-	return &script{raw: raw, used: map[string]int{}, open: map[string][]int{}}
+func newScript(raw bool, to string) *script {
+	return &script{raw: raw, to: to, sent: map[string]bool{}, used: map[string]int{}, open: map[string][]int{}}
 }
 
 // inputOf returns the input that shows items to a model, and the ids of the items that it shows.
-func inputOf(items []events.Item, raw bool) (input []any, shown []string) {
-	s := newScript(raw)
+func inputOf(items []events.Item, raw bool, to string) (input []any, shown []string) {
+	s := newScript(raw, to)
 	for s.at = range items {
 		s.item(&items[s.at])
 	}
@@ -89,13 +92,16 @@ func (s *script) item(i *events.Item) {
 	if err != nil {
 		return
 	}
+	lost := false // reasoning without which the endpoint refuses what it has made next
 	for n, o := range list {
+		from := text(o.Rest[openresponses.Provider])
+		delete(o.Rest, openresponses.Provider)
 		switch {
 		case o.Type == "message" || o.Type == "": // in the form in which a caller sent it
 			if jsontext.Value(o.Content).Kind() == '"' {
 				o.Content = i.Content
 			}
-			s.message(i.Role, o.Content)
+			s.message(i.Role, o.Content, text(o.Rest["phase"]))
 		case o.Type == "compaction":
 			if summary, ok := openresponses.SummaryOf(o); ok {
 				s.add(inputItem{Type: "message", Role: events.Developer, Content: []inputPart{{Type: events.InputText, Text: &summary}}})
@@ -103,9 +109,13 @@ func (s *script) item(i *events.Item) {
 				s.add(o)
 			}
 		case o.Type == "reasoning":
-			if item, ok := s.reasoning(o); ok {
+			item, ok := s.reasoning(o)
+			if lost = !ok || from != "" && from != s.to && !s.raw; !lost {
 				s.add(item)
 			}
+		case from != "" && from == s.to && goesBack(o) && !lost && !s.sent[o.ID]:
+			s.sent[o.ID] = true
+			s.add(o)
 		case o.Type == "function_call" && o.Name != "" && o.Arguments != nil:
 			if n+1 < len(list) && list[n+1].Type == "function_call_output" {
 				s.call(o.CallID, o.Name, *o.Arguments, asOutput(list[n+1].Output))
@@ -124,7 +134,7 @@ func (s *script) item(i *events.Item) {
 
 // message adds those parts of a message that an endpoint accepts: no empty texts, no
 // images or files of an assistant, and nothing that only answers have.
-func (s *script) message(role events.Role, content events.JSON) {
+func (s *script) message(role events.Role, content events.JSON, phase string) {
 	var parts []inputPart
 	if json.Unmarshal(content, &parts) != nil {
 		return
@@ -134,6 +144,9 @@ func (s *script) message(role events.Role, content events.JSON) {
 		ok := false
 		switch p.Type {
 		case events.InputText, events.OutputText:
+			if role != events.Assistant || !holds(string(p.Annotations)) {
+				p.Annotations = nil
+			}
 			ok = p.Text != nil && *p.Text != ""
 		case events.Refusal:
 			ok = p.Refusal != ""
@@ -146,9 +159,13 @@ func (s *script) message(role events.Role, content events.JSON) {
 			now = append(now, p)
 		}
 	}
-	if len(now) > 0 {
-		s.add(inputItem{Type: "message", Role: role, Content: now})
+	if len(now) == 0 {
+		return
 	}
+	if role != events.Assistant {
+		phase = ""
+	}
+	s.add(inputItem{Type: "message", Role: role, Content: now, Phase: phase})
 }
 
 // inputPart is a part of a message in a request.
@@ -162,6 +179,8 @@ type inputPart struct {
 	FileURL  events.JSON `json:"file_url,omitzero"`
 	FileData events.JSON `json:"file_data,omitzero"`
 	Filename events.JSON `json:"filename,omitzero"`
+
+	Annotations events.JSON `json:"annotations,omitzero"` // of an assistant's text
 }
 
 // reasoning returns reasoning for the model, if it can be sent back.
@@ -177,6 +196,16 @@ func (s *script) reasoning(o openresponses.Item) (reasoningItem, bool) {
 		out.Content = events.JSON(`[{"type":"reasoning_text","text":` + string(quoted) + `}]`)
 	}
 	return out, out.EncryptedContent != "" || out.Content != nil
+}
+
+// goesBack reports whether an item is a call that the endpoint made itself and has finished, or
+// what it listed for that: it expects to see what it did.
+func goesBack(o openresponses.Item) bool {
+	switch o.Type {
+	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call", "mcp_list_tools", "tool_search_call", "tool_search_output":
+		return o.ID != "" && (o.Status == "" || o.Status == "completed" || o.Status == "failed")
+	}
+	return false
 }
 
 // call adds a call and its result, and returns the place of the result in the input.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -99,6 +100,51 @@ func permitIncludes(raw events.JSON) error {
 		}
 	}
 	return nil
+}
+
+// encryptedReasoning is the include with which an endpoint returns reasoning that can be sent back.
+const encryptedReasoning = "reasoning.encrypted_content"
+
+// asksForReasoning reports whether the request is to ask for encrypted reasoning: the model reasons,
+// and the endpoint neither stores its reasoning nor takes its text. An empty include asks for
+// nothing.
+func (f *fields) asksForReasoning(c Config) bool {
+	include, said := f.Params["include"]
+	if f.Store || c.RawReasoning || said && !holds(string(include)) && string(include) != "null" {
+		return false
+	}
+	var reasoning struct {
+		Effort events.JSON `json:"effort"`
+	}
+	raw := f.Params["reasoning"]
+	if jsontext.Value(raw).Kind() == '{' && json.Unmarshal(raw, &reasoning) == nil {
+		return text(reasoning.Effort) != "none"
+	}
+	return reasons(f.Model)
+}
+
+// reasons reports whether a model reasons unless it is told not to, as the names of OpenAI's say.
+func reasons(model string) bool {
+	name := model[strings.LastIndexByte(model, '/')+1:] // of a router
+	for _, prefix := range []string{"o1", "o3", "o4", "gpt-5", "codex-"} {
+		if rest, is := strings.CutPrefix(name, prefix); is && !strings.Contains(rest, "chat") {
+			return prefix == "codex-" || rest == "" || rest[0] == '-' || rest[0] == '.'
+		}
+	}
+	return false
+}
+
+// withInclude returns a list of what to include with one more.
+func withInclude(list events.JSON, name string) events.JSON {
+	var names []string
+	if list != nil && json.Unmarshal(list, &names) != nil || slices.Contains(names, name) {
+		return list // the endpoint says what is wrong with it
+	}
+	raw, err := json.Marshal(append(names, name))
+	if err != nil {
+		return list
+	}
+	return raw
 }
 
 func clipped(name string) string { return fmt.Sprintf("%.64s", strings.ToValidUTF8(name, "?")) }

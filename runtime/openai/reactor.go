@@ -88,7 +88,7 @@ func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.St
 	start := time.Now()
 	params := param.Override[responses.ResponseNewParams](json.RawMessage(req.body))
 	stream := r.service.NewStreaming(c.ctx, params, option.WithMiddleware(c.guard))
-	a := newAnswer(in, out)
+	a := newAnswer(in, out, r.config.endpoint())
 	for !a.ended && a.err == nil && stream.Next() {
 		a.take(stream.Current())
 	}
@@ -98,7 +98,8 @@ func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.St
 	case a.err != nil:
 		err := c.told(a.err)
 		var later *runtime.RetryError
-		if errors.As(err, &later) {
+		var broke *runtime.BrokenOffError
+		if errors.As(err, &later) && !errors.As(err, &broke) {
 			err = &runtime.BrokenOffError{Err: err}
 		}
 		return nil, err

@@ -66,7 +66,7 @@ func TestStep(t *testing.T) {
 	if s := got.MessagesForModel; s == nil || strings.Join(s.Items, " ") != "itm_1" || s.Digest != hex.EncodeToString(sum[:]) {
 		t.Errorf("shown: %+v", s)
 	}
-	if s, want := written(t, got.AssistantEvent), `{"content":[{"encrypted_content":"e+","id":"rs_1","summary":[{"type":"summary_text","text":"think"}],"type":"reasoning"},`+
+	if s, want := unmarked(written(t, got.AssistantEvent)), `{"content":[{"encrypted_content":"e+","id":"rs_1","summary":[{"type":"summary_text","text":"think"}],"type":"reasoning"},`+
 		`{"text":"I plan.","type":"output_text"},{"type":"tool-plan_writer","toolCallId":"call_9","input":{"n":1}}]}`; s != want {
 		t.Errorf("parts\n%s\nnot\n%s", s, want)
 	}
@@ -126,7 +126,7 @@ func TestOtherOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, want := written(t, got.AssistantEvent.Content), `[{"item":`+search+`,"type":"open.web_search_call"},{"refusal":"No.","type":"refusal"}]`; s != want {
+	if s, want := unmarked(written(t, got.AssistantEvent.Content)), `[{"item":`+search+`,"type":"open.web_search_call"},{"refusal":"No.","type":"refusal"}]`; s != want {
 		t.Errorf("%s\nnot\n%s", s, want)
 	}
 	if len(got.ToolCalls) != 0 || strings.Join(w.chunks, "") != `text-delta {"id":"msg_1","delta":"No."}` {
@@ -259,7 +259,7 @@ func TestAnswer_OfDeltasAlone(t *testing.T) {
 		got, err := e.reactor(t).React(t.Context(), input(), nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if s := written(t, got.AssistantEvent.Content); s != "["+c.want+"]" {
+		} else if s := unmarked(written(t, got.AssistantEvent.Content)); s != "["+c.want+"]" {
 			t.Errorf("%s: %s, not [%s]", name, s, c.want)
 		}
 	}

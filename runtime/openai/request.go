@@ -68,11 +68,14 @@ func (r *Reactor) request(ctx context.Context, in *runtime.StepInput) (*request,
 	if err := f.add(r.config, in.Model.Params); err != nil {
 		return nil, fmt.Errorf("the params of the model %.64q: %w", in.Model.Name, err)
 	}
+	if f.asksForReasoning(r.config) {
+		f.Params["include"] = withInclude(f.Params["include"], encryptedReasoning)
+	}
 	items, err := withFiles(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	input, shown := inputOf(items, r.config.RawReasoning)
+	input, shown := inputOf(items, r.config.RawReasoning, r.config.endpoint())
 	if len(input) == 0 {
 		return nil, errors.New("nothing in the thread can be shown to the model, and endpoints refuse an empty input: add a message")
 	}
@@ -112,6 +115,7 @@ func withFiles(ctx context.Context, in *runtime.StepInput) ([]events.Item, error
 // add adds the params of the model's definition to the request: they override the
 // limits and store, add to the tools, and must not change what defines the step.
 func (f *fields) add(c Config, params events.JSON) error {
+	f.Params = map[string]events.JSON{}
 	if params == nil {
 		return nil
 	}

@@ -53,7 +53,7 @@ func refusals(body events.JSON) (bad []string) {
 				refuse("input[%d]: duplicate item with id %s", n, *i.ID)
 			}
 			ids[*i.ID] = true
-			if want := map[string]string{"reasoning": "rs", "message": "msg", "function_call": "fc"}[i.Type]; !strings.HasPrefix(*i.ID, want) || len(*i.ID) > 64 {
+			if want := map[string]string{"reasoning": "rs", "message": "msg", "function_call": "fc", "web_search_call": "ws"}[i.Type]; !strings.HasPrefix(*i.ID, want) || len(*i.ID) > 64 {
 				refuse("input[%d].id: %s; expected an id that begins with %s", n, *i.ID, want)
 			}
 		}
@@ -79,7 +79,7 @@ func refusals(body events.JSON) (bad []string) {
 			if n+1 < len(request.Input) {
 				follower = request.Input[n+1]
 			}
-			if follower.Type != "function_call" && follower.Type != "reasoning" && (follower.Type != "message" || follower.Role != "assistant") {
+			if follower.Type != "function_call" && follower.Type != "web_search_call" && follower.Type != "reasoning" && (follower.Type != "message" || follower.Role != "assistant") {
 				refuse("input[%d] of type reasoning was provided without its required following item", n)
 			}
 			if jsontext.Value(i.Summary).Kind() != '[' {
@@ -87,6 +87,10 @@ func refusals(body events.JSON) (bad []string) {
 			}
 		case "message":
 			bad = append(bad, messageRefusals(n, i)...)
+		case "web_search_call":
+			if i.ID == nil {
+				refuse("input[%d].id is missing", n)
+			}
 		case "compaction", "item_reference":
 		default:
 			refuse("input[%d].type %q", n, i.Type)

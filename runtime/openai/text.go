@@ -88,13 +88,29 @@ func text(v events.JSON) string {
 	return s
 }
 
+// failureCode returns why an endpoint fails, for the code in its error; empty if that is no such
+// reason.
+func failureCode(code string) events.FailureCode {
+	switch code {
+	case "rate_limit_exceeded", "rate_limit_error", "rate_limit_reached", "slow_down":
+		return events.FailedRateLimit
+	case "insufficient_quota", "quota_exceeded", "billing_hard_limit_reached", "billing_error":
+		return events.FailedQuota
+	case "content_policy_violation", "content_filter", "image_content_policy_violation", "cyber_policy":
+		return events.FailedPolicy
+	case "invalid_api_key", "authentication_error", "permission_error", "permission_denied":
+		return events.FailedKey
+	}
+	return ""
+}
+
 // eventFailure decodes the error of an event or a response.
 func eventFailure(raw []byte) *failure {
 	code, message := readProblem(raw)
 	if code == "error" { // the type of the event
 		code = ""
 	}
-	f := &failure{text: "the model failed", long: code == tooLong}
+	f := &failure{text: "the model failed", long: code == tooLong, code: failureCode(code)}
 	switch code {
 	case "", "server_error", "internal_error", "internal_server_error", "api_error", "overloaded_error", "service_unavailable",
 		"rate_limit_exceeded", "rate_limit_error", "timeout", "vector_store_timeout":
