@@ -55,6 +55,34 @@ func shownIn(items []events.Item) *runtime.Shown {
 	return shown
 }
 
+// reportedError is a final error that a process reported.
+type reportedError struct{ text string }
+
+func (e *reportedError) Error() string { return e.text }
+
+// streamed passes chunks on, and notes whether there were any.
+type streamed struct {
+	out runtime.Stream
+	any bool
+}
+
+func (s *streamed) chunk(c runtime.Chunk) {
+	s.any = true
+	if s.out != nil {
+		s.out.Chunk(c)
+	}
+}
+
+// brokeOff returns the error of an answer. One that ends after it has begun to stream, without a
+// final error of the process, broke off: what was streamed of it is kept.
+func (s *streamed) brokeOff(err error) error {
+	var reported *reportedError
+	if err == nil || !s.any || errors.As(err, &reported) {
+		return err
+	}
+	return &runtime.BrokenOffError{Err: err}
+}
+
 // told returns the error that a process reported.
 func (c *callee) told(m message) error {
 	text := clip(m.Message)
@@ -62,7 +90,7 @@ func (c *callee) told(m message) error {
 		text = c.address + " returned an error without a message"
 	}
 	if !m.Retry {
-		return errors.New(text)
+		return &reportedError{text}
 	}
 	after := min(max(m.AfterMs, 0), math.MaxInt64/int64(time.Millisecond))
 	return &runtime.RetryError{After: time.Duration(after) * time.Millisecond, Err: errors.New(text)}
@@ -100,7 +128,7 @@ func (a *answer) take(data []byte) (result []byte, err error) {
 		return nil, a.tooLarge()
 	}
 	var m message
-	if err := json.Unmarshal(data, &m); err != nil {
+	if err := json.Unmarshal(data, &m, lenient()); err != nil {
 		return nil, a.from.wrong("%w", shape(err))
 	}
 	switch m.Kind {

@@ -17,7 +17,10 @@
 //     error is a *runtime.RetryError that names the subject. So it is for a lost
 //     connection.
 //   - An answer that is too large, not JSON, or of the wrong shape is a final error,
-//     which says what is wrong.
+//     which says what is wrong. Arguments of a call that no tool could use are not: that
+//     call fails alone.
+//   - A reaction that ends after it has begun to stream, without a final error of its
+//     process, is a *runtime.BrokenOffError as well: what was streamed of it is kept.
 //   - If a call ends for the worker before its last message, for any reason, the
 //     process is notified on the subject that the request names.
 //   - A request is published only on a connected connection, so that none is delivered

@@ -132,7 +132,7 @@ func readReaction(body []byte) (*runtime.Reaction, error) {
 		Usage            *runtime.Usage     `json:"usage"`
 		FinishReason     string             `json:"finishReason"`
 	}
-	if err := json.Unmarshal(body, &r); err != nil {
+	if err := json.Unmarshal(body, &r, lenient()); err != nil {
 		return nil, shape(err)
 	}
 	if r.AssistantEvent == nil || r.AssistantEvent.Content == nil {
@@ -140,6 +140,9 @@ func readReaction(body []byte) (*runtime.Reaction, error) {
 	}
 	out := &runtime.Reaction{ToolCalls: r.ToolCalls, MessagesForModel: r.MessagesForModel, Usage: r.Usage, FinishReason: r.FinishReason}
 	out.AssistantEvent.ID, out.AssistantEvent.Content = r.AssistantEvent.ID, *r.AssistantEvent.Content
+	for i, part := range out.AssistantEvent.Content {
+		out.AssistantEvent.Content[i] = usablePart(part)
+	}
 	content, err := json.Marshal(out.AssistantEvent.Content)
 	if err != nil {
 		return nil, shape(err)
@@ -165,12 +168,40 @@ func readReaction(body []byte) (*runtime.Reaction, error) {
 			return nil, fmt.Errorf("two of its toolCalls have the callId %q", clip(c.CallID))
 		case c.Name == "":
 			return nil, fmt.Errorf("toolCalls/%d has no name", i)
-		case jsontext.Value(c.Arguments).Kind() != '{':
-			return nil, fmt.Errorf("the arguments of toolCalls/%d are not an object", i)
 		}
+		c.Arguments = usableInput(c.Arguments)
 		seen[c.CallID] = true
 	}
 	return out, nil
+}
+
+// lenient returns the options with which a message is read: what a model has written in it need not
+// be what tools can use.
+func lenient() json.Options {
+	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// usableInput returns the arguments of a call as package runtime takes them: what no tool accepts
+// is a failure of that call alone.
+func usableInput(v events.JSON) events.JSON {
+	if jsontext.Value(v).Kind() == '"' && jsontext.Value(v).IsValid() {
+		return v
+	}
+	return runtime.CallArguments(string(v))
+}
+
+// usablePart returns a part whose input is one that package runtime takes, if it is that of a call.
+func usablePart(part events.JSON) events.JSON {
+	var fields map[string]events.JSON
+	if jsontext.Value(part).IsValid() || json.Unmarshal(part, &fields, lenient()) != nil || fields["input"] == nil {
+		return part
+	}
+	fields["input"] = usableInput(fields["input"])
+	mended, err := json.Marshal(fields, json.Deterministic(true))
+	if err != nil { // it is invalid elsewhere
+		return part
+	}
+	return mended
 }
 
 // readResult decodes the result of a tool. The error says what is wrong.

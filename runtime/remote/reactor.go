@@ -28,22 +28,20 @@ func Reactor(nc *nats.Conn, names events.Names, name string, opts ...Option) (ru
 
 func (r *reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
 	p := r.protocol()
-	var chunk func(runtime.Chunk)
-	if out != nil {
-		chunk = out.Chunk
-	}
+	stream := &streamed{out: out}
 	request, whole, shown, err := r.request(in, p)
 	if err != nil {
 		return nil, err
 	}
-	body, err := r.call(ctx, p, request, whole, chunk)
+	body, err := r.call(ctx, p, request, whole, stream.chunk)
 	if err != nil {
-		return nil, err
+		return nil, stream.brokeOff(err)
 	}
 	if whole.whole() {
 		shown = nil
 	}
-	return r.reaction(body, shown)
+	reaction, err := r.reaction(body, shown)
+	return reaction, stream.brokeOff(err)
 }
 
 // request returns the message for a process. If the whole exceeds the server's limit,

@@ -3,6 +3,7 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"sync"
@@ -246,25 +247,24 @@ func TestNonsense(t *testing.T) {
 		reactor, tool string
 		want          string
 	}{
-		"no JSON":              {`oops`, `oops`, "is not JSON"},
-		"nothing":              {``, ``, "is not JSON"},
-		"a list":               {`[]`, `[]`, "wrong shape"},
-		"no kind":              {`{}`, `{}`, `kind ""`},
-		"another kind":         {`{"kind":"results"}`, `{"kind":"answer"}`, `not heartbeat, chunk, result or error`},
-		"a chunk of no type":   {`{"kind":"chunk","data":1}`, `{"kind":"chunk"}`, "chunk without a type"},
-		"no content":           {`{"kind":"result"}`, "", "assistantEvent has no content"},
-		"content of no parts":  {`{"kind":"result","assistantEvent":{"content":"hello"}}`, "", "/assistantEvent/content is a JSON string"},
-		"a part of no type":    {`{"kind":"result","assistantEvent":{"content":[` + part + `,{}]}}`, "", "a part has a type of 1 to 128 letters at /assistantEvent/content/1/type"},
-		"a call of no id":      {`{"kind":"result","assistantEvent":{"content":[]},"toolCalls":[{"name":"f"}]}`, "", "callId of toolCalls/0"},
-		"a call of no name":    {`{"kind":"result","assistantEvent":{"content":[]},"toolCalls":[{"callId":"c"}]}`, "", "toolCalls/0 has no name"},
-		"a call twice":         {`{"kind":"result","assistantEvent":{"content":[]},"toolCalls":[{"callId":"c","name":"f"},{"callId":"c","name":"f"}]}`, "", `the callId "c"`},
-		"arguments of no kind": {`{"kind":"result","assistantEvent":{"content":[]},"toolCalls":[{"callId":"c","name":"f","arguments":"{}"}]}`, "", "not an object"},
-		"usage of no kind":     {`{"kind":"result","assistantEvent":{"content":[]},"usage":{"inputTokens":"many"}}`, "", "/usage/inputTokens is a JSON string"},
-		"no status":            {"", `{"kind":"result","result":1}`, `status is ""`},
-		"an error of no text":  {"", `{"kind":"result","status":"error"}`, "has no error"},
-		"an error":             {`{"kind":"error","message":"it\nbroke"}`, `{"kind":"error","message":"it\nbroke"}`, "it broke"},
-		"an error, wordless":   {`{"kind":"error"}`, `{"kind":"error"}`, "returned an error without a message"},
-		"an error of length":   {`{"kind":"error","message":"` + strings.Repeat("x", 9000) + `"}`, `{"kind":"error","message":"` + strings.Repeat("x", 9000) + `"}`, "xxx..."},
+		"no JSON":             {`oops`, `oops`, "is not JSON"},
+		"nothing":             {``, ``, "is not JSON"},
+		"a list":              {`[]`, `[]`, "wrong shape"},
+		"no kind":             {`{}`, `{}`, `kind ""`},
+		"another kind":        {`{"kind":"results"}`, `{"kind":"answer"}`, `not heartbeat, chunk, result or error`},
+		"a chunk of no type":  {`{"kind":"chunk","data":1}`, `{"kind":"chunk"}`, "chunk without a type"},
+		"no content":          {`{"kind":"result"}`, "", "assistantEvent has no content"},
+		"content of no parts": {`{"kind":"result","assistantEvent":{"content":"hello"}}`, "", "/assistantEvent/content is a JSON string"},
+		"a part of no type":   {`{"kind":"result","assistantEvent":{"content":[` + part + `,{}]}}`, "", "a part has a type of 1 to 128 letters at /assistantEvent/content/1/type"},
+		"a call of no id":     {`{"kind":"result","assistantEvent":{"content":[]},"toolCalls":[{"name":"f"}]}`, "", "callId of toolCalls/0"},
+		"a call of no name":   {`{"kind":"result","assistantEvent":{"content":[]},"toolCalls":[{"callId":"c"}]}`, "", "toolCalls/0 has no name"},
+		"a call twice":        {`{"kind":"result","assistantEvent":{"content":[]},"toolCalls":[{"callId":"c","name":"f"},{"callId":"c","name":"f"}]}`, "", `the callId "c"`},
+		"usage of no kind":    {`{"kind":"result","assistantEvent":{"content":[]},"usage":{"inputTokens":"many"}}`, "", "/usage/inputTokens is a JSON string"},
+		"no status":           {"", `{"kind":"result","result":1}`, `status is ""`},
+		"an error of no text": {"", `{"kind":"result","status":"error"}`, "has no error"},
+		"an error":            {`{"kind":"error","message":"it\nbroke"}`, `{"kind":"error","message":"it\nbroke"}`, "it broke"},
+		"an error, wordless":  {`{"kind":"error"}`, `{"kind":"error"}`, "returned an error without a message"},
+		"an error of length":  {`{"kind":"error","message":"` + strings.Repeat("x", 9000) + `"}`, `{"kind":"error","message":"` + strings.Repeat("x", 9000) + `"}`, "xxx..."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := strings.Map(func(r rune) rune {
@@ -374,5 +374,50 @@ func TestBounds(t *testing.T) {
 	case <-ended:
 	case <-time.After(5 * time.Minute):
 		t.Error("the process streams on")
+	}
+}
+
+// Arguments that no tool can use are left to the runtime, where that call alone fails.
+func TestReactor_UnusableArguments(t *testing.T) {
+	w := start(t)
+	for n, c := range []struct{ arguments, want string }{
+		{`{"a":1}`, `{"a":1}`},
+		{`[1]`, `"[1]"`},
+		{`7`, `"7"`},
+		{`"text"`, `"text"`},
+		{`{"a":1,"a":2}`, `"{\"a\":1,\"a\":2}"`},
+		{`{"a":"\ud800"}`, `"{\"a\":\"\\ud800\"}"`},
+		{`{"__proto__":1}`, `"{\"__proto__\":1}"`},
+	} {
+		id := fmt.Sprintf("arguments_%d", n)
+		w.raw(t, "skein.reactor."+id, `{"kind":"result","assistantEvent":{"content":[{"type":"tool-f","toolCallId":"c","input":`+c.arguments+`}]},"toolCalls":[{"callId":"c","name":"f","arguments":`+c.arguments+`}]}`)
+		got, err := w.reactor(t, id).React(patient(t), &runtime.StepInput{}, nil)
+		if err != nil || len(got.ToolCalls) != 1 || string(got.ToolCalls[0].Arguments) != c.want {
+			t.Errorf("%s: %v, %v", c.arguments, got, err)
+		}
+	}
+}
+
+// An answer that breaks off after its first chunk says so, so that what was streamed is kept. A
+// final error of the process, or a failure before that, does not.
+func TestReactor_BreaksOff(t *testing.T) {
+	w := start(t)
+	const chunk = `{"kind":"chunk","type":"text-delta","data":{"id":"t","delta":"so far"}}`
+	for id, c := range map[string]struct {
+		answer []string
+		broke  bool
+	}{
+		"later_streamed": {[]string{chunk, `{"kind":"error","message":"later","retry":true}`}, true},
+		"wrong_streamed": {[]string{chunk, `oops`}, true},
+		"shape_streamed": {[]string{chunk, `{"kind":"result"}`}, true},
+		"final_streamed": {[]string{chunk, `{"kind":"error","message":"no"}`}, false},
+		"wrong_at_once":  {[]string{`oops`}, false},
+	} {
+		w.raw(t, "skein.reactor."+id, c.answer...)
+		_, err := w.reactor(t, id).React(patient(t), &runtime.StepInput{}, nil)
+		var broke *runtime.BrokenOffError
+		if err == nil || errors.As(err, &broke) != c.broke {
+			t.Errorf("%s: %#v", id, err)
+		}
 	}
 }

@@ -97,15 +97,13 @@ func (r *webReactor) React(ctx context.Context, in *runtime.StepInput, out runti
 	if err != nil {
 		return nil, err
 	}
-	var chunk func(runtime.Chunk)
-	if out != nil {
-		chunk = out.Chunk
-	}
-	result, err := r.post(ctx, in.StepID, body, chunk)
+	stream := &streamed{out: out}
+	result, err := r.post(ctx, in.StepID, body, stream.chunk)
 	if err != nil {
-		return nil, err
+		return nil, stream.brokeOff(err)
 	}
-	return r.reaction(result, shown)
+	reaction, err := r.reaction(result, shown)
+	return reaction, stream.brokeOff(err)
 }
 
 // webTool is a tool behind a URL.
