@@ -20,6 +20,7 @@ import (
 type begun struct {
 	client   *client.Client // shows the run
 	id       string         // of the response
+	leg      int            // which of the run it shows
 	thread   string
 	exec     string
 	reaction string
@@ -49,12 +50,20 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 	if len(input) == 0 && d.PreviousResponseID == "" && d.Conversation == nil {
 		return nil, events.Invalid("/input", "a response needs an input, a previous_response_id or a conversation")
 	}
-	id := uuid.Must(uuid.NewV7())
-	if key != "" {
+	id := newID(c, d.digest)
+	switch {
+	case key != "":
 		id = c.Keyed(key)
 		if b, err := repeated(ctx, c, d, id); b != nil || err != nil {
 			return b, err
 		}
+	case d.retry.within > 0:
+		if b, err := d.retry.first(ctx, c, d); b != nil || err != nil {
+			return b, err
+		}
+	}
+	if b, err := goOn(ctx, c, d, input, id, own); b != nil || err != nil {
+		return b, err
 	}
 	if err := d.checkNames(ctx, c); err != nil {
 		return nil, err

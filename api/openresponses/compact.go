@@ -82,7 +82,7 @@ func compact(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	discard() // its id is not found from now on
 	number := strings.TrimPrefix(x.ID, events.ExecutionPrefix)
 	edge.WriteJSON(w, http.StatusOK, compaction{
-		ID: "resp_" + number, Object: "response.compaction", CreatedAt: unix(x.CreatedAt), Usage: resourceAt(x).Usage,
+		ID: "resp_" + number, Object: "response.compaction", CreatedAt: unix(x.CreatedAt), Usage: resourceAt(leg{x: x}).Usage,
 		Output: []transform.Item{transform.Compaction("cmp_"+number, events.TextOfParts(first.Items[0].Content))},
 	})
 	return nil
@@ -123,9 +123,11 @@ func toCompact(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UU
 		return "", 0, err
 	}
 	if to.version != nil && len(input) > 0 { // its own thread gets no items by this
-		if to.forks, err = execution(ctx, c.Client, d.PreviousResponseID); err != nil {
+		l, err := legOf(ctx, c.Client, d.PreviousResponseID)
+		if err != nil {
 			return "", 0, err
 		}
+		to.forks = l.x
 	}
 	if to.forks != nil {
 		if to, err = forked(ctx, c, to.forks, to.title, id); err != nil {
@@ -204,15 +206,15 @@ func inputTokens(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	}
 	tokens := int64(bytes+bytesPerToken-1) / bytesPerToken
 	if d.PreviousResponseID != "" {
-		_, x, err := found(r.Context(), c, d.PreviousResponseID)
+		_, l, err := found(r.Context(), c, d.PreviousResponseID)
 		if isMissing(err) {
 			return noPrevious(d.PreviousResponseID)
 		}
 		if err != nil {
 			return err
 		}
-		if x.Usage != nil {
-			tokens += x.Usage.InputTokens + x.Usage.OutputTokens
+		if used := l.x.Usage; used != nil {
+			tokens += used.InputTokens + used.OutputTokens
 		}
 	}
 	edge.WriteJSON(w, http.StatusOK, struct {

@@ -20,7 +20,7 @@ func shapes() map[string]string {
 			reasoning°:reasoning usage°:usage max_output_tokens°:int max_tool_calls°:int store:bool background:bool service_tier:string metadata:object
 			safety_identifier°:string prompt_cache_key°:string user?:string conversation?:conversation`,
 		"incomplete":   `reason:string`,
-		"failure":      `code:string message:string`,
+		"failure":      `type:string code:string message:string`,
 		"conversation": `id:string`,
 		"tool":         `type:function| name:string description°:string parameters°:object strict°:bool`,
 		"reasoning":    `effort°:none|minimal|low|medium|high|xhigh summary°:concise|detailed|auto`,
@@ -43,6 +43,11 @@ func shapes() map[string]string {
 		"item function_call_output": `type:string id:string status:in_progress|completed|incomplete call_id:string output:result`,
 		"item reasoning":            `type:string id:string summary:[]part* content?:[]part* encrypted_content?:string`,
 		"item compaction":           `type:string id:string encrypted_content:string created_by?:string`,
+
+		// Of OpenAI's own endpoint, for tools that it makes calls of.
+		"item mcp_call":             `type:string id:string status:completed|failed name:string arguments:string output°:string error°:string server_label:string approval_request_id?:string`,
+		"item mcp_approval_request": `type:string id:string name:string arguments:string server_label:string`,
+		"item web_search_call":      `type:string id:string status:completed|failed action:object`,
 
 		"part input_text":     `type:string text:string`,
 		"part input_image":    `type:string image_url°:string detail:low|high|auto`,
@@ -67,6 +72,7 @@ func shapes() map[string]string {
 		"event response.content_part.added":            `item_id:string output_index:int content_index:int part:part*`,
 		"event response.content_part.done":             `item_id:string output_index:int content_index:int part:part*`,
 		"event response.output_text.delta":             `item_id:string output_index:int content_index:int delta:string logprobs:[]logprob`,
+		"event response.output_text.annotation.added":  `item_id:string output_index:int content_index:int annotation_index:int annotation:annotation*`,
 		"event response.output_text.done":              `item_id:string output_index:int content_index:int text:string logprobs:[]logprob`,
 		"event response.refusal.delta":                 `item_id:string output_index:int content_index:int delta:string`,
 		"event response.refusal.done":                  `item_id:string output_index:int content_index:int refusal:string`,

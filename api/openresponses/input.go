@@ -33,6 +33,9 @@ func newItems(ctx context.Context, c *edge.Caller, input []transform.Item, threa
 		if err := checkParts("/input/"+strconv.Itoa(i), o); err != nil {
 			return nil, err
 		}
+		if asksApproval(o) { // of an earlier run, whose model never saw it
+			continue
+		}
 		if o.Type != string(events.ItemReference) {
 			o.ID = ""
 			list = append(list, o)
@@ -67,6 +70,18 @@ func newItems(ctx context.Context, c *edge.Caller, input []transform.Item, threa
 		return nil, &e
 	}
 	return items, nil
+}
+
+// asksApproval reports whether an item is a request for an approval that a response has shown, or
+// the answer to one.
+func asksApproval(o transform.Item) bool {
+	switch o.Type {
+	case requestItem, string(events.ItemReference):
+		return strings.HasPrefix(o.ID, requestPrefix)
+	case responseItem:
+		return strings.HasPrefix(textOf(o.Rest["approval_request_id"]), requestPrefix)
+	}
+	return false
 }
 
 // referred returns the items that an id refers to, and their thread.

@@ -21,6 +21,8 @@ const (
 	callItem       = "function_call"
 	callOutputItem = "function_call_output"
 	serverCallItem = "mcp_call"
+	requestItem    = "mcp_approval_request"
+	responseItem   = "mcp_approval_response"
 )
 
 // serverLabel is the server_label of tools that the server runs.
@@ -64,7 +66,7 @@ func (n *numbering) call(prefix, callID string) string {
 
 // baseOf returns the thread's item that an id names, which may be one of its parts.
 func baseOf(id string) (item string, part bool) {
-	for _, prefix := range []string{"msg_", "rs_", "fc_", "mcp_", "it_"} {
+	for _, prefix := range []string{"msg_", "rs_", "fc_", "mcp_", "it_", requestPrefix} {
 		rest, ok := strings.CutPrefix(id, prefix)
 		at := strings.LastIndexByte(rest, '_')
 		if ok && at > 0 && events.ValidID(events.ItemPrefix+rest[:at]) {
@@ -95,36 +97,54 @@ func piecesOf(i *events.Item, showServer bool) []transform.Item {
 		}
 		return list
 	}
-	callers, failures := callersOf(i.Content)
 	number := numberingOf(i.ID)
+	return number.items(list, i.Content, func(string) bool { return showServer })
+}
+
+// pieces returns parts that a run wrote as the next items. shows reports which calls that the
+// server makes are shown.
+func (n *numbering) pieces(x *events.Execution, parts []events.JSON, shows func(call string) bool) []transform.Item {
+	i := &events.Item{
+		ID: x.ReactionItemID, Type: events.Message, Role: events.Assistant, Status: events.ItemCompleted, Content: attachment.Served(marshal(parts), x.ThreadID),
+	}
+	list, err := transform.Form{Split: true}.Write(i)
+	if err != nil {
+		return []transform.Item{}
+	}
+	return n.items(list, i.Content, shows)
+}
+
+// items returns the items of an answer with their ids, from its content.
+func (n *numbering) items(list []transform.Item, content events.JSON, shows func(call string) bool) []transform.Item {
+	callers, failures := callersOf(content)
 	out := []transform.Item{}
-	for n := 0; n < len(list); n++ {
-		o := list[n]
+	for at := 0; at < len(list); at++ {
+		o := list[at]
 		switch o.Type {
 		case messageItem:
-			o.ID = number.message()
+			o.ID = n.message()
 		case reasoningItem:
-			o.ID = number.reasoning()
+			o.ID = n.reasoning()
 		case callItem:
-			answered := n+1 < len(list) && list[n+1].Type == callOutputItem && list[n+1].CallID == o.CallID
+			answered := at+1 < len(list) && list[at+1].Type == callOutputItem && list[at+1].CallID == o.CallID
 			if callers[o.CallID] {
-				o.ID = number.call("fc_", o.CallID)
+				o.ID = n.call("fc_", o.CallID)
 				break
 			}
 			if answered {
-				n++
+				at++
 			}
-			if !showServer {
+			if !shows(o.CallID) {
 				continue
 			}
-			o.ID = number.call("mcp_", o.CallID)
+			o.ID = n.call("mcp_", o.CallID)
 			var output events.JSON
 			if answered {
-				output = list[n].Output
+				output = list[at].Output
 			}
 			o = serverCall(o, output, failures[o.CallID])
 		default:
-			o.ID = number.other()
+			o.ID = n.other()
 		}
 		out = append(out, completed(o))
 	}
@@ -178,6 +198,7 @@ func completed(o transform.Item) transform.Item {
 		o.Status = "completed"
 	}
 	o.Origin = nil
+	delete(o.Rest, transform.Provider)
 	switch o.Type {
 	case messageItem, "":
 		o.Type = messageItem

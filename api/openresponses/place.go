@@ -40,13 +40,14 @@ func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, own func(str
 	if err != nil {
 		return place{}, err
 	}
-	x, err := execution(ctx, upToDate, d.PreviousResponseID)
+	previous, err := legOf(ctx, upToDate, d.PreviousResponseID)
 	if err != nil {
 		if isMissing(err) {
 			return place{}, noPrevious(d.PreviousResponseID)
 		}
 		return place{}, err
 	}
+	x := previous.x
 	e := echoOf(x)
 	temporary := e != nil && e.Temporary
 	if temporary && !own(x.ThreadID) {

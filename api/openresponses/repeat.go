@@ -48,17 +48,22 @@ func repeated(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUI
 	if err != nil {
 		return nil, err
 	}
-	if b.echo = echoOf(x); b.echo == nil || b.echo.Request != d.digest {
+	if e := echoOf(x); e == nil || e.Request != d.digest {
 		return nil, edge.ReusedKey()
 	}
+	b.joins(upToDate, x, purgeOf(id))
+	return b, nil
+}
+
+// joins makes the run of an earlier request that of this one.
+func (b *begun) joins(c *client.Client, x *events.Execution, purge string) {
 	if isQueued(x) {
 		b.queued, b.waiting = true, x
 	}
-	b.client, b.thread, b.settings, b.repeated = upToDate, x.ThreadID, x.Settings, true
+	b.client, b.thread, b.reaction, b.settings, b.echo, b.repeated = c, x.ThreadID, x.ReactionItemID, x.Settings, echoOf(x), true
 	if b.echo.Temporary {
-		b.temporary = &temporary{client: b.client, query: b.query(), purges: []string{purgeOf(id)}}
+		b.temporary = &temporary{client: b.client, query: b.query(), purges: []string{purge}}
 	}
-	return b, nil
 }
 
 // executionOrQueued returns the execution of a response, also if it waits in a queue.

@@ -42,6 +42,7 @@ type createRequest struct {
 	modelParameters
 
 	digest string // of the body, if the request may be repeated
+	retry  retry  // of a client that repeats requests without an Idempotency-Key
 	warmed string // the thread that an earlier request on the same socket has warmed up
 }
 
@@ -201,7 +202,7 @@ type echo struct {
 	Metadata           map[string]string `json:"metadata,omitempty"`
 	PromptCacheKey     *string           `json:"promptCacheKey,omitzero"`
 	User               string            `json:"user,omitzero"`
-	Request            string            `json:"request,omitzero"` // the digest of the body, with an Idempotency-Key
+	Request            string            `json:"request,omitzero"` // the digest of the body, if the request may be repeated
 }
 
 // settings returns the settings of the run of a request.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -60,6 +59,7 @@ type (
 		ID string `json:"id"`
 	}
 	responseError struct {
+		Type    string `json:"type"`
 		Code    string `json:"code"`
 		Message string `json:"message"`
 	}
@@ -97,8 +97,11 @@ const (
 	cancelledStatus  = "cancelled"
 )
 
-// cancelledReason is why a cancelled response is incomplete.
-const cancelledReason = "cancelled"
+// Why a response is incomplete, where the protocol has no word for it.
+const (
+	cancelledReason = "cancelled"
+	approvalReason  = "approval_required" // its run waits for people to approve calls
+)
 
 // newResource returns a response without what its execution has done.
 func newResource(id string, e *echo, s *events.RunSettings, agent string) *resource {
@@ -205,40 +208,61 @@ func withMode(choice events.JSON) events.JSON {
 	return marshal(fields)
 }
 
-// resourceOf returns the response of an execution as it is now. Its output is there when the
-// execution has ended.
-func resourceOf(ctx context.Context, c *client.Client, x *events.Execution, showServer bool) (*resource, error) {
-	r := resourceAt(x)
-	if !x.Finished {
+// resourceOf returns the response of a leg as it is now. Its output is there when the leg has ended.
+func resourceOf(ctx context.Context, c *client.Client, l leg, showServer bool) (*resource, error) {
+	r := resourceAt(l)
+	if isQueued(l.x) {
+		blocked, err := blockedBy(ctx, c, l.x)
+		if err != nil || blocked == nil {
+			return r, err
+		}
+		return r, r.blocked(ctx, c, blocked)
+	}
+	if !l.over() {
 		return r, nil
 	}
-	content, err := contentOf(ctx, c, x)
-	if err != nil {
+	var err error
+	if r.Output, _, err = l.output(ctx, c, showServer || showsServer(l.x)); err != nil {
 		return nil, err
 	}
-	r.Output = piecesOf(&events.Item{ID: x.ReactionItemID, ThreadID: x.ThreadID, Type: events.Message, Role: events.Assistant, Status: events.ItemCompleted, Content: content}, showServer || showsServer(x))
 	if last := len(r.Output) - 1; last >= 0 && r.Output[last].Type == messageItem && (r.Status == incompleteStatus || r.Status == cancelledStatus) {
 		r.Output[last].Status = incompleteStatus // as its stream said
 	}
 	return r, nil
 }
 
-// resourceAt returns the response of an execution without its output.
-func resourceAt(x *events.Execution) *resource {
-	r := newResource("resp_"+strings.TrimPrefix(x.ID, events.ExecutionPrefix), echoOf(x), x.Settings, x.AgentID)
+// blocked makes the response one that waits for another run of its conversation, which waits for
+// people: it shows what they are asked.
+func (r *resource) blocked(ctx context.Context, c *client.Client, by *leg) (err error) {
+	r.Status, r.IncompleteDetails = incompleteStatus, &incomplete{approvalReason}
+	r.Output, err = by.requests(ctx, c)
+	return err
+}
+
+// resourceAt returns the response of a leg without its output.
+func resourceAt(l leg) *resource {
+	x := l.x
+	r := newResource(l.id(), echoOf(x), x.Settings, x.AgentID)
 	r.CreatedAt = unix(x.CreatedAt)
-	if u := x.Usage; u != nil {
+	if before := l.before(); before != nil {
+		r.CreatedAt, r.PreviousResponseID = unix(before.answeredAt()), new(leg{x, l.n - 1}.id())
+	}
+	if u := x.Usage; u != nil && (u.InputTokens != 0 || u.OutputTokens != 0 || u.TotalTokens != 0) { // else the model said nothing of it
 		r.Usage = &usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, TotalTokens: max(u.TotalTokens, u.InputTokens+u.OutputTokens)}
 		r.Usage.InputTokensDetails.CachedTokens, r.Usage.OutputTokensDetails.ReasoningTokens = u.CachedTokens, u.ReasoningTokens
 	}
 	switch {
+	case l.waits() && l.pause().approves():
+		r.Status, r.IncompleteDetails = incompleteStatus, &incomplete{approvalReason}
+	case l.waits(): // as with other function calls, it is for the caller to go on
+		r.Status, r.CompletedAt = completedStatus, new(unix(l.pause().calls[0].RequestedAt))
 	case !x.Finished && x.Token == 0:
 		r.Status = queuedStatus
 	case !x.Finished:
 	case x.Status == events.ExecutionFailed && x.Stopped:
 		r.Status, r.IncompleteDetails = cancelledStatus, &incomplete{cancelledReason}
 	case x.Status == events.ExecutionFailed:
-		r.Status, r.Error = failedStatus, &responseError{"server_error", cmp.Or(x.ErrorText, "the run failed")}
+		r.Status, r.Error = failedStatus, failureOf(x)
 	case x.FinishReason != "":
 		r.Status, r.IncompleteDetails = incompleteStatus, &incomplete{incompleteReason(x.FinishReason)}
 	default:
@@ -246,6 +270,18 @@ func resourceAt(x *events.Execution) *resource {
 		r.CompletedAt = new(unix(cmp.Or(x.UpdatedAt, x.CreatedAt)))
 	}
 	return r
+}
+
+// failureOf returns why a run has failed.
+func failureOf(x *events.Execution) *responseError {
+	e := &responseError{"server_error", cmp.Or(string(x.ErrorCode), "server_error"), cmp.Or(x.ErrorText, "the run failed")}
+	switch x.ErrorCode {
+	case events.FailedRateLimit, events.FailedQuota:
+		e.Type = "too_many_requests"
+	case events.FailedPolicy:
+		e.Type = "invalid_request"
+	}
+	return e
 }
 
 // incompleteReason returns why a response is incomplete, in the words of the protocol.
@@ -257,24 +293,6 @@ func incompleteReason(finish string) string {
 		return "content_filter"
 	}
 	return finish
-}
-
-// contentOf returns all parts of an execution, in order, as the content of a message.
-func contentOf(ctx context.Context, c *client.Client, x *events.Execution) (events.JSON, error) {
-	c = c.WithMinSeq(x.Seq) // every read model shows its end
-	steps, err := client.Read(ctx, c, events.ListSteps{ThreadID: x.ThreadID, ExecutionID: x.ID})
-	if err != nil {
-		return nil, err
-	}
-	parts := []events.JSON{}
-	for _, s := range steps.Steps {
-		own, err := partsOf(ctx, c, x.ThreadID, s.ID)
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, own...)
-	}
-	return marshal(parts), nil
 }
 
 // partsOf returns the parts of a step.

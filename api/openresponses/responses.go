@@ -34,7 +34,7 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		return events.Invalid("/generate", "a request over HTTP generates a response; generate: false is for a WebSocket")
 	}
 	key := r.Header.Get(edge.HeaderKey)
-	if key != "" {
+	if d.retry = retryOf(r); key != "" || d.retry.told {
 		d.digest = edge.DigestOf(body)
 	}
 	b, err := begin(r.Context(), c, d, key, noTemporary)
@@ -55,11 +55,11 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		edge.WriteJSON(w, http.StatusOK, res)
 		return nil
 	}
-	x, err := b.shown(r.Context())
+	l, err := b.shown(r.Context())
 	if err != nil {
 		return err
 	}
-	res, err := resourceOf(r.Context(), b.client, x, false)
+	res, err := resourceOf(r.Context(), b.client, l, false)
 	if err != nil {
 		return err
 	}
@@ -67,16 +67,23 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	return nil
 }
 
-// shown returns the execution that a request over JSON is answered with: as it is now in the
+// shown returns what a request over JSON is answered with: the leg as it is now in the
 // background, otherwise when it has ended.
-func (b *begun) shown(ctx context.Context) (*events.Execution, error) {
+func (b *begun) shown(ctx context.Context) (leg, error) {
 	switch {
+	case !b.request.Background && b.queued:
+		_, blocked, err := begins(ctx, b.client, b.query())
+		if err != nil || blocked != nil {
+			return leg{x: &events.Execution{ID: b.exec, ThreadID: b.thread, AgentID: b.request.Model, Settings: b.settings, ReactionItemID: b.reaction}}, err
+		}
+		return awaitLeg(ctx, b.client, b.query(), b.leg)
 	case !b.request.Background:
-		return b.client.WaitRun(ctx, b.query())
+		return awaitLeg(ctx, b.client, b.query(), b.leg)
 	case b.waiting != nil:
-		return b.waiting, nil
+		return leg{x: b.waiting}, nil
 	}
-	return client.Read(ctx, b.client, b.query())
+	x, err := client.Read(ctx, b.client, b.query())
+	return leg{x, b.leg}, err
 }
 
 // query asks for the execution of a response.
@@ -100,7 +107,11 @@ func (b *begun) execution(ctx context.Context) (*events.Execution, error) {
 	case b.queued && threadIn(b.id) != "":
 		return queuedIn(ctx, b.client, b.id)
 	case b.queued:
-		return begins(ctx, b.client, b.query())
+		x, blocked, err := begins(ctx, b.client, b.query())
+		if blocked != nil {
+			return &events.Execution{ID: b.exec, ThreadID: b.thread, AgentID: b.request.Model, Settings: b.settings, ReactionItemID: b.reaction}, nil
+		}
+		return x, err
 	}
 	return client.Read(ctx, b.client, b.query())
 }
@@ -113,11 +124,11 @@ func (b *begun) stream(w http.ResponseWriter, r *http.Request) error {
 	}
 	s := edge.NewStream(w)
 	defer s.Close()
-	return sendAll(r.Context(), s, b.client, x, -1)
+	return sendAll(r.Context(), s, b.client, leg{x, b.leg}, -1)
 }
 
 // sendAll sends the events of a response after one. The last event is always sent.
-func sendAll(ctx context.Context, s *edge.Stream, c *client.Client, x *events.Execution, after int64) error {
+func sendAll(ctx context.Context, s *edge.Stream, c *client.Client, l leg, after int64) error {
 	next := int64(0)
 	send := func(v streamEvent) error {
 		next = v.SequenceNumber + 1
@@ -130,7 +141,7 @@ func sendAll(ctx context.Context, s *edge.Stream, c *client.Client, x *events.Ex
 		}
 		return s.Send(edge.Event{Name: v.Type, Data: raw})
 	}
-	if err := follow(ctx, c, x, send); err != nil {
+	if err := follow(ctx, c, l, send); err != nil {
 		if ctx.Err() == nil {
 			p, _ := problemOf(err)
 			_ = send(streamEvent{Type: "error", SequenceNumber: max(next, after+1), Error: p}) // the reader may have gone
@@ -145,31 +156,31 @@ func ends(kind string) bool {
 	return kind == "response.completed" || kind == "response.failed" || kind == "response.incomplete"
 }
 
-// found returns the execution of a response that can be read: it is stored, and was not deleted.
-func found(ctx context.Context, c *edge.Caller, id string) (*client.Client, *events.Execution, error) {
+// found returns what a response shows that can be read: it is stored, and was not deleted.
+func found(ctx context.Context, c *edge.Caller, id string) (*client.Client, leg, error) {
 	upToDate, err := c.Client.UpToDate(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, leg{}, err
 	}
-	x, err := execution(ctx, upToDate, id)
+	l, err := legOf(ctx, upToDate, id)
 	if isMissing(err) {
-		x, err = queuedIn(ctx, upToDate, id)
+		l.x, err = queuedIn(ctx, upToDate, id)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, leg{}, err
 	}
-	if e := echoOf(x); e != nil && e.Temporary {
-		return nil, nil, noResponse(id)
+	if e := echoOf(l.x); e != nil && e.Temporary {
+		return nil, leg{}, noResponse(id)
 	}
-	if x.Finished {
-		if _, err := client.Read(ctx, upToDate, events.GetItem{ThreadID: x.ThreadID, ItemID: x.ReactionItemID}); err != nil {
+	if l.x.Finished {
+		if _, err := client.Read(ctx, upToDate, events.GetItem{ThreadID: l.x.ThreadID, ItemID: l.x.ReactionItemID}); err != nil {
 			if isMissing(err) {
-				return nil, nil, noResponse(id)
+				return nil, leg{}, noResponse(id)
 			}
-			return nil, nil, err
+			return nil, leg{}, err
 		}
 	}
-	return upToDate, x, nil
+	return upToDate, l, nil
 }
 
 // retrieve answers GET /v1/responses/{id}.
@@ -198,16 +209,16 @@ func retrieve(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		q.StartingAfter = &n
 	}
 	q.Include = slices.Concat(q.Include, v["include"], v["include[]"])
-	cl, x, err := found(r.Context(), c, r.PathValue("id"))
+	cl, l, err := found(r.Context(), c, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	if q.Stream {
 		s := edge.NewStream(w)
 		defer s.Close()
-		return sendAll(r.Context(), s, cl, x, valueOr(q.StartingAfter, -1))
+		return sendAll(r.Context(), s, cl, l, valueOr(q.StartingAfter, -1))
 	}
-	res, err := resourceOf(r.Context(), cl, x, slices.Contains(q.Include, serverTools))
+	res, err := resourceOf(r.Context(), cl, l, slices.Contains(q.Include, serverTools))
 	if err != nil {
 		return err
 	}
@@ -218,32 +229,32 @@ func retrieve(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 // cancel answers POST /v1/responses/{id}/cancel. A response that has ended stays as it is.
 func cancel(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	ctx := r.Context()
-	cl, x, err := found(ctx, c, r.PathValue("id"))
+	cl, l, err := found(ctx, c, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	if isQueued(x) {
-		removed, err := unqueue(ctx, cl, x)
+	if isQueued(l.x) {
+		removed, err := unqueue(ctx, cl, l.x)
 		if err != nil {
 			return err
 		}
 		if removed {
-			res := resourceAt(x)
+			res := resourceAt(l)
 			res.Status, res.IncompleteDetails = cancelledStatus, &incomplete{cancelledReason}
 			edge.WriteJSON(w, http.StatusOK, res)
 			return nil
 		}
 	}
-	if !x.Finished {
-		_, err := cl.Send(ctx, x.ThreadID, events.CancelRun{ExecutionID: x.ID, Reason: "cancelled by its caller"})
+	if p := l.pause(); !l.x.Finished && (p == nil || !p.answered()) {
+		_, err := cl.Send(ctx, l.x.ThreadID, events.CancelRun{ExecutionID: l.x.ID, Reason: "cancelled by its caller"})
 		if err != nil && events.AsError(err).Code != events.IllegalTransition {
 			return err
 		}
-		if x, err = cl.WaitRun(ctx, events.GetExecution{ThreadID: x.ThreadID, ExecutionID: x.ID}); err != nil {
+		if l.x, err = cl.WaitRun(ctx, events.GetExecution{ThreadID: l.x.ThreadID, ExecutionID: l.x.ID}); err != nil {
 			return err
 		}
 	}
-	res, err := resourceOf(ctx, cl, x, false)
+	res, err := resourceOf(ctx, cl, l, false)
 	if err != nil {
 		return err
 	}
@@ -255,10 +266,11 @@ func cancel(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 // that has no others is deleted, with its contents.
 func remove(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	ctx, id := r.Context(), r.PathValue("id")
-	cl, x, err := found(ctx, c, id)
+	cl, l, err := found(ctx, c, id)
 	if err != nil {
 		return err
 	}
+	x := l.x
 	if !x.Finished {
 		return events.Invalid("/id", "response %s has not ended; cancel it first", clipped(id))
 	}
@@ -305,13 +317,13 @@ func inputIDs(x *events.Execution) []string {
 
 // inputItems answers GET /v1/responses/{id}/input_items.
 func inputItems(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
-	cl, x, err := found(r.Context(), c, r.PathValue("id"))
+	cl, l, err := found(r.Context(), c, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	list := []transform.Item{}
-	for _, id := range inputIDs(x) {
-		item, err := client.Read(r.Context(), cl, events.GetItem{ThreadID: x.ThreadID, ItemID: id})
+	for _, id := range inputIDs(l.x) {
+		item, err := client.Read(r.Context(), cl, events.GetItem{ThreadID: l.x.ThreadID, ItemID: id})
 		if isMissing(err) {
 			continue
 		}

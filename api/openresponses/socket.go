@@ -162,7 +162,7 @@ func (s *socket) create(d *createRequest) error {
 	if err != nil {
 		return err
 	}
-	return follow(s.ctx, b.client, x, func(v streamEvent) error {
+	return follow(s.ctx, b.client, leg{x, b.leg}, func(v streamEvent) error {
 		v.StreamID = d.StreamID
 		return s.send(v)
 	})
@@ -171,12 +171,12 @@ func (s *socket) create(d *createRequest) error {
 // evict forgets the temporary response that a request which failed has named.
 func (s *socket) evict(id string) {
 	delete(s.warm, id)
-	x, err := execution(s.ctx, s.caller.Client, id)
+	l, err := legOf(s.ctx, s.caller.Client, id)
 	if err != nil {
 		return // it is gone, or was none
 	}
-	if t, own := s.kept[x.ThreadID]; own {
-		delete(s.kept, x.ThreadID)
+	if t, own := s.kept[l.x.ThreadID]; own {
+		delete(s.kept, l.x.ThreadID)
 		go t.discard(context.WithoutCancel(s.ctx))
 	}
 }

@@ -3,6 +3,10 @@ package openresponses
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -11,31 +15,33 @@ import (
 
 // streamEvent is an event of a response's stream, of any type.
 type streamEvent struct {
-	Type           string          `json:"type"`
-	SequenceNumber int64           `json:"sequence_number"`
-	Response       *resource       `json:"response,omitzero"`
-	ItemID         string          `json:"item_id,omitzero"`
-	OutputIndex    *int64          `json:"output_index,omitzero"`
-	ContentIndex   *int64          `json:"content_index,omitzero"`
-	SummaryIndex   *int64          `json:"summary_index,omitzero"`
-	Item           *transform.Item `json:"item,omitzero"`
-	Part           any             `json:"part,omitzero"`
-	Delta          *string         `json:"delta,omitzero"`
-	Text           *string         `json:"text,omitzero"`
-	Refusal        *string         `json:"refusal,omitzero"`
-	Name           string          `json:"name,omitzero"`
-	Arguments      *string         `json:"arguments,omitzero"`
-	Logprobs       *[]string       `json:"logprobs,omitzero"`
-	Error          any             `json:"error,omitzero"`
-	StreamID       events.JSON     `json:"stream_id,omitzero"`
+	Type            string          `json:"type"`
+	SequenceNumber  int64           `json:"sequence_number"`
+	Response        *resource       `json:"response,omitzero"`
+	ItemID          string          `json:"item_id,omitzero"`
+	OutputIndex     *int64          `json:"output_index,omitzero"`
+	ContentIndex    *int64          `json:"content_index,omitzero"`
+	SummaryIndex    *int64          `json:"summary_index,omitzero"`
+	Item            *transform.Item `json:"item,omitzero"`
+	Part            any             `json:"part,omitzero"`
+	Delta           *string         `json:"delta,omitzero"`
+	Text            *string         `json:"text,omitzero"`
+	Refusal         *string         `json:"refusal,omitzero"`
+	Name            string          `json:"name,omitzero"`
+	Arguments       *string         `json:"arguments,omitzero"`
+	Logprobs        *[]string       `json:"logprobs,omitzero"`
+	Error           any             `json:"error,omitzero"`
+	Annotation      events.JSON     `json:"annotation,omitzero"`
+	AnnotationIndex *int64          `json:"annotation_index,omitzero"`
+	StreamID        events.JSON     `json:"stream_id,omitzero"`
 }
 
 // streamPart is a part of a message or of a reasoning in a stream.
 type streamPart struct {
-	Type        string    `json:"type"`
-	Text        string    `json:"text"`
-	Annotations *[]string `json:"annotations,omitzero"`
-	Logprobs    *[]string `json:"logprobs,omitzero"`
+	Type        string      `json:"type"`
+	Text        string      `json:"text"`
+	Annotations events.JSON `json:"annotations,omitzero"`
+	Logprobs    *[]string   `json:"logprobs,omitzero"`
 }
 
 // emitter makes the events of a response. What it makes depends on the execution and its
@@ -44,6 +50,7 @@ type emitter struct {
 	ctx        context.Context
 	client     *client.Client
 	send       func(streamEvent) error
+	leg        leg
 	showServer bool
 	callers    map[string]bool // the tools of the caller
 
@@ -54,7 +61,8 @@ type emitter struct {
 	calls  map[string]*serverCalled // that the server makes, by id
 	err    error
 
-	step    string // whose chunks are read
+	past    map[string]bool // steps of earlier legs
+	step    string          // whose chunks are read
 	attempt int64
 	live    bool            // the step's reactor streams
 	whole   bool            // it does not: its parts are shown when it has ended
@@ -62,16 +70,29 @@ type emitter struct {
 	before  numbering       // as it was before the step
 }
 
-func newEmitter(ctx context.Context, c *client.Client, x *events.Execution, send func(streamEvent) error) *emitter {
-	e := &emitter{ctx: ctx, client: c, send: send, showServer: showsServer(x), callers: map[string]bool{}, number: numberingOf(x.ReactionItemID),
-		shown: map[string]bool{}, calls: map[string]*serverCalled{}}
-	if x.Settings != nil {
-		for _, t := range x.Settings.Tools {
+func newEmitter(ctx context.Context, c *client.Client, l leg, send func(streamEvent) error) (*emitter, error) {
+	e := &emitter{ctx: ctx, client: c, send: send, leg: l, showServer: showsServer(l.x), callers: map[string]bool{}, number: numberingOf(l.x.ReactionItemID),
+		shown: map[string]bool{}, calls: map[string]*serverCalled{}, past: map[string]bool{}}
+	if l.x.Settings != nil {
+		for _, t := range l.x.Settings.Tools {
 			e.callers[t.Name] = true
 		}
 	}
+	if before := l.before(); before != nil {
+		spans, err := l.spans(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		for _, step := range slices.Concat(spans[:l.n]...) {
+			e.past[step] = true
+		}
+		if _, e.number, err = l.output(ctx, c, e.showServer); err != nil {
+			return nil, err
+		}
+		e.step = before.step // what has come of its calls comes first
+	}
 	e.before = e.number
-	return e
+	return e, nil
 }
 
 func (e *emitter) emit(v streamEvent) {
@@ -85,9 +106,12 @@ func (e *emitter) emit(v streamEvent) {
 
 // follow sends the events of a response from the first to the last. Those of one that waits in a
 // queue begin at once, go on when it has begun, and end if it is cancelled before.
-func follow(ctx context.Context, c *client.Client, x *events.Execution, send func(streamEvent) error) error {
-	e := newEmitter(ctx, c, x, send)
-	first := resourceAt(x)
+func follow(ctx context.Context, c *client.Client, l leg, send func(streamEvent) error) error {
+	e, err := newEmitter(ctx, c, l, send)
+	if err != nil {
+		return err
+	}
+	first := resourceAt(l)
 	first.Status, first.CompletedAt, first.IncompleteDetails, first.Error, first.Usage = inProgressStatus, nil, nil, nil, nil
 	if first.Background {
 		first.Status = queuedStatus
@@ -98,9 +122,19 @@ func follow(ctx context.Context, c *client.Client, x *events.Execution, send fun
 		e.emit(streamEvent{Type: "response.queued", Response: &created})
 		first.Status = inProgressStatus
 	}
-	query := events.GetExecution{ThreadID: x.ThreadID, ExecutionID: x.ID}
-	if isQueued(x) {
-		begun, err := begins(ctx, c, query)
+	query := events.GetExecution{ThreadID: l.x.ThreadID, ExecutionID: l.x.ID}
+	if isQueued(l.x) {
+		begun, blocked, err := begins(ctx, c, query)
+		if blocked != nil {
+			begun := *first
+			e.emit(streamEvent{Type: "response.in_progress", Response: &begun})
+			if err := first.blocked(ctx, c, blocked); err != nil {
+				return err
+			}
+			e.items(first.Output)
+			e.end(first)
+			return e.err
+		}
 		if isMissing(err) {
 			first.Status, first.IncompleteDetails = cancelledStatus, &incomplete{cancelledReason}
 			e.end(first)
@@ -109,14 +143,14 @@ func follow(ctx context.Context, c *client.Client, x *events.Execution, send fun
 		if err != nil {
 			return err
 		}
-		x = begun
+		e.leg.x = begun
 	}
 	e.emit(streamEvent{Type: "response.in_progress", Response: first})
-	gone, err := e.chunks(x)
+	gone, err := e.chunks(query)
 	if err != nil {
 		return err
 	}
-	end, err := c.WaitRun(ctx, query)
+	end, err := awaitLeg(ctx, c, query, l.n)
 	if err != nil {
 		return err
 	}
@@ -127,10 +161,17 @@ func follow(ctx context.Context, c *client.Client, x *events.Execution, send fun
 	if gone {
 		e.items(last.Output)
 	}
-	if last.Status == completedStatus {
+	if last.Status == completedStatus || end.waits() {
 		e.close(completedStatus)
 	} else {
 		e.close(incompleteStatus)
+	}
+	if end.waits() && !gone {
+		asked, err := end.requests(ctx, c)
+		if err != nil {
+			return err
+		}
+		e.items(asked)
 	}
 	e.end(last)
 	return e.err
@@ -145,7 +186,7 @@ func (e *emitter) end(r *resource) {
 			Code    string `json:"code"`
 			Message string `json:"message"`
 			Param   string `json:"param"`
-		}{"server_error", r.Error.Code, r.Error.Message, ""}})
+		}{r.Error.Type, r.Error.Code, r.Error.Message, ""}})
 		e.emit(streamEvent{Type: "response.failed", Response: r})
 	case incompleteStatus, cancelledStatus:
 		r.Status = incompleteStatus
@@ -155,36 +196,129 @@ func (e *emitter) end(r *resource) {
 	}
 }
 
-// chunks sends the events of a run's chunks until it has ended. It reports whether there are
+// pauseGrace is how long a chunk may be missing that was written before the run came to wait.
+const pauseGrace = 5 * time.Second
+
+// chunks sends the events of a leg's chunks until it has ended. It reports whether there are
 // no chunks any more, and nothing was sent.
-func (e *emitter) chunks(x *events.Execution) (gone bool, err error) {
-	sent := false
-	for chunk, err := range e.client.Chunks(e.ctx, x.ThreadID, x.ID) {
-		var gap *client.ChunkGapError
-		switch {
-		case errors.As(err, &gap) && !sent:
-			return true, nil
-		case errors.As(err, &gap): // the parts have the rest
+func (e *emitter) chunks(query events.GetExecution) (gone bool, err error) {
+	ctx, stop := context.WithCancel(e.ctx)
+	defer stop()
+	chunks, paused := make(chan chunkRead), make(chan leg)
+	go readChunks(ctx, e.client, query, chunks)
+	go func() {
+		if at, err := awaitLeg(ctx, e.client, query, e.leg.n); err == nil && at.waits() {
+			select {
+			case paused <- at:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	var grace <-chan time.Time
+	sent, marked := false, false // marked: the leg ends with the last chunk, if the run waits
+	asked := map[string]bool{}   // calls that a chunk has announced
+	for {
+		select {
+		case e.leg = <-paused:
+			if marked {
+				return false, e.endStep()
+			}
+			grace = time.After(pauseGrace)
 			continue
-		case err != nil:
-			return false, err
-		case chunk.Type == events.ChunkFinish && chunk.Derived && !sent:
-			return true, nil
-		}
-		sent = true
-		if err := e.chunk(x.ThreadID, &chunk); err != nil {
-			return false, err
-		}
-		if e.err != nil {
-			return false, e.err
+		case <-grace:
+			return !sent, e.endStep()
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case read, more := <-chunks:
+			var gap *client.ChunkGapError
+			switch chunk := &read.chunk; {
+			case !more:
+				return false, e.endStep()
+			case errors.As(read.err, &gap) && !sent:
+				return true, nil
+			case errors.As(read.err, &gap): // the parts have the rest
+				continue
+			case read.err != nil:
+				return false, read.err
+			case chunk.Type == events.ChunkFinish && chunk.Derived && !sent:
+				return true, nil
+			case e.skips(chunk):
+				continue
+			default:
+				if marked = e.marks(chunk, asked); marked && grace != nil {
+					return false, e.endStep()
+				}
+				if grace != nil {
+					grace = time.After(pauseGrace)
+				}
+				sent = true
+				if err := e.chunk(chunk); err != nil || e.err != nil {
+					return false, errors.Join(err, e.err)
+				}
+			}
 		}
 	}
-	return false, e.endStep(x.ThreadID)
+}
+
+// chunkRead is a chunk of a run, or why there is none.
+type chunkRead struct {
+	chunk client.Chunk
+	err   error
+}
+
+// readChunks passes on the chunks of a run, and closes the channel after the last.
+func readChunks(ctx context.Context, c *client.Client, query events.GetExecution, to chan<- chunkRead) {
+	defer close(to)
+	for chunk, err := range c.Chunks(ctx, query.ThreadID, query.ExecutionID) {
+		select {
+		case to <- chunkRead{chunk, err}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// skips reports whether a chunk belongs to an earlier leg. Of the calls with which that ended, it
+// notes what they are.
+func (e *emitter) skips(c *client.Chunk) bool {
+	before := e.leg.before()
+	if before == nil || c.StepID != "" && !e.past[c.StepID] {
+		return false
+	}
+	var d chunkData
+	if json.Unmarshal(c.Data, &d) != nil || c.StepID != before.step || !before.asks(d.ToolCallID) {
+		return c.Type != events.ChunkFinish
+	}
+	switch c.Type {
+	case events.ChunkToolInput:
+		e.calls[d.ToolCallID] = &serverCalled{d.ToolName, events.TextOf(d.Input)}
+	case events.ChunkToolOutput, events.ChunkToolError:
+		e.called(&d)
+	}
+	return true
+}
+
+// marks reports whether a chunk is written only after the run has come to wait for people, if it
+// has: the leg ends before it.
+func (e *emitter) marks(c *client.Chunk, asked map[string]bool) bool {
+	var d chunkData
+	_ = json.Unmarshal(c.Data, &d) // it has none of the fields then
+	p := e.leg.pause()
+	switch {
+	case c.Type == events.ChunkToolInput:
+		asked[d.ToolCallID] = true
+	case c.Type == events.ChunkContextSubstate && d.Substate == "waiting":
+		return p == nil || !slices.ContainsFunc(p.calls, func(a events.CallApproval) bool { return !asked[a.CallID] })
+	case p == nil || c.StepID == "":
+	case c.Type == events.ChunkToolOutput || c.Type == events.ChunkToolError:
+		return p.asks(d.ToolCallID)
+	}
+	return p != nil && c.StepID != "" && c.StepID != p.step && asked[p.calls[0].CallID]
 }
 
 // endStep sends what a step's reactor recorded and did not stream.
-func (e *emitter) endStep(thread string) error {
-	step := e.step
+func (e *emitter) endStep() error {
+	step, thread := e.step, e.leg.x.ThreadID
 	if step == "" || e.live && e.shown[messageItem] && e.shown[reasoningItem] {
 		return nil
 	}
@@ -199,7 +333,12 @@ func (e *emitter) endStep(thread string) error {
 	if err != nil {
 		return err
 	}
-	list := piecesOf(&events.Item{ID: events.ItemPrefix + e.number.base, ThreadID: thread, Type: events.Message, Role: events.Assistant, Status: events.ItemCompleted, Content: marshal(parts)}, e.showServer)
+	if e.past[step] { // its calls alone go on in this leg
+		before := e.leg.before()
+		parts = slices.DeleteFunc(parts, func(raw events.JSON) bool { return !before.asks(callOfPart(raw)) })
+	}
+	own := numberingOf(e.leg.x.ReactionItemID)
+	list := own.pieces(e.leg.x, parts, e.leg.shows(e.showServer))
 	for _, o := range list {
 		key := o.Type
 		if o.Type == callItem {
@@ -217,7 +356,9 @@ func (e *emitter) endStep(thread string) error {
 			o.ID = e.number.message()
 		case reasoningItem:
 			o.ID = e.number.reasoning()
-		case callItem, serverCallItem:
+		case callItem:
+		case serverCallItem:
+			e.leg.link(&o)
 		default:
 			o.ID = e.number.other()
 		}

@@ -18,7 +18,8 @@ type openItem struct {
 	part   int64  // the index of the part that is being streamed
 	text   string // of that part, or the arguments of a call
 	parts  []streamPart
-	bare   bool // it has no part
+	notes  []events.JSON // the annotations of the part that is being streamed
+	bare   bool          // it has no part
 }
 
 // serverCalled is a call that the server makes.
@@ -36,12 +37,15 @@ type chunkData struct {
 	Output     events.JSON `json:"output"`
 	ErrorText  string      `json:"errorText"`
 	Substate   string      `json:"substate"`
+	Phase      string      `json:"phase"`
+
+	Annotations []events.JSON `json:"annotations"`
 }
 
 // chunk sends the events of a chunk.
-func (e *emitter) chunk(thread string, c *client.Chunk) error {
+func (e *emitter) chunk(c *client.Chunk) error {
 	if c.StepID != "" && c.StepID != e.step {
-		if err := e.endStep(thread); err != nil {
+		if err := e.endStep(); err != nil {
 			return err
 		}
 		e.step, e.attempt, e.live, e.whole, e.shown, e.before = c.StepID, c.Attempt, false, false, map[string]bool{}, e.number
@@ -63,10 +67,12 @@ func (e *emitter) chunk(thread string, c *client.Chunk) error {
 	switch c.Type {
 	case events.ChunkTextDelta:
 		e.live = true
-		e.delta(messageItem, d.ID, d.Delta)
+		e.delta(messageItem, d.ID, d.Delta, d.Phase)
+	case transform.ChunkAnnotations:
+		e.annotate(&d)
 	case events.ChunkReasoningDelta:
 		e.live = true
-		e.delta(reasoningItem, d.ID, d.Delta)
+		e.delta(reasoningItem, d.ID, d.Delta, "")
 	case events.ChunkReasoningEnd:
 		e.live = true
 		e.endReasoning(d.ID, d.Encrypted)
@@ -96,11 +102,11 @@ func (e *emitter) restart() {
 }
 
 // delta adds to a text or a reasoning, and begins one if another item is open.
-func (e *emitter) delta(kind, source, text string) {
+func (e *emitter) delta(kind, source, text, phase string) {
 	e.shown[kind], e.shown[kind+source] = true, true
-	if o := e.open; o == nil || o.item.Type != kind || kind == reasoningItem && o.source != source {
+	if o := e.open; o == nil || o.item.Type != kind || o.source != source && (kind == reasoningItem || phase != textOf(o.item.Rest[phaseField])) {
 		e.close(completedStatus)
-		e.begin(kind, source)
+		e.begin(kind, source, phase)
 		e.beginPart()
 	} else if o.source != source {
 		e.endPart()
@@ -129,8 +135,11 @@ func copied(v streamEvent) streamEvent {
 }
 
 // begin begins a message or a reasoning.
-func (e *emitter) begin(kind, source string) {
+func (e *emitter) begin(kind, source, phase string) {
 	o := &openItem{index: e.output, source: source, item: transform.Item{Type: kind}}
+	if phase != "" {
+		o.item.Rest = map[string]events.JSON{phaseField: events.Quote(phase)}
+	}
 	e.output++
 	if kind == reasoningItem {
 		o.item.ID, o.item.Summary = e.number.reasoning(), events.JSON("[]")
@@ -151,7 +160,7 @@ func (e *emitter) endReasoning(source, encrypted string) {
 		}
 		e.close(completedStatus)
 		e.shown[reasoningItem], e.shown[reasoningItem+source] = true, true
-		e.begin(reasoningItem, source)
+		e.begin(reasoningItem, source, "")
 		e.open.bare = true
 	}
 	if encrypted != "" {
@@ -162,16 +171,40 @@ func (e *emitter) endReasoning(source, encrypted string) {
 
 func (e *emitter) beginPart() {
 	o := e.open
-	o.part, o.text = int64(len(o.parts)), ""
-	v := streamEvent{Type: "response.content_part.added", ItemID: o.item.ID, OutputIndex: &o.index, ContentIndex: &o.part, Part: textPart("")}
+	o.part, o.text, o.notes = int64(len(o.parts)), "", nil
+	v := streamEvent{Type: "response.content_part.added", ItemID: o.item.ID, OutputIndex: &o.index, ContentIndex: &o.part, Part: textPart("", nil)}
 	if o.item.Type == reasoningItem {
 		v.Type, v.ContentIndex, v.SummaryIndex, v.Part = "response.reasoning_summary_part.added", nil, &o.part, streamPart{Type: "summary_text"}
 	}
 	e.emit(copied(v))
 }
 
-func textPart(text string) streamPart {
-	return streamPart{Type: events.OutputText, Text: text, Annotations: &[]string{}, Logprobs: &[]string{}}
+// phaseField is the field of a message that tells a comment on the work from the answer.
+const phaseField = "phase"
+
+func textPart(text string, notes []events.JSON) streamPart {
+	if notes == nil {
+		notes = []events.JSON{}
+	}
+	return streamPart{Type: events.OutputText, Text: text, Annotations: marshal(notes), Logprobs: &[]string{}}
+}
+
+// annotate sends the annotations of the text that is being streamed.
+func (e *emitter) annotate(d *chunkData) {
+	o := e.open
+	if o == nil || o.item.Type != messageItem || o.source != d.ID {
+		return
+	}
+	o.notes = d.Annotations
+	e.annotations(o.item.ID, o.index, o.part, o.notes)
+}
+
+func (e *emitter) annotations(item string, index, part int64, notes []events.JSON) {
+	for n, note := range notes {
+		e.emit(streamEvent{
+			Type: "response.output_text.annotation.added", ItemID: item, OutputIndex: &index, ContentIndex: &part, AnnotationIndex: new(int64(n)), Annotation: note,
+		})
+	}
 }
 
 func (e *emitter) endPart() {
@@ -184,7 +217,7 @@ func (e *emitter) endPart() {
 		o.parts = append(o.parts, part)
 		return
 	}
-	part := textPart(text)
+	part := textPart(text, o.notes)
 	e.emit(copied(streamEvent{Type: "response.output_text.done", ItemID: o.item.ID, OutputIndex: &o.index, ContentIndex: &o.part, Text: &text, Logprobs: &[]string{}}))
 	e.emit(copied(streamEvent{Type: "response.content_part.done", ItemID: o.item.ID, OutputIndex: &o.index, ContentIndex: &o.part, Part: part}))
 	o.parts = append(o.parts, part)
@@ -271,7 +304,7 @@ func (e *emitter) call(d *chunkData) {
 // called shows a call that the server has made, to those who asked for it.
 func (e *emitter) called(d *chunkData) {
 	c := e.calls[d.ToolCallID]
-	if c == nil || !e.showServer {
+	if c == nil || !e.leg.shows(e.showServer)(d.ToolCallID) {
 		return
 	}
 	o := serverCall(transform.Item{ID: e.number.call("mcp_", d.ToolCallID), Name: c.name, Arguments: &c.arguments}, events.Quote(events.TextOf(d.Output)), d.ErrorText)
@@ -279,6 +312,7 @@ func (e *emitter) called(d *chunkData) {
 		return
 	}
 	e.shown[o.ID] = true
+	e.leg.link(&o)
 	e.complete(completed(o))
 }
 
@@ -318,9 +352,10 @@ func (e *emitter) parts(o transform.Item, index int64) {
 	for n, raw := range parts {
 		at := new(int64(n))
 		var p struct {
-			Type    string `json:"type"`
-			Text    string `json:"text"`
-			Refusal string `json:"refusal"`
+			Type        string        `json:"type"`
+			Text        string        `json:"text"`
+			Refusal     string        `json:"refusal"`
+			Annotations []events.JSON `json:"annotations"`
 		}
 		_ = json.Unmarshal(raw, &p) // a part has at least a type
 		base := streamEvent{ItemID: o.ID, OutputIndex: &index, ContentIndex: at}
@@ -335,8 +370,9 @@ func (e *emitter) parts(o transform.Item, index int64) {
 			send("response.refusal.delta", func(v *streamEvent) { v.Delta = &p.Refusal })
 			send("response.refusal.done", func(v *streamEvent) { v.Refusal = &p.Refusal })
 		} else {
-			send("response.content_part.added", func(v *streamEvent) { v.Part = textPart("") })
+			send("response.content_part.added", func(v *streamEvent) { v.Part = textPart("", nil) })
 			send("response.output_text.delta", func(v *streamEvent) { v.Delta, v.Logprobs = &p.Text, &[]string{} })
+			e.annotations(o.ID, index, *at, p.Annotations)
 			send("response.output_text.done", func(v *streamEvent) { v.Text, v.Logprobs = &p.Text, &[]string{} })
 		}
 		send("response.content_part.done", func(v *streamEvent) { v.Part = raw })

@@ -102,6 +102,14 @@ func (t *temporary) handsOver(r *events.Result) {
 	t.query.ExecutionID, t.child = r.ExecutionID, r.ChildID
 }
 
+// endsWaiting cancels the run once it waits for people: nobody can answer for a response that is
+// not stored.
+func (t *temporary) endsWaiting(ctx context.Context, query events.GetExecution) {
+	if awaitPeople(ctx, t.client, query) != nil {
+		_, _ = t.client.Send(ctx, query.ThreadID, events.CancelRun{ExecutionID: query.ExecutionID, Reason: "its response is not stored, and waits for a person"})
+	}
+}
+
 // discard purges the thread once its last response has ended. If it cannot, because the thread
 // is deleted or the connection closed, nothing is lost: the effect does.
 func (t *temporary) discard(ctx context.Context) {
@@ -112,6 +120,7 @@ func (t *temporary) discard(ctx context.Context) {
 	}
 	t.mu.Unlock()
 	if query.ExecutionID != "" {
+		t.endsWaiting(ctx, query)
 		if _, err := t.client.WaitRun(ctx, query); err != nil && !isMissing(err) { // a thread that was warmed up has no run
 			return
 		}

@@ -1,0 +1,304 @@
+package openresponses
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	transform "github.com/skein-threads/skein/events/openresponses"
+)
+
+// leg is what one response shows of a run. The response ends where the run waits for people: the
+// response to their answers shows the next leg of the same run.
+type leg struct {
+	x *events.Execution
+	n int // its place among the legs of the run, from 0
+}
+
+// pause is a place where a run waits for people: calls of a step that it asks about together.
+type pause struct {
+	step  string
+	calls []events.CallApproval
+}
+
+// pausesOf returns the pauses of a run, in order. One that the run's end has withdrawn is none.
+func pausesOf(x *events.Execution) []pause {
+	var list []pause
+	for _, a := range x.Approvals {
+		if a.StepID == "" { // of an old log
+			continue
+		}
+		last := len(list) - 1
+		if last < 0 || list[last].step != a.StepID || list[last].calls[0].RequestedAt != a.RequestedAt {
+			list = append(list, pause{step: a.StepID})
+			last++
+		}
+		list[last].calls = append(list[last].calls, a)
+	}
+	ended := slices.IndexFunc(list, func(p pause) bool { return p.has(events.ApprovalWithdrawn) })
+	if ended >= 0 {
+		return list[:ended]
+	}
+	return list
+}
+
+// has reports whether a call of the pause has a status.
+func (p *pause) has(status events.ApprovalStatus) bool {
+	return slices.ContainsFunc(p.calls, func(a events.CallApproval) bool { return a.Status == status })
+}
+
+// answered reports whether people have answered all that they were asked.
+func (p *pause) answered() bool { return !p.has(events.ApprovalWaiting) }
+
+// answeredAt returns when the last answer came.
+func (p *pause) answeredAt() string {
+	last := ""
+	for _, a := range p.calls {
+		last = max(last, a.AnsweredAt)
+	}
+	return last
+}
+
+// approves reports whether people are asked to approve a call, and not only for answers.
+func (p *pause) approves() bool {
+	return slices.ContainsFunc(p.calls, func(a events.CallApproval) bool { return a.Reason != events.ApprovalQuestion })
+}
+
+// asks reports whether the pause asks about a call.
+func (p *pause) asks(call string) bool {
+	return p != nil && slices.ContainsFunc(p.calls, func(a events.CallApproval) bool { return a.CallID == call })
+}
+
+// pause returns where the leg ends, nil if it goes on to the end of the run.
+func (l leg) pause() *pause { return l.pauseAt(l.n) }
+
+// before returns where the leg before this one has ended, nil if it is the first.
+func (l leg) before() *pause { return l.pauseAt(l.n - 1) }
+
+func (l leg) pauseAt(n int) *pause {
+	if list := pausesOf(l.x); n >= 0 && n < len(list) {
+		return &list[n]
+	}
+	return nil
+}
+
+// waits reports whether the leg has ended because its run waits, or has waited, for people.
+func (l leg) waits() bool {
+	p := l.pause()
+	return p != nil && (p.answered() || edge.AwaitsPeople(l.x))
+}
+
+// over reports whether the leg has ended.
+func (l leg) over() bool { return l.x.Finished || l.waits() }
+
+// id returns the id of the leg's response.
+func (l leg) id() string {
+	id := "resp_" + strings.TrimPrefix(l.x.ID, events.ExecutionPrefix)
+	if l.n > 0 {
+		id += "_" + strconv.Itoa(l.n)
+	}
+	return id
+}
+
+// legOf returns what the response with that id shows.
+func legOf(ctx context.Context, c *client.Client, id string) (leg, error) {
+	x, err := execution(ctx, c, id)
+	if !isMissing(err) {
+		return leg{x: x}, err
+	}
+	at := strings.LastIndexByte(id, '_')
+	n, wrong := strconv.Atoi(id[at+1:])
+	if wrong != nil || n < 1 || strconv.Itoa(n) != id[at+1:] {
+		return leg{}, noResponse(id)
+	}
+	if x, err = execution(ctx, c, id[:at]); isMissing(err) {
+		return leg{}, noResponse(id)
+	} else if err != nil {
+		return leg{}, err
+	}
+	l := leg{x, n}
+	if before := l.before(); before == nil || !before.answered() {
+		return leg{}, noResponse(id)
+	}
+	return l, nil
+}
+
+// awaitLeg blocks until a leg of a run has ended. The run may wait in a queue before.
+func awaitLeg(ctx context.Context, c *client.Client, q events.GetExecution, n int) (leg, error) {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	var at leg
+	var wrong error
+	asked := n > 0
+	x, err := c.WatchRun(watching, q, func(w client.Waiting) {
+		asked = asked || len(w.Approvals) > 0
+		if watching.Err() != nil || w.Queued || !asked {
+			return
+		}
+		if at, wrong = legNow(watching, c, q, n); wrong != nil || at.over() {
+			stop()
+		}
+	})
+	if err == nil {
+		return leg{x, n}, nil
+	}
+	if watching.Err() != nil && ctx.Err() == nil {
+		return at, wrong
+	}
+	return leg{}, err
+}
+
+// legNow returns a leg of a run as of now.
+func legNow(ctx context.Context, c *client.Client, q events.GetExecution, n int) (leg, error) {
+	upToDate, err := c.UpToDate(ctx)
+	if err != nil {
+		return leg{}, err
+	}
+	x, err := client.Read(ctx, upToDate, q)
+	return leg{x, n}, err
+}
+
+// spans returns the steps of each leg of a run up to one, in order. A step belongs to the leg that
+// ends after it.
+func (l leg) spans(ctx context.Context, c *client.Client) ([][]string, error) {
+	steps, err := client.Read(ctx, c.WithMinSeq(l.x.Seq), events.ListSteps{ThreadID: l.x.ThreadID, ExecutionID: l.x.ID})
+	if err != nil {
+		return nil, err
+	}
+	spans, from := make([][]string, l.n+1), 0
+	for n := range spans {
+		to := len(steps.Steps)
+		if p := l.pauseAt(n); p != nil {
+			to = slices.IndexFunc(steps.Steps, func(s events.Step) bool { return s.ID == p.step }) + 1
+		}
+		for ; from < to; from++ {
+			spans[n] = append(spans[n], steps.Steps[from].ID)
+		}
+	}
+	return spans, nil
+}
+
+// output returns the items of a leg that has ended, and how those of the run are numbered
+// before it.
+func (l leg) output(ctx context.Context, c *client.Client, showServer bool) (list []transform.Item, before numbering, err error) {
+	c = c.WithMinSeq(l.x.Seq) // every read model shows its end
+	spans, err := l.spans(ctx, c)
+	if err != nil {
+		return nil, before, err
+	}
+	number := numberingOf(l.x.ReactionItemID)
+	for n, steps := range spans {
+		before = number
+		at := leg{l.x, n}
+		var parts []events.JSON
+		if p := at.before(); p != nil { // what has come of the calls that it asked about
+			if parts, err = callParts(ctx, c, l.x.ThreadID, p); err != nil {
+				return nil, before, err
+			}
+		}
+		for _, step := range steps {
+			own, err := partsOf(ctx, c, l.x.ThreadID, step)
+			if err != nil {
+				return nil, before, err
+			}
+			parts = append(parts, own...)
+		}
+		list = number.pieces(l.x, parts, at.shows(showServer))
+		for i := range list {
+			at.link(&list[i])
+		}
+	}
+	if l.waits() {
+		asked, err := l.requests(ctx, c)
+		return append(list, asked...), before, err
+	}
+	return list, before, nil
+}
+
+// link notes in a call that was approved to which request that was.
+func (l leg) link(o *transform.Item) {
+	if l.before() == nil || o.Type != serverCallItem {
+		return
+	}
+	number := numberingOf(l.x.ReactionItemID)
+	for _, a := range l.before().calls {
+		if number.call("mcp_", a.CallID) == o.ID {
+			o.Rest["approval_request_id"] = events.Quote(number.call(requestPrefix, a.CallID))
+		}
+	}
+}
+
+// requests returns the items with which a leg ends that waits for people: requests to approve
+// calls, and questions, as calls whose outputs the caller has.
+func (l leg) requests(ctx context.Context, c *client.Client) ([]transform.Item, error) {
+	p := l.pause()
+	parts, err := callParts(ctx, c.WithMinSeq(l.x.Seq), l.x.ThreadID, p)
+	if err != nil {
+		return nil, err
+	}
+	number := numberingOf(l.x.ReactionItemID)
+	var list []transform.Item
+	for _, a := range p.calls {
+		said := "{}"
+		for _, raw := range parts {
+			var part struct {
+				Input events.JSON `json:"input"`
+			}
+			if _ = decode(raw, &part); callOfPart(raw) == a.CallID && part.Input != nil { // it is JSON
+				said = events.TextOf(part.Input)
+			}
+		}
+		if a.Reason == events.ApprovalQuestion {
+			list = append(list, transform.Item{Type: callItem, ID: number.call("fc_", a.CallID), CallID: a.CallID, Name: a.Name, Arguments: &said, Status: completedStatus})
+			continue
+		}
+		list = append(list, transform.Item{
+			Type: requestItem, ID: number.call(requestPrefix, a.CallID), Name: a.Name, Arguments: &said,
+			Rest: map[string]events.JSON{"server_label": events.Quote(serverLabel)},
+		})
+	}
+	return list, nil
+}
+
+// requestPrefix begins the ids of requests for approvals.
+const requestPrefix = "mcpr_"
+
+// shows returns which calls that the server makes the leg shows: those that people have approved,
+// and others where the request asked for them. What a call comes to that it ends with, the next leg
+// shows.
+func (l leg) shows(all bool) func(call string) bool {
+	before, after := l.before(), l.pause()
+	return func(call string) bool {
+		if before.asks(call) {
+			return !before.question(call)
+		}
+		return all && !after.asks(call)
+	}
+}
+
+// question reports whether a call asks a person for an answer.
+func (p *pause) question(call string) bool {
+	return slices.ContainsFunc(p.calls, func(a events.CallApproval) bool { return a.CallID == call && a.Reason == events.ApprovalQuestion })
+}
+
+// callParts returns the parts of the calls that a pause asks about.
+func callParts(ctx context.Context, c *client.Client, thread string, p *pause) ([]events.JSON, error) {
+	all, err := partsOf(ctx, c, thread, p.step)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(raw events.JSON) bool { return !p.asks(callOfPart(raw)) }), nil
+}
+
+// callOfPart returns the call that a part is of, empty if it is of none.
+func callOfPart(raw events.JSON) string {
+	var part struct {
+		CallID events.JSON `json:"toolCallId"`
+	}
+	_ = decode(raw, &part) // it is JSON
+	return textOf(part.CallID)
+}
