@@ -58,6 +58,9 @@ type Sizes struct {
 type SizeOptions struct {
 	Tenant  string   // only this tenant, thread by thread; all tenants if empty
 	Threads []string // only these threads of the tenant
+
+	// Progress receives what is counted and how many messages were, from one goroutine; may be nil.
+	Progress func(stream string, messages int64)
 }
 
 // Measure counts what is stored. It reads the sizes of messages rather than the messages,
@@ -160,12 +163,16 @@ func size(m jetstream.Msg) int64 {
 // walk passes on the messages of a stream that exist when it starts.
 func (s *sizing) walk(name string, filters []string, headers bool, take func(jetstream.Msg) error) error {
 	from := jetstream.OrderedConsumerConfig{FilterSubjects: filters, HeadersOnly: headers}
+	counted := int64(0)
 	for m, err := range s.log.Streams().List(s.ctx, name, from) {
 		if err == nil {
 			err = take(m)
 		}
 		if err != nil {
 			return err
+		}
+		if counted++; s.options.Progress != nil {
+			s.options.Progress(name, counted)
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ type Options struct {
 	Inbox   string        // prefix of inboxes; default what the credentials permit
 	Name    string        // of the connection, in the server's list; default skein-client
 	Actor   string        // who acts, for the audit, in calls without As; default none
-	Timeout time.Duration // of one call with all its retries, unless its context ends earlier; default 20 s
+	Timeout time.Duration // of one call with all its retries, unless its context ends earlier; default 20 s; also of connecting, at most 10 s
 	Names   events.Names  // of subjects and streams; default prefix skein
 	Guard   Guard         // decides about every message, in addition to the server; default none
 
@@ -85,7 +85,7 @@ func Connect(url string, o Options) (*Client, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	opts, err := connect.Options{Creds: o.Creds, CA: o.CA, Inbox: o.Inbox}.NATS(o.Name)
+	opts, err := connect.Options{Creds: o.Creds, CA: o.CA, Inbox: o.Inbox, Within: o.Timeout}.NATS(o.Name)
 	if err != nil {
 		return nil, events.Errorf(events.Unauthorized, "%w", err)
 	}

@@ -19,6 +19,9 @@ type Options struct {
 	Creds string // file of credentials (a token and a secret key), or of a secret key (NKey) alone
 	CA    string // file of certificate authorities to trust, instead of the system's
 	Inbox string // prefix of inboxes; default what the credentials allow, else _INBOX
+
+	// Within is how long a server may take to let a connection in; default and maximum 10 s.
+	Within time.Duration
 }
 
 // greetWithin is how long a server may take to let a connection in: to greet it, to shake
@@ -28,11 +31,15 @@ type Options struct {
 const greetWithin = 10 * time.Second
 
 // NATS returns the options for nats.Connect, under a name for the server's list of
-// connections. A server has 10 s to let a connection in. A connection that is lost later
+// connections. A connection that is lost later
 // reconnects by itself, and reads the file of credentials again.
 func (o Options) NATS(name string) ([]nats.Option, error) {
+	within := greetWithin
+	if o.Within > 0 {
+		within = min(within, o.Within)
+	}
 	opts := []nats.Option{
-		nats.Name(name), nats.Timeout(greetWithin), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
+		nats.Name(name), nats.Timeout(within), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
 		// A server that hangs closes no connection. One that does not answer is left after
 		// 10 to 15 s; the default of nats.go is four to six minutes.
 		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),

@@ -20,7 +20,7 @@ func TestAccess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "access")
 	do := func(code int, args ...string) string {
 		t.Helper()
-		o := run(t, nil, "", append(args, "--dir", dir)...)
+		o := run(t, nil, "", append(args, "--access", dir)...)
 		if o.code != code {
 			t.Fatalf("skein %s: exit %d: %s%s", strings.Join(args, " "), o.code, o.out, o.err)
 		}
@@ -105,7 +105,7 @@ func TestAccess(t *testing.T) {
 func revokeWhileServing(t *testing.T, dir string, s *server) {
 	t.Helper()
 	path := filepath.Join(dir, "creds", "tenant.acme.late.creds")
-	if o := run(t, nil, "", "access", "user", "--dir", dir, "--tenant", "acme", "--role", "publisher", "--name", "late"); o.code != 0 {
+	if o := run(t, nil, "", "access", "user", "--access", dir, "--tenant", "acme", "--role", "publisher", "--name", "late"); o.code != 0 {
 		t.Fatal(o.err)
 	}
 	body, err := os.ReadFile(path)
@@ -120,7 +120,7 @@ func revokeWhileServing(t *testing.T, dir string, s *server) {
 	if o := run(t, env, "", "thread", "list"); o.code != 0 {
 		t.Fatalf("a user of a known tenant needs no reload: %s", o.err)
 	}
-	if o := run(t, nil, "", "access", "revoke", "--dir", dir, "--tenant", "acme", "--name", "late"); o.code != 0 {
+	if o := run(t, nil, "", "access", "revoke", "--access", dir, "--tenant", "acme", "--name", "late"); o.code != 0 {
 		t.Fatal(o.err)
 	}
 	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
@@ -150,9 +150,9 @@ func TestAccessKey_CreateListRevoke(t *testing.T) {
 		}
 		return o.out
 	}
-	runs(0, "access", "init", "--dir", dir)
+	runs(0, "access", "init", "--access", dir)
 	var made struct{ ID, Key, Tenant, ExpiresAt string }
-	decode(t, runs(0, "access", "key", "create", "--dir", dir, "--tenant", "acme", "--role", "publisher,subscriber", "--expires", "90d", "--json"), &made)
+	decode(t, runs(0, "access", "key", "create", "--access", dir, "--tenant", "acme", "--role", "publisher,subscriber", "--expires", "90d", "--json"), &made)
 	if !strings.HasPrefix(made.Key, "skein_"+made.ID+"_") || made.Tenant != "acme" || made.ExpiresAt == "" {
 		t.Errorf("%+v", made)
 	}
@@ -160,14 +160,14 @@ func TestAccessKey_CreateListRevoke(t *testing.T) {
 		{"--role", "publisher"}, {"--tenant", "acme"}, {"--tenant", "acme", "--role", "auditor"}, {"--tenant", "acme", "--role", "publisher", "--expires", "-1d"},
 		{"--tenant", "acme", "--role", "publisher", "--can", "everything"}, {"--tenant", "acme", "--role", "publisher", "--thread", "key:x"},
 	} {
-		runs(2, append([]string{"access", "key", "create", "--dir", dir}, wrong...)...)
+		runs(2, append([]string{"access", "key", "create", "--access", dir}, wrong...)...)
 	}
-	if list := runs(0, "access", "key", "list", "--dir", dir); !strings.Contains(list, made.ID) || strings.Contains(list, made.Key) {
+	if list := runs(0, "access", "key", "list", "--access", dir); !strings.Contains(list, made.ID) || strings.Contains(list, made.Key) {
 		t.Errorf("%s", list)
 	}
-	runs(0, "access", "key", "revoke", "--dir", dir, made.ID)
-	if list := runs(0, "access", "key", "list", "--dir", dir); !strings.Contains(list, "revoked") {
+	runs(0, "access", "key", "revoke", "--access", dir, made.ID)
+	if list := runs(0, "access", "key", "list", "--access", dir); !strings.Contains(list, "revoked") {
 		t.Errorf("%s", list)
 	}
-	runs(1, "access", "key", "revoke", "--dir", dir, made.ID)
+	runs(1, "access", "key", "revoke", "--access", dir, made.ID)
 }

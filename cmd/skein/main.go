@@ -32,5 +32,5 @@ const signalsTogether = time.Second
 
 // verbs returns all commands.
 func verbs(a *cli.App) []cli.Verbs {
-	return []cli.Verbs{a.Verbs(), operator.Verbs(a), user.Verbs(a)}
+	return []cli.Verbs{a.Verbs(), user.Verbs(a), operator.Verbs(a)}
 }

@@ -46,7 +46,7 @@ func TestUsage_SuggestsNearest(t *testing.T) {
 			t.Errorf("skein %s: exit %d: %q", args, o.code, o.err)
 		}
 	}
-	if o := run(t, nil, ""); o.code != 0 || !strings.Contains(o.out, "Available Commands") {
+	if o := run(t, nil, ""); o.code != 0 || !strings.Contains(o.out, "\nThreads:\n") {
 		t.Errorf("skein alone: %+v", o)
 	}
 }

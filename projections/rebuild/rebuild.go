@@ -64,6 +64,7 @@ type rebuilding struct {
 	pages   *pages.Reader
 	kinds   documents.Mask
 	scope   Scope
+	tell    Progress
 	repair  bool
 	alone   bool // no runner runs meanwhile
 	writer  *repairer
@@ -83,23 +84,32 @@ func newRebuilding(log *eventlog.Log, names []string) (*rebuilding, error) {
 	return b, b.choose(names)
 }
 
+// Progress receives how many threads and documents were compared so far, from one goroutine at a
+// time. Its methods are the functions of this package with a progress. It may be nil.
+type Progress func(threads, documents int64)
+
 // Repair folds the log again, compares the live documents of the named read models (all
 // if none is named), and repairs those that differ.
 func Repair(ctx context.Context, log *eventlog.Log, names ...string) (Report, error) {
-	return repairWhile(ctx, log, false, names)
+	return Progress(nil).Repair(ctx, log, names...)
+}
+
+// Repair is the function [Repair], with a progress.
+func (p Progress) Repair(ctx context.Context, log *eventlog.Log, names ...string) (Report, error) {
+	return p.repairWhile(ctx, log, false, names)
 }
 
 // RepairAlone is Repair while no runner runs, to which it would have to leave time.
 func RepairAlone(ctx context.Context, log *eventlog.Log, names ...string) (Report, error) {
-	return repairWhile(ctx, log, true, names)
+	return Progress(nil).repairWhile(ctx, log, true, names)
 }
 
-func repairWhile(ctx context.Context, log *eventlog.Log, alone bool, names []string) (Report, error) {
+func (p Progress) repairWhile(ctx context.Context, log *eventlog.Log, alone bool, names []string) (Report, error) {
 	b, err := newRebuilding(log, names)
 	if err != nil {
 		return Report{}, err
 	}
-	b.repair, b.alone = true, alone
+	b.repair, b.alone, b.tell = true, alone, p
 	return b.compare(ctx)
 }
 
@@ -118,11 +128,16 @@ func (s Scope) has(n threadName) bool {
 // Verify compares the documents of some threads with the log, those of the named read
 // models or of all, and changes nothing.
 func Verify(ctx context.Context, log *eventlog.Log, scope Scope, names ...string) (Report, error) {
+	return Progress(nil).Verify(ctx, log, scope, names...)
+}
+
+// Verify is the function [Verify], with a progress.
+func (p Progress) Verify(ctx context.Context, log *eventlog.Log, scope Scope, names ...string) (Report, error) {
 	b, err := newRebuilding(log, names)
 	if err != nil {
 		return Report{}, err
 	}
-	b.scope = scope
+	b.scope, b.tell = scope, p
 	if err := b.awaitRunner(ctx); err != nil {
 		return Report{}, err
 	}
@@ -315,4 +330,7 @@ func (b *rebuilding) count(threads, docs, broken, repaired int64) {
 	b.report.Documents += docs
 	b.report.Broken += broken
 	b.report.Repaired += repaired
+	if b.tell != nil {
+		b.tell(b.report.Threads, b.report.Documents)
+	}
 }

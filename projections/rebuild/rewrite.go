@@ -22,10 +22,16 @@ import (
 //
 // It writes as many bytes as the buckets hold, and some 10 MB more for each.
 func Rewrite(ctx context.Context, log *eventlog.Log, names ...string) (Report, error) {
+	return Progress(nil).Rewrite(ctx, log, names...)
+}
+
+// Rewrite is the function [Rewrite], with a progress.
+func (p Progress) Rewrite(ctx context.Context, log *eventlog.Log, names ...string) (Report, error) {
 	b, err := newRebuilding(log, names)
 	if err != nil {
 		return Report{}, err
 	}
+	b.tell = p
 	b.repair = true
 	for _, p := range b.models.List() {
 		if b.kinds.Has(p.Kind) {

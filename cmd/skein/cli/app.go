@@ -26,6 +26,7 @@ type App struct {
 
 	begun bool         // flags and arguments were valid: later errors are not wrong usage
 	ended func() error // why the command's context has ended, nil if it has not
+	stop  func()       // ends the command's context
 }
 
 // New returns a run with the input, the output and the environment of this process.
@@ -42,7 +43,11 @@ func onTerminal(stream any) bool {
 func (a *App) Execute(ctx context.Context, args []string, verbs ...Verbs) int {
 	root := a.Root(verbs...)
 	root.SetArgs(args)
-	return a.exit(root.ExecuteContext(ctx))
+	cmd, err := root.ExecuteContextC(ctx)
+	if a.stop != nil {
+		defer a.stop()
+	}
+	return a.exit(cmd, err)
 }
 
 // Root returns the command skein, with the commands of verbs.

@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
@@ -14,24 +16,55 @@ import (
 // endKey is the key of a command's context for the function that ends the command with an error.
 type endKey struct{}
 
-// ending sets for a command a context that what runs in it can end with an error, which is then the
-// command's: see [app.reason].
+// ending sets for a command a context that ends after --timeout, if it is set, and that what runs in
+// it can end with an error. The error is then the command's: see [App.reason].
 func (a *App) ending(cmd *cobra.Command) {
 	ctx, end := context.WithCancelCause(cmd.Context())
+	a.stop = func() { end(nil) }
 	a.ended = func() error { return context.Cause(ctx) }
 	cmd.SetContext(context.WithValue(ctx, endKey{}, end))
+	f := cmd.Flags().Lookup("timeout")
+	if f == nil || !f.Changed {
+		return
+	}
+	within, err := cmd.Flags().GetDuration(f.Name)
+	if _, is := f.Annotations[perRequest]; is || err != nil {
+		return
+	}
+	bounded, stop := context.WithTimeoutCause(cmd.Context(), within, &lateError{cmd.CommandPath(), within})
+	a.stop = func() { stop(); end(nil) }
+	a.ended = func() error { return context.Cause(bounded) }
+	cmd.SetContext(bounded)
 }
 
-// reason returns the error of a command that has ended with err: a denial, if one has ended it.
-// Wrong usage and findings are their own reason.
+// lateError reports that a command did not end within its --timeout.
+type lateError struct {
+	command string
+	within  time.Duration
+}
+
+func (e *lateError) Error() string {
+	return fmt.Sprintf("%s did not end within %v; set a longer --timeout", e.command, e.within)
+}
+
+// reason returns the error of a command that has ended with err: a denial or the timeout, if one of
+// them has ended it. Wrong usage, findings and failures that explain themselves are their own reason.
 func (a *App) reason(err error) error {
 	var usage *usageError
 	var found *FoundError
-	var denied *events.Error
-	if a.ended == nil || errors.As(err, &usage) || errors.As(err, &found) || !errors.As(a.ended(), &denied) {
+	if a.ended == nil || errors.As(err, &usage) || errors.As(err, &found) {
 		return err
 	}
-	return denied
+	var denied *events.Error
+	var late *lateError
+	ended := a.ended()
+	if errors.As(ended, &denied) {
+		return denied
+	}
+	if errors.As(ended, &late) && err != nil && !errors.As(err, new(*failedError)) {
+		return late
+	}
+	return err
 }
 
 // violation finds what a server does not permit in its message.

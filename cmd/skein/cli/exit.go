@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/skein-threads/skein/events"
 )
 
@@ -51,17 +53,17 @@ func (e *failedError) Error() string { return e.message }
 func Failed(code, message string) error { return &failedError{code, message} }
 
 // exit prints an error as one line and returns the exit code.
-func (a *App) exit(err error) int {
+func (a *App) exit(cmd *cobra.Command, err error) int {
 	if err = a.reason(err); err == nil {
 		return exitDone
 	}
-	code, message, status := a.classify(err)
+	code, message, status := a.classify(cmd, err)
 	_, _ = fmt.Fprintf(a.Err, "skein: %s: %s\n", code, strings.Join(strings.Fields(message), " "))
 	return status
 }
 
 // classify returns the code, the text and the exit code of an error.
-func (a *App) classify(err error) (code, message string, status int) {
+func (a *App) classify(cmd *cobra.Command, err error) (code, message string, status int) {
 	var usage *usageError
 	var found *FoundError
 	var failed *failedError
@@ -76,7 +78,9 @@ func (a *App) classify(err error) (code, message string, status int) {
 	case errors.As(err, &failed):
 		return failed.code, failed.message, exitFailed
 	case errors.As(err, &refusal):
-		return string(refusal.Code), refusal.Message, exitFailed
+		return string(refusal.Code), inFlags(cmd, refusal), exitFailed
+	case errors.As(err, new(*lateError)):
+		return "timeout", err.Error(), exitFailed
 	case errors.Is(err, context.Canceled):
 		return "interrupted", "interrupted", exitFailed
 	case errors.Is(err, context.DeadlineExceeded):

@@ -22,9 +22,13 @@ type Progress struct {
 	shown    bool // a line is shown on the terminal
 }
 
-// Progress returns the progress of one piece of work.
+// Progress returns the progress of one piece of work. On a terminal the first line is shown at once.
 func (a *App) Progress() *Progress {
-	return &Progress{out: a.Err, terminal: a.IsTerminal(a.Err), last: time.Now()}
+	p := &Progress{out: a.Err, terminal: a.IsTerminal(a.Err)}
+	if !p.terminal {
+		p.last = time.Now()
+	}
+	return p
 }
 
 // Show shows a line, if the interval since the last one has passed.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"strings"
 	"time"
 
@@ -34,16 +33,17 @@ func (r *Remote) Flags(cmd *cobra.Command) {
 	f.StringVar(&r.Inbox, "inbox-prefix", "", "prefix of inboxes, if the server permits this user no others; default from --creds")
 	f.StringVar(&r.Tenant, "tenant", "", "tenant of the threads"+Required("tenant"))
 	f.BoolVar(&r.JSON, "json", false, "print JSON: one document, or one a line for lists and streams")
-	f.DurationVar(&r.Timeout, "timeout", 10*time.Second, "timeout of one request, including retries; if it is set, also of all that a command waits for")
+	f.DurationVar(&r.Timeout, "timeout", 10*time.Second, "timeout of one request, including retries; if it is set, of the whole command")
 }
 
-// Waiting returns a context for a command that waits for more than an answer, such as the end of a
-// run: it ends after the timeout, if one was set.
-func (r *Remote) Waiting(ctx context.Context) (context.Context, context.CancelFunc) {
-	if !r.cmd.Flags().Changed("timeout") {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, r.Timeout)
+// perRequest annotates a --timeout that does not bound the whole command.
+const perRequest = "per request"
+
+// Serves declares that a command serves until it is ended: --timeout is of one request.
+func (r *Remote) Serves() {
+	f := r.cmd.Flags().Lookup("timeout")
+	f.Usage = "timeout of one request, including retries"
+	annotate(r.cmd.Flags(), perRequest, []string{"timeout"})
 }
 
 // NeedTenant requires a tenant: there is no default.
@@ -59,7 +59,9 @@ func (r *Remote) NeedTenant() error {
 
 // Dial returns a connection to NATS, for what belongs to no tenant.
 func (r *Remote) Dial() (*nats.Conn, error) {
-	opts, err := r.NATS("skein-cli")
+	greeted := r.Options
+	greeted.Within = r.Timeout
+	opts, err := greeted.NATS("skein-cli")
 	if err != nil {
 		return nil, events.Errorf(events.Unauthorized, "%w", err)
 	}

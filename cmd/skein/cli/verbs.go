@@ -8,7 +8,7 @@ import (
 
 // Verbs are the commands of one package.
 type Verbs struct {
-	Commands []*cobra.Command
+	Groups []Commands
 	// Below are commands that stand in a group of another package, by the group's name.
 	Below map[string][]*cobra.Command
 	// Examples are complete calls, one a line, which are shown in the help of the commands. They
@@ -16,15 +16,29 @@ type Verbs struct {
 	Examples string
 }
 
+// Commands are commands that stand together in the help.
+type Commands struct {
+	Title string // empty: they stand with those of cobra
+	List  []*cobra.Command
+}
+
 // Verbs returns the commands of the program itself.
 func (a *App) Verbs() Verbs {
-	return Verbs{Commands: []*cobra.Command{a.versionCommand()}, Examples: "skein version --json"}
+	return Verbs{Groups: []Commands{{List: []*cobra.Command{a.versionCommand()}}}, Examples: "skein version --json"}
 }
 
 // add adds commands, with their examples, to root.
 func add(root *cobra.Command, verbs []Verbs) {
 	for _, v := range verbs {
-		root.AddCommand(v.Commands...)
+		for _, g := range v.Groups {
+			if g.Title != "" {
+				root.AddGroup(&cobra.Group{ID: g.Title, Title: g.Title + ":"})
+			}
+			for _, c := range g.List {
+				c.GroupID = g.Title
+				root.AddCommand(c)
+			}
+		}
 	}
 	examples := map[string][]string{} // by the path of their command
 	for _, v := range verbs {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/internal/access"
@@ -20,7 +21,13 @@ type accessOptions struct {
 }
 
 func (o *accessOptions) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.dir, "dir", "./skein-access", "folder of accounts, keys and credentials")
+	cmd.Flags().StringVar(&o.dir, "access", "./skein-access", "folder of accounts, keys and credentials, as for skein serve --access")
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "dir" { // its name before
+			name = "access"
+		}
+		return pflag.NormalizedName(name)
+	})
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON: one document, or one a line for lists")
 }
 

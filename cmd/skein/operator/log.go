@@ -28,7 +28,7 @@ func (r *remote) logFlags(cmd *cobra.Command) {
 	r.Flags(cmd)
 	f := cmd.Flags().Lookup("timeout")
 	r.Timeout, f.DefValue = logTimeout, logTimeout.String()
-	f.Usage = "how long an unanswered read is retried"
+	f.Usage = "how long an unanswered read is retried; if it is set, timeout of the whole command"
 }
 
 // orAllTenants adds the flag of a command that works on one tenant, or on all.

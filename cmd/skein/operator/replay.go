@@ -45,14 +45,19 @@ func (a *app) replayCommand() *cobra.Command {
 }
 
 // replayDocuments compares the documents of read models with the log.
-func replayDocuments(ctx context.Context, log *eventlog.Log, names []string, verify, rewrite bool) (rebuild.Report, error) {
+func (a *app) replayDocuments(ctx context.Context, log *eventlog.Log, names []string, verify, rewrite bool) (rebuild.Report, error) {
+	bar := a.Progress()
+	defer bar.Clear()
+	tell := rebuild.Progress(func(threads, documents int64) {
+		bar.Show("%s, %s compared", cli.Count(threads, "thread"), cli.Count(documents, "document"))
+	})
 	switch {
 	case verify:
-		return rebuild.Verify(ctx, log, rebuild.Scope{}, names...)
+		return tell.Verify(ctx, log, rebuild.Scope{}, names...)
 	case rewrite:
-		return rebuild.Rewrite(ctx, log, names...)
+		return tell.Rewrite(ctx, log, names...)
 	}
-	return rebuild.Repair(ctx, log, names...)
+	return tell.Repair(ctx, log, names...)
 }
 
 func (a *app) replay(ctx context.Context, r *remote, names []string, verify, rewrite bool) error {
@@ -70,7 +75,7 @@ func (a *app) replay(ctx context.Context, r *remote, names []string, verify, rew
 		}
 	}
 	if len(names) > 0 || !timeline {
-		report, err := replayDocuments(ctx, log, names, verify, rewrite)
+		report, err := a.replayDocuments(ctx, log, names, verify, rewrite)
 		var unknown *rebuild.UnknownProjectionError
 		if errors.As(err, &unknown) {
 			return cli.WrongUsage("%v", err)
@@ -107,9 +112,12 @@ func (a *app) replayTimeline(ctx context.Context, r *remote, log *eventlog.Log, 
 	}
 	var found int64
 	var failed error
-	_, err = audit.Verify(ctx, log, validator, audit.Options{Finding: func(f audit.Finding) {
+	bar := a.Progress()
+	defer bar.Clear()
+	_, err = audit.Verify(ctx, log, validator, audit.Options{Progress: auditing(bar), Finding: func(f audit.Finding) {
 		if f.Kind == audit.KindTimeline {
 			found++
+			bar.Clear()
 			failed = errors.Join(failed, a.printFinding(r.JSON, f))
 		}
 	}})

@@ -45,7 +45,10 @@ func (a *app) size(ctx context.Context, r *remote, o audit.SizeOptions, limit in
 	if o.Threads, err = r.resolve(ctx, log, o.Threads); err != nil {
 		return err
 	}
+	bar := a.Progress()
+	o.Progress = func(stream string, messages int64) { bar.Show("%s: %s", stream, cli.Count(messages, "message")) }
 	sizes, err := audit.Measure(ctx, log, o)
+	bar.Clear()
 	if err != nil {
 		return err
 	}

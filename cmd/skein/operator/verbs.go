@@ -13,10 +13,14 @@ type app struct{ *cli.App }
 func Verbs(of *cli.App) cli.Verbs {
 	a := &app{of}
 	return cli.Verbs{
-		Commands: []*cobra.Command{
-			a.serveCommand(), a.gatewayCommand(), a.demoCommand(), a.healthCommand(), a.accessCommand(),
-			a.replayCommand(), a.auditCommand(), a.operationCommand(), a.backupCommand(), a.restoreCommand(), a.storeCommand(),
-			a.sizeCommand(), a.archiveCommand(), a.benchCommand(),
+		Groups: []cli.Commands{
+			{Title: "Servers", List: []*cobra.Command{
+				a.serveCommand(), a.gatewayCommand(), a.demoCommand(), a.healthCommand(), a.accessCommand(), a.benchCommand(),
+			}},
+			{Title: "What is stored", List: []*cobra.Command{
+				a.auditCommand(), a.operationCommand(), a.backupCommand(), a.restoreCommand(), a.storeCommand(), a.replayCommand(),
+				a.sizeCommand(), a.archiveCommand(),
+			}},
 		},
 		Below:    map[string][]*cobra.Command{"thread": {a.threadFreeze()}, "files": {a.filesCollect()}},
 		Examples: examples,

@@ -66,8 +66,6 @@ func (a *app) threadHandoff() *cobra.Command {
 
 // summaryWritten waits until an agent has written the summary of a handoff.
 func summaryWritten(ctx context.Context, r *cli.Remote, c *client.Client, reply *events.Reply) error {
-	ctx, done := r.Waiting(ctx)
-	defer done()
 	q := events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &reply.Seq}}
 	x, err := c.WaitRun(ctx, q)
 	if err != nil {

@@ -45,6 +45,7 @@ func (a *app) mcpCommand() *cobra.Command {
 		},
 	}
 	r.Flags(cmd)
+	r.Serves()
 	f := cmd.Flags()
 	f.StringVar(&thread, "thread", "", "the thread for which the client works: what it reads is recorded there as mentions")
 	f.StringVar(&listen, "listen", "", "serve HTTP at this loopback address, such as 127.0.0.1:8421; port 0 is a free one")

@@ -22,11 +22,6 @@ func (a *app) threadReact() *cobra.Command {
 	var follow, wait bool
 	cmd := remoteCommand("react THREAD TEXT", "Ask an agent to answer; the run does not depend on this command", cobra.ExactArgs(2),
 		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			if follow || wait {
-				var done context.CancelFunc
-				ctx, done = r.Waiting(ctx)
-				defer done()
-			}
 			d.Text = &args[1]
 			d.Policy = events.Policy(policy)
 			if policy != "" {

@@ -94,11 +94,6 @@ func (a *app) runRetry() *cobra.Command {
 	var follow, wait bool
 	cmd := remoteCommand("retry THREAD", "Retry the failed run of a thread, from its partial results", cobra.ExactArgs(1),
 		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			if follow || wait {
-				var done context.CancelFunc
-				ctx, done = r.Waiting(ctx)
-				defer done()
-			}
 			reply, err := c.Send(ctx, args[0], d)
 			if err != nil || !follow && !wait {
 				return a.printReply(r, reply, err)

@@ -1,8 +1,10 @@
 package user
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -10,6 +12,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/happened"
 )
 
 func (a *app) threadCommand() *cobra.Command {
@@ -142,13 +145,45 @@ func (a *app) threadStatus() *cobra.Command {
 }
 
 func (a *app) threadDelete() *cobra.Command {
-	var purge bool
+	var purge, yes bool
 	cmd := remoteCommand("delete THREAD", "Delete a thread permanently", cobra.ExactArgs(1), func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
+		if purge && !yes {
+			if err := a.confirmPurge(ctx, c, args[0]); err != nil {
+				return err
+			}
+		}
 		reply, err := c.Send(ctx, args[0], events.DeleteThread{Purge: purge})
-		return a.printReply(r, reply, err)
+		if err != nil || r.JSON {
+			return a.printReply(r, reply, err)
+		}
+		did := "deleted; its events stay in the log, and cannot be erased later"
+		if purge {
+			did = "purged; its events, documents and files are erased, and a tombstone remains"
+		}
+		_, err = fmt.Fprintf(a.Out, "%s version %d: %s\n", reply.ThreadID, reply.Version, did)
+		return err
 	})
+	cmd.Long = "Delete a thread permanently. Its events stay in the log, and cannot be erased later. With --purge they are\n" +
+		"erased, too, and a tombstone remains: on a terminal the command asks before."
 	cmd.Flags().BoolVar(&purge, "purge", false, "also erase its events; a tombstone remains")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask before a purge")
 	return cmd
+}
+
+// confirmPurge asks on a terminal whether a thread is to be purged. The error says that it is not.
+func (a *app) confirmPurge(ctx context.Context, c *client.Client, ref string) error {
+	if !a.Asks() {
+		return nil
+	}
+	t, err := client.Read(ctx, c, events.GetThread{ThreadID: ref})
+	if err != nil {
+		return err
+	}
+	yes, err := a.Confirm(ctx, fmt.Sprintf("Erase %s (%s) with %s for ever?", t.ID, happened.Brief(cmp.Or(t.Title, cli.KeyOf(t), "no title"), 60), cli.Count(t.Items, "item")))
+	if err == nil && !yes {
+		err = cli.Failed("not_confirmed", "nothing was deleted; --yes purges without asking")
+	}
+	return err
 }
 
 func (a *app) threadUpdate() *cobra.Command {

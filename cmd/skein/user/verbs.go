@@ -13,11 +13,16 @@ type app struct{ *cli.App }
 func Verbs(of *cli.App) cli.Verbs {
 	a := &app{of}
 	return cli.Verbs{
-		Commands: []*cobra.Command{
-			a.importCommand(), a.threadCommand(), a.itemCommand(), a.messageCommand(), a.filesCommand(),
-			a.runCommand(), a.approvalCommand(), a.queueCommand(), a.skillCommand(), a.stateCommand(), a.sessionCommand(), a.kvCommand(),
-			a.applyCommand(), a.definitionCommand(), a.workerCommand(), a.effectCommand(), a.tailCommand(), a.mcpCommand(),
-			a.rawCommand(), a.rawQuery(),
+		Groups: []cli.Commands{
+			{Title: "Threads", List: []*cobra.Command{
+				a.threadCommand(), a.messageCommand(), a.itemCommand(), a.tailCommand(), a.importCommand(),
+				a.filesCommand(), a.stateCommand(), a.sessionCommand(), a.kvCommand(), a.mcpCommand(),
+			}},
+			{Title: "Agents", List: []*cobra.Command{
+				a.applyCommand(), a.definitionCommand(), a.skillCommand(), a.runCommand(), a.approvalCommand(), a.queueCommand(),
+				a.effectCommand(), a.workerCommand(),
+			}},
+			{Title: "Any command, any query", List: []*cobra.Command{a.rawCommand(), a.rawQuery()}},
 		},
 		Examples: examples,
 	}
