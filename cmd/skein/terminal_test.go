@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os/exec"
 	"strings"
 	"testing"
@@ -200,6 +201,24 @@ func TestTimeout_BoundsEveryCommand(t *testing.T) {
 	}
 	if checked < 80 {
 		t.Errorf("only %d commands were checked", checked)
+	}
+}
+
+// What would go on for ever ends after --timeout, too, though every request is answered.
+func TestTimeout_EndsWhatFollows(t *testing.T) {
+	t.Parallel()
+	s := startListening(t)
+	s.Must(s.Reactor("thinks", func(ctx context.Context, _ *skein.StepInput, _ skein.Stream) (*skein.Reaction, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}))
+	reply, err := s.Client("acme").Send(t.Context(), "", events.CreateThread{AgentID: "thinks"})
+	s.Must(err)
+	for call, code := range map[string]int{"tail": 0, "tail " + reply.ThreadID: 0, "thread react " + reply.ThreadID + " hello --wait": 1} { // who follows is told to stop
+		got := execute(t, s.Addresses().NATS, "", false, append(strings.Fields(call), "--timeout", "3s")...)
+		if got.code != code || code == 1 && !strings.Contains(got.err, "skein: timeout: ") {
+			t.Errorf("skein %s: %+v", call, got)
+		}
 	}
 }
 
