@@ -45,6 +45,9 @@ type Config struct {
 	// Forks are the places for forks, each of which may read a long history; default
 	// DefaultForks.
 	Forks *share.Pool
+	// Secret is the key of the tokens of writer.claim. All processes on a log have the same, see
+	// [eventlog.Log.Secret]; default: one of the process's own.
+	Secret []byte
 	// Pairs stores tenants' key-value pairs; default: they are refused.
 	Pairs Pairs
 	// Definitions provides the tenants' definitions; default: none.
@@ -100,6 +103,9 @@ func (c Config) withDefaults() Config {
 	if c.Definitions == nil {
 		c.Definitions = noDefinitions{}
 	}
+	if c.Secret == nil {
+		c.Secret = newKey()
+	}
 	return c
 }
 
@@ -153,7 +159,7 @@ func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, l
 	d := &Dispatcher{
 		log: log, schema: validator, cfg: cfg, logger: logger, metrics: metrics,
 		cache: newCache(cfg.CacheBytes, metrics), places: make(chan struct{}, cfg.InFlight), snaps: make(chan *bytes.Buffer, 1), pages: pages.On(log.Streams()),
-		histories: newHistories(), shares: newShareKey(), replies: jsonplan.Of(reflect.TypeFor[events.Reply]()),
+		histories: newHistories(), shares: newKey(), replies: jsonplan.Of(reflect.TypeFor[events.Reply]()),
 	}
 	d.snaps <- new(bytes.Buffer)
 	for i := range d.turns {
@@ -226,7 +232,7 @@ func (d *Dispatcher) do(ctx context.Context, tenant, name string, body []byte, m
 		return nil, err
 	}
 	ctx = share.Unmeasured(ctx) // what it reads is of its thread, for which others may wait
-	concealClaim(c)
+	concealClaim(d.cfg.Secret, c)
 	c.ShareKey = d.shares
 	reply, err := d.run(ctx, name, c)
 	if err != nil {
@@ -243,8 +249,8 @@ func spend(ctx context.Context, c *thread.Command, bytes int) error {
 	return nil
 }
 
-// newShareKey returns a key that nobody can guess.
-func newShareKey() []byte {
+// newKey returns a key that nobody can guess.
+func newKey() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails
 	return key

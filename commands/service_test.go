@@ -121,7 +121,7 @@ func TestCommandsOverNATS(t *testing.T) {
 	}
 	version++
 	do("thread.unshare", on(id, `{"shareId":"`+shared.Result.ShareID+`"}`), nil, events.ShareRevokedType)
-	token := events.WriterToken(tenant, "known")
+	token := events.WriterToken(w.d.cfg.Secret, tenant, "known")
 	do("writer.claim", with("known", id, `{"holder":"a"}`), nil, events.WriterClaimedType)
 	do("writer.renew", on(id, `{"token":"`+token+`"}`), nil) // it is early
 	do("writer.release", on(id, `{"token":"`+token+`"}`), nil, events.WriterReleasedType)

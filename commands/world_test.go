@@ -62,6 +62,9 @@ func newDispatcher(t testing.TB, log *eventlog.Log, cfg Config) *Dispatcher {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if cfg.Secret, err = log.Secret(t.Context(), eventlog.WriterSecret); err != nil {
+		t.Fatal(err)
+	}
 	return NewDispatcher(log, validator, cfg, zerolog.Nop(), nil)
 }
 

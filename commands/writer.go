@@ -6,13 +6,13 @@ import (
 )
 
 // concealClaim takes the caller's id of a writer.claim out of the log. The token is derived from
-// it, so that a repeat has the same token; the log holds digests of both, from which nobody can
-// tell either.
-func concealClaim(c *thread.Command) {
+// it and the store's secret, so that a repeat has the same token on every process; the log holds
+// digests of both, from which nobody can tell either.
+func concealClaim(secret []byte, c *thread.Command) {
 	if _, claims := c.Parts[0].Data.(events.ClaimWriter); !claims {
 		return
 	}
-	c.Repeat, c.Token, c.ID = c.ID, events.WriterToken(c.Tenant, c.ID), events.WriterCommandID(c.ID)
+	c.Repeat, c.Token, c.ID = c.ID, events.WriterToken(secret, c.Tenant, c.ID), events.WriterCommandID(c.ID)
 }
 
 // withToken adds to the reply of a writer.claim or writer.renew the token, which is not in the

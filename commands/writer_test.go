@@ -97,3 +97,20 @@ func TestWriter_RenewalIsAnswered(t *testing.T) {
 	refused(t, w.d, events.Held, "writer.renew", renew)
 	refused(t, w.d, events.Held, "item.create", by(claimed.Result.Token, id, hello))
 }
+
+// Who knows a claim's command id, its thread and its tenant cannot tell its token without the
+// secret of the store: another store has another one.
+func TestWriter_TokenIsKeyed(t *testing.T) {
+	const id = "T-00000000-0000-7000-8000-000000000001"
+	var tokens []string
+	for range 2 {
+		w := newWorld(t, Config{})
+		must(t, w.d, "thread.create", on(id, `{}`))
+		claimed := must(t, w.d, "writer.claim", with("guessable", id, `{"holder":"editor","ttlMs":300000}`))
+		for _, token := range append(tokens, events.WriterToken(nil, tenant, "guessable")) {
+			refused(t, w.d, events.Held, "item.create", by(token, id, hello))
+		}
+		must(t, w.another(Config{}), "item.create", by(claimed.Result.Token, id, hello))
+		tokens = append(tokens, claimed.Result.Token)
+	}
+}

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -23,11 +24,12 @@ const (
 // WriterPrefix begins the tokens of exclusive writers.
 const WriterPrefix = "wtk_"
 
-// WriterToken returns the token of the hold that a writer.claim with that command id begins.
-// The id is as secret as the token; events have its digest.
-func WriterToken(tenant, commandID string) string {
-	sum := sha256.Sum256(appendParts(nil, "writer's token", tenant, commandID))
-	return WriterPrefix + base64.RawURLEncoding.EncodeToString(sum[:])
+// WriterToken returns the token of the hold that a writer.claim with that command id begins. It
+// cannot be guessed without the key, which is the store's own; events have its digest.
+func WriterToken(key []byte, tenant, commandID string) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write(appendParts(nil, "writer's token", tenant, commandID))
+	return WriterPrefix + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
 // WriterCommandID returns the command id that the events of a writer.claim have, in place of

@@ -108,7 +108,7 @@ func (k *story) command(data ...any) *Command {
 	for _, d := range data {
 		c.Parts = append(c.Parts, Part{Name: nameOf(k.t, d), Data: d})
 		if _, claims := d.(events.ClaimWriter); claims {
-			c.Token = events.WriterToken(tenant, c.ID)
+			c.Token = events.WriterToken([]byte("key"), tenant, c.ID)
 		}
 	}
 	return c

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/jwt/v2"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -95,6 +96,7 @@ func permissions(n events.Names, u User) (jwt.Permissions, error) {
 			for _, subject := range auditSubjects() {
 				p.Pub.Allow.Add(AuditAPI + "." + subject)
 			}
+			p.Pub.Deny.Add(AuditAPI + ".STREAM.MSG.GET." + assets.SecretsStream(n)) // direct gets are not served
 			p.Pub.Allow.Add(n.OperationReport(), n.OperationList())
 			p.Sub.Allow.Add(inbox)
 		case Administrator:

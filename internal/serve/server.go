@@ -196,7 +196,12 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err := s.openOperations(ctx); err != nil {
 		return err
 	}
+	secret, err := writeLog.Secret(ctx, eventlog.WriterSecret)
+	if err != nil {
+		return err
+	}
 	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{
+		Secret:      secret,
 		Pairs:       s.pairs,
 		Floods:      s.floods,
 		Fair:        s.cfg.fair(1),
