@@ -44,10 +44,12 @@ type (
 	UnshareThread struct {
 		ShareID string `json:"shareId" schema:"required,pattern=id" doc:"The share."`
 	}
-	// ListShares asks for a thread's shares that were not revoked, oldest first.
+	// ListShares asks for the shares of a thread, or of all threads of the tenant, that were not
+	// revoked, oldest first.
 	ListShares struct {
-		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
-		Limit    *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; as many as one answer holds if absent."`
+		ThreadID string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread; absent: all of the tenant's."`
+		Actor    string `json:"actor,omitzero" schema:"maxLength=256" doc:"Only those that this actor made, such as key:5f0c2e9b7d41."`
+		Limit    *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; if absent, 50 of a tenant's, and of a thread's as many as one answer holds."`
 		Cursor   string `json:"cursor,omitzero" schema:"maxLength=512" doc:"nextCursor of the page before."`
 		At       *At    `json:"at,omitzero" doc:"As they were then."`
 		Fresh
@@ -70,7 +72,7 @@ type Share struct {
 	Stamp
 }
 
-// ShareList is a thread's shares.
+// ShareList is shares of a thread or a tenant.
 type ShareList struct {
 	Shares     []Share `json:"shares" schema:"required" doc:"The shares."`
 	NextCursor string  `json:"nextCursor,omitzero" doc:"The cursor of the next page, if there is one."`
@@ -139,7 +141,7 @@ func shareCommands() []Command {
 
 func shareQueries() []Query {
 	return []Query{
-		query("share.list", "A thread's shares.", ListShares{ThreadID: exampleThread}),
+		query("share.list", "The shares of a thread, or of all threads of the tenant.", ListShares{ThreadID: exampleThread}).listing("shares", "threadId"),
 		query("thread.shared", "The messages of a shared thread, for the holder of a token.",
 			ReadShared{Token: exampleShare + ".kE1x0mJm0n2c3yq0xJ8Zb2hXh0m3l3o1mJm0n2c3yq0"}).of(Unscoped),
 	}

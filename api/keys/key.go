@@ -58,6 +58,9 @@ func New(k Key, now time.Time) (Key, string, error) {
 	return k, Prefix + k.ID + "_" + secret, nil
 }
 
+// Actor returns the actor of the commands that have the key.
+func (k Key) Actor() string { return subject + k.ID }
+
 // active is the state of a key that may be used.
 const active = "active"
 

@@ -88,7 +88,7 @@ func (s *set) resume(id string, now time.Time) (edge.Principal, error) {
 
 func (k *live) principal() edge.Principal {
 	p := edge.Principal{
-		Tenant: k.Tenant, Roles: k.Roles, Subject: subject + k.ID, User: k.User, Threads: k.Threads, Can: k.Can, Valid: k.valid,
+		Tenant: k.Tenant, Roles: k.Roles, Subject: k.Actor(), User: k.User, Threads: k.Threads, Can: k.Can, Valid: k.valid,
 	}
 	if k.Expires != nil {
 		p.Expires = *k.Expires

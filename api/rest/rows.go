@@ -108,6 +108,7 @@ func tenantRows() []Row {
 		{Method: "GET", Path: "/api/runs", Query: "run.list"},
 		{Method: "GET", Path: "/api/approvals", Query: "approval.list"},
 		{Method: "GET", Path: "/api/effects", Query: "effect.list"},
+		{Method: "GET", Path: "/api/shares", Query: "share.list"},
 	}
 }
 

@@ -25,6 +25,19 @@ func (f *Folder) AddKey(k keys.Key) (made keys.Key, text string, err error) {
 	return made, text, err
 }
 
+// Key returns an API key, also one that was revoked.
+func (f *Folder) Key(id string) (keys.Key, error) {
+	list, err := keys.Read(f.dir)
+	if err != nil {
+		return keys.Key{}, err
+	}
+	i := slices.IndexFunc(list, func(k keys.Key) bool { return k.ID == id })
+	if i < 0 {
+		return keys.Key{}, &NoKeyError{ID: id}
+	}
+	return list[i], nil
+}
+
 // RevokeKey revokes an API key. Running servers notice within a second.
 func (f *Folder) RevokeKey(id string) error {
 	return f.change(func() error {

@@ -1,6 +1,8 @@
 package query
 
 import (
+	"slices"
+
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -9,16 +11,35 @@ func (a *asking) listShares(d events.ListShares) (*events.ShareList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	got, err := a.ofThreadAll(d.ThreadID, documents.Shares, ".*")
+	got, err := a.sharesOf(d.ThreadID)
 	if err != nil {
 		return nil, err
 	}
-	p := paging{d.Limit, d.Cursor, mark("share.list", a.name())}
-	list, next, err := pageOf(a, p, got, func(s *events.Share) string { return ordinal(s.Version) })
+	if d.Actor != "" {
+		got = slices.DeleteFunc(got, func(f found) bool { return f.doc.(*events.Share).Actor != d.Actor })
+	}
+	p := paging{d.Limit, d.Cursor, mark("share.list", a.tenant, a.thread, d.Actor)}
+	if d.ThreadID == "" && p.limit == nil {
+		p.limit = new(int64(sharesUsual))
+	}
+	list, next, err := pageOf(a, p, got, func(s *events.Share) string { return ordinal(s.Seq, ordinal(s.Version)) })
 	for i := range list {
 		list[i].Digest = ""
 	}
 	return &events.ShareList{Shares: list, NextCursor: next}, err
+}
+
+// sharesUsual is how many of a tenant's shares a page has if the query does not say.
+const sharesUsual = 50
+
+// sharesOf returns the shares of a thread, or of all threads of the tenant. Those of a cold thread
+// are stored as those of any other are.
+func (a *asking) sharesOf(ref string) (got []found, err error) {
+	if ref != "" {
+		return a.ofThreadAll(ref, documents.Shares, ".*")
+	}
+	err = a.eachOfTenant(documents.Shares, func(f found) { got = append(got, f) })
+	return got, err
 }
 
 // readShared returns the messages of a shared thread. It shows at least all that the log holds

@@ -90,31 +90,6 @@ func daysOrDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-func (a *app) accessKeyRevoke() *cobra.Command {
-	var o accessOptions
-	cmd := &cobra.Command{
-		Use: "revoke ID", Short: "Revoke an API key; running servers end its requests within a second", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := access.Open(o.dir)
-			if err == nil {
-				err = f.RevokeKey(args[0])
-			}
-			if err != nil {
-				return accessFailed(err)
-			}
-			if o.json {
-				return a.PrintJSON(struct {
-					Revoked string `json:"revoked"`
-				}{args[0]})
-			}
-			_, err = fmt.Fprintf(a.Out, "revoked %s\n", args[0])
-			return err
-		},
-	}
-	o.flags(cmd)
-	return cmd
-}
-
 func (a *app) accessKeyList() *cobra.Command {
 	var o accessOptions
 	cmd := &cobra.Command{
