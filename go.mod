@@ -2,6 +2,8 @@ module github.com/skein-threads/skein
 
 go 1.26.8
 
+toolchain go1.26.11
+
 require (
 	github.com/KimMachineGun/automemlimit v1.0.1
 	github.com/alecthomas/chroma/v2 v2.27.0
