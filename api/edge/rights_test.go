@@ -325,3 +325,70 @@ func TestRights_ToolsAndInstructions(t *testing.T) {
 		}
 	}
 }
+
+// A credential that is limited to threads has their agents do no more than these list: it picks
+// another agent by no command, and has no run call a tool that the agent does not list.
+func TestRights_AgentOfThreadStays(t *testing.T) {
+	s := newSpies(t)
+	ctx := t.Context()
+	_, err := s.full.Send(ctx, "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
+		{Kind: events.AgentKind, Definition: events.JSON(`{"name":"armed","type":"ai_human","reactor":"reader","tools":["danger"]}`)},
+		{Kind: events.PolicyKind, Definition: events.JSON(`{"name":"modes","modes":{"armed":"armed","usual":"reader"}}`)},
+	}})
+	s.must(err)
+	release := s.blocked()
+	defer release()
+	danger := events.NewItem{Type: events.ActionExecute, Content: events.JSON(`{"callId":"c9","name":"danger","arguments":{}}`)}
+	sub, err := client.Sub("agent.assign", events.AssignAgent{AgentID: "armed"})
+	s.must(err)
+	idle := s.made(events.CreateThread{AgentID: "reader"})
+	bare := s.made(events.CreateThread{})
+	mode := s.made(events.CreateThread{AgentID: "armed"})
+	_, err = s.full.Send(ctx, mode, events.UpdateThread{AgentMode: new("usual")})
+	s.must(err)
+	for _, way := range []struct {
+		name, thread string
+		data         any
+	}{
+		{"agent.assign", s.own, events.AssignAgent{AgentID: "armed"}},
+		{"agent.assign in a commit", s.own, events.CommitThread{Commands: []events.SubCommand{sub}}},
+		{"agent.assign without an agent", bare, events.AssignAgent{AgentID: "armed"}},
+		{"thread.react", idle, events.ReactThread{Text: new("hi"), AgentID: "armed"}},
+		{"thread.react that waits", s.own, events.ReactThread{Text: new("hi"), AgentID: "armed", Policy: events.Enqueue}},
+		{"thread.react without an agent", bare, events.ReactThread{Text: new("hi"), AgentID: "armed"}},
+		{"thread.react past the mode", mode, events.ReactThread{Text: new("hi"), AgentID: "armed"}},
+		{"thread.react with a call", idle, events.ReactThread{Item: &danger}},
+		{"thread.react with a call that waits", s.own, events.ReactThread{Item: &danger, Policy: events.Enqueue}},
+		{"thread.react with a call that steers", s.own, events.ReactThread{Item: &danger, Policy: events.Steer}},
+		{"tools of the provider", idle, events.ReactThread{Text: new("hi"), Settings: &events.RunSettings{Params: events.JSON(`{"tools":[{"type":"web_search"}]}`)}}},
+		{"tool.queue", idle, events.QueueTool{Name: "wait", AgentID: "armed"}},
+		{"another mode", s.own, events.UpdateThread{AgentMode: new("armed")}},
+		{"no mode", mode, events.UpdateThread{AgentMode: new("")}},
+		{"thread.fork", idle, events.ForkThread{Version: new(int64(1))}},
+		{"thread.handoff", idle, events.HandoffThread{AgentID: "armed", Summary: "go on"}},
+		{"effect.schedule", idle, events.ScheduleEffect{Name: "later", DelayMs: new(int64(3600_000))}},
+	} {
+		_, err := s.as(edge.Principal{Threads: []string{way.thread}}).Send(ctx, way.thread, way.data)
+		wantCode(t, way.name, err, events.Forbidden)
+	}
+	threads := []string{s.own, idle, bare, mode}
+	limited, armed := edge.Principal{Threads: threads}, edge.Principal{Threads: threads, Can: []edge.Capability{edge.Read, edge.Write, edge.Tools}}
+	for _, way := range []struct {
+		name, thread string
+		by           edge.Principal
+		data         any
+	}{
+		{"its agent", s.own, limited, events.ReactThread{Text: new("hi"), AgentID: "reader", Policy: events.Enqueue}},
+		{"the agent of its mode", mode, limited, events.ReactThread{Text: new("hi"), AgentID: "reader"}},
+		{"the same agent", s.own, limited, events.AssignAgent{AgentID: "reader"}},
+		{"the same mode", mode, limited, events.UpdateThread{AgentMode: new("usual"), Title: new("it")}},
+		{"other params", s.own, limited, events.ReactThread{Text: new("hi"), Policy: events.Enqueue, Settings: &events.RunSettings{Params: events.JSON(`{"top_p":0.5}`)}}},
+		{"with tools: agent.assign", idle, armed, events.AssignAgent{AgentID: "armed"}},
+		{"with tools: thread.react", bare, armed, events.ReactThread{Text: new("hi"), AgentID: "armed"}},
+		{"with tools: a mode", mode, armed, events.UpdateThread{AgentMode: new("armed")}},
+	} {
+		if _, err := s.as(way.by).Send(ctx, way.thread, way.data); err != nil {
+			t.Errorf("%s: %v", way.name, err)
+		}
+	}
+}

@@ -37,6 +37,9 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 	if err := m.mayInstruct(d.Settings); err != nil {
 		return err
 	}
+	if err := firstFault(m.mayTrigger(item.Type), m.mayAsk(d.AgentID)); err != nil {
+		return err
+	}
 	if err := d.Settings.CheckTools(); err != nil {
 		return err
 	}
@@ -344,6 +347,9 @@ func hasCall(calls []events.ToolCall, id string) bool {
 }
 
 func (m *maker) assignAgent(d events.AssignAgent) error {
+	if err := m.mayAsk(d.AgentID); err != nil {
+		return err
+	}
 	m.emit(events.AgentAssignedType, m.command.ThreadID, m.state.head.Active,
 		events.AgentAssigned{AgentID: d.AgentID, From: m.state.Agent, Reason: d.Reason})
 	return nil

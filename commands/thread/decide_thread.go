@@ -116,6 +116,9 @@ func (m *maker) updateThread(d events.UpdateThread) error {
 			return events.Errorf(events.Forbidden, "the credential is limited to some threads, and changes no thread's user; leave userId out")
 		}
 	}
+	if err := m.mayChoose(d.AgentMode); err != nil {
+		return err
+	}
 	changed := events.ProfileChanged{
 		Title: d.Title, Archived: d.Archived, Draft: d.Draft, AutoSubmitDraft: d.AutoSubmitDraft, AgentMode: d.AgentMode,
 		MaxTokens: d.MaxTokens, UserID: d.UserID, Metadata: d.Metadata, Env: d.Env, Policy: d.Policy,

@@ -286,7 +286,7 @@ func (d *Draft) Needs(c *Command) Need {
 	var need Need
 	s := d.layer
 	own, mode := s.AgentID(), s.Profile.Mode // or set by earlier parts
-	need.Modes = mode != "" && s.Profile.submits()
+	need.Modes = mode != "" && (s.Profile.submits() || c.credential() != nil)
 	for i, p := range c.Parts {
 		switch d := p.Data.(type) {
 		case events.AssignAgent:

@@ -1,6 +1,9 @@
 package thread
 
 import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/compact"
 )
@@ -28,11 +31,50 @@ func (m *maker) limit(execution string, to *events.Rights) {
 // mayCall refuses a limited credential's call of a tool that the agent of the thread does not
 // list.
 func (m *maker) mayCall(d events.QueueTool) error {
+	if err := m.mayAsk(d.AgentID); err != nil {
+		return err
+	}
 	r := m.command.credential()
 	if r.May(events.CanTools) || m.command.Lists[Called{Agent: m.state.working(), Tool: d.Name}] {
 		return nil
 	}
 	return events.Errorf(events.Forbidden, "queue a call of %.100s: the credential is limited, and the thread's agent does not list that tool; list it in the agent's definition, or use a credential that can %s", d.Name, events.CanTools)
+}
+
+// mayAsk refuses another agent than that of the thread for a credential that is limited to threads:
+// the other one may list what the thread's own does not.
+func (m *maker) mayAsk(agent string) error {
+	if agent == "" || !m.heldToAgent() {
+		return nil
+	}
+	if own, err := m.agentFor(""); err == nil && own == agent {
+		return nil
+	}
+	return events.Errorf(events.Forbidden, "ask the agent %.100s: the credential is limited to threads, and this one has another agent; leave agentId out, or use a credential that can %s", agent, events.CanTools)
+}
+
+// mayChoose refuses another mode, which picks the agent, as mayAsk does.
+func (m *maker) mayChoose(mode *string) error {
+	if mode == nil || *mode == m.state.Profile.Mode || !m.heldToAgent() {
+		return nil
+	}
+	return events.Errorf(events.Forbidden, "change the mode to %.100q: the credential is limited to threads, and picks no other agent for them; use one that can %s", *mode, events.CanTools)
+}
+
+// heldToAgent reports whether the command's credential is limited to the agents that its threads
+// have.
+func (m *maker) heldToAgent() bool {
+	r := m.command.credential()
+	return r != nil && len(r.Threads) > 0 && !r.May(events.CanTools)
+}
+
+// mayTrigger refuses a limited credential's call as what a run answers: a call that waits is made,
+// like one of tool.queue.
+func (m *maker) mayTrigger(t events.ItemType) error {
+	if t != events.ActionExecute || m.command.credential().May(events.CanTools) {
+		return nil
+	}
+	return events.Errorf(events.Forbidden, "the credential is limited, and begins no run with a call of a tool; queue the call with tool.queue")
 }
 
 // maySchedule refuses a limited credential's effect, but for the purge of its thread.
@@ -53,12 +95,24 @@ func (m *maker) maySay(instructs bool, content events.JSON) error {
 }
 
 // mayInstruct refuses a limited credential's instructions for a run, which the model takes like a
-// message of the system.
+// message of the system, and tools of the provider, which the agent does not list.
 func (m *maker) mayInstruct(s *events.RunSettings) error {
-	if m.command.credential() == nil || s == nil || s.Instructions == "" {
+	r := m.command.credential()
+	switch {
+	case r == nil || s == nil:
 		return nil
+	case s.Instructions != "":
+		return events.Errorf(events.Forbidden, "the credential is limited, and sets no instructions of a run; say it in a message, or in the agent's definition")
+	case !r.May(events.CanTools) && hasField(s.Params, "tools"):
+		return events.Errorf(events.Forbidden, "the credential is limited, and adds no tools of the provider to a run; set params.tools in the model's definition, or use a credential that can %s", events.CanTools)
 	}
-	return events.Errorf(events.Forbidden, "the credential is limited, and sets no instructions of a run; say it in a message, or in the agent's definition")
+	return nil
+}
+
+// hasField reports whether a JSON object has a field.
+func hasField(object events.JSON, name string) bool {
+	var fields map[string]jsontext.Value
+	return json.Unmarshal(object, &fields) == nil && fields[name] != nil
 }
 
 // rightsSize returns the memory of rights.
