@@ -42,15 +42,21 @@ func (l logLines) Write(p []byte) (int, error) {
 // wait returns the next line with a message.
 func (l logLines) wait(t *testing.T, message string) logLine {
 	t.Helper()
+	return l.find(t, message, func(line logLine) bool { return line.Message == message })
+}
+
+// find returns the next line that matches what is said of it.
+func (l logLines) find(t *testing.T, what string, matches func(logLine) bool) logLine {
+	t.Helper()
 	limit := time.After(5 * time.Minute)
 	for {
 		select {
 		case line := <-l:
-			if line.Message == message {
+			if matches(line) {
 				return line
 			}
 		case <-limit:
-			t.Fatalf("the log never says %q", message)
+			t.Fatalf("the log never says %q", what)
 		}
 	}
 }

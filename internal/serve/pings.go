@@ -35,6 +35,8 @@ func (s *Server) warnSlowPings(ctx context.Context) {
 	case slow:
 		s.logger.Warn().Str("server", connect.WithoutCredentials(s.url)).Dur("longerThan", slowestPings).
 			Msg("the server pings its clients rarely: a Skein that hangs keeps its share of the requests for minutes; set ping_interval: 5s and ping_max: 2 in each nats-server and reload it, see docs/cluster.md")
+	default:
+		s.logger.Debug().Msg("the server pings its clients every few seconds")
 	}
 }
 

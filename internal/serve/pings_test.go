@@ -1,10 +1,12 @@
 package serve_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/internal/serve"
 )
@@ -22,21 +24,49 @@ func TestPings_Measured(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ns, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, PingInterval: c.interval})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ns.Start()
-			t.Cleanup(func() {
-				ns.Shutdown()
-				ns.WaitForShutdown()
-			})
-			if !ns.ReadyForConnections(time.Minute) {
-				t.Fatal("the server is not ready")
-			}
+			ns := pinging(t, server.Options{PingInterval: c.interval})
 			if slow, err := serve.PingsSlowly(t.Context(), ns.ClientURL(), c.limit); err != nil || slow != c.slow {
 				t.Errorf("slow: %v, want %v (%v)", slow, c.slow, err)
 			}
 		})
 	}
+}
+
+// Skein warns at its start of a server of another process that pings its clients rarely, and says
+// what to set; one that does so every few seconds is fine.
+func TestPings_WarnedOf(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		interval time.Duration
+		warns    bool
+	}{"nats-server's own": {0, true}, "shorter than shipped": {50 * time.Millisecond, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ns := pinging(t, server.Options{PingInterval: c.interval, JetStream: true, StoreDir: t.TempDir()})
+			_, lines := logged(t, serve.Config{NATS: ns.ClientURL(), HTTPListen: "127.0.0.1:0"}, zerolog.DebugLevel)
+			line := lines.find(t, "how often the server pings", func(l logLine) bool { return strings.HasPrefix(l.Message, "the server pings its clients ") })
+			if warned := line.Level == "warn" && strings.Contains(line.Message, "set ping_interval: 5s and ping_max: 2"); warned != c.warns {
+				t.Errorf("it says %+v", line)
+			}
+		})
+	}
+}
+
+// pinging starts a nats-server with options.
+func pinging(t *testing.T, o server.Options) *server.Server {
+	t.Helper()
+	o.Host, o.Port, o.NoSigs, o.NoLog = "127.0.0.1", server.RANDOM_PORT, true, true
+	ns, err := server.NewServer(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns.Start()
+	t.Cleanup(func() {
+		ns.Shutdown()
+		ns.WaitForShutdown()
+	})
+	if !ns.ReadyForConnections(time.Minute) {
+		t.Fatal("the server is not ready")
+	}
+	return ns
 }
