@@ -27,10 +27,11 @@ type Flood struct {
 	Subject string `json:"subject"`
 	Body    string `json:"body"`
 	Conns   int    `json:"conns"`
+	Unread  bool   `json:"unread,omitzero"` // answers stay unread
 }
 
 // Run floods until ctx ends, and returns how many messages were written, and how
-// often a connection was ended by the server. What is answered is read and dropped.
+// often a connection was ended by the server. What is answered is dropped.
 func (f Flood) Run(ctx context.Context) (sent, ended int64) {
 	var messages, ends atomic.Int64
 	done := make(chan struct{}, f.Conns)
@@ -87,7 +88,9 @@ func (f Flood) connection(ctx context.Context) (sent int64, err error) {
 	if line, err := in.ReadString('\n'); err != nil || !strings.HasPrefix(line, "PONG") {
 		return 0, fmt.Errorf("the server answered %q: %w", line, errors.Join(err, errors.New("it is no PONG")))
 	}
-	go func() { _, _ = io.Copy(io.Discard, in) }() // ends with the connection
+	if !f.Unread {
+		go func() { _, _ = io.Copy(io.Discard, in) }() // ends with the connection
+	}
 	const each = 256
 	message := fmt.Sprintf("PUB %s %s.flood.x %d\r\n%s\r\n", f.Subject, f.Inbox, len(f.Body), f.Body)
 	batch := []byte(strings.Repeat(message, each))

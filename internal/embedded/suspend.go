@@ -76,3 +76,25 @@ func (s *Server) revoke(account string, change func(*jwt.AccountClaims)) error {
 	s.nats.UpdateAccountClaims(known, claims)
 	return nil
 }
+
+// dropped begins the subjects, to which nobody subscribes, of messages that are dropped.
+const dropped = "_DROPPED."
+
+// Drop drops what clients publish on subjects for a while, before it is delivered to anybody. It is
+// for a server without accounts, where connections belong to nobody.
+func (s *Server) Drop(subjects []string, d time.Duration) error {
+	clients := s.nats.GlobalAccount()
+	end := func() {
+		for _, subject := range subjects {
+			clients.RemoveMapping(subject)
+		}
+	}
+	for _, subject := range subjects {
+		if err := clients.AddMapping(subject, dropped+subject); err != nil {
+			end()
+			return fmt.Errorf("embedded: drop what is published on %s: %w", subject, err)
+		}
+	}
+	time.AfterFunc(d, end)
+	return nil
+}

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
 )
 
@@ -53,13 +54,17 @@ func (s *suspensions) next(tenant string, now time.Time) time.Duration {
 }
 
 // flooded suspends the loudest users of a tenant on the embedded server for a while:
-// their messages cost the server more than a refusal here. A server without accounts,
-// or in another process, is not Skein's to control.
+// their messages cost the server more than a refusal here. Without accounts it
+// suspends the tenant. A server in another process is not Skein's to control.
 func (s *Server) flooded(tenant string) {
-	if s.nats == nil || s.cfg.Access == "" {
+	switch {
+	case s.nats == nil:
 		if s.suspended.next(tenant, time.Now()) > 0 {
-			s.logger.Warn().Str("tenant", tenant).Msg("a tenant floods, and its connections cannot be told from those of others: without --access on the embedded server other tenants wait with it")
+			s.logger.Warn().Str("tenant", tenant).Msg("a tenant floods, and its connections are not Skein's to end: other tenants wait with it; use the embedded server, or end them there")
 		}
+		return
+	case s.cfg.Access == "":
+		s.suspendTenant(tenant)
 		return
 	}
 	folder, err := access.Open(s.cfg.Access)
@@ -78,4 +83,20 @@ func (s *Server) flooded(tenant string) {
 	}
 	s.metrics.Suspended()
 	s.logger.Warn().Str("tenant", tenant).Int("users", users).Dur("for", d).Msg("a tenant floods: its loudest users are suspended for a while")
+}
+
+// suspendTenant has the embedded server drop all requests of a tenant for a while, before they
+// reach this process. Without accounts its connections cannot be told from those of others.
+func (s *Server) suspendTenant(tenant string) {
+	d := s.suspended.next(tenant, time.Now())
+	if d == 0 {
+		return
+	}
+	requests, _ := events.Publisher.Subjects(s.cfg.Names, tenant)
+	if err := s.nats.Drop(requests, d); err != nil {
+		s.logger.Warn().Err(err).Str("tenant", tenant).Msg("a tenant floods, and cannot be suspended")
+		return
+	}
+	s.metrics.Suspended()
+	s.logger.Warn().Str("tenant", tenant).Dur("for", d).Msg("a tenant floods: the server drops its requests for a while; with --access only its loudest users are suspended")
 }
