@@ -9,8 +9,8 @@
 //   - [Timeline.Relay] resumes at the stream's own last message, so nothing else records how
 //     far it got. Messages that Skein did not write are removed from the end.
 //   - [Timeline.Rebuild] may run while the relay runs. Each event still comes once.
-//   - A tenant's durable consumer ([Consumers]) delivers one event at a time, in order, and
-//     redelivers what is not acknowledged within [ConsumerWait].
+//   - A tenant's durable consumer ([Consumers]) delivers one event, or one batch, at a time, in
+//     order, and redelivers what is not acknowledged within [ConsumerWait].
 //
 // # What it does not
 //

@@ -25,9 +25,15 @@ import (
 // this folder.
 func install(t *testing.T, files ...string) (dir, node string) {
 	t.Helper()
+	return installFrom(t, "package.json", files...)
+}
+
+// installFrom is install with the packages of another package.json.
+func installFrom(t *testing.T, manifest string, files ...string) (dir, node string) {
+	t.Helper()
 	node, npm := findNode(t)
 	dir = t.TempDir()
-	for _, name := range append(files, "package.json") {
+	for _, name := range append(files, manifest) {
 		raw, err := os.ReadFile(filepath.FromSlash(name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), raw, 0o600)
