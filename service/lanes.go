@@ -60,6 +60,18 @@ func (a *Activity) shared(tenant string, now time.Time) bool {
 	return a.other.tenant != "" && now.Sub(a.other.at) < activeFor
 }
 
+// Others reports whether a tenant other than this one has sent a request since a time.
+func (a *Activity) Others(tenant string, since time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range []seen{a.last, a.other} {
+		if s.tenant != "" && s.tenant != tenant && s.at.After(since) {
+			return true
+		}
+	}
+	return false
+}
+
 // lanes start the requests of each tenant in their order, as many at a time as its
 // share allows. It is safe for concurrent use.
 type lanes struct {

@@ -85,10 +85,18 @@ func (s *Server) flooded(tenant string) {
 	s.logger.Warn().Str("tenant", tenant).Int("users", users).Dur("for", d).Msg("a tenant floods: its loudest users are suspended for a while")
 }
 
+// neighbourFor is how long after its last request a tenant is spared the floods of others.
+const neighbourFor = 10 * time.Minute
+
 // suspendTenant has the embedded server drop all requests of a tenant for a while, before they
-// reach this process. Without accounts its connections cannot be told from those of others.
+// reach this process, unless the tenant is the only one. Without accounts its connections cannot be
+// told from those of others.
 func (s *Server) suspendTenant(tenant string) {
-	d := s.suspended.next(tenant, time.Now())
+	now := time.Now()
+	if !s.activity.Others(tenant, now.Add(-neighbourFor)) {
+		return
+	}
+	d := s.suspended.next(tenant, now)
 	if d == 0 {
 		return
 	}

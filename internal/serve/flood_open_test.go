@@ -2,6 +2,8 @@ package serve_test
 
 import (
 	"context"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/bench"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
 )
 
@@ -20,6 +23,35 @@ import (
 func TestFlood_TenantIsSuspended(t *testing.T) {
 	for _, subject := range []string{"skein.cmd.globex.thread.create", "skein.query.globex.thread.get"} {
 		t.Run(subject, func(t *testing.T) { floodOpenly(t, subject) })
+	}
+}
+
+// A tenant that is alone is never suspended: it only waits for itself.
+func TestFlood_AloneIsNotSuspended(t *testing.T) {
+	server, err := serve.Start(t.Context(), serve.Config{Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, server) })
+	flooding, end := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		bench.Flood{URL: server.Addresses().NATS, Inbox: "_INBOX.flood", Subject: "skein.query.globex.thread.get", Body: strings.Repeat("x", 100), Conns: 4, Unread: true}.Run(flooding)
+	}()
+	over := regexp.MustCompile(`(?m)^skein_limited_total\{[^}]*\} ([0-9.e+]+)$`)
+	natstest.Eventually(t, "a flood", func() bool { // of which each second has many more than a suspension takes
+		n := 0.0
+		for _, m := range over.FindAllStringSubmatch(scrape(t, server.Addresses().HTTP), -1) {
+			count, _ := strconv.ParseFloat(m[1], 64)
+			n += count
+		}
+		return n > 50_000
+	})
+	end()
+	<-ended
+	if n := metric(t, server, "skein_suspensions_total"); n != 0 {
+		t.Errorf("suspended %v times", n)
 	}
 }
 
