@@ -84,19 +84,3 @@ func TestPageRulesBite(t *testing.T) {
 		t.Error(got)
 	}
 }
-
-// SECURITY.md says of which Go version it speaks: the one that go.mod names.
-func TestSecurityNamesTheGoVersion(t *testing.T) {
-	var texts [2]string
-	for i, name := range []string{"go.mod", "SECURITY.md"} {
-		raw, err := os.ReadFile(filepath.Join("..", "..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts[i] = string(raw)
-	}
-	version := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(texts[0])
-	if version == nil || !strings.Contains(texts[1], "`go.mod` names "+version[1]+",") {
-		t.Errorf("go.mod names %q, and SECURITY.md does not say so", version)
-	}
-}
