@@ -156,11 +156,11 @@ func (a *app) threadDelete() *cobra.Command {
 		if err != nil || r.JSON {
 			return a.printReply(r, reply, err)
 		}
-		did := "deleted; its events stay in the log, and cannot be erased later"
+		outcome := "deleted; its events stay in the log, and cannot be erased later"
 		if purge {
-			did = "purged; its events, documents and files are erased, and a tombstone remains"
+			outcome = "purged; its events, documents and files are erased, and a tombstone remains"
 		}
-		_, err = fmt.Fprintf(a.Out, "%s version %d: %s\n", reply.ThreadID, reply.Version, did)
+		_, err = fmt.Fprintf(a.Out, "%s version %d: %s\n", reply.ThreadID, reply.Version, outcome)
 		return err
 	})
 	cmd.Long = "Delete a thread permanently. Its events stay in the log, and cannot be erased later. With --purge they are\n" +
