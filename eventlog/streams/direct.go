@@ -194,12 +194,6 @@ func (c *Conn) Messages(ctx context.Context, name, subject string, from uint64) 
 			if len(got) > 0 && got[len(got)-1].Pending > 0 {
 				continue
 			}
-			if len(got) == 0 {
-				if err := c.noneLeft(ctx, name, subject, from); err != nil {
-					yield(Message{}, err)
-					return
-				}
-			}
 			more, err := c.More(ctx, name, subject, from)
 			if err != nil {
 				yield(Message{}, err)
@@ -211,13 +205,17 @@ func (c *Conn) Messages(ctx context.Context, name, subject string, from uint64) 
 	}
 }
 
-// noneLeft returns an error if a stream has messages of one subject from a sequence on although a
-// read of them found none: the server answers so if it cannot read the block that they are in.
+// noneLeft returns an error if a stream has messages that match a subject from a sequence on although
+// a read of them found none: the server answers so if it cannot read the block that they are in.
 func (c *Conn) noneLeft(ctx context.Context, name, subject string, from uint64) error {
-	if strings.ContainsAny(subject, "*>") { // such a read is not answered at all
-		return nil
+	q := GetRequest{Multi: []string{subject}}
+	if strings.ContainsAny(subject, "*>") {
+		if end, err := c.LastSeq(ctx, name); err != nil || end < from {
+			return err
+		}
+		q = GetRequest{Last: subject} // for which the server looks at each subject
 	}
-	last, err := c.Direct(ctx, name, GetRequest{Multi: []string{subject}})
+	last, err := c.Direct(ctx, name, q)
 	if err != nil || len(last) == 0 || last[0].Seq < from {
 		return err
 	}

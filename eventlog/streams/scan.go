@@ -41,12 +41,16 @@ func (c *Conn) Scan(stream, subject string) *Scan {
 const scanWorth = 100 * BatchMessages
 
 // Batch reads the next messages that match, from a sequence on; none: that replica of
-// the stream has no more.
+// the stream has no more. The error is an *UnreadableError or an *IncompleteError if it has more, and
+// cannot read the next one.
 func (s *Scan) Batch(ctx context.Context, from uint64) ([]Message, error) {
 	for {
 		got, err := s.conn.Direct(ctx, s.stream, GetRequest{Seq: max(from, 1), Next: s.filter, Batch: s.size, MaxBytes: BatchBytes})
-		if err != nil || len(got) == 0 {
+		if err != nil {
 			return nil, err
+		}
+		if len(got) == 0 {
+			return nil, s.conn.noneLeft(ctx, s.stream, s.subject, from)
 		}
 		s.size = min(4*s.size, BatchMessages)
 		last := got[len(got)-1]

@@ -92,7 +92,7 @@ func (a *app) tail(ctx context.Context, r *cli.Remote, c *client.Client, o clien
 		e, err := t.Next(ctx)
 		var broken *events.BrokenError
 		switch {
-		case errors.Is(err, client.ErrEnd), ctx.Err() != nil:
+		case errors.Is(err, client.ErrEnd), ctx.Err() != nil && !o.History: // a history was cut off then
 			return nil
 		case errors.As(err, &broken):
 			a.Hint("skein: %v", err)
