@@ -39,7 +39,7 @@ func TestAudit_FlippedBitWhileServing(t *testing.T) {
 		time.Sleep(11 * time.Second)
 	}
 	for _, args := range [][]string{{"thread", "get", oldest, "--at", "3"}, {"item", "add", oldest, "x"}, {"thread", "create", "--id", oldest}} {
-		o := run(t, s.env, "", append(args, "--timeout", "60s")...)
+		o := run(t, s.env, "", args...)
 		if o.code != 1 || !strings.HasPrefix(o.err, "skein: unavailable: ") {
 			t.Errorf("%v: %+v", args, o)
 		}
