@@ -75,15 +75,20 @@ func waitingLeg(ctx context.Context, c *edge.Caller, d *createRequest, input []t
 	}
 	item, _ := baseOf(asked)
 	x, err := execution(ctx, now, "resp_"+strings.TrimPrefix(item, events.ItemPrefix))
-	if isMissing(err) || err == nil && (thread != "" && x.ThreadID != thread || leg{x: x}.temporary()) {
+	switch {
+	case isMissing(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case thread != "" && x.ThreadID != thread || (leg{x: x}).temporary():
 		return nil, nil
 	}
-	for n := len(pausesOf(x)) - 1; err == nil && n >= 0; n-- {
+	for n := len(pausesOf(x)) - 1; n >= 0; n-- {
 		if l := (leg{x, n}); l.asked(asked) != "" {
 			return &l, nil
 		}
 	}
-	return nil, err
+	return nil, nil
 }
 
 // temporary reports whether the response of the run is not stored.
