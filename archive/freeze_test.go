@@ -159,7 +159,7 @@ func TestFreeze_WriteBringsBack(t *testing.T) {
 	}
 	w.clean()
 	gone := func(key string) bool { return key == "thread_items acme."+threadID(1)+".itm_u1" }
-	same(t, "documents", w.keys(threadID(1)), slices.DeleteFunc(keys, gone))
+	same(t, "documents", slices.Sorted(slices.Values(w.keys(threadID(1)))), slices.Sorted(slices.Values(slices.DeleteFunc(keys, gone))))
 }
 
 func TestFreeze_Outcomes(t *testing.T) {
@@ -355,7 +355,7 @@ func TestFreeze_NamesBuckets(t *testing.T) {
 				t.Errorf("%s is in none of %v", key, named)
 			}
 		}
-		if id == threadID(2) && !slices.Equal(named, []string{"thread_contexts"}) {
+		if id == threadID(2) && !slices.Equal(named, []string{"thread_contexts", "thread_index"}) {
 			t.Errorf("an empty thread has documents in %v", named)
 		}
 	}
