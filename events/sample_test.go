@@ -91,7 +91,7 @@ func written() []sample {
 		{ExecutionCreatedType, execID, ExecutionCreated{
 			ID: execID, ContextID: ctxID, TriggerItemID: itemID, ReactionItemID: replyID, WorkflowRunID: "run-7", Status: Executing, SessionID: exampleSession,
 		}},
-		{ExecutionStatusChangedType, execID, ExecutionStatusChanged{From: Executing, To: ExecutionFailed, ErrorText: "the model is away", ReactionItemID: replyID}},
+		{ExecutionStatusChangedType, execID, ExecutionStatusChanged{From: Executing, To: ExecutionFailed, ErrorText: "the model is away", ErrorCode: "rate_limit_exceeded", ReactionItemID: replyID}},
 		{StepCreatedType, stepID, StepCreated{
 			ID: stepID, ExecutionID: execID, Iteration: 2, EventID: replyID, Status: StepRunning, Side: SideB, SessionID: exampleSession, Place: to(int64(4)), SteeredBy: itemID,
 		}},
