@@ -74,9 +74,10 @@ RACEJOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 # Tests of the code under the race detector; those that read the source tree have no goroutines to watch,
 # and cmd/skein and examples run programs that are built without it.
-RACE = $(TESTFLAGS) -parallel $(RACEJOBS) -race -p $(RACEJOBS) -timeout 30m $$($(GO) list -f '{{.Dir}}' ./... | grep -vE '/(cmd/skein|examples|internal/(generate|gotest|house|mutate)|$(ALONE))$$')
+RACE = $(TESTFLAGS) -race -p $(RACEJOBS) -timeout 30m $$($(GO) list -f '{{.Dir}}' ./... | grep -vE '/(cmd/skein|examples|internal/(generate|gotest|house|mutate)|$(ALONE))$$')
 
 .PHONY: test-race
+test-race: PARALLEL = $(RACEJOBS)
 test-race: ## Run what make test runs under the race detector, but for tests that measure memory, time or repeatability, read the source tree, run a program, or are of a package that begins no goroutine (needs a C compiler)
 	$(GO) run ./internal/gotest -target test-race -without $(ELSEWHERE) -- $(RACE)
 
