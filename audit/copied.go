@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
@@ -97,29 +96,3 @@ func (v *verifier) readItems(ctx context.Context, a aggregate) (*parentItems, er
 
 // mostParentItems bounds how many items of parents are kept in memory.
 const mostParentItems = 200_000
-
-// parents keeps the items of the threads that were forked, of the last ones that were asked for. It
-// is safe for concurrent use.
-type parents struct {
-	mu    sync.Mutex // guards what follows; held while a thread is read
-	known map[aggregate]*parentItems
-	items int
-}
-
-func (p *parents) of(a aggregate, read func() (*parentItems, error)) (*parentItems, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if found, ok := p.known[a]; ok {
-		return found, nil
-	}
-	found, err := read()
-	if err != nil {
-		return nil, err
-	}
-	if p.known == nil || p.items > mostParentItems {
-		p.known, p.items = map[aggregate]*parentItems{}, 0
-	}
-	p.known[a] = found
-	p.items += len(found.items)
-	return found, nil
-}

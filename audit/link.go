@@ -336,30 +336,6 @@ func (v *verifier) matched(ctx context.Context, a aggregate, t twin) (bool, erro
 	return err == nil && (known == nil || known[t]), err
 }
 
-// relatives keeps what threads record of others, of the last ones that were asked for. It is
-// safe for concurrent use.
-type relatives struct {
-	mu    sync.Mutex // guards known; held while a thread is read
-	known map[aggregate]map[twin]bool
-}
-
-func (r *relatives) of(a aggregate, read func() (map[twin]bool, error)) (map[twin]bool, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if found, ok := r.known[a]; ok {
-		return found, nil
-	}
-	found, err := read()
-	if err != nil {
-		return nil, err
-	}
-	if len(r.known) >= mostRelatives || r.known == nil {
-		r.known = map[aggregate]map[twin]bool{}
-	}
-	r.known[a] = found
-	return found, nil
-}
-
 // readRelations returns the relationships that a thread records at the end of the range, nil if
 // that cannot be read. A range may end within an atomic batch: what changes around its end
 // counts as recorded.

@@ -55,7 +55,11 @@ func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 	if err := o.validate(); err != nil {
 		return Summary{}, err
 	}
-	v := &verifier{log: log, options: o, relatives: &relatives{}, parents: &parents{}}
+	v := &verifier{
+		log: log, options: o,
+		relatives: recall(mostRelatives, func(map[twin]bool) int64 { return 1 }),
+		parents:   recall(mostParentItems, func(p *parentItems) int64 { return int64(len(p.items)) + 1 }),
+	}
 	v.judge = newJudge(validator, v.find)
 	v.judge.gone = func(c *events.Commit) bool {
 		last, err := log.Last(ctx, c.Tenant, c.Thread)
@@ -100,8 +104,8 @@ type verifier struct {
 	snapshots   snapshotCheck
 	archived    int64     // commits that are in archives
 	suspects    []suspect // keys and threads that do not confirm one another
-	relatives   *relatives
-	parents     *parents
+	relatives   *recalled[map[twin]bool]
+	parents     *recalled[*parentItems]
 	keys        *keyClaims            // nil: not all of the log is read
 	inOrder     bool                  // the log is read in its own order, where that suffices
 	shown       *shownSums            // nil: the timeline is not compared with all of the log
