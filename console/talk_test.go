@@ -147,7 +147,7 @@ func TestBrowser_TenantsAndRevokedKey(t *testing.T) {
 	one.sees("A thread")
 	two.sees("No threads yet")
 	two.visit("/threads/" + thread)
-	two.sees("Not found")
+	two.sees("No such thread")
 	if _, err := w.client.Send(t.Context(), thread, events.UpdateThread{Title: new("Renamed")}); err != nil {
 		t.Fatal(err)
 	}
