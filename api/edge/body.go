@@ -27,6 +27,10 @@ func maxBody(r *http.Request) int64 {
 	return MaxBody
 }
 
+// bodyTime is how long a body that is no file may take, as its server says, too (api.NewServer), without
+// what it waits for here.
+const bodyTime = time.Minute
+
 // maxDepth is how deep objects and lists may lie in one another in a body, so that no decoder
 // spends time on those that every command refuses.
 const maxDepth = 256
@@ -41,8 +45,7 @@ func (w *response) readBody(r *http.Request, tenant string) error {
 	upload := isUpload(r)
 	ctrl := http.NewResponseController(w)
 	if upload || strings.HasPrefix(r.URL.Path, "/threads/") && !strings.Contains(r.Header.Get("Content-Type"), "json") {
-		slow := &slowBody{Reader: r.Body, ctx: r.Context(), meters: w.edge.meters, tenant: tenant}
-		b := &body{Reader: slow, Closer: r.Body, ctrl: ctrl, upload: upload, stall: w.edge.opts.Stall}
+		b := &body{Reader: &pacedBody{Reader: r.Body, ctx: r.Context(), meters: w.edge.meters, tenant: tenant}, Closer: r.Body, ctrl: ctrl, upload: upload, stall: w.edge.opts.Stall}
 		if r.ContentLength == 0 {
 			b.whole()
 		}
@@ -54,12 +57,12 @@ func (w *response) readBody(r *http.Request, tenant string) error {
 		if r.ContentLength > most {
 			return events.TooLarge(bodyOf(most), r.ContentLength, most)
 		}
-		slow := &slowBody{Reader: http.MaxBytesReader(w, r.Body, most), ctx: r.Context(), meters: w.edge.meters, tenant: tenant}
-		raw, err := w.place.readAll(slow, r.ContentLength, most)
-		if err != nil {
-			return err
+		paced := &pacedBody{
+			Reader: http.MaxBytesReader(w, r.Body, most), ctx: r.Context(), meters: w.edge.meters, tenant: tenant,
+			ctrl: ctrl, began: time.Now(),
 		}
-		if err := w.edge.meters.weigh(r.Context(), tenant, len(raw)); err != nil {
+		raw, err := w.place.readAll(paced, r.ContentLength, most)
+		if err != nil {
 			return err
 		}
 		if tooDeep(raw) {

@@ -2,7 +2,9 @@ package edge
 
 import (
 	"context"
+	"errors"
 	"io"
+	"net/http"
 	"runtime"
 	"time"
 
@@ -16,6 +18,7 @@ const (
 	paceMost   = time.Second            // a request that would have to wait longer is refused
 	bodyBytes  = 8 << 10                // of a body, which are paced like another request
 	sentBytes  = 16 << 10               // of answers, likewise
+	pacedPiece = 64 << 10               // of a body is weighed at once
 	smallRead  = 1 << 10                // a read of a body that brings less is one of slowReads, which are likewise paced
 	slowReads  = 8
 	followCost = 8 // requests that beginning to follow a subject is like
@@ -96,12 +99,12 @@ func (m *meters) begin(ctx context.Context, tenant string, n float64) error {
 	return busy("the tenant", "requests while other tenants are active", behind)
 }
 
-// weigh waits for a body that a tenant sent.
-func (m *meters) weigh(ctx context.Context, tenant string, bytes int) error {
+// weigh waits until a tenant may send so many bytes of bodies, and returns for how long.
+func (m *meters) weigh(ctx context.Context, tenant string, bytes int) (time.Duration, error) {
 	m.mu.Lock()
 	wait := m.turns.wait(tenant, float64(bytes)/bodyBytes, time.Now())
 	m.mu.Unlock()
-	return pause(ctx, wait)
+	return wait, pause(ctx, wait)
 }
 
 // weighSent is weigh for bytes that are sent to a tenant, which do not delay its other requests.
@@ -112,23 +115,40 @@ func (m *meters) weighSent(ctx context.Context, tenant string, bytes int) error 
 	return pause(ctx, wait)
 }
 
-// slowBody is a body whose sender waits for its pace if it comes in small pieces: each costs a turn of
-// the processor.
-type slowBody struct {
+// pacedBody is a body that is read at its tenant's pace, so that those of many connections take
+// no more of the processor and of memory than the tenant may. Small reads count for more than
+// their bytes: each costs a turn of the processor.
+type pacedBody struct {
 	io.Reader
 	ctx    context.Context //nolint:containedctx // it lives as long as the request
 	meters *meters
 	tenant string
-	small  int // reads
+	ctrl   *http.ResponseController // unless its time is no matter of the pace
+
+	began time.Time
+	held  time.Duration // for which it has waited
+	owed  int           // bytes that were read and not weighed
+	small int           // reads of few bytes since the last that counted
 }
 
-func (b *slowBody) Read(p []byte) (int, error) {
+func (b *pacedBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
-	if err != nil || n >= min(smallRead, len(p)) {
+	if n < min(smallRead, len(p)) && err == nil {
+		b.small++
+	}
+	b.owed += n
+	if b.small == slowReads {
+		b.small, b.owed = 0, b.owed+bodyBytes
+	} else if b.owed == 0 || b.owed < pacedPiece && err == nil {
 		return n, err
 	}
-	if b.small++; b.small%slowReads == 0 {
-		err = b.meters.weigh(b.ctx, b.tenant, bodyBytes)
+	held, ended := b.meters.weigh(b.ctx, b.tenant, b.owed)
+	b.owed = 0
+	if b.held += held; held > 0 && b.ctrl != nil { // what it waits for here is not the sender's time
+		_ = b.ctrl.SetReadDeadline(b.began.Add(bodyTime + b.held)) // a recorder in a test has none
+	}
+	if ended != nil && (err == nil || errors.Is(err, io.EOF)) {
+		err = ended
 	}
 	return n, err
 }

@@ -78,7 +78,7 @@ func TestMeters_PaceIsBounded(t *testing.T) {
 	if !m.turns.due["loud"].Equal(due) {
 		t.Error("who is refused has taken a turn")
 	}
-	if err := m.weigh(ended, "quiet", 1<<20); !errors.Is(err, errCredentialEnded) {
+	if _, err := m.weigh(ended, "quiet", 1<<20); !errors.Is(err, errCredentialEnded) {
 		t.Errorf("a body of 1 MB does not wait: %v", err)
 	}
 	if err := m.weighSent(ended, "loud", 16<<10); err != nil {
@@ -123,24 +123,27 @@ func TestMeters_SpentIsRemembered(t *testing.T) {
 	}
 }
 
-// A body in small pieces counts as requests, however few bytes it has; one in large pieces does not.
-func TestSlowBody_SmallPiecesCount(t *testing.T) {
-	m := newMeters(Limits{}, Limits{}, 10)
+// A body is paced while it is read, not when it is whole; in small pieces it counts as requests,
+// however few bytes it has.
+func TestPacedBody_WaitsWhileItIsRead(t *testing.T) {
+	m := newMeters(Limits{}, Limits{}, 1000)
 	ended, end := context.WithCancelCause(t.Context())
 	end(errCredentialEnded) // so that nothing waits
-	now := time.Now()
-	m.turns.wait("quiet", 1, now)
-	m.turns.wait("loud", 1, now)
-	read := func(from io.Reader) error {
-		body := &slowBody{Reader: from, ctx: ended, meters: m, tenant: "loud"}
-		_, err := io.Copy(io.Discard, struct{ io.Reader }{body})
-		return err
+	read := func(from io.Reader) (int64, error) {
+		m.turns.wait("quiet", 1, time.Now())
+		body := &pacedBody{Reader: from, ctx: ended, meters: m, tenant: "loud"}
+		return io.Copy(io.Discard, struct{ io.Reader }{body})
 	}
-	m.turns.wait("quiet", 1, now)
-	if err := read(strings.NewReader(strings.Repeat("x", 1<<20))); err != nil {
-		t.Errorf("a body in large pieces: %v", err)
+	m.turns.wait("loud", 1, time.Now())
+	if n, err := read(strings.NewReader(strings.Repeat("x", 1<<20))); err != nil {
+		t.Errorf("a body within the burst, after %d bytes: %v", n, err)
 	}
-	if err := read(iotest.OneByteReader(strings.NewReader(strings.Repeat("x", 200)))); !errors.Is(err, errCredentialEnded) {
+	if n, err := read(strings.NewReader(strings.Repeat("x", 32<<20))); !errors.Is(err, errCredentialEnded) || n > 3<<20 {
+		t.Errorf("a body beyond the burst was read for %d bytes: %v", n, err)
+	}
+	m = newMeters(Limits{}, Limits{}, 10)
+	m.turns.wait("loud", 1, time.Now())
+	if _, err := read(iotest.OneByteReader(strings.NewReader(strings.Repeat("x", 200)))); !errors.Is(err, errCredentialEnded) {
 		t.Errorf("a body in small pieces did not wait: %v", err)
 	}
 }
