@@ -47,7 +47,7 @@ test-long: ## Run the tests that .ci/long lists: chaos, a few faults, kills, soa
 	$(GO) run ./internal/gotest -target test-long -only .ci/long -- $(TESTFLAGS) -timeout 30m
 
 .PHONY: test-alone
-test-alone: ## Run the tests that .ci/alone lists, which compare times: run nothing else beside them
+test-alone: ## Run the tests that .ci/alone lists, which compare times or flood: run nothing else beside them
 	$(GO) run ./internal/gotest -target test-alone -only .ci/alone -- $(TESTFLAGS) -p 1 -timeout 30m
 
 .PHONY: test-clients
@@ -66,7 +66,7 @@ pictures: ## Make the README's pictures of the console again (needs Chromium)
 
 # Packages that begin no goroutine, neither in the code nor in the tests (internal/house holds them
 # to it): the race detector finds nothing there.
-ALONE = commands/thread|console/(chart|diff)|events(/openresponses)?|internal/(blocks|cells|compact|jsonplan|lru|manifest|pattern)|projections/documents
+ALONE = commands/thread|console/(chart|diff)|events(/openresponses)?|internal/(attachment|blocks|cells|compact|jsonplan|lru|manifest|pattern)|projections/documents
 
 # Packages tested at once under the race detector, and tests of each: they compute more than they
 # wait, and beside more than this they wait for one another until clients give up.
