@@ -122,6 +122,10 @@ generate: ## Write the files derived from the event catalog
 verify: ## Fail when a derived file is stale or a change of the contract has no version
 	$(GO) run ./internal/generate -check
 
+.PHONY: size
+size: ## Count lines, packages, dependencies and words, and list the longest functions
+	$(GO) run ./internal/size
+
 .PHONY: demo
 demo: ## Run the sample conversations in one process and a temporary folder
 	$(GO) run ./cmd/skein demo
