@@ -10,16 +10,18 @@ import (
 	"github.com/skein-threads/skein/api/endpoints"
 	"github.com/skein-threads/skein/api/openresponses"
 	"github.com/skein-threads/skein/api/rest"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/console"
 	"github.com/skein-threads/skein/events"
 )
 
 // Options configures a Handler.
 type Options struct {
-	Conn  *nats.Conn         // with the permissions of every tenant that is served; required
-	Names events.Names       // of subjects; default prefix skein
-	Auth  edge.Authenticator // required
-	Ops   http.Handler       // serves /healthz, /readyz and /metrics; required
+	Conn    *nats.Conn         // with the permissions of every tenant that is served; required
+	Service client.Service     // see edge.Options
+	Names   events.Names       // of subjects; default prefix skein
+	Auth    edge.Authenticator // required
+	Ops     http.Handler       // serves /healthz, /readyz and /metrics; required
 
 	Name    string        // see edge.Options
 	Serves  []string      // see edge.Options
@@ -40,7 +42,7 @@ type Handler struct{ edge *edge.Edge }
 
 // New returns a Handler.
 func New(o Options) (*Handler, error) {
-	own := edge.Options{Conn: o.Conn, Names: o.Names, Auth: o.Auth, Name: o.Name, Metrics: o.Metrics, Serves: o.Serves}
+	own := edge.Options{Conn: o.Conn, Service: o.Service, Names: o.Names, Auth: o.Auth, Name: o.Name, Metrics: o.Metrics, Serves: o.Serves}
 	if err := o.Listen.Edge(&own); err != nil {
 		return nil, err
 	}

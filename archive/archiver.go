@@ -133,10 +133,10 @@ type Options struct {
 // then, and the call may be repeated.
 func (a *Archiver) Thread(ctx context.Context, tenant, id string, o Options) (Result, error) {
 	r := Result{Tenant: tenant, Thread: id}
-	switch {
-	case !events.ValidTenant(tenant):
-		return r, events.Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
-	case !events.ValidThreadID(id):
+	if err := events.CheckTenant("/tenant", tenant); err != nil {
+		return r, err
+	}
+	if !events.ValidThreadID(id) {
 		return r, events.Invalid("/threadId", "%.80q is not a thread's id", id)
 	}
 	last, err := a.log.Newest(ctx, tenant, id)

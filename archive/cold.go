@@ -2,7 +2,6 @@ package archive
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,8 +15,8 @@ import (
 // pass may say that a thread can be skipped, by the sequence of its last commit; it may be
 // nil. A thread that cannot be archived is passed to failed, and the others continue.
 func (a *Archiver) Cold(ctx context.Context, tenant string, o Options, pass func(id string, last uint64) bool, done func(Result), failed func(thread string, err error)) error {
-	if !events.ValidTenant(tenant) {
-		return events.Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	if err := events.CheckTenant("/tenant", tenant); err != nil {
+		return err
 	}
 	due, err := a.list(ctx, tenant, a.cfg.Now().Add(-o.Idle), pass)
 	if err != nil {
@@ -28,7 +27,7 @@ func (a *Archiver) Cold(ctx context.Context, tenant string, o Options, pass func
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, &events.Error{Code: events.NotFound}): // erased since it was listed
+		case events.IsNotFound(err): // erased since it was listed
 		case err != nil:
 			failed(id, err)
 		default:

@@ -32,8 +32,8 @@ const frozenTogether = 128
 // A thread is frozen only if a fold of its log says exactly what its documents say. A write to
 // it at the same time wins.
 func (a *Archiver) Freeze(ctx context.Context, tenant string, ids []string, o Options, done func(Result), failed func(thread string, err error)) error {
-	if !events.ValidTenant(tenant) {
-		return events.Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	if err := events.CheckTenant("/tenant", tenant); err != nil {
+		return err
 	}
 	for len(ids) > 0 {
 		if err := a.checkRunner(ctx); err != nil {
@@ -67,8 +67,8 @@ const commitBytes = 1 << 10
 // FreezeIdle freezes the idle threads of a tenant, those idle for longest first, and reports each
 // that is not cold already.
 func (a *Archiver) FreezeIdle(ctx context.Context, tenant string, o Options, done func(Result), failed func(thread string, err error)) error {
-	if !events.ValidTenant(tenant) {
-		return events.Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	if err := events.CheckTenant("/tenant", tenant); err != nil {
+		return err
 	}
 	cold, err := a.listCold(ctx, tenant)
 	if err != nil {

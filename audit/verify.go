@@ -29,8 +29,10 @@ type Options struct {
 
 // validate refuses options that would select something else than intended.
 func (o Options) validate() error {
-	if o.Tenant != "" && !events.ValidTenant(o.Tenant) {
-		return events.Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	if o.Tenant != "" {
+		if err := events.CheckTenant("/tenant", o.Tenant); err != nil {
+			return err
+		}
 	}
 	if len(o.Threads) > 0 && o.Tenant == "" {
 		return events.Invalid("/tenant", "threads are of a tenant: name it")

@@ -29,6 +29,10 @@ type Options struct {
 	Names   events.Names  // of subjects and streams; default prefix skein
 	Guard   Guard         // decides about every message, in addition to the server; default none
 
+	// Service answers commands and queries in this process, while it serves them. Everything else
+	// goes over the connection, and commands and queries otherwise; default none.
+	Service Service
+
 	// TraceParent is the W3C trace context that commands continue, as their events record it;
 	// default none. A client costs little: make one for each trace with New.
 	TraceParent string
@@ -55,10 +59,11 @@ func (o Options) Validate() error {
 	switch {
 	case o.Tenant == "":
 		return events.Invalid("/tenant", "a tenant is required; there is no default")
-	case !events.ValidTenant(o.Tenant):
-		return events.Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
 	case o.Timeout < 0:
 		return events.Invalid("/timeout", "the timeout is %v; use a positive duration", o.Timeout)
+	}
+	if err := events.CheckTenant("/tenant", o.Tenant); err != nil {
+		return err
 	}
 	if err := o.withDefaults().Names.Validate(); err != nil {
 		return events.Invalid("/names", "%w", err)

@@ -244,7 +244,7 @@ func (f *follower) notePassed(seq int64) {
 func (f *follower) readUpTo(ctx context.Context, upTo int64) error {
 	for attempts := requests().Start(); ; {
 		err := f.readLog(ctx)
-		if ctx.Err() != nil || errors.Is(err, errGone) || errors.Is(err, &events.Error{Code: events.PositionAhead}) {
+		if ctx.Err() != nil || errors.Is(err, errGone) || events.HasCode(err, events.PositionAhead) {
 			return err
 		}
 		if err == nil && f.seq >= upTo {

@@ -26,10 +26,12 @@ func repeatAfter(sent int) (pause time.Duration, ok bool) {
 	return 0, false
 }
 
-// response is the reply to one copy of a request.
+// response is the reply to one copy of a request: a body, or a refusal, or an error if there is no
+// reply.
 type response struct {
-	m   *nats.Msg
-	err error
+	body    []byte
+	refusal *events.Error
+	err     error
 }
 
 // final reports whether a reply answers the request, whatever other copies get: one that was
@@ -39,13 +41,12 @@ func (r response) final() bool {
 	if r.err != nil {
 		return false
 	}
-	refusal := refused(r.m)
-	return refusal == nil || refusal.Code == events.ProjectionBehind || !refusal.Code.Retry()
+	return r.refusal == nil || r.refusal.Code == events.ProjectionBehind || !r.refusal.Code.Retry()
 }
 
 // sendRepeatedly sends a request, again while nobody answers, and returns the first final reply or
 // else the last one, and how often it was sent. A repeat must do no harm: a command has its id.
-func (c *Client) sendRepeatedly(ctx context.Context, subject string, body []byte) (reply *nats.Msg, sent int, err error) {
+func (c *Client) sendRepeatedly(ctx context.Context, subject string, body []byte) (last response, sent int) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the copies that wait
 	responses := make(chan response, 8)
@@ -54,8 +55,7 @@ func (c *Client) sendRepeatedly(ctx context.Context, subject string, body []byte
 	defer timer.Stop()
 	send := func() {
 		go func() {
-			m, err := c.sendOnce(ctx, subject, body)
-			responses <- response{m, err} // never blocks: it has room for all copies
+			responses <- c.sendOnce(ctx, subject, body) // never blocks: it has room for all copies
 		}()
 		sent++
 		pause, more := repeatAfter(sent)
@@ -72,7 +72,7 @@ func (c *Client) sendRepeatedly(ctx context.Context, subject string, body []byte
 			waiting++
 		case r := <-responses:
 			if waiting--; r.final() || waiting == 0 {
-				return r.m, sent, r.err
+				return r, sent
 			}
 			if r.err == nil { // somebody is there, and has too much to do
 				again = nil
@@ -82,12 +82,21 @@ func (c *Client) sendRepeatedly(ctx context.Context, subject string, body []byte
 }
 
 // sendOnce sends a request, and waits for its reply.
-func (c *Client) sendOnce(ctx context.Context, subject string, body []byte) (*nats.Msg, error) {
+func (c *Client) sendOnce(ctx context.Context, subject string, body []byte) response {
 	m := c.message(subject, body)
 	if end, ok := ctx.Deadline(); ok { // so that the service stops when the client no longer waits
 		m.Header.Set(events.HeaderWait, strconv.FormatInt(max(1, time.Until(end).Milliseconds()), 10))
 	}
-	return c.nc.RequestMsgWithContext(ctx, m)
+	reply, err := c.nc.RequestMsgWithContext(ctx, m)
+	if err != nil {
+		return response{err: err}
+	}
+	return response{body: reply.Data, refusal: refused(reply)}
+}
+
+// refused returns the refusal that a reply holds, or nil.
+func refused(reply *nats.Msg) *events.Error {
+	return events.DecodeRefusal(reply.Header.Get(events.HeaderErrorCode), reply.Data)
 }
 
 // repeatable reports whether a query may be sent again before it is answered. Asking for the next

@@ -32,24 +32,20 @@ func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFu
 
 // request sends a request until it has a final answer, and returns the answer's body. The request
 // may be sent again before it is answered; see requestSingly. The error is an *events.Error.
-func (c *Client) request(ctx context.Context, subject string, body []byte) ([]byte, *events.Error) {
-	return c.requestBy(ctx, subject, body, c.sendRepeatedly)
+func (c *Client) request(ctx context.Context, kind, name string, body []byte) ([]byte, *events.Error) {
+	return c.requestBy(ctx, ServiceRequest{Kind: kind, Name: name, Body: body}, natsService{c, true})
 }
 
 // requestSingly is request for what must not be sent again while an answer may still come.
-func (c *Client) requestSingly(ctx context.Context, subject string, body []byte) ([]byte, *events.Error) {
-	return c.requestBy(ctx, subject, body, func(ctx context.Context, subject string, body []byte) (*nats.Msg, int, error) {
-		m, err := c.sendOnce(ctx, subject, body)
-		return m, 1, err
-	})
+func (c *Client) requestSingly(ctx context.Context, kind, name string, body []byte) ([]byte, *events.Error) {
+	return c.requestBy(ctx, ServiceRequest{Kind: kind, Name: name, Body: body}, natsService{c, false})
 }
 
-// sender sends a request and returns its reply, and how often it was sent.
-type sender func(ctx context.Context, subject string, body []byte) (reply *nats.Msg, sent int, err error)
-
-func (c *Client) requestBy(ctx context.Context, subject string, body []byte, send sender) ([]byte, *events.Error) {
-	answer, err := c.guarded(ctx, subject, body, func(body []byte) ([]byte, error) {
-		answer, refusal := c.requestUntilFinal(ctx, subject, body, send)
+func (c *Client) requestBy(ctx context.Context, r ServiceRequest, over natsService) ([]byte, *events.Error) {
+	r.Tenant, r.TraceParent = c.opts.Tenant, c.opts.TraceParent
+	answer, err := c.guarded(ctx, c.subject(r), r.Body, func(body []byte) ([]byte, error) {
+		r.Body = body
+		answer, refusal := c.requestUntilFinal(ctx, r, over)
 		if refusal != nil {
 			return nil, refusal
 		}
@@ -62,14 +58,14 @@ func (c *Client) requestBy(ctx context.Context, subject string, body []byte, sen
 }
 
 // requestUntilFinal is request without the guard.
-func (c *Client) requestUntilFinal(ctx context.Context, subject string, body []byte, send sender) ([]byte, *events.Error) {
+func (c *Client) requestUntilFinal(ctx context.Context, r ServiceRequest, over natsService) ([]byte, *events.Error) {
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	lost := false            // a request may have arrived while its answer was lost
 	var behind *events.Error // what was told last of a read model that is behind
 	began := time.Now()
 	for attempts := requests().Start(); ; {
-		answer, err := c.attempt(ctx, subject, body, send)
+		answer, err := c.attempt(ctx, r, over)
 		if err == nil {
 			return answer, nil
 		}
@@ -119,38 +115,26 @@ func unknownOutcome(err *events.Error) *events.Error {
 	return &e
 }
 
-// attempt makes one attempt at a request.
-func (c *Client) attempt(ctx context.Context, subject string, body []byte, send sender) ([]byte, *events.Error) {
+// attempt makes one attempt at a request: at the service of this process if that serves it, and
+// over NATS otherwise.
+func (c *Client) attempt(ctx context.Context, r ServiceRequest, over natsService) ([]byte, *events.Error) {
 	one, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	one, watched := c.denied.watch(one, subject)
-	defer watched()
-	reply, sent, err := send(one, subject, body)
-	if errors.Is(context.Cause(one), errDenied) {
-		err = nats.ErrPermissionViolation
+	var s Service = over
+	if own := c.opts.Service; own != nil && own.Serves(r.Kind) {
+		s = own
 	}
+	answer, err := s.Request(one, r)
+	var refusal *events.Error
 	switch {
-	case errors.Is(err, nats.ErrMaxPayload):
-		return nil, events.TooLarge("the request", int64(len(body)), c.nc.MaxPayload())
-	case errors.Is(err, nats.ErrNoResponders):
-		return nil, events.Errorf(events.Unavailable, "no responders on %s; is skein serve running on this server? (%w)", subject, err)
-	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrInvalidConnection), errors.Is(err, nats.ErrConnectionDraining):
-		return nil, events.Errorf(events.Unavailable, "the connection is closed: %w", err)
-	case errors.Is(err, nats.ErrPermissionViolation):
-		return nil, events.Errorf(events.Forbidden, "these credentials may not publish on %s: %w", subject, err)
-	case err != nil:
-		e := events.Errorf(events.Unavailable, "no answer on %s: %w", subject, err)
-		e.Details = &events.ErrorDetails{Outcome: unknown}
-		return nil, e
+	case err == nil:
+		return answer, nil
+	case errors.As(err, &refusal):
+		return nil, refusal
 	}
-	refusal := refused(reply)
-	switch {
-	case refusal == nil:
-		return reply.Data, nil
-	case sent > 1 && refusal.Code.Retry() && refusal.Code != events.ProjectionBehind: // another copy may be executed
-		return nil, unknownOutcome(refusal)
-	}
-	return nil, refusal
+	e := events.Errorf(events.Unavailable, "no answer on %s: %w", c.subject(r), err)
+	e.Details = &events.ErrorDetails{Outcome: unknown}
+	return nil, e
 }
 
 // message returns a request, with the trace that it is part of.
@@ -161,11 +145,6 @@ func (c *Client) message(subject string, body []byte) *nats.Msg {
 		m.Header.Set(events.HeaderTraceParent, c.opts.TraceParent)
 	}
 	return m
-}
-
-// refused returns the refusal that a reply holds, or nil.
-func refused(reply *nats.Msg) *events.Error {
-	return events.DecodeRefusal(reply.Header.Get(events.HeaderErrorCode), reply.Data)
 }
 
 // repeatUntilDone repeats an operation until it succeeds or ctx ends. A server that restarts

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"slices"
 
@@ -36,7 +35,7 @@ func (c *Client) WatchRun(ctx context.Context, q events.GetExecution, tell func(
 	w := &runWatch{client: c, query: q, tell: tell}
 	for attempts := requests().Start(); ; {
 		x, err := w.wait(ctx)
-		unavailable := errors.Is(err, &events.Error{Code: events.Unavailable}) || errors.Is(err, &events.Error{Code: events.ProjectionBehind})
+		unavailable := events.HasCode(err, events.Unavailable, events.ProjectionBehind)
 		if err == nil || !unavailable || c.nc.IsClosed() || attempts.Wait(ctx) != nil {
 			return x, err
 		}
@@ -115,7 +114,7 @@ func approvalsOf(x *events.Execution) []events.ApprovalRequested {
 // lookUp returns the execution, or else the queue with its message.
 func (w *runWatch) lookUp(ctx context.Context) (*events.Execution, *events.QueueList, error) {
 	x, err := Read(ctx, w.client, w.query)
-	if w.query.ThreadID == "" || w.query.At != nil || !errors.Is(err, &events.Error{Code: events.NotFound}) {
+	if w.query.ThreadID == "" || w.query.At != nil || !events.IsNotFound(err) {
 		return x, nil, err
 	}
 	queue, listErr := w.client.ListQueue(ctx, events.ListQueue{ThreadID: w.query.ThreadID})

@@ -14,8 +14,8 @@ import (
 // admit is the door: it reads and validates a request, and stamps it with a
 // time and, where the caller brought none, with ids.
 func (d *Dispatcher) admit(tenant, name string, body []byte, meta Meta) (*thread.Command, error) {
-	if !events.ValidTenant(tenant) {
-		return nil, events.Errorf(events.InvalidRequest, "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	if err := events.CheckTenant("", tenant); err != nil {
+		return nil, err
 	}
 	row, ok := events.LookupCommand(name)
 	if !ok {

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"errors"
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
@@ -123,7 +122,7 @@ func (d *Dispatcher) know(j *job, need thread.Need) error {
 	for _, name := range need.Types {
 		check, err := d.cfg.Definitions.ContextType(j.ctx, j.command.Tenant, name)
 		switch {
-		case errors.Is(err, &events.Error{Code: events.NotFound}): // the decision reports it
+		case events.IsNotFound(err): // the decision reports it
 			continue
 		case err != nil:
 			return err
@@ -176,7 +175,7 @@ func (d *Dispatcher) knowAgents(j *job, asked []thread.Asked) error {
 		if err != nil || name == "" { // the decision reports it
 			continue
 		}
-		if err := d.cfg.Agents(j.ctx, j.command.Tenant, name); errors.Is(err, &events.Error{Code: events.NotFound}) {
+		if err := d.cfg.Agents(j.ctx, j.command.Tenant, name); events.IsNotFound(err) {
 			return thread.Blame(err, j.command, a.Part)
 		}
 	}

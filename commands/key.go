@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"hash/fnv"
 	"slices"
 	"time"
@@ -123,7 +122,7 @@ func (d *Dispatcher) byKey(ctx context.Context, c *thread.Command, key string, d
 			return reply, err
 		}
 		reply, err := do(held)
-		gone := errors.Is(err, &events.Error{Code: events.AlreadyExists}) || errors.Is(err, &events.Error{Code: events.NotFound})
+		gone := events.HasCode(err, events.AlreadyExists, events.NotFound)
 		if !gone {
 			return reply, err
 		}

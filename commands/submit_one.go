@@ -4,7 +4,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"context"
-	"errors"
 	"strconv"
 	"time"
 
@@ -151,7 +150,7 @@ func (d *Dispatcher) reject(ctx context.Context, tenant, name, id string, body [
 		onThread := *c
 		onThread.ThreadID = rejected.ThreadID
 		_, err := d.queue(ctx, &onThread)
-		if err == nil || !errors.Is(err, &events.Error{Code: events.NotFound}) {
+		if err == nil || !events.IsNotFound(err) {
 			return err
 		}
 	}

@@ -94,7 +94,7 @@ func (c *talk) itemRow(a *page.Ask, e client.Event) (*page.Row, error) {
 		return nil, nil
 	}
 	item, err := client.Read(a.Context(), a.Client, events.GetItem{ThreadID: e.ThreadID, ItemID: id})
-	if events.AsError(err).Code == events.NotFound && string(e.Type) == string(events.MessageDeletedType) {
+	if events.IsNotFound(err) && string(e.Type) == string(events.MessageDeletedType) {
 		return &page.Row{ID: rowID(id)}, nil
 	}
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *itemPage) Most() int { return liveRows }
 
 // ifThere returns an error, but for what does not exist: a later event says what became of it.
 func ifThere(err error) error {
-	if events.AsError(err).Code == events.NotFound {
+	if events.IsNotFound(err) {
 		return nil
 	}
 	return err

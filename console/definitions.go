@@ -148,7 +148,7 @@ func loadDefinition(a *page.Ask) (any, error) {
 		switch {
 		case err == nil:
 			p.Difference = diff.JSON(before.Definition, p.Shown.Definition)
-		case events.AsError(err).Code != events.NotFound: // it was removed at that version
+		case !events.IsNotFound(err): // it was removed at that version
 			return nil, err
 		}
 	}

@@ -153,7 +153,7 @@ func (p *threadPage) waiting(a *page.Ask) error {
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		t, err := client.Read(a.Context(), a.Client, events.GetThread{ThreadID: id})
-		if events.AsError(err).Code == events.NotFound { // deleted since
+		if events.IsNotFound(err) { // deleted since
 			continue
 		}
 		if err != nil {
@@ -206,7 +206,7 @@ func changeThreads(a *page.Ask) (string, error) {
 		return "", events.Invalid("/thread", "no thread is selected; tick those that are meant")
 	}
 	for _, id := range chosen {
-		if err := change(id); err != nil && events.AsError(err).Code != events.NotFound { // another window was faster
+		if err := change(id); err != nil && !events.IsNotFound(err) { // another window was faster
 			return "", err
 		}
 	}

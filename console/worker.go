@@ -90,7 +90,7 @@ func serving(a *page.Ask, list []events.Definition) (map[string][]served, error)
 	out := map[string][]served{}
 	for kind, some := range names {
 		got, err := client.Read(a.Context(), a.Client, events.ListWorkers{Kind: kind, Names: some, Limit: new(int64(workersAsked))})
-		if events.AsError(err).Code == events.Forbidden {
+		if events.HasCode(err, events.Forbidden) {
 			return nil, nil
 		}
 		if err != nil {
@@ -115,7 +115,7 @@ func undefinedAgents(a *page.Ask) (list []undefined, more bool, err error) {
 	q := events.ListWorkers{Kind: events.ServedAgent, Limit: new(int64(workersAsked))}
 	for range 10 {
 		got, err := client.Read(a.Context(), a.Client, q)
-		if events.AsError(err).Code == events.Forbidden {
+		if events.HasCode(err, events.Forbidden) {
 			return nil, false, nil
 		}
 		if err != nil {

@@ -3,6 +3,7 @@ package events
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -95,6 +96,17 @@ func (e *Error) Is(target error) bool {
 	return errors.As(target, &t) && t.Code == e.Code && t.Message == ""
 }
 
+// HasCode reports whether err is a refusal with one of the codes. Of refusals that wrap each other
+// the outermost counts: it is the one that a caller would be sent. An error that is no refusal has
+// no code.
+func HasCode(err error, codes ...Code) bool {
+	var e *Error
+	return errors.As(err, &e) && slices.Contains(codes, e.Code)
+}
+
+// IsNotFound reports whether err is a not_found.
+func IsNotFound(err error) bool { return HasCode(err, NotFound) }
+
 // Errorf returns a refusal. A %w in the format becomes its cause.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
@@ -134,8 +146,8 @@ const deletedThread = "deleted thread"
 
 // IsTakenByDeleted reports whether err is the refusal that TakenByDeleted returns.
 func IsTakenByDeleted(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Code == AlreadyExists && e.Details != nil && e.Details.Entity == deletedThread
+	e := AsError(err)
+	return e.Code == AlreadyExists && e.Details != nil && e.Details.Entity == deletedThread
 }
 
 // TakenByDeleted returns the already_exists of a thread that was deleted.
@@ -154,8 +166,8 @@ func ReusedID(commandID string) *Error {
 
 // IsReusedID reports whether err is the refusal that ReusedID returns.
 func IsReusedID(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Code == AlreadyExists && e.Details != nil && e.Details.Path == "/commandId"
+	e := AsError(err)
+	return e.Code == AlreadyExists && e.Details != nil && e.Details.Path == "/commandId"
 }
 
 // Conflict returns a version_conflict with the thread's current version.

@@ -131,3 +131,47 @@ func TestError_IsComparesCodes(t *testing.T) {
 		t.Errorf("%v %v", fields, err)
 	}
 }
+
+func TestHasCode(t *testing.T) {
+	missing := Missing("thread", "T-1")
+	wrapped := fmt.Errorf("read: %w", missing)
+	outer := Errorf(Unavailable, "read: %w", missing)
+	for name, c := range map[string]struct {
+		err   error
+		codes []Code
+		want  bool
+	}{
+		"its code":           {missing, []Code{NotFound}, true},
+		"one of its codes":   {wrapped, []Code{Forbidden, NotFound}, true},
+		"another code":       {missing, []Code{Forbidden}, false},
+		"the outermost":      {outer, []Code{Unavailable}, true},
+		"the cause's":        {outer, []Code{NotFound}, false},
+		"no refusal":         {errors.New("no"), []Code{Unavailable}, false},
+		"no error":           {nil, []Code{NotFound}, false},
+		"no code to compare": {missing, nil, false},
+	} {
+		if got := HasCode(c.err, c.codes...); got != c.want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+	if !IsNotFound(wrapped) || IsNotFound(outer) || IsNotFound(nil) {
+		t.Error("IsNotFound differs from HasCode")
+	}
+}
+
+func TestCheckTenant(t *testing.T) {
+	if err := CheckTenant("/tenant", "acme"); err != nil {
+		t.Error(err)
+	}
+	for _, tenant := range []string{"", "-a", "a b", "a.b", strings.Repeat("a", 65), strings.Repeat("b", 1000)} {
+		for _, path := range []string{"", "/tenant"} {
+			e := AsError(CheckTenant(path, tenant))
+			if e.Code != InvalidRequest || !strings.Contains(e.Message, "first a letter or digit") || len(e.Message) > 200 {
+				t.Errorf("%q: %v", tenant, e)
+			}
+			if (e.Details != nil) != (path != "") || path != "" && e.Details.Path != path {
+				t.Errorf("%q: details %+v", tenant, e.Details)
+			}
+		}
+	}
+}

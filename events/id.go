@@ -90,6 +90,19 @@ func Pattern(name string) *regexp.Regexp {
 // underscores, so that it is always one subject token.
 func ValidTenant(s string) bool { return tenantPattern.MatchString(s) }
 
+// CheckTenant returns an invalid_request unless s is a valid tenant. path is the JSON pointer of the
+// field that holds it; it is empty if none does, as when the tenant is a token of a subject.
+func CheckTenant(path, s string) error {
+	if ValidTenant(s) {
+		return nil
+	}
+	e := Errorf(InvalidRequest, "the tenant %q is not 1 to 64 letters, digits, dashes and underscores, the first a letter or digit", clip(s))
+	if path != "" {
+		e.Details = &ErrorDetails{Path: path}
+	}
+	return e
+}
+
 // ValidThreadID reports whether s is a thread's id: T-{uuid}, of any UUID version, or thrd_
 // and 27 to 59 letters and digits.
 func ValidThreadID(s string) bool { return threadPattern.MatchString(s) }

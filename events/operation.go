@@ -86,7 +86,7 @@ func (o *Operation) validate(now time.Time) error {
 	case o.RecordedAt != "":
 		return Invalid("/recordedAt", "recordedAt is set by Skein; leave it out")
 	case o.Tenant != "" && !ValidTenant(o.Tenant):
-		return Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
+		return CheckTenant("/tenant", o.Tenant)
 	case o.Kind == BackupOperation && (o.Tenant != "" || o.Partial || o.LogOnly || o.Threads != 0 || o.Commits != 0 || o.Events != 0 || len(o.Findings) > 0):
 		return Invalid("", "a backup is of all tenants, and has only streams and bytes")
 	case o.Kind == AuditOperation && (o.Streams != 0 || o.Bytes != 0):

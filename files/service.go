@@ -115,8 +115,8 @@ func (s *Service) Stop(ctx context.Context) error {
 }
 
 func (s *Service) handle(ctx context.Context, tenant, name string, body []byte, meta service.Meta) (any, error) {
-	if !events.ValidTenant(tenant) {
-		return nil, events.Errorf(events.InvalidRequest, "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	if err := events.CheckTenant("", tenant); err != nil {
+		return nil, err
 	}
 	switch name {
 	case "content.get":

@@ -243,7 +243,7 @@ func (t *turn) callingSide(ctx context.Context) (*Side, error) {
 	}
 	agent, err := t.w.agent(ctx, t.job.Tenant, by)
 	switch {
-	case errors.Is(err, &events.Error{Code: events.NotFound}): // it is no longer defined, and may call nothing
+	case events.IsNotFound(err): // it is no longer defined, and may call nothing
 		return &Side{}, nil
 	case agent == nil:
 		return nil, err

@@ -145,7 +145,7 @@ func (t *turn) runReactor(ctx context.Context) error {
 		t.announce(step, c.CallID, c.Name, c.Arguments)
 	}
 	_, err = t.commit(ctx, "react", d)
-	if errors.Is(err, &events.Error{Code: events.PayloadTooLarge}) { // a retry would be, too
+	if events.HasCode(err, events.PayloadTooLarge) { // a retry would be, too
 		return t.fail(ctx, fmt.Sprintf("the answer of reactor %s cannot be recorded: %s", side.Reactor, events.AsError(err).Message), nil)
 	}
 	return err

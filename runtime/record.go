@@ -38,7 +38,7 @@ func (t *turn) record(ctx context.Context, side *Side, batch []callOutcome) erro
 		switch {
 		case err == nil:
 			batch, spans = batch[n:], nil
-		case !errors.Is(err, &events.Error{Code: events.PayloadTooLarge}):
+		case !events.HasCode(err, events.PayloadTooLarge):
 			return err
 		case n > 1:
 			most = bytes / 2

@@ -29,7 +29,7 @@ func (t *turn) afford() error {
 		return nil
 	}
 	err := t.w.cfg.Budget.Check(t.ctx, t.job.Tenant)
-	if err == nil || errors.Is(err, &events.Error{Code: events.QueueFull}) {
+	if err == nil || events.HasCode(err, events.QueueFull) {
 		return err
 	}
 	t.logger.Warn().Err(err).Msg("cannot read a token budget")

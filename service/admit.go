@@ -82,6 +82,10 @@ func (s *Service) accept(r incoming, tenant string, now time.Time, enter func(te
 func (s *Service) refuseOverLimit(r incoming, tenant, limit string) {
 	s.refused(limit)
 	s.floods.Note(tenant, time.Now())
+	if own, ok := r.(*localRequest); ok {
+		own.refuse(s.refusals[limit].refusal)
+		return
+	}
 	select {
 	case s.over <- overLimit{r.Reply(), limit}:
 	default: // more than can be answered

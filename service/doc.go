@@ -1,5 +1,9 @@
-// Package service serves requests over NATS: commands, queries and the contents of
-// files are each a [Service] of their own.
+// Package service serves requests over NATS, and those of its own process: commands, queries
+// and the contents of files are each a [Service] of their own.
+//
+// A request of the process, made with [Service.Do], takes the same way as one that arrives over
+// NATS, from the limits of its tenant to the handler. Only the messages are left out, and what
+// belongs to them: reply subjects, forwarding, and the counts of the micro service.
 //
 // # What it promises
 //

@@ -66,6 +66,7 @@ type Limited interface{ Limited(service, limit string) }
 type Service struct {
 	nc       *nats.Conn
 	names    events.Names
+	kind     string
 	handler  Handler
 	logger   zerolog.Logger
 	service  micro.Service
@@ -96,7 +97,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Service{
-		nc: nc, names: names, handler: handler, logger: logger, places: make(chan struct{}, e.InFlight),
+		nc: nc, names: names, kind: e.Kind, handler: handler, logger: logger, places: make(chan struct{}, e.InFlight),
 		over: make(chan overLimit, refusalsAhead), ctx: ctx, cancel: cancel, finished: make(chan struct{}),
 		tenants: newTenants(e.Tenants), refused: func(string) {}, most: e.Time,
 	}
@@ -300,6 +301,10 @@ func (s *Service) pacer(tenant string) func(context.Context, float64) error {
 
 // refuse answers with an error.
 func (s *Service) refuse(r incoming, e *events.Error) {
+	if own, ok := r.(*localRequest); ok {
+		own.refuse(e)
+		return
+	}
 	ready := encoded(e)
 	if err := s.respond(r, nats.Header(ready.headers), ready.body); err != nil {
 		s.logger.Warn().Err(err).Msg("a refusal could not be sent")
@@ -308,16 +313,21 @@ func (s *Service) refuse(r incoming, e *events.Error) {
 
 // readyRefusal is an error as it is sent.
 type readyRefusal struct {
+	refusal *events.Error
 	headers micro.Headers
 	body    []byte
 }
 
 func encoded(e *events.Error) readyRefusal {
-	return readyRefusal{micro.Headers(e.Headers()), events.EncodeError(e)}
+	return readyRefusal{e, micro.Headers(e.Headers()), events.EncodeError(e)}
 }
 
-// respond sends a reply, if the request has a reply subject.
+// respond sends a reply, if the request has a reply subject or is of this process.
 func (s *Service) respond(r incoming, headers nats.Header, body []byte) error {
+	if own, ok := r.(*localRequest); ok {
+		own.done <- localAnswer{body: body}
+		return nil
+	}
 	if r.Reply() == "" {
 		return nil
 	}

@@ -119,10 +119,10 @@ func (r *EvalRecord) line() (level events.LogLevel, text string) {
 func (s *scope) record(ctx context.Context, line events.RecordTrace) error {
 	ctx, c, t := context.WithoutCancel(ctx), s.app.opts.Client, s.session.Thread
 	_, err := c.Send(ctx, t.ID, line)
-	if !is(err, events.NotFound) {
+	if !events.IsNotFound(err) {
 		return err
 	}
-	if _, err := c.Send(ctx, t.ID, events.CreateThread{UserID: t.user}); err != nil && !is(err, events.AlreadyExists) {
+	if _, err := c.Send(ctx, t.ID, events.CreateThread{UserID: t.user}); err != nil && !events.HasCode(err, events.AlreadyExists) {
 		return err
 	}
 	_, err = c.Send(ctx, t.ID, line)

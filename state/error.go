@@ -51,9 +51,6 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// is reports whether an error is a refusal with that code.
-func is(err error, code events.Code) bool { return errors.Is(err, &events.Error{Code: code}) }
-
 // unsure reports whether a command that failed may have been executed, or may be yet.
 func unsure(err error) bool {
 	var e *events.Error

@@ -93,7 +93,7 @@ func (a *App) destroyed(ctx context.Context, l Listener, thread string, d events
 	name := a.opts.inLog(l.Name)
 	v, err := client.Read(ctx, a.opts.Client, events.GetState{ThreadID: thread, Life: d.Life})
 	switch {
-	case is(err, events.NotFound): // it is cleared
+	case events.IsNotFound(err): // it is cleared
 		return nil
 	case err != nil:
 		return err
@@ -110,7 +110,7 @@ func (a *App) destroyed(ctx context.Context, l Listener, thread string, d events
 		release.ErrorText = excerpt.Head(failed.Error(), maxRecord)
 	}
 	_, err = a.opts.Client.Send(ctx, thread, release)
-	if is(err, events.NotFound) { // the thread was deleted
+	if events.IsNotFound(err) { // the thread was deleted
 		return nil
 	}
 	return err

@@ -169,7 +169,7 @@ func (s *scope) afterwards(ctx context.Context, renew, completed bool) {
 			return
 		}
 		_, err := s.app.opts.Client.Send(ctx, s.session.Thread.ID, events.CompleteSession{SessionID: s.session.ID})
-		if err != nil && !is(err, events.NotFound) {
+		if err != nil && !events.IsNotFound(err) {
 			s.logger.WarnContext(ctx, "the end of the session was not recorded", "error", err)
 		}
 	}()
@@ -201,7 +201,7 @@ func (s *scope) fail(ctx context.Context, what string, err error, fields ...any)
 	text := what + ": " + err.Error()
 	line := events.RecordTrace{Kind: events.TraceLog, SessionID: s.session.ID, Level: events.LogError, Name: "state", Text: excerpt.Head(text, maxRecord), Data: sessionData(s.session.ID)}
 	_, failed := s.app.opts.Client.Send(context.WithoutCancel(ctx), s.session.Thread.ID, line)
-	if failed != nil && !is(failed, events.NotFound) { // a thread without state has no log
+	if failed != nil && !events.IsNotFound(failed) { // a thread without state has no log
 		s.logger.ErrorContext(ctx, "the error above was not recorded on the thread", "error", failed)
 	}
 }

@@ -104,7 +104,7 @@ func (t *ThreadScope) load(ctx context.Context) error {
 	var expires time.Time
 	v, err := client.Read(ctx, t.app.opts.Client, events.GetState{ThreadID: t.ID, Life: t.life})
 	switch {
-	case is(err, events.NotFound) && t.life == 0:
+	case events.IsNotFound(err) && t.life == 0:
 		v = &events.StateValues{}
 	case err != nil:
 		return err
@@ -141,7 +141,7 @@ func (t *ThreadScope) Files(ctx context.Context) (*client.Files, error) {
 	}
 	c := t.app.opts.Client
 	_, err := client.Read(ctx, c, events.GetThread{ThreadID: t.ID})
-	if is(err, events.NotFound) && t.life == 0 {
+	if events.IsNotFound(err) && t.life == 0 {
 		if len(t.pending.ops) == 0 { // a merge needs an operation, and this one changes nothing
 			t.pending.add(events.StateOperation{Op: events.DeleteOp, Key: noKey})
 		}

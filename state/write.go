@@ -327,7 +327,7 @@ func (t *ThreadScope) Destroy(ctx context.Context) error {
 		return err
 	}
 	_, err := t.app.opts.Client.Send(ctx, t.ID, events.DestroyState{})
-	if err != nil && !is(err, events.NotFound) { // a thread without state does not exist
+	if err != nil && !events.IsNotFound(err) { // a thread without state does not exist
 		return err
 	}
 	t.values, t.expires = nil, time.Time{}
@@ -338,7 +338,7 @@ func (t *ThreadScope) Destroy(ctx context.Context) error {
 // minute, so more calls than that change nothing.
 func (t *ThreadScope) Touch(ctx context.Context) error {
 	_, err := t.app.opts.Client.Send(ctx, t.ID, events.TouchState{})
-	if is(err, events.NotFound) {
+	if events.IsNotFound(err) {
 		return nil
 	}
 	return err

@@ -61,7 +61,7 @@ func (w *responseWriter) refuse(ctx context.Context, err error) {
 	e := events.Errorf(events.Unavailable, "the state of the thread may not have been saved; try again")
 	status := http.StatusServiceUnavailable
 	switch {
-	case is(err, events.NotFound):
+	case events.IsNotFound(err):
 		status, e = http.StatusGone, events.Errorf(events.NotFound, "the thread was deleted; send no %s for a new one", ThreadHeader)
 		if w.told {
 			w.s.app.setCookie(h, w.r, "", -1)

@@ -1,7 +1,6 @@
 package threads
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/skein-threads/skein/events"
@@ -65,12 +64,9 @@ func (e *UnsupportedError) Error() string {
 
 func unsupported(path, why string) error { return &UnsupportedError{Path: path, Why: why} }
 
-// is reports whether an error is a refusal with that code.
-func is(err error, code events.Code) bool { return errors.Is(err, &events.Error{Code: code}) }
-
 // named returns a not_found as a NotFoundError, and any other error as it is.
 func named(id string, err error) error {
-	if is(err, events.NotFound) {
+	if events.IsNotFound(err) {
 		return &NotFoundError{ID: id}
 	}
 	return err

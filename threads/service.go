@@ -43,7 +43,7 @@ func (s *Service) Get(ctx context.Context, id string) (*Thread, error) {
 // read returns a thread, in parts if it is too large for one answer.
 func (s *Service) read(ctx context.Context, q events.GetThreadDocument) (*Thread, error) {
 	t, err := client.Read(ctx, s.reader(), q)
-	if !is(err, events.PayloadTooLarge) {
+	if !events.HasCode(err, events.PayloadTooLarge) {
 		return t, named(q.ThreadID, err)
 	}
 	for {
@@ -131,7 +131,7 @@ func (s *Service) Archive(ctx context.Context, id string, archived bool) error {
 // Delete deletes a thread and the threads that work for it. One that does not exist is no error.
 func (s *Service) Delete(ctx context.Context, id string) error {
 	_, err := s.wrote(s.c.Send(ctx, id, events.DeleteThread{}))
-	if is(err, events.NotFound) {
+	if events.IsNotFound(err) {
 		return nil
 	}
 	return err
@@ -205,7 +205,7 @@ func (s *Service) Enqueue(ctx context.Context, id string, m Message) (queuedID s
 	}
 	reply, err := s.wrote(s.c.Send(ctx, id, events.ReactThread{Item: &items[0], Policy: events.Enqueue}))
 	switch {
-	case is(err, events.QueueFull):
+	case events.HasCode(err, events.QueueFull):
 		return "", false, nil
 	case err != nil:
 		return "", false, named(id, err)

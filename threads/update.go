@@ -33,7 +33,7 @@ func (s *Service) Update(ctx context.Context, id string, recipe func(*Thread) er
 			return nil, nil, err
 		}
 		after, err := s.store(ctx, before, wanted, version)
-		if is(err, events.VersionConflict) && attempt < tries {
+		if events.HasCode(err, events.VersionConflict) && attempt < tries {
 			continue
 		}
 		if err != nil {

@@ -31,13 +31,13 @@ type ReadWriter struct {
 // ExclusiveReadWriter makes the caller the only writer of a thread, which is created if it does
 // not exist. While another one is, it returns a *HeldError.
 func (s *Service) ExclusiveReadWriter(ctx context.Context, id string) (*ReadWriter, error) {
-	if _, err := s.Create(ctx, id); is(err, events.Held) {
+	if _, err := s.Create(ctx, id); events.HasCode(err, events.Held) {
 		return nil, &HeldError{ID: id, Cause: err}
-	} else if err != nil && !is(err, events.AlreadyExists) {
+	} else if err != nil && !events.HasCode(err, events.AlreadyExists) {
 		return nil, err
 	}
 	reply, err := s.wrote(s.c.Send(ctx, id, events.ClaimWriter{Holder: "threads " + uuid.NewString()}))
-	if is(err, events.Held) {
+	if events.HasCode(err, events.Held) {
 		return nil, &HeldError{ID: id, Cause: err}
 	}
 	if err != nil {
@@ -65,7 +65,7 @@ func (w *ReadWriter) hold(ctx context.Context) {
 			return
 		}
 		_, err := w.service.c.Send(ctx, w.id, events.RenewWriter{Token: w.token})
-		if is(err, events.Held) || is(err, events.NotFound) {
+		if events.HasCode(err, events.Held, events.NotFound) {
 			w.mu.Lock()
 			w.disposed = true
 			w.mu.Unlock()
@@ -92,7 +92,7 @@ func (w *ReadWriter) Update(ctx context.Context, recipe func(*Thread) error) (*T
 		return nil, &DisposedError{ID: w.id}
 	}
 	t, _, err := w.service.Update(ctx, w.id, recipe)
-	if is(err, events.Held) { // the hold has ended
+	if events.HasCode(err, events.Held) { // the hold has ended
 		w.disposed = true
 		return nil, &DisposedError{ID: w.id}
 	}
@@ -125,7 +125,7 @@ func (w *ReadWriter) Dispose(ctx context.Context) error {
 	}
 	w.disposed = true
 	_, err := w.service.c.Send(ctx, w.id, events.ReleaseWriter{Token: w.token})
-	if is(err, events.Held) || is(err, events.NotFound) { // it has ended before
+	if events.HasCode(err, events.Held, events.NotFound) { // it has ended before
 		return nil
 	}
 	return err

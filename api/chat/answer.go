@@ -2,7 +2,6 @@ package chat
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/skein-threads/skein/api/edge"
@@ -42,7 +41,7 @@ func (h *chat) answer(ctx context.Context, m *Message) (*follow, error) {
 		return nil, events.Errorf(events.InvalidRequest, "the last message answers no call that waits; send the user's message as the last one")
 	}
 	for _, d := range answers {
-		if _, err := h.now.Send(ctx, h.thread.ID, d); err != nil && !isMissing(err) { // another tab was faster
+		if _, err := h.now.Send(ctx, h.thread.ID, d); err != nil && !events.IsNotFound(err) { // another tab was faster
 			return nil, err
 		}
 	}
@@ -205,7 +204,7 @@ func (h *chat) stop(ctx context.Context, message string) (stopped bool, err erro
 		return false, err
 	}
 	_, err = h.now.Send(ctx, h.thread.ID, events.CancelRun{ExecutionID: x.ID, Reason: "stopped in the chat"})
-	if isMissing(err) || errors.Is(err, &events.Error{Code: events.IllegalTransition}) {
+	if events.HasCode(err, events.NotFound, events.IllegalTransition) {
 		return false, nil
 	}
 	return err == nil, err

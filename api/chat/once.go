@@ -93,7 +93,7 @@ func (h *chat) reopened(ctx context.Context) (*chat, error) {
 func (h *chat) earlier(ctx context.Context) (*follow, error) {
 	x, err := client.Read(ctx, h.now, events.GetExecution{ExecutionID: h.once.execution})
 	switch {
-	case isMissing(err):
+	case events.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, err

@@ -32,13 +32,11 @@ func open(ctx context.Context, c *edge.Caller, id string) (*chat, error) {
 	}
 	h := &chat{id: id, caller: c, now: now}
 	h.thread, err = client.Read(ctx, now, events.GetThread{ThreadID: threadOf(id)})
-	if isMissing(err) {
+	if events.IsNotFound(err) {
 		err = nil
 	}
 	return h, err
 }
-
-func isMissing(err error) bool { return errors.Is(err, &events.Error{Code: events.NotFound}) }
 
 // missing returns the refusal of a chat that does not exist.
 func (h *chat) missing() error { return events.Missing("chat", h.id) }
@@ -86,7 +84,7 @@ func (h *chat) ask(ctx context.Context, req *request) (*follow, error) {
 		what = "edit"
 	}
 	f, err := h.react(ctx, req, item, h.once.options(commandID(what, h.id, item, m.ID))...)
-	if errors.Is(err, &events.Error{Code: events.AlreadyExists}) && (h.once == nil || !events.IsReusedID(err)) {
+	if events.HasCode(err, events.AlreadyExists) && (h.once == nil || !events.IsReusedID(err)) {
 		return h.repeated(ctx, req, item, err)
 	}
 	return f, err
@@ -97,12 +95,12 @@ func (h *chat) ask(ctx context.Context, req *request) (*follow, error) {
 func (h *chat) repeated(ctx context.Context, req *request, item *events.NewItem, cause error) (*follow, error) {
 	stored, err := client.Read(ctx, h.now, events.GetItem{ThreadID: h.thread.ID, ItemID: item.ID})
 	switch {
-	case isMissing(err) && req.MessageID == req.last.ID: // hidden, and not asked about
+	case events.IsNotFound(err) && req.MessageID == req.last.ID: // hidden, and not asked about
 		if err := again(item, req.MessageID); err != nil {
 			return nil, err
 		}
 		return h.react(ctx, req, item, h.once.options("")...)
-	case isMissing(err):
+	case events.IsNotFound(err):
 		return nil, cause // it was hidden
 	case err != nil:
 		return nil, err
@@ -138,7 +136,7 @@ func (h *chat) begin(ctx context.Context, req *request, item *events.NewItem) (*
 	create := events.CreateThread{Key: h.id, AgentID: req.Agent, UserID: h.caller.User}
 	id := commandID("begin", h.id, item, req.last.ID) // of what the client sent
 	thread, err := h.beginFiles(ctx, req, create, earlier, item)
-	if errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
+	if events.HasCode(err, events.AlreadyExists) {
 		return h.lost(ctx, req, err)
 	}
 	if err != nil {
@@ -156,7 +154,7 @@ func (h *chat) begin(ctx context.Context, req *request, item *events.NewItem) (*
 		commands = commands[1:]
 	}
 	reply, err := h.now.Commit(ctx, thread, commands, h.once.options(id)...)
-	if errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
+	if events.HasCode(err, events.AlreadyExists) {
 		return h.lost(ctx, req, err)
 	}
 	if err != nil {

@@ -171,7 +171,7 @@ func (s *source) findPerson(ctx context.Context, e *events.Event) error {
 	}
 	found, err := client.Read(ctx, s.chat.caller.Client, events.GetDefinition{Kind: events.ToolKind, Name: name})
 	switch {
-	case errors.Is(err, &events.Error{Code: events.NotFound}), errors.Is(err, &events.Error{Code: events.Forbidden}), errors.Is(err, &events.Error{Code: events.InvalidRequest}):
+	case events.HasCode(err, events.NotFound, events.Forbidden, events.InvalidRequest):
 		s.persons[name] = false // a program's own
 		return nil
 	case err != nil:

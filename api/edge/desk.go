@@ -31,11 +31,11 @@ func (d Desk) Authenticate(r *http.Request) (Principal, error) {
 	if tenant == "" {
 		tenant = r.Header.Get(HeaderTenant)
 	}
-	switch {
-	case tenant == "":
+	if tenant == "" {
 		return Principal{}, events.Errorf(events.Unauthorized, "the request names no tenant; set the header %s, or start skein serve with --tenant", HeaderTenant)
-	case !events.ValidTenant(tenant):
-		return Principal{}, events.Invalid("/headers/"+HeaderTenant, "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	}
+	if err := events.CheckTenant("/headers/"+HeaderTenant, tenant); err != nil {
+		return Principal{}, err
 	}
 	return Principal{Tenant: tenant, Roles: []string{"publisher", "subscriber"}, Subject: "desk", Desk: true}, nil
 }

@@ -31,6 +31,10 @@ type Options struct {
 	Names events.Names  // of subjects; default prefix skein
 	Auth  Authenticator // required
 
+	// Service answers commands and queries in the process of the edge, if it does; default none: they
+	// go over Conn, as everything else does.
+	Service client.Service
+
 	// Name is under which other edges ask for tickets and sessions of this one: one or two tokens
 	// of a subject. Default none: they are for this edge only.
 	Name string
@@ -294,7 +298,7 @@ func (e *Edge) caller(w *response, r *http.Request) (*Caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := client.Options{Tenant: p.Tenant, Names: e.opts.Names, Actor: p.Subject}
+	o := client.Options{Tenant: p.Tenant, Names: e.opts.Names, Service: e.opts.Service, Actor: p.Subject}
 	within, err := reachOf(p, e.opts.Conn, o)
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func (l linkRoute) answer(w *response, r *http.Request) error {
 		return err
 	}
 	defer place.release()
-	c, err := client.New(l.edge.opts.Conn, client.Options{Tenant: tenant, Names: l.edge.opts.Names, Guard: linkGuard{l.edge.opts.Names}})
+	c, err := client.New(l.edge.opts.Conn, client.Options{Tenant: tenant, Names: l.edge.opts.Names, Service: l.edge.opts.Service, Guard: linkGuard{l.edge.opts.Names}})
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package edge
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -86,7 +85,7 @@ func (r *reach) find(ctx context.Context, ref string) (id string, found bool, er
 	}
 	t, err := client.Read(ctx, r.tenant, events.GetThread{ThreadID: ref})
 	switch {
-	case errors.Is(err, &events.Error{Code: events.NotFound}):
+	case events.IsNotFound(err):
 		return "", false, nil
 	case err != nil:
 		return "", false, err
@@ -108,7 +107,7 @@ func (r *reach) shows(ctx context.Context, id string) (bool, error) {
 		return last.shown, nil
 	}
 	_, err := r.thread(ctx, id)
-	if err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) {
+	if err != nil && !events.IsNotFound(err) {
 		return false, err
 	}
 	r.mu.Lock()

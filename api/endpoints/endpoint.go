@@ -52,7 +52,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	state, err := lookUp(r.Context(), req)
 	switch {
 	case err == nil:
-	case errors.Is(err, &events.Error{Code: events.NotFound}):
+	case events.IsNotFound(err):
 		writeText(w, http.StatusNotFound, "Thread not found: "+req.thread)
 		return
 	default:

@@ -77,9 +77,10 @@ func (k Key) State(now time.Time) string {
 
 // check reports what is wrong with a key that is to be made.
 func (k Key) check(now time.Time) error {
+	if err := events.CheckTenant("", k.Tenant); err != nil {
+		return errors.New(events.AsError(err).Message)
+	}
 	switch {
-	case !events.ValidTenant(k.Tenant):
-		return fmt.Errorf("the tenant %q is not 1 to 64 letters, digits, dashes and underscores", k.Tenant)
 	case len(k.Roles) == 0:
 		return errors.New("a role is needed: publisher, subscriber or both")
 	case len(k.Name) > 256 || len(k.User) > 256:

@@ -2,7 +2,6 @@ package openresponses
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +23,7 @@ func goOn(ctx context.Context, c *edge.Caller, d *createRequest, input []transfo
 			return nil, err
 		}
 		b, err := l.answer(ctx, c, d, input, id)
-		if try < beginTries && isMissing(err) { // somebody else has answered meanwhile
+		if try < beginTries && events.IsNotFound(err) { // somebody else has answered meanwhile
 			continue
 		}
 		return b, err
@@ -48,7 +47,7 @@ func waitingLeg(ctx context.Context, c *edge.Caller, d *createRequest, input []t
 	}
 	if d.PreviousResponseID != "" {
 		l, err := legOf(ctx, now, d.PreviousResponseID)
-		if isMissing(err) || err == nil && (l.pause() == nil || l.temporary() && !own(l.x.ThreadID)) {
+		if events.IsNotFound(err) || err == nil && (l.pause() == nil || l.temporary() && !own(l.x.ThreadID)) {
 			return nil, nil
 		}
 		return &l, err
@@ -76,7 +75,7 @@ func waitingLeg(ctx context.Context, c *edge.Caller, d *createRequest, input []t
 	item, _ := baseOf(asked)
 	x, err := execution(ctx, now, "resp_"+strings.TrimPrefix(item, events.ItemPrefix))
 	switch {
-	case isMissing(err):
+	case events.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -222,7 +221,7 @@ func (l leg) open(settled []string) string {
 // answerRefused returns the refusal of answers with the path of the one at fault.
 func answerRefused(err error, paths []string) error {
 	e := *events.AsError(err)
-	if !errors.Is(err, &events.Error{Code: events.InvalidRequest}) || e.Details == nil {
+	if !events.HasCode(err, events.InvalidRequest) || e.Details == nil {
 		return err
 	}
 	number, rest, _ := strings.Cut(strings.TrimPrefix(e.Details.Path, "/data/commands/"), "/data")

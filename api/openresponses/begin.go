@@ -76,10 +76,10 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 		if key != "" && events.IsTakenByDeleted(err) { // an earlier request made it, and it was purged since
 			return nil, noResponse("resp_" + d.number(id, ""))
 		}
-		if key != "" && errors.Is(err, &events.Error{Code: events.AlreadyExists}) { // its ids are taken: by another body
+		if key != "" && events.HasCode(err, events.AlreadyExists) { // its ids are taken: by another body
 			return nil, edge.ReusedKey()
 		}
-		if !errors.Is(err, &events.Error{Code: events.VersionConflict}) || try == beginTries {
+		if !events.HasCode(err, events.VersionConflict) || try == beginTries {
 			return b, err
 		}
 	}
@@ -218,14 +218,14 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 // known refuses a model that is neither an agent nor a model that is defined. On a desk, a
 // reactor that is served will do.
 func known(ctx context.Context, c *edge.Caller, name string) error {
-	if _, err := defined(ctx, c, name); err == nil || !isMissing(err) {
+	if _, err := defined(ctx, c, name); err == nil || !events.IsNotFound(err) {
 		return err
 	}
 	if !c.Desk {
 		return noModel(name)
 	}
 	if _, err := client.Read(ctx, c.Client, events.GetAgent{Name: name}); err != nil {
-		if isMissing(err) {
+		if events.IsNotFound(err) {
 			return noModel(name)
 		}
 		return err
@@ -238,13 +238,13 @@ func known(ctx context.Context, c *edge.Caller, name string) error {
 func defined(ctx context.Context, c *edge.Caller, name string) (*events.Definition, error) {
 	find := func(from *client.Client) (*events.Definition, error) {
 		d, err := from.Definition(ctx, events.AgentKind, name)
-		if isMissing(err) {
+		if events.IsNotFound(err) {
 			return from.Definition(ctx, events.ModelKind, name)
 		}
 		return d, err
 	}
 	d, err := find(c.Client)
-	if !isMissing(err) {
+	if !events.IsNotFound(err) {
 		return d, err
 	}
 	upToDate, err := c.Client.UpToDate(ctx)
@@ -267,7 +267,7 @@ func execution(ctx context.Context, c *client.Client, id string) (*events.Execut
 		return nil, noResponse(id)
 	}
 	x, err := client.Read(ctx, c, events.GetExecution{ExecutionID: events.ExecutionPrefix + number})
-	if isMissing(err) {
+	if events.IsNotFound(err) {
 		return nil, noResponse(id)
 	}
 	return x, err

@@ -123,7 +123,7 @@ type agent struct{ events.AgentDefinition }
 // false if it is a reactor without a definition.
 func agentOf(ctx context.Context, c *edge.Caller, name string) (a *agent, found bool, err error) {
 	d, err := defined(ctx, c, name)
-	if isMissing(err) {
+	if events.IsNotFound(err) {
 		return nil, false, nil
 	}
 	if err != nil {
@@ -145,7 +145,7 @@ func (a *agent) runs(ctx context.Context, c *edge.Caller, name string) (bool, er
 		return false, nil
 	}
 	d, err := c.Client.Definition(ctx, events.ToolKind, name)
-	if isMissing(err) {
+	if events.IsNotFound(err) {
 		return false, nil // the run says so
 	}
 	if err != nil {

@@ -98,7 +98,7 @@ func summarizes(ctx context.Context, c *edge.Caller, name string) error {
 		}
 		return err
 	}
-	if !isMissing(err) {
+	if !events.IsNotFound(err) {
 		return err
 	}
 	if err := known(ctx, c, name); err != nil {
@@ -207,7 +207,7 @@ func inputTokens(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	tokens := int64(bytes+bytesPerToken-1) / bytesPerToken
 	if d.PreviousResponseID != "" {
 		_, l, err := found(r.Context(), c, d.PreviousResponseID)
-		if isMissing(err) {
+		if events.IsNotFound(err) {
 			return noPrevious(d.PreviousResponseID)
 		}
 		if err != nil {

@@ -54,7 +54,7 @@ func thread(ctx context.Context, c *edge.Caller, id string) (*client.Client, *ev
 		return nil, nil, err
 	}
 	t, err := client.Read(ctx, upToDate, events.GetThread{ThreadID: ref})
-	if isMissing(err) {
+	if events.IsNotFound(err) {
 		return nil, nil, events.Missing("conversation", clipped(id))
 	}
 	return upToDate, t, err

@@ -42,7 +42,7 @@ func newItems(ctx context.Context, c *edge.Caller, input []transform.Item, threa
 			continue
 		}
 		of, pieces, err := referred(ctx, c.Client, o.ID)
-		if isMissing(err) {
+		if events.IsNotFound(err) {
 			return nil, events.Invalid("/input/"+strconv.Itoa(i)+"/id", "there is no item %s to refer to", clipped(o.ID))
 		}
 		if err != nil {

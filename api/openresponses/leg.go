@@ -107,7 +107,7 @@ func (l leg) id() string {
 // legOf returns what the response with that id shows.
 func legOf(ctx context.Context, c *client.Client, id string) (leg, error) {
 	x, err := execution(ctx, c, id)
-	if !isMissing(err) {
+	if !events.IsNotFound(err) {
 		return leg{x: x}, err
 	}
 	at := strings.LastIndexByte(id, '_')
@@ -115,7 +115,7 @@ func legOf(ctx context.Context, c *client.Client, id string) (leg, error) {
 	if wrong != nil || n < 1 || strconv.Itoa(n) != id[at+1:] {
 		return leg{}, noResponse(id)
 	}
-	if x, err = execution(ctx, c, id[:at]); isMissing(err) {
+	if x, err = execution(ctx, c, id[:at]); events.IsNotFound(err) {
 		return leg{}, noResponse(id)
 	} else if err != nil {
 		return leg{}, err

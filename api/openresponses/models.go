@@ -66,7 +66,7 @@ func getModel(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		return noModel(name)
 	}
 	d, err := defined(r.Context(), c, name)
-	if isMissing(err) {
+	if events.IsNotFound(err) {
 		return noModel(name)
 	}
 	if err != nil {

@@ -2,7 +2,6 @@ package openresponses
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/google/uuid"
@@ -42,7 +41,7 @@ func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, own func(str
 	}
 	previous, err := legOf(ctx, upToDate, d.PreviousResponseID)
 	if err != nil {
-		if isMissing(err) {
+		if events.IsNotFound(err) {
 			return place{}, noPrevious(d.PreviousResponseID)
 		}
 		return place{}, err
@@ -77,7 +76,7 @@ func forked(ctx context.Context, c *edge.Caller, x *events.Execution, title stri
 	command := "openresponses-fork-" + uuid.NewSHA1(id, []byte(title)).String()
 	reply, err := c.Client.Send(ctx, x.ThreadID, events.ForkThread{ItemID: x.LastItem(), Title: title}, client.CommandID(command))
 	if err != nil {
-		if isMissing(err) || errors.Is(err, &events.Error{Code: events.InvalidRequest}) { // it is deleted: its items are not shown
+		if events.HasCode(err, events.NotFound, events.InvalidRequest) { // it is deleted: its items are not shown
 			return place{}, noPrevious("resp_" + strings.TrimPrefix(x.ID, events.ExecutionPrefix))
 		}
 		return place{}, err

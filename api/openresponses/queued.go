@@ -51,7 +51,7 @@ func queuedIn(ctx context.Context, c *client.Client, id string) (*events.Executi
 	}
 	x := &events.Execution{ID: events.ExecutionPrefix + strings.TrimPrefix(id, "resp_"), ThreadID: thread}
 	list, err := c.ListQueue(ctx, events.ListQueue{ThreadID: thread})
-	if isMissing(err) {
+	if events.IsNotFound(err) {
 		return nil, noResponse(id)
 	}
 	if err != nil {
@@ -97,7 +97,7 @@ func unqueue(ctx context.Context, c *client.Client, x *events.Execution) (bool, 
 		return false, nil
 	}
 	_, err = c.Send(ctx, x.ThreadID, events.RemoveQueued{QueuedID: list.Queued[at].ID})
-	if isMissing(err) {
+	if events.IsNotFound(err) {
 		return false, nil
 	}
 	return err == nil, err

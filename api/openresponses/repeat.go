@@ -2,7 +2,6 @@ package openresponses
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 
@@ -31,9 +30,9 @@ func repeated(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUI
 	}
 	b := newBegun(d, d.number(id, thread))
 	x, err := executionOrQueued(ctx, upToDate, b.id)
-	if isMissing(err) {
+	if events.IsNotFound(err) {
 		item, missing := client.Read(ctx, upToDate, events.GetItem{ItemID: inputItem(id, 0)})
-		if isMissing(missing) {
+		if events.IsNotFound(missing) {
 			return nil, nil
 		}
 		if missing != nil {
@@ -41,7 +40,7 @@ func repeated(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUI
 		}
 		// The item may be newer than what was read of executions, whose commit it shares.
 		upToDate = upToDate.WithMinSeq(item.Seq)
-		if x, err = executionOrQueued(ctx, upToDate, b.id); isMissing(err) {
+		if x, err = executionOrQueued(ctx, upToDate, b.id); events.IsNotFound(err) {
 			return nil, edge.ReusedKey() // in another thread
 		}
 	}
@@ -69,7 +68,7 @@ func (b *begun) joins(c *client.Client, x *events.Execution, purge string) {
 // executionOrQueued returns the execution of a response, also if it waits in a queue.
 func executionOrQueued(ctx context.Context, c *client.Client, id string) (*events.Execution, error) {
 	x, err := execution(ctx, c, id)
-	if isMissing(err) {
+	if events.IsNotFound(err) {
 		return queuedIn(ctx, c, id)
 	}
 	return x, err
@@ -105,7 +104,7 @@ func (w *writing) refused(err error, added *additions) error {
 	if w.keyed && events.IsTakenByDeleted(err) {
 		return events.Missing("conversation", "of this Idempotency-Key")
 	}
-	if w.keyed && errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
+	if w.keyed && events.HasCode(err, events.AlreadyExists) {
 		return edge.ReusedKey()
 	}
 	return added.refused(err)

@@ -163,7 +163,7 @@ func found(ctx context.Context, c *edge.Caller, id string) (*client.Client, leg,
 		return nil, leg{}, err
 	}
 	l, err := legOf(ctx, upToDate, id)
-	if isMissing(err) {
+	if events.IsNotFound(err) {
 		l.x, err = queuedIn(ctx, upToDate, id)
 	}
 	if err != nil {
@@ -174,7 +174,7 @@ func found(ctx context.Context, c *edge.Caller, id string) (*client.Client, leg,
 	}
 	if l.x.Finished {
 		if _, err := client.Read(ctx, upToDate, events.GetItem{ThreadID: l.x.ThreadID, ItemID: l.x.ReactionItemID}); err != nil {
-			if isMissing(err) {
+			if events.IsNotFound(err) {
 				return nil, leg{}, noResponse(id)
 			}
 			return nil, leg{}, err
@@ -247,7 +247,7 @@ func cancel(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	}
 	if p := l.pause(); !l.x.Finished && (p == nil || !p.answered()) {
 		_, err := cl.Send(ctx, l.x.ThreadID, events.CancelRun{ExecutionID: l.x.ID, Reason: "cancelled by its caller"})
-		if err != nil && events.AsError(err).Code != events.IllegalTransition {
+		if err != nil && !events.HasCode(err, events.IllegalTransition) {
 			return err
 		}
 		if l.x, err = cl.WaitRun(ctx, events.GetExecution{ThreadID: l.x.ThreadID, ExecutionID: l.x.ID}); err != nil {
@@ -287,7 +287,7 @@ func remove(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		_, err = cl.Send(ctx, x.ThreadID, events.DeleteThread{Purge: true})
 	} else {
 		for _, item := range append(input, own...) {
-			if _, wrong := cl.Send(ctx, x.ThreadID, events.DeleteMessage{ItemID: item}); wrong != nil && !isMissing(wrong) {
+			if _, wrong := cl.Send(ctx, x.ThreadID, events.DeleteMessage{ItemID: item}); wrong != nil && !events.IsNotFound(wrong) {
 				err = wrong
 				break
 			}
@@ -324,7 +324,7 @@ func inputItems(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	list := []transform.Item{}
 	for _, id := range inputIDs(l.x) {
 		item, err := client.Read(r.Context(), cl, events.GetItem{ThreadID: l.x.ThreadID, ItemID: id})
-		if isMissing(err) {
+		if events.IsNotFound(err) {
 			continue
 		}
 		if err != nil {

@@ -86,7 +86,7 @@ func (t retry) first(ctx context.Context, c *edge.Caller, d *createRequest) (*be
 		}
 		b := newBegun(d, strings.TrimPrefix(execution, events.ExecutionPrefix))
 		x, err := executionOrQueued(ctx, upToDate, b.id)
-		if isMissing(err) {
+		if events.IsNotFound(err) {
 			return nil, nil
 		}
 		if err != nil {

@@ -89,5 +89,3 @@ func noPrevious(id string) error {
 func noResponse(id string) error {
 	return events.Missing("response", clipped(id))
 }
-
-func isMissing(err error) bool { return errors.Is(err, &events.Error{Code: events.NotFound}) }

@@ -135,7 +135,7 @@ func follow(ctx context.Context, c *client.Client, l leg, send func(streamEvent)
 			e.end(first)
 			return e.err
 		}
-		if isMissing(err) {
+		if events.IsNotFound(err) {
 			first.Status, first.IncompleteDetails = cancelledStatus, &incomplete{cancelledReason}
 			e.end(first)
 			return e.err
@@ -327,7 +327,7 @@ func (e *emitter) endStep() error {
 		return err
 	}
 	parts, err := partsOf(e.ctx, upToDate, thread, step)
-	if isMissing(err) {
+	if events.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {

@@ -121,7 +121,7 @@ func (t *temporary) discard(ctx context.Context) {
 	t.mu.Unlock()
 	if query.ExecutionID != "" {
 		t.endsWaiting(ctx, query)
-		if _, err := t.client.WaitRun(ctx, query); err != nil && !isMissing(err) { // a thread that was warmed up has no run
+		if _, err := t.client.WaitRun(ctx, query); err != nil && !events.IsNotFound(err) { // a thread that was warmed up has no run
 			return
 		}
 	}

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/go-json-experiment/json"
@@ -141,7 +140,7 @@ func applyWhile(ctx context.Context, c *edge.Caller, ref events.DefinitionRef, c
 		call.ExpectedVersion = &version
 		reply, err := c.Client.Do(ctx, "definition.apply", call)
 		switch {
-		case !errors.Is(err, &events.Error{Code: events.VersionConflict}):
+		case !events.HasCode(err, events.VersionConflict):
 			return reply, err
 		case failed != nil:
 			return nil, failed
@@ -162,7 +161,7 @@ func definitionNow(ctx context.Context, c *edge.Caller, ref events.DefinitionRef
 	}
 	d, err := c.Client.WithMinSeq(now.Seq).Definition(ctx, ref.Kind, ref.Name)
 	switch {
-	case errors.Is(err, &events.Error{Code: events.NotFound}):
+	case events.IsNotFound(err):
 		return now.Version, "", nil
 	case err != nil:
 		return 0, "", err

@@ -52,10 +52,10 @@ func Diff(ctx context.Context, log *eventlog.Log, tenant, thread string, from, t
 
 // checkThread refuses names that would mean something else in a subject.
 func checkThread(tenant, thread string) error {
-	switch {
-	case !events.ValidTenant(tenant):
-		return events.Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
-	case !events.ValidThreadID(thread):
+	if err := events.CheckTenant("/tenant", tenant); err != nil {
+		return err
+	}
+	if !events.ValidThreadID(thread) {
 		return events.Invalid("/threadId", "%.80q is not a thread's id", thread)
 	}
 	return nil

@@ -32,7 +32,7 @@ func (s *server) showSignIn(w http.ResponseWriter, r *http.Request) {
 		shown.Desk = !s.edge.Session(r)
 	case s.edge.Session(r):
 		shown.Problem = "Your session has ended: its key was revoked or has expired, or the server was restarted. Sign in again."
-	case events.AsError(err).Code != events.Unauthorized:
+	case !events.HasCode(err, events.Unauthorized):
 		shown.Problem = events.AsError(err).Message
 	}
 	s.signPage(w, http.StatusOK, shown)

@@ -50,7 +50,7 @@ func run(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := t.follow(ctx); !errors.Is(err, &events.Error{Code: events.PositionAhead}) {
+		if err := t.follow(ctx); !events.HasCode(err, events.PositionAhead) {
 			return err
 		} // the log was restored: its positions are other ones
 	}
@@ -133,7 +133,7 @@ func (t tables) apply(ctx context.Context, list []client.Event) error {
 		}
 		for id, version := range changed {
 			thread, err := client.Read(ctx, t.skein, events.GetThread{ThreadID: id, Fresh: events.Fresh{MinVersion: &version}})
-			if errors.Is(err, &events.Error{Code: events.NotFound}) {
+			if events.IsNotFound(err) {
 				_, err = tx.Exec(ctx, `DELETE FROM threads WHERE id = $1`, id)
 			} else if err == nil {
 				err = put(ctx, tx, thread)

@@ -141,7 +141,7 @@ func (f *Folder) Add(u User) (creds string, reload bool, err error) {
 func (f *Folder) AddTenant(tenant string) (account string, reload bool, err error) {
 	err = f.change(func() error {
 		if !events.ValidTenant(tenant) {
-			return &BadUserError{fmt.Sprintf("the tenant %q is not 1 to 64 letters, digits, dashes and underscores", named(tenant))}
+			return badTenant(tenant)
 		}
 		reload, err = f.ensureAccount(tenantAccount(tenant), tenant)
 		if err != nil || !reload {

@@ -73,7 +73,7 @@ func (u User) check(n events.Names, now time.Time) error {
 		case r.ofTenant() && u.Tenant == "":
 			return refuse("the role %s belongs to a tenant: give one", r)
 		case r.ofTenant() && !events.ValidTenant(u.Tenant):
-			return refuse("the tenant %q is not 1 to 64 letters, digits, dashes and underscores", named(u.Tenant))
+			return badTenant(u.Tenant)
 		case !r.ofTenant() && u.Tenant != "":
 			return refuse("the role %s belongs to no tenant: it sees all of them", r)
 		}
@@ -89,7 +89,7 @@ func (u User) check(n events.Names, now time.Time) error {
 	}
 	for _, tenant := range u.Serves {
 		if !events.ValidTenant(tenant) {
-			return refuse("the tenant %q is not 1 to 64 letters, digits, dashes and underscores", named(tenant))
+			return badTenant(tenant)
 		}
 	}
 	_, err := permissions(n, u)
@@ -111,6 +111,11 @@ func (u User) file() string {
 		parts = append([]string{string(u.Roles[0])}, parts...)
 	}
 	return strings.Join(parts, ".")
+}
+
+// badTenant refuses a tenant that is not valid.
+func badTenant(tenant string) error {
+	return &BadUserError{events.AsError(events.CheckTenant("", tenant)).Message}
 }
 
 // named shortens what an error tells of what was given.

@@ -147,7 +147,7 @@ func listed(ctx context.Context, nc *nats.Conn, most int) ([]events.Thread, erro
 	for { // a query waits 5 s for the list
 		var list events.ThreadList
 		err := askJSON(ctx, nc, events.DefaultNames().Query(tenant, "thread.list"), fmt.Sprintf(`{"limit":%d}`, most), &list)
-		if !errors.Is(err, &events.Error{Code: events.ProjectionBehind}) {
+		if !events.HasCode(err, events.ProjectionBehind) {
 			return list.Threads, err
 		}
 	}

@@ -69,7 +69,7 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("--tenant: with --jwt-issuer a request has a token, which names its tenant"))
 	}
 	if c.Tenant != "" && !events.ValidTenant(c.Tenant) {
-		errs = append(errs, fmt.Errorf("--tenant: %q is not 1 to 64 letters, digits, dashes and underscores", c.Tenant))
+		errs = append(errs, errors.New("--tenant: "+events.AsError(events.CheckTenant("", c.Tenant)).Message))
 	}
 	if c.OpsListen != "" {
 		if _, _, err := net.SplitHostPort(c.OpsListen); err != nil {

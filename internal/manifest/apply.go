@@ -35,7 +35,7 @@ func Apply(ctx context.Context, c *client.Client, entries []Entry, o Options) ([
 	const tries = 10
 	for try := 1; ; try++ {
 		done, err := apply(ctx, c, entries, o)
-		if try < tries && errors.Is(err, &events.Error{Code: events.VersionConflict}) {
+		if try < tries && events.HasCode(err, events.VersionConflict) {
 			continue
 		}
 		return done, err
@@ -121,7 +121,7 @@ func outcomesOf(ctx context.Context, c *client.Client, entries []Entry, plan *ev
 			switch {
 			case err == nil:
 				one.Changes = Diff(was.Definition, e.Definition)
-			case !errors.Is(err, &events.Error{Code: events.NotFound}): // removed meanwhile: Apply starts again
+			case !events.IsNotFound(err): // removed meanwhile: Apply starts again
 				return nil, false, err
 			}
 		}

@@ -39,7 +39,7 @@ func (p *packing) add(ref events.DefinitionRef) error {
 		return err
 	}
 	d, err := p.client.Definition(p.ctx, ref.Kind, ref.Name)
-	if ref.Kind == events.ToolKind && events.AsError(err).Code == events.NotFound { // a Go tool without a definition
+	if ref.Kind == events.ToolKind && events.IsNotFound(err) { // a Go tool without a definition
 		return nil
 	}
 	if err != nil {

@@ -184,7 +184,7 @@ func (a *Author) ShortLived() {
 // End deletes a thread, if it is still there.
 func (a *Author) End(thread string) {
 	a.Helper()
-	if _, err := a.Try("thread.delete", thread, `{}`); err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) {
+	if _, err := a.Try("thread.delete", thread, `{}`); err != nil && !events.IsNotFound(err) {
 		a.Fatal(err)
 	}
 }

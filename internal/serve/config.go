@@ -255,7 +255,7 @@ func (c Config) checkTenant() error {
 	case c.keysFolder() != "" || c.JWTIssuer != "":
 		return errors.New("--tenant: with --access, --http-keys or --jwt-issuer a request has a key or a token, which names its tenant")
 	case !events.ValidTenant(c.Tenant):
-		return fmt.Errorf("--tenant: %q is not 1 to 64 letters, digits, dashes and underscores", c.Tenant)
+		return errors.New("--tenant: " + events.AsError(events.CheckTenant("", c.Tenant)).Message)
 	}
 	return nil
 }

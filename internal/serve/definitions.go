@@ -47,7 +47,7 @@ func (d *defined) Policy(ctx context.Context, tenant, agent string) (events.Poli
 		return "", nil
 	}
 	def, _, err := definitions.Load[events.AgentDefinition](ctx, d.list, tenant, events.AgentKind, agent)
-	if errors.Is(err, &events.Error{Code: events.NotFound}) {
+	if events.IsNotFound(err) {
 		return "", nil
 	}
 	return def.Policy, err
@@ -97,7 +97,7 @@ func (d *defined) Skill(ctx context.Context, tenant, name string) (bool, error) 
 		return false, err
 	}
 	_, err := d.list.Get(ctx, tenant, events.SkillKind, name)
-	if errors.Is(err, &events.Error{Code: events.NotFound}) {
+	if events.IsNotFound(err) {
 		return false, nil
 	}
 	return err == nil, err
@@ -114,7 +114,7 @@ func (d *defined) policy(ctx context.Context, tenant, name string, all bool) (*e
 	}
 	def, _, err := definitions.Load[events.PolicyDefinition](ctx, d.list, tenant, events.PolicyKind, name)
 	switch {
-	case errors.Is(err, &events.Error{Code: events.NotFound}):
+	case events.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, err

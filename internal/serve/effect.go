@@ -46,7 +46,7 @@ func (s *states) purge(ctx context.Context, in *runtime.EffectInput) error {
 		}
 		_, err = c.Send(ctx, t.ID, events.DeleteThread{Purge: true}, client.ExpectVersion(t.Version))
 	}
-	if errors.Is(err, &events.Error{Code: events.NotFound}) { // it is deleted
+	if events.IsNotFound(err) { // it is deleted
 		return nil
 	}
 	return err
@@ -72,7 +72,7 @@ func purgeHandoffs(ctx context.Context, c *client.Client, in *runtime.EffectInpu
 				continue
 			}
 			_, err := c.Send(ctx, r.ThreadID, events.DeleteThread{Purge: true})
-			if err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) {
+			if err != nil && !events.IsNotFound(err) {
 				return err
 			}
 		}
@@ -88,7 +88,7 @@ func reaches(ctx context.Context, c *client.Client, rights *events.Rights, threa
 		return true, nil
 	}
 	t, err := client.Read(ctx, c, events.GetThread{ThreadID: thread})
-	if errors.Is(err, &events.Error{Code: events.NotFound}) {
+	if events.IsNotFound(err) {
 		return false, nil
 	}
 	return err == nil && rights.Reach(t.ID, t.UserID), err

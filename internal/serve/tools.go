@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/threadtools"
@@ -46,8 +45,7 @@ func (s *states) reader(in *runtime.ToolInput) (*threadtools.Reader, error) {
 
 // again returns an error that may pass as one that is retried.
 func again[T any](v T, err error) (T, error) {
-	var refusal *events.Error
-	if errors.As(err, &refusal) && (refusal.Code == events.Unavailable || refusal.Code == events.ProjectionBehind) {
+	if events.HasCode(err, events.Unavailable, events.ProjectionBehind) {
 		err = &runtime.RetryError{Err: err}
 	}
 	return v, err

@@ -3,7 +3,6 @@ package threadmcp
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -72,7 +71,7 @@ func (s *Server) listed(next mcp.MethodHandler) mcp.MethodHandler {
 // protocolError returns a refusal as an error of the protocol.
 func protocolError(err error) error {
 	err = told(err)
-	if errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+	if events.HasCode(err, events.InvalidRequest) {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
@@ -105,7 +104,7 @@ func placeOf(uri string) (p place, err error) {
 
 // resourceError returns a refusal to read a URI.
 func resourceError(uri string, err error) error {
-	if errors.Is(err, &events.Error{Code: events.NotFound}) {
+	if events.IsNotFound(err) {
 		return mcp.ResourceNotFoundError(uri)
 	}
 	return protocolError(err)

@@ -114,9 +114,9 @@ func (v *view) mention(ctx context.Context, id, question string) (string, error)
 	switch {
 	case err == nil:
 		return recorded, nil
-	case isCode(err, events.Held), isCode(err, events.PayloadTooLarge), isCode(err, events.Forbidden):
+	case events.HasCode(err, events.Held), events.HasCode(err, events.PayloadTooLarge), events.HasCode(err, events.Forbidden):
 		return "not recorded: " + events.AsError(err).Message, nil
-	case isCode(err, events.NotFound):
+	case events.IsNotFound(err):
 		return "", notFound(id)
 	}
 	return "", err
@@ -142,7 +142,7 @@ func (v *view) each(ctx context.Context, id string, a ReadArgs, yield func(Messa
 	for from := a.From; ; {
 		doc, err := client.Read(ctx, v.c, events.GetThreadDocument{ThreadID: id, FromMessage: &from})
 		switch {
-		case isCode(err, events.NotFound):
+		case events.IsNotFound(err):
 			return notFound(id)
 		case err != nil:
 			return err

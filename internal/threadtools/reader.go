@@ -2,7 +2,6 @@ package threadtools
 
 import (
 	"context"
-	"errors"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -57,7 +56,7 @@ func (r *Reader) view(ctx context.Context) (*view, error) {
 	switch now, err := r.c.UpToDate(ctx); {
 	case err == nil:
 		v.c = now
-	case !isCode(err, events.Forbidden): // if it is, the latest commits may be missing
+	case !events.HasCode(err, events.Forbidden): // if it is, the latest commits may be missing
 		return nil, err
 	}
 	if r.own == "" {
@@ -90,7 +89,7 @@ func (v *view) ownerOf(ctx context.Context, t *events.Thread) (*owner, error) {
 		}
 		main, err := client.Read(ctx, v.c, events.GetThread{ThreadID: t.MainThreadID})
 		switch {
-		case isCode(err, events.NotFound):
+		case events.IsNotFound(err):
 			return nil, nil
 		case err != nil:
 			return nil, err
@@ -131,7 +130,7 @@ func (v *view) thread(ctx context.Context, ref string) (*events.Thread, error) {
 			return t, nil
 		}
 	}
-	if err == nil || isCode(err, events.NotFound) {
+	if err == nil || events.IsNotFound(err) {
 		return nil, notFound(ref)
 	}
 	return nil, err
@@ -141,5 +140,3 @@ func (v *view) thread(ctx context.Context, ref string) (*events.Thread, error) {
 func notFound(ref string) error {
 	return events.Errorf(events.NotFound, "there is no thread %.200s that can be read here; find_thread lists those that can", ref)
 }
-
-func isCode(err error, code events.Code) bool { return errors.Is(err, &events.Error{Code: code}) }

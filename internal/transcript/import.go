@@ -168,7 +168,7 @@ func (im *importer) conversation(ctx context.Context, j job) {
 	case ctx.Err() != nil:
 	case errors.As(err, &unfit):
 		im.problem(Problem{j.file, j.line, unfit.cause.Error()})
-	case events.AsError(err).Code.Retry() || errors.Is(err, &events.Error{Code: events.Forbidden}):
+	case events.AsError(err).Code.Retry() || events.HasCode(err, events.Forbidden):
 		im.stop(err) // not this conversation's fault: the others would fare no better
 	default:
 		im.problem(Problem{j.file, j.line, err.Error()})
@@ -200,9 +200,9 @@ func (im *importer) thread(ctx context.Context, c *chat.Conversation) (bool, err
 	case err == nil:
 		added = true
 		im.add(Summary{Events: len(reply.Events), Seq: reply.Seq})
-	case errors.Is(err, &events.Error{Code: events.AlreadyExists}):
+	case events.HasCode(err, events.AlreadyExists):
 		have, err = learn(ctx, im.client, thread)
-		if errors.Is(err, &events.Error{Code: events.NotFound}) {
+		if events.IsNotFound(err) {
 			err = &unfitError{fmt.Errorf("its thread %s was deleted, or another thread holds the key %s", thread, key)}
 		}
 		if err != nil {
@@ -218,7 +218,7 @@ func (im *importer) thread(ctx context.Context, c *chat.Conversation) (bool, err
 		}
 		some, err := im.commits(ctx, thread, commits)
 		added = added || some
-		lost := errors.Is(err, &events.Error{Code: events.AlreadyExists}) || errors.Is(err, &events.Error{Code: events.IllegalTransition})
+		lost := events.HasCode(err, events.AlreadyExists, events.IllegalTransition)
 		if !lost || attempt == attempts {
 			return added, err
 		}

@@ -2,7 +2,6 @@ package definitions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -109,7 +108,7 @@ func (d *Definitions) Absent(tenant string, kind events.DefinitionKind, name str
 // not the present one is found by reading the tenant's part of the log.
 func (d *Definitions) Version(ctx context.Context, tenant string, kind events.DefinitionKind, name string, version int64) (*Defined, error) {
 	now, err := d.Get(ctx, tenant, kind, name)
-	if err == nil && now.Definition.Version == version || err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) {
+	if err == nil && now.Definition.Version == version || err != nil && !events.IsNotFound(err) {
 		return now, err
 	}
 	ref := events.DefinitionRef{Kind: kind, Name: name}

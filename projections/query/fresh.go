@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -146,8 +145,7 @@ func (a *asking) reached(ctx context.Context, least int64, progress uint64) (boo
 // had, confirmed returns the sequence that must be shown before the query is answered again. Read
 // models that claim more than they show, or more than the log has, are behind.
 func (a *asking) confirmed(err error, shown uint64) (unshown int64, _ error) {
-	var e *events.Error
-	if err == nil || a.past || !events.IsThread(a.thread) || !errors.As(err, &e) || e.Code != events.NotFound {
+	if a.past || !events.IsThread(a.thread) || !events.IsNotFound(err) {
 		return 0, err
 	}
 	if a.fresh {

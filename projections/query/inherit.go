@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/skein-threads/skein/eventlog/pages"
@@ -70,7 +69,7 @@ func (s *inheriting) read(ctx context.Context, places []documents.Place) error {
 func (s *inheriting) find(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
 	out, err := s.source.find(ctx, k, pattern)
 	dot := strings.LastIndexByte(pattern, '.')
-	refused := errors.Is(err, &events.Error{Code: events.InvalidRequest}) // too many cold threads may have it
+	refused := events.HasCode(err, events.InvalidRequest) // too many cold threads may have it
 	if err != nil && !refused || len(out) > 0 || k != documents.Items || dot < 0 {
 		return out, err
 	}

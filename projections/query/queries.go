@@ -220,8 +220,8 @@ func unavailable(e *events.Error) *events.Error {
 }
 
 func (q *Queries) decodeAndAnswer(ctx context.Context, tenant, name string, body []byte) (any, error) {
-	if !events.ValidTenant(tenant) { // there is no default tenant
-		return nil, events.Errorf(events.InvalidRequest, "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	if err := events.CheckTenant("", tenant); err != nil { // there is no default tenant
+		return nil, err
 	}
 	if _, ok := events.LookupQuery(name); !ok {
 		return nil, events.Errorf(events.NotFound, "no such query: %.64s; see docs/queries.md", name)

@@ -2,7 +2,6 @@ package query
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -166,7 +165,7 @@ func (a *asking) eachRunOf(p directory.Picked, active bool, from int64, usual in
 		return err
 	}
 	thread, err := a.threadOfIndex(p.ID)
-	if errors.Is(err, &events.Error{Code: events.NotFound}) { // deleted since
+	if events.IsNotFound(err) { // deleted since
 		return nil
 	}
 	if err != nil {

@@ -105,7 +105,7 @@ func (a *asking) serving(ref events.DefinitionRef, defined bool) (*events.Servin
 	}
 	one := &events.Serving{Kind: events.ServedKind(ref.Kind), Name: ref.Name, Defined: defined, Workers: []events.Worker{}}
 	workers, err := a.cfg.Workers(a.ctx, a.tenant, ref)
-	if events.AsError(err).Code == events.NotFound { // removed since
+	if events.IsNotFound(err) { // removed since
 		return nil, nil
 	}
 	if err != nil {

@@ -81,7 +81,7 @@ func (d *Directory) Close() {
 // Reactor returns the reactor with that name: one of this process, or else one on NATS.
 func (d *Directory) Reactor(name string) (runtime.Reactor, error) {
 	r, err := d.cfg.Registry.Reactor(name)
-	if !missing(err) {
+	if !events.IsNotFound(err) {
 		return r, err
 	}
 	return remote.Reactor(d.cfg.Conn, d.cfg.Names, name)
@@ -127,16 +127,16 @@ func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Ag
 		return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name, AnyTool: true}}, nil
 	}
 	a, err := d.defined(ctx, tenant, name)
-	if a == nil && missing(err) && missing(own) && d.cfg.CatchUp != nil {
+	if a == nil && events.IsNotFound(err) && events.IsNotFound(own) && d.cfg.CatchUp != nil {
 		if err := d.cfg.CatchUp(ctx, tenant, true); err != nil {
 			return nil, err
 		}
 		a, err = d.defined(ctx, tenant, name)
 	}
-	if a != nil || !missing(err) {
+	if a != nil || !events.IsNotFound(err) {
 		return a, err
 	}
-	if missing(own) {
+	if events.IsNotFound(own) {
 		if err := d.served(ctx, name); err != nil {
 			return nil, err
 		}
@@ -149,10 +149,10 @@ func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Ag
 // and a not_found if there is none.
 func (d *Directory) defined(ctx context.Context, tenant, name string) (*runtime.Agent, error) {
 	def, version, err := definitions.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
-	if missing(err) {
+	if events.IsNotFound(err) {
 		alone := &runtime.Agent{Name: name}
 		alone.A, err = d.side(ctx, tenant, alone, events.AgentSide{Model: name}, nil)
-		if missing(err) {
+		if events.IsNotFound(err) {
 			alone.A, err = d.side(ctx, tenant, alone, events.AgentSide{Reactor: name}, nil)
 			if err == nil && alone.A.Endpoint == nil {
 				err = events.Missing("agent", name)
@@ -255,7 +255,7 @@ func (d *Directory) Knows(ctx context.Context, tenant, name string) error {
 			}
 		}
 		for _, kind := range answerers() {
-			if _, err := d.cfg.Definitions.Get(ctx, tenant, kind, name); !missing(err) {
+			if _, err := d.cfg.Definitions.Get(ctx, tenant, kind, name); !events.IsNotFound(err) {
 				return err
 			}
 		}
@@ -369,13 +369,13 @@ func (d *Directory) Tool(ctx context.Context, tenant, name string) (runtime.Tool
 	if own == nil && d.cfg.Definitions.Absent(tenant, events.ToolKind, name) {
 		return t, nil
 	}
-	if t, _, err := d.tool(ctx, tenant, name); !missing(err) {
+	if t, _, err := d.tool(ctx, tenant, name); !events.IsNotFound(err) {
 		return t, err
 	}
-	if !missing(own) {
+	if !events.IsNotFound(own) {
 		return t, own
 	}
-	if t, err := d.toolOfServer(ctx, tenant, name); !missing(err) {
+	if t, err := d.toolOfServer(ctx, tenant, name); !events.IsNotFound(err) {
 		return t, err
 	}
 	if _, err := d.cfg.Definitions.Get(ctx, tenant, events.AgentKind, name); err == nil {
@@ -393,7 +393,7 @@ func (d *Directory) goTool(name string) (runtime.Tool, error) {
 // goTool returns the tool of that name that is registered, or else the one that is built in.
 func goTool(registry *runtime.Registry, builtIn []runtime.Tool, name string) (runtime.Tool, error) {
 	t, err := registry.Tool(name)
-	if missing(err) {
+	if events.IsNotFound(err) {
 		for _, own := range builtIn {
 			if own.Spec().Name == name {
 				return own, nil
@@ -402,8 +402,6 @@ func goTool(registry *runtime.Registry, builtIn []runtime.Tool, name string) (ru
 	}
 	return t, err
 }
-
-func missing(err error) bool { return errors.Is(err, &events.Error{Code: events.NotFound}) }
 
 // workerWait returns how long a run waits for a process: 0 if the definition does not
 // say, negative if it does not wait.

@@ -19,7 +19,7 @@ func (d *Directory) reactorOf(ctx context.Context, tenant string, a *runtime.Age
 		return nil, nil
 	}
 	def, version, err := definitions.Load[events.ReactorDefinition](ctx, d.cfg.Definitions, tenant, events.ReactorKind, name)
-	if missing(err) {
+	if events.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {

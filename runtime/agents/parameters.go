@@ -18,7 +18,7 @@ func (r *Roster) Parameters(ctx context.Context, tenant, agent, tool string) (pa
 	}
 	def, _, err := definitions.Load[events.ToolDefinition](ctx, r.Definitions, tenant, events.ToolKind, tool)
 	switch {
-	case missing(err):
+	case events.IsNotFound(err):
 		return r.own(tool)
 	case err != nil || def.Type == events.AgentTool:
 		return nil, false, err
@@ -53,7 +53,7 @@ func (r *Roster) calls(ctx context.Context, tenant, agent, tool string) (bool, e
 		return true, nil
 	}
 	def, _, err := definitions.Load[events.AgentDefinition](ctx, r.Definitions, tenant, events.AgentKind, agent)
-	if missing(err) { // a reactor may call every tool
+	if events.IsNotFound(err) { // a reactor may call every tool
 		return true, nil
 	}
 	sides := []events.AgentSide{{Model: def.Model, Tools: def.Tools}}
@@ -69,7 +69,7 @@ func (r *Roster) calls(ctx context.Context, tenant, agent, tool string) (bool, e
 // agent of no definition lists none.
 func Lists(ctx context.Context, d *definitions.Definitions, tenant, agent, tool string) (bool, error) {
 	def, _, err := definitions.Load[events.AgentDefinition](ctx, d, tenant, events.AgentKind, agent)
-	if missing(err) {
+	if events.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -86,11 +86,11 @@ func Lists(ctx context.Context, d *definitions.Definitions, tenant, agent, tool 
 	if !found || !slices.Contains(listed, server) {
 		return false, nil
 	}
-	if _, err := d.Get(ctx, tenant, events.ToolKind, tool); !missing(err) { // it is a tool of its own
+	if _, err := d.Get(ctx, tenant, events.ToolKind, tool); !events.IsNotFound(err) { // it is a tool of its own
 		return false, err
 	}
 	of, _, err := definitions.Load[events.ToolDefinition](ctx, d, tenant, events.ToolKind, server)
-	if missing(err) {
+	if events.IsNotFound(err) {
 		return false, nil
 	}
 	return err == nil && of.Server != nil && of.Server.Whole(), err

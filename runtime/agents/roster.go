@@ -45,7 +45,7 @@ func (r *Roster) reactors(ctx context.Context, tenant string, of events.Definiti
 	switch of.Kind {
 	case events.AgentKind:
 		def, _, err := definitions.Load[events.AgentDefinition](ctx, r.Definitions, tenant, of.Kind, of.Name)
-		if missing(err) {
+		if events.IsNotFound(err) {
 			return r.side(ctx, tenant, events.AgentSide{Model: of.Name}, of.Name)
 		}
 		if err != nil {
@@ -82,7 +82,7 @@ func (r *Roster) side(ctx context.Context, tenant string, def events.AgentSide, 
 		switch {
 		case err == nil:
 			name = m.WithDefaults().Reactor
-		case !missing(err):
+		case !events.IsNotFound(err):
 			return nil, err
 		}
 	}
@@ -102,7 +102,7 @@ func (r *Roster) reactor(ctx context.Context, tenant, name string) (events.Worke
 		if _, err := r.Definitions.Get(ctx, tenant, events.ReactorKind, name); err == nil {
 			w.Place, w.State = events.HTTPPlace, events.WorkerUnchecked
 			return w, nil
-		} else if !missing(err) {
+		} else if !events.IsNotFound(err) {
 			return w, err
 		}
 	}
@@ -135,7 +135,7 @@ func (r *Roster) onNATS(ctx context.Context, w events.Worker) (events.Worker, er
 // ofTool returns who serves a tool; nobody has to if it is an agent, or a person.
 func (r *Roster) ofTool(ctx context.Context, tenant, name string) ([]events.Worker, error) {
 	def, _, err := definitions.Load[events.ToolDefinition](ctx, r.Definitions, tenant, events.ToolKind, name)
-	if missing(err) && r.HasTool(name) { // which needs no definition
+	if events.IsNotFound(err) && r.HasTool(name) { // which needs no definition
 		def, err = events.ToolDefinition{Name: name, Type: events.GoTool}, nil
 	}
 	if err != nil {

@@ -75,7 +75,7 @@ func (d *Directory) find(ctx context.Context, tenant string, names []string) []f
 		f := &all[i]
 		var def events.ToolDefinition
 		def, f.version, f.err = definitions.Load[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, name)
-		if missing(f.err) {
+		if events.IsNotFound(f.err) {
 			if own, err := d.goTool(name); err == nil { // which needs no definition
 				f.tools, f.err = []runtime.Tool{own}, nil
 				continue
@@ -114,7 +114,7 @@ func (d *Directory) Served(ctx context.Context, tenant string, worker events.Wai
 func (d *Directory) down(ctx context.Context, tenant, tool string) bool {
 	def, _, err := definitions.Load[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, tool)
 	if err != nil || def.Server == nil {
-		return err != nil && !missing(err)
+		return err != nil && !events.IsNotFound(err)
 	}
 	m, _, name, err := d.link(tenant, def.WithDefaults())
 	if err != nil {

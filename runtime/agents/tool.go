@@ -44,7 +44,7 @@ func (d *Directory) toolOf(ctx context.Context, tenant string, def events.ToolDe
 		return specified{t, over(spec, t)}, err
 	default:
 		t, err := d.goTool(def.Name)
-		if missing(err) {
+		if events.IsNotFound(err) {
 			return absentTool{spec}, nil
 		}
 		return specified{t, over(spec, t)}, err

@@ -42,7 +42,7 @@ func (r *attempt) runAttempt(ctx context.Context) {
 	switch {
 	case err == nil && started != nil:
 		r.makeAttempt(ctx, *started)
-	case err == nil, errors.Is(err, &events.Error{Code: events.NotFound}):
+	case err == nil, events.IsNotFound(err):
 		r.acknowledge() // it is over, or its thread is deleted
 	case !errors.As(err, &stands):
 		r.logger.Warn().Err(err).Str("tenant", r.tenant).Str("effect", r.id).Msg("cannot start an effect now; it waits")
@@ -129,7 +129,7 @@ func (r *attempt) makeAttempt(ctx context.Context, s events.EffectStarted) {
 			// Another worker has taken over, and has the message now.
 			r.logger.Warn().Str("tenant", r.tenant).Str("effect", r.id).Msg("an attempt ended after another worker took it over")
 			return
-		case errors.Is(err, &events.Error{Code: events.NotFound}):
+		case events.IsNotFound(err):
 			r.acknowledge()
 			return
 		}

@@ -96,7 +96,7 @@ func (e *Ender) End(ctx context.Context) (int, error) {
 			Parts: []thread.Part{{Name: "state.expire", Data: thread.ExpireState{Life: l.n}}},
 		}, func(s *thread.State) { next, more = s.LifeDue(l.n) })
 		switch {
-		case err != nil && events.AsError(err).Code != events.NotFound:
+		case err != nil && !events.IsNotFound(err):
 			failed = append(failed, fmt.Errorf("end life %d of the state of %s/%s: %w", l.n, l.tenant, l.thread, err))
 		case err == nil && more:
 			e.due[l] = next // it was renewed, or is waited for

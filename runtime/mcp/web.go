@@ -6,10 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // exchange records the HTTP requests of one call, for its error: the library reports
@@ -95,11 +96,9 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err = e.ctx.Err(); err != nil {
 			return
 		}
-		e.status, e.failed, e.after = answer.StatusCode, nil, 0
+		e.status, e.failed = answer.StatusCode, nil
 		e.whole = strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json")
-		if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds > 0 {
-			e.after = min(time.Duration(seconds)*time.Second, time.Hour)
-		}
+		e.after = retry.After(answer.Header, time.Now())
 	})
 	if err != nil { // the caller does not know that the session ends if this is incomplete, so it is refused
 		answer.Body.Close()

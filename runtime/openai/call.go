@@ -17,6 +17,7 @@ import (
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/runtime"
 )
 
@@ -127,7 +128,7 @@ func (c *call) status(res *http.Response) error {
 		text:  text,
 		code:  cmp.Or(failureCode(code), statusCode(res.StatusCode)),
 		retry: res.StatusCode == http.StatusRequestTimeout || res.StatusCode == http.StatusTooManyRequests || res.StatusCode >= 500,
-		after: retryAfter(res.Header, time.Now()),
+		after: retry.After(res.Header, time.Now()),
 		long:  res.StatusCode == http.StatusRequestEntityTooLarge || bytes.Contains(body, []byte(`"`+tooLong+`"`)),
 	}
 	if f.code == events.FailedQuota { // no pause brings it back
@@ -147,29 +148,6 @@ func statusCode(status int) events.FailureCode {
 		return events.FailedKey
 	}
 	return ""
-}
-
-// longestWait bounds the pause that an endpoint may request.
-const longestWait = time.Hour
-
-// retryAfter parses how long to wait: milliseconds, seconds, or a date.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	var d time.Duration
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		d = wait(ms, time.Millisecond)
-	} else if s, err := strconv.ParseFloat(h.Get("Retry-After"), 64); err == nil {
-		d = wait(s, time.Second)
-	} else if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
-		d = at.Sub(now)
-	}
-	return min(max(d, 0), longestWait)
-}
-
-func wait(n float64, unit time.Duration) time.Duration {
-	if !(n > 0) { // also NaN
-		return 0
-	}
-	return time.Duration(min(n*float64(unit), float64(longestWait)))
 }
 
 // told returns the error for an endpoint's failure.

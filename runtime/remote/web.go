@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/egress"
+	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/internal/signature"
 	"github.com/skein-threads/skein/runtime"
 )
@@ -44,9 +44,6 @@ func NewClient(way *http.Transport) *http.Client {
 	way.IdleConnTimeout = 3 * time.Second
 	return &http.Client{Transport: way, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
-
-// maxAfter bounds how long an endpoint may postpone the next attempt.
-const maxAfter = time.Hour
 
 // maxRefusal bounds what is read of an answer that refuses the request.
 const maxRefusal = 64 << 10
@@ -249,9 +246,9 @@ func (w *web) refused(response *http.Response) error {
 	case status >= 300 && status < 400:
 		return w.wrong("redirects (status %d), which is not followed", status)
 	case status == http.StatusTooManyRequests, status == http.StatusTooEarly:
-		return &runtime.RetryError{NotMade: true, After: retryAfter(response.Header, time.Now()), Err: w.wrong("has status %d%s; the call was not made", status, said)}
+		return &runtime.RetryError{NotMade: true, After: retry.After(response.Header, time.Now()), Err: w.wrong("has status %d%s; the call was not made", status, said)}
 	case status == http.StatusRequestTimeout, status >= 500:
-		return &runtime.RetryError{After: retryAfter(response.Header, time.Now()), Err: w.wrong("has status %d%s; the call may have been made", status, said)}
+		return &runtime.RetryError{After: retry.After(response.Header, time.Now()), Err: w.wrong("has status %d%s; the call may have been made", status, said)}
 	}
 	return w.wrong("has status %d%s", status, said)
 }
@@ -281,16 +278,4 @@ func (w *web) reason(response *http.Response) string {
 		return ""
 	}
 	return ": " + text
-}
-
-// retryAfter returns how long an answer asks to wait: in seconds, or until a date.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	value := h.Get("Retry-After")
-	var after time.Duration
-	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-		after = time.Duration(seconds) * time.Second
-	} else if at, err := http.ParseTime(value); err == nil {
-		after = at.Sub(now)
-	}
-	return min(max(after, 0), maxAfter)
 }

@@ -129,7 +129,7 @@ func (h *hook) ofThread(ctx context.Context, def events.WebhookDefinition, c *ev
 		return false, nil
 	}
 	thread, err := h.run.hub.cfg.Thread(ctx, h.name.tenant, c.Thread, c.Seq)
-	if errors.Is(err, &events.Error{Code: events.NotFound}) {
+	if events.IsNotFound(err) {
 		return false, nil // it was deleted: whose it was is not known any more
 	}
 	if err != nil {

@@ -48,11 +48,11 @@ func (r *Remote) Serves() {
 
 // NeedTenant requires a tenant: there is no default.
 func (r *Remote) NeedTenant() error {
-	switch {
-	case r.Tenant == "":
+	if r.Tenant == "" {
 		return WrongUsage("a tenant is required: set --tenant or SKEIN_TENANT")
-	case !events.ValidTenant(r.Tenant):
-		return WrongUsage("--tenant: a tenant is 1 to 64 letters, digits, dashes and underscores")
+	}
+	if err := events.CheckTenant("", r.Tenant); err != nil {
+		return WrongUsage("--tenant: " + events.AsError(err).Message)
 	}
 	return nil
 }

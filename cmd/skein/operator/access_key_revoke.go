@@ -104,7 +104,7 @@ func (r *revocation) sharesOf(ctx context.Context, f *access.Folder, key keys.Ke
 		return list, nil
 	}
 	for _, s := range list {
-		if _, err := c.Send(ctx, s.ThreadID, events.UnshareThread{ShareID: s.ID}); err != nil && events.AsError(err).Code != events.NotFound {
+		if _, err := c.Send(ctx, s.ThreadID, events.UnshareThread{ShareID: s.ID}); err != nil && !events.IsNotFound(err) {
 			return nil, fmt.Errorf("end share %s of thread %s: %w", s.ID, s.ThreadID, err)
 		}
 	}

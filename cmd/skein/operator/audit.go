@@ -137,7 +137,7 @@ func (a *app) verify(ctx context.Context, v *verification, refs []string) error 
 	}
 	bar.Clear()
 	err = errors.Join(err, failed)
-	if v.reports && (err == nil || events.AsError(err).Code != events.NotFound) { // a thread that does not exist was not verified
+	if v.reports && (err == nil || !events.IsNotFound(err)) { // a thread that does not exist was not verified
 		a.report(log, auditReport(v.options, sum, faults), begun, err)
 	}
 	if err != nil {

@@ -90,8 +90,7 @@ func healthOverNATS(r *remote, ask func(string, func(context.Context) error)) er
 		// No thread has this id, and only the log's leader can tell that.
 		none, title := "T-"+uuid.Must(uuid.NewV7()).String(), "health"
 		_, err := c.Send(ctx, none, events.UpdateThread{Title: &title})
-		var refusal *events.Error
-		if errors.As(err, &refusal) && (refusal.Code == events.NotFound || refusal.Code == events.Forbidden) {
+		if events.HasCode(err, events.NotFound, events.Forbidden) {
 			return nil // forbidden: these credentials are read-only
 		}
 		return err

@@ -3,7 +3,6 @@ package user
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -157,7 +156,7 @@ func (f *family) list(ctx context.Context, id string, role events.RelationshipRo
 	var all []events.Relationship
 	for q := (events.ListRelationships{ThreadID: id, Role: role}); ; {
 		got, err := client.Read(ctx, f.client, q)
-		if errors.Is(err, &events.Error{Code: events.NotFound}) {
+		if events.IsNotFound(err) {
 			return nil, nil
 		}
 		if err != nil {
@@ -197,7 +196,7 @@ func (f *family) top(ctx context.Context, id string) (string, error) {
 func (f *family) grow(ctx context.Context, r *relative) error {
 	t, err := client.Read(ctx, f.client, events.GetThread{ThreadID: r.ThreadID})
 	switch {
-	case errors.Is(err, &events.Error{Code: events.NotFound}):
+	case events.IsNotFound(err):
 		r.Deleted = true
 		return nil
 	case err != nil:

@@ -178,7 +178,7 @@ func (a *app) outcome(ctx context.Context, r *cli.Remote, c *client.Client, x *e
 	var texts []string
 	for _, id := range x.Items() {
 		item, err := client.Read(ctx, c, events.GetItem{ThreadID: x.ThreadID, ItemID: id, Fresh: events.Fresh{MinSeq: &x.Seq}})
-		if errors.Is(err, &events.Error{Code: events.NotFound}) { // it may have been deleted
+		if events.IsNotFound(err) { // it may have been deleted
 			continue
 		}
 		if err != nil {

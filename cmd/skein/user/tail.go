@@ -80,7 +80,7 @@ func threadID(ctx context.Context, c *client.Client, ref string) (string, error)
 // tail prints events until the history or the program ends.
 func (a *app) tail(ctx context.Context, r *cli.Remote, c *client.Client, o client.SubscribeOptions) error {
 	t, err := c.Timeline(ctx, o)
-	if errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+	if events.HasCode(err, events.InvalidRequest) {
 		return cli.WrongUsage("%s", events.AsError(err).Message)
 	}
 	if err != nil {

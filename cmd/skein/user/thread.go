@@ -3,7 +3,6 @@ package user
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -28,7 +27,7 @@ func (a *app) threadCreate() *cobra.Command {
 	cmd := remoteCommand("create", "Create a thread", cobra.NoArgs, func(ctx context.Context, r *cli.Remote, c *client.Client, _ []string) error {
 		d.Metadata, d.Env, d.Context = metadata.value(), env.value(), state.value()
 		if d.AgentID != "" { // report a mistyped name now, not with the first message
-			if _, err := client.Read(ctx, c, events.GetAgent{Name: d.AgentID}); errors.Is(err, &events.Error{Code: events.NotFound}) {
+			if _, err := client.Read(ctx, c, events.GetAgent{Name: d.AgentID}); events.IsNotFound(err) {
 				return err
 			}
 		}

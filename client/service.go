@@ -1,0 +1,90 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Service answers requests. A client has two, and asks one of them: its
+// connection, over which any Skein may answer, and Options.Service, which answers in this process.
+type Service interface {
+	// Serves reports whether requests of a kind are for this service now.
+	Serves(kind string) bool
+	// Request makes one attempt at a request, and returns the body of its answer. A refusal is an
+	// *events.Error; after any other error, such as that of ctx, the request may have been executed.
+	Request(ctx context.Context, r ServiceRequest) ([]byte, error)
+}
+
+// The kinds of requests that a Service answers.
+const (
+	KindCommand = "cmd"
+	KindQuery   = "query"
+	KindFile    = "file" // the bytes of a file
+)
+
+// ServiceRequest is a request to a Service, as a handler of the service receives it.
+type ServiceRequest struct {
+	Kind        string // KindCommand, KindQuery or KindFile
+	Tenant      string
+	Name        string // noun.verb
+	Body        []byte // JSON
+	TraceParent string // the W3C trace context that it is part of; may be empty
+}
+
+// subject returns the NATS subject of a request.
+func (c *Client) subject(r ServiceRequest) string {
+	switch r.Kind {
+	case KindCommand:
+		return c.opts.Names.Command(r.Tenant, r.Name)
+	case KindQuery:
+		return c.opts.Names.Query(r.Tenant, r.Name)
+	}
+	return c.opts.Names.File(r.Tenant, r.Name)
+}
+
+// natsService is a Service at the other end of a client's connection.
+type natsService struct {
+	client *Client
+	repeat bool // sends a request again while it is not answered
+}
+
+// Serves reports true: what nobody answers over NATS, nobody answers.
+func (natsService) Serves(string) bool { return true }
+
+// Request sends a request, and waits for its answer.
+func (s natsService) Request(ctx context.Context, r ServiceRequest) ([]byte, error) {
+	c, subject := s.client, s.client.subject(r)
+	ctx, watched := c.denied.watch(ctx, subject)
+	defer watched()
+	a, sent := response{}, 1
+	if s.repeat {
+		a, sent = c.sendRepeatedly(ctx, subject, r.Body)
+	} else {
+		a = c.sendOnce(ctx, subject, r.Body)
+	}
+	err := a.err
+	if errors.Is(context.Cause(ctx), errDenied) {
+		err = nats.ErrPermissionViolation
+	}
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return nil, events.TooLarge("the request", int64(len(r.Body)), c.nc.MaxPayload())
+	case errors.Is(err, nats.ErrNoResponders):
+		return nil, events.Errorf(events.Unavailable, "no responders on %s; is skein serve running on this server? (%w)", subject, err)
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrInvalidConnection), errors.Is(err, nats.ErrConnectionDraining):
+		return nil, events.Errorf(events.Unavailable, "the connection is closed: %w", err)
+	case errors.Is(err, nats.ErrPermissionViolation):
+		return nil, events.Errorf(events.Forbidden, "these credentials may not publish on %s: %w", subject, err)
+	case err != nil:
+		return nil, err
+	case a.refusal == nil:
+		return a.body, nil
+	case sent > 1 && a.refusal.Code.Retry() && a.refusal.Code != events.ProjectionBehind: // another copy may be executed
+		return nil, unknownOutcome(a.refusal)
+	}
+	return nil, a.refusal
+}
