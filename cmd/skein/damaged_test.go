@@ -50,6 +50,7 @@ func TestAudit_FlippedBitWhileServing(t *testing.T) {
 	// What reads the whole log says that it cannot, and does not end as if nothing were there.
 	for _, args := range [][]string{{"tail", "--from", "1", "--follow=false"}, {"query", "history.list", `{"fromSeq":1}`}} {
 		o := run(t, s.env, "", append(args, "--timeout", "15s")...)
+		t.Logf("%v: exit %d, %d bytes, %s", args, o.code, len(o.out), o.err)
 		if o.code == 0 || o.err == "" {
 			t.Errorf("%v: exit %d, %d bytes, %s", args, o.code, len(o.out), o.err)
 		}
@@ -61,7 +62,9 @@ func TestAudit_FlippedBitWhileServing(t *testing.T) {
 	}
 	summary := regexp.MustCompile(`(?m)^(\d+) threads, `)
 	for _, args := range [][]string{nil, {"--log-only"}} {
+		began := time.Now()
 		o := run(t, s.env, "", append([]string{"audit", "verify", "--all-tenants"}, args...)...)
+		t.Logf("audit verify %v: %v", args, time.Since(began))
 		read, unread := summary.FindStringSubmatch(o.out), strings.Count(o.out, "broken: acme/T-")
 		if o.code != 3 || read == nil || read[1] == "0" || unread < 30 || strings.Count(o.out, "stream SKEIN_LOG") < unread {
 			t.Fatalf("audit verify %v: exit %d: %s%s", args, o.code, o.out, o.err)

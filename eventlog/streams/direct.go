@@ -64,11 +64,15 @@ func (c *Conn) Direct(ctx context.Context, stream string, q GetRequest) ([]Messa
 // directUpTo does the same, and returns how far the replica that answered had got, if it
 // was asked for the last messages of subjects and has some.
 func (c *Conn) directUpTo(ctx context.Context, stream string, q GetRequest) (out []Message, upTo uint64, err error) {
+	if c.isRotten(stream) && c.counts(ctx, q) {
+		out, err = c.oneByOne(ctx, stream, q)
+		return out, 0, err
+	}
 	body, err := json.Marshal(q)
 	if err != nil {
 		return nil, 0, err
 	}
-	err = c.untilAnswered(ctx, stream, q.Seq, func(within time.Duration) (err error) {
+	err = c.untilAnswered(ctx, stream, q, func(within time.Duration) (err error) {
 		var incomplete *IncompleteError
 		for range incompleteTries {
 			if out, upTo, err = c.directOnce(ctx, stream, q, body, within); !errors.As(err, &incomplete) {

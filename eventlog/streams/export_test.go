@@ -53,5 +53,5 @@ func (c *Conn) OpenRequests() int {
 
 // UntilAnswered is what every direct read goes through.
 func (c *Conn) UntilAnswered(ctx context.Context, stream string, seq uint64, read func(within time.Duration) error) error {
-	return c.untilAnswered(ctx, stream, seq, read)
+	return c.untilAnswered(ctx, stream, GetRequest{Seq: seq}, read)
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -115,12 +116,10 @@ const (
 // stream is damaged: [Config.Damage] says so, or the stream's leader answers other requests.
 // Once that was found of a stream, other reads of it that are not answered are given up sooner, for
 // a minute.
-func (c *Conn) untilAnswered(ctx context.Context, stream string, seq uint64, read func(within time.Duration) error) error {
+func (c *Conn) untilAnswered(ctx context.Context, stream string, q GetRequest, read func(within time.Duration) error) error {
 	others := 0 // tries that were not answered while others were
 	began, within := time.Now(), c.readTimeout
-	found, _ := c.rotten.Load(stream)
-	at, rotten := found.(time.Time)
-	rotten = rotten && time.Since(at) < c.rottenFor
+	rotten := c.isRotten(stream)
 	if rotten && c.cfg.Patience > 0 {
 		within /= rottenShare
 	}
@@ -132,8 +131,11 @@ func (c *Conn) untilAnswered(ctx context.Context, stream string, seq uint64, rea
 		if ctx.Err() != nil || !unanswered && !errors.As(err, &silent) && !errors.As(err, &incomplete) {
 			return err
 		}
-		if cause := c.cfg.Damage(stream, seq, math.MaxUint64); cause != nil {
-			return &UnreadableError{Stream: stream, Seq: seq, Cause: cause}
+		if cause := c.cfg.Damage(stream, q.Seq, math.MaxUint64); cause != nil {
+			if silent != nil {
+				c.rotten.Store(stream, time.Now())
+			}
+			return &UnreadableError{Stream: stream, Seq: q.Seq, Cause: cause}
 		}
 		if c.cfg.Patience == 0 || incomplete != nil {
 			return err
@@ -145,9 +147,11 @@ func (c *Conn) untilAnswered(ctx context.Context, stream string, seq uint64, rea
 		case alive && !unanswered && rotten && within >= rottenFactor*time.Since(asked):
 			others = silentTries
 		case alive && !unanswered:
-			others++
+			if others++; !rotten && c.findsNone(ctx, stream, q) { // it need not wait as long again
+				rotten, within = true, c.readTimeout/rottenShare
+			}
 		}
-		if others >= silentTries && !rotten {
+		if others >= silentTries && !c.isRotten(stream) {
 			c.rotten.Store(stream, time.Now())
 		}
 		waited := time.Since(began)
@@ -158,6 +162,59 @@ func (c *Conn) untilAnswered(ctx context.Context, stream string, seq uint64, rea
 			return err
 		}
 	}
+}
+
+// isRotten reports whether a stream was found to have an unreadable block, not long ago.
+func (c *Conn) isRotten(stream string) bool {
+	found, _ := c.rotten.Load(stream)
+	at, rotten := found.(time.Time)
+	return rotten && time.Since(at) < c.rottenFor
+}
+
+// findsNone reports whether a read of many messages, which was not answered, is answered as one of a
+// single message, with none. A server that cannot read a block answers so: it cannot count what
+// matches.
+func (c *Conn) findsNone(ctx context.Context, stream string, q GetRequest) bool {
+	if !c.counts(ctx, q) {
+		return false
+	}
+	q = GetRequest{Seq: q.Seq, Next: q.Next}
+	body, err := json.Marshal(q)
+	if err != nil {
+		return false
+	}
+	got, _, err := c.directOnce(ctx, stream, q, body, c.readTimeout)
+	return err == nil && len(got) == 0
+}
+
+// counts reports whether a server has to read blocks to count what follows a read of many messages,
+// and is the only one that can answer: another copy may be readable.
+func (c *Conn) counts(ctx context.Context, q GetRequest) bool {
+	if q.Batch == 0 || q.Next == "" || q.Next == ">" || q.Start != nil || c.ReadOnly() {
+		return false
+	}
+	several, err := c.Replicated(ctx)
+	return err == nil && !several
+}
+
+// oneByOne reads many messages of a stream that has an unreadable block: single reads are answered
+// at once. The last message that it returns claims that more follow, and after the
+// last that can be read it returns none, as it does at the end: see noneLeft.
+func (c *Conn) oneByOne(ctx context.Context, stream string, q GetRequest) (out []Message, err error) {
+	for seq, bytes := q.Seq, 0; len(out) < q.Batch && (q.MaxBytes == 0 || bytes < q.MaxBytes); {
+		got, err := c.Direct(ctx, stream, GetRequest{Seq: seq, Next: q.Next})
+		if err != nil {
+			return nil, err
+		}
+		if len(got) == 0 {
+			break
+		}
+		out, seq, bytes = append(out, got[0]), got[0].Seq+1, bytes+len(got[0].Data)
+	}
+	if n := len(out); n > 0 {
+		out[n-1].Pending = 1
+	}
+	return out, nil
 }
 
 // answers asks the leader of a stream for its state, which auditors may do too, and

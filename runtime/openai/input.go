@@ -199,13 +199,27 @@ func (s *script) reasoning(o openresponses.Item) (reasoningItem, bool) {
 }
 
 // goesBack reports whether an item is a call that the endpoint made itself and has finished, or
-// what it listed for that: it expects to see what it did.
+// what it listed for that: it expects to see what it did. An id that is not of the type's form it
+// refuses, with the whole input.
 func goesBack(o openresponses.Item) bool {
+	var prefix string
 	switch o.Type {
-	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call", "mcp_list_tools", "tool_search_call", "tool_search_output":
-		return o.ID != "" && (o.Status == "" || o.Status == "completed" || o.Status == "failed")
+	case "web_search_call":
+		prefix = "ws"
+	case "file_search_call":
+		prefix = "fs"
+	case "code_interpreter_call":
+		prefix = "ci"
+	case "image_generation_call":
+		prefix = "ig"
+	case "mcp_call", "mcp_list_tools":
+		prefix = "mcp"
+	case "tool_search_call", "tool_search_output":
+	default:
+		return false
 	}
-	return false
+	finished := o.Status == "" || o.Status == "completed" || o.Status == "failed"
+	return finished && o.ID != "" && len(o.ID) <= maxItemID && strings.HasPrefix(o.ID, prefix)
 }
 
 // call adds a call and its result, and returns the place of the result in the input.

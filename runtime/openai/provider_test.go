@@ -49,6 +49,7 @@ func TestInput_ProviderItemsGoBackToTheirProvider(t *testing.T) {
 		"another":                     {other, parts, said},
 		"without its reasoning":       {e, append([]string{strings.Replace(parts[0], "encrypted_content", "x", 1)}, parts[1:]...), said},
 		"twice in a thread":           {e, append(parts[1:2:2], parts[1]), search},
+		"an id of another form":       {e, append([]string{parts[0], strings.Replace(parts[1], "ws_1", "x_1", 1)}, parts[3:]...), reasoning + "," + said},
 		"of a log without its origin": {e, []string{`{"type":"open.web_search_call","item":` + search + `}`, parts[3], parts[4]}, said},
 	} {
 		before := c.to.count()
