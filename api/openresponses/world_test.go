@@ -16,7 +16,8 @@ import (
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/runtime/openai"
+	models "github.com/skein-threads/skein/runtime/model"
+	"github.com/skein-threads/skein/runtime/model/responses"
 	"github.com/skein-threads/skein/skeintest"
 )
 
@@ -148,7 +149,7 @@ func start(t *testing.T, options ...func(*skein.Options)) *world {
 	t.Cleanup(endpoint.Close)
 	own := func(o *skein.Options) { o.HTTPListen, o.NATSListen, o.Tenant = "127.0.0.1:0", "127.0.0.1:0", "acme" }
 	s := skeintest.Start(t, append([]func(*skein.Options){own}, options...)...)
-	r, err := openai.New(openai.Config{BaseURL: endpoint.URL + "/v1", APIKey: "sk-test", Timeout: patience, Idle: patience})
+	r, err := responses.New(models.Config{BaseURL: endpoint.URL + "/v1", APIKey: "sk-test", Timeout: patience, Idle: patience})
 	s.Must(err)
 	s.Must(s.Reactor("test", r.React))
 	w := &world{t: t, url: s.Addresses().HTTP, model: m, c: s.Client("acme"), s: s}

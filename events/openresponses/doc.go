@@ -11,6 +11,6 @@
 //
 // # What it does not
 //
-// It does no I/O, and does not know endpoints, responses or streams: package runtime/openai
+// It does no I/O, and does not know endpoints, responses or streams: package runtime/model
 // calls models with it. It imports package events and nothing else of Skein.
 package openresponses

@@ -18,7 +18,8 @@ import (
 
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/runtime/openai"
+	"github.com/skein-threads/skein/runtime/model"
+	upstream "github.com/skein-threads/skein/runtime/model/responses"
 	"github.com/skein-threads/skein/skeintest"
 )
 
@@ -38,7 +39,7 @@ func TestOpenResponses_GoRetriesAndApproves(t *testing.T) {
 	}))
 	t.Cleanup(endpoint.Close)
 	s := skeintest.Start(t, func(o *skein.Options) { o.HTTPListen, o.Tenant = "127.0.0.1:0", "acme" })
-	r, err := openai.New(openai.Config{BaseURL: endpoint.URL + "/v1", APIKey: "sk-test", Timeout: 5 * time.Minute, Idle: 5 * time.Minute})
+	r, err := upstream.New(model.Config{BaseURL: endpoint.URL + "/v1", APIKey: "sk-test", Timeout: 5 * time.Minute, Idle: 5 * time.Minute})
 	s.Must(err)
 	s.Must(s.Reactor("test", r.React))
 	s.Must(s.Tool(skein.NewTool("refund", func(context.Context, struct {

@@ -17,7 +17,8 @@ import (
 
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/runtime/openai"
+	"github.com/skein-threads/skein/runtime/model"
+	upstream "github.com/skein-threads/skein/runtime/model/responses"
 	"github.com/skein-threads/skein/skeintest"
 )
 
@@ -65,7 +66,7 @@ func openResponses(t *testing.T) *skeintest.Server {
 	endpoint := httptest.NewServer(http.HandlerFunc(answerModel))
 	t.Cleanup(endpoint.Close)
 	s := skeintest.Start(t, func(o *skein.Options) { o.HTTPListen, o.Tenant = "127.0.0.1:0", "acme" })
-	r, err := openai.New(openai.Config{BaseURL: endpoint.URL + "/v1", APIKey: "sk-test", Timeout: 5 * time.Minute, Idle: 5 * time.Minute})
+	r, err := upstream.New(model.Config{BaseURL: endpoint.URL + "/v1", APIKey: "sk-test", Timeout: 5 * time.Minute, Idle: 5 * time.Minute})
 	s.Must(err)
 	s.Must(s.Reactor("test", r.React))
 	_, err = s.Client("acme").Send(t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{

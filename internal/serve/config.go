@@ -25,7 +25,8 @@ import (
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
 	"github.com/skein-threads/skein/runtime/budget"
-	"github.com/skein-threads/skein/runtime/openai"
+	"github.com/skein-threads/skein/runtime/model"
+	"github.com/skein-threads/skein/runtime/model/responses"
 	"github.com/skein-threads/skein/runtime/telemetry"
 	"github.com/skein-threads/skein/service"
 )
@@ -217,7 +218,7 @@ func (c Config) Validate() error {
 	}
 	errs = append(errs, c.checkPlaces()...)
 	errs = append(errs, c.checkBounds()...)
-	if err := c.modelEndpoint(openai.Config{BaseURL: openai.DefaultBaseURL}).Validate(); err != nil {
+	if _, err := responses.New(c.modelEndpoint(model.Config{})); err != nil {
 		errs = append(errs, err)
 	}
 	if _, err := budget.Parse(c.TokensPerDay); err != nil {

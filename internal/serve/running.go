@@ -24,7 +24,8 @@ import (
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
 	"github.com/skein-threads/skein/runtime/effects"
-	"github.com/skein-threads/skein/runtime/openai"
+	"github.com/skein-threads/skein/runtime/model"
+	"github.com/skein-threads/skein/runtime/model/responses"
 	"github.com/skein-threads/skein/runtime/remote"
 	"github.com/skein-threads/skein/schema/arguments"
 )
@@ -231,18 +232,18 @@ func (s *Server) effect(nc *nats.Conn) func(name string) (runtime.Effect, bool) 
 // endpoint returns the reactor over the OpenAI-compatible endpoint that the environment
 // names.
 func endpoint(getenv func(string) string, cfg Config, logger zerolog.Logger) (runtime.Reactor, error) {
-	c := cfg.modelEndpoint(openai.FromEnv(getenv))
+	c := cfg.modelEndpoint(responses.FromEnv(getenv))
 	c.Logger = logger
 	if c.BaseURL == "" && c.APIKey == "" {
 		return runtime.ReactorFunc(func(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {
 			return nil, errors.New("no endpoint for models is configured: start skein serve with OPENAI_API_KEY, or OPENAI_BASE_URL")
 		}), nil
 	}
-	return openai.New(c)
+	return responses.New(c)
 }
 
 // modelEndpoint returns a configuration of the models' endpoint with what flags set of it.
-func (c Config) modelEndpoint(of openai.Config) openai.Config {
+func (c Config) modelEndpoint(of model.Config) model.Config {
 	of.Params, of.Idle, of.Timeout, of.Attempts = c.ModelParams, c.ModelIdle, c.ModelTimeout, c.ModelAttempts
 	return of
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
-	"github.com/skein-threads/skein/runtime/openai"
+	"github.com/skein-threads/skein/runtime/model/responses"
 	"github.com/skein-threads/skein/runtime/remote"
 	"github.com/skein-threads/skein/runtime/transcript"
 )
@@ -103,7 +103,7 @@ func Example() {
 
 // The endpoint that the environment names is a reactor.
 func Example_openAI() {
-	reactor, err := openai.New(openai.FromEnv(os.Getenv))
+	reactor, err := responses.New(responses.FromEnv(os.Getenv))
 	fmt.Println(reactor != nil, err)
 	// Output: true <nil>
 }

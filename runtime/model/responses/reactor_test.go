@@ -1,4 +1,4 @@
-package openai_test
+package responses_test
 
 import (
 	"crypto/sha256"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
-	"github.com/skein-threads/skein/runtime/openai"
+	"github.com/skein-threads/skein/runtime/model"
 )
 
 // A whole step: EK-102 (called once, one request), EK-103 (parts), EK-104 (calls),
@@ -47,7 +47,7 @@ func TestStep(t *testing.T) {
 		{Name: "look"},
 	}
 	w := &watch{}
-	got, err := e.reactor(t, func(c *openai.Config) { c.Params = []string{"tools.web_search"} }).React(t.Context(), in, w)
+	got, err := e.reactor(t, func(c *model.Config) { c.Params = []string{"tools.web_search"} }).React(t.Context(), in, w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestAnswer_OfDeltasAlone(t *testing.T) {
 // The configuration bounds the attempts at a step, whatever its agent permits.
 func TestAttempts(t *testing.T) {
 	e := serve(t, func(w *stream, _ *http.Request) { w.w.WriteHeader(http.StatusServiceUnavailable) })
-	r := e.reactor(t, func(c *openai.Config) { c.Attempts = 2 })
+	r := e.reactor(t, func(c *model.Config) { c.Attempts = 2 })
 	for attempt := 1; attempt <= 3; attempt++ {
 		in := input()
 		in.Attempt = attempt

@@ -1,4 +1,4 @@
-package openai_test
+package responses_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
-	"github.com/skein-threads/skein/runtime/openai"
+	"github.com/skein-threads/skein/runtime/model"
 )
 
 // What an endpoint has made goes back to it on the next turn, with the phase and the annotations of
@@ -85,12 +85,12 @@ func TestChunks_PhaseAndAnnotations(t *testing.T) {
 // it can be sent back; not where the endpoint takes the text, or a definition includes nothing.
 func TestRequest_AsksForEncryptedReasoning(t *testing.T) {
 	const sealed = `["reasoning.encrypted_content"]`
-	raw := func(c *openai.Config) { c.RawReasoning = true }
-	store := func(c *openai.Config) { c.Store = true }
-	as := func(*openai.Config) {}
+	raw := func(c *model.Config) { c.RawReasoning = true }
+	store := func(c *model.Config) { c.Store = true }
+	as := func(*model.Config) {}
 	for _, c := range []struct {
 		model, params string
-		config        func(*openai.Config)
+		config        func(*model.Config)
 		want          string
 	}{
 		{"test", ``, as, ``},

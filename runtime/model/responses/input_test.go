@@ -1,4 +1,4 @@
-package openai_test
+package responses_test
 
 import (
 	"net/http"
@@ -8,7 +8,8 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
-	"github.com/skein-threads/skein/runtime/openai"
+	"github.com/skein-threads/skein/runtime/model"
+	"github.com/skein-threads/skein/runtime/model/responses"
 )
 
 // digest matches an id that is made of a digest.
@@ -97,7 +98,7 @@ func TestInput(t *testing.T) {
 // EK-45: open models are sent the text of their reasoning.
 func TestRawReasoning(t *testing.T) {
 	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
-	r := e.reactor(t, func(c *openai.Config) { c.RawReasoning = true })
+	r := e.reactor(t, func(c *model.Config) { c.RawReasoning = true })
 	_, err := r.React(t.Context(), input(message("itm_1", events.Assistant,
 		`{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"a"}]}`, `{"type":"reasoning","text":"b"}`)), nil)
 	if err != nil {
@@ -170,7 +171,7 @@ func TestParams(t *testing.T) {
 func TestParams_ReachNothingOfTheOperators(t *testing.T) {
 	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
 	ask := func(params string, allowed ...string) error {
-		r := e.reactor(t, func(c *openai.Config) { c.Params = allowed })
+		r := e.reactor(t, func(c *model.Config) { c.Params = allowed })
 		in := input()
 		in.Model.Params = events.JSON(params)
 		_, err := r.React(t.Context(), in, nil)
@@ -198,7 +199,7 @@ func TestParams_ReachNothingOfTheOperators(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "model", "tools.", "tools.function", "tools.A b"} {
-		if _, err := openai.New(openai.Config{Params: []string{name}}); err == nil {
+		if _, err := responses.New(model.Config{Params: []string{name}}); err == nil {
 			t.Errorf("%q was allowed", name)
 		}
 	}

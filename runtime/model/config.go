@@ -1,6 +1,7 @@
-package openai
+package model
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -13,16 +14,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Config configures the endpoint. The zero value of a field means its default.
+// Config configures an endpoint. The zero value of a field means its default.
 type Config struct {
-	// BaseURL is the prefix of /responses: http or https, without user or query.
-	// Default https://api.openai.com/v1. FromEnv takes it from SKEIN_OPENAI_BASE_URL,
-	// else OPENAI_BASE_URL.
+	// BaseURL is the prefix of the protocol's path: http or https, without user or query. Default
+	// that of the protocol.
 	BaseURL string
-	// APIKey is sent as a bearer token; default none. FromEnv takes it from
-	// SKEIN_OPENAI_API_KEY, else OPENAI_API_KEY.
+	// APIKey is sent in the form of the protocol; default none.
 	APIKey string
-	// Provider is the endpoint's name in usage; default openai.
+	// Provider is the endpoint's name in usage; default that of the protocol.
 	Provider string
 	// Timeout limits one call; default 10 minutes. A call that takes longer is not
 	// repeated: what it has generated is paid.
@@ -53,43 +52,13 @@ type Config struct {
 	Logger zerolog.Logger
 }
 
-// DefaultBaseURL is OpenAI's own.
-const DefaultBaseURL = "https://api.openai.com/v1"
-
-// FromEnv returns the configuration in the environment: see the fields. getenv is
-// usually os.Getenv.
-func FromEnv(getenv func(string) string) Config {
-	first := func(names ...string) string {
-		for _, name := range names {
-			if v := getenv(name); v != "" {
-				return v
-			}
-		}
-		return ""
-	}
-	return Config{
-		BaseURL: first("SKEIN_OPENAI_BASE_URL", "OPENAI_BASE_URL"),
-		APIKey:  first("SKEIN_OPENAI_API_KEY", "OPENAI_API_KEY"),
-	}
-}
-
-// WithDefaults returns the configuration with its defaults filled in.
-func (c Config) WithDefaults() Config {
-	if c.BaseURL == "" {
-		c.BaseURL = DefaultBaseURL
-	}
-	if c.Provider == "" {
-		c.Provider = "openai"
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 10 * time.Minute
-	}
-	if c.Idle == 0 {
-		c.Idle = 5 * time.Minute
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = 64 << 20
-	}
+// WithDefaults returns the configuration of an endpoint of a protocol with its defaults filled in.
+func (c Config) WithDefaults(p Protocol) Config {
+	c.BaseURL = cmp.Or(c.BaseURL, p.BaseURL)
+	c.Provider = cmp.Or(c.Provider, p.Provider)
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Minute)
+	c.Idle = cmp.Or(c.Idle, 5*time.Minute)
+	c.MaxBytes = cmp.Or(c.MaxBytes, 64<<20)
 	if c.HTTPClient == nil {
 		c.HTTPClient = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
@@ -103,22 +72,23 @@ func (c Config) endpoint() string {
 }
 
 // Validate returns everything that is wrong. It shows neither the key nor the URL.
-func (c Config) Validate() error {
+func (c Config) Validate(p Protocol) error {
 	var found []error
 	add := func(format string, args ...any) { found = append(found, fmt.Errorf(format, args...)) }
+	address, key := "the base URL ("+p.Setting+"_BASE_URL)", p.Setting+"_API_KEY"
 	u, err := url.Parse(c.BaseURL)
 	switch {
 	case err != nil:
-		add("the base URL (SKEIN_OPENAI_BASE_URL) is not a URL")
+		add("%s is not a URL", address)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		add("the base URL (SKEIN_OPENAI_BASE_URL) must begin with http:// or https:// and a host")
+		add("%s must begin with http:// or https:// and a host", address)
 	case u.User != nil:
-		add("the base URL (SKEIN_OPENAI_BASE_URL) contains a user or password; set the key in SKEIN_OPENAI_API_KEY")
+		add("%s contains a user or password; set the key in %s", address, key)
 	case u.RawQuery != "" || u.Fragment != "":
-		add("the base URL (SKEIN_OPENAI_BASE_URL) must end with its path")
+		add("%s must end with its path", address)
 	}
 	if strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		add("the key (SKEIN_OPENAI_API_KEY) contains a blank, a line break or another invalid character")
+		add("the key (%s) contains a blank, a line break or another invalid character", key)
 	}
 	if c.Timeout < 0 || c.Idle < 0 {
 		add("the timeouts of a call (--model-timeout, --model-idle) must not be negative")
@@ -129,5 +99,5 @@ func (c Config) Validate() error {
 	if c.MaxBytes < 0 {
 		add("the limit of an answer must not be negative")
 	}
-	return errors.Join(append(found, checkAllowed(c.Params))...)
+	return errors.Join(append(found, p.Params.check(c.Params))...)
 }

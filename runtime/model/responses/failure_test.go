@@ -1,4 +1,4 @@
-package openai_test
+package responses_test
 
 import (
 	"bytes"
@@ -15,7 +15,8 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
-	"github.com/skein-threads/skein/runtime/openai"
+	"github.com/skein-threads/skein/runtime/model"
+	"github.com/skein-threads/skein/runtime/model/responses"
 )
 
 // Each failure of an endpoint: whether it is temporary, how long to wait, the error,
@@ -139,7 +140,7 @@ func TestHugeAnswers(t *testing.T) {
 					}
 				}
 			})
-			_, err := e.reactor(t, func(c *openai.Config) { c.MaxBytes = 4 << 20 }).React(t.Context(), input(), nil)
+			_, err := e.reactor(t, func(c *model.Config) { c.MaxBytes = 4 << 20 }).React(t.Context(), input(), nil)
 			var retry *runtime.RetryError
 			if err == nil || errors.As(err, &retry) || !strings.Contains(err.Error(), "more than 4194304 bytes") {
 				t.Errorf("%#v", err)
@@ -177,12 +178,12 @@ func TestTimeouts(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		answer func(*stream, *http.Request)
-		change func(*openai.Config)
+		change func(*model.Config)
 		want   string
 	}{
-		"silence at once":       {silent, func(c *openai.Config) { c.Idle = 50 * time.Millisecond }, "nothing came from the model's endpoint for 50ms"},
-		"silence in the stream": {hang, func(c *openai.Config) { c.Idle = 50 * time.Millisecond }, "nothing came"},
-		"slowness":              {drip, func(c *openai.Config) { c.Timeout = 200 * time.Millisecond }, "did not answer within 200ms"},
+		"silence at once":       {silent, func(c *model.Config) { c.Idle = 50 * time.Millisecond }, "nothing came from the model's endpoint for 50ms"},
+		"silence in the stream": {hang, func(c *model.Config) { c.Idle = 50 * time.Millisecond }, "nothing came"},
+		"slowness":              {drip, func(c *model.Config) { c.Timeout = 200 * time.Millisecond }, "did not answer within 200ms"},
 	} {
 		_, err := serve(t, c.answer).reactor(t, c.change).React(t.Context(), input(), nil)
 		var retry *runtime.RetryError
@@ -223,7 +224,7 @@ func TestReact_ConnectionFailureNamesNoAddress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := serve(t, c.answer)
 			var told bytes.Buffer
-			r := e.reactor(t, func(c *openai.Config) { c.Logger = zerolog.New(&told) })
+			r := e.reactor(t, func(c *model.Config) { c.Logger = zerolog.New(&told) })
 			address := strings.TrimPrefix(e.URL, "http://")
 			if c.closed {
 				e.Close()
@@ -276,17 +277,18 @@ func TestErrorsHoldNoSecrets(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	env := map[string]string{"OPENAI_BASE_URL": "http://a/v1", "OPENAI_API_KEY": "a"}
-	if c := openai.FromEnv(func(n string) string { return env[n] }); c.BaseURL != "http://a/v1" || c.APIKey != "a" {
+	if c := responses.FromEnv(func(n string) string { return env[n] }); c.BaseURL != "http://a/v1" || c.APIKey != "a" {
 		t.Errorf("%+v", c)
 	}
 	env["SKEIN_OPENAI_BASE_URL"], env["SKEIN_OPENAI_API_KEY"] = "http://b/v1", "b"
-	if c := openai.FromEnv(func(n string) string { return env[n] }); c.BaseURL != "http://b/v1" || c.APIKey != "b" {
+	if c := responses.FromEnv(func(n string) string { return env[n] }); c.BaseURL != "http://b/v1" || c.APIKey != "b" {
 		t.Errorf("%+v", c)
 	}
-	if c := openai.FromEnv(func(string) string { return "" }).WithDefaults(); c.BaseURL != openai.DefaultBaseURL || c.Validate() != nil {
+	p := responses.Codec{}.Protocol()
+	if c := responses.FromEnv(func(string) string { return "" }).WithDefaults(p); c.BaseURL != responses.DefaultBaseURL || c.Validate(p) != nil {
 		t.Errorf("%+v", c)
 	}
-	_, err := openai.New(openai.Config{BaseURL: "https://eva:hunter22@example.com/v1", APIKey: "with blank", Timeout: -1, Idle: -1, MaxBytes: -1})
+	_, err := responses.New(model.Config{BaseURL: "https://eva:hunter22@example.com/v1", APIKey: "with blank", Timeout: -1, Idle: -1, MaxBytes: -1})
 	if err == nil {
 		t.Fatal("all of it is accepted")
 	}
@@ -296,7 +298,7 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"ftp://x", "x", "http://", "http://x/?k=1", "://"} {
-		if _, err := openai.New(openai.Config{BaseURL: bad}); err == nil {
+		if _, err := responses.New(model.Config{BaseURL: bad}); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
 	}
@@ -308,7 +310,7 @@ func TestReactor_ReadsNoEnvironment(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-from-elsewhere")
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/")
 	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
-	if _, err := e.reactor(t, func(c *openai.Config) { c.APIKey = "" }).React(t.Context(), input(), nil); err != nil {
+	if _, err := e.reactor(t, func(c *model.Config) { c.APIKey = "" }).React(t.Context(), input(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := e.asked[0].key; got != "" {

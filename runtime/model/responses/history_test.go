@@ -1,4 +1,4 @@
-package openai_test
+package responses_test
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/conversation"
-	"github.com/skein-threads/skein/runtime/openai"
+	"github.com/skein-threads/skein/runtime/model"
 )
 
 // No history makes a thread unusable: an endpoint that refuses what OpenAI's refuses accepts the
@@ -88,7 +88,7 @@ func (h *history) user() {
 }
 
 // change does one thing to the history.
-func (h *history) change(r *openai.Reactor) {
+func (h *history) change(r *model.Reactor) {
 	switch h.random.IntN(10) {
 	case 0:
 		h.user()
@@ -123,7 +123,7 @@ func (h *history) change(r *openai.Reactor) {
 }
 
 // run takes steps until an answer has no call, at most three.
-func (h *history) run(r *openai.Reactor) {
+func (h *history) run(r *model.Reactor) {
 	id := ""
 	for range 3 {
 		items := h.view.Shown(historyContext, "", math.MaxInt64, h.random.IntN(3)*h.random.IntN(8))

@@ -1,4 +1,4 @@
-package openai_test
+package responses_test
 
 import (
 	"fmt"

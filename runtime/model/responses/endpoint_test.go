@@ -1,4 +1,4 @@
-package openai_test
+package responses_test
 
 import (
 	"fmt"
@@ -16,7 +16,8 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
-	"github.com/skein-threads/skein/runtime/openai"
+	"github.com/skein-threads/skein/runtime/model"
+	"github.com/skein-threads/skein/runtime/model/responses"
 )
 
 const key = "sk-test-abcdefghijklmnop"
@@ -34,7 +35,7 @@ type asked struct {
 	body              events.JSON
 }
 
-func serve(t *testing.T, answer func(w *stream, r *http.Request)) *endpoint {
+func serve(t testing.TB, answer func(w *stream, r *http.Request)) *endpoint {
 	t.Helper()
 	e := &endpoint{answer: answer}
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -68,13 +69,13 @@ func (e *endpoint) count() int {
 	return len(e.asked)
 }
 
-func (e *endpoint) reactor(t *testing.T, change ...func(*openai.Config)) *openai.Reactor {
+func (e *endpoint) reactor(t testing.TB, change ...func(*model.Config)) *model.Reactor {
 	t.Helper()
-	c := openai.Config{BaseURL: e.URL + "/v1", APIKey: key, Timeout: time.Minute, Idle: time.Minute}
+	c := model.Config{BaseURL: e.URL + "/v1", APIKey: key, Timeout: time.Minute, Idle: time.Minute}
 	for _, f := range change {
 		f(&c)
 	}
-	r, err := openai.New(c)
+	r, err := responses.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
