@@ -16,6 +16,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/lru"
 	"github.com/skein-threads/skein/internal/share"
 )
 
@@ -33,8 +34,8 @@ type Store struct {
 	now     func() time.Time
 	writing *streams.Writing
 
-	mu    sync.Mutex // guards the fields below
-	known map[string]*objects.Object
+	mu    sync.Mutex                          // guards the fields below
+	known *lru.Cache[string, *objects.Object] // by name; each has the size 1
 }
 
 // ackTimeout bounds the time to store one piece.
@@ -57,7 +58,7 @@ func Open(ctx context.Context, log *eventlog.Log) (*Store, error) {
 	}
 	return &Store{
 		js: js, api: log.Config().API, stream: stream, bucket: bucket, objects: objects.On(log.Streams(), bucket),
-		now: time.Now, writing: log.Config().Writing, known: map[string]*objects.Object{},
+		now: time.Now, writing: log.Config().Writing, known: lru.New[string, *objects.Object](knownAtMost),
 	}, nil
 }
 
@@ -182,9 +183,9 @@ const knownAtMost = 4096
 func (s *Store) object(ctx context.Context, tenant, digest string) (*objects.Object, error) {
 	name := objectName(tenant, digest)
 	s.mu.Lock()
-	o := s.known[name]
+	o, ok := s.known.Get(name)
 	s.mu.Unlock()
-	if o != nil {
+	if ok {
 		return o, nil
 	}
 	found, _, err := s.find(ctx, tenant, digest)
@@ -196,15 +197,12 @@ func (s *Store) object(ctx context.Context, tenant, digest string) (*objects.Obj
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.known) >= knownAtMost {
-		clear(s.known)
-	}
-	s.known[name] = &found.Object
+	s.known.Put(name, &found.Object, 1)
 	return &found.Object, nil
 }
 
 func (s *Store) forget(tenant, digest string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.known, objectName(tenant, digest))
+	s.known.Drop(objectName(tenant, digest))
 }
