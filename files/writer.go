@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/events"
@@ -30,7 +30,7 @@ type writer struct {
 }
 
 func (s *Store) newWriter(tenant string) *writer {
-	return &writer{store: s, tenant: tenant, nuid: nuid.Next(), hash: sha256.New()}
+	return &writer{store: s, tenant: tenant, nuid: rand.Text(), hash: sha256.New()}
 }
 
 // send sends a piece to the store without waiting. The data may be reused.
