@@ -2,12 +2,12 @@ package archive
 
 import (
 	"context"
+	"crypto/rand"
 	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/projections/buckets"
@@ -52,7 +52,7 @@ func (a *Archiver) remark(tenant, id string, own streams.Message, mark buckets.M
 	bucket := a.log.Bucket(a.models.Of(documents.Threads).Bucket)
 	header := mark.Header()
 	header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(own.Seq, 10)}
-	header[jetstream.MsgIDHeader] = []string{nuid.Next()} // so that the runner's fence sees it
+	header[jetstream.MsgIDHeader] = []string{rand.Text()} // so that the runner's fence sees it
 	return a.log.JetStream().PublishMsgAsync(&nats.Msg{Subject: bucket.Subject(documents.ThreadName(tenant, id)), Data: own.Data, Header: header})
 }
 

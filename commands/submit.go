@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -11,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
@@ -81,7 +81,7 @@ func (d *Dispatcher) doSubmitted(ctx context.Context) error {
 		return err
 	}
 	ctx, fail := context.WithCancelCause(ctx)
-	s := &submitting{d: d, stream: stream, run: nuid.Next(), seen: info.State.LastSeq, ctx: ctx, fail: fail, readers: map[string]bool{}}
+	s := &submitting{d: d, stream: stream, run: rand.Text(), seen: info.State.LastSeq, ctx: ctx, fail: fail, readers: map[string]bool{}}
 	defer s.stop()
 	return s.watch()
 }

@@ -107,34 +107,17 @@ func (l *Log) archiveSubject(name string) string {
 
 // archiveEntry reads the entry of an object, nil if there is none.
 func (l *Log) archiveEntry(ctx context.Context, name string) (*objects.Object, error) {
-	several, err := l.conn.Replicated(ctx)
-	if err != nil {
-		return nil, err
+	o, err := l.archiveStore().Find(ctx, name)
+	var damaged *objects.DamagedError
+	switch {
+	case errors.As(err, &damaged):
+		return nil, nil
+	case err != nil:
+		return nil, l.noArchive(ctx, err)
+	case !o.Exists():
+		return nil, nil
 	}
-	var data []byte
-	if several {
-		m, err := l.conn.Leader(ctx, l.archiveStream(), streams.GetRequest{Last: l.archiveSubject(name)})
-		if errors.Is(err, streams.ErrNoMessage) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		data = m.Data
-	} else {
-		got, err := l.conn.Direct(ctx, l.archiveStream(), streams.GetRequest{Multi: []string{l.archiveSubject(name)}})
-		if err != nil {
-			return nil, l.noArchive(ctx, err)
-		}
-		if len(got) == 0 {
-			return nil, nil
-		}
-		data = got[0].Data
-	}
-	if e, ok := objects.Parse(data); ok && e.Name == name {
-		return e, nil
-	}
-	return nil, nil
+	return &o.Object, nil
 }
 
 // noArchive returns nil for an error that only means that there is no store of archives.

@@ -22,7 +22,6 @@ import (
 // Sizes of an object's parts. They bound what a reader holds of it.
 const (
 	archivePiece = 128 << 10 // a message of the store
-	archiveAhead = 4         // pieces are asked for at once
 	archiveBlock = 256 << 10 // is compressed as one
 )
 
@@ -182,7 +181,6 @@ type objectReader struct {
 	ctx                    context.Context //nolint:containedctx // it lives as long as the read
 	tenant, thread, object string
 	sum                    hash.Hash
-	nuid                   string // of the pieces that are read
 	before                 uint64 // the last commit that was yielded
 }
 
@@ -197,9 +195,8 @@ func (o *objectReader) readObject(yield func(streams.Message, error) bool) (agai
 		failed.Missing = true
 		return false, failed
 	}
-	o.nuid = entry.NUID
 	o.sum.Reset()
-	pieces := &archiveReader{log: o.log, ctx: o.ctx, subject: objects.Pieces(o.log.archiveBucket(), o.nuid), left: entry.Chunks, next: 1}
+	pieces := o.log.archiveStore().Read(o.ctx, entry)
 	packed := s2.NewReader(pieces, s2.ReaderMaxBlockSize(archiveBlock), s2.ReaderAllocBlock(archiveBlock))
 	r := bufio.NewReader(io.TeeReader(packed, o.sum))
 	subject, last := o.log.cfg.Names.Log(o.tenant, o.thread), uint64(0)
@@ -219,68 +216,16 @@ func (o *objectReader) readObject(yield func(streams.Message, error) bool) (agai
 			return false, nil
 		}
 	}
-	switch {
+	var damaged *objects.DamagedError
+	switch unread := pieces.Err(); {
 	case errors.Is(err, io.EOF):
 		return false, nil
-	case pieces.err != nil:
-		return false, fmt.Errorf("reading the archive %s: %w", o.object, pieces.err)
+	case unread != nil && !errors.As(unread, &damaged): // the store did not answer
+		return false, fmt.Errorf("reading the archive %s: %w", o.object, unread)
 	}
-	if now, lookErr := o.log.archiveEntry(o.ctx, o.object); lookErr != nil || now != nil && now.NUID != o.nuid {
+	if now, lookErr := o.log.archiveEntry(o.ctx, o.object); lookErr != nil || now != nil && now.NUID != pieces.Object().NUID {
 		return lookErr == nil, lookErr
 	}
 	failed.Cause = err
 	return false, failed
-}
-
-// archiveReader reads the pieces of an object.
-type archiveReader struct {
-	log     *Log
-	ctx     context.Context //nolint:containedctx // it lives as long as the read
-	subject string
-	left    int64 // pieces that were not read yet
-	next    uint64
-	got     [][]byte
-	err     error // the store did not answer
-}
-
-func (r *archiveReader) Read(b []byte) (int, error) {
-	for len(r.got) == 0 {
-		if r.left <= 0 {
-			return 0, io.EOF
-		}
-		if err := r.fetchPieces(); err != nil {
-			return 0, err
-		}
-	}
-	n := copy(b, r.got[0])
-	if r.got[0] = r.got[0][n:]; len(r.got[0]) == 0 {
-		r.got = r.got[1:]
-	}
-	return n, nil
-}
-
-// fetchPieces reads the next pieces from the store.
-func (r *archiveReader) fetchPieces() error {
-	stream := r.log.archiveStream()
-	got, err := r.log.conn.Direct(r.ctx, stream, streams.GetRequest{Seq: r.next, Next: r.subject, Batch: archiveAhead})
-	if err != nil {
-		r.err = err
-		return err
-	}
-	if len(got) == 0 {
-		more, err := r.log.conn.More(r.ctx, stream, r.subject, r.next)
-		switch {
-		case err != nil:
-			r.err = err
-			return err
-		case !more:
-			return fmt.Errorf("%d pieces of it are missing", r.left)
-		}
-	}
-	for _, m := range got {
-		r.got = append(r.got, m.Data)
-		r.next = m.Seq + 1
-		r.left--
-	}
-	return nil
 }

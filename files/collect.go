@@ -105,19 +105,18 @@ type collector struct {
 
 // kept is an object's entry as it was read.
 type kept struct {
-	*object
+	*objects.Found
 	subject string
-	seq     uint64
 }
 
 // list notes all objects, and those that are old enough.
 func (c *collector) list(ctx context.Context) error {
 	return c.entries(ctx, func(k kept) {
-		c.owned[k.entry.NUID] = true
+		c.owned[k.NUID] = true
 		c.sum.Objects++
-		c.sum.Bytes += k.entry.Size
-		if k.written.Before(c.before) {
-			c.old[k.entry.Name] = k
+		c.sum.Bytes += k.Size
+		if k.Stored.Before(c.before) {
+			c.old[k.Name] = k
 		}
 	})
 }
@@ -136,13 +135,12 @@ func (c *collector) entries(ctx context.Context, tell func(kept)) error {
 		if err != nil {
 			return fmt.Errorf("read content store: %w", err)
 		}
-		o, err := decodeEntry(m.Data)
+		o, err := objects.Decode(m.Data)
 		if err != nil {
 			return fmt.Errorf("read entry %d of the content store: %w", m.Sequence, err) // its pieces cannot be told from garbage
 		}
-		if !o.entry.Deleted {
-			o.written = m.Time
-			tell(kept{o, subject, m.Sequence})
+		if !o.Deleted {
+			tell(kept{&objects.Found{Object: *o, Seq: m.Sequence, Stored: m.Time}, subject})
 		}
 	}
 	return nil
@@ -212,8 +210,8 @@ func (c *collector) suspect(body []byte) {
 
 // object handles an object that nothing names.
 func (c *collector) object(ctx context.Context, k kept) error {
-	tenant, digest, _ := strings.Cut(k.entry.Name, "/")
-	g := Garbage{Tenant: tenant, Digest: digest, Bytes: k.entry.Size, Since: k.written}
+	tenant, digest, _ := strings.Cut(k.Name, "/")
+	g := Garbage{Tenant: tenant, Digest: digest, Bytes: k.Size, Since: k.Stored}
 	if c.options.Delete {
 		taken, err := c.take(ctx, tenant, digest, k)
 		if err != nil {
@@ -228,19 +226,19 @@ func (c *collector) object(ctx context.Context, k kept) error {
 // take deletes an object, unless its entry was written again. The entry goes first: an object
 // without its pieces must not be found.
 func (c *collector) take(ctx context.Context, tenant, digest string, k kept) (bool, error) {
-	m, err := objects.Removed(k.entry.Name, k.entry.NUID).Message(c.store.bucket)
+	m, err := objects.Removed(k.Name, k.NUID).Message(c.store.bucket)
 	if err != nil {
 		return false, err
 	}
-	ack, err := c.store.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(k.seq))
+	ack, err := c.store.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(k.Seq))
 	if conflict(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("delete content %s: %w", k.entry.Name, err)
+		return false, fmt.Errorf("delete content %s: %w", k.Name, err)
 	}
 	c.store.forget(tenant, digest)
-	pieces := objects.Pieces(c.store.bucket, k.entry.NUID)
+	pieces := objects.Pieces(c.store.bucket, k.NUID)
 	if c.eraser != nil {
 		err = c.eraser.Streams().Erase(ctx, objects.Stream(c.store.bucket), pieces, 0)
 	} else {
@@ -250,7 +248,7 @@ func (c *collector) take(ctx context.Context, tenant, digest string, k kept) (bo
 		err = streams.Purge(ctx, c.store.stream, jetstream.WithPurgeSubject(k.subject), jetstream.WithPurgeSequence(ack.Sequence+1))
 	}
 	if err != nil {
-		return true, fmt.Errorf("delete pieces of %s: %w", k.entry.Name, err)
+		return true, fmt.Errorf("delete pieces of %s: %w", k.Name, err)
 	}
 	return true, nil
 }

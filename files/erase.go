@@ -32,19 +32,19 @@ func (e *Eraser) Erase(ctx context.Context, tenant string, digests []string) (ag
 	c := e.collector(tenant)
 	before := e.now().Add(-MinGrace)
 	for _, digest := range digests {
-		o, seq, err := e.store.find(ctx, tenant, digest)
+		o, _, err := e.store.find(ctx, tenant, digest)
 		if err != nil {
 			return 0, err
 		}
 		if o == nil {
 			continue
 		}
-		if young := o.written.Sub(before); young > 0 {
+		if young := o.Stored.Sub(before); young > 0 {
 			again = max(again, young)
 			continue
 		}
 		name := objectName(tenant, digest)
-		c.old[name] = kept{o, objects.Entry(e.store.bucket, name), seq}
+		c.old[name] = kept{o, objects.Entry(e.store.bucket, name)}
 	}
 	if err := c.unname(ctx, e.log); err != nil {
 		return 0, err
@@ -59,8 +59,8 @@ func (e *Eraser) ErasePages(ctx context.Context, tenant, thread string) (again t
 	c := e.collector(tenant)
 	before := e.now().Add(-MinGrace)
 	if err := c.entries(ctx, func(k kept) {
-		if k.entry.Metadata[metaOf] == thread && strings.HasPrefix(k.entry.Name, objectName(tenant, "")) {
-			c.old[k.entry.Name] = k
+		if k.Metadata[metaOf] == thread && strings.HasPrefix(k.Name, objectName(tenant, "")) {
+			c.old[k.Name] = k
 		}
 	}); err != nil {
 		return 0, err
@@ -69,7 +69,7 @@ func (e *Eraser) ErasePages(ctx context.Context, tenant, thread string) (again t
 		return 0, err
 	}
 	for name, k := range c.old {
-		if young := k.written.Sub(before); young > 0 {
+		if young := k.Stored.Sub(before); young > 0 {
 			again = max(again, young)
 			delete(c.old, name)
 		}

@@ -5,13 +5,15 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/objects"
+	"github.com/skein-threads/skein/internal/lru"
 )
 
 // What the tests, which look from outside, need of the inside.
 
 // Later returns the store with a clock that is ahead.
 func (s *Store) Later(by time.Duration) *Store {
-	return &Store{js: s.js, stream: s.stream, bucket: s.bucket, known: map[string]*object{}, now: func() time.Time { return time.Now().Add(by) }}
+	return &Store{js: s.js, stream: s.stream, bucket: s.bucket, objects: s.objects, known: lru.New[string, *objects.Object](knownAtMost), now: func() time.Time { return time.Now().Add(by) }}
 }
 
 // Held returns how many messages the store has.

@@ -16,6 +16,8 @@ import (
 	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/lru"
+	"github.com/skein-threads/skein/internal/share"
 )
 
 // touchAfter is the age of an object from which a writer that needs it writes its entry again,
@@ -28,11 +30,12 @@ type Store struct {
 	api     string // prefix of its API subjects
 	stream  jetstream.Stream
 	bucket  string
+	objects objects.Store
 	now     func() time.Time
 	writing *streams.Writing
 
-	mu    sync.Mutex // guards the fields below
-	known map[string]*object
+	mu    sync.Mutex                          // guards the fields below
+	known *lru.Cache[string, *objects.Object] // by name; each has the size 1
 }
 
 // ackTimeout bounds the time to store one piece.
@@ -53,7 +56,10 @@ func Open(ctx context.Context, log *eventlog.Log) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open content store: %w", err)
 	}
-	return &Store{js: js, api: log.Config().API, stream: stream, bucket: bucket, now: time.Now, writing: log.Config().Writing, known: map[string]*object{}}, nil
+	return &Store{
+		js: js, api: log.Config().API, stream: stream, bucket: bucket, objects: objects.On(log.Streams(), bucket),
+		now: time.Now, writing: log.Config().Writing, known: lru.New[string, *objects.Object](knownAtMost),
+	}, nil
 }
 
 // NotStoredError is the error of content that is not in the store.
@@ -89,8 +95,11 @@ func (s *Store) KeepPage(ctx context.Context, tenant, thread string, page []byte
 func (s *Store) keep(ctx context.Context, tenant, of string, content []byte) (events.FileContent, error) {
 	sum := sha256.Sum256(content)
 	digest := hex.EncodeToString(sum[:])
-	if o, _, err := s.hold(ctx, tenant, digest); o != nil || err != nil {
-		return o.content(digest), err
+	switch o, _, err := s.hold(ctx, tenant, digest); {
+	case err != nil:
+		return events.FileContent{}, err
+	case o != nil:
+		return contentOf(o, digest), nil
 	}
 	w := s.newWriter(tenant)
 	w.of = of
@@ -114,15 +123,17 @@ func (s *Store) Hold(ctx context.Context, tenant, digest string) (bool, error) {
 
 // hold returns stored content, protected from the collector for long enough to name it. If it
 // is not stored, hold returns nil and the sequence that its first entry must expect.
-func (s *Store) hold(ctx context.Context, tenant, digest string) (*object, uint64, error) {
+func (s *Store) hold(ctx context.Context, tenant, digest string) (*objects.Object, uint64, error) {
 	for {
 		o, seq, err := s.find(ctx, tenant, digest)
-		if o == nil || err != nil || s.now().Sub(o.written) < touchAfter {
-			return o, seq, err
+		if o == nil || err != nil {
+			return nil, seq, err
 		}
-		err = s.publishEntry(ctx, tenant, digest, o.entry, seq)
+		if s.now().Sub(o.Stored) >= touchAfter {
+			err = s.publishEntry(ctx, tenant, digest, o.Object, seq)
+		}
 		if !conflict(err) {
-			return o, seq, err
+			return &o.Object, seq, err
 		}
 	}
 }
@@ -131,23 +142,20 @@ func objectName(tenant, digest string) string { return tenant + "/" + digest }
 
 // find reads the entry of content: nil if there is none, with the sequence that the next entry
 // must expect.
-func (s *Store) find(ctx context.Context, tenant, digest string) (*object, uint64, error) {
-	m, err := s.stream.GetLastMsgForSubject(ctx, objects.Entry(s.bucket, objectName(tenant, digest)))
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil, 0, nil
-	}
-	if err != nil {
+func (s *Store) find(ctx context.Context, tenant, digest string) (*objects.Found, uint64, error) {
+	o, err := s.objects.FindNear(share.Unmeasured(ctx), objectName(tenant, digest))
+	var damaged *objects.DamagedError
+	switch {
+	case errors.As(err, &damaged):
+		return nil, 0, &DamagedError{tenant, digest, damaged.How}
+	case err != nil:
 		return nil, 0, fmt.Errorf("find content: %w", err)
+	case o == nil:
+		return nil, 0, nil
+	case o.Deleted:
+		return nil, o.Seq, nil
 	}
-	o, err := decodeEntry(m.Data)
-	if err != nil {
-		return nil, 0, &DamagedError{tenant, digest, err.Error()}
-	}
-	if o.entry.Deleted {
-		return nil, m.Sequence, nil
-	}
-	o.written = m.Time
-	return o, m.Sequence, nil
+	return o, o.Seq, nil
 }
 
 // publishEntry writes an entry on condition that the previous one is at seq.
@@ -171,33 +179,30 @@ func conflict(err error) bool {
 // knownAtMost bounds the cached entries.
 const knownAtMost = 4096
 
-// object returns the entry of content, from the cache if possible.
-func (s *Store) object(ctx context.Context, tenant, digest string) (*object, error) {
+// object returns the object of content, from the cache if possible.
+func (s *Store) object(ctx context.Context, tenant, digest string) (*objects.Object, error) {
 	name := objectName(tenant, digest)
 	s.mu.Lock()
-	o := s.known[name]
+	o, ok := s.known.Get(name)
 	s.mu.Unlock()
-	if o != nil {
+	if ok {
 		return o, nil
 	}
-	o, _, err := s.find(ctx, tenant, digest)
+	found, _, err := s.find(ctx, tenant, digest)
 	if err != nil {
 		return nil, err
 	}
-	if o == nil {
+	if found == nil {
 		return nil, &NotStoredError{tenant, digest}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.known) >= knownAtMost {
-		clear(s.known)
-	}
-	s.known[name] = o
-	return o, nil
+	s.known.Put(name, &found.Object, 1)
+	return &found.Object, nil
 }
 
 func (s *Store) forget(tenant, digest string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.known, objectName(tenant, digest))
+	s.known.Drop(objectName(tenant, digest))
 }

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/events"
@@ -26,11 +26,11 @@ type writer struct {
 	hash   hash.Hash
 	size   int64
 	seen   events.FileContent // detected from the first piece
-	pieces runs
+	pieces objects.Sequences
 }
 
 func (s *Store) newWriter(tenant string) *writer {
-	return &writer{store: s, tenant: tenant, nuid: nuid.Next(), hash: sha256.New()}
+	return &writer{store: s, tenant: tenant, nuid: rand.Text(), hash: sha256.New()}
 }
 
 // send sends a piece to the store without waiting. The data may be reused.
@@ -54,7 +54,7 @@ func (w *writer) send(piece []byte) (jetstream.PubAckFuture, error) {
 func (w *writer) await(ctx context.Context, sent jetstream.PubAckFuture) error {
 	select {
 	case ack := <-sent.Ok():
-		w.pieces = w.pieces.add(ack.Sequence)
+		w.pieces = w.pieces.Append(ack.Sequence)
 		return nil
 	case err := <-sent.Err():
 		return fmt.Errorf("store piece of content: %w", err)
@@ -84,12 +84,12 @@ func (w *writer) finish(ctx context.Context) (events.FileContent, error) {
 		}
 		if there != nil {
 			w.drop(ctx)
-			return there.content(digest), nil
+			return contentOf(there, digest), nil
 		}
-		made := &object{entry: w.entry(digest, sum)}
-		switch err := w.store.publishEntry(ctx, w.tenant, digest, made.entry, seq); {
+		made := w.entry(digest, sum)
+		switch err := w.store.publishEntry(ctx, w.tenant, digest, made, seq); {
 		case err == nil:
-			return made.content(digest), nil
+			return contentOf(&made, digest), nil
 		case !conflict(err):
 			// It is unknown whether the entry was stored, so the pieces stay: if it was not,
 			// the collector deletes them.
@@ -104,7 +104,7 @@ func (w *writer) entry(digest string, sum []byte) objects.Object {
 		meta[metaType] = look(nil).MimeType
 	}
 	if len(w.pieces) > 0 {
-		meta[metaPieces] = w.pieces.String()
+		meta[objects.MetaPieces] = w.pieces.String()
 	}
 	if w.of != "" {
 		meta[metaOf] = w.of
@@ -114,7 +114,7 @@ func (w *writer) entry(digest string, sum []byte) objects.Object {
 	}
 	return objects.Object{
 		Name: objectName(w.tenant, digest), Metadata: meta, Options: objects.Options{PieceBytes: events.FilePieceBytes}, Bucket: w.store.bucket,
-		NUID: w.nuid, Size: w.size, ModTime: objects.NoTime, Chunks: w.pieces.count(), Digest: objects.DigestOf(sum),
+		NUID: w.nuid, Size: w.size, ModTime: objects.NoTime, Chunks: w.pieces.Count(), Digest: objects.DigestOf(sum),
 	}
 }
 

@@ -1,13 +1,13 @@
 package projections
 
 import (
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
@@ -21,7 +21,7 @@ func (h *house) put(bucket string, m streams.Message, header nats.Header) {
 	if header == nil {
 		header = nats.Header{}
 	}
-	header[jetstream.MsgIDHeader] = []string{nuid.Next()}
+	header[jetstream.MsgIDHeader] = []string{rand.Text()}
 	if _, err := h.EventLog.JetStream().PublishMsg(h.Context(), &nats.Msg{Subject: h.EventLog.Bucket(bucket).Subject(m.Subject), Data: m.Data, Header: header}); err != nil {
 		h.Fatal(err)
 	}

@@ -2,11 +2,11 @@ package runtime
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nuid"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/commands"
@@ -48,7 +48,7 @@ type Arguments interface {
 
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
-		c.Name = "w-" + nuid.Next()
+		c.Name = "w-" + rand.Text()
 	}
 	if c.Places == 0 {
 		c.Places = 256

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"crypto/rand"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -8,7 +9,6 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -56,7 +56,7 @@ type announcement struct {
 }
 
 func newPeers(names events.Names, tell func(*nats.Msg), count func(int)) *peers {
-	p := &peers{names: names, self: nuid.Next(), tell: tell, count: count, seen: map[string]peer{}}
+	p := &peers{names: names, self: rand.Text(), tell: tell, count: count, seen: map[string]peer{}}
 	p.owners.Store(&[]string{p.self})
 	return p
 }

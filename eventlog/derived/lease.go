@@ -2,12 +2,12 @@ package derived
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog/streams"
@@ -35,7 +35,7 @@ func LeasesOn(conn *streams.Conn, logger *zerolog.Logger) *Leases {
 // canceled; what work still writes then is refused by its [Fence]. Work that returns
 // early, with or without an error, is started again after a pause.
 func (l *Leases) Hold(ctx context.Context, name string, work func(context.Context) error) {
-	owner := nuid.Next()
+	owner := rand.Text()
 	for ctx.Err() == nil {
 		if err := l.holdOnce(ctx, name, owner, work); err != nil && ctx.Err() == nil {
 			l.logger.Warn().Err(err).Str("lease", name).Msg("work under a lease was interrupted; it is started again")
@@ -122,7 +122,7 @@ var ErrTaken = errors.New("another process has it")
 // process at a time may do, and returns a function that releases it. It returns ErrTaken
 // if ctx ends first. If the process dies, the lease expires.
 func (l *Leases) Lock(ctx context.Context, name string) (release func(), err error) {
-	held := &lease{conn: l.conn, name: name, owner: nuid.Next(), ttl: l.ttl}
+	held := &lease{conn: l.conn, name: name, owner: rand.Text(), ttl: l.ttl}
 	for attempts := (retry.Policy{First: time.Millisecond, Max: 100 * time.Millisecond, Jitter: true}).Start(); ; {
 		switch err := l.acquire(ctx, held); {
 		case err == nil:

@@ -8,12 +8,27 @@
 //     succeeds; the others are refused, and their pieces are removed.
 //   - The pieces of an object are on a subject that begins with its name. [Store.Drop] has the
 //     server overwrite all of them, whether an entry names them or not, and so does the next Put
-//     with those that are older than its own. [Store.DropAll] does it for all objects under a name.
+//     with those that are older than its own. [Store.ErasePieces] does it for all objects under a name.
+//   - [Reader] returns the bytes that the entry says, or an error: it checks their number and their
+//     digest, and holds a few pieces.
+//
+// # Who reads what
+//
+// Snapshots, archived commits, pages of histories and contents of files are objects. All are read
+// with [Store.Read], and differ in three ways:
+//
+//   - What a snapshot's copy of the store does not show yet is not worth the leader's time
+//     ([Store.FindNear]): the thread is loaded from its commits. All others need what was
+//     acknowledged ([Store.Find]).
+//   - The entry of a file's content lists the sequences of its pieces ([MetaPieces]), since single
+//     ones are read ([Store.Piece]). All others are read in order.
+//   - An archive may be replaced by one with the same commits that is compressed in another way. Its
+//     reader begins again with that one, and leaves out the commits that it has read. What is
+//     replaced by the same bytes needs no such care.
 //
 // # What it does not
 //
-// It checks no digest and caches nothing: readers, which read an object piece by piece or whole,
-// are in the packages whose objects these are. Contents, which threads share, are package files'.
+// It caches nothing. Clients of Skein read files over requests to the service (package client).
 //
 // # How an object is stored
 //

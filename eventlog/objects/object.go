@@ -22,6 +22,8 @@ type Object struct {
 	Chunks   int64             `json:"chunks"`          // pieces
 	Digest   string            `json:"digest,omitzero"` // SHA-256= and base64
 	Deleted  bool              `json:"deleted,omitzero"`
+
+	pieces Sequences // that a decoded entry lists; nil: it lists none
 }
 
 // Options says how an object was written.

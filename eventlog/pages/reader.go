@@ -2,7 +2,6 @@ package pages
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/skein-threads/skein/eventlog/assets"
@@ -17,8 +16,7 @@ const CacheBytes = 16 << 20
 
 // Reader reads pages. It is safe for concurrent use.
 type Reader struct {
-	conn   *streams.Conn
-	bucket string
+	store objects.Store
 
 	mu    sync.Mutex // guards known
 	known *lru.Cache[string, *events.HistoryPage]
@@ -26,7 +24,7 @@ type Reader struct {
 
 // On returns a reader of the pages that a connection leads to.
 func On(conn *streams.Conn) *Reader {
-	return &Reader{conn: conn, bucket: conn.Config().Names.Bucket(assets.FileBucket), known: lru.New[string, *events.HistoryPage](CacheBytes)}
+	return &Reader{store: objects.On(conn, conn.Config().Names.Bucket(assets.FileBucket)), known: lru.New[string, *events.HistoryPage](CacheBytes)}
 }
 
 // Page returns a page of a tenant, which the caller must not change.
@@ -56,45 +54,19 @@ func unreadable(digest string, err error) error {
 	return events.Errorf(events.Unavailable, "page %s of a history that a thread has inherited cannot be read: %w", digest, err)
 }
 
-// errIncomplete is returned for an object that lacks pieces.
-var errIncomplete = errors.New("its content is incomplete")
-
 // content reads an object of the store.
 func (r *Reader) content(ctx context.Context, name string) ([]byte, error) {
-	entry, err := r.one(ctx, streams.GetRequest{Last: objects.Entry(r.bucket, name)})
-	if err != nil {
-		return nil, err
+	o, err := r.store.FindNear(ctx, name)
+	if err == nil && !o.Exists() { // a copy that lags may have answered
+		o, err = r.store.Find(ctx, name)
 	}
-	object, ok := objects.Parse(entry.Data)
-	if !ok {
-		return nil, streams.ErrNoMessage
-	}
-	content := make([]byte, 0, object.Size)
-	next := uint64(1)
-	for range object.Chunks {
-		piece, err := r.one(ctx, streams.GetRequest{Seq: next, Next: objects.Pieces(r.bucket, object.NUID)})
-		if err != nil {
-			return nil, err
-		}
-		content, next = append(content, piece.Data...), piece.Seq+1
-	}
-	if int64(len(content)) != object.Size {
-		return nil, errIncomplete
-	}
-	return content, nil
-}
-
-// one reads a message of the store, from its leader if a copy that lags does not have it.
-func (r *Reader) one(ctx context.Context, q streams.GetRequest) (m streams.Message, err error) {
-	stream := objects.Stream(r.bucket)
-	got, err := r.conn.Direct(ctx, stream, q)
 	switch {
 	case err != nil:
-		return m, err
-	case len(got) > 0:
-		return got[0], nil
+		return nil, err
+	case !o.Exists():
+		return nil, streams.ErrNoMessage
 	}
-	return r.conn.Leader(ctx, stream, q)
+	return r.store.Read(ctx, &o.Object).Whole()
 }
 
 func (r *Reader) cached(name string) *events.HistoryPage {

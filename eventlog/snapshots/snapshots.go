@@ -3,14 +3,12 @@ package snapshots
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"iter"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/klauspost/compress/s2"
 
 	"github.com/skein-threads/skein/eventlog/assets"
@@ -55,37 +53,19 @@ func (s Store) Load(ctx context.Context, tenant, thread string) ([]byte, error) 
 	failed := func(cause error) error {
 		return fmt.Errorf("a snapshot of %s that cannot be read: %w", name, cause)
 	}
-	stream := objects.Stream(s.bucket)
-	got, err := s.conn.Direct(ctx, stream, streams.GetRequest{Multi: []string{objects.Entry(s.bucket, name)}})
-	if err != nil || len(got) == 0 {
-		return nil, err
-	}
-	var entry objects.Object
-	switch err := json.Unmarshal(got[0].Data, &entry); {
-	case err != nil:
-		return nil, failed(err)
-	case entry.Deleted:
-		return nil, nil
-	case entry.NUID == "" || entry.Name != name:
-		return nil, failed(errors.New("its entry is another object's"))
-	}
+	o, err := s.objects.FindNear(ctx, name)
 	var packed []byte
-	pieces := int64(0)
-	for m, err := range s.conn.Messages(ctx, stream, objects.Pieces(s.bucket, entry.NUID), 1) {
-		if err != nil {
-			return nil, err
-		}
-		packed = append(packed, m.Data...)
-		if pieces++; int64(len(packed)) > entry.Size {
-			break
-		}
+	if err == nil && o.Exists() {
+		packed, err = s.objects.Read(ctx, &o.Object).Whole()
 	}
-	sum := sha256.Sum256(packed)
-	switch digest := "SHA-256=" + base64.URLEncoding.EncodeToString(sum[:]); {
-	case pieces < entry.Chunks:
+	var damaged *objects.DamagedError
+	switch {
+	case errors.As(err, &damaged) && damaged.Missing, err == nil && !o.Exists():
 		return nil, nil
-	case digest != entry.Digest:
-		return nil, failed(fmt.Errorf("its digest is %s, and its entry says %.80q", digest, entry.Digest))
+	case damaged != nil:
+		return nil, failed(err)
+	case err != nil:
+		return nil, err
 	}
 	state, err := s2.Decode(nil, packed)
 	if err != nil {

@@ -49,6 +49,7 @@ func (c *Conn) leaderOnce(ctx context.Context, name string, q GetRequest) (Messa
 			Seq     uint64 `json:"seq"`
 			Headers []byte `json:"hdrs"`
 			Data    []byte `json:"data"`
+			Time    string `json:"time"`
 		} `json:"message"`
 	}
 	if err := json.Unmarshal(reply.Data, &answer); err != nil {
@@ -63,11 +64,12 @@ func (c *Conn) leaderOnce(ctx context.Context, name string, q GetRequest) (Messa
 	case m == nil:
 		return Message{}, fmt.Errorf("the answer of the leader of %s holds no message", name)
 	}
-	var header nats.Header
+	header := nats.Header{}
 	if len(m.Headers) > 0 {
 		if header, err = nats.DecodeHeadersMsg(m.Headers); err != nil {
 			return Message{}, fmt.Errorf("the headers of message %d of %s: %w", m.Seq, name, err)
 		}
 	}
+	header[nats.JSTimeStamp] = []string{m.Time} // as in the answer to a direct get
 	return Message{Subject: m.Subject, Seq: m.Seq, Header: header, Data: m.Data}, nil
 }

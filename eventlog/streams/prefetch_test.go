@@ -66,3 +66,30 @@ func TestPrefetch_IsBounded(t *testing.T) {
 		})
 	}
 }
+
+// Who reads what is prefetched must not take the end of its context for the end of the values.
+func TestPrefetch_ContextEnds(t *testing.T) {
+	stopped := errors.New("stopped")
+	for range 20 { // what is ready first is drawn by chance
+		ctx, stop := context.WithCancelCause(t.Context())
+		defer stop(nil)
+		read := func(ctx context.Context) iter.Seq2[int, error] {
+			return func(yield func(int, error) bool) {
+				for n := range 3 {
+					if !yield(n, nil) {
+						return
+					}
+				}
+				<-ctx.Done()
+				yield(0, context.Cause(ctx))
+			}
+		}
+		var last error
+		for _, last = range Prefetch(ctx, 1, func(int) int { return 1 }, read) {
+			stop(stopped)
+		}
+		if !errors.Is(last, stopped) {
+			t.Fatalf("the last error is %v", last)
+		}
+	}
+}

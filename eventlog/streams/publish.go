@@ -1,13 +1,13 @@
 package streams
 
 import (
+	"crypto/rand"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
 )
 
 // Headers of JetStream's.
@@ -65,7 +65,7 @@ func (c *Conn) PublishBatch(msgs []*nats.Msg) (Ack, error) {
 	if err := c.cfg.Writing.RoomFor(bytes); err != nil {
 		return Ack{}, err
 	}
-	id := nuid.Next()
+	id := rand.Text()
 	for i, m := range msgs {
 		b := &nats.Msg{Subject: m.Subject, Data: m.Data, Header: make(nats.Header, len(m.Header)+3)}
 		for k, v := range m.Header {

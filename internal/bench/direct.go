@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strconv"
 	"sync"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
@@ -52,7 +52,7 @@ func oneBatch(nc *nats.Conn, c *events.Commit, d time.Duration) (Case, error) {
 	var took []time.Duration
 	start := time.Now()
 	for i := 0; time.Since(start) < d; i++ {
-		begun, id := time.Now(), nuid.Next()
+		begun, id := time.Now(), rand.Text()
 		for n := range c.Events {
 			m := &nats.Msg{Subject: fmt.Sprintf("BATCH.%d.%s", i%1000, c.Events[n].Type), Data: c.Events[n].Raw(), Header: nats.Header{
 				"Nats-Batch-Id": {id}, "Nats-Batch-Sequence": {strconv.Itoa(n + 1)},

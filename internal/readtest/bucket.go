@@ -2,13 +2,13 @@ package readtest
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/events"
@@ -183,7 +183,7 @@ func (h *House) LargeItem() (id, item string, version int64) {
 // DoBoundary does a boundary of a run, as a worker does.
 func (h *House) DoBoundary(id string, data any) int64 {
 	h.Helper()
-	commit, err := h.Dispatcher.Run(h.Context(), &thread.Command{ID: nuid.Next(), Tenant: Acme, ThreadID: id, Parts: []thread.Part{{Name: "run.boundary", Data: data}}}, nil)
+	commit, err := h.Dispatcher.Run(h.Context(), &thread.Command{ID: rand.Text(), Tenant: Acme, ThreadID: id, Parts: []thread.Part{{Name: "run.boundary", Data: data}}}, nil)
 	if err != nil {
 		h.Fatal(err)
 	}

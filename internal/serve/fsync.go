@@ -2,11 +2,11 @@ package serve
 
 import (
 	"context"
+	"crypto/rand"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 )
 
 // fastestSync is what a disk needs at least to put a message down for good. An
@@ -39,7 +39,7 @@ func probeSync(ctx context.Context, nc *nats.Conn, replicas int) (ack, rtt time.
 	if err != nil {
 		return 0, 0, err
 	}
-	name := "SKEIN_PROBE_" + nuid.Next()
+	name := "SKEIN_PROBE_" + rand.Text()
 	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: name, Subjects: []string{"_skein.probe." + name}, Storage: jetstream.FileStorage, Replicas: replicas,
 		MaxAge: time.Minute, Description: "Skein measures whether this server waits for its disk; it may be deleted.",

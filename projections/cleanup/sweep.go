@@ -2,6 +2,7 @@ package cleanup
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/projections/buckets"
@@ -191,7 +191,7 @@ func (c *Cleaner) removeLeftover(ctx context.Context, p documents.Projection, fo
 			}
 			header := buckets.Marker(deleted[name])
 			header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(m.Seq, 10)}
-			header[jetstream.MsgIDHeader] = []string{nuid.Next()} // so that the runner's fence sees it
+			header[jetstream.MsgIDHeader] = []string{rand.Text()} // so that the runner's fence sees it
 			_, err := c.log.JetStream().PublishMsg(ctx, &nats.Msg{Subject: bucket.Subject(m.Subject), Header: header})
 			if err != nil && !buckets.IsConflict(err) { // after a conflict another process sweeps, too
 				return err

@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,7 +10,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/readtest"
@@ -132,7 +132,7 @@ func TestLargeDocument_UnstoredAndOld(t *testing.T) {
 	place := documents.Place{Kind: documents.Items, Thread: documents.ThreadName(acme, in), ID: id}
 	put := func(header nats.Header, data []byte) {
 		t.Helper()
-		header.Set(jetstream.MsgIDHeader, nuid.Next())
+		header.Set(jetstream.MsgIDHeader, rand.Text())
 		if _, err := h.EventLog.JetStream().PublishMsg(t.Context(), &nats.Msg{Subject: h.EventLog.Bucket(p.Bucket).Subject(place.Key()), Header: header, Data: data}); err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package rebuild
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/buckets"
@@ -170,7 +170,7 @@ func (w *repairer) write(ctx context.Context) (map[threadName]bool, error) {
 			for _, piece := range c.large.Pieces() {
 				key := documents.PieceKey(c.thread.String(), piece.Digest)
 				ack, err := w.log.JetStream().PublishMsgAsync(&nats.Msg{
-					Subject: w.log.Bucket(c.bucket).Subject(key), Data: piece.Data, Header: nats.Header{jetstream.MsgIDHeader: {nuid.Next()}},
+					Subject: w.log.Bucket(c.bucket).Subject(key), Data: piece.Data, Header: nats.Header{jetstream.MsgIDHeader: {rand.Text()}},
 				})
 				if err != nil {
 					return nil, fmt.Errorf("repairing %s %s: %w", c.bucket, key, err)
@@ -186,7 +186,7 @@ func (w *repairer) write(ctx context.Context) (map[threadName]bool, error) {
 		m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(c.expected, 10)}
 		// The runner's fence looks at the id: without one it would not see this write
 		// before its own next one is stored.
-		m.Header[jetstream.MsgIDHeader] = []string{nuid.Next()}
+		m.Header[jetstream.MsgIDHeader] = []string{rand.Text()}
 		ack, err := w.log.JetStream().PublishMsgAsync(m)
 		if err != nil {
 			return nil, fmt.Errorf("repairing %s %s: %w", c.bucket, c.key, err)

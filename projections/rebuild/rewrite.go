@@ -2,11 +2,11 @@ package rebuild
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/streams"
@@ -64,7 +64,7 @@ func (b *rebuilding) startNewFile(ctx context.Context, p documents.Projection) (
 	}()
 	for n := 0; n <= fillerFile; n += len(piece) {
 		// With an id, so that the runner's fence sees it.
-		ack, err := b.log.JetStream().Publish(ctx, subject, piece, jetstream.WithMsgID(nuid.Next()))
+		ack, err := b.log.JetStream().Publish(ctx, subject, piece, jetstream.WithMsgID(rand.Text()))
 		if err != nil {
 			return 0, err
 		}

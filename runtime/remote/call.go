@@ -2,11 +2,11 @@ package remote
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
@@ -29,7 +29,7 @@ type caller struct {
 // protocol returns how a call is to be answered.
 func (c *caller) protocol() protocol {
 	p := c.callee.protocol(c.limit())
-	p.Cancel = c.names.Cancel(nuid.Next())
+	p.Cancel = c.names.Cancel(rand.Text())
 	return p
 }
 

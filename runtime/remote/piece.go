@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
@@ -67,7 +66,7 @@ func newParcel(names events.Names, body []byte, most int64) (*parcel, error) {
 	sum := sha256.Sum256(body)
 	return &parcel{
 		head: pieces{
-			Subject: names.Cancel(nuid.Next()), Count: (len(body) + size - 1) / size, Bytes: int64(len(body)),
+			Subject: names.Cancel(rand.Text()), Count: (len(body) + size - 1) / size, Bytes: int64(len(body)),
 			SHA256: hex.EncodeToString(sum[:]), Key: base64.StdEncoding.EncodeToString(key),
 		},
 		body: body, size: size, aead: aead, seen: map[int]bool{},

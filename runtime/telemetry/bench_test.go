@@ -6,6 +6,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/lru"
 )
 
 // BenchmarkSpans folds a turn of two steps and two calls and creates its seven spans,
@@ -22,7 +23,7 @@ func BenchmarkSpans(b *testing.B) {
 		}
 		turn = append(turn, c)
 	}
-	f := &follower{x: &Exporter{log: w.log}, maker: newMaker(resource.Default(), ""), runs: newTable(maxKept)}
+	f := &follower{x: &Exporter{log: w.log}, maker: newMaker(resource.Default(), ""), runs: lru.New[name, *run](maxKept)}
 	b.ReportAllocs()
 	for b.Loop() {
 		f.waiting = nil

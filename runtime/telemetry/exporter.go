@@ -11,7 +11,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/follow"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/lru"
 )
 
 // Lease is the lease under which one process of an installation exports.
@@ -35,7 +37,7 @@ type Exporter struct {
 	cfg     Config
 	logger  zerolog.Logger
 	metrics Metrics
-	kept    int // how much of active runs is kept in memory; tests lower it
+	kept    int64 // how much of active runs is kept in memory; tests lower it
 }
 
 // New returns an exporter of the runs in a log. The error says what is wrong with the
@@ -59,6 +61,10 @@ func (x *Exporter) Ensure(ctx context.Context) error {
 	}
 	return err
 }
+
+// maxKept limits the spans and notes of the runs that are kept in memory, each about half a
+// kilobyte.
+const maxKept = 100_000
 
 // Limits of a batch. Spans with content are large, and collectors accept 4 MiB by
 // default.
@@ -93,27 +99,26 @@ func (x *Exporter) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tail, err := x.log.Tail(ctx, Lease, at.Seq)
-	if err != nil {
-		return err
-	}
-	defer tail.Stop()
 	f := &follower{
-		x: x, to: to, at: at, maker: newMaker(of, x.cfg.Version), runs: newTable(x.kept), batch: maxBatch, seq: at.Seq,
+		x: x, to: to, at: at, maker: newMaker(of, x.cfg.Version), runs: lru.New[name, *run](x.kept), batch: maxBatch, seq: at.Seq(),
 	}
 	if x.cfg.Content {
 		f.batch = maxSaidBatch
 	}
-	return f.follow(ctx, tail)
+	return follow.Run(ctx, x.log, Lease, at.Seq(), follow.Handler{
+		Take:    func(e eventlog.Entry) error { return f.take(ctx, e) },
+		FlushBy: f.flushBy,
+		Flush:   func() error { return f.flush(ctx) },
+	})
 }
 
 // follower is one run of an exporter.
 type follower struct {
 	x     *Exporter
 	to    sdktrace.SpanExporter
-	at    *position
+	at    *follow.Position
 	maker *maker
-	runs  *table
+	runs  *lru.Cache[name, *run] // the active ones; what is dropped is read from the log when it ends
 	batch int
 
 	seq     uint64 // up to which the log was read
@@ -121,52 +126,32 @@ type follower struct {
 	since   time.Time // since when something waits to be sent, or to be saved; zero: nothing does
 }
 
-func (f *follower) follow(ctx context.Context, tail *eventlog.Tail) error {
-	for {
-		e, err := f.next(ctx, tail)
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case errors.Is(err, context.DeadlineExceeded):
-			if err := f.flush(ctx); err != nil {
-				return err
-			}
-			continue
-		case err != nil:
+// take folds an entry of the log, and sends spans if they are enough for a batch.
+func (f *follower) take(ctx context.Context, e eventlog.Entry) error {
+	if f.since.IsZero() {
+		f.since = time.Now()
+	}
+	if e.Commit != nil { // else it is counted and reported already
+		if err := f.commit(ctx, e.Commit); err != nil {
 			return err
 		}
-		if f.since.IsZero() {
-			f.since = time.Now()
-		}
-		if e.Commit != nil { // else it is counted and reported already
-			if err := f.commit(ctx, e.Commit); err != nil {
-				return err
-			}
-		}
-		f.seq = e.Seq
-		if len(f.waiting) >= f.batch {
-			if err := f.flush(ctx); err != nil {
-				return err
-			}
-		}
 	}
+	f.seq = e.Seq
+	if len(f.waiting) >= f.batch {
+		return f.flush(ctx)
+	}
+	return nil
 }
 
-// next waits for a commit, but not longer than waiting spans may wait.
-func (f *follower) next(ctx context.Context, tail *eventlog.Tail) (eventlog.Entry, error) {
-	if !f.since.IsZero() {
-		until := f.since.Add(idle)
-		if len(f.waiting) > 0 {
-			until = f.since.Add(f.x.cfg.Linger)
-		}
-		if time.Until(until) <= 0 {
-			return eventlog.Entry{}, context.DeadlineExceeded
-		}
-		limited, cancel := context.WithDeadline(ctx, until)
-		defer cancel()
-		return tail.Next(limited)
+// flushBy returns until when waiting spans, or the position, may wait.
+func (f *follower) flushBy() time.Time {
+	switch {
+	case f.since.IsZero():
+		return time.Time{}
+	case len(f.waiting) > 0:
+		return f.since.Add(f.x.cfg.Linger)
 	}
-	return tail.Next(ctx)
+	return f.since.Add(idle)
 }
 
 // flush sends the waiting spans, and saves the position.
@@ -179,13 +164,10 @@ func (f *follower) flush(ctx context.Context) error {
 		f.waiting = f.waiting[n:]
 	}
 	f.waiting, f.since = nil, time.Time{}
-	if f.seq == f.at.Seq {
-		return nil
-	}
 	// What was sent must not be sent again because ctx ends here.
 	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
-	return f.at.save(saving, f.seq)
+	return f.at.Save(saving, f.seq)
 }
 
 // commit folds a commit, and creates the spans of the runs that it ends.
@@ -197,15 +179,16 @@ func (f *follower) commit(ctx context.Context, c *events.Commit) error {
 		}
 		n := name{c.Tenant, c.Thread, e.Correlation}
 		if e.Type == events.ExecutionCreatedType {
-			f.runs.put(begin(e, c, f.x.cfg.Content))
+			r := begin(e, c, f.x.cfg.Content)
+			f.runs.Put(n, r, int64(r.size))
 			continue
 		}
-		r := f.runs.get(n)
+		r, _ := f.runs.Get(n)
 		over := false
 		if r != nil {
 			was := r.size
 			over = r.apply(e)
-			f.runs.grow(r.size - was)
+			f.runs.Grow(n, int64(r.size-was))
 		} else if e.Type == events.ThreadFinishedType {
 			var err error
 			if r, over, err = f.x.read(ctx, n, c.Seq); err != nil {
@@ -215,7 +198,7 @@ func (f *follower) commit(ctx context.Context, c *events.Commit) error {
 		if !over {
 			continue
 		}
-		f.runs.take(n)
+		f.runs.Drop(n)
 		above, err := f.above(ctx, r)
 		if err != nil {
 			return err
@@ -231,7 +214,7 @@ func (f *follower) above(ctx context.Context, r *run) (trace.SpanContext, error)
 		return trace.SpanContext{}, nil
 	}
 	n := name{r.tenant, r.parent.ThreadID, r.parent.ExecutionID}
-	parent := f.runs.get(n)
+	parent, _ := f.runs.Get(n)
 	if parent == nil {
 		var err error
 		if parent, _, err = f.x.read(ctx, n, 0); parent == nil || err != nil {

@@ -159,12 +159,12 @@ func TestExporter_RepeatedExportIsSame(t *testing.T) {
 	_, execution := w.ask("orders", "")
 	first := c.run(execution)
 	stop()
-	for _, kept := range []int{maxKept, 1} { // from memory, and read again at the end
+	for _, kept := range []int64{maxKept, 1} { // from memory, and read again at the end
 		p, err := resume(t.Context(), w.log)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := p.save(t.Context(), 0); err != nil {
+		if err := p.Save(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
 		c.mu.Lock()

@@ -106,8 +106,8 @@ func TestExporter_HangingCollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	last, err := w.log.LastSeq(t.Context())
-	if err != nil || p.Seq == 0 || p.Seq >= last {
-		t.Errorf("the position is %d, the log's end %d (%v)", p.Seq, last, err)
+	if err != nil || p.Seq() == 0 || p.Seq() >= last {
+		t.Errorf("the position is %d, the log's end %d (%v)", p.Seq(), last, err)
 	}
 }
 
@@ -117,18 +117,18 @@ func TestPosition(t *testing.T) {
 	w := newWorld(t)
 	w.must("thread.create", "", "", struct{}{})
 	p, err := resume(t.Context(), w.log)
-	if err != nil || p.Seq == 0 {
-		t.Fatalf("%d, %v", p.Seq, err)
+	if err != nil || p.Seq() == 0 {
+		t.Fatalf("%d, %v", p.Seq(), err)
 	}
-	end := p.Seq
-	if err := p.save(t.Context(), end+100); err != nil {
+	end := p.Seq()
+	if err := p.Save(t.Context(), end+100); err != nil {
 		t.Fatal(err)
 	}
 	next, err := resume(t.Context(), w.log)
-	if err != nil || next.Seq != end {
-		t.Fatalf("%d, not %d, %v", next.Seq, end, err)
+	if err != nil || next.Seq() != end {
+		t.Fatalf("%d, not %d, %v", next.Seq(), end, err)
 	}
-	if err := p.save(t.Context(), 1); err == nil {
+	if err := p.Save(t.Context(), 1); err == nil {
 		t.Error("a writer that was replaced moved the position")
 	}
 }
@@ -161,7 +161,7 @@ func TestExporter_StopAfterSending(t *testing.T) {
 		t.Error(err)
 	}
 	p, err := resume(t.Context(), w.log)
-	if err != nil || p.Seq == 0 {
-		t.Errorf("the position is %d: %v", p.Seq, err)
+	if err != nil || p.Seq() == 0 {
+		t.Errorf("the position is %d: %v", p.Seq(), err)
 	}
 }

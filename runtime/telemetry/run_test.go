@@ -67,30 +67,3 @@ func TestBounds(t *testing.T) {
 		}
 	}
 }
-
-// Runs are dropped from memory when there are too many, the least recently active
-// first.
-func TestTable(t *testing.T) {
-	runs := newTable(10)
-	put := func(execution string, size int) {
-		runs.put(&run{name: name{"acme", "T-1", execution}, size: size})
-	}
-	get := func(execution string) bool { return runs.get(name{"acme", "T-1", execution}) != nil }
-	put("a", 1)
-	for i := range 40 {
-		put("b"+strconv.Itoa(i), 1)
-		if !get("a") {
-			t.Fatalf("a was forgotten at %d", i)
-		}
-	}
-	if get("b0") || !get("b39") || len(runs.young)+len(runs.old) > 22 {
-		t.Errorf("%d and %d are kept", len(runs.young), len(runs.old))
-	}
-	if runs.take(name{"acme", "T-1", "a"}) == nil || get("a") {
-		t.Error("a was not kept")
-	}
-	put("large", 100)
-	if !get("large") {
-		t.Error("a large one is not kept at all")
-	}
-}

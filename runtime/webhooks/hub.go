@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/follow"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/internal/share"
@@ -134,42 +135,35 @@ func (h *Hub) Run(ctx context.Context) error {
 	for _, one := range r.hooks {
 		r.start(ctx, one)
 	}
-	tail, err := h.log.Tail(ctx, Lease, r.seq)
-	if err != nil {
-		return err
-	}
-	defer tail.Stop()
+	after := r.seq
 	r.work.Go(func() {
 		if err := r.keepSaved(ctx); err != nil {
 			stop(err)
 		}
 	})
-	err = r.follow(ctx, tail)
+	err = follow.Run(ctx, h.log, Lease, after, follow.Handler{Take: func(e eventlog.Entry) error {
+		r.dispatch(ctx, e)
+		return nil
+	}})
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
 	return err
 }
 
-// follow dispatches what comes to the log.
-func (r *running) follow(ctx context.Context, tail *eventlog.Tail) error {
-	for {
-		e, err := tail.Next(ctx)
-		if err != nil {
-			return err
-		}
-		if e.Commit != nil { // else it is counted and reported already
-			r.changeHooks(ctx, e.Commit)
-		}
-		r.mu.Lock()
-		for n, one := range r.hooks {
-			if e.Commit == nil || n.tenant == e.Commit.Tenant {
-				one.dispatch(e.Seq, e.Commit)
-			}
-		}
-		r.seq = e.Seq
-		r.mu.Unlock()
+// dispatch notes an entry of the log for the webhooks of its tenant.
+func (r *running) dispatch(ctx context.Context, e eventlog.Entry) {
+	if e.Commit != nil { // else it is counted and reported already
+		r.changeHooks(ctx, e.Commit)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n, one := range r.hooks {
+		if e.Commit == nil || n.tenant == e.Commit.Tenant {
+			one.dispatch(e.Seq, e.Commit)
+		}
+	}
+	r.seq = e.Seq
 }
 
 // changeHooks makes, changes and removes webhooks as a commit defines them.
@@ -268,7 +262,7 @@ func (r *running) save(ctx context.Context) error {
 		}
 	}
 	r.hub.cfg.Metrics.Webhooks(behind, failing)
-	return within(ctx, func(ctx context.Context) error { return r.store.save(ctx, seq) })
+	return within(ctx, func(ctx context.Context) error { return r.store.at.Save(ctx, seq) })
 }
 
 // headers are the headers of a delivery, besides those of every signed request.

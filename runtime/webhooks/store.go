@@ -14,6 +14,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/follow"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
@@ -22,8 +23,6 @@ import (
 // Bucket holds how far webhooks are, without its prefix: a document for each at
 // {tenant}.webhook.{name}, and the position of all. Only the process with the lease writes.
 const Bucket = "thread_webhooks"
-
-const positionKey = "position"
 
 // stored is how far a webhook is, as it is stored. It begins with what queries show.
 type stored struct {
@@ -42,10 +41,9 @@ type storedLane struct {
 
 // store is the bucket. A writer that was replaced is refused.
 type store struct {
-	kv       jetstream.KeyValue
-	log      *eventlog.Log
-	revision uint64 // of the position
-	seq      uint64 // the position, as it is stored
+	kv  jetstream.KeyValue
+	log *eventlog.Log
+	at  *follow.Position // up to which every webhook's state is stored
 }
 
 // Ensure creates what webhooks are stored in. Without a position of this log, as on the
@@ -67,11 +65,10 @@ func ensurePosition(ctx context.Context, log *eventlog.Log, logger zerolog.Logge
 		return err
 	}
 	r := &running{hub: New(log, Config{}, logger), store: s, hooks: map[name]*hook{}}
-	seq, known, err := s.position(ctx)
-	if err != nil || known {
-		return err
+	if s.at.Known() {
+		return nil
 	}
-	r.seq = seq
+	r.seq = s.at.Seq()
 	if err := r.define(ctx); err != nil {
 		return err
 	}
@@ -81,7 +78,7 @@ func ensurePosition(ctx context.Context, log *eventlog.Log, logger zerolog.Logge
 	if err = r.save(ctx); err == nil {
 		return nil
 	}
-	if _, known, later := s.position(ctx); later == nil && known { // another process did it
+	if now, later := openPosition(ctx, log); later == nil && now.Known() { // another process did it
 		return nil
 	}
 	return err
@@ -94,7 +91,7 @@ func (s *store) clear(ctx context.Context) error {
 		return fmt.Errorf("the bucket of webhooks: %w", err)
 	}
 	for key := range keys.Keys() {
-		if key == positionKey {
+		if key == follow.PositionKey {
 			continue
 		}
 		if err := s.kv.Purge(ctx, key); err != nil {
@@ -109,7 +106,12 @@ func openStore(ctx context.Context, log *eventlog.Log) (*store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the bucket of webhooks: %w", err)
 	}
-	return &store{kv: kv, log: log}, nil
+	at, err := openPosition(ctx, log)
+	return &store{kv: kv, log: log, at: at}, err
+}
+
+func openPosition(ctx context.Context, log *eventlog.Log) (*follow.Position, error) {
+	return follow.Open(ctx, log, Bucket, "webhooks")
 }
 
 func (n name) key() string {
@@ -144,57 +146,12 @@ func (s *store) remove(ctx context.Context, h *hook) error {
 	return nil
 }
 
-// save stores the position up to which every webhook's state is stored, unless it is.
-func (s *store) save(ctx context.Context, seq uint64) error {
-	if s.revision != 0 && seq == s.seq {
-		return nil
-	}
-	raw, err := json.Marshal(map[string]uint64{"seq": seq})
-	if err != nil {
-		return err
-	}
-	if s.revision, err = s.kv.Update(ctx, positionKey, raw, s.revision); err != nil {
-		return fmt.Errorf("store the position of webhooks: %w", err)
-	}
-	s.seq = seq
-	return nil
-}
-
-// position reads the position; false if there is none of this log.
-func (s *store) position(ctx context.Context) (uint64, bool, error) {
-	last, err := s.log.LastSeq(ctx)
-	if err != nil {
-		return 0, false, err
-	}
-	entry, err := s.kv.Get(ctx, positionKey)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return last, false, nil
-	}
-	if err != nil {
-		return 0, false, fmt.Errorf("the position of webhooks: %w", err)
-	}
-	s.revision = entry.Revision()
-	var at struct {
-		Seq uint64 `json:"seq"`
-	}
-	if json.Unmarshal(entry.Value(), &at) == nil && at.Seq <= last {
-		s.seq = at.Seq
-		return at.Seq, true, nil
-	}
-	s.seq = last + 1        // so that any is stored
-	return last, false, nil // of another log
-}
-
 // load reads the webhooks as they were stored.
 func (r *running) load(ctx context.Context) error {
-	seq, known, err := r.store.position(ctx)
-	if err != nil {
-		return err
-	}
-	if !known {
+	if !r.store.at.Known() {
 		return errors.New("the position of webhooks is not stored, or is beyond the log; start skein serve again")
 	}
-	r.seq = seq
+	r.seq = r.store.at.Seq()
 	bucket := r.store.log.Bucket(Bucket)
 	if err := bucket.ShowsAll(ctx); err != nil { // a replica that lags would lose what is behind
 		return fmt.Errorf("how far the webhooks are: %w", err)

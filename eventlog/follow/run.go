@@ -1,0 +1,65 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/skein-threads/skein/eventlog"
+)
+
+// Handler is what a follower does. Its functions are called one at a time.
+type Handler struct {
+	// Take is called with each entry of the log. One without a commit cannot be read, which was
+	// counted and reported.
+	Take func(eventlog.Entry) error
+
+	// FlushBy returns when Flush must be called if no entry arrives; zero: it need not. Both are nil
+	// for a follower that puts nothing off.
+	FlushBy func() time.Time
+	Flush   func() error
+}
+
+// errFlush is why a wait for an entry ends.
+var errFlush = errors.New("it is time to flush")
+
+// Run follows the log after a sequence until ctx ends, whose cause it returns, or until the log or a
+// function of the handler fails. name says who reads, in log lines and metrics.
+func Run(ctx context.Context, log *eventlog.Log, name string, after uint64, h Handler) error {
+	tail, err := log.Tail(ctx, name, after)
+	if err != nil {
+		return err
+	}
+	defer tail.Stop()
+	for {
+		e, err := h.next(ctx, tail)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, errFlush):
+			err = h.Flush()
+		case err == nil:
+			err = h.Take(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// next waits for an entry until it is time to flush.
+func (h Handler) next(ctx context.Context, tail *eventlog.Tail) (eventlog.Entry, error) {
+	if h.FlushBy == nil {
+		return tail.Next(ctx)
+	}
+	by := h.FlushBy()
+	switch {
+	case by.IsZero():
+		return tail.Next(ctx)
+	case time.Until(by) <= 0:
+		return eventlog.Entry{}, errFlush
+	}
+	limited, cancel := context.WithDeadlineCause(ctx, by, errFlush)
+	defer cancel()
+	return tail.Next(limited)
+}
