@@ -93,7 +93,7 @@ func TestLimits_InvalidAreRefused(t *testing.T) {
 // nothing, and in the end nothing is held.
 func TestGate_AnySequence(t *testing.T) {
 	now, random := time.Unix(1000, 0), rand.New(rand.NewPCG(1, 2))
-	g := NewGate(Limits{Rate: 2, InFlight: 3, Streams: 2, Uploads: 1}, Limits{Rate: 6, InFlight: 5, Streams: 3, BodyBytes: 100})
+	g := NewGate(Limits{Rate: 1, InFlight: 3, Streams: 2, Uploads: 1}, Limits{Rate: 3, InFlight: 5, Streams: 3, BodyBytes: 100})
 	type state struct {
 		held   [2]map[string]counts
 		tokens [2]map[string]time.Duration
@@ -133,14 +133,14 @@ func TestGate_AnySequence(t *testing.T) {
 			}
 		} else {
 			i := random.IntN(n)
-			switch random.IntN(6) {
+			switch random.IntN(9) {
 			case 0:
 				over = holds[i].Exchange(InFlight, Streams)
 			case 1:
 				over = holds[i].Raise(BodyBytes, random.Int64N(80))
 			case 2:
 				holds[i].Drop(BodyBytes)
-			default:
+			case 3, 4:
 				holds[i].Leave()
 				holds[i].Leave() // does nothing
 				holds = append(holds[:i], holds[i+1:]...)

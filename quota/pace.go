@@ -14,8 +14,8 @@ type Pace struct {
 	activity *Activity
 	within   time.Duration
 
-	mu sync.Mutex // guards of
-	of buckets
+	mu      sync.Mutex // guards buckets
+	buckets buckets
 }
 
 // BehindError says that a tenant's work would have to wait for too long.
@@ -35,7 +35,7 @@ func NewPace(perSecond float64, burst, within time.Duration, activity *Activity)
 	if activity == nil {
 		activity = &Activity{}
 	}
-	return &Pace{activity: activity, within: within, of: newBuckets(perSecond, perSecond*burst.Seconds())}
+	return &Pace{activity: activity, within: within, buckets: newBuckets(perSecond, perSecond*burst.Seconds())}
 }
 
 // Charge counts work of a tenant that is like n requests, and returns how long it must wait for it.
@@ -48,18 +48,18 @@ func (p *Pace) Charge(tenant string, n float64, now time.Time) time.Duration {
 // charge is Charge. Hold p.mu.
 func (p *Pace) charge(tenant string, n float64, now time.Time) time.Duration {
 	if !p.activity.shared(tenant, now, p.within) {
-		p.of.chargeAtMost(tenant, n, now)
+		p.buckets.chargeAtMost(tenant, n, now)
 		return 0
 	}
-	p.of.charge(tenant, n, now)
-	return p.of.until(tenant, 0, now)
+	p.buckets.charge(tenant, n, now)
+	return p.buckets.until(tenant, 0, now)
 }
 
 // Behind returns how long work of a tenant must wait for what was charged.
 func (p *Pace) Behind(tenant string, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.of.until(tenant, 0, now)
+	return p.buckets.until(tenant, 0, now)
 }
 
 // Wait charges work of a tenant that is like n requests, and blocks until it may be done. It returns
@@ -74,7 +74,7 @@ func (p *Pace) Wait(ctx context.Context, tenant string, n float64) (time.Duratio
 func (p *Pace) Begin(ctx context.Context, tenant string, n float64, most time.Duration) error {
 	now := time.Now()
 	p.mu.Lock()
-	wait, behind := most, p.of.until(tenant, 0, now)
+	wait, behind := most, p.buckets.until(tenant, 0, now)
 	if behind <= most {
 		wait = p.charge(tenant, n, now)
 	}

@@ -20,19 +20,19 @@ const (
 // Rates counts, with a token bucket for each name, how often each does something. It is safe for
 // concurrent use.
 type Rates struct {
-	mu sync.Mutex // guards of
-	of buckets
+	mu      sync.Mutex // guards buckets
+	buckets buckets
 }
 
 // NewRates lets each name do something perSecond times a second in the long run, and burst times at
 // once before that. A rate of 0 limits nothing.
-func NewRates(perSecond, burst float64) *Rates { return &Rates{of: newBuckets(perSecond, burst)} }
+func NewRates(perSecond, burst float64) *Rates { return &Rates{buckets: newBuckets(perSecond, burst)} }
 
 // Take reports whether the name may do it now, and counts it then.
 func (r *Rates) Take(name string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.of.take(name, now)
+	return r.buckets.take(name, now)
 }
 
 // buckets has a token bucket for each name. The type that has it guards it with its mutex.

@@ -31,8 +31,8 @@ func TestRates_OfEachTenant(t *testing.T) {
 		now = now.Add(time.Second)
 		r.Take(strconv.Itoa(i), now)
 	}
-	if len(r.of.known) > 2*knownNames {
-		t.Errorf("%d tenants are remembered", len(r.of.known))
+	if len(r.buckets.known) > 2*knownNames {
+		t.Errorf("%d tenants are remembered", len(r.buckets.known))
 	}
 }
 
