@@ -13,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/console"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/quota"
 )
 
 // Options configures a Handler.
@@ -28,6 +29,8 @@ type Options struct {
 	Listen  ListenOptions // whom the listener serves, and how
 	OpenOps bool          // metrics need no credential, as on loopback
 
+	Activity *quota.Activity // see edge.Options
+
 	Metrics    edge.Metrics    // default none
 	System     console.System  // what the console shows to operators; default nothing
 	Operations rest.Operations // what /api/operations shows to them; default nothing
@@ -42,7 +45,7 @@ type Handler struct{ edge *edge.Edge }
 
 // New returns a Handler.
 func New(o Options) (*Handler, error) {
-	own := edge.Options{Conn: o.Conn, Service: o.Service, Names: o.Names, Auth: o.Auth, Name: o.Name, Metrics: o.Metrics, Serves: o.Serves}
+	own := edge.Options{Conn: o.Conn, Service: o.Service, Names: o.Names, Auth: o.Auth, Name: o.Name, Metrics: o.Metrics, Serves: o.Serves, Activity: o.Activity}
 	if err := o.Listen.Edge(&own); err != nil {
 		return nil, err
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/jsonplan"
-	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/internal/stack"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
 )
@@ -38,13 +38,11 @@ type Config struct {
 	// command of this process to be stored in the same commit, or nil. It must return at
 	// once, and is called again if the first command is decided again. Default: none.
 	Joins    func(made []events.Event) *Joined
-	Floods   *service.Floods   // knows the tenants that flood; default: none
-	Fair     service.Fair      // of each tenant's submitted commands, while others are active
-	Activity *service.Activity // of everything that the process does for tenants; default: one of its own
-	Contents Contents          // stores the content of files; default: contents are refused
+	Fair     quota.Fair // of each tenant's submitted commands, while others are active
+	Contents Contents   // stores the content of files; default: contents are refused
 	// Forks are the places for forks, each of which may read a long history; default
 	// DefaultForks.
-	Forks *share.Pool
+	Forks *quota.Pool
 	// Secret is the key of the tokens of writer.claim. All processes on a log have the same, see
 	// [eventlog.Log.Secret]; default: one of the process's own.
 	Secret []byte
@@ -94,11 +92,9 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Activity == nil {
-		c.Activity = &service.Activity{}
-	}
+	c.Fair = c.Fair.WithActivity()
 	if c.Forks == nil {
-		c.Forks = share.New("forks", share.Limit{Total: DefaultForks}, nil)
+		c.Forks = quota.NewPool("forks", quota.Places{Total: DefaultForks}, nil)
 	}
 	if c.Definitions == nil {
 		c.Definitions = noDefinitions{}
@@ -231,7 +227,7 @@ func (d *Dispatcher) do(ctx context.Context, tenant, name string, body []byte, m
 	if err := spend(ctx, c, len(body)); err != nil {
 		return nil, err
 	}
-	ctx = share.Unmeasured(ctx) // what it reads is of its thread, for which others may wait
+	ctx = quota.Unmeasured(ctx) // what it reads is of its thread, for which others may wait
 	concealClaim(d.cfg.Secret, c)
 	c.ShareKey = d.shares
 	reply, err := d.run(ctx, name, c)
@@ -243,7 +239,7 @@ func (d *Dispatcher) do(ctx context.Context, tenant, name string, body []byte, m
 
 // spend counts a command as the work of its parts: each is like a command of its own.
 func spend(ctx context.Context, c *thread.Command, bytes int) error {
-	if err := share.SpendRequests(ctx, len(c.Parts), bytes); err != nil {
+	if err := quota.SpendRequests(ctx, len(c.Parts), bytes); err != nil {
 		return events.Errorf(events.Unavailable, "the command waited too long for commands of its tenant: %w; nothing was written; try again", err)
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // forkPlace waits for a place to fork a thread, whose history may be long. Other commands need
@@ -17,7 +17,7 @@ func (d *Dispatcher) forkPlace(ctx context.Context, c *thread.Command) (leave fu
 		return func() {}, nil
 	}
 	leave, err = d.cfg.Forks.Wait(ctx, c.Tenant)
-	if full := (*share.FullError)(nil); errors.As(err, &full) {
+	if full := (*quota.FullError)(nil); errors.As(err, &full) {
 		return nil, events.Errorf(events.Unavailable, "%s", full)
 	}
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // say adds a message and returns its item's id.
@@ -320,7 +320,7 @@ func TestTruncate_WhatRuns(t *testing.T) {
 // A tenant whose forks hold its places waits for them, and neither its other commands nor the forks
 // of other tenants do.
 func TestFork_OneTenantLeavesPlaces(t *testing.T) {
-	places := share.New("forks", share.Limit{Total: 2, Tenant: 1}, nil)
+	places := quota.NewPool("forks", quota.Places{Total: 2, Tenant: 1}, nil)
 	w := newWorld(t, Config{Forks: places})
 	id := create(t, w.d)
 	must(t, w.d, "item.create", on(id, hello))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/service"
 )
 
@@ -347,7 +348,7 @@ func TestService_RateLosesNothing(t *testing.T) {
 	var refused rateRefusals
 	s, err := service.Serve(w.nc, events.DefaultNames(), service.Endpoint{
 		Name: "skein-commands", Description: "Commands.", Kind: "cmd", Version: "1.0.0", InFlight: 1000,
-		Tenants: service.Limits{Rate: 50, Burst: 50}, Metrics: &refused,
+		Tenants: quota.Limits{Rate: 50, Burst: 50}, Metrics: &refused,
 	}, w.d.Handle, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)

@@ -111,7 +111,7 @@ func (s *submitting) watch() error {
 		}
 		s.wake(tenant)
 		if published++; published%3 == 0 { // many may have arrived in order: the server has stored them
-			s.d.cfg.Floods.Note(tenant, time.Now())
+			s.d.cfg.Fair.Floods.Note(tenant, time.Now())
 		}
 	})
 	if err != nil {

@@ -39,5 +39,5 @@ func (t *turns) give() {
 // submittedShare returns how many submitted commands of a tenant may run at the same time now;
 // 0 is any number. It records that the tenant is active.
 func (d *Dispatcher) submittedShare(tenant string) int {
-	return d.cfg.Fair.Share(tenant, d.cfg.Activity, d.cfg.Floods)
+	return d.cfg.Fair.Share(tenant)
 }

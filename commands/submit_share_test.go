@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/service"
+	"github.com/skein-threads/skein/quota"
 )
 
 // What a thread refuses by its state, such as more effects than it may have, is
@@ -68,9 +68,9 @@ func (w *world) submitAs(tenant, name, body string) {
 // a fourth of that; alone it has all.
 func TestTurns_ShareOfTheTenant(t *testing.T) {
 	flooding := make(chan struct{})
-	floods := service.NewFloods(func(string) { close(flooding) })
-	activity := &service.Activity{}
-	d := &Dispatcher{cfg: Config{Fair: service.Fair{Running: 8}, Activity: activity, Floods: floods}}
+	floods := quota.NewFloods(func(string) { close(flooding) })
+	activity := &quota.Activity{}
+	d := &Dispatcher{cfg: Config{Fair: quota.Fair{Running: 8, Activity: activity, Floods: floods}}}
 	want := func(when string, most int) {
 		t.Helper()
 		if got := d.submittedShare("hog"); got != most {
@@ -78,7 +78,7 @@ func TestTurns_ShareOfTheTenant(t *testing.T) {
 		}
 	}
 	want("alone", 0)
-	service.Fair{}.Share("quiet", activity, nil)
+	activity.Note("quiet", time.Now())
 	want("with another tenant", 8)
 	now := time.Now()
 	for flooded := false; !flooded; {
@@ -89,7 +89,7 @@ func TestTurns_ShareOfTheTenant(t *testing.T) {
 		default:
 		}
 	}
-	service.Fair{}.Share("quiet", activity, nil)
+	activity.Note("quiet", time.Now())
 	want("flooding", 2)
 	limit := 2
 	turns := newTurns(func() int { return limit })

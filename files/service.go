@@ -17,24 +17,22 @@ import (
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/query"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/service"
 )
 
 // ServiceConfig bounds a service. The zero value of a field means its default.
 type ServiceConfig struct {
-	Version           string          // of the NATS service; default 0.0.0
-	Uploads           *share.Pool     // places for uploads in progress; default DefaultUploads
-	Idle              time.Duration   // after which an upload that receives nothing is dropped; default 30 s
-	Longest           time.Duration   // maximum duration of an upload; default DefaultUploadTime
-	Floods            *service.Floods // notified of what exceeds a limit; may be nil
-	Answers, Refusals *nats.Conn      // see service.Endpoint
-	Conn              *nats.Conn      // receives requests; default: the log's
-	Tenants           service.Limits
-	Fair              service.Fair      // of each tenant, while others are active
-	Activity          *service.Activity // of all services of the process; default: this one's own
-	Metrics           service.Limited   // notified of what a tenant's limits refused; may be nil
+	Version           string        // of the NATS service; default 0.0.0
+	Uploads           *quota.Pool   // places for uploads in progress; default DefaultUploads
+	Idle              time.Duration // after which an upload that receives nothing is dropped; default 30 s
+	Longest           time.Duration // maximum duration of an upload; default DefaultUploadTime
+	Answers, Refusals *nats.Conn    // see service.Endpoint
+	Conn              *nats.Conn    // receives requests; default: the log's
+	Tenants           quota.Limits
+	Fair              quota.Fair      // of each tenant, while others are active
+	Metrics           service.Limited // notified of what a tenant's limits refused; may be nil
 }
 
 // Defaults of the number of uploads in progress in a process, and of the duration of one.
@@ -48,7 +46,7 @@ func (c ServiceConfig) withDefaults() ServiceConfig {
 		c.Version = "0.0.0"
 	}
 	if c.Uploads == nil {
-		c.Uploads = share.New("uploads", share.Limit{Total: DefaultUploads}, nil)
+		c.Uploads = quota.NewPool("uploads", quota.Places{Total: DefaultUploads}, nil)
 	}
 	if c.Longest == 0 {
 		c.Longest = DefaultUploadTime
@@ -88,7 +86,7 @@ func Serve(log *eventlog.Log, store *Store, writes *commands.Dispatcher, queries
 	s.service, err = service.Serve(cmp.Or(s.cfg.Conn, log.Conn()), log.Config().Names, service.Endpoint{
 		Name: "skein-files", Description: "Contents of files", Kind: "file", Pattern: "*.content.*", Version: s.cfg.Version,
 		Requests: []string{"content.get", "content.put"}, InFlight: 256, Time: service.RequestTime,
-		Tenants: s.cfg.Tenants, Metrics: s.cfg.Metrics, Fair: s.cfg.Fair, Activity: s.cfg.Activity, Answers: s.cfg.Answers, Refusals: s.cfg.Refusals, Floods: s.cfg.Floods,
+		Tenants: s.cfg.Tenants, Metrics: s.cfg.Metrics, Fair: s.cfg.Fair, Answers: s.cfg.Answers, Refusals: s.cfg.Refusals,
 	}, s.handle, logger)
 	if err != nil {
 		s.cancel()

@@ -12,13 +12,13 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/natstest"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // A tenant that begins all the uploads that it can, and lets them lie, leaves
 // places to others.
 func TestUpload_OneTenantLeavesPlaces(t *testing.T) {
-	w := newWorld(t, files.ServiceConfig{Uploads: share.New("uploads", share.Limit{Total: 6}, nil)})
+	w := newWorld(t, files.ServiceConfig{Uploads: quota.NewPool("uploads", quota.Places{Total: 6}, nil)})
 	hog, other := w.client("hog"), w.client("acme")
 	nc := natstest.Connect(t, w.server)
 	id, body := w.thread(hog), ""

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/image/draw"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // Bounds of an image for a thumbnail, checked before it is decoded.
@@ -26,8 +26,8 @@ const (
 // Viewer reads contents for queries. It implements query.Contents.
 type Viewer struct {
 	store    *Store
-	images   *share.Pool // for decoding
-	searches *share.Pool
+	images   *quota.Pool // for decoding
+	searches *quota.Pool
 }
 
 // Defaults of how many images are decoded, and searches run, at the same time in a process.
@@ -38,12 +38,12 @@ const (
 
 // NewViewer returns a viewer of a store. It decodes as many images, and runs as many searches,
 // at a time as the pools have places; nil: the defaults.
-func NewViewer(s *Store, images, searches *share.Pool) *Viewer {
+func NewViewer(s *Store, images, searches *quota.Pool) *Viewer {
 	if images == nil {
-		images = share.New("images", share.Limit{Total: DefaultImages}, nil)
+		images = quota.NewPool("images", quota.Places{Total: DefaultImages}, nil)
 	}
 	if searches == nil {
-		searches = share.New("searches", share.Limit{Total: DefaultSearches}, nil)
+		searches = quota.NewPool("searches", quota.Places{Total: DefaultSearches}, nil)
 	}
 	return &Viewer{store: s, images: images, searches: searches}
 }
@@ -81,9 +81,9 @@ func (v *Viewer) Thumbnail(ctx context.Context, tenant string, file *events.File
 }
 
 // place waits for a tenant's place in a pool.
-func place(ctx context.Context, pool *share.Pool, tenant string) (leave func(), err error) {
+func place(ctx context.Context, pool *quota.Pool, tenant string) (leave func(), err error) {
 	leave, err = pool.Wait(ctx, tenant)
-	if full := (*share.FullError)(nil); errors.As(err, &full) {
+	if full := (*quota.FullError)(nil); errors.As(err, &full) {
 		return nil, events.Errorf(events.Unavailable, "%s", full)
 	}
 	return leave, err

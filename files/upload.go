@@ -15,7 +15,7 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/service"
 )
 
@@ -85,7 +85,7 @@ func (s *Service) begin(ctx context.Context, tenant string, body []byte, meta se
 	u.release = leave
 	s.running.Go(func() {
 		defer u.release()
-		u.run(share.Continue(ctx, s.ctx))
+		u.run(quota.Continue(ctx, s.ctx))
 		_ = sub.Unsubscribe() // the connection may be closed
 	})
 	return begun{Subject: subject, Piece: events.FilePieceBytes, Window: Window}, nil
@@ -150,7 +150,7 @@ func (u *upload) run(ctx context.Context) {
 		case st := <-u.steps:
 			if st.err == nil && st.sent != nil {
 				if st.err = u.w.await(ctx, st.sent); st.err == nil {
-					st.err = share.SpendRequests(ctx, 0, len(st.msg.Data))
+					st.err = quota.SpendRequests(ctx, 0, len(st.msg.Data))
 				}
 			}
 			switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/natstest"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // An upload that breaks off leaves no trace: its reader fails, or its context ends.
@@ -148,7 +148,7 @@ func TestPiecesOutOfOrderAreRefused(t *testing.T) {
 
 // What would be refused at the end is refused at the beginning.
 func TestUploadIsRefusedBeforeItBegins(t *testing.T) {
-	w := newWorld(t, files.ServiceConfig{Uploads: share.New("uploads", share.Limit{Total: 1}, nil)})
+	w := newWorld(t, files.ServiceConfig{Uploads: quota.NewPool("uploads", quota.Places{Total: 1}, nil)})
 	c := w.client("acme")
 	id := w.thread(c)
 	never := readerFunc(func([]byte) (int, error) {

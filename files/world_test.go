@@ -20,8 +20,8 @@ import (
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
-	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/query"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
 )
@@ -35,13 +35,13 @@ type world struct {
 	writes  *commands.Dispatcher
 	service *files.Service
 
-	images, searches *share.Pool
+	images, searches *quota.Pool
 }
 
 func newWorld(t testing.TB, cfg files.ServiceConfig) *world {
 	t.Helper()
 	w := &world{t: t, server: natstest.Start(t)}
-	w.images, w.searches = share.New("images", share.Limit{Total: 1}, nil), share.New("searches", share.Limit{Total: 4}, nil)
+	w.images, w.searches = quota.NewPool("images", quota.Places{Total: 1}, nil), quota.NewPool("searches", quota.Places{Total: 4}, nil)
 	log, err := eventlog.Open(natstest.Connect(t, w.server), eventlog.Config{Patience: natstest.Patience}, zerolog.Nop(), nil)
 	if err != nil {
 		t.Fatal(err)

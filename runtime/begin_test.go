@@ -13,7 +13,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // reactAt asks an agent through the process of a worker.
@@ -141,7 +141,7 @@ func TestBegin_OnceOnChangedThread(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.agent("a", script(says("fine")))
-	worker := w.work(Config{Shares: share.New("runs", share.Limit{Total: 256, Tenant: 1}, nil)}) // with the default, a place that is kept would be the tenant's last
+	worker := w.work(Config{Shares: quota.NewPool("runs", quota.Places{Total: 256, Tenant: 1}, nil)}) // with the default, a place that is kept would be the tenant's last
 	w.ready(worker)
 	id := w.thread("a")
 	for _, text := range []string{"one", "two", "three"} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein/eventlog/assets"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // A worker takes no run for which it has no place: the run would be redelivered to
@@ -31,7 +31,7 @@ func TestWorker_TakesNoRunWithoutPlace(t *testing.T) {
 			next(t, came)
 		}
 	}
-	w.work(Config{Places: places, Shares: share.New("runs", share.Limit{Total: places, Tenant: -1}, nil)}) // all are of one tenant
+	w.work(Config{Places: places, Shares: quota.NewPool("runs", quota.Places{Total: places, Tenant: -1}, nil)}) // all are of one tenant
 	threads := map[string]string{}
 	for range runs {
 		id, execution := w.begin("a", "hello")

@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // A worker that is stopped finishes its current step and releases its run immediately:
@@ -170,7 +170,7 @@ func TestWorker_RunWithoutShareTakesNoPlace(t *testing.T) {
 		}
 		return says("fine"), nil
 	}))
-	worker := w.work(Config{Places: 6, Shares: share.New("runs", share.Limit{Total: 6, Tenant: 1}, nil)})
+	worker := w.work(Config{Places: 6, Shares: quota.NewPool("runs", quota.Places{Total: 6, Tenant: 1}, nil)})
 	w.ready(worker)
 	ids := map[string]string{}
 	for range 6 { // the first is begun; each of the others would take a place

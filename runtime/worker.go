@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/runtime/conversation"
 )
 
@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Name         string        // of the worker, in the log; default a random one
 	Places       int           // concurrent executions; default 256
-	Shares       *share.Pool   // of the places, by tenant; default a fair share for each
+	Shares       *quota.Pool   // of the places, by tenant; default a fair share for each
 	MostToolTime time.Duration // limit of a call of a tool, whatever its definition says; default DefaultMostToolTime
 	Drain        time.Duration // time for current operations when the worker stops; default 5 s
 	HistoryBytes int           // of conversations kept in memory; default 64 MiB
@@ -54,7 +54,7 @@ func (c Config) withDefaults() Config {
 		c.Places = 256
 	}
 	if c.Shares == nil {
-		c.Shares = share.New("runs", share.Limit{Total: c.Places}, nil)
+		c.Shares = quota.NewPool("runs", quota.Places{Total: c.Places}, nil)
 	}
 	if c.MostToolTime == 0 {
 		c.MostToolTime = DefaultMostToolTime
@@ -88,8 +88,8 @@ type Worker struct {
 	arguments Arguments
 	history   *conversation.Cache
 	places    chan struct{} // one for each active execution, and one for the next of the queue
-	shares    *share.Pool   // of the places
-	parked    *share.Pauses // runs that were released because their tenant has its share
+	shares    *quota.Pool   // of the places
+	parked    *quota.Pauses // runs that were released because their tenant has its share
 	logger    zerolog.Logger
 
 	mu      sync.Mutex             // guards the fields below
@@ -115,7 +115,7 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 		name: cfg.Name, cfg: cfg, log: log, commands: dispatcher, reactors: cfg.Reactors, agents: cfg.Agents,
 		arguments: cfg.Arguments, history: conversation.NewCache(log, cfg.HistoryBytes),
 		places: make(chan struct{}, cfg.Places), shares: cfg.Shares,
-		parked: share.NewPauses(5*time.Millisecond, 10*time.Second),
+		parked: quota.NewPauses(5*time.Millisecond, 10*time.Second),
 		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{}, stops: map[string]stop{}, held: map[string]*queues.Run{},
 	}
 }

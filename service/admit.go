@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/quota"
 )
 
 // admit forwards a request to its owner, or accepts it. It returns at once, because an
@@ -20,11 +21,11 @@ func (s *Service) admit(r micro.Request) {
 	now := time.Now()
 	switch {
 	case s.forwards == nil || s.forwards.peers.alone():
-		s.accept(r, tenant, now, s.tenants.enter)
-	case !s.tenants.pace(tenant, now):
-		s.refuseOverLimit(r, tenant, limitRate)
+		s.accept(r, tenant, now, quota.InFlight, quota.Rate)
+	case !s.paced(tenant, now):
+		s.refuseOverLimit(r, tenant, quota.Rate.String())
 	case !s.forwards.forward(r, tenant, name, now):
-		s.accept(r, tenant, now, s.tenants.enterPaced)
+		s.accept(r, tenant, now, quota.InFlight)
 	}
 }
 
@@ -33,8 +34,15 @@ func (s *Service) admit(r micro.Request) {
 func (s *Service) acceptForwarded(r incoming) {
 	if s.answerable(r) {
 		tenant, _ := s.sender(r)
-		s.accept(r, tenant, time.Now(), s.tenants.enterPaced)
+		s.accept(r, tenant, time.Now(), quota.InFlight)
 	}
+}
+
+// paced counts a request for its tenant's rate alone, wherever it is answered, and reports whether
+// that allows it.
+func (s *Service) paced(tenant string, now time.Time) bool {
+	_, over := s.tenants.Enter(quota.Request{Names: []string{tenant}, Takes: []quota.Kind{quota.Rate}}, now)
+	return over == nil
 }
 
 // answerable reports whether a reply to a request would do no harm. Without that it is not
@@ -47,6 +55,9 @@ func (s *Service) answerable(r incoming) bool {
 	return ok
 }
 
+// limitReply names the reply subject of a request as what refuses it: no answer may be sent on it.
+const limitReply = "reply"
+
 // sender returns the tenant and the name of a request, empty where its subject has none.
 func (s *Service) sender(r incoming) (tenant, name string) {
 	if _, t, n, ok := s.names.ParseRequest(r.Subject()); ok && events.ValidTenant(t) {
@@ -55,33 +66,34 @@ func (s *Service) sender(r incoming) (tenant, name string) {
 	return "", ""
 }
 
-// accept passes a request on to its tenant's lane, or refuses it; it returns at once.
-func (s *Service) accept(r incoming, tenant string, now time.Time, enter func(tenant string, now time.Time, free int) (leave func(), limit string)) {
-	leave, limit := enter(tenant, now, cap(s.places)-len(s.places))
-	if limit != "" {
-		s.refuseOverLimit(r, tenant, limit)
+// accept passes a request on to its tenant's queue, or refuses it; it returns at once. It counts for
+// the limits that it takes. A tenant never holds many more places than are free for all.
+func (s *Service) accept(r incoming, tenant string, now time.Time, takes ...quota.Kind) {
+	hold, over := s.tenants.Enter(quota.Request{Names: []string{tenant}, Takes: takes, Free: cap(s.places) - len(s.places) + 1}, now)
+	if over != nil {
+		s.refuseOverLimit(r, tenant, over.Kind.String())
 		return
 	}
 	select {
 	case s.places <- struct{}{}:
 	default:
-		leave()
+		hold.Leave()
 		s.refuse(r, events.Errorf(events.Unavailable, "too many requests are in flight; try again"))
 		return
 	}
 	if !s.enter() {
 		<-s.places
-		leave()
+		hold.Leave()
 		s.refuse(r, events.Errorf(events.Unavailable, "the service is stopping; try again"))
 		return
 	}
-	s.lanes.add(request{r, tenant, leave}, now)
+	s.queue.Add(tenant, request{r, tenant, hold}, now)
 }
 
 // refuseOverLimit refuses a request that is over a limit of its tenant.
 func (s *Service) refuseOverLimit(r incoming, tenant, limit string) {
 	s.refused(limit)
-	s.floods.Note(tenant, time.Now())
+	s.fair.Floods.Note(tenant, time.Now())
 	if own, ok := r.(*localRequest); ok {
 		own.refuse(s.refusals[limit].refusal)
 		return
@@ -95,8 +107,8 @@ func (s *Service) refuseOverLimit(r incoming, tenant, limit string) {
 // refuseWaiting refuses a request that was admitted and has not started.
 func (s *Service) refuseWaiting(r request) {
 	<-s.places
-	r.leave()
-	s.refuseOverLimit(r.incoming, r.tenant, limitInFlight)
+	r.hold.Leave()
+	s.refuseOverLimit(r.incoming, r.tenant, quota.InFlight.String())
 	s.leave()
 }
 

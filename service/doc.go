@@ -12,7 +12,7 @@
 //   - A request that was accepted is answered, also while the service stops; see
 //     [Service.Stop]. Only beyond the limit of its tenant may a refusal be lost.
 //   - A tenant that asks too much is refused quickly, before anything is begun, and
-//     keeps no other tenant from being answered; see [Limits] and [Fair].
+//     keeps no other tenant from being answered; see [quota.Limits] and [quota.Fair].
 //   - Requests that concern the same thing are answered by the same process as long as
 //     all processes live and know each other: see [Forwarding]. One that comes or leaves
 //     costs no request; one that dies, those that it had received or that were in flight
@@ -30,7 +30,7 @@
 //
 // # What may enter
 //
-// Code that every kind of request needs: endpoints, deadlines, limits, fair shares of
-// tenants, and which of several processes answers. It imports events and nothing else of
-// the module, so that the write side and the read side use it without knowing each other.
+// Code that every kind of request needs: endpoints, deadlines, refusals over a limit, and which of
+// several processes answers. What a tenant may use is in [quota]. It knows neither the write side
+// nor the read side, which use it without knowing each other.
 package service

@@ -17,6 +17,7 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/quota"
 )
 
 // process is a service as one of several processes has it. Its answers are its name.
@@ -210,7 +211,7 @@ func TestForward_Headers(t *testing.T) {
 // A request counts once for the rate of its tenant, wherever it is answered.
 func TestForward_RateIsCountedOnce(t *testing.T) {
 	server := natstest.Start(t)
-	limits := Endpoint{Tenants: Limits{Rate: 0.001, Burst: 20}}
+	limits := Endpoint{Tenants: quota.Limits{Rate: 0.001, Burst: 20}}
 	a, b := startProcess(t, server, "a", limits), startProcess(t, server, "b", limits)
 	acquainted(t, a, b)
 	nc := natstest.Connect(t, server)

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/quota"
 )
 
 // Alone reports whether this process is the only one that answers the service's requests, as far as
@@ -15,7 +16,7 @@ import (
 func (s *Service) Alone() bool { return s.forwards == nil || s.forwards.peers.alone() }
 
 // Do answers a request of this process as it does one over NATS: within the same limits, in its
-// tenant's lane, until the service stops. It returns the body of the answer, or a refusal without
+// tenant's queue, until the service stops. It returns the body of the answer, or a refusal without
 // its cause. A request over NATS is not interrupted when its sender no longer waits, and neither is
 // this one: after an error of ctx, it may yet be executed. The endpoint's handler must not
 // return [Answered].
@@ -34,7 +35,7 @@ func (s *Service) Do(ctx context.Context, tenant, name string, body []byte, trac
 	if end, ok := ctx.Deadline(); ok {
 		r.headers[events.HeaderWait] = []string{strconv.FormatInt(max(1, end.Sub(now).Milliseconds()), 10)}
 	}
-	s.accept(r, tenant, now, s.tenants.enter)
+	s.accept(r, tenant, now, quota.InFlight, quota.Rate)
 	select {
 	case a := <-r.done:
 		if a.refusal != nil {

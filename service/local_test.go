@@ -12,6 +12,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/quota"
 )
 
 // A request of the process has the answer that it has over NATS, and the same limits.
@@ -37,7 +38,7 @@ func TestService_AnswersInProcessAsOverNATS(t *testing.T) {
 	s := serve(Endpoint{Time: time.Minute}, "query", func(_ context.Context, tenant, name string, body []byte, _ Meta) (any, error) {
 		return answers[name](tenant, body)
 	})
-	limited := serve(Endpoint{Tenants: Limits{Rate: 0.001, Burst: 1}}, "cmd", func(context.Context, string, string, []byte, Meta) (any, error) {
+	limited := serve(Endpoint{Tenants: quota.Limits{Rate: 0.001, Burst: 1}}, "cmd", func(context.Context, string, string, []byte, Meta) (any, error) {
 		return Bytes(`{}`), nil
 	})
 	for name := range answers {

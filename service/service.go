@@ -15,7 +15,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // Handler answers a request with a value that becomes JSON, with [Bytes], or with an
@@ -44,11 +44,9 @@ type Endpoint struct {
 	Requests    []string      // the names that it knows, for the service's information
 	InFlight    int           // requests in flight at once; more are refused as unavailable
 	Time        time.Duration // that a request may take; 0: no bound
-	Tenants     Limits        // of each tenant; the zero value limits none
-	Fair        Fair          // of each tenant, while others are active; a request that does much counts as many
-	Long        *share.Pool   // places for requests that read much; nil: they need none
-	Activity    *Activity     // of all services of the process; default one of its own
-	Floods      *Floods       // receives what is over a limit; default none
+	Tenants     quota.Limits  // of each tenant; the zero value limits none
+	Fair        quota.Fair    // of each tenant, while others are active; a request that does much counts as many
+	Long        *quota.Pool   // places for requests that read much; nil: they need none
 	// Answers and Refusals are the connections for answers, and for refusals of what is
 	// over a limit; default that on which requests come. Each request and each refusal of
 	// a flood takes the lock of its connection, which then is slow for others.
@@ -71,12 +69,12 @@ type Service struct {
 	logger   zerolog.Logger
 	service  micro.Service
 	places   chan struct{} // one for each request in flight
-	tenants  *tenants
-	lanes    *lanes
-	long     *share.Pool
+	tenants  *quota.Gate
+	fair     quota.Fair
+	queue    *quota.Queue[request]
+	long     *quota.Pool
 	out      *nats.Conn
-	forwards *forwarding // nil: none
-	floods   *Floods
+	forwards *forwarding             // nil: none
 	over     chan overLimit          // to be refused
 	refusals map[string]readyRefusal // by limit
 	refused  func(limit string)
@@ -99,15 +97,15 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	s := &Service{
 		nc: nc, names: names, kind: e.Kind, handler: handler, logger: logger, places: make(chan struct{}, e.InFlight),
 		over: make(chan overLimit, refusalsAhead), ctx: ctx, cancel: cancel, finished: make(chan struct{}),
-		tenants: newTenants(e.Tenants), refused: func(string) {}, most: e.Time,
+		tenants: quota.NewGate(e.Tenants), fair: e.Fair, long: e.Long, refused: func(string) {}, most: e.Time,
 	}
 	s.refusals = map[string]readyRefusal{
-		limitRate:     encoded(events.Errorf(events.QueueFull, "the tenant sends more than %g requests a second; slow down", e.Tenants.Rate)),
-		limitInFlight: encoded(events.Errorf(events.Unavailable, "the tenant has %d requests in flight, or its share of all; try again", e.Tenants.InFlight)),
+		quota.Rate.String():     encoded(events.Errorf(events.QueueFull, "the tenant sends more than %g requests a second; slow down", e.Tenants.Rate)),
+		quota.InFlight.String(): encoded(events.Errorf(events.Unavailable, "the tenant has %d requests in flight, or its share of all; try again", e.Tenants.InFlight)),
 	}
-	s.out, s.floods, s.long = cmp.Or(e.Answers, nc), e.Floods, e.Long
+	s.out = cmp.Or(e.Answers, nc)
 	go s.refuseOver(cmp.Or(e.Refusals, nc))
-	s.lanes = newLanes(e.Fair, e.Activity, e.Floods, func(r request) { go s.serveRequest(r) }, s.refuseWaiting)
+	s.queue = quota.NewQueue(e.Fair, func(r request) { go s.serveRequest(r) }, s.refuseWaiting)
 	if e.Metrics != nil {
 		s.refused = func(limit string) { e.Metrics.Limited(e.Kind, limit) }
 	}
@@ -217,19 +215,19 @@ func (s *Service) leave() {
 	}
 }
 
-// request is an admitted request, and the function that frees its tenant's place.
+// request is an admitted request, and what it holds of its tenant's limits.
 type request struct {
 	incoming
 	tenant string
-	leave  func()
+	hold   *quota.Hold
 }
 
 // serveRequest answers a request, and frees its places.
 func (s *Service) serveRequest(r request) {
 	defer func() {
 		<-s.places
-		r.leave()
-		s.lanes.requestEnded(r.tenant)
+		r.hold.Leave()
+		s.queue.Ended(r.tenant)
 		s.leave()
 	}()
 	s.answer(r.incoming)
@@ -246,7 +244,7 @@ func (s *Service) answer(r incoming) {
 	} else {
 		ctx, cancel, limit := s.deadline(r.Headers().Get(events.HeaderWait))
 		defer cancel()
-		work := share.NewWork(tenant, s.long, s.pacer(tenant))
+		work := quota.NewWork(tenant, s.long, s.queue.Wait)
 		defer work.End()
 		out, err = s.handler(work.In(ctx), tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get(events.HeaderTraceParent), Reply: r.Reply()})
 		if err != nil && limit > 0 && ctx.Err() != nil && s.ctx.Err() == nil {
@@ -286,17 +284,6 @@ func (s *Service) answer(r incoming) {
 		s.logger.Warn().Err(err).Str("request", name).Msg("a reply could not be sent")
 	}
 	s.logger.Debug().Str("tenant", tenant).Str("request", name).Dur("took", time.Since(start)).Msg("done")
-}
-
-// pacer returns a function that waits for work of a tenant, which counts as so many requests.
-func (s *Service) pacer(tenant string) func(context.Context, float64) error {
-	return func(ctx context.Context, requests float64) error {
-		wait := s.lanes.spend(tenant, requests, time.Now())
-		if wait > 0 && !retry.Sleep(ctx, wait) {
-			return context.Cause(ctx)
-		}
-		return nil
-	}
 }
 
 // refuse answers with an error.

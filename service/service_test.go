@@ -10,6 +10,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/quota"
 )
 
 // ask sends a request and returns the reply.
@@ -28,7 +29,7 @@ func TestService_RefusedRequestsHoldNothing(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Start(t))
 	entered, release := make(chan struct{}, 10), make(chan struct{})
 	service, err := Serve(nc, events.DefaultNames(), Endpoint{
-		Name: "small", Description: "Small.", Kind: "query", Version: "1.0.0", InFlight: 1, Tenants: Limits{InFlight: 1},
+		Name: "small", Description: "Small.", Kind: "query", Version: "1.0.0", InFlight: 1, Tenants: quota.Limits{InFlight: 1},
 	}, func(_ context.Context, tenant, _ string, _ []byte, _ Meta) (any, error) {
 		if tenant == "acme" {
 			entered <- struct{}{}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/quota"
 )
 
 // HeaderRequestID is the header with the id of a request, in every answer. It has a second name, by
@@ -48,6 +49,9 @@ type Options struct {
 	Key     Limits         // of each credential
 	Tenant  Limits         // of each tenant
 	Fair    float64        // requests per second of a tenant while other tenants are active; further ones wait; default 1,000 for each processor; negative: any number
+	// Activity records which tenants are active, here and elsewhere in the process; default: here
+	// alone.
+	Activity *quota.Activity
 
 	Metrics Metrics // default none
 
@@ -116,7 +120,7 @@ func New(o Options) (*Edge, error) {
 		o.Metrics = noMetrics{}
 	}
 	o.Stall, o.Ping, o.SocketPing = cmp.Or(o.Stall, streamStall), cmp.Or(o.Ping, streamPing), cmp.Or(o.SocketPing, socketPing)
-	e := &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant, o.Fair), links: linkMeters(o.Fair)}
+	e := &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant, o.Fair, o.Activity), links: linkMeters(o.Fair)}
 	e.meters.metrics, e.links.metrics = o.Metrics, o.Metrics
 	e.tickets = passes{kind: "ticket", once: true, edge: o.Name}
 	e.sessions = passes{kind: "session", edge: o.Name}
@@ -216,7 +220,7 @@ func (e *Edge) serve(w http.ResponseWriter, r *http.Request) {
 
 // refuse answers a request that nobody is known to make.
 func (e *Edge) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if late := e.meters.begin(r.Context(), anonymous, 1); late != nil {
+	if late := e.meters.begin(r.Context(), quota.Anonymous, 1); late != nil {
 		err = late
 	}
 	WriteError(w, err)
@@ -267,7 +271,7 @@ func (t route) answer(w *response, r *http.Request) error {
 	meters := t.edge.meters
 	c, err := t.edge.caller(w, r)
 	if err != nil {
-		if late := meters.begin(r.Context(), anonymous, 1); late != nil {
+		if late := meters.begin(r.Context(), quota.Anonymous, 1); late != nil {
 			err = late
 		}
 		return err

@@ -7,11 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // Limits are what a credential or a tenant may use of an edge. Zero means the default, and a
@@ -37,55 +36,44 @@ func (l Limits) or(d Limits) Limits {
 	return l
 }
 
-// use is what a credential or a tenant uses now.
-type use struct {
-	inFlight, streams, uploads int
-	bodies                     int64 // bytes
-	tokens                     float64
-	at                         time.Time
-}
-
-// meter holds all of one kind, credentials or tenants, to their limits.
-type meter struct {
-	what   string
-	limits Limits
-	of     map[string]*use
-}
-
-// manyUses is how many uses are kept of those that use nothing now.
-const manyUses = 10_000
-
-// admission is a request that was admitted.
-type admission struct {
-	meters *meters
-	names  [2]string
-	upload bool
-	stream bool  // its place is that of a stream
-	bytes  int64 // of its body that count, guarded by the meters' mutex
+// quota returns the limits as a gate has them.
+func (l Limits) quota() quota.Limits {
+	return quota.Limits{Rate: float64(max(0, l.Rate)), InFlight: max(0, l.InFlight), Streams: max(0, l.Streams), Uploads: max(0, l.Uploads)}
 }
 
 // meters hold requests to the limits of their credential and their tenant.
 type meters struct {
-	metrics Metrics // nil: nobody counts
-
-	mu    sync.Mutex
-	kind  [2]meter // credentials, tenants
-	turns pace     // of requests and their bodies
-	sent  pace     // of what is sent
+	metrics Metrics   // nil: nobody counts
+	what    [2]string // how refusals name the levels of the gate
+	gate    *quota.Gate
+	turns   *quota.Pace // of requests and their bodies
+	sent    *quota.Pace // of what is sent
 }
 
 // newMeters returns meters whose tenants have a rate while other tenants are active; 0 is the
 // default, and a negative one any rate, as it is without a limit of requests.
-func newMeters(key, tenant Limits, fair float64) *meters {
+func newMeters(key, tenant Limits, fair float64, activity *quota.Activity) *meters {
 	if fair == 0 {
 		fair = fairRate()
 	}
 	if tenant.Rate < 0 {
 		fair = -1
 	}
-	return &meters{kind: [2]meter{
-		{"the credential", key.or(keyLimits()), map[string]*use{}}, {"the tenant", tenant.or(tenantLimits()), map[string]*use{}},
-	}, turns: newPace(fair), sent: newPace(fair)}
+	if activity == nil {
+		activity = &quota.Activity{}
+	}
+	all := tenant.or(tenantLimits()).quota()
+	all.BodyBytes = mostBodies
+	return &meters{
+		what: [2]string{"the credential", "the tenant"}, gate: quota.NewGate(key.or(keyLimits()).quota(), all),
+		turns: newPace(fair, activity), sent: newPace(fair, activity),
+	}
+}
+
+// admission is a request that was admitted.
+type admission struct {
+	meters *meters
+	place  *quota.Hold
 }
 
 // busyError refuses a request over a limit.
@@ -105,89 +93,51 @@ func busy(what, limit string, after time.Duration) error {
 // admit admits a request, or returns what is exceeded. A request that may become a stream
 // is refused while no stream may begin.
 func (m *meters) admit(p Principal, upload, mayStream bool, now time.Time) (*admission, error) {
-	a := &admission{meters: m, names: [2]string{p.Tenant + " " + p.Subject, p.Tenant}, upload: upload}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	uses := [2]*use{}
-	for i := range m.kind {
-		k := &m.kind[i]
-		u := k.use(a.names[i], now)
-		uses[i] = u
-		switch l := k.limits; {
-		case l.Rate > 0 && u.tokens < 1:
-			return nil, m.refuse("rate", k.what, "requests per second", time.Duration((1-u.tokens)/float64(l.Rate)*float64(time.Second)))
-		case over(u.inFlight, l.InFlight):
-			return nil, m.refuse("inflight", k.what, "requests in flight", time.Second)
-		case upload && over(u.uploads, l.Uploads):
-			return nil, m.refuse("uploads", k.what, "uploads", time.Second)
-		case mayStream && over(u.streams, l.Streams):
-			return nil, m.refuse("streams", k.what, "open streams", time.Second)
-		}
+	r := quota.Request{Names: []string{p.Tenant + " " + p.Subject, p.Tenant}, Takes: []quota.Kind{quota.Rate, quota.InFlight}}
+	if upload {
+		r.Takes = append(r.Takes, quota.Uploads)
 	}
-	for _, u := range uses {
-		u.tokens--
-		u.inFlight++
-		if upload {
-			u.uploads++
-		}
+	if mayStream {
+		r.Fits = []quota.Kind{quota.Streams}
 	}
-	return a, nil
+	place, over := m.gate.Enter(r, now)
+	if over != nil {
+		return nil, m.refuse(over)
+	}
+	return &admission{m, place}, nil
 }
 
 // refuse returns the refusal of a request over a limit, and counts it.
-func (m *meters) refuse(name, what, limit string, after time.Duration) error {
+func (m *meters) refuse(over *quota.Excess) error {
 	if m.metrics != nil {
-		m.metrics.Limited("http", name)
+		m.metrics.Limited("http", over.Kind.String())
 	}
-	return busy(what, limit, after)
-}
-
-func over(n, limit int) bool { return limit > 0 && n >= limit }
-
-// use returns what a name uses now. The caller holds mu.
-func (k *meter) use(name string, now time.Time) *use {
-	u, known := k.of[name]
-	if !known {
-		share.Evict(k.of, manyUses, func(u *use) bool { return k.idle(u, now) })
-		u = &use{tokens: k.burst(), at: now}
-		k.of[name] = u
+	after := time.Second
+	if over.Kind == quota.Rate {
+		after = over.After
 	}
-	k.fill(u, now)
-	return u
+	return busy(m.what[over.Level], limitOf(over.Kind), after)
 }
 
-// burst returns how many requests may be made at once.
-func (k *meter) burst() float64 { return 2 * float64(k.limits.Rate) }
-
-// fill adds the tokens for the time since the last count.
-func (k *meter) fill(u *use, now time.Time) {
-	u.tokens = math.Min(k.burst(), u.tokens+now.Sub(u.at).Seconds()*float64(k.limits.Rate))
-	u.at = now
-}
-
-// idle reports whether a name uses nothing and may do what one may that was never there: what it has
-// spent must not be forgotten.
-func (k *meter) idle(u *use, now time.Time) bool {
-	k.fill(u, now)
-	return u.inFlight+u.streams+u.uploads == 0 && u.bodies == 0 && u.tokens >= k.burst()
+// limitOf returns how a refusal names a limit.
+func limitOf(kind quota.Kind) string {
+	switch kind {
+	case quota.Rate:
+		return "requests per second"
+	case quota.InFlight:
+		return "requests in flight"
+	case quota.Streams:
+		return "open streams"
+	default:
+		return kind.String()
+	}
 }
 
 // streams exchanges the place of a request for that of a stream.
 func (a *admission) streams() error {
-	m := a.meters
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for i := range m.kind {
-		if k := &m.kind[i]; over(k.of[a.names[i]].streams, k.limits.Streams) {
-			return m.refuse("streams", k.what, "open streams", time.Second)
-		}
+	if over := a.place.Exchange(quota.InFlight, quota.Streams); over != nil {
+		return a.meters.refuse(over)
 	}
-	for i := range m.kind {
-		u := m.kind[i].of[a.names[i]]
-		u.inFlight--
-		u.streams++
-	}
-	a.stream = true
 	return nil
 }
 
@@ -199,52 +149,17 @@ const (
 
 // hold counts bytes of a body, or returns that the tenant's bodies are too many.
 func (a *admission) hold(bytes int64) error {
-	m := a.meters
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	u := m.kind[1].of[a.names[1]]
-	more := max(0, bytes-smallBody) - a.bytes
-	if more <= 0 {
-		return nil
+	if over := a.place.Raise(quota.BodyBytes, bytes-smallBody); over != nil {
+		return busy(a.meters.what[over.Level], "bytes of bodies in flight", time.Second)
 	}
-	if u.bodies+more > mostBodies {
-		return busy(m.kind[1].what, "bytes of bodies in flight", time.Second)
-	}
-	u.bodies += more
-	a.bytes += more
 	return nil
 }
 
 // drop counts the body no longer: what it says has been done, or waits for something else.
-func (a *admission) drop() {
-	m := a.meters
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if a.bytes == 0 { // after release, too
-		return
-	}
-	m.kind[1].of[a.names[1]].bodies -= a.bytes
-	a.bytes = 0
-}
+func (a *admission) drop() { a.place.Drop(quota.BodyBytes) }
 
 // release frees the place.
-func (a *admission) release() {
-	a.drop()
-	m := a.meters
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for i := range m.kind {
-		u := m.kind[i].of[a.names[i]]
-		if a.stream {
-			u.streams--
-		} else {
-			u.inFlight--
-		}
-		if a.upload {
-			u.uploads--
-		}
-	}
-}
+func (a *admission) release() { a.place.Leave() }
 
 // retryAfter returns the header Retry-After of a refusal: whole seconds, at least one.
 func retryAfter(d time.Duration) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/quota"
 )
 
 // What those who hold links may use of an edge: each tenant's together, and all together. They
@@ -21,8 +22,10 @@ func linkLimits() (tenant, all Limits) {
 // tenant has while others are active.
 func linkMeters(fair float64) *meters {
 	tenant, all := linkLimits()
-	kinds := [2]meter{{"the links of the tenant", tenant, map[string]*use{}}, {"all links", all, map[string]*use{}}}
-	return &meters{kind: kinds, sent: newPace(cmp.Or(fair, fairRate()))}
+	return &meters{
+		what: [2]string{"the links of the tenant", "all links"}, gate: quota.NewGate(tenant.quota(), all.quota()),
+		sent: newPace(cmp.Or(fair, fairRate()), nil), // its callers are anonymous
+	}
 }
 
 // HandleLink adds a route for holders of links: to threads of the tenant that the path names as
@@ -42,7 +45,7 @@ type linkRoute struct {
 func (l linkRoute) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &response{ // it limits how long a reader takes nothing, and how much all of them take
 		ResponseWriter: routed(w), ctx: r.Context(), edge: l.edge, end: func(error) {},
-		paced: func(ctx context.Context, bytes int) error { return l.edge.links.weighSent(ctx, anonymous, bytes) },
+		paced: func(ctx context.Context, bytes int) error { return l.edge.links.weighSent(ctx, quota.Anonymous, bytes) },
 	}
 	if err := l.answer(answer, r); err != nil {
 		l.refuse(answer, r, err)

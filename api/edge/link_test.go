@@ -46,8 +46,8 @@ func TestLinkGuard_PermitsOneQuery(t *testing.T) {
 // Requests with links have a limit for each tenant and one together, and take nothing of those
 // that have a credential.
 func TestLink_IsLimited(t *testing.T) {
-	e := &Edge{meters: newMeters(Limits{}, Limits{}, 0), links: linkMeters(0)}
-	now := time.Now()
+	e := &Edge{meters: newMeters(Limits{}, Limits{}, 0, nil), links: linkMeters(0)}
+	now := time.Now().Add(time.Hour) // no time passes meanwhile
 	drain := func(tenant string) int {
 		for n := 0; ; n++ {
 			place, err := e.links.admit(Principal{Subject: tenant}, false, false, now)
@@ -61,9 +61,6 @@ func TestLink_IsLimited(t *testing.T) {
 	}
 	if n := drain("acme"); n != 100 {
 		t.Errorf("%d requests of a tenant at once, want 100", n)
-	}
-	for _, u := range e.links.kind[0].of {
-		u.at = now.Add(time.Hour) // no time passes for it
 	}
 	var refused error
 	l := linkRoute{e, func(http.ResponseWriter, *http.Request, *Caller) error { t.Error("it was answered"); return nil }, func(_ http.ResponseWriter, _ *http.Request, err error) { refused = err }}
@@ -90,11 +87,20 @@ func TestLink_OtherTenants(t *testing.T) {
 	e := &Edge{opts: Options{Serves: []string{"acme"}}, links: linkMeters(0)}
 	for _, tenant := range []string{"globex", "", "*", "a.b", ">"} {
 		var refused error
+		now, free := time.Now(), 0
 		l := linkRoute{e, func(http.ResponseWriter, *http.Request, *Caller) error { t.Error("it was answered"); return nil }, func(_ http.ResponseWriter, _ *http.Request, err error) { refused = err }}
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.SetPathValue("tenant", tenant)
 		l.ServeHTTP(httptest.NewRecorder(), r)
-		if events.AsError(refused).Code != events.NotFound || len(e.links.kind[0].of) > 0 {
+		for {
+			place, err := e.links.admit(Principal{Subject: tenant}, false, false, now)
+			if err != nil {
+				break
+			}
+			place.release()
+			free++
+		}
+		if events.AsError(refused).Code != events.NotFound || free != 100 {
 			t.Errorf("tenant %q: %v", tenant, refused)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // A tenant's pace while other tenants are active.
@@ -27,92 +27,31 @@ const (
 // fairRate is the default pace, in requests per second.
 func fairRate() float64 { return 1000 * float64(runtime.GOMAXPROCS(0)) }
 
-// anonymous stands for the requests that are refused before it is known who makes them.
-const anonymous = ""
-
-// pace lets the requests of each tenant begin at a steady rate while other tenants are
-// active, so that none of them takes the processor from all others: further requests wait.
-// Alone a tenant may do what its limits permit.
-type pace struct {
-	rate float64 // requests per second; 0 is any number
-
-	// The caller holds the mutex of the meters.
-	last, other turn // of two tenants, the last that were active
-	due         map[string]time.Time
-}
-
-func newPace(rate float64) pace { return pace{rate: rate, due: map[string]time.Time{}} }
-
-// turn is when a tenant made its last request.
-type turn struct {
-	tenant string
-	at     time.Time
-}
-
-// shared notes a request, and reports whether other tenants are active, too.
-func (p *pace) shared(tenant string, now time.Time) bool {
-	if tenant == anonymous {
-		return true
-	}
-	if p.last.tenant != tenant {
-		p.other = p.last
-	}
-	p.last = turn{tenant, now}
-	return p.other.tenant != anonymous && now.Sub(p.other.at) < paceActive
-}
-
-// wait counts n requests of a tenant, and returns how long the last of them must wait.
-func (p *pace) wait(tenant string, n float64, now time.Time) time.Duration {
-	if p.rate <= 0 {
-		return 0
-	}
-	shared := p.shared(tenant, now)
-	due, known := p.due[tenant]
-	if !known {
-		share.Evict(p.due, manyUses, func(at time.Time) bool { return now.Sub(at) > paceBurst })
-	}
-	if first := now.Add(-paceBurst); due.Before(first) {
-		due = first
-	}
-	due = due.Add(time.Duration(n / p.rate * float64(time.Second)))
-	if !shared && due.After(now) {
-		due = now // what a tenant did alone is not held against it, nor may it begin with a burst
-	}
-	p.due[tenant] = due
-	return max(0, due.Sub(now))
+// newPace returns a pace: requests of each tenant begin at a steady rate while others are active, or
+// wait. Alone a tenant may do what its limits permit.
+func newPace(rate float64, activity *quota.Activity) *quota.Pace {
+	return quota.NewPace(rate, paceBurst, paceActive, activity)
 }
 
 // begin waits until work of a tenant may begin that is like n requests. It is refused if that takes
 // too long.
 func (m *meters) begin(ctx context.Context, tenant string, n float64) error {
-	now := time.Now()
-	m.mu.Lock()
-	behind := m.turns.due[tenant].Sub(now)
-	wait := paceMost
-	if behind <= paceMost {
-		wait = m.turns.wait(tenant, n, now)
+	err := m.turns.Begin(ctx, tenant, n, paceMost)
+	if behind := (*quota.BehindError)(nil); errors.As(err, &behind) {
+		return busy("the tenant", "requests while other tenants are active", behind.After)
 	}
-	m.mu.Unlock()
-	if err := pause(ctx, wait); err != nil || behind <= paceMost {
-		return err
-	}
-	return busy("the tenant", "requests while other tenants are active", behind)
+	return err
 }
 
 // weigh waits until a tenant may send so many bytes of bodies, and returns for how long.
 func (m *meters) weigh(ctx context.Context, tenant string, bytes int) (time.Duration, error) {
-	m.mu.Lock()
-	wait := m.turns.wait(tenant, float64(bytes)/bodyBytes, time.Now())
-	m.mu.Unlock()
-	return wait, pause(ctx, wait)
+	return m.turns.Wait(ctx, tenant, float64(bytes)/bodyBytes)
 }
 
 // weighSent is weigh for bytes that are sent to a tenant, which do not delay its other requests.
 func (m *meters) weighSent(ctx context.Context, tenant string, bytes int) error {
-	m.mu.Lock()
-	wait := m.sent.wait(tenant, float64(bytes)/sentBytes, time.Now())
-	m.mu.Unlock()
-	return pause(ctx, wait)
+	_, err := m.sent.Wait(ctx, tenant, float64(bytes)/sentBytes)
+	return err
 }
 
 // pacedBody is a body that is read at its tenant's pace, so that those of many connections take
@@ -151,18 +90,4 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 		err = ended
 	}
 	return n, err
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

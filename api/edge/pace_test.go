@@ -13,69 +13,23 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// A tenant alone never waits. While another one is active it waits once it is ahead of its
-// rate, a body like as many requests as it has pieces of 8 KiB, and the other one does not.
-func TestPace_WhileOthersAreActive(t *testing.T) {
-	p, now := newPace(1000), time.Unix(1000, 0)
-	for range 5000 {
-		if d := p.wait("loud", 1, now); d > 0 {
-			t.Fatalf("alone it waits %v", d)
-		}
-	}
-	if d := p.wait("quiet", 1, now); d > 0 {
-		t.Errorf("the other one waits %v", d)
-	}
-	for n := range 500 { // what it did alone has used its burst, and no more
-		if d, want := p.wait("loud", 1, now), time.Duration(n+1)*time.Millisecond; d != want {
-			t.Fatalf("request %d waits %v, want %v", n, d, want)
-		}
-	}
-	if d := p.wait("quiet", 1, now); d > 0 {
-		t.Errorf("the other one waits %v, too", d)
-	}
-	now = now.Add(time.Second)
-	if d := p.wait("loud", 200, now); d != 0 {
-		t.Errorf("after a second it waits %v, and not a burst later", d)
-	}
-	if d := p.wait("loud", 150, now); d != 100*time.Millisecond {
-		t.Errorf("a request like 150 waits %v", d)
-	}
-	p.wait("quiet", 1, now)
-	now = now.Add(paceActive)
-	if d := p.wait("loud", 5000, now); d > 0 {
-		t.Errorf("when the other one has gone it waits %v", d)
-	}
-	for range 5 {
-		p.wait(anonymous, 1, now)
-	}
-	if d := p.wait("loud", 100, now); d > 0 {
-		t.Errorf("requests that anonymous makes delay it by %v", d)
-	}
-	for range 1000 {
-		p.wait(anonymous, 1, now)
-	}
-	if d := p.wait(anonymous, 1, now); d < 500*time.Millisecond {
-		t.Errorf("requests that anonymous makes wait %v", d)
-	}
-}
-
 // A request that would wait for longer than a second is refused, and takes no turn.
 func TestMeters_PaceIsBounded(t *testing.T) {
-	m := newMeters(Limits{}, Limits{}, 10)
+	m := newMeters(Limits{}, Limits{}, 10, nil)
 	ended, end := context.WithCancelCause(t.Context())
 	end(errCredentialEnded) // so that nothing waits
 	now := time.Now()
-	m.turns.wait("quiet", 1, now)
-	m.turns.wait("loud", 10_000, now)
+	m.turns.Charge("quiet", 1, now)
+	m.turns.Charge("loud", 10_000, now)
 	if err := m.begin(ended, "loud", 1); !errors.Is(err, errCredentialEnded) {
 		t.Errorf("whose credential ends while it waits: %v", err)
 	}
-	due := m.turns.due["loud"]
+	due := m.turns.Behind("loud", now)
 	var refusal *busyError
 	if err := m.begin(t.Context(), "loud", 1); !errors.As(err, &refusal) || refusal.after < paceMost {
 		t.Errorf("%v", err)
 	}
-	if !m.turns.due["loud"].Equal(due) {
+	if m.turns.Behind("loud", now) != due {
 		t.Error("who is refused has taken a turn")
 	}
 	if _, err := m.weigh(ended, "quiet", 1<<20); !errors.Is(err, errCredentialEnded) {
@@ -84,7 +38,7 @@ func TestMeters_PaceIsBounded(t *testing.T) {
 	if err := m.weighSent(ended, "loud", 16<<10); err != nil {
 		t.Errorf("a stream waits for requests: %v", err)
 	}
-	if unlimited := newMeters(Limits{}, Limits{Rate: -1}, 10); unlimited.turns.wait("a", 1, now) > 0 || unlimited.turns.wait("b", 1e6, now) > 0 {
+	if unlimited := newMeters(Limits{}, Limits{Rate: -1}, 10, nil); unlimited.turns.Charge("a", 1, now) > 0 || unlimited.turns.Charge("b", 1e6, now) > 0 {
 		t.Error("a tenant without a limit of requests waits")
 	}
 }
@@ -92,7 +46,7 @@ func TestMeters_PaceIsBounded(t *testing.T) {
 // However many credentials come, what one has spent is remembered until it has earned it again, and
 // those that use nothing are forgotten then.
 func TestMeters_SpentIsRemembered(t *testing.T) {
-	m, now := newMeters(Limits{Rate: 1}, Limits{Rate: -1}, -1), time.Unix(1000, 0)
+	m, now := newMeters(Limits{Rate: 1}, Limits{Rate: -1}, -1, nil), time.Unix(1000, 0)
 	admit := func(subject string) error {
 		a, err := m.admit(Principal{Tenant: "acme", Subject: subject}, false, false, now)
 		if err == nil {
@@ -103,7 +57,8 @@ func TestMeters_SpentIsRemembered(t *testing.T) {
 	if err := errors.Join(admit("spent"), admit("spent")); err != nil {
 		t.Fatal(err)
 	}
-	for n := range 2 * manyUses {
+	const many = 10_000 // more than are remembered
+	for n := range 2 * many {
 		if err := admit(strconv.Itoa(n)); err != nil {
 			t.Fatal(err)
 		}
@@ -112,37 +67,37 @@ func TestMeters_SpentIsRemembered(t *testing.T) {
 		t.Errorf("a credential that has spent its rate is admitted again: %v", err)
 	}
 	now = now.Add(time.Minute)
-	for n := range manyUses {
+	for n := range many {
 		if err := admit("new " + strconv.Itoa(n)); err != nil {
 			t.Fatal(err)
 		}
 		now = now.Add(time.Minute)
 	}
-	if known := len(m.kind[0].of); known > manyUses+manyUses/4 {
-		t.Errorf("%d credentials are known", known)
+	if err := admit("spent"); err != nil {
+		t.Errorf("a credential that has earned its rate: %v", err)
 	}
 }
 
 // A body is paced while it is read, not when it is whole; in small pieces it counts as requests,
 // however few bytes it has.
 func TestPacedBody_WaitsWhileItIsRead(t *testing.T) {
-	m := newMeters(Limits{}, Limits{}, 1000)
+	m := newMeters(Limits{}, Limits{}, 1000, nil)
 	ended, end := context.WithCancelCause(t.Context())
 	end(errCredentialEnded) // so that nothing waits
 	read := func(from io.Reader) (int64, error) {
-		m.turns.wait("quiet", 1, time.Now())
+		m.turns.Charge("quiet", 1, time.Now())
 		body := &pacedBody{Reader: from, ctx: ended, meters: m, tenant: "loud"}
 		return io.Copy(io.Discard, struct{ io.Reader }{body})
 	}
-	m.turns.wait("loud", 1, time.Now())
+	m.turns.Charge("loud", 1, time.Now())
 	if n, err := read(strings.NewReader(strings.Repeat("x", 1<<20))); err != nil {
 		t.Errorf("a body within the burst, after %d bytes: %v", n, err)
 	}
 	if n, err := read(strings.NewReader(strings.Repeat("x", 32<<20))); !errors.Is(err, errCredentialEnded) || n > 3<<20 {
 		t.Errorf("a body beyond the burst was read for %d bytes: %v", n, err)
 	}
-	m = newMeters(Limits{}, Limits{}, 10)
-	m.turns.wait("loud", 1, time.Now())
+	m = newMeters(Limits{}, Limits{}, 10, nil)
+	m.turns.Charge("loud", 1, time.Now())
 	if _, err := read(iotest.OneByteReader(strings.NewReader(strings.Repeat("x", 200)))); !errors.Is(err, errCredentialEnded) {
 		t.Errorf("a body in small pieces did not wait: %v", err)
 	}
@@ -150,7 +105,7 @@ func TestPacedBody_WaitsWhileItIsRead(t *testing.T) {
 
 // Bodies of a tenant count while they are read and used, beyond the first 64 KiB of each.
 func TestAdmission_BodiesInFlight(t *testing.T) {
-	m := newMeters(Limits{}, Limits{}, -1)
+	m := newMeters(Limits{}, Limits{}, -1, nil)
 	admit := func(tenant string) *admission {
 		a, err := m.admit(Principal{Tenant: tenant, Subject: "key:1"}, false, false, time.Now())
 		if err != nil {
@@ -186,8 +141,8 @@ func TestAdmission_BodiesInFlight(t *testing.T) {
 		a.release()
 	}
 	for _, tenant := range []string{"acme", "globex"} {
-		if n := m.kind[1].of[tenant].bodies; n != 0 {
-			t.Errorf("%d bytes of %s are left", n, tenant)
+		if err := admit(tenant).hold(mostBodies + smallBody); err != nil {
+			t.Errorf("bytes of %s are left: %v", tenant, err)
 		}
 	}
 }

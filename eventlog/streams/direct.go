@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // Message is a message of a stream, as a direct get returns it.
@@ -88,7 +88,7 @@ func (c *Conn) directUpTo(ctx context.Context, stream string, q GetRequest) (out
 	for i := range out {
 		bytes += len(out[i].Data)
 	}
-	return out, upTo, share.Spend(ctx, len(out), bytes)
+	return out, upTo, quota.Spend(ctx, len(out), bytes)
 }
 
 // foundUnreadable is what the server says in place of "No Results" where it knows the last

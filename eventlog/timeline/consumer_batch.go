@@ -13,7 +13,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // Batch is events that a consumer has delivered together.
@@ -144,7 +144,7 @@ func (c Consumers) fillBatch(ctx context.Context, consumer *jetstream.ConsumerIn
 		}
 	}
 	batch.Token += strconv.FormatUint(last, 10)
-	return batch, share.Spend(ctx, len(batch.Events), most.Bytes-max(room, 0))
+	return batch, quota.Spend(ctx, len(batch.Events), most.Bytes-max(room, 0))
 }
 
 // entryBytes is what an event of a batch has at most besides its data.

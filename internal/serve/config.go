@@ -22,13 +22,13 @@ import (
 	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/internal/embedded"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
 	"github.com/skein-threads/skein/runtime/budget"
 	"github.com/skein-threads/skein/runtime/model"
 	"github.com/skein-threads/skein/runtime/model/responses"
 	"github.com/skein-threads/skein/runtime/telemetry"
-	"github.com/skein-threads/skein/service"
 )
 
 // DefaultHTTPListen is the default address of HTTP.
@@ -125,14 +125,14 @@ const (
 )
 
 // limits returns the limits of a tenant for the services.
-func (c Config) limits() service.Limits {
-	return service.Limits{Rate: max(c.TenantRate, 0), InFlight: max(c.TenantInFlight, 0)}
+func (c Config) limits() quota.Limits {
+	return quota.Limits{Rate: max(c.TenantRate, 0), InFlight: max(c.TenantInFlight, 0)}
 }
 
 // fair returns the limits of a tenant while others are active, for the services: times
 // as many running as of commands.
-func (c Config) fair(times int) service.Fair {
-	return service.Fair{Rate: max(c.TenantFairRate, 0), Running: times * max(c.TenantFairRunning, 0)}
+func (s *Server) fair(times int) quota.Fair {
+	return quota.Fair{Rate: max(s.cfg.TenantFairRate, 0), Running: times * max(s.cfg.TenantFairRunning, 0), Activity: s.activity, Floods: s.floods}
 }
 
 // queriesToCommands is how many more queries than commands may run concurrently: most

@@ -12,9 +12,9 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/files"
-	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/projections/query"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/effects"
 	"github.com/skein-threads/skein/runtime/webhooks"
@@ -54,15 +54,15 @@ func DefaultPlaces() map[string]int {
 }
 
 // places returns the places of a kind.
-func (s *Server) places(kind string, total int) *share.Pool {
+func (s *Server) places(kind string, total int) *quota.Pool {
 	if total == 0 {
 		total = s.cfg.Places[kind]
 	}
-	return share.New(kind, share.Limit{Total: total, Tenant: s.cfg.TenantPlaces[kind]}, s.metrics)
+	return quota.NewPool(kind, quota.Places{Total: total, Tenant: s.cfg.TenantPlaces[kind]}, s.metrics)
 }
 
 // reads returns the places for queries that read much: no more than there is memory for.
-func (s *Server) reads() *share.Pool {
+func (s *Server) reads() *quota.Pool {
 	return s.places(placesReads, readsWithin(s.cfg.Places[placesReads], debug.SetMemoryLimit(-1)))
 }
 

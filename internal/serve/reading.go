@@ -56,7 +56,7 @@ func (s *Server) startReading(background context.Context, validator *schema.Vali
 	s.queries, err = service.Serve(requests, s.cfg.Names, service.Endpoint{
 		Name: "skein-queries", Description: "Queries of threads", Kind: "query", Version: s.cfg.Version,
 		Requests: queries.Names(), InFlight: queriesInFlight, Time: service.RequestTime, Long: s.reads(),
-		Tenants: s.cfg.limits(), Metrics: s.metrics, Fair: s.cfg.fair(queriesToCommands), Activity: s.activity, Answers: s.answers, Refusals: s.refusals, Floods: s.floods,
+		Tenants: s.cfg.limits(), Metrics: s.metrics, Fair: s.fair(queriesToCommands), Answers: s.answers, Refusals: s.refusals,
 	}, queries.Handle, s.logger)
 	return queries, err
 }

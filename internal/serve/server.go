@@ -25,6 +25,7 @@ import (
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/metrics"
 	"github.com/skein-threads/skein/internal/store"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/effects"
 	"github.com/skein-threads/skein/runtime/webhooks"
@@ -51,11 +52,11 @@ type Server struct {
 	site     *api.Site
 	api      *api.Handler
 	keys     *keys.Store // nil at a desk
-	activity *service.Activity
+	activity *quota.Activity
 
 	clients           *nats.Conn // on which requests are answered
 	answers, refusals *nats.Conn // on which requests are answered
-	floods            *service.Floods
+	floods            *quota.Floods
 	suspended         suspensions
 
 	dispatcher        *commands.Dispatcher
@@ -88,7 +89,7 @@ func Start(ctx context.Context, cfg Config, logger zerolog.Logger) (*Server, err
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, activity: &service.Activity{}, floors: &streams.Floors{}, outage: eventlog.NewOutage(), writing: &streams.Writing{}, stopping: make(chan struct{}), watch: watch{asked: make(chan struct{}, 1)}}
+	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, activity: &quota.Activity{}, floors: &streams.Floors{}, outage: eventlog.NewOutage(), writing: &streams.Writing{}, stopping: make(chan struct{}), watch: watch{asked: make(chan struct{}, 1)}}
 	if err := s.start(ctx); err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -125,7 +126,7 @@ func (s *Server) listen() (err error) {
 
 // assemble starts everything but the HTTP server.
 func (s *Server) assemble(ctx, background context.Context) error {
-	s.floods = service.NewFloods(s.flooded)
+	s.floods = quota.NewFloods(s.flooded)
 	if err := s.embed(ctx); err != nil {
 		return err
 	}
@@ -203,9 +204,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{
 		Secret:      secret,
 		Pairs:       s.pairs,
-		Floods:      s.floods,
-		Fair:        s.cfg.fair(1),
-		Activity:    s.activity,
+		Fair:        s.fair(1),
 		CacheBytes:  s.cfg.ThreadCache,
 		Now:         s.cfg.Now,
 		Contents:    store,
@@ -241,7 +240,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	}
 	s.files, err = files.Serve(fileLog, store, dispatcher, queries, files.ServiceConfig{
 		Version: s.cfg.Version, Uploads: s.places(placesUploads, 0), Longest: s.cfg.MaxUploadTime, Tenants: s.cfg.limits(), Metrics: s.metrics,
-		Conn: uploads, Answers: s.answers, Refusals: s.refusals, Floods: s.floods, Fair: s.cfg.fair(1), Activity: s.activity,
+		Conn: uploads, Answers: s.answers, Refusals: s.refusals, Fair: s.fair(1),
 	}, s.logger)
 	if err != nil {
 		return err
@@ -279,7 +278,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	s.commands, err = service.Serve(requests, s.cfg.Names, service.Endpoint{
 		Name: "skein-commands", Description: "Commands on threads", Kind: "cmd", Version: s.cfg.Version,
 		Requests: namesOf(events.Commands(), func(c events.Command) string { return c.Name }), InFlight: 8192,
-		Tenants: s.cfg.limits(), Metrics: s.metrics, Fair: s.cfg.fair(1), Activity: s.activity, Answers: s.answers, Refusals: s.refusals, Floods: s.floods,
+		Tenants: s.cfg.limits(), Metrics: s.metrics, Fair: s.fair(1), Answers: s.answers, Refusals: s.refusals,
 		Forwarding: &service.Forwarding{Conn: peers, Key: commands.Aggregate, Metrics: s.metrics},
 	}, affordable(s.work.budget, dispatcher.Handle), s.logger)
 	if err != nil {

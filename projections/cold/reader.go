@@ -14,8 +14,8 @@ import (
 	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/lru"
-	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/quota"
 )
 
 // Defaults of a reader.
@@ -30,7 +30,7 @@ type Reader struct {
 	log    *eventlog.Log
 	models *documents.Models
 	pages  *pages.Reader
-	places *share.Pool
+	places *quota.Pool
 	limit  int
 
 	mu      sync.Mutex // guards what follows
@@ -53,9 +53,9 @@ type fold struct {
 
 // NewReader returns a reader that folds as many threads at once as there are places, and keeps
 // so many bytes of documents; nil and 0: the defaults.
-func NewReader(log *eventlog.Log, models *documents.Models, reader *pages.Reader, places *share.Pool, bytes int) *Reader {
+func NewReader(log *eventlog.Log, models *documents.Models, reader *pages.Reader, places *quota.Pool, bytes int) *Reader {
 	if places == nil {
-		places = share.New("cold", share.Limit{Total: DefaultPlaces}, nil)
+		places = quota.NewPool("cold", quota.Places{Total: DefaultPlaces}, nil)
 	}
 	limit := cmp.Or(bytes, DefaultBytes)
 	return &Reader{
@@ -134,14 +134,14 @@ func (r *Reader) run(ctx context.Context, at key, f *fold) {
 func (r *Reader) fold(ctx context.Context, at key) (*Thread, error) {
 	tenant, thread := documents.CutThreadName(at.thread)
 	leave, err := r.places.Wait(ctx, tenant)
-	if full := (*share.FullError)(nil); errors.As(err, &full) {
+	if full := (*quota.FullError)(nil); errors.As(err, &full) {
 		return nil, events.Errorf(events.Unavailable, "%s", full)
 	}
 	if err != nil {
 		return nil, events.Errorf(events.Unavailable, "the places for cold threads were taken for too long; try again")
 	}
 	defer leave()
-	ctx = share.Placed(ctx)
+	ctx = quota.Placed(ctx)
 	memory, err := r.models.Fold(r.log.Thread(ctx, tenant, thread, 1), documents.Until{Seq: at.seq}, r.pages.In(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("reading the cold thread %s: %w", at.thread, err)

@@ -8,9 +8,9 @@ import (
 	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/readtest"
-	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/quota"
 )
 
 // waits receives whenever somebody begins to wait for a place.
@@ -30,7 +30,7 @@ func TestReader_WaitsForAPlace(t *testing.T) {
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	seq := uint64(h.React(id, 1).Seq)
 	waiting := make(waits, 8)
-	places := share.New("cold", share.Limit{Total: 1}, waiting)
+	places := quota.NewPool("cold", quota.Places{Total: 1}, waiting)
 	r := cold.NewReader(h.EventLog, h.Models, pages.On(h.EventLog.Streams()), places, 0)
 	leave, err := places.Try("noisy")
 	if err != nil {

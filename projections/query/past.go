@@ -8,9 +8,9 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/kept"
-	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/quota"
 )
 
 // pasts keeps threads as they were for the next query about the same version or time: readers ask
@@ -92,7 +92,7 @@ func (a *asking) lookBack(ref string, at events.At) (*past, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx := share.Placed(a.ctx) // one of Past
+	ctx := quota.Placed(a.ctx) // one of Past
 	if err := f.Continue(a.log.Thread(ctx, a.tenant, a.thread, f.Memory.Seq+1), a.pages.In(ctx)); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (a *asking) takePast(of pastOf) (*documents.Fold, error) {
 	}
 	a.leave = put
 	leave, err := a.cfg.Past.Wait(a.ctx, a.tenant)
-	var full *share.FullError
+	var full *quota.FullError
 	switch {
 	case errors.As(err, &full):
 		return nil, events.Errorf(events.Unavailable, "%s", full)

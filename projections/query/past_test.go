@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/service"
 )
 
@@ -29,7 +29,7 @@ func TestPast_WaitsForAPlace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	waiting := make(waits, 8)
-	places := share.New("past", share.Limit{Total: 1}, waiting)
+	places := quota.NewPool("past", quota.Places{Total: 1}, waiting)
 	a := h.asker(Config{Past: places})
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	past := []byte(`{"threadId":"` + id + `","at":{"version":1}}`)

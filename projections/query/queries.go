@@ -13,11 +13,11 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/projections/directory"
 	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
 )
@@ -38,10 +38,10 @@ type Config struct {
 	Values   Values   // returns key-value states; default not_found
 	Pairs    Pairs    // reads key-value pairs; default: it is unavailable
 	// Cold is the places for cold threads, whose log is read to answer; default cold.DefaultPlaces.
-	Cold *share.Pool
+	Cold *quota.Pool
 	// Past is the places for queries of a thread as it was, which is folded in memory for each;
 	// default DefaultPast.
-	Past *share.Pool
+	Past *quota.Pool
 }
 
 // DefaultPast is how many queries of a thread as it was are answered at once.
@@ -77,7 +77,7 @@ func (c Config) withDefaults() Config {
 		c.Values = noValues
 	}
 	if c.Past == nil {
-		c.Past = share.New("past", share.Limit{Total: DefaultPast}, nil)
+		c.Past = quota.NewPool("past", quota.Places{Total: DefaultPast}, nil)
 	}
 	return c
 }
@@ -193,7 +193,7 @@ func (q *Queries) Names() []string {
 func (q *Queries) Handle(ctx context.Context, tenant, name string, body []byte, _ service.Meta) (any, error) {
 	start := time.Now()
 	out, err := q.decodeAndAnswer(ctx, tenant, name, body)
-	if full := (*share.FullError)(nil); errors.As(err, &full) {
+	if full := (*quota.FullError)(nil); errors.As(err, &full) {
 		err = events.Errorf(events.Unavailable, "%s", full)
 	}
 	result := "ok"

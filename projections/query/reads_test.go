@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/service"
 )
 
@@ -28,13 +28,13 @@ func TestReads_LongOnesWaitForAPlace(t *testing.T) {
 	}
 	h.AwaitRunner(r)
 	waiting := make(waits, 8)
-	places := share.New("reads", share.Limit{Total: 1}, waiting)
+	places := quota.NewPool("reads", quota.Places{Total: 1}, waiting)
 	leave, err := places.Try("noisy")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer leave()
-	free := func(context.Context, float64) error { return nil }
+	free := func(context.Context, string, float64) error { return nil }
 	for _, c := range []struct {
 		name, body string
 		long       bool
@@ -51,7 +51,7 @@ func TestReads_LongOnesWaitForAPlace(t *testing.T) {
 		{"thread.document", `{"threadId":"` + id + `"}`, true},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
-		work := share.NewWork(acme, places, free)
+		work := quota.NewWork(acme, places, free)
 		answered := make(chan error, 1)
 		go func() {
 			_, err := a.q.Handle(work.In(ctx), acme, c.name, []byte(c.body), service.Meta{})

@@ -13,8 +13,8 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/egress"
-	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/definitions"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/mcp"
 	"github.com/skein-threads/skein/runtime/remote"
@@ -46,7 +46,7 @@ type Directory struct {
 	http *http.Client // of endpoints
 
 	watch  *watch      // for MCP servers that runs wait for
-	starts *share.Pool // of sessions with MCP servers
+	starts *quota.Pool // of sessions with MCP servers
 
 	mu      sync.Mutex
 	servers map[string]*mcp.Manager  // of MCP servers, by tenant and definition
@@ -61,7 +61,7 @@ func New(cfg Config) *Directory {
 	}
 	d := &Directory{cfg: cfg, http: remote.NewClient(cfg.Egress.Transport()), servers: map[string]*mcp.Manager{}, offered: map[string]offered{}, whole: map[*mcp.Manager]listing{}}
 	d.watch = newWatch(d.down)
-	d.starts = share.New("starts of MCP sessions", share.Limit{Total: starts, Tenant: startsTenant}, nil)
+	d.starts = quota.NewPool("starts of MCP sessions", quota.Places{Total: starts, Tenant: startsTenant}, nil)
 	return d
 }
 

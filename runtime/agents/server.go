@@ -12,8 +12,8 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections/definitions"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/mcp"
 )
@@ -130,7 +130,7 @@ func (d *Directory) down(ctx context.Context, tenant, tool string) bool {
 // wait for it, and few at a time. It is safe for concurrent use.
 type watch struct {
 	down   func(ctx context.Context, tenant, tool string) bool
-	places *share.Pool
+	places *quota.Pool
 	ctx    context.Context //nolint:containedctx // of looks; ends with stop
 	cancel context.CancelFunc
 	looks  sync.WaitGroup
@@ -150,7 +150,7 @@ type watched struct {
 }
 
 func newWatch(down func(ctx context.Context, tenant, tool string) bool) *watch {
-	w := &watch{down: down, places: share.New("looks for MCP servers", share.Limit{Total: looks, Tenant: looksTenant}, nil), known: map[string]map[string]*watched{}}
+	w := &watch{down: down, places: quota.NewPool("looks for MCP servers", quota.Places{Total: looks, Tenant: looksTenant}, nil), known: map[string]map[string]*watched{}}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	return w
 }

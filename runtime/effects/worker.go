@@ -15,7 +15,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/runtime"
 )
 
@@ -28,7 +28,7 @@ type Config struct {
 	// default 8 s, at least 5 s. The worker that started last decides for all.
 	AckWait time.Duration
 	State   runtime.State //  of threads, for effects; default none
-	Shares  *share.Pool   // of concurrent effects, by tenant; default a fair share for each
+	Shares  *quota.Pool   // of concurrent effects, by tenant; default a fair share for each
 	// Rate is how many effects of a tenant are started per second, in the long run,
 	// with bursts of ten seconds' worth. Further ones wait. Default DefaultRate;
 	// negative: no limit.
@@ -55,7 +55,7 @@ func (c Config) withDefaults() Config {
 		c.Concurrency = DefaultConcurrency
 	}
 	if c.Shares == nil {
-		c.Shares = share.New("effects", share.Limit{Total: c.Concurrency}, nil)
+		c.Shares = quota.NewPool("effects", quota.Places{Total: c.Concurrency}, nil)
 	}
 	if c.Rate == 0 {
 		c.Rate = DefaultRate
@@ -84,8 +84,8 @@ type Worker struct {
 
 	hands chan struct{} // one for each fetched effect
 	slots chan struct{} // one for each running effect
-	rates *share.Rates  // of starts, by tenant
-	late  *share.Pauses // effects that were postponed because their tenant has its share
+	rates *quota.Rates  // of starts, by tenant
+	late  *quota.Pauses // effects that were postponed because their tenant has its share
 
 	mu   sync.Mutex // guards the fields below
 	runs map[uint64]string
@@ -98,8 +98,8 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, find func(string) (
 	return &Worker{
 		log: log, dispatcher: dispatcher, find: find, cfg: cfg, logger: logger,
 		hands: make(chan struct{}, max(effectsInHand, cfg.Concurrency)), slots: make(chan struct{}, cfg.Concurrency), runs: map[uint64]string{},
-		rates: share.NewRates(max(cfg.Rate, 0), int(10*cfg.Rate)),
-		late:  share.NewPauses(time.Duration(float64(time.Second)/max(cfg.Rate, 1)), 5*time.Minute),
+		rates: quota.NewRates(cfg.Rate, 10*cfg.Rate),
+		late:  quota.NewPauses(time.Duration(float64(time.Second)/max(cfg.Rate, 1)), 5*time.Minute),
 	}
 }
 
@@ -210,7 +210,7 @@ func (w *Worker) handleDue(ctx, running context.Context, m jetstream.Msg) {
 	}
 	defer leave()
 	if !w.rates.Take(tenant, time.Now()) {
-		w.cfg.Shares.Refused(share.Rate)
+		w.cfg.Shares.Refused(quota.WhyRate)
 		w.putOff(m, tenant, thread, id)
 		return
 	}

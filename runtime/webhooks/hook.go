@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // hook is a webhook: which threads are behind, and how its endpoint does.
@@ -209,7 +209,7 @@ func (h *hook) runLane(ctx context.Context, l *lane) {
 		err = h.deliver(ctx, l)
 		leave()
 	}
-	var full *share.FullError
+	var full *quota.FullError
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	defer h.rouse()

@@ -12,8 +12,8 @@ import (
 	"github.com/skein-threads/skein/eventlog/follow"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/internal/signature"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
@@ -38,7 +38,7 @@ type Config struct {
 	Probe      retry.Policy  // between attempts while an endpoint accepts nothing; default 1 s to 1 min
 	SaveEvery  time.Duration // how much is delivered again after a crash; default 1 s
 	PerHook    int           // requests in flight of a webhook; default 4
-	Places     *share.Pool   // for requests in flight of all tenants; default DefaultPlaces of them
+	Places     *quota.Pool   // for requests in flight of all tenants; default DefaultPlaces of them
 	MaxBehind  int           // threads of a webhook that are behind; default 10,000
 	ManyFailed int           // failures in a row after which a webhook makes one attempt at a time; default 5
 }
@@ -69,7 +69,7 @@ func (c Config) withDefaults() Config {
 	}
 	orElse(&c.PerHook, 4)
 	if c.Places == nil {
-		c.Places = share.New("webhooks", share.Limit{Total: DefaultPlaces}, nil)
+		c.Places = quota.NewPool("webhooks", quota.Places{Total: DefaultPlaces}, nil)
 	}
 	orElse(&c.MaxBehind, 10_000)
 	orElse(&c.ManyFailed, 5)

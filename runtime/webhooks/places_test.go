@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/runtime/webhooks"
 )
 
@@ -30,7 +30,7 @@ func TestHub_TenantsSharePlaces(t *testing.T) {
 		return http.StatusOK
 	})
 	v := receive(t, nil)
-	w.deliver(webhooks.Config{Timeout: 4 * time.Minute, Places: share.New("webhooks", share.Limit{Total: 4}, nil)})
+	w.deliver(webhooks.Config{Timeout: 4 * time.Minute, Places: quota.NewPool("webhooks", quota.Places{Total: 4}, nil)})
 	for n := range 4 {
 		w.define(w.c, "slow"+strconv.Itoa(n), slow.URL, ``)
 	}

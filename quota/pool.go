@@ -1,4 +1,4 @@
-package share
+package quota
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Limit is how many places there are.
-type Limit struct {
+// Places is how many places there are.
+type Places struct {
 	Total  int // of all tenants together
 	Tenant int // of one tenant; 0: its fair share and no less; negative: as many as are free
 }
@@ -25,10 +25,10 @@ type Metrics interface {
 
 // Why a tenant gets no place.
 const (
-	Share   = "share"   // it holds its share
-	Total   = "total"   // all places are taken
-	Waiting = "waiting" // too many of its requests wait
-	Rate    = "rate"    // it has taken places too often; see Rates
+	WhyShare   = "share"   // it holds its share
+	WhyTotal   = "total"   // all places are taken
+	WhyWaiting = "waiting" // too many of its requests wait
+	WhyRate    = "rate"    // it has taken places too often; see Rates
 )
 
 // FullError says that a tenant gets no place now.
@@ -36,9 +36,9 @@ type FullError struct{ Kind, Why string }
 
 func (e *FullError) Error() string {
 	switch e.Why {
-	case Share:
+	case WhyShare:
 		return fmt.Sprintf("the tenant has its share of the places for %s; try again when some of its own have ended", e.Kind)
-	case Waiting:
+	case WhyWaiting:
 		return fmt.Sprintf("too many requests of the tenant wait for a place for %s; try again", e.Kind)
 	}
 	return fmt.Sprintf("all places for %s are taken; try again", e.Kind)
@@ -50,7 +50,7 @@ const mostWaiting = 64
 // Pool is a number of places for one kind of work. It is safe for concurrent use.
 type Pool struct {
 	kind    string
-	limit   Limit
+	limit   Places
 	metrics Metrics
 
 	mu      sync.Mutex // guards what follows
@@ -66,9 +66,9 @@ type waiter struct {
 	given  chan struct{}
 }
 
-// New makes the places for one kind of work. The kind is a label of the metrics;
+// NewPool returns the places for one kind of work. The kind is a label of the metrics;
 // nobody is told if metrics is nil.
-func New(kind string, l Limit, metrics Metrics) *Pool {
+func NewPool(kind string, l Places, metrics Metrics) *Pool {
 	if metrics == nil {
 		metrics = silent{}
 	}
@@ -102,8 +102,8 @@ func (p *Pool) Wait(ctx context.Context, tenant string) (leave func(), err error
 	}
 	if p.waits[tenant] >= mostWaiting {
 		defer p.mu.Unlock()
-		p.metrics.PlaceRefused(p.kind, Waiting)
-		return nil, &FullError{Kind: p.kind, Why: Waiting}
+		p.metrics.PlaceRefused(p.kind, WhyWaiting)
+		return nil, &FullError{Kind: p.kind, Why: WhyWaiting}
 	}
 	w := &waiter{tenant: tenant, given: make(chan struct{})}
 	p.waiting = append(p.waiting, w)
@@ -135,11 +135,11 @@ func (p *Pool) refuses(tenant string) string {
 	free, held := p.limit.Total-p.taken, p.held[tenant]
 	switch {
 	case free <= 0:
-		return Total
+		return WhyTotal
 	case p.limit.Tenant < 0:
 		return ""
 	case free < held, p.limit.Tenant > 0 && held >= p.limit.Tenant:
-		return Share
+		return WhyShare
 	}
 	return ""
 }

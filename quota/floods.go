@@ -1,6 +1,7 @@
-package service
+package quota
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
@@ -43,6 +44,7 @@ func (f *Floods) Note(tenant string, now time.Time) {
 		f.began = now
 	}
 	if f.count[tenant]++; f.count[tenant] == floodOf {
+		maps.DeleteFunc(f.last, func(_ string, at time.Time) bool { return now.Sub(at) >= floodCalm })
 		f.last[tenant] = now
 		go f.report(tenant)
 	}
@@ -56,9 +58,5 @@ func (f *Floods) flooding(tenant string, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at, ok := f.last[tenant]
-	if ok && now.Sub(at) >= floodCalm {
-		delete(f.last, tenant)
-		return false
-	}
-	return ok
+	return ok && now.Sub(at) < floodCalm
 }

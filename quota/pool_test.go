@@ -1,4 +1,4 @@
-package share
+package quota
 
 import (
 	"context"
@@ -30,18 +30,18 @@ func takeAll(t *testing.T, p *Pool, tenant string) []func() {
 // what they can get get nearly the same.
 func TestPool_ShareOfEachTenant(t *testing.T) {
 	for _, c := range []struct {
-		limit Limit
+		limit Places
 		want  []int // by tenant, in the order in which they take all they can
 	}{
-		{Limit{Total: 256}, []int{129, 64, 32, 16}},
-		{Limit{Total: 64}, []int{33, 16, 8}},
-		{Limit{Total: 4}, []int{3, 1, 0}},
-		{Limit{Total: 2}, []int{2, 0}},
-		{Limit{Total: 1}, []int{1, 0}},
-		{Limit{Total: 64, Tenant: 10}, []int{10, 10, 10}},
-		{Limit{Total: 8, Tenant: -1}, []int{8, 0}},
+		{Places{Total: 256}, []int{129, 64, 32, 16}},
+		{Places{Total: 64}, []int{33, 16, 8}},
+		{Places{Total: 4}, []int{3, 1, 0}},
+		{Places{Total: 2}, []int{2, 0}},
+		{Places{Total: 1}, []int{1, 0}},
+		{Places{Total: 64, Tenant: 10}, []int{10, 10, 10}},
+		{Places{Total: 8, Tenant: -1}, []int{8, 0}},
 	} {
-		p := New("x", c.limit, nil)
+		p := NewPool("x", c.limit, nil)
 		for i, want := range c.want {
 			if got := len(takeAll(t, p, strconv.Itoa(i))); got != want {
 				t.Errorf("%+v: tenant %d gets %d places, want %d", c.limit, i, got, want)
@@ -53,7 +53,7 @@ func TestPool_ShareOfEachTenant(t *testing.T) {
 // Of those that wait the tenant with the fewest places is next, and one that gave
 // up takes none.
 func TestPool_FewestIsNext(t *testing.T) {
-	p := New("x", Limit{Total: 4}, nil)
+	p := NewPool("x", Places{Total: 4}, nil)
 	hog := takeAll(t, p, "hog")
 	other := takeAll(t, p, "other")
 	type got struct {
@@ -101,7 +101,7 @@ func (p *Pool) waiters() int {
 
 // A tenant cannot fill the line of those that wait.
 func TestPool_WaitingIsBounded(t *testing.T) {
-	p := New("x", Limit{Total: 1}, nil)
+	p := NewPool("x", Places{Total: 1}, nil)
 	takeAll(t, p, "a")
 	ctx, cancel := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
@@ -114,7 +114,7 @@ func TestPool_WaitingIsBounded(t *testing.T) {
 	var full *FullError
 	ended, end := context.WithCancel(t.Context())
 	end() // one that waited would be told that, and not that there are too many
-	if _, err := p.Wait(ended, "a"); !errors.As(err, &full) || full.Why != Waiting {
+	if _, err := p.Wait(ended, "a"); !errors.As(err, &full) || full.Why != WhyWaiting {
 		t.Errorf("%v", err)
 	}
 	cancel()
@@ -124,7 +124,7 @@ func TestPool_WaitingIsBounded(t *testing.T) {
 // Whatever happens at the same time, no more places are taken than there are, and
 // in the end all are free.
 func TestPool_NeverMoreThanThereAre(t *testing.T) {
-	p := New("x", Limit{Total: 5}, nil)
+	p := NewPool("x", Places{Total: 5}, nil)
 	var mu sync.Mutex
 	now, most := 0, 0
 	var working sync.WaitGroup
@@ -171,7 +171,7 @@ func (meanwhile) Err() error { return context.Canceled }
 // A place that becomes free in the moment in which the request that waits for it ends is taken
 // by it or stays free, and is not lost.
 func TestPool_PlaceIsGivenAsTheWaitEnds(t *testing.T) {
-	p := New("x", Limit{Total: 1}, nil)
+	p := NewPool("x", Places{Total: 1}, nil)
 	for range 64 { // each time either may come first
 		first, err := p.Try("a")
 		if err != nil {
@@ -183,33 +183,5 @@ func TestPool_PlaceIsGivenAsTheWaitEnds(t *testing.T) {
 		if p.taken != 0 || len(p.held) != 0 || len(p.waiting) != 0 {
 			t.Fatalf("left: %d, %v, %d", p.taken, p.held, len(p.waiting))
 		}
-	}
-}
-
-// Each tenant has its own rate, in the long run, with a burst before it.
-func TestRates_OfEachTenant(t *testing.T) {
-	r, now := NewRates(10, 20), time.Unix(1000, 0)
-	count := func(tenant string) (n int) {
-		for r.Take(tenant, now) {
-			n++
-		}
-		return n
-	}
-	if a, b := count("a"), count("b"); a != 20 || b != 20 {
-		t.Errorf("at once: %d and %d, want 20", a, b)
-	}
-	now = now.Add(500 * time.Millisecond)
-	if a := count("a"); a != 5 {
-		t.Errorf("after half a second: %d, want 5", a)
-	}
-	if !NewRates(0, 0).Take("a", now) {
-		t.Error("no limit limits")
-	}
-	for i := range 3 * knownTenants {
-		now = now.Add(time.Second)
-		r.Take(strconv.Itoa(i), now)
-	}
-	if len(r.known) > 2*knownTenants {
-		t.Errorf("%d tenants are remembered", len(r.known))
 	}
 }

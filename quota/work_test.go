@@ -1,4 +1,4 @@
-package share
+package quota
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 // A request may do one unit of work, and one that does much takes a place until it ends. What goes on
 // after it needs none.
 func TestWork_LongReads(t *testing.T) {
-	places := New("reads", Limit{Total: 1}, nil)
+	places := NewPool("reads", Places{Total: 1}, nil)
 	var owed float64
-	w := NewWork("acme", places, func(_ context.Context, units float64) error {
+	w := NewWork("acme", places, func(_ context.Context, _ string, units float64) error {
 		owed += units
 		return nil
 	})
@@ -57,7 +57,7 @@ func TestWork_LongReads(t *testing.T) {
 		t.Errorf("%g units are owed, %v", owed, err)
 	}
 	wanted := errors.New("too long")
-	w = NewWork("acme", nil, func(context.Context, float64) error { return wanted })
+	w = NewWork("acme", nil, func(context.Context, string, float64) error { return wanted })
 	if err := SpendRequests(w.In(t.Context()), 2, 0); !errors.Is(err, wanted) {
 		t.Errorf("%v", err)
 	}

@@ -1,4 +1,4 @@
-package share
+package quota
 
 import (
 	"context"
@@ -18,8 +18,8 @@ const (
 // other tenants than as many small ones. It is safe for concurrent use.
 type Work struct {
 	tenant string
-	long   *Pool                                          // nil: long reads need no place
-	pace   func(ctx context.Context, units float64) error // blocks until so much may be done
+	long   *Pool                                                         // nil: long reads need no place
+	pace   func(ctx context.Context, tenant string, units float64) error // blocks until so much may be done
 
 	mu    sync.Mutex // guards what follows
 	done  float64    // units
@@ -30,7 +30,7 @@ type Work struct {
 
 // NewWork returns the work of a request that begins. pace blocks until its tenant may do so many
 // units, which is called with those beyond the first one. End it.
-func NewWork(tenant string, long *Pool, pace func(ctx context.Context, units float64) error) *Work {
+func NewWork(tenant string, long *Pool, pace func(ctx context.Context, tenant string, units float64) error) *Work {
 	return &Work{tenant: tenant, long: long, pace: pace, paid: 1}
 }
 
@@ -59,7 +59,7 @@ func (w *Work) spend(ctx context.Context, units float64, placed bool) error {
 	if err != nil {
 		return err
 	}
-	return w.pace(ctx, owed)
+	return w.pace(ctx, w.tenant, owed)
 }
 
 // enter takes a place for a request that does much. Hold w.mu: the reads of one request wait for it
