@@ -93,7 +93,7 @@ func TestLimits_InvalidAreRefused(t *testing.T) {
 // nothing, and in the end nothing is held.
 func TestGate_AnySequence(t *testing.T) {
 	now, random := time.Unix(1000, 0), rand.New(rand.NewPCG(1, 2))
-	g := NewGate(Limits{Rate: 1, InFlight: 3, Streams: 2, Uploads: 1}, Limits{Rate: 3, InFlight: 5, Streams: 3, BodyBytes: 100})
+	g := NewGate(Limits{Rate: 5, Burst: 1, InFlight: 3, Streams: 2, Uploads: 1}, Limits{Rate: 12, Burst: 2, InFlight: 5, Streams: 3, BodyBytes: 100})
 	type state struct {
 		held   [2]map[string]counts
 		tokens [2]map[string]time.Duration
@@ -123,7 +123,7 @@ func TestGate_AnySequence(t *testing.T) {
 		var over *Excess
 		if n := len(holds); n == 0 || random.IntN(3) == 0 {
 			tenant := strconv.Itoa(random.IntN(3))
-			r := Request{Names: []string{tenant + " " + strconv.Itoa(random.IntN(3)), tenant}, Takes: []Kind{Rate, InFlight, Uploads}[:2+random.IntN(2)]}
+			r := Request{Names: []string{tenant + " " + strconv.Itoa(random.IntN(3)), tenant}, Takes: [][]Kind{{Rate, InFlight}, {InFlight, Rate}, {InFlight, Rate, Uploads}}[random.IntN(3)]}
 			if random.IntN(3) == 0 {
 				r.Fits = []Kind{Streams}
 			}
