@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/objects"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // Piece returns one piece of a tenant's content, from 0. Each except the last has
@@ -31,7 +31,7 @@ func (s *Store) piece(ctx context.Context, tenant, digest string, n int64) ([]by
 	if err != nil {
 		return nil, err
 	}
-	return s.objects.Piece(share.Unmeasured(ctx), o, n)
+	return s.objects.Piece(quota.Unmeasured(ctx), o, n)
 }
 
 // readError returns the error of reading the object of a content as one of the content.
@@ -80,7 +80,7 @@ func (s *Store) All(ctx context.Context, tenant, digest string) iter.Seq2[[]byte
 				yield(nil, err)
 				return
 			}
-			r := s.objects.Read(share.Unmeasured(ctx), o)
+			r := s.objects.Read(quota.Unmeasured(ctx), o)
 			for piece, err := range r.Pieces() {
 				if !yield(piece, readError(tenant, digest, err)) {
 					return

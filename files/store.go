@@ -17,7 +17,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/lru"
-	"github.com/skein-threads/skein/internal/share"
+	"github.com/skein-threads/skein/quota"
 )
 
 // touchAfter is the age of an object from which a writer that needs it writes its entry again,
@@ -143,7 +143,7 @@ func objectName(tenant, digest string) string { return tenant + "/" + digest }
 // find reads the entry of content: nil if there is none, with the sequence that the next entry
 // must expect.
 func (s *Store) find(ctx context.Context, tenant, digest string) (*objects.Found, uint64, error) {
-	o, err := s.objects.FindNear(share.Unmeasured(ctx), objectName(tenant, digest))
+	o, err := s.objects.FindNear(quota.Unmeasured(ctx), objectName(tenant, digest))
 	var damaged *objects.DamagedError
 	switch {
 	case errors.As(err, &damaged):
