@@ -302,6 +302,13 @@ func firstSince(ctx context.Context, log *eventlog.Log, at time.Time, end uint64
 	if log.Streams().ReadOnly() {
 		return searchSince(ctx, log, at, end)
 	}
+	stream, err := log.JetStream().Stream(ctx, log.Config().Names.Stream(assets.LogStream))
+	if err != nil {
+		return 0, fmt.Errorf("find commits since %v: %w", at, err)
+	}
+	if begins := stream.CachedInfo().State; begins.Msgs > 0 && !begins.FirstTime.Before(at) { // else the server looks for it in a block, long if that is damaged
+		return min(begins.FirstSeq, end+1), nil
+	}
 	from := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &at, HeadersOnly: true}
 	for m, err := range log.Streams().List(ctx, log.Config().Names.Stream(assets.LogStream), from) {
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/prototype"
 )
 
 // CallArguments returns the arguments of a call as its model wrote them: a JSON object, {} for
@@ -44,31 +45,10 @@ func unusable(said string) string {
 		return "the arguments have half of a surrogate pair; send whole characters"
 	case err != nil:
 		return noObject
-	case pollutes(v):
+	case prototype.In([]byte(said)):
 		return "the arguments have the name __proto__ or constructor.prototype; leave it out"
 	}
 	return ""
-}
-
-// pollutes reports whether a value has a name that JavaScript takes for the prototype of an
-// object. Clients refuse the whole stream that has one.
-func pollutes(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, value := range v {
-			inner, _ := value.(map[string]any)
-			if _, prototype := inner["prototype"]; name == "__proto__" || name == "constructor" && prototype || pollutes(value) {
-				return true
-			}
-		}
-	case []any:
-		for _, value := range v {
-			if pollutes(value) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // invalidArguments returns the result of a call with arguments that its tool does not accept; nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/prototype"
 )
 
 // Routes adds /chat to an edge.
@@ -132,7 +133,7 @@ func get(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		if err != nil {
 			return err
 		}
-		raw = append(before, permitted(raw)...)
+		raw = append(before, prototype.Without(raw)...)
 		before = []byte(",")
 		return write(raw)
 	})

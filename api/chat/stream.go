@@ -11,6 +11,7 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/prototype"
 )
 
 // headerStream tells clients of which protocol a stream is.
@@ -49,7 +50,7 @@ func (h *chat) stream(w http.ResponseWriter, r *http.Request, f *follow) error {
 			if err != nil {
 				return err
 			}
-			if err := out.Send(edge.Event{Data: permitted(raw)}); err != nil {
+			if err := out.Send(edge.Event{Data: prototype.Without(raw)}); err != nil {
 				return err
 			}
 		}

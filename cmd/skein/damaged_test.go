@@ -50,7 +50,6 @@ func TestAudit_FlippedBitWhileServing(t *testing.T) {
 	// What reads the whole log says that it cannot, and does not end as if nothing were there.
 	for _, args := range [][]string{{"tail", "--from", "1", "--follow=false"}, {"query", "history.list", `{"fromSeq":1}`}} {
 		o := run(t, s.env, "", append(args, "--timeout", "15s")...)
-		t.Logf("%v: exit %d, %d bytes, %s", args, o.code, len(o.out), o.err)
 		if o.code == 0 || o.err == "" {
 			t.Errorf("%v: exit %d, %d bytes, %s", args, o.code, len(o.out), o.err)
 		}

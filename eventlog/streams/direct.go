@@ -163,6 +163,23 @@ func (e *UnreadableError) Error() string {
 
 func (e *UnreadableError) Unwrap() error { return e.Cause }
 
+// Unread reports whether an error says that a stream cannot be read although it answers, and from
+// which sequence on.
+func Unread(err error) (stream string, from uint64, unread bool) {
+	var unreadable *UnreadableError
+	var incomplete *IncompleteError
+	var silent *SilentError
+	switch {
+	case errors.As(err, &unreadable):
+		return unreadable.Stream, unreadable.Seq, true
+	case errors.As(err, &incomplete):
+		return incomplete.Stream, incomplete.Seq, true
+	case errors.As(err, &silent) && silent.Others:
+		return silent.Stream, silent.Seq, true
+	}
+	return "", 0, false
+}
+
 func message(m *nats.Msg) (Message, error) {
 	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
 	if err != nil {

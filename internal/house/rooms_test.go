@@ -24,7 +24,7 @@ func closedTo() map[string][]string {
 		"threads": {"client", "events", "internal/retry"},
 		"state":   {"client", "events", "schema/arguments", "internal/excerpt", "internal/pattern", "internal/retry"},
 		// The HTTP edge is a client, wherever it runs.
-		"api": {"client", "events", "schema", "console", "internal/attachment", "internal/excerpt", "internal/suggest", "quota"},
+		"api": {"client", "events", "schema", "console", "internal/attachment", "internal/excerpt", "internal/prototype", "internal/suggest", "quota"},
 		// Pages on the edge, which serves them.
 		"console": {"client", "events", "api/edge", "internal/happened"},
 		// What serves every kind of request knows none of them.

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/pages"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/cold"
@@ -214,9 +216,14 @@ func (q *Queries) Handle(ctx context.Context, tenant, name string, body []byte, 
 	return out, err
 }
 
-// unavailable returns for a query what AsError returns for a command.
+// unavailable returns for a query what AsError returns for a command. Where the store cannot be read,
+// it says from where on.
 func unavailable(e *events.Error) *events.Error {
-	return &events.Error{Code: events.Unavailable, Message: "the query could not be answered now; try again", Details: e.Details, Cause: e.Cause}
+	message := "the query could not be answered now; try again"
+	if stream, from, unread := streams.Unread(e.Cause); unread {
+		message = fmt.Sprintf("stream %s cannot be read from sequence %d on; if it stays so, a block of it is damaged, which the operator's skein store check names", stream, max(from, 1))
+	}
+	return &events.Error{Code: events.Unavailable, Message: message, Details: e.Details, Cause: e.Cause}
 }
 
 func (q *Queries) decodeAndAnswer(ctx context.Context, tenant, name string, body []byte) (any, error) {

@@ -52,7 +52,7 @@ func (r *Remote) NeedTenant() error {
 		return WrongUsage("a tenant is required: set --tenant or SKEIN_TENANT")
 	}
 	if err := events.CheckTenant("", r.Tenant); err != nil {
-		return WrongUsage("--tenant: " + events.AsError(err).Message)
+		return WrongUsage("--tenant: %s", events.AsError(err).Message)
 	}
 	return nil
 }

@@ -47,6 +47,7 @@ func TestInput_ProviderItemsGoBackToTheirProvider(t *testing.T) {
 	}{
 		"its own endpoint":            {e, parts, reasoning + "," + search + "," + said},
 		"another":                     {other, parts, said},
+		"another, without reasoning":  {other, parts[1:], said},
 		"without its reasoning":       {e, append([]string{strings.Replace(parts[0], "encrypted_content", "x", 1)}, parts[1:]...), said},
 		"twice in a thread":           {e, append(parts[1:2:2], parts[1]), search},
 		"an id of another form":       {e, append([]string{parts[0], strings.Replace(parts[1], "ws_1", "x_1", 1)}, parts[3:]...), reasoning + "," + said},

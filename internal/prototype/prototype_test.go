@@ -1,9 +1,9 @@
-package chat
+package prototype
 
 import "testing"
 
-// What released clients refuse is left out wherever it is, and all else is as it was.
-func TestPermitted(t *testing.T) {
+// What released clients refuse is found, and left out, wherever it is; all else is as it was.
+func TestWithout(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"type":"finish"}`: `{"type":"finish"}`,
 		`{"a":{"__proto__":{"x":1},"b":[{"__proto__":1},2]}}`: `{"a":{"b":[{},2]}}`,
@@ -12,9 +12,15 @@ func TestPermitted(t *testing.T) {
 		`{"constructor":{"name":"x"},"prototype":1}`:          `{"constructor":{"name":"x"},"prototype":1}`,
 		`{"text":"\"__proto__\": 1","n":1e400}`:               `{"text":"\"__proto__\": 1","n":1e400}`,
 		`["__proto__",[],{}]`:                                 `["__proto__",[],{}]`,
+		`{ "b" : 1 }`:                                         `{ "b" : 1 }`,
+		`{"\ud83d":{"__proto__":1}}`:                          `{"\ud83d":{}}`,
+		`{"__proto__":`:                                       `{"__proto__":`,
 	} {
-		if got := string(permitted([]byte(in))); got != want {
+		if got := string(Without([]byte(in))); got != want {
 			t.Errorf("%s is sent as %s, not %s", in, got, want)
+		}
+		if In([]byte(in)) != (in != want) {
+			t.Errorf("%s: found %v", in, in == want)
 		}
 	}
 }
