@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runview"
 )
 
 // answer sends the answers in a message of the assistant to the calls that wait for them:
@@ -33,7 +33,7 @@ func (h *chat) answer(ctx context.Context, m *Message) (*follow, error) {
 			continue
 		}
 		calls = append(calls, d.CallID)
-		if a := edge.ApprovalOf(x.Approvals, d.CallID); a.Status == events.ApprovalWaiting {
+		if a := runview.ApprovalOf(x.Approvals, d.CallID); a.Status == events.ApprovalWaiting {
 			answers, waiting = append(answers, *d), append(waiting, d.CallID)
 		}
 	}
@@ -49,25 +49,12 @@ func (h *chat) answer(ctx context.Context, m *Message) (*follow, error) {
 		calls = waiting // the client has seen what followed the other answers
 	}
 	from, err := h.beginning(ctx, x)
-	known := granted(x)
-	for _, d := range answers {
-		known[d.CallID] = d.Grant
-	}
-	return &follow{Run: h.runOf(x, m.ID), from: from, after: calls, known: known}, err
+	return &follow{Run: h.runOf(x, m.ID), from: from, after: calls}, err
 }
 
 // runOf returns an execution as a run, for the message that begins with an item.
 func (h *chat) runOf(x *events.Execution, item string) Run {
 	return Run{ThreadID: x.ThreadID, Key: h.key(), AgentID: x.AgentID, ExecutionID: x.ID, MessageID: item, Later: item != x.ReactionItemID}
-}
-
-// granted returns the calls of an execution that people have granted.
-func granted(x *events.Execution) map[string]bool {
-	calls := map[string]bool{}
-	for _, a := range x.Approvals { // the latest request for a call counts
-		calls[a.CallID] = a.Status == events.ApprovalGrant || a.Status == events.ApprovalResult
-	}
-	return calls
 }
 
 // lastMessage returns the items of the last message that an execution writes: those since a message
@@ -111,7 +98,7 @@ func answerOf(p *Part, asked []events.CallApproval) (*events.ResolveApproval, er
 	if p.tool() == "" || p.Preliminary {
 		return nil, nil
 	}
-	a := edge.ApprovalOf(asked, p.ToolCallID)
+	a := runview.ApprovalOf(asked, p.ToolCallID)
 	question := a != nil && a.Reason == events.ApprovalQuestion
 	d := &events.ResolveApproval{CallID: p.ToolCallID}
 	switch {
@@ -148,11 +135,11 @@ func (h *chat) active(ctx context.Context) (*events.Execution, error) {
 // resume returns the message that is being written, nil if there is none.
 func (h *chat) resume(ctx context.Context) (*follow, error) {
 	x, err := h.active(ctx)
-	if err != nil || x == nil || edge.AwaitsPeople(x) {
+	if err != nil || x == nil || runview.AwaitsPeople(x) {
 		return nil, err
 	}
 	from, err := h.beginning(ctx, x)
-	return &follow{Run: h.runOf(x, lastMessage(x)[0]), from: from, known: granted(x)}, err
+	return &follow{Run: h.runOf(x, lastMessage(x)[0]), from: from}, err
 }
 
 // firstLook is how many of a thread's latest events are searched first for the beginning of a

@@ -64,12 +64,6 @@ const (
 	dataPart      = skeinPrefix + "part"
 )
 
-// Kinds of text that a step streams. Their chunks are KIND-start, KIND-delta and KIND-end.
-const (
-	kindText      = "text"
-	kindReasoning = "reasoning"
-)
-
 // dataChunk returns a data part.
 func dataChunk(kind, id string, data any) Chunk {
 	raw, err := json.Marshal(data, json.Deterministic(true))

@@ -6,9 +6,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runview"
 )
 
 // list calls yield with the messages of a chat, the oldest first, without the one that is being
@@ -189,7 +189,7 @@ func (u *runs) read(ctx context.Context) error {
 func (u *runs) add(x *events.Execution) {
 	switch {
 	case x.Status != events.Executing:
-	case edge.AwaitsPeople(x):
+	case runview.AwaitsPeople(x):
 		u.waits = x.LastItem()
 	default:
 		for _, item := range lastMessage(x) {

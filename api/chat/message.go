@@ -10,6 +10,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/attachment"
+	"github.com/skein-threads/skein/runview"
 )
 
 // Message is a UI message of the AI SDK.
@@ -62,7 +63,7 @@ func (p *Part) tool() string {
 	if p.Type == partDynamicTool {
 		return p.ToolName
 	}
-	return toolName(p.Type)
+	return runview.Tool(p.Type)
 }
 
 // metadata is what the item of a message keeps for clients of this protocol.
@@ -101,24 +102,24 @@ func messageOf(item *events.Item, approvals map[string]events.CallApproval) *Mes
 	_ = json.Unmarshal(attachment.Served(item.Content, item.ThreadID), &list) // content that is not a list has no parts
 	step := false                                                             // whether a step has begun that has no call yet
 	for i, raw := range list {
-		p := readPart(raw)
-		if item.Role == events.Assistant && !step && (toolName(p.Type) == "" || i == 0) {
+		p := runview.ReadPart(raw)
+		if item.Role == events.Assistant && !step && (runview.Tool(p.Type) == "" || i == 0) {
 			m.Parts, step = append(m.Parts, Part{Type: partStepStart}), true
 		}
-		if toolName(p.Type) != "" {
+		if runview.Tool(p.Type) != "" {
 			step = false
 		}
 		m.Parts = append(m.Parts, partsOf(&p, raw, approvals)...)
 	}
 	if len(m.Parts) == 0 && item.Role != events.Assistant { // the client's validation wants one
-		m.Parts = append(m.Parts, Part{Type: kindText, Text: new("")})
+		m.Parts = append(m.Parts, Part{Type: string(runview.PlainText), Text: new("")})
 	}
 	return m
 }
 
 // partsOf returns a stored part as parts of a UI message.
-func partsOf(p *stored, raw events.JSON, approvals map[string]events.CallApproval) []Part {
-	if toolName(p.Type) != "" {
+func partsOf(p *runview.Part, raw events.JSON, approvals map[string]events.CallApproval) []Part {
+	if runview.Tool(p.Type) != "" {
 		out := []Part{toolPartOf(p, approvals)}
 		if a, asked := approvals[p.ToolCallID]; asked && a.Reason == events.ApprovalQuestion {
 			c := questionChunk(a.CallID, a.Question, a.Answer)
@@ -126,16 +127,16 @@ func partsOf(p *stored, raw events.JSON, approvals map[string]events.CallApprova
 		}
 		return out
 	}
-	if text, is := p.text(); is {
-		out := []Part{{Type: kindText, Text: &text, State: "done"}}
+	if text, is := p.PlainText(); is {
+		out := []Part{{Type: string(runview.PlainText), Text: &text, State: "done"}}
 		for _, c := range sources("source", p.Annotations) {
 			out = append(out, Part{Type: c.Type, SourceID: c.SourceID, URL: c.URL, Title: c.Title})
 		}
 		return out
 	}
 	if p.Type == events.Reasoning {
-		if forms := p.reasoning(); len(forms) > 0 {
-			return []Part{{Type: kindReasoning, Text: &forms[0], State: "done"}}
+		if forms := p.Reasoning(); len(forms) > 0 {
+			return []Part{{Type: string(runview.Reasoning), Text: &forms[0], State: "done"}}
 		}
 		return nil
 	}
@@ -150,18 +151,18 @@ func partsOf(p *stored, raw events.JSON, approvals map[string]events.CallApprova
 }
 
 // toolPartOf returns a call as a part of a UI message.
-func toolPartOf(p *stored, approvals map[string]events.CallApproval) Part {
+func toolPartOf(p *runview.Part, approvals map[string]events.CallApproval) Part {
 	out := Part{Type: p.Type, ToolCallID: p.ToolCallID, State: stateInput, Input: some(p.Input), ProviderExecuted: true}
 	a, asked := approvals[p.ToolCallID]
 	question := asked && a.Reason == events.ApprovalQuestion
 	out.ProviderExecuted = !question
 	switch {
 	case asked && !question && a.Status == events.ApprovalDenial:
-		out.State, out.Approval = stateDenied, &Approval{ID: a.CallID, Approved: new(false), Reason: events.DenialReason(p.failure())}
+		out.State, out.Approval = stateDenied, &Approval{ID: a.CallID, Approved: new(false), Reason: events.DenialReason(p.Failure())}
 	case p.State == stateOutput:
 		out.State, out.Output = stateOutput, output(p.Output)
 	case p.State == stateError:
-		out.State, out.ErrorText = stateError, p.failure()
+		out.State, out.ErrorText = stateError, p.Failure()
 	case asked && !question && a.Status == events.ApprovalWaiting:
 		out.State, out.Approval = stateRequested, &Approval{ID: a.CallID}
 	}
@@ -247,9 +248,9 @@ func storedOf(role events.Role, p *Part) (events.JSON, error) {
 		text = *p.Text
 	}
 	switch {
-	case p.Type == kindText && role == events.Assistant:
+	case p.Type == string(runview.PlainText) && role == events.Assistant:
 		return json.Marshal(map[string]string{"type": events.OutputText, "text": text}, json.Deterministic(true))
-	case p.Type == kindText:
+	case p.Type == string(runview.PlainText):
 		return json.Marshal(map[string]string{"type": events.InputText, "text": text}, json.Deterministic(true))
 	case p.Type == typeFile:
 		return storedFile(role, p)
@@ -261,7 +262,7 @@ func storedOf(role events.Role, p *Part) (events.JSON, error) {
 			fields["id"] = p.ID
 		}
 		return json.Marshal(fields, json.Deterministic(true))
-	case role == events.Assistant && p.Type == kindReasoning:
+	case role == events.Assistant && p.Type == string(runview.Reasoning):
 		return json.Marshal(map[string]string{"type": events.Reasoning, "text": text}, json.Deterministic(true))
 	case role == events.Assistant && (p.Type == typeSourceURL || p.Type == typeSourceDocument):
 		return json.Marshal(p, json.Deterministic(true))

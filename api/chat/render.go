@@ -2,12 +2,13 @@ package chat
 
 import (
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/attachment"
+	"github.com/skein-threads/skein/runview"
 )
 
 // Run says which run a Renderer renders.
@@ -18,75 +19,31 @@ type Run struct {
 	Later                  bool   // that is not the run's first one
 }
 
-// Renderer turns the events and chunks of one run into chunks of a UI message. It is pure: what
-// it returns depends only on what it was given. Events are given in their order, and so are
-// chunks; how the two interleave changes when something is shown, and not what the message is
-// in the end, because the parts that the log records decide.
+// Renderer turns the frames of one run into chunks of a UI message. It is pure, as its
+// [runview.View] is.
 type Renderer struct {
-	run   Run
-	steps map[string]*step
-	open  *step // the last one, until it is closed
-	calls map[string]*call
-
-	keeps    bool            // the client cannot take back what it shows of a step
-	before   bool            // the steps so far write an earlier message, of which nothing is shown
-	started  bool            // the beginning of the message was shown
-	known    map[string]bool // calls that people have allowed already
-	persons  map[string]bool // tools that ask a person
-	unheard  map[string]bool // calls that the client has answered, of which no event says so yet
-	quiet    bool            // of none of them, so that nothing is shown
-	finished *events.ThreadFinished
-	failure  string // the errorText of the execution
-	aborted  *events.RunStopped
-	waiting  bool
-	ended    bool
-	removed  bool
-}
-
-// call is a call of a tool.
-type call struct {
-	id, name string
-	step     *step
-	started  bool // tool-input-start was shown
-	shown    bool // its input was shown
-	waits    bool // for a person
-	question bool // it is a question to a person
-	answered bool // its output was shown, or that it was denied
-	input    events.JSON
+	*runview.View
+	run     Run
+	before  bool            // the steps so far write an earlier message, of which nothing is shown
+	started bool            // the beginning of the message was shown
+	over    bool            // another message of the run follows
+	persons map[string]bool // tools that ask a person
+	passed  map[string]bool // what the step has shown of data, so that its part is not shown twice
 }
 
 // NewRenderer returns a Renderer of a run.
 func NewRenderer(run Run) *Renderer {
-	return &Renderer{run: run, before: run.Later, steps: map[string]*step{}, calls: map[string]*call{}}
+	return &Renderer{View: runview.New(run.ExecutionID), run: run, before: run.Later, passed: map[string]bool{}}
 }
-
-// After makes the Renderer continue a message that the client has up to where these calls wait,
-// which it has answered: it shows nothing until an event says so of one of them, and a run that
-// still waits for another one does not end the stream.
-func (r *Renderer) After(calls []string) {
-	r.quiet, r.unheard = true, map[string]bool{}
-	for _, id := range calls {
-		r.unheard[id] = true
-	}
-}
-
-// Keep makes the Renderer end what it shows of a step that says something else, and not take it
-// back: clients of version 6 of the AI SDK break off at reset-step, and nothing that they send tells
-// them from others.
-func (r *Renderer) Keep() { r.keeps = true }
 
 // Persons names the tools that ask a person, as far as they are known: a client answers a call of one
 // as it does calls that it makes itself.
 func (r *Renderer) Persons(tools map[string]bool) { r.persons = tools }
 
-// Granted makes the Renderer show that these calls are made, and not that people are asked about
-// them: they have been granted since.
-func (r *Renderer) Granted(calls map[string]bool) { r.known = calls }
-
 // Start returns the beginning of the message. It is nil if another message of the run may still be
 // written: then it comes with the first event or chunk of the message.
 func (r *Renderer) Start() []Chunk {
-	if r.before && !r.quiet {
+	if r.before && !r.Quiet() {
 		return nil
 	}
 	return r.start()
@@ -115,263 +72,208 @@ func (r *Run) execution(status events.ExecutionStatus) Chunk {
 	return dataChunk(dataExecution, r.ExecutionID, data)
 }
 
-// Ended reports whether the run has ended, and everything was shown.
-func (r *Renderer) Ended() bool { return r.ended }
-
-// Waiting reports whether the run waits for people only, as far as its events were given. If no
-// more are known, Pause ends the stream.
-func (r *Renderer) Waiting() bool { return r.waiting }
+// Ended reports whether the message has ended, and everything was shown.
+func (r *Renderer) Ended() bool { return r.over || r.View.Ended() }
 
 // Pause ends the stream of a run that is Waiting. The message can be continued when people have
 // answered.
 func (r *Renderer) Pause() []Chunk {
-	var out []Chunk
-	if r.open != nil {
-		out = r.close(r.open, string(events.StepRunning))
-	}
-	return append(out, Chunk{Type: typeFinish, FinishReason: events.FinishToolCalls})
+	return append(r.show(r.View.Pause()), Chunk{Type: typeFinish, FinishReason: events.FinishToolCalls})
 }
 
-// Removed reports whether the run will not begin: its message was removed from the queue.
-func (r *Renderer) Removed() bool { return r.removed }
+// Live ends the history of the run, and shows for what it waits now.
+func (r *Renderer) Live() []Chunk { return r.show(r.View.Live()) }
 
-// EventTypes are the types of the events that a Renderer uses.
-func EventTypes() []string {
-	var names []string
-	for _, t := range []events.Type{
-		events.ExecutionCreatedType, events.ExecutionStatusChangedType, events.ThreadFinishedType, events.LifecycleDeletedType,
-		events.RunRequestedType, events.RunStoppedType, events.RunParkedType, events.QueueRemovedType,
-		events.StepCreatedType, events.StepStatusChangedType, events.PartCreatedType, events.PartUpdatedType,
-		events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType, events.ApprovalResolvedType,
-	} {
-		names = append(names, string(t))
-	}
-	return names
-}
-
-// Event takes an event of the thread. Those of other runs are skipped.
+// Event takes an event of the thread.
 func (r *Renderer) Event(e *events.Event) []Chunk {
-	if r.ended {
+	if r.over {
 		return nil
 	}
-	if answered := answeredCall(e); r.unheard[answered] {
-		r.quiet = false
-		delete(r.unheard, answered)
-	}
-	out := r.event(e)
-	if r.quiet {
-		r.waiting = false
-	}
-	if (r.quiet || r.before) && !r.ended {
-		return nil
-	}
-	return out
-}
-
-func (r *Renderer) event(e *events.Event) []Chunk {
+	served := *e
 	switch d := e.Data.(type) {
-	case events.StepCreated:
-		return r.stepCreated(d)
-	case events.StepStatusChanged:
-		if s := r.steps[e.Subject]; s != nil {
-			s.settled = true
-			return append(r.strays(s), r.close(s, string(d.To))...)
-		}
 	case events.PartCreated:
-		return r.part(d.StepID, d.Key, attachment.Served(d.Part, r.run.ThreadID))
+		d.Part = attachment.Served(d.Part, r.run.ThreadID)
+		served.Data = d
 	case events.PartUpdated:
-		return r.part(d.StepID, d.Key, attachment.Served(d.Part, r.run.ThreadID))
-	case events.ApprovalRequested:
-		return r.approvalRequested(d)
-	case events.ApprovalGranted:
-		return r.approvalGranted(d)
-	case events.ApprovalDenied:
-		return r.approvalDenied(d)
-	case events.ApprovalResolved:
-		r.approvalResolved(d)
-	case events.RunParked:
-		if e.Subject == r.run.ExecutionID {
-			r.parked(d)
-		}
-	case events.RunRequested:
-		if e.Subject == r.run.ExecutionID {
-			r.waiting = false
-		}
-	default:
-		return r.ending(e)
+		d.Part = attachment.Served(d.Part, r.run.ThreadID)
+		served.Data = d
 	}
-	return nil
+	return r.show(r.View.Event(&served))
 }
 
-// ending takes the events that end a run.
-func (r *Renderer) ending(e *events.Event) []Chunk {
-	switch d := e.Data.(type) {
-	case events.ExecutionStatusChanged:
-		if e.Subject == r.run.ExecutionID {
-			r.failure = d.ErrorText
-		}
-	case events.RunStopped:
-		if e.Subject == r.run.ExecutionID && d.Abort {
-			r.aborted = &d
-		}
-	case events.ThreadFinished:
-		if d.ExecutionID == r.run.ExecutionID {
-			r.finished = &d
-		}
-	case events.QueueRemoved:
-		if d.ExecutionID == r.run.ExecutionID {
-			r.ended, r.removed = true, true
-			return []Chunk{{Type: typeAbort, Reason: "the message was removed from the queue"}}
-		}
-	case events.LifecycleDeleted:
-		r.ended = true
-		return []Chunk{{Type: typeError, ErrorText: "the chat was deleted"}, {Type: typeFinish, FinishReason: events.FinishError}}
-	}
-	return nil
-}
+// Takes reports whether a chunk can be taken now; see [runview.View.Takes].
+func (r *Renderer) Takes(c *events.ChunkEmitted) bool { return r.over || r.View.Takes(c) }
 
-// answeredCall returns the call that an event says was answered by a person, "" if none.
-func answeredCall(e *events.Event) string {
-	switch d := e.Data.(type) {
-	case events.ApprovalGranted:
-		return d.CallID
-	case events.ApprovalDenied:
-		return d.CallID
-	case events.ApprovalResolved:
-		return d.CallID
-	}
-	return ""
-}
-
-// Takes reports whether a chunk can be taken now. One that cannot belongs to what an event has
-// yet to tell: take it again after the next event.
-func (r *Renderer) Takes(c *events.ChunkEmitted) bool {
-	switch {
-	case r.ended:
-		return true
-	case c.Type == events.ChunkFinish:
-		return r.finished != nil
-	case c.StepID == "":
-		return true
-	}
-	return r.steps[c.StepID] != nil || r.finished != nil
-}
-
-// Chunk takes a chunk of the run. Deltas of a step whose parts are known show nothing new.
+// Chunk takes a chunk of the run.
 func (r *Renderer) Chunk(c *events.ChunkEmitted) []Chunk {
-	if r.ended || c.ExecutionID != r.run.ExecutionID {
-		return nil
-	}
-	if c.Type == events.ChunkFinish {
-		return r.finish(c.Data)
-	}
-	s := r.steps[c.StepID]
-	if s == nil || s.settled || s != r.open {
+	if r.over {
 		return nil
 	}
 	served := *c
 	served.Data = attachment.Served(c.Data, r.run.ThreadID)
-	out := s.chunk(r, &served)
-	if r.quiet || r.before {
-		return nil
+	return r.show(r.View.Chunk(&served))
+}
+
+// show encodes the frames that belong to the message.
+func (r *Renderer) show(frames []runview.Frame) []Chunk {
+	var out []Chunk
+	for _, f := range frames {
+		switch f := f.(type) {
+		case runview.StepStarted:
+			switch begins := f.ItemID == r.run.MessageID; {
+			case r.before && begins:
+				if r.before = false; !r.started {
+					out = append(out, r.start()...)
+				}
+			case !r.before && !begins && f.SteeredBy != "": // what follows answers a message of the user
+				r.over = true
+				return append(out, Chunk{Type: typeFinish, FinishReason: events.FinishStop})
+			}
+		case runview.Finished:
+			r.before = false
+			if !r.started {
+				out = append(out, r.start()...)
+			}
+		case runview.Removed, runview.Deleted:
+			r.before = false
+		}
+		if !r.before {
+			out = append(out, r.chunks(f)...)
+		}
 	}
 	return out
 }
 
-// finish ends the message.
-func (r *Renderer) finish(data events.JSON) []Chunk {
-	var how events.Finish
-	if json.Unmarshal(data, &how) != nil || how.Reason == "" {
-		how.Reason = events.FinishOther
-	}
-	var out []Chunk
-	if r.open != nil {
-		out = append(r.strays(r.open), r.close(r.open, string(r.finished.Status))...)
-	}
-	if r.ended, r.waiting = true, false; !r.started {
-		out = r.start()
-	}
-	out = append(out, r.run.execution(r.finished.Status))
-	switch {
-	case r.aborted != nil:
-		reason := r.aborted.Reason
-		if reason == "" {
-			reason = "the run was cancelled"
+// chunks encodes a frame.
+func (r *Renderer) chunks(f runview.Frame) []Chunk {
+	switch f := f.(type) {
+	case runview.StepStarted:
+		r.passed = map[string]bool{}
+		return []Chunk{{Type: typeStartStep}, r.stepData(f.Step)}
+	case runview.StepReset:
+		if r.passed = map[string]bool{}; f.Kept {
+			return []Chunk{r.stepData(f.Step)}
 		}
-		return append(out, Chunk{Type: typeAbort, Reason: reason}, Chunk{Type: typeFinish, FinishReason: events.FinishOther})
-	case r.finished.Status == events.ExecutionFailed:
-		for _, text := range []string{r.failure, how.ErrorText, "the run failed"} {
-			if text != "" {
-				return append(out, Chunk{Type: typeError, ErrorText: text}, Chunk{Type: typeFinish, FinishReason: events.FinishError})
-			}
+		return []Chunk{{Type: typeResetStep}, r.stepData(f.Step)}
+	case runview.StepFinished:
+		if f.Status == events.StepRunning {
+			return []Chunk{{Type: typeFinishStep}}
 		}
+		return []Chunk{r.stepData(f.Step), {Type: typeFinishStep}}
+	case runview.TextStarted:
+		return []Chunk{{Type: string(f.Kind) + "-start", ID: textID(f.Text)}}
+	case runview.TextDelta:
+		return []Chunk{{Type: string(f.Kind) + "-delta", ID: textID(f.Text), Delta: f.Delta}}
+	case runview.TextFinished:
+		return []Chunk{{Type: string(f.Kind) + "-end", ID: textID(f.Text)}}
+	case runview.Cited:
+		return sources(f.Key, f.Annotations)
+	case runview.Data:
+		return r.data(f)
+	case runview.Substate:
+		substate := dataChunk(dataSubstate, "", map[string]string{"substate": f.Name})
+		substate.Transient = true
+		return []Chunk{substate}
+	case runview.Finished:
+		return append([]Chunk{r.run.execution(f.Status)}, ending(f)...)
+	case runview.Removed:
+		return []Chunk{{Type: typeAbort, Reason: "the message was removed from the queue"}}
+	case runview.Deleted:
+		return []Chunk{{Type: typeError, ErrorText: "the chat was deleted"}, {Type: typeFinish, FinishReason: events.FinishError}}
 	}
-	return append(out, Chunk{Type: typeFinish, FinishReason: events.FinishReason(how.Reason)})
+	return r.callChunks(f)
 }
 
-// parked notes whether the run waits for people only.
-func (r *Renderer) parked(d events.RunParked) {
-	r.waiting = len(d.Calls) > 0 && len(d.Unmade) == 0 && !slices.ContainsFunc(d.Calls, func(id string) bool {
-		c := r.calls[id]
-		return c == nil || !c.waits || r.unheard[id]
-	})
+// callChunks encodes a frame of a call.
+func (r *Renderer) callChunks(f runview.Frame) []Chunk {
+	switch f := f.(type) {
+	case runview.CallStarted:
+		return []Chunk{{Type: events.ChunkToolInputStart, ToolCallID: f.ID, ToolName: f.Name}}
+	case runview.CallDelta:
+		return []Chunk{{Type: events.ChunkToolInputDelta, ToolCallID: f.ID, InputTextDelta: f.Delta}}
+	case runview.CallReady:
+		return []Chunk{{Type: typeToolInput, ToolCallID: f.ID, ToolName: f.Name, Input: some(f.Input), ProviderExecuted: new(f.Changed || !r.persons[f.Name])}}
+	case runview.Asked:
+		return r.asked(f)
+	case runview.CallResult:
+		return []Chunk{{Type: typeToolOutput, ToolCallID: f.ID, Output: output(f.Output), ProviderExecuted: new(!f.Question)}}
+	case runview.CallFailed:
+		return []Chunk{{Type: typeToolError, ToolCallID: f.ID, ErrorText: f.Error, ProviderExecuted: new(!f.Question)}}
+	case runview.CallDenied:
+		if f.Question {
+			return []Chunk{{Type: typeToolError, ToolCallID: f.ID, ErrorText: "the call was denied"}}
+		}
+		return []Chunk{{Type: typeToolDenied, ToolCallID: f.ID}}
+	case runview.CallDropped:
+		return []Chunk{{
+			Type: typeToolInputError, ToolCallID: f.ID, ToolName: f.Name, Input: events.JSON("{}"), ErrorText: "the call was not made", ProviderExecuted: new(true),
+		}}
+	}
+	return nil
 }
 
-// approvalRequested shows that a call waits for a person: for an approval, or, if it is a
-// question, for its output, as calls do that a client makes itself.
-func (r *Renderer) approvalRequested(d events.ApprovalRequested) []Chunk {
-	c := r.calls[d.CallID]
-	if c == nil || !c.shown {
-		return nil
-	}
-	c.waits, c.question = true, d.Reason == events.ApprovalQuestion
-	if r.known[c.id] && !c.question {
-		return nil
-	}
-	switch d.Reason {
+// asked shows that a call waits for a person: for an approval, or, if it is a question, for its
+// output, as calls do that a client makes itself.
+func (r *Renderer) asked(f runview.Asked) []Chunk {
+	switch d := f.Request; d.Reason {
 	case events.ApprovalQuestion:
-		out := []Chunk{questionChunk(c.id, d.Question, d.Answer)}
-		if !r.persons[c.name] { // it was shown as one that the server makes
-			out = slices.Insert(out, 0, Chunk{Type: typeToolInput, ToolCallID: c.id, ToolName: c.name, Input: some(d.Arguments), ProviderExecuted: new(false)})
+		out := []Chunk{questionChunk(f.ID, d.Question, d.Answer)}
+		if !r.persons[f.Name] { // it was shown as one that the server makes
+			out = slices.Insert(out, 0, Chunk{Type: typeToolInput, ToolCallID: f.ID, ToolName: f.Name, Input: some(d.Arguments), ProviderExecuted: new(false)})
 		}
 		return out
 	case events.ApprovalMayHaveRun:
-		return []Chunk{{Type: typeApprovalRequest, ApprovalID: c.id, ToolCallID: c.id, Reason: "a worker that was lost may have made this call"}}
+		return []Chunk{{Type: typeApprovalRequest, ApprovalID: f.ID, ToolCallID: f.ID, Reason: "a worker that was lost may have made this call"}}
 	}
-	return []Chunk{{Type: typeApprovalRequest, ApprovalID: c.id, ToolCallID: c.id}}
+	return []Chunk{{Type: typeApprovalRequest, ApprovalID: f.ID, ToolCallID: f.ID}}
 }
 
-// approvalGranted shows the arguments that a person has changed. What is shown of a call that is
-// made as it was asked for stays until its outcome.
-func (r *Renderer) approvalGranted(d events.ApprovalGranted) []Chunk {
-	c := r.calls[d.CallID]
-	if c == nil || !c.waits {
+// data shows a part, or what a reactor streams, of a type that clients know. A reactor may stream
+// what it also records.
+func (r *Renderer) data(f runview.Data) []Chunk {
+	c, known := passOn(f.Type, f.JSON)
+	switch {
+	case !known && f.Recorded:
+		return []Chunk{dataChunk(dataPart, f.Key, map[string]events.JSON{"part": f.JSON})}
+	case !known:
+		return nil
+	case c.Transient && !f.Recorded:
+		return []Chunk{c}
+	}
+	raw, err := json.Marshal(c, json.Deterministic(true))
+	if err != nil || r.passed[string(raw)] {
 		return nil
 	}
-	if c.waits = false; d.Arguments == nil {
-		return nil
-	}
-	c.input = d.Arguments
-	return []Chunk{{Type: typeToolInput, ToolCallID: c.id, ToolName: c.name, Input: some(c.input), ProviderExecuted: new(true)}}
+	r.passed[string(raw)] = true
+	return []Chunk{c}
 }
 
-func (r *Renderer) approvalDenied(d events.ApprovalDenied) []Chunk {
-	c := r.calls[d.CallID]
-	if c == nil || !c.waits {
-		return nil
+// ending shows how a run has ended.
+func ending(f runview.Finished) []Chunk {
+	switch {
+	case f.Aborted != nil:
+		reason := f.Aborted.Reason
+		if reason == "" {
+			reason = "the run was cancelled"
+		}
+		return []Chunk{{Type: typeAbort, Reason: reason}, {Type: typeFinish, FinishReason: events.FinishOther}}
+	case f.Status == events.ExecutionFailed:
+		return []Chunk{{Type: typeError, ErrorText: f.ErrorText}, {Type: typeFinish, FinishReason: events.FinishError}}
 	}
-	c.waits, c.answered = false, true
-	if c.question {
-		return []Chunk{{Type: typeToolError, ToolCallID: c.id, ErrorText: "the call was denied"}}
-	}
-	return []Chunk{{Type: typeToolDenied, ToolCallID: c.id}}
+	return []Chunk{{Type: typeFinish, FinishReason: f.Reason}}
 }
 
-func (r *Renderer) approvalResolved(d events.ApprovalResolved) {
-	if c := r.calls[d.CallID]; c != nil {
-		c.waits = false
-	}
+// stepData returns the data part of a step. It is transient: a stored message does not tell its steps.
+func (r *Renderer) stepData(s runview.Step) Chunk {
+	c := dataChunk(dataStep, s.ID, map[string]any{
+		"stepId": s.ID, "executionId": r.run.ExecutionID, "iteration": s.Iteration, "status": s.Status,
+	})
+	c.Transient = true
+	return c
 }
+
+// textID returns the id of a text in the stream.
+func textID(t runview.Text) string { return t.StepID + "-" + strconv.Itoa(t.N) }
 
 // questionChunk returns the data part of a question to a person.
 func questionChunk(call, question string, answer events.JSON) Chunk {
@@ -380,13 +282,4 @@ func questionChunk(call, question string, answer events.JSON) Chunk {
 		data["answer"] = answer
 	}
 	return dataChunk(dataQuestion, call, data)
-}
-
-// toolName returns the tool that a part's type names, "" if it names none.
-func toolName(partType string) string {
-	name, ok := strings.CutPrefix(partType, events.ToolPart)
-	if !ok {
-		return ""
-	}
-	return name
 }

@@ -276,7 +276,7 @@ func TestRenderer_AnyInterleaving(t *testing.T) {
 // A client of version 6 keeps what a step has shown, and is shown what another worker says after it.
 func TestRenderer_KeepsWhatCannotBeTakenBack(t *testing.T) {
 	r := chat.NewRenderer(chat.Run{ThreadID: "T-1", ExecutionID: "exe_1", MessageID: "itm_a"})
-	r.Keep()
+	r.AppendOnly()
 	out := r.Start()
 	out = append(out, r.Event(stepCreated("stp_1", 0))...)
 	out = append(out, r.Chunk(delta("stp_1", 1, "a", "hello"))...)
@@ -295,7 +295,7 @@ func TestRenderer_KeepsWhatCannotBeTakenBack(t *testing.T) {
 // second one again: the stream goes on.
 func TestRenderer_AnsweredCallStillWaits(t *testing.T) {
 	r := chat.NewRenderer(chat.Run{ThreadID: "T-1", ExecutionID: "exe_1", MessageID: "itm_a"})
-	r.After([]string{"c1", "c2"})
+	r.ResumeAfter([]string{"c1", "c2"})
 	parked := func(calls ...string) *events.Event { return event("exe_1", events.RunParked{Calls: calls}) }
 	var out []chat.Chunk
 	for _, e := range []*events.Event{

@@ -44,9 +44,8 @@ func (h *chat) missing() error { return events.Missing("chat", h.id) }
 // follow says which message to stream.
 type follow struct {
 	Run
-	from  int64           // the version of the thread from which its events are read
-	after []string        // the client has the message up to where these calls wait
-	known map[string]bool // calls that people have granted already
+	from  int64    // the version of the thread from which its events are read
+	after []string // the client has the message up to where these calls wait
 }
 
 // ask does what a request asks for, and returns the message that answers.

@@ -12,6 +12,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/prototype"
+	"github.com/skein-threads/skein/runview"
 )
 
 // headerStream tells clients of which protocol a stream is.
@@ -35,14 +36,13 @@ func (h *chat) stream(w http.ResponseWriter, r *http.Request, f *follow) error {
 	out := edge.NewStream(w)
 	defer out.Close()
 	render := NewRenderer(f.Run)
-	render.Granted(f.known)
 	if major, err := strconv.Atoi(r.Header.Get(headerSDK)); err != nil || major < 7 {
-		render.Keep()
+		render.AppendOnly()
 	}
 	persons := map[string]bool{}
 	render.Persons(persons)
 	if f.after != nil {
-		render.After(f.after)
+		render.ResumeAfter(f.after)
 	}
 	send := func(chunks []Chunk) error {
 		for i := range chunks {
@@ -88,7 +88,7 @@ type told[T any] struct {
 
 // subscribe begins to follow a run. The error is the answer to the request.
 func (h *chat) subscribe(ctx context.Context, f *follow) (*source, error) {
-	timeline, err := h.now.Timeline(ctx, client.SubscribeOptions{Thread: f.ThreadID, Types: EventTypes(), From: client.Now()})
+	timeline, err := h.now.Timeline(ctx, client.SubscribeOptions{Thread: f.ThreadID, Types: runview.EventTypes(), From: client.Now()})
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +114,7 @@ func (s *source) play(ctx context.Context, r *Renderer, send func([]Chunk) error
 	go s.readChunks(ctx)
 	var held *events.ChunkEmitted // cannot be taken before the next event
 	live := false                 // the history was read
+	r.History()
 	for !r.Ended() {
 		if live && r.Waiting() {
 			return send(r.Pause())
@@ -130,6 +131,9 @@ func (s *source) play(ctx context.Context, r *Renderer, send func([]Chunk) error
 			}
 			if e.value == nil {
 				live = true
+				if err := send(r.Live()); err != nil {
+					return err
+				}
 				continue
 			}
 			if err := s.findPerson(ctx, e.value); err != nil {
@@ -165,8 +169,8 @@ func (s *source) findPerson(ctx context.Context, e *events.Event) error {
 	if !ok {
 		return nil
 	}
-	p := readPart(d.Part)
-	name := toolName(p.Type)
+	p := runview.ReadPart(d.Part)
+	name := runview.Tool(p.Type)
 	if _, known := s.persons[name]; known || name == "" {
 		return nil
 	}
@@ -206,7 +210,7 @@ func (s *source) readEvents(ctx context.Context) {
 	limit := int64(1000)
 	last := s.from - 1
 	for from := s.from; from > 0; {
-		page, err := client.Read(ctx, now, events.ListEvents{ThreadID: s.run.ThreadID, FromVersion: &from, Types: EventTypes(), Limit: &limit})
+		page, err := client.Read(ctx, now, events.ListEvents{ThreadID: s.run.ThreadID, FromVersion: &from, Types: runview.EventTypes(), Limit: &limit})
 		if err != nil {
 			fail(err)
 			return

@@ -12,6 +12,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	transform "github.com/skein-threads/skein/events/openresponses"
+	"github.com/skein-threads/skein/runview"
 )
 
 // goOn continues a run that waits for people with the answers in the input of a request; nil if the
@@ -64,7 +65,7 @@ func waitingLeg(ctx context.Context, c *edge.Caller, d *createRequest, input []t
 			if err != nil {
 				return nil, err
 			}
-			if l := (leg{x, len(pausesOf(x)) - 1}); edge.AwaitsPeople(x) && l.pause() != nil {
+			if l := (leg{x, len(runview.Pauses(x)) - 1}); runview.AwaitsPeople(x) && l.pause() != nil {
 				return &l, nil
 			}
 		}
@@ -82,7 +83,7 @@ func waitingLeg(ctx context.Context, c *edge.Caller, d *createRequest, input []t
 	case thread != "" && x.ThreadID != thread || (leg{x: x}).temporary():
 		return nil, nil
 	}
-	for n := len(pausesOf(x)) - 1; n >= 0; n-- {
+	for n := len(runview.Pauses(x)) - 1; n >= 0; n-- {
 		if l := (leg{x, n}); l.asked(asked) != "" {
 			return &l, nil
 		}
@@ -99,7 +100,7 @@ func (l leg) temporary() bool {
 // asked returns the call that a request for an approval with that id asks about, where the leg ends.
 func (l leg) asked(id string) string {
 	number := numberingOf(l.x.ReactionItemID)
-	for _, a := range l.pause().calls {
+	for _, a := range l.pause().Calls {
 		if a.Reason != events.ApprovalQuestion && number.call(requestPrefix, a.CallID) == id {
 			return a.CallID
 		}
@@ -115,7 +116,7 @@ func (l leg) answer(ctx context.Context, c *edge.Caller, d *createRequest, input
 	}
 	p := l.pause()
 	switch {
-	case len(answers) == 0 && !p.answered():
+	case len(answers) == 0 && !p.Answered():
 		return nil, events.Invalid("/input", "response %s waits for answers, and goes on with nothing else: %s", l.id(), l.open(nil))
 	case len(answers) == 0 && (other >= 0 || d.PreviousResponseID == ""): // others have answered
 		return nil, nil
@@ -127,7 +128,7 @@ func (l leg) answer(ctx context.Context, c *edge.Caller, d *createRequest, input
 	var settled []string
 	for i, a := range answers {
 		settled = append(settled, a.CallID)
-		switch status := edge.ApprovalOf(p.calls, a.CallID).Status; {
+		switch status := runview.ApprovalOf(p.Calls, a.CallID).Status; {
 		case status == events.ApprovalWaiting:
 			one, err := client.Sub("approval.resolve", a)
 			if err != nil {
@@ -182,7 +183,7 @@ func (l leg) answersIn(d *createRequest, input []transform.Item) (answers []even
 				return nil, nil, 0, events.Invalid(path+"/approve", "an mcp_approval_response says approve: true or false")
 			}
 			a.Grant, a.Deny, a.Reason = *approve, !*approve, textOf(o.Rest["reason"])
-		case o.Type == callOutputItem && l.pause().asks(o.CallID) && l.pause().question(o.CallID):
+		case o.Type == callOutputItem && l.pause().Asks(o.CallID) && l.pause().Questions(o.CallID):
 			a.CallID = o.CallID
 			if o.Status == incompleteStatus {
 				a.Deny, a.Reason = true, textOf(o.Output)
@@ -206,7 +207,7 @@ func (l leg) answersIn(d *createRequest, input []transform.Item) (answers []even
 func (l leg) open(settled []string) string {
 	number := numberingOf(l.x.ReactionItemID)
 	var list []string
-	for _, a := range l.pause().calls {
+	for _, a := range l.pause().Calls {
 		switch {
 		case a.Status != events.ApprovalWaiting || slices.Contains(settled, a.CallID):
 		case a.Reason == events.ApprovalQuestion:

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	transform "github.com/skein-threads/skein/events/openresponses"
+	"github.com/skein-threads/skein/runview"
 )
 
 // leg is what one response shows of a run. The response ends where the run waits for people: the
@@ -19,68 +19,14 @@ type leg struct {
 	n int // its place among the legs of the run, from 0
 }
 
-// pause is a place where a run waits for people: calls of a step that it asks about together.
-type pause struct {
-	step  string
-	calls []events.CallApproval
-}
-
-// pausesOf returns the pauses of a run, in order. One that the run's end has withdrawn is none.
-func pausesOf(x *events.Execution) []pause {
-	var list []pause
-	for _, a := range x.Approvals {
-		if a.StepID == "" { // of an old log
-			continue
-		}
-		last := len(list) - 1
-		if last < 0 || list[last].step != a.StepID || list[last].calls[0].RequestedAt != a.RequestedAt {
-			list = append(list, pause{step: a.StepID})
-			last++
-		}
-		list[last].calls = append(list[last].calls, a)
-	}
-	ended := slices.IndexFunc(list, func(p pause) bool { return p.has(events.ApprovalWithdrawn) })
-	if ended >= 0 {
-		return list[:ended]
-	}
-	return list
-}
-
-// has reports whether a call of the pause has a status.
-func (p *pause) has(status events.ApprovalStatus) bool {
-	return slices.ContainsFunc(p.calls, func(a events.CallApproval) bool { return a.Status == status })
-}
-
-// answered reports whether people have answered all that they were asked.
-func (p *pause) answered() bool { return !p.has(events.ApprovalWaiting) }
-
-// answeredAt returns when the last answer came.
-func (p *pause) answeredAt() string {
-	last := ""
-	for _, a := range p.calls {
-		last = max(last, a.AnsweredAt)
-	}
-	return last
-}
-
-// approves reports whether people are asked to approve a call, and not only for answers.
-func (p *pause) approves() bool {
-	return slices.ContainsFunc(p.calls, func(a events.CallApproval) bool { return a.Reason != events.ApprovalQuestion })
-}
-
-// asks reports whether the pause asks about a call.
-func (p *pause) asks(call string) bool {
-	return p != nil && slices.ContainsFunc(p.calls, func(a events.CallApproval) bool { return a.CallID == call })
-}
-
 // pause returns where the leg ends, nil if it goes on to the end of the run.
-func (l leg) pause() *pause { return l.pauseAt(l.n) }
+func (l leg) pause() *runview.Pause { return l.pauseAt(l.n) }
 
 // before returns where the leg before this one has ended, nil if it is the first.
-func (l leg) before() *pause { return l.pauseAt(l.n - 1) }
+func (l leg) before() *runview.Pause { return l.pauseAt(l.n - 1) }
 
-func (l leg) pauseAt(n int) *pause {
-	if list := pausesOf(l.x); n >= 0 && n < len(list) {
+func (l leg) pauseAt(n int) *runview.Pause {
+	if list := runview.Pauses(l.x); n >= 0 && n < len(list) {
 		return &list[n]
 	}
 	return nil
@@ -89,7 +35,7 @@ func (l leg) pauseAt(n int) *pause {
 // waits reports whether the leg has ended because its run waits, or has waited, for people.
 func (l leg) waits() bool {
 	p := l.pause()
-	return p != nil && (p.answered() || edge.AwaitsPeople(l.x))
+	return p != nil && (p.Answered() || runview.AwaitsPeople(l.x))
 }
 
 // over reports whether the leg has ended.
@@ -121,7 +67,7 @@ func legOf(ctx context.Context, c *client.Client, id string) (leg, error) {
 		return leg{}, err
 	}
 	l := leg{x, n}
-	if before := l.before(); before == nil || !before.answered() {
+	if before := l.before(); before == nil || !before.Answered() {
 		return leg{}, noResponse(id)
 	}
 	return l, nil
@@ -173,7 +119,7 @@ func (l leg) spans(ctx context.Context, c *client.Client) ([][]string, error) {
 	for n := range spans {
 		to := len(steps.Steps)
 		if p := l.pauseAt(n); p != nil {
-			to = slices.IndexFunc(steps.Steps, func(s events.Step) bool { return s.ID == p.step }) + 1
+			to = slices.IndexFunc(steps.Steps, func(s events.Step) bool { return s.ID == p.StepID }) + 1
 		}
 		for ; from < to; from++ {
 			spans[n] = append(spans[n], steps.Steps[from].ID)
@@ -225,7 +171,7 @@ func (l leg) link(o *transform.Item) {
 		return
 	}
 	number := numberingOf(l.x.ReactionItemID)
-	for _, a := range l.before().calls {
+	for _, a := range l.before().Calls {
 		if number.call("mcp_", a.CallID) == o.ID {
 			o.Rest["approval_request_id"] = events.Quote(number.call(requestPrefix, a.CallID))
 		}
@@ -242,7 +188,7 @@ func (l leg) requests(ctx context.Context, c *client.Client) ([]transform.Item, 
 	}
 	number := numberingOf(l.x.ReactionItemID)
 	var list []transform.Item
-	for _, a := range p.calls {
+	for _, a := range p.Calls {
 		said := "{}"
 		for _, raw := range parts {
 			var part struct {
@@ -273,25 +219,20 @@ const requestPrefix = "mcpr_"
 func (l leg) shows(all bool) func(call string) bool {
 	before, after := l.before(), l.pause()
 	return func(call string) bool {
-		if before.asks(call) {
-			return !before.question(call)
+		if before.Asks(call) {
+			return !before.Questions(call)
 		}
-		return all && !after.asks(call)
+		return all && !after.Asks(call)
 	}
-}
-
-// question reports whether a call asks a person for an answer.
-func (p *pause) question(call string) bool {
-	return slices.ContainsFunc(p.calls, func(a events.CallApproval) bool { return a.CallID == call && a.Reason == events.ApprovalQuestion })
 }
 
 // callParts returns the parts of the calls that a pause asks about.
-func callParts(ctx context.Context, c *client.Client, thread string, p *pause) ([]events.JSON, error) {
-	all, err := partsOf(ctx, c, thread, p.step)
+func callParts(ctx context.Context, c *client.Client, thread string, p *runview.Pause) ([]events.JSON, error) {
+	all, err := partsOf(ctx, c, thread, p.StepID)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(raw events.JSON) bool { return !p.asks(callOfPart(raw)) }), nil
+	return slices.DeleteFunc(all, func(raw events.JSON) bool { return !p.Asks(callOfPart(raw)) }), nil
 }
 
 // callOfPart returns the call that a part is of, empty if it is of none.

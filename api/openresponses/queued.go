@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runview"
 )
 
 // A response of a conversation that is busy waits in the queue of its thread, and has no
@@ -148,7 +148,7 @@ func awaitPeople(ctx context.Context, c *client.Client, q events.GetExecution) *
 		if err != nil || l.x.Finished {
 			return nil
 		}
-		if !l.pause().answered() {
+		if !l.pause().Answered() {
 			return &l
 		}
 	}
@@ -161,10 +161,10 @@ func blockedBy(ctx context.Context, c *client.Client, x *events.Execution) (*leg
 		return nil, err
 	}
 	active, err := client.Read(ctx, c.WithMinSeq(list.Seq), events.GetExecution{ThreadID: x.ThreadID, ExecutionID: list.Active})
-	if err != nil || !edge.AwaitsPeople(active) {
+	if err != nil || !runview.AwaitsPeople(active) {
 		return nil, err
 	}
-	if l := (leg{active, len(pausesOf(active)) - 1}); l.pause() != nil {
+	if l := (leg{active, len(runview.Pauses(active)) - 1}); l.pause() != nil {
 		return &l, nil
 	}
 	return nil, nil

@@ -245,17 +245,17 @@ func resourceAt(l leg) *resource {
 	r := newResource(l.id(), echoOf(x), x.Settings, x.AgentID)
 	r.CreatedAt = unix(x.CreatedAt)
 	if before := l.before(); before != nil {
-		r.CreatedAt, r.PreviousResponseID = unix(before.answeredAt()), new(leg{x, l.n - 1}.id())
+		r.CreatedAt, r.PreviousResponseID = unix(before.AnsweredAt()), new(leg{x, l.n - 1}.id())
 	}
 	if u := x.Usage; u != nil && (u.InputTokens != 0 || u.OutputTokens != 0 || u.TotalTokens != 0) { // else the model said nothing of it
 		r.Usage = &usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, TotalTokens: max(u.TotalTokens, u.InputTokens+u.OutputTokens)}
 		r.Usage.InputTokensDetails.CachedTokens, r.Usage.OutputTokensDetails.ReasoningTokens = u.CachedTokens, u.ReasoningTokens
 	}
 	switch {
-	case l.waits() && l.pause().approves():
+	case l.waits() && l.pause().Approves():
 		r.Status, r.IncompleteDetails = incompleteStatus, &incomplete{approvalReason}
 	case l.waits(): // as with other function calls, it is for the caller to go on
-		r.Status, r.CompletedAt = completedStatus, new(unix(l.pause().calls[0].RequestedAt))
+		r.Status, r.CompletedAt = completedStatus, new(unix(l.pause().Calls[0].RequestedAt))
 	case !x.Finished && x.Token == 0:
 		r.Status = queuedStatus
 	case !x.Finished:

@@ -245,7 +245,7 @@ func cancel(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 			return nil
 		}
 	}
-	if p := l.pause(); !l.x.Finished && (p == nil || !p.answered()) {
+	if p := l.pause(); !l.x.Finished && (p == nil || !p.Answered()) {
 		_, err := cl.Send(ctx, l.x.ThreadID, events.CancelRun{ExecutionID: l.x.ID, Reason: "cancelled by its caller"})
 		if err != nil && !events.HasCode(err, events.IllegalTransition) {
 			return err

@@ -89,7 +89,7 @@ func newEmitter(ctx context.Context, c *client.Client, l leg, send func(streamEv
 		if _, e.number, err = l.output(ctx, c, e.showServer); err != nil {
 			return nil, err
 		}
-		e.step = before.step // what has come of its calls comes first
+		e.step = before.StepID // what has come of its calls comes first
 	}
 	e.before = e.number
 	return e, nil
@@ -286,7 +286,7 @@ func (e *emitter) skips(c *client.Chunk) bool {
 		return false
 	}
 	var d chunkData
-	if json.Unmarshal(c.Data, &d) != nil || c.StepID != before.step || !before.asks(d.ToolCallID) {
+	if json.Unmarshal(c.Data, &d) != nil || c.StepID != before.StepID || !before.Asks(d.ToolCallID) {
 		return c.Type != events.ChunkFinish
 	}
 	switch c.Type {
@@ -308,12 +308,12 @@ func (e *emitter) marks(c *client.Chunk, asked map[string]bool) bool {
 	case c.Type == events.ChunkToolInput:
 		asked[d.ToolCallID] = true
 	case c.Type == events.ChunkContextSubstate && d.Substate == "waiting":
-		return p == nil || !slices.ContainsFunc(p.calls, func(a events.CallApproval) bool { return !asked[a.CallID] })
+		return p == nil || !slices.ContainsFunc(p.Calls, func(a events.CallApproval) bool { return !asked[a.CallID] })
 	case p == nil || c.StepID == "":
 	case c.Type == events.ChunkToolOutput || c.Type == events.ChunkToolError:
-		return p.asks(d.ToolCallID)
+		return p.Asks(d.ToolCallID)
 	}
-	return p != nil && c.StepID != "" && c.StepID != p.step && asked[p.calls[0].CallID]
+	return p != nil && c.StepID != "" && c.StepID != p.StepID && asked[p.Calls[0].CallID]
 }
 
 // endStep sends what a step's reactor recorded and did not stream.
@@ -335,7 +335,7 @@ func (e *emitter) endStep() error {
 	}
 	if e.past[step] { // its calls alone go on in this leg
 		before := e.leg.before()
-		parts = slices.DeleteFunc(parts, func(raw events.JSON) bool { return !before.asks(callOfPart(raw)) })
+		parts = slices.DeleteFunc(parts, func(raw events.JSON) bool { return !before.Asks(callOfPart(raw)) })
 	}
 	own := numberingOf(e.leg.x.ReactionItemID)
 	list := own.pieces(e.leg.x, parts, e.leg.shows(e.showServer))

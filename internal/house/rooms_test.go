@@ -11,7 +11,7 @@ import (
 // rooms is the order of the house: a room imports only rooms before it.
 // A new room gets its place here.
 func rooms() []string {
-	return []string{"connect", "events", "schema", "quota", "service", "eventlog", "commands", "projections", "archive", "files", "runtime", "audit", "client", "threads", "state", "console", "api", ".", "skeintest"}
+	return []string{"connect", "events", "runview", "schema", "quota", "service", "eventlog", "commands", "projections", "archive", "files", "runtime", "audit", "client", "threads", "state", "console", "api", ".", "skeintest"}
 }
 
 // closedTo lists, for rooms that are stricter than their place, all they may import:
@@ -24,7 +24,7 @@ func closedTo() map[string][]string {
 		"threads": {"client", "events", "internal/retry"},
 		"state":   {"client", "events", "schema/arguments", "internal/excerpt", "internal/pattern", "internal/retry"},
 		// The HTTP edge is a client, wherever it runs.
-		"api": {"client", "events", "schema", "console", "internal/attachment", "internal/excerpt", "internal/prototype", "internal/suggest", "quota"},
+		"api": {"client", "events", "runview", "schema", "console", "internal/attachment", "internal/excerpt", "internal/prototype", "internal/suggest", "quota"},
 		// Pages on the edge, which serves them.
 		"console": {"client", "events", "api/edge", "internal/happened"},
 		// What serves every kind of request knows none of them.

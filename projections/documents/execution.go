@@ -3,9 +3,8 @@ package documents
 import (
 	"slices"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runview"
 )
 
 // executions returns the read model of executions.
@@ -70,7 +69,7 @@ func executions() Projection {
 				}
 			}),
 			on(events.TraceRecordedType, usedBy, func(_ *change, doc *T, d events.TraceRecorded) {
-				doc.FinishReason = finishOf(d.Data)
+				doc.FinishReason = runview.EarlyFinish(d.Data)
 				if d.Usage != nil {
 					sum := *d.Usage
 					if doc.Usage != nil {
@@ -87,17 +86,6 @@ func executions() Projection {
 // usedBy returns the execution whose model a record is about: that of a call of a reactor.
 func usedBy(_ *change, d events.TraceRecorded) (string, bool) {
 	return d.ExecutionID, d.ExecutionID != "" && (d.Usage != nil || d.Shown != nil)
-}
-
-// finishOf returns why an answer ended early, empty if it did not.
-func finishOf(data events.JSON) string {
-	var of struct {
-		Reason string `json:"finishReason"`
-	}
-	if data == nil || json.Unmarshal(data, &of) != nil || of.Reason == events.FinishStop || of.Reason == events.FinishToolCalls {
-		return ""
-	}
-	return of.Reason
 }
 
 // ofRun returns the execution that an event belongs to.

@@ -1,0 +1,282 @@
+package runview
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// step is a step of a run, as far as it is shown.
+type step struct {
+	Step
+	texts  []*text
+	begun  []string   // calls that were shown
+	parts  []recorded // in their order
+	places int        // how many texts, calls and data were begun
+
+	// How far the parts say what was streamed.
+	last     int // the place of the last one
+	at       int // the text that the next part goes on with
+	offset   int // in that text
+	thoughts int // reasonings
+
+	attempt int64 // the claim of the last chunk
+	attempts
+	settled  bool // its texts are recorded: chunks show nothing new
+	finished bool // StepFinished was returned
+}
+
+// attempts follows what a reactor streams when it is asked again: only what differs from
+// what is shown already is shown.
+type attempts struct {
+	again  bool // a second attempt, or a later one
+	drafts []*draft
+}
+
+// draft is what the current attempt has streamed of a text.
+type draft struct {
+	kind Kind
+	key  string
+	text []byte
+}
+
+// text is a text or a reasoning that is shown.
+type text struct {
+	Text
+	key   string
+	place int
+	shown []byte
+	done  bool
+}
+
+// recorded is a part as the log has it.
+type recorded struct {
+	key string
+	raw events.JSON
+}
+
+func (s *step) nextPlace() int {
+	s.places++
+	return s.places
+}
+
+// stepCreated begins a step.
+func (v *View) stepCreated(d events.StepCreated) []Frame {
+	if d.ExecutionID != v.execution || v.steps[d.ID] != nil {
+		return nil
+	}
+	var out []Frame
+	if v.open != nil {
+		out = v.closeStep(v.open, events.StepCompleted)
+	}
+	s := &step{Step: Step{ID: d.ID, Iteration: d.Iteration, ItemID: d.EventID, SteeredBy: d.SteeredBy, Status: events.StepRunning}}
+	v.steps[d.ID], v.open = s, s
+	return append(out, StepStarted{s.Step})
+}
+
+// closeStep ends a step whose parts are all known.
+func (v *View) closeStep(s *step, status events.StepStatus) []Frame {
+	s.settled = true
+	out := append(v.surplus(s), v.dropped(s)...)
+	return append(out, s.finish(status)...)
+}
+
+// finish ends a step, once, with what is open of it.
+func (s *step) finish(status events.StepStatus) []Frame {
+	out := s.endTexts()
+	if s.finished {
+		return out
+	}
+	s.finished = status != events.StepRunning
+	s.Status = status
+	return append(out, StepFinished{s.Step})
+}
+
+func (s *step) endTexts() []Frame {
+	var out []Frame
+	for _, t := range s.texts {
+		out = append(out, t.end()...)
+	}
+	return out
+}
+
+// stepChunk folds a chunk of the step's reactor.
+func (v *View) stepChunk(s *step, c *events.ChunkEmitted) []Frame {
+	if s.attempt != 0 && c.Attempt != s.attempt {
+		s.retry()
+	}
+	s.attempt = c.Attempt
+	var d struct {
+		ID             string `json:"id"`
+		Delta          string `json:"delta"`
+		ToolCallID     string `json:"toolCallId"`
+		ToolName       string `json:"toolName"`
+		InputTextDelta string `json:"inputTextDelta"`
+		Substate       string `json:"substate"`
+	}
+	if json.Unmarshal(c.Data, &d) != nil {
+		return nil
+	}
+	switch c.Type {
+	case events.ChunkTextDelta:
+		return v.delta(s, PlainText, d.ID, d.Delta)
+	case events.ChunkReasoningDelta:
+		return v.delta(s, Reasoning, d.ID, d.Delta)
+	case events.ChunkReasoningEnd:
+		return s.endReasoning()
+	case events.ChunkToolInputStart:
+		return v.callStarted(s, d.ToolCallID, d.ToolName)
+	case events.ChunkToolInputDelta:
+		return v.callDelta(s, d.ToolCallID, d.InputTextDelta)
+	case events.ChunkContextSubstate:
+		if d.Substate == "retrying" {
+			s.retry()
+		}
+		return []Frame{Substate{s.ID, d.Substate}}
+	}
+	return []Frame{Data{StepID: s.ID, Type: c.Type, JSON: c.Data}}
+}
+
+// retry notes that the reactor is asked again: what it streams begins at its beginning.
+func (s *step) retry() { s.attempts = attempts{again: true} }
+
+// delta shows more of a text.
+func (v *View) delta(s *step, kind Kind, key, delta string) []Frame {
+	if delta == "" {
+		return nil
+	}
+	if !s.again {
+		t, out := s.text(kind, key)
+		return append(out, t.more(delta)...)
+	}
+	d := s.draft(kind, key)
+	d.text = append(d.text, delta...)
+	t := s.nth(kind, s.number(d))
+	switch {
+	case t == nil:
+		t, out := s.newText(kind, key)
+		return append(out, t.more(string(d.text))...)
+	case strings.HasPrefix(string(t.shown), string(d.text)):
+		return nil
+	case strings.HasPrefix(string(d.text), string(t.shown)):
+		return t.more(string(d.text[len(t.shown):]))
+	}
+	if len(s.parts) > 0 { // the rest of the parts follows
+		s.settled = true
+		return v.again(s)
+	}
+	out := v.reset(s)
+	for _, d := range s.drafts {
+		t, start := s.newText(d.kind, d.key)
+		out = append(append(out, start...), t.more(string(d.text))...)
+	}
+	return out
+}
+
+// text returns the text with a key, and what begins it if it is new.
+func (s *step) text(kind Kind, key string) (*text, []Frame) {
+	for _, t := range s.texts {
+		if t.Kind == kind && t.key == key {
+			return t, nil
+		}
+	}
+	return s.newText(kind, key)
+}
+
+// newText begins a text. A reasoning before it has ended.
+func (s *step) newText(kind Kind, key string) (*text, []Frame) {
+	out := s.endReasoning()
+	t := &text{Text: Text{s.ID, kind, len(s.texts)}, key: key, place: s.nextPlace()}
+	s.texts = append(s.texts, t)
+	return t, append(out, TextStarted{t.Text})
+}
+
+// endReasoning ends the reasoning that is being shown.
+func (s *step) endReasoning() []Frame {
+	var out []Frame
+	for _, t := range s.texts {
+		if t.Kind == Reasoning {
+			out = append(out, t.end()...)
+		}
+	}
+	return out
+}
+
+// nth returns the nth text of a kind, nil if there are fewer.
+func (s *step) nth(kind Kind, n int) *text {
+	for _, t := range s.texts {
+		if t.Kind != kind {
+			continue
+		}
+		if n == 0 {
+			return t
+		}
+		n--
+	}
+	return nil
+}
+
+// draft returns the current attempt's text with a key.
+func (s *step) draft(kind Kind, key string) *draft {
+	for _, d := range s.drafts {
+		if d.kind == kind && d.key == key {
+			return d
+		}
+	}
+	d := &draft{kind: kind, key: key}
+	s.drafts = append(s.drafts, d)
+	return d
+}
+
+// number returns the number of a draft among the drafts of its kind.
+func (s *step) number(of *draft) int {
+	n := 0
+	for _, d := range s.drafts {
+		if d == of {
+			break
+		}
+		if d.kind == of.kind {
+			n++
+		}
+	}
+	return n
+}
+
+// reset takes back what is shown of the step, or ends it if the reader keeps that. What is known of
+// calls that are recorded stays known.
+func (v *View) reset(s *step) []Frame {
+	var out []Frame
+	if v.appends {
+		out = append(v.dropped(s), s.endTexts()...)
+	}
+	for _, id := range s.begun {
+		if c := v.calls[id]; c != nil && c.StepID == s.ID && !c.recorded {
+			delete(v.calls, id)
+		} else if c != nil && c.StepID == s.ID {
+			c.place, c.started, c.ready, c.recorded, c.ended = 0, false, false, false, false
+		}
+	}
+	s.texts, s.begun, s.places = nil, nil, 0
+	s.last, s.at, s.offset, s.thoughts = 0, 0, 0, 0
+	return append(out, StepReset{s.Step, v.appends})
+}
+
+// more shows more of a text.
+func (t *text) more(delta string) []Frame {
+	if delta == "" || t.done {
+		return nil
+	}
+	t.shown = append(t.shown, delta...)
+	return []Frame{TextDelta{t.Text, delta}}
+}
+
+// end ends a text, once.
+func (t *text) end() []Frame {
+	if t.done {
+		return nil
+	}
+	t.done = true
+	return []Frame{TextFinished{t.Text}}
+}
