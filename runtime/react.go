@@ -24,8 +24,13 @@ const (
 	ToolSpan    = "tool "
 )
 
+// reactorCall asks the reactor for a step, and records what it answers.
+type reactorCall struct{ *turn }
+
+func (t *turn) reactorCall() reactorCall { return reactorCall{t} }
+
 // runReactor calls the reactor of the open step and records its reaction.
-func (t *turn) runReactor(ctx context.Context) error {
+func (t reactorCall) runReactor(ctx context.Context) error {
 	side := t.agent.side(t.run.Side)
 	reactor, err := t.w.reactor(side)
 	if err != nil {
@@ -48,7 +53,7 @@ func (t *turn) runReactor(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		in.Attempt = attempt
 		t.draft.reset()
-		if err = t.beforeStep(in); err == nil {
+		if err = t.hookCalls().beforeStep(in); err == nil {
 			if err = t.afford(); err == nil {
 				got, err = t.callReactor(reactor, in)
 				if got != nil && got.Usage != nil {
@@ -57,7 +62,7 @@ func (t *turn) runReactor(ctx context.Context) error {
 				t.spend(in, got)
 			}
 			if err == nil {
-				err = t.afterStep(in, got)
+				err = t.hookCalls().afterStep(in, got)
 			}
 			if err == nil {
 				err = t.keepParts(got)
@@ -68,11 +73,11 @@ func (t *turn) runReactor(ctx context.Context) error {
 		}
 		var later *RetryError
 		if errors.As(err, &later) && later.Absent {
-			served, wrong := t.awaitReactor(ctx, &away)
+			served, wrong := t.absence().awaitReactor(ctx, &away)
 			if wrong != nil {
 				return wrong
 			}
-			if served && t.parks(&away) {
+			if served && t.absence().parks(&away) {
 				_, err := t.commit(ctx, "park", thread.ParkRun{ExecutionID: t.job.Execution, Token: t.run.Token})
 				return err
 			}
@@ -124,10 +129,10 @@ func (t *turn) runReactor(ctx context.Context) error {
 	}
 	for _, c := range calls {
 		tool := side.tool(c.Name)
-		if tool == nil || !tool.Spec().Manual || t.locked(side, c.Name) != nil || !t.permitted(c.Name) {
+		if tool == nil || !tool.Spec().Manual || t.stepCalls().locked(side, c.Name) != nil || !t.stepCalls().permitted(c.Name) {
 			continue
 		}
-		if t.invalidArguments(tool.Spec(), &ToolInput{Arguments: c.Arguments}) == nil { // else nobody is asked
+		if t.stepCalls().invalidArguments(tool.Spec(), &ToolInput{Arguments: c.Arguments}) == nil { // else nobody is asked
 			d.Approve = append(d.Approve, c.CallID)
 		}
 	}
@@ -136,7 +141,7 @@ func (t *turn) runReactor(ctx context.Context) error {
 			return t.fail(ctx, fmt.Sprintf("agent %s wrote no summary that can be used: %s", t.agent.Name, clip(err.Error())), nil)
 		}
 		d.HandoffTo, d.Records = t.run.Handoff.ThreadID, t.live.takeSpans(d.Records...)
-		return t.handOff(ctx, d)
+		return t.delegation().handOff(ctx, d)
 	}
 	t.fresh = true // none of these calls was made
 	d.Records = t.live.takeSpans(d.Records...)
@@ -153,7 +158,7 @@ func (t *turn) runReactor(ctx context.Context) error {
 
 // attempts returns how often a call of a tool is attempted in all, if it may be
 // repeated.
-func (t *turn) attempts(spec ToolSpec) int {
+func (t stepCalls) attempts(spec ToolSpec) int {
 	if spec.Retries == 0 {
 		return t.agent.Retries.Attempts
 	}
@@ -175,7 +180,7 @@ func backoff(own, usual time.Duration, attempt int) time.Duration {
 
 // input returns the input of the open step's reactor. The error says what the prompt
 // lacks.
-func (t *turn) input(side *Side) (*StepInput, error) {
+func (t reactorCall) input(side *Side) (*StepInput, error) {
 	instructions, err := side.Prompt.Fill(t.talk.Contexts[t.run.ContextID], t.talk.Metadata, t.talk.Env)
 	if err != nil {
 		return nil, err
@@ -198,7 +203,7 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 		in.Model.MaxOutputTokens = left
 	}
 	if t.run.Handoff != nil {
-		t.summaryInput(in)
+		t.delegation().summaryInput(in)
 	}
 	if t.agent.MaxBytes > 0 {
 		in.Items, in.Omitted = events.FitItems(in.Items, t.agent.MaxBytes)
@@ -218,7 +223,7 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 }
 
 // callReactor calls the reactor. A panic is returned as an error.
-func (t *turn) callReactor(r Reactor, in *StepInput) (got *Reaction, err error) {
+func (t reactorCall) callReactor(r Reactor, in *StepInput) (got *Reaction, err error) {
 	begun := time.Now()
 	defer func() { t.w.cfg.Metrics.Reactor(err != nil, time.Since(begun)) }()
 	defer func() {
@@ -244,7 +249,7 @@ func (t *turn) callReactor(r Reactor, in *StepInput) (got *Reaction, err error) 
 			}
 			done <- a
 		}()
-		a.got, a.err = r.React(ctx, in, stepStream{t, in.StepID})
+		a.got, a.err = r.React(ctx, in, stepStream{t.turn, in.StepID})
 		a.err = Returned(a.err)
 	}()
 	select {
@@ -267,7 +272,7 @@ func (t *turn) callReactor(r Reactor, in *StepInput) (got *Reaction, err error) 
 const grace = 2 * time.Second
 
 // failureText returns the text of a failure: why the turn was ended, if it was.
-func (t *turn) failureText(err error) string {
+func (t reactorCall) failureText(err error) string {
 	if cause := context.Cause(t.ctx); cause != nil {
 		return cause.Error()
 	}
@@ -275,7 +280,7 @@ func (t *turn) failureText(err error) string {
 }
 
 // nextAfter returns how the run continues when its step is closed.
-func (t *turn) nextAfter(side *Side, calls []string, used *Usage) thread.After {
+func (t reactorCall) nextAfter(side *Side, calls []string, used *Usage) thread.After {
 	usage := t.talk.Usage
 	if used != nil {
 		usage = usage.Add(*used)
@@ -316,7 +321,7 @@ func (t *turn) nextAfter(side *Side, calls []string, used *Usage) thread.After {
 
 // outputLeft returns how many tokens the run may still write, at least 1; 0 if nothing sets a
 // limit.
-func (t *turn) outputLeft() int64 {
+func (t reactorCall) outputLeft() int64 {
 	most := t.outputCap()
 	if most == 0 {
 		return 0
