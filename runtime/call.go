@@ -46,108 +46,20 @@ func (t stepCalls) makeCalls(ctx context.Context) error {
 		return err
 	}
 	t.announceCalls()
-	var open []thread.Call
-	hold := thread.HoldCalls{ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID}
-	done := make(chan callOutcome, len(t.run.Calls))
+	b := &callBatch{
+		stepCalls: t, side: calling, done: make(chan callOutcome, len(t.run.Calls)),
+		hold: thread.HoldCalls{ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID},
+	}
 	t.lacking = make(chan lack, len(t.run.Calls)) // each call reports it once
 	holding, letGo := context.WithCancelCause(t.ctx)
 	defer letGo(nil)
 	t.holding = holding
 	for _, c := range t.run.Calls {
-		switch {
-		case c.Done || c.Waits:
-			continue
-		case c.Ended:
-			e, err := t.delegation().endedCall(ctx, c)
-			if err != nil {
-				return err
-			}
-			done <- e
-			open = append(open, c)
-			continue
-		case c.Solved:
-			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: bounded(Done(t.talk.Solved[c.CallID])), started: time.Now()})
-			open = append(open, c)
-			continue
-		case c.Denied:
-			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: Failed(events.Denial(t.talk.Denied[c.CallID])), started: time.Now()})
-			open = append(open, c)
-			continue
-		case t.run.Stop: // it makes no other call
-			continue
+		if err := b.begin(ctx, c); err != nil {
+			return err
 		}
-		tool, err := t.tool(ctx, calling, c.Name)
-		if err != nil {
-			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: Failed(events.AsError(err).Message), started: time.Now()})
-			open = append(open, c)
-			continue
-		}
-		if refused := t.locked(calling, c.Name); refused != nil {
-			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: *refused, started: time.Now()})
-			open = append(open, c)
-			continue
-		}
-		ask := func(reason events.ApprovalReason) {
-			spec := tool.Spec()
-			if _, agent := tool.(AgentTool); agent { // its parameters are for the model: it takes any object
-				spec.Parameters = nil
-			}
-			asks, failed := t.asks(c, spec, reason)
-			if failed == nil {
-				hold.Approve = append(hold.Approve, asks)
-				return
-			}
-			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: *failed, started: time.Now()})
-			open = append(open, c)
-		}
-		if agent, ok := tool.(AgentTool); ok {
-			if tool.Spec().Manual && !c.Granted { // a caller has queued it
-				ask(events.ApprovalManual)
-				continue
-			}
-			waits, err := t.delegation().callAgent(ctx, c, agent, done)
-			if err != nil {
-				return err
-			}
-			if waits {
-				hold.Wait = append(hold.Wait, c.CallID)
-			} else {
-				open = append(open, c)
-			}
-			continue
-		}
-		if person, ok := tool.(PersonTool); ok {
-			if asks, result := t.askPerson(c, person); result == nil {
-				hold.Approve = append(hold.Approve, asks)
-			} else {
-				done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: *result, started: time.Now()})
-				open = append(open, c)
-			}
-			continue
-		}
-		spec := tool.Spec()
-		unmade := c.Fresh || t.fresh && !c.Granted // no earlier claim can have made it
-		if spec.Manual && !c.Granted || !unmade && !spec.Idempotent && !spec.ReadOnly {
-			reason := events.ApprovalManual
-			if !unmade && !spec.Idempotent && !spec.ReadOnly {
-				reason = events.ApprovalMayHaveRun
-			}
-			ask(reason)
-			continue
-		}
-		open = append(open, c)
-		asked := t.arguments(c)
-		in, at := t.toolInput(c, asked), t.execution(c.CallID, !spec.NotPortable, 0)
-		go func() {
-			stack.Grow()
-			e := t.makeCall(c, tool, in, at)
-			if e.asked = asked; !e.unmade {
-				e = t.streamOutcome(in.StepID, e)
-			}
-			done <- e
-		}()
 	}
-	if len(hold.Approve) > 0 || len(hold.Wait) > 0 {
+	if hold := b.hold; len(hold.Approve) > 0 || len(hold.Wait) > 0 {
 		if _, err := t.commit(ctx, "hold", hold); err != nil {
 			return err
 		}
@@ -155,11 +67,11 @@ func (t stepCalls) makeCalls(ctx context.Context) error {
 			return err
 		}
 	}
-	unmade, err := t.collect(ctx, side, len(open), done, letGo)
+	unmade, err := t.collect(ctx, side, len(b.open), b.done, letGo)
 	if err != nil {
 		return err
 	}
-	if stopped := t.run.Stop && len(open)+len(hold.Approve)+len(hold.Wait) == 0; stopped || len(unmade) > 0 {
+	if stopped := t.run.Stop && len(b.open)+len(b.hold.Approve)+len(b.hold.Wait) == 0; stopped || len(unmade) > 0 {
 		if _, err := t.commit(ctx, "park", thread.ParkRun{ExecutionID: t.job.Execution, Token: t.run.Token, Unmade: unmade}); err != nil {
 			return err
 		}

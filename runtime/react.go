@@ -4,7 +4,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/internal/stack"
 )
 
 // Names of spans: of a reactor's call, and the prefix of a tool's call.
@@ -44,59 +42,16 @@ func (t reactorCall) runReactor(ctx context.Context) error {
 		return t.fail(ctx, "agent "+t.agent.Name+" is of the type dual_ai, and a summary has one author; hand off with another agent", nil)
 	}
 	t.substate("reacting")
-	var got *Reaction
 	start := time.Now()
-	away := lack{WaitFor: events.WaitFor{Kind: events.ReactorWorker, Name: side.Reactor}, most: t.agent.Limits.WorkerWait}
-	if t.run.Away != 0 { // an earlier claim has waited, too
-		away.since = t.run.Away.Go()
+	got, err := t.answer(ctx, side, reactor, in)
+	if got == nil {
+		return err
 	}
-	for attempt := 1; ; attempt++ {
-		in.Attempt = attempt
-		t.draft.reset()
-		if err = t.hookCalls().beforeStep(in); err == nil {
-			if err = t.afford(); err == nil {
-				got, err = t.callReactor(reactor, in)
-				if got != nil && got.Usage != nil {
-					got.Usage = new(got.Usage.Within(mostTokens))
-				}
-				t.spend(in, got)
-			}
-			if err == nil {
-				err = t.hookCalls().afterStep(in, got)
-			}
-			if err == nil {
-				err = t.keepParts(got)
-			}
-		}
-		if err == nil {
-			break
-		}
-		var later *RetryError
-		if errors.As(err, &later) && later.Absent {
-			served, wrong := t.absence().awaitReactor(ctx, &away)
-			if wrong != nil {
-				return wrong
-			}
-			if served && t.absence().parks(&away) {
-				_, err := t.commit(ctx, "park", thread.ParkRun{ExecutionID: t.job.Execution, Token: t.run.Token})
-				return err
-			}
-			if served {
-				attempt-- // nothing received the call
-				continue
-			}
-			return t.fail(ctx, t.failureText(away.gaveUp(err)), nil)
-		}
-		if t.stopsNow() || t.ctx.Err() != nil || !errors.As(err, &later) || attempt >= t.agent.Retries.Attempts {
-			return t.interrupted(ctx, err)
-		}
-		why := fmt.Sprintf("reactor %s, attempt %d: %s", side.Reactor, attempt, clip(err.Error()))
-		if err := t.logLine(ctx, "warn", why, object("attempt", attempt)); err != nil {
-			return err
-		}
-		t.substate("retrying")
-		retry.Sleep(t.ctx, max(later.After, backoff(0, t.agent.Retries.Backoff, attempt)))
-	}
+	return t.recordReaction(ctx, side, in, got, start)
+}
+
+// recordReaction records what the reactor has answered.
+func (t reactorCall) recordReaction(ctx context.Context, side *Side, in *StepInput, got *Reaction, start time.Time) error {
 	parts, calls, err := reaction(got)
 	if err != nil {
 		return t.fail(ctx, fmt.Sprintf("reactor %s: %s", side.Reactor, err), nil)
@@ -105,20 +60,11 @@ func (t reactorCall) runReactor(ctx context.Context) error {
 	if err != nil {
 		return t.fail(ctx, fmt.Sprintf("reactor %s: %s", side.Reactor, err), nil)
 	}
-	shown := got.MessagesForModel
-	if shown == nil {
-		shown = &Shown{Items: []string{}}
-		for _, i := range in.Items {
-			if t.talk.Item(i.ID) != nil { // else the thread has it not: it asks for a summary
-				shown.Items = append(shown.Items, i.ID)
-			}
-		}
-	}
 	d := thread.ReactStep{
 		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Calls: calls,
 		Records: []events.TraceRecorded{{
 			Kind: "span", SpanID: spanID(t.run.StepID, "reactor"), ParentID: t.run.StepID, Name: ReactorSpan,
-			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: new(shown.Brief()),
+			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: new(t.shown(in, got).Brief()),
 			Data: t.reacted(in.Model.Model, got),
 		}},
 		After: t.nextAfter(side, names(calls), got.Usage),
@@ -127,15 +73,7 @@ func (t reactorCall) runReactor(ctx context.Context) error {
 	for _, p := range parts {
 		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
 	}
-	for _, c := range calls {
-		tool := side.tool(c.Name)
-		if tool == nil || !tool.Spec().Manual || t.stepCalls().locked(side, c.Name) != nil || !t.stepCalls().permitted(c.Name) {
-			continue
-		}
-		if t.stepCalls().invalidArguments(tool.Spec(), &ToolInput{Arguments: c.Arguments}) == nil { // else nobody is asked
-			d.Approve = append(d.Approve, c.CallID)
-		}
-	}
+	d.Approve = t.stepCalls().toApprove(side, calls)
 	if t.run.Handoff != nil {
 		if d.Summary, err = summaryOf(got, calls); err != nil {
 			return t.fail(ctx, fmt.Sprintf("agent %s wrote no summary that can be used: %s", t.agent.Name, clip(err.Error())), nil)
@@ -154,6 +92,20 @@ func (t reactorCall) runReactor(ctx context.Context) error {
 		return t.fail(ctx, fmt.Sprintf("the answer of reactor %s cannot be recorded: %s", side.Reactor, events.AsError(err).Message), nil)
 	}
 	return err
+}
+
+// shown returns what the model was shown.
+func (t reactorCall) shown(in *StepInput, got *Reaction) *Shown {
+	if got.MessagesForModel != nil {
+		return got.MessagesForModel
+	}
+	shown := &Shown{Items: []string{}}
+	for _, i := range in.Items {
+		if t.talk.Item(i.ID) != nil { // else the thread has it not: it asks for a summary
+			shown.Items = append(shown.Items, i.ID)
+		}
+	}
+	return shown
 }
 
 // attempts returns how often a call of a tool is attempted in all, if it may be
@@ -220,52 +172,6 @@ func (t reactorCall) input(side *Side) (*StepInput, error) {
 	}
 	in.Tools = append(own, in.Tools...) // those of the caller are last
 	return in, nil
-}
-
-// callReactor calls the reactor. A panic is returned as an error.
-func (t reactorCall) callReactor(r Reactor, in *StepInput) (got *Reaction, err error) {
-	begun := time.Now()
-	defer func() { t.w.cfg.Metrics.Reactor(err != nil, time.Since(begun)) }()
-	defer func() {
-		if p := recover(); p != nil {
-			LogPanic(t.logger.Error().Str("step", in.StepID), p, "a reactor")
-			got, err = nil, errors.New("the reactor panicked")
-		}
-	}()
-	type answer struct {
-		got *Reaction
-		err error
-	}
-	ctx, over := t.cuttable()
-	defer over()
-	done := make(chan answer, 1)
-	go func() {
-		stack.Grow()
-		var a answer
-		defer func() {
-			if p := recover(); p != nil {
-				LogPanic(t.logger.Error().Str("step", in.StepID), p, "a reactor")
-				a = answer{err: errors.New("the reactor panicked")}
-			}
-			done <- a
-		}()
-		a.got, a.err = r.React(ctx, in, stepStream{t.turn, in.StepID})
-		a.err = Returned(a.err)
-	}()
-	select {
-	case a := <-done:
-		if a.err == nil && a.got == nil {
-			return nil, errors.New("the reactor returned nothing")
-		}
-		return a.got, a.err
-	case <-ctx.Done():
-	}
-	select { // its context has ended: one that does not return is abandoned
-	case a := <-done:
-		return a.got, a.err
-	case <-time.After(grace):
-		return nil, errors.New("the reactor did not return when its context ended")
-	}
 }
 
 // grace is how long a cancelled call may take to return.
