@@ -68,7 +68,10 @@ func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error)
 
 // know adds to a job's command what it needs of the tenant's definitions.
 func (d *Dispatcher) know(j *job, need thread.Need) error {
-	j.command.Known = thread.Known{Fits: d.cfg.Answers}
+	j.command.Known = thread.Known{}
+	if d.cfg.Answers != nil {
+		j.command.Known.Fits = d.cfg.Answers.Fits
+	}
 	if need.Modes {
 		modes, err := d.cfg.Definitions.Modes(j.ctx, j.command.Tenant)
 		if err != nil {
@@ -175,7 +178,7 @@ func (d *Dispatcher) knowAgents(j *job, asked []thread.Asked) error {
 		if err != nil || name == "" { // the decision reports it
 			continue
 		}
-		if err := d.cfg.Agents(j.ctx, j.command.Tenant, name); events.IsNotFound(err) {
+		if err := d.cfg.Agents.Knows(j.ctx, j.command.Tenant, name); events.IsNotFound(err) {
 			return thread.Blame(err, j.command, a.Part)
 		}
 	}

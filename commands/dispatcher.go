@@ -30,16 +30,9 @@ type Config struct {
 	SnapshotEvery int64            // least number of events between two snapshots of a thread, and never less than a quarter of its events; default 500
 	Timeout       time.Duration    // for one command, from validation to the log; default 20 s
 	Now           func() time.Time // default time.Now
-	// Stored is called with every commit that this process stored, before its commands are
-	// replied to. It must return at once. Its work must be safe to lose: the process may crash
-	// before the call. Default: none.
-	Stored func(*events.Commit)
-	// Joins is called with the events of a command that is about to be stored, and returns a
-	// command of this process to be stored in the same commit, or nil. It must return at
-	// once, and is called again if the first command is decided again. Default: none.
-	Joins    func(made []events.Event) *Joined
-	Fair     quota.Fair // of each tenant's submitted commands, while others are active
-	Contents Contents   // stores the content of files; default: contents are refused
+	Intake        Intake           // receives what this process stores; default: nothing does
+	Fair          quota.Fair       // of each tenant's submitted commands, while others are active
+	Contents      Contents         // stores the content of files; default: contents are refused
 	// Forks are the places for forks, each of which may read a long history; default
 	// DefaultForks.
 	Forks *quota.Pool
@@ -50,12 +43,39 @@ type Config struct {
 	Pairs Pairs
 	// Definitions provides the tenants' definitions; default: none.
 	Definitions Definitions
-	// Agents returns a not_found for an agent that no tenant defines and no process has ever
-	// served, so that it cannot be asked to answer. Default: every name is an agent's.
-	Agents func(ctx context.Context, tenant, name string) error
-	// Answers checks a person's answer against the JSON Schema of the question. Default:
-	// answers to questions with a schema are refused.
-	Answers func(schema, answer events.JSON) error
+	Agents      Agents  // knows the agents that can be asked; default: every name is an agent's
+	Answers     Answers // checks people's answers; default: answers to questions with a schema are refused
+}
+
+// Intake receives what a process stores, for the work that follows from it. It stands between the
+// dispatcher and the worker, which has the dispatcher store what it does: neither needs the other to
+// be created. Its methods must return at once. *runtime.Intake is one.
+type Intake interface {
+	// Stored receives every commit that this process stored, before its commands are replied to.
+	// Its work must be safe to lose: the process may crash before the call.
+	Stored(c *events.Commit)
+	// Joins receives the events of a command that is about to be stored, and returns a command of
+	// this process to be stored in the same commit, or nil. It is called again if the first
+	// command is decided again.
+	Joins(made []events.Event) *Joined
+}
+
+// noIntake is the default of Config.Intake.
+type noIntake struct{}
+
+func (noIntake) Stored(*events.Commit)        {}
+func (noIntake) Joins([]events.Event) *Joined { return nil }
+
+// Agents knows the agents that can be asked to answer.
+type Agents interface {
+	// Knows returns a not_found for an agent that no tenant defines and no process has ever served.
+	Knows(ctx context.Context, tenant, name string) error
+}
+
+// Answers checks the answers of people.
+type Answers interface {
+	// Fits checks an answer against the JSON Schema of its question.
+	Fits(schema, answer events.JSON) error
 }
 
 // DefaultCacheBytes suffices for about 130,000 turns. If the threads in use need more, a command
@@ -91,6 +111,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Intake == nil {
+		c.Intake = noIntake{}
 	}
 	c.Fair = c.Fair.WithActivity()
 	if c.Forks == nil {

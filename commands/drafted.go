@@ -194,9 +194,7 @@ func (d *Dispatcher) store(e *entry, r *drafted) error {
 	}
 	r.draft.Apply(commit)
 	d.metrics.Merged(len(r.taken))
-	if d.cfg.Stored != nil {
-		d.cfg.Stored(commit)
-	}
+	d.cfg.Intake.Stored(commit)
 	for _, j := range r.taken {
 		j.show(e.state)
 		j.stored(commit)

@@ -61,11 +61,19 @@ func TestWhatChangesNothingIsAnswered(t *testing.T) {
 	w.sameAsLog(w.d, id)
 }
 
+// toldIntake keeps the commits that it receives.
+type toldIntake struct {
+	noIntake
+	commits []*events.Commit
+}
+
+func (i *toldIntake) Stored(c *events.Commit) { i.commits = append(i.commits, c) }
+
 // A worker's command is done once under its id, and is refused with what the
 // decision says. Its name is none that NATS can ask for.
 func TestInside(t *testing.T) {
-	var told []*events.Commit
-	w := newWorld(t, Config{Stored: func(c *events.Commit) { told = append(told, c) }})
+	told := &toldIntake{}
+	w := newWorld(t, Config{Intake: told})
 	id := create(t, w.d)
 	must(t, w.d, "effect.schedule", on(id, `{"id":"`+anEffect+`","name":"x"}`))
 	start := thread.StartEffect{ID: anEffect, Firing: 1, Attempt: 1, Claim: 7}
@@ -86,7 +94,7 @@ func TestInside(t *testing.T) {
 		t.Errorf("the same attempt again: %v", err)
 	}
 	refused(t, w.d, events.NotFound, "effect.start", on(id, `{}`))
-	if len(told) != 3 || told[2].Events[0].Type != events.EffectStartedType || told[2].Seq != w.lastSeq() {
-		t.Errorf("told of %d commits", len(told))
+	if len(told.commits) != 3 || told.commits[2].Events[0].Type != events.EffectStartedType || told.commits[2].Seq != w.lastSeq() {
+		t.Errorf("told of %d commits", len(told.commits))
 	}
 }

@@ -276,9 +276,7 @@ func (g *grouped) store(draft *thread.Group) (map[string]*events.Commit, error) 
 	}
 	for id, commit := range commits {
 		draft.Draft(id).Apply(commit)
-		if g.d.cfg.Stored != nil {
-			g.d.cfg.Stored(commit)
-		}
+		g.d.cfg.Intake.Stored(commit)
 	}
 	g.d.metrics.Merged(1)
 	return commits, nil

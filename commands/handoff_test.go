@@ -90,14 +90,19 @@ func TestHandoff_WithASummary(t *testing.T) {
 	w.lawful(bare, other)
 }
 
+// allBut knows every agent but one.
+type allBut string
+
+func (a allBut) Knows(_ context.Context, _, name string) error {
+	if name == string(a) {
+		return events.Missing("agent", name)
+	}
+	return nil
+}
+
 // A handoff that is refused leaves nothing of either thread.
 func TestHandoff_Refusals(t *testing.T) {
-	w := newWorld(t, Config{Agents: func(_ context.Context, _, name string) error {
-		if name == "nobody" {
-			return events.Missing("agent", name)
-		}
-		return nil
-	}})
+	w := newWorld(t, Config{Agents: allBut("nobody")})
 	id := create(t, w.d)
 	say(t, w.d, id, "user", "one")
 	empty := create(t, w.d)

@@ -19,7 +19,9 @@ type companion struct {
 	ends   []*events.Commit // nil: it came to nothing
 }
 
-func (c *companion) joins(made []events.Event) *Joined {
+func (c *companion) Stored(*events.Commit) {}
+
+func (c *companion) Joins(made []events.Event) *Joined {
 	if made[0].Type != events.ItemCreatedType {
 		return nil
 	}
@@ -45,7 +47,7 @@ func (c *companion) joins(made []events.Event) *Joined {
 // the other is decided again, so is the joining one.
 func TestJoinedCommands(t *testing.T) {
 	c := &companion{content: events.JSON(`{"a":1}`)}
-	w := newWorld(t, Config{Joins: c.joins})
+	w := newWorld(t, Config{Intake: c})
 	id := create(t, w.d)
 	last := func() string {
 		list := w.commits(id)

@@ -79,7 +79,7 @@ func (d *Dispatcher) round(e *entry, jobs []*job) []*job {
 		jobs[0].hold.grant(jobs[0].ctx, e)
 		return jobs[1:]
 	}
-	return d.commit(e, jobs, d.cfg.Joins)
+	return d.commit(e, jobs, d.cfg.Intake.Joins)
 }
 
 // commit is round with joins, by which commands of this process join others; nil: none do.

@@ -53,10 +53,15 @@ func (l *lack) gaveUp(err error) error {
 	return fmt.Errorf("no process served the %s %s for %s: %w", l.Kind, clip(l.Name), time.Since(l.since).Round(time.Second), err)
 }
 
+// absence is a run that waits for workers that are not there: a reactor, tools or MCP servers.
+type absence struct{ *turn }
+
+func (t *turn) absence() absence { return absence{t} }
+
 // awaitReactor waits until an absent reactor is to be called again, and records the
 // wait on the thread. It returns false if the run must not wait longer: its time is
 // over, or it was stopped.
-func (t *turn) awaitReactor(ctx context.Context, l *lack) (again bool, err error) {
+func (t absence) awaitReactor(ctx context.Context, l *lack) (again bool, err error) {
 	if l.met.IsZero() {
 		l.met = time.Now()
 		left := l.most
@@ -78,12 +83,12 @@ func (t *turn) awaitReactor(ctx context.Context, l *lack) (again bool, err error
 
 // parks reports whether the run must give up its place, because it has kept it long
 // enough while it waits for its reactor.
-func (t *turn) parks(l *lack) bool {
+func (t absence) parks(l *lack) bool {
 	return t.w.cfg.ParkAfter > 0 && !l.met.IsZero() && time.Since(l.met) >= t.w.cfg.ParkAfter
 }
 
 // awaitWorkers records everything the run waits for, and when the first of those waits is over.
-func (t *turn) awaitWorkers(ctx context.Context, lacks []events.WaitFor, until time.Time) error {
+func (t absence) awaitWorkers(ctx context.Context, lacks []events.WaitFor, until time.Time) error {
 	t.substate("waiting")
 	_, err := t.commit(ctx, "wait", thread.AwaitWorkers{
 		ExecutionID: t.job.Execution, Token: t.run.Token, For: lacks, Until: events.TimeOf(until).String(),
@@ -92,7 +97,7 @@ func (t *turn) awaitWorkers(ctx context.Context, lacks []events.WaitFor, until t
 }
 
 // awaitTools records the tools that calls wait for.
-func (t *turn) awaitTools(ctx context.Context, lacks []lack) error {
+func (t absence) awaitTools(ctx context.Context, lacks []lack) error {
 	until := lacks[0].deadline()
 	var all []events.WaitFor
 	for _, l := range lacks {
@@ -105,7 +110,7 @@ func (t *turn) awaitTools(ctx context.Context, lacks []lack) error {
 }
 
 // lackOf returns the lack of a tool, before it is known whether a process serves it.
-func (t *turn) lackOf(c thread.Call, tool Tool) lack {
+func (t absence) lackOf(c thread.Call, tool Tool) lack {
 	spec := tool.Spec()
 	most := spec.WorkerWait
 	if most == 0 {
@@ -122,7 +127,7 @@ func (t *turn) lackOf(c thread.Call, tool Tool) lack {
 }
 
 // parkAt returns when a run that waits for these alone gives up its place.
-func (t *turn) parkAt(lacks []lack) (at time.Time) {
+func (t absence) parkAt(lacks []lack) (at time.Time) {
 	for _, l := range lacks {
 		until := l.met
 		if !l.elsewhere {
@@ -142,7 +147,7 @@ var errParked = errors.New("the run gives up its place")
 // awaitTool waits until an absent tool is to be called again. It returns false if the call
 // must not wait longer; unmade says that it waits without a place from now on. It runs in the
 // goroutine of the call.
-func (t *turn) awaitTool(l *lack) (again, unmade bool) {
+func (t absence) awaitTool(l *lack) (again, unmade bool) {
 	if l.met.IsZero() {
 		l.met = time.Now()
 		if l.since.IsZero() {
@@ -165,7 +170,7 @@ func (t *turn) stopping() bool {
 
 // lacksServers returns what a run of an agent waits for, if err says that it lacks MCP servers.
 // A worker whose runs keep their place does not wait: nothing would wake them.
-func (t *turn) lacksServers(agent *Agent, err error) (lacks []thread.Lack) {
+func (t absence) lacksServers(agent *Agent, err error) (lacks []thread.Lack) {
 	var absent *AbsentServersError
 	if t.w.cfg.ParkAfter <= 0 || !errors.As(err, &absent) {
 		return nil
@@ -183,7 +188,7 @@ func (t *turn) lacksServers(agent *Agent, err error) (lacks []thread.Lack) {
 // awaitServers parks the run until the MCP servers that it lacks can be reached. It fails the run
 // if its time to wait for one of them is over. A run that is to stop goes on without them: it
 // makes no call.
-func (t *turn) awaitServers(ctx context.Context, agent *Agent, absent *AbsentServersError) error {
+func (t absence) awaitServers(ctx context.Context, agent *Agent, absent *AbsentServersError) error {
 	if t.run.Stop {
 		t.absent = nil
 		return nil

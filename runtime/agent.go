@@ -201,7 +201,7 @@ func (w *Worker) reactor(side *Side) (Reactor, error) {
 
 // askPolicy asks the loop policy of the agent whether another step follows. ok is false if the
 // policy panicked.
-func (t *turn) askPolicy(o Outcome) (goes, ok bool) {
+func (t reactorCall) askPolicy(o Outcome) (goes, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			LogPanic(t.logger.Error().Str("agent", t.agent.Name), p, "a loop policy")
@@ -212,7 +212,7 @@ func (t *turn) askPolicy(o Outcome) (goes, ok bool) {
 
 // ask returns the question of a person tool, and the schema of its answer. ok is false if the
 // tool panicked.
-func (t *turn) ask(tool PersonTool, arguments events.JSON) (question string, answer events.JSON, ok bool) {
+func (t stepCalls) ask(tool PersonTool, arguments events.JSON) (question string, answer events.JSON, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			LogPanic(t.logger.Error().Str("tool", tool.Spec().Name), p, "a tool")

@@ -58,7 +58,7 @@ func (t *turn) announce(step, call, tool string, input events.JSON) {
 
 // announceCalls announces the open step's calls that are not finished and that no
 // earlier claim has streamed.
-func (t *turn) announceCalls() {
+func (t stepCalls) announceCalls() {
 	for _, c := range t.run.Calls {
 		if !c.Done && !c.Granted && !c.Denied && !c.Ended {
 			t.announce(t.run.StepID, c.CallID, c.Name, t.arguments(c))
@@ -68,7 +68,7 @@ func (t *turn) announceCalls() {
 
 // streamOutcome streams the outcome of a call, and returns it. Every call has an outcome, even
 // one that was not made.
-func (t *turn) streamOutcome(step string, e callOutcome) callOutcome {
+func (t stepCalls) streamOutcome(step string, e callOutcome) callOutcome {
 	if e.result.Status == Success {
 		t.emit(step, Chunk{Type: ChunkToolOutput, Data: object("toolCallId", e.call.CallID, "output", e.result.Result)})
 	} else {

@@ -96,8 +96,8 @@ func TestAgentInItsOwnThread_IsBegunOnce(t *testing.T) {
 	if !granted.Granted {
 		t.Fatalf("the call is %+v", granted)
 	}
-	child := dying.child(granted)
-	if err := dying.beginChild(t.Context(), granted, w.agents.agents["clerk"], child); err != nil {
+	child := dying.delegation().child(granted)
+	if err := dying.delegation().beginChild(t.Context(), granted, w.agents.agents["clerk"], child); err != nil {
 		t.Fatal(err)
 	}
 	w.work(Config{})

@@ -53,7 +53,7 @@ func unusable(said string) string {
 
 // invalidArguments returns the result of a call with arguments that its tool does not accept; nil
 // if they are valid.
-func (t *turn) invalidArguments(spec ToolSpec, in *ToolInput) *ToolResult {
+func (t stepCalls) invalidArguments(spec ToolSpec, in *ToolInput) *ToolResult {
 	said := string(in.Arguments)
 	if jsontext.Value(in.Arguments).Kind() == '"' { // as CallArguments returns what is no object
 		said = events.TextOf(in.Arguments)
@@ -72,7 +72,7 @@ func (t *turn) invalidArguments(spec ToolSpec, in *ToolInput) *ToolResult {
 
 // asks returns the question whether a call may be made, or the result of one that cannot be made
 // with its arguments: nobody is asked about it.
-func (t *turn) asks(c thread.Call, spec ToolSpec, reason events.ApprovalReason) (asks events.ApprovalRequested, failed *ToolResult) {
+func (t stepCalls) asks(c thread.Call, spec ToolSpec, reason events.ApprovalReason) (asks events.ApprovalRequested, failed *ToolResult) {
 	if wrong := t.invalidArguments(spec, t.toolInput(c, t.arguments(c))); wrong != nil {
 		return asks, wrong
 	}

@@ -54,7 +54,7 @@ func (t *turn) keep(raw events.JSON, most int) (events.JSON, error) {
 
 // keepResult stores the large contents of a result. One that cannot be stored is a failure: the
 // call was made.
-func (t *turn) keepResult(r ToolResult) ToolResult {
+func (t stepCalls) keepResult(r ToolResult) ToolResult {
 	if r.Status != Success {
 		return r
 	}
@@ -67,7 +67,7 @@ func (t *turn) keepResult(r ToolResult) ToolResult {
 }
 
 // keepParts stores the large contents of a reaction.
-func (t *turn) keepParts(r *Reaction) error {
+func (t reactorCall) keepParts(r *Reaction) error {
 	if r == nil {
 		return nil
 	}

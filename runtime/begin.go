@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/internal/stack"
 )
 
-// Begin is for the dispatcher's Joins, if the dispatcher is in this worker's process: a
+// Begin joins the commands of the dispatcher of this worker's process, see [commands.Intake]: a
 // run that a command requests is claimed in that command's commit, if a place is free
 // and its agent is cached. Such a run does not wait for the queue. Its message is
 // queued anyway, in case this process dies; a worker that receives it forwards it, see

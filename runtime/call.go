@@ -29,132 +29,49 @@ type callOutcome struct {
 	skill   *events.ActivateSkill // that it has loaded
 }
 
+// stepCalls makes the calls of the open step, and records their results.
+type stepCalls struct{ *turn }
+
+func (t *turn) stepCalls() stepCalls { return stepCalls{t} }
+
 // makeCalls makes the permitted calls of the open step concurrently, and records each
 // outcome as soon as the log is free.
-func (t *turn) makeCalls(ctx context.Context) error {
+func (t stepCalls) makeCalls(ctx context.Context) error {
 	side := t.agent.side(t.run.Side)
 	calling, err := t.callingSide(ctx)
 	if absent := (*AbsentServersError)(nil); errors.As(err, &absent) && !t.run.Stop { // a run that is to stop makes no call
-		return t.awaitServers(ctx, t.agent, absent)
+		return t.absence().awaitServers(ctx, t.agent, absent)
 	}
 	if calling == nil {
 		return err
 	}
 	t.announceCalls()
-	var open []thread.Call
-	hold := thread.HoldCalls{ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID}
-	done := make(chan callOutcome, len(t.run.Calls))
+	b := &callBatch{
+		stepCalls: t, side: calling, done: make(chan callOutcome, len(t.run.Calls)),
+		hold: thread.HoldCalls{ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID},
+	}
 	t.lacking = make(chan lack, len(t.run.Calls)) // each call reports it once
 	holding, letGo := context.WithCancelCause(t.ctx)
 	defer letGo(nil)
 	t.holding = holding
 	for _, c := range t.run.Calls {
-		switch {
-		case c.Done || c.Waits:
-			continue
-		case c.Ended:
-			e, err := t.endedCall(ctx, c)
-			if err != nil {
-				return err
-			}
-			done <- e
-			open = append(open, c)
-			continue
-		case c.Solved:
-			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: bounded(Done(t.talk.Solved[c.CallID])), started: time.Now()})
-			open = append(open, c)
-			continue
-		case c.Denied:
-			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: Failed(events.Denial(t.talk.Denied[c.CallID])), started: time.Now()})
-			open = append(open, c)
-			continue
-		case t.run.Stop: // it makes no other call
-			continue
+		if err := b.begin(ctx, c); err != nil {
+			return err
 		}
-		tool, err := t.tool(ctx, calling, c.Name)
-		if err != nil {
-			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: Failed(events.AsError(err).Message), started: time.Now()})
-			open = append(open, c)
-			continue
-		}
-		if refused := t.locked(calling, c.Name); refused != nil {
-			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: *refused, started: time.Now()})
-			open = append(open, c)
-			continue
-		}
-		ask := func(reason events.ApprovalReason) {
-			spec := tool.Spec()
-			if _, agent := tool.(AgentTool); agent { // its parameters are for the model: it takes any object
-				spec.Parameters = nil
-			}
-			asks, failed := t.asks(c, spec, reason)
-			if failed == nil {
-				hold.Approve = append(hold.Approve, asks)
-				return
-			}
-			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: *failed, started: time.Now()})
-			open = append(open, c)
-		}
-		if agent, ok := tool.(AgentTool); ok {
-			if tool.Spec().Manual && !c.Granted { // a caller has queued it
-				ask(events.ApprovalManual)
-				continue
-			}
-			waits, err := t.callAgent(ctx, c, agent, done)
-			if err != nil {
-				return err
-			}
-			if waits {
-				hold.Wait = append(hold.Wait, c.CallID)
-			} else {
-				open = append(open, c)
-			}
-			continue
-		}
-		if person, ok := tool.(PersonTool); ok {
-			if asks, result := t.askPerson(c, person); result == nil {
-				hold.Approve = append(hold.Approve, asks)
-			} else {
-				done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: *result, started: time.Now()})
-				open = append(open, c)
-			}
-			continue
-		}
-		spec := tool.Spec()
-		unmade := c.Fresh || t.fresh && !c.Granted // no earlier claim can have made it
-		if spec.Manual && !c.Granted || !unmade && !spec.Idempotent && !spec.ReadOnly {
-			reason := events.ApprovalManual
-			if !unmade && !spec.Idempotent && !spec.ReadOnly {
-				reason = events.ApprovalMayHaveRun
-			}
-			ask(reason)
-			continue
-		}
-		open = append(open, c)
-		asked := t.arguments(c)
-		in, at := t.toolInput(c, asked), t.execution(c.CallID, !spec.NotPortable, 0)
-		go func() {
-			stack.Grow()
-			e := t.makeCall(c, tool, in, at)
-			if e.asked = asked; !e.unmade {
-				e = t.streamOutcome(in.StepID, e)
-			}
-			done <- e
-		}()
 	}
-	if len(hold.Approve) > 0 || len(hold.Wait) > 0 {
+	if hold := b.hold; len(hold.Approve) > 0 || len(hold.Wait) > 0 {
 		if _, err := t.commit(ctx, "hold", hold); err != nil {
 			return err
 		}
-		if err := t.resumeSettled(ctx, hold.Wait); err != nil {
+		if err := t.delegation().resumeSettled(ctx, hold.Wait); err != nil {
 			return err
 		}
 	}
-	unmade, err := t.collect(ctx, side, len(open), done, letGo)
+	unmade, err := t.collect(ctx, side, len(b.open), b.done, letGo)
 	if err != nil {
 		return err
 	}
-	if stopped := t.run.Stop && len(open)+len(hold.Approve)+len(hold.Wait) == 0; stopped || len(unmade) > 0 {
+	if stopped := t.run.Stop && len(b.open)+len(b.hold.Approve)+len(b.hold.Wait) == 0; stopped || len(unmade) > 0 {
 		if _, err := t.commit(ctx, "park", thread.ParkRun{ExecutionID: t.job.Execution, Token: t.run.Token, Unmade: unmade}); err != nil {
 			return err
 		}
@@ -166,18 +83,18 @@ func (t *turn) makeCalls(ctx context.Context) error {
 // collect records the outcomes of calls until none is left. If all that are left wait for tools
 // that no process serves, and have waited long enough, it lets go of them, and returns those
 // that were not made.
-func (t *turn) collect(ctx context.Context, side *Side, left int, done <-chan callOutcome, letGo context.CancelCauseFunc) (unmade []string, err error) {
+func (t stepCalls) collect(ctx context.Context, side *Side, left int, done <-chan callOutcome, letGo context.CancelCauseFunc) (unmade []string, err error) {
 	var lacks []lack
 	for left > 0 {
 		var park <-chan time.Time
 		if t.w.cfg.ParkAfter > 0 && len(lacks) == left && t.holding.Err() == nil {
-			park = time.After(time.Until(t.parkAt(lacks)))
+			park = time.After(time.Until(t.absence().parkAt(lacks)))
 		}
 		var batch []callOutcome
 		select {
 		case l := <-t.lacking:
 			lacks = append(lacks, l)
-			if err := t.awaitTools(ctx, lacks); err != nil {
+			if err := t.absence().awaitTools(ctx, lacks); err != nil {
 				return nil, err
 			}
 			continue
@@ -214,13 +131,13 @@ func (t *turn) collect(ctx context.Context, side *Side, left int, done <-chan ca
 
 // question asks a person whether a call may be made: its tool requires that, or a
 // worker that died may have made it already.
-func (t *turn) question(c thread.Call, reason events.ApprovalReason) events.ApprovalRequested {
+func (t stepCalls) question(c thread.Call, reason events.ApprovalReason) events.ApprovalRequested {
 	return events.ApprovalRequested{CallID: c.CallID, StepID: t.run.StepID, Name: c.Name, Arguments: t.arguments(c), Reason: reason}
 }
 
 // askPerson returns the question of a person tool. A call with invalid arguments asks
 // no question: its result says why.
-func (t *turn) askPerson(c thread.Call, tool PersonTool) (asks events.ApprovalRequested, failed *ToolResult) {
+func (t stepCalls) askPerson(c thread.Call, tool PersonTool) (asks events.ApprovalRequested, failed *ToolResult) {
 	in := t.toolInput(c, t.arguments(c))
 	if wrong := t.invalidArguments(tool.Spec(), in); wrong != nil {
 		return asks, wrong
@@ -236,7 +153,7 @@ func (t *turn) askPerson(c thread.Call, tool PersonTool) (asks events.ApprovalRe
 
 // callingSide returns the side whose reactor made the calls of the open step: the agent that has
 // the thread now may have taken it over since. With an *AbsentServersError it is returned, too.
-func (t *turn) callingSide(ctx context.Context) (*Side, error) {
+func (t stepCalls) callingSide(ctx context.Context) (*Side, error) {
 	by := t.run.Asks
 	if by == "" || by == t.agent.Name {
 		return t.agent.side(t.run.Side), nil
@@ -253,7 +170,7 @@ func (t *turn) callingSide(ctx context.Context) (*Side, error) {
 
 // tool finds the tool of a call. A reactor calls the tools of its side and no others, whatever
 // its model makes up; a caller queues a call of any tool of the tenant.
-func (t *turn) tool(ctx context.Context, side *Side, name string) (Tool, error) {
+func (t stepCalls) tool(ctx context.Context, side *Side, name string) (Tool, error) {
 	if !t.permitted(name) {
 		return nil, events.Errorf(events.Forbidden, "the tool_choice of the request permits no call of the tool %s", clip(name))
 	}
@@ -268,7 +185,7 @@ func (t *turn) tool(ctx context.Context, side *Side, name string) (Tool, error) 
 
 // arguments returns the arguments of a call: an approval may have replaced those of the
 // reactor.
-func (t *turn) arguments(c thread.Call) events.JSON {
+func (t stepCalls) arguments(c thread.Call) events.JSON {
 	if g, ok := t.talk.Granted[c.CallID]; ok && g.Arguments != nil {
 		return g.Arguments
 	}
@@ -276,7 +193,7 @@ func (t *turn) arguments(c thread.Call) events.JSON {
 }
 
 // toolInput returns the input of a tool for a call with these arguments.
-func (t *turn) toolInput(c thread.Call, arguments events.JSON) *ToolInput {
+func (t stepCalls) toolInput(c thread.Call, arguments events.JSON) *ToolInput {
 	in := &ToolInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ExecutionID: t.job.Execution, StepID: t.run.StepID, CallID: c.CallID, Name: c.Name,
 		Key: callKey(t.job.Execution, t.run.StepID, c.CallID), Arguments: arguments, Rights: t.run.Rights,
@@ -288,7 +205,7 @@ func (t *turn) toolInput(c thread.Call, arguments events.JSON) *ToolInput {
 }
 
 // makeCall makes a call, with retries if they are safe.
-func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput, at *Execution) (e callOutcome) {
+func (t stepCalls) makeCall(c thread.Call, tool Tool, in *ToolInput, at *Execution) (e callOutcome) {
 	spec := tool.Spec()
 	e = callOutcome{call: c, tool: spec.Name, started: time.Now()}
 	defer func() {
@@ -297,7 +214,7 @@ func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput, at *Execution) 
 		}
 	}()
 	in.State = t.stateAt(at)
-	if instead := t.beforeTool(in); instead != nil {
+	if instead := t.hookCalls().beforeTool(in); instead != nil {
 		e.result = bounded(*instead)
 		return e
 	}
@@ -314,7 +231,7 @@ func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput, at *Execution) 
 	if spec.Idempotent || spec.ReadOnly {
 		attempts = most
 	}
-	away := t.lackOf(c, tool)
+	away := t.absence().lackOf(c, tool)
 	for attempt := 1; ; attempt++ {
 		in.Attempt, e.again = attempt, attempt-1
 		if attempt > 1 { // it writes what it wrote before once
@@ -327,7 +244,7 @@ func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput, at *Execution) 
 		}
 		var later *RetryError
 		if errors.As(err, &later) && later.Absent {
-			again, unmade := t.awaitTool(&away)
+			again, unmade := t.absence().awaitTool(&away)
 			if again {
 				attempt-- // nothing received the call
 				continue
@@ -336,17 +253,17 @@ func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput, at *Execution) 
 				e.unmade = true
 				return e
 			}
-			e.result = Failed(t.failureText(away.gaveUp(err)))
+			e.result = Failed(t.reactorCall().failureText(away.gaveUp(err)))
 			break
 		}
 		if t.ctx.Err() != nil || !errors.As(err, &later) || attempt >= later.attempts(attempts, most) {
-			e.result = Failed(t.failureText(err))
+			e.result = Failed(t.reactorCall().failureText(err))
 			break
 		}
 		t.logger.Warn().Str("tool", spec.Name).Str("call", c.CallID).Int("attempt", attempt).Msg("a tool's call failed; it is retried")
 		retry.Sleep(t.ctx, max(later.After, backoff(spec.Backoff, t.agent.Retries.Backoff, attempt)))
 	}
-	t.afterTool(in, &e.result)
+	t.hookCalls().afterTool(in, &e.result)
 	e.result = bounded(t.keepResult(e.result))
 	e.skill = loaded(tool, in, e.result)
 	return e
@@ -354,7 +271,7 @@ func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput, at *Execution) 
 
 // attemptCall makes a call once. A panic of the tool is an error, and so is a call that
 // does not return in time.
-func (t *turn) attemptCall(tool Tool, in *ToolInput, limit time.Duration) (ToolResult, error) {
+func (t stepCalls) attemptCall(tool Tool, in *ToolInput, limit time.Duration) (ToolResult, error) {
 	ctx, cancel := context.WithTimeoutCause(t.ctx, limit, fmt.Errorf("the tool took longer than %v", limit))
 	defer cancel()
 	type answer struct {

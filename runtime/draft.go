@@ -126,7 +126,7 @@ func (t *turn) interrupted(ctx context.Context, err error) error {
 	t.live.mu.Unlock()
 	var broke *BrokenOffError
 	if stopped && !discard || !stopped && errors.As(err, &broke) {
-		return t.fail(ctx, t.failureText(err), t.draft.kept())
+		return t.fail(ctx, t.reactorCall().failureText(err), t.draft.kept())
 	}
-	return t.fail(ctx, t.failureText(err), nil)
+	return t.fail(ctx, t.reactorCall().failureText(err), nil)
 }

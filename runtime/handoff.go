@@ -17,11 +17,16 @@ import (
 	"github.com/skein-threads/skein/runtime/conversation"
 )
 
+// delegation is what a run has to do with runs on other threads: agents that it calls, and handoffs.
+type delegation struct{ *turn }
+
+func (t *turn) delegation() delegation { return delegation{t} }
+
 // callAgent makes a call of a tool that is an agent. An ai_human agent takes the thread
 // over with the call's result, unless it is to run apart; such an agent, and a dual_ai
 // agent, runs in a thread of its own, for which the call waits. An earlier claim may have
 // begun that run, and died before it recorded that the call waits.
-func (t *turn) callAgent(ctx context.Context, c thread.Call, tool AgentTool, done chan<- callOutcome) (waits bool, err error) {
+func (t delegation) callAgent(ctx context.Context, c thread.Call, tool AgentTool, done chan<- callOutcome) (waits bool, err error) {
 	e := callOutcome{call: c, tool: tool.Spec().Name, started: time.Now()}
 	agent, err := t.w.agent(ctx, t.job.Tenant, tool.AgentName())
 	switch {
@@ -55,25 +60,25 @@ func (t *turn) callAgent(ctx context.Context, c thread.Call, tool AgentTool, don
 			return true, t.beginChild(ctx, c, agent, child)
 		}
 	}
-	done <- t.streamOutcome(t.run.StepID, e)
+	done <- t.stepCalls().streamOutcome(t.run.StepID, e)
 	return false, nil
 }
 
 // endedCall returns the outcome of a call whose run on another thread has ended.
-func (t *turn) endedCall(ctx context.Context, c thread.Call) (callOutcome, error) {
+func (t delegation) endedCall(ctx context.Context, c thread.Call) (callOutcome, error) {
 	e := callOutcome{call: c, tool: c.Name, started: time.Now()}
 	var err error
 	if e.result, err = t.w.outcomeOf(ctx, t.child(c)); err != nil {
 		return e, err
 	}
-	return t.streamOutcome(t.run.StepID, e), nil
+	return t.stepCalls().streamOutcome(t.run.StepID, e), nil
 }
 
 // childRun names the run that a call waits for. Its ids are derived from the call, so
 // that it is started once.
 type childRun struct{ tenant, thread, execution string }
 
-func (t *turn) child(c thread.Call) childRun {
+func (t delegation) child(c thread.Call) childRun {
 	return childOf(t.job.Tenant, t.job.Thread, t.job.Execution, c.CallID, t.run.Begun)
 }
 
@@ -107,8 +112,8 @@ func (w *Worker) lookChild(ctx context.Context, child childRun) (is childIs, err
 }
 
 // beginChild creates the thread of a call and asks its agent, in one commit.
-func (t *turn) beginChild(ctx context.Context, c thread.Call, agent *Agent, child childRun) error {
-	in := t.toolInput(c, t.arguments(c))
+func (t delegation) beginChild(ctx context.Context, c thread.Call, agent *Agent, child childRun) error {
+	in := t.stepCalls().toolInput(c, t.stepCalls().arguments(c))
 	_, err := t.w.commands.Run(ctx, &thread.Command{
 		ID: "run:" + child.execution, Tenant: child.tenant, ThreadID: child.thread, Actor: "skein:" + t.w.name, Rights: t.run.Rights,
 		Parts: []thread.Part{
@@ -124,7 +129,7 @@ func (t *turn) beginChild(ctx context.Context, c thread.Call, agent *Agent, chil
 
 // tooDeep reports whether the run was requested by a chain of maxNested runs in other
 // threads.
-func (t *turn) tooDeep(ctx context.Context) (bool, error) {
+func (t delegation) tooDeep(ctx context.Context) (bool, error) {
 	above := t.run.Parent
 	for range maxNested - 1 {
 		if above == nil {
@@ -201,7 +206,7 @@ func (w *Worker) outcomeOf(ctx context.Context, child childRun) (ToolResult, err
 }
 
 // resumeSettled resumes calls whose runs ended before they were waited for.
-func (t *turn) resumeSettled(ctx context.Context, calls []string) error {
+func (t delegation) resumeSettled(ctx context.Context, calls []string) error {
 	for _, id := range calls {
 		child := childOf(t.job.Tenant, t.job.Thread, t.job.Execution, id, t.run.Begun)
 		is, err := t.w.lookChild(ctx, child)
@@ -246,7 +251,7 @@ const summarize = "Write a summary of this conversation for the one who continue
 	"what was asked for, what was decided and done, the facts, names and files that matter, and what is left to do. Answer with the summary alone."
 
 // summaryInput makes the input of a step the input of a handoff: it ends with the request.
-func (t *turn) summaryInput(in *StepInput) {
+func (t delegation) summaryInput(in *StepInput) {
 	text := summarize
 	if t.run.Handoff.Comment != "" {
 		text += "\n\nIt is continued for this: " + t.run.Handoff.Comment
@@ -255,7 +260,7 @@ func (t *turn) summaryInput(in *StepInput) {
 }
 
 // request returns a message of a user that a reactor receives, and that no thread has.
-func (t *turn) request(text string) events.Item {
+func (t delegation) request(text string) events.Item {
 	item := events.Item{
 		ID: t.job.Execution + ":request", ThreadID: t.job.Thread, ContextID: t.run.ContextID, Type: events.Message, Role: events.User,
 		Status: events.ItemCompleted, Content: textContent(text), Index: t.run.NextItem,
@@ -295,7 +300,7 @@ func textContent(text string) events.JSON {
 
 // handOff commits the summary and the new thread. If that is refused, the run fails with the
 // reason.
-func (t *turn) handOff(ctx context.Context, d thread.ReactStep) error {
+func (t delegation) handOff(ctx context.Context, d thread.ReactStep) error {
 	_, err := t.commit(ctx, "react", d)
 	for _, code := range []events.Code{events.AlreadyExists, events.InvalidRequest, events.PayloadTooLarge} {
 		if errors.Is(err, &events.Error{Code: code}) {
@@ -334,7 +339,7 @@ func (w *Worker) writeTitle(ctx context.Context, ended *turn) error {
 	if err := w.history.Follow(ctx, t.talk, t.job.Tenant, t.job.Thread); err != nil {
 		return err
 	}
-	got, err := t.askForTitle()
+	got, err := t.delegation().askForTitle()
 	if err != nil {
 		return err
 	}
@@ -347,7 +352,7 @@ func (w *Worker) writeTitle(ctx context.Context, ended *turn) error {
 }
 
 // askForTitle calls the reactor of the agent of titles.
-func (t *turn) askForTitle() (*Reaction, error) {
+func (t delegation) askForTitle() (*Reaction, error) {
 	side := &t.agent.A
 	reactor, err := t.w.reactor(side)
 	if err != nil {
@@ -366,10 +371,10 @@ func (t *turn) askForTitle() (*Reaction, error) {
 	if t.agent.MaxBytes > 0 {
 		in.Items, in.Omitted = events.FitItems(in.Items, t.agent.MaxBytes)
 	}
-	if err := t.afford(); err != nil {
+	if err := t.reactorCall().afford(); err != nil {
 		return nil, err
 	}
-	got, err := t.callReactor(reactor, in)
-	t.spend(in, got)
+	got, err := t.reactorCall().callReactor(reactor, in)
+	t.reactorCall().spend(in, got)
 	return got, err
 }

@@ -159,7 +159,7 @@ func TestAgentInItsOwnThread_EndsBeforeItsCallerLooks(t *testing.T) {
 		t.Fatalf("the run is claimed %d times, and waits: %t", left.run.Token, left.run.Parked)
 	}
 	left.run.Token, left.run.Parked = 1, true
-	if err := left.resumeSettled(t.Context(), []string{"c1"}); err != nil {
+	if err := left.delegation().resumeSettled(t.Context(), []string{"c1"}); err != nil {
 		t.Fatal(err)
 	}
 	if left.run.Token != 1 || !left.run.Parked {

@@ -25,8 +25,13 @@ type Hooks struct {
 	AfterTool func(ctx context.Context, st ThreadState, in *ToolInput, out *ToolResult) error
 }
 
+// hookCalls calls the hooks around a run, its steps and its tools.
+type hookCalls struct{ *turn }
+
+func (t *turn) hookCalls() hookCalls { return hookCalls{t} }
+
 // guard calls a hook, and returns its panic as an error.
-func (t *turn) guard(hook func() error) error {
+func (t hookCalls) guard(hook func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		var err error
@@ -49,12 +54,12 @@ func (t *turn) guard(hook func() error) error {
 
 // hooks returns those of the process and then those of the agent, in the order of its
 // definition.
-func (t *turn) hooks() []Hooks {
+func (t hookCalls) hooks() []Hooks {
 	return append([]Hooks{t.w.cfg.Hooks}, t.agent.Hooks...)
 }
 
 // inward calls each hook, the process's first, until one returns an error.
-func (t *turn) inward(call func(Hooks) error) error {
+func (t hookCalls) inward(call func(Hooks) error) error {
 	for _, h := range t.hooks() {
 		if err := call(h); err != nil {
 			return err
@@ -64,7 +69,7 @@ func (t *turn) inward(call func(Hooks) error) error {
 }
 
 // outward calls each hook, the process's last, until one returns an error.
-func (t *turn) outward(call func(Hooks) error) error {
+func (t hookCalls) outward(call func(Hooks) error) error {
 	list := t.hooks()
 	for i := range list {
 		if err := call(list[len(list)-1-i]); err != nil {
@@ -74,7 +79,7 @@ func (t *turn) outward(call func(Hooks) error) error {
 	return nil
 }
 
-func (t *turn) beforeRun() error {
+func (t hookCalls) beforeRun() error {
 	return t.inward(func(h Hooks) error {
 		if h.BeforeRun == nil {
 			return nil
@@ -84,7 +89,7 @@ func (t *turn) beforeRun() error {
 	})
 }
 
-func (t *turn) afterRun(errorText string) {
+func (t hookCalls) afterRun(errorText string) {
 	if t.ctx == nil {
 		return
 	}
@@ -100,7 +105,7 @@ func (t *turn) afterRun(errorText string) {
 	})
 }
 
-func (t *turn) beforeStep(in *StepInput) error {
+func (t hookCalls) beforeStep(in *StepInput) error {
 	return t.inward(func(h Hooks) error {
 		if h.BeforeStep == nil {
 			return nil
@@ -110,7 +115,7 @@ func (t *turn) beforeStep(in *StepInput) error {
 	})
 }
 
-func (t *turn) afterStep(in *StepInput, out *Reaction) error {
+func (t hookCalls) afterStep(in *StepInput, out *Reaction) error {
 	return t.outward(func(h Hooks) error {
 		if h.AfterStep == nil {
 			return nil
@@ -122,7 +127,7 @@ func (t *turn) afterStep(in *StepInput, out *Reaction) error {
 
 // beforeTool returns the result of a call that a hook returned, if one did; later hooks
 // are not called then.
-func (t *turn) beforeTool(in *ToolInput) *ToolResult {
+func (t hookCalls) beforeTool(in *ToolInput) *ToolResult {
 	for _, h := range t.hooks() {
 		if h.BeforeTool == nil {
 			continue
@@ -143,7 +148,7 @@ func (t *turn) beforeTool(in *ToolInput) *ToolResult {
 	return nil
 }
 
-func (t *turn) afterTool(in *ToolInput, out *ToolResult) {
+func (t hookCalls) afterTool(in *ToolInput, out *ToolResult) {
 	_ = t.outward(func(h Hooks) error {
 		if h.AfterTool == nil {
 			return nil

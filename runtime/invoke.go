@@ -91,5 +91,5 @@ func (x *Execution) invoke(ctx context.Context, call, name string, args events.J
 	}
 	// A turn of its own, which streams nothing and ends with ctx.
 	own := &turn{w: t.w, job: t.job, logger: t.logger, agent: x.spot.agent, ctx: ctx, holding: ctx}
-	return own.makeCall(thread.Call{CallID: call, Name: name}, tool, in, inner).result
+	return own.stepCalls().makeCall(thread.Call{CallID: call, Name: name}, tool, in, inner).result
 }

@@ -235,8 +235,8 @@ func (w *world) orphanage(agent, called string) (id string, child childRun) {
 	}), t.noteRun); err != nil {
 		w.t.Fatal(err)
 	}
-	child = t.child(t.run.Calls[0])
-	if err := t.beginChild(w.t.Context(), t.run.Calls[0], w.agents.agents[called], child); err != nil {
+	child = t.delegation().child(t.run.Calls[0])
+	if err := t.delegation().beginChild(w.t.Context(), t.run.Calls[0], w.agents.agents[called], child); err != nil {
 		w.t.Fatal(err)
 	}
 	return id, child

@@ -4,7 +4,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/internal/stack"
 )
 
 // Names of spans: of a reactor's call, and the prefix of a tool's call.
@@ -24,8 +22,13 @@ const (
 	ToolSpan    = "tool "
 )
 
+// reactorCall asks the reactor for a step, and records what it answers.
+type reactorCall struct{ *turn }
+
+func (t *turn) reactorCall() reactorCall { return reactorCall{t} }
+
 // runReactor calls the reactor of the open step and records its reaction.
-func (t *turn) runReactor(ctx context.Context) error {
+func (t reactorCall) runReactor(ctx context.Context) error {
 	side := t.agent.side(t.run.Side)
 	reactor, err := t.w.reactor(side)
 	if err != nil {
@@ -39,59 +42,16 @@ func (t *turn) runReactor(ctx context.Context) error {
 		return t.fail(ctx, "agent "+t.agent.Name+" is of the type dual_ai, and a summary has one author; hand off with another agent", nil)
 	}
 	t.substate("reacting")
-	var got *Reaction
 	start := time.Now()
-	away := lack{WaitFor: events.WaitFor{Kind: events.ReactorWorker, Name: side.Reactor}, most: t.agent.Limits.WorkerWait}
-	if t.run.Away != 0 { // an earlier claim has waited, too
-		away.since = t.run.Away.Go()
+	got, err := t.answer(ctx, side, reactor, in)
+	if got == nil {
+		return err
 	}
-	for attempt := 1; ; attempt++ {
-		in.Attempt = attempt
-		t.draft.reset()
-		if err = t.beforeStep(in); err == nil {
-			if err = t.afford(); err == nil {
-				got, err = t.callReactor(reactor, in)
-				if got != nil && got.Usage != nil {
-					got.Usage = new(got.Usage.Within(mostTokens))
-				}
-				t.spend(in, got)
-			}
-			if err == nil {
-				err = t.afterStep(in, got)
-			}
-			if err == nil {
-				err = t.keepParts(got)
-			}
-		}
-		if err == nil {
-			break
-		}
-		var later *RetryError
-		if errors.As(err, &later) && later.Absent {
-			served, wrong := t.awaitReactor(ctx, &away)
-			if wrong != nil {
-				return wrong
-			}
-			if served && t.parks(&away) {
-				_, err := t.commit(ctx, "park", thread.ParkRun{ExecutionID: t.job.Execution, Token: t.run.Token})
-				return err
-			}
-			if served {
-				attempt-- // nothing received the call
-				continue
-			}
-			return t.fail(ctx, t.failureText(away.gaveUp(err)), nil)
-		}
-		if t.stopsNow() || t.ctx.Err() != nil || !errors.As(err, &later) || attempt >= t.agent.Retries.Attempts {
-			return t.interrupted(ctx, err)
-		}
-		why := fmt.Sprintf("reactor %s, attempt %d: %s", side.Reactor, attempt, clip(err.Error()))
-		if err := t.logLine(ctx, "warn", why, object("attempt", attempt)); err != nil {
-			return err
-		}
-		t.substate("retrying")
-		retry.Sleep(t.ctx, max(later.After, backoff(0, t.agent.Retries.Backoff, attempt)))
-	}
+	return t.recordReaction(ctx, side, in, got, start)
+}
+
+// recordReaction records what the reactor has answered.
+func (t reactorCall) recordReaction(ctx context.Context, side *Side, in *StepInput, got *Reaction, start time.Time) error {
 	parts, calls, err := reaction(got)
 	if err != nil {
 		return t.fail(ctx, fmt.Sprintf("reactor %s: %s", side.Reactor, err), nil)
@@ -100,20 +60,11 @@ func (t *turn) runReactor(ctx context.Context) error {
 	if err != nil {
 		return t.fail(ctx, fmt.Sprintf("reactor %s: %s", side.Reactor, err), nil)
 	}
-	shown := got.MessagesForModel
-	if shown == nil {
-		shown = &Shown{Items: []string{}}
-		for _, i := range in.Items {
-			if t.talk.Item(i.ID) != nil { // else the thread has it not: it asks for a summary
-				shown.Items = append(shown.Items, i.ID)
-			}
-		}
-	}
 	d := thread.ReactStep{
 		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Calls: calls,
 		Records: []events.TraceRecorded{{
 			Kind: "span", SpanID: spanID(t.run.StepID, "reactor"), ParentID: t.run.StepID, Name: ReactorSpan,
-			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: new(shown.Brief()),
+			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: new(t.shown(in, got).Brief()),
 			Data: t.reacted(in.Model.Model, got),
 		}},
 		After: t.nextAfter(side, names(calls), got.Usage),
@@ -122,21 +73,13 @@ func (t *turn) runReactor(ctx context.Context) error {
 	for _, p := range parts {
 		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
 	}
-	for _, c := range calls {
-		tool := side.tool(c.Name)
-		if tool == nil || !tool.Spec().Manual || t.locked(side, c.Name) != nil || !t.permitted(c.Name) {
-			continue
-		}
-		if t.invalidArguments(tool.Spec(), &ToolInput{Arguments: c.Arguments}) == nil { // else nobody is asked
-			d.Approve = append(d.Approve, c.CallID)
-		}
-	}
+	d.Approve = t.stepCalls().toApprove(side, calls)
 	if t.run.Handoff != nil {
 		if d.Summary, err = summaryOf(got, calls); err != nil {
 			return t.fail(ctx, fmt.Sprintf("agent %s wrote no summary that can be used: %s", t.agent.Name, clip(err.Error())), nil)
 		}
 		d.HandoffTo, d.Records = t.run.Handoff.ThreadID, t.live.takeSpans(d.Records...)
-		return t.handOff(ctx, d)
+		return t.delegation().handOff(ctx, d)
 	}
 	t.fresh = true // none of these calls was made
 	d.Records = t.live.takeSpans(d.Records...)
@@ -151,9 +94,23 @@ func (t *turn) runReactor(ctx context.Context) error {
 	return err
 }
 
+// shown returns what the model was shown.
+func (t reactorCall) shown(in *StepInput, got *Reaction) *Shown {
+	if got.MessagesForModel != nil {
+		return got.MessagesForModel
+	}
+	shown := &Shown{Items: []string{}}
+	for _, i := range in.Items {
+		if t.talk.Item(i.ID) != nil { // else the thread has it not: it asks for a summary
+			shown.Items = append(shown.Items, i.ID)
+		}
+	}
+	return shown
+}
+
 // attempts returns how often a call of a tool is attempted in all, if it may be
 // repeated.
-func (t *turn) attempts(spec ToolSpec) int {
+func (t stepCalls) attempts(spec ToolSpec) int {
 	if spec.Retries == 0 {
 		return t.agent.Retries.Attempts
 	}
@@ -175,7 +132,7 @@ func backoff(own, usual time.Duration, attempt int) time.Duration {
 
 // input returns the input of the open step's reactor. The error says what the prompt
 // lacks.
-func (t *turn) input(side *Side) (*StepInput, error) {
+func (t reactorCall) input(side *Side) (*StepInput, error) {
 	instructions, err := side.Prompt.Fill(t.talk.Contexts[t.run.ContextID], t.talk.Metadata, t.talk.Env)
 	if err != nil {
 		return nil, err
@@ -198,7 +155,7 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 		in.Model.MaxOutputTokens = left
 	}
 	if t.run.Handoff != nil {
-		t.summaryInput(in)
+		t.delegation().summaryInput(in)
 	}
 	if t.agent.MaxBytes > 0 {
 		in.Items, in.Omitted = events.FitItems(in.Items, t.agent.MaxBytes)
@@ -217,57 +174,11 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 	return in, nil
 }
 
-// callReactor calls the reactor. A panic is returned as an error.
-func (t *turn) callReactor(r Reactor, in *StepInput) (got *Reaction, err error) {
-	begun := time.Now()
-	defer func() { t.w.cfg.Metrics.Reactor(err != nil, time.Since(begun)) }()
-	defer func() {
-		if p := recover(); p != nil {
-			LogPanic(t.logger.Error().Str("step", in.StepID), p, "a reactor")
-			got, err = nil, errors.New("the reactor panicked")
-		}
-	}()
-	type answer struct {
-		got *Reaction
-		err error
-	}
-	ctx, over := t.cuttable()
-	defer over()
-	done := make(chan answer, 1)
-	go func() {
-		stack.Grow()
-		var a answer
-		defer func() {
-			if p := recover(); p != nil {
-				LogPanic(t.logger.Error().Str("step", in.StepID), p, "a reactor")
-				a = answer{err: errors.New("the reactor panicked")}
-			}
-			done <- a
-		}()
-		a.got, a.err = r.React(ctx, in, stepStream{t, in.StepID})
-		a.err = Returned(a.err)
-	}()
-	select {
-	case a := <-done:
-		if a.err == nil && a.got == nil {
-			return nil, errors.New("the reactor returned nothing")
-		}
-		return a.got, a.err
-	case <-ctx.Done():
-	}
-	select { // its context has ended: one that does not return is abandoned
-	case a := <-done:
-		return a.got, a.err
-	case <-time.After(grace):
-		return nil, errors.New("the reactor did not return when its context ended")
-	}
-}
-
 // grace is how long a cancelled call may take to return.
 const grace = 2 * time.Second
 
 // failureText returns the text of a failure: why the turn was ended, if it was.
-func (t *turn) failureText(err error) string {
+func (t reactorCall) failureText(err error) string {
 	if cause := context.Cause(t.ctx); cause != nil {
 		return cause.Error()
 	}
@@ -275,7 +186,7 @@ func (t *turn) failureText(err error) string {
 }
 
 // nextAfter returns how the run continues when its step is closed.
-func (t *turn) nextAfter(side *Side, calls []string, used *Usage) thread.After {
+func (t reactorCall) nextAfter(side *Side, calls []string, used *Usage) thread.After {
 	usage := t.talk.Usage
 	if used != nil {
 		usage = usage.Add(*used)
@@ -316,7 +227,7 @@ func (t *turn) nextAfter(side *Side, calls []string, used *Usage) thread.After {
 
 // outputLeft returns how many tokens the run may still write, at least 1; 0 if nothing sets a
 // limit.
-func (t *turn) outputLeft() int64 {
+func (t reactorCall) outputLeft() int64 {
 	most := t.outputCap()
 	if most == 0 {
 		return 0

@@ -21,7 +21,7 @@ func (e callOutcome) bytes() int {
 
 // record records the outcomes of calls, in as few commits as possible. One that fits
 // into no commit is recorded as a failure that says so: the call was made.
-func (t *turn) record(ctx context.Context, side *Side, batch []callOutcome) error {
+func (t stepCalls) record(ctx context.Context, side *Side, batch []callOutcome) error {
 	for i := range batch {
 		if batch[i].asked == nil {
 			batch[i].asked = t.arguments(batch[i].call)
@@ -57,16 +57,16 @@ func (t *turn) record(ctx context.Context, side *Side, batch []callOutcome) erro
 }
 
 // recordSome merges the outcomes of calls into their parts, in one commit.
-func (t *turn) recordSome(ctx context.Context, side *Side, batch []callOutcome, spans []events.TraceRecorded) error {
+func (t stepCalls) recordSome(ctx context.Context, side *Side, batch []callOutcome, spans []events.TraceRecorded) error {
 	called := make([]string, len(t.run.Calls))
 	for i, c := range t.run.Calls {
 		called[i] = c.Name
 	}
 	d := thread.EndCalls{
 		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID,
-		After: t.nextAfter(side, called, nil),
+		After: t.reactorCall().nextAfter(side, called, nil),
 	}
-	d.Continue = d.Continue && !t.callerCalls()
+	d.Continue = d.Continue && !t.reactorCall().callerCalls()
 	for _, e := range batch {
 		r := thread.CallResult{CallID: e.call.CallID, Output: e.result.Result, IsError: e.result.Status != Success, Skill: e.skill}
 		state := "output-available"

@@ -13,7 +13,7 @@ import (
 
 // applySettings adds the settings of the run to a reactor's input. The error says what the
 // agent does not accept.
-func (t *turn) applySettings(side *Side, in *StepInput) error {
+func (t reactorCall) applySettings(side *Side, in *StepInput) error {
 	s := t.run.Settings
 	if s == nil {
 		return nil
@@ -73,7 +73,7 @@ func mergeParams(model, run events.JSON, iteration int64) (events.JSON, error) {
 }
 
 // outputCap returns how many tokens the run may write, all of its steps together; 0: no limit.
-func (t *turn) outputCap() int64 {
+func (t reactorCall) outputCap() int64 {
 	most := t.talk.MaxTokens
 	if s := t.run.Settings; s != nil && s.MaxOutputTokens > 0 && (most == 0 || s.MaxOutputTokens < most) {
 		most = s.MaxOutputTokens
@@ -82,14 +82,14 @@ func (t *turn) outputCap() int64 {
 }
 
 // callerTool reports whether the caller of the run executes the calls of a tool.
-func (t *turn) callerTool(name string) bool {
+func (t reactorCall) callerTool(name string) bool {
 	s := t.run.Settings
 	return s != nil && slices.ContainsFunc(s.Tools, func(tool events.CallerTool) bool { return tool.Name == name })
 }
 
 // leaveToCaller marks the parts of calls that the caller of the run executes, and reports
 // whether there is one.
-func (t *turn) leaveToCaller(parts []part) (bool, error) {
+func (t reactorCall) leaveToCaller(parts []part) (bool, error) {
 	found := false
 	for i, p := range parts {
 		name, of := strings.CutPrefix(p.kind, events.ToolPart)
@@ -115,7 +115,7 @@ func (t *turn) leaveToCaller(parts []part) (bool, error) {
 }
 
 // callerCalls reports whether the run has made a call that its caller executes.
-func (t *turn) callerCalls() bool {
+func (t reactorCall) callerCalls() bool {
 	return t.talk.CallerCalls(t.run.ItemID)
 }
 
@@ -181,7 +181,7 @@ func laterChoice(raw events.JSON) (events.JSON, error) {
 }
 
 // permitted reports whether the run's tool_choice permits a call of the open step.
-func (t *turn) permitted(tool string) bool {
+func (t stepCalls) permitted(tool string) bool {
 	if t.run.Settings == nil || t.run.Settings.Params == nil || t.run.Asks == "" {
 		return true
 	}

@@ -83,7 +83,7 @@ func loaded(tool Tool, in *ToolInput, result ToolResult) *events.ActivateSkill {
 
 // locked returns the result of a call whose tool needs a skill that is not active; nil if it
 // can be made. One of the skills that name a tool is enough.
-func (t *turn) locked(side *Side, tool string) *ToolResult {
+func (t stepCalls) locked(side *Side, tool string) *ToolResult {
 	t.live.talking.Lock()
 	defer t.live.talking.Unlock()
 	var keys []string
@@ -108,7 +108,7 @@ func (t *turn) locked(side *Side, tool string) *ToolResult {
 // skillsNote returns what a model is told of the skills: which there are, and the texts of
 // those that a person has activated. What the model has loaded by itself is in its
 // conversation.
-func (t *turn) skillsNote(side *Side) string {
+func (t reactorCall) skillsNote(side *Side) string {
 	if len(side.Skills) == 0 {
 		return ""
 	}

@@ -24,7 +24,7 @@ const (
 )
 
 // afford returns why no model may be called now.
-func (t *turn) afford() error {
+func (t reactorCall) afford() error {
 	if t.w.cfg.Budget == nil {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (t *turn) afford() error {
 
 // spend counts the usage of a model's call, even if its answer fails afterwards, since
 // it was paid for.
-func (t *turn) spend(in *StepInput, got *Reaction) {
+func (t reactorCall) spend(in *StepInput, got *Reaction) {
 	if t.w.cfg.Budget == nil || got == nil || got.Usage == nil {
 		return
 	}

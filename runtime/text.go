@@ -71,7 +71,7 @@ func isLost(err error) bool {
 
 // reacted notes why a reaction ended, and returns that and the requested model, which
 // the answer may name differently, for its record.
-func (t *turn) reacted(model string, r *Reaction) events.JSON {
+func (t reactorCall) reacted(model string, r *Reaction) events.JSON {
 	t.finish = ""
 	var fields []any
 	if model != "" {

@@ -94,8 +94,8 @@ func (t *turn) execute(ctx context.Context) error {
 		return err
 	}
 	if t.run.Status == events.Executing && !t.run.Parked {
-		if err := t.beforeRun(); err != nil {
-			if err := t.fail(ctx, t.failureText(err), nil); err != nil {
+		if err := t.hookCalls().beforeRun(); err != nil {
+			if err := t.fail(ctx, t.reactorCall().failureText(err), nil); err != nil {
 				return err
 			}
 		}
@@ -118,12 +118,12 @@ func (t *turn) execute(ctx context.Context) error {
 // runStep calls the reactor of the open step, or makes its calls. The run then ends if nobody
 // waits for it any more.
 func (t *turn) runStep(ctx context.Context) error {
-	step := t.runReactor
+	step := t.reactorCall().runReactor
 	switch {
 	case t.absent != nil:
-		step = func(ctx context.Context) error { return t.awaitServers(ctx, t.agent, t.absent) }
+		step = func(ctx context.Context) error { return t.absence().awaitServers(ctx, t.agent, t.absent) }
 	case t.run.Reacted:
-		step = t.makeCalls
+		step = t.stepCalls().makeCalls
 	}
 	if err := step(ctx); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (t *turn) claimRun(ctx context.Context) error {
 		}
 		t.agent = agent
 		var err error
-		if commit, err = t.commit(ctx, "claim", t.claimFor(agent, t.lacksServers(agent, agentErr))); err != nil {
+		if commit, err = t.commit(ctx, "claim", t.claimFor(agent, t.absence().lacksServers(agent, agentErr))); err != nil {
 			return err
 		}
 	}
@@ -195,7 +195,7 @@ func (t *turn) claimRun(ctx context.Context) error {
 		return nil
 	}
 	if absent := (*AbsentServersError)(nil); errors.As(agentErr, &absent) {
-		return t.awaitServers(ctx, t.agent, absent)
+		return t.absence().awaitServers(ctx, t.agent, absent)
 	}
 	return t.fail(ctx, events.AsError(agentErr).Message, nil)
 }
@@ -293,14 +293,14 @@ func (t *turn) finishStream(ctx context.Context) error {
 		if t.run.Status == events.ExecutionFailed && t.failure == "" {
 			t.failure = "the run failed; its execution says why"
 		}
-		t.afterRun(t.failure)
+		t.hookCalls().afterRun(t.failure)
 		end := events.FinishOf(t.run.Status, t.failure)
 		switch {
 		case t.run.Stop:
 			end = events.Finish{Reason: events.FinishOther, ErrorText: t.failure}
 		case end.Reason == events.FinishStop && t.finish != "":
 			end.Reason = t.finish
-		case end.Reason == events.FinishStop && t.callerCalls():
+		case end.Reason == events.FinishStop && t.reactorCall().callerCalls():
 			end.Reason = events.FinishToolCalls
 		}
 		t.unstream(t.chunks.Finish(ctx, end))

@@ -121,8 +121,7 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 }
 
 // Queue returns a function that queues the executions that a commit requests, except
-// those that a worker of this process has begun with it. It is for the dispatcher's
-// Stored; Sweep finds what is lost there.
+// those that a worker of this process has begun with it. Sweep finds what is lost there.
 func Queue(log *eventlog.Log, logger zerolog.Logger) func(*events.Commit) {
 	return func(c *events.Commit) {
 		for i := range c.Events {
@@ -136,8 +135,8 @@ func Queue(log *eventlog.Log, logger zerolog.Logger) func(*events.Commit) {
 	}
 }
 
-// Stored is for the dispatcher's Stored, if the dispatcher is in this worker's process:
-// the worker need not read what this process wrote.
+// Stored receives what the dispatcher of this worker's process has stored: the worker need not read
+// it.
 func (w *Worker) Stored(c *events.Commit) {
 	for i := range c.Events {
 		switch c.Events[i].Type {

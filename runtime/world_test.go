@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,11 +104,26 @@ func newWorldOn(t testing.TB, opts ...natstest.Option) *world {
 // process returns the log and the dispatcher of a process.
 func (w *world) process() (*eventlog.Log, *commands.Dispatcher) {
 	w.t.Helper()
-	return w.processOf(&atomic.Pointer[Worker]{})
+	log, d, _ := w.processOf()
+	return log, d
 }
 
-// processOf returns those of the process of a worker, which is set later.
-func (w *world) processOf(own *atomic.Pointer[Worker]) (*eventlog.Log, *commands.Dispatcher) {
+// watched is the intake of a process whose commits all workers of the world receive.
+type watched struct {
+	*Intake
+	w *world
+}
+
+func (o watched) Stored(c *events.Commit) {
+	for _, worker := range o.w.workers() {
+		worker.Stored(c)
+	}
+	o.queue(c)
+	o.w.seen <- c
+}
+
+// processOf returns those of the process of a worker, which joins its intake later.
+func (w *world) processOf() (*eventlog.Log, *commands.Dispatcher, *Intake) {
 	w.t.Helper()
 	nc := natstest.Connect(w.t, w.server)
 	log, err := eventlog.Open(nc, patient(), zerolog.Nop(), nil)
@@ -121,19 +135,8 @@ func (w *world) processOf(own *atomic.Pointer[Worker]) (*eventlog.Log, *commands
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	queue := Queue(log, zerolog.Nop())
-	return log, commands.NewDispatcher(log, validator, commands.Config{Timeout: testPatience, Definitions: w.defined, Stored: func(c *events.Commit) {
-		for _, worker := range w.workers() {
-			worker.Stored(c)
-		}
-		queue(c)
-		w.seen <- c
-	}, Joins: func(made []events.Event) *commands.Joined {
-		if worker := own.Load(); worker != nil {
-			return worker.Begin(made)
-		}
-		return nil
-	}}, zerolog.Nop(), nil)
+	own := NewIntake(log, zerolog.Nop())
+	return log, commands.NewDispatcher(log, validator, commands.Config{Timeout: testPatience, Definitions: w.defined, Intake: watched{own, w}}, zerolog.Nop(), nil), own
 }
 
 func (w *world) workers() []*Worker {
@@ -152,11 +155,10 @@ func (w *world) work(cfg Config) *Worker {
 // worker starts a worker that can be stopped.
 func (w *world) worker(cfg Config) (worker *Worker, stop func()) {
 	w.t.Helper()
-	own := &atomic.Pointer[Worker]{}
-	log, d := w.processOf(own)
+	log, d, own := w.processOf()
 	cfg.Reactors, cfg.Agents, cfg.Arguments = w.reactors, w.agents, anyArguments{}
 	worker = New(log, d, cfg, zerolog.Nop())
-	own.Store(worker)
+	own.Serve(worker)
 	w.mu.Lock()
 	w.known = append(w.known, worker)
 	w.mu.Unlock()

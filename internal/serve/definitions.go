@@ -181,11 +181,11 @@ func problems(err error, at func(path string) string) error {
 	return errors.New(strings.Join(list, "; "))
 }
 
-// answerFits validates a person's answer against the JSON Schema of the question.
-func (s *Server) answerFits(schema, answer events.JSON) error {
+// Fits implements commands.Answers: it validates a person's answer against the JSON Schema of the question.
+func (r *running) Fits(schema, answer events.JSON) error {
 	whole, err := events.AnswerSchema(schema)
 	if err != nil {
 		return err
 	}
-	return problems(s.work.schemas.Check(whole, events.AnswerArguments(answer)), events.AnswerPath)
+	return problems(r.schemas.Check(whole, events.AnswerArguments(answer)), events.AnswerPath)
 }

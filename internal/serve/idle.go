@@ -52,7 +52,7 @@ func (s *Server) idle(ctx context.Context) error {
 	if shown, err := timeline.Of(log).LastSeq(ctx); err != nil || shown < end {
 		return errors.Join(err, fmt.Errorf("%w: the timeline shows %d of %d", errBusy, shown, end))
 	}
-	if worker := s.work.worker.Load(); worker != nil {
+	if worker := s.work.runs.Worker(); worker != nil {
 		// The message of a run that was just requested may be on its way to the queue.
 		if busy, err := worker.Unfinished(ctx, s.work.busy); err != nil || busy {
 			return errors.Join(err, fmt.Errorf("%w: a thread has a run", errBusy))
@@ -63,7 +63,7 @@ func (s *Server) idle(ctx context.Context) error {
 		if due, err := queues.TimersOf(log).Depth(ctx); err != nil || due.Waiting+due.Taken > 0 {
 			return errors.Join(err, fmt.Errorf("%w: %d effects are due and %d run", errBusy, due.Waiting, due.Taken))
 		}
-		if due, err := s.timers.Due(ctx); err != nil || due {
+		if due, err := s.work.timers.Due(ctx); err != nil || due {
 			return errors.Join(err, fmt.Errorf("%w: an effect is due", errBusy))
 		}
 	}
@@ -86,5 +86,5 @@ func (s *Server) FireDue(ctx context.Context) (int, error) {
 	if _, err := s.endLives(ctx); err != nil {
 		return 0, err
 	}
-	return s.timers.Fire(ctx)
+	return s.work.timers.Fire(ctx)
 }

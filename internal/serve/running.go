@@ -39,8 +39,9 @@ type running struct {
 	registry  *runtime.Registry
 	directory atomic.Pointer[agents.Directory]
 	roster    atomic.Pointer[agents.Roster]
-	worker    atomic.Pointer[runtime.Worker]
-	busy      runtime.Busy       // set before worker
+	runs      *runtime.Intake
+	timers    *effects.Timers
+	busy      runtime.Busy       // set before the worker serves
 	budget    runtime.Budget     // of tokens; nil: none
 	defined   sync.Map           // by tenant: the sequence of the last definition through this process
 	workers   sync.WaitGroup     // of executions and effects
@@ -85,9 +86,21 @@ func (s *Server) register() error {
 // on.
 func (s *Server) Registry() *runtime.Registry { return s.work.registry }
 
-// hasReactor reports whether this process has a reactor with that name.
-func (s *Server) hasReactor(name string) bool {
-	_, err := s.work.registry.Reactor(name)
+// Stored implements commands.Intake.
+func (r *running) Stored(c *events.Commit) {
+	if c.Thread == events.TenantAggregate {
+		r.defined.Store(c.Tenant, c.Seq)
+	}
+	r.runs.Stored(c)
+	r.timers.Committed(c)
+}
+
+// Joins implements commands.Intake.
+func (r *running) Joins(made []events.Event) *commands.Joined { return r.runs.Joins(made) }
+
+// HasReactor implements query.Roster.
+func (r *running) HasReactor(name string) bool {
+	_, err := r.registry.Reactor(name)
 	return err == nil
 }
 
@@ -152,7 +165,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		State: threads.state, Metrics: s.metrics.Runs(), Budget: s.work.budget, Shares: s.places(placesRuns, s.cfg.Workers), MostToolTime: s.cfg.MaxToolTime, ParkAfter: runtime.ParkAfter,
 	}, s.logger)
 	s.work.busy = busy(queries)
-	s.work.worker.Store(worker)
+	s.work.runs.Serve(worker)
 	s.metrics.WatchWork(func() (metrics.Work, error) { return work(worker, log, queries) })
 	s.work.workers.Go(func() {
 		if err := worker.Run(taking); err != nil && background.Err() == nil {
@@ -176,19 +189,19 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	return nil
 }
 
-// knowsAgent returns a not_found if there is no such agent, as far as this process can
+// Knows returns a not_found if there is no such agent, as far as this process can
 // tell: one without workers knows none.
-func (s *Server) knowsAgent(ctx context.Context, tenant, name string) error {
-	if d := s.work.directory.Load(); d != nil {
+func (r *running) Knows(ctx context.Context, tenant, name string) error {
+	if d := r.directory.Load(); d != nil {
 		return d.Knows(ctx, tenant, name)
 	}
 	return nil
 }
 
-// workersOf returns who serves what a definition needs.
-func (s *Server) workersOf(ctx context.Context, tenant string, of events.DefinitionRef) ([]events.Worker, error) {
-	if r := s.work.roster.Load(); r != nil {
-		return r.Workers(ctx, tenant, of)
+// Workers returns who serves what a definition needs.
+func (r *running) Workers(ctx context.Context, tenant string, of events.DefinitionRef) ([]events.Worker, error) {
+	if roster := r.roster.Load(); roster != nil {
+		return roster.Workers(ctx, tenant, of)
 	}
 	return nil, events.Errorf(events.Unavailable, "this process has just started; try again")
 }

@@ -19,17 +19,12 @@ import (
 	"github.com/skein-threads/skein/eventlog/operations"
 	"github.com/skein-threads/skein/eventlog/pairs"
 	"github.com/skein-threads/skein/eventlog/streams"
-	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/metrics"
 	"github.com/skein-threads/skein/internal/store"
 	"github.com/skein-threads/skein/quota"
-	"github.com/skein-threads/skein/runtime"
-	"github.com/skein-threads/skein/runtime/effects"
-	"github.com/skein-threads/skein/runtime/webhooks"
-	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
 )
 
@@ -66,7 +61,6 @@ type Server struct {
 	files             *files.Service
 	reading           reading
 	work              running
-	timers            *effects.Timers
 	endLives          func(context.Context) (int, error) // those of states that are due by the clock
 
 	background context.CancelFunc
@@ -122,169 +116,6 @@ func (s *Server) listen() (err error) {
 	}
 	s.site, err = api.OpenSite(o, s.cfg.OpsListen, s.logger)
 	return err
-}
-
-// assemble starts everything but the HTTP server.
-func (s *Server) assemble(ctx, background context.Context) error {
-	s.floods = quota.NewFloods(s.flooded)
-	if err := s.embed(ctx); err != nil {
-		return err
-	}
-	writeLog, err := s.open("commands")
-	if err != nil {
-		return err
-	}
-	if err := s.confirmStore(ctx, writeLog); err != nil {
-		return err
-	}
-	if err := assets.CheckWhole(ctx, writeLog.Streams()); err != nil {
-		return err
-	}
-	if err := writeLog.Ensure(ctx); err != nil {
-		return err
-	}
-	if err := webhooks.Ensure(ctx, writeLog, s.logger); err != nil {
-		return err
-	}
-	if s.nats == nil {
-		s.warnUnsynced(ctx, writeLog.Conn())
-		s.running.Go(func() { s.warnSlowPings(background) })
-	}
-	s.markStore(background, writeLog)
-	s.watchStore(background)
-	if s.clients, err = s.connect("clients"); err != nil {
-		return err
-	}
-	if s.answers, err = s.connect("answers"); err != nil {
-		return err
-	}
-	if s.refusals, err = s.connect("refusals"); err != nil {
-		return err
-	}
-	validator, err := schema.New()
-	if err != nil {
-		return err
-	}
-	if err := s.register(); err != nil {
-		return err
-	}
-	// Contents are large, and must not delay commands.
-	fileLog, err := s.open("files")
-	if err != nil {
-		return err
-	}
-	store, err := files.Open(ctx, fileLog)
-	if err != nil {
-		return err
-	}
-	runner, foldLog, err := s.ensureReadModels(ctx, store)
-	if err != nil {
-		return err
-	}
-	definitions, err := s.startDefinitions(background, runner.Progress())
-	if err != nil {
-		return err
-	}
-	timers, err := s.startEffects(background)
-	if err != nil {
-		return err
-	}
-	s.timers = timers
-	queue := runtime.Queue(writeLog, s.logger)
-	if err := s.openPairs(ctx); err != nil {
-		return err
-	}
-	if err := s.openOperations(ctx); err != nil {
-		return err
-	}
-	secret, err := writeLog.Secret(ctx, eventlog.WriterSecret)
-	if err != nil {
-		return err
-	}
-	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{
-		Secret:      secret,
-		Pairs:       s.pairs,
-		Fair:        s.fair(1),
-		CacheBytes:  s.cfg.ThreadCache,
-		Now:         s.cfg.Now,
-		Contents:    store,
-		Forks:       s.places(placesForks, 0),
-		Definitions: definitions,
-		Agents:      s.knowsAgent,
-		Answers:     s.answerFits,
-		Stored: func(c *events.Commit) {
-			if c.Thread == events.TenantAggregate {
-				s.work.defined.Store(c.Tenant, c.Seq)
-			}
-			if worker := s.work.worker.Load(); worker != nil {
-				worker.Stored(c)
-			}
-			queue(c)
-			timers.Committed(c)
-		},
-		Joins: func(made []events.Event) *commands.Joined {
-			if worker := s.work.worker.Load(); worker != nil {
-				return worker.Begin(made)
-			}
-			return nil
-		},
-	}, s.logger, s.metrics)
-	s.dispatcher = dispatcher
-	queries, err := s.startReading(background, validator, store, dispatcher, runner, foldLog)
-	if err != nil {
-		return err
-	}
-	uploads, err := s.connect("files-in")
-	if err != nil {
-		return err
-	}
-	s.files, err = files.Serve(fileLog, store, dispatcher, queries, files.ServiceConfig{
-		Version: s.cfg.Version, Uploads: s.places(placesUploads, 0), Longest: s.cfg.MaxUploadTime, Tenants: s.cfg.limits(), Metrics: s.metrics,
-		Conn: uploads, Answers: s.answers, Refusals: s.refusals, Fair: s.fair(1),
-	}, s.logger)
-	if err != nil {
-		return err
-	}
-	if s.work.budget, err = s.budget(ctx, writeLog); err != nil {
-		return err
-	}
-	if err := s.startLives(background, dispatcher); err != nil {
-		return err
-	}
-	if err := s.startRunning(background, dispatcher, queries, definitions.list); err != nil {
-		return err
-	}
-	if err := s.startTelemetry(ctx, background); err != nil {
-		return err
-	}
-	if err := s.startArchiving(background, queries); err != nil {
-		return err
-	}
-	// The relay sends much, and must not delay replies.
-	relayLog, err := s.open("timeline")
-	if err != nil {
-		return err
-	}
-	s.hold(background, relayLog, timeline.Lease, timeline.Of(relayLog).Relay)
-	s.hold(background, writeLog, commands.SubmitLease, dispatcher.Submitted)
-	requests, err := s.connect("commands-in")
-	if err != nil {
-		return err
-	}
-	peers, err := s.connect("peers", nats.ReconnectBufSize(-1), nats.FlusherTimeout(peersTimeout), nats.ReconnectOnFlusherError())
-	if err != nil {
-		return err
-	}
-	s.commands, err = service.Serve(requests, s.cfg.Names, service.Endpoint{
-		Name: "skein-commands", Description: "Commands on threads", Kind: "cmd", Version: s.cfg.Version,
-		Requests: namesOf(events.Commands(), func(c events.Command) string { return c.Name }), InFlight: 8192,
-		Tenants: s.cfg.limits(), Metrics: s.metrics, Fair: s.fair(1), Answers: s.answers, Refusals: s.refusals,
-		Forwarding: &service.Forwarding{Conn: peers, Key: commands.Aggregate, Metrics: s.metrics},
-	}, affordable(s.work.budget, dispatcher.Handle), s.logger)
-	if err != nil {
-		return err
-	}
-	return s.openAPI(background)
 }
 
 // hold runs work that must run once, while this process has its lease.

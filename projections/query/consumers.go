@@ -23,7 +23,7 @@ var typePattern = regexp.MustCompile(`^([a-z]+(\.[a-z]+)*(\.\*)?|\*)$`)
 
 // createConsumer creates a consumer that sees the tenant's part of the timeline
 // and no other.
-func (a *asking) createConsumer(d events.CreateConsumer) (*events.ConsumerRef, error) {
+func createConsumer(a *asking, d events.CreateConsumer) (*events.ConsumerRef, error) {
 	if _, err := a.checkLog(d.Log); err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (a *asking) createConsumer(d events.CreateConsumer) (*events.ConsumerRef, e
 }
 
 // nextOfConsumer returns the next event, or a batch.
-func (a *asking) nextOfConsumer(d events.NextOfConsumer) (*events.Delivery, error) {
+func nextOfConsumer(a *asking, d events.NextOfConsumer) (*events.Delivery, error) {
 	wait := consumerWait
 	if d.WaitMs != nil {
 		wait = time.Duration(*d.WaitMs) * time.Millisecond
@@ -98,7 +98,7 @@ func (a *asking) nextOfConsumer(d events.NextOfConsumer) (*events.Delivery, erro
 }
 
 // settleConsumer records what became of an event.
-func (a *asking) settleConsumer(d events.SettleConsumer) (*events.ConsumerRef, error) {
+func settleConsumer(a *asking, d events.SettleConsumer) (*events.ConsumerRef, error) {
 	err := timeline.ConsumersOf(a.log).Settle(a.ctx, a.tenant, d.Name, d.Token, d.As)
 	if errors.Is(err, timeline.ErrNoConsumer) {
 		err = events.Missing("consumer", d.Name)
@@ -107,7 +107,7 @@ func (a *asking) settleConsumer(d events.SettleConsumer) (*events.ConsumerRef, e
 }
 
 // deleteConsumer deletes a consumer.
-func (a *asking) deleteConsumer(d events.DeleteConsumer) (*events.ConsumerRef, error) {
+func deleteConsumer(a *asking, d events.DeleteConsumer) (*events.ConsumerRef, error) {
 	return &events.ConsumerRef{Name: d.Name}, timeline.ConsumersOf(a.log).Delete(a.ctx, a.tenant, d.Name)
 }
 
@@ -119,7 +119,7 @@ const (
 )
 
 // listWebhooks returns how far the tenant's webhooks are, as it was stored last.
-func (a *asking) listWebhooks(events.ListWebhooks) (*events.WebhookList, error) {
+func listWebhooks(a *asking, _ events.ListWebhooks) (*events.WebhookList, error) {
 	docs, err := a.log.Bucket(webhooksBucket).All(a.ctx, a.tenant+"."+string(events.WebhookKind)+".*", webhooksPosition)
 	if err != nil {
 		return nil, err

@@ -22,8 +22,8 @@ const definitionsAtOnce = 32
 
 // getDefinition returns a definition as it is now, from its bucket, or as it was,
 // from the log.
-func (a *asking) getDefinition(d events.GetDefinition) (*events.Definition, error) {
-	if err := a.awaitDefinitions(d.Fresh, d.Version != nil); err != nil {
+func getDefinition(a *asking, d events.GetDefinition) (*events.Definition, error) {
+	if err := awaitDefinitions(a, d.Fresh, d.Version != nil); err != nil {
 		return nil, err
 	}
 	ref := events.DefinitionRef{Kind: d.Kind, Name: d.Name}
@@ -38,8 +38,8 @@ func (a *asking) getDefinition(d events.GetDefinition) (*events.Definition, erro
 }
 
 // getAgent finds an agent: a definition, or a reactor of this process.
-func (a *asking) getAgent(d events.GetAgent) (*events.Agent, error) {
-	if err := a.awaitDefinitions(d.Fresh, false); err != nil {
+func getAgent(a *asking, d events.GetAgent) (*events.Agent, error) {
+	if err := awaitDefinitions(a, d.Fresh, false); err != nil {
 		return nil, err
 	}
 	ref := events.DefinitionRef{Kind: events.AgentKind, Name: d.Name}
@@ -53,10 +53,10 @@ func (a *asking) getAgent(d events.GetAgent) (*events.Agent, error) {
 			return nil, fmt.Errorf("reading %s: %w", ref, err)
 		}
 		return &events.Agent{Name: d.Name, Type: def.(events.AgentDefinition).Type, Version: doc.Version}, nil
-	case a.cfg.Reactor(d.Name):
+	case a.cfg.Roster.HasReactor(d.Name):
 		return &events.Agent{Name: d.Name, Type: events.AIHuman}, nil
 	}
-	if err := a.cfg.Agents(a.ctx, a.tenant, d.Name); err != nil {
+	if err := a.cfg.Roster.Knows(a.ctx, a.tenant, d.Name); err != nil {
 		return nil, err
 	}
 	return &events.Agent{Name: d.Name, Type: events.AIHuman}, nil
@@ -72,7 +72,7 @@ func orMissing(doc *events.Definition, ref events.DefinitionRef, err error) (*ev
 func (q *Queries) definitions() definitions.Source { return definitions.NewSource(q.log, q.models) }
 
 // awaitDefinitions waits for the sequence that a query of definitions names.
-func (a *asking) awaitDefinitions(fresh events.Fresh, fromLog bool) error {
+func awaitDefinitions(a *asking, fresh events.Fresh, fromLog bool) error {
 	if fresh.MinVersion != nil {
 		return events.Invalid("/minVersion", "definitions belong to no thread, whose version this would be; use minSeq")
 	}
@@ -85,8 +85,8 @@ func (a *asking) awaitDefinitions(fresh events.Fresh, fromLog bool) error {
 // listDefinitions picks from the keys of the bucket and reads the definitions of
 // one page. One that is added while a caller pages is shown if its place is on a later
 // page.
-func (a *asking) listDefinitions(d events.ListDefinitions) (*events.DefinitionList, error) {
-	if err := a.awaitDefinitions(d.Fresh, false); err != nil {
+func listDefinitions(a *asking, d events.ListDefinitions) (*events.DefinitionList, error) {
+	if err := awaitDefinitions(a, d.Fresh, false); err != nil {
 		return nil, err
 	}
 	query := mark("definition.list", a.tenant, string(d.Kind))
@@ -97,7 +97,7 @@ func (a *asking) listDefinitions(d events.ListDefinitions) (*events.DefinitionLi
 			return nil, err
 		}
 	}
-	refs, err := a.definitionRefs(d.Kind, after)
+	refs, err := definitionRefs(a, d.Kind, after)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (a *asking) listDefinitions(d events.ListDefinitions) (*events.DefinitionLi
 
 // definitionRefs returns the keys of the bucket, those of removed definitions too,
 // by kind and name, after one of them.
-func (a *asking) definitionRefs(kind events.DefinitionKind, after string) ([]events.DefinitionRef, error) {
+func definitionRefs(a *asking, kind events.DefinitionKind, after string) ([]events.DefinitionRef, error) {
 	bucket := a.log.Bucket(a.models.Of(documents.Definitions).Bucket)
 	prefix := bucket.Subject(a.tenant + ".")
 	filter := prefix + "*.*"

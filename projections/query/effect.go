@@ -2,7 +2,6 @@ package query
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +16,7 @@ const effectsUsual = 50
 
 // listEffects returns what is pending, those due first in front. None is no error. The index says
 // what is pending in a thread. Of a tenant all is read, and what the page needs of it is kept.
-func (a *asking) listEffects(d events.ListEffects) (*events.EffectList, error) {
+func listEffects(a *asking, d events.ListEffects) (*events.EffectList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
@@ -222,13 +221,9 @@ func byDue(a, b *events.ScheduledEffect) int {
 	return cmp.Or(cmp.Compare(a.ScheduledAt, b.ScheduledAt), cmp.Compare(a.ThreadID, b.ThreadID), cmp.Compare(a.ID, b.ID))
 }
 
-// Values returns the key-value state of a thread, as the log has it now or had it. The error
-// is a not_found if there is no such thread.
-type Values func(ctx context.Context, tenant, thread string, ask events.GetState) (*events.StateValues, error)
-
 // getState answers from the log rather than a read model: a visitor's next request must see
 // what the last one wrote, whichever process it reaches.
-func (a *asking) getState(d events.GetState) (*events.StateValues, error) {
+func getState(a *asking, d events.GetState) (*events.StateValues, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
 	}
@@ -236,7 +231,7 @@ func (a *asking) getState(d events.GetState) (*events.StateValues, error) {
 	if err := a.resolve(d.ThreadID); err != nil {
 		return nil, err
 	}
-	v, err := a.cfg.Values(a.ctx, a.tenant, a.thread, d)
+	v, err := a.cfg.States.Values(a.ctx, a.tenant, a.thread, d)
 	if err != nil {
 		return nil, err
 	}
@@ -244,9 +239,4 @@ func (a *asking) getState(d events.GetState) (*events.StateValues, error) {
 		return nil, a.behind("the log has the thread at version %d, not yet %d", v.Version, *d.MinVersion)
 	}
 	return v, nil
-}
-
-// noValues is the default of Config.Values.
-func noValues(_ context.Context, _, thread string, _ events.GetState) (*events.StateValues, error) {
-	return nil, events.Missing("thread", thread)
 }

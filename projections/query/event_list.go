@@ -21,7 +21,7 @@ const (
 // listEvents returns a thread's events as they are in the log. It needs no read
 // model. A commit that cannot be read is skipped, as it is everywhere. It looks at a limited
 // number of events: the rest of a thread of which few are wanted is another page.
-func (a *asking) listEvents(d events.ListEvents) (*events.EventList, error) {
+func listEvents(a *asking, d events.ListEvents) (*events.EventList, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 // listExecutions returns a page of a thread's executions: as many as were asked for, and as one
 // answer can hold. A cursor is the place of an execution in the thread, so that a page does not
 // move when one of them changes its state.
-func (a *asking) listExecutions(d events.ListExecutions) (*events.ExecutionList, error) {
+func listExecutions(a *asking, d events.ListExecutions) (*events.ExecutionList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ const (
 )
 
 // statFile returns the record at a path.
-func (a *asking) statFile(d events.StatFile) (*events.FileRecord, error) {
+func statFile(a *asking, d events.StatFile) (*events.FileRecord, error) {
 	at, err := events.FilePath(d.Path)
 	if err != nil {
 		return nil, err
@@ -39,12 +39,12 @@ func (a *asking) statFile(d events.StatFile) (*events.FileRecord, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	return a.fileAt(d.ThreadID, at)
+	return fileAt(a, d.ThreadID, at)
 }
 
-func (a *asking) fileAt(ref, at string) (*events.FileRecord, error) {
+func fileAt(a *asking, ref, at string) (*events.FileRecord, error) {
 	if at == events.FileRoot {
-		return a.fileRoot(ref)
+		return fileRoot(a, ref)
 	}
 	got, err := a.source.get(a.ctx, a.place(documents.Files, documents.FileID(at)))
 	if err != nil {
@@ -57,7 +57,7 @@ func (a *asking) fileAt(ref, at string) (*events.FileRecord, error) {
 }
 
 // fileRoot returns the record of the root, which exists from its thread's creation on.
-func (a *asking) fileRoot(ref string) (*events.FileRecord, error) {
+func fileRoot(a *asking, ref string) (*events.FileRecord, error) {
 	thread, err := a.ofThread(ref)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (a *asking) fileRoot(ref string) (*events.FileRecord, error) {
 }
 
 // listFiles returns what a directory holds, by name.
-func (a *asking) listFiles(d events.ListFiles) (*events.FileList, error) {
+func listFiles(a *asking, d events.ListFiles) (*events.FileList, error) {
 	dir, err := events.FilePath(d.Path)
 	if err != nil {
 		return nil, err
@@ -83,12 +83,12 @@ func (a *asking) listFiles(d events.ListFiles) (*events.FileList, error) {
 	if _, err := a.threadOfIndex(d.ThreadID); err != nil {
 		return nil, err
 	}
-	names, err := a.namesIn(dir)
+	names, err := namesIn(a, dir)
 	if err != nil {
 		return nil, err
 	}
 	if len(names) == 0 { // empty, not there, or no directory
-		record, err := a.fileAt(d.ThreadID, dir)
+		record, err := fileAt(a, d.ThreadID, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +138,7 @@ func (a *asking) listFiles(d events.ListFiles) (*events.FileList, error) {
 }
 
 // namesIn returns the names in a directory, in their order.
-func (a *asking) namesIn(dir string) ([]string, error) {
+func namesIn(a *asking, dir string) ([]string, error) {
 	pages, err := a.indexed(documents.NamesIn(dir))
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (a *asking) namesIn(dir string) ([]string, error) {
 }
 
 // filesOf returns all files and directories of the thread, by path.
-func (a *asking) filesOf(ref string, at *events.At, fresh events.Fresh) ([]events.FileRecord, error) {
+func filesOf(a *asking, ref string, at *events.At, fresh events.Fresh) ([]events.FileRecord, error) {
 	if err := a.about(ref, at, fresh); err != nil {
 		return nil, err
 	}
@@ -173,8 +173,8 @@ func (a *asking) filesOf(ref string, at *events.At, fresh events.Fresh) ([]event
 }
 
 // countFiles counts what the thread has.
-func (a *asking) countFiles(d events.CountFiles) (*events.FileStats, error) {
-	list, err := a.filesOf(d.ThreadID, d.At, d.Fresh)
+func countFiles(a *asking, d events.CountFiles) (*events.FileStats, error) {
+	list, err := filesOf(a, d.ThreadID, d.At, d.Fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -192,12 +192,12 @@ func (a *asking) countFiles(d events.CountFiles) (*events.FileStats, error) {
 
 // findFiles returns the paths of the files that match a glob. Directories are found
 // by a pattern that ends in a slash.
-func (a *asking) findFiles(d events.FindFiles) (*events.FindList, error) {
+func findFiles(a *asking, d events.FindFiles) (*events.FindList, error) {
 	match, err := globOf(d.Pattern, "/pattern")
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.filesOf(d.ThreadID, d.At, d.Fresh)
+	list, err := filesOf(a, d.ThreadID, d.At, d.Fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func waysOf(glob string) int {
 }
 
 // grepFiles searches the content of files.
-func (a *asking) grepFiles(d events.GrepFiles) (*events.GrepList, error) {
+func grepFiles(a *asking, d events.GrepFiles) (*events.GrepList, error) {
 	match, err := globOf(d.Glob, "/glob")
 	if err != nil {
 		return nil, err
@@ -268,7 +268,7 @@ func (a *asking) grepFiles(d events.GrepFiles) (*events.GrepList, error) {
 	if a.cfg.Contents == nil {
 		return nil, events.Errorf(events.Unavailable, "this service keeps no files")
 	}
-	list, err := a.filesOf(d.ThreadID, d.At, d.Fresh)
+	list, err := filesOf(a, d.ThreadID, d.At, d.Fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -280,8 +280,8 @@ func (a *asking) grepFiles(d events.GrepFiles) (*events.GrepList, error) {
 }
 
 // getThumbnail returns a small picture of an image.
-func (a *asking) getThumbnail(d events.GetThumbnail) (*events.Thumbnail, error) {
-	file, err := a.statFile(events.StatFile{ThreadID: d.ThreadID, Path: d.Path, At: d.At, Fresh: d.Fresh})
+func getThumbnail(a *asking, d events.GetThumbnail) (*events.Thumbnail, error) {
+	file, err := statFile(a, events.StatFile{ThreadID: d.ThreadID, Path: d.Path, At: d.At, Fresh: d.Fresh})
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-func (a *asking) getThread(d events.GetThread) (*events.Thread, error) {
+func getThread(a *asking, d events.GetThread) (*events.Thread, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (a *asking) ofThread(ref string) (*events.Thread, error) {
 	return got[0].doc.(*events.Thread), nil
 }
 
-func (a *asking) getContext(d events.GetContext) (*events.Context, error) {
+func getContext(a *asking, d events.GetContext) (*events.Context, error) {
 	if d.ThreadID == "" && d.ContextID == "" {
 		return nil, events.Invalid("/threadId", "a context is named by its contextId, or by the threadId whose default one it is")
 	}
@@ -58,7 +58,7 @@ func (a *asking) getContext(d events.GetContext) (*events.Context, error) {
 	return one[events.Context](a, "context", documents.Contexts, d.ThreadID, id)
 }
 
-func (a *asking) getItem(d events.GetItem) (*events.Item, error) {
+func getItem(a *asking, d events.GetItem) (*events.Item, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (a *asking) answerable(item *events.Item) (*events.Item, error) {
 	return &fitted[0], nil
 }
 
-func (a *asking) getExecution(d events.GetExecution) (*events.Execution, error) {
+func getExecution(a *asking, d events.GetExecution) (*events.Execution, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
@@ -136,14 +136,14 @@ type Pairs interface {
 }
 
 // getKV returns the value of a key, as the leader of its bucket has it now.
-func (a *asking) getKV(d events.GetKV) (*events.KVEntry, error) {
+func getKV(a *asking, d events.GetKV) (*events.KVEntry, error) {
 	if a.cfg.Pairs == nil {
 		return nil, noPairs()
 	}
 	return a.cfg.Pairs.Get(a.ctx, a.tenant, d)
 }
 
-func (a *asking) listKV(d events.ListKV) (*events.KVList, error) {
+func listKV(a *asking, d events.ListKV) (*events.KVList, error) {
 	if a.cfg.Pairs == nil {
 		return nil, noPairs()
 	}

@@ -17,7 +17,7 @@ const (
 )
 
 // getHistory returns where the log ends.
-func (a *asking) getHistory(d events.GetHistory) (*events.HistoryEnd, error) {
+func getHistory(a *asking, d events.GetHistory) (*events.HistoryEnd, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (a *asking) checkLog(named string) (log string, err error) {
 
 // listHistory returns the tenant's events as they are in the log, also those of
 // aggregates that are no threads. A commit that cannot be read is listed as broken.
-func (a *asking) listHistory(d events.ListHistory) (*events.HistoryList, error) {
+func listHistory(a *asking, d events.ListHistory) (*events.HistoryList, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (a *asking) listHistory(d events.ListHistory) (*events.HistoryList, error) 
 		if m.Seq != from {
 			after = 0
 		}
-		entries := a.entries(m, after)
+		entries := entriesOf(a, m, after)
 		for i, e := range entries {
 			if room -= len(e.Event) + 256; len(list.Entries) == most || room < 0 && len(list.Entries) > 0 {
 				list.NextSeq = int64(m.Seq)
@@ -95,8 +95,8 @@ func (a *asking) listHistory(d events.ListHistory) (*events.HistoryList, error) 
 	return list, end.CheckPosition(d.Log, int64(from)-1)
 }
 
-// entries returns the events in a message of the log that are after a version.
-func (a *asking) entries(m streams.Message, after int64) []events.HistoryEntry {
+// entriesOf returns the events in a message of the log that are after a version.
+func entriesOf(a *asking, m streams.Message, after int64) []events.HistoryEntry {
 	commit, err := a.log.Decode(m)
 	if err != nil {
 		e := events.HistoryEntry{Seq: int64(m.Seq), Broken: true}
@@ -126,7 +126,7 @@ func versionIn(e events.HistoryEntry) int64 {
 
 // checkChunk returns a position_ahead if a query begins after a chunk that an active run has not
 // written. A run that has ended is no reason: its reader is told of the end.
-func (a *asking) checkChunk(d events.ListChunks, log string) error {
+func checkChunk(a *asking, d events.ListChunks, log string) error {
 	if d.AfterIndex == nil {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (a *asking) checkChunk(d events.ListChunks, log string) error {
 	if err != nil || ended || *d.AfterIndex < next {
 		return err
 	}
-	x, err := a.getExecution(events.GetExecution{ThreadID: d.ThreadID, ExecutionID: d.ExecutionID})
+	x, err := getExecution(a, events.GetExecution{ThreadID: d.ThreadID, ExecutionID: d.ExecutionID})
 	if err != nil || x.Status != events.Executing {
 		return nil // the read model may not have it yet
 	}
@@ -143,7 +143,7 @@ func (a *asking) checkChunk(d events.ListChunks, log string) error {
 
 // listChunks returns the stored chunks of an execution. None is no error: they are
 // kept for a limited time.
-func (a *asking) listChunks(d events.ListChunks) (*events.ChunkList, error) {
+func listChunks(a *asking, d events.ListChunks) (*events.ChunkList, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (a *asking) listChunks(d events.ListChunks) (*events.ChunkList, error) {
 	}
 	log, err := a.checkLog(d.Log)
 	if err == nil {
-		err = a.checkChunk(d, log)
+		err = checkChunk(a, d, log)
 	}
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ const itemsUsual = 100
 
 // listItems reads the pages of the index from the end that was asked for, and
 // the items that match: as much work for a long thread as for a short one.
-func (a *asking) listItems(d events.ListItems) (*events.ItemList, error) {
+func listItems(a *asking, d events.ListItems) (*events.ItemList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (a *asking) listItems(d events.ListItems) (*events.ItemList, error) {
 	if len(picked) > most {
 		more, picked = picked[most].index, picked[:most]
 	}
-	cut, err := a.readItems(list, picked)
+	cut, err := readItems(a, list, picked)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func total(c events.ItemCounts, t events.ItemType) int64 {
 
 // readItems adds the items to the list. If they are too large for one answer it returns
 // the index of the first that does not fit, else -1. An item that was hidden since is left out.
-func (a *asking) readItems(list *events.ItemList, picked []pick) (cut int64, err error) {
+func readItems(a *asking, list *events.ItemList, picked []pick) (cut int64, err error) {
 	const atOnce = 128
 	room := a.answerBytes()
 	for len(picked) > 0 {
@@ -94,7 +94,7 @@ func (a *asking) readItems(list *events.ItemList, picked []pick) (cut int64, err
 		}
 		for i, f := range got {
 			if f.doc == nil {
-				if err := a.hiddenSince(part[i]); err != nil {
+				if err := hiddenSince(a, part[i]); err != nil {
 					return -1, err
 				}
 				continue
@@ -114,7 +114,7 @@ func (a *asking) readItems(list *events.ItemList, picked []pick) (cut int64, err
 
 // hiddenSince checks that an item of the index that is not there was hidden since. Another one is
 // missing from the bucket of items, and no list is returned without it.
-func (a *asking) hiddenSince(p pick) error {
+func hiddenSince(a *asking, p pick) error {
 	if a.past {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -107,9 +106,7 @@ func TestLists_APageCostsItsPage(t *testing.T) {
 		}
 	}
 	r, _ := h.Run(projections.Config{})
-	a := h.asker(Config{Progress: r.Progress(), Queue: func(ctx context.Context, tenant, id string) (*events.QueueList, error) {
-		return h.Dispatcher.Queued(ctx, tenant, id)
-	}})
+	a := h.asker(Config{Progress: r.Progress(), States: h.Dispatcher})
 	const page = 10
 	for query, l := range lists {
 		t.Run(query, func(t *testing.T) {

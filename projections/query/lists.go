@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-func (a *asking) listContexts(d events.ListContexts) (*events.ContextList, error) {
+func listContexts(a *asking, d events.ListContexts) (*events.ContextList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func (a *asking) listContexts(d events.ListContexts) (*events.ContextList, error
 	return &events.ContextList{Contexts: list, NextCursor: next}, err
 }
 
-func (a *asking) listSteps(d events.ListSteps) (*events.StepList, error) {
+func listSteps(a *asking, d events.ListSteps) (*events.StepList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (a *asking) listSteps(d events.ListSteps) (*events.StepList, error) {
 	return &events.StepList{Steps: list}, nil
 }
 
-func (a *asking) listParts(d events.ListParts) (*events.PartList, error) {
+func listParts(a *asking, d events.ListParts) (*events.PartList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func decodeCursor(cursor string, query uint64) (uint64, error) {
 }
 
 // listRelationships returns a thread's relationships, oldest first. None is no error.
-func (a *asking) listRelationships(d events.ListRelationships) (*events.RelationshipList, error) {
+func listRelationships(a *asking, d events.ListRelationships) (*events.RelationshipList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}

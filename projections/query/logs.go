@@ -11,7 +11,7 @@ import (
 const linesMost = 10_000
 
 // listLogs returns log lines. Those before the offset are passed over in the index.
-func (a *asking) listLogs(d events.ListLogs) (*events.LogList, error) {
+func listLogs(a *asking, d events.ListLogs) (*events.LogList, error) {
 	if err := a.about(d.ThreadID, nil, d.Fresh); err != nil {
 		return nil, err
 	}

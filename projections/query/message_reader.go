@@ -39,7 +39,7 @@ func (r *messageReader) read(list *events.MessageList, picked []pick) (cut int64
 		}
 		for i, m := range messages {
 			if m == nil {
-				if err := r.hiddenSince(part[i]); err != nil {
+				if err := hiddenSince(r.asking, part[i]); err != nil {
 					return -1, err
 				}
 				continue

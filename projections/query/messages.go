@@ -13,7 +13,7 @@ const messagesMost = 1000
 
 // getMessage returns a message, or nil if there is none of that id: a thread that
 // is not there is an error.
-func (a *asking) getMessage(d events.GetMessage) (*events.ThreadMessage, error) {
+func getMessage(a *asking, d events.GetMessage) (*events.ThreadMessage, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ const maxVersion = int64(1) << 62
 // listMessages passes over blocks of messages by the counts that the thread's
 // document keeps, then over pages of the index, and reads the messages of one
 // page: as much work for a long thread as for a short one.
-func (a *asking) listMessages(d events.ListMessages) (*events.MessageList, error) {
+func listMessages(a *asking, d events.ListMessages) (*events.MessageList, error) {
 	if d.Cursor != "" && d.Offset != nil && *d.Offset > 0 {
 		return nil, events.Invalid("/offset", "a cursor replaces an offset; give one of them")
 	}

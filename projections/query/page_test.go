@@ -1,7 +1,6 @@
 package query
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -53,9 +52,7 @@ func TestLists_PagesWhileTheyChange(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
-	a := h.asker(Config{Queue: func(ctx context.Context, tenant, id string) (*events.QueueList, error) {
-		return h.Dispatcher.Queued(ctx, tenant, id)
-	}})
+	a := h.asker(Config{States: h.Dispatcher})
 	n := 0
 	number := func() int { n++; return n }
 	for _, l := range []changing{

@@ -26,19 +26,13 @@ import (
 
 // Config bounds the queries. The zero value of a field means its default.
 type Config struct {
-	Now      func() time.Time       // the clock of shares; default time.Now
-	Wait     time.Duration          // of a query for what minSeq or minVersion names; default events.FreshWait
-	Progress *buckets.Progress      // the runner's, if it may run in this process; default one of its own
-	Reactor  func(name string) bool // reports whether this process has a reactor of that name; default it has none
-	// Agents returns a not_found for an agent that is not defined and that no process
-	// serves or ever has served; default for every agent.
-	Agents func(ctx context.Context, tenant, name string) error
-	// Workers returns who serves what a tenant's definition needs now; default not_found.
-	Workers  func(ctx context.Context, tenant string, of events.DefinitionRef) ([]events.Worker, error)
-	Contents Contents // reads contents of files; default: it is unavailable
-	Queue    Queue    // returns what waits for agents; default not_found
-	Values   Values   // returns key-value states; default not_found
-	Pairs    Pairs    // reads key-value pairs; default: it is unavailable
+	Now      func() time.Time  // the clock of shares; default time.Now
+	Wait     time.Duration     // of a query for what minSeq or minVersion names; default events.FreshWait
+	Progress *buckets.Progress // the runner's, if it may run in this process; default one of its own
+	Roster   Roster            // knows who answers; default: nobody does
+	Contents Contents          // reads contents of files; default: it is unavailable
+	States   States            // reads what read models do not have; default not_found
+	Pairs    Pairs             // reads key-value pairs; default: it is unavailable
 	// Cold is the places for cold threads, whose log is read to answer; default cold.DefaultPlaces.
 	Cold *quota.Pool
 	// Past is the places for queries of a thread as it was, which is folded in memory for each;
@@ -59,24 +53,11 @@ func (c Config) withDefaults() Config {
 	if c.Progress == nil {
 		c.Progress = buckets.NewProgress()
 	}
-	if c.Reactor == nil {
-		c.Reactor = func(string) bool { return false }
+	if c.Roster == nil {
+		c.Roster = nobody{}
 	}
-	if c.Agents == nil {
-		c.Agents = func(_ context.Context, _, name string) error { return events.Missing("agent", name) }
-	}
-	if c.Workers == nil {
-		c.Workers = func(_ context.Context, _ string, of events.DefinitionRef) ([]events.Worker, error) {
-			return nil, events.Missing(string(of.Kind), of.Name)
-		}
-	}
-	if c.Queue == nil {
-		c.Queue = func(_ context.Context, _, thread string) (*events.QueueList, error) {
-			return nil, events.Missing("thread", thread)
-		}
-	}
-	if c.Values == nil {
-		c.Values = noValues
+	if c.States == nil {
+		c.States = noStates{}
 	}
 	if c.Past == nil {
 		c.Past = quota.NewPool("past", quota.Places{Total: DefaultPast}, nil)
@@ -84,9 +65,47 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Queue returns what waits for a thread's agent, as the log has it now. The error
-// is a not_found if there is no such thread.
-type Queue func(ctx context.Context, tenant, thread string) (*events.QueueList, error)
+// Roster knows who can answer.
+type Roster interface {
+	// HasReactor reports whether this process has a reactor of that name.
+	HasReactor(name string) bool
+	// Knows returns a not_found for an agent that is not defined and that no process serves or
+	// ever has served.
+	Knows(ctx context.Context, tenant, name string) error
+	// Workers returns who serves what a tenant's definition needs now.
+	Workers(ctx context.Context, tenant string, of events.DefinitionRef) ([]events.Worker, error)
+}
+
+// States reads the states of threads as the log has them now. The error is a not_found if there is
+// no such thread. *commands.Dispatcher is one.
+type States interface {
+	// Queued returns what waits for a thread's agent.
+	Queued(ctx context.Context, tenant, thread string) (*events.QueueList, error)
+	// Values returns the key-value state of a thread, as it is or was.
+	Values(ctx context.Context, tenant, thread string, ask events.GetState) (*events.StateValues, error)
+}
+
+// nobody is the default of Config.Roster.
+type nobody struct{}
+
+func (nobody) HasReactor(string) bool { return false }
+
+func (nobody) Knows(_ context.Context, _, name string) error { return events.Missing("agent", name) }
+
+func (nobody) Workers(_ context.Context, _ string, of events.DefinitionRef) ([]events.Worker, error) {
+	return nil, events.Missing(string(of.Kind), of.Name)
+}
+
+// noStates is the default of Config.States.
+type noStates struct{}
+
+func (noStates) Queued(_ context.Context, _, thread string) (*events.QueueList, error) {
+	return nil, events.Missing("thread", thread)
+}
+
+func (noStates) Values(_ context.Context, _, thread string, _ events.GetState) (*events.StateValues, error) {
+	return nil, events.Missing("thread", thread)
+}
 
 // Queries answers queries. It is safe for concurrent use.
 type Queries struct {
@@ -266,50 +285,50 @@ func (a *asking) once(row answer, data any) (out any, unshown int64, err error) 
 // answers lists the function that answers each query.
 func answers() map[reflect.Type]answer {
 	return indexed(
-		answersWith((*asking).getThread),
-		answersWith((*asking).listThreads),
-		answersWith((*asking).getThreadDocument),
-		answersWith((*asking).listThreadHistory),
-		answersWith((*asking).listShares),
-		answersWith((*asking).readShared),
-		answersWith((*asking).getContext),
-		answersWith((*asking).listContexts),
-		answersWith((*asking).getItem),
-		answersWith((*asking).listItems),
-		answersWith((*asking).getMessage),
-		answersWith((*asking).listMessages),
-		answersWith((*asking).listLogs),
-		answersWith((*asking).getExecution),
-		answersWith((*asking).listExecutions),
-		answersWith((*asking).listSteps),
-		answersWith((*asking).listParts),
-		answersWith((*asking).getDefinition),
-		answersWith((*asking).listDefinitions),
-		answersWith((*asking).getAgent),
-		answersWith((*asking).listEvents),
-		answersWith((*asking).listEffects),
-		answersWith((*asking).getHistory),
-		answersWith((*asking).listHistory),
-		answersWith((*asking).listChunks),
-		answersWith((*asking).createConsumer),
-		answersWith((*asking).nextOfConsumer),
-		answersWith((*asking).settleConsumer),
-		answersWith((*asking).deleteConsumer),
-		answersWith((*asking).listWebhooks),
-		answersWith((*asking).listRuns),
-		answersWith((*asking).listApprovals),
-		answersWith((*asking).listQueue),
-		answersWith((*asking).getState),
-		answersWith((*asking).getKV),
-		answersWith((*asking).listKV),
-		answersWith((*asking).statFile),
-		answersWith((*asking).listFiles),
-		answersWith((*asking).countFiles),
-		answersWith((*asking).findFiles),
-		answersWith((*asking).grepFiles),
-		answersWith((*asking).getThumbnail),
-		answersWith((*asking).listRelationships),
-		answersWith((*asking).listWorkers),
+		answersWith(getThread),
+		answersWith(listThreads),
+		answersWith(getThreadDocument),
+		answersWith(listThreadHistory),
+		answersWith(listShares),
+		answersWith(readShared),
+		answersWith(getContext),
+		answersWith(listContexts),
+		answersWith(getItem),
+		answersWith(listItems),
+		answersWith(getMessage),
+		answersWith(listMessages),
+		answersWith(listLogs),
+		answersWith(getExecution),
+		answersWith(listExecutions),
+		answersWith(listSteps),
+		answersWith(listParts),
+		answersWith(getDefinition),
+		answersWith(listDefinitions),
+		answersWith(getAgent),
+		answersWith(listEvents),
+		answersWith(listEffects),
+		answersWith(getHistory),
+		answersWith(listHistory),
+		answersWith(listChunks),
+		answersWith(createConsumer),
+		answersWith(nextOfConsumer),
+		answersWith(settleConsumer),
+		answersWith(deleteConsumer),
+		answersWith(listWebhooks),
+		answersWith(listRuns),
+		answersWith(listApprovals),
+		answersWith(listQueue),
+		answersWith(getState),
+		answersWith(getKV),
+		answersWith(listKV),
+		answersWith(statFile),
+		answersWith(listFiles),
+		answersWith(countFiles),
+		answersWith(findFiles),
+		answersWith(grepFiles),
+		answersWith(getThumbnail),
+		answersWith(listRelationships),
+		answersWith(listWorkers),
 	)
 }
 

@@ -29,7 +29,7 @@ type runWalk struct {
 	most   int
 }
 
-func (a *asking) listRuns(d events.ListRuns) (*events.RunList, error) {
+func listRuns(a *asking, d events.ListRuns) (*events.RunList, error) {
 	w := runWalk{
 		fresh: d.Fresh, cursor: d.Cursor, query: mark("run.list", a.tenant, string(d.Status), d.AgentID),
 		wish: directory.Wish{Runs: activeRuns(d.Status == events.Executing, func(*events.ThreadRun) bool { return true })}, agent: d.AgentID, most: limit(d.Limit, runsUsual),
@@ -43,7 +43,7 @@ func (a *asking) listRuns(d events.ListRuns) (*events.RunList, error) {
 	return &events.RunList{Runs: list, NextCursor: next}, err
 }
 
-func (a *asking) listApprovals(d events.ListApprovals) (*events.ApprovalList, error) {
+func listApprovals(a *asking, d events.ListApprovals) (*events.ApprovalList, error) {
 	status := cmp.Or(d.Status, events.ApprovalWaiting)
 	w := runWalk{
 		fresh: d.Fresh, cursor: d.Cursor, query: mark("approval.list", a.tenant, string(status), d.AgentID),
@@ -207,11 +207,11 @@ func (w *runWalk) start() (seq uint64, version int64, shown int, err error) {
 // listQueue returns what waits for a thread's agent. It reads the log and no read model,
 // so that a caller that waits for a queued message sees it leave the queue. A page begins after the
 // one that the cursor names, or with the first one if that has left the queue.
-func (a *asking) listQueue(d events.ListQueue) (*events.QueueList, error) {
+func listQueue(a *asking, d events.ListQueue) (*events.QueueList, error) {
 	if err := a.about(d.ThreadID, nil, d.Fresh); err != nil {
 		return nil, err
 	}
-	list, err := a.cfg.Queue(a.ctx, a.tenant, a.thread)
+	list, err := a.cfg.States.Queued(a.ctx, a.tenant, a.thread)
 	if err != nil {
 		return nil, err
 	}

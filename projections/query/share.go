@@ -7,11 +7,11 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-func (a *asking) listShares(d events.ListShares) (*events.ShareList, error) {
+func listShares(a *asking, d events.ListShares) (*events.ShareList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	got, err := a.sharesOf(d.ThreadID)
+	got, err := sharesOf(a, d.ThreadID)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ const sharesUsual = 50
 
 // sharesOf returns the shares of a thread, or of all threads of the tenant. Those of a cold thread
 // are stored as those of any other are.
-func (a *asking) sharesOf(ref string) (got []found, err error) {
+func sharesOf(a *asking, ref string) (got []found, err error) {
 	if ref != "" {
 		return a.ofThreadAll(ref, documents.Shares, ".*")
 	}
@@ -45,7 +45,7 @@ func (a *asking) sharesOf(ref string) (got []found, err error) {
 // readShared returns the messages of a shared thread. It shows at least all that the log holds
 // now, so that a share that was revoked opens nothing more. Whatever is wrong with a token, the
 // refusal is the same, and does not repeat it.
-func (a *asking) readShared(d events.ReadShared) (*events.SharedThread, error) {
+func readShared(a *asking, d events.ReadShared) (*events.SharedThread, error) {
 	end, err := a.log.LastSeq(a.ctx)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package query
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -23,9 +22,7 @@ func TestShare_TokenOpensMessagesOnly(t *testing.T) { // AM-109
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
 	var ahead time.Duration
-	a := h.asker(Config{Now: func() time.Time { return time.Now().Add(ahead) }, Progress: r.Progress(), Queue: func(ctx context.Context, tenant, id string) (*events.QueueList, error) {
-		return h.Dispatcher.Queued(ctx, tenant, id)
-	}})
+	a := h.asker(Config{Now: func() time.Time { return time.Now().Add(ahead) }, Progress: r.Progress(), States: h.Dispatcher})
 	other := a.Do("thread.create", "", `{}`).ThreadID
 	id := a.Do("thread.create", "", `{"title":"Order 42","env":{"initial":{"tags":["secret-env"]}},"metadata":{"a":"secret-metadata"},"mainThreadId":"`+other+`","userId":"secret-user"}`).ThreadID
 	a.Do("message.add", id, `{"role":"user","content":"Where is it?"}`)

@@ -17,7 +17,7 @@ const documentTries = 8
 
 // getThreadDocument returns a thread as one document. Its messages are those of the version
 // that it shows. Whatever was hidden while they were read is read again without it.
-func (a *asking) getThreadDocument(d events.GetThreadDocument) (*events.ThreadDocument, error) {
+func getThreadDocument(a *asking, d events.GetThreadDocument) (*events.ThreadDocument, error) {
 	if err := a.about(d.ThreadID, nil, d.Fresh); err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (a *asking) getThreadDocument(d events.GetThreadDocument) (*events.ThreadDo
 // document returns the thread's document, or, from a message on, what fits into an answer.
 func (a *asking) document(ref string, from *int64) (*events.ThreadDocument, error) {
 	for tries := 0; ; tries++ {
-		thread, queue, err := a.threadAndQueue(ref)
+		thread, queue, err := threadAndQueue(a, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +38,7 @@ func (a *asking) document(ref string, from *int64) (*events.ThreadDocument, erro
 		if r.changed && tries < documentTries {
 			continue
 		}
-		if r.doc.Relationships, err = a.relationsOf(); err != nil {
+		if r.doc.Relationships, err = relationsOf(a); err != nil {
 			return nil, err
 		}
 		for _, q := range queue.list {
@@ -51,7 +51,7 @@ func (a *asking) document(ref string, from *int64) (*events.ThreadDocument, erro
 }
 
 // relationsOf returns the relationships of the thread, oldest first.
-func (a *asking) relationsOf() ([]events.DocumentRelation, error) {
+func relationsOf(a *asking) ([]events.DocumentRelation, error) {
 	list, err := all[events.Relationship](a, documents.Relationships, a.name()+".*.*.*")
 	if err != nil || len(list) == 0 {
 		return nil, err
@@ -99,7 +99,7 @@ type waitingMessage struct {
 // threadAndQueue returns a thread's document and its queue as of the same commit. The queue is
 // in no read model, so both are read again if the thread has changed in between; after a few
 // times the document may be newer than the queue.
-func (a *asking) threadAndQueue(ref string) (*events.Thread, waitingMessages, error) {
+func threadAndQueue(a *asking, ref string) (*events.Thread, waitingMessages, error) {
 	for tries := 0; ; tries++ {
 		var queue waitingMessages
 		thread, err := a.threadOfIndex(ref)
@@ -112,7 +112,7 @@ func (a *asking) threadAndQueue(ref string) (*events.Thread, waitingMessages, er
 		if thread.Queued == 0 {
 			return thread, queue, nil
 		}
-		list, err := a.cfg.Queue(a.ctx, a.tenant, a.thread)
+		list, err := a.cfg.States.Queued(a.ctx, a.tenant, a.thread)
 		if err != nil {
 			return nil, queue, err
 		}

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"strings"
@@ -45,9 +44,7 @@ func textsOf(messages []events.DocumentMessage) string {
 func documentAsker(t *testing.T) *asker {
 	h := newHouse(t)
 	h.Run(projections.Config{})
-	return h.asker(Config{Queue: func(ctx context.Context, tenant, id string) (*events.QueueList, error) {
-		return h.Dispatcher.Queued(ctx, tenant, id)
-	}})
+	return h.asker(Config{States: h.Dispatcher})
 }
 
 // A new thread is exactly what Amp's createThread returns, and every change of it counts once.

@@ -14,7 +14,7 @@ import (
 const threadsUsual = 50
 
 // listThreads returns a page of threads.
-func (a *asking) listThreads(d events.ListThreads) (*events.ThreadList, error) {
+func listThreads(a *asking, d events.ListThreads) (*events.ThreadList, error) {
 	list := &events.ThreadList{Threads: []events.Thread{}}
 	next, err := a.eachThread("thread.list", d, func(t *events.Thread) { list.Threads = append(list.Threads, *shown(t)) })
 	if err != nil {
@@ -26,7 +26,7 @@ func (a *asking) listThreads(d events.ListThreads) (*events.ThreadList, error) {
 
 // listThreadHistory is listThreads with summaries in place of documents. It reads one read
 // model.
-func (a *asking) listThreadHistory(d events.ListThreadHistory) (*events.ThreadHistory, error) {
+func listThreadHistory(a *asking, d events.ListThreadHistory) (*events.ThreadHistory, error) {
 	of := events.ListThreads{Archived: d.Archived, Limit: d.Limit, Cursor: d.Cursor, Fresh: d.Fresh}
 	list := &events.ThreadHistory{Threads: []events.ThreadSummary{}}
 	next, err := a.eachThread("thread.history", of, func(t *events.Thread) {

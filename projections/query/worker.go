@@ -8,8 +8,8 @@ import (
 )
 
 // listWorkers returns who serves what, by kind and name. One page reads its definitions alone.
-func (a *asking) listWorkers(d events.ListWorkers) (*events.WorkerList, error) {
-	if err := a.awaitDefinitions(d.Fresh, false); err != nil {
+func listWorkers(a *asking, d events.ListWorkers) (*events.WorkerList, error) {
+	if err := awaitDefinitions(a, d.Fresh, false); err != nil {
 		return nil, err
 	}
 	if len(d.Names) > 0 && d.Kind == "" {
@@ -23,13 +23,13 @@ func (a *asking) listWorkers(d events.ListWorkers) (*events.WorkerList, error) {
 			return nil, err
 		}
 	}
-	refs, err := a.servedRefs(d, after)
+	refs, err := servedRefs(a, d, after)
 	if err != nil {
 		return nil, err
 	}
 	list := &events.WorkerList{Serving: []events.Serving{}}
 	for _, part := range slices.Collect(slices.Chunk(refs, definitionsAtOnce)) {
-		defined, err := a.defined(part)
+		defined, err := definedOf(a, part)
 		if err != nil {
 			return nil, err
 		}
@@ -37,7 +37,7 @@ func (a *asking) listWorkers(d events.ListWorkers) (*events.WorkerList, error) {
 			if len(list.Serving) == limit(d.Limit, definitionsUsual) {
 				return list, nil // NextCursor was set to what is before it
 			}
-			one, err := a.serving(ref, defined[ref])
+			one, err := serving(a, ref, defined[ref])
 			if err != nil {
 				return nil, err
 			}
@@ -53,7 +53,7 @@ func (a *asking) listWorkers(d events.ListWorkers) (*events.WorkerList, error) {
 
 // servedRefs returns what may be listed after a place, in order: definitions, also removed ones,
 // and agents that threads name.
-func (a *asking) servedRefs(d events.ListWorkers, after string) ([]events.DefinitionRef, error) {
+func servedRefs(a *asking, d events.ListWorkers, after string) ([]events.DefinitionRef, error) {
 	var refs []events.DefinitionRef
 	add := func(kind events.DefinitionKind, names []string) {
 		for _, name := range names {
@@ -67,7 +67,7 @@ func (a *asking) servedRefs(d events.ListWorkers, after string) ([]events.Defini
 		if len(d.Names) > 0 || d.Kind != "" && string(d.Kind) != kind {
 			continue
 		}
-		some, err := a.definitionRefs(events.DefinitionKind(kind), after)
+		some, err := definitionRefs(a, events.DefinitionKind(kind), after)
 		if err != nil {
 			return nil, err
 		}
@@ -84,8 +84,8 @@ func (a *asking) servedRefs(d events.ListWorkers, after string) ([]events.Defini
 	return slices.Compact(refs), nil
 }
 
-// defined returns which of some definitions exist.
-func (a *asking) defined(refs []events.DefinitionRef) (map[events.DefinitionRef]bool, error) {
+// definedOf returns which of some definitions exist.
+func definedOf(a *asking, refs []events.DefinitionRef) (map[events.DefinitionRef]bool, error) {
 	docs, err := a.definitions().Some(a.ctx, a.tenant, refs)
 	if err != nil {
 		return nil, err
@@ -99,12 +99,12 @@ func (a *asking) defined(refs []events.DefinitionRef) (map[events.DefinitionRef]
 
 // serving returns who serves one, nil if there is none: only an agent, and a Go tool of this process,
 // need no definition.
-func (a *asking) serving(ref events.DefinitionRef, defined bool) (*events.Serving, error) {
+func serving(a *asking, ref events.DefinitionRef, defined bool) (*events.Serving, error) {
 	if !defined && ref.Kind != events.AgentKind && ref.Kind != events.ToolKind {
 		return nil, nil
 	}
 	one := &events.Serving{Kind: events.ServedKind(ref.Kind), Name: ref.Name, Defined: defined, Workers: []events.Worker{}}
-	workers, err := a.cfg.Workers(a.ctx, a.tenant, ref)
+	workers, err := a.cfg.Roster.Workers(a.ctx, a.tenant, ref)
 	if events.IsNotFound(err) { // removed since
 		return nil, nil
 	}

@@ -107,7 +107,7 @@ func (p *plant) process(effects runtime.Effects, cfg Config) *process {
 	p.Helper()
 	log := p.open()
 	one := &process{timers: NewTimers(log, nil, zerolog.Nop()), wires: p.open()}
-	one.d = commands.NewDispatcher(log, p.validator, commands.Config{Timeout: testPatience, Stored: one.timers.Committed}, zerolog.Nop(), nil)
+	one.d = commands.NewDispatcher(log, p.validator, commands.Config{Timeout: testPatience, Intake: timed{one.timers}}, zerolog.Nop(), nil)
 	if cfg.AckWait == 0 {
 		cfg.AckWait = testPatience // nobody is lost but in the tests that say so
 	}
@@ -273,3 +273,10 @@ func marshal(t testing.TB, v any) string {
 	}
 	return string(b)
 }
+
+// timed is the intake of a process that only has timers.
+type timed struct{ timers *Timers }
+
+func (i timed) Stored(c *events.Commit) { i.timers.Committed(c) }
+
+func (timed) Joins([]events.Event) *commands.Joined { return nil }

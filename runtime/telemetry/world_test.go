@@ -104,11 +104,7 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	queue := runtime.Queue(w.log, zerolog.Nop())
-	w.d = commands.NewDispatcher(w.log, validator, commands.Config{Stored: func(c *events.Commit) {
-		queue(c)
-		w.stored <- c
-	}}, zerolog.Nop(), nil)
+	w.d = commands.NewDispatcher(w.log, validator, commands.Config{Intake: watched{runtime.NewIntake(w.log, zerolog.Nop()), w.stored}}, zerolog.Nop(), nil)
 	worker := runtime.New(w.log, w.d, runtime.Config{Name: "w1", Reactors: w, Agents: w, Arguments: arguments.New()}, zerolog.Nop())
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -248,4 +244,15 @@ func returning(name, result string) tool {
 
 func call(id, name string) runtime.ToolCall {
 	return runtime.ToolCall{CallID: id, Name: name, Arguments: events.JSON(`{"secret":"argument"}`)}
+}
+
+// watched is an intake that tells what it has received.
+type watched struct {
+	*runtime.Intake
+	stored chan<- *events.Commit
+}
+
+func (w watched) Stored(c *events.Commit) {
+	w.Intake.Stored(c)
+	w.stored <- c
 }

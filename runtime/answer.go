@@ -1,0 +1,121 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
+	"github.com/skein-threads/skein/internal/stack"
+)
+
+// answer calls the reactor until it answers. Without an answer the turn is over: it has failed, was
+// interrupted, or waits for the reactor without a worker.
+func (t reactorCall) answer(ctx context.Context, side *Side, reactor Reactor, in *StepInput) (*Reaction, error) {
+	away := lack{WaitFor: events.WaitFor{Kind: events.ReactorWorker, Name: side.Reactor}, most: t.agent.Limits.WorkerWait}
+	if t.run.Away != 0 { // an earlier claim has waited, too
+		away.since = t.run.Away.Go()
+	}
+	for attempt := 1; ; attempt++ {
+		in.Attempt = attempt
+		t.draft.reset()
+		got, err := t.attempt(reactor, in)
+		if err == nil {
+			return got, nil
+		}
+		var later *RetryError
+		if errors.As(err, &later) && later.Absent {
+			served, wrong := t.absence().awaitReactor(ctx, &away)
+			if wrong != nil {
+				return nil, wrong
+			}
+			if served && t.absence().parks(&away) {
+				_, err := t.commit(ctx, "park", thread.ParkRun{ExecutionID: t.job.Execution, Token: t.run.Token})
+				return nil, err
+			}
+			if served {
+				attempt-- // nothing received the call
+				continue
+			}
+			return nil, t.fail(ctx, t.failureText(away.gaveUp(err)), nil)
+		}
+		if t.stopsNow() || t.ctx.Err() != nil || !errors.As(err, &later) || attempt >= t.agent.Retries.Attempts {
+			return nil, t.interrupted(ctx, err)
+		}
+		why := fmt.Sprintf("reactor %s, attempt %d: %s", side.Reactor, attempt, clip(err.Error()))
+		if err := t.logLine(ctx, "warn", why, object("attempt", attempt)); err != nil {
+			return nil, err
+		}
+		t.substate("retrying")
+		retry.Sleep(t.ctx, max(later.After, backoff(0, t.agent.Retries.Backoff, attempt)))
+	}
+}
+
+// attempt calls the reactor once, with the hooks around it.
+func (t reactorCall) attempt(reactor Reactor, in *StepInput) (got *Reaction, err error) {
+	if err = t.hookCalls().beforeStep(in); err == nil {
+		if err = t.afford(); err == nil {
+			got, err = t.callReactor(reactor, in)
+			if got != nil && got.Usage != nil {
+				got.Usage = new(got.Usage.Within(mostTokens))
+			}
+			t.spend(in, got)
+		}
+		if err == nil {
+			err = t.hookCalls().afterStep(in, got)
+		}
+		if err == nil {
+			err = t.keepParts(got)
+		}
+	}
+	return got, err
+}
+
+// callReactor calls the reactor. A panic is returned as an error.
+func (t reactorCall) callReactor(r Reactor, in *StepInput) (got *Reaction, err error) {
+	begun := time.Now()
+	defer func() { t.w.cfg.Metrics.Reactor(err != nil, time.Since(begun)) }()
+	defer func() {
+		if p := recover(); p != nil {
+			LogPanic(t.logger.Error().Str("step", in.StepID), p, "a reactor")
+			got, err = nil, errors.New("the reactor panicked")
+		}
+	}()
+	type answer struct {
+		got *Reaction
+		err error
+	}
+	ctx, over := t.cuttable()
+	defer over()
+	done := make(chan answer, 1)
+	go func() {
+		stack.Grow()
+		var a answer
+		defer func() {
+			if p := recover(); p != nil {
+				LogPanic(t.logger.Error().Str("step", in.StepID), p, "a reactor")
+				a = answer{err: errors.New("the reactor panicked")}
+			}
+			done <- a
+		}()
+		a.got, a.err = r.React(ctx, in, stepStream{t.turn, in.StepID})
+		a.err = Returned(a.err)
+	}()
+	var a answer
+	select {
+	case a = <-done:
+	case <-ctx.Done():
+		select { // its context has ended: one that does not return is abandoned
+		case a = <-done:
+		case <-time.After(grace):
+			return nil, errors.New("the reactor did not return when its context ended")
+		}
+	}
+	if a.err == nil && a.got == nil {
+		return nil, errors.New("the reactor returned nothing")
+	}
+	return a.got, a.err
+}
