@@ -54,7 +54,7 @@ func (c Config) withDefaults() Config {
 		c.Progress = buckets.NewProgress()
 	}
 	if c.Roster == nil {
-		c.Roster = nobody{}
+		c.Roster = noRoster{}
 	}
 	if c.States == nil {
 		c.States = noStates{}
@@ -85,14 +85,14 @@ type States interface {
 	Values(ctx context.Context, tenant, thread string, ask events.GetState) (*events.StateValues, error)
 }
 
-// nobody is the default of Config.Roster.
-type nobody struct{}
+// noRoster is the default of Config.Roster.
+type noRoster struct{}
 
-func (nobody) HasReactor(string) bool { return false }
+func (noRoster) HasReactor(string) bool { return false }
 
-func (nobody) Knows(_ context.Context, _, name string) error { return events.Missing("agent", name) }
+func (noRoster) Knows(_ context.Context, _, name string) error { return events.Missing("agent", name) }
 
-func (nobody) Workers(_ context.Context, _ string, of events.DefinitionRef) ([]events.Worker, error) {
+func (noRoster) Workers(_ context.Context, _ string, of events.DefinitionRef) ([]events.Worker, error) {
 	return nil, events.Missing(string(of.Kind), of.Name)
 }
 
