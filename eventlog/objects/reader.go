@@ -116,9 +116,17 @@ func (r *Reader) fetch() error {
 	if r.of.Options.PieceBytes > 0 {
 		most = int(max(min(aheadPieces, aheadBytes/r.of.Options.PieceBytes), 1))
 	}
-	got, err := r.store.pieces(r.ctx, r.of, r.read, r.from, int(min(int64(most), r.of.Chunks-r.read+r.skip)))
+	left := r.of.Chunks - r.read + r.skip
+	ask := min(int64(most), left)
+	if ask == left && r.of.pieces == nil {
+		ask++ // nothing may follow
+	}
+	got, err := r.store.pieces(r.ctx, r.of, r.read, r.from, int(ask))
 	if err != nil {
 		return err
+	}
+	if int64(len(got)) > left {
+		return &DamagedError{Name: r.of.Name, How: fmt.Sprintf("it has more pieces than the %d of its entry", r.of.Chunks)}
 	}
 	r.from = got[len(got)-1].Seq + 1
 	seen := min(r.skip, int64(len(got)))
