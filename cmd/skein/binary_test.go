@@ -138,7 +138,7 @@ func (s *server) ok(args ...string) string {
 	s.t.Helper()
 	o := run(s.t, s.env, "", args...)
 	if o.code != 0 {
-		s.t.Fatalf("skein %s: exit %d: %s", strings.Join(args, " "), o.code, o.err)
+		s.t.Fatalf("skein %s: exit %d: %s\n%.4000s", strings.Join(args, " "), o.code, o.err, o.out)
 	}
 	return o.out
 }
