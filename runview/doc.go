@@ -44,6 +44,7 @@
 //
 // A text may be divided in other places than the parts of the log. What a worker keeps of an
 // interrupted step is one text.
+//
 // # Pauses
 //
 // [Pauses] and [AwaitsPeople] say the same of the document of a run: where it waits for people, and
