@@ -44,7 +44,7 @@ func startAt(t testing.TB) (*client.Client, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme", Timeout: time.Minute})
+	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme", Timeout: natstest.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}
