@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -28,7 +29,7 @@ func TestAsCall_RepeatedWorkWritesOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := state.ScheduleEffect(t.Context(), "remind", map[string]any{"n": 1}, 3_600_000); err != nil {
+		if _, err := state.ScheduleEffect(t.Context(), "remind", map[string]any{"n": 1}, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := state.WriteFile(t.Context(), "/a.txt", []byte(key), "text/plain", client.WriteFileOptions{}); err != nil {
