@@ -2,8 +2,9 @@ package model
 
 import (
 	"bufio"
-	"bytes"
 	"io"
+
+	"github.com/skein-threads/skein/internal/sse"
 )
 
 const eventStream = "text/event-stream"
@@ -16,8 +17,9 @@ func (e Event) Over() bool { return string(e) == "[DONE]" }
 
 // eventReader reads server-sent events.
 type eventReader struct {
-	lines *bufio.Scanner
-	event Event // the last one; it stays valid
+	lines  *bufio.Scanner
+	events sse.Decoder
+	event  Event // the last one; it stays valid
 }
 
 // newEventReader returns a reader of events of at most so many bytes.
@@ -30,22 +32,10 @@ func newEventReader(r io.Reader, most int64) *eventReader {
 // next reads an event. It returns false at the end of the stream, or with an error: an event that
 // no empty line ends is none.
 func (r *eventReader) next() bool {
-	var e Event
 	for r.lines.Scan() {
-		line := r.lines.Bytes()
-		if len(line) == 0 && e != nil {
-			r.event = e
+		if data, complete := r.events.Line(r.lines.Bytes()); complete {
+			r.event = data
 			return true
-		}
-		field, value, _ := bytes.Cut(line, []byte{':'})
-		if string(field) != "data" { // comments, ids and names
-			continue
-		}
-		if e != nil {
-			e = append(e, '\n')
-		}
-		if e = append(e, bytes.TrimPrefix(value, []byte{' '})...); e == nil {
-			e = Event{} // data without text is data
 		}
 	}
 	return false

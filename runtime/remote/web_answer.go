@@ -9,6 +9,8 @@ import (
 	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/internal/sse"
 )
 
 // The media types of answers.
@@ -31,8 +33,14 @@ func (w *web) read(response *http.Response, a *answer, alive func()) ([]byte, er
 	case ofNDJSON, "application/ndjson", "application/jsonl":
 		return w.readLines(response.Body, a, alive, splitJSONLines, func(line []byte) ([]byte, bool) { return line, len(line) > 0 })
 	case ofSSE:
-		event := sse{most: a.most}
-		return w.readLines(response.Body, a, alive, splitLines, event.line)
+		var stream sse.Decoder
+		return w.readLines(response.Body, a, alive, splitLines, func(line []byte) ([]byte, bool) {
+			if data, complete := stream.Line(line); complete {
+				return data, true
+			}
+			begun := stream.Begun()
+			return begun, int64(len(begun)) > a.most // which ends the answer
+		})
 	}
 	return nil, w.wrong("has the content type %q (status %d); it must be %s, %s or %s", clip(kind), response.StatusCode, ofJSON, ofNDJSON, ofSSE)
 }
@@ -97,32 +105,4 @@ func splitJSONLines(data []byte, atEOF bool) (advance int, line []byte, err erro
 		return len(data), data, nil
 	}
 	return advance, line, err
-}
-
-// sse collects the data of one event of a server-sent stream.
-type sse struct {
-	most int64
-	data []byte
-	some bool
-}
-
-// line reads a line. The empty line after some data completes a message.
-func (s *sse) line(line []byte) ([]byte, bool) {
-	if len(line) == 0 {
-		if !s.some {
-			return nil, false
-		}
-		data := s.data
-		s.data, s.some = nil, false
-		return data, true
-	}
-	name, value, _ := bytes.Cut(line, []byte{':'})
-	if string(name) != "data" { // comments, ids and names of events say nothing here
-		return nil, false
-	}
-	if s.some {
-		s.data = append(s.data, '\n')
-	}
-	s.data, s.some = append(s.data, bytes.TrimPrefix(value, []byte{' '})...), true
-	return s.data, int64(len(s.data)) > s.most // which ends the answer
 }
