@@ -17,7 +17,7 @@ import (
 // 30 s, and a body that is no file ReadTimeout.
 const (
 	headerTimeout  = 5 * time.Second
-	readTimeout    = time.Minute
+	readTimeout    = edge.BodyTime
 	writeTimeout   = 30 * time.Second
 	idleTimeout    = time.Minute
 	maxHeader      = 32 << 10

@@ -157,7 +157,7 @@ type Hold struct {
 	held  counts // guarded by the gate's mutex
 }
 
-// Exchange gives up what the request holds of one kind for one of another, or returns the limit that
+// Exchange releases what the request holds of one kind for one of another, or returns the limit that
 // this would exceed.
 func (h *Hold) Exchange(from, to Kind) *Excess {
 	h.gate.mu.Lock()
@@ -186,14 +186,14 @@ func (h *Hold) Raise(kind Kind, n int64) *Excess {
 	return nil
 }
 
-// Drop gives up what the request holds of a kind.
+// Drop releases what the request holds of a kind.
 func (h *Hold) Drop(kind Kind) {
 	h.gate.mu.Lock()
 	defer h.gate.mu.Unlock()
 	h.add(kind, -h.held[kind])
 }
 
-// Leave gives up everything that the request holds. Further calls do nothing.
+// Leave releases everything that the request holds. Further calls do nothing.
 func (h *Hold) Leave() {
 	h.gate.mu.Lock()
 	defer h.gate.mu.Unlock()

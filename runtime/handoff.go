@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -302,10 +301,8 @@ func textContent(text string) events.JSON {
 // reason.
 func (t delegation) handOff(ctx context.Context, d thread.ReactStep) error {
 	_, err := t.commit(ctx, "react", d)
-	for _, code := range []events.Code{events.AlreadyExists, events.InvalidRequest, events.PayloadTooLarge} {
-		if errors.Is(err, &events.Error{Code: code}) {
-			return t.fail(ctx, "the new thread cannot be created: "+events.AsError(err).Message, nil)
-		}
+	if events.HasCode(err, events.AlreadyExists, events.InvalidRequest, events.PayloadTooLarge) {
+		return t.fail(ctx, "the new thread cannot be created: "+events.AsError(err).Message, nil)
 	}
 	return err
 }

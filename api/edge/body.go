@@ -27,9 +27,9 @@ func maxBody(r *http.Request) int64 {
 	return MaxBody
 }
 
-// bodyTime is how long a body that is no file may take, as its server says, too (api.NewServer), without
-// what it waits for here.
-const bodyTime = time.Minute
+// BodyTime is how long a body that is no file may take, without what it waits for here: the
+// ReadTimeout of the edge's server.
+const BodyTime = time.Minute
 
 // maxDepth is how deep objects and lists may lie in one another in a body, so that no decoder
 // spends time on those that every command refuses.

@@ -84,7 +84,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	held, ended := b.meters.weigh(b.ctx, b.tenant, b.owed)
 	b.owed = 0
 	if b.held += held; held > 0 && b.ctrl != nil { // what it waits for here is not the sender's time
-		_ = b.ctrl.SetReadDeadline(b.began.Add(bodyTime + b.held)) // a recorder in a test has none
+		_ = b.ctrl.SetReadDeadline(b.began.Add(BodyTime + b.held)) // a recorder in a test has none
 	}
 	if ended != nil && (err == nil || errors.Is(err, io.EOF)) {
 		err = ended

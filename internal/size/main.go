@@ -16,7 +16,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -48,14 +47,9 @@ type function struct {
 	lines int
 }
 
-// generated is the comment that marks generated code: https://go.dev/s/generatedcode.
-func generated() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
-}
-
 // measure reads all files below a folder.
 func measure(root string) (size, error) {
-	s, mark := size{packages: map[string]bool{}}, generated()
+	s := size{packages: map[string]bool{}}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -67,22 +61,21 @@ func measure(root string) (size, error) {
 			}
 			return nil
 		}
-		switch filepath.Ext(name) {
-		case ".go", ".md", ".mod":
-		default:
+		kind := filepath.Ext(name)
+		if kind != ".go" && kind != ".md" && name != "go.mod" {
 			return nil
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		switch {
-		case strings.HasSuffix(name, ".md"):
-			s.words += len(bytes.Fields(text))
-		case name == "go.mod":
-			s.dependencies += dependencies(text)
-		case strings.HasSuffix(name, ".go") && !mark.Match(text):
+		switch kind {
+		case ".go":
 			return s.code(path, text)
+		case ".md":
+			s.words += len(bytes.Fields(text))
+		default:
+			s.dependencies += dependencies(text)
 		}
 		return nil
 	})
@@ -92,6 +85,11 @@ func measure(root string) (size, error) {
 
 // code counts a file of Go.
 func (s *size) code(path string, text []byte) error {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, path, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil || ast.IsGenerated(file) {
+		return err
+	}
 	lines := bytes.Count(text, []byte("\n"))
 	if strings.HasSuffix(path, "_test.go") {
 		s.testLines += lines
@@ -99,11 +97,6 @@ func (s *size) code(path string, text []byte) error {
 	}
 	s.lines += lines
 	s.packages[filepath.Dir(path)] = true
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, path, text, parser.SkipObjectResolution)
-	if err != nil {
-		return err
-	}
 	for _, d := range file.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok {
 			at := fset.Position(f.Pos())
