@@ -58,7 +58,7 @@ func (c *Client) Do(ctx context.Context, name string, r Request) (*events.Reply,
 	if err != nil {
 		return nil, err
 	}
-	answer, refusal := c.request(ctx, KindCommand, name, body)
+	answer, refusal := c.request(ctx, events.KindCommand, name, body)
 	if refusal != nil {
 		if refusal.Details != nil && refusal.Details.Outcome == unknown {
 			refusal.Details.ID = id // so that the caller can repeat the command

@@ -179,6 +179,6 @@ func (f *Files) requestPiece(ctx context.Context, q getContent) gotPiece {
 	if err != nil {
 		return gotPiece{err: events.AsError(err)}
 	}
-	data, refusal := f.c.request(ctx, KindFile, "content.get", body)
+	data, refusal := f.c.request(ctx, events.KindFile, "content.get", body)
 	return gotPiece{data, refusal}
 }

@@ -28,7 +28,7 @@ func (f *Files) upload(ctx context.Context, w events.WriteFile, o WriteFileOptio
 	if err != nil {
 		return nil, err
 	}
-	answer, refusal := f.c.request(ctx, KindFile, "content.put", body)
+	answer, refusal := f.c.request(ctx, events.KindFile, "content.put", body)
 	if refusal != nil {
 		return nil, refusal
 	}

@@ -28,7 +28,7 @@ func (c *Client) Query(ctx context.Context, name string, data any) ([]byte, erro
 	if !repeatable(name) {
 		request = c.requestSingly
 	}
-	answer, refusal := request(ctx, KindQuery, name, c.fresh(name, body))
+	answer, refusal := request(ctx, events.KindQuery, name, c.fresh(name, body))
 	if refusal != nil {
 		return nil, refusal
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Service answers requests. A client has two, and asks one of them: its
-// connection, over which any Skein may answer, and Options.Service, which answers in this process.
+// Service answers requests. A client has two, and asks one of them: its connection, over which any
+// Skein may answer, and Options.Service, which answers in this process.
 type Service interface {
 	// Serves reports whether requests of a kind are for this service now.
 	Serves(kind string) bool
@@ -19,16 +19,9 @@ type Service interface {
 	Request(ctx context.Context, r ServiceRequest) ([]byte, error)
 }
 
-// The kinds of requests that a Service answers.
-const (
-	KindCommand = "cmd"
-	KindQuery   = "query"
-	KindFile    = "file" // the bytes of a file
-)
-
 // ServiceRequest is a request to a Service, as a handler of the service receives it.
 type ServiceRequest struct {
-	Kind        string // KindCommand, KindQuery or KindFile
+	Kind        string // events.KindCommand, KindQuery or KindFile
 	Tenant      string
 	Name        string // noun.verb
 	Body        []byte // JSON
@@ -37,13 +30,7 @@ type ServiceRequest struct {
 
 // subject returns the NATS subject of a request.
 func (c *Client) subject(r ServiceRequest) string {
-	switch r.Kind {
-	case KindCommand:
-		return c.opts.Names.Command(r.Tenant, r.Name)
-	case KindQuery:
-		return c.opts.Names.Query(r.Tenant, r.Name)
-	}
-	return c.opts.Names.File(r.Tenant, r.Name)
+	return c.opts.Names.Request(r.Kind, r.Tenant, r.Name)
 }
 
 // natsService is a Service at the other end of a client's connection.

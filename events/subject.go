@@ -124,7 +124,7 @@ func (n Names) Chunk(tenant, thread, execution string) string {
 
 // Command returns the subject of a command: skein.cmd.{tenant}.{noun}.{verb}.
 func (n Names) Command(tenant, command string) string {
-	return n.Prefix + ".cmd." + tenant + "." + command
+	return n.Request(KindCommand, tenant, command)
 }
 
 // Submit returns the subject of a submitted command: skein.submit.{tenant}.{noun}.{verb}.
@@ -156,7 +156,7 @@ func (n Names) Usage(tenant, day string) string {
 
 // Query returns the subject of a query: skein.query.{tenant}.{noun}.{verb}.
 func (n Names) Query(tenant, query string) string {
-	return n.Prefix + ".query." + tenant + "." + query
+	return n.Request(KindQuery, tenant, query)
 }
 
 // Reactor returns the subject on which processes serve the reactor: skein.reactor.{name}. The
@@ -195,7 +195,7 @@ func (n Names) worker(kind, name string) (string, error) {
 // File returns the subject of a request for the bytes of files:
 // skein.file.{tenant}.content.{put or get}.
 func (n Names) File(tenant, request string) string {
-	return n.Prefix + ".file." + tenant + "." + request
+	return n.Request(KindFile, tenant, request)
 }
 
 // Upload returns the subject for the pieces of an upload.
@@ -240,6 +240,19 @@ func (n Names) Peers() string { return n.Prefix + ".peers" }
 // Peer returns the start of the subjects on which a Skein takes commands that others forward:
 // skein.peer.{id}.cmd.{tenant}.{noun}.{verb}.
 func (n Names) Peer(id string) string { return n.Prefix + ".peer." + id }
+
+// The kinds of requests that Skein answers.
+const (
+	KindCommand = "cmd"
+	KindQuery   = "query"
+	KindFile    = "file" // for the bytes of files
+)
+
+// Request returns the subject of a request of a kind: skein.{kind}.{tenant}.{noun}.{verb}. It is the
+// inverse of ParseRequest.
+func (n Names) Request(kind, tenant, name string) string {
+	return n.Prefix + "." + kind + "." + tenant + "." + name
+}
 
 // ParseRequest parses the subject of a command, a submitted command or a query. The tenant is
 // not validated.

@@ -84,7 +84,7 @@ func Serve(log *eventlog.Log, store *Store, writes *commands.Dispatcher, queries
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	var err error
 	s.service, err = service.Serve(cmp.Or(s.cfg.Conn, log.Conn()), log.Config().Names, service.Endpoint{
-		Name: "skein-files", Description: "Contents of files", Kind: "file", Pattern: "*.content.*", Version: s.cfg.Version,
+		Name: "skein-files", Description: "Contents of files", Kind: events.KindFile, Pattern: "*.content.*", Version: s.cfg.Version,
 		Requests: []string{"content.get", "content.put"}, InFlight: 256, Time: service.RequestTime,
 		Tenants: s.cfg.Tenants, Metrics: s.cfg.Metrics, Fair: s.cfg.Fair, Answers: s.cfg.Answers, Refusals: s.cfg.Refusals,
 	}, s.handle, logger)

@@ -94,8 +94,8 @@ func (s *Service) accept(r incoming, tenant string, now time.Time, takes ...quot
 func (s *Service) refuseOverLimit(r incoming, tenant, limit string) {
 	s.refused(limit)
 	s.fair.Floods.Note(tenant, time.Now())
-	if own, ok := r.(*localRequest); ok {
-		own.refuse(s.refusals[limit].refusal)
+	if _, own := r.(*localRequest); own {
+		s.refuse(r, s.refusals[limit].refusal)
 		return
 	}
 	select {

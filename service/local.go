@@ -24,10 +24,10 @@ func (s *Service) Do(ctx context.Context, tenant, name string, body []byte, trac
 	if most := s.nc.MaxPayload(); most > 0 && int64(len(body)) > most {
 		return nil, events.TooLarge("the request", int64(len(body)), most)
 	}
-	if !events.ValidTenant(tenant) {
-		return nil, events.CheckTenant("", tenant)
+	if err := events.CheckTenant("", tenant); err != nil {
+		return nil, err
 	}
-	r := &localRequest{subject: s.names.Prefix + "." + s.kind + "." + tenant + "." + name, headers: micro.Headers{}, body: body, done: make(chan localAnswer, 1)}
+	r := &localRequest{subject: s.names.Request(s.kind, tenant, name), headers: micro.Headers{}, body: body, done: make(chan localAnswer, 1)}
 	if traceParent != "" {
 		r.headers[events.HeaderTraceParent] = []string{traceParent}
 	}
@@ -65,13 +65,17 @@ func (r *localRequest) Headers() micro.Headers { return r.headers }
 func (r *localRequest) Data() []byte           { return r.body }
 func (r *localRequest) Reply() string          { return "" }
 
-// refuse answers with what of a refusal would cross the wire. It is a copy, since other requests may
-// be refused with the same one.
-func (r *localRequest) refuse(e *events.Error) {
-	own := *e
+// answer answers with a body, or with what of a refusal would cross the wire. That is a copy, since
+// other requests may be refused with the same one.
+func (r *localRequest) answer(body []byte, refusal *events.Error) {
+	if refusal == nil {
+		r.done <- localAnswer{body: body}
+		return
+	}
+	own := *refusal
 	own.Cause = nil
-	if e.Details != nil {
-		details := *e.Details
+	if refusal.Details != nil {
+		details := *refusal.Details
 		own.Details = &details
 	}
 	r.done <- localAnswer{refusal: &own}

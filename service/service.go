@@ -280,7 +280,7 @@ func (s *Service) answer(r incoming) {
 		s.log(e, tenant, name, start)
 		return
 	}
-	if err := s.respond(r, nil, body); err != nil {
+	if err := s.respond(r, body, nil); err != nil {
 		s.logger.Warn().Err(err).Str("request", name).Msg("a reply could not be sent")
 	}
 	s.logger.Debug().Str("tenant", tenant).Str("request", name).Dur("took", time.Since(start)).Msg("done")
@@ -288,12 +288,7 @@ func (s *Service) answer(r incoming) {
 
 // refuse answers with an error.
 func (s *Service) refuse(r incoming, e *events.Error) {
-	if own, ok := r.(*localRequest); ok {
-		own.refuse(e)
-		return
-	}
-	ready := encoded(e)
-	if err := s.respond(r, nats.Header(ready.headers), ready.body); err != nil {
+	if err := s.respond(r, nil, e); err != nil {
 		s.logger.Warn().Err(err).Msg("a refusal could not be sent")
 	}
 }
@@ -309,16 +304,21 @@ func encoded(e *events.Error) readyRefusal {
 	return readyRefusal{e, micro.Headers(e.Headers()), events.EncodeError(e)}
 }
 
-// respond sends a reply, if the request has a reply subject or is of this process.
-func (s *Service) respond(r incoming, headers nats.Header, body []byte) error {
+// respond sends a body or a refusal, if the request has a reply subject or is of this process.
+func (s *Service) respond(r incoming, body []byte, refusal *events.Error) error {
 	if own, ok := r.(*localRequest); ok {
-		own.done <- localAnswer{body: body}
+		own.answer(body, refusal)
 		return nil
 	}
 	if r.Reply() == "" {
 		return nil
 	}
-	return s.out.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: headers, Data: body})
+	var headers micro.Headers
+	if refusal != nil {
+		ready := encoded(refusal)
+		headers, body = ready.headers, ready.body
+	}
+	return s.out.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: nats.Header(headers), Data: body})
 }
 
 // log writes one line for a request that was refused. It contains nothing that the

@@ -201,7 +201,7 @@ func (a *assembly) serveCommands() error {
 		return err
 	}
 	a.commands, err = service.Serve(requests, a.cfg.Names, service.Endpoint{
-		Name: "skein-commands", Description: "Commands on threads", Kind: "cmd", Version: a.cfg.Version,
+		Name: "skein-commands", Description: "Commands on threads", Kind: events.KindCommand, Version: a.cfg.Version,
 		Requests: namesOf(events.Commands(), func(c events.Command) string { return c.Name }), InFlight: 8192,
 		Tenants: a.cfg.limits(), Metrics: a.metrics, Fair: a.fair(1), Answers: a.answers, Refusals: a.refusals,
 		Forwarding: &service.Forwarding{Conn: peers, Key: commands.Aggregate, Metrics: a.metrics},

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
 )
 
 // localService answers requests of clients in this process without NATS. It implements
@@ -16,13 +17,13 @@ type localService struct{ server *Server }
 
 // Serves reports whether commands and queries are answered here.
 func (l localService) Serves(kind string) bool {
-	return kind != client.KindFile && l.server.commands.Alone()
+	return kind != events.KindFile && l.server.commands.Alone()
 }
 
 // Request answers a request.
 func (l localService) Request(ctx context.Context, r client.ServiceRequest) ([]byte, error) {
 	s := l.server.commands
-	if r.Kind == client.KindQuery {
+	if r.Kind == events.KindQuery {
 		s = l.server.queries
 	}
 	return s.Do(ctx, r.Tenant, r.Name, r.Body, r.TraceParent)

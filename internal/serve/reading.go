@@ -7,6 +7,7 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/projections/buckets"
@@ -54,7 +55,7 @@ func (s *Server) startReading(background context.Context, validator *schema.Vali
 		return nil, err
 	}
 	s.queries, err = service.Serve(requests, s.cfg.Names, service.Endpoint{
-		Name: "skein-queries", Description: "Queries of threads", Kind: "query", Version: s.cfg.Version,
+		Name: "skein-queries", Description: "Queries of threads", Kind: events.KindQuery, Version: s.cfg.Version,
 		Requests: queries.Names(), InFlight: queriesInFlight, Time: service.RequestTime, Long: s.reads(),
 		Tenants: s.cfg.limits(), Metrics: s.metrics, Fair: s.fair(queriesToCommands), Answers: s.answers, Refusals: s.refusals,
 	}, queries.Handle, s.logger)
