@@ -8,10 +8,13 @@ GO ?= go
 FUZZTIME ?= 10s
 FAULTS ?= 4
 
-# Pinned by internal/tools/go.mod, so that they build from the module cache.
-STATICCHECK ?= $(GO) tool -modfile=internal/tools/go.mod staticcheck
-GOVULNCHECK ?= $(GO) tool -modfile=internal/tools/go.mod govulncheck
-GREMLINS ?= $(GO) tool -modfile=internal/tools/gremlins.mod gremlins
+# The product, what its developers run, and the examples: three modules, joined by go.work.
+ALL = ./... ./dev/... ./examples/...
+
+# Pinned by dev/go.mod and dev/tools, so that they build from the module cache.
+STATICCHECK ?= $(GO) tool staticcheck
+GOVULNCHECK ?= $(GO) tool govulncheck
+GREMLINS ?= GOWORK=off $(GO) tool -modfile=dev/tools/gremlins.mod gremlins
 
 # Lint vets the whole tree, and nobody debugs the programs of the tests.
 TESTFLAGS = -vet=off -ldflags=-w -parallel $(PARALLEL)
@@ -40,58 +43,58 @@ ELSEWHERE = .ci/long,.ci/alone
 
 .PHONY: test
 test: lint ## Check format, vet, staticcheck, then run every test but those that .ci/long and .ci/alone list
-	$(GO) run ./internal/gotest -target test -without $(ELSEWHERE) -programs "$(TESTPROGRAMS)" -- $(TESTFLAGS) -p $(TESTJOBS) -timeout 15m ./...
+	$(GO) run ./dev/gotest -target test -without $(ELSEWHERE) -programs "$(TESTPROGRAMS)" -- $(TESTFLAGS) -p $(TESTJOBS) -timeout 15m $(ALL)
 
 .PHONY: test-long
 test-long: ## Run the tests that .ci/long lists: chaos, a few faults, kills, soak, simulation, memory
-	$(GO) run ./internal/gotest -target test-long -only .ci/long -- $(TESTFLAGS) -timeout 30m
+	$(GO) run ./dev/gotest -target test-long -only .ci/long -- $(TESTFLAGS) -timeout 30m
 
 .PHONY: test-alone
 test-alone: ## Run the tests that .ci/alone lists, which compare times or flood: run nothing else beside them
-	$(GO) run ./internal/gotest -target test-alone -only .ci/alone -- $(TESTFLAGS) -p 1 -timeout 30m
+	$(GO) run ./dev/gotest -target test-alone -only .ci/alone -- $(TESTFLAGS) -p 1 -timeout 30m
 
 .PHONY: test-clients
 test-clients: ## Run released clients of the protocols over HTTP against a server, and examples/next in a Chromium (needs Node and npm)
-	SKEIN_CLIENTS=1 $(GO) run ./internal/gotest -target test-clients -- $(TESTFLAGS) -timeout 30m ./internal/clients
+	SKEIN_CLIENTS=1 $(GO) run ./dev/gotest -target test-clients -- $(TESTFLAGS) -timeout 30m ./dev/clients
 
 .PHONY: test-console
 test-console: ## Drive the console in a real Chromium (installs Debian's, where it is missing; SKEIN_CONSOLE_SHOTS=FOLDER keeps pictures)
 	command -v chromium >/dev/null || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends chromium; }
-	SKEIN_CONSOLE=1 $(GO) run ./internal/gotest -target test-console -- $(TESTFLAGS) -timeout 30m ./console
+	SKEIN_CONSOLE=1 $(GO) run ./dev/gotest -target test-console -- $(TESTFLAGS) -timeout 30m ./dev/console
 
 .PHONY: pictures
 pictures: ## Make the README's pictures of the console again (needs Chromium)
 	mkdir -p docs/images
-	SKEIN_CONSOLE=1 SKEIN_PICTURES=$(CURDIR)/docs/images $(GO) test -count 1 -run TestBrowser_Pictures ./console
+	SKEIN_CONSOLE=1 SKEIN_PICTURES=$(CURDIR)/docs/images $(GO) test -count 1 -run TestBrowser_Pictures ./dev/console
 
-# Packages that begin no goroutine, neither in the code nor in the tests (internal/house holds them
+# Packages that begin no goroutine, neither in the code nor in the tests (dev/house holds them
 # to it): the race detector finds nothing there.
-ALONE = commands/thread|console/(chart|diff)|events(/openresponses)?|internal/(attachment|blocks|cells|compact|jsonplan|lru|manifest|pattern)|projections/documents
+ALONE = commands/thread|console/(chart|diff)|events(/openresponses)?|internal/(attachment|blocks|compact|jsonplan|lru|manifest|pattern)|dev/cells|projections/documents
 
 # Packages tested at once under the race detector, and tests of each: they compute more than they
 # wait, and beside more than this they wait for one another until clients give up.
 RACEJOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 # Tests of the code under the race detector; those that read the source tree have no goroutines to watch,
-# and cmd/skein and examples run programs that are built without it.
-RACE = $(TESTFLAGS) -race -p $(RACEJOBS) -timeout 30m $$($(GO) list -f '{{.Dir}}' ./... | grep -vE '/(cmd/skein|examples|internal/(generate|gotest|house|mutate)|$(ALONE))$$')
+# and cmd/skein and dev/examples run programs that are built without it.
+RACE = $(TESTFLAGS) -race -p $(RACEJOBS) -timeout 30m $$($(GO) list -f '{{.Dir}}' $(ALL) | grep -vE '/(cmd/skein|dev/(examples|generate|gotest|house|mutate)|$(ALONE))$$')
 
 .PHONY: test-race
 test-race: PARALLEL = $(RACEJOBS)
 test-race: ## Run what make test runs under the race detector, but for tests that measure memory, time or repeatability, read the source tree, run a program, or are of a package that begins no goroutine (needs a C compiler)
-	$(GO) run ./internal/gotest -target test-race -without $(ELSEWHERE) -- $(RACE)
+	$(GO) run ./dev/gotest -target test-race -without $(ELSEWHERE) -- $(RACE)
 
 .PHONY: test-race-long
 test-race-long: ## Run the tests that .ci/long lists under the race detector
-	$(GO) run ./internal/gotest -target test-race-long -only .ci/long -- -race $(TESTFLAGS) -timeout 60m
+	$(GO) run ./dev/gotest -target test-race-long -only .ci/long -- -race $(TESTFLAGS) -timeout 60m
 
 .PHONY: test-faults
 test-faults: ## Break a cluster of processes for about 6 minutes (FAULTS=4 rounds a test; ended after 15 minutes), and hold the log to what clients were told
-	SKEIN_FAULTS=$(FAULTS) $(GO) test -count=1 -timeout 15m -v ./internal/faults
+	SKEIN_FAULTS=$(FAULTS) $(GO) test -count=1 -timeout 15m -v ./dev/faults
 
 .PHONY: mutate-hand
 mutate-hand: ## Make deliberate mistakes in the packages that need a server, one at a time (MUTANTS=REGEXP; MUTATE_JOBS=1), and see that a test notices each
-	$(GO) run ./internal/mutate -only '$(MUTANTS)' -jobs $(or $(MUTATE_JOBS),1)
+	$(GO) run ./dev/mutate -only '$(MUTANTS)' -jobs $(or $(MUTATE_JOBS),1)
 
 .PHONY: test-audit
 test-audit: ## Verify a store alongside archiving, purges and imports, and after each of 20 kills under load (AUDIT_ROUNDS=200 threads a writer, AUDIT_KILLS=20)
@@ -101,14 +104,15 @@ test-audit: ## Verify a store alongside archiving, purges and imports, and after
 # Both hold what they have read until they end: collecting garbage less often saves a
 # fourth of their processor time, and takes some 300 MB more.
 .PHONY: lint
-lint: ## Check format, vet and staticcheck
+lint: ## Check format, vet, staticcheck, and that each module names what it imports
 	@echo 'gofmt -l .'
 	@unformatted="$$(gofmt -l .)"; \
 	if [ -n "$$unformatted" ]; then \
 		printf 'not formatted (run make fmt):\n%s\n' "$$unformatted" >&2; exit 1; \
 	fi
-	GOGC=400 $(GO) vet ./...
-	GOGC=400 $(STATICCHECK) ./...
+	GOGC=400 $(GO) vet $(ALL)
+	GOGC=400 $(STATICCHECK) $(ALL)
+	for module in . dev examples; do GOWORK=off $(GO) -C $$module list -test -deps ./... >/dev/null; done # each names what it imports
 
 .PHONY: fmt
 fmt: ## Format every Go file
@@ -116,15 +120,15 @@ fmt: ## Format every Go file
 
 .PHONY: generate
 generate: ## Write the files derived from the event catalog
-	$(GO) run ./internal/generate
+	$(GO) run ./dev/generate
 
 .PHONY: verify
 verify: ## Fail when a derived file is stale or a change of the contract has no version
-	$(GO) run ./internal/generate -check
+	$(GO) run ./dev/generate -check
 
 .PHONY: size
 size: ## Count lines, packages, dependencies and words, and list the longest functions
-	$(GO) run ./internal/size
+	$(GO) run ./dev/size
 
 .PHONY: demo
 demo: ## Run the sample conversations in one process and a temporary folder
@@ -132,30 +136,30 @@ demo: ## Run the sample conversations in one process and a temporary folder
 
 .PHONY: cluster
 cluster: ## Run three nats-servers and two Skeins on loopback, until Ctrl-C
-	$(GO) build -o bin/cluster ./internal/cluster/up
+	$(GO) build -o bin/cluster ./dev/cluster/up
 	exec bin/cluster
 
 .PHONY: bench
 bench: ## Measure appends to the log, and turns of agents
-	$(GO) run ./cmd/skein bench append
-	$(GO) run ./cmd/skein bench react
+	$(GO) run ./dev/cmd/skein-bench append
+	$(GO) run ./dev/cmd/skein-bench react
 
 MEASUREFLAGS ?=
 
 .PHONY: bench-cluster
 bench-cluster: ## Measure commits on three nats-servers of this machine, with one Skein and with two, and with the leader killed
-	$(GO) build -o bin/measure ./internal/cluster/measure
+	$(GO) build -o bin/measure ./dev/cluster/measure
 	bin/measure $(MEASUREFLAGS)
 
 SOAK ?= 10m
 
 .PHONY: soak
 soak: ## Run a steady load for SOAK (10m), and fail if memory, goroutines, file handles or lag grow
-	SOAK=$(SOAK) $(GO) test ./internal/soak -run '^TestSoak$$' -count=1 -timeout 0 -v
+	SOAK=$(SOAK) $(GO) test ./dev/soak -run '^TestSoak$$' -count=1 -timeout 0 -v
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (10s)
-	@targets="$$($(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ {names[++n] = $$1} /^ok/ {for (i = 1; i <= n; i++) print $$2, names[i]; n = 0}')"; \
+	@targets="$$($(GO) test -list '^Fuzz' $(ALL) | awk '/^Fuzz/ {names[++n] = $$1} /^ok/ {for (i = 1; i <= n; i++) print $$2, names[i]; n = 0}')"; \
 	if [ -z "$$targets" ]; then echo 'no fuzz targets'; exit 0; fi; \
 	while read -r package target; do \
 		echo "$$package $$target"; \
@@ -184,7 +188,7 @@ VULNDB ?= https://vuln.go.dev
 # Not a part of make test: it reads the database at VULNDB, over the network.
 .PHONY: vuln
 vuln: ## Check the code and its modules against the vulnerabilities that VULNDB knows
-	$(GOVULNCHECK) -db $(VULNDB) ./...
+	$(GOVULNCHECK) -db $(VULNDB) $(ALL)
 
 .PHONY: clean
 clean: ## Remove what the build made (never data)

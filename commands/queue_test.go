@@ -97,7 +97,7 @@ func TestEachJobIsAnsweredOnce(t *testing.T) {
 }
 
 // Nothing is refused because of what is not stored yet, and may never be: such a
-// command is decided again when that is. Found by internal/sim.
+// command is decided again when that is. Found by dev/sim.
 func TestNoRefusalOnWhatIsNotStored(t *testing.T) {
 	w := newWorld(t, Config{})
 	id := create(t, w.d)

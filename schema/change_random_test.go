@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/skein-threads/skein/internal/generate/change"
+	"github.com/skein-threads/skein/internal/change"
 
 	stdjson "encoding/json"
 

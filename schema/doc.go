@@ -2,7 +2,7 @@
 // follow the vocabulary.
 //
 // The Go types of package events and their tags are the one source. From them come the JSON
-// Schemas in files/ (2020-12, written by internal/generate), and a [Validator] that decodes
+// Schemas in files/ (2020-12, written by dev/generate), and a [Validator] that decodes
 // requests, commands and queries into those types.
 //
 // # What it promises

@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// files holds the JSON Schemas that internal/generate wrote.
+// files holds the JSON Schemas that dev/generate wrote.
 //
 //go:embed files
 var files embed.FS

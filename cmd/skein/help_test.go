@@ -87,7 +87,7 @@ func TestHelp_ExamplesParse(t *testing.T) {
 // and flag is described.
 func TestHelp_CommandsAreDescribed(t *testing.T) {
 	t.Parallel()
-	alone := map[string]bool{"serve": true, "gateway": true, "demo": true, "version": true, "skein bench append": true, "skein bench react": true, "skein bench memory": true, "skein bench neighbour": true, "skein bench http": true, "skein bench thread": true, "skein bench threads": true, "skein store check": true, "skein store repair": true}
+	alone := map[string]bool{"serve": true, "gateway": true, "demo": true, "version": true, "skein store check": true, "skein store repair": true}
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		for _, c := range cmd.Commands() {

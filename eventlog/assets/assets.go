@@ -136,7 +136,7 @@ func (s settings) persistMode() jetstream.PersistModeType {
 // compression returns how the log is compressed, the only stream that is kept long enough to
 // be worth it. On a cluster it is not: nats-server 2.15.2 can append to a block that it has
 // compressed, after it was killed and restarted, and the next start finds a replica that it
-// cannot read (internal/faults reproduced it; filestore.go, Truncate).
+// cannot read (dev/faults reproduced it; filestore.go, Truncate).
 func (s settings) compression() jetstream.StoreCompression {
 	if s.replicas == 1 {
 		return jetstream.S2Compression

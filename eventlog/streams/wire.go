@@ -8,7 +8,7 @@ import (
 )
 
 // Wire is what the log needs of a connection to NATS. *nats.Conn is one, and
-// says what each method does; internal/sim has another, whose server is
+// says what each method does; dev/sim has another, whose server is
 // simulated.
 type Wire interface {
 	PublishMsg(m *nats.Msg) error

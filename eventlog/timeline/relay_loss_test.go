@@ -14,7 +14,7 @@ import (
 
 // The timeline is stored without waiting for the disk. If the server comes back
 // without its newest messages, and nothing new is written, the relay puts them
-// there again. Found by internal/sim.
+// there again. Found by dev/sim.
 func TestRelay_AfterServerLostNewestMessages(t *testing.T) {
 	dir := t.TempDir()
 	s := natstest.Start(t, natstest.StoreDir(dir))

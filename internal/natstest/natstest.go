@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
-	"github.com/skein-threads/skein/internal/cluster"
 	"github.com/skein-threads/skein/internal/embedded"
+	"github.com/skein-threads/skein/internal/loopback"
 )
 
 // Option changes how Start runs the server.
@@ -48,7 +48,7 @@ func Listen(address string) Option {
 // happen to a port that the system chose.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	address, held, err := cluster.ReserveAddress()
+	address, held, err := loopback.Reserve()
 	if err != nil {
 		t.Fatalf("natstest: %v", err)
 	}

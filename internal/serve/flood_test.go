@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
-	"github.com/skein-threads/skein/internal/bench"
+	"github.com/skein-threads/skein/internal/flood"
 )
 
 // A user of one tenant who floods Skein with queries, from raw connections and as fast
@@ -39,7 +39,7 @@ func TestFlood_LoudestUserIsSuspended(t *testing.T) {
 	defer stop()
 	ended := make(chan int64, 1)
 	go func() {
-		_, n := bench.Flood{
+		_, n := flood.Flood{
 			URL: g.url(), Creds: g.creds("globex", "app"), Inbox: "_INBOX.app", Subject: "skein.query.globex.thread.get", Body: strings.Repeat("x", 100), Conns: 4,
 		}.Run(flooding)
 		ended <- n

@@ -24,14 +24,26 @@ type App struct {
 	// IsTerminal reports whether a stream is a terminal.
 	IsTerminal func(any) bool
 
+	// Program is what the program is called, and what its help says first; New sets it to skein's.
+	Program Program
+
 	begun bool         // flags and arguments were valid: later errors are not wrong usage
 	ended func() error // why the command's context has ended, nil if it has not
 	stop  func()       // ends the command's context
 }
 
-// New returns a run with the input, the output and the environment of this process.
+// Program names a program and describes it in its help.
+type Program struct{ Name, Short, Long string }
+
+// New returns a run of skein with the input, the output and the environment of this process.
 func New() *App {
-	return &App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, IsTerminal: onTerminal}
+	return &App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, IsTerminal: onTerminal, Program: Program{
+		Name:  "skein",
+		Short: "Event-sourced threads of AI agents on NATS JetStream",
+		Long: "Skein keeps the conversations of AI agents as event-sourced threads on NATS JetStream.\n\n" +
+			"Every flag has an environment variable: SKEIN_ and its name, such as SKEIN_TENANT for --tenant.\n" +
+			"Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a verification found something.",
+	}}
 }
 
 func onTerminal(stream any) bool {
@@ -50,14 +62,10 @@ func (a *App) Execute(ctx context.Context, args []string, verbs ...Verbs) int {
 	return a.exit(cmd, err)
 }
 
-// Root returns the command skein, with the commands of verbs.
+// Root returns the command of the program, with the commands of verbs.
 func (a *App) Root(verbs ...Verbs) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "skein",
-		Short: "Event-sourced threads of AI agents on NATS JetStream",
-		Long: "Skein keeps the conversations of AI agents as event-sourced threads on NATS JetStream.\n\n" +
-			"Every flag has an environment variable: SKEIN_ and its name, such as SKEIN_TENANT for --tenant.\n" +
-			"Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a verification found something.",
+		Use: a.Program.Name, Short: a.Program.Short, Long: a.Program.Long,
 		Version:      Version(),
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -75,7 +83,7 @@ func (a *App) Root(verbs ...Verbs) *cobra.Command {
 			return nil
 		},
 	}
-	root.SetVersionTemplate("skein {{.Version}}\n")
+	root.SetVersionTemplate(a.Program.Name + " {{.Version}}\n")
 	root.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil

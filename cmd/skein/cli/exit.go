@@ -58,7 +58,7 @@ func (a *App) exit(cmd *cobra.Command, err error) int {
 		return exitDone
 	}
 	code, message, status := a.classify(cmd, err)
-	_, _ = fmt.Fprintf(a.Err, "skein: %s: %s\n", code, strings.Join(strings.Fields(message), " "))
+	_, _ = fmt.Fprintf(a.Err, "%s: %s: %s\n", a.Program.Name, code, strings.Join(strings.Fields(message), " "))
 	return status
 }
 

@@ -50,7 +50,7 @@ func add(root *cobra.Command, verbs []Verbs) {
 				continue
 			}
 			call := line[strings.LastIndex(line, "| ")+1:] // the last command of a pipe
-			cmd, _, err := root.Find(strings.Fields(strings.TrimPrefix(strings.TrimSpace(call), "skein ")))
+			cmd, _, err := root.Find(strings.Fields(strings.TrimPrefix(strings.TrimSpace(call), root.Name()+" ")))
 			if err == nil {
 				examples[cmd.CommandPath()] = append(examples[cmd.CommandPath()], "  "+line) // as cobra's template is indented
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/heap"
 	"github.com/skein-threads/skein/schema"
 )
 
@@ -100,7 +101,7 @@ func parseBound(flag, text string, seq *uint64, at *time.Time) error {
 }
 
 func (a *app) verify(ctx context.Context, v *verification, refs []string) error {
-	fitMemory()
+	heap.Fit()
 	log, closeLog, err := v.openLog()
 	if err != nil {
 		return err

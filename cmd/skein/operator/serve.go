@@ -21,7 +21,9 @@ import (
 
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/cmd/skein/cli"
+	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/internal/egress"
+	"github.com/skein-threads/skein/internal/heap"
 	"github.com/skein-threads/skein/internal/serve"
 )
 
@@ -189,8 +191,8 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 	if o.dev {
 		o.EgressAllow = append(o.EgressAllow, egress.Loopback()...)
 	}
-	o.ThreadCache = threadCache(o.cacheMiB, fitMemory())
-	go returnIdle(ctx)
+	o.ThreadCache = heap.Cache(o.cacheMiB, heap.Fit(), commands.DefaultCacheBytes)
+	go heap.ReturnIdle(ctx)
 	o.leaveOut()
 	if err := o.Validate(); err != nil {
 		return cli.WrongUsage("%v", err)

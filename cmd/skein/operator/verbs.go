@@ -15,7 +15,7 @@ func Verbs(of *cli.App) cli.Verbs {
 	return cli.Verbs{
 		Groups: []cli.Commands{
 			{Title: "Servers", List: []*cobra.Command{
-				a.serveCommand(), a.gatewayCommand(), a.demoCommand(), a.healthCommand(), a.accessCommand(), a.benchCommand(),
+				a.serveCommand(), a.gatewayCommand(), a.demoCommand(), a.healthCommand(), a.accessCommand(),
 			}},
 			{Title: "What is stored", List: []*cobra.Command{
 				a.auditCommand(), a.operationCommand(), a.backupCommand(), a.restoreCommand(), a.storeCommand(), a.replayCommand(),
@@ -72,11 +72,4 @@ skein access key create --tenant acme --role subscriber --user ada --can read
 skein access key list
 skein access key revoke 5f0c2e9b7d41
 
-skein bench append --clients 1,64 --seconds 2 --json
-skein bench react --at 16
-skein bench neighbour --seconds 6 --json
-skein bench memory --threads 1000,10000
-skein bench thread --events 10000,100000 --times 10
-skein bench threads --messages 1000 --times 50
-skein bench http --seconds 2 --clients 1,64
 `

@@ -1,0 +1,119 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// make test leaves out every test of a listed name, and make test-long and make test-alone run those
+// of the listed folders: a line that names no test, or that of two packages, would lose one.
+func TestLongTests_AreThere(t *testing.T) {
+	for _, list := range []string{".ci/long", ".ci/alone"} {
+		text, err := os.ReadFile(filepath.Join(top(t), filepath.FromSlash(list)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range checkLong(string(text), testNames(tree(t))) {
+			t.Errorf("%s:%s", list, problem)
+		}
+	}
+}
+
+// testNames finds the folders that have a test of each name.
+func testNames(files []sourceFile) map[string][]string {
+	folders := map[string][]string{}
+	for _, f := range files {
+		if !f.inTest {
+			continue
+		}
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
+				folders[fn.Name.Name] = append(folders[fn.Name.Name], f.dir())
+			}
+		}
+	}
+	return folders
+}
+
+func checkLong(list string, tests map[string][]string) (problems []string) {
+	for n, row := range strings.Split(list, "\n") {
+		row, _, _ = strings.Cut(row, "#")
+		fields := strings.Fields(row)
+		if len(fields) != 2 {
+			continue // dev/gotest refuses what is neither blank nor a test
+		}
+		switch folders := tests[fields[1]]; {
+		case !slices.Contains(folders, fields[0]):
+			problems = append(problems, fmt.Sprintf("%d: %s has no %s; write what it is called now", n+1, fields[0], fields[1]))
+		case len(folders) > 1:
+			problems = append(problems, fmt.Sprintf("%d: %q have a %s each; rename one of them", n+1, folders, fields[1]))
+		}
+	}
+	return problems
+}
+
+func TestLongRulesBite(t *testing.T) {
+	tests := map[string][]string{"TestA": {"a"}, "TestB": {"a", "b"}}
+	for row, want := range map[string]int{"a TestA": 0, "# a TestC": 0, "": 0, "b TestA": 1, "a TestC": 1, "b TestB": 1} {
+		if got := checkLong(row+"\n", tests); len(got) != want {
+			t.Errorf("%q: %q, want %d", row, got, want)
+		}
+	}
+}
+
+// make test-race leaves out packages in which nothing runs at once.
+func TestAlone_BeginsNoGoroutine(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(top(t), "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := regexp.MustCompile(`(?m)^ALONE = (.+)$`).FindSubmatch(text)
+	if alone == nil {
+		t.Fatal("the Makefile names no packages that begin no goroutine: ALONE")
+	}
+	leftOut, n := regexp.MustCompile("^("+string(alone[1])+")$"), 0
+	for _, f := range tree(t) {
+		if leftOut.MatchString(f.dir()) {
+			report(t, checkAlone(f))
+			n++
+		}
+	}
+	if n == 0 {
+		t.Error("ALONE in the Makefile matches no package")
+	}
+}
+
+// checkAlone finds what runs at once with something else.
+func checkAlone(f sourceFile) (found []finding) {
+	const fix = "take its package out of ALONE in the Makefile: the race detector watches it then"
+	ast.Inspect(f.ast, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.GoStmt:
+			found = append(found, f.at(node, "a goroutine is begun", fix))
+		case *ast.CallExpr:
+			called, ok := node.Fun.(*ast.SelectorExpr)
+			if ok && (called.Sel.Name == "Parallel" || called.Sel.Name == "RunParallel" || called.Sel.Name == "Go" && len(node.Args) > 0) {
+				found = append(found, f.at(node, called.Sel.Name+" begins a goroutine", fix))
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func TestAloneRulesBite(t *testing.T) {
+	for body, want := range map[string]int{
+		"": 0, "go f()": 1, "t.Parallel()": 1, "b.RunParallel(f)": 1, "group.Go(f)": 1, "at.Go().Equal(now)": 0,
+	} {
+		f := parseSource(t, "a/a.go", []byte("package a\n\nfunc a() {\n"+body+"\n}\n"))
+		if got := checkAlone(f); len(got) != want {
+			t.Errorf("%q: %v, want %d", body, got, want)
+		}
+	}
+}
