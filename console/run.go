@@ -175,11 +175,11 @@ func nestChildren(a *page.Ask, r *chart.Run, nested *int) error {
 
 // viewOf counts what a run consisted of itself, and links its bars.
 func viewOf(a *page.Ask, r *chart.Run, now events.Time) runView {
-	end := r.Ended
+	end := r.Ended()
 	if end == 0 {
-		end = max(now, r.Begun)
+		end = max(now, r.Begun())
 	}
-	v := runView{Run: r, Status: string(r.Status), Took: chart.Duration(int64(end - r.Begun)), Lasts: r.Ended == 0}
+	v := runView{Run: r, Status: string(r.Status), Took: chart.Duration(int64(end - r.Begun())), Lasts: r.Ended() == 0}
 	var waited int64
 	for i := range r.Bars {
 		b := &r.Bars[i]
@@ -214,8 +214,8 @@ func viewOf(a *page.Ask, r *chart.Run, now events.Time) runView {
 
 // draw draws the run, with those that it waited for.
 func (v *runView) draw(now events.Time, prices chart.Prices) {
-	if v.Ended != 0 {
-		now = v.Ended
+	if v.Ended() != 0 {
+		now = v.Ended()
 	}
 	w := chart.Waterfall{ID: "w-" + v.ID, Title: "Execution " + page.Short(v.ID), Bars: v.Bars, Left: v.Left, Now: now}
 	if !prices.None() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runview"
 )
 
 // maxNested is how many tools deep tools may invoke each other.
@@ -45,7 +46,7 @@ func (x *Execution) Invoke(ctx context.Context, name string, args events.JSON) (
 		parent = spanID(x.spot.step, x.spot.call)
 	}
 	t.live.addSpan(events.TraceRecorded{
-		Kind: events.TraceSpanKind, SpanID: spanID(x.spot.step, call), ParentID: parent, Name: ToolSpan + clip(name),
+		Kind: events.TraceSpanKind, SpanID: spanID(x.spot.step, call), ParentID: parent, Name: runview.ToolSpanPrefix + clip(name),
 		StartedAt: events.TimeOf(started).String(), Data: object("callId", call, "status", result.Status, "invoked", true),
 	})
 	if err := context.Cause(ctx); err != nil {

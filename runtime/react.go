@@ -14,12 +14,7 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-)
-
-// Names of spans: of a reactor's call, and the prefix of a tool's call.
-const (
-	ReactorSpan = "reactor"
-	ToolSpan    = "tool "
+	"github.com/skein-threads/skein/runview"
 )
 
 // reactorCall asks the reactor for a step, and records what it answers.
@@ -63,7 +58,7 @@ func (t reactorCall) recordReaction(ctx context.Context, side *Side, in *StepInp
 	d := thread.ReactStep{
 		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Calls: calls,
 		Records: []events.TraceRecorded{{
-			Kind: "span", SpanID: spanID(t.run.StepID, "reactor"), ParentID: t.run.StepID, Name: ReactorSpan,
+			Kind: "span", SpanID: spanID(t.run.StepID, "reactor"), ParentID: t.run.StepID, Name: runview.ReactorSpanName,
 			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: new(t.shown(in, got).Brief()),
 			Data: t.reacted(in.Model.Model, got),
 		}},

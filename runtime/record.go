@@ -7,6 +7,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runview"
 )
 
 // recordBytes is the intended size limit of a commit of results. One that still exceeds
@@ -84,7 +85,7 @@ func (t stepCalls) recordSome(ctx context.Context, side *Side, batch []callOutco
 			about = append(about, "attempts", e.again+1)
 		}
 		d.Records = append(d.Records, events.TraceRecorded{
-			Kind: "span", SpanID: spanID(t.run.StepID, e.call.CallID), ParentID: t.run.StepID, Name: ToolSpan + clip(e.call.Name),
+			Kind: "span", SpanID: spanID(t.run.StepID, e.call.CallID), ParentID: t.run.StepID, Name: runview.ToolSpanPrefix + clip(e.call.Name),
 			StartedAt: events.TimeOf(e.started).String(), Data: object(about...),
 		})
 		if e.agent != "" {

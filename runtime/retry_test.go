@@ -10,6 +10,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
+	"github.com/skein-threads/skein/runview"
 )
 
 // A call that was certainly not made is repeated for any tool; one that may have been
@@ -64,7 +65,7 @@ func TestFinishReason(t *testing.T) {
 			id, execution := w.begin("a", "hello")
 			recorded := ""
 			for _, e := range w.finished(id, execution) {
-				if d, ok := e.Data.(events.TraceRecorded); ok && d.Name == ReactorSpan {
+				if d, ok := e.Data.(events.TraceRecorded); ok && d.Name == runview.ReactorSpanName {
 					recorded = string(d.Data)
 				}
 			}

@@ -45,6 +45,12 @@
 // A text may be divided in other places than the parts of the log. What a worker keeps of an
 // interrupted step is one text.
 //
+// # The tree
+//
+// A [Tree] folds the same events into [Span]s, for charts and traces: the run, its steps, the calls of
+// models and of tools, and waits, with their times, usage and failures. It takes the events alone,
+// from execution.created on; what has no length, such as a retry, its user takes from the event.
+//
 // # Pauses
 //
 // [Pauses] and [AwaitsPeople] say the same of the document of a run: where it waits for people, and

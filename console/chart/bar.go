@@ -46,17 +46,6 @@ type Bar struct {
 	depth int
 }
 
-// use adds to what a model used.
-func (b *Bar) use(u events.Usage) {
-	for i := range b.Models {
-		if b.Models[i].Model == u.Model {
-			b.Models[i] = b.Models[i].Add(u)
-			return
-		}
-	}
-	b.Models = append(b.Models, u)
-}
-
 // end returns when a bar ended, or now.
 func (b *Bar) end(now events.Time) events.Time {
 	if b.Ended == 0 {

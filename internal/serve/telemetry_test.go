@@ -21,6 +21,7 @@ import (
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/telemetry"
 	"github.com/skein-threads/skein/runtime/transcript"
+	"github.com/skein-threads/skein/runview"
 )
 
 // tracedRuns registers a reactor that fails once, calls two tools, and answers, with
@@ -132,7 +133,7 @@ func TestTraceBucketsOfARun(t *testing.T) {
 		if s.RunID != execution || s.EndedAt == "" || s.StartedAt == "" {
 			t.Errorf("a span %+v", s)
 		}
-		if s.Name == runtime.ReactorSpan && (s.Usage == nil || s.Usage.Provider != "openai" || s.Shown == nil || len(s.Shown.Items) == 0) {
+		if s.Name == runview.ReactorSpanName && (s.Usage == nil || s.Usage.Provider != "openai" || s.Shown == nil || len(s.Shown.Items) == 0) {
 			t.Errorf("the reactor's span is %+v", s)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/excerpt"
+	"github.com/skein-threads/skein/runview"
 )
 
 // Limits of the content of one span, if content is exported.
@@ -36,11 +37,16 @@ type piece struct {
 // toolPart is the prefix of the type of a part that is a call.
 const toolPart = "tool-"
 
-// said adds a part of a step.
-func (r *run) said(step, kind string, raw events.JSON) {
-	s := r.byID[step]
-	if !r.content || s == nil {
+// says adds a part of a step.
+func (r *run) says(step, kind string, raw events.JSON) {
+	of := r.Span(step)
+	if r.said == nil || of == nil {
 		return
+	}
+	s := r.said[of]
+	if s == nil {
+		s = &said{}
+		r.said[of] = s
 	}
 	var part struct {
 		Text   string      `json:"text"`
@@ -67,20 +73,22 @@ func (r *run) said(step, kind string, raw events.JSON) {
 	}
 }
 
-// of returns the content of a span within a step.
-func (s *span) of(kind spanKind, call string) said {
-	if len(s.pieces) == 0 {
-		return said{}
+// quote keeps what the step says of a call of a model or a tool.
+func (r *run) quote(s *runview.Span) {
+	step := r.said[r.Span(s.Parent)]
+	if step == nil || len(step.pieces) == 0 {
+		return
 	}
-	if kind == chatSpan {
-		return said{output: message("assistant", s.pieces)}
+	if s.Kind == runview.ModelSpan {
+		r.said[s] = &said{output: message("assistant", step.pieces)}
+		return
 	}
-	for _, p := range s.pieces {
-		if kind == toolSpan && p.ID == call {
-			return said{input: p.Arguments, output: p.result}
+	for _, p := range step.pieces {
+		if s.Kind == runview.ToolSpan && p.ID == s.Call {
+			r.said[s] = &said{input: p.Arguments, output: p.result}
+			return
 		}
 	}
-	return said{}
 }
 
 // asks returns the message that a run answers, if its trigger is in the commit.

@@ -210,10 +210,10 @@ func (f *follower) commit(ctx context.Context, c *events.Commit) error {
 
 // above returns the span of the run that waited for one.
 func (f *follower) above(ctx context.Context, r *run) (trace.SpanContext, error) {
-	if r.parent == nil {
+	if r.Parent == nil {
 		return trace.SpanContext{}, nil
 	}
-	n := name{r.tenant, r.parent.ThreadID, r.parent.ExecutionID}
+	n := name{r.Tenant, r.Parent.ThreadID, r.Parent.ExecutionID}
 	parent, _ := f.runs.Get(n)
 	if parent == nil {
 		var err error
@@ -221,7 +221,7 @@ func (f *follower) above(ctx context.Context, r *run) (trace.SpanContext, error)
 			return trace.SpanContext{}, err
 		}
 	}
-	return n.root(parent.traceparent), nil
+	return n.root(parent.TraceParent), nil
 }
 
 // read folds a run from its thread, up to the commit with the sequence to, or only its

@@ -51,8 +51,8 @@ func TestBounds(t *testing.T) {
 		t.Error("it is not over")
 	}
 	made := newMaker(resource.Empty(), "").spans(r, trace.SpanContext{})
-	if len(made) != maxSpans+1 || r.left != 11 || r.size > maxSpans+1+maxSpans+maxNotes {
-		t.Errorf("%d spans, %d left out, of size %d", len(made), r.left, r.size)
+	if len(made) != maxSpans+1 || r.Left != 11 || r.size > maxSpans+1+maxSpans+maxNotes {
+		t.Errorf("%d spans, %d left out, of size %d", len(made), r.Left, r.size)
 	}
 	for _, s := range made {
 		if s.EndTime().Before(s.StartTime()) || !s.Parent().IsValid() && s.Name() != "invoke_agent" {

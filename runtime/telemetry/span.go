@@ -13,6 +13,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/internal/excerpt"
+	"github.com/skein-threads/skein/runview"
 )
 
 // scope is the instrumentation scope of the spans.
@@ -48,23 +49,26 @@ func newMaker(of *resource.Resource, version string) *maker {
 func (m *maker) spans(r *run, above trace.SpanContext) []sdktrace.ReadOnlySpan {
 	m.made.spans = nil
 	ctx := context.Background()
-	if parent := asked(r.traceparent); parent.IsValid() {
+	if parent := asked(r.TraceParent); parent.IsValid() {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 	}
 	var links []trace.Link
 	if above.IsValid() {
-		links = []trace.Link{{SpanContext: above, Attributes: []attribute.KeyValue{text(semconv.GenAIToolCallIDKey, r.parent.CallID)}}}
+		links = []trace.Link{{SpanContext: above, Attributes: []attribute.KeyValue{text(semconv.GenAIToolCallIDKey, r.Parent.CallID)}}}
 	}
-	own, end := m.start(ctx, r, r.own, links)
+	own, end := m.start(ctx, r, r.Own, links)
 	within := map[string]context.Context{}
 	var ends []func()
-	for _, s := range r.spans {
-		around, ok := within[s.parent]
+	for _, s := range r.Spans {
+		if s.Kind == runview.WaitSpan { // a note says so
+			continue
+		}
+		around, ok := within[s.Parent]
 		if !ok {
 			around = own
 		}
 		var done func()
-		within[s.id], done = m.start(around, r, s, nil)
+		within[s.ID], done = m.start(around, r, s, nil)
 		ends = append(ends, done)
 	}
 	for i := len(ends) - 1; i >= 0; i-- {
@@ -75,111 +79,121 @@ func (m *maker) spans(r *run, above trace.SpanContext) []sdktrace.ReadOnlySpan {
 }
 
 // start starts a span, and returns a function that ends it.
-func (m *maker) start(ctx context.Context, r *run, s *span, links []trace.Link) (context.Context, func()) {
+func (m *maker) start(ctx context.Context, r *run, s *runview.Span, links []trace.Link) (context.Context, func()) {
 	title, attrs := r.describe(s)
 	kind := trace.SpanKindInternal
-	if s.kind == chatSpan {
+	if s.Kind == runview.ModelSpan {
 		kind = trace.SpanKindClient
 	}
-	ctx = context.WithValue(ctx, spanIDsKey{}, spanIDs{r.traceID(), r.spanID(s.id)})
-	ctx, made := m.tracer.Start(ctx, title, trace.WithTimestamp(s.begun.Go()), trace.WithSpanKind(kind),
+	ctx = context.WithValue(ctx, spanIDsKey{}, spanIDs{r.name().traceID(), r.name().spanID(spanOf(s))})
+	ctx, made := m.tracer.Start(ctx, title, trace.WithTimestamp(s.Begun.Go()), trace.WithSpanKind(kind),
 		trace.WithAttributes(attrs...), trace.WithLinks(links...))
-	for _, n := range s.notes {
+	for _, n := range r.notes[s] {
 		made.AddEvent(n.name, trace.WithTimestamp(n.at.Go()), trace.WithAttributes(n.attrs...))
 	}
-	if s.failed {
-		made.SetStatus(codes.Error, excerpt.Of(s.failure, maxText))
+	if s.Failed {
+		made.SetStatus(codes.Error, excerpt.Of(s.Detail, maxText))
 	}
-	ended := s.ended
-	if ended == 0 {
-		ended = r.own.ended
-	}
-	return ctx, func() { made.End(trace.WithTimestamp(max(ended, s.begun).Go())) }
+	return ctx, func() { made.End(trace.WithTimestamp(max(s.Ended, s.Begun).Go())) }
 }
 
 // describe returns the name and the attributes of a span.
-func (r *run) describe(s *span) (title string, attrs attributes) {
-	switch s.kind {
-	case runSpan:
+func (r *run) describe(s *runview.Span) (title string, attrs attributes) {
+	content := r.said[s]
+	if content == nil {
+		content = &said{}
+	}
+	switch s.Kind {
+	case runview.RunSpan:
 		title = r.describeRun(&attrs)
-	case stepSpan:
-		title = "step " + strconv.FormatInt(s.iteration, 10)
-		attrs = append(attrs, attribute.Int64("skein.step.iteration", s.iteration))
-		attrs.text("skein.side", string(s.side))
+	case runview.StepSpan:
+		title = "step " + strconv.FormatInt(s.Iteration, 10)
+		attrs = append(attrs, attribute.Int64("skein.step.iteration", s.Iteration))
+		attrs.text("skein.side", string(s.Side))
 		r.describeUsage(s, &attrs)
-	case chatSpan:
+	case runview.ModelSpan:
 		title = "chat"
 		attrs = append(attrs, semconv.GenAIOperationNameChat)
-		attrs.provider(s.usage)
+		attrs.provider(s.Usage)
 		r.describeUsage(s, &attrs)
-		if model := s.asked(); model != "" {
+		if model := requested(s); model != "" {
 			title += " " + excerpt.Of(model, maxText)
 		}
-		attrs.whole(semconv.GenAIOutputMessagesKey, s.output)
-	case toolSpan:
-		title = "execute_tool " + excerpt.Of(s.name, maxText)
+		attrs.whole(semconv.GenAIOutputMessagesKey, content.output)
+	case runview.ToolSpan:
+		title = "execute_tool " + excerpt.Of(s.Name, maxText)
 		attrs = append(attrs, semconv.GenAIOperationNameExecuteTool)
-		attrs.text(semconv.GenAIToolNameKey, s.name)
-		attrs.text(semconv.GenAIToolCallIDKey, s.call)
-		attrs.count("skein.attempts", s.attempts)
-		attrs.whole(semconv.GenAIToolCallArgumentsKey, s.input)
-		attrs.whole(semconv.GenAIToolCallResultKey, s.output)
-	case otherSpan:
-		if title = excerpt.Of(s.name, maxText); title == "" {
+		attrs.text(semconv.GenAIToolNameKey, s.Name)
+		attrs.text(semconv.GenAIToolCallIDKey, s.Call)
+		attrs.count("skein.attempts", s.Attempts)
+		attrs.whole(semconv.GenAIToolCallArgumentsKey, content.input)
+		attrs.whole(semconv.GenAIToolCallResultKey, content.output)
+	case runview.OtherSpan:
+		if title = excerpt.Of(s.Name, maxText); title == "" {
 			title = "span"
 		}
 		r.describeUsage(s, &attrs)
 	}
-	if s.kind != runSpan {
-		attrs.text("skein.span.id", s.id)
-		attrs.text(semconv.GenAIConversationIDKey, r.thread)
+	if s.Kind != runview.RunSpan {
+		attrs.text("skein.span.id", s.ID)
+		attrs.text(semconv.GenAIConversationIDKey, r.Thread)
 	}
-	attrs.text(semconv.SessionIDKey, r.session)
-	if s.failed {
-		attrs.text("error.type", failureType(s.failure))
+	attrs.text(semconv.SessionIDKey, r.Session)
+	if s.Failed {
+		attrs.text("error.type", failureType(s.Detail))
 	}
 	return title, attrs
 }
 
 func (r *run) describeRun(attrs *attributes) (title string) {
 	*attrs = append(*attrs, semconv.GenAIOperationNameInvokeAgent)
-	if title = "invoke_agent"; r.agent != "" {
-		title += " " + r.agent
+	if title = "invoke_agent"; r.Agent != "" {
+		title += " " + r.Agent
 	}
-	attrs.text(semconv.GenAIAgentNameKey, r.agent)
-	attrs.text(semconv.GenAIAgentIDKey, r.agent)
-	if r.version > 0 {
-		attrs.text(semconv.GenAIAgentVersionKey, strconv.FormatInt(r.version, 10))
+	attrs.text(semconv.GenAIAgentNameKey, r.Agent)
+	attrs.text(semconv.GenAIAgentIDKey, r.Agent)
+	if r.AgentVersion > 0 {
+		attrs.text(semconv.GenAIAgentVersionKey, strconv.FormatInt(r.AgentVersion, 10))
 	}
-	attrs.text(semconv.GenAIConversationIDKey, r.thread)
-	attrs.provider(&r.usage)
-	attrs.tokens(r.usage)
-	attrs.text("skein.tenant", r.tenant)
-	attrs.text("skein.execution.id", r.execution)
-	attrs.text("skein.execution.status", string(r.status))
-	if r.parent != nil {
-		attrs.text("skein.parent.thread.id", r.parent.ThreadID)
-		attrs.text("skein.parent.execution.id", r.parent.ExecutionID)
+	attrs.text(semconv.GenAIConversationIDKey, r.Thread)
+	attrs.provider(&r.Usage)
+	attrs.tokens(r.Usage)
+	attrs.text("skein.tenant", r.Tenant)
+	attrs.text("skein.execution.id", r.ID)
+	attrs.text("skein.execution.status", string(r.Status))
+	if r.Parent != nil {
+		attrs.text("skein.parent.thread.id", r.Parent.ThreadID)
+		attrs.text("skein.parent.execution.id", r.Parent.ExecutionID)
 	}
-	attrs.count("skein.spans.left_out", int64(r.left))
-	attrs.whole(semconv.GenAIInputMessagesKey, r.own.input)
+	attrs.count("skein.spans.left_out", int64(r.Left))
+	if said := r.said[r.Own]; said != nil {
+		attrs.whole(semconv.GenAIInputMessagesKey, said.input)
+	}
 	return title
 }
 
-func (r *run) describeUsage(s *span, attrs *attributes) {
-	attrs.text(semconv.GenAIRequestModelKey, s.asked())
-	if s.usage != nil {
-		attrs.text(semconv.GenAIResponseModelKey, s.usage.Model)
-		attrs.tokens(*s.usage)
+func (r *run) describeUsage(s *runview.Span, attrs *attributes) {
+	attrs.text(semconv.GenAIRequestModelKey, requested(s))
+	if s.Usage != nil {
+		attrs.text(semconv.GenAIResponseModelKey, s.Usage.Model)
+		attrs.tokens(*s.Usage)
 	}
 }
 
-// asked returns the requested model: if unknown, the one that answered.
-func (s *span) asked() string {
-	if s.model == "" && s.usage != nil {
-		return s.usage.Model
+// requested returns the requested model: if unknown, the one that answered.
+func requested(s *runview.Span) string {
+	if s.Model == "" && s.Usage != nil {
+		return s.Usage.Model
 	}
-	return s.model
+	return s.Model
+}
+
+// spanOf returns what a span's id is derived from: nothing for that of the run.
+func spanOf(s *runview.Span) string {
+	if s.Kind == runview.RunSpan {
+		return ""
+	}
+	return s.ID
 }
 
 // failureType returns the kind of a failure, as one of few words.
