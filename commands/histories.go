@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/kept"
+	"github.com/skein-threads/skein/internal/resumable"
 )
 
 // historyOf says what a history is of.
@@ -23,10 +23,10 @@ const (
 )
 
 // histories keeps what was read of the long threads that were forked last.
-type histories = kept.Values[historyOf, *history]
+type histories = resumable.Values[historyOf, *history]
 
 func newHistories() *histories {
-	return kept.New[historyOf, *history](kept.Bounds{Values: maxHistories})
+	return resumable.New[historyOf, *history](resumable.Bounds{Values: maxHistories})
 }
 
 // openHistory returns a history, for one user: a new one unless it was kept. The caller must call

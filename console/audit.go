@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/console/chart"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 // auditPage is how many events' commands the tab Audit shows, and auditFaults how many faults.
@@ -80,7 +80,7 @@ func commandsOf(list []events.Event) []commandView {
 			c.More++
 			continue
 		}
-		c.Changes = append([]string{strings.TrimSpace(string(e.Type) + "  " + happened.Line(e))}, c.Changes...)
+		c.Changes = append([]string{strings.TrimSpace(string(e.Type) + "  " + eventtext.Line(e))}, c.Changes...)
 	}
 	return commands
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 // timelinePage is how many events the timeline shows at once, and timelineReach how many it
@@ -166,7 +166,7 @@ func entries(list []events.Event) []timelineEntry {
 
 func entryOf(e *events.Event) timelineEntry {
 	name, _, _ := strings.Cut(string(e.Type), ".")
-	return timelineEntry{Event: e, Entity: name, Says: happened.Line(e), JSON: page.ShowJSON(e.Raw())}
+	return timelineEntry{Event: e, Entity: name, Says: eventtext.Line(e), JSON: page.ShowJSON(e.Raw())}
 }
 
 // timelineRow adds an event while the page is open at its newest ones.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/chat"
-	"github.com/skein-threads/skein/internal/chat/chattest"
+	"github.com/skein-threads/skein/internal/openaichat"
+	"github.com/skein-threads/skein/internal/openaichat/chattest"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/transcript"
 )
@@ -31,7 +31,7 @@ type talks struct {
 func readTalks() (*talks, error) {
 	raw, _ := chattest.Conversations(3, 60)
 	t := &talks{}
-	for rec := range chat.Read(bytes.NewReader(raw)) {
+	for rec := range openaichat.Read(bytes.NewReader(raw)) {
 		if rec.Err != nil {
 			return nil, rec.Err
 		}

@@ -26,7 +26,7 @@ func closedTo() map[string][]string {
 		// The HTTP edge is a client, wherever it runs.
 		"api": {"client", "events", "runview", "schema", "console", "internal/attachment", "internal/excerpt", "internal/prototype", "internal/suggest", "quota"},
 		// Pages on the edge, which serves them.
-		"console": {"client", "events", "runview", "api/edge", "internal/happened"},
+		"console": {"client", "events", "runview", "api/edge", "internal/eventtext"},
 		// What serves every kind of request knows none of them.
 		"service": {"events", "internal/retry", "quota"},
 		// It counts names, whatever they are of.
@@ -49,9 +49,9 @@ func narrow() map[string][]string {
 		// What programs with a client's credentials do: they reach nothing but the client.
 		"internal/threadtools": {"client", "events", "internal/excerpt"},
 		"internal/threadmcp":   {"client", "events", "internal/threadtools", "schema/arguments"},
-		"cmd/skein/cli":        {"client", "connect", "events", "internal/happened", "internal/suggest", "internal/transcript"},
+		"cmd/skein/cli":        {"client", "connect", "events", "internal/eventtext", "internal/suggest", "internal/importer"},
 		"cmd/skein/user": {"cmd/skein/cli", "client", "events", "schema", "threads",
-			"internal/happened", "internal/manifest", "internal/suggest", "internal/threadmcp", "internal/transcript"},
+			"internal/eventtext", "internal/manifest", "internal/suggest", "internal/threadmcp", "internal/importer"},
 	}
 }
 
@@ -73,7 +73,7 @@ func layers() map[string][]string {
 
 // testHelpers may be imported by _test.go files only.
 func testHelpers() []string {
-	return []string{"internal/natstest", "internal/logtest", "internal/readtest", "internal/readtest/running", "internal/chat/chattest"}
+	return []string{"internal/natstest", "internal/logtest", "internal/readtest", "internal/readtest/running", "internal/openaichat/chattest"}
 }
 
 func TestRoomsImportUpwards(t *testing.T) { report(t, checkRooms(tree(t))) }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/kept"
+	"github.com/skein-threads/skein/internal/resumable"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 	"github.com/skein-threads/skein/quota"
@@ -16,7 +16,7 @@ import (
 // pasts keeps threads as they were for the next query about the same version or time: readers ask
 // for several pages of it. A fold that a query had no time to finish is kept as well, for its
 // repeat.
-type pasts = kept.Values[pastOf, *documents.Fold]
+type pasts = resumable.Values[pastOf, *documents.Fold]
 
 // Bounds of the threads as they were that are kept.
 const (
@@ -26,7 +26,7 @@ const (
 )
 
 func newPasts() *pasts {
-	return kept.New[pastOf, *documents.Fold](kept.Bounds{Values: pastsKept, Weight: pastsBytes, For: pastsFor})
+	return resumable.New[pastOf, *documents.Fold](resumable.Bounds{Values: pastsKept, Weight: pastsBytes, For: pastsFor})
 }
 
 // pastOf says which thread it is, and how it was when.

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/chat"
+	"github.com/skein-threads/skein/internal/openaichat"
 	"github.com/skein-threads/skein/runtime"
 )
 
@@ -25,7 +25,7 @@ type Conversation struct {
 // FromConversation returns the script of a conversation. Each message of a user starts
 // a turn; each of the assistant's after it is a step. If the conversation uses the id
 // of a call again, it is replaced by one derived from its position.
-func FromConversation(c *chat.Conversation) *Conversation {
+func FromConversation(c *openaichat.Conversation) *Conversation {
 	out := &Conversation{results: map[string]runtime.ToolResult{}}
 	used := map[string]string{} // current ids, by the original ones
 	taken, known := map[string]bool{}, map[string]bool{}

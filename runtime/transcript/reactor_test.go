@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/chat"
-	"github.com/skein-threads/skein/internal/chat/chattest"
+	"github.com/skein-threads/skein/internal/openaichat"
+	"github.com/skein-threads/skein/internal/openaichat/chattest"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/transcript"
 )
@@ -105,7 +105,7 @@ func TestChosen(t *testing.T) {
 // A conversation is said again: turns by the user's messages, steps by the
 // assistant's, results by the calls, also where ids are used twice.
 func TestConversation(t *testing.T) {
-	parsed, err := chat.Parse([]byte(`{"id":"1","messages":[{"role":"system","content":"s"},{"role":"user","content":"one"},
+	parsed, err := openaichat.Parse([]byte(`{"id":"1","messages":[{"role":"system","content":"s"},{"role":"user","content":"one"},
 		{"role":"assistant","content":"look","tool_calls":[{"id":"c","type":"function","function":{"name":"find","arguments":"{\"q\":1}"}},{"id":"d","type":"function","function":{"name":"send","arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"d","content":"Error: no"},{"role":"tool","tool_call_id":"c","content":"found"},
 		{"role":"assistant","content":"there"},{"role":"user","content":"two"},{"role":"user","content":"three"},
@@ -165,7 +165,7 @@ func TestConversation(t *testing.T) {
 func TestFromConversation_EveryCall(t *testing.T) {
 	raw, want := chattest.Conversations(2, 100)
 	turns, calls := 0, 0
-	for rec := range chat.Read(bytes.NewReader(raw)) {
+	for rec := range openaichat.Read(bytes.NewReader(raw)) {
 		if rec.Err != nil {
 			t.Fatal(rec.Err)
 		}

@@ -5,19 +5,19 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 // EventLine formats an event on one line.
 func EventLine(e *events.Event, colour bool) string {
 	at := e.Time.Go().Local().Format("15:04:05.000")
 	name := fmt.Sprintf("%-24s", e.Type)
-	thread := happened.ShortID(e.ThreadID)
+	thread := eventtext.ShortID(e.ThreadID)
 	if colour {
 		name = hue(e.Type.Entity()) + name + "\x1b[0m"
 		thread = "\x1b[2m" + thread + "\x1b[0m"
 	}
-	return strings.TrimRight(at+"  "+thread+"  "+name+" "+happened.Line(e), " ")
+	return strings.TrimRight(at+"  "+thread+"  "+name+" "+eventtext.Line(e), " ")
 }
 
 // hue returns the colour of an entity's events.

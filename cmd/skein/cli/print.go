@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
-	"github.com/skein-threads/skein/internal/transcript"
+	"github.com/skein-threads/skein/internal/eventtext"
+	"github.com/skein-threads/skein/internal/importer"
 )
 
 // Table prints columns for people.
@@ -36,7 +36,7 @@ func (t Table) Flush() error { return t.w.Flush() }
 // Thread adds the line of a thread.
 func (t Table) Thread(d *events.Thread) {
 	t.Row(d.ID, OrDash(KeyOf(d)), string(d.Status), strconv.FormatInt(d.Version, 10), strconv.FormatInt(d.Items, 10),
-		Local(cmp.Or(d.UpdatedAt, d.CreatedAt)), happened.Brief(d.Title, 40))
+		Local(cmp.Or(d.UpdatedAt, d.CreatedAt)), eventtext.Brief(d.Title, 40))
 }
 
 // KeyOf returns the key of a thread, safe to print.
@@ -44,7 +44,7 @@ func KeyOf(d *events.Thread) string {
 	if d.Key == nil {
 		return ""
 	}
-	return happened.Printable(*d.Key, false)
+	return eventtext.Printable(*d.Key, false)
 }
 
 // OrDash returns a text, or a dash in its place if it is empty.
@@ -87,7 +87,7 @@ func (a *App) Colour(stream any) bool {
 }
 
 // PrintSummary prints the totals of an import.
-func (a *App) PrintSummary(asJSON bool, s transcript.Summary) error {
+func (a *App) PrintSummary(asJSON bool, s importer.Summary) error {
 	if asJSON {
 		return a.PrintJSON(s)
 	}

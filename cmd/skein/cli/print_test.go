@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 // The text of a thread must not control the terminal of its reader.
 func TestPrint_RemovesTerminalControls(t *testing.T) {
 	t.Parallel()
 	const evil = "\x1b[31mred\x07\u202e\r\nnext\u200b"
-	for _, got := range []string{happened.Printable(evil, false), happened.Printable(evil, true), happened.Brief(evil, 100)} {
+	for _, got := range []string{eventtext.Printable(evil, false), eventtext.Printable(evil, true), eventtext.Brief(evil, 100)} {
 		if strings.ContainsAny(got, "\x1b\x07\r\u202e\u200b") || !strings.Contains(got, "red") || !strings.Contains(got, "next") {
 			t.Errorf("%q", got)
 		}
 	}
-	if got := happened.Brief("äöü", 2); got != "ä…" {
+	if got := eventtext.Brief("äöü", 2); got != "ä…" {
 		t.Errorf("%q", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 	"github.com/skein-threads/skein/internal/heap"
 	"github.com/skein-threads/skein/schema"
 )
@@ -181,7 +181,7 @@ func (a *app) printFinding(asJSON bool, f audit.Finding) error {
 	if asJSON {
 		return a.PrintJSON(f)
 	}
-	_, err := fmt.Fprintln(a.Out, happened.Printable(f.String(), false))
+	_, err := fmt.Fprintln(a.Out, eventtext.Printable(f.String(), false))
 	return err
 }
 

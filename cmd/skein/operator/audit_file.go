@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/skein-threads/skein/cmd/skein/cli"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 
 	"github.com/spf13/cobra"
 
@@ -236,7 +236,7 @@ func (a *app) importAudit(ctx context.Context, r *remote, o audit.ImportOptions,
 			differences = append(differences, a.PrintJSON(d))
 			return
 		}
-		_, err := fmt.Fprintln(a.Out, happened.Printable(d.String(), false))
+		_, err := fmt.Fprintln(a.Out, eventtext.Printable(d.String(), false))
 		differences = append(differences, err)
 	}
 	sum, err := audit.Import(ctx, log, validator, file, o)

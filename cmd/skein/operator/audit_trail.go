@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/audit/trail"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 func (a *app) auditTrail() *cobra.Command {
@@ -66,13 +66,13 @@ func (a *app) trail(ctx context.Context, r *remote, ref string, o trail.Options)
 func trailText(e trail.Entry) string {
 	var b strings.Builder
 	if e.Broken != "" {
-		fmt.Fprintf(&b, "commit %d cannot be read: %s\n", e.Seq, happened.Printable(e.Broken, false))
+		fmt.Fprintf(&b, "commit %d cannot be read: %s\n", e.Seq, eventtext.Printable(e.Broken, false))
 		return b.String()
 	}
-	fmt.Fprintf(&b, "%d  %s  %s  %s\n", e.Version, cli.Local(e.Time), e.Type, happened.Line(e.Happened))
+	fmt.Fprintf(&b, "%d  %s  %s  %s\n", e.Version, cli.Local(e.Time), e.Type, eventtext.Line(e.Happened))
 	line := func(name, text string) {
 		if text != "" {
-			fmt.Fprintf(&b, "    %-9s %s\n", name, happened.Printable(text, false))
+			fmt.Fprintf(&b, "    %-9s %s\n", name, eventtext.Printable(text, false))
 		}
 	}
 	line("actor", e.Actor)
@@ -109,12 +109,12 @@ func changeText(b *strings.Builder, indent string, c trail.Change) {
 	name := strings.TrimSpace(c.Model + " " + c.ID)
 	switch c.What {
 	case trail.Added:
-		fmt.Fprintf(b, "%s+ %s  %s\n", indent, name, happened.Brief(string(c.After), happened.Width))
+		fmt.Fprintf(b, "%s+ %s  %s\n", indent, name, eventtext.Brief(string(c.After), eventtext.Width))
 	case trail.Removed:
-		fmt.Fprintf(b, "%s- %s  %s\n", indent, name, happened.Brief(string(c.Before), happened.Width))
+		fmt.Fprintf(b, "%s- %s  %s\n", indent, name, eventtext.Brief(string(c.Before), eventtext.Width))
 	}
 	for _, f := range c.Fields {
-		fmt.Fprintf(b, "%s~ %s %s  %s\n", indent, name, happened.Printable(f.Path, false), fieldText(f))
+		fmt.Fprintf(b, "%s~ %s %s  %s\n", indent, name, eventtext.Printable(f.Path, false), fieldText(f))
 	}
 }
 
@@ -123,19 +123,19 @@ func changeText(b *strings.Builder, indent string, c trail.Change) {
 func fieldText(f trail.Field) string {
 	switch {
 	case f.Before == nil:
-		return "+ " + happened.Brief(happened.Plain(f.After), happened.Width)
+		return "+ " + eventtext.Brief(eventtext.Plain(f.After), eventtext.Width)
 	case f.After == nil:
-		return "- " + happened.Brief(happened.Plain(f.Before), happened.Width)
-	case jsontext.Value(f.Before).Kind() == '"' && jsontext.Value(f.After).Kind() == '"' && len(f.Before)+len(f.After) > happened.Width/2:
+		return "- " + eventtext.Brief(eventtext.Plain(f.Before), eventtext.Width)
+	case jsontext.Value(f.Before).Kind() == '"' && jsontext.Value(f.After).Kind() == '"' && len(f.Before)+len(f.After) > eventtext.Width/2:
 		return edited(f.Before, f.After)
 	}
-	return happened.Brief(happened.Plain(f.Before), happened.Width) + " → " + happened.Brief(happened.Plain(f.After), happened.Width)
+	return eventtext.Brief(eventtext.Plain(f.Before), eventtext.Width) + " → " + eventtext.Brief(eventtext.Plain(f.After), eventtext.Width)
 }
 
 // edited formats an edit of a text: …before [-removed-]{+inserted+} after…
 func edited(before, after events.JSON) string {
 	const around = 16
-	was, is := []rune(happened.Plain(before)), []rune(happened.Plain(after))
+	was, is := []rune(eventtext.Plain(before)), []rune(eventtext.Plain(after))
 	head := 0
 	for head < min(len(was), len(is)) && was[head] == is[head] {
 		head++
@@ -150,15 +150,15 @@ func edited(before, after events.JSON) string {
 	}
 	b.WriteString(string(was[max(0, head-around):head]))
 	if out := was[head : len(was)-tail]; len(out) > 0 {
-		b.WriteString("[-" + happened.Brief(string(out), happened.Width) + "-]")
+		b.WriteString("[-" + eventtext.Brief(string(out), eventtext.Width) + "-]")
 	}
 	if in := is[head : len(is)-tail]; len(in) > 0 {
-		b.WriteString("{+" + happened.Brief(string(in), happened.Width) + "+}")
+		b.WriteString("{+" + eventtext.Brief(string(in), eventtext.Width) + "+}")
 	}
 	rest := was[len(was)-tail:]
 	b.WriteString(string(rest[:min(len(rest), around)]))
 	if len(rest) > around {
 		b.WriteString("…")
 	}
-	return happened.Printable(b.String(), false)
+	return eventtext.Printable(b.String(), false)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	contents "github.com/skein-threads/skein/files"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 // filesCollect reads the store itself: contents are shared by the threads of a tenant,
@@ -57,7 +57,7 @@ func (a *app) collect(ctx context.Context, r *remote, o contents.CollectOptions)
 		if g.Upload != "" {
 			what = "upload " + g.Upload
 		}
-		t.Row(strconv.FormatInt(g.Bytes, 10), g.Since.In(time.Local).Format("2006-01-02 15:04:05"), strconv.FormatBool(g.Taken), happened.Printable(what, false))
+		t.Row(strconv.FormatInt(g.Bytes, 10), g.Since.In(time.Local).Format("2006-01-02 15:04:05"), strconv.FormatBool(g.Taken), eventtext.Printable(what, false))
 	}
 	sum, err := store.Collect(ctx, log, o)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/demo"
+	"github.com/skein-threads/skein/internal/importer"
 	"github.com/skein-threads/skein/internal/serve"
-	"github.com/skein-threads/skein/internal/transcript"
 )
 
 // samples are conversations written for this demo.
@@ -73,7 +73,7 @@ func (a *app) demo(ctx context.Context, o demoOptions) (err error) {
 		return err
 	}
 	if o.json {
-		sum, err := transcript.Import(ctx, c, sources, transcript.Options{})
+		sum, err := importer.Import(ctx, c, sources, importer.Options{})
 		if err != nil {
 			return err
 		}
@@ -95,15 +95,15 @@ func (a *app) stayDemo(ctx context.Context, c *client.Client, at serve.Addresses
 	return nil
 }
 
-func sampleSources() ([]transcript.Source, error) {
+func sampleSources() ([]importer.Source, error) {
 	entries, err := samples.ReadDir("samples")
 	if err != nil {
 		return nil, err
 	}
-	var out []transcript.Source
+	var out []importer.Source
 	for _, e := range entries {
 		name := path.Join("samples", e.Name())
-		out = append(out, transcript.Source{Name: name, Open: func() (io.ReadCloser, error) {
+		out = append(out, importer.Source{Name: name, Open: func() (io.ReadCloser, error) {
 			raw, err := samples.ReadFile(name)
 			return io.NopCloser(bytes.NewReader(raw)), err
 		}})
@@ -112,7 +112,7 @@ func sampleSources() ([]transcript.Source, error) {
 }
 
 // showDemo runs the steps of the demo.
-func (a *app) showDemo(ctx context.Context, c *client.Client, at serve.Addresses, sources []transcript.Source) error {
+func (a *app) showDemo(ctx context.Context, c *client.Client, at serve.Addresses, sources []importer.Source) error {
 	a.say("A whole Skein runs in this process: NATS at %s, metrics at %s/metrics.", at.NATS, at.HTTP)
 	a.say("Six conversations become threads. Their timelines, live:\n")
 	sum, err := a.importAndTail(ctx, c, sources)
@@ -149,19 +149,19 @@ const demoLines = 40
 
 // importAndTail imports while it prints the timeline, and returns when the timeline has
 // shown everything imported.
-func (a *app) importAndTail(ctx context.Context, c *client.Client, sources []transcript.Source) (transcript.Summary, error) {
+func (a *app) importAndTail(ctx context.Context, c *client.Client, sources []importer.Source) (importer.Summary, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // a demo must end
 	defer cancel()
 	line, err := c.Timeline(ctx, client.SubscribeOptions{From: client.Now()})
 	if err != nil {
-		return transcript.Summary{}, err
+		return importer.Summary{}, err
 	}
 	defer line.Close()
-	var sum transcript.Summary
+	var sum importer.Summary
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		sum, err = transcript.Import(ctx, c, sources, transcript.Options{Parallel: 2})
+		sum, err = importer.Import(ctx, c, sources, importer.Options{Parallel: 2})
 		done <- err
 	}()
 	moving := make(chan events.Event)

@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 // check is the result of one health check.
@@ -140,7 +140,7 @@ func (a *app) printHealth(r *remote, report healthReport) error {
 			if !c.OK {
 				result = "failed"
 			}
-			t.Row(c.Name, result, fmt.Sprintf("%.1f", c.Ms), cli.OrDash(happened.Brief(c.Reason, 200)))
+			t.Row(c.Name, result, fmt.Sprintf("%.1f", c.Ms), cli.OrDash(eventtext.Brief(c.Reason, 200)))
 		}
 		if err := t.Flush(); err != nil {
 			return err

@@ -18,7 +18,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/backup"
 	"github.com/skein-threads/skein/eventlog/operations"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 // reportWithin is how long a program waits for Skein to take its report.
@@ -95,7 +95,7 @@ func operationResult(o *events.Operation) string {
 	}
 	var kinds []string
 	for _, f := range o.Findings {
-		kinds = append(kinds, fmt.Sprintf("%s %d", happened.Printable(f.Kind, false), f.Count))
+		kinds = append(kinds, fmt.Sprintf("%s %d", eventtext.Printable(f.Kind, false), f.Count))
 	}
 	return cli.Count(o.Found(), "finding") + ": " + strings.Join(kinds, ", ")
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/skein-threads/skein/audit"
 	"github.com/skein-threads/skein/cmd/skein/cli"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 func (a *app) sizeCommand() *cobra.Command {
@@ -81,7 +81,7 @@ func (a *app) size(ctx context.Context, r *remote, o audit.SizeOptions, limit in
 			what = n(z.Threads) + " threads"
 		}
 		t.Row(n(z.Bytes), n(z.Log.Bytes), n(z.Archive.Bytes), n(z.Timeline.Bytes), n(z.Chunks.Bytes), n(z.Documents.Bytes), n(z.Snapshots.Bytes), n(z.Files.Bytes),
-			n(z.Log.Number), happened.Printable(what, false))
+			n(z.Log.Number), eventtext.Printable(what, false))
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 	"github.com/skein-threads/skein/internal/manifest"
 	"github.com/skein-threads/skein/schema"
 )
@@ -119,7 +119,7 @@ func (a *app) printOutcomes(r *cli.Remote, outcomes []manifest.Outcome, dry bool
 				_, _ = fmt.Fprintf(a.Out, "    and %d more\n", len(o.Changes)-i)
 				break
 			}
-			_, _ = fmt.Fprintf(a.Out, "    %s: %s -> %s\n", happened.Brief(c.Path, 80), side(c.From), side(c.To))
+			_, _ = fmt.Fprintf(a.Out, "    %s: %s -> %s\n", eventtext.Brief(c.Path, 80), side(c.From), side(c.To))
 		}
 	}
 	if count[manifest.Unchanged] == len(outcomes) {
@@ -140,5 +140,5 @@ func side(v events.JSON) string {
 	if v == nil {
 		return "(nothing)"
 	}
-	return happened.Brief(string(v), 60)
+	return eventtext.Brief(string(v), 60)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 	"github.com/skein-threads/skein/internal/manifest"
 )
 
@@ -32,7 +32,7 @@ func (a *app) definitionList() *cobra.Command {
 		}
 		t := a.table("KIND", "NAME", "VERSION", "CHANGED", "DIGEST")
 		row := func(d *events.Definition) {
-			t.Row(string(d.Kind), d.Name, strconv.FormatInt(d.Version, 10), cli.Local(d.UpdatedAt), happened.Brief(d.Digest, 13))
+			t.Row(string(d.Kind), d.Name, strconv.FormatInt(d.Version, 10), cli.Local(d.UpdatedAt), eventtext.Brief(d.Digest, 13))
 		}
 		return printPages(a, r, limit, t, row, cursor, func(n int64, at string) ([]events.Definition, string, error) {
 			q.Limit, q.Cursor = &n, at
@@ -70,7 +70,7 @@ func (a *app) definitionGet() *cobra.Command {
 		if err := body.Indent(jsontext.WithIndent("  ")); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.Out, "%s %s, version %d of %s\n%s\n", d.Kind, d.Name, d.Version, cli.Local(d.UpdatedAt), happened.Printable(string(body), true))
+		_, err = fmt.Fprintf(a.Out, "%s %s, version %d of %s\n%s\n", d.Kind, d.Name, d.Version, cli.Local(d.UpdatedAt), eventtext.Printable(string(body), true))
 		return err
 	})
 	cmd.Flags().Int64Var(&version, "version", 0, "its version, such as 3; default the current one")

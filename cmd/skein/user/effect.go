@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 func (a *app) effectCommand() *cobra.Command {
@@ -67,7 +67,7 @@ func effectCells(e *events.ScheduledEffect) []string {
 	case e.EveryMs > 0:
 		repeats = "every " + (time.Duration(e.EveryMs) * time.Millisecond).String()
 	}
-	return []string{e.ID, e.Name, cli.Local(events.TimeOf(time.UnixMicro(e.ScheduledAt)).ISO()), repeats, fmt.Sprint(e.Attempt), cli.OrDash(happened.Brief(e.ErrorText, 60))}
+	return []string{e.ID, e.Name, cli.Local(events.TimeOf(time.UnixMicro(e.ScheduledAt)).ISO()), repeats, fmt.Sprint(e.Attempt), cli.OrDash(eventtext.Brief(e.ErrorText, 60))}
 }
 
 func (a *app) effectCancel() *cobra.Command {

@@ -12,7 +12,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 func (a *app) threadFork() *cobra.Command {
@@ -235,7 +235,7 @@ func drawFamily(w io.Writer, r *relative, first, rest, own string) {
 	}
 	for _, text := range []string{r.Title, r.Comment} {
 		if text != "" {
-			line += "  " + happened.Printable(text, false)
+			line += "  " + eventtext.Printable(text, false)
 		}
 	}
 	if r.Deleted {

@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 func (a *app) filesCommand() *cobra.Command {
@@ -104,14 +104,14 @@ func (a *app) fileTable() table { return a.table("SIZE", "CHANGED", "TYPE", "PAT
 
 func (t table) file(f *events.FileRecord) {
 	at := time.UnixMicro(f.UpdatedAt).In(time.Local).Format("2006-01-02 15:04:05")
-	name := happened.Printable(f.Path, false)
+	name := eventtext.Printable(f.Path, false)
 	if f.IsDirectory && f.Path != events.FileRoot {
 		name += "/"
 	}
 	if f.External {
-		name += " -> " + happened.Printable(f.Storage, false)
+		name += " -> " + eventtext.Printable(f.Storage, false)
 	}
-	t.Row(strconv.FormatInt(f.Size, 10), at, happened.Printable(f.MimeType, false), name)
+	t.Row(strconv.FormatInt(f.Size, 10), at, eventtext.Printable(f.MimeType, false), name)
 }
 
 func (a *app) filesCat() *cobra.Command {
@@ -185,7 +185,7 @@ func (a *app) filesGet() *cobra.Command {
 					Size int64  `json:"size"`
 				}{args[0], to, n})
 			}
-			a.Hint("%s: %d bytes", happened.Printable(to, false), n)
+			a.Hint("%s: %d bytes", eventtext.Printable(to, false), n)
 			return nil
 		})
 	cmd.Flags().Int64Var(&version, "at", 0, "at this version of the thread")

@@ -9,7 +9,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 func (a *app) filesGrep() *cobra.Command {
@@ -46,7 +46,7 @@ func (a *app) printMatches(r *cli.Remote, found *events.GrepResult) error {
 		return a.PrintJSON(found)
 	}
 	for _, m := range found.Matches {
-		if _, err := fmt.Fprintf(a.Out, "%s:%d:%s\n", happened.Printable(found.Path, false), m.Line, happened.Printable(m.Content, true)); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "%s:%d:%s\n", eventtext.Printable(found.Path, false), m.Line, eventtext.Printable(m.Content, true)); err != nil {
 			return err
 		}
 	}
@@ -64,7 +64,7 @@ func (a *app) filesFind() *cobra.Command {
 				if r.JSON {
 					err = a.PrintJSON(p)
 				} else {
-					_, err = fmt.Fprintln(a.Out, happened.Printable(p, false))
+					_, err = fmt.Fprintln(a.Out, eventtext.Printable(p, false))
 				}
 				if err != nil {
 					return err

@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 
 	"github.com/skein-threads/skein/cmd/skein/cli"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/internal/transcript"
+	"github.com/skein-threads/skein/internal/importer"
 )
 
 func (a *app) importCommand() *cobra.Command {
@@ -41,7 +41,7 @@ func (a *app) importCommand() *cobra.Command {
 
 // files is what is imported, and how much of it has been read.
 type files struct {
-	sources []transcript.Source
+	sources []importer.Source
 	bytes   int64 // of all of them; 0 if unknown
 	read    atomic.Int64
 }
@@ -54,7 +54,7 @@ func (a *app) openFiles(names []string) *files {
 		if known = known && err == nil && info.Mode().IsRegular(); known {
 			f.bytes += info.Size()
 		}
-		f.sources = append(f.sources, transcript.Source{Name: name, Open: func() (io.ReadCloser, error) {
+		f.sources = append(f.sources, importer.Source{Name: name, Open: func() (io.ReadCloser, error) {
 			if name == "-" {
 				return io.NopCloser(a.In), nil
 			}
@@ -88,20 +88,20 @@ const problemsShown = 1000
 func (a *app) importFiles(ctx context.Context, r *cli.Remote, c *client.Client, f *files, parallel int, ignore []string) error {
 	bar := a.Progress()
 	problems := 0
-	sum, err := transcript.Import(ctx, c, f.sources, transcript.Options{
+	sum, err := importer.Import(ctx, c, f.sources, importer.Options{
 		Parallel: parallel, Ignore: ignore,
-		Problem: func(p transcript.Problem) {
+		Problem: func(p importer.Problem) {
 			if problems++; problems > problemsShown {
 				return
 			}
 			bar.Clear()
 			if p.Line == 0 {
-				a.Hint("%s: %s", p.File, happened.Printable(p.Message, false))
+				a.Hint("%s: %s", p.File, eventtext.Printable(p.Message, false))
 				return
 			}
-			a.Hint("%s:%d: %s", p.File, p.Line, happened.Printable(p.Message, false))
+			a.Hint("%s:%d: %s", p.File, p.Line, eventtext.Printable(p.Message, false))
 		},
-		Progress: func(s transcript.Summary) {
+		Progress: func(s importer.Summary) {
 			bar.Bar(f.read.Load(), f.bytes, "%d conversations, %d turns, %d events", s.Conversations+s.Unchanged, s.Turns, s.Events)
 		},
 	})

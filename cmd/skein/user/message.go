@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 func (a *app) messageCommand() *cobra.Command {
@@ -83,7 +83,7 @@ func (t table) message(m *events.ThreadMessage) {
 		what += " " + called(*m.ToolCalls)
 	}
 	at := time.UnixMicro(m.CreatedAt).Format("2006-01-02 15:04:05")
-	t.Row(m.ID, at, string(m.Role), status, happened.Brief(what, 80))
+	t.Row(m.ID, at, string(m.Role), status, eventtext.Brief(what, 80))
 }
 
 // called formats calls for people.
@@ -94,7 +94,7 @@ func called(toolCalls string) string {
 	}
 	text := ""
 	for _, c := range list {
-		text += " " + c.Name + "(" + happened.Plain(c.Arguments) + ")"
+		text += " " + c.Name + "(" + eventtext.Plain(c.Arguments) + ")"
 	}
 	return text
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 // table is a [cli.Table] with the documents of threads.
@@ -19,7 +19,7 @@ func (a *app) table(columns ...string) table { return table{a.Table(columns...)}
 
 // item adds the line of an item.
 func (t table) item(d *events.Item) {
-	t.Row(strconv.FormatInt(d.Index, 10), d.ID, happened.Who(d.Type, d.Role), string(d.Status), happened.Brief(happened.Said(d.Type, d.Content), 80))
+	t.Row(strconv.FormatInt(d.Index, 10), d.ID, eventtext.Who(d.Type, d.Role), string(d.Status), eventtext.Brief(eventtext.Said(d.Type, d.Content), 80))
 }
 
 // printThread prints one thread.
@@ -38,7 +38,7 @@ func (a *app) printThread(d *events.Thread) error {
 		{"metadata", string(d.Metadata)}, {"env", string(d.Env)},
 	} {
 		if f.value != "" {
-			t.Row(f.name, happened.Brief(f.value, 200))
+			t.Row(f.name, eventtext.Brief(f.value, 200))
 		}
 	}
 	if d.Archived {
@@ -53,13 +53,13 @@ func (a *app) printItem(d *events.Item) error {
 	t.Row("item", d.ID)
 	t.Row("thread", d.ThreadID)
 	t.Row("place", strconv.FormatInt(d.Index, 10))
-	t.Row("who", happened.Who(d.Type, d.Role))
+	t.Row("who", eventtext.Who(d.Type, d.Role))
 	t.Row("status", string(d.Status))
 	t.Row("created", cli.Local(d.CreatedAt))
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.Out, "\n%s\n", happened.Printable(happened.Said(d.Type, d.Content), true))
+	_, err := fmt.Fprintf(a.Out, "\n%s\n", eventtext.Printable(eventtext.Said(d.Type, d.Content), true))
 	return err
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 func (a *app) queueCommand() *cobra.Command {
@@ -36,7 +36,7 @@ func (a *app) queueList() *cobra.Command {
 				if err := json.Unmarshal(q.Item, &item); err != nil {
 					return err
 				}
-				t.Row(q.ID, cli.OrDash(q.ExecutionID), happened.Brief(happened.Said(item.Type, item.Content), happened.Width))
+				t.Row(q.ID, cli.OrDash(q.ExecutionID), eventtext.Brief(eventtext.Said(item.Type, item.Content), eventtext.Width))
 			}
 			return t.Flush()
 		})

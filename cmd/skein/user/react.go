@@ -13,7 +13,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 func (a *app) threadReact() *cobra.Command {
@@ -103,15 +103,15 @@ func waitLines(thread string, w client.Waiting) []string {
 		lines = append(lines, fmt.Sprintf("queued, %d ahead", w.Ahead))
 	}
 	for _, one := range w.Workers {
-		lines = append(lines, "waiting for a worker of "+happened.Brief(one.Name, happened.Width))
+		lines = append(lines, "waiting for a worker of "+eventtext.Brief(one.Name, eventtext.Width))
 	}
 	for _, one := range w.Approvals {
 		if one.Reason == events.ApprovalQuestion {
-			lines = append(lines, "waiting for a person: "+happened.Brief(one.Question, happened.Width)+": skein approval resolve "+thread+" "+happened.Brief(one.CallID, happened.Width)+" --result JSON")
+			lines = append(lines, "waiting for a person: "+eventtext.Brief(one.Question, eventtext.Width)+": skein approval resolve "+thread+" "+eventtext.Brief(one.CallID, eventtext.Width)+" --result JSON")
 			continue
 		}
-		line := "waiting for approval of " + happened.Brief(one.Name+" "+string(one.Arguments), happened.Width)
-		lines = append(lines, line+": skein approval grant "+thread+" "+happened.Brief(one.CallID, happened.Width))
+		line := "waiting for approval of " + eventtext.Brief(one.Name+" "+string(one.Arguments), eventtext.Width)
+		lines = append(lines, line+": skein approval grant "+thread+" "+eventtext.Brief(one.CallID, eventtext.Width))
 	}
 	return lines
 }
@@ -156,14 +156,14 @@ func (a *app) follow(ctx context.Context, r *cli.Remote, c *client.Client, reply
 		switch chunk.Type {
 		case events.ChunkTextDelta:
 			text.WriteString(data.Delta)
-			_, _ = fmt.Fprint(a.Out, happened.Printable(data.Delta, true))
+			_, _ = fmt.Fprint(a.Out, eventtext.Printable(data.Delta, true))
 			open = open || data.Delta != ""
 		case events.ChunkToolInput:
-			line("  → %s", happened.Brief(data.ToolName, happened.Width))
+			line("  → %s", eventtext.Brief(data.ToolName, eventtext.Width))
 		case events.ChunkToolOutput:
-			line("  ← %s done", happened.Brief(data.CallID, happened.Width))
+			line("  ← %s done", eventtext.Brief(data.CallID, eventtext.Width))
 		case events.ChunkToolError:
-			line("  ← %s: %s", happened.Brief(data.CallID, happened.Width), happened.Brief(data.Error, happened.Width))
+			line("  ← %s: %s", eventtext.Brief(data.CallID, eventtext.Width), eventtext.Brief(data.Error, eventtext.Width))
 		}
 	}
 	if open {
@@ -199,10 +199,10 @@ func (a *app) outcome(ctx context.Context, r *cli.Remote, c *client.Client, x *e
 	} else if answer != nil && x.Status != events.ExecutionFailed {
 		text := strings.Join(texts, "\n")
 		if text == "" {
-			text = happened.Said(answer.Type, answer.Content)
+			text = eventtext.Said(answer.Type, answer.Content)
 		}
 		if withoutSpace(text) != withoutSpace(shown) {
-			if _, err := fmt.Fprintln(a.Out, happened.Printable(text, true)); err != nil {
+			if _, err := fmt.Fprintln(a.Out, eventtext.Printable(text, true)); err != nil {
 				return err
 			}
 		}

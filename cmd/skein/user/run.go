@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -143,7 +143,7 @@ func (a *app) approvalList() *cobra.Command {
 			}
 			t := a.table("THREAD", "CALL", "AGENT", "STATUS", "REASON", "ASKED", "TOOL")
 			row := func(x *events.Approval) {
-				t.Row(x.ThreadID, x.CallID, x.AgentID, string(x.Status), cli.OrDash(string(x.Reason)), x.RequestedAt, happened.Brief(asked(x), happened.Width))
+				t.Row(x.ThreadID, x.CallID, x.AgentID, string(x.Status), cli.OrDash(string(x.Reason)), x.RequestedAt, eventtext.Brief(asked(x), eventtext.Width))
 			}
 			return printPages(a, r, limit, t, row, q.Cursor, func(n int64, cursor string) ([]events.Approval, string, error) {
 				q.Limit, q.Cursor = &n, cursor

@@ -8,7 +8,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 func (a *app) skillCommand() *cobra.Command {
@@ -25,7 +25,7 @@ func (a *app) skillList() *cobra.Command {
 			row := func(d *events.Definition) {
 				value, _ := events.DecodeDefinition(d.Kind, d.Definition)
 				skill, _ := value.(events.SkillDefinition)
-				t.Row(d.Name, happened.Brief(skill.Description, happened.Width))
+				t.Row(d.Name, eventtext.Brief(skill.Description, eventtext.Width))
 			}
 			return printPages(a, r, 0, t, row, "", func(n int64, cursor string) ([]events.Definition, string, error) {
 				list, err := client.Read(ctx, c, events.ListDefinitions{Kind: events.SkillKind, Limit: &n, Cursor: cursor})
@@ -52,7 +52,7 @@ func (a *app) activeSkills(ctx context.Context, r *cli.Remote, c *client.Client,
 			}
 			continue
 		}
-		t.Row(s.Name, happened.Brief(string(s.Arguments), happened.Width))
+		t.Row(s.Name, eventtext.Brief(string(s.Arguments), eventtext.Width))
 	}
 	return t.Flush()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/happened"
+	"github.com/skein-threads/skein/internal/eventtext"
 )
 
 func (a *app) threadCommand() *cobra.Command {
@@ -178,7 +178,7 @@ func (a *app) confirmPurge(ctx context.Context, c *client.Client, ref string) er
 	if err != nil {
 		return err
 	}
-	yes, err := a.Confirm(ctx, fmt.Sprintf("Erase %s (%s) with %s for ever?", t.ID, happened.Brief(cmp.Or(t.Title, cli.KeyOf(t), "no title"), 60), cli.Count(t.Items, "item")))
+	yes, err := a.Confirm(ctx, fmt.Sprintf("Erase %s (%s) with %s for ever?", t.ID, eventtext.Brief(cmp.Or(t.Title, cli.KeyOf(t), "no title"), 60), cli.Count(t.Items, "item")))
 	if err == nil && !yes {
 		err = cli.Failed("not_confirmed", "nothing was deleted; --yes purges without asking")
 	}
