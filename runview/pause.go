@@ -6,7 +6,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Pause is a place where a run waits for people: calls of a step that it asks about together.
+// Pause is a place where a run waits for people: calls of a step that wait for them at one time.
 type Pause struct {
 	StepID string
 	Calls  []events.CallApproval
@@ -21,7 +21,7 @@ func Pauses(x *events.Execution) []Pause {
 			continue
 		}
 		last := len(list) - 1
-		if last < 0 || list[last].StepID != a.StepID || list[last].Calls[0].RequestedAt != a.RequestedAt {
+		if last < 0 || list[last].StepID != a.StepID || list[last].over(a.RequestedAt) {
 			list = append(list, Pause{StepID: a.StepID})
 			last++
 		}
@@ -32,6 +32,12 @@ func Pauses(x *events.Execution) []Pause {
 		return list[:ended]
 	}
 	return list
+}
+
+// over reports whether all calls of the pause were answered when another one came to wait: calls to
+// be approved are asked about with the model's answer, and questions after that.
+func (p *Pause) over(then string) bool {
+	return p.Answered() && p.Calls[0].RequestedAt != then && p.AnsweredAt() <= then
 }
 
 // has reports whether a call of the pause has a status.

@@ -17,14 +17,17 @@ import (
 
 // goOn continues a run that waits for people with the answers in the input of a request; nil if the
 // request continues none. A repeat continues nothing, and has the same response.
-func goOn(ctx context.Context, c *edge.Caller, d *createRequest, input []transform.Item, id uuid.UUID, own func(thread string) bool) (*begun, error) {
+func goOn(ctx context.Context, c *edge.Caller, d *createRequest, on *basis, input []transform.Item, id uuid.UUID, own func(thread string) bool) (*begun, error) {
 	for try := 0; ; try++ {
-		l, err := waitingLeg(ctx, c, d, input, own)
+		l, err := waitingLeg(ctx, c, d, on, input, own)
 		if err != nil || l == nil {
 			return nil, err
 		}
 		b, err := l.answer(ctx, c, d, input, id)
 		if try < beginTries && events.IsNotFound(err) { // somebody else has answered meanwhile
+			if *on, err = basisOf(ctx, c, d); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		return b, err
@@ -34,31 +37,25 @@ func goOn(ctx context.Context, c *edge.Caller, d *createRequest, input []transfo
 // waitingLeg returns the leg that a request may continue with answers: that of
 // previous_response_id, of the active run of the conversation, or, without either, of the request
 // for an approval that the last item answers. It is nil if there is none.
-func waitingLeg(ctx context.Context, c *edge.Caller, d *createRequest, input []transform.Item, own func(string) bool) (*leg, error) {
+func waitingLeg(ctx context.Context, c *edge.Caller, d *createRequest, on *basis, input []transform.Item, own func(string) bool) (*leg, error) {
 	asked := ""
 	if last := len(input) - 1; last >= 0 && input[last].Type == responseItem {
 		asked = textOf(input[last].Rest["approval_request_id"])
 	}
-	if d.warmed != "" || d.PreviousResponseID == "" && d.Conversation == nil && asked == "" {
+	switch l := on.leg; {
+	case d.warmed != "" || on.client == nil && asked == "":
 		return nil, nil
+	case d.PreviousResponseID != "" && (l == nil || l.pause() == nil || l.temporary() && !own(l.x.ThreadID)):
+		return nil, nil
+	case d.PreviousResponseID != "":
+		return l, nil
 	}
-	now, err := c.Client.UpToDate(ctx)
+	now, err := on.upToDate(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if d.PreviousResponseID != "" {
-		l, err := legOf(ctx, now, d.PreviousResponseID)
-		if events.IsNotFound(err) || err == nil && (l.pause() == nil || l.temporary() && !own(l.x.ThreadID)) {
-			return nil, nil
-		}
-		return &l, err
-	}
 	thread := ""
-	if d.Conversation != nil {
-		t, err := conversationOf(ctx, c, d.Conversation)
-		if err != nil {
-			return nil, err
-		}
+	if t := on.thread; t != nil {
 		thread = t.ID
 		if t.Run != nil {
 			x, err := client.Read(ctx, now, events.GetExecution{ThreadID: thread, ExecutionID: t.Run.ExecutionID})

@@ -3,7 +3,6 @@ package openresponses_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"reflect"
 	"strings"
@@ -34,6 +33,9 @@ func (w *world) careful() (made *atomic.Int64) {
 		switch at := strings.LastIndex(input, `"output":`); {
 		case at >= 0:
 			a.says("It says: ", strings.Trim(strings.SplitN(input[at+len(`"output":`):], `","`, 2)[0], `"`))
+		case strings.Contains(input, "both"):
+			a.calls("call_1", "refund", `{"eur":5}`)
+			a.calls("call_2", "how_much", `{}`)
 		case strings.Contains(input, "ask"):
 			a.says("I ask.")
 			a.calls("call_2", "how_much", `{}`)
@@ -157,6 +159,36 @@ func TestApproval_Question(t *testing.T) {
 	}
 }
 
+// A response that waits for several answers takes them in one request, and refuses a part of them.
+func TestApproval_SeveralAnswers(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	made := w.careful()
+	first := w.must("POST", "/v1/responses", `{"model":"careful","input":"both"}`)
+	grant, answer := "", `{"type":"function_call_output","call_id":"call_2","output":"{\"eur\":7}"}`
+	for _, o := range first["output"].([]any) {
+		if o.(object)["type"] == "mcp_approval_request" {
+			grant = fmt.Sprintf(`{"type":"mcp_approval_response","approval_request_id":%q,"approve":true}`, o.(object)["id"])
+		}
+	}
+	if first["status"] != "incomplete" || texts(first["output"]) != "(mcp_approval_request) (function_call)" {
+		t.Fatalf("%v", first)
+	}
+	body := `{"model":"careful","previous_response_id":%q,"input":[%s]}`
+	for part, missing := range map[string]string{grant: "call_2", answer: "mcp_approval_response"} {
+		status, e := w.do("POST", "/v1/responses", fmt.Sprintf(body, first["id"], part))
+		if status != http.StatusBadRequest || !strings.Contains(fmt.Sprint(e), missing) {
+			t.Errorf("a part of the answers: %d %v", status, e)
+		}
+	}
+	if made.Load() != 0 {
+		t.Error("a call was made before all was answered")
+	}
+	if second := w.must("POST", "/v1/responses", fmt.Sprintf(body, first["id"], grant+","+answer)); second["status"] != "completed" || made.Load() != 1 {
+		t.Errorf("%d refunds, %v", made.Load(), second)
+	}
+}
+
 // In a conversation, and with the history in the input, an answer finds its run as well. A request
 // that answers nothing is refused while the run waits: it would wait with it.
 func TestApproval_Conversation(t *testing.T) {
@@ -224,44 +256,6 @@ func TestApproval_Temporary(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	w.event(events.LifecycleDeletedType)
-}
-
-// Clients of OpenAI repeat a request with the same body, without an Idempotency-Key. The repeat has
-// the run that the first attempt has begun, as long as it has not ended; a request that only looks
-// like it has its own.
-func TestRetry_JoinsTheFirst(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	w.careful()
-	try := func(count, body string) object {
-		req, err := http.NewRequestWithContext(t.Context(), "POST", w.url+"/v1/responses", strings.NewReader(body))
-		w.s.Must(err)
-		req.Header.Set("X-Stainless-Retry-Count", count)
-		res, err := http.DefaultClient.Do(req)
-		w.s.Must(err)
-		defer func() { _ = res.Body.Close() }()
-		body2, err := io.ReadAll(res.Body)
-		w.s.Must(err)
-		return decoded(t, body2)
-	}
-	conversation := w.must("POST", "/v1/conversations", `{}`)["id"]
-	for name, body := range map[string]string{
-		"alone":        `{"model":"careful","input":"refund it"}`,
-		"conversation": fmt.Sprintf(`{"model":"careful","input":"refund it","conversation":%q}`, conversation),
-	} {
-		first := try("0", body)
-		if again := try("1", body); !reflect.DeepEqual(again, first) {
-			t.Errorf("%s: %v, and first %v", name, again, first)
-		}
-		if other := try("1", strings.Replace(body, "refund it", "refund that", 1)); other["id"] == first["id"] {
-			t.Errorf("%s: another request has the same response", name)
-		}
-		if name == "alone" {
-			if other := try("0", body); other["id"] == first["id"] {
-				t.Errorf("%s: a first attempt has the response of another", name)
-			}
-		}
-	}
 }
 
 // A response that waits for another run of its conversation ends when that comes to wait for

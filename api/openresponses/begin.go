@@ -50,19 +50,23 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 	if len(input) == 0 && d.PreviousResponseID == "" && d.Conversation == nil {
 		return nil, events.Invalid("/input", "a response needs an input, a previous_response_id or a conversation")
 	}
+	on, err := basisOf(ctx, c, d)
+	if err != nil {
+		return nil, err
+	}
 	id := newID(c, d.digest)
 	switch {
 	case key != "":
 		id = c.Keyed(key)
-		if b, err := repeated(ctx, c, d, id); b != nil || err != nil {
+		if b, err := repeated(ctx, c, d, on, id); b != nil || err != nil {
 			return b, err
 		}
 	case d.retry.within > 0:
-		if b, err := d.retry.first(ctx, c, d); b != nil || err != nil {
+		if b, err := d.retry.first(ctx, c, d, on); b != nil || err != nil {
 			return b, err
 		}
 	}
-	if b, err := goOn(ctx, c, d, input, id, own); b != nil || err != nil {
+	if b, err := goOn(ctx, c, d, &on, input, id, own); b != nil || err != nil {
 		return b, err
 	}
 	if err := d.checkNames(ctx, c); err != nil {
@@ -72,7 +76,12 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 		return nil, err
 	}
 	for try := 0; ; try++ {
-		b, err := beginOnce(ctx, c, d, input, id, own)
+		if try > 0 {
+			if on, err = basisOf(ctx, c, d); err != nil {
+				return nil, err
+			}
+		}
+		b, err := beginOnce(ctx, c, d, on, input, id, own)
 		if key != "" && events.IsTakenByDeleted(err) { // an earlier request made it, and it was purged since
 			return nil, noResponse("resp_" + d.number(id, ""))
 		}
@@ -85,8 +94,8 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 	}
 }
 
-func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, input []transform.Item, id uuid.UUID, own func(string) bool) (*begun, error) {
-	to, err := placeOf(ctx, c, d, own)
+func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, input []transform.Item, id uuid.UUID, own func(string) bool) (*begun, error) {
+	to, err := placeOf(ctx, d, on, own)
 	if err != nil {
 		return nil, err
 	}

@@ -118,16 +118,16 @@ func toCompact(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UU
 		return "", 0, events.Invalid("/input", "there is nothing to compact; give an input or a previous_response_id")
 	}
 	d.Conversation = nil
-	to, err := placeOf(ctx, c, d, noTemporary)
+	on, err := basisOf(ctx, c, d)
+	if err != nil {
+		return "", 0, err
+	}
+	to, err := placeOf(ctx, d, on, noTemporary)
 	if err != nil {
 		return "", 0, err
 	}
 	if to.version != nil && len(input) > 0 { // its own thread gets no items by this
-		l, err := legOf(ctx, c.Client, d.PreviousResponseID)
-		if err != nil {
-			return "", 0, err
-		}
-		to.forks = l.x
+		to.forks = on.leg.x
 	}
 	if to.forks != nil {
 		if to, err = forked(ctx, c, to.forks, to.title, id); err != nil {

@@ -60,24 +60,23 @@ func thread(ctx context.Context, c *edge.Caller, id string) (*client.Client, *ev
 	return upToDate, t, err
 }
 
-// conversationOf returns the thread that a request for a response names: by an id, or by an
-// object with one.
-func conversationOf(ctx context.Context, c *edge.Caller, raw events.JSON) (*events.Thread, error) {
+// conversationOf returns the thread that a request for a response names, by an id, or by an
+// object with one, and a client whose queries show at least as much.
+func conversationOf(ctx context.Context, c *edge.Caller, raw events.JSON) (*client.Client, *events.Thread, error) {
 	id := textOf(raw)
 	if jsontext.Value(raw).Kind() == '{' {
 		var of struct {
 			ID string `json:"id"`
 		}
 		if err := misfit("/conversation", json.Unmarshal(raw, &of)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		id = of.ID
 	}
 	if id == "" {
-		return nil, events.Invalid("/conversation", "a conversation is an id, or an object with one")
+		return nil, nil, events.Invalid("/conversation", "a conversation is an id, or an object with one")
 	}
-	_, t, err := thread(ctx, c, id)
-	return t, err
+	return thread(ctx, c, id)
 }
 
 func resourceOfThread(t *events.Thread) conversation {

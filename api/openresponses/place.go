@@ -20,46 +20,66 @@ type place struct {
 	forks   *events.Execution // the thread is forked at this response first
 }
 
-// placeOf returns where the run of a request is to happen. The thread of a previous response
-// that is not its last is to be forked.
-func placeOf(ctx context.Context, c *edge.Caller, d *createRequest, own func(string) bool) (place, error) {
+// basis is what a request goes on from, which is read once: a conversation, or a response.
+type basis struct {
+	client *client.Client // shows at least as much; nil: the request goes on from nothing
+	thread *events.Thread // the conversation
+	leg    *leg           // the response; nil: there is no such one
+}
+
+// basisOf returns what a request goes on from.
+func basisOf(ctx context.Context, c *edge.Caller, d *createRequest) (on basis, err error) {
 	switch {
 	case d.Conversation != nil:
-		t, err := conversationOf(ctx, c, d.Conversation)
-		if err != nil {
-			return place{}, err
+		on.client, on.thread, err = conversationOf(ctx, c, d.Conversation)
+	case d.PreviousResponseID != "" && d.warmed == "":
+		if on.client, err = c.Client.UpToDate(ctx); err != nil {
+			return basis{}, err
 		}
-		return place{thread: t.ID}, nil
+		l, err := legOf(ctx, on.client, d.PreviousResponseID)
+		switch {
+		case err == nil:
+			on.leg = &l
+		case !events.IsNotFound(err):
+			return basis{}, err
+		}
+	}
+	return on, err
+}
+
+// upToDate returns a client that shows at least what was committed before the request.
+func (on *basis) upToDate(ctx context.Context, c *edge.Caller) (*client.Client, error) {
+	if on.client != nil {
+		return on.client, nil
+	}
+	return c.Client.UpToDate(ctx)
+}
+
+// placeOf returns where the run of a request is to happen. The thread of a previous response
+// that is not its last is to be forked.
+func placeOf(ctx context.Context, d *createRequest, on basis, own func(string) bool) (place, error) {
+	switch {
+	case on.thread != nil:
+		return place{thread: on.thread.ID}, nil
 	case d.PreviousResponseID == "":
 		return place{}, nil
 	case d.warmed != "":
 		return place{thread: d.warmed, kept: !d.stored()}, nil
+	case on.leg == nil:
+		return place{}, noPrevious(d.PreviousResponseID)
 	}
-	upToDate, err := c.Client.UpToDate(ctx)
-	if err != nil {
-		return place{}, err
-	}
-	previous, err := legOf(ctx, upToDate, d.PreviousResponseID)
-	if err != nil {
-		if events.IsNotFound(err) {
-			return place{}, noPrevious(d.PreviousResponseID)
-		}
-		return place{}, err
-	}
-	x := previous.x
-	e := echoOf(x)
-	temporary := e != nil && e.Temporary
+	x, temporary := on.leg.x, on.leg.temporary()
 	if temporary && !own(x.ThreadID) {
 		return place{}, noPrevious(d.PreviousResponseID)
 	}
 	if !x.Finished {
 		return place{}, events.Invalid("/previous_response_id", "response %s has not ended; wait for it, or cancel it", clipped(d.PreviousResponseID))
 	}
-	t, err := client.Read(ctx, upToDate, events.GetThread{ThreadID: x.ThreadID})
+	t, err := client.Read(ctx, on.client, events.GetThread{ThreadID: x.ThreadID})
 	if err != nil {
 		return place{}, err
 	}
-	list, err := client.Read(ctx, upToDate, events.ListItems{ThreadID: x.ThreadID, Order: "desc", Limit: new(int64(1))})
+	list, err := client.Read(ctx, on.client, events.ListItems{ThreadID: x.ThreadID, Order: "desc", Limit: new(int64(1))})
 	if err != nil {
 		return place{}, err
 	}

@@ -15,18 +15,14 @@ import (
 // repeated returns the run that an earlier request with the same Idempotency-Key has started,
 // also if it waits in the queue of its conversation; nil if there is none. The request must be the
 // same.
-func repeated(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUID) (*begun, error) {
-	upToDate, err := c.Client.UpToDate(ctx)
+func repeated(ctx context.Context, c *edge.Caller, d *createRequest, on basis, id uuid.UUID) (*begun, error) {
+	upToDate, err := on.upToDate(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	thread := ""
-	if d.Conversation != nil {
-		t, err := conversationOf(ctx, c, d.Conversation)
-		if err != nil {
-			return nil, err
-		}
-		thread = t.ID
+	if on.thread != nil {
+		thread = on.thread.ID
 	}
 	b := newBegun(d, d.number(id, thread))
 	x, err := executionOrQueued(ctx, upToDate, b.id)

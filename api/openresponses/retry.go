@@ -70,8 +70,8 @@ func markOf(c *edge.Caller, digest string) []byte {
 
 // first returns the run that an earlier attempt at a request has begun and that has not ended, nil
 // if there is none.
-func (t retry) first(ctx context.Context, c *edge.Caller, d *createRequest) (*begun, error) {
-	upToDate, err := c.Client.UpToDate(ctx)
+func (t retry) first(ctx context.Context, c *edge.Caller, d *createRequest, on basis) (*begun, error) {
+	upToDate, err := on.upToDate(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -101,12 +101,8 @@ func (t retry) first(ctx context.Context, c *edge.Caller, d *createRequest) (*be
 		b.joins(upToDate, x, purgeOf(of))
 		return b, nil
 	}
-	if d.Conversation != nil {
-		t, err := conversationOf(ctx, c, d.Conversation)
-		if err != nil {
-			return nil, err
-		}
-		list, err := upToDate.ListQueue(ctx, events.ListQueue{ThreadID: t.ID})
+	if on.thread != nil {
+		list, err := upToDate.ListQueue(ctx, events.ListQueue{ThreadID: on.thread.ID})
 		if err != nil {
 			return nil, err
 		}
