@@ -3,6 +3,7 @@ package openresponses_test
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -202,6 +203,7 @@ func streams(t *testing.T, list []object) object {
 	var item object // that is open
 	part := ""      // the index of the open part
 	items := 0
+	var ended []any // the ids of items
 	for n, e := range list {
 		kind := strings.TrimPrefix(e["type"].(string), "response.")
 		if e["item_id"] != nil && (item == nil || e["item_id"] != item["id"] || e["output_index"] != float64(items)) {
@@ -218,6 +220,10 @@ func streams(t *testing.T, list []object) object {
 			if item == nil || part != "" || e["item"].(object)["id"] != item["id"] {
 				t.Errorf("event %d ends an item out of order: %v", n, e)
 			}
+			if n := len(ended); n > 0 && ended[n-1] == item["id"] { // the model was asked again
+				ended = ended[:n-1]
+			}
+			ended = append(ended, item["id"])
 			item = nil
 			items++
 		case strings.HasSuffix(kind, "part.added"):
@@ -239,6 +245,13 @@ func streams(t *testing.T, list []object) object {
 	end := list[len(list)-1]
 	if item != nil || part != "" || end["response"] == nil {
 		t.Errorf("it ends with %v, while %v is open", end, item)
+	}
+	var output []any // at the indexes that the stream has named
+	for _, o := range end["response"].(object)["output"].([]any) {
+		output = append(output, o.(object)["id"])
+	}
+	if !reflect.DeepEqual(ended, output) {
+		t.Errorf("the stream has the items %v, and the response %v: %s", ended, output, kinds(list))
 	}
 	return end["response"].(object)
 }

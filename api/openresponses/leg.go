@@ -138,22 +138,22 @@ func (l leg) output(ctx context.Context, c *client.Client, showServer bool) (lis
 	}
 	number := numberingOf(l.x.ReactionItemID)
 	for n, steps := range spans {
-		before = number
+		before, list = number, []transform.Item{}
 		at := leg{l.x, n}
-		var parts []events.JSON
 		if p := at.before(); p != nil { // what has come of the calls that it asked about
-			if parts, err = callParts(ctx, c, l.x.ThreadID, p); err != nil {
-				return nil, before, err
-			}
-		}
-		for _, step := range steps {
-			own, err := partsOf(ctx, c, l.x.ThreadID, step)
+			parts, err := callParts(ctx, c, l.x.ThreadID, p)
 			if err != nil {
 				return nil, before, err
 			}
-			parts = append(parts, own...)
+			list = number.pieces(l.x, parts, at.shows(showServer))
 		}
-		list = number.pieces(l.x, parts, at.shows(showServer))
+		for _, step := range steps {
+			parts, err := partsOf(ctx, c, l.x.ThreadID, step)
+			if err != nil {
+				return nil, before, err
+			}
+			list = append(list, number.pieces(l.x, parts, at.shows(showServer))...)
+		}
 		for i := range list {
 			at.link(&list[i])
 		}

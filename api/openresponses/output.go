@@ -1,8 +1,10 @@
 package openresponses
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,6 +40,11 @@ type numbering struct {
 
 func numberingOf(item string) numbering {
 	return numbering{base: strings.TrimPrefix(item, events.ItemPrefix)}
+}
+
+// since returns how many items were numbered after another numbering.
+func (n numbering) since(before numbering) numbering {
+	return numbering{messages: n.messages - before.messages, thoughts: n.thoughts - before.thoughts, others: n.others - before.others}
 }
 
 // message returns the id of the next message.
@@ -101,7 +108,7 @@ func piecesOf(i *events.Item, showServer bool) []transform.Item {
 	return number.items(list, i.Content, func(string) bool { return showServer })
 }
 
-// pieces returns parts that a run wrote as the next items. shows reports which calls that the
+// pieces returns parts of a step as the next items. shows reports which calls that the
 // server makes are shown.
 func (n *numbering) pieces(x *events.Execution, parts []events.JSON, shows func(call string) bool) []transform.Item {
 	i := &events.Item{
@@ -111,7 +118,18 @@ func (n *numbering) pieces(x *events.Execution, parts []events.JSON, shows func(
 	if err != nil {
 		return []transform.Item{}
 	}
-	return n.items(list, i.Content, shows)
+	// The server makes its calls when the model has answered: a stream shows them after its items.
+	all := n.items(list, i.Content, shows)
+	slices.SortStableFunc(all, func(a, b transform.Item) int { return cmp.Compare(turn(a), turn(b)) })
+	return all
+}
+
+// turn returns 1 for a call that the server has made, and 0 for what the model has written.
+func turn(o transform.Item) int {
+	if o.Type == serverCallItem {
+		return 1
+	}
+	return 0
 }
 
 // items returns the items of an answer with their ids, from its content.

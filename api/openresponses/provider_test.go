@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -13,51 +14,55 @@ func TestCreate_ProviderItems(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const note = `{"type":"url_citation","url":"https://example.com","title":"x","start_index":0,"end_index":2}`
+	large := 0
 	w.model.answers(func(a *answer, _ map[string]any) {
-		search := `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"x"}}`
-		a.event("response.output_item.done", `"output_index":0,"item":%s`, search)
-		a.items = append(a.items, search)
+		a.thinks("I wonder.")
+		made := func(item string) {
+			a.event("response.output_item.done", `"output_index":%d,"item":%s`, len(a.items), item)
+			a.items = append(a.items, item)
+		}
+		made(`{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"x"}}`)
 		for n, text := range []string{"I look.", "It is."} {
 			phase, notes := "commentary", ""
 			if n == 1 {
 				phase, notes = "final_answer", note
+				made(`{"type":"web_search_call","id":"ws_2","status":"completed","action":{"type":"search","query":"` + strings.Repeat("x", large) + `"}}`)
 			}
 			head := fmt.Sprintf(`"type":"message","id":"msg_%d","role":"assistant","phase":%q`, n, phase)
-			a.event("response.output_item.added", `"output_index":%d,"item":{%s,"content":[]}`, n+1, head)
-			a.event("response.output_text.delta", `"item_id":"msg_%d","output_index":%d,"content_index":0,"delta":%q`, n, n+1, text)
-			item := fmt.Sprintf(`{%s,"status":"completed","content":[{"type":"output_text","text":%q,"annotations":[%s]}]}`, head, text, notes)
-			a.event("response.output_item.done", `"output_index":%d,"item":%s`, n+1, item)
-			a.items = append(a.items, item)
+			a.event("response.output_item.added", `"output_index":%d,"item":{%s,"content":[]}`, len(a.items), head)
+			a.event("response.output_text.delta", `"item_id":"msg_%d","output_index":%d,"content_index":0,"delta":%q`, n, len(a.items), text)
+			made(fmt.Sprintf(`{%s,"status":"completed","content":[{"type":"output_text","text":%q,"annotations":[%s]}]}`, head, text, notes))
 		}
 		a.ends("response.completed", "")
 	})
-	list := w.stream("POST", "/v1/responses", `{"model":"triage","input":"hello","stream":true}`)
-	last := streams(t, list)
-	output := last["output"].([]any)
-	if texts(output) != "(web_search_call) I look. It is." {
-		t.Fatalf("%v", output)
-	}
-	for _, o := range output {
-		if o.(object)["skein:provider"] != nil {
-			t.Errorf("%v", o)
+	for name, size := range map[string]int{"a small item": 10, "an item that no chunk has": 100_000} {
+		large = size
+		list := w.stream("POST", "/v1/responses", `{"model":"triage","input":"hello","stream":true}`)
+		output := streams(t, list)["output"].([]any)
+		if texts(output) != "(reasoning) (web_search_call) I look. (web_search_call) It is." {
+			t.Fatalf("%s: %.1000v", name, output)
 		}
-	}
-	if m := output[2].(object); m["phase"] != "final_answer" || output[1].(object)["phase"] != "commentary" || len(m["content"].([]any)[0].(object)["annotations"].([]any)) != 1 {
-		t.Errorf("%v", output)
-	}
-	notes := 0
-	for _, e := range list {
-		switch e["type"] {
-		case "response.output_text.annotation.added":
-			notes++
-		case "response.output_item.done": // the search is shown when its step has ended
-			if o := e["item"].(object); o["type"] == "message" && !reflect.DeepEqual(o["content"], output[1].(object)["content"]) && !reflect.DeepEqual(o["content"], output[2].(object)["content"]) {
-				t.Errorf("streamed %v", o)
+		for _, o := range output {
+			if o.(object)["skein:provider"] != nil {
+				t.Errorf("%s: %v", name, o)
 			}
 		}
-	}
-	if notes != 1 {
-		t.Errorf("%d annotations: %s", notes, kinds(list))
+		if m := output[4].(object); m["phase"] != "final_answer" || output[2].(object)["phase"] != "commentary" || len(m["content"].([]any)[0].(object)["annotations"].([]any)) != 1 {
+			t.Errorf("%s: %v", name, output)
+		}
+		notes := 0
+		var ended []any
+		for _, e := range list {
+			switch e["type"] {
+			case "response.output_text.annotation.added":
+				notes++
+			case "response.output_item.done":
+				ended = append(ended, e["item"])
+			}
+		}
+		if notes != 1 || !reflect.DeepEqual(ended, output) {
+			t.Errorf("%s: %d annotations: %s", name, notes, kinds(list))
+		}
 	}
 }
 

@@ -58,21 +58,22 @@ type emitter struct {
 	output int64 // index of the next item
 	number numbering
 	open   *openItem
-	calls  map[string]*serverCalled // that the server makes, by id
 	err    error
 
 	past    map[string]bool // steps of earlier legs
 	step    string          // whose chunks are read
 	attempt int64
-	live    bool            // the step's reactor streams
-	whole   bool            // it does not: its parts are shown when it has ended
-	shown   map[string]bool // what of the step was streamed: kinds of items, and calls
-	before  numbering       // as it was before the step
+	live    bool                     // the step's reactor streams
+	whole   bool                     // it does not, or no more: the rest of its parts is shown when it has ended
+	shown   map[string]bool          // what of the step was streamed: kinds of items, and calls
+	calls   map[string]*serverCalled // that the server makes in the step, by id
+	made    []string                 // those of them that are not shown yet, in their order
+	before  numbering                // as it was before the step
 }
 
 func newEmitter(ctx context.Context, c *client.Client, l leg, send func(streamEvent) error) (*emitter, error) {
-	e := &emitter{ctx: ctx, client: c, send: send, leg: l, showServer: showsServer(l.x), callers: map[string]bool{}, number: numberingOf(l.x.ReactionItemID),
-		shown: map[string]bool{}, calls: map[string]*serverCalled{}, past: map[string]bool{}}
+	e := &emitter{ctx: ctx, client: c, send: send, leg: l, showServer: showsServer(l.x), callers: map[string]bool{}, number: numberingOf(l.x.ReactionItemID), past: map[string]bool{}}
+	e.begins()
 	if l.x.Settings != nil {
 		for _, t := range l.x.Settings.Tools {
 			e.callers[t.Name] = true
@@ -291,7 +292,7 @@ func (e *emitter) skips(c *client.Chunk) bool {
 	}
 	switch c.Type {
 	case events.ChunkToolInput:
-		e.calls[d.ToolCallID] = &serverCalled{d.ToolName, events.TextOf(d.Input)}
+		e.makes(&d)
 	case events.ChunkToolOutput, events.ChunkToolError:
 		e.called(&d)
 	}
@@ -319,7 +320,7 @@ func (e *emitter) marks(c *client.Chunk, asked map[string]bool) bool {
 // endStep sends what a step's reactor recorded and did not stream.
 func (e *emitter) endStep() error {
 	step, thread := e.step, e.leg.x.ThreadID
-	if step == "" || e.live && e.shown[messageItem] && e.shown[reasoningItem] {
+	if step == "" || e.live && !e.whole && e.shown[messageItem] && e.shown[reasoningItem] && len(e.made) == 0 {
 		return nil
 	}
 	upToDate, err := e.client.UpToDate(e.ctx) // the read model of parts may be behind the chunks
@@ -339,15 +340,25 @@ func (e *emitter) endStep() error {
 	}
 	own := numberingOf(e.leg.x.ReactionItemID)
 	list := own.pieces(e.leg.x, parts, e.leg.shows(e.showServer))
+	streamed := e.number.since(e.before)
 	for _, o := range list {
-		key := o.Type
-		if o.Type == callItem {
-			key = callItem + o.CallID
+		var shown bool
+		switch o.Type {
+		case messageItem:
+			shown = streamed.messages > 0 || !e.whole && e.shown[messageItem]
+			streamed.messages--
+		case reasoningItem:
+			shown = streamed.thoughts > 0 || !e.whole && e.shown[reasoningItem]
+			streamed.thoughts--
+		case callItem:
+			shown = e.shown[callItem+o.CallID]
+		case serverCallItem:
+			shown = e.shown[o.ID]
+		default:
+			shown = streamed.others > 0
+			streamed.others--
 		}
-		if o.Type == serverCallItem {
-			key = o.ID
-		}
-		if e.shown[key] {
+		if shown {
 			continue
 		}
 		e.close(completedStatus)

@@ -23,7 +23,10 @@ type openItem struct {
 }
 
 // serverCalled is a call that the server makes.
-type serverCalled struct{ name, arguments string }
+type serverCalled struct {
+	name, arguments string
+	outcome         *transform.Item // nil: it is not known
+}
 
 // chunkData is the data of a chunk, of any of the types that are read here.
 type chunkData struct {
@@ -40,6 +43,7 @@ type chunkData struct {
 	Phase      string      `json:"phase"`
 
 	Annotations []events.JSON `json:"annotations"`
+	Part        events.JSON   `json:"part"`
 }
 
 // chunk sends the events of a chunk.
@@ -48,13 +52,15 @@ func (e *emitter) chunk(c *client.Chunk) error {
 		if err := e.endStep(); err != nil {
 			return err
 		}
-		e.step, e.attempt, e.live, e.whole, e.shown, e.before = c.StepID, c.Attempt, false, false, map[string]bool{}, e.number
+		e.close(completedStatus)
+		e.step, e.attempt, e.before = c.StepID, c.Attempt, e.number
+		e.begins()
 	}
 	var d chunkData
 	if json.Unmarshal(c.Data, &d) != nil {
 		return nil
 	}
-	asked := slices.Contains([]string{events.ChunkTextDelta, events.ChunkReasoningDelta, events.ChunkReasoningEnd, events.ChunkToolInputStart}, c.Type)
+	asked := slices.Contains([]string{events.ChunkTextDelta, events.ChunkReasoningDelta, events.ChunkReasoningEnd, transform.ChunkItem, events.ChunkToolInputStart}, c.Type)
 	if c.Type == events.ChunkContextSubstate && d.Substate == "retrying" || asked && c.Attempt > e.attempt {
 		e.restart()
 	}
@@ -76,6 +82,9 @@ func (e *emitter) chunk(c *client.Chunk) error {
 	case events.ChunkReasoningEnd:
 		e.live = true
 		e.endReasoning(d.ID, d.Encrypted)
+	case transform.ChunkItem:
+		e.live = true
+		e.ownItem(d.Part)
 	case events.ChunkToolInputStart:
 		e.live = true
 		e.beginCall(d.ToolCallID, d.ToolName)
@@ -98,7 +107,13 @@ func (e *emitter) chunk(c *client.Chunk) error {
 // restart gives up what an attempt at a step has streamed: the reactor is asked again.
 func (e *emitter) restart() {
 	e.close(incompleteStatus)
-	e.number, e.shown, e.live, e.whole = e.before, map[string]bool{}, false, false
+	e.number = e.before
+	e.begins()
+}
+
+// begins forgets what was streamed of a step.
+func (e *emitter) begins() {
+	e.live, e.whole, e.shown, e.calls, e.made = false, false, map[string]bool{}, map[string]*serverCalled{}, nil
 }
 
 // delta adds to a text or a reasoning, and begins one if another item is open.
@@ -245,6 +260,17 @@ func (e *emitter) close(status string) {
 	e.emit(streamEvent{Type: "response.output_item.done", OutputIndex: &o.index, Item: &o.item})
 }
 
+// ownItem sends an item of its own kind that the model's provider has made. Without it, what follows
+// is sent with the step's parts.
+func (e *emitter) ownItem(part events.JSON) {
+	if part == nil {
+		e.close(completedStatus)
+		e.whole = true
+		return
+	}
+	e.items(e.number.pieces(e.leg.x, []events.JSON{part}, e.leg.shows(e.showServer)))
+}
+
 // beginCall begins a call of the caller's tool. One of the server's is not shown, but parts the
 // texts before and after it.
 func (e *emitter) beginCall(id, name string) {
@@ -284,7 +310,7 @@ func (e *emitter) endCall(status string) {
 func (e *emitter) call(d *chunkData) {
 	if !e.callers[d.ToolName] {
 		e.close(completedStatus)
-		e.calls[d.ToolCallID] = &serverCalled{d.ToolName, events.TextOf(d.Input)}
+		e.makes(d)
 		return
 	}
 	if e.open == nil || e.open.item.Type != callItem || e.open.source != d.ToolCallID {
@@ -301,19 +327,30 @@ func (e *emitter) call(d *chunkData) {
 	e.close(completedStatus)
 }
 
-// called shows a call that the server has made, to those who asked for it.
+// makes notes a call that the server makes, if it may be shown.
+func (e *emitter) makes(d *chunkData) {
+	if e.calls[d.ToolCallID] != nil || !e.leg.shows(e.showServer)(d.ToolCallID) {
+		return
+	}
+	e.calls[d.ToolCallID] = &serverCalled{name: d.ToolName, arguments: events.TextOf(d.Input)}
+	e.made = append(e.made, d.ToolCallID)
+}
+
+// called notes what has come of a call that the server has made, and shows the calls of which that
+// is known, in the order in which the model made them.
 func (e *emitter) called(d *chunkData) {
 	c := e.calls[d.ToolCallID]
-	if c == nil || !e.leg.shows(e.showServer)(d.ToolCallID) {
+	if c == nil || c.outcome != nil || !e.leg.shows(e.showServer)(d.ToolCallID) {
 		return
 	}
 	o := serverCall(transform.Item{ID: e.number.call("mcp_", d.ToolCallID), Name: c.name, Arguments: &c.arguments}, events.Quote(events.TextOf(d.Output)), d.ErrorText)
-	if e.shown[o.ID] {
-		return
-	}
-	e.shown[o.ID] = true
 	e.leg.link(&o)
-	e.complete(completed(o))
+	c.outcome = new(completed(o))
+	for len(e.made) > 0 && e.calls[e.made[0]].outcome != nil {
+		next := *e.calls[e.made[0]].outcome
+		e.made, e.shown[next.ID] = e.made[1:], true
+		e.complete(next)
+	}
 }
 
 // complete sends all events of an item that is complete.

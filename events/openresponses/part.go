@@ -93,6 +93,11 @@ func phaseOf(raw events.JSON) string {
 // the text as its deltas do, and annotations is a list.
 const ChunkAnnotations = "text-annotations"
 
+// ChunkItem is the type of a chunk that says that the endpoint has made an item of its own kind, such
+// as a web_search_call. The field part is the part that it becomes; if it is absent, it comes with the
+// step's parts.
+const ChunkItem = "provider-item"
+
 // Provider is the field of an item, and of a part that is one, that says which endpoint made it.
 // Others cannot read it.
 const Provider = "skein:provider"

@@ -129,6 +129,23 @@ func (o *Output) Items(list []events.JSON) {
 	}
 }
 
+// largestItem is the size of the largest part that a chunk has.
+const largestItem = 64 << 10
+
+// OwnItem streams a complete item of the endpoint's own kind.
+func (o *Output) OwnItem(raw events.JSON) {
+	var item openresponses.Item
+	if json.Unmarshal(wellFormed(raw), &item) != nil {
+		return // it is found at the end of the answer
+	}
+	for _, part := range o.ownParts(item) {
+		if len(part) > largestItem {
+			part = nil
+		}
+		o.chunk(openresponses.ChunkItem, ownItem{part})
+	}
+}
+
 // Usage notes what the answer has used. Its model, if not empty, is the one that answered.
 func (o *Output) Usage(u runtime.Usage) { o.usage = u }
 
@@ -146,6 +163,9 @@ type (
 	annotations struct {
 		ID          string        `json:"id"`
 		Annotations []events.JSON `json:"annotations"`
+	}
+	ownItem struct {
+		Part events.JSON `json:"part,omitzero"`
 	}
 	reasoningEnd struct {
 		ID               string `json:"id"`

@@ -61,14 +61,20 @@ func (o *Output) addItem(out *runtime.Reaction, at int64, raw events.JSON) bool 
 		o.addCall(out, at, item)
 		return true
 	}
+	for _, part := range o.ownParts(item) {
+		addPart(out, part)
+	}
+	return true
+}
+
+// ownParts returns an item of the endpoint's own kind as parts that say whose it is.
+func (o *Output) ownParts(item openresponses.Item) []events.JSON {
+	item.Origin = nil // the endpoint must not set it
 	if item.Rest == nil {
 		item.Rest = map[string]events.JSON{}
 	}
 	item.Rest[openresponses.Provider] = events.Quote(o.from)
-	for _, part := range openresponses.Parts(item) {
-		addPart(out, part)
-	}
-	return true
+	return openresponses.Parts(item)
 }
 
 func addMessage(out *runtime.Reaction, item openresponses.Item) bool {

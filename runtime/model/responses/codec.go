@@ -176,6 +176,8 @@ func (d decoder) done(e event) {
 		d.out.EndReasoning(e.At, i.ID, text(i.EncryptedContent))
 	case i.Type == "function_call" && i.Status != "incomplete":
 		d.out.EndCall(e.At, i.CallID, i.Name, i.Arguments)
+	case i.Type != "" && i.Type != "reasoning" && i.Type != "function_call":
+		d.out.OwnItem(e.Item)
 	}
 }
 
