@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
 )
@@ -16,8 +20,8 @@ import (
 // the file shows: of each thread the commit with the file's last version and chain. A chain
 // covers all earlier commits, so if the log's chains are right (see Verify), nothing that the
 // file shows was rewritten, removed or cut off since. Threads may have grown or been purged. Where
-// some of them have the file's sequences, all must: a log into which the whole file was imported has
-// others.
+// some of them have the file's sequences, all must that were stored before the file was written:
+// those that were imported since have others.
 //
 // Findings are reported as they are found. Witness returns how many threads, keys' claims and
 // tenants' own aggregates it looked for.
@@ -33,8 +37,9 @@ func Witness(ctx context.Context, log *eventlog.Log, validator *schema.Validator
 		return report, 0, fmt.Errorf("read the file again: %w", err)
 	}
 	w := &witness{ctx: ctx, log: log, find: find}
+	w.written, _ = time.Parse(time.RFC3339Nano, report.Header.Created) // else nothing was stored before it
 	_, err = readFile(file, validator, o, StageWitness, w)
-	if w.inPlace > 0 { // else all of it was imported, and has sequences of this log
+	if w.inPlace > 0 { // else it is a file of another log
 		for _, f := range w.elsewhere {
 			find(f)
 		}
@@ -48,6 +53,7 @@ type witness struct {
 	find   func(Finding)
 	looked int64
 
+	written   time.Time // the file
 	seqs      []uint64  // that the file shows of the current thread's commits
 	inPlace   int64     // ends that have the file's sequence
 	elsewhere []Finding // ends that have another one; at most mostSuspects
@@ -90,7 +96,7 @@ func (w *witness) places(a aggregate, e FileEnd, shown []uint64) error {
 			return nil
 		case err != nil:
 			return fmt.Errorf("read %s/%s: %w", a.tenant, a.id, err)
-		case len(shown) == 0 || m.Seq > e.Seq:
+		case len(shown) == 0 || m.Seq > e.Seq || !w.had(m):
 			return nil
 		case m.Seq != shown[0]:
 			w.find(Finding{Kind: KindWitness, Tenant: a.tenant, Thread: a.id, Seq: m.Seq,
@@ -100,6 +106,14 @@ func (w *witness) places(a aggregate, e FileEnd, shown []uint64) error {
 		shown = shown[1:]
 	}
 	return nil
+}
+
+// had reports whether the log had a message when the file was written. One that was imported since
+// was stored later: several threads are written at once, and may come to have some of the file's
+// sequences by chance.
+func (w *witness) had(m streams.Message) bool {
+	stored, err := time.Parse(time.RFC3339Nano, m.Header.Get(nats.JSTimeStamp))
+	return err == nil && stored.Before(w.written)
 }
 
 // search looks for it in the whole thread.
@@ -117,7 +131,8 @@ func (w *witness) search(a aggregate, e FileEnd) error {
 		c, err := w.log.Decode(m)
 		switch {
 		case m.Header.Get(events.HeaderChain) == e.Chain:
-			if f.Seq, f.Detail = m.Seq, fmt.Sprintf("the file shows its end with the sequence %d: the file was altered, or the thread was imported since", e.Seq); len(w.elsewhere) < mostSuspects {
+			if w.had(m) && len(w.elsewhere) < mostSuspects {
+				f.Seq, f.Detail = m.Seq, fmt.Sprintf("the file shows its end with the sequence %d: the file was altered", e.Seq)
 				w.elsewhere = append(w.elsewhere, f)
 			}
 			return nil

@@ -70,3 +70,28 @@ func cut(change func([]*nats.Msg) []*nats.Msg) func(*house) {
 		h.dispatch = newDispatcher(h)
 	}
 }
+
+// An import writes threads in any order, so that some may come to have the file's sequences and
+// others not: nothing was altered.
+func TestWitness_ImportedInAnotherOrder(t *testing.T) {
+	t.Parallel()
+	from, to := newHouse(t), newHouse(t)
+	const three = "T-0190a000-0000-7000-8000-000000000003"
+	for _, id := range []string{threadOne, threadTwo, three} {
+		from.do("thread.create", `{"threadId":"`+id+`"}`)
+	}
+	from.do("thread.update", `{"threadId":"`+threadTwo+`","data":{"title":"two"}}`)
+	from.do("thread.update", `{"threadId":"`+threadOne+`","data":{"title":"one"}}`)
+	file := from.export(ExportOptions{})
+	for _, id := range []string{threadOne, threadTwo, three} { // of the sequences 1 and 5, 2 and 4, and 3, only 1 and 4 stay
+		if _, _, err := to.importFile(from.export(ExportOptions{Tenant: "acme", Threads: []string{id}}), ReadOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found := from.witness(file, ReadOptions{}); len(found) > 0 {
+		t.Errorf("the log itself: %v", found)
+	}
+	if found := to.witness(file, ReadOptions{}); len(found) > 0 {
+		t.Errorf("the log of the import: %v", found)
+	}
+}
