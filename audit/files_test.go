@@ -1,12 +1,15 @@
 package audit
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // Content that the log names is missed if it is not there, if it is damaged, and
@@ -89,5 +92,26 @@ func TestContentsAreChecked(t *testing.T) {
 				t.Errorf("after its end: %+v %+v", found, sum)
 			}
 		})
+	}
+}
+
+// A size that the log says of a content is compared with the content, also where another thread has
+// named it with its own size.
+func TestContents_OtherSizeInAnotherThread(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, id := range []string{threadOne, threadTwo} {
+		h.do("thread.create", fmt.Sprintf(`{"threadId":%q,"data":{}}`, id))
+	}
+	h.do("file.write", fmt.Sprintf(`{"threadId":%q,"data":{"path":"/a","content":"aGVsbG8="}}`, threadOne))
+	digest := fmt.Sprintf("%x", sha256.Sum256([]byte("hello")))
+	h.forge(threadTwo, events.FileWrittenType, threadTwo, events.FileWritten{Path: "/b", MimeType: "text/plain", Size: 6, Digest: digest})
+	contents, err := NewContents(h.ctx, h.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := h.verify(Options{LogOnly: true, Checks: []Check{contents}})
+	if len(found) != 1 || found[0].Kind != KindContent || found[0].Thread != threadTwo || !strings.Contains(found[0].Detail, "has 5 bytes; the log says 6") {
+		t.Errorf("%+v", found)
 	}
 }

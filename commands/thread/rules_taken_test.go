@@ -2,6 +2,7 @@ package thread
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/skein-threads/skein/events"
@@ -75,6 +76,28 @@ func TestHolds_RepeatedFactsAgree(t *testing.T) {
 		d.EventID = "itm_9"
 		e.Data = d
 	})
+	made, err := Decide(w.state, w.command(results))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ kind, call, tool string }{
+		"a part and a result of another call": {"tool-find", "call_9", "find"}, "a part and a result of another tool": {"tool-pay", "call_1", "pay"},
+	} {
+		forged := slices.Clone(made)
+		for i := range forged {
+			switch d := forged[i].Data.(type) {
+			case events.PartUpdated:
+				d.Type, d.Part = c.kind, raw(`{"type":"`+c.kind+`","toolCallId":"`+c.call+`","state":"output-available","output":{"ok":true}}`)
+				forged[i].Data = d
+			case events.ItemCreated:
+				d.Content = raw(`{"callId":"` + c.call + `","name":"` + c.tool + `","output":{"ok":true}}`)
+				forged[i].Data = d
+			}
+		}
+		if err := holds(w.state, forged); err == nil || !strings.Contains(err.Error(), "the part is of call") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	w.do(results)
 	w.do(events.ReactThread{Text: to("and then?"), AgentID: "triage", Policy: events.Enqueue})
 	answer := w.reaction()
@@ -83,13 +106,36 @@ func TestHolds_RepeatedFactsAgree(t *testing.T) {
 	contradicted("another type than waited", answer, events.ItemCreatedType, 0, item(func(d *events.ItemCreated) { d.Type, d.Role = events.ItemReference, "" }))
 }
 
+// What has left the queue keeps its type as well as its role.
+func TestLedger_TypeOfWhatWaited(t *testing.T) {
+	r := rules{Ledger: &Ledger{taken: &events.NewItem{Type: events.Message, Role: events.User, Content: raw(`[]`)}}}
+	item := events.ItemCreated{Type: events.Message, Role: events.User, Content: raw(`[]`)}
+	if err := r.leftQueue(item); err != nil {
+		t.Error(err)
+	}
+	if item.Type = events.ActionResult; r.leftQueue(item) == nil {
+		t.Error("another type is not found")
+	}
+}
+
 // A fork's record of its origin agrees with its creation.
 func TestLedger_ForkAgreesWithItsOrigin(t *testing.T) {
 	origin, other := "T-0190a000-0000-7000-8000-00000000000a", "T-0190a000-0000-7000-8000-00000000000b"
 	point := int64(4)
-	r := rules{Ledger: &Ledger{origin: &events.ThreadCreated{OriginThreadID: origin, ForkPointIndex: &point}}}
+	k := newStory(t)
+	forked := func(tie events.RelationshipAdded) error {
+		made := []events.Event{
+			k.after(events.ThreadCreatedType, threadID, "", events.ThreadCreated{ID: threadID, Status: events.ThreadOpen, OriginThreadID: origin, ForkPointIndex: &point}),
+			k.after(events.ContextCreatedType, "ctx_d", "", events.ContextCreated{ID: "ctx_d", Status: events.ContextOpen, Default: true, Content: raw("null")}),
+			k.after(events.RelationshipAddedType, threadID, "", tie),
+		}
+		for i := range made {
+			made[i].ID, made[i].Version = events.EventID(tenant, threadID, "forged", i), int64(i+1)
+		}
+		return holds(k.state, made)
+	}
 	tie := events.RelationshipAdded{ThreadID: origin, Type: events.ForkRelation, Role: events.ChildRole, MessageIndex: &point}
-	if err := r.forked(tie); err != nil {
+	if err := forked(tie); err != nil {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*events.RelationshipAdded){
@@ -99,8 +145,8 @@ func TestLedger_ForkAgreesWithItsOrigin(t *testing.T) {
 	} {
 		wrong := tie
 		change(&wrong)
-		if r.forked(wrong) == nil {
-			t.Errorf("%s is not found", name)
+		if err := forked(wrong); err == nil || !strings.Contains(err.Error(), "the thread was forked") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
