@@ -59,7 +59,7 @@ func TestExecutionList_PageOfALongThread(t *testing.T) {
 	if len(page.Executions) != 1000 || page.NextCursor == "" || page.Executions[999].ID != runs[999] {
 		t.Fatalf("%d executions, the last one %s", len(page.Executions), page.Executions[len(page.Executions)-1].ID)
 	}
-	middle := fmt.Sprintf(`{"threadId":%q,"limit":20,"cursor":%q}`, long, ask[events.ExecutionList](a, "execution.list", fmt.Sprintf(`{"threadId":%q,"limit":20}`, long)).NextCursor)
+	middle := fmt.Sprintf(`{"threadId":%q,"limit":20,"cursor":%q}`, long, page.NextCursor)
 	all, cursor := []string{}, ""
 	for range 3 {
 		list := ask[events.RunList](a, "run.list", fmt.Sprintf(`{"limit":15,"cursor":%q}`, cursor))
@@ -80,7 +80,7 @@ func TestExecutionList_PageOfALongThread(t *testing.T) {
 		"first page": func() {
 			ask[events.ExecutionList](a, "execution.list", fmt.Sprintf(`{"threadId":%q,"limit":20}`, long))
 		},
-		"second page": func() { ask[events.ExecutionList](a, "execution.list", middle) },
+		"middle page": func() { ask[events.ExecutionList](a, "execution.list", middle) },
 		"last page": func() {
 			ask[events.ExecutionList](a, "execution.list", fmt.Sprintf(`{"threadId":%q,"limit":20,"order":"desc"}`, long))
 		},
