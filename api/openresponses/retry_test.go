@@ -119,8 +119,7 @@ func TestRetry_Queued(t *testing.T) {
 	if first, again := w.attempt("0", second)["id"], w.attempt("1", second)["id"]; first == nil || again != first {
 		t.Errorf("the repeat of %v is %v", first, again)
 	}
-	release <- struct{}{}
-	release <- struct{}{}
+	close(release)
 	w.s.WaitIdle()
 }
 
