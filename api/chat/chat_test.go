@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/skein-threads/skein"
@@ -339,5 +340,66 @@ func TestChat_QueuedAndFailed(t *testing.T) {
 	}
 	if m := two.rest(); m.id != second || m.failed != "the model is gone" || m.end != "error" {
 		t.Errorf("the second answer: %+v", m)
+	}
+}
+
+// A client that does not say that it is of the AI SDK 7 keeps all that it was shown of a step; one
+// that does is told to take back what a retry replaces.
+func TestStream_ClientVersions(t *testing.T) {
+	for version, want := range map[string]string{"": "hello | text=good day", "6": "hello | text=good day", "7": "good day"} {
+		t.Run("version "+version, func(t *testing.T) {
+			var tries atomic.Int32
+			shown := make(chan struct{})
+			w := newWorld(t, func(ctx context.Context, _ *skein.StepInput, out skein.Stream) (*skein.Reaction, error) {
+				if tries.Add(1) == 1 {
+					out.Chunk(skein.Chunk{Type: "text-delta", Data: []byte(`{"id":"a","delta":"hello"}`)})
+					select {
+					case <-shown:
+					case <-ctx.Done():
+					}
+					return nil, &skein.RetryError{Err: errors.New("not yet")}
+				}
+				out.Chunk(skein.Chunk{Type: "text-delta", Data: []byte(`{"id":"b","delta":"good day"}`)})
+				return skein.Answer("good day"), nil
+			})
+			one := w.streamOf(version, http.MethodPost, "/chat", submit("c1", text("u1", "hi")))
+			one.until("text-delta")
+			close(shown)
+			if got := one.rest().String(); got != "step | text="+want {
+				t.Errorf("shown %s, as %s", got, kinds(one.all))
+			}
+		})
+	}
+}
+
+// What a stream puts into a message is there after a reload, whatever its type.
+func TestChat_ReloadKeepsDataParts(t *testing.T) {
+	w := newWorld(t, func(context.Context, *skein.StepInput, skein.Stream) (*skein.Reaction, error) {
+		r := skein.Answer("hello")
+		for _, part := range []string{`{"type":"acme.mood","mood":"good"}`, `{"type":"data-weather","id":"w","data":{"c":20}}`} {
+			r.AssistantEvent.Content = append(r.AssistantEvent.Content, []byte(part))
+		}
+		return r, nil
+	})
+	one := w.post(submit("c1", text("u1", "hi")))
+	one.rest()
+	data := map[string]int{}
+	for _, c := range one.all {
+		if c.Data != nil && !c.Transient && !strings.Contains(string(c.Data), string(events.Executing)) { // what it comes to replaces it
+			data[c.Type+" "+string(c.Data)]++
+		}
+	}
+	for _, p := range w.messages("c1")[1].Parts {
+		if p.Data != nil {
+			data[p.Type+" "+string(p.Data)]--
+		}
+	}
+	for of, n := range data {
+		if n != 0 {
+			t.Errorf("%s: %+d in the stream", of, n)
+		}
+	}
+	if len(data) != 4 {
+		t.Errorf("the data are %v", data)
 	}
 }

@@ -5,10 +5,14 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // hide hides a message and what follows it, and asks nothing.
@@ -103,6 +107,20 @@ func TestChat_EditIsOneCommit(t *testing.T) {
 	}
 }
 
+// count returns a function that returns how often the edge has sent a query of acme since.
+func (w *world) count(query string) func() int32 {
+	w.Helper()
+	nc := natstest.Dial(w, w.server.Addresses().NATS)
+	n := &atomic.Int32{}
+	_, err := nc.Subscribe("skein.query.acme."+query, func(*nats.Msg) { n.Add(1) })
+	w.server.Must(err)
+	w.server.Must(nc.Flush())
+	return func() int32 {
+		w.server.Must(nc.Flush()) // what was answered before has been counted
+		return n.Load()
+	}
+}
+
 // A chat of more runs than one answer of Skein holds is listed, and its first message edited.
 func TestChat_OfManyRuns(t *testing.T) {
 	w := newWorld(t, echo)
@@ -123,8 +141,12 @@ func TestChat_OfManyRuns(t *testing.T) {
 		_, err := w.client.Commit(t.Context(), "key:c1", list)
 		w.server.Must(err)
 	}
+	asked := w.count("execution.list")
 	if list := w.messages("c1"); len(list) != 2+2*runs && len(list) != 2+runs {
 		t.Errorf("%d messages", len(list))
+	}
+	if n := asked(); n == 0 || n > runs/2 {
+		t.Errorf("the executions were asked for %d times: each page is read once", n)
 	}
 	w.post(`{"id":"c1","trigger":"submit-message","messageId":"u1","messages":[` + text("u1", "uno") + `]}`).rest()
 	if list := w.messages("c1"); said(list) != "user: uno | assistant: you said uno" {
@@ -136,12 +158,13 @@ func TestChat_OfManyRuns(t *testing.T) {
 func TestChat_LongList(t *testing.T) {
 	w := newWorld(t, echo)
 	w.post(submit("c1", text("u0", "begin"))).rest()
+	roles := []events.Role{events.User, events.Assistant}
 	const turns = 450 // more than two pages
 	for from := 0; from < turns; from += 75 {
 		var list []events.SubCommand
 		for n := from; n < from+75; n++ {
 			one, err := client.Sub("item.create", events.CreateItem{Item: events.NewItem{
-				ID: fmt.Sprintf("m%d", n), Type: events.Message, Role: events.User, Content: events.JSON(fmt.Sprintf(`[{"type":"input_text","text":"message %d"}]`, n)),
+				ID: fmt.Sprintf("m%d", n), Type: events.Message, Role: roles[n%2], Content: events.JSON(fmt.Sprintf(`[{"type":"input_text","text":"message %d"}]`, n)),
 			}})
 			w.server.Must(err)
 			list = append(list, one)
@@ -151,16 +174,20 @@ func TestChat_LongList(t *testing.T) {
 	}
 	_, err := w.client.Send(t.Context(), "key:c1", events.DeleteMessage{ItemID: "m200"})
 	w.server.Must(err)
+	asked := w.count("execution.list")
 	list := w.messages("c1")
 	if len(list) != turns-1+2 {
 		t.Fatalf("%d messages", len(list))
+	}
+	if n := asked(); n == 0 || n > 20 {
+		t.Errorf("the executions were asked for %d times: they are one page, which no message reads again", n)
 	}
 	at := 2
 	for n := range turns {
 		if n == 200 {
 			continue
 		}
-		if list[at].ID != fmt.Sprintf("m%d", n) || said(list[at:at+1]) != fmt.Sprintf("user: message %d", n) {
+		if list[at].ID != fmt.Sprintf("m%d", n) || said(list[at:at+1]) != fmt.Sprintf("%s: message %d", roles[n%2], n) {
 			t.Fatalf("message %d is %s: %s", at, list[at].ID, said(list[at:at+1]))
 		}
 		at++

@@ -32,9 +32,13 @@ func (h *chat) list(ctx context.Context, yield func(*Message) error) error {
 	next := func(m *Message, item string) error {
 		was := open
 		open.Message, open.item = m, item
+		goesOn := m != nil && was.Message != nil && u.goesOn[item] == was.item
+		if m != nil && !goesOn {
+			m.Parts = slices.Concat(u.about[item], m.Parts)
+		}
 		switch {
 		case was.Message == nil:
-		case m != nil && u.goesOn[item] == was.item:
+		case goesOn:
 			was.Parts = append(was.Parts, m.Parts...)
 			open.Message = was.Message
 		case was.item == u.waits:
@@ -58,9 +62,6 @@ func (h *chat) list(ctx context.Context, yield func(*Message) error) error {
 				return err
 			}
 			m := messageOf(item, u.asked[item.ID])
-			if about := u.about[item.ID]; m != nil && about != nil {
-				m.Parts = append(about, m.Parts...)
-			}
 			if m == nil || u.written[item.ID] {
 				continue
 			}
@@ -202,10 +203,8 @@ func (u *runs) add(x *events.Execution) {
 	}
 	before := x.ReactionItemID
 	for _, i := range x.LaterItems {
-		if i.SteeredBy == "" {
+		if u.about[i.ItemID] = u.about[x.ReactionItemID]; i.SteeredBy == "" {
 			u.goesOn[i.ItemID] = before
-		} else {
-			u.about[i.ItemID] = slices.Clone(u.about[x.ReactionItemID])
 		}
 		before = i.ItemID
 	}

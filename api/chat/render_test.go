@@ -194,7 +194,8 @@ func TestRenderer_Messages(t *testing.T) {
 				stepCreated("stp_2", 1), part("stp_2", 0, toolC1+`}`), updated("stp_2", 0, toolC1+`,"state":"output-available","output":2}`), stepDone("stp_2"),
 				ended("completed"), finish("stop"),
 			},
-			"step | tool-find=1(output-available) | step | tool-find=2(output-available)", "", "stop",
+			"step | tool-find=1(output-available) | step | tool-find=2(output-available)",
+			"start-step tool-input-available tool-output-available finish-step start-step tool-input-available tool-output-available finish-step finish", "stop",
 		},
 		"what only some clients know": {
 			[]any{
@@ -290,7 +291,6 @@ func TestRenderer_KeepsWhatCannotBeTakenBack(t *testing.T) {
 	}
 }
 
-// A chunk that arrives before the event that begins its step waits for it, and so does the end.
 // A client has answered two calls, one command each, and between the two the run waited for the
 // second one again: the stream goes on.
 func TestRenderer_AnsweredCallStillWaits(t *testing.T) {
@@ -318,6 +318,7 @@ func TestRenderer_AnsweredCallStillWaits(t *testing.T) {
 	}
 }
 
+// A chunk that arrives before the event that begins its step waits for it, and so does the end.
 func TestRenderer_HoldsWhatComesEarly(t *testing.T) {
 	r := chat.NewRenderer(chat.Run{ThreadID: "T-1", ExecutionID: "exe_1", MessageID: "itm_a"})
 	early := delta("stp_1", 1, "a", "hi")

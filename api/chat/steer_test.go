@@ -141,6 +141,17 @@ func TestChat_MessageDuringARun(t *testing.T) {
 				if got := page(list); got != want {
 					t.Errorf("the page shows %s", got)
 				}
+				for _, m := range list { // each answer says of which run it is, or goes on with one that does
+					var about []string
+					for _, p := range m.Parts {
+						if strings.HasPrefix(p.Type, "data-") {
+							about = append(about, p.Type)
+						}
+					}
+					if m.Role == "assistant" && strings.Join(about, " ") != "data-skein-thread data-skein-execution" {
+						t.Errorf("message %s is listed with the data %q", m.ID, about)
+					}
+				}
 				for i, m := range streamed {
 					switch stored := list[2*i+1]; {
 					case name == "added": // the stream of the run is one message

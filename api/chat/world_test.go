@@ -65,13 +65,16 @@ func newWorld(t *testing.T, react skein.ReactorFunc) *world {
 }
 
 // request sends a request of acme. Close the answer's body.
-func (w *world) request(ctx context.Context, method, path, tenant, body string) *http.Response {
+func (w *world) request(ctx context.Context, method, path, tenant, body string, version ...string) *http.Response {
 	w.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, w.url+path, strings.NewReader(body))
 	if err != nil {
 		w.Fatal(err)
 	}
 	r.Header.Set(edge.HeaderTenant, tenant)
+	for _, v := range version {
+		r.Header.Set("X-Ai-Sdk", v)
+	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		w.Fatal(err)
@@ -108,7 +111,13 @@ func (w *world) post(body string) *reader {
 // stream sends a request, and returns the stream that answers.
 func (w *world) stream(method, path, body string) *reader {
 	w.Helper()
-	answer := w.request(w.Context(), method, path, "acme", body)
+	return w.streamOf("", method, path, body)
+}
+
+// streamOf is stream for a client of a version of the AI SDK; empty: it says none.
+func (w *world) streamOf(version, method, path, body string) *reader {
+	w.Helper()
+	answer := w.request(w.Context(), method, path, "acme", body, version)
 	if answer.StatusCode != http.StatusOK {
 		raw, _ := io.ReadAll(answer.Body)
 		w.Fatalf("%s %s: %d %s", method, path, answer.StatusCode, raw)
