@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein/api/rest"
+	"github.com/skein-threads/skein/dev/repository"
 )
 
 // What five released generators of clients, of different makers, write from /api/openapi.json
 // compiles, and the parser of AsyncAPI reads docs/asyncapi.yaml from outside the checkout.
 func TestGenerators(t *testing.T) {
-	dir, node := installFrom(t, "generators/package.json", "generators/asyncapi.mjs", "../../docs/asyncapi.yaml")
+	dir, node := installFrom(t, "generators/package.json", "generators/asyncapi.mjs", filepath.Join(repository.Root(), "docs", "asyncapi.yaml"))
 	document := filepath.Join(dir, "openapi.json")
 	raw, err := rest.OpenAPI()
 	if err == nil {

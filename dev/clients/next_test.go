@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/dev/repository"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/skeintest"
 )
@@ -29,7 +30,7 @@ func TestNext_ReloadKeepsTheChat(t *testing.T) {
 	if err != nil {
 		t.Skip("chromium is not installed")
 	}
-	dir, example := t.TempDir(), filepath.FromSlash("../../examples/next") // where it was tried there is a build, too
+	dir, example := t.TempDir(), filepath.Join(repository.Root(), "examples", "next") // where it was tried there is a build, too
 	raw, err := os.ReadFile(filepath.Join(example, "package.json"))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "package.json"), raw, 0o600)

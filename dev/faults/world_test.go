@@ -16,6 +16,7 @@ import (
 
 	"github.com/skein-threads/skein/dev/cluster"
 	"github.com/skein-threads/skein/dev/machine"
+	"github.com/skein-threads/skein/dev/repository"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -50,7 +51,7 @@ func seedOf(t *testing.T) uint64 {
 // they have a network of their own.
 func beginWorld(t *testing.T, places func(w *world) [cluster.Servers]cluster.Place) *world {
 	t.Helper()
-	root, err := filepath.Abs(filepath.Join("..", ".."))
+	root, err := filepath.Abs(repository.Root())
 	must(t, err)
 	dir, err := os.MkdirTemp("", "skein-faults-")
 	must(t, err)

@@ -8,20 +8,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skein-threads/skein/dev/repository"
 	"github.com/skein-threads/skein/internal/change"
 	"github.com/skein-threads/skein/schema"
 )
 
 // EK-185: what schema/files say today is recorded, or this fails.
 func TestContractIsRecorded(t *testing.T) {
-	if err := checkContract("../.."); err != nil {
+	if err := checkContract(repository.Root()); err != nil {
 		t.Error(err)
 	}
-	c, _, err := recorded("../..")
+	c, _, err := recorded(repository.Root())
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := os.ReadFile("../../" + contractPath)
+	body, err := os.ReadFile(filepath.Join(repository.Root(), contractPath))
 	if err != nil || !bytes.Equal(body, c.lines()) {
 		t.Errorf("%s was written by hand (%v)", contractPath, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/skein-threads/skein/dev/repository"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
 )
@@ -19,7 +20,7 @@ import (
 // EK-185: a change of the contract changes its documents, or this fails.
 func TestGeneratedFilesAreFresh(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(&out, "../..", true); err != nil {
+	if err := run(&out, repository.Root(), true); err != nil {
 		t.Errorf("%v:\n%s", err, out.String())
 	}
 }

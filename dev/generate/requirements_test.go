@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/skein-threads/skein/dev/repository"
 )
 
 // ek writes an id in a way that the check of this repository does not take for one.
@@ -59,7 +61,7 @@ func TestFindClaims_TestsAndHelpers(t *testing.T) {
 
 // Every requirement of the five sources is cited by a test.
 func TestRequirements_TestsCiteEach(t *testing.T) {
-	tree := os.DirFS("../..")
+	tree := os.DirFS(repository.Root())
 	wanted, err := readRequirements(tree)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +96,7 @@ func TestListCited(t *testing.T) {
 
 // Every id in this repository resolves to a requirement.
 func TestReferences_Resolve(t *testing.T) {
-	if err := checkReferences("../.."); err != nil {
+	if err := checkReferences(repository.Root()); err != nil {
 		t.Error(err)
 	}
 }

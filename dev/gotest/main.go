@@ -31,6 +31,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/skein-threads/skein/dev/repository"
 )
 
 func main() {
@@ -63,6 +65,14 @@ func runThere(target string, runs [][]string) int {
 		remove()
 		os.Exit(1)
 	}()
+	digest, err := repository.Digest(".")
+	if err == nil {
+		err = os.Setenv(repository.Variable, digest)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gotest:", err)
+		return 2
+	}
 	if dir != "" {
 		if err := os.Setenv("TMPDIR", dir); err != nil {
 			fmt.Fprintln(os.Stderr, "gotest:", err)

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/skein-threads/skein/dev/repository"
 )
 
 var (
@@ -46,7 +48,7 @@ func TestPagesNameWhatIsThere(t *testing.T) {
 			}
 		}
 	}
-	top := filepath.Join("..", "..")
+	top := repository.Root()
 	pages, err := filepath.Glob(filepath.Join(top, "*.md"))
 	if err != nil {
 		t.Fatal(err)

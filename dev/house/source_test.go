@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/skein-threads/skein/dev/repository"
 )
 
 const module = "github.com/skein-threads/skein"
@@ -107,7 +109,7 @@ func top(t testing.TB) string {
 }
 
 func findTop() (string, error) {
-	dir, err := filepath.Abs(filepath.Join("..", ".."))
+	dir, err := filepath.Abs(repository.Root())
 	if err != nil {
 		return "", err
 	}

@@ -6,13 +6,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/skein-threads/skein/dev/repository"
 )
 
 // SECURITY.md asks for no newer Go than the module's toolchain, and names both versions of go.mod.
 func TestSecurity_AsksForTheToolchain(t *testing.T) {
 	find := func(file, pattern string) string {
 		t.Helper()
-		text, err := os.ReadFile(filepath.Join("..", "..", file))
+		text, err := os.ReadFile(filepath.Join(repository.Root(), file))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,12 +13,14 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/skein-threads/skein/dev/repository"
 )
 
 // The list cannot rot: every mutant applies to the code as it is, leaves it Go, and
 // is tested by something that is there.
 func TestMutants_ApplyToTheCode(t *testing.T) {
-	root := os.DirFS("../..")
+	root := os.DirFS(repository.Root())
 	mutants, err := Read(root)
 	if err != nil {
 		t.Fatal(err)

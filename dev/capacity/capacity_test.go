@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// page is the page whose tables are checked.
-const page = "../../docs/scale.md"
+	"github.com/skein-threads/skein/dev/repository"
+)
 
 // measured are the costs that docs/scale.md names, with the measurement of each.
 func measured() Costs { return Costs{Server: 400, Skein: 400, Log: 53, Runner: 69} }
@@ -67,7 +67,7 @@ func TestSimulate_Invariants(t *testing.T) {
 
 // The tables of the page are what the model says.
 func TestScalePage(t *testing.T) {
-	text, err := os.ReadFile(page)
+	text, err := os.ReadFile(filepath.Join(repository.Root(), "docs", "scale.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
