@@ -88,6 +88,10 @@ func (s *Service) accept(r request, now time.Time, takes ...quota.Kind) {
 		return
 	}
 	r.hold = hold
+	if r.local != nil && r.local.turn {
+		s.queue.AddWithTurn(r.tenant, r, now)
+		return
+	}
 	s.queue.Add(r.tenant, r, now)
 }
 

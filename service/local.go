@@ -23,7 +23,8 @@ type Call struct {
 
 // Do answers a request of this process within the limits of those over NATS: in its tenant's queue,
 // until the service stops. It returns what Handle returns, or a refusal without its cause. Bytes are
-// refused if no message would hold them. A request over NATS is not interrupted when its sender no
+// refused if no message would hold them. One whose ctx has a [quota.Turn] does not wait for its
+// tenant's fair rate a second time. A request over NATS is not interrupted when its sender no
 // longer waits, and neither is this one: after an error of ctx, it may yet be executed.
 func (s *Service) Do(ctx context.Context, c Call) (any, error) {
 	if most := s.nc.MaxPayload(); most > 0 && int64(c.Size) > most {
@@ -32,7 +33,7 @@ func (s *Service) Do(ctx context.Context, c Call) (any, error) {
 	if err := events.CheckTenant("", c.Tenant); err != nil {
 		return nil, err
 	}
-	r := &localRequest{Call: c, done: make(chan localAnswer, 1)}
+	r := &localRequest{Call: c, turn: quota.TakeTurn(ctx, c.Tenant), done: make(chan localAnswer, 1)}
 	now := time.Now()
 	if end, ok := ctx.Deadline(); ok {
 		r.wait = max(time.Millisecond, end.Sub(now).Truncate(time.Millisecond))
@@ -52,6 +53,7 @@ func (s *Service) Do(ctx context.Context, c Call) (any, error) {
 // localRequest is a request of this process.
 type localRequest struct {
 	Call
+	turn bool             // it has waited for its tenant's rate
 	wait time.Duration    // how long its caller waits; 0: as long as it takes
 	done chan localAnswer // has room for the answer, which nobody may wait for
 }

@@ -133,3 +133,23 @@ func TestService_InProcessRequestIsCompleted(t *testing.T) {
 		t.Errorf("a service that has stopped: %v", err)
 	}
 }
+
+// The turn of a request that has waited at the edge is taken by the first request to the service.
+func TestService_TakesTurnOnce(t *testing.T) {
+	nc := natstest.Connect(t, natstest.Start(t))
+	s, err := Serve(nc, events.DefaultNames(), Endpoint{Name: "fair", Description: "Fair.", Kind: "cmd", Version: "1.0.0", InFlight: 10}, nil, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Stop(context.Background()) })
+	ctx, turn := quota.WithTurn(t.Context())
+	turn.Grant("acme")
+	for _, tenant := range []string{"globex", "acme"} {
+		if _, err := s.Do(ctx, Call{Tenant: tenant, Name: "item.create", Handle: func(context.Context) (any, error) { return Bytes(`{}`), nil }}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if quota.TakeTurn(ctx, "acme") {
+		t.Error("a second request would have a turn, too")
+	}
+}
