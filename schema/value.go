@@ -14,7 +14,10 @@ func (sh *shape) accepts(v reflect.Value) bool {
 	}
 	for i := range sh.fields {
 		f := &sh.fields[i]
-		value := v.FieldByIndex(f.index)
+		value := v.Field(f.index[0])
+		for _, i := range f.index[1:] {
+			value = value.Field(i)
+		}
 		if value.IsZero() {
 			if f.required {
 				return false
