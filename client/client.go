@@ -186,6 +186,9 @@ type call struct {
 
 // commandID returns the id of the next command with that name and data on a thread.
 func (k *call) commandID(name, thread string, data []byte) string {
+	if data == nil { // as it always was, so that ids of before are the same
+		data = []byte("null")
+	}
 	sum := sha256.New()
 	for _, part := range []string{k.key, name, thread, string(data)} {
 		_, _ = fmt.Fprintf(sum, "%d:%s", len(part), part) // a hash takes everything

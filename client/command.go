@@ -47,30 +47,26 @@ func (c *Client) Do(ctx context.Context, name string, r Request) (*events.Reply,
 	if err := checkName("command", name); err != nil {
 		return nil, err
 	}
-	if c.call != nil && r.CommandID == "" {
-		data, err := encode(r.Data)
-		if err != nil {
-			return nil, err
-		}
-		r.CommandID = c.call.commandID(name, r.ThreadID, data)
-	}
-	body, id, err := c.command(r)
+	command, err := c.command(r)
 	if err != nil {
 		return nil, err
 	}
-	answer, refusal := c.request(ctx, events.KindCommand, name, body)
+	if c.call != nil && r.CommandID == "" {
+		command.CommandID = c.call.commandID(name, r.ThreadID, command.Data)
+	}
+	reply, refusal := c.execute(ctx, name, command)
 	if refusal != nil {
 		if refusal.Details != nil && refusal.Details.Outcome == unknown {
-			refusal.Details.ID = id // so that the caller can repeat the command
+			refusal.Details.ID = command.CommandID // so that the caller can repeat the command
 		}
 		return nil, refusal
 	}
-	return decode[events.Reply](answer)
+	return reply, nil
 }
 
-// command encodes a command, and returns the body and the command's id.
-func (c *Client) command(r Request) (body []byte, id string, err error) {
-	req := events.Request{CommandID: r.CommandID, ThreadID: r.ThreadID, ExpectedVersion: r.ExpectedVersion, Actor: r.Actor, WriterToken: r.WriterToken, Rights: c.rights}
+// command returns a command as it is requested, with its data encoded.
+func (c *Client) command(r Request) (*events.Request, error) {
+	req := &events.Request{CommandID: r.CommandID, ThreadID: r.ThreadID, ExpectedVersion: r.ExpectedVersion, Actor: r.Actor, WriterToken: r.WriterToken, Rights: c.rights}
 	if req.CommandID == "" {
 		req.CommandID = uuid.Must(uuid.NewV7()).String()
 	}
@@ -81,12 +77,12 @@ func (c *Client) command(r Request) (body []byte, id string, err error) {
 		req.WriterToken = c.writer
 	}
 	if r.Data != nil {
+		var err error
 		if req.Data, err = encode(r.Data); err != nil {
-			return nil, "", err
+			return nil, err
 		}
 	}
-	body, err = encode(req)
-	return body, req.CommandID, err
+	return req, nil
 }
 
 // Send executes the command whose data is d, such as an events.CreateItem, on a thread, and
@@ -139,7 +135,7 @@ func (c *Client) Submit(ctx context.Context, name string, r Request) (int64, err
 	if err := checkName("command", name); err != nil {
 		return 0, err
 	}
-	body, id, err := c.command(r)
+	command, err := c.command(r)
 	if err != nil {
 		return 0, err
 	}
@@ -147,7 +143,7 @@ func (c *Client) Submit(ctx context.Context, name string, r Request) (int64, err
 	defer cancel()
 	subject := c.opts.Names.Submit(c.opts.Tenant, name)
 	for attempts := requests().Start(); ; {
-		seq, err := c.submitOnce(ctx, subject, body)
+		seq, err := c.submitOnce(ctx, subject, *command)
 		var refused *events.Error
 		switch {
 		case err == nil:
@@ -155,22 +151,27 @@ func (c *Client) Submit(ctx context.Context, name string, r Request) (int64, err
 		case errors.As(err, &refused) && !refused.Code.Retry():
 			return 0, refused
 		case c.nc.IsClosed() || attempts.Wait(ctx) != nil:
-			return 0, unknownOutcome(events.Errorf(events.Unavailable, "the command may not be stored; submit it again with the id %s: %w", id, err))
+			return 0, unknownOutcome(events.Errorf(events.Unavailable, "the command may not be stored; submit it again with the id %s: %w", command.CommandID, err))
 		}
 	}
 }
 
-func (c *Client) submitOnce(ctx context.Context, subject string, body []byte) (int64, error) {
+func (c *Client) submitOnce(ctx context.Context, subject string, command events.Request) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	ctx, watched := c.denied.watch(ctx, subject)
 	defer watched()
-	data, err := c.guarded(ctx, subject, body, func(body []byte) ([]byte, error) {
+	var body, data []byte
+	_, err := c.guardedCommand(ctx, subject, &command, func() (_ *events.Reply, err error) {
+		if body, err = encode(command); err != nil {
+			return nil, err
+		}
 		reply, err := c.nc.RequestMsgWithContext(ctx, c.message(subject, body))
 		if err != nil {
 			return nil, err
 		}
-		return reply.Data, nil
+		data = reply.Data
+		return nil, nil
 	})
 	if errors.Is(context.Cause(ctx), errDenied) {
 		err = nats.ErrPermissionViolation

@@ -84,7 +84,10 @@ func subscriptionError(nc *nats.Conn, subjects ...string) error {
 // Guard decides what a client may send and receive. Every message of a client with a guard
 // passes it. The errors are the caller's answer.
 type Guard interface {
-	// Request decides on a request. It sends it with send, perhaps with another body, and
+	// Command decides on a command, which it may change before it sends it with send. The reply is
+	// nil where send returns none: of a command that is submitted, or that an upload follows.
+	Command(ctx context.Context, subject string, r *events.Request, send func() (*events.Reply, error)) (*events.Reply, error)
+	// Request decides on any other request. It sends it with send, perhaps with another body, and
 	// returns the answer.
 	Request(ctx context.Context, subject string, body []byte, send func(body []byte) ([]byte, error)) ([]byte, error)
 	// Publish decides on a message that is not answered, or a piece of an upload.
@@ -102,6 +105,14 @@ func (c *Client) guarded(ctx context.Context, subject string, body []byte, send 
 		return send(body)
 	}
 	return c.opts.Guard.Request(ctx, subject, body, send)
+}
+
+// guardedCommand is guarded for a command.
+func (c *Client) guardedCommand(ctx context.Context, subject string, r *events.Request, send func() (*events.Reply, error)) (*events.Reply, error) {
+	if c.opts.Guard == nil {
+		return send()
+	}
+	return c.opts.Guard.Command(ctx, subject, r, send)
 }
 
 // publish publishes a message that the guard permits.

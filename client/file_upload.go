@@ -24,15 +24,11 @@ const pieceTimeout = 30 * time.Second
 
 // upload writes a file whose content is read piece by piece.
 func (f *Files) upload(ctx context.Context, w events.WriteFile, o WriteFileOptions, from io.Reader) (*events.FileRecord, error) {
-	body, id, err := f.c.command(Request{ThreadID: f.thread, Data: w, CommandID: o.CommandID, Actor: o.Actor})
+	command, err := f.c.command(Request{ThreadID: f.thread, Data: w, CommandID: o.CommandID, Actor: o.Actor})
 	if err != nil {
 		return nil, err
 	}
-	answer, refusal := f.c.request(ctx, events.KindFile, "content.put", body)
-	if refusal != nil {
-		return nil, refusal
-	}
-	begun, err := decode[begunUpload](answer)
+	begun, err := f.c.beginUpload(ctx, command)
 	if err != nil {
 		return nil, err
 	}
@@ -51,11 +47,29 @@ func (f *Files) upload(ctx context.Context, w events.WriteFile, o WriteFileOptio
 		u.abort(context.WithoutCancel(ctx))
 		return nil, err
 	}
-	reply, err := u.endUpload(ctx, id)
+	reply, err := u.endUpload(ctx, command.CommandID)
 	if err != nil {
 		return nil, err
 	}
 	return f.noteWrite(reply), nil
+}
+
+// beginUpload sends the command that writes the file, whose content follows.
+func (c *Client) beginUpload(ctx context.Context, command *events.Request) (begun *begunUpload, err error) {
+	r := c.serviceRequest(events.KindFile, "content.put")
+	r.Command = command
+	_, err = c.guardedCommand(ctx, c.subject(r), command, func() (*events.Reply, error) {
+		answer, refusal := c.requestUntilFinal(ctx, r, natsService{c, true})
+		if refusal != nil {
+			return nil, refusal
+		}
+		begun, err = decode[begunUpload](answer.Body)
+		return nil, err
+	})
+	if err != nil {
+		return nil, events.AsError(err)
+	}
+	return begun, nil
 }
 
 // uploadSession is an upload in progress.

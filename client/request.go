@@ -33,23 +33,23 @@ func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFu
 // request sends a request until it has a final answer, and returns the answer's body. The request
 // may be sent again before it is answered; see requestSingly. The error is an *events.Error.
 func (c *Client) request(ctx context.Context, kind, name string, body []byte) ([]byte, *events.Error) {
-	return c.requestBy(ctx, ServiceRequest{Kind: kind, Name: name, Body: body}, natsService{c, true})
+	return c.requestBy(ctx, kind, name, body, natsService{c, true})
 }
 
 // requestSingly is request for what must not be sent again while an answer may still come.
 func (c *Client) requestSingly(ctx context.Context, kind, name string, body []byte) ([]byte, *events.Error) {
-	return c.requestBy(ctx, ServiceRequest{Kind: kind, Name: name, Body: body}, natsService{c, false})
+	return c.requestBy(ctx, kind, name, body, natsService{c, false})
 }
 
-func (c *Client) requestBy(ctx context.Context, r ServiceRequest, over natsService) ([]byte, *events.Error) {
-	r.Tenant, r.TraceParent = c.opts.Tenant, c.opts.TraceParent
-	answer, err := c.guarded(ctx, c.subject(r), r.Body, func(body []byte) ([]byte, error) {
+func (c *Client) requestBy(ctx context.Context, kind, name string, body []byte, over natsService) ([]byte, *events.Error) {
+	r := c.serviceRequest(kind, name)
+	answer, err := c.guarded(ctx, c.subject(r), body, func(body []byte) ([]byte, error) {
 		r.Body = body
 		answer, refusal := c.requestUntilFinal(ctx, r, over)
 		if refusal != nil {
 			return nil, refusal
 		}
-		return answer, nil
+		return answer.Body, nil
 	})
 	if err != nil {
 		return nil, events.AsError(err)
@@ -57,8 +57,28 @@ func (c *Client) requestBy(ctx context.Context, r ServiceRequest, over natsServi
 	return answer, nil
 }
 
+// execute sends a command until it has a final answer, and returns the reply.
+func (c *Client) execute(ctx context.Context, name string, command *events.Request) (*events.Reply, *events.Error) {
+	r := c.serviceRequest(events.KindCommand, name)
+	r.Command = command
+	reply, err := c.guardedCommand(ctx, c.subject(r), command, func() (*events.Reply, error) {
+		answer, refusal := c.requestUntilFinal(ctx, r, natsService{c, true})
+		if refusal != nil {
+			return nil, refusal
+		}
+		if answer.Reply != nil {
+			return answer.Reply, nil
+		}
+		return decode[events.Reply](answer.Body)
+	})
+	if err != nil {
+		return nil, events.AsError(err)
+	}
+	return reply, nil
+}
+
 // requestUntilFinal is request without the guard.
-func (c *Client) requestUntilFinal(ctx context.Context, r ServiceRequest, over natsService) ([]byte, *events.Error) {
+func (c *Client) requestUntilFinal(ctx context.Context, r ServiceRequest, over natsService) (ServiceAnswer, *events.Error) {
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	lost := false            // a request may have arrived while its answer was lost
@@ -80,7 +100,7 @@ func (c *Client) requestUntilFinal(ctx context.Context, r ServiceRequest, over n
 			if lost && err.Code.Retry() {
 				err = unknownOutcome(err)
 			}
-			return nil, err
+			return ServiceAnswer{}, err
 		}
 	}
 }
@@ -117,7 +137,7 @@ func unknownOutcome(err *events.Error) *events.Error {
 
 // attempt makes one attempt at a request: at the service of this process if that serves it, and
 // over NATS otherwise.
-func (c *Client) attempt(ctx context.Context, r ServiceRequest, over natsService) ([]byte, *events.Error) {
+func (c *Client) attempt(ctx context.Context, r ServiceRequest, over natsService) (ServiceAnswer, *events.Error) {
 	one, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	var s Service = over
@@ -130,11 +150,11 @@ func (c *Client) attempt(ctx context.Context, r ServiceRequest, over natsService
 	case err == nil:
 		return answer, nil
 	case errors.As(err, &refusal):
-		return nil, refusal
+		return ServiceAnswer{}, refusal
 	}
 	e := events.Errorf(events.Unavailable, "no answer on %s: %w", c.subject(r), err)
 	e.Details = &events.ErrorDetails{Outcome: unknown}
-	return nil, e
+	return ServiceAnswer{}, e
 }
 
 // message returns a request, with the trace that it is part of.

@@ -11,9 +11,14 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// admit is the door: it reads and validates a request, and stamps it with a
+// admit is the door: it decodes and validates the body of a request, and stamps the command with a
 // time and, where the caller brought none, with ids.
 func (d *Dispatcher) admit(tenant, name string, body []byte, meta Meta) (*thread.Command, error) {
+	return d.admitRequest(tenant, name, len(body), func() (events.Request, error) { return d.schema.DecodeRequest(body) }, meta)
+}
+
+// admitRequest is admit for a request of a size that read returns.
+func (d *Dispatcher) admitRequest(tenant, name string, size int, read func() (events.Request, error), meta Meta) (*thread.Command, error) {
 	if err := events.CheckTenant("", tenant); err != nil {
 		return nil, err
 	}
@@ -21,10 +26,10 @@ func (d *Dispatcher) admit(tenant, name string, body []byte, meta Meta) (*thread
 	if !ok {
 		return nil, events.Errorf(events.NotFound, "no such command: %.64s; see docs/commands.md", name)
 	}
-	if len(body) > events.MaxPayload {
-		return nil, events.TooLarge("the request", int64(len(body)), events.MaxPayload)
+	if size > events.MaxPayload {
+		return nil, events.TooLarge("the request", int64(size), events.MaxPayload)
 	}
-	req, err := d.schema.DecodeRequest(body)
+	req, err := read()
 	if err != nil {
 		return nil, err
 	}

@@ -209,7 +209,39 @@ func (d *Dispatcher) Handle(ctx context.Context, tenant, name string, body []byt
 
 // Do runs a command of a tenant and returns its reply, or an *events.Error.
 func (d *Dispatcher) Do(ctx context.Context, tenant, name string, body []byte, meta Meta) (*events.Reply, error) {
-	return d.counted(name, func() (*events.Reply, error) { return d.do(ctx, tenant, name, body, meta) })
+	return d.do(ctx, tenant, name, len(body), func() (events.Request, error) { return d.schema.DecodeRequest(body) }, meta)
+}
+
+// Execute is Do for a request that was not encoded. Its data was: by an encoder of this process, so
+// that it is valid JSON without repeated names. Neither r nor what it refers to may change any more:
+// events of the command refer to it.
+func (d *Dispatcher) Execute(ctx context.Context, tenant, name string, r *events.Request, meta Meta) (*events.Reply, error) {
+	stack.Grow()
+	return d.do(ctx, tenant, name, Size(r), func() (events.Request, error) {
+		own := *r
+		if string(own.Data) == "null" { // as if it were absent
+			own.Data = nil
+		}
+		return own, d.schema.CheckRequest(&own)
+	}, meta)
+}
+
+// Size returns about how many bytes a request has as JSON.
+func Size(r *events.Request) int {
+	const names = len(`{"commandId":"","threadId":"","actor":"","data":}`)
+	size := names + len(r.CommandID) + len(r.ThreadID) + len(r.WriterToken) + len(r.Actor) + len(r.Data)
+	if r.Rights != nil {
+		size += len(r.Rights.User)
+		for _, thread := range r.Rights.Threads {
+			size += len(thread) + len(`"",`)
+		}
+	}
+	return size
+}
+
+// do runs a command whose request, of a size, read returns.
+func (d *Dispatcher) do(ctx context.Context, tenant, name string, size int, read func() (events.Request, error), meta Meta) (*events.Reply, error) {
+	return d.counted(name, func() (*events.Reply, error) { return d.admitAndRun(ctx, tenant, name, size, read, meta) })
 }
 
 // counted runs a command and reports it to the metrics.
@@ -234,7 +266,7 @@ func label(name string) string {
 	return name
 }
 
-func (d *Dispatcher) do(ctx context.Context, tenant, name string, body []byte, meta Meta) (*events.Reply, error) {
+func (d *Dispatcher) admitAndRun(ctx context.Context, tenant, name string, size int, read func() (events.Request, error), meta Meta) (*events.Reply, error) {
 	select {
 	case d.places <- struct{}{}:
 		defer func() { <-d.places }()
@@ -243,11 +275,11 @@ func (d *Dispatcher) do(ctx context.Context, tenant, name string, body []byte, m
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
-	c, err := d.admit(tenant, name, body, meta)
+	c, err := d.admitRequest(tenant, name, size, read, meta)
 	if err != nil {
 		return nil, err
 	}
-	if err := spend(ctx, c, len(body)); err != nil {
+	if err := spend(ctx, c, size); err != nil {
 		return nil, err
 	}
 	ctx = quota.Unmeasured(ctx) // what it reads is of its thread, for which others may wait

@@ -61,8 +61,14 @@ type Queue[T any] struct {
 // lane holds the requests of one tenant, running and waiting.
 type lane[T any] struct {
 	running int
-	waiting []T
+	waiting []queued[T]
 	timer   bool // a timer will look at the lane when there is a token
+}
+
+// queued is a request that waits.
+type queued[T any] struct {
+	request T
+	turn    bool // it has waited for its tenant's rate already
 }
 
 // NewQueue returns a queue that calls start with each request when it is its turn, and refuse with
@@ -74,6 +80,16 @@ func NewQueue[T any](f Fair, start, refuse func(T)) *Queue[T] {
 
 // Add starts a request when it is its turn. Call Ended when it has ended.
 func (q *Queue[T]) Add(tenant string, request T, now time.Time) {
+	q.add(tenant, queued[T]{request, false}, now)
+}
+
+// AddWithTurn is Add for a request that took a [Turn]: it uses what is there of the tenant's rate, and
+// does not wait for more.
+func (q *Queue[T]) AddWithTurn(tenant string, request T, now time.Time) {
+	q.add(tenant, queued[T]{request, true}, now)
+}
+
+func (q *Queue[T]) add(tenant string, w queued[T], now time.Time) {
 	shared := q.fair.Activity.shared(tenant, now, queueActive)
 	q.mu.Lock()
 	one := q.lanes[tenant]
@@ -81,7 +97,7 @@ func (q *Queue[T]) Add(tenant string, request T, now time.Time) {
 		one = &lane[T]{}
 		q.lanes[tenant] = one
 	}
-	one.waiting = append(one.waiting, request)
+	one.waiting = append(one.waiting, w)
 	next, over := q.next(tenant, one, shared, now)
 	q.mu.Unlock()
 	q.release(next, over)
@@ -109,12 +125,12 @@ func (q *Queue[T]) Wait(ctx context.Context, tenant string, requests float64) er
 func (q *Queue[T]) Ended(tenant string) { q.update(tenant, func(one *lane[T]) { one.running-- }) }
 
 // release starts the requests in next, and refuses those in over.
-func (q *Queue[T]) release(next, over []T) {
-	for _, r := range next {
-		q.start(r)
+func (q *Queue[T]) release(next, over []queued[T]) {
+	for _, w := range next {
+		q.start(w.request)
 	}
-	for _, r := range over {
-		q.refuse(r)
+	for _, w := range over {
+		q.refuse(w.request)
 	}
 }
 
@@ -124,7 +140,7 @@ func (q *Queue[T]) update(tenant string, change func(*lane[T])) {
 	q.mu.Lock()
 	one := q.lanes[tenant]
 	change(one)
-	var next, over []T
+	var next, over []queued[T]
 	if len(one.waiting) > 0 {
 		next, over = q.next(tenant, one, q.fair.Activity.shared(tenant, now, queueActive), now)
 	}
@@ -146,12 +162,12 @@ func (q *Queue[T]) until(tenant string, requests float64, now time.Time) time.Du
 
 // next removes from a lane the requests that may start now, and those to be refused: a
 // tenant that floods while others are active may have as many waiting as running.
-func (q *Queue[T]) next(tenant string, one *lane[T], shared bool, now time.Time) (next, over []T) {
+func (q *Queue[T]) next(tenant string, one *lane[T], shared bool, now time.Time) (next, over []queued[T]) {
 	flooding := shared && q.fair.Floods.flooding(tenant, now)
 	running := q.fair.running(flooding)
 	n := 0
 	for n < len(one.waiting) && (!shared || running <= 0 || one.running < running) {
-		if !shared {
+		if !shared || one.waiting[n].turn {
 			q.rate.chargeAtMost(tenant, 1, now)
 		} else if !q.rate.take(tenant, now) {
 			q.lookAgain(tenant, one, now)

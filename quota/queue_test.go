@@ -175,3 +175,31 @@ func TestQueue_WorkCountsAsRequests(t *testing.T) {
 		t.Errorf("later it waits %v", d)
 	}
 }
+
+// While others are active, a request that has waited for its tenant's rate elsewhere starts at once. It
+// uses the rate all the same: one that arrives here waits.
+func TestQueue_Turn(t *testing.T) {
+	var begun []string
+	q := NewQueue(Fair{Rate: 0.001}, func(r request) { begun = append(begun, r.tenant) }, nil)
+	now := time.Now()
+	q.Add("quiet", request{"quiet"}, now)
+	q.AddWithTurn("hog", request{"hog 1"}, now)
+	q.AddWithTurn("hog", request{"hog 2"}, now)
+	q.Add("hog", request{"hog 3"}, now)         // waits for a quarter of an hour
+	q.AddWithTurn("hog", request{"hog 4"}, now) // after what came before
+	if want := []string{"quiet", "hog 1", "hog 2"}; !slices.Equal(begun, want) {
+		t.Errorf("%q began, want %q", begun, want)
+	}
+}
+
+// A turn is for one request of the tenant that it was granted to.
+func TestTurn(t *testing.T) {
+	ctx, turn := WithTurn(t.Context())
+	if TakeTurn(ctx, "") || TakeTurn(ctx, "acme") || TakeTurn(t.Context(), "acme") {
+		t.Error("a turn that was not granted was taken")
+	}
+	turn.Grant("acme")
+	if got := []bool{TakeTurn(ctx, "globex"), TakeTurn(ctx, "acme"), TakeTurn(ctx, "acme")}; !slices.Equal(got, []bool{false, true, false}) {
+		t.Errorf("taken: %v", got)
+	}
+}

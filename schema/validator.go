@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"sync"
 
+	"github.com/go-json-experiment/json"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/skein-threads/skein/events"
@@ -128,6 +129,21 @@ func (v *Validator) DecodeRequest(raw []byte) (events.Request, error) {
 	var r events.Request
 	err := v.request.shape.read(&scanner{raw: raw}, reflect.ValueOf(&r).Elem())
 	return r, said(err)
+}
+
+// CheckRequest validates a request that was not encoded. Its data was, by an encoder of this process:
+// the syntax is valid, and no name stands twice. The error is that of DecodeRequest for the same
+// request.
+func (v *Validator) CheckRequest(r *events.Request) error {
+	if v.request.shape.accepts(reflect.ValueOf(r).Elem()) && !deeper(r.Data, MaxDepth-1) { // data lies in the request
+		return nil
+	}
+	raw, err := json.Marshal(r, json.Deterministic(true))
+	if err != nil {
+		return events.Invalid("", "encode the request as JSON: %w", err)
+	}
+	_, err = v.DecodeRequest(raw)
+	return err
 }
 
 // DecodeCommand decodes a command's data into a value of its Go type. Empty data is {}.

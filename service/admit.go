@@ -20,12 +20,12 @@ func (s *Service) admit(r micro.Request) {
 	tenant, name := s.sender(r)
 	now := time.Now()
 	switch {
-	case s.forwards == nil || s.forwards.peers.alone():
-		s.accept(r, tenant, now, quota.InFlight, quota.Rate)
+	case s.Alone():
+		s.accept(request{message: r, tenant: tenant}, now, quota.InFlight, quota.Rate)
 	case !s.paced(tenant, now):
-		s.refuseOverLimit(r, tenant, quota.Rate.String())
+		s.refuseOverLimit(request{message: r, tenant: tenant}, quota.Rate.String())
 	case !s.forwards.forward(r, tenant, name, now):
-		s.accept(r, tenant, now, quota.InFlight)
+		s.accept(request{message: r, tenant: tenant}, now, quota.InFlight)
 	}
 }
 
@@ -34,7 +34,7 @@ func (s *Service) admit(r micro.Request) {
 func (s *Service) acceptForwarded(r incoming) {
 	if s.answerable(r) {
 		tenant, _ := s.sender(r)
-		s.accept(r, tenant, time.Now(), quota.InFlight)
+		s.accept(request{message: r, tenant: tenant}, time.Now(), quota.InFlight)
 	}
 }
 
@@ -68,10 +68,10 @@ func (s *Service) sender(r incoming) (tenant, name string) {
 
 // accept passes a request on to its tenant's queue, or refuses it; it returns at once. It counts for
 // the limits that it takes. A tenant never holds many more places than are free for all.
-func (s *Service) accept(r incoming, tenant string, now time.Time, takes ...quota.Kind) {
-	hold, over := s.tenants.Enter(quota.Request{Names: []string{tenant}, Takes: takes, Free: cap(s.places) - len(s.places) + 1}, now)
+func (s *Service) accept(r request, now time.Time, takes ...quota.Kind) {
+	hold, over := s.tenants.Enter(quota.Request{Names: []string{r.tenant}, Takes: takes, Free: cap(s.places) - len(s.places) + 1}, now)
 	if over != nil {
-		s.refuseOverLimit(r, tenant, over.Kind.String())
+		s.refuseOverLimit(r, over.Kind.String())
 		return
 	}
 	select {
@@ -87,19 +87,24 @@ func (s *Service) accept(r incoming, tenant string, now time.Time, takes ...quot
 		s.refuse(r, events.Errorf(events.Unavailable, "the service is stopping; try again"))
 		return
 	}
-	s.queue.Add(tenant, request{r, tenant, hold}, now)
+	r.hold = hold
+	if r.local != nil && r.local.turn {
+		s.queue.AddWithTurn(r.tenant, r, now)
+		return
+	}
+	s.queue.Add(r.tenant, r, now)
 }
 
 // refuseOverLimit refuses a request that is over a limit of its tenant.
-func (s *Service) refuseOverLimit(r incoming, tenant, limit string) {
+func (s *Service) refuseOverLimit(r request, limit string) {
 	s.refused(limit)
-	s.fair.Floods.Note(tenant, time.Now())
-	if _, own := r.(*localRequest); own {
-		s.refuse(r, s.refusals[limit].refusal)
+	s.fair.Floods.Note(r.tenant, time.Now())
+	if r.local != nil {
+		r.local.refuse(s.refusals[limit].refusal)
 		return
 	}
 	select {
-	case s.over <- overLimit{r.Reply(), limit}:
+	case s.over <- overLimit{r.message.Reply(), limit}:
 	default: // more than can be answered
 	}
 }
@@ -108,7 +113,7 @@ func (s *Service) refuseOverLimit(r incoming, tenant, limit string) {
 func (s *Service) refuseWaiting(r request) {
 	<-s.places
 	r.hold.Leave()
-	s.refuseOverLimit(r.incoming, r.tenant, quota.InFlight.String())
+	s.refuseOverLimit(r, quota.InFlight.String())
 	s.leave()
 }
 

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/nats-io/nats.go/micro"
+
 	"github.com/skein-threads/skein/events"
 )
 
@@ -16,16 +18,25 @@ const RequestTime = 30 * time.Second
 // may take: as long as its sender says that it waits, and no longer than the
 // service allows. A service without a bound has none for any request: a command in
 // flight is completed, and its repeat is answered from the log.
-func (s *Service) deadline(wait string) (context.Context, context.CancelFunc, time.Duration) {
+func (s *Service) deadline(wait time.Duration) (context.Context, context.CancelFunc, time.Duration) {
 	if s.most == 0 {
 		return s.ctx, func() {}, 0
 	}
 	limit := s.most
-	if ms, err := strconv.ParseInt(wait, 10, 32); err == nil && ms > 0 {
-		limit = min(limit, time.Duration(ms)*time.Millisecond)
+	if wait > 0 {
+		limit = min(limit, wait)
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, limit)
 	return ctx, cancel, limit
+}
+
+// waitOf returns how long the sender of a message says that it waits; 0: it does not say.
+func waitOf(headers micro.Headers) time.Duration {
+	ms, err := strconv.ParseInt(headers.Get(events.HeaderWait), 10, 32)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(ms) * time.Millisecond
 }
 
 // late returns the refusal of a request whose time is over. It has a cause, which is

@@ -2,8 +2,12 @@
 // and the contents of files are each a [Service] of their own.
 //
 // A request of the process, made with [Service.Do], takes the same way as one that arrives over
-// NATS, from the limits of its tenant to the handler. Only the messages are left out, and what
-// belongs to them: reply subjects, forwarding, and the counts of the micro service.
+// NATS, from the limits of its tenant to its handler. Only the messages are left out, and what
+// belongs to them: encoding and decoding, reply subjects, forwarding, and the counts of the micro
+// service. The request and its answer are Go values of the caller's; the service looks into neither.
+//
+// An HTTP request that leads here has waited for its tenant's fair rate at the edge. It brings a
+// [quota.Turn], with which its first request starts without waiting for that rate again.
 //
 // # What it promises
 //

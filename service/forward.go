@@ -70,7 +70,7 @@ const (
 	partingTime = 5 * time.Second
 )
 
-// incoming is a request as it arrived: from a caller or a peer over NATS, or from this process.
+// incoming is a request as it arrived over NATS: from a caller or a peer.
 type incoming interface {
 	Subject() string
 	Headers() micro.Headers

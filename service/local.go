@@ -2,10 +2,7 @@ package service
 
 import (
 	"context"
-	"strconv"
 	"time"
-
-	"github.com/nats-io/nats.go/micro"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/quota"
@@ -15,33 +12,39 @@ import (
 // it knows.
 func (s *Service) Alone() bool { return s.forwards == nil || s.forwards.peers.alone() }
 
-// Do answers a request of this process as it does one over NATS: within the same limits, in its
-// tenant's queue, until the service stops. It returns the body of the answer, or a refusal without
-// its cause. A request over NATS is not interrupted when its sender no longer waits, and neither is
-// this one: after an error of ctx, it may yet be executed. The endpoint's handler must not
-// return [Answered].
-func (s *Service) Do(ctx context.Context, tenant, name string, body []byte, traceParent string) ([]byte, error) {
-	if most := s.nc.MaxPayload(); most > 0 && int64(len(body)) > most {
-		return nil, events.TooLarge("the request", int64(len(body)), most)
+// Call is a request of this process.
+type Call struct {
+	Tenant, Name string
+	Size         int // about how many bytes it would have as a message; a message holds no more
+	// Handle answers the request, as the service's handler answers those that come over NATS. It must
+	// not return [Answered].
+	Handle func(context.Context) (any, error)
+}
+
+// Do answers a request of this process within the limits of those over NATS: in its tenant's queue,
+// until the service stops. It returns what Handle returns, or a refusal without its cause. Bytes are
+// refused if no message would hold them. One whose ctx has a [quota.Turn] does not wait for its
+// tenant's fair rate a second time. A request over NATS is not interrupted when its sender no
+// longer waits, and neither is this one: after an error of ctx, it may yet be executed.
+func (s *Service) Do(ctx context.Context, c Call) (any, error) {
+	if most := s.nc.MaxPayload(); most > 0 && int64(c.Size) > most {
+		return nil, events.TooLarge("the request", int64(c.Size), most)
 	}
-	if err := events.CheckTenant("", tenant); err != nil {
+	if err := events.CheckTenant("", c.Tenant); err != nil {
 		return nil, err
 	}
-	r := &localRequest{subject: s.names.Request(s.kind, tenant, name), headers: micro.Headers{}, body: body, done: make(chan localAnswer, 1)}
-	if traceParent != "" {
-		r.headers[events.HeaderTraceParent] = []string{traceParent}
-	}
+	r := &localRequest{Call: c, turn: quota.TakeTurn(ctx, c.Tenant), done: make(chan localAnswer, 1)}
 	now := time.Now()
 	if end, ok := ctx.Deadline(); ok {
-		r.headers[events.HeaderWait] = []string{strconv.FormatInt(max(1, end.Sub(now).Milliseconds()), 10)}
+		r.wait = max(time.Millisecond, end.Sub(now).Truncate(time.Millisecond))
 	}
-	s.accept(r, tenant, now, quota.InFlight, quota.Rate)
+	s.accept(request{local: r, tenant: c.Tenant}, now, quota.InFlight, quota.Rate)
 	select {
 	case a := <-r.done:
 		if a.refusal != nil {
 			return nil, a.refusal
 		}
-		return a.body, nil
+		return a.out, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -49,29 +52,20 @@ func (s *Service) Do(ctx context.Context, tenant, name string, body []byte, trac
 
 // localRequest is a request of this process.
 type localRequest struct {
-	subject string
-	headers micro.Headers
-	body    []byte
-	done    chan localAnswer // has room for the answer, which nobody may wait for
+	Call
+	turn bool             // it has waited for its tenant's rate
+	wait time.Duration    // how long its caller waits; 0: as long as it takes
+	done chan localAnswer // has room for the answer, which nobody may wait for
 }
 
 type localAnswer struct {
-	body    []byte
+	out     any
 	refusal *events.Error
 }
 
-func (r *localRequest) Subject() string        { return r.subject }
-func (r *localRequest) Headers() micro.Headers { return r.headers }
-func (r *localRequest) Data() []byte           { return r.body }
-func (r *localRequest) Reply() string          { return "" }
-
-// answer answers with a body, or with what of a refusal would cross the wire. That is a copy, since
-// other requests may be refused with the same one.
-func (r *localRequest) answer(body []byte, refusal *events.Error) {
-	if refusal == nil {
-		r.done <- localAnswer{body: body}
-		return
-	}
+// refuse answers with what of a refusal would cross the wire. That is a copy, since other requests may
+// be refused with the same one.
+func (r *localRequest) refuse(refusal *events.Error) {
 	own := *refusal
 	own.Cause = nil
 	if refusal.Details != nil {

@@ -215,11 +215,12 @@ func (s *Service) leave() {
 	}
 }
 
-// request is an admitted request, and what it holds of its tenant's limits.
+// request is a request on its way to the handler: a message, or one of this process.
 type request struct {
-	incoming
-	tenant string
-	hold   *quota.Hold
+	message incoming
+	local   *localRequest // nil for a message
+	tenant  string        // empty if the subject of a message names no valid one
+	hold    *quota.Hold   // of its tenant's limits, once it is admitted
 }
 
 // serveRequest answers a request, and frees its places.
@@ -230,33 +231,18 @@ func (s *Service) serveRequest(r request) {
 		s.queue.Ended(r.tenant)
 		s.leave()
 	}()
-	s.answer(r.incoming)
+	s.answer(r)
 }
 
-// answer calls the handler, and sends what it returns.
-func (s *Service) answer(r incoming) {
+// answer has a request handled, and sends the outcome.
+func (s *Service) answer(r request) {
 	start := time.Now()
-	_, tenant, name, ok := s.names.ParseRequest(r.Subject())
-	var out any
-	var err error
-	if !ok {
-		err = events.Errorf(events.InvalidRequest, "the subject is %s.{cmd or query}.{tenant}.{noun}.{verb}", s.names.Prefix)
-	} else {
-		ctx, cancel, limit := s.deadline(r.Headers().Get(events.HeaderWait))
-		defer cancel()
-		work := quota.NewWork(tenant, s.long, s.queue.Wait)
-		defer work.End()
-		out, err = s.handler(work.In(ctx), tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get(events.HeaderTraceParent), Reply: r.Reply()})
-		if err != nil && limit > 0 && ctx.Err() != nil && s.ctx.Err() == nil {
-			if events.AsError(err).Code == events.Unavailable { // else the handler says what it is
-				err = s.late(limit, err)
-			}
-		}
-		if err == nil {
-			s.forwards.answered(true)
-		} else if e := events.AsError(err); e.Code == events.Unavailable && e.Cause != nil && ctx.Err() == nil {
-			s.forwards.answered(false)
-		}
+	tenant, name, out, err := s.handle(r)
+	if _, answered := out.(Answered); answered && err == nil {
+		return
+	}
+	if err == nil {
+		err = s.send(r, name, out)
 	}
 	if err != nil {
 		e := events.AsError(err)
@@ -264,31 +250,84 @@ func (s *Service) answer(r incoming) {
 		s.log(e, tenant, name, start)
 		return
 	}
-	if _, answered := out.(Answered); answered {
-		return
-	}
-	body, raw := out.(Bytes)
-	if !raw {
-		if body, err = json.Marshal(out, json.Deterministic(true)); err != nil {
-			s.refuse(r, events.AsError(fmt.Errorf("encoding a reply: %w", err)))
-			return
-		}
-	}
-	if most := s.nc.MaxPayload(); most > 0 && int64(len(body)) > most { // it would never arrive
-		e := events.TooLarge("the answer", int64(len(body)), most)
-		s.refuse(r, e)
-		s.log(e, tenant, name, start)
-		return
-	}
-	if err := s.respond(r, body, nil); err != nil {
-		s.logger.Warn().Err(err).Str("request", name).Msg("a reply could not be sent")
-	}
 	s.logger.Debug().Str("tenant", tenant).Str("request", name).Dur("took", time.Since(start)).Msg("done")
 }
 
+// handle calls the handler of a request within the request's time.
+func (s *Service) handle(r request) (tenant, name string, out any, err error) {
+	var wait time.Duration
+	var handle func(context.Context) (any, error)
+	if own, m := r.local, r.message; own != nil {
+		tenant, name, wait, handle = own.Tenant, own.Name, own.wait, own.Handle
+	} else {
+		var ok bool
+		if _, tenant, name, ok = s.names.ParseRequest(m.Subject()); !ok {
+			return tenant, name, nil, events.Errorf(events.InvalidRequest, "the subject is %s.{cmd or query}.{tenant}.{noun}.{verb}", s.names.Prefix)
+		}
+		wait = waitOf(m.Headers())
+		handle = func(ctx context.Context) (any, error) {
+			return s.handler(ctx, tenant, name, m.Data(), Meta{TraceParent: m.Headers().Get(events.HeaderTraceParent), Reply: m.Reply()})
+		}
+	}
+	ctx, cancel, limit := s.deadline(wait)
+	defer cancel()
+	work := quota.NewWork(tenant, s.long, s.queue.Wait)
+	defer work.End()
+	out, err = handle(work.In(ctx))
+	if err != nil && limit > 0 && ctx.Err() != nil && s.ctx.Err() == nil {
+		if events.AsError(err).Code == events.Unavailable { // else the handler says what it is
+			err = s.late(limit, err)
+		}
+	}
+	if err == nil {
+		s.forwards.answered(true)
+	} else if e := events.AsError(err); e.Code == events.Unavailable && e.Cause != nil && ctx.Err() == nil {
+		s.forwards.answered(false)
+	}
+	return tenant, name, out, err
+}
+
+// send sends what a handler answered. The error is a refusal to be sent instead.
+func (s *Service) send(r request, name string, out any) error {
+	body, raw := out.(Bytes)
+	if r.local != nil && !raw {
+		r.local.done <- localAnswer{out: out}
+		return nil
+	}
+	if !raw {
+		var err error
+		if body, err = Encode(out); err != nil {
+			return err
+		}
+	}
+	if most := s.nc.MaxPayload(); most > 0 && int64(len(body)) > most { // it would never arrive
+		return events.TooLarge("the answer", int64(len(body)), most)
+	}
+	if r.local != nil {
+		r.local.done <- localAnswer{out: body}
+	} else if err := s.publish(r.message, nil, body); err != nil {
+		s.logger.Warn().Err(err).Str("request", name).Msg("a reply could not be sent")
+	}
+	return nil
+}
+
+// Encode encodes an answer as a service sends it.
+func Encode(answer any) (Bytes, error) {
+	body, err := json.Marshal(answer, json.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("encoding a reply: %w", err)
+	}
+	return body, nil
+}
+
 // refuse answers with an error.
-func (s *Service) refuse(r incoming, e *events.Error) {
-	if err := s.respond(r, nil, e); err != nil {
+func (s *Service) refuse(r request, e *events.Error) {
+	if r.local != nil {
+		r.local.refuse(e)
+		return
+	}
+	ready := encoded(e)
+	if err := s.publish(r.message, ready.headers, ready.body); err != nil {
 		s.logger.Warn().Err(err).Msg("a refusal could not be sent")
 	}
 }
@@ -304,19 +343,10 @@ func encoded(e *events.Error) readyRefusal {
 	return readyRefusal{e, micro.Headers(e.Headers()), events.EncodeError(e)}
 }
 
-// respond sends a body or a refusal, if the request has a reply subject or is of this process.
-func (s *Service) respond(r incoming, body []byte, refusal *events.Error) error {
-	if own, ok := r.(*localRequest); ok {
-		own.answer(body, refusal)
-		return nil
-	}
+// publish sends an answer over NATS, if the request has a reply subject.
+func (s *Service) publish(r incoming, headers micro.Headers, body []byte) error {
 	if r.Reply() == "" {
 		return nil
-	}
-	var headers micro.Headers
-	if refusal != nil {
-		ready := encoded(refusal)
-		headers, body = ready.headers, ready.body
 	}
 	return s.out.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: nats.Header(headers), Data: body})
 }

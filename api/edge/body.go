@@ -68,10 +68,28 @@ func (w *response) readBody(r *http.Request, tenant string) error {
 		if tooDeep(raw) {
 			return events.Invalid("", "objects and lists of the body lie more than %d deep in one another", maxDepth)
 		}
-		r.Body = io.NopCloser(bytes.NewReader(raw))
+		r.Body = &wholeBody{bytes.NewReader(raw), raw}
 	}
 	_ = ctrl.SetReadDeadline(time.Time{}) // a recorder in a test has none
 	return nil
+}
+
+// wholeBody is a body that was read.
+type wholeBody struct {
+	*bytes.Reader
+	raw []byte
+}
+
+// Close implements io.Closer.
+func (*wholeBody) Close() error { return nil }
+
+// Body returns the body of a request of which nothing was read yet, and no more than one byte beyond
+// most. The caller does not change it: the edge has read it already, and it is no copy.
+func Body(r *http.Request, most int64) ([]byte, error) {
+	if whole, ok := r.Body.(*wholeBody); ok {
+		return whole.raw[:min(int64(len(whole.raw)), most+1)], nil
+	}
+	return io.ReadAll(io.LimitReader(r.Body, most+1))
 }
 
 // bodyOf returns how a refusal names a body of a size limit.

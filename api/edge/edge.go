@@ -255,9 +255,10 @@ func (t route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w = routed(w)
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
+	ctx, turn := quota.WithTurn(ctx)
 	answer := &response{ResponseWriter: w, ctx: ctx, edge: t.edge, end: end}
 	defer answer.done()
-	err := t.answer(answer, r.WithContext(ctx))
+	err := t.answer(answer, r.WithContext(ctx), turn)
 	switch {
 	case err == nil || answer.began:
 	case t.refuse != nil:
@@ -267,7 +268,7 @@ func (t route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (t route) answer(w *response, r *http.Request) error {
+func (t route) answer(w *response, r *http.Request, turn *quota.Turn) error {
 	meters := t.edge.meters
 	c, err := t.edge.caller(w, r)
 	if err != nil {
@@ -293,6 +294,7 @@ func (t route) answer(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	turn.Grant(c.Tenant)
 	return t.handle(w, r, c)
 }
 

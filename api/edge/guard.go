@@ -28,25 +28,89 @@ type guard struct {
 // fields is a JSON object whose values are not decoded.
 type fields = map[string]jsontext.Value
 
-// Request decides on a command, a submitted command, a query, or a request for the bytes of
-// a file.
-func (g *guard) Request(ctx context.Context, subject string, body []byte, send func([]byte) ([]byte, error)) ([]byte, error) {
-	kind, _, name, ok := g.names.ParseRequest(subject)
-	if !ok {
-		return nil, events.Errorf(events.Forbidden, "the edge sends nothing on %s", subject)
-	}
-	if err := g.permits(subject, capabilityOf(kind, name)); err != nil {
+// Command decides on a command, a submitted command, or an upload, and notes what was acknowledged.
+func (g *guard) Command(ctx context.Context, subject string, r *events.Request, send func() (*events.Reply, error)) (*events.Reply, error) {
+	kind, name, err := g.parse(subject)
+	if err != nil {
 		return nil, err
 	}
 	switch {
-	case kind == "query":
-		return g.query(ctx, name, body, send)
-	case kind == "file" && name == "content.get":
-		return g.content(ctx, body, send)
-	case kind == "file": // content.put takes the very request of the command
+	case kind == events.KindQuery || kind == events.KindFile && name != "content.put":
+		return nil, g.unsent(subject)
+	case kind == events.KindFile: // it takes the very request of the command
 		name = "file.write"
 	}
-	return g.command(ctx, kind, name, body, send)
+	switch r.Actor {
+	case "":
+		r.Actor = g.who.Subject
+	case g.who.Subject:
+	default:
+		return nil, events.Invalid("/actor", "the actor of a command is the credential's, %s; leave the field out", g.who.Subject)
+	}
+	if limits := g.who.rights(); limits != nil {
+		r.Rights = limits
+	}
+	if g.reach != nil {
+		if err := g.reach.command(ctx, name, r); err != nil {
+			return nil, err
+		}
+	}
+	if name == "thread.commit" {
+		if err := g.approves(r); err != nil {
+			return nil, err
+		}
+	}
+	reply, err := send()
+	g.done()
+	if err != nil || reply == nil {
+		return nil, err
+	}
+	g.marks.note(g.who.Tenant, reply.ThreadID, reply.Seq)
+	if reply.Result != nil && reply.Result.ChildID != "" {
+		g.marks.note(g.who.Tenant, reply.Result.ChildID, reply.Seq)
+	}
+	if g.reach == nil {
+		return reply, nil
+	}
+	switch row, _ := events.LookupCommand(name); {
+	case row.Relates.Finds != "": // another may have made it since
+		if _, err := g.reach.thread(ctx, reply.ThreadID); err != nil {
+			return nil, err
+		}
+	case row.Creates && r.ThreadID == "": // it may be a repeat of another's, who had the same id for it
+		if err := g.reach.made(ctx, reply.ThreadID, reply.Seq, r.CommandID); err != nil {
+			return nil, err
+		}
+	}
+	return reply, nil
+}
+
+// Request decides on a query, or a request for the bytes of a file.
+func (g *guard) Request(ctx context.Context, subject string, body []byte, send func([]byte) ([]byte, error)) ([]byte, error) {
+	kind, name, err := g.parse(subject)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case kind == events.KindQuery:
+		return g.query(ctx, name, body, send)
+	case kind == events.KindFile && name == "content.get":
+		return g.content(ctx, body, send)
+	}
+	return nil, g.unsent(subject)
+}
+
+// parse returns what a request on a subject asks for, or a refusal unless the principal may ask.
+func (g *guard) parse(subject string) (kind, name string, err error) {
+	kind, _, name, ok := g.names.ParseRequest(subject)
+	if !ok {
+		return "", "", g.unsent(subject)
+	}
+	return kind, name, g.permits(subject, capabilityOf(kind, name))
+}
+
+func (g *guard) unsent(subject string) error {
+	return events.Errorf(events.Forbidden, "the edge sends nothing on %s", subject)
 }
 
 // Publish decides on a live event, or a piece of an upload.
@@ -168,80 +232,14 @@ func (g *guard) content(ctx context.Context, body []byte, send func([]byte) ([]b
 	return send(body)
 }
 
-// command decides on a command, and notes what was acknowledged.
-func (g *guard) command(ctx context.Context, kind, name string, body []byte, send func([]byte) ([]byte, error)) ([]byte, error) {
-	request, err := decodeFields(body)
-	if err != nil {
-		return nil, err
-	}
-	actor, _ := text(request, "actor")
-	switch {
-	case actor == "":
-		request["actor"] = quoted(g.who.Subject)
-	case actor != g.who.Subject:
-		return nil, events.Invalid("/actor", "the actor of a command is the credential's, %s; leave the field out", g.who.Subject)
-	}
-	if limits := g.who.rights(); limits != nil {
-		if request["rights"], err = json.Marshal(limits); err != nil {
-			return nil, err
-		}
-	}
-	body = encodeFields(request)
-	if g.reach != nil {
-		if err := g.reach.command(ctx, name, request); err != nil {
-			return nil, err
-		}
-		body = encodeFields(request)
-	}
-	if name == "thread.commit" {
-		if err := g.approves(request); err != nil {
-			return nil, err
-		}
-	}
-	answer, err := send(body)
-	g.done()
-	if err != nil || kind != "cmd" {
-		return answer, err
-	}
-	var reply struct {
-		ThreadID string `json:"threadId"`
-		Seq      int64  `json:"seq"`
-		Result   struct {
-			ChildID string `json:"childId"`
-		} `json:"result"`
-	}
-	if err := json.Unmarshal(answer, &reply); err == nil {
-		g.marks.note(g.who.Tenant, reply.ThreadID, reply.Seq)
-		if child := reply.Result.ChildID; child != "" {
-			g.marks.note(g.who.Tenant, child, reply.Seq)
-		}
-	}
-	if g.reach == nil {
-		return answer, nil
-	}
-	_, named := text(request, "threadId")
-	switch row, _ := events.LookupCommand(name); {
-	case row.Relates.Finds != "": // another may have made it since
-		if _, err := g.reach.thread(ctx, reply.ThreadID); err != nil {
-			return nil, err
-		}
-	case row.Creates && !named: // it may be a repeat of another's, who had the same id for it
-		commandID, _ := text(request, "commandId")
-		if err := g.reach.made(ctx, reply.ThreadID, reply.Seq, commandID); err != nil {
-			return nil, err
-		}
-	}
-	return answer, nil
-}
-
 // approves returns a forbidden if a thread.commit has a command that the principal is not
 // capable of.
-func (g *guard) approves(request fields) error {
+func (g *guard) approves(r *events.Request) error {
 	if len(g.who.Can) == 0 {
 		return nil
 	}
 	var commit events.CommitThread
-	if err := json.Unmarshal(request["data"], &commit); err != nil {
+	if err := json.Unmarshal(r.Data, &commit); err != nil {
 		return events.Invalid("/data", "it is not the data of thread.commit: %w", err)
 	}
 	for _, c := range commit.Commands {

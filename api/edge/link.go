@@ -73,6 +73,11 @@ func (l linkRoute) answer(w *response, r *http.Request) error {
 // client.Guard.
 type linkGuard struct{ names events.Names }
 
+// Command permits nothing.
+func (g linkGuard) Command(context.Context, string, *events.Request, func() (*events.Reply, error)) (*events.Reply, error) {
+	return nil, onlyShared()
+}
+
 // Request permits the query thread.shared.
 func (g linkGuard) Request(_ context.Context, subject string, body []byte, send func([]byte) ([]byte, error)) ([]byte, error) {
 	if kind, _, name, ok := g.names.ParseRequest(subject); !ok || kind != "query" || name != "thread.shared" {

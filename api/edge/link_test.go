@@ -16,7 +16,14 @@ func TestLinkGuard_PermitsOneQuery(t *testing.T) {
 	g := linkGuard{n}
 	sent := ""
 	try := func(subject string) error {
-		_, err := g.Request(t.Context(), subject, nil, func([]byte) ([]byte, error) {
+		_, err := g.Command(t.Context(), subject, &events.Request{}, func() (*events.Reply, error) {
+			sent = subject
+			return nil, nil
+		})
+		if err == nil {
+			t.Errorf("%s: a link sends a command", subject)
+		}
+		_, err = g.Request(t.Context(), subject, nil, func([]byte) ([]byte, error) {
 			sent = subject
 			return nil, nil
 		})

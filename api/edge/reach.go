@@ -133,7 +133,7 @@ func (r *reach) field(ctx context.Context, f fields, name string) error {
 }
 
 // command holds a command to the threads, and sets whose the threads are that it makes.
-func (r *reach) command(ctx context.Context, name string, request fields) error {
+func (r *reach) command(ctx context.Context, name string, request *events.Request) error {
 	row, known := events.LookupCommand(name)
 	if !known {
 		return nil // the service refuses it
@@ -147,7 +147,7 @@ func (r *reach) command(ctx context.Context, name string, request fields) error 
 	case events.WholeTenant:
 		return tenantwide(name)
 	}
-	data, err := decodeFields(request["data"])
+	data, err := decodeFields(request.Data)
 	if err != nil {
 		return events.Invalid("/data", "it is not a JSON object: %w", err)
 	}
@@ -157,27 +157,26 @@ func (r *reach) command(ctx context.Context, name string, request fields) error 
 	if err := r.data(ctx, row, data); err != nil {
 		return err
 	}
-	if len(data) > 0 || request["data"] != nil {
-		request["data"] = encodeFields(data)
+	if len(data) > 0 || request.Data != nil {
+		request.Data = encodeFields(data)
 	}
 	return nil
 }
 
 // own checks the thread of a command, which may not exist yet.
-func (r *reach) own(ctx context.Context, row events.Command, request fields) error {
-	ref, set := text(request, "threadId")
-	if !set {
+func (r *reach) own(ctx context.Context, row events.Command, request *events.Request) error {
+	if request.ThreadID == "" {
 		if row.Creates && len(r.who.Threads) > 0 && row.Relates.Finds == "" {
 			return noNewThreads()
 		}
 		return nil
 	}
-	id, found, err := r.find(ctx, ref)
+	id, found, err := r.find(ctx, request.ThreadID)
 	if err == nil && !found && !row.Creates && !row.Relates.Makes {
-		err = events.MissingThread(ref)
+		err = events.MissingThread(request.ThreadID)
 	}
 	if err == nil && found {
-		request["threadId"] = quoted(id)
+		request.ThreadID = id
 	}
 	return err
 }

@@ -86,12 +86,10 @@ func (r Row) addParameters(req *http.Request, body object, own map[string]string
 }
 
 // callWith returns a row's command with its data.
-func (r Row) callWith(req *http.Request, data object) (call client.Request, err error) {
+func (r Row) callWith(req *http.Request, data object) (client.Request, error) {
+	call := client.Request{Data: data}
 	if r.hasThread() {
 		call.ThreadID = req.PathValue("thread")
-	}
-	if call.Data, err = (objectSetter{data}).encode(); err != nil {
-		return call, err
 	}
 	return call, conditions(req, &call)
 }

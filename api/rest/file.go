@@ -41,11 +41,7 @@ func (s *service) getFile(w http.ResponseWriter, req *http.Request, c *edge.Call
 	if err != nil {
 		return err
 	}
-	raw, err := objectSetter{data}.encode()
-	if err != nil {
-		return err
-	}
-	record, err := statFile(req.Context(), c.Client, raw)
+	record, err := statFile(req.Context(), c.Client, data)
 	if err != nil {
 		return err
 	}
@@ -72,7 +68,7 @@ func (s *service) getFile(w http.ResponseWriter, req *http.Request, c *edge.Call
 }
 
 // statFile returns the record of a file. The error is a not_found if there is none.
-func statFile(ctx context.Context, c *client.Client, query events.JSON) (*events.FileRecord, error) {
+func statFile(ctx context.Context, c *client.Client, query object) (*events.FileRecord, error) {
 	answer, err := c.Query(ctx, "file.stat", query)
 	if err != nil {
 		return nil, err

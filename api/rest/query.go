@@ -20,11 +20,7 @@ func (r Row) query(w http.ResponseWriter, req *http.Request, c *edge.Caller) err
 	if err != nil {
 		return err
 	}
-	raw, err := objectSetter{data}.encode()
-	if err != nil {
-		return err
-	}
-	answer, err := c.Client.Query(req.Context(), r.Query, raw)
+	answer, err := c.Client.Query(req.Context(), r.Query, data)
 	if err != nil {
 		return err
 	}
@@ -165,11 +161,7 @@ func (s *service) anyQuery(w http.ResponseWriter, req *http.Request, c *edge.Cal
 	if err != nil {
 		return err
 	}
-	raw, err := objectSetter{body}.encode()
-	if err != nil {
-		return err
-	}
-	answer, err := c.Client.Query(req.Context(), name, raw)
+	answer, err := c.Client.Query(req.Context(), name, body)
 	if err != nil {
 		return err
 	}

@@ -178,10 +178,7 @@ func eventPage(w http.ResponseWriter, req *http.Request, c *edge.Caller, single 
 	if err != nil {
 		return err
 	}
-	if raw, err = (objectSetter{data}).encode(); err != nil {
-		return err
-	}
-	answer, err := c.Client.Query(req.Context(), "event.list", events.JSON(raw))
+	answer, err := c.Client.Query(req.Context(), "event.list", data)
 	if err != nil {
 		return err
 	}

@@ -205,6 +205,6 @@ func (a *assembly) serveCommands() error {
 		Requests: namesOf(events.Commands(), func(c events.Command) string { return c.Name }), InFlight: 8192,
 		Tenants: a.cfg.limits(), Metrics: a.metrics, Fair: a.fair(1), Answers: a.answers, Refusals: a.refusals,
 		Forwarding: &service.Forwarding{Conn: peers, Key: commands.Aggregate, Metrics: a.metrics},
-	}, affordable(a.work.budget, a.dispatcher.Handle), a.logger)
+	}, a.command, a.logger)
 	return err
 }

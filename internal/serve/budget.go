@@ -27,18 +27,19 @@ func (s *Server) budget(ctx context.Context, log *eventlog.Log) (runtime.Budget,
 // checked again before each call of a model, however its run was started.
 func askingModels(name string) bool { return name == "thread.react" || name == "run.retry" }
 
-// affordable refuses commands that lead to calls of models for a tenant that has used
-// its tokens of the day.
-func affordable(tokens runtime.Budget, next service.Handler) service.Handler {
-	if tokens == nil {
-		return next
+// affords refuses a command that leads to calls of models for a tenant that has used its tokens of
+// the day.
+func (s *Server) affords(ctx context.Context, tenant, name string) error {
+	if s.work.budget == nil || !askingModels(name) {
+		return nil
 	}
-	return func(ctx context.Context, tenant, name string, body []byte, meta service.Meta) (any, error) {
-		if askingModels(name) {
-			if err := tokens.Check(ctx, tenant); err != nil {
-				return nil, err
-			}
-		}
-		return next(ctx, tenant, name, body, meta)
+	return s.work.budget.Check(ctx, tenant)
+}
+
+// command is a service.Handler for commands.
+func (s *Server) command(ctx context.Context, tenant, name string, body []byte, meta service.Meta) (any, error) {
+	if err := s.affords(ctx, tenant, name); err != nil {
+		return nil, err
 	}
+	return s.dispatcher.Handle(ctx, tenant, name, body, meta)
 }

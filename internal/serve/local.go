@@ -4,11 +4,13 @@ import (
 	"context"
 
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/service"
 )
 
-// localService answers requests of clients in this process without NATS. It implements
-// client.Service.
+// localService answers requests of clients in this process without NATS: a command reaches the
+// dispatcher, and its reply the client, as Go values. It implements client.Service.
 //
 // It serves while no other Skein shares its requests. With others, requests go over NATS: they reach
 // the process that owns their thread, and one that hangs delays them by a second instead of all the
@@ -21,12 +23,31 @@ func (l localService) Serves(kind string) bool {
 }
 
 // Request answers a request.
-func (l localService) Request(ctx context.Context, r client.ServiceRequest) ([]byte, error) {
-	s := l.server.commands
-	if r.Kind == events.KindQuery {
-		s = l.server.queries
+func (l localService) Request(ctx context.Context, r client.ServiceRequest) (client.ServiceAnswer, error) {
+	call, s := service.Call{Tenant: r.Tenant, Name: r.Name}, l.server
+	if r.Command == nil {
+		call.Size = len(r.Body)
+		call.Handle = func(ctx context.Context) (any, error) {
+			out, err := s.reading.queries.Handle(ctx, r.Tenant, r.Name, r.Body, service.Meta{TraceParent: r.TraceParent})
+			if err != nil {
+				return nil, err
+			}
+			return service.Encode(out)
+		}
+		out, err := s.queries.Do(ctx, call)
+		body, _ := out.(service.Bytes)
+		return client.ServiceAnswer{Body: body}, err
 	}
-	return s.Do(ctx, r.Tenant, r.Name, r.Body, r.TraceParent)
+	call.Size = commands.Size(r.Command)
+	call.Handle = func(ctx context.Context) (any, error) {
+		if err := s.affords(ctx, r.Tenant, r.Name); err != nil {
+			return nil, err
+		}
+		return s.dispatcher.Execute(ctx, r.Tenant, r.Name, r.Command, commands.Meta{TraceParent: r.TraceParent})
+	}
+	out, err := s.commands.Do(ctx, call)
+	reply, _ := out.(*events.Reply)
+	return client.ServiceAnswer{Reply: reply}, err
 }
 
 var _ client.Service = localService{}

@@ -47,7 +47,7 @@ func (s *Server) startReading(background context.Context, validator *schema.Vali
 			s.logger.Error().Err(err).Msg("the queries no longer receive the progress of the read models")
 		}
 	})
-	s.reading = reading{readLog, progress, queries.Unreadable}
+	s.reading = reading{readLog, progress, queries}
 	s.metrics.WatchLags(s.lags)
 	s.watchWriting()
 	requests, err := s.connect("queries-in")
@@ -91,8 +91,7 @@ const queriesInFlight = 4096
 type reading struct {
 	log      *eventlog.Log
 	progress *buckets.Progress
-
-	unreadable func() []string
+	queries  *query.Queries
 }
 
 func (r reading) ready(ctx context.Context) error {

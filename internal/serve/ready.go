@@ -86,7 +86,7 @@ func (s *Server) Checks(ctx context.Context) []Check {
 // notShown describes what the read models omit. It does not make the server unready:
 // reads of it report it, and one tenant must not stop the others.
 func (s *Server) notShown(ctx context.Context) string {
-	if keys := s.reading.unreadable(); len(keys) > 0 {
+	if keys := s.reading.queries.Unreadable(); len(keys) > 0 {
 		return fmt.Sprintf("%d documents cannot be read, such as %s; skein replay makes them again from the log", len(keys), keys[0])
 	}
 	count, seq, err := buckets.Broken(ctx, s.reading.log)
