@@ -80,7 +80,9 @@ func (c *Client) command(r Request) (body []byte, id string, err error) {
 	if req.WriterToken == "" {
 		req.WriterToken = c.writer
 	}
-	if r.Data != nil {
+	if raw, encoded := r.Data.(events.JSON); encoded && len(raw) > 0 {
+		req.Data = raw
+	} else if r.Data != nil {
 		if req.Data, err = encode(r.Data); err != nil {
 			return nil, "", err
 		}

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"strings"
@@ -23,7 +22,7 @@ type object = map[string]jsontext.Value
 
 // readObject reads a body that is a JSON object; an empty body is an empty one.
 func readObject(r *http.Request) (object, error) {
-	raw, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	raw, err := edge.ReadAll(r)
 	switch {
 	case err != nil:
 		return nil, err // the edge has read it already
