@@ -94,6 +94,17 @@ func (p *Pool) Try(tenant string) (leave func(), err error) {
 	return p.take(tenant), nil
 }
 
+// takeFree is Try without a reason, and without a refusal in the metrics: nil if the tenant may have
+// none now.
+func (p *Pool) takeFree(tenant string) (leave func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refuses(tenant) != "" {
+		return nil
+	}
+	return p.take(tenant)
+}
+
 // Wait takes a place for a tenant, and waits for one until ctx ends. The error is
 // that of ctx, or a *FullError if too many of the tenant's requests wait.
 func (p *Pool) Wait(ctx context.Context, tenant string) (leave func(), err error) {

@@ -72,23 +72,25 @@ func (c *Conn) directUpTo(ctx context.Context, stream string, q GetRequest) (out
 	if err != nil {
 		return nil, 0, err
 	}
-	err = c.untilAnswered(ctx, stream, q, func(within time.Duration) (err error) {
-		var incomplete *IncompleteError
-		for range incompleteTries {
-			if out, upTo, err = c.directOnce(ctx, stream, q, body, within); !errors.As(err, &incomplete) {
-				return err
+	err = quota.Read(ctx, func() (messages, bytes int, err error) {
+		err = c.untilAnswered(ctx, stream, q, func(within time.Duration) (err error) {
+			var incomplete *IncompleteError
+			for range incompleteTries {
+				if out, upTo, err = c.directOnce(ctx, stream, q, body, within); !errors.As(err, &incomplete) {
+					return err
+				}
 			}
+			return err
+		})
+		for i := range out {
+			bytes += len(out[i].Data)
 		}
-		return err
-	})
+		return len(out), bytes, err
+	}, func() { out = nil })
 	if err != nil {
 		return nil, 0, err
 	}
-	bytes := 0
-	for i := range out {
-		bytes += len(out[i].Data)
-	}
-	return out, upTo, quota.Spend(ctx, len(out), bytes)
+	return out, upTo, nil
 }
 
 // foundUnreadable is what the server says in place of "No Results" where it knows the last
