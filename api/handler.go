@@ -30,6 +30,7 @@ type Options struct {
 	OpenOps bool          // metrics need no credential, as on loopback
 
 	Activity *quota.Activity // see edge.Options
+	Bodies   *quota.Pool     // see edge.Options
 
 	Metrics    edge.Metrics    // default none
 	System     console.System  // what the console shows to operators; default nothing
@@ -45,7 +46,7 @@ type Handler struct{ edge *edge.Edge }
 
 // New returns a Handler.
 func New(o Options) (*Handler, error) {
-	own := edge.Options{Conn: o.Conn, Service: o.Service, Names: o.Names, Auth: o.Auth, Name: o.Name, Metrics: o.Metrics, Serves: o.Serves, Activity: o.Activity}
+	own := edge.Options{Conn: o.Conn, Service: o.Service, Names: o.Names, Auth: o.Auth, Name: o.Name, Metrics: o.Metrics, Serves: o.Serves, Activity: o.Activity, Bodies: o.Bodies}
 	if err := o.Listen.Edge(&own); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,8 @@
 //   - [Pool] has places for scarce work. A tenant may take another place only while at least as
 //     many are free as it holds. Alone it gets half of them; of two that take all they can, each
 //     gets a third; and one that comes later always finds some free. An operator may set a tenant's
-//     most besides. Of those that wait, the tenant that holds the fewest is next.
+//     most besides. Of those that wait, the tenant that holds the fewest is next, and of several the
+//     one that took its last place first.
 //   - [Work] counts what a request does beyond its start, and [Pauses] spreads redeliveries.
 //
 // # The buckets

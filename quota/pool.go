@@ -55,9 +55,11 @@ type Pool struct {
 
 	mu      sync.Mutex // guards what follows
 	taken   int
-	held    map[string]int // by tenant; none is zero
-	waiting []*waiter      // in the order in which they came
-	waits   map[string]int // by tenant; none is zero
+	held    map[string]int    // by tenant; none is zero
+	waiting []*waiter         // in the order in which they came
+	waits   map[string]int    // by tenant; none is zero
+	grants  uint64            // places that were taken so far
+	last    map[string]uint64 // of them, a tenant's latest; of those that hold a place or wait for one
 }
 
 // waiter waits for a place. Its channel is closed when it has one.
@@ -72,7 +74,7 @@ func NewPool(kind string, l Places, metrics Metrics) *Pool {
 	if metrics == nil {
 		metrics = silent{}
 	}
-	return &Pool{kind: kind, limit: l, metrics: metrics, held: map[string]int{}, waits: map[string]int{}}
+	return &Pool{kind: kind, limit: l, metrics: metrics, held: map[string]int{}, waits: map[string]int{}, last: map[string]uint64{}}
 }
 
 type silent struct{}
@@ -90,6 +92,17 @@ func (p *Pool) Try(tenant string) (leave func(), err error) {
 		return nil, &FullError{Kind: p.kind, Why: why}
 	}
 	return p.take(tenant), nil
+}
+
+// takeFree is Try without a reason, and without a refusal in the metrics: nil if the tenant may have
+// none now.
+func (p *Pool) takeFree(tenant string) (leave func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refuses(tenant) != "" {
+		return nil
+	}
+	return p.take(tenant)
 }
 
 // Wait takes a place for a tenant, and waits for one until ctx ends. The error is
@@ -145,10 +158,17 @@ func (p *Pool) refuses(tenant string) string {
 }
 
 func (p *Pool) take(tenant string) (leave func()) {
-	p.taken++
-	p.held[tenant]++
+	p.grant(tenant)
 	p.tell()
 	return p.leave(tenant)
+}
+
+// grant assigns a free place to a tenant.
+func (p *Pool) grant(tenant string) {
+	p.taken++
+	p.held[tenant]++
+	p.grants++
+	p.last[tenant] = p.grants
 }
 
 func (p *Pool) leave(tenant string) func() {
@@ -167,15 +187,16 @@ func (p *Pool) free(tenant string) {
 	}
 	for p.next() {
 	}
+	p.forgetIdle(tenant)
 	p.tell()
 }
 
-// next assigns a free place to the waiting tenant that holds the fewest, and reports whether
-// there was one.
+// next assigns a free place to the waiting tenant that comes first, and reports whether there was
+// one.
 func (p *Pool) next() bool {
 	best := -1
 	for i, w := range p.waiting {
-		if p.refuses(w.tenant) == "" && (best < 0 || p.held[w.tenant] < p.held[p.waiting[best].tenant]) {
+		if p.refuses(w.tenant) == "" && (best < 0 || p.before(w.tenant, p.waiting[best].tenant)) {
 			best = i
 		}
 	}
@@ -183,11 +204,26 @@ func (p *Pool) next() bool {
 		return false
 	}
 	w := p.waiting[best]
+	p.grant(w.tenant)
 	p.forget(best)
-	p.taken++
-	p.held[w.tenant]++
 	close(w.given)
 	return true
+}
+
+// before reports whether a tenant comes before another: it holds fewer places, or as many, and
+// the one that it took last was taken earlier.
+func (p *Pool) before(tenant, other string) bool {
+	if a, b := p.held[tenant], p.held[other]; a != b {
+		return a < b
+	}
+	return p.last[tenant] < p.last[other]
+}
+
+// forgetIdle forgets a tenant that neither holds a place nor waits for one.
+func (p *Pool) forgetIdle(tenant string) {
+	if p.held[tenant] == 0 && p.waits[tenant] == 0 {
+		delete(p.last, tenant)
+	}
 }
 
 func (p *Pool) forget(i int) {
@@ -196,6 +232,7 @@ func (p *Pool) forget(i int) {
 	if p.waits[tenant]--; p.waits[tenant] == 0 {
 		delete(p.waits, tenant)
 	}
+	p.forgetIdle(tenant)
 }
 
 func (p *Pool) tell() { p.metrics.Places(p.kind, p.taken, len(p.waiting)) }

@@ -21,9 +21,12 @@ type Work struct {
 	long   *Pool                                                         // nil: long reads need no place
 	pace   func(ctx context.Context, tenant string, units float64) error // blocks until so much may be done
 
+	entering chan struct{} // has room for the one read of the request that waits for its place
+
 	mu    sync.Mutex // guards what follows
 	done  float64    // units
 	paid  float64    // of them
+	waits bool       // for a place
 	ended bool
 	leave func() // frees the place; nil: it has none
 }
@@ -31,7 +34,7 @@ type Work struct {
 // NewWork returns the work of a request that begins. pace blocks until its tenant may do so many
 // units, which is called with those beyond the first one. End it.
 func NewWork(tenant string, long *Pool, pace func(ctx context.Context, tenant string, units float64) error) *Work {
-	return &Work{tenant: tenant, long: long, pace: pace, paid: 1}
+	return &Work{tenant: tenant, long: long, pace: pace, paid: 1, entering: make(chan struct{}, 1)}
 }
 
 // End frees the place of a request that has ended.
@@ -48,27 +51,58 @@ func (w *Work) End() {
 func (w *Work) spend(ctx context.Context, units float64, placed bool) error {
 	w.mu.Lock()
 	w.done += units
-	owed := w.done - w.paid
-	if owed <= 0 {
-		w.mu.Unlock()
+	owed := max(0, w.done-w.paid)
+	w.paid += owed
+	w.mu.Unlock()
+	if owed == 0 {
 		return nil
 	}
-	w.paid += owed
-	err := w.enter(ctx, placed)
-	w.mu.Unlock()
-	if err != nil {
-		return err
+	if !w.enterNow(0, placed) {
+		if err := w.enter(ctx); err != nil {
+			return err
+		}
 	}
 	return w.pace(ctx, w.tenant, owed)
 }
 
-// enter takes a place for a request that does much. Hold w.mu: the reads of one request wait for it
-// together.
-func (w *Work) enter(ctx context.Context, placed bool) (err error) {
-	if w.long == nil || w.leave != nil || w.ended || placed || w.done < longWork {
+// enterNow reports whether a request may do so much more: it needs no place for that, has one, or
+// takes one that is free.
+func (w *Work) enterNow(units float64, placed bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.long == nil || w.leave != nil || w.ended || placed || w.done+units < longWork {
+		return true
+	}
+	if w.waits {
+		return false
+	}
+	w.leave = w.long.takeFree(w.tenant)
+	return w.leave != nil
+}
+
+// enter waits for a place, unless the request has one.
+func (w *Work) enter(ctx context.Context) error {
+	select {
+	case w.entering <- struct{}{}:
+		defer func() { <-w.entering }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	w.mu.Lock()
+	w.waits = w.leave == nil && !w.ended
+	waits := w.waits
+	w.mu.Unlock()
+	if !waits {
 		return nil
 	}
-	w.leave, err = w.long.Wait(ctx, w.tenant)
+	leave, err := w.long.Wait(ctx, w.tenant)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waits = false; err == nil && w.ended {
+		leave()
+	} else if err == nil {
+		w.leave = leave
+	}
 	return err
 }
 
@@ -108,21 +142,34 @@ func Unmeasured(ctx context.Context) context.Context {
 	return context.WithValue(ctx, workKey{}, inWork{})
 }
 
-// Spend counts messages, and bytes of them, that were read, and blocks until their tenant may do more. It does nothing in a context that belongs to no work. The error is that
-// of ctx, or a *FullError.
-func Spend(ctx context.Context, messages, bytes int) error {
-	return spend(ctx, float64(messages)/unitMessages+float64(bytes)/unitBytes)
+// Read calls read, counts the messages that it has read and their bytes, and blocks until their
+// tenant may do more. Where that needs a place and none is free, it calls drop, which forgets what
+// was read, so that those who wait hold nothing, and read again when it has one. In a context that
+// belongs to no work it only calls read. The error is that of read, that of ctx, or a *FullError.
+func Read(ctx context.Context, read func() (messages, bytes int, err error), drop func()) error {
+	in, _ := ctx.Value(workKey{}).(inWork)
+	for {
+		messages, bytes, err := read()
+		if err != nil || in.work == nil {
+			return err
+		}
+		units := float64(messages)/unitMessages + float64(bytes)/unitBytes
+		if in.work.enterNow(units, in.placed) {
+			return in.work.spend(ctx, units, in.placed)
+		}
+		drop()
+		if err := in.work.enter(ctx); err != nil {
+			return err
+		}
+	}
 }
 
-// SpendRequests is Spend for what is work like so many requests, of so many bytes in all.
+// SpendRequests counts what is work like so many requests, of so many bytes in all, and blocks as
+// Read does.
 func SpendRequests(ctx context.Context, requests, bytes int) error {
-	return spend(ctx, float64(requests)+float64(bytes)/unitSent)
-}
-
-func spend(ctx context.Context, units float64) error {
 	in, _ := ctx.Value(workKey{}).(inWork)
 	if in.work == nil {
 		return nil
 	}
-	return in.work.spend(ctx, units, in.placed)
+	return in.work.spend(ctx, float64(requests)+float64(bytes)/unitSent, in.placed)
 }

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/quota"
 )
 
 // Sizes of the largest bodies that are no files, in bytes.
@@ -62,7 +64,13 @@ func (w *response) readBody(r *http.Request, tenant string) error {
 			ctrl: ctrl, began: time.Now(),
 		}
 		raw, err := w.place.readAll(paced, r.ContentLength, most)
+		if full := (*busyError)(nil); errors.As(err, &full) {
+			_, _ = w.edge.meters.weigh(r.Context(), tenant, smallBody) // some of it has arrived
+		}
 		if err != nil {
+			return err
+		}
+		if err := w.enterBody(r.Context(), tenant, len(raw)); err != nil {
 			return err
 		}
 		if tooDeep(raw) {
@@ -72,6 +80,19 @@ func (w *response) readBody(r *http.Request, tenant string) error {
 	}
 	_ = ctrl.SetReadDeadline(time.Time{}) // a recorder in a test has none
 	return nil
+}
+
+// enterBody waits for a place in which a large body is decoded.
+func (w *response) enterBody(ctx context.Context, tenant string, size int) error {
+	if size < largeBody {
+		return nil
+	}
+	leave, err := w.edge.opts.Bodies.Wait(ctx, tenant)
+	if full := (*quota.FullError)(nil); errors.As(err, &full) {
+		return busy("the tenant", "large bodies in flight", time.Second)
+	}
+	w.leave = leave
+	return err
 }
 
 // wholeBody is a body that was read.
@@ -109,10 +130,10 @@ func (a *admission) readAll(from io.Reader, announced, most int64) ([]byte, erro
 	raw := make([]byte, 0, min(max(announced+1, 512), smallBody))
 	for {
 		if len(raw) == cap(raw) {
-			if err := a.hold(min(2*int64(cap(raw)), most)); err != nil {
+			if err := a.hold(min(4*int64(cap(raw)), most)); err != nil {
 				return nil, err
 			}
-			raw = slices.Grow(raw, len(raw))
+			raw = slices.Grow(raw, int(min(3*int64(len(raw)), max(announced, most)+1-int64(len(raw)))))
 		}
 		n, err := from.Read(raw[len(raw):cap(raw)])
 		raw = raw[:len(raw)+n]

@@ -52,6 +52,8 @@ type Options struct {
 	// Activity records which tenants are active, here and elsewhere in the process; default: here
 	// alone.
 	Activity *quota.Activity
+	// Bodies are the places for bodies that take long to decode; default DefaultBodies.
+	Bodies *quota.Pool
 
 	Metrics Metrics // default none
 
@@ -120,6 +122,9 @@ func New(o Options) (*Edge, error) {
 		o.Metrics = noMetrics{}
 	}
 	o.Stall, o.Ping, o.SocketPing = cmp.Or(o.Stall, streamStall), cmp.Or(o.Ping, streamPing), cmp.Or(o.SocketPing, socketPing)
+	if o.Bodies == nil {
+		o.Bodies = quota.NewPool("bodies", quota.Places{Total: DefaultBodies()}, nil)
+	}
 	e := &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant, o.Fair, o.Activity), links: linkMeters(o.Fair)}
 	e.meters.metrics, e.links.metrics = o.Metrics, o.Metrics
 	e.tickets = passes{kind: "ticket", once: true, edge: o.Name}
@@ -310,7 +315,7 @@ func (e *Edge) caller(w *response, r *http.Request) (*Caller, error) {
 		return nil, err
 	}
 	o.TraceParent = r.Header.Get(events.HeaderTraceParent)
-	guard := &guard{names: e.opts.Names, who: p, marks: &e.marks, fresh: readsOwnWrites(r.URL.Path), reach: within, done: w.dropBody}
+	guard := &guard{names: e.opts.Names, who: p, marks: &e.marks, fresh: readsOwnWrites(r.URL.Path), reach: within, decoded: w.leaveBody, done: w.dropBody}
 	guard.follows = func(ctx context.Context) error { return e.meters.begin(ctx, p.Tenant, followCost) }
 	o.Guard = guard
 	c, err := client.New(e.opts.Conn, o)

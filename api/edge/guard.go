@@ -1,7 +1,12 @@
 package edge
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"errors"
+	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,14 +24,15 @@ type guard struct {
 	marks *marks
 	fresh bool // queries show all that this edge has acknowledged to the tenant, not only of a thread that they name
 
-	reach *reach // nil if the principal may use all threads
-	done  func() // called when a command was answered
+	reach   *reach // nil if the principal may use all threads
+	decoded func() // called when a request was decoded, and only waits from then on
+	done    func() // called when a command was answered
 
 	follows func(context.Context) error // waits until a subscription may begin
 }
 
 // fields is a JSON object whose values are not decoded.
-type fields = map[string]jsontext.Value
+type fields map[string]jsontext.Value
 
 // Command decides on a command, a submitted command, or an upload, and notes what was acknowledged.
 func (g *guard) Command(ctx context.Context, subject string, r *events.Request, send func() (*events.Reply, error)) (*events.Reply, error) {
@@ -50,6 +56,7 @@ func (g *guard) Command(ctx context.Context, subject string, r *events.Request, 
 	if limits := g.who.rights(); limits != nil {
 		r.Rights = limits
 	}
+	g.decoded()
 	if g.reach != nil {
 		if err := g.reach.command(ctx, name, r); err != nil {
 			return nil, err
@@ -219,6 +226,7 @@ func (g *guard) within(ctx context.Context, thread string) error {
 
 // content decides on a request for the bytes of a file.
 func (g *guard) content(ctx context.Context, body []byte, send func([]byte) ([]byte, error)) ([]byte, error) {
+	g.decoded()
 	if g.reach != nil {
 		request, err := decodeFields(body)
 		if err == nil {
@@ -252,6 +260,7 @@ func (g *guard) approves(r *events.Request) error {
 
 // query decides on a query.
 func (g *guard) query(ctx context.Context, name string, body []byte, send func([]byte) ([]byte, error)) ([]byte, error) {
+	g.decoded()
 	row, known := events.LookupQuery(name)
 	marked := known && row.Waits() && g.marks.of(g.who.Tenant) > 0
 	if g.reach == nil && !marked || !known {
@@ -282,26 +291,68 @@ func (g *guard) mark(request fields) int64 {
 	return g.marks.ofThread(g.who.Tenant, thread)
 }
 
+// decodeFields decodes an object, null or nothing. The values are parts of the body.
 func decodeFields(body []byte) (fields, error) {
 	f := fields{}
 	if len(body) == 0 {
 		return f, nil
 	}
-	if err := json.Unmarshal(body, &f); err != nil {
+	if err := f.read(jsontext.NewDecoder(bytes.NewBuffer(body))); err != nil {
 		return nil, events.Invalid("", "the body is not a JSON object: %w", err)
-	}
-	if f == nil {
-		f = fields{}
 	}
 	return f, nil
 }
 
-func encodeFields(f fields) []byte {
-	body, err := json.Marshal(f, json.Deterministic(true))
-	if err != nil { // its values were decoded: cannot fail
-		return nil
+// errNoObject says that a body is another value than an object.
+var errNoObject = errors.New("it is another value")
+
+// read adds the members of the one object that a decoder reads. The decoder reads from a
+// bytes.Buffer, of whose bytes it returns parts.
+func (f fields) read(d *jsontext.Decoder) error {
+	opens, err := d.ReadToken()
+	if err != nil {
+		return err
 	}
-	return body
+	kind := opens.Kind()
+	if kind != '{' && kind != 'n' {
+		return errNoObject
+	}
+	for kind == '{' && d.PeekKind() != '}' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		of := name.String() // before the next read
+		if f[of], err = d.ReadValue(); err != nil {
+			return err
+		}
+	}
+	if kind == '{' {
+		if _, err := d.ReadToken(); err != nil {
+			return err
+		}
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return cmp.Or(err, errNoObject)
+	}
+	return nil
+}
+
+// encodeFields returns an object of fields, sorted by their names.
+func encodeFields(f fields) []byte {
+	size := 2
+	for name, value := range f {
+		size += len(name) + len(value) + 4 // more, if something of the name is escaped
+	}
+	body := append(make([]byte, 0, size), '{')
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		if len(body) > 1 {
+			body = append(body, ',')
+		}
+		body = append(append(body, quoted(name)...), ':')
+		body = append(body, f[name]...)
+	}
+	return append(body, '}')
 }
 
 // text returns a field that is a text, and reports whether it is set.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"path"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -146,6 +147,13 @@ const (
 	smallBody  = 64 << 10 // so much of each body does not count
 	mostBodies = 64 << 20 // bytes of all bodies of a tenant that are being read or decoded
 )
+
+// largeBody is from how many bytes on a body takes long to decode, and needs a place for that.
+const largeBody = 256 << 10
+
+// DefaultBodies is how many large bodies are decoded at once: half of the processors do nothing
+// else then, and the others are left for everything that is small.
+func DefaultBodies() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // hold counts bytes of a body, or returns that the tenant's bodies are too many.
 func (a *admission) hold(bytes int64) error {

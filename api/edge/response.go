@@ -20,6 +20,7 @@ type response struct {
 	began  bool                                       // the answer has begun
 	stream bool                                       // it is a stream, which the edge's closing ends
 	place  *admission                                 // nil before it is admitted
+	leave  func()                                     // leaves the place for decoding a large body; nil: it has none
 	rolled time.Time                                  // when the reader was last given time
 	sent   int                                        // bytes that were not weighed yet
 	paced  func(ctx context.Context, bytes int) error // waits until so many may be sent; nil: for nothing
@@ -130,8 +131,16 @@ func (w *response) lasts() error {
 	return nil
 }
 
+// leaveBody notes that the request's body was decoded.
+func (w *response) leaveBody() {
+	if w.leave != nil {
+		w.leave()
+	}
+}
+
 // dropBody notes that the request's body was used.
 func (w *response) dropBody() {
+	w.leaveBody()
 	if w.place != nil {
 		w.place.drop()
 	}
@@ -140,6 +149,7 @@ func (w *response) dropBody() {
 // done notes that the handler has returned.
 func (w *response) done() {
 	e := w.edge
+	w.leaveBody()
 	if w.place != nil {
 		w.place.release()
 	}

@@ -30,6 +30,7 @@ type NeighbourOptions struct {
 	Clients  int          // of the tenant that sends heavy requests; default 16
 	Cases    []string     // of NeighbourCases; default all
 	Dir      string       // where the store is made; default the system's temporary folder
+	Profile  string       // file for a processor profile of the last case; default none
 	LoadArgs []string     // makes this program run RunLoad
 	Log      func(string) // told what is being measured; may be nil
 }
@@ -134,9 +135,13 @@ func Neighbour(ctx context.Context, o NeighbourOptions) (*NeighbourResult, error
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range list {
+	for i, h := range list {
 		o.Log("commands of one tenant, alongside: " + h.name)
-		c, err := n.measure(ctx, h.load)
+		profile := ""
+		if i == len(list)-1 {
+			profile = o.Profile
+		}
+		c, err := n.measure(ctx, h.load, profile)
 		if err != nil {
 			return nil, fmt.Errorf("alongside %s: %w", h.name, err)
 		}
@@ -218,8 +223,8 @@ func (n *neighbourhood) quiet(ctx context.Context, clients int) (Load, error) {
 }
 
 // measure measures one case. The flood is a process of its own, and so are the
-// clients.
-func (n *neighbourhood) measure(ctx context.Context, flood *Load) (*NeighbourCase, error) {
+// clients. profile is a file for a profile of the server; empty: none.
+func (n *neighbourhood) measure(ctx context.Context, flood *Load, profile string) (*NeighbourCase, error) {
 	settle()
 	const clients = 2
 	c := &NeighbourCase{Clients: clients}
@@ -235,7 +240,14 @@ func (n *neighbourhood) measure(ctx context.Context, flood *Load) (*NeighbourCas
 		}
 		retry.Sleep(ctx, time.Second) // it is at full blast
 	}
+	profiled := func() error { return nil }
+	if profile != "" {
+		if profiled, err = startProfile(profile); err != nil {
+			return nil, err
+		}
+	}
 	got, err := load.start(ctx, n.o.LoadArgs)
+	err = errors.Join(err, profiled())
 	if stop != nil {
 		flooded, stopErr := stop()
 		if err = errors.Join(err, stopErr); err == nil {

@@ -46,6 +46,7 @@ type Conn struct {
 	copies      atomic.Int32  // of every stream; 0: not known yet
 	rottenFor   time.Duration // see the constant
 	rotten      sync.Map      // by name of a stream: when a read of it was found to stay unanswered while others were answered
+	unreadable  sync.Map      // the same, of streams of which it says that it cannot read what it found
 }
 
 // Open returns a Conn on a connection. Close it before the connection.

@@ -72,23 +72,29 @@ func (c *Conn) directUpTo(ctx context.Context, stream string, q GetRequest) (out
 	if err != nil {
 		return nil, 0, err
 	}
-	err = c.untilAnswered(ctx, stream, q, func(within time.Duration) (err error) {
-		var incomplete *IncompleteError
-		for range incompleteTries {
-			if out, upTo, err = c.directOnce(ctx, stream, q, body, within); !errors.As(err, &incomplete) {
-				return err
+	err = quota.Read(ctx, func() (messages, bytes int, err error) {
+		err = c.untilAnswered(ctx, stream, q, func(within time.Duration) (err error) {
+			var incomplete *IncompleteError
+			for range incompleteTries {
+				out, upTo, err = c.directOnce(ctx, stream, q, body, within)
+				if !errors.As(err, &incomplete) || incomplete.found && c.isUnreadable(stream) {
+					return err
+				}
 			}
+			if incomplete.found {
+				c.unreadable.Store(stream, time.Now())
+			}
+			return err
+		})
+		for i := range out {
+			bytes += len(out[i].Data)
 		}
-		return err
-	})
+		return len(out), bytes, err
+	}, func() { out = nil })
 	if err != nil {
 		return nil, 0, err
 	}
-	bytes := 0
-	for i := range out {
-		bytes += len(out[i].Data)
-	}
-	return out, upTo, quota.Spend(ctx, len(out), bytes)
+	return out, upTo, nil
 }
 
 // foundUnreadable is what the server says in place of "No Results" where it knows the last
@@ -111,7 +117,7 @@ func (c *Conn) directOnce(ctx context.Context, stream string, q GetRequest, body
 			return true, nil
 		case "404":
 			if len(out) > 0 || len(q.Multi) > 0 && m.Header.Get("Description") == foundUnreadable { // the server found a message, and could not read it
-				return true, &IncompleteError{Stream: stream, Seq: q.Seq, Last: last}
+				return true, &IncompleteError{Stream: stream, Seq: q.Seq, Last: last, found: len(out) == 0}
 			}
 			return true, nil
 		case "413":
@@ -135,6 +141,8 @@ type IncompleteError struct {
 	Stream string
 	Seq    uint64 // from which on was read
 	Last   uint64 // the last answer before the gap; 0: the first is missing
+
+	found bool // the server has said so itself: it found the message, and could not read it
 }
 
 func (e *IncompleteError) Error() string {
@@ -147,7 +155,8 @@ func (e *IncompleteError) Error() string {
 }
 
 // incompleteTries is how often a read is tried whose answers are incomplete: one that was
-// lost on the way is not lost again.
+// lost on the way is not lost again. What the server found and could not read is tried so often once
+// a minute for each stream: for each try it reads, and unpacks, the whole block.
 const incompleteTries = 3
 
 // UnreadableError says that the server cannot read what it has stored.

@@ -171,6 +171,14 @@ func (c *Conn) isRotten(stream string) bool {
 	return rotten && time.Since(at) < c.rottenFor
 }
 
+// isUnreadable reports whether the server could not read a message of a stream that it had found,
+// however often it tried, not long ago.
+func (c *Conn) isUnreadable(stream string) bool {
+	found, _ := c.unreadable.Load(stream)
+	at, unreadable := found.(time.Time)
+	return unreadable && time.Since(at) < c.rottenFor
+}
+
 // findsNone reports whether a read of many messages, which was not answered, is answered as one of a
 // single message, with none. A server that cannot read a block answers so: it cannot count what
 // matches.

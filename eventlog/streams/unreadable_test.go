@@ -107,3 +107,42 @@ func TestReads_OneTimeoutForAnUnreadableBlock(t *testing.T) {
 		t.Errorf("%d reads were waited for and not answered, of %d threads", n, threads)
 	}
 }
+
+// lastUnread is a connection to a server that knows the last message of each subject, and can read
+// none.
+type lastUnread struct {
+	*nats.Conn
+	asked atomic.Int32
+}
+
+func (u *lastUnread) PublishRequest(subject, reply string, body []byte) error {
+	var q streams.GetRequest
+	if !strings.Contains(subject, ".DIRECT.GET.") || json.Unmarshal(body, &q) != nil || len(q.Multi) == 0 {
+		return u.Conn.PublishRequest(subject, reply, body)
+	}
+	u.asked.Add(1)
+	return u.Conn.PublishMsg(&nats.Msg{Subject: reply, Header: nats.Header{"Status": {"404"}, "Description": {"Message Not Found"}}})
+}
+
+// What the server says that it cannot read is asked for again once, and not of each thread: each
+// time it unpacks the whole block.
+func TestReads_UnreadableMessagesAreRetriedOnce(t *testing.T) {
+	t.Parallel()
+	l := logtest.Start(t)
+	u := &lastUnread{Conn: l.Conn()}
+	conn, err := streams.OpenOn(u, l.Streams().JetStream(), l.Streams().Config())
+	logtest.Must(t, err)
+	defer conn.Close()
+	conn.SetRottenFor(time.Hour)
+	const threads, tries = 5, 3
+	for n := range threads {
+		_, err := conn.Direct(t.Context(), l.Config().Names.Stream(assets.LogStream), streams.GetRequest{Multi: []string{l.Config().Names.Log(logtest.Tenant, logtest.NewAuthor(n+1).Thread)}})
+		var incomplete *streams.IncompleteError
+		if !errors.As(err, &incomplete) {
+			t.Errorf("thread %d: %v", n, err)
+		}
+	}
+	if n := u.asked.Load(); n != tries+threads-1 {
+		t.Errorf("%d reads of %d threads, want %d", n, threads, tries+threads-1)
+	}
+}

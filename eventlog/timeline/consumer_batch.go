@@ -48,7 +48,16 @@ func (c Consumers) NextBatch(ctx context.Context, tenant, name string, most Batc
 	if first == nil || err != nil {
 		return nil, err
 	}
-	batch, err := c.fillBatch(ctx, consumer, first, most)
+	var batch *Batch
+	err = quota.Read(ctx, func() (_, bytes int, err error) {
+		if batch, err = c.fillBatch(ctx, consumer, first, most); err != nil {
+			return 0, 0, err
+		}
+		for _, e := range batch.Events {
+			bytes += len(e.Data) + entryBytes
+		}
+		return len(batch.Events), bytes, nil
+	}, func() { batch = nil })
 	if err != nil { // others need not wait until it is redelivered
 		return nil, errors.Join(err, c.conn.NATS().Publish(first.Reply, []byte(nak)))
 	}
@@ -144,7 +153,7 @@ func (c Consumers) fillBatch(ctx context.Context, consumer *jetstream.ConsumerIn
 		}
 	}
 	batch.Token += strconv.FormatUint(last, 10)
-	return batch, quota.Spend(ctx, len(batch.Events), most.Bytes-max(room, 0))
+	return batch, nil
 }
 
 // entryBytes is what an event of a batch has at most besides its data.

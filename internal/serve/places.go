@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/projections/cold"
@@ -32,6 +33,7 @@ const (
 	placesPast     = "past"
 	placesReads    = "reads"
 	placesWebhooks = "webhooks"
+	placesBodies   = "bodies"
 )
 
 // Default limits of a call, an upload and a tenant.
@@ -50,7 +52,7 @@ const (
 // DefaultPlaces is how many places of each kind a process has, unless --places sets it.
 // Those for runs are --workers.
 func DefaultPlaces() map[string]int {
-	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: effects.DefaultConcurrency, placesForks: commands.DefaultForks, placesCold: cold.DefaultPlaces, placesPast: query.DefaultPast, placesReads: readsEach * goruntime.GOMAXPROCS(0), placesWebhooks: webhooks.DefaultPlaces}
+	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: effects.DefaultConcurrency, placesForks: commands.DefaultForks, placesCold: cold.DefaultPlaces, placesPast: query.DefaultPast, placesReads: readsEach * goruntime.GOMAXPROCS(0), placesWebhooks: webhooks.DefaultPlaces, placesBodies: edge.DefaultBodies()}
 }
 
 // places returns the places of a kind.

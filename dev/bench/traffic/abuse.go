@@ -66,6 +66,10 @@ func (a Abuse) Run(ctx context.Context) (sent, ended int64, err error) {
 	if a.Kind == AllAbuse {
 		kinds = Abuses()[:len(Abuses())-1]
 	}
+	batches := map[string]batch{} // made once: it is the server that is measured
+	for _, kind := range kinds {
+		batches[kind] = a.requests(kind)
+	}
 	var requests, ends atomic.Int64
 	var working sync.WaitGroup
 	for n := range a.Clients {
@@ -86,8 +90,7 @@ func (a Abuse) Run(ctx context.Context) (sent, ended int64, err error) {
 				case WatchThread:
 					some, err = a.watch(ctx, thread, n == 0)
 				default:
-					batch, each := a.requests(kind)
-					some, err = flood(ctx, at.Host, batch, each)
+					some, err = flood(ctx, at.Host, batches[kind])
 				}
 				requests.Add(some)
 				if err != nil && ctx.Err() == nil {
@@ -124,8 +127,14 @@ func (a Abuse) head(method, path string, length int) []byte {
 		method, path, strings.TrimPrefix(a.URL, "http://"), a.Key, length)
 }
 
+// batch is requests that are written at once.
+type batch struct {
+	bytes []byte
+	n     int64 // of requests
+}
+
 // requests returns requests of a kind, several if they are small.
-func (a Abuse) requests(kind string) (batch []byte, n int64) {
+func (a Abuse) requests(kind string) batch {
 	body := `{"data":{"title":"an order","metadata":{"a":[1,2,{"b":"` + strings.Repeat("x", 512)
 	switch kind {
 	case LargeBodies:
@@ -134,12 +143,12 @@ func (a Abuse) requests(kind string) (batch []byte, n int64) {
 		body = strings.Repeat(`{"data":`, deepLevels) + "1" + strings.Repeat("}", deepLevels)
 	}
 	one := append(a.head("POST", "/api/commands/thread.create", len(body)), body...)
-	n = int64(max(1, abusePayload/len(one)))
-	return bytes.Repeat(one, int(n)), n
+	n := max(1, abusePayload/len(one))
+	return batch{bytes.Repeat(one, n), int64(n)}
 }
 
 // flood writes requests to one connection until it ends.
-func flood(ctx context.Context, address string, batch []byte, each int64) (sent int64, err error) {
+func flood(ctx context.Context, address string, b batch) (sent int64, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return 0, err
@@ -148,10 +157,10 @@ func flood(ctx context.Context, address string, batch []byte, each int64) (sent 
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	go func() { _, _ = io.Copy(io.Discard, conn) }() // ends with the connection
 	for {
-		if _, err := conn.Write(batch); err != nil {
+		if _, err := conn.Write(b.bytes); err != nil {
 			return sent, err
 		}
-		sent += each
+		sent += b.n
 	}
 }
 

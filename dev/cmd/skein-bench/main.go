@@ -176,6 +176,7 @@ func (a *app) neighbour() *cobra.Command {
 	f.IntVar(&o.Clients, "clients", 16, "clients that send heavy requests")
 	f.StringSliceVar(&o.Cases, "case", nil, "what the other tenant does; default everything")
 	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
+	f.StringVar(&o.Profile, "profile", "", "file for a processor profile of the last case")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
