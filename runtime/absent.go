@@ -117,8 +117,8 @@ func (t absence) lackOf(c thread.Call, tool Tool) lack {
 		most = t.agent.Limits.WorkerWait
 	}
 	l := lack{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: c.Name, CallID: c.CallID}, most: most}
-	if c.Away != 0 { // an earlier claim has waited, too
-		l.since = c.Away.Go()
+	if c.UnavailableSince != 0 { // an earlier claim has waited, too
+		l.since = c.UnavailableSince.Go()
 	}
 	if _, ok := tool.(AbsentTool); ok {
 		l.Name, l.elsewhere = events.GoToolPrefix+c.Name, true
@@ -168,9 +168,9 @@ func (t *turn) stopping() bool {
 	return t.live.run.Stop
 }
 
-// lacksServers returns what a run of an agent waits for, if err says that it lacks MCP servers.
+// missingServers returns what a run of an agent waits for, if err says that it lacks MCP servers.
 // A worker whose runs keep their place does not wait: nothing would wake them.
-func (t absence) lacksServers(agent *Agent, err error) (lacks []thread.Lack) {
+func (t absence) missingServers(agent *Agent, err error) (lacks []thread.MissingServer) {
 	var absent *AbsentServersError
 	if t.w.cfg.ParkAfter <= 0 || !errors.As(err, &absent) {
 		return nil
@@ -180,7 +180,7 @@ func (t absence) lacksServers(agent *Agent, err error) (lacks []thread.Lack) {
 		if wait == 0 {
 			wait = agent.Limits.WorkerWait
 		}
-		lacks = append(lacks, thread.Lack{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: events.MCPPrefix + s.Tool}, Wait: wait})
+		lacks = append(lacks, thread.MissingServer{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: events.MCPPrefix + s.Tool}, Wait: wait})
 	}
 	return lacks
 }
@@ -193,10 +193,10 @@ func (t absence) awaitServers(ctx context.Context, agent *Agent, absent *AbsentS
 		t.absent = nil
 		return nil
 	}
-	lacks := t.lacksServers(agent, absent)
+	lacks := t.missingServers(agent, absent)
 	since := time.Now()
-	if t.run.Down != 0 { // an earlier claim has waited, too
-		since = t.run.Down.Go()
+	if t.run.ServerMissingSince != 0 { // an earlier claim has waited, too
+		since = t.run.ServerMissingSince.Go()
 	}
 	var all []events.WaitFor
 	var until time.Time
@@ -208,7 +208,7 @@ func (t absence) awaitServers(ctx context.Context, agent *Agent, absent *AbsentS
 	}
 	if !until.After(time.Now()) {
 		waited := ""
-		if t.run.Down != 0 {
+		if t.run.ServerMissingSince != 0 {
 			waited = fmt.Sprintf(" for %s", time.Since(since).Round(time.Second))
 		}
 		return t.fail(ctx, fmt.Sprintf("an MCP server that agent %s needs could not be reached%s: %s; start the server, or change the tool's definition, and retry the run", agent.Name, waited, clip(absent.Error())), nil)

@@ -16,8 +16,8 @@ import (
 // interrupted, or waits for the reactor without a worker.
 func (t reactorCall) answer(ctx context.Context, side *Side, reactor Reactor, in *StepInput) (*Reaction, error) {
 	away := lack{WaitFor: events.WaitFor{Kind: events.ReactorWorker, Name: side.Reactor}, most: t.agent.Limits.WorkerWait}
-	if t.run.Away != 0 { // an earlier claim has waited, too
-		away.since = t.run.Away.Go()
+	if t.run.UnavailableSince != 0 { // an earlier claim has waited, too
+		away.since = t.run.UnavailableSince.Go()
 	}
 	for attempt := 1; ; attempt++ {
 		in.Attempt = attempt

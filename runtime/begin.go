@@ -171,8 +171,8 @@ func begunWith(c *events.Commit, i int) bool {
 }
 
 // claimFor returns the claim of a run for an agent that lacks servers.
-func (t *turn) claimFor(agent *Agent, lacks []thread.Lack) thread.ClaimRun {
-	c := thread.ClaimRun{ExecutionID: t.job.Execution, Worker: t.w.name, Definitions: agent.Refs, Lacks: lacks}
+func (t *turn) claimFor(agent *Agent, lacks []thread.MissingServer) thread.ClaimRun {
+	c := thread.ClaimRun{ExecutionID: t.job.Execution, Worker: t.w.name, Definitions: agent.Refs, Missing: lacks}
 	if agent.Type == DualAgent {
 		c.Side = events.SideA
 	}

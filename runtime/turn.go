@@ -161,7 +161,7 @@ func (t *turn) claimRun(ctx context.Context) error {
 		}
 		t.agent = agent
 		var err error
-		if commit, err = t.commit(ctx, "claim", t.claimFor(agent, t.absence().lacksServers(agent, agentErr))); err != nil {
+		if commit, err = t.commit(ctx, "claim", t.claimFor(agent, t.absence().missingServers(agent, agentErr))); err != nil {
 			return err
 		}
 	}
