@@ -42,7 +42,7 @@ type turn struct {
 	cut       func()              // ends the reactor's call; nil: none is in flight
 	draft     draft               // of the open step
 	holding   context.Context     // ends when waits for absent tools end, so that the run gives up its place
-	lacking   chan lack           // tools that no process serves, as calls of the open step find them; nil: not recorded
+	missing   chan missingWorker  // tools that no process serves, as calls of the open step find them; nil: not recorded
 	absent    *AbsentServersError // what the agent lacks that took the thread over during a step; nil: nothing
 	fresh     bool                // the open step was started by this claim
 	token     int64               // of this claim, once it is watched
