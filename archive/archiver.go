@@ -18,7 +18,7 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Step is a completed step of archiving a thread.
+// Step names a completed step of archiving a thread.
 type Step string
 
 // The steps, in order.
@@ -35,23 +35,23 @@ type Config struct {
 	Patience time.Duration // how long to wait until the read models and the timeline show a thread; default 10 s
 	Every    time.Duration // how often policies are applied; default [DefaultEvery]
 	Rate     float64       // threads a second that policies archive at most; default 5
-	// ColdBytes is how large a thread is at most that is frozen: its commits, and 1 KiB for each of
-	// them. The first read of a cold thread takes about 20 ms of processor time for each MiB.
+	// ColdBytes is the maximum size of a thread that is frozen: its commits, plus 1 KiB for each
+	// commit. The first read of a cold thread takes about 20 ms of processor time for each MiB.
 	// Default 16 MiB.
 	ColdBytes int
 	ColdRate  float64          // threads a second that are frozen at most; default 100
 	Settle    time.Duration    // how long after a thread became cold its documents are removed; default [DefaultSettle], negative: at once
 	Now       func() time.Time // default time.Now
-	// Told is called after each step of a thread. An error stops the work there; archiving the
-	// thread again resumes it. Default: none.
+	// Told is called after each step of a thread. If it returns an error, archiving stops there,
+	// and the next call resumes it. May be nil.
 	Told func(ctx context.Context, tenant, thread string, step Step) error
 }
 
 // DefaultEvery is how often policies are applied.
 const DefaultEvery = time.Hour
 
-// DefaultSettle is more than twice the two minutes within which a server syncs what derived
-// streams hold to its disk.
+// DefaultSettle is more than twice the two minutes within which a server syncs derived streams to
+// its disk.
 const DefaultSettle = 5 * time.Minute
 
 func (c Config) withDefaults() Config {
@@ -83,7 +83,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Archiver archives threads of a log. It is safe for concurrent use.
+// Archiver archives the threads of a log. It is safe for concurrent use.
 type Archiver struct {
 	log      *eventlog.Log
 	models   *documents.Models
@@ -102,14 +102,14 @@ type Outcome string
 
 // The outcomes.
 const (
-	Archived Outcome = "archived" // its commits are in the object store
+	Archived Outcome = "archived" // its commits are now in the object store
 	Finished Outcome = "finished" // an interrupted archive was completed
-	Already  Outcome = "already"  // nothing was written since its last record
+	Already  Outcome = "already"  // nothing was written since it was last archived
 	Young    Outcome = "young"    // it was written to too recently
 	Busy     Outcome = "busy"     // it has in-flight work, or scheduled effects
 	Moved    Outcome = "moved"    // it was written to meanwhile
 	Ended    Outcome = "ended"    // it was deleted
-	Due      Outcome = "due"      // it would be archived, but for the dry run
+	Due      Outcome = "due"      // it would be archived if this were no dry run
 )
 
 // Result describes the outcome for one thread.
@@ -128,9 +128,9 @@ type Options struct {
 	DryRun bool          // only report
 }
 
-// Thread archives a thread if it is idle, or completes an interrupted archive. The error is a
-// not_found, projection_behind or unavailable of events, or says what failed; nothing is lost
-// then, and the call may be repeated.
+// Thread archives a thread if it is idle, or completes an interrupted archive. The error is an
+// events.Error of code not_found, projection_behind or unavailable, or says what failed. After an
+// error nothing is lost, and the call may be repeated.
 func (a *Archiver) Thread(ctx context.Context, tenant, id string, o Options) (Result, error) {
 	r := Result{Tenant: tenant, Thread: id}
 	if err := events.CheckTenant("/tenant", tenant); err != nil {
@@ -153,7 +153,7 @@ func (a *Archiver) Thread(ctx context.Context, tenant, id string, o Options) (Re
 		r.Outcome = Ended
 	case recorded && uint64(record.LastSeq) < last.Seq:
 		r.Outcome, err = a.takeUp(ctx, last, o)
-		if isMissing(err) { // imported with its record: all is in the log, or reading returns what is missing
+		if isMissing(err) { // the thread was imported with its record: all is in the log, or reading it fails below
 			err = a.archive(ctx, &r, last, o)
 		}
 	case end.Time.Go().After(a.cfg.Now().Add(-o.Idle)):
@@ -167,7 +167,7 @@ func (a *Archiver) Thread(ctx context.Context, tenant, id string, o Options) (Re
 	return r, nil
 }
 
-// takeUp completes the archive of a record, if it was interrupted.
+// takeUp completes the archive of a record if archiving was interrupted.
 func (a *Archiver) takeUp(ctx context.Context, record *events.Commit, o Options) (Outcome, error) {
 	for m, err := range a.log.Stored(ctx, a.log.Config().Names.Log(record.Tenant, record.Thread), 1) {
 		switch {
@@ -183,7 +183,7 @@ func (a *Archiver) takeUp(ctx context.Context, record *events.Commit, o Options)
 	return Finished, a.finish(ctx, record)
 }
 
-// archive archives a thread, given its last commit.
+// archive archives a thread up to its last commit.
 func (a *Archiver) archive(ctx context.Context, r *Result, last *events.Commit, o Options) error {
 	if err := a.checkErasable(ctx); err != nil {
 		return err
@@ -223,8 +223,8 @@ func (a *Archiver) archive(ctx context.Context, r *Result, last *events.Commit, 
 	return a.clean(ctx, last, h.seqs)
 }
 
-// write stores an archive, reads it back and records it. moved reports that the thread was
-// written to meanwhile, so that there is no record.
+// write stores an archive, reads it back and records it. moved reports that the thread was written
+// to meanwhile; then there is no record.
 func (a *Archiver) write(ctx context.Context, last *events.Commit, h *history) (record *events.Commit, d events.LifecycleArchived, moved bool, err error) {
 	if d, err = a.log.PutArchive(ctx, last.Tenant, last.Thread, h.record); err != nil {
 		return nil, d, a.movedOn(ctx, last, err), err
@@ -233,7 +233,7 @@ func (a *Archiver) write(ctx context.Context, last *events.Commit, h *history) (
 		return nil, d, false, err
 	}
 	if err := a.log.CheckArchive(ctx, last.Tenant, last.Thread, d); err != nil {
-		// Another archiver that lost to a writer deletes the object, even if this one wrote
+		// The object may be missing because another archiver, which lost to a writer, has deleted
 		// it.
 		return nil, d, a.movedOn(ctx, last, err), err
 	}
@@ -245,7 +245,7 @@ func (a *Archiver) write(ctx context.Context, last *events.Commit, h *history) (
 	return record, d, errors.As(err, &conflict), err
 }
 
-// history is a thread that is about to be archived.
+// history is what was read of a thread to archive.
 type history struct {
 	state  *thread.State
 	older  bool     // it has archived commits already
@@ -276,7 +276,7 @@ func (a *Archiver) read(ctx context.Context, last *events.Commit, o Options) (*h
 			if err == nil {
 				return a.read(ctx, last, o)
 			}
-			if !isMissing(err) || h.older { // else it was imported, and everything before it is here
+			if !isMissing(err) || h.older { // the thread was imported, and everything before the record is in the log
 				return nil, err
 			}
 		}
@@ -299,8 +299,8 @@ func (a *Archiver) read(ctx context.Context, last *events.Commit, o Options) (*h
 	return h, nil
 }
 
-// awaitDocuments waits until the read models show a commit: a projection reads the log from
-// end to end, and would no longer find it.
+// awaitDocuments waits until the read models show a commit, because the projections read commits
+// from the log only.
 func (a *Archiver) awaitDocuments(ctx context.Context, seq uint64) error {
 	for attempts := (retry.Policy{First: 50 * time.Millisecond, Limit: a.cfg.Patience}).Start(); ; {
 		shown, err := buckets.Shown(ctx, a.log)
@@ -316,7 +316,7 @@ func (a *Archiver) awaitDocuments(ctx context.Context, seq uint64) error {
 	}
 }
 
-// append writes the record, on condition that nothing was written since last.
+// append writes the record on condition that last is still the thread's last commit.
 func (a *Archiver) append(ctx context.Context, last *events.Commit, h *history, d events.LifecycleArchived) (*events.Commit, error) {
 	made, err := thread.Decide(h.state, &thread.Command{
 		ID: "archive-" + strconv.FormatUint(uint64(d.LastSeq), 10), Tenant: last.Tenant, ThreadID: last.Thread, Time: events.TimeOf(a.cfg.Now()), Actor: Actor,

@@ -11,9 +11,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Cold archives the idle threads of a tenant, those idle for longest first, and reports each.
-// pass may say that a thread can be skipped, by the sequence of its last commit; it may be
-// nil. A thread that cannot be archived is passed to failed, and the others continue.
+// Cold archives the idle threads of a tenant, the longest idle first, and reports each. If pass
+// returns true for the sequence of a thread's last commit, the thread is skipped; pass may be nil.
+// If a thread cannot be archived, Cold calls failed and continues with the others.
 func (a *Archiver) Cold(ctx context.Context, tenant string, o Options, pass func(id string, last uint64) bool, done func(Result), failed func(thread string, err error)) error {
 	if err := events.CheckTenant("/tenant", tenant); err != nil {
 		return err
@@ -37,11 +37,11 @@ func (a *Archiver) Cold(ctx context.Context, tenant string, o Options, pass func
 	return nil
 }
 
-// listMost bounds a list.
+// listMost bounds how many threads one list holds.
 const listMost = 100_000
 
-// list returns the threads of a tenant whose last commit was stored before until, ordered by
-// that commit. They are listed before any is archived, since that changes the list.
+// list returns the threads of a tenant whose last commit was stored before until, ordered by that
+// commit. They must be listed before any is archived, since archiving changes the order.
 func (a *Archiver) list(ctx context.Context, tenant string, until time.Time, pass func(string, uint64) bool) ([]string, error) {
 	names := a.log.Config().Names
 	var due []string
@@ -55,7 +55,7 @@ func (a *Archiver) list(ctx context.Context, tenant string, until time.Time, pas
 		if err != nil {
 			return nil, err
 		}
-		if meta.Timestamp.After(until) { // and so are all that follow
+		if meta.Timestamp.After(until) { // all that follow are later, too
 			break
 		}
 		if _, id, ok := names.ParseLog(m.Subject()); ok && events.ValidThreadID(id) && (pass == nil || !pass(id, meta.Sequence.Stream)) {

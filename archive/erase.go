@@ -29,9 +29,8 @@ func (a *Archiver) checkErasable(ctx context.Context) error {
 }
 
 // eraseArchived erases the commits before a record from the log, and their events from the
-// timeline. The record's object must have been checked. It may be repeated at any time. The
-// error is timeline.ErrNotShown if the timeline does not show the record yet: nothing was
-// done.
+// timeline. The record's object must have been checked. It may be repeated at any time. The error
+// is timeline.ErrNotShown, and nothing was erased, if the timeline does not show the record yet.
 //
 // The commits are erased backwards from the record, so that whatever is missing in the log
 // lies directly before the record, at every moment and after every crash.
@@ -63,7 +62,7 @@ func (a *Archiver) eraseArchived(ctx context.Context, record *events.Commit) err
 			return fmt.Errorf("erasing message %d of stream %s: %w", seq, name, err)
 		}
 	}
-	// What a replica that lags did not return.
+	// Purge the commits that a lagging replica has not returned.
 	if err := streams.Purge(ctx, s, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(record.Seq)); err != nil {
 		return fmt.Errorf("purging stream %s: %w", name, err)
 	}

@@ -18,19 +18,19 @@ import (
 
 // The outcomes of freezing a thread, besides Already, Young, Busy, Moved, Ended and Due.
 const (
-	Frozen  Outcome = "frozen"  // its documents are removed from the read models once it is certain that they need not be restored
-	Long    Outcome = "long"    // it has too much to be read from its log when it is asked for
-	Differs Outcome = "differs" // its documents are not what its log says; see skein replay
+	Frozen  Outcome = "frozen"  // it is marked as cold; its documents are removed after Config.Settle
+	Long    Outcome = "long"    // it is too large to be folded from its log on every read
+	Differs Outcome = "differs" // its documents differ from a fold of its log; run skein replay
 )
 
-// frozenTogether is how many threads are frozen with one comparison and one burst of writes.
+// frozenTogether is how many threads are compared and marked together.
 const frozenTogether = 128
 
 // Freeze marks threads of a tenant as cold if they are idle, and reports each; see package
-// projections/cold. [Archiver.Strip] removes the documents of those that were marked.
+// projections/cold. [Archiver.Strip] removes the documents of marked threads.
 //
-// A thread is frozen only if a fold of its log says exactly what its documents say. A write to
-// it at the same time wins.
+// A thread is frozen only if its documents equal a fold of its log. If it is written to at the
+// same time, it is not frozen.
 func (a *Archiver) Freeze(ctx context.Context, tenant string, ids []string, o Options, done func(Result), failed func(thread string, err error)) error {
 	if err := events.CheckTenant("/tenant", tenant); err != nil {
 		return err
@@ -48,7 +48,8 @@ func (a *Archiver) Freeze(ctx context.Context, tenant string, ids []string, o Op
 	return nil
 }
 
-// checkRunner returns an unavailable if the runner does not bring cold threads back.
+// checkRunner returns an error of code unavailable if the runner is of an older version that
+// cannot thaw cold threads.
 func (a *Archiver) checkRunner(ctx context.Context) error {
 	c, err := buckets.ReadCheckpoint(ctx, a.log, a.models.Of(documents.Threads))
 	switch {
@@ -60,12 +61,12 @@ func (a *Archiver) checkRunner(ctx context.Context) error {
 	return nil
 }
 
-// commitBytes is how many bytes of a thread count for each of its commits: reading one costs as
-// much as so many bytes do.
+// commitBytes is what each commit adds to the size of a thread: reading one more commit costs as
+// much as reading that many more bytes.
 const commitBytes = 1 << 10
 
-// FreezeIdle freezes the idle threads of a tenant, those idle for longest first, and reports each
-// that is not cold already.
+// FreezeIdle freezes the idle threads of a tenant, the longest idle first, and reports each that
+// was not cold already.
 func (a *Archiver) FreezeIdle(ctx context.Context, tenant string, o Options, done func(Result), failed func(thread string, err error)) error {
 	if err := events.CheckTenant("/tenant", tenant); err != nil {
 		return err
@@ -108,13 +109,13 @@ type warmThread struct {
 	id  string
 	seq uint64          // of its last commit
 	own streams.Message // its own document
-	in  documents.Mask  // read models that may have documents of it
+	in  documents.Mask  // the read models that may have documents of it
 }
 
-// readTogether is how many threads are read, or removed from a bucket, at once.
+// readTogether is how many threads are read, or removed from a bucket, at the same time.
 const readTogether = 8
 
-// freezeSome freezes threads together.
+// freezeSome freezes at most frozenTogether threads.
 func (a *Archiver) freezeSome(ctx context.Context, tenant string, ids []string, o Options, done func(Result), failed func(string, error)) error {
 	idle, err := a.readIdle(ctx, tenant, ids, o, done, failed)
 	if err != nil || len(idle) == 0 {
@@ -179,7 +180,7 @@ func (a *Archiver) readIdle(ctx context.Context, tenant string, ids []string, o 
 	return idle, nil
 }
 
-// freezable reads a thread's log, and returns the outcome if it cannot be frozen.
+// freezable reads a thread's log. If the thread cannot be frozen, it returns the outcome.
 func (a *Archiver) freezable(ctx context.Context, tenant string, w *warmThread, o Options) (outcome Outcome, reason string, err error) {
 	if !events.ValidThreadID(w.id) {
 		return "", "", events.Invalid("/threadId", "%.80q is not a thread's id", w.id)
@@ -223,8 +224,9 @@ func (a *Archiver) freezable(ctx context.Context, tenant string, w *warmThread, 
 	return "", "", nil
 }
 
-// readOwn reads the threads' own documents, which show the last commits now, and leaves out the
-// threads of which they show others. A replica that lags is no danger: marks are conditional.
+// readOwn reads the threads' own documents, and leaves out threads with a document that does not
+// show the last commit. The read may be from a lagging replica, because marks are written
+// conditionally.
 func (a *Archiver) readOwn(ctx context.Context, tenant string, idle []warmThread, done func(Result)) ([]warmThread, error) {
 	model := a.models.Of(documents.Threads)
 	ids := make([]string, len(idle))
@@ -255,7 +257,7 @@ func (a *Archiver) readOwn(ctx context.Context, tenant string, idle []warmThread
 	return rest, nil
 }
 
-// ownDocuments returns the own documents of threads, of those that have one.
+// ownDocuments returns the threads' own documents, without those that do not exist.
 func (a *Archiver) ownDocuments(ctx context.Context, tenant string, ids []string) (map[string]streams.Message, error) {
 	bucket := a.log.Bucket(a.models.Of(documents.Threads).Bucket)
 	names := make([]string, len(ids))
@@ -271,7 +273,7 @@ func (a *Archiver) ownDocuments(ctx context.Context, tenant string, ids []string
 	return owns, err
 }
 
-// compare leaves out the threads whose documents are not what their log says.
+// compare leaves out the threads with documents that differ from a fold of their log.
 func (a *Archiver) compare(ctx context.Context, tenant string, idle []warmThread, done func(Result)) ([]warmThread, error) {
 	scope := rebuild.Scope{Tenant: tenant}
 	for _, w := range idle {
@@ -289,7 +291,7 @@ func (a *Archiver) compare(ctx context.Context, tenant string, idle []warmThread
 			}
 		}
 	}
-	if report.Found > int64(len(report.Differences)) { // which others differ is not known
+	if report.Found > int64(len(report.Differences)) { // the report does not list all differences
 		return nil, fmt.Errorf("%d documents are not what the log says; run skein replay", report.Found)
 	}
 	rest := idle[:0]

@@ -36,7 +36,8 @@ func (a *Archiver) mark(ctx context.Context, tenant string, idle []warmThread, d
 	return nil
 }
 
-// bucketNames returns the names of the buckets of some read models, as a [buckets.Mark] has them.
+// bucketNames returns the names of the buckets of some read models, in the form of
+// [buckets.Mark].In.
 func (a *Archiver) bucketNames(of documents.Mask) string {
 	var names []string
 	for _, p := range a.models.List() {
@@ -56,7 +57,7 @@ func (a *Archiver) remark(tenant, id string, own streams.Message, mark buckets.M
 	return a.log.JetStream().PublishMsgAsync(&nats.Msg{Subject: bucket.Subject(documents.ThreadName(tenant, id)), Data: own.Data, Header: header})
 }
 
-// acknowledged waits for a write, and reports false if its key had changed.
+// acknowledged waits for a write, and reports false if the key was changed by another writer.
 func acknowledged(ctx context.Context, ack jetstream.PubAckFuture) (bool, error) {
 	select {
 	case <-ack.Ok():

@@ -12,30 +12,31 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// ColdLease is the lease under which one process of an installation freezes threads. Two
-// processes that do so do no harm.
+// ColdLease is the lease under which one process of an installation freezes threads. Two processes
+// at once do no harm.
 const ColdLease = "cold"
 
-// DefaultColdAfter is how long after the last write a thread is frozen if its tenant's policy
-// does not say.
+// DefaultColdAfter is how long after the last write a thread is frozen unless its tenant's policy
+// sets another time.
 const DefaultColdAfter = 30 * 24 * time.Hour
 
-// Threads lists threads by what is in memory. The queries implement it.
+// Threads lists threads from an index in memory. *query.Queries implements it.
 type Threads interface {
 	// Tenants returns the tenants that have threads.
 	Tenants(ctx context.Context) ([]string, error)
-	// Warm returns up to most threads that did not change since a time and are not cold, those
-	// after a place, and the place after which to go on; 0: there are no more.
+	// Warm returns up to most threads that have not changed since until and are not cold. It
+	// begins after a place in its list, and returns the place to continue after; 0: there are no
+	// more.
 	Warm(tenant string, until time.Time, after uint64, most int) (ids []string, next uint64)
-	// Marked does the same for threads that are cold and whose documents are still there.
+	// Marked is Warm for cold threads that still have documents.
 	Marked(tenant string, after uint64, most int) (ids []string, next uint64)
-	// Claimed returns threads, by tenant, whose documents somebody began to remove after a time:
-	// those with which that began last, some hundred at most.
+	// Claimed returns, by tenant, the threads for which the removal of documents began after
+	// since. It returns the latest, a few hundred at most.
 	Claimed(since time.Time) map[string][]string
 }
 
-// ColdPolicies returns how long after the last write the threads of the tenants that say so are
-// frozen; negative: never. All others have [DefaultColdAfter].
+// ColdPolicies returns, for each tenant with a policy that sets it, how long after the last write
+// threads are frozen; negative: never. Other tenants have [DefaultColdAfter].
 func ColdPolicies(ctx context.Context, log *eventlog.Log) (map[string]time.Duration, error) {
 	out := map[string]time.Duration{}
 	err := eachRetention(ctx, log, func(tenant string, p events.PolicyDefinition) {
@@ -51,18 +52,18 @@ func ColdPolicies(ctx context.Context, log *eventlog.Log) (map[string]time.Durat
 }
 
 // RunCold freezes the idle threads of all tenants periodically, and removes the documents of those
-// that are cold, until ctx ends. It first freezes some when the first period is over: while an
-// installation is updated, queries may be answered by an older Skein, which does not know cold
-// threads. Call it under the lease [ColdLease].
+// that are cold, until ctx ends. It freezes threads only after the first period: during an update
+// of the installation, an older Skein, which does not know cold threads, may still answer queries.
+// Call it under the lease [ColdLease].
 func (a *Archiver) RunCold(ctx context.Context, threads Threads) error {
-	switch _, err := threads.Tenants(ctx); { // when it returns, the list is complete
+	switch _, err := threads.Tenants(ctx); { // when Tenants returns, the list of threads is complete
 	case ctx.Err() != nil:
 		return nil
 	case err != nil:
 		return err
 	}
-	unfinished := threads.Claimed(time.Now().Add(-strippedWithin)) // by a process that may have been killed meanwhile
-	refused := map[string]time.Time{}                              // threads that were idle and not frozen, and when they are looked at again
+	unfinished := threads.Claimed(time.Now().Add(-strippedWithin)) // another process may have been killed while removing their documents
+	refused := map[string]time.Time{}                              // when to try again to freeze idle threads that could not be frozen
 	for due := a.cfg.Now().Add(a.cfg.Every); ; {
 		if now := a.cfg.Now(); !now.Before(due) {
 			due = now.Add(a.cfg.Every)
@@ -80,11 +81,11 @@ func (a *Archiver) RunCold(ctx context.Context, threads Threads) error {
 	}
 }
 
-// refusedFor is how long a thread that could not be frozen is left alone: to find that out, all of
-// it is read.
+// refusedFor is how long a thread that could not be frozen is not tried again: each try reads all
+// of it.
 const refusedFor = 24 * time.Hour
 
-// freezeAll freezes the idle threads of all tenants, but for those that were refused.
+// freezeAll freezes the idle threads of all tenants, except those in refused.
 func (a *Archiver) freezeAll(ctx context.Context, threads Threads, refused map[string]time.Time) error {
 	policies, err := ColdPolicies(ctx, a.log)
 	if err != nil {
@@ -127,8 +128,8 @@ func (a *Archiver) freezeAll(ctx context.Context, threads Threads, refused map[s
 	})
 }
 
-// stripAll removes the documents of all cold threads that still have them, first of those whose
-// removal was interrupted. Of threads whose removal fails it notes that it is unfinished.
+// stripAll removes the documents of all cold threads that still have them. It begins with the
+// threads in unfinished, and adds threads for which the removal fails to it.
 func (a *Archiver) stripAll(ctx context.Context, threads Threads, unfinished map[string][]string) error {
 	for tenant, ids := range unfinished {
 		if _, err := a.Strip(ctx, tenant, ids, true); err != nil {
@@ -147,8 +148,8 @@ func (a *Archiver) stripAll(ctx context.Context, threads Threads, unfinished map
 	})
 }
 
-// eachPage passes the pages of threads of every tenant on. The first error of a tenant ends its
-// pages, and the others continue.
+// eachPage calls work with each page of threads of every tenant. After an error it skips the rest
+// of the tenant, and continues with the next one.
 func eachPage(ctx context.Context, threads Threads, page func(tenant string, after uint64) ([]string, uint64), work func(tenant string, ids []string) error) error {
 	tenants, err := threads.Tenants(ctx)
 	if err != nil {
@@ -169,6 +170,6 @@ func eachPage(ctx context.Context, threads Threads, page func(tenant string, aft
 	return err
 }
 
-// strippedWithin is how long before a process takes over a removal may have been interrupted. What
-// an older one has left costs memory, and nothing else.
+// strippedWithin is how far back a new process looks for interrupted removals. The leftovers of an
+// older one only cost memory.
 const strippedWithin = time.Hour

@@ -16,15 +16,14 @@ import (
 // processes that do so do no harm.
 const Lease = "archive"
 
-// Policy says when a tenant's threads are archived.
+// Policy is the retention policy of one tenant.
 type Policy struct {
 	Tenant string
 	Idle   time.Duration
 }
 
-// Policies returns the policies of the tenants that have one, according to their current
-// definitions: of the kind policy, with the name retention. Tenants are in the order in which
-// they created or changed theirs.
+// Policies returns the current retention policies: definitions of the kind policy with the name
+// retention. They are in the order in which they were created or changed.
 func Policies(ctx context.Context, log *eventlog.Log) ([]Policy, error) {
 	var out []Policy
 	err := eachRetention(ctx, log, func(tenant string, p events.PolicyDefinition) {
@@ -37,7 +36,7 @@ func Policies(ctx context.Context, log *eventlog.Log) ([]Policy, error) {
 
 func days(n int64) time.Duration { return time.Duration(n) * 24 * time.Hour }
 
-// eachRetention calls see with the retention policy of each tenant that has one.
+// eachRetention calls see with each tenant's retention policy.
 func eachRetention(ctx context.Context, log *eventlog.Log, see func(tenant string, p events.PolicyDefinition)) error {
 	model := documents.NewModels().Of(documents.Definitions)
 	ref := events.DefinitionRef{Kind: events.PolicyKind, Name: events.RetentionPolicy}
@@ -52,7 +51,7 @@ func eachRetention(ctx context.Context, log *eventlog.Log, see func(tenant strin
 			tenant, _, ok := strings.Cut(m.Subject, ".")
 			doc, _, err := model.Decode(m.Data)
 			if !ok || err != nil {
-				continue // the audit finds it
+				continue // the audit reports it
 			}
 			value, err := events.DecodeDefinition(events.PolicyKind, doc.(*events.Definition).Definition)
 			if p, is := value.(events.PolicyDefinition); err == nil && is {
@@ -68,7 +67,7 @@ func eachRetention(ctx context.Context, log *eventlog.Log, see func(tenant strin
 // Run applies the policies of all tenants at once and then periodically, until ctx ends. Call it
 // under the lease [Lease]; see eventlog.Log.Hold.
 func (a *Archiver) Run(ctx context.Context) error {
-	settled := map[uint64]struct{}{} // last commits of threads that need nothing until their next commit
+	settled := map[uint64]struct{}{} // the last commits of threads that need no work until their next commit
 	for {
 		if err := a.apply(ctx, settled); err != nil && ctx.Err() == nil {
 			a.logger.Warn().Err(err).Msg("apply retention policies: incomplete; retrying")
@@ -113,7 +112,7 @@ func (a *Archiver) apply(ctx context.Context, settled map[uint64]struct{}) error
 	return err
 }
 
-// pace waits until the next thread may be archived.
+// pace waits until the rate limit allows archiving the next thread.
 func (a *Archiver) pace(ctx context.Context, began *time.Time) {
 	least := time.Duration(float64(time.Second) / a.cfg.Rate)
 	retry.Sleep(ctx, least-a.cfg.Now().Sub(*began))

@@ -11,15 +11,16 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Actor is the actor of records.
+// Actor is the actor of lifecycle.archived.
 const Actor = "skein:archiver"
 
 func (a *Archiver) told(ctx context.Context, of *events.Commit, step Step) error {
 	return a.cfg.Told(ctx, of.Tenant, of.Thread, step)
 }
 
-// keep writes a snapshot of the state at the record, so that a command on the thread reads one
-// object. It only saves time: without it, the thread is folded from its history.
+// keep writes a snapshot of the state at the record, so that a command on the thread does not have
+// to read its history. A failure is only logged: without a snapshot, the thread is folded from its
+// history.
 func (a *Archiver) keep(ctx context.Context, state *thread.State, record *events.Commit) error {
 	thread.Apply(state, record)
 	raw, err := state.Encode()
@@ -32,7 +33,7 @@ func (a *Archiver) keep(ctx context.Context, state *thread.State, record *events
 	return a.told(ctx, record, Kept)
 }
 
-// finish checks an object again, and purges what precedes its record.
+// finish checks the object of a record again, and purges what precedes the record.
 func (a *Archiver) finish(ctx context.Context, record *events.Commit) error {
 	d, _ := eventlog.Record(record)
 	if err := a.log.CheckArchive(ctx, record.Tenant, record.Thread, d); err != nil {
@@ -41,8 +42,8 @@ func (a *Archiver) finish(ctx context.Context, record *events.Commit) error {
 	return a.purge(ctx, record)
 }
 
-// purge removes what precedes a record, whose object was checked, once the timeline shows the
-// record.
+// purge removes what precedes a record from the log and the timeline, once the timeline shows the
+// record. The record's object must have been checked.
 func (a *Archiver) purge(ctx context.Context, record *events.Commit) error {
 	err := a.timeline.Await(ctx, record.Seq, a.cfg.Patience)
 	if err == nil {
@@ -57,9 +58,9 @@ func (a *Archiver) purge(ctx context.Context, record *events.Commit) error {
 	return a.told(ctx, record, Purged)
 }
 
-// abandon deletes the object of an archive whose record was refused, unless another archiver
-// has recorded the same one. The commit after the last one decides: a record of this object
-// could be nowhere else.
+// abandon deletes the object of an archive after its record was refused, unless another archiver
+// has recorded the same object. Such a record could only be the commit directly after the archived
+// ones.
 func (a *Archiver) abandon(ctx context.Context, last *events.Commit, d events.LifecycleArchived) error {
 	next, err := a.log.After(ctx, last.Tenant, last.Thread, last.Seq)
 	if err != nil || next == nil {
@@ -71,9 +72,8 @@ func (a *Archiver) abandon(ctx context.Context, last *events.Commit, d events.Li
 	return a.log.DropArchive(ctx, d.Object)
 }
 
-// movedOn reports whether an archive cannot be written or read because the thread was written
-// to: another archiver has then erased its commits, or deleted its object, and nothing is
-// damaged.
+// movedOn reports whether err occurred because the thread was written to meanwhile. Another
+// archiver may then have erased the commits or deleted the object, and nothing is damaged.
 func (a *Archiver) movedOn(ctx context.Context, last *events.Commit, err error) bool {
 	var bad *eventlog.ArchiveError
 	if !errors.As(err, &bad) && !errors.Is(err, eventlog.ErrCommitsGone) {
@@ -83,8 +83,8 @@ func (a *Archiver) movedOn(ctx context.Context, last *events.Commit, err error) 
 	return err == nil && next != nil
 }
 
-// clean deletes the objects of earlier archives that were interrupted before their record:
-// those that end with a commit before the last.
+// clean deletes the objects of earlier archives that were interrupted before their record was
+// written. These objects end with a commit before the last.
 func (a *Archiver) clean(ctx context.Context, last *events.Commit, seqs []uint64) error {
 	names, err := a.log.Archives(ctx, last.Tenant, last.Thread, seqs[:len(seqs)-1])
 	for _, name := range names {

@@ -15,17 +15,17 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Strip removes the documents of cold threads of a tenant, and returns of how many. Threads
-// that are not cold are left out, and so are those that became cold after Config.Settle before
-// now: until then a server that loses power may lose the mark.
+// Strip removes the documents of cold threads of a tenant, and returns for how many. It skips
+// threads that are not cold, and threads that became cold less than Config.Settle ago: until then
+// a server that loses power may lose the mark.
 //
-// No write of a runner is removed that a thread needs when it is no longer cold: the buckets'
-// ends are read first; then the mark is written again, on condition that it is still there, so
-// that a runner that is bringing the thread back has to begin again; and only what was stored
-// before is removed.
+// Strip never removes a document that a runner has just restored for a thread that is no longer
+// cold. It first reads the ends of the buckets. Then it writes the mark again, on condition that
+// it is still there, which makes a runner that is thawing the thread start over. Then it removes
+// only what was stored before those ends.
 //
-// A thread of which an earlier call has begun to remove documents is left out, too, unless again
-// is set: each call interrupts the runner.
+// It also skips threads for which an earlier call has begun the removal, unless again is set,
+// because each call interrupts the runner.
 func (a *Archiver) Strip(ctx context.Context, tenant string, ids []string, again bool) (int, error) {
 	stripped := 0
 	for len(ids) > 0 {
@@ -82,12 +82,13 @@ type claimedThread struct {
 	in string // see buckets.Mark
 }
 
-// has reports whether a bucket may hold documents of it.
+// has reports whether a bucket may hold documents of the thread.
 func (c claimedThread) has(bucket string) bool {
 	return c.in == "" || slices.Contains(strings.Split(c.in, ","), bucket)
 }
 
-// claim marks cold threads as those whose documents are being removed, and returns them.
+// claim records in the marks of cold threads that their documents are being removed, and returns
+// these threads.
 func (a *Archiver) claim(ctx context.Context, tenant string, ids []string, again bool) ([]claimedThread, error) {
 	owns, err := a.ownDocuments(ctx, tenant, ids)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// admit is the door: it decodes and validates the body of a request, and stamps the command with a
-// time and, where the caller brought none, with ids.
+// admit decodes and validates the body of a request. It stamps the command with a time, and with ids where the
+// caller set none.
 func (d *Dispatcher) admit(tenant, name string, body []byte, meta Meta) (*thread.Command, error) {
 	return d.admitRequest(tenant, name, len(body), func() (events.Request, error) { return d.schema.DecodeRequest(body) }, meta)
 }
 
-// admitRequest is admit for a request of a size that read returns.
+// admitRequest is admit for a request that read returns. size is its size in bytes.
 func (d *Dispatcher) admitRequest(tenant, name string, size int, read func() (events.Request, error), meta Meta) (*thread.Command, error) {
 	if err := events.CheckTenant("", tenant); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (d *Dispatcher) admitRequest(tenant, name string, size int, read func() (ev
 	}
 	c := &thread.Command{
 		ID: req.CommandID, Tenant: tenant, ThreadID: req.ThreadID, Time: events.TimeOf(d.cfg.Now()),
-		Actor: req.Actor, Rights: req.Rights, Writer: req.WriterToken, Expected: req.ExpectedVersion, Trace: clean(meta.TraceParent), Cause: meta.Cause,
+		Actor: req.Actor, Rights: req.Rights, Writer: req.WriterToken, Expected: req.ExpectedVersion, Trace: cleanTrace(meta.TraceParent), Cause: meta.Cause,
 	}
 	if err := d.parts(c, row, req.Data); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (d *Dispatcher) admitRequest(tenant, name string, size int, read func() (ev
 	return c, nil
 }
 
-// parts decodes what is to be done: one command, or those of a thread.commit.
+// parts decodes the command's part, or the parts of a thread.commit.
 func (d *Dispatcher) parts(c *thread.Command, row events.Command, data events.JSON) error {
 	if most := mostData(row); len(data) > most {
 		return events.TooLarge("the command's data", int64(len(data)), int64(most))
@@ -112,8 +112,8 @@ func (d *Dispatcher) parts(c *thread.Command, row events.Command, data events.JS
 	return nil
 }
 
-// mostData returns how many bytes the data of a command may have. Commands that hold others, and
-// values with a bound of their own, are as large as a message may be.
+// mostData returns how many bytes the data of a command may have. Commands that contain other
+// commands, or values with a limit of their own, may fill a message.
 func mostData(row events.Command) int {
 	switch row.Name {
 	case "thread.commit", "definition.apply", "kv.set":
@@ -124,8 +124,8 @@ func mostData(row events.Command) int {
 	return events.MaxEventBytes
 }
 
-// clean keeps a W3C trace context, and drops what cannot be one.
-func clean(trace string) string {
+// cleanTrace returns trace if it has the form of a W3C trace context, otherwise "".
+func cleanTrace(trace string) string {
 	if len(trace) != 55 {
 		return ""
 	}

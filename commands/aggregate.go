@@ -8,22 +8,22 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// aggregateWithin is how much of a request Aggregate reads: it is called for each request, one
-// after another.
+// aggregateWithin is how many bytes of a request Aggregate reads. It must be fast, because
+// requests wait for it one after another.
 const aggregateWithin = 2 << 10
 
-// Aggregate names what a command changes, the same for all commands of a thread or a tenant's
-// definitions, so that one process may decide them all: see service.Forwarding. It is empty for
-// a thread that the command names itself, and where the first 2 KiB of the request do not
-// tell. The request is not validated. A thread's key and its id are two names, and of several
-// threads the first counts.
+// Aggregate returns a name for what a command changes. Commands on the same thread, or on a
+// tenant's definitions, have the same name, so one process can decide them all: see
+// service.Forwarding. It returns "" if the first 2 KiB of the request contain no thread and, for a
+// command that creates one, no commandId either. The request is not validated. A thread's key and
+// its id are different names; of several threads the first counts.
 func Aggregate(tenant, name string, body []byte) string {
 	row, ok := events.LookupCommand(name)
 	if !ok {
 		return ""
 	}
 	switch {
-	case row.Unlogged: // nothing of it is in memory
+	case row.Unlogged: // these commands change nothing that is cached
 		return ""
 	case row.Tenant:
 		return tenant
@@ -40,7 +40,7 @@ func Aggregate(tenant, name string, body []byte) string {
 
 // namedIn returns the threadId and the commandId of a request.
 func namedIn(body []byte) (thread, command string) {
-	// What is looked for at the door is not looked for here.
+	// admit checks for duplicate names and invalid UTF-8.
 	dec := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
 		return "", ""

@@ -7,7 +7,7 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 )
 
-// entry is a thread in use: its state, and the jobs that wait for it.
+// entry is a cached thread: its state, and the jobs that wait for it.
 type entry struct {
 	tenant, id string
 
@@ -31,10 +31,10 @@ const entryBytes = 400
 
 // cache keeps the states of threads, bounded in bytes, and never evicts a thread in use.
 //
-// It evicts the least recently used of those that were used last, but keeps one in some of them
-// among those that stay: when the threads in use exceed the cache a little and are used in turn, the
-// least recently used thread is always the next to be used, and a cache that evicts it would never
-// have any.
+// New entries are in the list recent. When an entry reaches the end of recent it is evicted,
+// except every keepOneIn-th, which moves to the list kept. Without kept, a workload that uses
+// slightly more threads than fit, in turn, would never hit: an LRU cache always evicts the thread
+// that is used next.
 type cache struct {
 	limit   int64
 	metrics Metrics
@@ -42,23 +42,23 @@ type cache struct {
 	mu      sync.Mutex // guards the fields below
 	entries map[string]*entry
 	recent  *list.List // of *entry, most recently used first
-	kept    *list.List // the same, of those that stay
+	kept    *list.List // of *entry, those kept instead of evicted, most recently used first
 	bytes   int64      // of both
 	window  int64      // of recent
 	passed  int        // entries that have reached the end of recent
 }
 
 const (
-	windowShare = 8  // recent has at least this part of the bytes
-	keepOneIn   = 17 // of those that leave recent
+	windowShare = 8  // recent may use at least 1/windowShare of the bytes
+	keepOneIn   = 17 // of the entries that leave recent
 )
 
 func newCache(limit int64, metrics Metrics) *cache {
 	return &cache{limit: limit, metrics: metrics, entries: map[string]*entry{}, recent: list.New(), kept: list.New()}
 }
 
-// take returns the entry of a thread, which stays in use until give.
-func (c *cache) take(tenant, id string) *entry {
+// acquire returns the entry of a thread. It stays in use, and is not evicted, until release.
+func (c *cache) acquire(tenant, id string) *entry {
 	name := tenant + "." + id
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,14 +91,15 @@ func (c *cache) grow(e *entry, by int64) {
 	}
 }
 
-// give releases an entry, updates the size of its state, and evicts what exceeds the limit.
-func (c *cache) give(e *entry) {
+// release ends a use of an entry, updates the size of its state, and evicts entries over the
+// limit.
+func (c *cache) release(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.users--
 	if e.users == 0 {
 		size := int64(entryBytes)
-		if e.state != nil { // no goroutine works on it: that goroutine counts as a user
+		if e.state != nil { // no goroutine works on the entry, since that goroutine would count as a user
 			size += e.state.Bytes()
 		}
 		c.grow(e, size-e.bytes)
@@ -109,7 +110,7 @@ func (c *cache) give(e *entry) {
 	c.metrics.Cached(len(c.entries), c.bytes)
 }
 
-// shrink evicts an entry, or keeps it. It reports whether there was any that is not in use.
+// shrink evicts an entry, or moves it to kept. It reports false if all entries are in use.
 func (c *cache) shrink() bool {
 	recent, kept := unused(c.recent), unused(c.kept)
 	e := kept

@@ -85,11 +85,11 @@ func TestCache_ThreadsInTurn(t *testing.T) {
 		const unit = 5
 		cache := newCache(100*unit*size, NoMetrics{})
 		use := func(n int) (had bool) {
-			e := cache.take(tenant, "T-"+strconv.Itoa(n))
+			e := cache.acquire(tenant, "T-"+strconv.Itoa(n))
 			if had = e.state != nil; !had {
 				e.state = &thread.State{}
 			}
-			cache.give(e)
+			cache.release(e)
 			return had
 		}
 		had, used := 0, 0
@@ -123,16 +123,16 @@ func TestCache_LargeThread(t *testing.T) {
 	size := entryBytes + (&thread.State{}).Bytes()
 	cache := newCache(3*size/2, NoMetrics{})
 	for i := range 20 {
-		e := cache.take(tenant, "T-large")
+		e := cache.acquire(tenant, "T-large")
 		if (e.state != nil) != (i > 0) {
 			t.Fatalf("use %d: cached %v", i, e.state != nil)
 		}
 		e.state = &thread.State{}
-		cache.give(e)
+		cache.release(e)
 	}
-	other := cache.take(tenant, "T-other")
+	other := cache.acquire(tenant, "T-other")
 	other.state = &thread.State{}
-	cache.give(other)
+	cache.release(other)
 	if cache.bytes > cache.limit || len(cache.entries) != 1 {
 		t.Errorf("%d bytes of %d in %d entries", cache.bytes, cache.limit, len(cache.entries))
 	}
@@ -155,20 +155,20 @@ func TestCache_LargeThreadAmongSmallOnes(t *testing.T) {
 	}
 	cache := newCache(40*size, NoMetrics{})
 	for n := range 60 * 40 { // in turn, until most stay
-		e := cache.take(tenant, "T-"+strconv.Itoa(n%60))
+		e := cache.acquire(tenant, "T-"+strconv.Itoa(n%60))
 		e.state = &thread.State{}
-		cache.give(e)
+		cache.release(e)
 	}
 	if cache.kept.Len() < 20 {
 		t.Fatalf("%d entries stay", cache.kept.Len())
 	}
 	for i := range 3 {
-		e := cache.take(tenant, "T-large")
+		e := cache.acquire(tenant, "T-large")
 		if (e.state != nil) != (i > 0) {
 			t.Fatalf("use %d: cached %v", i, e.state != nil)
 		}
 		e.state = large
-		cache.give(e)
+		cache.release(e)
 	}
 	if cache.bytes > cache.limit {
 		t.Errorf("%d bytes of %d", cache.bytes, cache.limit)

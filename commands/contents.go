@@ -106,5 +106,5 @@ func (w *FileWrite) Finish(ctx context.Context, content events.FileContent) (*ev
 	c.Parts = []thread.Part{{Name: "file.write", Data: write}}
 	ctx, cancel := context.WithTimeout(ctx, w.d.cfg.Timeout)
 	defer cancel()
-	return w.d.counted("file.write", func() (*events.Reply, error) { return w.d.queue(ctx, &c) })
+	return w.d.measured("file.write", func() (*events.Reply, error) { return w.d.queue(ctx, &c) })
 }

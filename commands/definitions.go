@@ -33,7 +33,7 @@ type Definitions interface {
 	Arguments(ctx context.Context, tenant string, of thread.Called) (func(events.JSON) error, error)
 }
 
-// noDefinitions are those of a process that has none.
+// noDefinitions is the default of Config.Definitions.
 type noDefinitions struct{}
 
 func (noDefinitions) Policy(context.Context, string, string) (events.Policy, error) { return "", nil }
@@ -60,14 +60,15 @@ func (noDefinitions) Arguments(context.Context, string, thread.Called) (func(eve
 
 // decide decides a job on a draft, with the tenant's definitions that it needs.
 func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error) {
-	if err := d.know(j, draft.Needs(j.command)); err != nil {
+	if err := d.fillKnown(j, draft.Needs(j.command)); err != nil {
 		return nil, err
 	}
 	return draft.Do(j.command)
 }
 
-// know adds to a job's command what it needs of the tenant's definitions.
-func (d *Dispatcher) know(j *job, need thread.Need) error {
+// fillKnown adds to a job's command what the decision needs to know about the tenant's
+// definitions.
+func (d *Dispatcher) fillKnown(j *job, need thread.Need) error {
 	j.command.Known = thread.Known{}
 	if d.cfg.Answers != nil {
 		j.command.Known.Fits = d.cfg.Answers.Fits
@@ -81,7 +82,7 @@ func (d *Dispatcher) know(j *job, need thread.Need) error {
 	}
 	if need.Titles {
 		titles, err := d.cfg.Definitions.Titles(j.ctx, j.command.Tenant)
-		if err == nil { // else the end of the next run sets the title, and this one does not wait
+		if err == nil { // if it cannot be read now, the end of the next run sets the title
 			j.command.Titles = titles
 		}
 	}
@@ -94,7 +95,7 @@ func (d *Dispatcher) know(j *job, need thread.Need) error {
 			need.Asked = append(need.Asked, thread.Asked{Name: agent})
 		}
 	}
-	if err := d.knowAgents(j, need.Asked); err != nil {
+	if err := d.checkAgents(j, need.Asked); err != nil {
 		return err
 	}
 	if need.Agent != "" {
@@ -145,11 +146,11 @@ func (d *Dispatcher) know(j *job, need thread.Need) error {
 		}
 		j.command.Lists[of] = listed
 	}
-	return d.knowTools(j, need.Called)
+	return d.fillTools(j, need.Called)
 }
 
-// knowTools adds to a job's command how to check the arguments of calls.
-func (d *Dispatcher) knowTools(j *job, called []thread.Called) error {
+// fillTools adds to a job's command the functions that check the arguments of calls.
+func (d *Dispatcher) fillTools(j *job, called []thread.Called) error {
 	for _, of := range called {
 		check, err := d.cfg.Definitions.Arguments(j.ctx, j.command.Tenant, of)
 		if err != nil {
@@ -166,10 +167,10 @@ func (d *Dispatcher) knowTools(j *job, called []thread.Called) error {
 	return nil
 }
 
-// knowAgents refuses a request that asks an agent to answer which no tenant defines and no
-// process has ever served. Any other failure, including one to find that out, is left to the
-// run.
-func (d *Dispatcher) knowAgents(j *job, asked []thread.Asked) error {
+// checkAgents refuses a request for an agent that no tenant defines and no process has ever
+// served. If the lookup itself fails, the request is accepted, and the run fails if there is no
+// such agent.
+func (d *Dispatcher) checkAgents(j *job, asked []thread.Asked) error {
 	if d.cfg.Agents == nil || j.kind != requested {
 		return nil
 	}

@@ -33,13 +33,13 @@ type Config struct {
 	Intake        Intake           // receives what this process stores; default: nothing does
 	Fair          quota.Fair       // of each tenant's submitted commands, while others are active
 	Contents      Contents         // stores the content of files; default: contents are refused
-	// Forks are the places for forks, each of which may read a long history; default
-	// DefaultForks.
+	// Forks limits how many threads are forked at once, since each fork may read a long history;
+	// default DefaultForks places.
 	Forks *quota.Pool
-	// Secret is the key of the tokens of writer.claim. All processes on a log have the same, see
-	// [eventlog.Log.Secret]; default: one of the process's own.
+	// Secret is the key from which the tokens of writer.claim are derived. All processes on a log
+	// must have the same, see [eventlog.Log.Secret]; default: a random key.
 	Secret []byte
-	// Pairs stores tenants' key-value pairs; default: they are refused.
+	// Pairs stores tenants' key-value pairs; default: commands on pairs are refused.
 	Pairs Pairs
 	// Definitions provides the tenants' definitions; default: none.
 	Definitions Definitions
@@ -47,12 +47,13 @@ type Config struct {
 	Answers     Answers // checks people's answers; default: answers to questions with a schema are refused
 }
 
-// Intake receives what a process stores, for the work that follows from it. It stands between the
-// dispatcher and the worker, which has the dispatcher store what it does: neither needs the other to
-// be created. Its methods must return at once. *runtime.Intake is one.
+// Intake receives the commits that this process stores, so that a worker can start the work that
+// follows from them. The worker itself stores its results through the dispatcher; with an Intake
+// between them, either can be created first. Its methods must return at once. *runtime.Intake
+// implements it.
 type Intake interface {
-	// Stored receives every commit that this process stored, before its commands are replied to.
-	// Its work must be safe to lose: the process may crash before the call.
+	// Stored receives every commit that this process stored, before its commands are replied to. A
+	// call may be lost: the process may crash before it.
 	Stored(c *events.Commit)
 	// Joins receives the events of a command that is about to be stored, and returns a command of
 	// this process to be stored in the same commit, or nil. It is called again if the first
@@ -78,8 +79,8 @@ type Answers interface {
 	Fits(schema, answer events.JSON) error
 }
 
-// DefaultCacheBytes suffices for about 130,000 turns. If the threads in use need more, a command
-// on a thread that was evicted loads it again.
+// DefaultCacheBytes suffices for threads with about 130,000 turns together. If more are in use, a
+// command on an evicted thread loads its state again.
 const DefaultCacheBytes = 256 << 20
 
 // DefaultForks is how many threads are forked at once by default.
@@ -89,10 +90,11 @@ const DefaultForks = 8
 type Contents interface {
 	// Keep stores content for a tenant, and returns when it is durable.
 	Keep(ctx context.Context, tenant string, content []byte) (events.FileContent, error)
-	// KeepPage stores a page of a thread's history, and returns when it is durable. It goes with
-	// that thread, unless another one has inherited it by then.
+	// KeepPage stores a page of a thread's history, and returns when it is durable. The page is
+	// erased with that thread, unless another thread has inherited it by then.
 	KeepPage(ctx context.Context, tenant, thread string, page []byte) error
-	// Hold reports whether content is stored. If so, it is kept long enough for an event to name it.
+	// Hold reports whether content is stored. If so, it protects the content from the collector
+	// for long enough that an event can name it.
 	Hold(ctx context.Context, tenant, digest string) (bool, error)
 }
 
@@ -163,10 +165,10 @@ type Dispatcher struct {
 
 	histories *histories // of threads that were forked
 	pages     *pages.Reader
-	replies   *jsonplan.Plan // how they are encoded
+	replies   *jsonplan.Plan // encodes replies
 	closed    sync.Once
-	shares    []byte            // the key of tokens of shares; it exists only in this process, and ends with it
-	turns     [64]chan struct{} // each for some keys: only one thread at a time is created for a key
+	shares    []byte            // the key of the tokens of shares; random, and never leaves this process
+	keyLocks  [64]chan struct{} // striped by key: this process creates only one thread at a time for a key
 }
 
 // NewDispatcher returns a dispatcher that writes to a log.
@@ -181,13 +183,13 @@ func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, l
 		histories: newHistories(), shares: newKey(), replies: jsonplan.Of(reflect.TypeFor[events.Reply]()),
 	}
 	d.snaps <- new(bytes.Buffer)
-	for i := range d.turns {
-		d.turns[i] = make(chan struct{}, 1)
+	for i := range d.keyLocks {
+		d.keyLocks[i] = make(chan struct{}, 1)
 	}
 	return d
 }
 
-// Meta is what accompanies a command besides its body.
+// Meta holds what accompanies the body of a command.
 type Meta struct {
 	TraceParent string
 	Cause       string // the id of the event that caused it
@@ -212,9 +214,9 @@ func (d *Dispatcher) Do(ctx context.Context, tenant, name string, body []byte, m
 	return d.do(ctx, tenant, name, len(body), func() (events.Request, error) { return d.schema.DecodeRequest(body) }, meta)
 }
 
-// Execute is Do for a request that was not encoded. Its data was: by an encoder of this process, so
-// that it is valid JSON without repeated names. Neither r nor what it refers to may change any more:
-// events of the command refer to it.
+// Execute is Do for a request that was not encoded as JSON. Its data must be encoded by this process,
+// so that it is valid JSON without repeated names. The caller must not change r, or anything that it
+// refers to, because the command's events refer to it.
 func (d *Dispatcher) Execute(ctx context.Context, tenant, name string, r *events.Request, meta Meta) (*events.Reply, error) {
 	stack.Grow()
 	return d.do(ctx, tenant, name, Size(r), func() (events.Request, error) {
@@ -239,13 +241,13 @@ func Size(r *events.Request) int {
 	return size
 }
 
-// do runs a command whose request, of a size, read returns.
+// do runs the command that read returns. size is the size of the request in bytes.
 func (d *Dispatcher) do(ctx context.Context, tenant, name string, size int, read func() (events.Request, error), meta Meta) (*events.Reply, error) {
-	return d.counted(name, func() (*events.Reply, error) { return d.admitAndRun(ctx, tenant, name, size, read, meta) })
+	return d.measured(name, func() (*events.Reply, error) { return d.admitAndRun(ctx, tenant, name, size, read, meta) })
 }
 
-// counted runs a command and reports it to the metrics.
-func (d *Dispatcher) counted(name string, do func() (*events.Reply, error)) (*events.Reply, error) {
+// measured runs do and reports the command to the metrics.
+func (d *Dispatcher) measured(name string, do func() (*events.Reply, error)) (*events.Reply, error) {
 	start := time.Now()
 	reply, err := do()
 	result := "ok"
@@ -279,10 +281,10 @@ func (d *Dispatcher) admitAndRun(ctx context.Context, tenant, name string, size 
 	if err != nil {
 		return nil, err
 	}
-	if err := spend(ctx, c, size); err != nil {
+	if err := chargeQuota(ctx, c, size); err != nil {
 		return nil, err
 	}
-	ctx = quota.Unmeasured(ctx) // what it reads is of its thread, for which others may wait
+	ctx = quota.Unmeasured(ctx) // reads of the thread are not throttled, because other commands may wait for the thread
 	concealClaim(d.cfg.Secret, c)
 	c.ShareKey = d.shares
 	reply, err := d.run(ctx, name, c)
@@ -292,25 +294,26 @@ func (d *Dispatcher) admitAndRun(ctx context.Context, tenant, name string, size 
 	return d.withShareToken(c, reply), nil
 }
 
-// spend counts a command as the work of its parts: each is like a command of its own.
-func spend(ctx context.Context, c *thread.Command, bytes int) error {
+// chargeQuota waits until the tenant's quota allows the command. Each part of a thread.commit
+// counts as a command.
+func chargeQuota(ctx context.Context, c *thread.Command, bytes int) error {
 	if err := quota.SpendRequests(ctx, len(c.Parts), bytes); err != nil {
 		return events.Errorf(events.Unavailable, "the command waited too long for commands of its tenant: %w; nothing was written; try again", err)
 	}
 	return nil
 }
 
-// newKey returns a key that nobody can guess.
+// newKey returns a random key.
 func newKey() []byte {
 	key := make([]byte, 32)
-	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(key) // rand.Read never fails
 	return key
 }
 
-// withShareToken adds the token of a share to the reply of the command that made it. No event holds
-// the token, and the log none of it but a digest: it is computed from the command and a key of
-// this process, so that a repeat returns it again. Another process has another key, and its
-// reply to a repeat has no token.
+// withShareToken adds the token of a share to the reply of the command that made it. The log holds
+// only a digest of the token. The token is computed from the command and this process's key, so a
+// repeat returns it again. Another process has a different key, so its reply to a repeat has no
+// token.
 func (d *Dispatcher) withShareToken(c *thread.Command, reply *events.Reply) *events.Reply {
 	if reply.Result == nil || reply.Result.ShareID == "" {
 		return reply
@@ -325,8 +328,9 @@ func (d *Dispatcher) withShareToken(c *thread.Command, reply *events.Reply) *eve
 // newCommandID returns an id for a command whose caller set none.
 func newCommandID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// run finds the command's thread and runs the command there. Once the store takes no write, every
-// command is refused, also one that would write nothing: what is read may never have been stored.
+// run finds the command's thread and runs the command there. While the store refuses writes, every
+// command is refused, even one that would write nothing: what this process reads may never have
+// been stored.
 func (d *Dispatcher) run(ctx context.Context, name string, c *thread.Command) (*events.Reply, error) {
 	if d.log.Config().Outage.Err() != nil {
 		return nil, events.Errorf(events.Unavailable, "the store takes no writes until the operator has started Skein again; nothing was written")

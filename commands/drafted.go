@@ -15,35 +15,35 @@ const (
 	mergedEvents   = 1000
 )
 
-// drafted is what one round will store.
+// drafted is the commit that one round prepares.
 type drafted struct {
 	draft *thread.Draft
-	taken []*job          // their commands are in the draft
+	taken []*job          // jobs with their commands in the draft
 	rest  []*job          // for the next round
-	key   *eventlog.Write // the claim or release of a key in the same write
+	key   *eventlog.Write // the claim or release of a key, written atomically with the draft
 
 	ids   map[string]bool // of the commands in the draft
 	fresh bool            // the state is known to be up to date with the log
 	joins func([]events.Event) *Joined
 }
 
-// fate is the outcome of a job in a round.
+// fate says what a round has done with a job.
 type fate int
 
 const (
-	answered fate = iota // it has its answer
+	answered fate = iota // the job has its result
 	taken                // it is in the draft, and others may follow
 	closing              // it is in the draft, and nothing may follow
 	later                // it is for the next round; others may still go with this one
 	full                 // it and all after it are for the next round
 )
 
-// draft decides as many jobs as may share a commit. It answers at once those that are refused,
-// change nothing or were done before.
+// draft decides as many jobs as may share a commit. A job that is refused, changes nothing or
+// repeats an executed command gets its result at once.
 func (d *Dispatcher) draft(e *entry, jobs []*job, joins func([]events.Event) *Joined) *drafted {
 	r := &drafted{draft: thread.NewDraft(e.state), ids: map[string]bool{}, joins: joins}
 	for i, j := range jobs {
-		switch d.place(e, r, j) {
+		switch d.placeJob(e, r, j) {
 		case later:
 			r.rest = append(r.rest, j)
 		case full:
@@ -57,78 +57,79 @@ func (d *Dispatcher) draft(e *entry, jobs []*job, joins func([]events.Event) *Jo
 	return r
 }
 
-// place decides one job and returns its fate.
-func (d *Dispatcher) place(e *entry, r *drafted, j *job) fate {
+// placeJob decides one job and returns its fate.
+func (d *Dispatcher) placeJob(e *entry, r *drafted, j *job) fate {
 	switch {
-	case j.kind == holding || r.ids[j.id] || len(r.taken) >= mergedCommands || len(r.draft.Events()) >= mergedEvents:
+	case j.kind == locking || r.ids[j.id] || len(r.taken) >= mergedCommands || len(r.draft.Events()) >= mergedEvents:
 		return full
-	case d.repeats(e, j):
+	case d.replyRepeat(e, j):
 		return answered
 	case len(r.taken) > 0 && j.alone():
 		return full
 	case !j.changes():
-		d.tell(e, r, j)
+		d.replyUnchanged(e, r, j)
 		return answered
 	}
-	return d.try(e, r, j)
+	return d.tryJob(e, r, j)
 }
 
-// repeats answers a job whose command was done before with the first reply.
-func (d *Dispatcher) repeats(e *entry, j *job) bool {
+// replyRepeat ends a job with the first reply if its command was executed before, and reports
+// whether it was.
+func (d *Dispatcher) replyRepeat(e *entry, j *job) bool {
 	if !j.changes() {
 		return false
 	}
 	seq, done, err := e.state.Executed(j.command)
 	if err != nil {
 		j.show(e.state)
-		j.answer(nil, err)
+		j.finish(nil, err)
 		return true
 	}
 	if !done {
 		return false
 	}
 	j.show(e.state)
-	j.answer(d.again(j, j.command, seq))
+	j.finish(d.firstReply(j, j.command, seq))
 	return true
 }
 
-// tell answers a job that changes nothing from the current state of the log.
-func (d *Dispatcher) tell(e *entry, r *drafted, j *job) {
+// replyUnchanged ends a job that changes nothing, from the current state of the log.
+func (d *Dispatcher) replyUnchanged(e *entry, r *drafted, j *job) {
 	defer r.clear(e)
 	if !e.state.Deleted || j.kind == looking { // a deleted thread changes no more
 		if err := d.freshen(j.ctx, e); err != nil {
-			j.answer(nil, err)
+			j.finish(nil, err)
 			return
 		}
 	}
 	j.show(e.state)
 	if j.kind != asking {
-		j.answer(nil, nil)
+		j.finish(nil, nil)
 		return
 	}
 	seq, done, err := e.state.Executed(j.asks)
 	if !done {
-		j.answer(nil, err)
+		j.finish(nil, err)
 		return
 	}
-	j.answer(&events.Reply{ThreadID: e.id, Seq: int64(seq)}, nil)
+	j.finish(&events.Reply{ThreadID: e.id, Seq: int64(seq)}, nil)
 }
 
-// try decides a job's command. It refuses, or finds nothing to do, only on the current state
-// of the log, and never because of events that are not stored yet.
-func (d *Dispatcher) try(e *entry, r *drafted, j *job) fate {
+// tryJob decides a job's command. It refuses the command, or finds that it changes nothing, only
+// on the current state of the log, never because of events that are not stored yet.
+func (d *Dispatcher) tryJob(e *entry, r *drafted, j *job) fate {
 	made, err := d.decideWithKey(e, r, j)
 	for (err != nil || changesNothing(j, made)) && len(r.taken) == 0 && !r.fresh {
 		before := e.state.Seq
 		stale := d.freshen(j.ctx, e)
 		r.clear(e)
 		if stale != nil {
-			j.answer(nil, stale)
+			j.finish(nil, stale)
 			return answered
 		}
 		r.fresh = true
 		if e.state.Seq != before {
-			if d.repeats(e, j) {
+			if d.replyRepeat(e, j) {
 				return answered
 			}
 			made, err = d.decideWithKey(e, r, j)
@@ -136,16 +137,16 @@ func (d *Dispatcher) try(e *entry, r *drafted, j *job) fate {
 	}
 	switch {
 	case err != nil && len(r.taken) > 0:
-		return later // what refuses it may not be stored yet: it is decided again after that
+		return later // the refusal may be due to events that are not stored yet: decide again afterwards
 	case err != nil:
-		j.answer(nil, err)
+		j.finish(nil, err)
 		return answered
 	case changesNothing(j, made) && len(r.taken) > 0:
-		return full // what it found is not stored yet: it is decided alone
-	case changesNothing(j, made): // it is not recorded: a repeat is decided again
+		return full // it may change nothing because of events that are not stored yet: decide it alone
+	case changesNothing(j, made): // the command leaves no receipt: a repeat is decided again
 		r.clear(e)
 		j.show(e.state)
-		j.answer(withToken(events.ReplyWithout(e.id, e.state.Version, int64(e.state.Seq), made), j.command, e.state.Hold))
+		j.finish(withToken(events.ReplyWithout(e.id, e.state.Version, int64(e.state.Seq), made), j.command, e.state.Hold))
 		return answered
 	}
 	r.ids[j.id] = true
@@ -179,7 +180,7 @@ func (r *drafted) clear(e *entry) {
 	r.draft, r.key = thread.NewDraft(e.state), nil
 }
 
-// store appends a draft, and answers its jobs if it was stored.
+// store appends a draft and, if it was stored, ends its jobs.
 func (d *Dispatcher) store(e *entry, r *drafted) error {
 	commit, err := events.NewCommit(e.state.Chain, r.draft.Events())
 	if err != nil {
@@ -202,8 +203,8 @@ func (d *Dispatcher) store(e *entry, r *drafted) error {
 	return nil
 }
 
-// again returns the first reply of a command that was done before.
-func (d *Dispatcher) again(j *job, c *thread.Command, seq uint64) (*events.Reply, error) {
+// firstReply returns the first reply of a command that was executed before.
+func (d *Dispatcher) firstReply(j *job, c *thread.Command, seq uint64) (*events.Reply, error) {
 	commit, err := d.log.Commit(j.ctx, j.tenant, j.thread, seq)
 	if err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 	"github.com/skein-threads/skein/quota"
 )
 
-// forkPlace waits for a place to fork a thread, whose history may be long. Other commands need
-// none.
+// forkPlace waits for a place in Config.Forks if the command is a fork. For any other command it
+// returns at once.
 func (d *Dispatcher) forkPlace(ctx context.Context, c *thread.Command) (leave func(), err error) {
 	if _, ok := c.Parts[0].Data.(events.ForkThread); !ok {
 		return func() {}, nil
@@ -26,8 +26,8 @@ func (d *Dispatcher) forkPlace(ctx context.Context, c *thread.Command) (leave fu
 	return leave, nil
 }
 
-// takeHistory takes what was read of the history of a fork's parent, as far as the fork needs it,
-// for this command alone. It returns nil for another command.
+// takeHistory returns the history of a fork's parent, for this command alone, with what earlier
+// forks have read of it. It returns nil if the command is not a fork.
 func (d *Dispatcher) takeHistory(ctx context.Context, c *thread.Command) (*history, error) {
 	fork, ok := c.Parts[0].Data.(events.ForkThread)
 	if !ok {
@@ -40,9 +40,9 @@ func (d *Dispatcher) takeHistory(ctx context.Context, c *thread.Command) (*histo
 	return d.openHistory(ctx, of)
 }
 
-// beginFork reads the history of a fork's parent while nothing is held, so that the parent is
-// held only to read what is written meanwhile. It returns the history also if it could not be read
-// to its end.
+// beginFork reads the history of a fork's parent before the parent is locked, so that the lock
+// only covers reading what was written meanwhile. It also returns the history if it could not be
+// read to its end.
 func (d *Dispatcher) beginFork(ctx context.Context, h *history) (*history, error) {
 	for h != nil {
 		if err := d.readHistory(ctx, h, 0); err != nil {
@@ -54,7 +54,7 @@ func (d *Dispatcher) beginFork(ctx context.Context, h *history) (*history, error
 		if all, err := d.storePages(ctx, h, true); all || err != nil {
 			return h, err
 		}
-		h = newHistory(h.historyOf) // pages that nothing named were deleted since
+		h = newHistory(h.historyOf) // the collector has deleted pages that no event named: start again
 	}
 	return nil, nil
 }
@@ -97,7 +97,8 @@ func (d *Dispatcher) foldHistory(ctx context.Context, h *history, commit *events
 	return err
 }
 
-// pagesOf returns a reader of a history's pages, those that are not stored yet included.
+// pagesOf returns a function that reads a history's pages, including those that are not stored
+// yet.
 func (d *Dispatcher) pagesOf(ctx context.Context, h *history) func(...events.HistoryPart) ([]*events.HistoryPage, error) {
 	return func(parts ...events.HistoryPart) ([]*events.HistoryPage, error) {
 		if slices.ContainsFunc(parts, func(p events.HistoryPart) bool { return h.fresh[p.Digest] != nil }) {
@@ -109,9 +110,9 @@ func (d *Dispatcher) pagesOf(ctx context.Context, h *history) func(...events.His
 	}
 }
 
-// readOn brings a fork's history up to the parent's state, which is held, and takes from it
+// readOn reads a fork's history up to the state of the parent, which is locked, and takes from it
 // what the fork copies.
-func (g *grouped) readOn() error {
+func (g *multiTx) readOn() error {
 	if g.copied == nil {
 		return nil
 	}
@@ -119,7 +120,7 @@ func (g *grouped) readOn() error {
 	if err := d.readHistory(g.ctx, h, to); err != nil {
 		return err
 	}
-	for h.seq < to && !h.done() { // the copy that was read lags
+	for h.seq < to && !h.done() { // the replica that was read lags
 		commit, err := d.log.After(g.ctx, c.Tenant, c.ThreadID, h.seq)
 		if err != nil {
 			return err

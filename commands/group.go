@@ -11,20 +11,22 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// A command over several threads is run by its caller's goroutine, never by that of a thread.
-// It holds each thread that it concerns, in the order of their ids, so that no two commands can
-// wait for each other. Other commands of these threads wait for one append. Other processes may
-// write the threads all the same: then the log refuses the batch, and the command is decided
-// again.
+// A command over several threads is run by its caller's goroutine, never by a thread's goroutine.
+// It locks each thread that it concerns, in the order of their ids, so that commands cannot
+// deadlock. Other commands on these threads wait for the duration of one append. The locks are
+// local to this process. If another process writes one of the threads, the log refuses the batch,
+// and the command is decided again.
 
-// hold is a job that keeps its thread's goroutine until it is released.
-type hold struct {
-	granted  chan *entry // unbuffered: either both sides agree, or the caller has given up
+// threadLock is the lock of one thread for a command over several threads. The thread's goroutine
+// waits while the lock is held.
+type threadLock struct {
+	granted  chan *entry // unbuffered, so the lock is passed on only if the caller still waits
 	released chan struct{}
 }
 
-// grant passes the thread to the holder, and waits until it is released.
-func (h *hold) grant(ctx context.Context, e *entry) {
+// grantTo passes the thread to the caller of lockThread, and waits until it is released. It
+// returns without passing it on if ctx ends first.
+func (h *threadLock) grantTo(ctx context.Context, e *entry) {
 	select {
 	case h.granted <- e:
 		<-h.released
@@ -32,12 +34,12 @@ func (h *hold) grant(ctx context.Context, e *entry) {
 	}
 }
 
-// hold waits until the thread belongs to this command alone. The caller must call release. Until
-// then it must not wait for another thread, except by holding one with a greater id.
-func (d *Dispatcher) hold(ctx context.Context, tenant, id string) (e *entry, release func(), err error) {
-	h := &hold{granted: make(chan *entry), released: make(chan struct{})}
-	j := &job{kind: holding, ctx: ctx, done: make(chan answer, 1), tenant: tenant, thread: id, hold: h}
-	e = d.cache.take(tenant, id)
+// lockThread waits until no other command uses the thread. The caller must call release. Until
+// then it must not wait for any other thread, except to lock one with a greater id.
+func (d *Dispatcher) lockThread(ctx context.Context, tenant, id string) (e *entry, release func(), err error) {
+	h := &threadLock{granted: make(chan *entry), released: make(chan struct{})}
+	j := &job{kind: locking, ctx: ctx, done: make(chan jobResult, 1), tenant: tenant, thread: id, lock: h}
+	e = d.cache.acquire(tenant, id)
 	e.mu.Lock()
 	if e.busy {
 		e.waiting = append(e.waiting, j)
@@ -45,16 +47,16 @@ func (d *Dispatcher) hold(ctx context.Context, tenant, id string) (e *entry, rel
 	} else {
 		e.busy = true
 		e.mu.Unlock()
-		go d.work(d.cache.take(tenant, id), []*job{j}, nil) // takes over that reference
+		go d.runJobs(d.cache.acquire(tenant, id), []*job{j}, nil) // runJobs releases this reference to the entry
 	}
 	select {
 	case <-h.granted:
 		return e, func() {
 			close(h.released)
-			d.cache.give(e)
+			d.cache.release(e)
 		}, nil
 	case <-ctx.Done():
-		d.cache.give(e)
+		d.cache.release(e)
 		return nil, nil, errBusy()
 	}
 }
@@ -63,10 +65,10 @@ func errBusy() error {
 	return events.Errorf(events.Unavailable, "the thread was too busy; nothing was written; try again")
 }
 
-// group runs a command that may concern several threads. Which ones may depend on the state of
-// its own thread. That state may change until all of them are held, and then group starts again
-// with the new ones.
-func (d *Dispatcher) group(j *job) (*events.Reply, error) {
+// runMulti runs a command that may concern several threads. Which threads these are may depend on
+// the state of the command's own thread. If that state changes before all of them are locked,
+// runMulti starts again with the new set.
+func (d *Dispatcher) runMulti(j *job) (*events.Reply, error) {
 	ctx, c := j.ctx, j.command
 	if err := d.resolveOthers(ctx, c); err != nil {
 		return nil, err
@@ -85,7 +87,7 @@ func (d *Dispatcher) group(j *job) (*events.Reply, error) {
 		return nil, err
 	}
 	for ids := []string{c.ThreadID}; ; {
-		g := &grouped{d: d, ctx: ctx, job: j, entries: map[string]*entry{}, copied: copied}
+		g := &multiTx{d: d, ctx: ctx, job: j, entries: map[string]*entry{}, copied: copied}
 		reply, more, err := g.run(ids)
 		if err != nil || len(more) == 0 {
 			return reply, err
@@ -94,7 +96,7 @@ func (d *Dispatcher) group(j *job) (*events.Reply, error) {
 	}
 }
 
-// resolveOthers replaces the keys of the threads that a command names by their ids.
+// resolveOthers replaces the keys of the other threads that a command names by their ids.
 func (d *Dispatcher) resolveOthers(ctx context.Context, c *thread.Command) error {
 	mention, ok := c.Parts[0].Data.(events.MentionThread)
 	if !ok {
@@ -116,24 +118,24 @@ func (d *Dispatcher) resolveOthers(ctx context.Context, c *thread.Command) error
 	return nil
 }
 
-// grouped is one run of a command that holds several threads.
-type grouped struct {
+// multiTx is one attempt to run a command with several threads locked.
+type multiTx struct {
 	d       *Dispatcher
 	ctx     context.Context //nolint:containedctx // it lives as long as the command
 	job     *job
 	entries map[string]*entry
-	ids     []string // of the entries, in order, the command's own last
+	ids     []string // the keys of entries, sorted, except that the command's own thread is last
 	copied  *history // of a fork: its parent's
 }
 
-// run holds the threads and runs the command. If it concerns others, they are returned with
-// those held, and nothing was done.
-func (g *grouped) run(ids []string) (*events.Reply, []string, error) {
+// run locks the threads and runs the command. If the command concerns further threads, run does
+// nothing, and returns the ids of all threads to lock.
+func (g *multiTx) run(ids []string) (*events.Reply, []string, error) {
 	slices.Sort(ids)
 	own := g.job.thread
 	g.ids = append(slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == own }), own)
 	for _, id := range ids {
-		e, release, err := g.d.hold(g.ctx, g.job.tenant, id)
+		e, release, err := g.d.lockThread(g.ctx, g.job.tenant, id)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -154,7 +156,7 @@ func (g *grouped) run(ids []string) (*events.Reply, []string, error) {
 		}
 		if done {
 			g.job.show(own)
-			reply, err := g.d.again(g.job, g.job.command, seq)
+			reply, err := g.d.firstReply(g.job, g.job.command, seq)
 			return reply, nil, err
 		}
 		if more := g.others(); more != nil {
@@ -167,10 +169,10 @@ func (g *grouped) run(ids []string) (*events.Reply, []string, error) {
 	}
 }
 
-// refresh brings the state of every thread up to the log, the command's own last: if one of the
-// others has events of this very command, which another process has stored meanwhile, the own
-// thread has its receipt.
-func (g *grouped) refresh() error {
+// refresh brings the state of every thread up to date with the log, the command's own thread last.
+// So if another process has stored this command meanwhile, and one of the other threads shows its
+// events, the own thread shows its receipt.
+func (g *multiTx) refresh() error {
 	for _, id := range g.ids {
 		e := g.entries[id]
 		if err := g.d.load(g.ctx, e); err != nil {
@@ -183,8 +185,9 @@ func (g *grouped) refresh() error {
 	return nil
 }
 
-// others returns all threads that the command concerns, if one of them is not held.
-func (g *grouped) others() []string {
+// others returns all threads that the command concerns if one of them is not locked, otherwise
+// nil.
+func (g *multiTx) others() []string {
 	ids := []string{g.job.thread}
 	missing := false
 	for _, id := range g.entries[g.job.thread].state.Others(g.job.command) {
@@ -199,9 +202,9 @@ func (g *grouped) others() []string {
 	return ids
 }
 
-// decide decides the command on the states as they are, and stores its events. Both results are
-// nil if another process has written one of the threads.
-func (g *grouped) decide() (*events.Reply, error) {
+// decide decides the command on the current states, and stores its events. Both results are nil if
+// another process has written to one of the threads meanwhile.
+func (g *multiTx) decide() (*events.Reply, error) {
 	if err := g.readOn(); err != nil {
 		return nil, err
 	}
@@ -210,7 +213,7 @@ func (g *grouped) decide() (*events.Reply, error) {
 		states[id] = e.state
 	}
 	own := states[g.job.thread]
-	if err := g.d.know(g.job, thread.NewDraft(own).Needs(g.job.command)); err != nil {
+	if err := g.d.fillKnown(g.job, thread.NewDraft(own).Needs(g.job.command)); err != nil {
 		return nil, err
 	}
 	if err := g.d.keyIsFree(g.ctx, g.job.command); err != nil {
@@ -246,9 +249,9 @@ func (g *grouped) decide() (*events.Reply, error) {
 	return nil, err
 }
 
-// store appends the events of all threads in one atomic batch, and applies them. The command's
-// own thread is the last one, so that who waits for the reply's sequence sees the others, too.
-func (g *grouped) store(draft *thread.Group) (map[string]*events.Commit, error) {
+// store appends the events of all threads in one atomic batch, and applies them. The command's own
+// thread is last, so a client that waits for the reply's sequence sees the other threads, too.
+func (g *multiTx) store(draft *thread.Group) (map[string]*events.Commit, error) {
 	commits := map[string]*events.Commit{}
 	var writes []eventlog.Write
 	ids := draft.Threads()
@@ -282,9 +285,9 @@ func (g *grouped) store(draft *thread.Group) (map[string]*events.Commit, error) 
 	return commits, nil
 }
 
-// catchUp brings the thread up to date that another process has written. Which one that is may
-// be unknown: refresh reads them all.
-func (g *grouped) catchUp(moved *eventlog.ConflictError) error {
+// catchUp reads what another process has written to one of the threads. If it is unknown to which,
+// it does nothing, because refresh reads them all.
+func (g *multiTx) catchUp(moved *eventlog.ConflictError) error {
 	for id, e := range g.entries {
 		if moved.Subject != g.d.log.Config().Names.Log(e.tenant, id) {
 			continue
@@ -296,7 +299,7 @@ func (g *grouped) catchUp(moved *eventlog.ConflictError) error {
 	return nil
 }
 
-// keyIsFree refuses a handoff whose key is held already, before an agent writes its summary.
+// keyIsFree refuses a handoff if its key is taken, before an agent spends time on the summary.
 func (d *Dispatcher) keyIsFree(ctx context.Context, c *thread.Command) error {
 	handoff, ok := c.Parts[0].Data.(events.HandoffThread)
 	if !ok || handoff.Key == "" || handoff.Summary != "" {

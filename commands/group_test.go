@@ -207,14 +207,14 @@ func TestGroup_Concurrent(t *testing.T) {
 func TestGroup_HoldIsReleased(t *testing.T) {
 	w := newWorld(t, Config{})
 	id := create(t, w.d)
-	_, release, err := w.d.hold(t.Context(), tenant, id)
+	_, release, err := w.d.lockThread(t.Context(), tenant, id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	given, cancel := context.WithCancel(t.Context())
 	waiting := make(chan error, 1)
 	go func() {
-		_, again, err := w.d.hold(given, tenant, id)
+		_, again, err := w.d.lockThread(given, tenant, id)
 		if err == nil {
 			again()
 		}
@@ -229,8 +229,8 @@ func TestGroup_HoldIsReleased(t *testing.T) {
 		_, err := ask(t, w.d, "item.create", on(id, hello))
 		done <- err
 	}()
-	e := w.d.cache.take(tenant, id)
-	defer w.d.cache.give(e)
+	e := w.d.cache.acquire(tenant, id)
+	defer w.d.cache.release(e)
 	for waits := false; !waits; { // the command waits behind the hold
 		e.mu.Lock()
 		waits = len(e.waiting) > 0

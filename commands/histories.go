@@ -7,30 +7,29 @@ import (
 	"github.com/skein-threads/skein/internal/resumable"
 )
 
-// historyOf says what a history is of.
+// historyOf identifies a history: a thread, and the version that it ends at.
 type historyOf struct {
 	tenant, thread string
 	upTo           int64 // the version after which events do not count; 0: all do
 }
 
-// Bounds of the histories that are kept for the next fork of a thread. It reads what was written
-// since, and stores no page again. One fork at a time reads a history. A client that has no answer
-// after some seconds sends its command again: the repeat waits, and continues with what was read
-// until the first one's time was over.
+// Bounds of the histories that are kept for the next fork of a thread. The next fork only reads
+// what was written since, and stores no page again. One fork at a time uses a history. If a fork
+// times out, the client's repeat continues with what the first attempt has read.
 const (
 	maxHistories = 4
-	maxPlaces    = 1 << 20 // of one: more are read again each time
+	maxPlaces    = 1 << 20 // of one history: a longer one is read again each time
 )
 
-// histories keeps what was read of the long threads that were forked last.
+// histories keeps the histories of long threads that were forked recently.
 type histories = resumable.Values[historyOf, *history]
 
 func newHistories() *histories {
 	return resumable.New[historyOf, *history](resumable.Bounds{Values: maxHistories})
 }
 
-// openHistory returns a history, for one user: a new one unless it was kept. The caller must call
-// closeHistory.
+// openHistory returns a history for exclusive use: the kept one, or a new one. The caller must
+// call closeHistory.
 func (d *Dispatcher) openHistory(ctx context.Context, of historyOf) (*history, error) {
 	h, err := d.histories.Take(ctx, of)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// history is what a fork takes from a thread, folded from its commits: the states of threads
-// have no contents. Of a long one, the older items are in pages, and only what is needed to
-// find a message is in memory. It does no I/O: pages to store and to change are left to its
-// owner, see pages.go.
+// history is what a fork copies from a thread, folded from the thread's commits because thread
+// states have no contents. In a long history the older items are in pages, and memory only holds
+// what is needed to find a message. history does no I/O: its owner stores and reads the pages, see
+// pages.go.
 type history struct {
 	historyOf
-	broken bool // a commit is folded in part
+	broken bool // a commit was folded only in part
 
 	seq     uint64 // of the last commit that was folded
 	version int64  // of the last event that counted
@@ -25,22 +25,22 @@ type history struct {
 	of      string         // its type
 	files   map[string]any // events.FileWritten or events.DirectoryCreated, by path
 
-	places []place                         // by place, every item that there ever was
+	places []place                         // by place, for every item that ever existed
 	ids    []string                        // by place; "" if there never was an item, or if it was inherited
 	byID   map[string]int64                // places of the items that were not inherited
-	items  map[int64]*events.InheritedItem // from the place first on, those that are not hidden
+	items  map[int64]*events.InheritedItem // the visible items from the place first on
 	next   int64                           // the number of the next message
 	bytes  int                             // of items
-	first  int64                           // the first place that is in no page
+	first  int64                           // the first place that is not in a page
 	pages  []events.HistoryPart
 	edits  []pageEdit               // of items in pages, in order
-	kept   int64                    // the place that is kept for an item to come, plus one; 0: none is
+	kept   int64                    // the place reserved for an item to come, plus one; 0: none is reserved
 	open   map[openCall]events.JSON // the parts of calls without a result
 	fresh  map[string][]byte        // pages that are not stored yet, by digest
-	unread *events.HistoryInherited // whose pages must be given to inherit before the next commit
+	unread *events.HistoryInherited // its pages must be passed to inherit before the next commit is folded
 }
 
-// place is what is known of an item without its content.
+// place holds what is known of an item without its content.
 type place struct {
 	at     events.Time // of creation
 	bytes  int32
@@ -51,9 +51,9 @@ type place struct {
 type placeBits uint8
 
 const (
-	isItem   placeBits = 1 << iota // there is one, and it is not hidden
+	isItem   placeBits = 1 << iota // there is an item, and it is not hidden
 	isAlone                        // shown as a message of its own
-	isNested                       // in no conversation of its own
+	isNested                       // within another item's conversation
 	isSilent
 	isUser // a message of a user
 )
@@ -75,7 +75,7 @@ func newHistory(of historyOf) *history {
 	}
 }
 
-// done reports whether no later event counts.
+// done reports whether all events that count were folded.
 func (h *history) done() bool { return h.upTo > 0 && h.version >= h.upTo }
 
 // apply folds the next commit.
@@ -158,7 +158,7 @@ func (h *history) state(context string, d events.StateChanged) {
 
 // add folds item.created.
 func (h *history) add(d events.ItemCreated, now events.Time) {
-	if d.Index < h.first || d.Index < int64(len(h.ids)) && h.ids[d.Index] != "" { // of a broken log
+	if d.Index < h.first || d.Index < int64(len(h.ids)) && h.ids[d.Index] != "" { // the log is damaged
 		return
 	}
 	if h.kept == d.Index+1 {
@@ -202,7 +202,7 @@ func (h *history) call(message, call int64) {
 	}
 }
 
-// note records what is known of an item without its content.
+// note sets the place of an item.
 func (h *history) note(i *events.InheritedItem) {
 	for int64(len(h.places)) <= i.Index {
 		h.places = append(h.places, place{})
@@ -227,7 +227,7 @@ func (h *history) note(i *events.InheritedItem) {
 	h.places[i.Index] = p
 }
 
-// itemOverhead is about what an item costs in a commit or a page, without its contents.
+// itemOverhead is about how many bytes an item takes in a commit or a page, besides its contents.
 const itemOverhead = 300
 
 func sizeOf(i *events.InheritedItem) int { return len(i.Content) + len(i.Metadata) + itemOverhead }
@@ -293,7 +293,8 @@ func (h *history) hide(at int64) {
 	}
 }
 
-// copied returns what a fork takes besides items, and the place before which it takes those.
+// copied returns what a fork copies except the items, and the place before which it copies the
+// items.
 func (h *history) copied(d events.ForkThread) (*thread.Copied, int64, error) {
 	var shown []int64 // places of the messages that a messageIndex counts
 	for at := range h.places {
@@ -318,7 +319,7 @@ func (h *history) copied(d events.ForkThread) (*thread.Copied, int64, error) {
 	return c, end, nil
 }
 
-// forkPoint returns which of the shown messages is the last that is copied; -1: there is none.
+// forkPoint returns the index in shown of the last message to copy; -1: none is copied.
 func forkPoint(h *history, d events.ForkThread, shown []int64) (int, error) {
 	last := len(shown) - 1
 	switch {

@@ -14,7 +14,7 @@ type openCall struct {
 	part int64 // its place in the content
 }
 
-// noteCalls notes the calls without a result of a new message of an agent.
+// noteCalls records the calls without a result in a new message of an agent.
 func (h *history) noteCalls(d events.ItemCreated) {
 	var parts []events.JSON
 	if json.Unmarshal(d.Content, &parts) != nil {
@@ -25,8 +25,8 @@ func (h *history) noteCalls(d events.ItemCreated) {
 	}
 }
 
-// noteCall notes whether a part is a call without a result. A part with a state has one, or is a
-// call that the caller of the run makes.
+// noteCall records whether a part is a call without a result. A part with a state has a result, or
+// the caller of the run makes the call.
 func (h *history) noteCall(item string, place int64, part events.JSON) {
 	var p struct {
 		Type   string `json:"type"`
@@ -41,8 +41,8 @@ func (h *history) noteCall(item string, place int64, part events.JSON) {
 	}
 }
 
-// endCalls ends the calls without a result in the items before a place: a fork goes on without the
-// run that makes them.
+// endCalls ends the calls without a result in the items before a place, because the run that makes
+// them is not part of the fork.
 func (h *history) endCalls(end int64) {
 	for at, part := range h.open {
 		if place, ok := h.placeOf(at.item); !ok || place >= end {

@@ -7,54 +7,54 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// jobKind says what a job does on its thread, and what its answer is.
+// jobKind says what a job does on its thread, and what its result is.
 type jobKind int
 
 const (
-	requested jobKind = iota // a client's command; its answer is a reply
-	internal                 // a command of this process; its answer is job.commit
+	requested jobKind = iota // a client's command; the result is a reply
+	internal                 // a command of this process; the result is job.commit
 	joining                  // an internal command that goes into the commit of the job before it, or fails
-	asking                   // whether a command was executed; its answer is a reply with the sequence, or nil
-	looking                  // to see the state
-	holding                  // keeps the thread for a command over several threads
+	asking                   // asks whether a command was executed; the result is a reply with the sequence, or nil
+	looking                  // looks at the state
+	locking                  // locks the thread for a command over several threads
 )
 
 // job is a unit of work for the goroutine of its thread.
 type job struct {
 	kind jobKind
 	ctx  context.Context
-	done chan answer // of capacity 1
+	done chan jobResult // of capacity 1
 
 	tenant, thread string
 	id             string          // of the command
 	command        *thread.Command // nil if the job changes nothing
 	asks           *thread.Command // if it is asking
-	key            *claim          // of a command that may claim a key: the claim that its caller found; nil: it did not look
+	key            *claim          // of a command that may claim a key: the state of the key that the caller has read; nil: it has not read it
 	joined         *Joined         // if it is joining
-	hold           *hold           // if it is holding
+	lock           *threadLock     // if it is locking
 
 	look   func(*thread.State) // sees the current state; may be nil
-	commit *events.Commit      // the one that holds the command, once it is answered
+	commit *events.Commit      // the commit with the command, once the job has ended
 }
 
-type answer struct {
+type jobResult struct {
 	reply *events.Reply
 	err   error
 }
 
 // commandJob returns a job that runs a command.
 func commandJob(ctx context.Context, kind jobKind, c *thread.Command) *job {
-	return &job{kind: kind, ctx: ctx, done: make(chan answer, 1), tenant: c.Tenant, thread: c.ThreadID, id: c.ID, command: c}
+	return &job{kind: kind, ctx: ctx, done: make(chan jobResult, 1), tenant: c.Tenant, thread: c.ThreadID, id: c.ID, command: c}
 }
 
 // askJob returns a job that asks whether a thread has executed a command.
 func askJob(ctx context.Context, threadID string, c *thread.Command) *job {
-	return &job{kind: asking, ctx: ctx, done: make(chan answer, 1), tenant: c.Tenant, thread: threadID, id: c.ID, asks: c}
+	return &job{kind: asking, ctx: ctx, done: make(chan jobResult, 1), tenant: c.Tenant, thread: threadID, id: c.ID, asks: c}
 }
 
-// lookJob returns a job that shows the state of a thread.
+// lookJob returns a job that passes the state of a thread to look.
 func lookJob(ctx context.Context, tenant, threadID string, look func(*thread.State)) *job {
-	return &job{kind: looking, ctx: ctx, done: make(chan answer, 1), tenant: tenant, thread: threadID, look: look}
+	return &job{kind: looking, ctx: ctx, done: make(chan jobResult, 1), tenant: tenant, thread: threadID, look: look}
 }
 
 // changes reports whether the job may change its thread.
@@ -90,21 +90,21 @@ func (j *job) show(s *thread.State) {
 	}
 }
 
-// answer ends the job.
-func (j *job) answer(reply *events.Reply, err error) {
+// finish ends the job with a reply or an error.
+func (j *job) finish(reply *events.Reply, err error) {
 	if j.kind == joining {
 		j.joined.Done(j.commit, err)
 		return
 	}
-	j.done <- answer{reply, err}
+	j.done <- jobResult{reply, err}
 }
 
-// stored ends a job whose command a commit holds.
+// stored ends a job after its command was stored in a commit.
 func (j *job) stored(commit *events.Commit) {
 	j.commit = commit
 	if j.kind != requested {
-		j.answer(nil, nil)
+		j.finish(nil, nil)
 		return
 	}
-	j.answer(withToken(events.ReplyOf(commit, j.id), j.command, untilIn(commit, j.id)))
+	j.finish(withToken(events.ReplyOf(commit, j.id), j.command, untilIn(commit, j.id)))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Joined is a command of this process that joins another one in the same commit: it is decided
-// right after it, on the state that includes its events. Each keeps its own events.
+// directly after that one, on the state that includes its events. Each keeps its own events.
 type Joined struct {
 	Command *thread.Command
 	Look    func(*thread.State) // sees the state after the commit; as for Run
@@ -17,10 +17,11 @@ type Joined struct {
 	Done func(*events.Commit, error)
 }
 
-// errParted says that the command that this one was to join is decided again.
+// errParted is the error of a joining command when the command to join has to be decided again.
 var errParted = errors.New("the command that it was to join is decided again")
 
-// join adds a command of this process to the commit of the one that was just taken.
+// join adds a command of this process to the commit, directly after the command that was just
+// added.
 func (r *drafted) join(j *job, made []events.Event) {
 	if r.joins == nil {
 		return
@@ -33,21 +34,21 @@ func (r *drafted) join(j *job, made []events.Event) {
 	k := commandJob(j.ctx, joining, with.Command)
 	k.look, k.joined = with.Look, with
 	if _, err := r.draft.Do(k.command); err != nil {
-		k.answer(nil, err)
+		k.finish(nil, err)
 		return
 	}
 	r.taken = append(r.taken, k)
 }
 
-// part returns the jobs without those that were only to join another.
-func part(jobs []*job) []*job {
+// withoutJoined returns the jobs without the joining ones, which it ends with errParted.
+func withoutJoined(jobs []*job) []*job {
 	own := make([]*job, 0, len(jobs))
 	for _, j := range jobs {
 		if j.kind != joining {
 			own = append(own, j)
 			continue
 		}
-		j.answer(nil, errParted)
+		j.finish(nil, errParted)
 	}
 	return own
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// claim is the state of a key in the log, on an aggregate of its own.
+// claim is the state of a key, which is an aggregate of its own in the log.
 type claim struct {
 	holder  string // the thread, or ""
 	seq     uint64 // of the aggregate's last commit
@@ -20,8 +20,8 @@ type claim struct {
 	time    events.Time
 }
 
-// claim reads the state of a key, possibly from a lagging copy. A refusal because of it must
-// be confirmed by claimNow.
+// claim reads the state of a key, possibly from a lagging replica. Before a command is refused
+// because of it, claimNow must confirm it.
 func (d *Dispatcher) claim(ctx context.Context, tenant, key string) (claim, error) {
 	last, err := d.log.Last(ctx, tenant, events.KeyAggregate(key))
 	return claimOf(key, last), err
@@ -53,7 +53,7 @@ func (c claim) write(e events.Event) (eventlog.Write, error) {
 	e.ThreadID = events.KeyAggregate(key)
 	e.ID = events.EventID(e.Tenant, e.ThreadID, e.CommandID, 0)
 	e.Subject, e.Version, e.CommandIndex, e.CommandDigest = e.ThreadID, c.version+1, 0, ""
-	e.Time = max(e.Time, c.time+1) // threads that held the key had other clocks
+	e.Time = max(e.Time, c.time+1) // events of other threads that held the key may have later times
 	commit, err := events.NewCommit(c.chain, []events.Event{e})
 	return eventlog.Write{Commit: commit, Expected: c.seq}, err
 }
@@ -100,7 +100,7 @@ func (d *Dispatcher) onKey(ctx context.Context, c *thread.Command, key string) (
 	})
 }
 
-// missing returns the refusal of a command whose thread does not exist.
+// missing returns the refusal of a command on a thread that does not exist.
 func missing(c *thread.Command, ref string) error {
 	switch c.Parts[0].Data.(type) {
 	case events.MentionThread, events.ForkThread, events.HandoffThread:
@@ -109,9 +109,9 @@ func missing(c *thread.Command, ref string) error {
 	return events.Missing("thread", ref)
 }
 
-// byKey runs a command according to the state of its key. Another command may claim or free
-// the key before the thread is reached: a refusal is then outdated, and the command is run
-// again according to the key's current state.
+// byKey runs a command according to the state of its key. Another command may claim or free the
+// key meanwhile. A refusal is then outdated, and the command is run again according to the key's
+// current state.
 func (d *Dispatcher) byKey(ctx context.Context, c *thread.Command, key string, do func(claim) (*events.Reply, error)) (*events.Reply, error) {
 	held, err := d.claim(ctx, c.Tenant, key)
 	for {
@@ -138,15 +138,15 @@ func (d *Dispatcher) byKey(ctx context.Context, c *thread.Command, key string, d
 }
 
 const (
-	// formerAge is how long ago a thread may have lost a key for a command to be looked for
-	// there: as long as threads remember commands, plus an hour for clock differences.
+	// formerAge is how far back former holders of a key are searched for an executed command: as
+	// long as threads remember commands, plus an hour for clock differences.
 	formerAge = 25 * time.Hour
-	// formerHolders bounds the threads that lost a key and are asked, latest first.
+	// formerHolders bounds how many former holders of a key are asked, latest first.
 	formerHolders = 64
 )
 
-// byFormer returns the first reply of a command that names its thread by a key, if a thread
-// that held the key before executed it; nil if none receipt.
+// byFormer returns the first reply of a command that names its thread by a key, if a thread that
+// held the key before executed it; nil if none has.
 func (d *Dispatcher) byFormer(ctx context.Context, c *thread.Command, key string, held claim) (*events.Reply, error) {
 	former, err := d.former(ctx, c.Tenant, key, held)
 	if err != nil {
@@ -154,20 +154,20 @@ func (d *Dispatcher) byFormer(ctx context.Context, c *thread.Command, key string
 	}
 	for _, id := range former {
 		ask := askJob(ctx, id, c)
-		receipt, err := d.wait(ask)
+		receipt, err := d.runJob(ask)
 		if err != nil {
 			return nil, err
 		}
 		if receipt != nil {
-			return d.again(ask, c, uint64(receipt.Seq))
+			return d.firstReply(ask, c, uint64(receipt.Seq))
 		}
 	}
 	return nil, nil
 }
 
-// former returns the threads that held a key before the state in held, latest first.
+// former returns the threads that held a key before the claim held, latest first.
 func (d *Dispatcher) former(ctx context.Context, tenant, key string, held claim) ([]string, error) {
-	if held.version < 2 { // no thread has lost it
+	if held.version < 2 { // no thread has released the key
 		return nil, nil
 	}
 	var ids []string
@@ -200,14 +200,14 @@ func (d *Dispatcher) former(ctx context.Context, tenant, key string, held claim)
 	return ids[:min(len(ids), formerHolders)], nil
 }
 
-// resolveAs runs the command with the key in the state held. Commands of this process that
-// would create a thread for the same key run one after another: all but the first then find
-// it, and do not write what the log would refuse.
+// resolveAs runs the command for a key in the state held. Commands of this process that would
+// create a thread for the same key run one after another, so that all but the first find its
+// thread instead of a conflict in the log.
 func (d *Dispatcher) resolveAs(ctx context.Context, c *thread.Command, key, fresh string, held claim) (*events.Reply, error) {
 	if held.holder == "" {
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(c.Tenant + "." + key))
-		turn := d.turns[h.Sum32()%uint32(len(d.turns))]
+		turn := d.keyLocks[h.Sum32()%uint32(len(d.keyLocks))]
 		select {
 		case turn <- struct{}{}:
 			defer func() { <-turn }()
@@ -234,8 +234,8 @@ func (d *Dispatcher) resolveAs(ctx context.Context, c *thread.Command, key, fres
 	return d.decideJob(j)
 }
 
-// keyWrite returns the write for the key that a command's events touch, nil if they touch
-// none. It waits for no other thread, as that one may wait for this one.
+// keyWrite returns the write for the key that a command's events touch, nil if they touch none. It
+// must not wait for another thread, which may wait for this one.
 func (d *Dispatcher) keyWrite(j *job, made []events.Event) (*eventlog.Write, error) {
 	e, ok := keyEvent(made)
 	if !ok {
@@ -250,8 +250,8 @@ func (d *Dispatcher) keyWrite(j *job, made []events.Event) (*eventlog.Write, err
 		return nil, events.Taken("thread key", key)
 	}
 	if j.key != nil && held != *j.key {
-		// The key may have been claimed for this very command since, and freed: the caller
-		// looks again.
+		// This very command may have claimed the key meanwhile, and the key may have been freed
+		// since: the caller reads it again.
 		return nil, events.Taken("thread key", key)
 	}
 	w, err := held.write(e)

@@ -102,7 +102,7 @@ func TestResolveWhileDeleted(t *testing.T) {
 	w := newWorld(t, Config{})
 	other := w.another(Config{})
 	old := must(t, w.d, "thread.create", `{"data":{"key":"k"}}`).ThreadID
-	e := w.d.cache.take(tenant, old) // the thread is busy: what comes waits
+	e := w.d.cache.acquire(tenant, old) // the thread is busy: what comes waits
 	e.mu.Lock()
 	e.busy = true
 	e.mu.Unlock()
@@ -117,7 +117,7 @@ func TestResolveWhileDeleted(t *testing.T) {
 		return len(e.waiting) == 1
 	})
 	must(t, other, "thread.delete", on(old, `{}`))
-	w.d.work(e, nil, nil)
+	w.d.runJobs(e, nil, nil)
 	if r := <-resolved; r.err != nil || r.reply.ThreadID == old || r.reply.Events[0].Type != events.ThreadCreatedType {
 		t.Errorf("resolved to %+v, %v", r.reply, r.err)
 	}

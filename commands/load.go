@@ -65,7 +65,7 @@ func (d *Dispatcher) loadLog(ctx context.Context, e *entry) error {
 	case err == nil && last.First() == 0: // this is the only commit
 		e.state, e.snapshot = thread.Apply(state, last), 0
 		return nil
-	case err != nil || last.Version >= d.cfg.SnapshotEvery || archived(last): // else there is no snapshot
+	case err != nil || last.Version >= d.cfg.SnapshotEvery || archived(last): // a younger thread has no snapshot
 		state = d.fromSnapshot(ctx, e)
 	}
 	e.snapshot = state.Version
@@ -76,11 +76,11 @@ func (d *Dispatcher) loadLog(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// snapshotTimeout bounds the time to read a snapshot, which is there to save time.
+// snapshotTimeout bounds the time to read a snapshot. Without it the log is folded instead.
 const snapshotTimeout = 2 * time.Second
 
-// fromSnapshot returns the state of the last snapshot, or an empty one: a snapshot that is
-// missing, damaged or of another log costs only time.
+// fromSnapshot returns the state of the last snapshot. If it is missing, damaged or from another
+// log, fromSnapshot returns an empty state, and the whole log of the thread is folded.
 func (d *Dispatcher) fromSnapshot(ctx context.Context, e *entry) *thread.State {
 	reading, cancel := context.WithTimeout(ctx, snapshotTimeout)
 	defer cancel()
@@ -106,9 +106,9 @@ func (d *Dispatcher) fromSnapshot(ctx context.Context, e *entry) *thread.State {
 
 var errForeign = errors.New("the snapshot does not fit the log")
 
-// catchUp brings the state at least up to a sequence, at which a newer commit refused the
-// command's write. 0: the sequence is unknown, or the log contradicts the state, which is then
-// built from scratch.
+// catchUp brings the state at least up to the sequence of the commit that the command's write
+// conflicted with. If to is 0, the sequence is unknown or the log contradicts the state, and the
+// state is rebuilt.
 func (d *Dispatcher) catchUp(ctx context.Context, e *entry, to uint64) error {
 	if to > 0 {
 		if err := d.follow(ctx, e, e.state); err != nil {
@@ -126,8 +126,8 @@ func (d *Dispatcher) catchUp(ctx context.Context, e *entry, to uint64) error {
 	return d.freshen(ctx, e)
 }
 
-// freshen brings the state up to what the log's leader has now: other copies of the log may
-// lag, and replies must reflect every acknowledged commit.
+// freshen brings the state up to date with the leader of the log. Replicas may lag, and a reply
+// must reflect every acknowledged commit.
 func (d *Dispatcher) freshen(ctx context.Context, e *entry) error {
 	for {
 		next, err := d.log.After(ctx, e.tenant, e.id, e.state.Seq)
@@ -155,9 +155,9 @@ func (d *Dispatcher) follow(ctx context.Context, e *entry, state *thread.State) 
 	return nil
 }
 
-// snapshotDue reports whether a thread has changed enough for a new snapshot. A long thread
-// has a large one: written at every quarter of growth, all of them together are about five
-// times the last.
+// snapshotDue reports whether a thread has changed enough for a new snapshot. A long thread has a
+// large snapshot. It is written again after each growth by a quarter, so all snapshots of a thread
+// together are about five times the last one.
 func (d *Dispatcher) snapshotDue(e *entry) bool {
 	if e.state == nil || e.state.Version == e.snapshot {
 		return false
@@ -165,7 +165,7 @@ func (d *Dispatcher) snapshotDue(e *entry) bool {
 	return e.state.Deleted || e.state.Version-e.snapshot >= max(d.cfg.SnapshotEvery, e.state.Version/4)
 }
 
-// snapshotRoom is how large the buffer of snapshots may stay between two of them.
+// snapshotRoom is the largest buffer that is kept from one snapshot to the next.
 const snapshotRoom = 16 << 20
 
 // snapshot writes the aggregate's state if it is due and no other snapshot is being written.

@@ -15,15 +15,16 @@ import (
 
 // Bounds of the pages of histories.
 const (
-	// minPageBytes and maxPageBytes bound a page: what a fork within one stores again, and what is
-	// read for one item. The first pages are short, and twice as long after each doublePages.
+	// minPageBytes and maxPageBytes bound a page. A fork in the middle of a page stores that
+	// page's items again, and reading one item reads its whole page. The first pages are short;
+	// after every doublePages pages the size doubles.
 	minPageBytes = 128 << 10
 	maxPageBytes = 1 << 20
 	doublePages  = 64
-	// maxPages bounds the pages of a history, all of which one event names.
+	// maxPages bounds the pages of a history, because one event names them all.
 	maxPages = 2000
-	// maxForkBytes bounds what a fork copies into its first commit. A longer history is
-	// inherited.
+	// maxForkBytes bounds what a fork copies into its first commit. A longer history is inherited
+	// as pages.
 	maxForkBytes = 512 << 10
 	// pagesAtOnce is how many pages are read or stored at the same time.
 	pagesAtOnce = 8
@@ -43,7 +44,7 @@ func (h *history) seal() error {
 		return events.Errorf(events.PayloadTooLarge, "the history to copy has more than %d pages; fork at an earlier version", maxPages)
 	}
 	most := int64(len(h.places))
-	if h.kept > 0 { // an item to come belongs before what follows
+	if h.kept > 0 { // the page must end before the place reserved for an item to come
 		most = min(most, h.kept-1)
 	}
 	if most <= h.first {
@@ -63,8 +64,8 @@ func (h *history) seal() error {
 	return nil
 }
 
-// page makes the page of the items from a place on, which comes after n others, and returns the
-// place where it ends. The same items always yield the same pages.
+// page makes page n, of the items from the place from on, and returns the place where it ends. The
+// same items always yield the same pages.
 func (h *history) page(n int, from, end int64) (events.HistoryPart, int64, error) {
 	var items []events.InheritedItem
 	size := 0
@@ -84,7 +85,7 @@ func (h *history) page(n int, from, end int64) (events.HistoryPart, int64, error
 	return part, at, err
 }
 
-// keep makes a page that is to be stored.
+// keep encodes a page and adds it to the pages to store.
 func (h *history) keep(from int64, items []events.InheritedItem) (events.HistoryPart, error) {
 	content, digest, err := events.EncodeHistoryPage(items)
 	if err != nil {
@@ -98,7 +99,7 @@ func (h *history) keep(from int64, items []events.InheritedItem) (events.History
 	return part, nil
 }
 
-// inherit notes the items of the pages with which the thread began.
+// inherit adds the items of the pages that the thread has inherited.
 func (h *history) inherit(pages iter.Seq2[*events.HistoryPage, error]) error {
 	for page, err := range pages {
 		if err != nil {
@@ -115,7 +116,7 @@ func (h *history) inherit(pages iter.Seq2[*events.HistoryPage, error]) error {
 	return nil
 }
 
-// pageOf returns the index of the page of a place.
+// pageOf returns the index of the page that contains a place.
 func (h *history) pageOf(at int64) int {
 	n, found := slices.BinarySearchFunc(h.pages, at, func(p events.HistoryPart, at int64) int { return cmp.Compare(p.From, at) })
 	if !found {
@@ -132,7 +133,7 @@ func (h *history) pageEnd(n int) int64 {
 	return h.first
 }
 
-// settle applies the edits of items in pages, which read returns.
+// settle applies the pending edits to the pages that they belong to. read returns these pages.
 func (h *history) settle(read func(...events.HistoryPart) ([]*events.HistoryPage, error)) error {
 	slices.SortStableFunc(h.edits, func(a, b pageEdit) int { return cmp.Compare(a.place, b.place) })
 	for len(h.edits) > 0 {
@@ -141,7 +142,7 @@ func (h *history) settle(read func(...events.HistoryPart) ([]*events.HistoryPage
 		if err != nil {
 			return err
 		}
-		items := slices.Clone(pages[0].Items) // others read them too
+		items := slices.Clone(pages[0].Items) // the cached page is shared with other readers
 		for len(h.edits) > 0 && h.pageOf(h.edits[0].place) == n {
 			e := h.edits[0]
 			h.edits = h.edits[1:]
@@ -164,14 +165,14 @@ func (h *history) settle(read func(...events.HistoryPart) ([]*events.HistoryPage
 	return nil
 }
 
-// take adds to what a fork takes the items before a place: themselves if they are short, or
-// else their pages.
+// take adds to c the items before a place: the items themselves if they are small, otherwise their
+// pages.
 func (h *history) take(c *thread.Copied, end int64, read func(...events.HistoryPart) ([]*events.HistoryPage, error)) error {
-	whole := h.pages // those that end in time
+	whole := h.pages // the pages that end at or before the place
 	for len(whole) > 0 && h.pageEnd(len(whole)-1) > end {
 		whole = whole[:len(whole)-1]
 	}
-	var rest []events.InheritedItem // of the page that does not
+	var rest []events.InheritedItem // the items of the page that contains the place
 	from := h.first
 	if len(whole) < len(h.pages) {
 		from = h.pages[len(whole)].From
@@ -247,8 +248,8 @@ func (d *Dispatcher) readPages(ctx context.Context, tenant string, parts []event
 	})
 }
 
-// storePages stores the pages that a history has made, and reports whether all others are
-// stored still. Until they are named, the collector keeps them for a while.
+// storePages stores the new pages of a history, and reports whether all its other pages are still
+// stored. The collector keeps a page for a while, until an event names it.
 func (d *Dispatcher) storePages(ctx context.Context, h *history, named bool) (all bool, err error) {
 	if len(h.fresh) > 0 && d.cfg.Contents == nil {
 		return false, events.Errorf(events.Unavailable, "this process stores no pages of histories")
@@ -261,7 +262,7 @@ func (d *Dispatcher) storePages(ctx context.Context, h *history, named bool) (al
 		return d.cfg.Contents.KeepPage(ctx, h.tenant, h.thread, h.fresh[fresh[i]])
 	})
 	if err != nil {
-		return false, err // all of them are stored again
+		return false, err // the error leaves all new pages to be stored again
 	}
 	if !named {
 		clear(h.fresh)

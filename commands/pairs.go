@@ -15,7 +15,7 @@ type Pairs interface {
 	Delete(ctx context.Context, tenant, commandID string, d events.DeleteKV) (*events.Reply, error)
 }
 
-// onPairs executes a command of key-value pairs. done is false if it is another command.
+// onPairs executes a command on key-value pairs. done is false for any other command.
 func (d *Dispatcher) onPairs(ctx context.Context, c *thread.Command) (reply *events.Reply, err error, done bool) {
 	if row, ok := events.LookupCommand(c.Parts[0].Name); !ok || !row.Unlogged {
 		return nil, nil, false

@@ -15,49 +15,48 @@ func (d *Dispatcher) queue(ctx context.Context, c *thread.Command) (*events.Repl
 	return d.decideJob(commandJob(ctx, requested, c))
 }
 
-// decideJob runs a job's command, on its thread or on all that it concerns.
+// decideJob runs a job's command, with locks if it concerns several threads.
 func (d *Dispatcher) decideJob(j *job) (*events.Reply, error) {
 	if j.command.Groups() {
-		return d.group(j)
+		return d.runMulti(j)
 	}
-	return d.wait(j)
+	return d.runJob(j)
 }
 
-// wait hands a job to the goroutine of its thread and waits for the answer. A caller that
-// finds the thread free becomes that goroutine, for all jobs that arrive meanwhile, until it
-// has its own answer.
+// runJob passes a job to the goroutine that works on its thread, and waits for the result. If
+// there is none, the caller becomes that goroutine: it runs all jobs that arrive, until it has its
+// own result.
 //
-// Nothing that a thread's goroutine calls may wait for a thread, or two of them could
-// deadlock.
-func (d *Dispatcher) wait(j *job) (*events.Reply, error) {
-	e := d.cache.take(j.tenant, j.thread)
+// A thread's goroutine must never wait for a thread, or two of them could deadlock.
+func (d *Dispatcher) runJob(j *job) (*events.Reply, error) {
+	e := d.cache.acquire(j.tenant, j.thread)
 	e.mu.Lock()
 	if e.busy {
 		e.waiting = append(e.waiting, j)
 		e.mu.Unlock()
-		defer d.cache.give(e)
+		defer d.cache.release(e)
 	} else {
 		e.busy = true
 		e.mu.Unlock()
-		d.work(e, []*job{j}, j) // takes over this reference to the entry
+		d.runJobs(e, []*job{j}, j) // runJobs releases this reference to the entry
 	}
 	a := <-j.done
 	return a.reply, a.err
 }
 
-// work runs the jobs, and those that arrive meanwhile, until none is left. Once own has its
-// answer, the rest continues in another goroutine.
-func (d *Dispatcher) work(e *entry, jobs []*job, own *job) {
+// runJobs runs the jobs, and those that arrive meanwhile, until none is left. Once own has its
+// result, another goroutine runs the rest.
+func (d *Dispatcher) runJobs(e *entry, jobs []*job, own *job) {
 	for {
 		for len(jobs) > 0 {
 			if own != nil && len(own.done) > 0 {
-				go d.work(e, jobs, nil)
+				go d.runJobs(e, jobs, nil)
 				return
 			}
-			jobs = d.round(e, jobs)
+			jobs = d.runRound(e, jobs)
 		}
 		if own != nil && d.snapshotDue(e) {
-			go d.work(e, nil, nil)
+			go d.runJobs(e, nil, nil)
 			return
 		}
 		d.snapshot(e)
@@ -66,37 +65,38 @@ func (d *Dispatcher) work(e *entry, jobs []*job, own *job) {
 		if len(jobs) == 0 {
 			e.busy = false
 			e.mu.Unlock()
-			d.cache.give(e)
+			d.cache.release(e)
 			return
 		}
 		e.mu.Unlock()
 	}
 }
 
-// round runs some of the jobs in one commit, answers them, and returns the remaining ones.
-func (d *Dispatcher) round(e *entry, jobs []*job) []*job {
-	if jobs[0].kind == holding {
-		jobs[0].hold.grant(jobs[0].ctx, e)
+// runRound runs some of the jobs in one commit, ends them, and returns the remaining ones.
+func (d *Dispatcher) runRound(e *entry, jobs []*job) []*job {
+	if jobs[0].kind == locking {
+		jobs[0].lock.grantTo(jobs[0].ctx, e)
 		return jobs[1:]
 	}
-	return d.commit(e, jobs, d.cfg.Intake.Joins)
+	return d.commitRound(e, jobs, d.cfg.Intake.Joins)
 }
 
-// commit is round with joins, by which commands of this process join others; nil: none do.
-func (d *Dispatcher) commit(e *entry, jobs []*job, joins func([]events.Event) *Joined) []*job {
+// commitRound is runRound with joins, which returns the command of this process that joins a
+// client's command; nil: none joins.
+func (d *Dispatcher) commitRound(e *entry, jobs []*job, joins func([]events.Event) *Joined) []*job {
 	for {
 		if err := jobs[0].ctx.Err(); err != nil {
-			jobs[0].answer(nil, errBusy())
+			jobs[0].finish(nil, errBusy())
 			return jobs[1:]
 		}
 		draft := jobs
 		if err := d.load(jobs[0].ctx, e); err != nil {
 			d.logger.Error().Err(err).Str("tenant", e.tenant).Str("thread", e.id).Msg("load thread")
 			if e.state == nil || !jobs[0].deletes() {
-				jobs[0].answer(nil, err)
+				jobs[0].finish(nil, err)
 				return jobs[1:]
 			}
-			draft = jobs[:1] // the thread can go even if the history that it has inherited is lost
+			draft = jobs[:1] // a thread can be deleted even if its inherited history is lost
 		}
 		r := d.draft(e, draft, joins)
 		r.rest = append(r.rest, jobs[len(draft):]...)
@@ -111,39 +111,39 @@ func (d *Dispatcher) commit(e *entry, jobs []*job, joins func([]events.Event) *J
 		case err == nil:
 			return r.rest
 		case errors.As(err, &moved):
-			jobs = append(part(r.taken), r.rest...) // the others are answered
+			jobs = append(withoutJoined(r.taken), r.rest...) // all other jobs have ended
 			if r.key != nil && moved.Subject != d.log.Config().Names.Log(e.tenant, e.id) {
-				continue // the key has changed, not the thread: it is read again
+				continue // only the key has changed: it is read again
 			}
 			if err := d.catchUp(jobs[0].ctx, e, moved.Last); err != nil {
 				e.state = nil
 			}
 		case errors.As(err, &big) && len(r.taken) > 1:
-			for _, j := range part(r.taken) { // one of them is too large: each alone
+			for _, j := range withoutJoined(r.taken) { // one of them is too large: run each alone
 				for rest := []*job{j}; len(rest) > 0; {
-					rest = d.commit(e, rest, nil)
+					rest = d.commitRound(e, rest, nil)
 				}
 			}
 			return r.rest
 		case errors.As(err, &big):
-			r.taken[0].answer(nil, events.TooLarge("the commit", big.Size, big.Limit))
+			r.taken[0].finish(nil, events.TooLarge("the commit", big.Size, big.Limit))
 			return r.rest
 		case errors.As(err, &unknown):
 			e.state = nil
 			for _, j := range r.taken {
-				j.answer(nil, unknownOutcome(cmp.Or(j.command.Repeat, j.id), err))
+				j.finish(nil, unknownOutcome(cmp.Or(j.command.Repeat, j.id), err))
 			}
 			return r.rest
 		default:
 			for _, j := range r.taken {
-				j.answer(nil, err)
+				j.finish(nil, err)
 			}
 			return r.rest
 		}
 	}
 }
 
-// unknownOutcome returns the refusal of a command of which it is unknown whether it was stored.
+// unknownOutcome returns the error of a command that may or may not have been stored.
 func unknownOutcome(id string, err error) error {
 	refusal := events.Errorf(events.Unavailable, "the outcome of the command is unknown; repeat it with the same commandId: %w", err)
 	refusal.Details = &events.ErrorDetails{Outcome: "unknown", ID: id}

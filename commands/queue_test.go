@@ -17,7 +17,7 @@ func jobsOf(t *testing.T, d *Dispatcher, requests ...[2]string) []*job {
 			t.Fatal(err)
 		}
 		j := commandJob(t.Context(), requested, c)
-		j.done = make(chan answer, 8) // so that a second answer is noticed
+		j.done = make(chan jobResult, 8) // so that a second answer is noticed
 		jobs = append(jobs, j)
 	}
 	return jobs
@@ -25,10 +25,10 @@ func jobsOf(t *testing.T, d *Dispatcher, requests ...[2]string) []*job {
 
 // rounds does the jobs as a thread's goroutine does.
 func rounds(d *Dispatcher, id string, jobs []*job) {
-	e := d.cache.take(tenant, id)
-	defer d.cache.give(e)
+	e := d.cache.acquire(tenant, id)
+	defer d.cache.release(e)
 	for len(jobs) > 0 {
-		jobs = d.round(e, jobs)
+		jobs = d.runRound(e, jobs)
 	}
 }
 
@@ -106,12 +106,12 @@ func TestNoRefusalOnWhatIsNotStored(t *testing.T) {
 		"first":       jobsOf(t, w.d, [2]string{"item.create", item}, [2]string{"item.create", item}, [2]string{"item.create", on(id, hello)}),
 		"after other": jobsOf(t, w.d, [2]string{"thread.create", on(id, `{}`)}, [2]string{"item.create", item}, [2]string{"item.create", item}, [2]string{"item.create", on(id, hello)}),
 	} {
-		e := w.d.cache.take(tenant, id)
+		e := w.d.cache.acquire(tenant, id)
 		if err := w.d.load(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
 		r := w.d.draft(e, jobs, nil) // and it is never stored
-		w.d.cache.give(e)
+		w.d.cache.release(e)
 		n := len(jobs)
 		if len(r.taken) != 2 || r.taken[0] != jobs[n-3] || r.taken[1] != jobs[n-1] || len(r.rest) != 1 || r.rest[0] != jobs[n-2] {
 			t.Errorf("%s: %d are taken and %d left", name, len(r.taken), len(r.rest))
@@ -148,11 +148,11 @@ func TestQueue_WorkForOthersDoesNotDelay(t *testing.T) {
 	jobs := jobsOf(t, w.d, [2]string{"item.create", with("one", id, hello)}, [2]string{"item.create", with("one", id, hello)})
 	other := held{t.Context(), make(chan struct{})}
 	jobs[1].ctx = other // the same command again is not in the same commit
-	e := w.d.cache.take(tenant, id)
+	e := w.d.cache.acquire(tenant, id)
 	e.mu.Lock()
 	e.busy = true
 	e.mu.Unlock()
-	w.d.work(e, jobs, jobs[0])
+	w.d.runJobs(e, jobs, jobs[0])
 	if len(jobs[0].done) != 1 || len(jobs[1].done) != 0 {
 		t.Fatalf("%d answers of its own, %d of the other", len(jobs[0].done), len(jobs[1].done))
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Run runs a command of this process, rather than of a request: its parts may be those of
-// workers, such as thread.ClaimRun, which no request can contain, and only its decision
-// validates it. Run returns the stored commit, which may also hold the events of other
-// commands, or nil if the command changed nothing. If look is not nil, it sees the state after
-// the command; it must not retain the state, or block.
+// Run runs a command of this process, rather than of a client. Its parts may be commands of
+// workers, such as thread.ClaimRun, that a client cannot send. It is not validated by a schema.
+// Run returns the stored commit, which may also hold the events of other commands, or nil if the
+// command changed nothing. If look is not nil, it sees the state after the command; it must not
+// retain the state, or block.
 //
 // The error is a refusal, as Do returns it, or an error of the decision, such as a
 // *thread.LostRunError. The command's id makes a repeat safe; a repeat returns the first
@@ -37,7 +37,7 @@ func (d *Dispatcher) Run(ctx context.Context, c *thread.Command, look func(*thre
 func (d *Dispatcher) Look(ctx context.Context, tenant, id string, look func(*thread.State)) error {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
-	_, err := d.wait(lookJob(ctx, tenant, id, look))
+	_, err := d.runJob(lookJob(ctx, tenant, id, look))
 	return err
 }
 

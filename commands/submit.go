@@ -19,24 +19,24 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// SubmitLease is the lease under which one process at a time executes submitted commands, so
-// that those of a thread keep their order.
+// SubmitLease is the lease under which one process at a time executes submitted commands, so that
+// the commands of a thread keep their order.
 const SubmitLease = "submit"
 
 const (
 	submitLanes   = 16               // threads of a tenant processed at once
 	submitInHand  = 256              // commands of a tenant that are read ahead
 	submitWait    = 30 * time.Second // until an unacknowledged command is redelivered
-	submitIdle    = time.Minute      // without a command, until a tenant's reader ends
+	submitIdle    = time.Minute      // until a tenant's reader without commands ends
 	submitForget  = time.Hour        // until the server forgets a reader that has ended
-	submitRecheck = 30 * time.Second // between two scans for tenants of which no hint arrived
+	submitRecheck = 30 * time.Second // between two scans for tenants with commands that no hint announced
 )
 
-// Submitted executes the commands that were published on skein.submit, each once, until ctx
-// ends. Those of one thread are executed in order. A refused one is recorded as
-// command.rejected; one that cannot be executed now waits, and blocks only its own tenant, as
-// each tenant has a reader and lanes of its own. Only one Submitted may run at a time: it ends
-// the previous one.
+// Submitted executes the commands that were published on skein.submit, each once, until ctx ends.
+// Those of one thread are executed in order. A refused command is recorded as command.rejected. A
+// command that cannot be executed now is retried, and blocks only its own tenant, because each
+// tenant has its own reader and lanes. Only one Submitted may run at a time: it ends the previous
+// one.
 func (d *Dispatcher) Submitted(ctx context.Context) error {
 	if err := d.doSubmitted(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("read submitted commands: %w", err)
@@ -44,13 +44,13 @@ func (d *Dispatcher) Submitted(ctx context.Context) error {
 	return nil
 }
 
-// submitting is one run of Submitted.
+// submitting is one call of Submitted.
 type submitting struct {
 	d      *Dispatcher
 	stream jetstream.Stream
 	run    string // names this run's consumers
 	seen   uint64 // the previous run may have executed commands up to this sequence
-	walked uint64 // no command without a valid tenant is left up to this sequence
+	walked uint64 // all commands without a valid tenant up to this sequence were dropped
 	ctx    context.Context
 	fail   context.CancelCauseFunc
 
@@ -65,8 +65,8 @@ func (d *Dispatcher) doSubmitted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Commands that a previous worker held would be redelivered late, after later ones. A new
-	// consumer starts at the first command that is left.
+	// With the previous run's consumer, its unacknowledged commands would be redelivered after
+	// later ones. A new consumer starts at the first command that is left.
 	names := stream.ConsumerNames(ctx)
 	for name := range names.Name() {
 		if err := stream.DeleteConsumer(ctx, name); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -105,12 +105,12 @@ func (s *submitting) watch() error {
 		if !ok || !events.ValidTenant(tenant) {
 			select {
 			case stray <- struct{}{}:
-			default: // it will be found with the others
+			default: // the scan finds it
 			}
 			return
 		}
 		s.wake(tenant)
-		if published++; published%3 == 0 { // many may have arrived in order: the server has stored them
+		if published++; published%3 == 0 { // only every third command counts towards a flood, because bursts are normal here
 			s.d.cfg.Fair.Floods.Note(tenant, time.Now())
 		}
 	})
@@ -189,13 +189,13 @@ func (s *submitting) wake(tenant string) {
 	s.readers[tenant] = true
 	s.working.Go(func() {
 		if err := s.read(tenant); err != nil && s.ctx.Err() == nil {
-			s.fail(err) // everything starts over: another worker may have taken over
+			s.fail(err) // end this run: another process may have taken over
 		}
 		s.mu.Lock()
 		delete(s.readers, tenant)
 		s.mu.Unlock()
 		if s.ctx.Err() == nil && s.left(tenant) {
-			s.wake(tenant) // one arrived as the reader was about to end
+			s.wake(tenant) // a command arrived as the reader was about to end
 		}
 	})
 }
@@ -222,7 +222,7 @@ func (s *submitting) read(tenant string) error {
 		return err
 	}
 	defer msgs.Stop()
-	turns := newTurns(func() int { return s.d.submittedShare(tenant) })
+	turns := newShareLimiter(func() int { return s.d.submittedShare(tenant) })
 	lanes := make([]chan jetstream.Msg, submitLanes)
 	var working sync.WaitGroup
 	for i := range lanes {
@@ -270,8 +270,8 @@ func nextWithin(ctx context.Context, msgs jetstream.MessagesContext, most time.D
 	return m, err
 }
 
-// lane returns the lane of a message: the same for all commands of a tenant that name the same
-// thread, or the same key, or the tenant's aggregate. Commands that name none are unordered.
+// lane returns the lane of a message. Commands of a tenant that name the same thread, the same
+// key, or the tenant's aggregate share a lane. Commands that name none of these are unordered.
 func (d *Dispatcher) lane(m jetstream.Msg) int {
 	type keyed struct {
 		Key events.JSON `json:"key"`
@@ -285,7 +285,7 @@ func (d *Dispatcher) lane(m jetstream.Msg) int {
 			} `json:"commands"`
 		} `json:"data"`
 	}
-	_ = json.Unmarshal(m.Data(), &body) // a malformed one is refused later
+	_ = json.Unmarshal(m.Data(), &body) // a malformed command is refused later
 	id, key := events.ThreadRef(text(body.ThreadID))
 	if id == "" && key == "" {
 		key = text(body.Data.Key)
@@ -301,7 +301,7 @@ func (d *Dispatcher) lane(m jetstream.Msg) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id + key))
 	if id+key == "" {
-		_, _ = h.Write([]byte(m.Reply())) // which is different for each message
+		_, _ = h.Write([]byte(m.Reply())) // the reply subject differs for each message
 	}
 	return int(h.Sum32() % submitLanes)
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// submitted executes one command until it succeeds or is refused. Up to the sequence seen it
-// may have been executed or refused before. While it is executed it holds one of the tenant's
-// turns.
-func (d *Dispatcher) submitted(ctx context.Context, m jetstream.Msg, seen uint64, tenants *turns) {
+// submitted executes one command, and retries it until it succeeds or is refused. If its sequence
+// is at most seen, it may have been executed or refused before. Each attempt holds one of limit's
+// places.
+func (d *Dispatcher) submitted(ctx context.Context, m jetstream.Msg, seen uint64, limit *shareLimiter) {
 	_, tenant, name, ok := d.log.Config().Names.ParseRequest(m.Subject())
 	if !ok || !events.ValidTenant(tenant) {
 		d.logger.Error().Msg("dropped a submitted command without a valid tenant")
@@ -34,9 +34,9 @@ func (d *Dispatcher) submitted(ctx context.Context, m jetstream.Msg, seen uint64
 	id := "submit-" + strconv.FormatUint(meta.Sequence.Stream, 10)
 	again := meta.Sequence.Stream <= seen || meta.NumDelivered > 1
 	for attempts := (retry.Policy{First: 50 * time.Millisecond, Max: 5 * time.Second}).Start(); ctx.Err() == nil; {
-		tenants.take()
+		limit.acquire()
 		err := d.submit(ctx, tenant, name, id, m, again)
-		tenants.give()
+		limit.release()
 		if err == nil {
 			d.takeOff(ctx, m)
 			return
@@ -78,7 +78,7 @@ func (d *Dispatcher) submit(ctx context.Context, tenant, name, id string, m jets
 	return nil
 }
 
-// takeOff acknowledges an executed command, even while the worker is being stopped.
+// takeOff acknowledges an executed command, even if ctx has ended.
 func (d *Dispatcher) takeOff(ctx context.Context, m jetstream.Msg) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
@@ -115,7 +115,7 @@ func (d *Dispatcher) wasRejected(ctx context.Context, tenant, id string, body []
 		aggregates = append(aggregates, id)
 	}
 	for _, aggregate := range aggregates {
-		reply, err := d.wait(askJob(ctx, aggregate, &thread.Command{ID: rejectionOf(id), Tenant: tenant}))
+		reply, err := d.runJob(askJob(ctx, aggregate, &thread.Command{ID: rejectionOf(id), Tenant: tenant}))
 		if reply != nil || err != nil {
 			return reply != nil, err
 		}

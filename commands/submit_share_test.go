@@ -92,12 +92,12 @@ func TestTurns_ShareOfTheTenant(t *testing.T) {
 	activity.Note("quiet", time.Now())
 	want("flooding", 2)
 	limit := 2
-	turns := newTurns(func() int { return limit })
-	turns.take()
-	turns.take()
+	turns := newShareLimiter(func() int { return limit })
+	turns.acquire()
+	turns.acquire()
 	third := make(chan struct{})
 	go func() {
-		turns.take()
+		turns.acquire()
 		close(third)
 	}()
 	select {
@@ -105,6 +105,6 @@ func TestTurns_ShareOfTheTenant(t *testing.T) {
 		t.Error("three turns were taken, want two")
 	case <-time.After(20 * time.Millisecond):
 	}
-	turns.give()
+	turns.release()
 	<-third
 }

@@ -199,7 +199,7 @@ func TestSubmitOnce(t *testing.T) {
 	w.submit("thread.create", `{"data":{"key":"k"}}`)      // refused: it is taken
 	w.submit("item.create", with("c-2", newThread, hello)) // refused: it is not there
 	for _, m := range w.fetch(7) {
-		w.d.submitted(t.Context(), lostAck{m}, 0, newTurns(func() int { return 0 }))
+		w.d.submitted(t.Context(), lostAck{m}, 0, newShareLimiter(func() int { return 0 }))
 	}
 	if a, b := len(w.rejections(id)), len(w.rejections(events.TenantAggregate)); a != 1 || b != 2 {
 		t.Fatalf("%d and %d were refused", a, b)

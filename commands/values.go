@@ -33,7 +33,7 @@ func (d *Dispatcher) Values(ctx context.Context, tenant, id string, ask events.G
 	return v, err
 }
 
-// past returns a thread as it was, and the time of that.
+// past returns a thread as it was at the version or time of ask, and that time.
 func (d *Dispatcher) past(ctx context.Context, tenant, id string, ask events.GetState) (*thread.State, events.Time, error) {
 	version, until, err := ask.At.Bound()
 	if err != nil {

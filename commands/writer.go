@@ -5,9 +5,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// concealClaim takes the caller's id of a writer.claim out of the log. The token is derived from
-// it and the store's secret, so that a repeat has the same token on every process; the log holds
-// digests of both, from which nobody can tell either.
+// concealClaim replaces the command id of a writer.claim, so that the log does not contain the
+// caller's id. The token is derived from that id and the store's secret, so a repeat has the same
+// token on every process. The log only holds digests of the id and the token.
 func concealClaim(secret []byte, c *thread.Command) {
 	if _, claims := c.Parts[0].Data.(events.ClaimWriter); !claims {
 		return
@@ -15,8 +15,8 @@ func concealClaim(secret []byte, c *thread.Command) {
 	c.Repeat, c.Token, c.ID = c.ID, events.WriterToken(secret, c.Tenant, c.ID), events.WriterCommandID(c.ID)
 }
 
-// withToken adds to the reply of a writer.claim or writer.renew the token, which is not in the
-// log, and to that of a renewal that changed nothing the end of the hold.
+// withToken adds the token, which is not in the log, to the reply of a writer.claim or
+// writer.renew. To the reply of a renewal that changed nothing it also adds when the hold ends.
 func withToken(r *events.Reply, c *thread.Command, until func(token string) string) (*events.Reply, error) {
 	if c == nil {
 		return r, nil
@@ -38,7 +38,7 @@ func withToken(r *events.Reply, c *thread.Command, until func(token string) stri
 	return r, nil
 }
 
-// untilIn returns when the hold ends that a command's events begin or extend.
+// untilIn returns when the hold ends that the command's events begin or extend.
 func untilIn(commit *events.Commit, commandID string) func(token string) string {
 	return func(token string) string {
 		for i := range commit.Events {

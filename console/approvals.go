@@ -7,7 +7,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// approvals is the page with what waits for a person, in all threads.
+// approvals is the page with all threads' requests that wait for a person.
 func approvals() page.Page {
 	return page.Page{
 		Path: "/approvals", Name: "Approvals", In: page.Navigation, Template: "approvals", JSON: "/api/approvals{query}", CLI: "skein approval list",
@@ -19,7 +19,7 @@ func approvals() page.Page {
 	}
 }
 
-// choices are a filter and what it can be.
+// choices are the values of a filter.
 type choices struct {
 	Chosen string
 	All    []string
@@ -28,7 +28,7 @@ type choices struct {
 // approvalPage is a page of requests.
 type approvalPage struct {
 	Approvals  []events.Approval
-	Titles     map[string]string // of their threads
+	Titles     map[string]string // of the requests' threads
 	Next       string
 	MayApprove bool
 }
@@ -45,7 +45,7 @@ func listApprovals(a *page.Ask) (any, error) {
 	return p, nil
 }
 
-// readApprovals returns a page of approvals that is not empty if there are more.
+// readApprovals returns a page of approvals. It reads on if a page is empty and more follow.
 func readApprovals(a *page.Ask, q events.ListApprovals) ([]events.Approval, string, error) {
 	return firstRows(q.Cursor, func(cursor string) ([]events.Approval, string, error) {
 		q.Cursor = cursor

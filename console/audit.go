@@ -13,13 +13,14 @@ import (
 	"github.com/skein-threads/skein/internal/eventtext"
 )
 
-// auditPage is how many events' commands the tab Audit shows, and auditFaults how many faults.
+// auditPage is the number of events with commands on the tab Audit, and auditFaults the number of
+// faults.
 const (
 	auditPage   = 300
 	auditFaults = 20
 )
 
-// audit is the tab that says who changed what, and verifies the thread.
+// audit is the tab that shows who changed what, and verifies the thread.
 func audit() page.Page {
 	return page.Page{
 		Path: "/threads/{thread}/audit", Name: "Audit", In: page.Tabs, Template: "audit", Load: verifyThread,
@@ -28,7 +29,7 @@ func audit() page.Page {
 	}
 }
 
-// commandData is what the panel shows.
+// commandData is the data of the panel.
 type commandData struct {
 	Commands []commandView
 	Older    string // address of earlier commands
@@ -42,11 +43,11 @@ type commandView struct {
 	Actor       string
 	Execution   string
 	TraceParent string
-	Changes     []string // what its events say
+	Changes     []string // descriptions of its events
 	More        int      // events that are not in Changes
 }
 
-// Next is the version after the command, before which the timeline shows it.
+// Next is the version after the command. The timeline up to it ends with the command.
 func (c commandView) Next() int64 { return c.To + 1 }
 
 func loadCommands(a *page.Ask) (any, error) {
@@ -66,7 +67,7 @@ func loadCommands(a *page.Ask) (any, error) {
 	return d, nil
 }
 
-// commandsOf returns the commands that made events, the newest first.
+// commandsOf returns the commands of events, the newest first.
 func commandsOf(list []events.Event) []commandView {
 	var commands []commandView
 	for i := len(list) - 1; i >= 0; i-- {
@@ -92,9 +93,9 @@ type verification struct {
 	Faults []string
 }
 
-// verifyThread reads the whole thread from the log and checks it, if the address asks for it:
-// that versions have no gap, times do not go back, what is referred to exists, and every change
-// of state is one that the machines allow.
+// verifyThread reads the whole thread from the log and checks it, if the address asks for that. It
+// checks that versions have no gaps, times do not go back, references exist, and the state
+// machines allow every change of state.
 func verifyThread(a *page.Ask) (any, error) {
 	if a.Query("verify") == "" {
 		return (*verification)(nil), nil

@@ -13,7 +13,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// activity is what a thread's agent does now, what waits for it, and for whom it waits.
+// activity holds the current run of a thread's agent, the queue, and the approvals that the run
+// waits for.
 type activity struct {
 	Run       *events.Execution
 	Last      *events.Execution // the last run, if none is active
@@ -22,13 +23,13 @@ type activity struct {
 	viewer
 }
 
-// queued is a message or a call that waits.
+// queued is an entry of the queue: a message or a call.
 type queued struct {
 	ID, Text string
 	Call     string // the tool that is called
 }
 
-// latestRuns is how many of a thread's latest runs are looked at for one that is active.
+// latestRuns is how many of a thread's latest runs are searched for an active one.
 const latestRuns = 20
 
 func loadRun(a *page.Ask) (any, error) {
@@ -77,7 +78,7 @@ func queuedOf(q events.Queued) queued {
 	return queued{ID: q.ID, Call: call.Name}
 }
 
-// conversationActions are what can be done in a conversation.
+// conversationActions returns the actions of the conversation page.
 func conversationActions() []page.Action {
 	const thread = "/threads/{thread}"
 	return []page.Action{
@@ -93,7 +94,7 @@ func conversationActions() []page.Action {
 	}
 }
 
-// say asks the agent, or only adds a message.
+// say sends a message to the agent, or only adds it.
 func say(a *page.Ask) (string, error) {
 	text := strings.TrimSpace(a.Form("text"))
 	if text == "" {
@@ -127,7 +128,7 @@ func retryRun(a *page.Ask) (string, error) {
 	return a.Back(a.ThreadLink("")), err
 }
 
-// answerApproval grants or denies a call. Changed arguments replace those asked for.
+// answerApproval grants or denies a call. Changed arguments replace the requested ones.
 func answerApproval(a *page.Ask) (string, error) {
 	d := events.ResolveApproval{CallID: a.Form("callId"), Reason: strings.TrimSpace(a.Form("reason"))}
 	switch a.Form("answer") {
@@ -167,7 +168,7 @@ func changeQueue(a *page.Ask) (string, error) {
 	return a.ThreadLink(""), err
 }
 
-// editQueued replaces the text of a message that waits. What else it contains stays.
+// editQueued replaces the text of a queued message. Its other parts stay.
 func editQueued(a *page.Ask, id, text string) error {
 	if text == "" {
 		return events.Invalid("/text", "the message is empty; write one, or remove it")
@@ -207,7 +208,8 @@ func editQueued(a *page.Ask, id, text string) error {
 	return err
 }
 
-// askAgain hides a message and what follows, and asks its text again, perhaps changed.
+// askAgain hides a message and all that follow, and sends its text, perhaps changed, to the agent
+// again.
 func askAgain(a *page.Ask) (string, error) {
 	text := strings.TrimSpace(a.Form("text"))
 	if text == "" {
@@ -230,7 +232,7 @@ func askAgain(a *page.Ask) (string, error) {
 	return a.ThreadLink(""), err
 }
 
-// messageIndex returns the place of a message among those that are shown, from 0.
+// messageIndex returns the index of a message among the shown messages, from 0.
 func messageIndex(a *page.Ask, item string) (int64, error) {
 	limit, depth := int64(200), int64(0)
 	q := events.ListMessages{ThreadID: a.Thread.ID, GetMessagesOptions: events.GetMessagesOptions{Limit: &limit, MaxDepth: &depth, Order: "desc"}}
@@ -251,7 +253,7 @@ func messageIndex(a *page.Ask, item string) (int64, error) {
 	}
 }
 
-// forkThread copies the thread as it is shown, or up to a message, into a new one.
+// forkThread copies the thread into a new one, at the shown version or up to a message.
 func forkThread(a *page.Ask) (string, error) {
 	d := events.ForkThread{ItemID: a.Form("itemId")}
 	if d.ItemID == "" {
@@ -264,7 +266,7 @@ func forkThread(a *page.Ask) (string, error) {
 	return page.LinkThread(reply.Result.ChildID, ""), nil
 }
 
-// updateThread changes the title, or whether the thread is archived.
+// updateThread changes the title, or archives or restores the thread.
 func updateThread(a *page.Ask) (string, error) {
 	var d events.UpdateThread
 	if a.Request.PostForm.Has("title") {

@@ -11,16 +11,16 @@ import (
 	"github.com/skein-threads/skein/console/page"
 )
 
-// templates are the pages' own.
+// templates are the templates of the pages.
 //
 //go:embed templates/*.html
 var templates embed.FS
 
 // Options configures the console.
 type Options struct {
-	System    System         // what the page System shows; default no such page
-	Operators edge.Operators // who sees it
-	Prices    []string       // of models, as chart.ParsePrices takes them; default costs are not shown
+	System    System         // the data of the page System; default: no such page
+	Operators edge.Operators // the principals who may see it
+	Prices    []string       // of models, in the form of chart.ParsePrices; default: costs are not shown
 }
 
 // Routes adds the console's routes to an edge.
@@ -36,8 +36,8 @@ func Routes(e *edge.Edge, o Options) error {
 	})
 }
 
-// table lists the pages, in the order of the navigation and of the tabs. texts renders what
-// conversations and files contain.
+// table lists the pages, in the order of the navigation and of the tabs. texts renders the texts
+// of conversations and files.
 func table(texts *markdown.Renderer, prices chart.Prices) []page.Page {
 	return []page.Page{
 		threads(),
@@ -46,7 +46,7 @@ func table(texts *markdown.Renderer, prices chart.Prices) []page.Page {
 	}
 }
 
-// actions lists what forms change.
+// actions lists the actions of all forms.
 func actions() []page.Action {
 	return slices.Concat(threadActions(), conversationActions(), fileActions(), effectActions(), definitionActions(), shareActions())
 }

@@ -15,11 +15,10 @@ import (
 // itemsShown is the number of items of a page of a conversation.
 const itemsShown = 60
 
-// liveRows is how many messages or events a page that is open may come to show, before the oldest
-// of them are removed again.
+// liveRows is how many messages or events an open page may show before the oldest are removed.
 const liveRows = 2000
 
-// conversation is the first tab of a thread: what was said, and what can be said.
+// conversation is the first tab of a thread: its messages, and the form to write one.
 func conversation(texts *markdown.Renderer) page.Page {
 	c := &talk{texts}
 	return page.Page{
@@ -35,10 +34,10 @@ func conversation(texts *markdown.Renderer) page.Page {
 	}
 }
 
-// talk renders what a conversation contains.
+// talk renders the contents of a conversation.
 type talk struct{ texts *markdown.Renderer }
 
-// conversationPage is what the page has besides its panels.
+// conversationPage is the data of the page, without its panels.
 type conversationPage struct {
 	MayWrite bool
 	Policies []string
@@ -52,8 +51,8 @@ func loadConversation(a *page.Ask) (any, error) {
 // itemPage is a page of a conversation, oldest first.
 type itemPage struct {
 	Turns  []*turn
-	Older  string // the cursor of what is before it
-	Cursor string // its own; empty: it is the end of the conversation
+	Older  string // the cursor of the page before
+	Cursor string // the page's own cursor; empty: it is the end of the conversation
 	Total  int64
 }
 
@@ -68,7 +67,7 @@ func (c *talk) loadItems(a *page.Ask) (any, error) {
 	return p, nil
 }
 
-// viewer is who looks at a conversation, and what of it waits for that person.
+// viewer holds what the reader of a conversation may do.
 type viewer struct {
 	MayWrite, MayApprove bool
 	Thread               string
@@ -100,7 +99,7 @@ func (c *talk) itemRow(a *page.Ask, e client.Event) (*page.Row, error) {
 	if err != nil {
 		return nil, ifThere(err)
 	}
-	if item.CallOf != nil || item.Type != events.Message && item.ParentItemID != "" { // it is shown with its message
+	if item.CallOf != nil || item.Type != events.Message && item.ParentItemID != "" { // the item is shown with its message
 		if item, err = client.Read(a.Context(), a.Client, events.GetItem{ThreadID: e.ThreadID, ItemID: item.ParentItemID}); err != nil {
 			return nil, ifThere(err)
 		}
@@ -112,10 +111,10 @@ func (c *talk) itemRow(a *page.Ask, e client.Event) (*page.Row, error) {
 	return &page.Row{ID: turns[0].Row(), Template: "turn", Data: turns[0]}, nil
 }
 
-// Most returns how many messages an open page may come to show, for the template.
+// Most returns liveRows, for the template.
 func (p *itemPage) Most() int { return liveRows }
 
-// ifThere returns an error, but for what does not exist: a later event says what became of it.
+// ifThere returns err, or nil if it is a not_found: a later event tells the page.
 func ifThere(err error) error {
 	if events.IsNotFound(err) {
 		return nil
@@ -126,7 +125,7 @@ func ifThere(err error) error {
 // rowID returns the id of the element of an item.
 func rowID(item string) string { return "turn-" + item }
 
-// followChunks sends what the current run streams, and then what the next ones do.
+// followChunks sends the chunks of the current run, and then those of the following runs.
 func followChunks(a *page.Ask, send func(page.Patch) error) error {
 	execution := ""
 	if a.Thread.Run != nil {
@@ -135,7 +134,7 @@ func followChunks(a *page.Ask, send func(page.Patch) error) error {
 	for a.Context().Err() == nil {
 		last, err := followRun(a, execution, send)
 		if err != nil || a.Context().Err() != nil {
-			return nil // the panels show what is committed, also without its chunks
+			return nil // the panels show committed content without chunks, too
 		}
 		if execution = ""; last == "" {
 			return nil

@@ -28,14 +28,14 @@ func definitions() page.Page {
 // definitionPage is a page of definitions.
 type definitionPage struct {
 	Definitions []described
-	Undefined   []undefined // agents that threads name
-	More        bool        // of them
-	Workers     bool        // who serves what is known
+	Undefined   []undefined // agents that threads name without a definition
+	More        bool        // there are more undefined agents
+	Workers     bool        // the workers are known
 	Next        string
 	MayWrite    bool
 }
 
-// described is a definition with what it says about itself.
+// described is a definition with its description.
 type described struct {
 	events.Definition
 	Description string
@@ -72,7 +72,7 @@ func definitionLink(kind events.DefinitionKind, name string) string {
 	return page.Root + "/agents/" + string(kind) + "/" + name
 }
 
-// definition is the page of one definition: its versions, and what changed between them.
+// definition is the page of one definition: its versions, and the differences between them.
 func definition() page.Page {
 	return page.Page{
 		Path: "/agents/{kind}/{name...}", Name: "Definition", Template: "definition",
@@ -93,13 +93,13 @@ type oneDefinition struct {
 	Served     []served
 }
 
-// toolView is what a tool says about itself.
+// toolView describes a tool.
 type toolView struct {
 	events.ToolDefinition
 	Arguments []argument
 }
 
-// Marks says how calls of the tool are made.
+// Marks returns the properties of the tool's calls, such as idempotent.
 func (t *toolView) Marks() []string {
 	var marks []string
 	for _, m := range []struct {
@@ -142,13 +142,13 @@ func loadDefinition(a *page.Ask) (any, error) {
 			return nil, err
 		}
 	}
-	against, _ := strconv.ParseInt(a.Query("against"), 10, 64) // or the version before
+	against, _ := strconv.ParseInt(a.Query("against"), 10, 64) // 0 if invalid: compare with the version before
 	if p.Before = cmp.Or(against, p.Shown.Version-1); p.Before > 0 && p.Before != p.Shown.Version {
 		before, err := get(p.Before)
 		switch {
 		case err == nil:
 			p.Difference = diff.JSON(before.Definition, p.Shown.Definition)
-		case !events.IsNotFound(err): // it was removed at that version
+		case !events.IsNotFound(err): // the definition was removed at that version
 			return nil, err
 		}
 	}
@@ -167,7 +167,7 @@ func loadDefinition(a *page.Ask) (any, error) {
 	return p, err
 }
 
-// usersOf returns the definitions that name another one.
+// usersOf returns the definitions that refer to a definition.
 func usersOf(a *page.Ask, name string) ([]described, error) {
 	limit := int64(1000)
 	list, err := client.Read(a.Context(), a.Client, events.ListDefinitions{Kind: events.AgentKind, Limit: &limit})
@@ -198,7 +198,7 @@ func definitionActions() []page.Action {
 // stringField returns a text of a JSON object.
 func stringField(raw events.JSON, name string) string {
 	var object map[string]any
-	_ = json.Unmarshal(raw, &object) // then it has none
+	_ = json.Unmarshal(raw, &object) // no fields if invalid
 	text, _ := object[name].(string)
 	return text
 }

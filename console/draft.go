@@ -11,7 +11,7 @@ import (
 // draft is the thread's unsent message.
 type draft struct {
 	Text     string
-	Auto     bool // it is sent by itself when a run has completed
+	Auto     bool // it is sent automatically when a run has completed
 	HasAgent bool
 	viewer
 }
@@ -46,7 +46,7 @@ func changeDraft(a *page.Ask) (string, error) {
 	return a.ThreadLink(""), err
 }
 
-// noDraft is the change of a thread whose draft was sent or discarded.
+// noDraft is the change that clears the draft.
 func noDraft() events.UpdateThread {
 	return events.UpdateThread{Draft: new(""), AutoSubmitDraft: new(false)}
 }

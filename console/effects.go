@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// tenantEffects is the page with what is scheduled on all threads.
+// tenantEffects is the page with the scheduled effects of all threads.
 func tenantEffects() page.Page {
 	return page.Page{
 		Path: "/effects", Name: "Effects", In: page.Navigation, Template: "tenant-effects", JSON: "/api/effects{query}", CLI: "skein effect list",
@@ -20,7 +20,7 @@ func tenantEffects() page.Page {
 	}
 }
 
-// effects is the tab with what is scheduled on a thread.
+// effects is the tab with the scheduled effects of a thread.
 func effects() page.Page {
 	return page.Page{
 		Path: "/threads/{thread}/effects", Name: "Effects", In: page.Tabs, Template: "effects", JSON: "/api/threads/{thread}/effects{at}", CLI: "skein effect list {thread}",
@@ -28,12 +28,12 @@ func effects() page.Page {
 	}
 }
 
-// effectPage is a page of what is scheduled, the earliest first.
+// effectPage is a page of scheduled effects, the earliest first.
 type effectPage struct {
 	Effects  []effect
-	Titles   map[string]string // of their threads, if they are of several
+	Titles   map[string]string // of the effects' threads, if OfTenant
 	Next     string            // the address of the next page
-	OfTenant bool              // they are of several threads
+	OfTenant bool              // it lists the effects of all threads
 	Narrowed bool              // there is a filter
 	MayWrite bool
 }
@@ -41,7 +41,7 @@ type effectPage struct {
 // effect is a scheduled effect, as it is shown.
 type effect struct {
 	events.ScheduledEffect
-	Late bool // it is due, and does not run
+	Late bool // it is due, but not running
 }
 
 // Repeats says how an effect is repeated; empty: it is not.

@@ -10,10 +10,10 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// maxFamily is how many threads of a family are asked for.
+// maxFamily is how many threads of a family are read.
 const maxFamily = 60
 
-// family is the tab with the threads to which a thread is related.
+// family is the tab with the threads that a thread is related to.
 func family() page.Page {
 	return page.Page{
 		Path: "/threads/{thread}/family", Name: "Family", In: page.Tabs, Template: "family",
@@ -30,8 +30,8 @@ type relatives struct {
 	ask   *page.Ask
 	chart chart.Family
 	known map[string]bool
-	next  []string           // threads whose relatives are still to be asked for
-	drawn map[[3]string]bool // by its ends and its kind
+	next  []string           // threads to read the relatives of
+	drawn map[[3]string]bool // the relations drawn so far, by their ends and kind
 }
 
 func loadFamily(a *page.Ask) (any, error) {
@@ -70,7 +70,7 @@ func (f *relatives) add(id string) error {
 		t, err = client.Read(f.ask.Context(), f.ask.Client, events.GetThread{ThreadID: id})
 	}
 	if code := events.AsError(err).Code; code == events.NotFound || code == events.Forbidden {
-		return nil // deleted, not begun, or of another user
+		return nil // the thread is deleted, not created yet, or of another user
 	} else if err != nil {
 		return err
 	}
@@ -102,8 +102,8 @@ func (f *relatives) link(from, to, kind, detail string) error {
 	return f.add(to)
 }
 
-// relate adds the relatives of a thread. Of the one that is looked at, they are those of the
-// moment that is looked at.
+// relate adds the relatives of a thread. For the thread of the page, it adds those at the version
+// that the page shows.
 func (f *relatives) relate(id string) error {
 	q := events.ListRelationships{ThreadID: id}
 	if id == f.ask.Thread.ID {
@@ -147,7 +147,7 @@ func (f *relatives) subagents() error {
 	return nil
 }
 
-// nameOf returns what a person calls a thread.
+// nameOf returns the display name of a thread.
 func nameOf(t *events.Thread) string {
 	key := ""
 	if t.Key != nil {

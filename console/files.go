@@ -20,7 +20,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// previewBytes is the size of the largest text that is previewed.
+// previewBytes is the size of the largest text with a preview.
 const previewBytes = 256 << 10
 
 // files is the tab with the file system of a thread.
@@ -54,15 +54,15 @@ func loadFolder(a *page.Ask) (any, error) {
 	return folder(at), nil
 }
 
-// filePage is a directory, and a file of it that is looked at.
+// filePage is a directory, and the selected file in it.
 type filePage struct {
 	Dir      string
 	Crumbs   []page.Link
 	Entries  []fileEntry
 	File     *events.FileRecord
 	Address  string        // of the content
-	Put      string        // the address of the directory's contents, to which the script uploads
-	Text     template.HTML // of a file that is previewed as text
+	Put      string        // the address below which the script uploads files of the directory
+	Text     template.HTML // the preview of a text file
 	Image    bool
 	MayWrite bool
 }
@@ -105,12 +105,12 @@ const thumbnailSize = 96
 // fileEntry is a file or a directory, as the list shows it.
 type fileEntry struct {
 	events.FileRecord
-	Thumbnail string // its address, if the file is an image of which there may be one
+	Thumbnail string // the address of its thumbnail, if the file is an image that may have one
 }
 
 func entryIn(a *page.Ask, f events.FileRecord) fileEntry {
 	e := fileEntry{FileRecord: f}
-	switch kind, _, _ := mime.ParseMediaType(f.MimeType); kind { // of another kind there is none
+	switch kind, _, _ := mime.ParseMediaType(f.MimeType); kind { // other kinds have none
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
 		if f.HasContent() && f.Width > 0 {
 			q := url.Values{"path": {f.Path}}
@@ -123,7 +123,7 @@ func entryIn(a *page.Ask, f events.FileRecord) fileEntry {
 	return e
 }
 
-// thumbnail is where the list loads the thumbnail of a file.
+// thumbnail is the picture that the list loads as the thumbnail of a file.
 func thumbnail() page.Picture {
 	return page.Picture{Path: "/threads/{thread}/files/thumbnail", Load: func(a *page.Ask) (*page.Image, error) {
 		at := path.Clean("/" + a.Query("path"))
@@ -149,7 +149,7 @@ func (p *filePage) look(a *page.Ask, record *events.FileRecord, texts *markdown.
 		return nil
 	}
 	p.Address = contentAddress(a, record.Path)
-	kind, _, _ := mime.ParseMediaType(record.MimeType) // of another kind it is not previewed
+	kind, _, _ := mime.ParseMediaType(record.MimeType) // other kinds have no preview
 	if strings.HasPrefix(kind, "image/") && kind != "image/svg+xml" {
 		p.Image = true
 		return nil
@@ -190,7 +190,7 @@ func fileActions() []page.Action {
 	}
 }
 
-// uploadFile writes the files of a form, which are read as they come.
+// uploadFile writes the files of a form, while it reads them.
 func uploadFile(a *page.Ask) (string, error) {
 	form, err := a.Request.MultipartReader()
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Limits of what the tab Run shows at once.
+// Limits of the tab Run.
 const (
 	runPage   = 8      // runs
-	runReach  = 20_000 // events that are looked at for them
-	runWindow = 3000   // events of runs in these
+	runReach  = 20_000 // events examined to find them
+	runWindow = 3000   // of these, events of runs
 	childRuns = 8      // runs on other threads that are drawn in a run
 	childSpan = 2000   // events of each
 	runTrail  = 100    // events after the last change of a run that may belong to it
@@ -32,12 +32,12 @@ func run(c *talk, prices chart.Prices) page.Page {
 	}
 }
 
-// runEvents returns the patterns of the events of which waterfalls are made.
+// runEvents returns the patterns of the events that waterfalls are made from.
 func runEvents() []string {
 	return []string{"execution.*", "step.*", "run.*", "approval.*", "trace.*", "agent.*", string(events.ThreadFinishedType)}
 }
 
-// runData is what the tab shows.
+// runData is the data of the tab.
 type runData struct {
 	Runs  []runView
 	Older string // address of earlier runs
@@ -51,13 +51,13 @@ type runView struct {
 	Lasts   bool
 	Steps   int
 	Calls   int
-	Waited  string // in total, for people, workers and other threads
+	Waited  string // total time of waits for people, workers and other threads
 	Tokens  string
 	Cost    string // of the tokens, if the prices of all models are known
 	Chart   template.HTML
-	RetryAt string // address of the run that it takes up again
+	RetryAt string // address of the failed run that it retries
 	Above   string // address of the run on another thread that waits for it
-	Span    *span  // the bar that the reader looks at, if it is one of this run
+	Span    *span  // the selected bar, if it is one of this run
 }
 
 func loadRuns(a *page.Ask, c *talk, prices chart.Prices) (any, error) {
@@ -95,8 +95,8 @@ func loadRuns(a *page.Ask, c *talk, prices chart.Prices) (any, error) {
 	return d, nil
 }
 
-// runsBefore returns the events of the newest runs up to a version, and the first version that was
-// looked at. It does not look where the thread's executions say that nothing ran.
+// runsBefore returns the events of the newest runs up to a version, and the first version
+// examined. It skips versions at which, according to the thread's executions, nothing ran.
 func runsBefore(a *page.Ask, to int64) (list []events.Event, from int64, err error) {
 	newest, err := client.Read(a.Context(), a.Client, events.ListExecutions{ThreadID: a.Thread.ID, At: a.At, Order: "desc", Limit: new(int64(runPage + 1))})
 	if err != nil || len(newest.Executions) == 0 {
@@ -107,7 +107,7 @@ func runsBefore(a *page.Ask, to int64) (list []events.Event, from int64, err err
 		last = max(last, x.Version)
 	}
 	missing, all := len(newest.Executions), len(newest.Executions) <= runPage
-	if to < last { // an earlier page, on which are others
+	if to < last { // an earlier page, with other runs
 		missing, all = runPage+1, false
 	}
 	list, from, err = eventsBefore(a, min(to, last+runTrail), runEvents(), runWindow, runReach, func(found []events.Event) bool {
@@ -124,7 +124,8 @@ func runsBefore(a *page.Ask, to int64) (list []events.Event, from int64, err err
 	return list, from, err
 }
 
-// nowOf returns until when that is drawn which lasts: now, or the moment that the page shows.
+// nowOf returns the end of bars that have not ended: now, or the time of the version that the page
+// shows.
 func nowOf(a *page.Ask) events.Time {
 	if !a.Live() {
 		at := a.Thread.UpdatedAt
@@ -138,7 +139,7 @@ func nowOf(a *page.Ask) events.Time {
 	return events.TimeOf(time.Now())
 }
 
-// nestChildren puts the runs for which a run waits, on threads of their own, below its waits.
+// nestChildren puts the runs on other threads that a run waits for below its waits.
 func nestChildren(a *page.Ask, r *chart.Run, nested *int) error {
 	for i := range r.Bars {
 		b := &r.Bars[i]
@@ -167,13 +168,13 @@ func nestChildren(a *page.Ask, r *chart.Run, nested *int) error {
 				}
 				r.Bars = append(r.Bars, below)
 			}
-			b = &r.Bars[i] // the bars have moved
+			b = &r.Bars[i] // inserting has moved the bars
 		}
 	}
 	return nil
 }
 
-// viewOf counts what a run consisted of itself, and links its bars.
+// viewOf counts a run's own steps, calls and tokens, and links its bars.
 func viewOf(a *page.Ask, r *chart.Run, now events.Time) runView {
 	end := r.Ended()
 	if end == 0 {
@@ -212,7 +213,7 @@ func viewOf(a *page.Ask, r *chart.Run, now events.Time) runView {
 	return v
 }
 
-// draw draws the run, with those that it waited for.
+// draw draws the run, with the runs that it waited for.
 func (v *runView) draw(now events.Time, prices chart.Prices) {
 	if v.Ended() != 0 {
 		now = v.Ended()

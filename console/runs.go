@@ -25,7 +25,7 @@ func runs() page.Page {
 // runList is a page of runs.
 type runList struct {
 	Runs     []events.Run
-	Titles   map[string]string // of their threads
+	Titles   map[string]string // of the runs' threads
 	Next     string
 	MayWrite bool
 }
@@ -51,9 +51,9 @@ func listRuns(a *page.Ask) (any, error) {
 // pagesSearched is how many pages of a query are read for one page of rows.
 const pagesSearched = 10
 
-// firstRows returns the first page of a query that has rows, and the cursor of the next one. A query
-// looks at a number of threads, and its page is empty if none of them has a row. After pagesSearched
-// such pages firstRows returns no rows and a cursor.
+// firstRows returns the first page of a query that has rows, and the cursor of the next one. A
+// query examines a limited number of threads, and its page is empty if none of them has a row.
+// After pagesSearched empty pages firstRows returns no rows and a cursor.
 func firstRows[T any](cursor string, read func(cursor string) (rows []T, next string, err error)) ([]T, string, error) {
 	for n := 1; ; n++ {
 		rows, next, err := read(cursor)
@@ -64,11 +64,11 @@ func firstRows[T any](cursor string, read func(cursor string) (rows []T, next st
 	}
 }
 
-// titlesAtOnce is how many threads are asked for their titles at once.
+// titlesAtOnce is how many titles are read at once.
 const titlesAtOnce = 8
 
-// titles returns what people call threads, by their ids: the title, or else the key. One that
-// cannot be read, or has neither, is missing.
+// titles returns the display names of threads, by their ids: the title, or else the key. Threads
+// that cannot be read, or have neither, are missing.
 func titles[T any](a *page.Ask, list []T, thread func(*T) string) map[string]string {
 	wanted := map[string]bool{}
 	for i := range list {
@@ -82,7 +82,7 @@ func titles[T any](a *page.Ask, list []T, thread func(*T) string) map[string]str
 		asking.Go(func() {
 			defer func() { <-places }()
 			t, err := client.Read(a.Context(), a.Client, events.GetThread{ThreadID: id})
-			if err != nil { // the list is whole without it
+			if err != nil { // the list can be shown without it
 				return
 			}
 			key := ""

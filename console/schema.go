@@ -11,21 +11,21 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Bounds of what is shown of a schema; all of it is in the definition below.
+// Bounds of the table of a schema. The page also shows the whole definition.
 const (
 	argumentsDeep = 4
 	argumentsMost = 200
 )
 
-// argument is an argument of a tool, as the JSON Schema of its arguments says.
+// argument is an argument of a tool, from its JSON Schema.
 type argument struct {
-	Name        string // with those that it is in, such as address.street
+	Name        string // qualified, such as address.street
 	Type        string
 	Description string
 	Required    bool
 }
 
-// jsonSchema is what is shown of a JSON Schema.
+// jsonSchema holds the fields of a JSON Schema that are shown.
 type jsonSchema struct {
 	Type        any                   `json:"type"`
 	Description string                `json:"description"`
@@ -36,10 +36,10 @@ type jsonSchema struct {
 	Const       any                   `json:"const"`
 }
 
-// argumentsOf returns the arguments that a JSON Schema describes, those that are required first.
+// argumentsOf returns the arguments that a JSON Schema describes, the required ones first.
 func argumentsOf(raw events.JSON) []argument {
 	var s jsonSchema
-	if json.Unmarshal(raw, &s) != nil { // it has a form that is not shown as a table
+	if json.Unmarshal(raw, &s) != nil { // a schema of this form is not shown as a table
 		return nil
 	}
 	list := s.arguments(nil, "", 0)
@@ -74,7 +74,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// kind says what values a schema permits.
+// kind describes the values that a schema permits.
 func (s jsonSchema) kind() string {
 	switch {
 	case len(s.Enum) > 0:

@@ -21,12 +21,12 @@ func share() page.Page {
 	}
 }
 
-// sharePage is what the page has besides its list.
+// sharePage is the data of the page, without its list.
 type sharePage struct {
 	MayWrite  bool
-	CommandID string // of the next link: a form that is sent twice makes one
+	CommandID string // of the next link, so that a form that is sent twice creates one link
 	Made      bool
-	Link      string // that was made; its token is stored nowhere
+	Link      string // the link that was created; its token is not stored
 }
 
 func newSharePage(a *page.Ask) sharePage {
@@ -65,7 +65,7 @@ func shareActions() []page.Action {
 	}
 }
 
-// makeShare makes a link. The page that answers is the only one to show it.
+// makeShare creates a link. Only the page in the response shows it.
 func makeShare(a *page.Ask) (any, error) {
 	var d events.ShareThread
 	if lasts := a.Form("lasts"); lasts != "" {
@@ -73,7 +73,7 @@ func makeShare(a *page.Ask) (any, error) {
 		if err != nil || length <= 0 {
 			return nil, events.Invalid("/lasts", "lasts is %.40q; it takes a duration such as 24h, or nothing", lasts)
 		}
-		// In full minutes: a form that is sent twice is the same command.
+		// In full minutes, so that a form that is sent twice is the same command.
 		d.ExpiresAt = time.Now().Add(length).Truncate(time.Minute).Add(time.Minute).UTC().Format(time.RFC3339)
 	}
 	var options []client.Option
@@ -91,7 +91,7 @@ func makeShare(a *page.Ask) (any, error) {
 	}
 	if token := reply.Result.Token; token != "" {
 		origin := a.Request.Header.Get("Origin")
-		if !strings.HasPrefix(origin, "http") { // then it is not told
+		if !strings.HasPrefix(origin, "http") { // the origin is unknown
 			origin = ""
 		}
 		p.Link = origin + sharedLink(a.Tenant, token)

@@ -16,8 +16,8 @@ import (
 // sharedShown is the number of messages of a page of a shared thread.
 const sharedShown = 100
 
-// shared is what the holder of a link sees of a thread: its messages, as the conversation shows
-// them. Files are named, as there, and not opened.
+// shared is the page that the holder of a link sees of a thread: its messages, as in the
+// conversation. Files are named, but cannot be opened.
 func shared(texts *markdown.Renderer) page.Shared {
 	c := &talk{texts}
 	return page.Shared{Path: "/shared/{tenant}/{token}", Template: "shared", Load: c.loadShared}
@@ -42,7 +42,7 @@ func (c *talk) loadShared(a *page.Ask) (string, any, error) {
 	}
 	p := &sharedPage{Title: thread.Title, Created: time.UnixMilli(thread.Created)}
 	next := thread.NextMessageIndex
-	if len(thread.Messages) > sharedShown { // each has an index
+	if len(thread.Messages) > sharedShown { // every message has an index
 		thread.Messages, next = thread.Messages[:sharedShown], from+sharedShown
 	}
 	if next > 0 {
@@ -61,7 +61,7 @@ func sharedLink(tenant, token string) string {
 }
 
 // sharedTurns returns the messages of a shared thread as the turns of a conversation. The result
-// of a call is shown with the call, unless that is on an earlier page.
+// of a call is shown with the call, unless the call is on an earlier page.
 func (c *talk) sharedTurns(messages []events.DocumentMessage) []*turn {
 	results, called, shown := map[string]events.CallResult{}, map[string]bool{}, map[string]bool{}
 	for _, m := range messages {
@@ -108,7 +108,7 @@ func resultOf(b events.DocumentBlock) events.CallResult {
 	return r
 }
 
-// rawOf returns a block of a document as the part of a message that it was made of.
+// rawOf returns the part of a message that a block of a document was made from.
 func rawOf(b events.DocumentBlock) rawPart {
 	switch {
 	case b.Type == events.TextBlock && b.Text != nil:

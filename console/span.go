@@ -12,18 +12,18 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// spanItems is how many of the items that a model was shown are shown again: the last ones.
+// spanItems is how many of the last items that a model was shown are displayed.
 const spanItems = 4
 
-// span is a bar of a run that its reader looks at, with what went in and what came out.
+// span is the selected bar of a run, with its input and output.
 type span struct {
 	chart.Bar
 	Took     string
 	Error    string
-	Note     string // what is known of it in a word, such as who granted it
+	Note     string // a short note, such as who granted it
 	Close    string // address of the run without it
 	Timeline string // address of its event
-	Works    string // address of the run on another thread for which it waits
+	Works    string // address of the run on another thread that it waits for
 
 	Input, Output     []spanItem
 	Earlier           int64       // items of the input that are not in Input
@@ -36,7 +36,7 @@ type spanItem struct {
 	Parts   []part
 }
 
-// loadSpan returns the bar of a run that the address names; nil: it is not one of this run.
+// loadSpan returns the bar that the address names; nil if it is not one of this run.
 func (c *talk) loadSpan(a *page.Ask, r *chart.Run, now events.Time) (*span, error) {
 	chosen := a.Query("span")
 	for i := range r.Bars {
@@ -50,7 +50,7 @@ func (c *talk) loadSpan(a *page.Ask, r *chart.Run, now events.Time) (*span, erro
 	return nil, nil
 }
 
-// describe fills what the bar itself says.
+// describe fills the fields that the bar itself contains.
 func (s *span) describe(a *page.Ask, now events.Time) {
 	end := s.Ended
 	if end == 0 {
@@ -67,7 +67,7 @@ func (s *span) describe(a *page.Ask, now events.Time) {
 	}
 }
 
-// fillSpan reads what went in and what came out.
+// fillSpan reads the input and output of the bar.
 func (c *talk) fillSpan(a *page.Ask, r *chart.Run, s *span) (err error) {
 	switch s.Kind {
 	case chart.RunBar:
@@ -84,7 +84,7 @@ func (c *talk) fillSpan(a *page.Ask, r *chart.Run, s *span) (err error) {
 	return err
 }
 
-// fillRun shows the item that a run answers, and those that it wrote.
+// fillRun adds the item that a run answers, and the items that it wrote.
 func (c *talk) fillRun(a *page.Ask, r *chart.Run, s *span) error {
 	x, err := client.Read(a.Context(), a.Client, events.GetExecution{ThreadID: a.Thread.ID, ExecutionID: r.ID, At: a.At})
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *talk) fillRun(a *page.Ask, r *chart.Run, s *span) error {
 	return err
 }
 
-// fillShown shows the last items that a model was shown.
+// fillShown adds the last items that a model was shown.
 func (c *talk) fillShown(a *page.Ask, s *span) (err error) {
 	if s.Shown == nil {
 		return nil
@@ -113,8 +113,8 @@ func (c *talk) fillShown(a *page.Ask, s *span) (err error) {
 	return err
 }
 
-// items returns items as a conversation shows them. One that does not exist, or no longer, is left
-// out.
+// items returns items as a conversation shows them. Items that do not exist, or no longer exist,
+// are left out.
 func (c *talk) items(a *page.Ask, ids ...string) ([]spanItem, error) {
 	var list []spanItem
 	for _, id := range ids {
@@ -132,7 +132,7 @@ func (c *talk) items(a *page.Ask, ids ...string) ([]spanItem, error) {
 	return list, nil
 }
 
-// stepOutput returns what a step came to.
+// stepOutput returns the output of a step.
 func (c *talk) stepOutput(a *page.Ask, step string) ([]spanItem, error) {
 	parts, err := stepParts(a, step)
 	if err != nil || len(parts) == 0 {
@@ -141,7 +141,7 @@ func (c *talk) stepOutput(a *page.Ask, step string) ([]spanItem, error) {
 	return []spanItem{{Parts: c.partsOf("span-"+step, parts, nil, map[string]bool{})}}, nil
 }
 
-// fillCall shows the arguments and the result of a call.
+// fillCall adds the arguments and the result of a call.
 func fillCall(a *page.Ask, s *span) error {
 	if s.Thread != "" {
 		_, err := client.Read(a.Context(), a.Client, events.GetThread{ThreadID: s.Thread})
@@ -175,14 +175,15 @@ func stepParts(a *page.Ask, step string) ([]rawPart, error) {
 	var parts []rawPart
 	for _, p := range list.Parts {
 		var raw rawPart
-		if json.Unmarshal(p.Part, &raw) == nil { // else a part of a shape that is not shown
+		if json.Unmarshal(p.Part, &raw) == nil { // a part of another form is not shown
 			parts = append(parts, raw)
 		}
 	}
 	return parts, nil
 }
 
-// missing returns nil for what does not exist, or not for this reader: the page is whole without it.
+// missing returns nil if err says that something does not exist or that this reader may not see
+// it: the page is shown without it. Otherwise it returns err.
 func missing(err error) error {
 	if code := events.AsError(err).Code; code == events.NotFound || code == events.Forbidden {
 		return nil

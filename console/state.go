@@ -27,19 +27,19 @@ func state() page.Page {
 	}
 }
 
-// stateData is what the tab shows.
+// stateData is the data of the tab.
 type stateData struct {
 	Documents []stateDocument
-	From      int64 // the version with which it is compared; 0: none
+	From      int64 // the version to compare with; 0: none
 }
 
-// stateDocument is a document, or what differs in it.
+// stateDocument is a document, or the differences in it.
 type stateDocument struct {
 	Name, Note string
 	HTML       template.HTML
 }
 
-// namedDocument is a document with what it is called.
+// namedDocument is a document and its name.
 type namedDocument struct {
 	name, note string
 	json       []byte
@@ -69,7 +69,7 @@ func loadState(a *page.Ask) (any, error) {
 	return d, nil
 }
 
-// compared pairs documents by name; one that was not there, or is not any more, is compared
+// compared pairs documents by name. A document that exists at one of the versions only is compared
 // with nothing.
 func compared(was, now []namedDocument) (out []stateDocument) {
 	before := map[string][]byte{}
@@ -93,7 +93,7 @@ func whole(raw []byte) template.HTML {
 	return `<pre class="code" tabindex="0">` + template.HTML(template.HTMLEscapeString(markdown.Visible(shorten(diff.Indented(raw))))) + `</pre>`
 }
 
-// maxDocument is how much of a document the page shows.
+// maxDocument is how many bytes of a document the page shows.
 const maxDocument = 64 << 10
 
 func shorten(text string) string {
@@ -103,7 +103,7 @@ func shorten(text string) string {
 	return text[:maxDocument] + "\n… the rest is in the JSON"
 }
 
-// documentsAt returns the documents of the thread at a moment.
+// documentsAt returns the documents of the thread at a version or time.
 func documentsAt(a *page.Ask, at *events.At) ([]namedDocument, error) {
 	t, err := client.Read(a.Context(), a.Client, events.GetThread{ThreadID: a.Thread.ID, At: at})
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// System tells of the process and of what it stores. It knows no tenant, and is for those who
-// operate the server. It is safe for concurrent use.
+// System reports on the process and its stores. It knows no tenants, and is for operators of the
+// server. It is safe for concurrent use.
 type System interface {
 	Overview(ctx context.Context) (*Overview, error)
 }
 
-// Overview is what a System tells.
+// Overview is the report of a System.
 type Overview struct {
 	Version string
 	Started time.Time
@@ -33,11 +33,11 @@ type Overview struct {
 	Faults  []Fault
 	Terms   []Term
 
-	// Operations are those that operators' programs reported, the latest first.
+	// Operations are the operations that operators' programs have reported, the latest first.
 	Operations []events.Operation
 }
 
-// Check is whether a part works.
+// Check says whether a part works.
 type Check struct {
 	Name string
 	OK   bool
@@ -59,7 +59,7 @@ type Store struct {
 	Consumers int
 	Replicas  int
 	Leader    string        // in a cluster
-	Lag       uint64        // the largest of its replicas
+	Lag       uint64        // of its slowest replica
 	Keeps     time.Duration // 0: for ever
 }
 
@@ -69,13 +69,13 @@ type Lease struct {
 	Held bool // by this process
 }
 
-// Place is what work of a kind takes of the process.
+// Place says how much of a bounded resource of the process is in use.
 type Place struct {
 	Kind           string
 	Taken, Waiting int64
 }
 
-// Fault is what the process has met that should not be there.
+// Fault is a fault that the process has found.
 type Fault struct {
 	Name  string
 	Count int64
@@ -97,7 +97,7 @@ func system(s System, operators edge.Operators) []page.Page {
 	}}
 }
 
-// systemData is what the page shows.
+// systemData is the data of the page.
 type systemData struct {
 	*Overview
 	Running   string
@@ -137,7 +137,7 @@ func shortNumber(v float64) string {
 // Time returns when the process started, for the template.
 func (d *systemData) Time() events.Time { return events.TimeOf(d.Started) }
 
-// Age returns for how long a store keeps what it has, for the template.
+// Age returns how long a store keeps messages, for the template.
 func (s Store) Age() string {
 	if s.Keeps == 0 {
 		return "for ever"

@@ -15,7 +15,7 @@ import (
 // Sizes of the list of threads.
 const (
 	threadsShown   = 50   // of a page of the list
-	threadsScanned = 2000 // read for a page that titles are searched for
+	threadsScanned = 2000 // read for one page of a search in titles
 )
 
 // threads is the page with the list of threads.
@@ -31,7 +31,7 @@ func threads() page.Page {
 	}
 }
 
-// threadFilter is what the list is narrowed to.
+// threadFilter holds the filters of the list.
 type threadFilter struct {
 	Search, Status, Agent, User, Prefix, Archived, Waiting, Cursor string
 	Statuses                                                       []string
@@ -42,7 +42,7 @@ type threadFilter struct {
 
 func filterOf(a *page.Ask) threadFilter {
 	f := threadFilter{
-		Search: strings.TrimPrefix(strings.TrimSpace(a.Query("q")), "…"), // with which the short form of an id begins
+		Search: strings.TrimPrefix(strings.TrimSpace(a.Query("q")), "…"), // the short form of an id begins with it
 		Status: a.Query("status"), Agent: a.Query("agentId"), User: a.Query("userId"),
 		Prefix: a.Query("keyPrefix"), Archived: a.Query("archived"), Waiting: a.Query("waiting"), Cursor: a.Query("cursor"),
 		Statuses: events.ThreadStatus("").Enum(), MayWrite: a.May(edge.Write),
@@ -53,7 +53,7 @@ func filterOf(a *page.Ask) threadFilter {
 
 func loadFilter(a *page.Ask) (any, error) {
 	f := filterOf(a)
-	f.Agents, _ = a.Client.GetAgentNames(a.Context()) // a narrowed key may not list them: then the name is typed
+	f.Agents, _ = a.Client.GetAgentNames(a.Context()) // a limited key may not list them; then the name must be typed
 	return f, nil
 }
 
@@ -61,7 +61,7 @@ func loadFilter(a *page.Ask) (any, error) {
 type threadPage struct {
 	Threads  []events.Thread
 	Next     string // the cursor of the next page
-	Scanned  int    // of a search for titles: how many were looked at, if there are more
+	Scanned  int    // of a search in titles: how many threads were examined, if there are more
 	Filter   threadFilter
 	MayWrite bool
 }
@@ -94,8 +94,8 @@ func (f threadFilter) query(cursor string, limit int64) events.ListThreads {
 	return q
 }
 
-// search finds a thread by its id or its key, and threads by a part of their titles, keys or ids, in
-// capitals or not.
+// search finds a thread by its id or its key, and threads by a part of their titles, keys or ids,
+// ignoring case.
 func (p *threadPage) search(a *page.Ask) error {
 	seen := map[string]bool{}
 	add := func(t events.Thread) {
@@ -106,7 +106,7 @@ func (p *threadPage) search(a *page.Ask) error {
 	}
 	if p.Filter.Cursor == "" {
 		for _, ref := range []string{p.Filter.Search, "key:" + p.Filter.Search} {
-			if t, err := client.Read(a.Context(), a.Client, events.GetThread{ThreadID: ref}); err == nil { // else it is no id or key
+			if t, err := client.Read(a.Context(), a.Client, events.GetThread{ThreadID: ref}); err == nil { // otherwise it is no id or key
 				add(*t)
 			}
 		}
@@ -133,7 +133,8 @@ func (p *threadPage) search(a *page.Ask) error {
 	}
 }
 
-// named reports whether the title, the key or the id of a thread has a part, which is in lower case.
+// named reports whether the title, the key or the id of a thread contains part, which must be in
+// lower case.
 func named(t events.Thread, part string) bool {
 	return strings.Contains(strings.ToLower(t.Title), part) || strings.Contains(strings.ToLower(t.ID), part) ||
 		t.Key != nil && strings.Contains(strings.ToLower(*t.Key), part)
@@ -153,7 +154,7 @@ func (p *threadPage) waiting(a *page.Ask) error {
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		t, err := client.Read(a.Context(), a.Client, events.GetThread{ThreadID: id})
-		if events.IsNotFound(err) { // deleted since
+		if events.IsNotFound(err) { // deleted meanwhile
 			continue
 		}
 		if err != nil {
@@ -183,7 +184,7 @@ func createThread(a *page.Ask) (string, error) {
 	return page.LinkThread(reply.ThreadID, ""), nil
 }
 
-// changeThreads archives, brings back or deletes the threads that were selected.
+// changeThreads archives, restores or deletes the selected threads.
 func changeThreads(a *page.Ask) (string, error) {
 	var change func(id string) error
 	switch a.Form("do") {

@@ -14,7 +14,7 @@ import (
 )
 
 // timelinePage is how many events the timeline shows at once, and timelineReach how many it
-// looks at for them.
+// examines for them.
 const (
 	timelinePage  = 50
 	timelineReach = 5000
@@ -42,13 +42,13 @@ func allEvents() []string {
 	return slices.Compact(on)
 }
 
-// timelineData is what the timeline shows.
+// timelineData is the data of the timeline.
 type timelineData struct {
 	Entries  []timelineEntry
 	Entities []string
-	Chosen   string // the entity that is shown; empty: all
+	Chosen   string // the selected entity; empty: all
 	Older    string // address of earlier events
-	Newest   string // address of the newest ones, if these are not them
+	Newest   string // address of the newest events, unless these are the newest
 }
 
 // timelineEntry is an event on the page.
@@ -58,7 +58,8 @@ type timelineEntry struct {
 	Says   string
 	JSON   template.HTML
 
-	// The version that led to it, if that is on the page, and those to which it led.
+	// The versions of the event that caused it and of the events that it caused, if they are on
+	// the page.
 	Cause   int64
 	Effects []int64
 	// More is how many other events its command made.
@@ -86,7 +87,7 @@ func loadTimeline(a *page.Ask) (any, error) {
 	return d, nil
 }
 
-// Most returns how many events an open page may come to show, for the template.
+// Most returns liveRows, for the template.
 func (d *timelineData) Most() int { return liveRows }
 
 func typesOf(entity string) []string {
@@ -97,8 +98,9 @@ func typesOf(entity string) []string {
 }
 
 // eventsBefore returns the newest events of these types up to a version, in their order: at most
-// want of them, among at most reach. from is the first version that was looked at. enough is told
-// of those that were found, the newest first, and ends the search early; it may be nil.
+// want of them, among at most reach examined. from is the first version examined. enough is called
+// with the events found in each part, the newest part first, and can end the search; it may be
+// nil.
 func eventsBefore(a *page.Ask, to int64, types []string, want int, reach int64, enough func(found []events.Event) bool) (list []events.Event, from int64, err error) {
 	from = to + 1
 	lowest := max(to-reach, 0)
@@ -145,7 +147,7 @@ func threadEvents(a *page.Ask, thread string, from, to int64, types []string) (l
 	return list, nil
 }
 
-// entries returns events as the page shows them, with the links between those that are there.
+// entries returns the events' entries on the page, with the links between them.
 func entries(list []events.Event) []timelineEntry {
 	links, byCommand := newLinks(), map[string]int{}
 	for i := range list {

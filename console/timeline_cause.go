@@ -6,11 +6,11 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// links finds which event led to which: by the cause that an event names, or else by what it is
-// about.
+// links finds the cause of each event: the event that it names as its cause, or else the event
+// that began its entity.
 type links struct {
 	byID   map[string]int
-	begun  map[string]int // what later events may be about, by its name: the event that began it
+	begun  map[string]int // entities by name, with the index of the event that began each
 	trails map[events.Type]trail
 }
 
@@ -18,7 +18,7 @@ func newLinks() *links {
 	return &links{byID: map[string]int{}, begun: map[string]int{}, trails: trails()}
 }
 
-// cause returns the place of the event that led to e, which stands at place i, and remembers e.
+// cause returns the index of the event that caused e, and records e, which has index i.
 func (l *links) cause(i int, e *events.Event) (int, bool) {
 	begins, about := "", e.Subject
 	if of, ok := l.trails[e.Type]; ok {
@@ -35,7 +35,7 @@ func (l *links) cause(i int, e *events.Event) (int, bool) {
 	return at, ok
 }
 
-// trail names what begins with an event, and what the event follows from.
+// trail names the entities that an event begins, and the entity that the event follows from.
 type trail func(e *events.Event) (begins, about string)
 
 // trails has a row for each type of event that begins something, or follows from something other
@@ -69,7 +69,7 @@ func trails() map[events.Type]trail {
 	}
 }
 
-// of returns the trail of an event by its data. Data that this version does not know has none.
+// of returns the trail of an event by its data. Data of an unknown type has none.
 func of[D any](names func(D) (begins, about string)) trail {
 	return func(e *events.Event) (begins, about string) {
 		d, ok := e.Data.(D)

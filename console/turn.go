@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// turn is an item of a conversation, as it is shown.
+// turn is an item of a conversation, prepared for its template.
 type turn struct {
 	events.Item
 	viewer
@@ -25,7 +25,7 @@ type turn struct {
 // Row returns the id of its element.
 func (t *turn) Row() string { return rowID(t.ID) }
 
-// maxEdited is the size of the longest message, in bytes, that is edited on the page.
+// maxEdited is the size of the longest message, in bytes, that can be edited on the page.
 const maxEdited = 64 << 10
 
 // Editable reports whether the reader may change the message and ask again.
@@ -33,7 +33,7 @@ func (t *turn) Editable() bool {
 	return t.MayWrite && t.Type == events.Message && t.Role == events.User && len(t.Content) <= maxEdited
 }
 
-// Text returns the text of the message, as it is edited.
+// Text returns the text of the message for editing.
 func (t *turn) Text() string { return events.TextOfParts(t.Content) }
 
 // part is one piece of an item.
@@ -41,7 +41,7 @@ type part struct {
 	Kind      string // text, reasoning, call, image, file, note, error or json
 	HTML      template.HTML
 	Text      string
-	ID        string // of its element, where it can be opened
+	ID        string // the id of its element, if it can be opened
 	Name      string
 	CallID    string
 	Arguments events.JSON
@@ -139,7 +139,7 @@ func (c *talk) partsOf(message string, raws []rawPart, results map[string]events
 		switch {
 		case r.Type == events.InputText || r.Type == events.OutputText:
 			if strings.TrimSpace(r.Text) != "" {
-				parts = append(parts, part{Kind: "text", HTML: c.texts.Render(r.Text)}) // what models and people write is Markdown
+				parts = append(parts, part{Kind: "text", HTML: c.texts.Render(r.Text)}) // texts of models and people are Markdown
 			}
 		case r.Type == events.Reasoning:
 			parts = append(parts, part{Kind: "reasoning", ID: id, HTML: c.texts.Render(reasoningText(r))})
@@ -177,8 +177,8 @@ func reasoningText(r rawPart) string {
 	return strings.TrimSpace(strings.Join(texts, "\n\n"))
 }
 
-// imagePart returns an image: one that is in the message is shown, and one elsewhere is a link,
-// so that nothing is loaded from others.
+// imagePart returns an image. An image within the message is shown; for any other a link is shown,
+// so that nothing is loaded from other servers.
 func imagePart(r rawPart) part {
 	address := events.TextOf(r.ImageURL)
 	for _, kind := range []string{"png", "jpeg", "gif", "webp"} {
@@ -189,5 +189,6 @@ func imagePart(r rawPart) part {
 	return part{Kind: "file", Text: cmp.Or(r.Filename, address, "an image")}
 }
 
-// Source returns the address of an image. It is data of a raster image, which cannot run.
+// Source returns the address of an image. It is a data URL of a raster image, which cannot run
+// scripts.
 func (p part) Source() template.URL { return template.URL(p.Image) }

@@ -8,18 +8,18 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Limits of what is asked about workers for a page.
+// Limits of the queries about workers for one page.
 const (
 	workersAsked = 200 // at once
 	undefinedMax = 50  // agents without a definition that are listed
 )
 
-// served is who serves one thing, as a page tells it.
+// served holds the workers of one definition, for display.
 type served struct {
 	events.Worker
 }
 
-// Class returns the colour of its meaning.
+// Class returns the CSS class for its state.
 func (s served) Class() string {
 	switch s.State {
 	case events.WorkerServed:
@@ -30,7 +30,7 @@ func (s served) Class() string {
 	return "plain"
 }
 
-// Says tells who serves it, in few words.
+// Says describes who serves it, in a few words.
 func (s served) Says() string {
 	switch {
 	case s.State == events.WorkerAbsent && s.Place == events.ServerPlace:
@@ -49,7 +49,7 @@ func (s served) Says() string {
 	return "a process"
 }
 
-// Subject returns the subject on which a process would answer for what nobody serves.
+// Subject returns the subject that a process has to subscribe to in order to serve it.
 func (s served) Subject() string {
 	if s.State != events.WorkerAbsent || s.Place != events.NATSPlace {
 		return ""
@@ -57,7 +57,7 @@ func (s served) Subject() string {
 	return "skein." + string(s.Kind) + "." + s.Name
 }
 
-// Advice tells what happens to a run that needs what nobody serves, and what to do.
+// Advice says what happens to a run that needs it while no process serves it, and what to do.
 func (s served) Advice() string {
 	switch {
 	case s.State != events.WorkerAbsent:
@@ -68,7 +68,7 @@ func (s served) Advice() string {
 	return "Runs that need it wait, for ten minutes unless their agent's limits say otherwise. Start a process that answers on"
 }
 
-// servedAll returns workers as a page tells them.
+// servedAll prepares workers for display.
 func servedAll(list []events.Worker) []served {
 	var all []served
 	for _, w := range list {
@@ -77,8 +77,8 @@ func servedAll(list []events.Worker) []served {
 	return all
 }
 
-// serving returns who serves some definitions, by kind and name. A key that is limited to some
-// threads may not ask: then nothing is known.
+// serving returns the workers of some definitions, by kind and name. It returns none if the key is
+// limited to some threads, since it may not query workers.
 func serving(a *page.Ask, list []events.Definition) (map[string][]served, error) {
 	names := map[events.ServedKind][]string{}
 	for _, d := range list {
@@ -103,7 +103,7 @@ func serving(a *page.Ask, list []events.Definition) (map[string][]served, error)
 	return out, nil
 }
 
-// undefined is an agent that threads name and nobody defines.
+// undefined is an agent that threads name and the tenant does not define.
 type undefined struct {
 	Name   string
 	Served []served

@@ -19,22 +19,23 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// MinGrace is the least age of what the collector may delete: a writer that finds content
-// younger than touchAfter names it long before.
+// MinGrace is the minimum age of content that the collector may delete. A writer that finds
+// content younger than touchAfter does not write its entry again, and names it long before it is
+// this old.
 const MinGrace = 2 * touchAfter
 
-// CollectOptions says what to collect.
+// CollectOptions configures a collection.
 type CollectOptions struct {
 	Grace  time.Duration // minimum age of what is deleted; default 1 h, at least MinGrace
 	Delete bool          // otherwise only report
 	Found  func(Garbage) // called with each thing found; may be nil
 }
 
-// Garbage is content to which nothing refers.
+// Garbage is content that no history refers to.
 type Garbage struct {
 	Tenant string    `json:"tenant,omitzero"` // of an object
 	Digest string    `json:"digest,omitzero"`
-	Upload string    `json:"upload,omitzero"` // of pieces without an object, left by an aborted upload
+	Upload string    `json:"upload,omitzero"` // the id of an aborted upload that left pieces without an object
 	Bytes  int64     `json:"bytes"`
 	Since  time.Time `json:"since"`
 	Taken  bool      `json:"taken"`
@@ -49,9 +50,9 @@ type Collected struct {
 	Taken        int64 `json:"taken"`
 }
 
-// Collect finds the objects that no thread's history names, and the pieces of aborted uploads,
-// and deletes them if asked to. It is safe to run concurrently with writers and other
-// collectors. The histories of deleted threads name nothing.
+// Collect finds the objects that no thread's history names, and the pieces of aborted uploads, and
+// deletes them if Options.Delete is set. It is safe to run concurrently with writers and other
+// collectors. Histories of deleted threads do not count.
 func (s *Store) Collect(ctx context.Context, log *eventlog.Log, o CollectOptions) (Collected, error) {
 	c := collector{store: s, options: o, old: map[string]kept{}, owned: map[string]bool{}}
 	if o.Grace == 0 {
@@ -61,22 +62,23 @@ func (s *Store) Collect(ctx context.Context, log *eventlog.Log, o CollectOptions
 		return c.sum, events.Invalid("/grace", "the grace is %v; writers need at least %v", o.Grace, MinGrace)
 	}
 	c.before = s.now().Add(-c.options.Grace)
-	// The order matters: what is written meanwhile is young, or named by the log.
+	// The order matters: pieces are listed first, so that anything written meanwhile is young, or
+	// named by the log.
 	pieces, err := s.subjects(ctx, objects.Pieces(s.bucket, "*"))
 	if err == nil {
-		err = c.list(ctx)
+		err = c.listObjects(ctx)
 	}
 	if err == nil {
-		err = c.unname(ctx, log)
+		err = c.spareNamed(ctx, log)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.old)) {
 		if err == nil {
-			err = c.object(ctx, c.old[name])
+			err = c.collectObject(ctx, c.old[name])
 		}
 	}
 	for _, subject := range pieces {
 		if err == nil {
-			err = c.upload(ctx, subject)
+			err = c.collectUpload(ctx, subject)
 		}
 	}
 	return c.sum, err
@@ -91,15 +93,15 @@ func (s *Store) subjects(ctx context.Context, filter string) ([]string, error) {
 	return slices.Sorted(maps.Keys(info.State.Subjects)), nil
 }
 
-// collector is one collection.
+// collector is the state of one collection.
 type collector struct {
 	store   *Store
 	options CollectOptions
 	before  time.Time
 	old     map[string]kept // objects that are old enough, by name
 	owned   map[string]bool // uploads that have an object
-	tenant  string          // only its threads can name the objects in question; all tenants if empty
-	eraser  *eventlog.Log   // overwrites what is deleted; nil: it is only removed
+	tenant  string          // only threads of this tenant can name the objects; empty: threads of all tenants
+	eraser  *eventlog.Log   // overwrites what is deleted on disk; nil: objects are only deleted
 	sum     Collected
 }
 
@@ -109,8 +111,8 @@ type kept struct {
 	subject string
 }
 
-// list notes all objects, and those that are old enough.
-func (c *collector) list(ctx context.Context) error {
+// listObjects counts all objects, and fills old and owned.
+func (c *collector) listObjects(ctx context.Context) error {
 	return c.entries(ctx, func(k kept) {
 		c.owned[k.NUID] = true
 		c.sum.Objects++
@@ -137,7 +139,7 @@ func (c *collector) entries(ctx context.Context, tell func(kept)) error {
 		}
 		o, err := objects.Decode(m.Data)
 		if err != nil {
-			return fmt.Errorf("read entry %d of the content store: %w", m.Sequence, err) // its pieces cannot be told from garbage
+			return fmt.Errorf("read entry %d of the content store: %w", m.Sequence, err) // without the entry its pieces would look like garbage
 		}
 		if !o.Deleted {
 			tell(kept{&objects.Found{Object: *o, Seq: m.Sequence, Stored: m.Time}, subject})
@@ -146,8 +148,8 @@ func (c *collector) entries(ctx context.Context, tell func(kept)) error {
 	return nil
 }
 
-// unname removes from old the objects that a thread's history names.
-func (c *collector) unname(ctx context.Context, log *eventlog.Log) error {
+// spareNamed removes from old the objects that the history of a thread names.
+func (c *collector) spareNamed(ctx context.Context, log *eventlog.Log) error {
 	if len(c.old) == 0 {
 		return nil
 	}
@@ -163,7 +165,7 @@ func (c *collector) unname(ctx context.Context, log *eventlog.Log) error {
 		}
 		commit, err := log.Decode(m)
 		if err != nil {
-			c.suspect(m.Data)
+			c.spareSuspected(m.Data)
 			continue
 		}
 		thread := commit.Tenant + "." + commit.Thread
@@ -199,8 +201,8 @@ func note(in map[string]map[string]bool, key, value string) {
 	in[key][value] = true
 }
 
-// suspect spares whatever a commit that cannot be decoded may name.
-func (c *collector) suspect(body []byte) {
+// spareSuspected spares all objects that a commit that cannot be decoded may name.
+func (c *collector) spareSuspected(body []byte) {
 	for name := range c.old {
 		if _, digest, _ := strings.Cut(name, "/"); bytes.Contains(body, []byte(digest)) {
 			delete(c.old, name)
@@ -208,12 +210,12 @@ func (c *collector) suspect(body []byte) {
 	}
 }
 
-// object handles an object that nothing names.
-func (c *collector) object(ctx context.Context, k kept) error {
+// collectObject reports, and deletes if asked to, an object that no history names.
+func (c *collector) collectObject(ctx context.Context, k kept) error {
 	tenant, digest, _ := strings.Cut(k.Name, "/")
 	g := Garbage{Tenant: tenant, Digest: digest, Bytes: k.Size, Since: k.Stored}
 	if c.options.Delete {
-		taken, err := c.take(ctx, tenant, digest, k)
+		taken, err := c.deleteObject(ctx, tenant, digest, k)
 		if err != nil {
 			return err
 		}
@@ -223,9 +225,9 @@ func (c *collector) object(ctx context.Context, k kept) error {
 	return nil
 }
 
-// take deletes an object, unless its entry was written again. The entry goes first: an object
-// without its pieces must not be found.
-func (c *collector) take(ctx context.Context, tenant, digest string, k kept) (bool, error) {
+// deleteObject deletes an object, unless its entry was written again. It deletes the entry first, so that
+// nobody finds an object without its pieces.
+func (c *collector) deleteObject(ctx context.Context, tenant, digest string, k kept) (bool, error) {
 	m, err := objects.Removed(k.Name, k.NUID).Message(c.store.bucket)
 	if err != nil {
 		return false, err
@@ -244,7 +246,7 @@ func (c *collector) take(ctx context.Context, tenant, digest string, k kept) (bo
 	} else {
 		err = streams.Purge(ctx, c.store.stream, jetstream.WithPurgeSubject(pieces))
 	}
-	if err == nil { // the deletion marker, but not what a writer put after it
+	if err == nil { // purge the deletion marker, but no entry that a writer stored after it
 		err = streams.Purge(ctx, c.store.stream, jetstream.WithPurgeSubject(k.subject), jetstream.WithPurgeSequence(ack.Sequence+1))
 	}
 	if err != nil {
@@ -253,8 +255,8 @@ func (c *collector) take(ctx context.Context, tenant, digest string, k kept) (bo
 	return true, nil
 }
 
-// upload handles pieces that belong to no object.
-func (c *collector) upload(ctx context.Context, subject string) error {
+// collectUpload reports, and deletes if asked to, pieces that belong to no object.
+func (c *collector) collectUpload(ctx context.Context, subject string) error {
 	nuid := subject[strings.LastIndexByte(subject, '.')+1:]
 	if c.owned[nuid] {
 		return nil

@@ -12,16 +12,16 @@ const (
 	metaType   = "mimeType"
 	metaWidth  = "width"
 	metaHeight = "height"
-	metaOf     = "of" // of a page of a history: the thread from whose items it was made
+	metaOf     = "of" // of a page of a history: the thread with the items that it was made from
 )
 
-// contentOf returns the description of the content of an object for events.
+// contentOf returns the description of an object's content that events hold.
 func contentOf(o *objects.Object, digest string) events.FileContent {
 	if o == nil {
 		return events.FileContent{}
 	}
 	number := func(name string) int64 {
-		n, _ := strconv.ParseInt(o.Metadata[name], 10, 64) // absent is 0
+		n, _ := strconv.ParseInt(o.Metadata[name], 10, 64) // 0 if absent
 		return n
 	}
 	return events.FileContent{

@@ -24,10 +24,10 @@ func NewEraser(store *Store, log *eventlog.Log, now func() time.Time) *Eraser {
 	return &Eraser{store, log, now}
 }
 
-// Erase overwrites and removes those of a tenant's contents that no thread's history names. A
-// writer may be about to name content that it found in the store: so content that was written,
-// or found, within MinGrace is kept, and Erase returns after how long it must be called again.
-// It reads the tenant's log, unless all of the contents are too young.
+// Erase overwrites and removes the contents with the given digests, except those that a thread's
+// history names. A writer may be about to name content that it found in the store, so content that
+// was written or found within MinGrace is kept; Erase then returns after how long it must be
+// called again. It reads the tenant's log, unless all of the contents are too young.
 func (e *Eraser) Erase(ctx context.Context, tenant string, digests []string) (again time.Duration, err error) {
 	c := e.collector(tenant)
 	before := e.now().Add(-MinGrace)
@@ -46,14 +46,14 @@ func (e *Eraser) Erase(ctx context.Context, tenant string, digests []string) (ag
 		name := objectName(tenant, digest)
 		c.old[name] = kept{o, objects.Entry(e.store.bucket, name)}
 	}
-	if err := c.unname(ctx, e.log); err != nil {
+	if err := c.spareNamed(ctx, e.log); err != nil {
 		return 0, err
 	}
 	return again, c.erase(ctx)
 }
 
-// ErasePages does the same with the pages that were made of a thread's history. Forks store
-// them before they are decided, so that no thread may name them. It reads the entries of all
+// ErasePages is Erase for the pages that were made of a thread's history. A fork stores pages
+// before it is decided, so there may be pages that no thread names. It reads the entries of all
 // contents.
 func (e *Eraser) ErasePages(ctx context.Context, tenant, thread string) (again time.Duration, err error) {
 	c := e.collector(tenant)
@@ -65,7 +65,7 @@ func (e *Eraser) ErasePages(ctx context.Context, tenant, thread string) (again t
 	}); err != nil {
 		return 0, err
 	}
-	if err := c.unname(ctx, e.log); err != nil {
+	if err := c.spareNamed(ctx, e.log); err != nil {
 		return 0, err
 	}
 	for name, k := range c.old {
@@ -84,7 +84,7 @@ func (e *Eraser) collector(tenant string) *collector {
 // erase deletes the objects in old.
 func (c *collector) erase(ctx context.Context) error {
 	for _, k := range c.old {
-		if err := c.object(ctx, k); err != nil {
+		if err := c.collectObject(ctx, k); err != nil {
 			return err
 		}
 	}

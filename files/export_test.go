@@ -44,15 +44,15 @@ func (s *Store) CollectAround(ctx context.Context, log *eventlog.Log, between fu
 		store: s, options: CollectOptions{Grace: time.Hour, Delete: true}, before: s.now().Add(-time.Hour),
 		old: map[string]kept{}, owned: map[string]bool{},
 	}
-	if err = c.list(ctx); err == nil {
-		err = c.unname(ctx, log)
+	if err = c.listObjects(ctx); err == nil {
+		err = c.spareNamed(ctx, log)
 	}
 	if found = len(c.old); err == nil {
 		err = between()
 	}
 	for _, k := range c.old {
 		if err == nil {
-			err = c.object(ctx, k)
+			err = c.collectObject(ctx, k)
 		}
 	}
 	return found, int(c.sum.Taken), err

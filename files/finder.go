@@ -15,8 +15,8 @@ import (
 // finder finds the lines that match a pattern.
 type finder struct {
 	line    *pattern.Pattern // matches one line, without its end
-	needles []needle         // a matching line contains one of them; or
-	text    *pattern.Pattern // matches many lines at once; nil if lines must be matched one by one
+	needles []needle         // every matching line contains one of them; may be empty
+	text    *pattern.Pattern // matches many lines at once; nil: lines must be matched one by one
 }
 
 // newFinder compiles an expression. The error is an invalid_request.
@@ -30,7 +30,7 @@ func newFinder(expression string) (*finder, error) {
 		return nil, events.Invalid("/pattern", "%.80q is not a regular expression (RE2): %w", expression, err)
 	}
 	f := &finder{line: line}
-	// The same with ^ and $ at the ends of lines.
+	// The same expression, with ^ and $ matching at line ends.
 	parsed, err := syntax.Parse(expression, syntax.Perl&^syntax.OneLine)
 	if err != nil { // matching line by line suffices
 		return f, nil
@@ -41,8 +41,8 @@ func newFinder(expression string) (*finder, error) {
 	return f, nil
 }
 
-// endsMatter reports whether a pattern matches the end of a line, of which there are two
-// kinds, or the ends of the whole text.
+// endsMatter reports whether a pattern depends on line ends, of which there are two kinds, or on
+// the ends of the text.
 func endsMatter(p *syntax.Regexp) bool {
 	switch p.Op {
 	case syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText:
@@ -51,8 +51,8 @@ func endsMatter(p *syntax.Regexp) bool {
 	return slices.ContainsFunc(p.Sub, endsMatter)
 }
 
-// lines calls found with each line of the text that matches, and its offset, until found
-// returns false. It returns false if spend stopped it before the end of the search.
+// lines calls found with each matching line of the text and its offset, until found returns false.
+// It returns false if spend stopped the search.
 func (f *finder) lines(text []byte, spend pattern.Spend, found func(at int, line []byte) bool) bool {
 	hay := haystack{needles: f.needles}
 	for at := 0; at < len(text); {
@@ -81,13 +81,13 @@ func (f *finder) lines(text []byte, spend pattern.Spend, found func(at int, line
 	return true
 }
 
-// linesAtOnce is how many bytes are searched for a candidate at a time, up to the end of the
-// line in which they end. A match may extend that far, and all of it is searched again for the
-// next line.
+// linesAtOnce is how many bytes are searched for a candidate at a time, extended to the next line
+// end. It is bounded because a match may extend over all of it, which is then searched again for
+// the next line.
 const linesAtOnce = 16 << 10
 
-// candidate returns an offset in the first line from at on that may match, which is at itself
-// if every line must be tried; len(text) if there is none.
+// candidate returns an offset in the first line from at on that may match: at itself if every line
+// must be tried, len(text) if no line can match.
 func (f *finder) candidate(text []byte, at int, hay *haystack, spend pattern.Spend) (place int, ok bool) {
 	switch {
 	case len(f.needles) > 0:
@@ -111,20 +111,20 @@ func (f *finder) candidate(text []byte, at int, hay *haystack, spend pattern.Spe
 	return len(text), true
 }
 
-// scan is the search of one file.
+// scan is the state of the search of one file.
 type scan struct {
 	find    *finder
 	spend   pattern.Spend
 	limit   int
 	matches []events.GrepMatch
-	cut     bool // not all of it was searched, or returned
+	cut     bool // not all of the file was searched, or not all of its matches were returned
 
 	line  int64  // the number of the first line of rest
 	rest  []byte // what follows the last line end
-	known bool   // the line of rest has matched: a part of it was searched before
+	known bool   // the first part of a long line in rest was searched before, and has matched
 }
 
-// add searches the lines that a piece completes, and reports whether to continue.
+// add searches the lines that a piece completes, and reports whether to continue the search.
 func (s *scan) add(piece []byte) bool {
 	end := bytes.LastIndexByte(piece, '\n') + 1
 	if end == 0 && len(s.rest)+len(piece) < LongLine {
@@ -177,7 +177,7 @@ func (s *scan) search(text []byte) {
 func clip(line []byte) string {
 	if len(line) > LineBytes {
 		line = line[:LineBytes]
-		for len(line) > 0 && !utf8.RuneStart(line[len(line)-1]) { // not within a character
+		for len(line) > 0 && !utf8.RuneStart(line[len(line)-1]) { // do not cut within a character
 			line = line[:len(line)-1]
 		}
 		if last, n := utf8.DecodeLastRune(line); last == utf8.RuneError && n == 1 {

@@ -25,11 +25,10 @@ const (
 	filesAtOnce = 4
 )
 
-// Grep searches files for a pattern (RE2), line by line: in the order of the files, lines
-// counted from 1, without their ends, cut to LineBytes. A file with a NUL among its first
-// bytes is binary and skipped. Invalid UTF-8 is shown as U+FFFD. Grep returns only after all
-// of its work has ended, so that the resources it uses are counted for as long as it uses
-// them.
+// Grep searches files for a pattern (RE2), line by line: in the order of the files, lines counted
+// from 1, without their ends, cut to LineBytes. A file with a NUL among its first bytes is binary
+// and skipped. Invalid UTF-8 is shown as U+FFFD. Grep returns only after all of its goroutines
+// have ended, so that its quota is held for as long as it uses resources.
 func (v *Viewer) Grep(ctx context.Context, tenant string, list []events.FileRecord, pattern string, limit int) (*events.GrepList, error) {
 	find, err := newFinder(pattern)
 	if err != nil {
@@ -46,7 +45,7 @@ func (v *Viewer) Grep(ctx context.Context, tenant string, list []events.FileReco
 	return g.run(ctx, list)
 }
 
-// search is one call of Grep.
+// search is the state of one call of Grep.
 type search struct {
 	viewer *Viewer
 	tenant string
@@ -67,7 +66,7 @@ type searched struct {
 // run searches several files at a time, and merges their results in order.
 func (g *search) run(ctx context.Context, list []events.FileRecord) (*events.GrepList, error) {
 	var working sync.WaitGroup
-	defer working.Wait() // soon: all of them watch the context
+	defer working.Wait() // they end soon, because all of them watch the context
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out := &events.GrepList{Results: []events.GrepResult{}}
@@ -152,8 +151,8 @@ func (g *search) file(ctx context.Context, digest string) searched {
 	return searched{matches: s.matches, cut: s.cut}
 }
 
-// spending returns the function by which the search of one file accounts for its work: called
-// seldom enough to be cheap, and often enough for the search to be stopped.
+// spending returns the function that counts the work of one file's search, and stops the search if
+// the limit is reached or ctx has ended. It batches small amounts, to be cheap.
 func (g *search) spending(ctx context.Context) pattern.Spend {
 	pending := 0
 	return func(steps int) bool {

@@ -14,9 +14,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// look detects the type of a content from its first piece, as browsers do, and the size of an
-// image.
-func look(first []byte) events.FileContent {
+// detectType detects the media type of a content from its first piece, as browsers do, and the
+// dimensions if it is an image.
+func detectType(first []byte) events.FileContent {
 	c := events.FileContent{MimeType: http.DetectContentType(first)}
 	if len(first) == 0 {
 		c.MimeType = "application/octet-stream"

@@ -6,20 +6,21 @@ import (
 	"strings"
 )
 
-// needle is a text that a match may have to contain.
+// needle is a text to search for. If a pattern has needles, every match contains at least one of
+// them.
 type needle struct {
 	text string
-	fold bool // in upper or lower case; ASCII only
+	fold bool // case-insensitive; ASCII only
 }
 
 const (
-	needleBytes  = 2 // the shortest worth searching for
+	needleBytes  = 2 // the shortest needle worth searching for
 	needlesAtOne = 8
-	foldBytes    = 16 // of a needle in either case, which is compared at each offset
+	foldBytes    = 16 // the longest case-insensitive needle, which is compared at each offset
 )
 
-// needlesOf returns texts of which every match of the pattern contains at least one, or nil if
-// there are none. Searching for a text is many times faster than trying a pattern.
+// needlesOf returns texts such that every match of the pattern contains at least one of them, or
+// nil if there are none. Searching for a text is many times faster than matching a pattern.
 func needlesOf(p *syntax.Regexp) []needle {
 	switch p.Op {
 	case syntax.OpLiteral:
@@ -63,8 +64,8 @@ func shortest(list []needle) int {
 	return n
 }
 
-// literal returns the text of a literal or, if it is case-insensitive, its longest piece
-// without letters that have forms beyond ASCII.
+// literal returns the text of a literal. Of a case-insensitive literal it returns the longest part
+// without letters that have case variants beyond ASCII.
 func literal(p *syntax.Regexp) []needle {
 	text := string(p.Rune)
 	if p.Flags&syntax.FoldCase == 0 {
@@ -106,9 +107,9 @@ func (n needle) in(text []byte) int {
 	}
 }
 
-// nextOf finds the first of two bytes, which may be the same.
+// nextOf returns the first offset of either of two bytes, which may be equal.
 func nextOf(text []byte, a, b byte) int {
-	const part = 4096 // so that a rare byte is not searched for again and again
+	const part = 4096 // search in parts, so that a rare byte is not searched to the end of the text each time
 	for from := 0; from < len(text); from += part {
 		piece := text[from:min(from+part, len(text))]
 		i := bytes.IndexByte(piece, a)
@@ -127,10 +128,10 @@ func nextOf(text []byte, a, b byte) int {
 	return -1
 }
 
-// haystack searches for several needles in one text, finding each occurrence once.
+// haystack searches one text for several needles. It finds each occurrence once.
 type haystack struct {
 	needles []needle
-	next    []int // the next offset of each; len of the text if none
+	next    []int // the next offset of each needle; len(text) if there is none
 }
 
 func (h *haystack) find(text []byte, at int) int {

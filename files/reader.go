@@ -14,12 +14,12 @@ import (
 	"github.com/skein-threads/skein/quota"
 )
 
-// Piece returns one piece of a tenant's content, from 0. Each except the last has
-// events.FilePieceBytes. The error may be a *NotStoredError or a *DamagedError.
+// Piece returns piece n, from 0, of a tenant's content. Each piece except the last has
+// events.FilePieceBytes bytes. The error may be a *NotStoredError or a *DamagedError.
 func (s *Store) Piece(ctx context.Context, tenant, digest string, n int64) ([]byte, error) {
 	data, err := s.piece(ctx, tenant, digest, n)
 	var damaged *objects.DamagedError
-	if errors.As(err, &damaged) && damaged.Missing { // it was deleted, and perhaps stored again
+	if errors.As(err, &damaged) && damaged.Missing { // the object was deleted, and perhaps stored again
 		s.forget(tenant, digest)
 		data, err = s.piece(ctx, tenant, digest, n)
 	}
@@ -34,7 +34,7 @@ func (s *Store) piece(ctx context.Context, tenant, digest string, n int64) ([]by
 	return s.objects.Piece(quota.Unmeasured(ctx), o, n)
 }
 
-// readError returns the error of reading the object of a content as one of the content.
+// readError converts an error of reading an object to an error about the content.
 func readError(tenant, digest string, err error) error {
 	var damaged *objects.DamagedError
 	if errors.As(err, &damaged) {
@@ -43,7 +43,7 @@ func readError(tenant, digest string, err error) error {
 	return err
 }
 
-// locate finds the sequence of a piece in the stream.
+// locate returns the sequence of a piece in the stream.
 func (s *Store) locate(ctx context.Context, tenant, digest string, n int64) (*objects.Object, uint64, error) {
 	o, err := s.object(ctx, tenant, digest)
 	if err != nil {
@@ -56,8 +56,8 @@ func (s *Store) locate(ctx context.Context, tenant, digest string, n int64) (*ob
 	return o, seq, nil
 }
 
-// forward makes the stream send a piece to a subject. If the stream lacks the message, it
-// sends one without data that says so.
+// forward makes the server send a piece from the stream to a subject. If the stream does not have
+// the message, the server sends an empty one with an error status.
 func (s *Store) forward(ctx context.Context, tenant, digest string, n int64, to string) error {
 	_, seq, err := s.locate(ctx, tenant, digest, n)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Store) All(ctx context.Context, tenant, digest string) iter.Seq2[[]byte
 					return
 				}
 			}
-			if r.Object() != o { // what is cached was replaced
+			if r.Object() != o { // the cached object was replaced
 				s.forget(tenant, digest)
 			}
 		}
@@ -94,8 +94,8 @@ func (s *Store) All(ctx context.Context, tenant, digest string) iter.Seq2[[]byte
 	return streams.Prefetch(ctx, events.FilePieceBytes, func(piece []byte) int { return len(piece) }, read)
 }
 
-// named returns the object of a content with the digest that the content is named after, whatever
-// its entry says.
+// named returns the object of a content. Its digest is set to the one in the object's name, so
+// that reading verifies against that and not against the entry.
 func (s *Store) named(ctx context.Context, tenant, digest string) (*objects.Object, error) {
 	known, err := s.object(ctx, tenant, digest)
 	if err != nil {

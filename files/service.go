@@ -32,7 +32,7 @@ type ServiceConfig struct {
 	Conn              *nats.Conn    // receives requests; default: the log's
 	Tenants           quota.Limits
 	Fair              quota.Fair      // of each tenant, while others are active
-	Metrics           service.Limited // notified of what a tenant's limits refused; may be nil
+	Metrics           service.Limited // counts what a tenant's limits refused; may be nil
 }
 
 // Defaults of the number of uploads in progress in a process, and of the duration of one.
@@ -72,7 +72,7 @@ type Service struct {
 	cancel  context.CancelFunc
 
 	mu     sync.Mutex           // guards the fields below
-	opened map[string]time.Time // until when a thread's content may be read without checking again
+	opened map[string]time.Time // until when a thread's content may be read without another check
 }
 
 // Serve starts a service. Stop it before its connection is closed.
@@ -128,20 +128,20 @@ func (s *Service) handle(ctx context.Context, tenant, name string, body []byte, 
 // getContent is the body of content.get.
 type getContent struct {
 	ThreadID string `json:"threadId"`
-	Path     string `json:"path"` // the path with the content, as a hint
+	Path     string `json:"path"` // a path that probably has the content
 	Digest   string `json:"digest"`
 	Piece    int64  `json:"piece"`
-	Direct   bool   `json:"direct"` // the stream may reply by itself
+	Direct   bool   `json:"direct"` // the server may send the piece from the stream directly to the caller
 }
 
 // otherAccount is the prefix of the subjects on which nats-server receives replies for another
-// account. Only the receiver of the request may reply there.
+// account. Only the receiver of the request may publish there.
 const otherAccount = "_R_."
 
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // get returns a piece of content that the thread's history names. If the caller allows it, the
-// stream replies to the caller, and the piece does not pass through this process.
+// server sends the piece from the stream directly to the caller, and not through this process.
 func (s *Service) get(ctx context.Context, tenant string, body []byte, meta service.Meta) (any, error) {
 	var q getContent
 	if err := json.Unmarshal(body, &q, json.RejectUnknownMembers(true)); err != nil {
@@ -170,7 +170,7 @@ func (s *Service) get(ctx context.Context, tenant string, body []byte, meta serv
 	return service.Bytes(data), nil
 }
 
-// refusal converts an error of reading content into one for the caller.
+// refusal converts an error of reading content into an error for the caller.
 func refusal(err error) error {
 	var missing *NotStoredError
 	var damaged *DamagedError
@@ -184,7 +184,7 @@ func refusal(err error) error {
 }
 
 const (
-	openFor    = 30 * time.Second // so that reading ends with the thread
+	openFor    = 30 * time.Second // short, so that reading ends soon after the thread is deleted
 	openAtMost = 10_000
 )
 

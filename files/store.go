@@ -20,8 +20,8 @@ import (
 	"github.com/skein-threads/skein/quota"
 )
 
-// touchAfter is the age of an object from which a writer that needs it writes its entry again,
-// so that the collector sees that it is needed.
+// touchAfter is the age from which a writer that needs an object writes its entry again. The
+// collector spares objects with young entries.
 const touchAfter = 10 * time.Minute
 
 // Store is the object store of contents. It is safe for concurrent use.
@@ -49,7 +49,7 @@ func Open(ctx context.Context, log *eventlog.Log) (*Store, error) {
 	}
 	bucket := log.Config().Names.Bucket(assets.FileBucket)
 	var stream jetstream.Stream
-	err = log.Streams().Patiently(ctx, func(ctx context.Context) (err error) { // another process may just have created it
+	err = log.Streams().Patiently(ctx, func(ctx context.Context) (err error) { // retried, because another process may have just created the store
 		stream, err = js.Stream(ctx, objects.Stream(bucket))
 		return err
 	})
@@ -62,14 +62,14 @@ func Open(ctx context.Context, log *eventlog.Log) (*Store, error) {
 	}, nil
 }
 
-// NotStoredError is the error of content that is not in the store.
+// NotStoredError says that content is not in the store.
 type NotStoredError struct{ Tenant, Digest string }
 
 func (e *NotStoredError) Error() string {
 	return fmt.Sprintf("read content %s of tenant %s: it is not in the store", e.Digest, e.Tenant)
 }
 
-// DamagedError is the error of stored content that does not match its digest.
+// DamagedError says that stored content does not match its digest.
 type DamagedError struct {
 	Tenant, Digest string
 	How            string
@@ -85,8 +85,8 @@ func (s *Store) Keep(ctx context.Context, tenant string, content []byte) (events
 	return s.keep(ctx, tenant, "", content)
 }
 
-// KeepPage stores a page that is made of a thread's history. It is erased with that thread
-// unless another one names it. It implements commands.Contents.
+// KeepPage stores a page of a thread's history. The page is erased with that thread unless another
+// thread names it. It implements commands.Contents.
 func (s *Store) KeepPage(ctx context.Context, tenant, thread string, page []byte) error {
 	_, err := s.keep(ctx, tenant, thread, page)
 	return err
@@ -102,7 +102,7 @@ func (s *Store) keep(ctx context.Context, tenant, of string, content []byte) (ev
 		return contentOf(o, digest), nil
 	}
 	w := s.newWriter(tenant)
-	w.of = of
+	w.historyOf = of
 	for rest := content; len(rest) > 0; {
 		piece := rest[:min(len(rest), events.FilePieceBytes)]
 		rest = rest[len(piece):]
@@ -114,15 +114,16 @@ func (s *Store) keep(ctx context.Context, tenant, of string, content []byte) (ev
 	return w.finish(ctx)
 }
 
-// Hold reports whether content is stored. If so, the collector keeps it for long enough to name
-// it. It implements commands.Contents.
+// Hold reports whether content is stored. If so, it protects the content from the collector for
+// long enough that an event can name it. It implements commands.Contents.
 func (s *Store) Hold(ctx context.Context, tenant, digest string) (bool, error) {
 	o, _, err := s.hold(ctx, tenant, digest)
 	return o != nil, err
 }
 
-// hold returns stored content, protected from the collector for long enough to name it. If it
-// is not stored, hold returns nil and the sequence that its first entry must expect.
+// hold returns stored content, and protects it from the collector for long enough that an event
+// can name it. If it is not stored, hold returns nil and the sequence to expect when its first
+// entry is published.
 func (s *Store) hold(ctx context.Context, tenant, digest string) (*objects.Object, uint64, error) {
 	for {
 		o, seq, err := s.find(ctx, tenant, digest)
@@ -140,8 +141,8 @@ func (s *Store) hold(ctx context.Context, tenant, digest string) (*objects.Objec
 
 func objectName(tenant, digest string) string { return tenant + "/" + digest }
 
-// find reads the entry of content: nil if there is none, with the sequence that the next entry
-// must expect.
+// find reads the entry of content, nil if there is none, and returns the sequence to expect when
+// the next entry is published.
 func (s *Store) find(ctx context.Context, tenant, digest string) (*objects.Found, uint64, error) {
 	o, err := s.objects.FindNear(quota.Unmeasured(ctx), objectName(tenant, digest))
 	var damaged *objects.DamagedError
@@ -158,7 +159,7 @@ func (s *Store) find(ctx context.Context, tenant, digest string) (*objects.Found
 	return o, o.Seq, nil
 }
 
-// publishEntry writes an entry on condition that the previous one is at seq.
+// publishEntry writes an entry on condition that the previous entry is at seq.
 func (s *Store) publishEntry(ctx context.Context, tenant, digest string, e objects.Object, seq uint64) error {
 	m, err := e.Message(s.bucket)
 	if err != nil {
@@ -170,13 +171,13 @@ func (s *Store) publishEntry(ctx context.Context, tenant, digest string, e objec
 	return nil
 }
 
-// conflict reports whether another writer wrote the entry first.
+// conflict reports whether another writer has written the entry first.
 func conflict(err error) bool {
 	var refused *jetstream.APIError
 	return errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// knownAtMost bounds the cached entries.
+// knownAtMost bounds the number of cached entries.
 const knownAtMost = 4096
 
 // object returns the object of content, from the cache if possible.

@@ -36,8 +36,8 @@ const (
 	DefaultSearches = 4
 )
 
-// NewViewer returns a viewer of a store. It decodes as many images, and runs as many searches,
-// at a time as the pools have places; nil: the defaults.
+// NewViewer returns a viewer of a store. The pools bound how many images are decoded and how many
+// searches run at a time; nil: the defaults.
 func NewViewer(s *Store, images, searches *quota.Pool) *Viewer {
 	if images == nil {
 		images = quota.NewPool("images", quota.Places{Total: DefaultImages}, nil)
@@ -67,7 +67,7 @@ func (v *Viewer) Thumbnail(ctx context.Context, tenant string, file *events.File
 		if err != nil {
 			return nil, refusal(err)
 		}
-		if raw.Len() == 0 && !strings.HasPrefix(look(piece).MimeType, "image/") {
+		if raw.Len() == 0 && !strings.HasPrefix(detectType(piece).MimeType, "image/") {
 			return nil, missing
 		}
 		raw.Write(piece)
@@ -80,7 +80,7 @@ func (v *Viewer) Thumbnail(ctx context.Context, tenant string, file *events.File
 	return small, nil
 }
 
-// place waits for a tenant's place in a pool.
+// place waits until the tenant gets a place in a pool.
 func place(ctx context.Context, pool *quota.Pool, tenant string) (leave func(), err error) {
 	leave, err = pool.Wait(ctx, tenant)
 	if full := (*quota.FullError)(nil); errors.As(err, &full) {
@@ -89,7 +89,7 @@ func place(ctx context.Context, pool *quota.Pool, tenant string) (leave func(), 
 	return leave, err
 }
 
-// errImage says why an image is not decoded.
+// errImage is the error of an image that is too large to decode.
 var errImage = errors.New("too many pixels; at most 16,000,000 are decoded")
 
 // shrink returns an image scaled down to at most size pixels in width and height.
@@ -122,7 +122,8 @@ func shrink(raw []byte, size int) (*events.Thumbnail, error) {
 	return &events.Thumbnail{MimeType: mime, Width: int64(width), Height: int64(height), Data: base64.StdEncoding.EncodeToString(out.Bytes())}, nil
 }
 
-// fit returns the size of the thumbnail: the same aspect ratio, no larger than the image.
+// fit returns the dimensions of the thumbnail. It keeps the aspect ratio, and never enlarges the
+// image.
 func fit(width, height, size int) (int, int) {
 	longer := max(width, height)
 	if longer <= size {

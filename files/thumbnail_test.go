@@ -56,7 +56,7 @@ func TestShrink(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := look(raw); c.MimeType != "image/webp" || c.Width != 1 || c.Height != 1 {
+		if c := detectType(raw); c.MimeType != "image/webp" || c.Width != 1 || c.Height != 1 {
 			t.Errorf("%s: %+v", name, c)
 		}
 		if small, err := shrink(raw, 64); err != nil || small.Width != 1 || small.Height != 1 {

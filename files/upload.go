@@ -22,8 +22,8 @@ import (
 // Window is how many unacknowledged pieces an upload may have.
 const Window = 8
 
-// stepsAhead is how many unanswered messages an upload may have: more than a client sends that
-// respects the window.
+// stepsAhead is how many unanswered messages an upload may have. A client that respects the window
+// sends fewer.
 const stepsAhead = 4 * Window
 
 // lingerFor is how long a finished upload replies to repeated end messages.
@@ -36,20 +36,20 @@ type upload struct {
 	write   *commands.FileWrite
 	w       *writer
 	steps   chan step // in order of arrival; never full
-	release func()    // frees its place for another upload
+	release func()    // frees its place in the pool
 
 	mu     sync.Mutex // guards the fields below, and sending with w
 	next   int64      // the next piece
 	ended  bool       // the end message arrived
-	broken bool       // nothing more is accepted
+	broken bool       // no further messages are accepted
 }
 
-// step is a message and what to do about it.
+// step is a message, and what the upload has to do for it.
 type step struct {
 	msg  *nats.Msg
 	sent jetstream.PubAckFuture // a piece
-	wait bool                   // nothing, but more messages will follow
-	err  error                  // it cannot be accepted
+	wait bool                   // a sign of life: more messages will follow
+	err  error                  // why the message is refused
 }
 
 // begun is the reply to content.put.
@@ -76,7 +76,7 @@ func (s *Service) begin(ctx context.Context, tenant string, body []byte, meta se
 		err = sub.SetPendingLimits(4*Window, 3*Window*events.FilePieceBytes)
 	}
 	if err == nil {
-		err = s.log.Conn().FlushTimeout(ackTimeout) // the subscription exists before the first piece arrives
+		err = s.log.Conn().FlushTimeout(ackTimeout) // the subscription must exist before the first piece arrives
 	}
 	if err != nil {
 		leave()
@@ -86,16 +86,15 @@ func (s *Service) begin(ctx context.Context, tenant string, body []byte, meta se
 	s.running.Go(func() {
 		defer u.release()
 		u.run(quota.Continue(ctx, s.ctx))
-		_ = sub.Unsubscribe() // the connection may be closed
+		_ = sub.Unsubscribe() // fails only if the connection is closed
 	})
 	return begun{Subject: subject, Piece: events.FilePieceBytes, Window: Window}, nil
 }
 
-// take handles a message: a piece with its number, the end, an abort, or a sign that more will
-// follow.
+// take handles a message: a piece with its number, the end, an abort, or a sign of life.
 func (u *upload) take(m *nats.Msg) {
 	if !u.service.log.Config().Names.Answerable(m.Reply) {
-		m.Reply = "" // the piece is accepted, but not replied to on a subject where that would do harm
+		m.Reply = "" // the piece is accepted without a reply, because a reply to that subject could do harm
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -119,7 +118,7 @@ func (u *upload) take(m *nats.Msg) {
 	u.steps <- st
 }
 
-// awaited returns an error unless the message has the next number.
+// awaited returns an error unless the message has the next piece's number.
 func (u *upload) awaited(m *nats.Msg) error {
 	if n := m.Header.Get(events.HeaderPiece); n != strconv.FormatInt(u.next, 10) {
 		return events.Errorf(events.InvalidRequest, "the number of the next piece is %d, not %.20q: some were lost; start the upload again", u.next, n)
@@ -138,8 +137,8 @@ func (u *upload) piece(m *nats.Msg) (jetstream.PubAckFuture, error) {
 	return u.w.send(m.Data)
 }
 
-// run performs the steps until the upload is finished, refused or dropped. A piece is acknowledged
-// when its tenant may send more.
+// run performs the steps until the upload is finished, refused or dropped. It acknowledges a piece
+// only when the tenant's quota allows it to send more.
 func (u *upload) run(ctx context.Context) {
 	idle := time.NewTimer(u.service.cfg.Idle)
 	defer idle.Stop()
@@ -179,8 +178,8 @@ func (u *upload) run(ctx context.Context) {
 	}
 }
 
-// drop deletes the upload. It first waits for pieces in flight, which would otherwise be
-// stored afterwards.
+// drop deletes the pieces of the upload. It first waits for pieces in flight, which would
+// otherwise be stored after the deletion.
 func (u *upload) drop() {
 	u.mu.Lock()
 	u.broken = true
@@ -191,7 +190,7 @@ func (u *upload) drop() {
 		select {
 		case st := <-u.steps:
 			if st.sent != nil {
-				_ = u.w.await(ctx, st.sent) // it is dropped either way
+				_ = u.w.await(ctx, st.sent) // the upload is dropped either way
 			}
 			u.refuse(st.msg, events.Errorf(events.InvalidRequest, "the upload was aborted"))
 			continue
@@ -202,7 +201,8 @@ func (u *upload) drop() {
 	}
 }
 
-// end names the content, runs the command, and replies as often as it is asked.
+// end names the content, runs the command, and replies. For a while it also replies to repeated
+// end messages.
 func (u *upload) end(ctx context.Context, m *nats.Msg) {
 	content, err := u.w.finish(ctx)
 	if err != nil {
@@ -227,8 +227,8 @@ func (u *upload) end(ctx context.Context, m *nats.Msg) {
 			}
 		}
 		select {
-		case st := <-u.steps: // the reply was lost, or said to try again
-			m = st.msg // a late sign that more will follow is answered too
+		case st := <-u.steps: // the reply was lost, or told the client to try again
+			m = st.msg // a late sign of life gets the same reply
 		case <-linger.C:
 			return
 		case <-ctx.Done():

@@ -16,17 +16,17 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// writer stores the pieces of one content, and names it when all are stored. It is used by one
-// goroutine at a time, except send.
+// writer stores the pieces of one content, and names it when all are stored. send may run
+// concurrently with the other methods, which one goroutine at a time may call.
 type writer struct {
-	store  *Store
-	tenant string
-	of     string // the thread from whose history it is made; empty: it is no page
-	nuid   string
-	hash   hash.Hash
-	size   int64
-	seen   events.FileContent // detected from the first piece
-	pieces objects.Sequences
+	store     *Store
+	tenant    string
+	historyOf string // source thread if this is a history page; otherwise empty
+	nuid      string
+	hash      hash.Hash
+	size      int64
+	seen      events.FileContent // detected from the first piece
+	pieces    objects.Sequences
 }
 
 func (s *Store) newWriter(tenant string) *writer {
@@ -39,7 +39,7 @@ func (w *writer) send(piece []byte) (jetstream.PubAckFuture, error) {
 		return nil, err
 	}
 	if w.size == 0 {
-		w.seen = look(piece)
+		w.seen = detectType(piece)
 	}
 	w.size += int64(len(piece))
 	_, _ = w.hash.Write(piece) // never fails
@@ -50,7 +50,7 @@ func (w *writer) send(piece []byte) (jetstream.PubAckFuture, error) {
 	return future, nil
 }
 
-// await waits until a piece is stored. Pieces are awaited in order.
+// await waits until a piece is stored. Pieces must be awaited in order.
 func (w *writer) await(ctx context.Context, sent jetstream.PubAckFuture) error {
 	select {
 	case ack := <-sent.Ok():
@@ -71,8 +71,8 @@ func (w *writer) put(ctx context.Context, piece []byte) error {
 	return w.await(ctx, sent)
 }
 
-// finish names the content, unless another writer has done so first: then the other's pieces
-// stay, and these are deleted.
+// finish writes the entry that names the content. If another writer was first, it deletes this
+// writer's pieces, and the other's are used.
 func (w *writer) finish(ctx context.Context) (events.FileContent, error) {
 	sum := w.hash.Sum(nil)
 	digest := hex.EncodeToString(sum)
@@ -91,8 +91,8 @@ func (w *writer) finish(ctx context.Context) (events.FileContent, error) {
 		case err == nil:
 			return contentOf(&made, digest), nil
 		case !conflict(err):
-			// It is unknown whether the entry was stored, so the pieces stay: if it was not,
-			// the collector deletes them.
+			// The entry may have been stored, so the pieces must stay. If it was not, the
+			// collector deletes them.
 			return events.FileContent{}, err
 		}
 	}
@@ -101,13 +101,13 @@ func (w *writer) finish(ctx context.Context) (events.FileContent, error) {
 func (w *writer) entry(digest string, sum []byte) objects.Object {
 	meta := map[string]string{metaType: w.seen.MimeType}
 	if w.size == 0 {
-		meta[metaType] = look(nil).MimeType
+		meta[metaType] = detectType(nil).MimeType
 	}
 	if len(w.pieces) > 0 {
 		meta[objects.MetaPieces] = w.pieces.String()
 	}
-	if w.of != "" {
-		meta[metaOf] = w.of
+	if w.historyOf != "" {
+		meta[metaOf] = w.historyOf
 	}
 	if w.seen.Width > 0 {
 		meta[metaWidth], meta[metaHeight] = strconv.FormatInt(w.seen.Width, 10), strconv.FormatInt(w.seen.Height, 10)
@@ -118,7 +118,7 @@ func (w *writer) entry(digest string, sum []byte) objects.Object {
 	}
 }
 
-// drop deletes the pieces. Those that it cannot delete are left to the collector.
+// drop deletes the pieces. If that fails, the collector deletes them later.
 func (w *writer) drop(ctx context.Context) {
 	if w.size > 0 {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ackTimeout)

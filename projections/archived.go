@@ -8,9 +8,9 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// The runner folds a thread before it is archived: see package archive. A runner that
-// starts before that, because writes were lost or a read model is new, comes to a record
-// of commits that are no longer in the log, and folds them from the archive.
+// A thread is archived only after the runner has folded it: see package archive. A runner that has
+// to start from an earlier sequence, because writes were lost or a read model is new, finds a
+// record instead of the archived commits, and folds these from the archive.
 
 // isRecord reports whether a commit is the record of an archive.
 func isRecord(c *events.Commit) bool {
@@ -18,8 +18,8 @@ func isRecord(c *events.Commit) bool {
 	return ok
 }
 
-// foldArchived folds what is archived before a record and was not folded, which is
-// possible if the record was there when the session started.
+// foldArchived folds the archived commits before a record that were not folded yet. There are such
+// commits only if the record existed when the session started.
 func (s *session) foldArchived(ctx context.Context, b *batch, record *events.Commit) error {
 	d, _ := eventlog.Record(record)
 	first := s.end

@@ -11,16 +11,16 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// batch is a range of the log that is stored together. It is folded in parts as it
-// arrives, so that a document that changes repeatedly is written once.
+// batch is a range of the log that is stored together, so that a document that changes repeatedly
+// is written once. It is folded in parts, as commits arrive.
 type batch struct {
 	commits []*events.Commit // of threads and tenants, not folded yet
 	broken  []uint64         // the same
-	part    int              // how many entries that is, and
-	bytes   int              // of how many bytes
-	folded  int              // bytes that are folded
+	part    int              // the number of entries in the part
+	bytes   int              // the bytes of the part
+	folded  int              // bytes folded so far
 	count   int              // entries of all parts
-	end     uint64           // the last sequence, of whatever kind of entry
+	end     uint64           // the sequence of the last entry, of any kind
 	endTime time.Time        // when the log stored it
 	oldest  time.Time        // when the log stored the first
 	start   time.Time        // when storing it started
@@ -29,7 +29,7 @@ type batch struct {
 // errTick means that no commit arrived for a while.
 var errTick = errors.New("no commit arrived")
 
-// Bounds of a part: it is folded when it reaches one, or when no commit waits.
+// Bounds of a part. It is folded when it reaches one of them, or when no commit waits.
 const (
 	partCommits = 512
 	partBytes   = 4 << 20
@@ -106,7 +106,7 @@ func (s *session) fold(ctx context.Context, b *batch) error {
 		n := 0
 		for n < len(rest) && !documents.Deep(rest[n]) && !isRecord(rest[n]) {
 			if n++; documents.Inherits(rest[n-1]) {
-				break // what follows may be about an inherited item, which is derived from this commit
+				break // later commits may concern an inherited item that is derived from this one
 			}
 		}
 		part := rest[:max(n, 1)]
@@ -146,7 +146,7 @@ func (s *session) foldCommit(c *events.Commit, active documents.Mask) {
 	}
 	active = s.activeFor(c, active)
 	if n, ok := s.cache.nodes[documents.Place{Kind: documents.Threads, Thread: name}]; ok && n.mark.Cold {
-		active &^= documents.ColdKinds // its log says what they would show
+		active &^= documents.ColdKinds // they can be folded from its log
 	}
 	if active == 0 {
 		return
@@ -163,9 +163,8 @@ func (s *session) foldCommit(c *events.Commit, active documents.Mask) {
 		}
 	}
 	for _, slot := range out.Missed {
-		// If it is being repaired at this moment, this commit may be missing in
-		// the repair: the write of a checkpoint makes sure that there was no other
-		// writer in between, and that the document is not assumed to be absent any longer.
+		// A concurrent repair of this document may lack this commit. Writing the checkpoint
+		// detects another writer in between, and ends the assumption that the document is absent.
 		s.missed = append(s.missed, slot.Place)
 		s.shelves[slot.Place.Kind].touched = true
 	}

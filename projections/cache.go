@@ -8,8 +8,8 @@ import (
 // node is a document in memory.
 type node struct {
 	slot  documents.Slot
-	known bool // the slot is as in the bucket, or newer; an empty one: there is no document
-	dirty bool // it has to be written
+	known bool // the slot is as new as the bucket, or newer; an empty slot means that there is no document
+	dirty bool // the document has to be written
 	bytes int64
 	mark  buckets.Mark // of a thread's own document
 
@@ -20,14 +20,14 @@ type node struct {
 // takes about as much as its JSON.
 const nodeBytes = 300
 
-// cache keeps documents in memory, bounded in bytes, and evicts those used longest ago.
-// It belongs to one goroutine, and implements documents.Store.
+// cache keeps documents in memory, bounded in bytes, and evicts the least recently used. It
+// belongs to one goroutine, and implements documents.Store.
 type cache struct {
 	limit int64
 	bytes int64
 	nodes map[documents.Place]*node
-	last  [documents.Kinds]*node // of each read model, what was requested last: it is requested again
-	ring  node                   // its next was used last
+	last  [documents.Kinds]*node // of each read model, the node requested last, which is often requested again
+	ring  node                   // the ring's head: next is the node used last
 }
 
 func newCache(limit int64) *cache {
@@ -39,7 +39,8 @@ func newCache(limit int64) *cache {
 // Slot implements documents.Store.
 func (c *cache) Slot(p documents.Place) *documents.Slot { return &c.node(p).slot }
 
-// node returns the node of a place, a new one if necessary, as the one used last.
+// node returns the node of a place, and creates it if necessary. The node becomes the most
+// recently used.
 func (c *cache) node(p documents.Place) *node {
 	n := c.last[p.Kind]
 	ok := n != nil && n.slot.Place == p
@@ -75,8 +76,8 @@ func (c *cache) size(n *node, json int) {
 	n.bytes = size
 }
 
-// drop forgets a document. Its node is unlinked from all others: a reference that is
-// still held to it would otherwise keep in memory all that were dropped after it.
+// drop forgets a document. It clears the node's links, or a reference to the node would keep all
+// nodes in memory that are dropped later.
 func (c *cache) drop(n *node) {
 	n.prev.next, n.next.prev = n.next, n.prev
 	n.prev, n.next = nil, nil

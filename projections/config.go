@@ -11,8 +11,8 @@ import (
 // Config bounds a runner. The zero value of a field means its default.
 type Config struct {
 	BatchCommits    int               // commits folded before they are written; default 8,192
-	BatchBytes      int               // of their bodies; default 64 MiB
-	BatchTime       time.Duration     // for those that wait, when a batch is due; default 100 ms
+	BatchBytes      int               // bytes of commits folded before they are written; default 64 MiB
+	BatchTime       time.Duration     // how long a batch that is due keeps collecting while more commits wait; default 100 ms
 	Linger          time.Duration     // how long a batch waits for a second commit while no reader waits for the first; default 5 ms, negative: not at all
 	Rest            time.Duration     // the longest rest between batches under load, see pace.go; default 750 ms, negative: none
 	RestLag         time.Duration     // how far behind the log it is allowed to rest; default 1.5 s
@@ -20,11 +20,11 @@ type Config struct {
 	CacheBytes      int64             // of documents kept in memory; default 32 MiB
 	CheckpointEvery time.Duration     // how often checkpoints of untouched buckets move on; default 5 s
 	Settle          time.Duration     // after which time a removal is certainly on the disk of the server, which syncs every two minutes; default 5 min
-	EraseTurn       time.Duration     // how long one purged thread is erased before another's turn, the first time; default 15 s
-	Contents        cleanup.Eraser    // erases the contents of purged threads' files; default: they are left to the collector
+	EraseTurn       time.Duration     // the length of a purged thread's first turn of erasing; default 15 s
+	Contents        cleanup.Eraser    // erases the contents of purged threads' files; default: the collector deletes them later
 	Progress        *buckets.Progress // receives its progress; default one of its own
 	Now             func() time.Time  // default time.Now
-	Jitter          func(n int) int   // a random number below n, so that two runners do not keep step; default rand.IntN
+	Jitter          func(n int) int   // returns a random number below n, so that two runners do not retry in lockstep; default rand.IntN
 }
 
 func (c Config) withDefaults() Config {
@@ -73,7 +73,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Metrics receives what the runner does. Its methods must return at once.
+// Metrics receives measurements of the runner. Its methods must return at once.
 type Metrics interface {
 	cleanup.Metrics
 	// Broken receives a commit, or an event in it, that was skipped.

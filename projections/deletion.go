@@ -15,8 +15,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// noteDeletions writes notes of the threads that were deleted in this batch, before its
-// checkpoint.
+// noteDeletions writes notes of the threads that were deleted in this batch. It must precede the
+// batch's checkpoint.
 func (s *session) noteDeletions(ctx context.Context) error {
 	sh := s.shelves[documents.Threads]
 	for _, d := range s.deletions {
@@ -32,9 +32,8 @@ func (s *session) noteDeletions(ctx context.Context) error {
 	return nil
 }
 
-// purgeDeleted purges documents of the threads that were deleted in this batch, of no more than
-// Config.Purges: the others follow between later batches. The cleaner does the rest, while the
-// runner goes on.
+// purgeDeleted purges the documents of at most Config.Purges deleted threads. The others follow
+// between later batches. The cleaner does the rest of the cleanup, concurrently with the runner.
 func (s *session) purgeDeleted(ctx context.Context) error {
 	if err := s.cleaner.DeleteLate(ctx, s.created); err != nil {
 		return err
@@ -63,7 +62,7 @@ func (s *session) resumeDeletions(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the notes of deletions: %w", err)
 	}
-	if len(notes) > 1 { // a runner before this one must not write after the purge
+	if len(notes) > 1 { // fence off an earlier runner, which must not write after the purge
 		if err := s.storeCheckpoints(ctx, documents.AllKinds&^(1<<documents.Threads)); err != nil {
 			return err
 		}
@@ -81,15 +80,15 @@ func (s *session) resumeDeletions(ctx context.Context) error {
 	return s.purgeFew(ctx)
 }
 
-// purgeThread removes a deleted thread's documents, but for the marker of its own, and hands the
-// deletion over to the cleaner. It may be repeated at any time.
+// purgeThread removes a deleted thread's documents, except the marker of its own document, and
+// hands the deletion over to the cleaner. It may be repeated at any time.
 func (s *session) purgeThread(ctx context.Context, e buckets.Deletion) error {
 	name := documents.ThreadName(e.Tenant, e.Thread)
 	results := make(chan error, documents.Kinds)
 	asked := 0
 	for _, sh := range s.shelves[documents.Threads+1:] {
 		if sh.Kind == documents.Definitions {
-			continue // a thread has none
+			continue // threads have no documents of this kind
 		}
 		asked++
 		go func() { results <- s.removeDocuments(ctx, sh, name, e.Seq) }()
@@ -105,10 +104,9 @@ func (s *session) purgeThread(ctx context.Context, e buckets.Deletion) error {
 	return nil
 }
 
-// removeDocuments removes what a bucket holds of a thread. A purge alone may be
-// undone when the server is killed and recovers the stream from its files: a marker
-// under each key comes first, which is a message like any other and replaces the
-// document, also after a recovery.
+// removeDocuments removes a thread's documents from a bucket. If the server is killed, recovery
+// may undo a purge. So a marker is first written under each key: it is an ordinary message, which
+// replaces the document even after a recovery.
 func (s *session) removeDocuments(ctx context.Context, sh *shelf, name string, seq uint64) error {
 	pattern := sh.prefix + name + ".>"
 	info, err := sh.stream.Info(ctx, jetstream.WithSubjectFilter(pattern))

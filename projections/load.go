@@ -28,7 +28,7 @@ func (s *session) load(ctx context.Context, commits []*events.Commit, active fun
 				if n.known {
 					return
 				}
-				n.known = true // it will be, or the session starts again
+				n.known = true // an error below ends the session, so this holds
 				k := need.Place.Kind
 				if need.Made && c.Seq > max(s.shelves[k].seen, s.shelves[k].position) {
 					return
@@ -57,7 +57,7 @@ func (s *session) load(ctx context.Context, commits []*events.Commit, active fun
 	}
 }
 
-// derive makes the documents of inherited items, of which the buckets have none yet.
+// derive derives the documents of inherited items that the buckets do not have yet.
 func (s *session) derive(ctx context.Context, nodes []*node) error {
 	for _, n := range nodes {
 		if n.slot.Doc != nil || n.slot.Seq != 0 {
@@ -103,8 +103,8 @@ func (s *session) readDocuments(ctx context.Context, sh *shelf, nodes []*node) e
 				n.slot.Seq = seq
 			}
 		}
-		// With the checkpoint, which always exists, the replica that answers shows how far
-		// it is: one that lags would return a document that was written again since.
+		// Reading the checkpoint, too, which always exists, shows how far the answering replica
+		// is. A lagging replica could return outdated documents.
 		got, err := s.log.Bucket(sh.Bucket).GetAt(ctx, sh.fence.Sent(), append(keys, buckets.CheckpointKey)...)
 		if err != nil {
 			return fmt.Errorf("reading documents of %s: %w", sh.Name, err)
@@ -133,7 +133,7 @@ func (s *session) readDocuments(ctx context.Context, sh *shelf, nodes []*node) e
 	return nil
 }
 
-// decode reads a document of a bucket, with its pieces if it has some.
+// decode decodes a document of a bucket, and reads its pieces if it has some.
 func (s *session) decode(ctx context.Context, sh *shelf, p documents.Place, m streams.Message) (any, uint64, error) {
 	raw, err := buckets.Whole(ctx, p, m, func(ctx context.Context, keys ...string) ([]streams.Message, error) {
 		got, err := s.log.Bucket(sh.Bucket).GetAt(ctx, sh.fence.Sent(), append(keys, buckets.CheckpointKey)...)
@@ -150,14 +150,13 @@ func (s *session) decode(ctx context.Context, sh *shelf, p documents.Place, m st
 	return sh.Decode(raw)
 }
 
-// findDeleted finds the threads of these commits that were deleted since, while
-// catching up: their documents may be gone already, and must not reappear for a
-// moment. A thread whose document should exist and does not was deleted, or its
-// first commit cannot be read: the log tells which.
+// findDeleted finds, while catching up, the threads of these commits that were deleted later:
+// their documents may be gone already, and must not reappear. If a thread's document should exist
+// and does not, the thread was deleted or its first commit cannot be read. The log tells which.
 func (s *session) findDeleted(ctx context.Context, commits []*events.Commit) error {
 	var unknown []*node
 	asked := map[string]bool{}
-	var first []*events.Commit // of each thread that is looked up
+	var first []*events.Commit // the first commit of each thread to look up
 	sh := s.shelves[documents.Threads]
 	for _, c := range commits {
 		if !events.IsThread(c.Thread) {

@@ -12,15 +12,15 @@ import (
 // [buckets.Progress.Want].
 
 const (
-	busy   = 32                    // a batch of as many commits counts as load
-	breath = 20 * time.Millisecond // how long commits are collected before they are folded, while a batch is not due
+	busy   = 32                    // a batch of this many commits counts as load
+	breath = 20 * time.Millisecond // how long commits are collected before they are folded, while no batch is due
 )
 
-// linger waits for further commits after one that arrived alone, and reports whether a
-// reader wants it now.
+// linger waits for further commits after one that arrived alone. It reports whether a reader wants
+// the batch now.
 func (s *session) linger(ctx context.Context) bool { return s.pause(ctx, s.cfg.Linger) }
 
-// rest sets when the next batch is due. After a batch under load that is six times as long as
+// rest sets when the next batch is due. After a batch under load the rest is six times as long as
 // the batch took, so that a document that changes all the time is written rarely.
 func (s *session) rest(b *batch) {
 	s.notBefore = time.Time{}
@@ -30,14 +30,14 @@ func (s *session) rest(b *batch) {
 	}
 }
 
-// due reports whether a batch is to be stored: the rest is over, or the read models are too
-// far behind to rest.
+// due reports whether a batch must be stored now: the rest is over, or the read models are too far
+// behind to rest.
 func (s *session) due(b *batch) bool {
 	return !time.Now().Before(s.notBefore) || s.cfg.Now().Sub(b.oldest) > s.cfg.RestLag
 }
 
-// pause waits for d, or until ctx ends or a reader wants what is not stored yet. It reports
-// whether it was cut short.
+// pause waits for d. It returns early, and reports that, if ctx ends or a reader wants what is not
+// stored yet.
 func (s *session) pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return false

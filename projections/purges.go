@@ -7,12 +7,12 @@ import (
 	"github.com/skein-threads/skein/projections/buckets"
 )
 
-// purges holds deletions whose documents are not purged yet, by tenant. Tenants take turns, so
-// that one that deletes thousands of threads delays no other's. The notes in the bucket of threads
-// are authoritative: purges are lost with the session, and read again from them. The zero value is
-// empty.
+// purges holds, by tenant, the deletions with documents that are not purged yet. Tenants take
+// turns, so that a tenant that deletes thousands of threads does not delay others. The notes in
+// the bucket of threads are authoritative: a new session reads the purges again from them. The
+// zero value is empty.
 type purges struct {
-	turns []string                      // the tenants that have some, the next one first
+	turns []string                      // the tenants with deletions, the next one first
 	of    map[string][]buckets.Deletion // in the order of the log
 	count int
 }
@@ -43,7 +43,7 @@ func (p *purges) take() buckets.Deletion {
 	return first
 }
 
-// purgeNext purges the documents of one deleted thread, if there is one to purge.
+// purgeNext purges the documents of the next deleted thread, if there is one.
 func (s *session) purgeNext(ctx context.Context) error {
 	if s.purges.count == 0 {
 		return nil
@@ -55,7 +55,8 @@ func (s *session) purgeNext(ctx context.Context) error {
 	return nil
 }
 
-// purgeFew purges the documents of as many deleted threads as may delay a batch.
+// purgeFew purges the documents of at most Config.Purges deleted threads, for at most
+// Config.BatchTime.
 func (s *session) purgeFew(ctx context.Context) error {
 	began := time.Now()
 	for n := 0; n < s.cfg.Purges && s.purges.count > 0 && time.Since(began) < s.cfg.BatchTime; n++ {
@@ -66,8 +67,8 @@ func (s *session) purgeFew(ctx context.Context) error {
 	return nil
 }
 
-// purgeRest goes on with the deleted threads that are left of earlier batches: with one, and with
-// more as long as waiting returns false. It is over at the next tick.
+// purgeRest purges documents of threads that earlier batches have left over: of at least one
+// thread, and of more while waiting returns false. It ends at the next tick.
 func (s *session) purgeRest(ctx context.Context, waiting func() bool) error {
 	for s.purges.count > 0 {
 		if err := s.purgeNext(ctx); err != nil {

@@ -12,18 +12,18 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// removals is what a runner knows of the notes of removed documents, see [buckets.Removal].
-// It belongs to the goroutine of Run.
+// removals is what a runner knows of the notes of removed documents, see [buckets.Removal]. It
+// belongs to the goroutine of Run.
 type removals struct {
-	noted bool      // what is not certainly on the disk has a note
-	told  bool      // the checkpoint of threads says so
-	upTo  uint64    // in the bucket of threads: what notes up to it name was removed
-	since time.Time // before then; zero: the server may have been started since
-	own   uint64    // in the bucket of threads: the checkpoint that this runner found or wrote last
+	noted bool      // every removal that may not be on the disk yet has a note
+	told  bool      // the checkpoint of threads says that noted is true
+	upTo  uint64    // a sequence in the bucket of threads: the removals of notes up to it are complete
+	since time.Time // they were completed before this time; zero: the server may have been restarted meanwhile
+	own   uint64    // the sequence in the bucket of threads of the checkpoint that this runner found or wrote last
 }
 
-// noteRemovals writes notes of the threads that were deleted in this batch, before anything else
-// of it: where the marker of such a thread is, there is its note.
+// noteRemovals writes notes of the threads that were deleted in this batch. It must be the first
+// write of the batch, so that no marker of such a thread exists without its note.
 func (s *session) noteRemovals(ctx context.Context) error {
 	sh := s.shelves[documents.Threads]
 	for _, note := range buckets.Removals(s.deletions) {
@@ -34,8 +34,8 @@ func (s *session) noteRemovals(ctx context.Context) error {
 	return nil
 }
 
-// resumeRemovals continues with the notes that an earlier runner left. One of an older Skein,
-// which writes none, may have run since: then its removals have to settle first.
+// resumeRemovals continues with the notes that an earlier runner has left. If an older Skein,
+// which writes no notes, has run since, its removals have to settle first.
 func (s *session) resumeRemovals(threads buckets.Stored) {
 	r := &s.removals
 	r.told = threads.Checkpoint != nil && threads.Removals
@@ -46,10 +46,10 @@ func (s *session) resumeRemovals(threads buckets.Stored) {
 	r.own = threads.At
 }
 
-// settleRemovals removes the notes of what is certainly on the disk.
+// settleRemovals removes the notes of removals that are certainly on the disk.
 func (s *session) settleRemovals(ctx context.Context) error {
 	r := &s.removals
-	if s.purges.count > 0 { // what is still to be removed has a note, too
+	if s.purges.count > 0 { // documents that are still to be purged have a note, too
 		r.since = time.Now()
 	}
 	if time.Since(r.since) < s.cfg.Settle {

@@ -35,13 +35,13 @@ type Runner struct {
 
 	mu       sync.Mutex     // guards what follows
 	renewing bool           // read models of another version are being rebuilt
-	renewed  documents.Mask // those that have been, by this process
+	renewed  documents.Mask // the read models that this process has rebuilt
 
 	removals removals
-	swept    uint64 // after how many connections the read models were swept; 0: not yet
-	marked   uint64 // after how many connections the buckets got an incarnation; 0: not yet
+	swept    uint64 // the number of the connection after which the read models were swept; 0: not yet
+	marked   uint64 // the number of the connection after which the buckets got an incarnation; 0: not yet
 	cleaner  *cleanup.Cleaner
-	running  sync.WaitGroup // work outside the runner's own loop
+	running  sync.WaitGroup // waits for work outside the runner's loop
 }
 
 // New returns a runner on a log. It creates no bucket; see Ensure.
@@ -57,9 +57,9 @@ func New(log *eventlog.Log, cfg Config, logger zerolog.Logger, metrics Metrics) 
 // Progress returns how far this runner is.
 func (r *Runner) Progress() *buckets.Progress { return r.cfg.Progress }
 
-// Ensure creates the buckets of the read models, or brings them up to date, and
-// removes what a server that was killed has restored in them of deleted threads. It
-// returns a *streams.AssetError if a bucket exists that is something else.
+// Ensure creates the buckets of the read models, or updates their configuration. It removes
+// documents of deleted threads that a killed server has restored. It returns a *streams.AssetError
+// if a stream with the name of a bucket is something else.
 func (r *Runner) Ensure(ctx context.Context) error {
 	for _, p := range r.models.List() {
 		if err := assets.EnsureBucket(ctx, r.log.Streams(), p.Bucket); err != nil {
@@ -69,7 +69,8 @@ func (r *Runner) Ensure(ctx context.Context) error {
 	return r.log.Streams().Patiently(ctx, r.sweep) // another process may just have created the buckets
 }
 
-// sweep removes what a server that was killed has restored. Notes of removals stay longer then.
+// sweep removes documents that a killed server has restored. Notes of removals are kept longer
+// afterwards, until the new removals are on the disk.
 func (r *Runner) sweep(ctx context.Context) error {
 	at := r.connections()
 	r.removals.since = time.Time{}
@@ -80,10 +81,11 @@ func (r *Runner) sweep(ctx context.Context) error {
 	return err
 }
 
-// connections returns how many connections there have been: with each, the server may be another.
+// connections returns the number of the current connection. With a new connection the server may
+// have been restarted.
 func (r *Runner) connections() uint64 { return r.log.Streams().Reconnects() + 1 }
 
-// errRenewed means that the runner can start on what was rebuilt.
+// errRenewed means that a session must start again because the index was rebuilt.
 var errRenewed = errors.New("the index was rebuilt")
 
 // Run folds the log into the read models until ctx ends. Call it under the lease
@@ -108,8 +110,8 @@ func (r *Runner) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case streams.IsFenced(err):
-			// Another runner, or a rebuild. Two that start at the same moment would
-			// interrupt each other again and again.
+			// Another runner or a rebuild has written. Without the jitter, two that start at the
+			// same moment would keep interrupting each other.
 			pause = time.Duration(5+r.cfg.Jitter(40)) * time.Millisecond
 			r.logger.Debug().Err(err).Msg("the read models have another writer; starting again from the checkpoints")
 		case errors.Is(err, streams.ErrReconnected), errors.Is(err, errRenewed):
@@ -129,8 +131,8 @@ func (r *Runner) runSession(ctx, background context.Context) error {
 		return fmt.Errorf("starting to fold: %w", err)
 	}
 	if s.stale.Has(documents.Index) {
-		// What is hidden is counted down by what the index says: nothing can be
-		// folded without it.
+		// The fold reads the index to count down hidden items, so nothing can be folded without
+		// it.
 		if err := r.rebuildStale(ctx, documents.Mask(0).With(documents.Index), rebuild.RepairAlone); err != nil {
 			return err
 		}
@@ -162,7 +164,7 @@ func (r *Runner) runSession(ctx, background context.Context) error {
 	}
 }
 
-// renew rebuilds read models whose fold has changed, while the runner runs.
+// renew rebuilds read models of another version while the runner runs.
 func (r *Runner) renew(ctx context.Context, stale documents.Mask) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,7 +185,7 @@ func (r *Runner) renew(ctx context.Context, stale documents.Mask) {
 	})
 }
 
-// repair is rebuild.Repair, or RepairAlone.
+// repair is rebuild.Repair or rebuild.RepairAlone.
 type repair func(ctx context.Context, log *eventlog.Log, names ...string) (rebuild.Report, error)
 
 // rebuildStale rebuilds read models of another version.
@@ -215,7 +217,7 @@ func (r *Runner) forgetRenewed(k documents.Kind) {
 	r.renewed &^= 1 << k
 }
 
-// rebuilt returns the read models that were rebuilt by this process.
+// rebuilt returns the read models that this process has rebuilt.
 func (r *Runner) rebuilt() documents.Mask {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,14 +13,14 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// newSession reads how far the buckets are.
+// newSession starts a session: it reads how far the buckets are.
 func (r *Runner) newSession(ctx, background context.Context) (*session, error) {
 	s := &session{
 		Runner: r, background: background, cache: newCache(r.cfg.CacheBytes), tombs: map[documents.Place]uint64{},
 		deleted: map[string]uint64{}, gone: map[string]bool{}, whole: map[string]bool{}, nextTick: r.cfg.Now(),
 	}
 	r.cleaner.Reset()
-	// The fences first: what another writer does after this is detected.
+	// Take the fences first: writes of another runner after this are detected.
 	for i, p := range r.models.List() {
 		bucket := r.log.Bucket(p.Bucket)
 		sh := &shelf{Projection: p, prefix: bucket.Subject(""), pieces: map[string]bool{}}
@@ -41,8 +41,8 @@ func (r *Runner) newSession(ctx, background context.Context) (*session, error) {
 	for i, sh := range s.shelves {
 		c := had[i]
 		if c.At > sh.fence.Last() {
-			// Were this lost in a power cut, the fence would hold, and what the checkpoint
-			// counts as shown never would be.
+			// If these messages were lost in a power cut, the fence would still hold, but the
+			// commits that the checkpoint counts as shown would never be.
 			return nil, errOtherRunner
 		}
 		if sh.checkpoint, sh.newer = c.At, c.At+1; c.Checkpoint != nil {
@@ -61,7 +61,7 @@ func (r *Runner) newSession(ctx, background context.Context) (*session, error) {
 	}
 	for i, sh := range s.shelves {
 		s.place(sh, had[i].Checkpoint, most)
-		if t := had[documents.Threads]; whole && had[i].Seq < t.Progress { // it had nothing to write since
+		if t := had[documents.Threads]; whole && had[i].Seq < t.Progress { // the bucket had nothing to write since
 			sh.position, sh.broken, sh.brokenSeq, sh.newer = t.Progress, t.Broken, t.BrokenSeq, t.Ends[i]+1
 		}
 		sh.begun = sh.position
@@ -83,11 +83,12 @@ func (r *Runner) newSession(ctx, background context.Context) (*session, error) {
 	return s, s.resumeDeletions(ctx)
 }
 
-// errOtherRunner is the reason for which a runner starts again.
+// errOtherRunner makes a runner start again.
 var errOtherRunner = errors.New("another runner wrote to a bucket while this one started")
 
-// storeFirstCheckpoints writes checkpoints where there is none of this epoch, before any
-// document of it, and that of threads if it claims more than is there by now.
+// storeFirstCheckpoints writes checkpoints of this epoch to the buckets that have none, before any
+// document is written. Last it writes the checkpoint of threads, if that claims another progress
+// than the buckets now have.
 func (s *session) storeFirstCheckpoints(ctx context.Context, had *buckets.Checkpoints) error {
 	which := documents.Mask(0)
 	for i, c := range had {
@@ -103,8 +104,8 @@ func (s *session) storeFirstCheckpoints(ctx context.Context, had *buckets.Checkp
 	return s.storeCheckpoints(ctx, which&threads)
 }
 
-// AheadError means that the read models show commits that the log does not have: it is
-// another log, or an older copy of it.
+// AheadError means that the read models show commits that the log does not have: the log is a
+// different one, or an older copy.
 type AheadError struct {
 	Checkpoint, Log uint64
 }
@@ -114,8 +115,9 @@ func (e *AheadError) Error() string {
 		e.Checkpoint, e.Log)
 }
 
-// place sets where a bucket continues. One without a checkpoint, where others have one,
-// is new or was lost: it continues with the others, and is filled from the log meanwhile.
+// place sets where a bucket continues. If a bucket has no checkpoint and others have one, it is
+// new or its documents were lost: it continues with the others, and is filled from the log
+// meanwhile.
 func (s *session) place(sh *shelf, c *buckets.Checkpoint, most uint64) {
 	switch {
 	case c != nil:
@@ -124,7 +126,7 @@ func (s *session) place(sh *shelf, c *buckets.Checkpoint, most uint64) {
 		if c.Newer > 0 {
 			sh.newer = c.Newer
 		}
-		if c.Version == 0 { // it started without a checkpoint, and is not filled yet
+		if c.Version == 0 { // the bucket started without a checkpoint, and is not filled yet
 			s.incomplete = s.incomplete.With(sh.Kind)
 		}
 	case most > 0:
@@ -138,7 +140,7 @@ func (s *session) place(sh *shelf, c *buckets.Checkpoint, most uint64) {
 	}
 }
 
-// settle marks what this process has rebuilt as complete.
+// settle marks the read models that this process has rebuilt as complete.
 func (s *session) settle() {
 	done := s.rebuilt()
 	s.stale, s.incomplete = s.stale&^done, s.incomplete&^done
@@ -149,8 +151,8 @@ func (s *session) settle() {
 	}
 }
 
-// readNewer reads the messages of a bucket that may be newer than its checkpoint: how new
-// it is, and what was removed.
+// readNewer reads the messages of a bucket that may be newer than its checkpoint, to find the
+// newest commit shown and the removed documents.
 func (s *session) readNewer(ctx context.Context, sh *shelf) error {
 	end := sh.fence.Last()
 	if sh.newer > end {
@@ -179,8 +181,8 @@ func (s *session) readNewer(ctx context.Context, sh *shelf) error {
 	return s.nothingFrom(ctx, sh, at)
 }
 
-// nothingFrom checks that a bucket holds nothing from a message on, where a consumer
-// found no more: on a cluster its replica may lag.
+// nothingFrom checks that a bucket has no messages from a sequence on. A consumer that finds none
+// is not enough, because on a cluster its replica may lag.
 func (s *session) nothingFrom(ctx context.Context, sh *shelf, from uint64) error {
 	more, err := s.log.Bucket(sh.Bucket).Has(ctx, from)
 	if err == nil && more {

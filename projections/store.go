@@ -12,8 +12,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// store writes the documents that a batch changed, each once, and then the progress of
-// the read models.
+// store writes the documents that a batch has changed, each once, and then the progress of the
+// read models.
 func (s *session) store(ctx context.Context, b *batch) error {
 	written, err := s.writeDocuments(ctx)
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *session) store(ctx context.Context, b *batch) error {
 	}
 	s.at, s.atTime = b.end, b.endTime
 	if b.end > s.horizon {
-		s.horizon = 0 // from here on all read models move together
+		s.horizon = 0 // from here on all read models advance together
 		clear(s.deleted)
 		clear(s.tombs)
 		clear(s.whole)
@@ -37,9 +37,9 @@ func (s *session) store(ctx context.Context, b *batch) error {
 		}
 	}
 	if len(s.deletions) > 0 {
-		// The notes first, so that a crash leaves no deletion unfinished. The other buckets,
-		// too, must be this runner's before the purge, or one that was replaced could still
-		// write to them after it.
+		// Write the notes first, so that no crash leaves a deletion unfinished. This runner must
+		// also hold the fences of all other buckets before the purge, or a replaced runner could
+		// write to them afterwards.
 		if err := s.shelves[documents.Threads].fence.Flush(ctx); err != nil {
 			return err
 		}
@@ -48,8 +48,8 @@ func (s *session) store(ctx context.Context, b *batch) error {
 	if err := s.storeCheckpoints(ctx, touched&^(1<<documents.Threads)); err != nil {
 		return err
 	}
-	// The checkpoint of threads comes after the notes of deleted threads: what is left of their
-	// documents has one.
+	// The checkpoint of threads follows the notes of deleted threads, so every leftover document
+	// has a note.
 	if err := s.purgeDeleted(ctx); err != nil {
 		return err
 	}
@@ -67,8 +67,8 @@ func (s *session) store(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// writeDocuments sends every document that changed. They are certainly stored when the
-// checkpoint of their bucket is.
+// writeDocuments sends every changed document. A document is certainly stored once the later
+// checkpoint of its bucket is.
 func (s *session) writeDocuments(ctx context.Context) (written int, err error) {
 	if s.thawed {
 		if written, err = s.writeThawed(ctx); err != nil {
@@ -82,7 +82,7 @@ func (s *session) writeDocuments(ctx context.Context) (written int, err error) {
 		n.dirty = false
 		p := n.slot.Place
 		if p.Kind != documents.Threads && s.gone[p.Thread] {
-			s.cache.drop(n) // its thread was deleted: all of it is purged
+			s.cache.drop(n) // its thread was deleted: all its documents are purged
 			continue
 		}
 		if err := s.writeDocument(ctx, n); err != nil {
@@ -90,12 +90,12 @@ func (s *session) writeDocuments(ctx context.Context) (written int, err error) {
 		}
 		written++
 	}
-	clear(s.dirty) // or documents that the cache drops would stay in memory
+	clear(s.dirty) // otherwise documents that the cache drops would stay in memory
 	s.dirty = s.dirty[:0]
 	return written, s.noteDeletions(ctx)
 }
 
-// writeDocument sends a document, or the marker of one that was removed.
+// writeDocument sends a document, or the marker of a removed document.
 func (s *session) writeDocument(ctx context.Context, n *node) error {
 	sh := s.shelves[n.slot.Place.Kind]
 	subject := n.slot.Place.Under(sh.prefix)
@@ -103,7 +103,7 @@ func (s *session) writeDocument(ctx context.Context, n *node) error {
 	if n.slot.Doc == nil {
 		return sh.fence.Send(ctx, subject, buckets.Marker(n.slot.Seq), nil)
 	}
-	// The fence no longer needs what the buffer held: it sends again only its last message, and this is another.
+	// The buffer can be reused: the fence only resends its last message, and this one replaces it.
 	raw, err := s.models.Append(sh.buffer[:0], sh.Kind, n.slot.Doc)
 	if err != nil {
 		return fmt.Errorf("encoding %s: %w", subject, err)
@@ -116,11 +116,11 @@ func (s *session) writeDocument(ctx context.Context, n *node) error {
 	return sh.fence.Send(ctx, subject, n.mark.Header(), raw)
 }
 
-// writeLarge writes a document in pieces, and after them the stub that names them.
-// Pieces that this session has written or read are skipped.
+// writeLarge writes the pieces of a document, and then the stub that names them. It skips pieces
+// that this session has written or read.
 func (s *session) writeLarge(ctx context.Context, sh *shelf, n *node, large *buckets.Stub) error {
 	p := n.slot.Place
-	if large.Unstored { // it is stored as not shown, and all else continues
+	if large.Unstored { // only a stub that says so is stored, and the runner continues
 		s.logger.Error().Str("bucket", sh.Bucket).Str("key", p.Key()).Int("bytes", large.Bytes).Msg("a document is too large and is not shown; its events are in the log")
 		sh.broken, sh.brokenSeq = sh.broken+1, n.slot.Seq
 		s.metrics.Broken(n.slot.Seq)
@@ -148,8 +148,8 @@ func (s *session) writeLarge(ctx context.Context, sh *shelf, n *node, large *buc
 // knownPieces bounds how many stored pieces a session remembers.
 const knownPieces = 100_000
 
-// storeIncarnation writes another incarnation to all buckets, once for each connection: with each,
-// the server may have lost the newest writes.
+// storeIncarnation writes a new incarnation to all buckets, once for each connection, because the
+// server may have lost its newest writes before it.
 func (s *session) storeIncarnation(ctx context.Context) error {
 	at := s.connections()
 	if s.marked == at {
@@ -175,8 +175,8 @@ func (s *session) storeIncarnation(ctx context.Context) error {
 	return nil
 }
 
-// storeCheckpoints writes the checkpoints of some buckets, all at once, and
-// waits until they, and all before them, are stored.
+// storeCheckpoints writes the checkpoints of some buckets concurrently. It waits until they, and
+// all earlier writes, are stored.
 func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) error {
 	results := make(chan error, documents.Kinds)
 	asked := 0
@@ -222,8 +222,8 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 	return nil
 }
 
-// checkpointSeqs returns the sequences of the checkpoints in their buckets, nil while one
-// of the buckets shows more than its checkpoint or less than all.
+// checkpointSeqs returns the sequences of the checkpoints in their buckets. It returns nil while a
+// bucket shows more than its checkpoint says, or lacks documents.
 func (s *session) checkpointSeqs() []uint64 {
 	if s.incomplete != 0 {
 		return nil
@@ -246,7 +246,7 @@ func (s *session) tick(ctx context.Context) error {
 		return nil
 	}
 	s.nextTick = now.Add(s.cfg.CheckpointEvery)
-	if s.stale != 0 { // so that the end of a rebuild is noticed soon
+	if s.stale != 0 { // notice the end of a rebuild soon
 		s.nextTick = now.Add(min(s.cfg.CheckpointEvery, 50*time.Millisecond))
 	}
 	which := documents.Mask(0)

@@ -13,19 +13,19 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Of a cold thread the buckets hold little but its own document, see [buckets.Mark]. A commit
-// that changes nothing else leaves it cold. With any other, the runner folds the thread from
-// its log, and writes all of its documents:
+// The buckets may only hold the own document of a cold thread, see [buckets.Mark]. A commit that
+// changes only that document leaves the thread cold. For any other commit the runner thaws it: it
+// folds the thread from its log, and writes all of its documents:
 //
 //	all documents of the thread, as of the commit
 //	the thread's own document, without the mark, when those are stored
 //
-// If it stops in between, the mark is still there, and the next runner does the same again.
-// The mark that is left says with which commit the thread was brought back: if the server
-// loses a part of the documents, that commit is folded again, and brings them back again.
+// If it stops in between, the mark is still there, and the next runner starts over. The own
+// document then has the sequence of the commit that thawed the thread: if the server loses some of
+// the documents, that commit is folded again, and writes them again.
 
-// thawAll brings back the documents of the cold threads that these commits change, and reports
-// whether there were any.
+// thawAll thaws the cold threads that need it for these commits, and reports whether there were
+// any.
 func (s *session) thawAll(ctx context.Context, commits []*events.Commit, active func(seq uint64) documents.Mask) (thawed bool, err error) {
 	for _, c := range commits {
 		n, ok := s.cache.nodes[documents.Place{Kind: documents.Threads, Thread: documents.ThreadName(c.Tenant, c.Thread)}]
@@ -40,20 +40,21 @@ func (s *session) thawAll(ctx context.Context, commits []*events.Commit, active 
 	return thawed, nil
 }
 
-// thaws reports whether folding a commit into the read models in active needs documents that a
-// cold thread does not have.
+// thaws reports whether folding a commit into the read models in active needs documents that may
+// be missing because the thread is cold.
 func (s *session) thaws(n *node, c *events.Commit, active documents.Mask) bool {
 	switch {
 	case n.mark.Cold:
 		return c.Seq > n.slot.Seq && s.models.Touches(c, documents.ColdKinds)
-	case n.mark.Thawed == c.Seq && c.Seq <= s.horizon: // what it wrote may be lost
+	case n.mark.Thawed == c.Seq && c.Seq <= s.horizon: // the documents that it wrote may be lost
 		return active&documents.ColdKinds != 0 && !s.whole[n.slot.Place.Thread]
 	}
 	return false
 }
 
-// activeFor returns the read models into which a commit of a thread is folded: of a thread that
-// was brought back, also those that show the commit, because what is in memory may not.
+// activeFor returns the read models into which a commit of a thread is folded. For a thawed thread
+// these include read models that show the commit already, because the thawed documents in memory
+// may not.
 func (s *session) activeFor(c *events.Commit, active documents.Mask) documents.Mask {
 	if len(s.whole) > 0 && s.whole[documents.ThreadName(c.Tenant, c.Thread)] {
 		return active | documents.ColdKinds
@@ -61,8 +62,8 @@ func (s *session) activeFor(c *events.Commit, active documents.Mask) documents.M
 	return active
 }
 
-// thaw makes the documents of a thread as they were before a commit, to be written whatever
-// the buckets hold: what they hold may be about to be removed.
+// thaw folds the documents of a thread up to before a commit, and marks all for writing, even if
+// the buckets hold them: those may be about to be removed.
 func (s *session) thaw(ctx context.Context, own *node, c *events.Commit) error {
 	const kinds = documents.ColdKinds
 	memory := s.models.NewMemory(s.pages.In(ctx))
@@ -72,7 +73,7 @@ func (s *session) thaw(ctx context.Context, own *node, c *events.Commit) error {
 		switch {
 		case errors.As(err, &broken):
 			continue
-		case errors.As(err, &archive): // it stays cold, and cannot be read before its archive is there again
+		case errors.As(err, &archive): // the thread stays cold, and cannot be read until its archive is restored
 			s.logger.Error().Err(err).Str("thread", own.slot.Place.Thread).Msg("a cold thread cannot be read and stays cold; restore its archive, and run skein replay")
 			return nil
 		case err != nil:
@@ -103,7 +104,7 @@ func (s *session) thaw(ctx context.Context, own *node, c *events.Commit) error {
 		}
 		if k := slot.Place.Kind; !n.known {
 			n.known = true
-			if c.Seq <= max(s.shelves[k].seen, s.shelves[k].position) { // it may be newer there
+			if c.Seq <= max(s.shelves[k].seen, s.shelves[k].position) { // the document in the bucket may be newer
 				have[k] = append(have[k], n)
 			}
 		}
@@ -126,8 +127,8 @@ func (s *session) thaw(ctx context.Context, own *node, c *events.Commit) error {
 	return s.deriveFor(ctx, c)
 }
 
-// deriveFor makes the documents of inherited items that folding a commit needs: before the thread
-// was brought back, there was nothing that they could be made of.
+// deriveFor derives the documents of inherited items that folding a commit needs. Before the thaw,
+// the documents that they are derived from were missing.
 func (s *session) deriveFor(ctx context.Context, c *events.Commit) error {
 	var nodes []*node
 	s.models.Needs(c, documents.ColdKinds, s.cache.cached, func(need documents.Need) {
@@ -138,8 +139,9 @@ func (s *session) deriveFor(ctx context.Context, c *events.Commit) error {
 	return s.derive(ctx, nodes)
 }
 
-// writeThawed writes what a batch changed but for threads' own documents, and waits until it is
-// stored: a reader that finds a thread without the mark finds all of its documents.
+// writeThawed writes the changed documents of a batch, except threads' own documents, and waits
+// until they are stored. So a reader that finds a thread without the mark finds all of its
+// documents.
 func (s *session) writeThawed(ctx context.Context) (written int, err error) {
 	s.thawed = false
 	for _, n := range s.dirty {

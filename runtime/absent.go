@@ -11,26 +11,26 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// Intervals at which an absent reactor or tool is called again. Each attempt costs the
-// server one message without a responder.
+// Intervals at which an absent reactor or tool is called again. Each attempt costs one message
+// that no responder receives.
 const (
 	firstLook = 50 * time.Millisecond
 	lastLook  = 2 * time.Second
 )
 
-// lack is a reactor or tool that no process serves, and how long to wait for it.
-type lack struct {
+// missingWorker is a reactor or tool that no process serves, and how long to wait for it.
+type missingWorker struct {
 	events.WaitFor
 	most  time.Duration // how long to wait; negative: do not wait
-	since time.Time     // start of the wait; zero: not met yet
-	met   time.Time     // start of the wait in this claim; zero: not met yet
+	since time.Time     // start of the wait; zero: not waiting yet
+	met   time.Time     // start of the wait in this claim; zero: not waiting yet
 	looks int           // number of attempts
-	// elsewhere says that only another claim can find it: nothing is gained by keeping the place.
+	// elsewhere means that this process can never reach it, so the run gives up its place at once.
 	elsewhere bool
 }
 
 // wait waits until the next attempt. It returns false if the time to wait is over.
-func (l *lack) wait(ctx context.Context) bool {
+func (l *missingWorker) wait(ctx context.Context) bool {
 	if l.since.IsZero() {
 		l.since = time.Now()
 	}
@@ -43,25 +43,25 @@ func (l *lack) wait(ctx context.Context) bool {
 }
 
 // deadline returns when the wait is over.
-func (l *lack) deadline() time.Time { return l.since.Add(l.most) }
+func (l *missingWorker) deadline() time.Time { return l.since.Add(l.most) }
 
-// gaveUp returns the error of a wait that is over.
-func (l *lack) gaveUp(err error) error {
+// gaveUp returns the error after the time to wait is over.
+func (l *missingWorker) gaveUp(err error) error {
 	if l.most <= 0 {
 		return err
 	}
 	return fmt.Errorf("no process served the %s %s for %s: %w", l.Kind, clip(l.Name), time.Since(l.since).Round(time.Second), err)
 }
 
-// absence is a run that waits for workers that are not there: a reactor, tools or MCP servers.
+// absence handles the waits of a run for workers that no process serves: a reactor, tools or MCP
+// servers.
 type absence struct{ *turn }
 
 func (t *turn) absence() absence { return absence{t} }
 
-// awaitReactor waits until an absent reactor is to be called again, and records the
-// wait on the thread. It returns false if the run must not wait longer: its time is
-// over, or it was stopped.
-func (t absence) awaitReactor(ctx context.Context, l *lack) (again bool, err error) {
+// awaitReactor waits until an absent reactor is to be called again, and records the wait on the
+// thread. It returns false if the time to wait is over, or the run was stopped.
+func (t absence) awaitReactor(ctx context.Context, l *missingWorker) (again bool, err error) {
 	if l.met.IsZero() {
 		l.met = time.Now()
 		left := l.most
@@ -81,9 +81,8 @@ func (t absence) awaitReactor(ctx context.Context, l *lack) (again bool, err err
 	return again && !t.stopping(), nil
 }
 
-// parks reports whether the run must give up its place, because it has kept it long
-// enough while it waits for its reactor.
-func (t absence) parks(l *lack) bool {
+// parks reports whether the run has waited for its reactor long enough to give up its place.
+func (t absence) parks(l *missingWorker) bool {
 	return t.w.cfg.ParkAfter > 0 && !l.met.IsZero() && time.Since(l.met) >= t.w.cfg.ParkAfter
 }
 
@@ -97,7 +96,7 @@ func (t absence) awaitWorkers(ctx context.Context, lacks []events.WaitFor, until
 }
 
 // awaitTools records the tools that calls wait for.
-func (t absence) awaitTools(ctx context.Context, lacks []lack) error {
+func (t absence) awaitTools(ctx context.Context, lacks []missingWorker) error {
 	until := lacks[0].deadline()
 	var all []events.WaitFor
 	for _, l := range lacks {
@@ -109,16 +108,16 @@ func (t absence) awaitTools(ctx context.Context, lacks []lack) error {
 	return t.awaitWorkers(ctx, all, until)
 }
 
-// lackOf returns the lack of a tool, before it is known whether a process serves it.
-func (t absence) lackOf(c thread.Call, tool Tool) lack {
+// missingToolOf returns the missingWorker for a call's tool, to be used if no process serves it.
+func (t absence) missingToolOf(c thread.Call, tool Tool) missingWorker {
 	spec := tool.Spec()
 	most := spec.WorkerWait
 	if most == 0 {
 		most = t.agent.Limits.WorkerWait
 	}
-	l := lack{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: c.Name, CallID: c.CallID}, most: most}
-	if c.Away != 0 { // an earlier claim has waited, too
-		l.since = c.Away.Go()
+	l := missingWorker{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: c.Name, CallID: c.CallID}, most: most}
+	if c.UnavailableSince != 0 { // an earlier claim has waited, too
+		l.since = c.UnavailableSince.Go()
 	}
 	if _, ok := tool.(AbsentTool); ok {
 		l.Name, l.elsewhere = events.GoToolPrefix+c.Name, true
@@ -126,8 +125,8 @@ func (t absence) lackOf(c thread.Call, tool Tool) lack {
 	return l
 }
 
-// parkAt returns when a run that waits for these alone gives up its place.
-func (t absence) parkAt(lacks []lack) (at time.Time) {
+// parkAt returns when a run that waits for nothing but these tools gives up its place.
+func (t absence) parkAt(lacks []missingWorker) (at time.Time) {
 	for _, l := range lacks {
 		until := l.met
 		if !l.elsewhere {
@@ -140,21 +139,21 @@ func (t absence) parkAt(lacks []lack) (at time.Time) {
 	return at
 }
 
-// errParked ends the waits of calls for their tools, which no process serves: the run gives up
-// its place.
+// errParked is the cause that ends the waits of calls for their tools when the run gives up its
+// place.
 var errParked = errors.New("the run gives up its place")
 
-// awaitTool waits until an absent tool is to be called again. It returns false if the call
-// must not wait longer; unmade says that it waits without a place from now on. It runs in the
-// goroutine of the call.
-func (t absence) awaitTool(l *lack) (again, unmade bool) {
+// awaitTool waits until an absent tool is to be called again. It returns false if the call must
+// not wait longer. unmade means that the run gives up its place, and the call stays unmade. It
+// runs in the goroutine of the call.
+func (t absence) awaitTool(l *missingWorker) (again, unmade bool) {
 	if l.met.IsZero() {
 		l.met = time.Now()
 		if l.since.IsZero() {
 			l.since = l.met
 		}
-		if l.deadline().After(l.met) && t.lacking != nil {
-			t.lacking <- *l // never blocks: it buffers one for each call
+		if l.deadline().After(l.met) && t.missing != nil {
+			t.missing <- *l // never blocks: it buffers one for each call
 		}
 	}
 	again = l.wait(t.holding) && !t.stopping()
@@ -168,9 +167,10 @@ func (t *turn) stopping() bool {
 	return t.live.run.Stop
 }
 
-// lacksServers returns what a run of an agent waits for, if err says that it lacks MCP servers.
-// A worker whose runs keep their place does not wait: nothing would wake them.
-func (t absence) lacksServers(agent *Agent, err error) (lacks []thread.Lack) {
+// missingServers returns the MCP servers that a run waits for, if err is an *AbsentServersError.
+// It returns none if this worker does not park runs (Config.ParkAfter), because nothing would wake
+// them.
+func (t absence) missingServers(agent *Agent, err error) (lacks []thread.MissingServer) {
 	var absent *AbsentServersError
 	if t.w.cfg.ParkAfter <= 0 || !errors.As(err, &absent) {
 		return nil
@@ -180,23 +180,23 @@ func (t absence) lacksServers(agent *Agent, err error) (lacks []thread.Lack) {
 		if wait == 0 {
 			wait = agent.Limits.WorkerWait
 		}
-		lacks = append(lacks, thread.Lack{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: events.MCPPrefix + s.Tool}, Wait: wait})
+		lacks = append(lacks, thread.MissingServer{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: events.MCPPrefix + s.Tool}, Wait: wait})
 	}
 	return lacks
 }
 
-// awaitServers parks the run until the MCP servers that it lacks can be reached. It fails the run
-// if its time to wait for one of them is over. A run that is to stop goes on without them: it
-// makes no call.
+// awaitServers parks the run until the missing MCP servers can be reached. It fails the run if the
+// time to wait for one of them is over. A stopped run continues without them, because it makes no
+// call.
 func (t absence) awaitServers(ctx context.Context, agent *Agent, absent *AbsentServersError) error {
 	if t.run.Stop {
 		t.absent = nil
 		return nil
 	}
-	lacks := t.lacksServers(agent, absent)
+	lacks := t.missingServers(agent, absent)
 	since := time.Now()
-	if t.run.Down != 0 { // an earlier claim has waited, too
-		since = t.run.Down.Go()
+	if t.run.ServerMissingSince != 0 { // an earlier claim has waited, too
+		since = t.run.ServerMissingSince.Go()
 	}
 	var all []events.WaitFor
 	var until time.Time
@@ -208,7 +208,7 @@ func (t absence) awaitServers(ctx context.Context, agent *Agent, absent *AbsentS
 	}
 	if !until.After(time.Now()) {
 		waited := ""
-		if t.run.Down != 0 {
+		if t.run.ServerMissingSince != 0 {
 			waited = fmt.Sprintf(" for %s", time.Since(since).Round(time.Second))
 		}
 		return t.fail(ctx, fmt.Sprintf("an MCP server that agent %s needs could not be reached%s: %s; start the server, or change the tool's definition, and retry the run", agent.Name, waited, clip(absent.Error())), nil)

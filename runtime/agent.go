@@ -13,7 +13,7 @@ import (
 type Agent struct {
 	Name    string
 	Type    string // HumanAgent or DualAgent
-	A, B    Side   // of an ai_human agent, A alone
+	A, B    Side   // an ai_human agent has only A
 	Limits  Limits
 	Retries Retries
 	// MaxItems is how many of the latest items a reactor receives; 0: all.
@@ -53,19 +53,19 @@ type Side struct {
 	Endpoint       Reactor // the reactor itself, if the tenant defines it; default: found by its name
 	Model          Model
 	Prompt         events.PromptDefinition // its variables are filled in for each step
-	Tools          []Tool                  // that its reactor may call
-	AnyTool        bool                    // it may call every tool of the tenant: its reactor is a program without a model
-	Skills         []Skill                 // that the model may load
+	Tools          []Tool                  // the tools that its reactor may call
+	AnyTool        bool                    // every tool of the tenant may be called, because the reactor is a program without a model
+	Skills         []Skill                 // the skills that the model may load
 	StopOnResponse bool                    // the run ends after an answer without calls
 	MaxSteps       int64
 }
 
-// Limits bound a run, without those that its calls wait for. The zero value of a field means its
-// default.
+// Limits bound a run. They do not bound the runs on other threads that its calls wait for. The
+// zero value of a field means its default.
 type Limits struct {
 	Iterations int64         // steps; default 20
 	WallClock  time.Duration // of each claim, from its beginning until the run waits or ends; default 1 hour
-	Tokens     int64         // of the run's own calls of models; default none
+	Tokens     int64         // used by the run's own calls of models; default: unlimited
 	ToolTime   time.Duration // of one call of a tool; default 5 minutes
 	WorkerWait time.Duration // wait for a process that serves the reactor or a tool; default 10 minutes, negative: none
 }
@@ -170,12 +170,11 @@ type PersonTool interface {
 }
 
 // AbsentTool is a Go tool that this process does not have. A run that calls it waits, without a
-// place, until a process has it, and continues in any. Its spec has nothing of what the tool
-// itself says, so its schema, and whether a call may be repeated, are known only if the
-// definition says so.
+// place, until a process has it, and continues in any. Its spec comes from the definition alone,
+// so its schema, and whether a call may be repeated, are known only if the definition says so.
 type AbsentTool interface {
 	Tool
-	// Elsewhere does nothing: it marks the tool.
+	// Elsewhere only marks the tool as absent.
 	Elsewhere()
 }
 
@@ -199,8 +198,7 @@ func (w *Worker) reactor(side *Side) (Reactor, error) {
 	return w.reactors.Reactor(side.Reactor)
 }
 
-// askPolicy asks the loop policy of the agent whether another step follows. ok is false if the
-// policy panicked.
+// askPolicy calls the loop policy of the agent. ok is false if the policy panicked.
 func (t reactorCall) askPolicy(o Outcome) (goes, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {

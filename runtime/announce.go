@@ -10,14 +10,14 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// announced holds the calls whose input is in the stream of this claim: a streaming
-// reactor may show them itself.
+// announced holds the calls with an input that was already streamed in this claim. A streaming
+// reactor may have streamed it.
 type announced struct {
 	mu    sync.Mutex
 	calls map[string]bool
 }
 
-// note notes a call. It reports whether the call was new.
+// note records a call. It reports whether the call was new.
 func (a *announced) note(call string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -31,7 +31,7 @@ func (a *announced) note(call string) bool {
 	return true
 }
 
-// streamed notes the call whose input a reactor's chunk shows, if it is such a chunk.
+// streamed records the call if a reactor's chunk shows a call's input.
 func (a *announced) streamed(c Chunk) {
 	if c.Type != ChunkToolInput {
 		return
@@ -44,8 +44,8 @@ func (a *announced) streamed(c Chunk) {
 	}
 }
 
-// announce streams the input of a call unless it was streamed: the reactor may not
-// stream, and a caller may have queued the call.
+// announce streams the input of a call unless it was streamed already. It was not if the reactor
+// does not stream, or if a caller has queued the call.
 func (t *turn) announce(step, call, tool string, input events.JSON) {
 	if !t.announced.note(call) {
 		return

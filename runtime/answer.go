@@ -12,12 +12,12 @@ import (
 	"github.com/skein-threads/skein/internal/stack"
 )
 
-// answer calls the reactor until it answers. Without an answer the turn is over: it has failed, was
-// interrupted, or waits for the reactor without a worker.
+// answer calls the reactor until it answers. Without an answer the turn is over: the run has
+// failed, was interrupted, or is parked until a process serves the reactor.
 func (t reactorCall) answer(ctx context.Context, side *Side, reactor Reactor, in *StepInput) (*Reaction, error) {
-	away := lack{WaitFor: events.WaitFor{Kind: events.ReactorWorker, Name: side.Reactor}, most: t.agent.Limits.WorkerWait}
-	if t.run.Away != 0 { // an earlier claim has waited, too
-		away.since = t.run.Away.Go()
+	away := missingWorker{WaitFor: events.WaitFor{Kind: events.ReactorWorker, Name: side.Reactor}, most: t.agent.Limits.WorkerWait}
+	if t.run.UnavailableSince != 0 { // an earlier claim has waited, too
+		away.since = t.run.UnavailableSince.Go()
 	}
 	for attempt := 1; ; attempt++ {
 		in.Attempt = attempt
@@ -57,12 +57,12 @@ func (t reactorCall) answer(ctx context.Context, side *Side, reactor Reactor, in
 // attempt calls the reactor once, with the hooks around it.
 func (t reactorCall) attempt(reactor Reactor, in *StepInput) (got *Reaction, err error) {
 	if err = t.hookCalls().beforeStep(in); err == nil {
-		if err = t.afford(); err == nil {
+		if err = t.checkBudget(); err == nil {
 			got, err = t.callReactor(reactor, in)
 			if got != nil && got.Usage != nil {
 				got.Usage = new(got.Usage.Within(mostTokens))
 			}
-			t.spend(in, got)
+			t.recordUsage(in, got)
 		}
 		if err == nil {
 			err = t.hookCalls().afterStep(in, got)
@@ -108,7 +108,7 @@ func (t reactorCall) callReactor(r Reactor, in *StepInput) (got *Reaction, err e
 	select {
 	case a = <-done:
 	case <-ctx.Done():
-		select { // its context has ended: one that does not return is abandoned
+		select { // its context has ended: a reactor that does not return in time is abandoned
 		case a = <-done:
 		case <-time.After(grace):
 			return nil, errors.New("the reactor did not return when its context ended")

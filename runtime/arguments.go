@@ -12,10 +12,10 @@ import (
 	"github.com/skein-threads/skein/internal/prototype"
 )
 
-// CallArguments returns the arguments of a call as its model wrote them: a JSON object, {} for
-// nothing. Anything else becomes a JSON string, which no tool accepts: the call fails and tells
-// the model why, and the run goes on. That is text that is no JSON or no object, and an object
-// with a name twice, with half of a surrogate pair, or with a name that programs in JavaScript
+// CallArguments returns the arguments of a call as its model wrote them: a JSON object, {} for an
+// empty text. Any other text becomes a JSON string, which no tool accepts, so the call fails and
+// tells the model why, and the run continues. This concerns text that is no JSON object, and
+// objects with a duplicate name, half of a surrogate pair, or a name that programs in JavaScript
 // refuse to read.
 func CallArguments(said string) events.JSON {
 	if strings.TrimSpace(said) == "" {
@@ -30,8 +30,7 @@ func CallArguments(said string) events.JSON {
 // noObject is the result of a call without an object as its arguments.
 const noObject = "the arguments are not a JSON object; send one"
 
-// unusable returns what is wrong with arguments as text, empty if they are an object that can be
-// used.
+// unusable returns why arguments cannot be used, "" if they can.
 func unusable(said string) string {
 	if jsontext.Value(said).Kind() != '{' {
 		return noObject
@@ -55,7 +54,7 @@ func unusable(said string) string {
 // if they are valid.
 func (t stepCalls) invalidArguments(spec ToolSpec, in *ToolInput) *ToolResult {
 	said := string(in.Arguments)
-	if jsontext.Value(in.Arguments).Kind() == '"' { // as CallArguments returns what is no object
+	if jsontext.Value(in.Arguments).Kind() == '"' { // CallArguments returns a string for invalid arguments
 		said = events.TextOf(in.Arguments)
 	}
 	if wrong := unusable(said); wrong != "" {
@@ -70,8 +69,8 @@ func (t stepCalls) invalidArguments(spec ToolSpec, in *ToolInput) *ToolResult {
 	return nil
 }
 
-// asks returns the question whether a call may be made, or the result of one that cannot be made
-// with its arguments: nobody is asked about it.
+// asks returns the request for approval of a call. If the arguments are invalid, it returns the
+// failed result of the call instead.
 func (t stepCalls) asks(c thread.Call, spec ToolSpec, reason events.ApprovalReason) (asks events.ApprovalRequested, failed *ToolResult) {
 	if wrong := t.invalidArguments(spec, t.toolInput(c, t.arguments(c))); wrong != nil {
 		return asks, wrong
@@ -79,8 +78,8 @@ func (t stepCalls) asks(c thread.Call, spec ToolSpec, reason events.ApprovalReas
 	return t.question(c, reason), nil
 }
 
-// usableArguments returns the arguments of a reactor's call: what is no valid JSON as a text, which
-// fails the call alone.
+// usableArguments returns the arguments of a reactor's call. Invalid JSON becomes a JSON string,
+// so that only the call fails.
 func usableArguments(v events.JSON) events.JSON {
 	switch {
 	case v == nil:

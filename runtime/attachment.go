@@ -9,7 +9,7 @@ import (
 	"github.com/skein-threads/skein/internal/attachment"
 )
 
-// files returns the files of the thread; nil where a worker has no states of threads.
+// files returns the files of the thread; nil if the worker has no Config.State.
 func (t *turn) files() Files {
 	if t.w.cfg.State == nil {
 		return nil
@@ -17,7 +17,7 @@ func (t *turn) files() Files {
 	return stateFiles{t.state()}
 }
 
-// stateFiles are the files of a thread as its state has them.
+// stateFiles implements Files with a ThreadState.
 type stateFiles struct{ ThreadState }
 
 // StatFile returns the record of a file, nil if there is none.
@@ -40,8 +40,8 @@ func recordOf(file *events.ThreadFile, err error) (*events.FileRecord, error) {
 // storeTime bounds the storing of one content.
 const storeTime = time.Minute
 
-// keep stores the large contents of what a tool or a reactor has returned in the files of the
-// thread, and returns it with references.
+// keep stores large contents of a result or a part in the files of the thread, and returns raw
+// with references to them.
 func (t *turn) keep(raw events.JSON, most int) (events.JSON, error) {
 	files := t.files()
 	if files == nil || len(raw) <= most {
@@ -52,8 +52,8 @@ func (t *turn) keep(raw events.JSON, most int) (events.JSON, error) {
 	return attachment.Extract(raw, most, attachment.Keep(ctx, files))
 }
 
-// keepResult stores the large contents of a result. One that cannot be stored is a failure: the
-// call was made.
+// keepResult stores the large contents of a result. If that fails, it returns a failed result,
+// because the call was made.
 func (t stepCalls) keepResult(r ToolResult) ToolResult {
 	if r.Status != Success {
 		return r

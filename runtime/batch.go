@@ -9,13 +9,13 @@ import (
 	"github.com/skein-threads/skein/internal/stack"
 )
 
-// callBatch is the calls of the open step that this claim makes or asks for.
+// callBatch holds the calls of the open step that this claim begins.
 type callBatch struct {
 	stepCalls
-	side *Side // whose tools they are
+	side *Side // the side with the tools of the calls
 	open []thread.Call
-	hold thread.HoldCalls // those that wait for people or other threads
-	done chan callOutcome // has a place for each
+	hold thread.HoldCalls // the calls that wait for people or other threads
+	done chan callOutcome // buffered for one outcome of each call
 }
 
 // begin begins a call, unless it is done or waits.
@@ -37,7 +37,7 @@ func (b *callBatch) begin(ctx context.Context, c thread.Call) error {
 	case c.Denied:
 		b.settle(c, Failed(events.Denial(b.talk.Denied[c.CallID])))
 		return nil
-	case b.run.Stop: // it makes no other call
+	case b.run.Stop: // a stopped run makes no other call
 		return nil
 	}
 	tool, err := b.tool(ctx, b.side, c.Name)
@@ -64,13 +64,13 @@ func (b *callBatch) begin(ctx context.Context, c thread.Call) error {
 	return nil
 }
 
-// settle ends a call with a result that it has already.
+// settle ends a call that already has a result.
 func (b *callBatch) settle(c thread.Call, result ToolResult) {
 	b.done <- b.streamOutcome(b.run.StepID, callOutcome{call: c, result: result, started: time.Now()})
 	b.open = append(b.open, c)
 }
 
-// requestApproval holds a call until a person permits it, unless its arguments are invalid.
+// requestApproval makes a call wait for approval, unless its arguments are invalid.
 func (b *callBatch) requestApproval(c thread.Call, spec ToolSpec, reason events.ApprovalReason) {
 	asks, failed := b.asks(c, spec, reason)
 	if failed == nil {
@@ -83,7 +83,7 @@ func (b *callBatch) requestApproval(c thread.Call, spec ToolSpec, reason events.
 // callAgent begins a call of another agent.
 func (b *callBatch) callAgent(ctx context.Context, c thread.Call, agent AgentTool) error {
 	if spec := agent.Spec(); spec.Manual && !c.Granted { // a caller has queued it
-		spec.Parameters = nil // they are for the model: it takes any object
+		spec.Parameters = nil // the parameters are for the model: a caller may send any object
 		b.requestApproval(c, spec, events.ApprovalManual)
 		return nil
 	}
@@ -124,14 +124,14 @@ func (b *callBatch) callTool(c thread.Call, tool Tool) {
 	}()
 }
 
-// toApprove returns the ids of the calls that a person is asked about before they are made.
+// toApprove returns the ids of the calls that need an approval before they are made.
 func (t stepCalls) toApprove(side *Side, calls []events.ToolCall) (ids []string) {
 	for _, c := range calls {
 		tool := side.tool(c.Name)
 		if tool == nil || !tool.Spec().Manual || t.locked(side, c.Name) != nil || !t.permitted(c.Name) {
 			continue
 		}
-		if t.invalidArguments(tool.Spec(), &ToolInput{Arguments: c.Arguments}) == nil { // else nobody is asked
+		if t.invalidArguments(tool.Spec(), &ToolInput{Arguments: c.Arguments}) == nil { // calls with invalid arguments fail without an approval
 			ids = append(ids, c.CallID)
 		}
 	}

@@ -11,10 +11,9 @@ import (
 )
 
 // Begin joins the commands of the dispatcher of this worker's process, see [commands.Intake]: a
-// run that a command requests is claimed in that command's commit, if a place is free
-// and its agent is cached. Such a run does not wait for the queue. Its message is
-// queued anyway, in case this process dies; a worker that receives it forwards it, see
-// [queues.Run]. It needs Stored.
+// run that a command requests is claimed in that command's commit, if a place is free and its
+// agent is cached. Such a run does not wait for the queue. Its message is queued anyway, in case
+// this process crashes; a worker that receives it forwards it, see [queues.Run]. It needs Stored.
 func (w *Worker) Begin(made []events.Event) *commands.Joined {
 	for i := range made {
 		if d, ok := made[i].Data.(events.RunRequested); ok {
@@ -24,14 +23,14 @@ func (w *Worker) Begin(made []events.Event) *commands.Joined {
 	return nil
 }
 
-// beginRun takes a place for a run, and makes its claim.
+// beginRun takes a place for a run, and returns the command that claims it.
 func (w *Worker) beginRun(e *events.Event, name string) *commands.Joined {
 	taking := w.takePlace()
 	if taking == nil {
 		return nil
 	}
 	leave, err := w.shares.Try(e.Tenant)
-	if err != nil { // it waits in the queue
+	if err != nil { // the run waits in the queue
 		w.freePlace()
 		return nil
 	}
@@ -68,8 +67,8 @@ func cachedOnly() context.Context {
 	return ctx
 }
 
-// takePlace takes a place for a run that this process begins by itself, if one is free that
-// no run of the queue needs.
+// takePlace takes a place for a run that this process begins by itself, if more places are free
+// than the queue needs.
 func (w *Worker) takePlace() *intake {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,15 +90,15 @@ func (w *Worker) freePlace() {
 	w.running.Done()
 }
 
-// setIntake sets with what the worker accepts runs from now on; nil: it accepts none.
+// setIntake sets the intake with which the worker accepts runs; nil: it accepts none.
 func (w *Worker) setIntake(t *intake) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.intake = t
 }
 
-// maxKept bounds the runs whose messages are tracked. A forgotten run is found to have
-// ended when its message comes, or is claimed again.
+// maxKept bounds the runs whose messages are tracked. When the message of an untracked run
+// arrives, the run is claimed again, unless it has ended.
 const maxKept = 10_000
 
 // holdMessages tracks the messages of a run that this worker executes.
@@ -121,9 +120,9 @@ func (w *Worker) queueBegun(job *queues.Run) {
 	}
 }
 
-// consumeHeld consumes a message if it is of a run that this worker executes: it is
-// redelivered if the process was suspended for longer than the queue waits, and the run
-// would be taken from itself. A run that was requested again since is a new job.
+// consumeHeld consumes a message if this worker already executes its run. The queue redelivers it
+// if the process was suspended for too long, and the worker would take the run from itself. A run
+// that was requested again meanwhile is a new job.
 func (w *Worker) consumeHeld(m *queues.Run) bool {
 	w.mu.Lock()
 	job := w.held[m.Execution]
@@ -138,7 +137,7 @@ func (w *Worker) consumeHeld(m *queues.Run) bool {
 	return true
 }
 
-// stopHolding stops waiting for the message of a run, if so reports true.
+// stopHolding stops tracking the messages of a run if so returns true.
 func (w *Worker) stopHolding(job *queues.Run, so func() bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,8 +146,8 @@ func (w *Worker) stopHolding(job *queues.Run, so func() bool) {
 	}
 }
 
-// forward forwards a message to the worker that has begun its run. If the message is
-// redelivered, that worker has died.
+// forward forwards a message to the worker that has begun its run. If the message is redelivered,
+// that worker has crashed.
 func (w *Worker) forward(m *queues.Run, inbox string) bool {
 	if m.Keeper == "" || m.Keeper == inbox || m.Again {
 		return false
@@ -170,17 +169,17 @@ func begunWith(c *events.Commit, i int) bool {
 	return false
 }
 
-// claimFor returns the claim of a run for an agent that lacks servers.
-func (t *turn) claimFor(agent *Agent, lacks []thread.Lack) thread.ClaimRun {
-	c := thread.ClaimRun{ExecutionID: t.job.Execution, Worker: t.w.name, Definitions: agent.Refs, Lacks: lacks}
+// claimFor returns the claim of a run, with the MCP servers that its agent needs and cannot reach.
+func (t *turn) claimFor(agent *Agent, lacks []thread.MissingServer) thread.ClaimRun {
+	c := thread.ClaimRun{ExecutionID: t.job.Execution, Worker: t.w.name, Definitions: agent.Refs, Missing: lacks}
 	if agent.Type == DualAgent {
 		c.Side = events.SideA
 	}
 	return c
 }
 
-// park releases a run until its tenant may have a place. It stays in the queue, and
-// other workers may have a place for it.
+// park releases a run until its tenant may have a place. The run stays in the queue, since another
+// worker may have a place for it.
 func (w *Worker) park(job *queues.Run) {
 	if err := job.Release(w.parked.Next(job.Tenant)); err != nil {
 		w.logger.Warn().Err(err).Str("execution", job.Execution).Msg("cannot settle the message of a run; it is redelivered")

@@ -25,8 +25,8 @@ type callOutcome struct {
 	again   int                   // attempts after the first
 	agent   string                // the agent that takes the thread over
 	unfit   bool                  // its result was too large to record
-	unmade  bool                  // it was not made: no process serves its tool, and the run gives up its place
-	skill   *events.ActivateSkill // that it has loaded
+	unmade  bool                  // it was not made, because no process serves its tool and the run gives up its place
+	skill   *events.ActivateSkill // the skill that the call has loaded
 }
 
 // stepCalls makes the calls of the open step, and records their results.
@@ -50,7 +50,7 @@ func (t stepCalls) makeCalls(ctx context.Context) error {
 		stepCalls: t, side: calling, done: make(chan callOutcome, len(t.run.Calls)),
 		hold: thread.HoldCalls{ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID},
 	}
-	t.lacking = make(chan lack, len(t.run.Calls)) // each call reports it once
+	t.missing = make(chan missingWorker, len(t.run.Calls)) // buffered for one report of each call
 	holding, letGo := context.WithCancelCause(t.ctx)
 	defer letGo(nil)
 	t.holding = holding
@@ -80,11 +80,11 @@ func (t stepCalls) makeCalls(ctx context.Context) error {
 	return nil
 }
 
-// collect records the outcomes of calls until none is left. If all that are left wait for tools
-// that no process serves, and have waited long enough, it lets go of them, and returns those
-// that were not made.
+// collect records the outcomes of calls until none is left. If all remaining calls have waited
+// long enough for tools that no process serves, it cancels their waits, and returns the calls that
+// were not made.
 func (t stepCalls) collect(ctx context.Context, side *Side, left int, done <-chan callOutcome, letGo context.CancelCauseFunc) (unmade []string, err error) {
-	var lacks []lack
+	var lacks []missingWorker
 	for left > 0 {
 		var park <-chan time.Time
 		if t.w.cfg.ParkAfter > 0 && len(lacks) == left && t.holding.Err() == nil {
@@ -92,7 +92,7 @@ func (t stepCalls) collect(ctx context.Context, side *Side, left int, done <-cha
 		}
 		var batch []callOutcome
 		select {
-		case l := <-t.lacking:
+		case l := <-t.missing:
 			lacks = append(lacks, l)
 			if err := t.absence().awaitTools(ctx, lacks); err != nil {
 				return nil, err
@@ -113,7 +113,7 @@ func (t stepCalls) collect(ctx context.Context, side *Side, left int, done <-cha
 			}
 		}
 		left -= len(batch)
-		lacks = slices.DeleteFunc(lacks, func(l lack) bool {
+		lacks = slices.DeleteFunc(lacks, func(l missingWorker) bool {
 			return slices.ContainsFunc(batch, func(e callOutcome) bool { return e.call.CallID == l.CallID })
 		})
 		batch = slices.DeleteFunc(batch, func(e callOutcome) bool {
@@ -129,8 +129,8 @@ func (t stepCalls) collect(ctx context.Context, side *Side, left int, done <-cha
 	return unmade, nil
 }
 
-// question asks a person whether a call may be made: its tool requires that, or a
-// worker that died may have made it already.
+// question asks a person whether a call may be made, because its tool requires that, or because a
+// crashed worker may have made it already.
 func (t stepCalls) question(c thread.Call, reason events.ApprovalReason) events.ApprovalRequested {
 	return events.ApprovalRequested{CallID: c.CallID, StepID: t.run.StepID, Name: c.Name, Arguments: t.arguments(c), Reason: reason}
 }
@@ -151,8 +151,9 @@ func (t stepCalls) askPerson(c thread.Call, tool PersonTool) (asks events.Approv
 	return asks, nil
 }
 
-// callingSide returns the side whose reactor made the calls of the open step: the agent that has
-// the thread now may have taken it over since. With an *AbsentServersError it is returned, too.
+// callingSide returns the side of the agent that requested the calls of the open step. Another
+// agent may have taken the thread over since. With an *AbsentServersError the side is returned,
+// too.
 func (t stepCalls) callingSide(ctx context.Context) (*Side, error) {
 	by := t.run.Asks
 	if by == "" || by == t.agent.Name {
@@ -160,7 +161,7 @@ func (t stepCalls) callingSide(ctx context.Context) (*Side, error) {
 	}
 	agent, err := t.w.agent(ctx, t.job.Tenant, by)
 	switch {
-	case events.IsNotFound(err): // it is no longer defined, and may call nothing
+	case events.IsNotFound(err): // the agent is no longer defined, and may call nothing
 		return &Side{}, nil
 	case agent == nil:
 		return nil, err
@@ -168,8 +169,8 @@ func (t stepCalls) callingSide(ctx context.Context) (*Side, error) {
 	return agent.side(t.run.Side), err
 }
 
-// tool finds the tool of a call. A reactor calls the tools of its side and no others, whatever
-// its model makes up; a caller queues a call of any tool of the tenant.
+// tool returns the tool of a call. A reactor may only call the tools of its side, whatever its
+// model invents; a caller may queue a call of any tool of the tenant.
 func (t stepCalls) tool(ctx context.Context, side *Side, name string) (Tool, error) {
 	if !t.permitted(name) {
 		return nil, events.Errorf(events.Forbidden, "the tool_choice of the request permits no call of the tool %s", clip(name))
@@ -231,10 +232,10 @@ func (t stepCalls) makeCall(c thread.Call, tool Tool, in *ToolInput, at *Executi
 	if spec.Idempotent || spec.ReadOnly {
 		attempts = most
 	}
-	away := t.absence().lackOf(c, tool)
+	away := t.absence().missingToolOf(c, tool)
 	for attempt := 1; ; attempt++ {
 		in.Attempt, e.again = attempt, attempt-1
-		if attempt > 1 { // it writes what it wrote before once
+		if attempt > 1 { // commands of the tool are repeats of the first attempt's
 			in.State = t.stateAt(at)
 		}
 		got, err := t.attemptCall(tool, in, limit)

@@ -18,7 +18,7 @@ type part struct {
 	kind string
 }
 
-// partOf holds what is read of a part.
+// partOf holds the decoded fields of a part.
 type partOf struct {
 	Type   string      `json:"type"`
 	CallID string      `json:"toolCallId"`
@@ -26,13 +26,13 @@ type partOf struct {
 	Input  events.JSON `json:"input"`
 }
 
-// draft is what a reactor has streamed in the open step: its text, and the reasoning that it has
-// finished. Other chunks are shown and not kept.
+// draft is what a reactor has streamed in the open step: its text, and finished reasoning. Other
+// chunks are streamed and not kept.
 type draft struct {
 	mu       sync.Mutex
 	parts    []part
 	text     strings.Builder
-	thinking map[string]*strings.Builder // reasoning that is not finished, by its id
+	thinking map[string]*strings.Builder // unfinished reasoning, by its id
 	bytes    int
 	full     bool
 }
@@ -57,7 +57,7 @@ func (d *draft) add(c Chunk) {
 		Delta            string `json:"delta"`
 		EncryptedContent string `json:"encryptedContent"`
 	}
-	if json.Unmarshal(c.Data, &data) != nil { // it is omitted from the stream, too
+	if json.Unmarshal(c.Data, &data) != nil { // an invalid chunk is omitted from the stream, too
 		return
 	}
 	d.mu.Lock()
@@ -105,7 +105,7 @@ func (d *draft) endReasoning(id, encrypted string) {
 	}
 }
 
-// kept returns what was streamed as parts; text that nothing follows is marked as interrupted.
+// kept returns the streamed content as parts. A last text is marked as interrupted.
 func (d *draft) kept() []part {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -115,8 +115,8 @@ func (d *draft) kept() []part {
 	return append(slices.Clone(d.parts), part{object("type", events.OutputText, "text", d.text.String(), "interrupted", true), events.OutputText})
 }
 
-// interrupted ends a run whose reactor failed: with what it had streamed, if its answer broke off,
-// or if a caller interrupted it and wants that kept.
+// interrupted ends a run after its reactor failed. It records what was streamed if the answer
+// broke off, or if a caller interrupted the run and wants that kept.
 func (t *turn) interrupted(ctx context.Context, err error) error {
 	if coded := (*FailureError)(nil); errors.As(err, &coded) && context.Cause(t.ctx) == nil {
 		t.code = coded.Code

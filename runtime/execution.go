@@ -22,12 +22,12 @@ type Execution struct {
 	scratch *sync.Map
 	halted  atomic.Bool // of an effect: it was stopped
 	thread  known       // of an effect
-	firing  string      // of an effect: what its commands belong to
+	firing  string      // of an effect: the key of its firing
 	turn    *turn       // nil if it belongs to an effect
 	spot    spot
 }
 
-// spot is the place in a run for which an Execution was created.
+// spot identifies the code that an Execution was created for: a call of a tool, or a hook.
 type spot struct {
 	agent    *Agent
 	side     *Side
@@ -72,8 +72,8 @@ func (t *turn) stateAt(x *Execution) ThreadState {
 	return t.w.cfg.State(t.job.Tenant, t.job.Thread, x)
 }
 
-// Key returns what the commands of its code belong to, the same for every attempt: a call of a
-// tool, or a firing of an effect. It is empty for a hook.
+// Key returns the idempotency key for commands of this code. It is the same for every attempt at a
+// call of a tool, or at a firing of an effect. It is empty for a hook.
 func (x *Execution) Key() string {
 	if x.turn != nil && x.spot.call != "" {
 		return callKey(x.flow, x.spot.step, x.spot.call)
@@ -84,11 +84,11 @@ func (x *Execution) Key() string {
 // callKey returns the key of a call: the same for every attempt at it.
 func callKey(execution, step, call string) string { return execution + ":" + step + ":" + call }
 
-// InRun reports whether it belongs to a run of the thread, and not to an effect. A run must
-// not wait for another run of its thread.
+// InRun reports whether the execution belongs to a run of the thread, and not to an effect. A run
+// must not wait for another run of its thread.
 func (x *Execution) InRun() bool { return x.turn != nil }
 
-// Portable reports whether it belongs to a portable tool, which must not see the
+// Portable reports whether it belongs to a portable tool, which must not access values of the
 // process.
 func (x *Execution) Portable() bool { return x.spot.portable }
 
@@ -110,7 +110,7 @@ func (x *Execution) UserID() *string {
 // CreatedAt returns when the thread was created, in microseconds.
 func (x *Execution) CreatedAt() int64 { return x.known().created }
 
-// Seq returns the run's last commit, which reads must show.
+// Seq returns the sequence of the run's last commit, which reads must show.
 func (x *Execution) Seq() int64 { return x.known().seq }
 
 func (x *Execution) known() known {

@@ -16,20 +16,20 @@ import (
 	"github.com/skein-threads/skein/runtime/conversation"
 )
 
-// delegation is what a run has to do with runs on other threads: agents that it calls, and handoffs.
+// delegation handles a run's relations to other threads: agents that it calls, and handoffs.
 type delegation struct{ *turn }
 
 func (t *turn) delegation() delegation { return delegation{t} }
 
-// callAgent makes a call of a tool that is an agent. An ai_human agent takes the thread
-// over with the call's result, unless it is to run apart; such an agent, and a dual_ai
-// agent, runs in a thread of its own, for which the call waits. An earlier claim may have
-// begun that run, and died before it recorded that the call waits.
+// callAgent makes a call of a tool that is an agent. An ai_human agent takes the thread over with
+// the call's result, unless it is to run apart; such an agent, and a dual_ai agent, runs in a
+// thread of its own, for which the call waits. An earlier claim may have begun that run, and
+// crashed before it recorded that the call waits.
 func (t delegation) callAgent(ctx context.Context, c thread.Call, tool AgentTool, done chan<- callOutcome) (waits bool, err error) {
 	e := callOutcome{call: c, tool: tool.Spec().Name, started: time.Now()}
 	agent, err := t.w.agent(ctx, t.job.Tenant, tool.AgentName())
 	switch {
-	case agent == nil: // one that lacks a server waits for it itself
+	case agent == nil: // not defined; an agent with missing MCP servers is returned, and its own run waits for them
 		e.result = Failed(events.AsError(err).Message)
 	case agent.Type == HumanAgent && !tool.Apart():
 		e.agent, e.result = agent.Name, Done(object("agent", agent.Name))
@@ -73,8 +73,8 @@ func (t delegation) endedCall(ctx context.Context, c thread.Call) (callOutcome, 
 	return t.stepCalls().streamOutcome(t.run.StepID, e), nil
 }
 
-// childRun names the run that a call waits for. Its ids are derived from the call, so
-// that it is started once.
+// childRun holds the ids of the run that a call waits for. They are derived from the call, so that
+// the run is started once.
 type childRun struct{ tenant, thread, execution string }
 
 func (t delegation) child(c thread.Call) childRun {
@@ -88,7 +88,7 @@ func childOf(tenant, thread, execution, call string, begun events.Time) childRun
 	}
 }
 
-// childIs is what has become of the run that a call waits for.
+// childIs is the state of the run that a call waits for.
 type childIs int
 
 const (
@@ -97,7 +97,7 @@ const (
 	childOver // it has ended, or its thread is deleted
 )
 
-// lookChild returns what has become of the run of a call.
+// lookChild returns the state of the run of a call.
 func (w *Worker) lookChild(ctx context.Context, child childRun) (is childIs, err error) {
 	err = w.commands.Look(ctx, child.tenant, child.thread, func(s *thread.State) {
 		switch r, ok := s.Run(child.execution); {
@@ -204,7 +204,7 @@ func (w *Worker) outcomeOf(ctx context.Context, child childRun) (ToolResult, err
 	return Done(object("threadId", child.thread, "text", last)), nil
 }
 
-// resumeSettled resumes calls whose runs ended before they were waited for.
+// resumeSettled resumes calls with a run that ended before the wait was recorded.
 func (t delegation) resumeSettled(ctx context.Context, calls []string) error {
 	for _, id := range calls {
 		child := childOf(t.job.Tenant, t.job.Thread, t.job.Execution, id, t.run.Begun)
@@ -234,7 +234,7 @@ func (w *Worker) resumeCall(ctx context.Context, tenant, id, execution, call str
 	return err
 }
 
-// tellParent continues the call that waits for a run that has ended.
+// tellParent resumes the call that waits for this run, which has ended.
 func (w *Worker) tellParent(ctx context.Context, tenant string, r thread.Run) error {
 	if r.Parent == nil {
 		return nil
@@ -242,10 +242,11 @@ func (w *Worker) tellParent(ctx context.Context, tenant string, r thread.Run) er
 	return w.resumeCall(ctx, tenant, r.Parent.ThreadID, r.Parent.ExecutionID, r.Parent.CallID, nil)
 }
 
-// The run of a handoff asks the agent once, without tools, for a summary of the conversation.
-// Its commit creates the new thread: a run that has ended has created it, or says why not.
+// The run of a handoff asks the agent once, without tools, for a summary of the conversation. Its
+// commit creates the new thread. A run that has ended either created the thread, or failed with
+// the reason.
 
-// summarize is what the agent of a handoff is asked, after the conversation.
+// summarize is the request to the agent of a handoff, after the conversation.
 const summarize = "Write a summary of this conversation for the one who continues it in a new one, and will see nothing else of it: " +
 	"what was asked for, what was decided and done, the facts, names and files that matter, and what is left to do. Answer with the summary alone."
 
@@ -258,7 +259,7 @@ func (t delegation) summaryInput(in *StepInput) {
 	in.Items = append(in.Items, t.request(text))
 }
 
-// request returns a message of a user that a reactor receives, and that no thread has.
+// request returns a user's message for a reactor. It is not stored on a thread.
 func (t delegation) request(text string) events.Item {
 	item := events.Item{
 		ID: t.job.Execution + ":request", ThreadID: t.job.Thread, ContextID: t.run.ContextID, Type: events.Message, Role: events.User,
@@ -311,13 +312,13 @@ const (
 	// titleTime is how long an agent may take to write a title.
 	titleTime = 30 * time.Second
 
-	// entitle is what the agent of titles is asked, after the conversation.
+	// entitle is the request to the agent that writes titles, after the conversation.
 	entitle = "Write a title for this conversation: one line of at most 60 characters, without quotation marks. Answer with the title alone."
 )
 
-// writeTitle asks the agent of titles for one, after the run that has answered first. It is
-// asked once, without tools, and nothing waits for it: if it fails, or if its answer is no
-// title, or the process dies, the thread keeps the title that it has.
+// writeTitle asks an agent for a title, after the first run that has answered. It asks once,
+// without tools, and nothing waits for it. If the agent fails, its answer is no valid title, or
+// the process crashes, the thread keeps its title.
 func (w *Worker) writeTitle(ctx context.Context, ended *turn) error {
 	ctx, cancel := context.WithTimeout(ctx, titleTime)
 	defer cancel()
@@ -368,10 +369,10 @@ func (t delegation) askForTitle() (*Reaction, error) {
 	if t.agent.MaxBytes > 0 {
 		in.Items, in.Omitted = events.FitItems(in.Items, t.agent.MaxBytes)
 	}
-	if err := t.reactorCall().afford(); err != nil {
+	if err := t.reactorCall().checkBudget(); err != nil {
 		return nil, err
 	}
 	got, err := t.reactorCall().callReactor(reactor, in)
-	t.reactorCall().spend(in, got)
+	t.reactorCall().recordUsage(in, got)
 	return got, err
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// Hooks intercept runs. Each may be nil. They are called by the worker of the run, in
-// its order, and again when a boundary is repeated after a handover; so they should be
-// idempotent. A panic of a hook is its error, and one that does not return when ctx
-// ends is abandoned.
+// Hooks intercept runs. Each may be nil. The worker of the run calls them one after the other. It
+// calls them again when a step is repeated after another worker has taken over, so they should be
+// idempotent. A panic of a hook is its error, and one that does not return when ctx ends is
+// abandoned.
 type Hooks struct {
 	// BeforeRun is called with each claim. Its error ends the run.
 	BeforeRun func(ctx context.Context, st ThreadState) error
@@ -52,7 +52,7 @@ func (t hookCalls) guard(hook func() error) error {
 	}
 }
 
-// hooks returns those of the process and then those of the agent, in the order of its
+// hooks returns the hooks of the process, followed by those of the agent in the order of its
 // definition.
 func (t hookCalls) hooks() []Hooks {
 	return append([]Hooks{t.w.cfg.Hooks}, t.agent.Hooks...)

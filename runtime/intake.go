@@ -10,9 +10,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Intake is what a dispatcher knows of runs (it is a [commands.Intake]): it queues those that are
-// requested, and has the worker of this process begin them. The dispatcher is created before the
-// worker, which joins with Serve. It is safe for concurrent use.
+// Intake implements [commands.Intake]: it queues requested runs, and lets the worker of this
+// process begin them. The dispatcher needs it before there is a worker, so the worker is set
+// later, with Serve. It is safe for concurrent use.
 type Intake struct {
 	queue  func(*events.Commit)
 	worker atomic.Pointer[Worker]
@@ -23,7 +23,7 @@ func NewIntake(log *eventlog.Log, logger zerolog.Logger) *Intake {
 	return &Intake{queue: Queue(log, logger)}
 }
 
-// Serve has the worker of this process begin runs.
+// Serve sets the worker of this process, which begins runs from now on.
 func (i *Intake) Serve(w *Worker) { i.worker.Store(w) }
 
 // Worker returns the worker of this process, nil if it has none yet.

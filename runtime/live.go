@@ -8,13 +8,13 @@ import (
 	"github.com/skein-threads/skein/runtime/conversation"
 )
 
-// live is the state of a turn that other goroutines use: tools and hooks, which may
-// still run while the turn continues.
+// live is the part of a turn's state that it shares with the goroutines of tools and hooks, which
+// may still run while the turn continues.
 type live struct {
 	mu      sync.Mutex // guards the fields below; held briefly
 	run     thread.Run
 	thread  known
-	now     bool                   // it is to stop without waiting for a model
+	now     bool                   // it must stop without waiting for a model
 	discard bool                   // the streamed text is discarded
 	spans   []events.TraceRecorded // recorded by the next commit
 
@@ -22,7 +22,7 @@ type live struct {
 	talk    *conversation.View // nil when the turn is over
 }
 
-// noteState notes the state's view of a run.
+// noteState records what the state says of the run.
 func (l *live) noteState(execution string) func(*thread.State) {
 	return func(s *thread.State) {
 		l.mu.Lock()
@@ -35,14 +35,14 @@ func (l *live) noteState(execution string) func(*thread.State) {
 	}
 }
 
-// threadNow returns what is known of the thread.
+// threadNow returns what the worker knows of the thread.
 func (l *live) threadNow() known {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.thread
 }
 
-// noteStop notes that the run was stopped.
+// noteStop records that the run was stopped.
 func (l *live) noteStop(d events.RunStopped) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *live) noteStop(d events.RunStopped) {
 	l.discard, l.now = l.discard || d.Discard, l.now || d.Now
 }
 
-// showConversation sets the conversation that is shown; nil: none any more.
+// showConversation sets the conversation for tools and hooks; nil removes it.
 func (l *live) showConversation(c *conversation.View) {
 	l.talking.Lock()
 	defer l.talking.Unlock()

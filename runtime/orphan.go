@@ -12,9 +12,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// A run in a thread of its own works for a call of another run, its parent. It is an orphan as
-// soon as that call no longer waits for it, because the parent was cancelled, has failed or was
-// deleted with its thread, or is an orphan itself; then it is cancelled. Three things see to that:
+// A run in a thread of its own works for a call of another run, its parent. It becomes an orphan
+// when that call no longer waits for it: the parent was cancelled, has failed, was deleted with
+// its thread, or is an orphan itself. An orphan is cancelled in three ways:
 //
 //   - workers that hear that a run was cancelled cancel those that it waits for (followStops);
 //     a message that is lost has no effect;
@@ -26,9 +26,9 @@ import (
 // orphanReason is the reason with which an orphan is cancelled.
 const orphanReason = "the run that asked for it has ended, or waits for it no more"
 
-// orphaned reports whether the call that a run works for no longer waits for it, or that run is an
-// orphan. The call may not be recorded as waiting yet: then it is still to be made, and its run has
-// not ended.
+// orphaned reports whether the call that a run works for no longer waits for it, or the parent is
+// an orphan. A call that is not recorded as waiting yet still counts: it has not been made, and
+// its run has not ended.
 func (w *Worker) orphaned(ctx context.Context, tenant string, parent *events.Parent) (is bool, err error) {
 	for parent != nil && !is {
 		at := *parent
@@ -43,13 +43,13 @@ func (w *Worker) orphaned(ctx context.Context, tenant string, parent *events.Par
 	return is, nil
 }
 
-// cancelPart cancels a run as an orphan.
+// cancelPart returns the command that cancels an orphan.
 func cancelPart(execution string) thread.Part {
 	return thread.Part{Name: "run.cancel", Data: events.CancelRun{ExecutionID: execution, Reason: orphanReason}}
 }
 
-// cancelOrphan cancels a run that works for no call any more. It skips one that has ended. However
-// many processes cancel it, it is cancelled once.
+// cancelOrphan cancels an orphan. It does nothing if the run has ended. If several processes
+// cancel a run, it is cancelled once.
 func (w *Worker) cancelOrphan(ctx context.Context, tenant, id, execution string) error {
 	_, err := w.commands.Run(ctx, &thread.Command{
 		ID: execution + ":orphan", Tenant: tenant, ThreadID: id, Actor: "skein:" + w.name, Parts: []thread.Part{cancelPart(execution)},
@@ -61,7 +61,7 @@ func (w *Worker) cancelOrphan(ctx context.Context, tenant, id, execution string)
 	return err
 }
 
-// endOrphan ends the run if it is an orphan, in one commit. The sweeper ends one that waits.
+// endOrphan ends the run in one commit if it is an orphan. The sweeper ends orphans that wait.
 func (t *turn) endOrphan(ctx context.Context) error {
 	if t.run.Status != events.Executing || t.run.Parked {
 		return nil
@@ -83,7 +83,7 @@ func (t *turn) endOrphan(ctx context.Context) error {
 	return t.readUntil(ctx, commit)
 }
 
-// sweepOrphan cancels a run that works for no call any more, and reports whether it has.
+// sweepOrphan cancels a run if it is an orphan, and reports whether it was.
 func (w *Worker) sweepOrphan(ctx context.Context, ref ThreadRef, run thread.Run) (cancelled bool, err error) {
 	if run.Abort {
 		return false, nil
@@ -94,8 +94,8 @@ func (w *Worker) sweepOrphan(ctx context.Context, ref ThreadRef, run thread.Run)
 	return true, w.cancelOrphan(ctx, ref.Tenant, ref.Thread, run.ExecutionID)
 }
 
-// followStops cancels, until ctx ends, the runs that cancelled ones wait for. One of all processes
-// hears of each stop.
+// followStops cancels, until ctx ends, the runs that cancelled runs wait for. Each stop is
+// delivered to one of all processes.
 func (w *Worker) followStops(ctx context.Context) (stop func(), err error) {
 	sub, err := w.log.Conn().QueueSubscribeSync(w.log.Config().Names.Timeline("*", "*", events.RunStoppedType), "runs")
 	if err != nil {
@@ -115,7 +115,7 @@ func (w *Worker) followEach(ctx context.Context, sub *nats.Subscription) {
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
 		switch {
-		case errors.Is(err, nats.ErrSlowConsumer): // what is lost, the sweeper finds
+		case errors.Is(err, nats.ErrSlowConsumer): // the sweeper finds the orphans of lost messages
 			continue
 		case err != nil:
 			return
@@ -132,8 +132,8 @@ func (w *Worker) followEach(ctx context.Context, sub *nats.Subscription) {
 	}
 }
 
-// cancelChildren cancels the runs that the calls of a cancelled run wait for, or did at its end.
-// Those of a deleted thread are deleted with it.
+// cancelChildren cancels the runs that the calls of a cancelled run wait for, or waited for when
+// it ended. Worker threads of a deleted thread are deleted with it.
 func (w *Worker) cancelChildren(ctx context.Context, tenant, id, execution string) error {
 	var run thread.Run
 	if err := w.commands.Look(ctx, tenant, id, func(s *thread.State) { run, _ = s.Run(execution) }); err != nil {

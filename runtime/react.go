@@ -17,7 +17,7 @@ import (
 	"github.com/skein-threads/skein/runview"
 )
 
-// reactorCall asks the reactor for a step, and records what it answers.
+// reactorCall calls the reactor for a step, and records its reaction.
 type reactorCall struct{ *turn }
 
 func (t *turn) reactorCall() reactorCall { return reactorCall{t} }
@@ -45,7 +45,7 @@ func (t reactorCall) runReactor(ctx context.Context) error {
 	return t.recordReaction(ctx, side, in, got, start)
 }
 
-// recordReaction records what the reactor has answered.
+// recordReaction records the reactor's answer.
 func (t reactorCall) recordReaction(ctx context.Context, side *Side, in *StepInput, got *Reaction, start time.Time) error {
 	parts, calls, err := reaction(got)
 	if err != nil {
@@ -83,20 +83,20 @@ func (t reactorCall) recordReaction(ctx context.Context, side *Side, in *StepInp
 		t.announce(step, c.CallID, c.Name, c.Arguments)
 	}
 	_, err = t.commit(ctx, "react", d)
-	if events.HasCode(err, events.PayloadTooLarge) { // a retry would be, too
+	if events.HasCode(err, events.PayloadTooLarge) { // a retry would be too large, too
 		return t.fail(ctx, fmt.Sprintf("the answer of reactor %s cannot be recorded: %s", side.Reactor, events.AsError(err).Message), nil)
 	}
 	return err
 }
 
-// shown returns what the model was shown.
+// shown returns which items the model was shown.
 func (t reactorCall) shown(in *StepInput, got *Reaction) *Shown {
 	if got.MessagesForModel != nil {
 		return got.MessagesForModel
 	}
 	shown := &Shown{Items: []string{}}
 	for _, i := range in.Items {
-		if t.talk.Item(i.ID) != nil { // else the thread has it not: it asks for a summary
+		if t.talk.Item(i.ID) != nil { // otherwise it is the request for a summary, which is not on the thread
 			shown.Items = append(shown.Items, i.ID)
 		}
 	}
@@ -115,8 +115,8 @@ func (t stepCalls) attempts(spec ToolSpec) int {
 // longestBackoff bounds the pause between two attempts.
 const longestBackoff = time.Hour
 
-// backoff returns the pause after an attempt, from 1: own if it is set, else usual,
-// doubled with every attempt. A negative value means no pause.
+// backoff returns the pause after an attempt, from 1. The first pause is own if it is set, else
+// usual; it doubles with every attempt. A negative value means no pause.
 func backoff(own, usual time.Duration, attempt int) time.Duration {
 	first := usual
 	if own != 0 {
@@ -125,8 +125,8 @@ func backoff(own, usual time.Duration, attempt int) time.Duration {
 	return retry.Policy{First: first, Max: longestBackoff}.Delay(attempt)
 }
 
-// input returns the input of the open step's reactor. The error says what the prompt
-// lacks.
+// input returns the input of the open step's reactor. The error says which variables of the prompt
+// are missing.
 func (t reactorCall) input(side *Side) (*StepInput, error) {
 	instructions, err := side.Prompt.Fill(t.talk.Contexts[t.run.ContextID], t.talk.Metadata, t.talk.Env)
 	if err != nil {
@@ -155,7 +155,7 @@ func (t reactorCall) input(side *Side) (*StepInput, error) {
 	if t.agent.MaxBytes > 0 {
 		in.Items, in.Omitted = events.FitItems(in.Items, t.agent.MaxBytes)
 	}
-	if t.run.Handoff != nil { // it asks for an answer alone, and its run has no settings
+	if t.run.Handoff != nil { // a handoff only asks for a text, and its run has no settings
 		return in, nil
 	}
 	var own []ToolSpec
@@ -165,14 +165,14 @@ func (t reactorCall) input(side *Side) (*StepInput, error) {
 	if tool := side.tool(events.SkillTool); len(side.Skills) > 0 {
 		own = append(own, tool.Spec())
 	}
-	in.Tools = append(own, in.Tools...) // those of the caller are last
+	in.Tools = append(own, in.Tools...) // the caller's own tools are last
 	return in, nil
 }
 
 // grace is how long a cancelled call may take to return.
 const grace = 2 * time.Second
 
-// failureText returns the text of a failure: why the turn was ended, if it was.
+// failureText returns the text of a failure: the reason why the turn was ended, if it was ended.
 func (t reactorCall) failureText(err error) string {
 	if cause := context.Cause(t.ctx); cause != nil {
 		return cause.Error()

@@ -14,14 +14,14 @@ import (
 // the limit of the log is split.
 const recordBytes = events.MaxCommitBytes / 2
 
-// bytes estimates the size of a call in a commit: its result is in the part, in the
-// reaction item and in an item of its own, and its arguments in the first two.
+// bytes estimates the size of a call in a commit. Its result is stored in the part, in the
+// reaction item and in an item of its own, its arguments in the first two.
 func (e callOutcome) bytes() int {
 	return 3*(len(e.result.Result)+len(e.result.Error)) + 2*len(e.asked) + 2048
 }
 
-// record records the outcomes of calls, in as few commits as possible. One that fits
-// into no commit is recorded as a failure that says so: the call was made.
+// record records the outcomes of calls in as few commits as possible. An outcome that is too large
+// for a commit is recorded as a failure that says so, because the call was made.
 func (t stepCalls) record(ctx context.Context, side *Side, batch []callOutcome) error {
 	for i := range batch {
 		if batch[i].asked == nil {
@@ -101,7 +101,7 @@ func (t stepCalls) recordSome(ctx context.Context, side *Side, batch []callOutco
 	}
 	t.absent = nil
 	agent, err := t.w.agent(ctx, t.job.Tenant, d.Agent)
-	if err != nil && !errors.As(err, &t.absent) { // one that lacks a server waits for it once the step is over
+	if err != nil && !errors.As(err, &t.absent) { // an agent with missing MCP servers takes over, and waits for them after the step
 		return t.fail(ctx, events.AsError(err).Message, nil)
 	}
 	t.agent = agent

@@ -198,7 +198,7 @@ type registered struct {
 // Spec implements Tool.
 func (r registered) Spec() ToolSpec { return r.spec }
 
-// registeredPerson is the same for a tool that asks a person.
+// registeredPerson is registered for a tool that asks a person.
 type registeredPerson struct {
 	registered
 	person PersonTool
@@ -209,7 +209,7 @@ func (r registeredPerson) Ask(arguments events.JSON) (string, events.JSON) {
 	return r.person.Ask(arguments)
 }
 
-// registeredAgent is the same for a tool that is another agent.
+// registeredAgent is registered for a tool that is another agent.
 type registeredAgent struct {
 	registered
 	agent string
@@ -222,7 +222,8 @@ func (r registeredAgent) AgentName() string { return r.agent }
 // Apart implements AgentTool.
 func (r registeredAgent) Apart() bool { return r.apart }
 
-// register returns a tool as it is registered.
+// register returns a tool with its spec read once, as registered, registeredPerson or
+// registeredAgent.
 func register(tool Tool, spec ToolSpec) Tool {
 	r := registered{tool, spec}
 	switch t := tool.(type) {

@@ -11,8 +11,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// applySettings adds the settings of the run to a reactor's input. The error says what the
-// agent does not accept.
+// applySettings adds the settings of the run to a reactor's input. The error says which setting
+// the agent does not accept.
 func (t reactorCall) applySettings(side *Side, in *StepInput) error {
 	s := t.run.Settings
 	if s == nil {
@@ -72,7 +72,7 @@ func mergeParams(model, run events.JSON, iteration int64) (events.JSON, error) {
 	return json.Marshal(merged, json.Deterministic(true))
 }
 
-// outputCap returns how many tokens the run may write, all of its steps together; 0: no limit.
+// outputCap returns how many tokens all steps of the run may write together; 0: no limit.
 func (t reactorCall) outputCap() int64 {
 	most := t.talk.MaxTokens
 	if s := t.run.Settings; s != nil && s.MaxOutputTokens > 0 && (most == 0 || s.MaxOutputTokens < most) {
@@ -140,8 +140,8 @@ const (
 	allowedTools = `allowed_tools`
 )
 
-// readChoice reads a tool_choice. A mode is a choice without a type; what is neither says
-// nothing here, and is left to the reactor.
+// readChoice decodes a tool_choice. A mode becomes a choice without a type. Any other value is
+// ignored here, and left to the reactor.
 func readChoice(raw events.JSON) (c toolChoice) {
 	switch jsontext.Value(raw).Kind() {
 	case '"':
@@ -165,9 +165,9 @@ func (c *toolChoice) permits(tool string) bool {
 	return slices.ContainsFunc(c.Tools, func(f choiceOf) bool { return f.Name == tool })
 }
 
-// laterChoice returns what a tool_choice says to the steps after the first, nil if that is
-// nothing. One that demands a call is for the first step only: else no run would end. What it
-// allows and forbids holds for all.
+// laterChoice returns the tool_choice for the steps after the first, nil if none is left. A demand
+// for a call applies to the first step only, or no run would end. What a choice allows and forbids
+// applies to all steps.
 func laterChoice(raw events.JSON) (events.JSON, error) {
 	c := readChoice(raw)
 	switch {
@@ -189,7 +189,7 @@ func (t stepCalls) permitted(tool string) bool {
 		Choice events.JSON `json:"tool_choice"`
 	}
 	if json.Unmarshal(t.run.Settings.Params, &params) != nil {
-		return true // the reactor was not asked with it
+		return true // such params were never passed to a reactor
 	}
 	c := readChoice(params.Choice)
 	return c.permits(tool)

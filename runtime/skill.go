@@ -16,7 +16,7 @@ type Skill struct {
 	Name        string
 	Description string
 	Text        string
-	Tools       []string // that need it; of a whole server, what the names of its tools begin with
+	Tools       []string // the tools that need it; for a whole server, the prefix of its tools' names
 }
 
 // gates reports whether a tool needs the skill.
@@ -24,8 +24,8 @@ func (s *Skill) gates(tool string) bool {
 	return slices.ContainsFunc(s.Tools, func(name string) bool { return tool == name || strings.HasPrefix(tool, name+"__") })
 }
 
-// skillTool is the tool by which a model loads a skill. Its result is the skill's text. That
-// the skill is active is recorded with the result.
+// skillTool is the tool by which a model loads a skill. Its result is the skill's text, and the
+// skill becomes active when the result is recorded.
 type skillTool struct{ skills []Skill }
 
 // Spec implements Tool.
@@ -81,8 +81,8 @@ func loaded(tool Tool, in *ToolInput, result ToolResult) *events.ActivateSkill {
 	return asked
 }
 
-// locked returns the result of a call whose tool needs a skill that is not active; nil if it
-// can be made. One of the skills that name a tool is enough.
+// locked returns the result of a call if its tool needs a skill that is not active; nil if the
+// call can be made. If several skills name the tool, one active skill is enough.
 func (t stepCalls) locked(side *Side, tool string) *ToolResult {
 	t.live.talking.Lock()
 	defer t.live.talking.Unlock()
@@ -105,8 +105,8 @@ func (t stepCalls) locked(side *Side, tool string) *ToolResult {
 	return &refused
 }
 
-// skillsNote returns what a model is told of the skills: which there are, and the texts of
-// those that a person has activated. What the model has loaded by itself is in its
+// skillsNote returns the note to the model about skills: the list of skills, and the texts of
+// those that a person has activated. Texts that the model has loaded itself are in its
 // conversation.
 func (t reactorCall) skillsNote(side *Side) string {
 	if len(side.Skills) == 0 {

@@ -13,7 +13,7 @@ import (
 type Budget interface {
 	// Check reports, as a queue_full, that the tenant has no tokens left.
 	Check(ctx context.Context, tenant string) error
-	// Spend counts the usage of a call of a model, once for each id.
+	// Spend counts the usage of a call of a model. Repeats with the same id count once.
 	Spend(ctx context.Context, tenant, id string, tokens int64) error
 }
 
@@ -23,8 +23,8 @@ const (
 	mostTokens = 1 << 40         // limit of one call, whatever the reactor reports
 )
 
-// afford returns why no model may be called now.
-func (t reactorCall) afford() error {
+// checkBudget returns an error if no model may be called now.
+func (t reactorCall) checkBudget() error {
 	if t.w.cfg.Budget == nil {
 		return nil
 	}
@@ -36,9 +36,9 @@ func (t reactorCall) afford() error {
 	return &RetryError{NotMade: true, Err: errors.New("the tenant's token budget cannot be read now")}
 }
 
-// spend counts the usage of a model's call, even if its answer fails afterwards, since
+// recordUsage counts the usage of a model's call, even if its answer fails afterwards, since
 // it was paid for.
-func (t reactorCall) spend(in *StepInput, got *Reaction) {
+func (t reactorCall) recordUsage(in *StepInput, got *Reaction) {
 	if t.w.cfg.Budget == nil || got == nil || got.Usage == nil {
 		return
 	}

@@ -21,7 +21,7 @@ import (
 type ThreadState interface {
 	ThreadID() string
 	AgentID() string    // the agent currently in charge, also after a handoff
-	UserID() *string    // nil if it belongs to none
+	UserID() *string    // nil if the thread belongs to no user
 	CreatedAt() int64   // in microseconds since the epoch
 	Scratch() *sync.Map // a store that later tools of the same execution share
 	// Execution returns the active execution, nil if there is none: an effect has one

@@ -29,19 +29,19 @@ func (w *Worker) subscribeStops() (stop func(), err error) {
 	return func() { _ = sub.Unsubscribe() }, nil // closing the connection ends it too
 }
 
-// stop is a stop of a run, with the thread's version that records it.
+// stop is a stop of a run, with the version of the thread that records it.
 type stop struct {
 	version int64
 	events.RunStopped
 }
 
-// maxStops bounds the stops that are kept for runs without a turn here. A forgotten one
-// is found with the run's next commit.
+// maxStops bounds the stops that are kept for runs without a turn here. A dropped stop is noticed
+// at the run's next commit.
 const maxStops = 1024
 
-// handleStop ends the work of a cancelled run. A run that is to stop after its current
-// operation finds that in its next commit. A run that this worker has just claimed may
-// not be watched yet: its stop is kept until it is.
+// handleStop ends the work of a cancelled run. A run that must only stop after its current
+// operation notices that at its next commit. A run that this worker has just claimed may not be
+// watched yet: its stop is kept until it is.
 func (w *Worker) handleStop(execution string, version int64, d events.RunStopped) {
 	w.mu.Lock()
 	t := w.turns[execution]
@@ -57,7 +57,8 @@ func (w *Worker) handleStop(execution string, version int64, d events.RunStopped
 	}
 }
 
-// stop cancels a turn, unless it is to end by itself.
+// stop cancels a turn if the stop aborts its run. It interrupts the reactor's call if the run must
+// stop now. Otherwise the turn ends by itself.
 func (t *turn) stop(d events.RunStopped) {
 	t.live.noteStop(d)
 	switch {
@@ -74,7 +75,7 @@ func (w *Worker) stillHolds(ctx context.Context, t *turn) bool {
 	w.mu.Lock()
 	watched, token := w.turns[t.job.Execution] == t, t.token
 	w.mu.Unlock()
-	if !watched { // it has not begun, or is about to end
+	if !watched { // the turn has not begun, or is about to end
 		return true
 	}
 	var now int64
@@ -109,7 +110,7 @@ func (w *Worker) watch(t *turn) (done func()) {
 	}
 }
 
-// interrupt ends the call of a reactor, and no call of a tool, which may be half done.
+// interrupt ends the call of a reactor. It does not end calls of tools, which may be half done.
 func (t *turn) interrupt() {
 	t.asking.Lock()
 	defer t.asking.Unlock()

@@ -27,9 +27,9 @@ type Busy func(ctx context.Context) iter.Seq2[ThreadRef, error]
 // ThreadRef names a thread of a tenant.
 type ThreadRef struct{ Tenant, Thread string }
 
-// Sweep finds, immediately and then at intervals until ctx ends, executions without a
-// queue message and calls whose run's end was lost, and repairs both. It cancels runs that
-// work for a call that no longer waits for them. Only one process may run it at a time.
+// Sweep runs immediately and then at intervals until ctx ends. It queues executions that have no
+// queue message, and resumes calls that missed the end of their run. It cancels runs that work for
+// a call that no longer waits for them. Only one process may run it at a time.
 func (w *Worker) Sweep(ctx context.Context, busy Busy, every time.Duration) error {
 	suspects := map[string]int64{} // executions that had no message, with their last claims
 	for {
@@ -51,8 +51,8 @@ func (w *Worker) Sweep(ctx context.Context, busy Busy, every time.Duration) erro
 	}
 }
 
-// Unfinished reports whether a thread has a run that a worker executes or is to execute: one
-// that does not wait for a person, a later time or another process.
+// Unfinished reports whether any thread has a run that a worker executes or should execute. Runs
+// that wait for a person, a later time or another process do not count.
 func (w *Worker) Unfinished(ctx context.Context, busy Busy) (is bool, err error) {
 	for ref, err := range busy(ctx) {
 		if err == nil {
@@ -113,7 +113,7 @@ func (w *Worker) sweepCall(ctx context.Context, ref ThreadRef, run thread.Run, c
 	return w.resumeCall(ctx, ref.Tenant, ref.Thread, run.ExecutionID, c.CallID, nil)
 }
 
-// agent returns an agent, with its defaults; also with an *AbsentServersError.
+// agent returns an agent with its defaults, also together with an *AbsentServersError.
 func (w *Worker) agent(ctx context.Context, tenant, name string) (*Agent, error) {
 	a, err := w.agents.Agent(ctx, tenant, name)
 	if absent := (*AbsentServersError)(nil); err != nil && !errors.As(err, &absent) {
@@ -131,13 +131,13 @@ const (
 	WakeEvery = time.Second
 )
 
-// Served reports whether runs of a tenant that wait for a worker go on: a process serves it now.
-// The tenant is empty unless it is an MCP server, of which each tenant has its own.
+// Served reports whether a process serves a worker now. The tenant is empty unless the worker is
+// an MCP server, since each tenant has its own servers.
 type Served func(ctx context.Context, tenant string, worker events.WaitFor) (bool, error)
 
-// Wake continues parked runs until ctx ends: those whose reactor or tool a process serves again,
-// and those whose time is over. It checks each reactor and tool once a round, however many runs
-// wait for it. Only one process may call it at a time.
+// Wake resumes parked runs until ctx ends: when a process serves their reactor or tool again, and
+// when their time to wait is over. In each round it checks each reactor and tool once, no matter
+// how many runs wait for it. Only one process may call it at a time.
 func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]query.ParkedRun, error), served Served, every time.Duration) {
 	for ; ctx.Err() == nil; retry.Sleep(ctx, every) {
 		list, err := parked(ctx)
@@ -178,7 +178,7 @@ func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]query
 	}
 }
 
-// wakeRun continues one run. It skips one that no longer waits.
+// wakeRun resumes a run. It does nothing if the run no longer waits.
 func (w *Worker) wakeRun(ctx context.Context, run query.ParkedRun) error {
 	_, err := w.commands.Run(ctx, &thread.Command{
 		ID: run.Execution + ":wake:" + w.newID(), Tenant: run.Tenant, ThreadID: run.Thread, Actor: "skein:" + w.name,

@@ -69,8 +69,8 @@ func isLost(err error) bool {
 	return errors.As(err, &e)
 }
 
-// reacted notes why a reaction ended, and returns that and the requested model, which
-// the answer may name differently, for its record.
+// reacted records why a reaction ended. It returns the finish reason and the requested model,
+// which the answer may name differently, for the trace record.
 func (t reactorCall) reacted(model string, r *Reaction) events.JSON {
 	t.finish = ""
 	var fields []any

@@ -33,7 +33,7 @@ type ToolSpec struct {
 	Backoff     time.Duration `json:"-"`                    // before the second attempt; doubles each time; default: the agent's; -1: none
 	NotPortable bool          `json:"notPortable,omitzero"` // it uses the runtime context
 	Caller      bool          `json:"caller,omitzero"`      // the caller of the run executes it: a call of it ends the run
-	Strict      bool          `json:"strict,omitzero"`      // of a caller's tool: the endpoint is to hold the arguments to Parameters
+	Strict      bool          `json:"strict,omitzero"`      // of a caller's tool: the endpoint must make the arguments conform to Parameters
 }
 
 // ToolInput is the input of a tool.

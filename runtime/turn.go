@@ -35,15 +35,15 @@ type turn struct {
 	announced announced
 	commits   int
 	failure   string              // why the run failed
-	code      events.FailureCode  // the same, if its model's endpoint has said so
+	code      events.FailureCode  // the reason that its model's endpoint has named, if any
 	titled    bool                // the run has set the title to the beginning of the first message
 	finish    string              // why the last reaction ended, if known
 	asking    sync.Mutex          // guards cut
 	cut       func()              // ends the reactor's call; nil: none is in flight
 	draft     draft               // of the open step
 	holding   context.Context     // ends when waits for absent tools end, so that the run gives up its place
-	lacking   chan lack           // tools that no process serves, as calls of the open step find them; nil: not recorded
-	absent    *AbsentServersError // what the agent lacks that took the thread over during a step; nil: nothing
+	missing   chan missingWorker  // tools that no process serves, as calls of the open step find them; nil: not recorded
+	absent    *AbsentServersError // the missing MCP servers of the agent that took the thread over during a step; nil: none
 	fresh     bool                // the open step was started by this claim
 	token     int64               // of this claim, once it is watched
 	since     int64               // the thread's version with this claim
@@ -75,10 +75,10 @@ func (t *turn) execute(ctx context.Context) error {
 		return err
 	}
 	defer func() {
-		t.live.showConversation(nil) // later reads belong to another turn
+		t.live.showConversation(nil) // later reads must not see this turn's conversation
 		t.w.history.Return(t.job.Tenant, t.job.Thread, t.talk)
 	}()
-	defer func() { // however it ends
+	defer func() { // also after a failure
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
 		t.unstream(t.chunks.Close(closing))
@@ -115,8 +115,8 @@ func (t *turn) execute(ctx context.Context) error {
 	return nil
 }
 
-// runStep calls the reactor of the open step, or makes its calls. The run then ends if nobody
-// waits for it any more.
+// runStep calls the reactor of the open step, or makes its calls. It then ends the run if it is an
+// orphan.
 func (t *turn) runStep(ctx context.Context) error {
 	step := t.reactorCall().runReactor
 	switch {
@@ -151,7 +151,7 @@ func (t *turn) result(err error) string {
 
 // claimRun claims the execution, finds its agent, and reads its conversation.
 func (t *turn) claimRun(ctx context.Context) error {
-	name := t.job.Agent // as of when it was queued; only a handoff changes it
+	name := t.job.Agent // the agent when the run was queued; only a handoff changes it
 	var agentErr error
 	commit := t.claimed
 	if commit == nil {
@@ -161,7 +161,7 @@ func (t *turn) claimRun(ctx context.Context) error {
 		}
 		t.agent = agent
 		var err error
-		if commit, err = t.commit(ctx, "claim", t.claimFor(agent, t.absence().lacksServers(agent, agentErr))); err != nil {
+		if commit, err = t.commit(ctx, "claim", t.claimFor(agent, t.absence().missingServers(agent, agentErr))); err != nil {
 			return err
 		}
 	}
@@ -200,7 +200,7 @@ func (t *turn) claimRun(ctx context.Context) error {
 	return t.fail(ctx, events.AsError(agentErr).Message, nil)
 }
 
-// commit commits one boundary of the run, and notes the run after it.
+// commit commits one boundary of the run, and updates the turn's view of the run.
 func (t *turn) commit(ctx context.Context, what string, data any) (*events.Commit, error) {
 	t.commits++
 	id := t.job.Execution + ":" + strconv.FormatInt(t.run.Token, 10) + ":" + strconv.Itoa(t.commits)
@@ -237,7 +237,7 @@ func (t *turn) command(id, what string, data any) *thread.Command {
 	}
 }
 
-// noteRun notes the state's view of the run.
+// noteRun updates the turn's view of the run from the state.
 func (t *turn) noteRun(s *thread.State) {
 	if r, ok := s.Run(t.job.Execution); ok {
 		t.run = r
@@ -245,8 +245,8 @@ func (t *turn) noteRun(s *thread.State) {
 	t.live.noteState(t.job.Execution)(s)
 }
 
-// noteOwnRun notes the state's view of the run while this claim is its last one. Another
-// claim goes on with a run that waited, and what it does is not this one's.
+// noteOwnRun is noteRun while this claim is the run's last one. Once another claim has continued
+// the run, its changes do not concern this turn.
 func (t *turn) noteOwnRun(s *thread.State) {
 	if r, ok := s.Run(t.job.Execution); ok && r.Token == t.run.Token {
 		t.noteRun(s)
@@ -265,7 +265,7 @@ func (t *turn) readUntil(ctx context.Context, commit *events.Commit) error {
 			return nil
 		}
 		switch err := attempts.Wait(ctx); {
-		case errors.Is(err, retry.ErrExhausted): // a replica that lags
+		case errors.Is(err, retry.ErrExhausted): // the replica lags
 			return events.Errorf(events.Unavailable, "the log does not show version %d of thread %s", commit.Version, t.job.Thread)
 		case err != nil:
 			return err
@@ -274,7 +274,7 @@ func (t *turn) readUntil(ctx context.Context, commit *events.Commit) error {
 	return nil
 }
 
-// fail ends the run as failed, or as stopped if it was to stop.
+// fail ends the run as failed, or as stopped if a stop was requested.
 func (t *turn) fail(ctx context.Context, text string, parts []part) error {
 	t.failure = text
 	d := thread.FailRun{ExecutionID: t.job.Execution, Token: t.run.Token, ErrorText: text, ErrorCode: t.code}
@@ -289,7 +289,7 @@ func (t *turn) fail(ctx context.Context, text string, parts []part) error {
 // finishStream finishes a turn whose execution has ended: it ends the stream, and notifies the
 // call that waits for it.
 func (t *turn) finishStream(ctx context.Context) error {
-	if t.chunks != nil { // else its worker ended it, or readers learn of it from the execution
+	if t.chunks != nil { // otherwise the worker has ended the stream, or readers see the end in the execution
 		if t.run.Status == events.ExecutionFailed && t.failure == "" {
 			t.failure = "the run failed; its execution says why"
 		}
@@ -319,8 +319,8 @@ func (t *turn) stream(version int64) (err error) {
 	return err
 }
 
-// unstream logs that a stream could not be finished. Chunks are not state, and readers
-// learn of the end anyway.
+// unstream logs that a stream could not be finished. This is harmless: chunks are not state, and
+// readers also see the end of the execution.
 func (t *turn) unstream(err error) {
 	if err != nil {
 		t.logger.Warn().Err(err).Msg("cannot store all chunks of a run")

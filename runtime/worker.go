@@ -29,7 +29,7 @@ type Config struct {
 	Ping         time.Duration // interval of pings in a run's stream; default 15 s
 	Reactors     Reactors
 	Agents       Agents
-	ParkAfter    time.Duration // how long a run whose reactor no process serves keeps its place; then it waits without one, until Wake, which must run. Default: it keeps it
+	ParkAfter    time.Duration // how long a run keeps its place while no process serves its reactor; then it is parked until Wake resumes it, so some process must call Wake. Default: it keeps its place
 	Arguments    Arguments
 	Hooks        Hooks
 	Budget       Budget  // of the usage of models; default none
@@ -42,7 +42,7 @@ const DefaultMostToolTime = time.Hour
 
 // Arguments validates the arguments of calls against the schemas of tools.
 type Arguments interface {
-	// Check returns, in one line, why the schema refuses the arguments.
+	// Check returns an error that says, in one line, why the schema refuses the arguments.
 	Check(schema, arguments events.JSON) error
 }
 
@@ -89,20 +89,20 @@ type Worker struct {
 	history   *conversation.Cache
 	places    chan struct{} // one for each active execution, and one for the next of the queue
 	shares    *quota.Pool   // of the places
-	parked    *quota.Pauses // runs that were released because their tenant has its share
+	parked    *quota.Pauses // runs that were released because their tenant's share is used up
 	logger    zerolog.Logger
 
 	mu      sync.Mutex             // guards the fields below
 	turns   map[string]*turn       // by execution
-	stops   map[string]stop        // by execution: of runs without a turn here
+	stops   map[string]stop        // by execution: stops of runs that have no turn here
 	intake  *intake                // nil: the worker does not run
 	held    map[string]*queues.Run // by execution: active runs, and runs begun by this process until the queue has delivered them
 	running sync.WaitGroup
 }
 
-// intake is what a running worker uses to take runs.
+// intake holds what a running worker needs to accept runs.
 type intake struct {
-	ctx   context.Context // ends when no more are taken
+	ctx   context.Context // ends when no more runs are accepted
 	work  context.Context // ends when current work must end
 	inbox string          // where messages of runs that it has begun are forwarded to
 	queue *queues.Receiver
@@ -120,8 +120,8 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 	}
 }
 
-// Queue returns a function that queues the executions that a commit requests, except
-// those that a worker of this process has begun with it. Sweep finds what is lost there.
+// Queue returns a function that queues the executions that a commit requests, except those that a
+// worker of this process has begun with it. Sweep queues executions that could not be queued.
 func Queue(log *eventlog.Log, logger zerolog.Logger) func(*events.Commit) {
 	return func(c *events.Commit) {
 		for i := range c.Events {
@@ -135,8 +135,8 @@ func Queue(log *eventlog.Log, logger zerolog.Logger) func(*events.Commit) {
 	}
 }
 
-// Stored receives what the dispatcher of this worker's process has stored: the worker need not read
-// it.
+// Stored receives the commits that the dispatcher of this process has stored, so that the worker
+// does not have to read them.
 func (w *Worker) Stored(c *events.Commit) {
 	for i := range c.Events {
 		switch c.Events[i].Type {
@@ -149,8 +149,8 @@ func (w *Worker) Stored(c *events.Commit) {
 	}
 }
 
-// Run takes executions and runs them until ctx ends. Active ones then have Drain to
-// reach their next boundary, are released, and continue in another worker.
+// Run takes executions and runs them until ctx ends. Active executions then have Config.Drain to
+// reach their next boundary. They are released, and continue in another worker.
 func (w *Worker) Run(ctx context.Context) error {
 	stop, err := w.subscribeStops()
 	if err != nil {
@@ -171,7 +171,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	defer unfollow()
-	defer w.setIntake(nil) // before the wait: no more runs begin
+	defer w.setIntake(nil) // deferred last, so that no more runs begin during the wait
 	for ctx.Err() == nil {
 		queue, err := queues.RunsOf(w.log).Receive(ctx)
 		if err != nil {
@@ -190,7 +190,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// takeRuns runs what the queue delivers until it is closed.
+// takeRuns runs the executions that the queue delivers, until it is closed.
 func (w *Worker) takeRuns(t *intake) {
 	for {
 		select {
@@ -198,7 +198,7 @@ func (w *Worker) takeRuns(t *intake) {
 		case <-t.ctx.Done():
 			return
 		}
-		// Half of the free places are for the runs that this process begins by itself.
+		// Half of the free places are reserved for runs that this process begins by itself.
 		job, err := t.queue.Next(t.ctx, (cap(w.places)-len(w.places))/2+1)
 		if err != nil {
 			<-w.places
@@ -230,8 +230,8 @@ func (w *Worker) takeRuns(t *intake) {
 	}
 }
 
-// runOne runs one execution, keeps it alive in the queue meanwhile, and frees its
-// place.
+// runOne runs one execution. It keeps the queue message alive meanwhile, and frees the place
+// afterwards.
 func (w *Worker) runOne(taking *intake, t *turn) {
 	defer w.running.Done()
 	defer func() {
@@ -241,7 +241,7 @@ func (w *Worker) runOne(taking *intake, t *turn) {
 	ctx, job := taking.work, t.job
 	t.taking, t.scratch = taking.ctx, &sync.Map{}
 	t.logger = w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()
-	rest := every(queues.RunWait/3, func() bool { return w.stillHolds(ctx, t) }, func() { // the worker that has it keeps it alive
+	rest := every(queues.RunWait/3, func() bool { return w.stillHolds(ctx, t) }, func() { // once the run is lost, its new worker keeps the message alive
 		if err := job.Working(); err != nil {
 			t.logger.Warn().Err(err).Msg("cannot keep a run alive in the queue")
 		}
@@ -302,7 +302,7 @@ func (w *Worker) settle(ctx context.Context, t *turn, err error) error {
 		return t.job.Done()
 	case isLost(err):
 		t.logger.Info().Err(err).Msg("a run was lost to another worker")
-		return nil // which has the message now
+		return nil // the other worker has the message now
 	case refused.Code == events.NotFound: // the thread, or the run, is deleted
 		return t.job.Done()
 	case ctx.Err() != nil, errors.Is(err, errStopping):

@@ -16,8 +16,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// compile compiles the schema at path. No schema refers to another, so nothing is ever
-// fetched.
+// compile compiles the schema at path. No schema refers to another, so nothing is fetched.
 func compile(path string) (*jsonschema.Schema, error) {
 	body, err := files.ReadFile("files/" + path)
 	if err != nil {
@@ -37,13 +36,13 @@ func compile(path string) (*jsonschema.Schema, error) {
 // version is validated after it was upcast. Data of an unknown type or version has no schema,
 // and only the envelope is validated. The error is a *MismatchError.
 func (v *Validator) Event(e *events.Event) error {
-	if v.plainly(e) {
+	if v.fastValid(e) {
 		return nil
 	}
 	return v.event(e)
 }
 
-// event validates by the schemas.
+// event validates an event against the JSON Schemas.
 func (v *Validator) event(e *events.Event) error {
 	raw := e.Raw()
 	if raw == nil {
@@ -56,7 +55,7 @@ func (v *Validator) event(e *events.Event) error {
 	if err != nil {
 		return &MismatchError{Schema: envelopePath, Reason: err.Error()}
 	}
-	if err := v.hold(envelopePath, whole); err != nil {
+	if err := v.checkInstance(envelopePath, whole); err != nil {
 		return err
 	}
 	row, known := events.Lookup(e.Type)
@@ -74,7 +73,7 @@ func (v *Validator) event(e *events.Event) error {
 			return &MismatchError{Schema: path, Path: "/data", Reason: err.Error()}
 		}
 	}
-	return under("/data", v.hold(path, data))
+	return prefixMismatch("/data", v.checkInstance(path, data))
 }
 
 // Envelope validates one event, as JSON, against the schema of the CloudEvents envelope. The
@@ -92,11 +91,11 @@ func (v *Validator) document(path string, raw []byte) error {
 	if err != nil {
 		return &MismatchError{Schema: path, Reason: err.Error()}
 	}
-	return v.hold(path, instance)
+	return v.checkInstance(path, instance)
 }
 
-// hold validates parsed JSON against the schema at path.
-func (v *Validator) hold(path string, instance any) error {
+// checkInstance validates parsed JSON against the schema at path.
+func (v *Validator) checkInstance(path string, instance any) error {
 	find, ok := v.schemas[path]
 	if !ok {
 		return fmt.Errorf("there is no schema %s", path)
@@ -114,7 +113,7 @@ func (v *Validator) hold(path string, instance any) error {
 	return &MismatchError{Schema: path, Path: unescape(leaf.InstanceLocation), Reason: leaf.Message}
 }
 
-func under(prefix string, err error) error {
+func prefixMismatch(prefix string, err error) error {
 	var mismatch *MismatchError
 	if errors.As(err, &mismatch) {
 		mismatch.Path = prefix + mismatch.Path
@@ -159,8 +158,8 @@ func member(raw []byte, name string) events.JSON {
 	if s.kind() != '{' {
 		return nil
 	}
-	for s.enter(); s.more('}'); {
-		found := string(s.said(nil)) == name
+	for s.begin(); s.next('}'); {
+		found := string(s.readString(nil)) == name
 		if value := s.value(); found {
 			return value
 		}

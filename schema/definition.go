@@ -11,32 +11,32 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Definition decodes a tenant's definition, and returns it with its name and in canonical
-// form. It checks what the JSON Schemas in files/definitions cannot express: a tool's
-// parameters are a JSON Schema themselves, a server's address is valid, no name is repeated,
-// and there is no secret as far as that can be told. The name may be in the definition, next
-// to it, or both. Paths in the error are relative to d.
+// Definition decodes a tenant's definition, and returns it with its name and in canonical form. It
+// also checks what the JSON Schemas in files/definitions cannot express: that a tool's parameters
+// are a JSON Schema themselves, a server's address is valid, no name is repeated, and nothing
+// looks like a secret. The name may be in the definition, next to it, or both. Paths in the error
+// are relative to d.
 func (v *Validator) Definition(d events.NewDefinition) (events.NewDefinition, error) {
 	f, ok := v.definitions[d.Kind]
 	if !ok {
-		return d, said(in("kind", refuse("there is no kind of definition %.80q", string(d.Kind))))
+		return d, withPath(in("kind", refuse("there is no kind of definition %.80q", string(d.Kind))))
 	}
 	if err := checkSyntax(d.Definition); err != nil {
-		return d, said(in("definition", err))
+		return d, withPath(in("definition", err))
 	}
 	if d.Name != "" && jsontext.Value(d.Definition).Kind() == '{' {
 		if name := member(d.Definition, "name"); name == nil {
 			d.Definition = withName(d.Definition, d.Name)
 		} else if plainText(name) != d.Name {
-			return d, said(in("name", refuse("the definition has another name in itself; give one of them")))
+			return d, withPath(in("name", refuse("the definition has another name in itself; give one of them")))
 		}
 	}
 	value, err := f.read(d.Definition)
 	if err != nil {
 		return d, Under("/definition", err)
 	}
-	if err := further(value); err != nil {
-		return d, said(in("definition", err))
+	if err := checkBeyondSchema(value); err != nil {
+		return d, withPath(in("definition", err))
 	}
 	d.Name = events.DefinitionName(value)
 	if d.Definition, err = events.EncodeDefinition(value); err != nil { // a decoded value can be encoded
@@ -62,7 +62,7 @@ func (v *Validator) Definitions(apply events.ApplyDefinitions) (events.ApplyDefi
 	return apply, nil
 }
 
-// withName returns an object with a name added if it has none.
+// withName returns a JSON object with the member name added unless it has one.
 func withName(object events.JSON, name string) events.JSON {
 	rest := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(string(object)), "{"))
 	if rest != "}" {
@@ -71,45 +71,45 @@ func withName(object events.JSON, name string) events.JSON {
 	return events.JSON(`{"name":` + strconv.Quote(name) + rest) // a name needs no escapes
 }
 
-// further checks what the JSON Schemas of the definitions do not express.
-func further(value any) *events.Error {
+// checkBeyondSchema checks what the JSON Schemas of the definitions cannot express.
+func checkBeyondSchema(value any) *events.Error {
 	switch d := value.(type) {
 	case events.ModelDefinition:
-		return in("params", noSecret(d.Params))
+		return in("params", checkNoSecret(d.Params))
 	case events.PromptDefinition:
-		return furtherPrompt(d)
+		return checkPrompt(d)
 	case events.ToolDefinition:
-		return furtherTool(d)
+		return checkTool(d)
 	case events.ContextDefinition:
 		return in("schema", checkParameters(d.Schema))
 	case events.SkillDefinition:
-		return in("tools", noneTwice(d.Tools))
+		return in("tools", checkUnique(d.Tools))
 	case events.ReactorDefinition:
-		return in("http", furtherEndpoint(d.HTTP))
+		return in("http", checkEndpoint(d.HTTP))
 	case events.WebhookDefinition:
-		return furtherWebhook(d)
+		return checkWebhook(d)
 	case events.PolicyDefinition:
 		if err := d.CheckFields(); err != nil {
 			e := events.AsError(err)
 			return in(strings.TrimPrefix(e.Details.Path, "/"), refuse("%s", e.Message))
 		}
 	case events.AgentDefinition:
-		err := furtherLists(d.Tools, d.Hooks, d.Skills)
+		err := checkLists(d.Tools, d.Hooks, d.Skills)
 		if err == nil && len(d.Skills) > 0 {
-			err = furtherSkills(d)
+			err = checkSkills(d)
 		}
 		if err == nil && d.Loop != nil {
 			if d.Type == events.DualAI {
 				return in("loop", refuse("is only of an agent of type ai_human; the sides of one of type dual_ai end it with stopOnResponse and maxSteps"))
 			}
-			err = in("loop", in("stopAfter", furtherStops(d)))
+			err = in("loop", in("stopAfter", checkStops(d)))
 		}
 		for _, side := range []struct {
 			name string
 			*events.AgentSide
 		}{{"sideA", d.SideA}, {"sideB", d.SideB}} {
 			if err == nil && side.AgentSide != nil {
-				err = in(side.name, in("tools", noneTwice(side.Tools)))
+				err = in(side.name, in("tools", checkUnique(side.Tools)))
 			}
 		}
 		return err
@@ -117,8 +117,8 @@ func further(value any) *events.Error {
 	return nil
 }
 
-// furtherSkills checks what an agent's skills need.
-func furtherSkills(d events.AgentDefinition) *events.Error {
+// checkSkills checks what an agent with skills needs.
+func checkSkills(d events.AgentDefinition) *events.Error {
 	if d.Type == events.DualAI {
 		return in("skills", refuse("are only of an agent of type ai_human"))
 	}
@@ -128,32 +128,32 @@ func furtherSkills(d events.AgentDefinition) *events.Error {
 	return nil
 }
 
-func furtherLists(tools, hooks, skills []string) *events.Error {
+func checkLists(tools, hooks, skills []string) *events.Error {
 	for _, list := range []struct {
 		name  string
 		names []string
 	}{{"tools", tools}, {"hooks", hooks}, {"skills", skills}} {
-		if err := in(list.name, noneTwice(list.names)); err != nil {
+		if err := in(list.name, checkUnique(list.names)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// furtherStops checks that the tools that end an agent's loop are its own.
-func furtherStops(d events.AgentDefinition) *events.Error {
+// checkStops checks that the tools that end an agent's loop are among its tools.
+func checkStops(d events.AgentDefinition) *events.Error {
 	for i, name := range d.Loop.StopAfter {
 		if !slices.Contains(d.Tools, name) {
 			return in(strconv.Itoa(i), refuse("%s is no tool of the agent; name one of tools", name))
 		}
 	}
-	return noneTwice(d.Loop.StopAfter)
+	return checkUnique(d.Loop.StopAfter)
 }
 
-// furtherPrompt checks that every variable occurs in the text, and that every placeholder in
-// the text is a variable.
-func furtherPrompt(d events.PromptDefinition) *events.Error {
-	if err := in("variables", noneTwice(d.Variables)); err != nil {
+// checkPrompt checks that every variable occurs in the text, and that every placeholder in the
+// text is a variable.
+func checkPrompt(d events.PromptDefinition) *events.Error {
+	if err := in("variables", checkUnique(d.Variables)); err != nil {
 		return err
 	}
 	placeholders := events.Placeholders(d.Text)
@@ -171,8 +171,8 @@ func furtherPrompt(d events.PromptDefinition) *events.Error {
 		return nil
 	}
 	s := scanner{raw: d.Defaults}
-	for s.enter(); s.more('}'); {
-		name := string(s.said(nil))
+	for s.begin(); s.next('}'); {
+		name := string(s.readString(nil))
 		if !slices.Contains(d.Variables, name) {
 			return in("defaults", in(clip(name), refuse("is none of the variables")))
 		}
@@ -184,7 +184,7 @@ func furtherPrompt(d events.PromptDefinition) *events.Error {
 	return nil
 }
 
-func furtherTool(d events.ToolDefinition) *events.Error {
+func checkTool(d events.ToolDefinition) *events.Error {
 	if d.Parameters != nil {
 		if err := checkParameters(d.Parameters); err != nil {
 			return in("parameters", err)
@@ -209,7 +209,7 @@ func furtherTool(d events.ToolDefinition) *events.Error {
 	if err := d.CheckHTTP(); err != nil {
 		return events.AsError(err)
 	}
-	if err := in("http", furtherEndpoint(d.HTTP)); err != nil {
+	if err := in("http", checkEndpoint(d.HTTP)); err != nil {
 		return err
 	}
 	if d.OwnThread != nil && d.Type != events.AgentTool {
@@ -218,10 +218,10 @@ func furtherTool(d events.ToolDefinition) *events.Error {
 	if d.Server == nil {
 		return nil
 	}
-	if err := wholeServer(d); err != nil {
+	if err := checkWholeServer(d); err != nil {
 		return err
 	}
-	if err := in("server", in("env", noneTwice(d.Server.Env))); err != nil {
+	if err := in("server", in("env", checkUnique(d.Server.Env))); err != nil {
 		return err
 	}
 	if d.Server.URL == "" {
@@ -230,8 +230,8 @@ func furtherTool(d events.ToolDefinition) *events.Error {
 	return in("server", in("url", checkAddress(d.Server.URL, "tokenEnv")))
 }
 
-// checkAddress checks an address that a definition names. variable is the field with the
-// names of secrets.
+// checkAddress checks the address of a server in a definition. variable is the field to use for a
+// secret, named in the error.
 func checkAddress(address, variable string) *events.Error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -243,19 +243,19 @@ func checkAddress(address, variable string) *events.Error {
 	return nil
 }
 
-// furtherEndpoint checks an address that requests are sent to, and its secrets.
-func furtherEndpoint(e *events.HTTPEndpoint) *events.Error {
+// checkEndpoint checks the address of an endpoint, and its secrets.
+func checkEndpoint(e *events.HTTPEndpoint) *events.Error {
 	if e == nil {
 		return nil
 	}
 	if err := in("url", checkAddress(e.URL, "secretEnv")); err != nil {
 		return err
 	}
-	return in("secretEnv", noneTwice(e.SecretEnv))
+	return in("secretEnv", checkUnique(e.SecretEnv))
 }
 
-// furtherWebhook checks the filters of a webhook: one that no event passes is a mistake.
-func furtherWebhook(d events.WebhookDefinition) *events.Error {
+// checkWebhook checks the filters of a webhook. It refuses a filter that no event can pass.
+func checkWebhook(d events.WebhookDefinition) *events.Error {
 	for i, one := range d.Types {
 		if len(one) > 128 || !slices.ContainsFunc(events.Catalog(), func(r events.Row) bool {
 			return !r.Transient && events.WebhookDefinition{Types: []string{one}}.Takes(r.Type)
@@ -263,22 +263,22 @@ func furtherWebhook(d events.WebhookDefinition) *events.Error {
 			return in("types", at(i, refuse("%q is no type of an event in the log; give item.created, or item.* for all of an entity", clip(one))))
 		}
 	}
-	if err := in("types", noneTwice(d.Types)); err != nil {
+	if err := in("types", checkUnique(d.Types)); err != nil {
 		return err
 	}
-	if err := in("agents", noneTwice(d.Agents)); err != nil {
+	if err := in("agents", checkUnique(d.Agents)); err != nil {
 		return err
 	}
-	if err := webhookOfThreads(d); err != nil {
+	if err := checkThreadWebhook(d); err != nil {
 		return err
 	}
-	return in("http", furtherEndpoint(d.HTTP))
+	return in("http", checkEndpoint(d.HTTP))
 }
 
-// webhookOfThreads refuses types of which a webhook of certain threads is never sent an event:
-// those that no thread has, and those of the end of one, of which it is not known any more whose
-// it was.
-func webhookOfThreads(d events.WebhookDefinition) *events.Error {
+// checkThreadWebhook refuses event types that a webhook with a thread filter never receives:
+// events without a thread, and events that end a thread, because its agent and key are no longer
+// known then.
+func checkThreadWebhook(d events.WebhookDefinition) *events.Error {
 	if len(d.Agents) == 0 && d.KeyPrefix == "" {
 		return nil
 	}
@@ -294,8 +294,8 @@ func webhookOfThreads(d events.WebhookDefinition) *events.Error {
 	return nil
 }
 
-// wholeServer checks a definition of all tools of a server.
-func wholeServer(d events.ToolDefinition) *events.Error {
+// checkWholeServer checks a definition of all tools of a server.
+func checkWholeServer(d events.ToolDefinition) *events.Error {
 	s := d.Server
 	if !s.Whole() {
 		if len(s.Exclude) > 0 {
@@ -316,14 +316,14 @@ func wholeServer(d events.ToolDefinition) *events.Error {
 		name     string
 		patterns []string
 	}{{"include", s.Include}, {"exclude", s.Exclude}} {
-		if err := in("server", in(list.name, noneTwice(list.patterns))); err != nil {
+		if err := in("server", in(list.name, checkUnique(list.patterns))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func noneTwice(names []string) *events.Error {
+func checkUnique(names []string) *events.Error {
 	seen := make(map[string]bool, len(names))
 	for i, name := range names {
 		if seen[name] {
@@ -334,14 +334,14 @@ func noneTwice(names []string) *events.Error {
 	return nil
 }
 
-// noSecret refuses arguments whose names are typical of secrets.
-func noSecret(params events.JSON) *events.Error {
+// checkNoSecret refuses parameters with names that are typical of secrets.
+func checkNoSecret(params events.JSON) *events.Error {
 	if params == nil {
 		return nil
 	}
 	s := scanner{raw: params}
-	for s.enter(); s.more('}'); s.value() {
-		name := string(s.said(nil))
+	for s.begin(); s.next('}'); s.value() {
+		name := string(s.readString(nil))
 		switch strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name)) {
 		case "apikey", "authorization", "password", "secret", "clientsecret", "accesstoken", "bearertoken", "privatekey":
 			return in(clip(name), refuse("looks like a secret, and a definition holds none; give it to the process that runs the reactor, in its environment"))

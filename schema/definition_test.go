@@ -258,7 +258,7 @@ func TestDefinitionsAgreeWithTheSchemas(t *testing.T) {
 			raw := []byte(g.document(v.definitions[kind].shape))
 			err := error(nil)
 			if syntax := checkSyntax(raw); syntax != nil {
-				err = said(syntax)
+				err = withPath(syntax)
 			} else {
 				_, err = v.definitions[kind].read(raw)
 			}

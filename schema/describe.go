@@ -12,7 +12,7 @@ type Description struct {
 	Type     string
 	Required bool
 	Doc      string
-	// Holds is the struct type of an object or of the objects of a list, or nil.
+	// Holds is the struct type of the object, or of the objects in the list; nil for other types.
 	Holds reflect.Type
 }
 
@@ -26,7 +26,7 @@ func Describe(value any) ([]Description, error) {
 	return sh.describe("", nil), nil
 }
 
-// describe omits the repetition when a struct contains itself.
+// describe lists the fields below prefix. It stops at a struct that contains itself.
 func (sh *shape) describe(prefix string, around []*shape) []Description {
 	for _, s := range around {
 		if s == sh {
@@ -54,7 +54,7 @@ func (sh *shape) describe(prefix string, around []*shape) []Description {
 	return out
 }
 
-// typeWords describes a value in few words; patterns by their name.
+// typeWords describes the type of a value in a few words. A pattern is described by its name.
 func (r *rule) typeWords() string {
 	words := ""
 	switch {
@@ -103,7 +103,7 @@ type Pattern struct{ Name, Doc, Expression string }
 func Patterns() []Pattern {
 	var out []Pattern
 	for _, name := range patternNames() {
-		out = append(out, Pattern{name, strings.TrimPrefix(wanted(name), "must be "), expression(name)})
+		out = append(out, Pattern{name, strings.TrimPrefix(describePattern(name), "must be "), expression(name)})
 	}
 	return out
 }

@@ -16,7 +16,7 @@ const dialect = arguments.Dialect
 // writer writes a shape as a JSON Schema. Its order follows the Go struct, so that the same
 // type always yields the same bytes.
 type writer struct {
-	open bool // what Skein writes itself: fields may be added, and null and "" are not absent values
+	open bool // for documents that Skein writes: unknown fields are allowed, and null and "" do not mean absent
 	defs []*shape
 }
 
@@ -25,7 +25,7 @@ type object struct{ b []byte }
 
 func (o *object) put(name string, value any) {
 	raw, err := json.Marshal(value, json.Deterministic(true))
-	if err != nil { // strings, numbers, lists of them and JSON made here
+	if err != nil { // cannot fail: only strings, numbers, lists of them and JSON made here are written
 		panic(fmt.Sprintf("schema: %s: %v", name, err))
 	}
 	if len(o.b) > 0 {
@@ -48,7 +48,7 @@ func document(id, doc string, sh *shape, open bool) events.JSON {
 	w.body(&o, sh)
 	if len(w.defs) > 0 {
 		var defs object
-		for i := 0; i < len(w.defs); i++ { // a definition may add others
+		for i := 0; i < len(w.defs); i++ { // writing one definition may add others
 			var def object
 			w.body(&def, w.defs[i])
 			defs.put(w.defs[i].name, def.raw())
@@ -80,7 +80,7 @@ func (w *writer) body(o *object, sh *shape) {
 	}
 }
 
-// field returns the schema of a member, including the values that mean absent.
+// field returns the schema of a member, which also accepts the values that mean absent.
 func (w *writer) field(f *field) events.JSON {
 	var o object
 	if f.doc != "" {
@@ -92,7 +92,7 @@ func (w *writer) field(f *field) events.JSON {
 	return o.raw()
 }
 
-// value writes the schema of a value. With null, or empty, null or "" are valid too.
+// value writes the schema of a value. If null or empty is set, null or "" are valid, too.
 func (w *writer) value(o *object, r *rule, null, empty bool) {
 	switch r.kind {
 	case text:
@@ -180,7 +180,7 @@ func (w *writer) text(o *object, r *rule, null, empty bool) {
 	}
 }
 
-// ref returns a reference to a struct's definition, which is written once.
+// ref returns a reference to a struct's definition in $defs, which is written once.
 func (w *writer) ref(sh *shape) string {
 	known := false
 	for _, def := range w.defs {

@@ -81,7 +81,7 @@ func readWithLibrary(b *testing.B, v *Validator, raw []byte) {
 		b.Fatal(err)
 	}
 	check := func(path string, value any) {
-		if err := v.hold(path, value); err != nil {
+		if err := v.checkInstance(path, value); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -21,13 +21,13 @@ type File struct {
 	Body []byte
 }
 
-// The $id of the schemas that are not of one row.
+// The $id of the schemas that do not belong to one row of a catalog.
 const (
 	envelopeID = "urn:skein:event-envelope"
 	commitID   = "urn:skein:commit"
 )
 
-// paths of the schemas, below files.
+// The paths of the schemas, below files.
 func commandPath(name string) string  { return "commands/" + name + ".json" }
 func queryPath(name string) string    { return "queries/" + name + ".json" }
 func eventPath(t events.Type) string  { return "events/" + string(t) + ".json" }

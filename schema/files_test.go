@@ -293,11 +293,11 @@ func TestWords(t *testing.T) {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}
-	if got := wanted("other"); got != "must match the pattern other" {
+	if got := describePattern("other"); got != "must match the pattern other" {
 		t.Error(got)
 	}
 	for _, name := range patternNames() {
-		if got := wanted(name); !strings.HasPrefix(got, "must be ") {
+		if got := describePattern(name); !strings.HasPrefix(got, "must be ") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// written returns the shapes of stored events by type: the envelope, with the data of that
-// type in it. The JSON Schemas are written from them. Validating an event by its shape is some
-// fifty times as fast. What a shape does not accept, valid or not, is left to the schemas,
-// which are authoritative and say what is wrong; a test and a fuzz test hold that the schemas
-// accept whatever the shapes accept.
-func (all shapes) written() (map[events.Type]*shape, error) {
+// storedEvents returns the shapes of stored events by type: the envelope with the data of that
+// type. Checking an event by its shape is about fifty times as fast as by its JSON Schema, which
+// is generated from the same shape. A shape may reject valid events: on a rejection the JSON
+// Schema decides, and says what is wrong. A test and a fuzz test check that the schemas accept
+// everything that the shapes accept.
+func (all shapes) storedEvents() (map[events.Type]*shape, error) {
 	around, err := all.of(reflect.TypeFor[envelope]())
 	if err != nil {
 		return nil, err
@@ -44,20 +44,21 @@ func (all shapes) written() (map[events.Type]*shape, error) {
 	return out, nil
 }
 
-// plainly reports whether an event's bytes obviously satisfy the schemas. If false, the
-// schemas must be asked.
-func (v *Validator) plainly(e *events.Event) bool {
+// fastValid reports whether the shape check alone proves e valid. If it returns false, the JSON
+// Schema decides.
+func (v *Validator) fastValid(e *events.Event) bool {
 	row, known := events.Lookup(e.Type)
 	if _, unknown := e.Data.(events.Unknown); unknown || !known || e.Raw() == nil || e.Schema() != row.Schema() {
 		return false
 	}
 	s := scanner{raw: e.Raw()}
-	return v.written[e.Type].holds(&s) && s.kind() == 0
+	return v.storedEvents[e.Type].fastValid(&s) && s.kind() == 0
 }
 
-// holds reports whether the next value, which is valid JSON, obviously satisfies an open
-// schema of the shape: other members may be present, and null and "" are not absent values.
-func (sh *shape) holds(s *scanner) bool {
+// fastValid reports whether the next value, which must be valid JSON, satisfies the shape as a
+// stored document: unknown members may be present, and null and "" do not mean absent. A false
+// result does not prove it invalid.
+func (sh *shape) fastValid(s *scanner) bool {
 	if sh.constraint != "" || s.kind() != '{' {
 		return false
 	}
@@ -66,8 +67,8 @@ func (sh *shape) holds(s *scanner) bool {
 		hint    int
 		scratch [48]byte
 	)
-	for s.enter(); s.more('}'); {
-		i := sh.find(s.said(scratch[:]), hint)
+	for s.begin(); s.next('}'); {
+		i := sh.find(s.readString(scratch[:]), hint)
 		if i < 0 {
 			s.value()
 			continue
@@ -75,7 +76,7 @@ func (sh *shape) holds(s *scanner) bool {
 		f := &sh.fields[i]
 		if f.nullable && s.kind() == 'n' {
 			s.value()
-		} else if !f.holds(s) {
+		} else if !f.fastValid(s) {
 			return false
 		}
 		seen |= 1 << i
@@ -84,13 +85,13 @@ func (sh *shape) holds(s *scanner) bool {
 	return bits.OnesCount64(sh.required&^seen) == 0
 }
 
-// mostDigits is the length up to which a number is certainly in range.
-const mostDigits = 15
+// maxSafeDigits is the length up to which a number is certainly in range.
+const maxSafeDigits = 15
 
-func (r *rule) holds(s *scanner) bool {
+func (r *rule) fastValid(s *scanner) bool {
 	switch kind := s.kind(); r.kind {
 	case text:
-		return kind == '"' && r.holdsText(s)
+		return kind == '"' && r.fastValidText(s)
 	case flag:
 		s.value()
 		return kind == 't' || kind == 'f'
@@ -100,22 +101,22 @@ func (r *rule) holds(s *scanner) bool {
 	case real:
 		raw := s.value()
 		n, err := strconv.ParseFloat(string(raw), 64)
-		return err == nil && len(raw) <= mostDigits && (kind == '-' || kind >= '0' && kind <= '9') &&
+		return err == nil && len(raw) <= maxSafeDigits && (kind == '-' || kind >= '0' && kind <= '9') &&
 			(r.minimum == nil || n >= float64(*r.minimum)) && (r.maximum == nil || n <= float64(*r.maximum))
 	case anything:
 		s.value()
 		return !r.object || kind == '{'
 	case record:
-		return r.shape.holds(s)
+		return r.shape.fastValid(s)
 	case list:
-		return kind == '[' && r.holdsList(s)
+		return kind == '[' && r.fastValidList(s)
 	}
 	return false
 }
 
-func (r *rule) holdsText(s *scanner) bool {
+func (r *rule) fastValidText(s *scanner) bool {
 	var scratch [64]byte
-	raw := s.said(scratch[:])
+	raw := s.readString(scratch[:])
 	if r.enum != nil {
 		return slices.ContainsFunc(r.enum, func(known string) bool { return known == string(raw) })
 	}
@@ -125,10 +126,10 @@ func (r *rule) holdsText(s *scanner) bool {
 	return (r.match == nil || r.match(string(raw))) && (!r.boundsLength() || r.hasLength(utf8.RuneCount(raw)))
 }
 
-func (r *rule) holdsList(s *scanner) bool {
+func (r *rule) fastValidList(s *scanner) bool {
 	n := 0
-	for s.enter(); s.more(']'); n++ {
-		if !r.items.holds(s) {
+	for s.begin(); s.next(']'); n++ {
+		if !r.items.fastValid(s) {
 			return false
 		}
 	}

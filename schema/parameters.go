@@ -9,8 +9,7 @@ import (
 	"github.com/skein-threads/skein/schema/arguments"
 )
 
-// checkParameters refuses what is no JSON Schema of a tool's arguments, as
-// arguments.CompileDefinition says.
+// checkParameters refuses parameters that arguments.CompileDefinition does not compile.
 func checkParameters(raw events.JSON) *events.Error {
 	_, err := arguments.CompileDefinition(raw)
 	var wrong *arguments.SchemaError
@@ -25,7 +24,7 @@ func checkParameters(raw events.JSON) *events.Error {
 	return nil
 }
 
-// plainText returns the text of a JSON string, and nothing for any other value.
+// plainText returns the text of a JSON string, and "" for any other value.
 func plainText(v events.JSON) string {
 	if jsontext.Value(v).Kind() != '"' {
 		return ""

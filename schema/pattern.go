@@ -7,9 +7,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// matcher returns the check of a pattern of events, by its name; nil if there is none. Those
-// that every command needs are written by hand, for speed; a test compares them with the
-// regular expressions, which the JSON Schemas use.
+// matcher returns the function that checks a named pattern of package events; nil if there is no
+// such pattern. The patterns that every command needs are checked by hand-written functions, for
+// speed. A test compares them with the regular expressions, which the JSON Schemas use.
 func matcher(name string) func(string) bool {
 	switch name {
 	case events.PatternThread:
@@ -39,8 +39,8 @@ func matcher(name string) func(string) bool {
 	return nil
 }
 
-// wanted describes a pattern in words.
-func wanted(name string) string {
+// describePattern describes a pattern in words.
+func describePattern(name string) string {
 	switch name {
 	case events.PatternTenant:
 		return "must be a tenant: 1 to 64 letters, digits, _ and -, the first a letter or digit"
@@ -76,8 +76,8 @@ func isAlnum(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z'
 }
 
-// isWord reports whether s has 1 to most bytes, letters and digits or one of extra, of which
-// the first is a letter or digit.
+// isWord reports whether s has 1 to most bytes, each a letter, a digit or one of extra, and begins
+// with a letter or digit.
 func isWord(s string, most int, extra string) bool {
 	if s == "" || len(s) > most || !isAlnum(s[0]) {
 		return false

@@ -23,8 +23,8 @@ func (sh *shape) read(s *scanner, v reflect.Value) *events.Error {
 		hint    int
 		scratch [48]byte
 	)
-	for s.enter(); s.more('}'); {
-		name := s.said(scratch[:])
+	for s.begin(); s.next('}'); {
+		name := s.readString(scratch[:])
 		i := sh.find(name, hint)
 		if i < 0 {
 			return in(clip(name), refuse("there is no such field; known are %s", sh.names()))
@@ -45,14 +45,14 @@ func (sh *shape) read(s *scanner, v reflect.Value) *events.Error {
 	}
 	if sh.checked {
 		if err := v.Addr().Interface().(checker).Check(); err != nil {
-			return asked(err)
+			return refusalOf(err)
 		}
 	}
 	return nil
 }
 
-// asked returns the error of a Check, which is a refusal with a path of its own.
-func asked(err error) *events.Error {
+// refusalOf returns the error of a Check as a refusal. The error may have a path of its own.
+func refusalOf(err error) *events.Error {
 	var e *events.Error
 	if errors.As(err, &e) && e.Details != nil {
 		return e
@@ -68,8 +68,8 @@ func (sh *shape) names() string {
 	return strings.Join(names, ", ")
 }
 
-// read decodes a field's value and reports whether it is present: null and an empty string may
-// mean absent.
+// read decodes a field's value and reports whether it is present, since null and an empty string
+// may mean absent.
 func (f *field) read(s *scanner, v reflect.Value, index []int) (present bool, _ *events.Error) {
 	kind := s.kind()
 	if kind == 'n' && (f.kind != anything || f.object) {
@@ -98,7 +98,7 @@ func (f *field) read(s *scanner, v reflect.Value, index []int) (present bool, _ 
 // optionalText reports whether "" means absent.
 func (r *rule) optionalText() bool { return !r.required && !r.pointer }
 
-// value decodes one value that is present.
+// value decodes a value that does not mean absent.
 func (r *rule) value(s *scanner, target reflect.Value) *events.Error {
 	switch r.kind {
 	case text:
@@ -112,7 +112,7 @@ func (r *rule) value(s *scanner, target reflect.Value) *events.Error {
 		default:
 			return refuse("%s", r.words())
 		}
-	case whole, wide: // a wide one has bounds of its own, see closed
+	case whole, wide: // a wide number has bounds of its own, see closed
 		n, ok := events.ParseInt(s.value())
 		if !ok && r.maximum == nil {
 			return refuse("%s; 2^53-1 is the limit", r.words())
@@ -145,7 +145,7 @@ func (r *rule) text(s *scanner, target reflect.Value) *events.Error {
 		return refuse("%s", r.words())
 	}
 	var scratch [64]byte
-	raw := s.said(scratch[:])
+	raw := s.readString(scratch[:])
 	if r.enum != nil {
 		i := slices.IndexFunc(r.enum, func(known string) bool { return known == string(raw) })
 		if i < 0 {
@@ -165,7 +165,7 @@ func (r *rule) text(s *scanner, target reflect.Value) *events.Error {
 	return nil
 }
 
-// boundsLength reports whether a text may be too short or too long.
+// boundsLength reports whether the length of a text is bounded.
 func (r *rule) boundsLength() bool { return r.minLength != nil || r.maxLength != nil }
 
 // hasLength reports whether a text may have n characters.
@@ -179,7 +179,7 @@ func (r *rule) list(s *scanner, target reflect.Value) *events.Error {
 	}
 	n := 0
 	target.Set(reflect.MakeSlice(target.Type(), 0, 8))
-	for s.enter(); s.more(']'); n++ {
+	for s.begin(); s.next(']'); n++ {
 		if r.maxItems != nil && n == *r.maxItems {
 			return refuse("%s", r.words())
 		}

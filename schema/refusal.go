@@ -9,7 +9,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// refuse returns a refusal of the current value; the callers add its path, with in and at.
+// refuse returns a refusal of the current value. The callers add the path, with in and at.
 func refuse(format string, args ...any) *events.Error { return events.Invalid("", format, args...) }
 
 // in prepends a member's name to the path.
@@ -37,8 +37,8 @@ func clip[T ~string | ~[]byte](name T) string {
 	return strings.ToValidUTF8(string(name[:most]), "") + "..."
 }
 
-// said puts the path, which is complete now, before the message.
-func said(err *events.Error) error {
+// withPath puts the complete path before the message.
+func withPath(err *events.Error) error {
 	if err == nil {
 		return nil
 	}

@@ -6,7 +6,7 @@ import "github.com/skein-threads/skein/events"
 type Resource struct {
 	Name  string
 	Doc   string
-	Asked bool // callers send it, so unknown fields are refused
+	Asked bool // clients send it, so unknown fields are refused
 
 	new func() any
 }

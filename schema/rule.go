@@ -26,8 +26,8 @@ type rule struct {
 	kind     kind
 	pointer  bool // the Go value is a pointer: "" and false are values
 	required bool
-	nullable bool // required, and may be null
-	object   bool // of anything: an object only
+	nullable bool // required, but may be null
+	object   bool // of the kind anything: only an object is valid
 
 	pattern string            // the name of a pattern of events
 	match   func(string) bool // the check of that pattern
@@ -87,8 +87,7 @@ func (r *rule) tag(tag string) error {
 	return r.fits()
 }
 
-// fits refuses a tag that does not apply to its field's type: a rule without effect would be
-// worse than none.
+// fits refuses a tag that does not apply to the type of its field, and so would have no effect.
 func (r *rule) fits() error {
 	ofText := r.pattern != "" || r.minLength != nil || r.maxLength != nil
 	ofNumber := r.minimum != nil || r.maximum != nil

@@ -26,12 +26,12 @@ func (s *scanner) kind() byte {
 	return 0
 }
 
-// enter steps into an object or a list.
-func (s *scanner) enter() { s.at++ }
+// begin steps into an object or a list.
+func (s *scanner) begin() { s.at++ }
 
-// more reports whether another member or element comes before end, and steps over the
-// separator.
-func (s *scanner) more(end byte) bool {
+// next reports whether another member or element precedes end. It steps over the separator or, if
+// there is none, over end.
+func (s *scanner) next(end byte) bool {
 	c := s.kind()
 	if c == ',' {
 		s.at++
@@ -44,8 +44,7 @@ func (s *scanner) more(end byte) bool {
 	return c != 0
 }
 
-// value steps over the next value and returns its bytes, which are those of the document
-// rather than a copy.
+// value steps over the next value and returns its bytes, without a copy.
 func (s *scanner) value() []byte {
 	c := s.kind()
 	start := s.at
@@ -55,7 +54,7 @@ func (s *scanner) value() []byte {
 	case '"':
 		s.text()
 	case '{', '[':
-		s.nested()
+		s.skipNested()
 	default:
 		s.at++
 		for s.at < len(s.raw) && !ends(s.raw[s.at]) {
@@ -74,14 +73,14 @@ func ends(c byte) bool {
 	return false
 }
 
-// near is how far a string is searched byte by byte. Names and ids end before it; for longer
-// ones the library's search is faster.
-const near = 24
+// shortString is how far the end of a string is searched byte by byte. Names and ids are shorter;
+// for longer strings bytes.IndexByte is faster.
+const shortString = 24
 
-// text steps over a string, and reports whether it has an escape.
+// text steps over a string, and reports whether it contains an escape.
 func (s *scanner) text() (escaped bool) {
 	s.at++
-	for i := s.at; i < len(s.raw) && i < s.at+near; i++ {
+	for i := s.at; i < len(s.raw) && i < s.at+shortString; i++ {
 		switch s.raw[i] {
 		case '"':
 			s.at = i + 1
@@ -114,8 +113,8 @@ func (s *scanner) longText() (escaped bool) {
 	}
 }
 
-// said steps over a string and returns its value, using buf if it has escapes.
-func (s *scanner) said(buf []byte) []byte {
+// readString steps over a string and returns its value. It uses buf if the string has escapes.
+func (s *scanner) readString(buf []byte) []byte {
 	if s.kind() != '"' {
 		s.value()
 		return nil
@@ -133,8 +132,8 @@ func (s *scanner) said(buf []byte) []byte {
 	return out
 }
 
-// nested steps over an object or a list.
-func (s *scanner) nested() {
+// skipNested steps over an object or a list.
+func (s *scanner) skipNested() {
 	for depth := 0; s.at < len(s.raw); {
 		switch s.raw[s.at] {
 		case '"':
@@ -152,10 +151,10 @@ func (s *scanner) nested() {
 	}
 }
 
-// deeper reports whether objects and lists are nested more than most deep.
-func deeper(raw []byte, most int) bool {
+// nestsDeeper reports whether objects and lists are nested more than most deep.
+func nestsDeeper(raw []byte, most int) bool {
 	if bytes.Count(raw, []byte{'{'})+bytes.Count(raw, []byte{'['}) <= most {
-		return false // the usual case: there are not enough of them
+		return false // the usual case: there are too few brackets
 	}
 	s := scanner{raw: raw}
 	for depth := 0; s.at < len(raw); {

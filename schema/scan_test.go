@@ -22,7 +22,7 @@ func TestScanner_Texts(t *testing.T) {
 				raw := []byte(` : ` + quoted + ` , "x"`)
 				s := scanner{raw: raw}
 				var buf [8]byte
-				got := s.said(buf[:])
+				got := s.readString(buf[:])
 				if string(got) != string(want) || s.at != 3+len(quoted) {
 					t.Fatalf("%s says %q and ends at %d", quoted, got, s.at-3)
 				}
@@ -38,7 +38,7 @@ func TestScanner_Texts(t *testing.T) {
 	}
 	for _, other := range []string{`1`, `{"a":"b"}`, `["a"]`, `null`, ``, `"`} {
 		s := scanner{raw: []byte(other)}
-		if got := s.said(nil); got != nil || s.at != len(other) {
+		if got := s.readString(nil); got != nil || s.at != len(other) {
 			t.Errorf("%s says %q, and ends at %d", other, got, s.at)
 		}
 	}
@@ -57,13 +57,13 @@ func TestScanner_Values(t *testing.T) {
 		var out []string
 		switch s.kind() {
 		case '{':
-			for s.enter(); s.more('}'); {
-				name := string(s.said(nil))
+			for s.begin(); s.next('}'); {
+				name := string(s.readString(nil))
 				out = append(out, fmt.Sprintf("%q:", name)+walk(s))
 			}
 			return "{" + strings.Join(out, ",") + "}"
 		case '[':
-			for s.enter(); s.more(']'); {
+			for s.begin(); s.next(']'); {
 				out = append(out, walk(s))
 			}
 			return "[" + strings.Join(out, ",") + "]"
@@ -76,7 +76,7 @@ func TestScanner_Values(t *testing.T) {
 		if got := walk(&s); got != compact {
 			t.Errorf("%s\nis walked as %s", raw, got)
 		}
-		if s.kind() != 0 || s.more('}') {
+		if s.kind() != 0 || s.next('}') {
 			t.Errorf("%q follows", s.raw[s.at:])
 		}
 		s = scanner{raw: []byte(raw)}
@@ -109,7 +109,7 @@ func TestDeeper(t *testing.T) {
 		`1`: 0, `{}`: 1, `[[]]`: 2, `[{"a":[]}]`: 3, `[[],[],[]]`: 2, `["[[[[",{"[[":"{{{"}]`: 2, `["\"[[["]`: 1, `[[[]],[[[]]],[]]`: 4,
 	} {
 		for most := range 8 {
-			if got := deeper([]byte(raw), most); got != (want > most) {
+			if got := nestsDeeper([]byte(raw), most); got != (want > most) {
 				t.Errorf("%s is more than %d deep: %v", raw, most, got)
 			}
 		}

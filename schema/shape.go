@@ -25,13 +25,13 @@ type field struct {
 	rule
 }
 
-// checker is implemented by structs with a rule that spans fields. They also have Constraint,
-// which returns the rule as JSON Schema.
+// checker is implemented by structs with rules that span fields. They also implement constrained,
+// which returns the same rules as JSON Schema.
 type checker interface{ Check() error }
 
 type constrained interface{ Constraint() string }
 
-// shapes are the shapes of the types seen so far; a type may contain itself.
+// shapes holds the shapes of the types seen so far, so that a type may contain itself.
 type shapes map[reflect.Type]*shape
 
 // of returns the shape of a struct type. The error names a field whose type or tag is not
@@ -67,8 +67,8 @@ func (all shapes) of(t reflect.Type) (*shape, error) {
 	return s, nil
 }
 
-// collect adds the fields of t, which is at path, and those of embedded structs in their
-// place.
+// collect adds the fields of t, which is embedded at path. The fields of embedded structs are
+// added in place.
 func (all shapes) collect(s *shape, t reflect.Type, path []int) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -101,7 +101,7 @@ func (all shapes) collect(s *shape, t reflect.Type, path []int) error {
 	return nil
 }
 
-// rule returns the values of a Go type, before a tag narrows them.
+// rule returns the rule of a Go type, before the field's tag narrows it.
 func (all shapes) rule(t reflect.Type) (rule, error) {
 	if t == reflect.TypeFor[events.JSON]() {
 		return rule{kind: anything}, nil
@@ -121,7 +121,7 @@ func (all shapes) rule(t reflect.Type) (rule, error) {
 			return rule{}, fmt.Errorf("a pointer to %s is not supported", t.Elem())
 		}
 		r.pointer = true
-		if r.kind == wide { // it is optional, or of a request: as much as JSON readers represent exactly
+		if r.kind == wide { // an optional number: bounded to what JSON readers represent exactly
 			r.kind = whole
 		}
 		return r, err
@@ -138,8 +138,8 @@ func (all shapes) rule(t reflect.Type) (rule, error) {
 	return rule{}, fmt.Errorf("the type %s is not supported", t)
 }
 
-// find returns the index of the field of that name, looking first at hint: most documents have
-// the fields in order. It returns -1 if there is none.
+// find returns the index of the field called name, -1 if there is none. It looks at hint first,
+// because most documents have the fields in order.
 func (s *shape) find(name []byte, hint int) int {
 	for i := hint; i < len(s.fields); i++ {
 		if s.fields[i].name == string(name) {

@@ -10,8 +10,8 @@ import (
 	"github.com/skein-threads/skein/schema/arguments"
 )
 
-// MaxDepth bounds the nesting of objects and lists in a request. What Skein makes of a request
-// is never deeper, and 64 is what the JSON readers of other languages accept by default.
+// MaxDepth bounds the nesting of objects and lists in a request. What Skein derives from a request
+// is never nested deeper, and JSON readers of other languages accept 64 levels by default.
 const MaxDepth = arguments.MaxDepth
 
 // checkSyntax returns an error unless raw is one JSON value: valid UTF-8, no repeated name in
@@ -22,15 +22,15 @@ func checkSyntax(raw []byte) *events.Error {
 		return refuse("nothing was sent; send a JSON object")
 	case !jsontext.Value(raw).IsValid():
 		return broken(raw)
-	case deeper(raw, MaxDepth):
+	case nestsDeeper(raw, MaxDepth):
 		return refuse("objects and lists lie more than %d deep in one another", MaxDepth)
 	}
 	return nil
 }
 
-// broken says where and why raw is not JSON.
+// broken returns the error that says where and why raw is not JSON.
 func broken(raw []byte) *events.Error {
-	// Value's own methods do not return the reason; a decoder that reads to the end does.
+	// jsontext.Value's methods do not return the reason; a decoder that reads to the end does.
 	dec := jsontext.NewDecoder(strings.NewReader(string(raw)))
 	_, err := dec.ReadValue()
 	if err == nil {

@@ -11,26 +11,25 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Validator decodes what comes in, and validates what was written. It is immutable and safe
+// Validator decodes requests, and validates stored events and documents. It is immutable and safe
 // for concurrent use.
 type Validator struct {
-	request     form
-	commands    map[string]form
-	queries     map[string]form
-	definitions map[events.DefinitionKind]form
-	written     map[events.Type]*shape
-	schemas     map[string]func() (*jsonschema.Schema, error) // by path, compiled on first use
+	request      form
+	commands     map[string]form
+	queries      map[string]form
+	definitions  map[events.DefinitionKind]form
+	storedEvents map[events.Type]*shape
+	schemas      map[string]func() (*jsonschema.Schema, error) // by path, compiled on first use
 }
 
-// form describes the requests of one kind.
+// form describes the data of one command, query or request body.
 type form struct {
 	goType reflect.Type
 	shape  *shape
 }
 
-// New returns a Validator. An error means that this program was built wrong: a type of package
-// events has an unsupported tag, or a schema file is missing and `make generate` was
-// forgotten.
+// New returns a Validator. An error is a mistake in this program: a type of package events has an
+// unsupported tag, or a schema file is missing because `make generate` was not run.
 func New() (*Validator, error) {
 	v := &Validator{
 		commands: map[string]form{}, queries: map[string]form{}, definitions: map[events.DefinitionKind]form{},
@@ -56,7 +55,7 @@ func New() (*Validator, error) {
 			return nil, fmt.Errorf("%s: %w", r.Kind, err)
 		}
 	}
-	if v.written, err = all.written(); err != nil {
+	if v.storedEvents, err = all.storedEvents(); err != nil {
 		return nil, err
 	}
 	paths := []string{envelopePath, commitPath}
@@ -84,8 +83,8 @@ func New() (*Validator, error) {
 	return v, nil
 }
 
-// form returns the form of what callers send. It refuses numbers that JSON Schema and Go would
-// bound differently.
+// form returns the form of data that clients send. It refuses types with numbers that JSON Schema
+// and Go would bound differently.
 func (all shapes) form(value any) (form, error) {
 	t := reflect.TypeOf(value)
 	sh, err := all.of(t)
@@ -124,18 +123,18 @@ func (sh *shape) closed(seen map[*shape]bool) error {
 // so raw must not change. Paths in the error are relative to the body.
 func (v *Validator) DecodeRequest(raw []byte) (events.Request, error) {
 	if err := checkSyntax(raw); err != nil {
-		return events.Request{}, said(err)
+		return events.Request{}, withPath(err)
 	}
 	var r events.Request
 	err := v.request.shape.read(&scanner{raw: raw}, reflect.ValueOf(&r).Elem())
-	return r, said(err)
+	return r, withPath(err)
 }
 
-// CheckRequest validates a request that was not encoded. Its data was, by an encoder of this process:
-// the syntax is valid, and no name stands twice. The error is that of DecodeRequest for the same
-// request.
+// CheckRequest validates a request that was not encoded as JSON. Its data must be encoded by this
+// process, so that the syntax is valid and no name is repeated. The error is the one that
+// DecodeRequest returns for the same request.
 func (v *Validator) CheckRequest(r *events.Request) error {
-	if v.request.shape.accepts(reflect.ValueOf(r).Elem()) && !deeper(r.Data, MaxDepth-1) { // data lies in the request
+	if v.request.shape.accepts(reflect.ValueOf(r).Elem()) && !nestsDeeper(r.Data, MaxDepth-1) { // data lies in the request
 		return nil
 	}
 	raw, err := json.Marshal(r, json.Deterministic(true))
@@ -152,15 +151,15 @@ func (v *Validator) CheckRequest(r *events.Request) error {
 func (v *Validator) DecodeCommand(name string, raw events.JSON) (any, error) {
 	if len(raw) > 0 {
 		if err := checkSyntax(raw); err != nil {
-			return nil, said(err)
+			return nil, withPath(err)
 		}
 	}
 	return v.DecodeTrusted(name, raw)
 }
 
-// DecodeTrusted is DecodeCommand for data out of a request that DecodeRequest accepted, or out
-// of a thread.commit in it: it does not validate the syntax again, which is most of the work.
-// For other bytes the result is undefined.
+// DecodeTrusted is DecodeCommand without the check of the JSON syntax, which is most of the work.
+// raw must be part of a request that DecodeRequest has accepted; otherwise the result is
+// undefined.
 func (v *Validator) DecodeTrusted(name string, raw events.JSON) (any, error) {
 	f, ok := v.commands[name]
 	if !ok {
@@ -177,7 +176,7 @@ func (v *Validator) DecodeQuery(name string, raw []byte) (any, error) {
 	}
 	if len(raw) > 0 {
 		if err := checkSyntax(raw); err != nil {
-			return nil, said(err)
+			return nil, withPath(err)
 		}
 	}
 	return f.read(raw)
@@ -189,7 +188,7 @@ func (f form) read(raw []byte) (any, error) {
 	}
 	target := reflect.New(f.goType).Elem()
 	if err := f.shape.read(&scanner{raw: raw}, target); err != nil {
-		return nil, said(err)
+		return nil, withPath(err)
 	}
 	return target.Interface(), nil
 }

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// words describes the valid values in words.
+// words describes the valid values.
 func (r *rule) words() string {
 	if r.enum != nil {
 		return "must be one of " + strings.Join(r.enum, ", ")
 	}
 	if r.pattern != "" {
-		return wanted(r.pattern)
+		return describePattern(r.pattern)
 	}
 	switch r.kind {
 	case text:

@@ -15,14 +15,14 @@ import (
 
 // The events of a run of an agent.
 const (
-	AgentStarted   EventType = "started"   // the input fits, and the handler has not begun
-	AgentCompleted EventType = "completed" // the handler has returned an output that fits
-	AgentErrored   EventType = "errored"   // the handler has failed or panicked, or its output does not fit
+	AgentStarted   EventType = "started"   // the input is valid, and the handler has not begun
+	AgentCompleted EventType = "completed" // the handler has returned a valid output
+	AgentErrored   EventType = "errored"   // the handler has failed or panicked, or its output is invalid
 )
 
-// Agent is a function from an input to an output, which are checked against JSON Schemas: those
-// of In and Out. It is an http.Handler, and Run calls it from a handler or another agent. It is
-// safe for concurrent use.
+// Agent is a function from an input to an output. Both are checked against JSON Schemas, which are
+// derived from In and Out. It is an http.Handler, and Run calls it from a handler or another
+// agent. It is safe for concurrent use.
 type Agent[In, Out any] struct {
 	name          string
 	handler       func(context.Context, In) (Out, error)
@@ -32,13 +32,13 @@ type Agent[In, Out any] struct {
 }
 
 // AgentRun is a run of an agent, for its listeners and evals. Package-level functions such as
-// Request, Thread and KV work with their context: it is that of the request.
+// Request, Thread and KV work with the context of a listener or eval: it is the request's.
 type AgentRun[In, Out any] struct {
 	Agent  string
 	Event  EventType
 	Input  In
-	Output Out   // of a run that has completed
-	Err    error // of one that has errored; a *PanicError if the handler panicked
+	Output Out   // of a completed run
+	Err    error // of an errored run; a *PanicError if the handler panicked
 }
 
 // AgentOption configures an agent.
@@ -49,9 +49,9 @@ type agentListener[In, Out any] struct {
 	run   func(context.Context, AgentRun[In, Out]) error
 }
 
-// WithListener adds a listener to AgentStarted, AgentCompleted or AgentErrored. Listeners run
-// in the order in which they were added, before the answer leaves, so that what they write is
-// saved with what the handler writes. An error or panic of one is logged and recorded on the
+// WithListener adds a listener to AgentStarted, AgentCompleted or AgentErrored. Listeners run in
+// the order in which they were added, before the response is sent, so that their writes are saved
+// together with the handler's. An error or panic of a listener is logged and recorded on the
 // thread, and changes nothing else.
 func WithListener[In, Out any](event EventType, f func(context.Context, AgentRun[In, Out]) error) AgentOption[In, Out] {
 	return func(a *Agent[In, Out]) error {
@@ -66,12 +66,12 @@ func WithListener[In, Out any](event EventType, f func(context.Context, AgentRun
 	}
 }
 
-// NewAgent returns an agent. Its name is 1 to 64 letters, digits, - and _. Its schemas are
-// derived from In and Out: the fields of a struct are described by the tags json, doc and enum,
-// and an any, or an events.JSON, takes any JSON. The error is an invalid_request that names what
-// has no schema.
+// NewAgent returns an agent. Its name is 1 to 64 letters, digits, - and _. Its schemas are derived
+// from In and Out: the fields of a struct are described by the tags json, doc and enum, and an
+// any, or an events.JSON, takes any JSON. The error is an invalid_request that names the type or
+// field without a schema.
 //
-// Both are at most 1 MiB of JSON.
+// Input and output may each have at most 1 MiB of JSON.
 func NewAgent[In, Out any](name string, handler func(context.Context, In) (Out, error), opts ...AgentOption[In, Out]) (*Agent[In, Out], error) {
 	if !listenerName.MatchString(name) {
 		return nil, events.Invalid("/name", "the name of an agent is %.80q; use 1 to 64 letters, digits, - and _", name)
@@ -95,9 +95,9 @@ func NewAgent[In, Out any](name string, handler func(context.Context, In) (Out, 
 	return a, nil
 }
 
-// Run runs the agent in a request, whose context ctx is. An input that does not fit is an
-// invalid_request that names the path, and runs nothing. An output that does not is an
-// *OutputError.
+// Run runs the agent within a request; ctx is the request's context. If the input does not fit its
+// schema, the error is an invalid_request that names the path, and the handler does not run. If
+// the output does not fit, the error is an *OutputError.
 func (a *Agent[In, Out]) Run(ctx context.Context, in In) (out Out, err error) {
 	raw, err := json.Marshal(in, json.Deterministic(true))
 	if err == nil {
@@ -110,7 +110,7 @@ func (a *Agent[In, Out]) Run(ctx context.Context, in In) (out Out, err error) {
 	return out, err
 }
 
-// run runs a handler with an input that fits, and returns its output, also as JSON.
+// run runs a handler with a valid input. It returns the output, and the output as JSON.
 func (a *Agent[In, Out]) run(ctx context.Context, in In, handler func(context.Context, In) (Out, error)) (Out, events.JSON, error) {
 	var none Out
 	r := AgentRun[In, Out]{Agent: a.name, Input: in}
@@ -157,7 +157,7 @@ func (a *Agent[In, Out]) fire(ctx context.Context, s *scope, event EventType, r 
 	}
 }
 
-// StreamAgent is an agent whose output is a text that is sent while it is produced. Its listeners
+// StreamAgent is an agent with a text as output, which is sent while it is produced. Its listeners
 // and evals receive the whole text.
 type StreamAgent[In any] struct {
 	agent  *Agent[In, string]
@@ -178,7 +178,7 @@ func NewStreamAgent[In any](name string, handler func(context.Context, In) iter.
 	if err != nil {
 		return nil, err
 	}
-	s.agent.output = nil // a text of any length fits
+	s.agent.output = nil // a text of any length is valid
 	return s, nil
 }
 
@@ -187,10 +187,11 @@ func (s *StreamAgent[In]) Run(ctx context.Context, in In) (string, error) {
 	return s.agent.Run(ctx, in)
 }
 
-// errStopped is the error of a run whose reader wants no more of it.
+// errStopped is the error of a run after its reader has stopped reading.
 var errStopped = errors.New("the reader of the stream has stopped; the client may have left")
 
-// collect calls send with each part of the text until that returns false, and returns them all.
+// collect calls send with each part of the text until send returns false. It returns the whole
+// text.
 func (s *StreamAgent[In]) collect(ctx context.Context, in In, send func(string) bool) (string, error) {
 	var text strings.Builder
 	for part, err := range s.stream(ctx, in) {
@@ -205,8 +206,8 @@ func (s *StreamAgent[In]) collect(ctx context.Context, in In, send func(string) 
 	return text.String(), nil
 }
 
-// send runs the agent with an input that fits, and calls send with each part of the text until
-// that returns false.
+// send runs the agent with a valid input. It calls send with each part of the text until that
+// returns false.
 func (s *StreamAgent[In]) send(ctx context.Context, in In, send func(string) bool) error {
 	_, _, err := s.agent.run(ctx, in, func(ctx context.Context, in In) (string, error) { return s.collect(ctx, in, send) })
 	return err

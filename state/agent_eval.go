@@ -9,7 +9,7 @@ import (
 	"github.com/skein-threads/skein/internal/excerpt"
 )
 
-// EvalResult is what an eval says of a run.
+// EvalResult is the verdict of an eval on a run.
 type EvalResult struct {
 	Passed bool    `json:"passed"`
 	Score  float64 `json:"score,omitzero"` // for evals that measure
@@ -28,15 +28,15 @@ type EvalRecord struct {
 	Eval      string `json:"eval"`
 	SessionID string `json:"sessionId"`
 	EvalResult
-	ErrorText string `json:"errorText,omitzero"` // of an eval that failed or panicked: there is no result
+	ErrorText string `json:"errorText,omitzero"` // set if the eval failed or panicked; then there is no result
 }
 
 // WithEval adds an eval: a function that judges a run that has completed. It runs in the
-// background once the request is answered, as WaitUntil does; nothing may change the input and
-// output until then. Its result is a line of the thread's log, with an EvalRecord as data: at
-// level info if it passed, warn if not, and error if the eval itself failed. A thread that does
-// not exist yet is created for it. Evals of one run run one after the other, in the order in
-// which they were added.
+// background after the response, as WaitUntil does; nothing may change the input and output until
+// it has ended. Its result is a line of the thread's log, with an EvalRecord as data: at level
+// info if it passed, warn if not, and error if the eval itself failed. A thread that does not
+// exist yet is created for it. Evals of one run run one after the other, in the order in which
+// they were added.
 func WithEval[In, Out any](name string, f func(context.Context, AgentRun[In, Out]) (EvalResult, error)) AgentOption[In, Out] {
 	return func(a *Agent[In, Out]) error {
 		switch {
@@ -88,7 +88,7 @@ func (a *Agent[In, Out]) evaluate(ctx context.Context, s *scope, r AgentRun[In, 
 func (s *scope) recordEval(ctx context.Context, r EvalRecord) {
 	r.Reason, r.ErrorText = excerpt.Head(r.Reason, maxRecord), excerpt.Head(r.ErrorText, maxRecord)
 	data, err := json.Marshal(r)
-	if err != nil { // a score that is no number
+	if err != nil { // a score that is NaN or infinite
 		r.EvalResult, r.ErrorText = EvalResult{}, excerpt.Head("its result cannot be encoded as JSON: "+err.Error(), maxRecord)
 		data, err = json.Marshal(r)
 	}
@@ -102,7 +102,7 @@ func (s *scope) recordEval(ctx context.Context, r EvalRecord) {
 	}
 }
 
-// line returns the level and text of the line that records an eval.
+// line returns the level and text of the log line for an eval.
 func (r *EvalRecord) line() (level events.LogLevel, text string) {
 	text = "eval " + r.Eval + " of agent " + r.Agent
 	switch {

@@ -32,9 +32,9 @@ func (a *Agent[In, Out]) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // ServeHTTP answers the JSON of the body of a POST with the text, part by part. Errors before the
-// first part are answered as Agent.ServeHTTP does. After it, the response is cut off, so that
-// the client does not take it for a whole one, and what the handler has written since is not
-// saved.
+// first part are answered as Agent.ServeHTTP does. After an error behind the first part, the
+// response is cut off, so that the client does not mistake it for a complete one, and the
+// handler's unsaved writes are dropped.
 func (s *StreamAgent[In]) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !isPost(w, r, s.agent.name) {
 		return
@@ -92,7 +92,7 @@ func readInput[In any](s *shape, w http.ResponseWriter, r *http.Request) (in In,
 	return decode[In](s, body)
 }
 
-// answerError answers a request whose agent failed.
+// answerError answers a request after its agent has failed.
 func answerError(w http.ResponseWriter, r *http.Request, agent string, err error) {
 	status, e := http.StatusInternalServerError, events.Errorf(events.Unavailable, "agent %s failed", agent)
 	var refusal *events.Error

@@ -13,13 +13,13 @@ import (
 	"github.com/skein-threads/skein/schema/arguments"
 )
 
-// shape is what an input or output of an agent must be. A nil shape is that of all JSON.
+// shape checks the input or output of an agent. A nil shape accepts any JSON.
 type shape struct {
-	what   string // the input of which agent
+	what   string // what is checked, for errors: "input of agent NAME"
 	schema *arguments.Schema
 }
 
-// boxed makes any value the member of an object: schemas of arguments are of objects.
+// boxed wraps a value into an object, because package arguments only supports schemas of objects.
 type boxed[T any] struct {
 	Value T `json:"value"`
 }
@@ -39,7 +39,7 @@ func shapeOf[T any](what string) (*shape, error) {
 	return &shape{what, schema}, nil
 }
 
-// shapeError says what of an input or output does not fit.
+// shapeError says why an input or output does not fit its schema.
 type shapeError struct {
 	what string
 	path string // a JSON pointer to the first problem
@@ -69,7 +69,7 @@ func wrap(raw events.JSON) events.JSON {
 	return events.JSON(`{"value":` + string(raw) + `}`)
 }
 
-// explain returns an error of package arguments in the words of an input or output.
+// explain converts an error of package arguments to one about the input or output.
 func (s *shape) explain(err error) error {
 	var misfit *arguments.Error
 	if !errors.As(err, &misfit) {
@@ -91,10 +91,10 @@ func (s *shape) explain(err error) error {
 	return e
 }
 
-// decode reads JSON that came from outside. The error is an invalid_request.
+// decode validates and decodes JSON from a client. The error is an invalid_request.
 func decode[T any](s *shape, raw []byte) (T, error) {
 	var into boxed[T]
-	if !jsontext.Value(raw).IsValid() { // so that what wraps it can be trusted
+	if !jsontext.Value(raw).IsValid() { // wrap assumes valid JSON
 		return into.Value, events.Invalid("", "the %s is not JSON, or has a name twice", s.what)
 	}
 	err := s.check(raw)
@@ -107,7 +107,7 @@ func decode[T any](s *shape, raw []byte) (T, error) {
 	return into.Value, nil
 }
 
-// OutputError reports that what the handler of an agent returned does not fit its schema.
+// OutputError reports that an agent's output does not fit its schema.
 type OutputError struct {
 	Agent string
 	Path  string // a JSON pointer to the first problem
@@ -118,7 +118,7 @@ func (e *OutputError) Error() string { return "agent " + e.Agent + ": " + e.Caus
 
 func (e *OutputError) Unwrap() error { return e.Cause }
 
-// encode returns an output as JSON, if it fits.
+// encode returns an output as JSON, and an *OutputError if it does not fit its schema.
 func (a *Agent[In, Out]) encode(out Out) (events.JSON, error) {
 	raw, err := json.Marshal(out, json.Deterministic(true))
 	if err == nil {

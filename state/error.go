@@ -17,8 +17,8 @@ func (e *EndedError) Error() string {
 	return fmt.Sprintf("state of session %s: the request has ended; do work that outlives a handler in state.WaitUntil", e.SessionID)
 }
 
-// UnfinishedError reports that an application was still at work when its time to shut down was
-// over.
+// UnfinishedError reports that requests or background work were still in progress when the time to
+// shut down was over.
 type UnfinishedError struct {
 	Count int // requests and background work
 	Cause error
@@ -51,7 +51,7 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// unsure reports whether a command that failed may have been executed, or may be yet.
+// unsure reports whether a failed command may have been executed, or may still be.
 func unsure(err error) bool {
 	var e *events.Error
 	return !errors.As(err, &e) || e.Code.Retry()

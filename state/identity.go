@@ -34,7 +34,7 @@ type ThreadIDProvider interface {
 	ThreadID(ctx context.Context, app AppState, r *http.Request) (string, error)
 }
 
-// ThreadIDFunc is a function that is a ThreadIDProvider.
+// ThreadIDFunc adapts a function to a ThreadIDProvider.
 type ThreadIDFunc func(ctx context.Context, app AppState, r *http.Request) (string, error)
 
 // ThreadID calls f.
@@ -137,7 +137,7 @@ func (p signedIDs) fromCookie(ctx context.Context, r *http.Request) string {
 	return ""
 }
 
-// identify returns the thread of a request, and whether the client is told of it.
+// identify returns the thread of a request, and whether the response must carry its id.
 func (a *App) identify(r *http.Request) (id string, told bool, err error) {
 	ctx := r.Context()
 	if a.opts.RouteID != nil {
@@ -155,7 +155,7 @@ func (a *App) identify(r *http.Request) (id string, told bool, err error) {
 	return id, true, nil
 }
 
-// checkRoute checks the id of a route, and that a signed one is the same.
+// checkRoute checks the id of a route, and that a signed id in the request, if any, is the same.
 func (a *App) checkRoute(ctx context.Context, id string, r *http.Request) error {
 	if len(id) > maxThreadID || !events.ValidThreadID(id) {
 		return events.Invalid("", "the route names the thread %.80q, which is not the id of one", id)
@@ -204,7 +204,7 @@ func (a *App) setCookie(h http.Header, r *http.Request, value string, age int) {
 	h.Add("Set-Cookie", cookie.String())
 }
 
-// exposes reports whether a response exposes the header already.
+// exposes reports whether a response already exposes the header to scripts.
 func exposes(h http.Header) bool {
 	for _, line := range h.Values("Access-Control-Expose-Headers") {
 		for name := range strings.SplitSeq(line, ",") {

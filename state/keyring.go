@@ -25,7 +25,7 @@ func newSessionID() string { return "sess_" + randomHex() }
 
 func randomHex() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // which never fails
+	_, _ = rand.Read(b[:]) // rand.Read never fails
 	return hex.EncodeToString(b[:])
 }
 

@@ -7,14 +7,15 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// KVStore is the key-value pairs of the application's tenant: JSON by bucket and key, apart from
-// threads and for as long as each pair says. It is safe for concurrent use.
+// KVStore stores the key-value pairs of the application's tenant: JSON values by bucket and key.
+// They are independent of threads, and each pair may have its own lifetime. It is safe for
+// concurrent use.
 type KVStore struct{ c *client.Client }
 
 // KV returns the key-value pairs.
 func KV(ctx context.Context) *KVStore { return &KVStore{scopeOf(ctx).app.opts.Client} }
 
-// KVEntry is the value of a key, if it has one.
+// KVEntry is the value of a key, and whether it exists.
 type KVEntry[T any] struct {
 	Exists bool
 	Data   T
@@ -23,8 +24,8 @@ type KVEntry[T any] struct {
 // KVOption configures Set.
 type KVOption func(*events.SetKV) error
 
-// TTLSeconds makes a pair disappear after so many seconds, 1 to 315,360,000. Without it, a pair
-// stays until it is deleted.
+// TTLSeconds makes a pair expire after n seconds, 1 to 315,360,000. Without it, a pair stays until
+// it is deleted.
 func TTLSeconds(n int64) KVOption {
 	return func(d *events.SetKV) error {
 		if n < 1 {
@@ -62,7 +63,7 @@ func (kv *KVStore) Set(ctx context.Context, bucket, key string, value any, opts 
 	return err
 }
 
-// Delete deletes a key, if it is there.
+// Delete deletes a key. A missing key is no error.
 func (kv *KVStore) Delete(ctx context.Context, bucket, key string) error {
 	_, err := kv.c.Send(ctx, "", events.DeleteKV{Bucket: bucket, Key: key})
 	return err

@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// EventType is what listeners listen to.
+// EventType names an event that listeners listen to.
 type EventType string
 
 // The events.
@@ -18,7 +18,7 @@ const (
 	ThreadCreated    EventType = "created"           // a thread was created
 	ThreadDestroyed  EventType = "destroyed"         // a life of a thread's state has ended; its values can still be read
 	SessionStarted   EventType = "session.started"   // a session that writes has started
-	SessionCompleted EventType = "session.completed" // such a session has completed
+	SessionCompleted EventType = "session.completed" // a session that writes has completed
 )
 
 // Listener is a function that runs after an event, in any process of the application that runs
@@ -29,7 +29,7 @@ type Listener struct {
 	Event EventType
 	// OnRequest restricts a ThreadDestroyed listener to the threads for which a request calls
 	// ThreadScope.AddEventListener with its name. Otherwise it runs for each state that the
-	// application writes. The other events are those of all threads of the tenant.
+	// application writes. Listeners of other events run for all threads of the tenant.
 	OnRequest bool
 	// Timeout is how long a run may take; 5 minutes if 0. Then its context ends. A Run that
 	// ignores its context holds back all later events of the listener until its process ends.
@@ -44,7 +44,7 @@ type Event struct {
 	Type   EventType
 	Key    string       // the same each time that the listener runs for the same event: an idempotency key
 	Thread *ThreadScope // after ThreadDestroyed, its values can be read and not changed
-	Reason string       // of ThreadDestroyed: expired, destroyed, or what state.destroy says
+	Reason string       // of ThreadDestroyed: expired, destroyed, or the reason given to state.destroy
 
 	SessionID string                // of a session's event
 	Outcome   events.SessionOutcome // of SessionCompleted
@@ -90,10 +90,10 @@ func (o *Options) checkListeners() error {
 	return nil
 }
 
-// inLog returns the name of a listener in the log.
+// inLog returns the name of a listener as the log has it.
 func (o *Options) inLog(name string) string { return o.Name + "/" + name }
 
-// everywhere returns the names in the log of the listeners that every state has.
+// everywhere returns the log names of the listeners that are registered on every state.
 func (o *Options) everywhere() []string {
 	var names []string
 	for _, l := range o.Listeners {
@@ -104,10 +104,10 @@ func (o *Options) everywhere() []string {
 	return names
 }
 
-// AddEventListener registers a listener of Options.Listeners for the end of the thread's state.
-// It is saved with what the request writes. Registered by many requests, the listener runs once
-// for each life of the state. A function cannot be registered: the process that runs it may be
-// another one than the one that registers it.
+// AddEventListener registers a listener of Options.Listeners for the end of the thread's state. It
+// is saved with the request's writes. Registered by many requests, the listener runs once for each
+// life of the state. Only a name can be registered, not a function, because another process may
+// run the listener.
 func (t *ThreadScope) AddEventListener(ctx context.Context, event EventType, name string) error {
 	if event != ThreadDestroyed {
 		return events.Invalid("", "a thread has no event %.80q to listen to; use %s", event, ThreadDestroyed)
@@ -149,7 +149,7 @@ func (s *SessionScope) AddEventListener(event string, f func(ctx context.Context
 	return nil
 }
 
-// listening returns the listeners to the end of the session, after which none is added.
+// listening returns the listeners to the end of the session. After the call none can be added.
 func (s *SessionScope) listening() []func(context.Context, string, *SessionScope) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +157,7 @@ func (s *SessionScope) listening() []func(context.Context, string, *SessionScope
 	return s.listeners
 }
 
-// dropListeners forgets the listeners, which have run.
+// dropListeners removes the listeners after they have run.
 func (s *SessionScope) dropListeners() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,15 +17,15 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// maxRuns is how often a listener is run for one event before it is given up.
+// maxRuns is how often a listener is run for one event before it gives up.
 const maxRuns = 5
 
-// Listen runs the listeners of the application until ctx or the application ends, and then
-// returns the cause of that. Processes that call it share the work: each listener runs for one
-// event at a time, in the order of the log. An event whose process is killed is delivered to
-// another one after 30 seconds. Listeners of ThreadDestroyed see the states that end from their
-// first registration on, also those that end while no process listens; the others see what
-// happens after the first Listen.
+// Listen runs the listeners of the application until ctx or the application ends, and then returns
+// the cause of that. Processes that call it share the work: each listener runs for one event at a
+// time, in the order of the log. If a process is killed, its event is delivered to another process
+// after 30 seconds. Listeners of ThreadDestroyed see the states that end from their first
+// registration on, also those that end while no process listens; the others see what happens after
+// the first Listen.
 //
 // The error is an *events.Error if the server refuses the consumer of a listener.
 func (a *App) Listen(ctx context.Context) error {
@@ -68,8 +68,8 @@ func (a *App) listen(ctx context.Context, l Listener) error {
 	})
 }
 
-// deliver runs a listener for an event of the log, if it is one that it listens to. An error
-// means that the event is to be delivered again.
+// deliver runs a listener for an event of the log if the listener listens to it. An error means
+// that the event must be delivered again.
 func (a *App) deliver(ctx context.Context, l Listener, of client.Event) error {
 	e := Event{Type: l.Event, Key: of.ID + "/" + l.Name}
 	switch d := of.Data.(type) {
@@ -87,17 +87,17 @@ func (a *App) deliver(ctx context.Context, l Listener, of client.Event) error {
 	return err
 }
 
-// destroyed runs a listener at the end of a life, unless it has done its work, and releases the
-// life. An error means that it is to be done again.
+// destroyed runs a listener at the end of a life, unless it has already run, and releases the
+// life. An error means that the event must be delivered again.
 func (a *App) destroyed(ctx context.Context, l Listener, thread string, d events.LifecycleDestroyed) error {
 	name := a.opts.inLog(l.Name)
 	v, err := client.Read(ctx, a.opts.Client, events.GetState{ThreadID: thread, Life: d.Life})
 	switch {
-	case events.IsNotFound(err): // it is cleared
+	case events.IsNotFound(err): // the life was cleared
 		return nil
 	case err != nil:
 		return err
-	case !slices.Contains(v.Listeners, name): // it is released
+	case !slices.Contains(v.Listeners, name): // the listener has released it
 		return nil
 	}
 	e := Event{Type: l.Event, Key: thread + "/" + strconv.FormatInt(d.Life, 10) + "/" + name, Reason: d.Reason}
@@ -116,8 +116,8 @@ func (a *App) destroyed(ctx context.Context, l Listener, thread string, d events
 	return err
 }
 
-// run runs a listener until it succeeds, and returns its last error when it has failed too
-// often. err is the cause of ctx's end: the listener is to be run again.
+// run runs a listener until it succeeds. failed is its last error if it has failed maxRuns times.
+// err is the cause of ctx's end; then the listener must be run again.
 func (a *App) run(ctx context.Context, l Listener, e Event, thread string, life int64) (failed, err error) {
 	policy := retry.Policy{First: 100 * time.Millisecond, Max: 10 * time.Second, Jitter: true}
 	for attempts := policy.Start(); ; {
@@ -141,14 +141,14 @@ func (a *App) run(ctx context.Context, l Listener, e Event, thread string, life 
 }
 
 // runOnce runs a listener once, with a context like that of a request, and waits for its
-// background work. What a run that fails has written is dropped. The error is errShutdown if the
+// background work. The writes of a failed run are dropped. The error is errShutdown if the
 // application has been shut down, and the listener did not run.
 func (a *App) runOnce(ctx context.Context, l Listener, e Event, thread string, life int64) error {
 	if !a.tasks.beginRequest() {
 		return errShutdown
 	}
 	s := newScope(a, thread, "")
-	s.session.Thread.life, s.session.Thread.began = life, time.Time{} // it is no session
+	s.session.Thread.life, s.session.Thread.began = life, time.Time{} // a listener's run is no session
 	e.Thread = s.session.Thread
 	limited, cancel := context.WithTimeoutCause(ctx, l.timeout(), &timeoutError{l.timeout()})
 	defer cancel()

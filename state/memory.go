@@ -10,10 +10,10 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Memory is values by key in memory, for as long as a session lasts. It is safe for concurrent
-// use. It keeps values as they are: what a caller changes through a pointer is changed for all.
+// Memory holds values by key in memory, for the lifetime of a session. It is safe for concurrent
+// use. It does not copy values: a change through a pointer is visible to all.
 type Memory struct {
-	session string // whose values they are
+	session string // the session that the values belong to
 	limit   int64  // of the keys and values as JSON; 0: they need not be JSON
 
 	mu     sync.Mutex // guards the rest
@@ -52,7 +52,7 @@ func (m *Memory) Set(key string, value any) error {
 	return nil
 }
 
-// encodePair returns a key and its value as JSON, with what separates it from others.
+// encodePair returns a key and its value as JSON, with separators.
 func encodePair(key string, value any) ([]byte, error) {
 	raw, err := json.Marshal(map[string]any{key: value})
 	if err != nil {
@@ -82,7 +82,7 @@ func (m *Memory) Has(key string) bool {
 	return ok
 }
 
-// Delete removes a key, if it is there.
+// Delete removes a key. A missing key is no error.
 func (m *Memory) Delete(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

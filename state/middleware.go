@@ -51,7 +51,7 @@ func (a *App) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	writer := newResponseWriter(w, r, s, told)
 	returned := false
 	defer func() {
-		if !returned { // a panic: what the handler has half done is not saved
+		if !returned { // a panic: the handler's incomplete writes are not saved
 			s.abandon(r.Context())
 		}
 	}()
@@ -67,7 +67,7 @@ func (s *scope) abandon(ctx context.Context) {
 	}
 }
 
-// refuse answers a request whose thread is not known.
+// refuse answers a request without a known thread.
 func (a *App) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var refusal *events.Error
 	if errors.As(err, &refusal) {

@@ -13,7 +13,7 @@ import (
 // SessionScope is one request of a thread.
 type SessionScope struct {
 	ID     string  // sess_ and 32 hexadecimal digits
-	State  *Memory // values for what runs when the session has completed; at most 1 MiB of JSON
+	State  *Memory // values that last until the session has completed; at most 1 MiB of JSON
 	Thread *ThreadScope
 	App    AppState // of Options.Setup
 
@@ -22,7 +22,7 @@ type SessionScope struct {
 	over      bool
 }
 
-// scope is what a context carries: a session, from the begin of its request to the end of its
+// scope is the value in a context: a session, from the beginning of its request to the end of its
 // background work.
 type scope struct {
 	app     *App
@@ -39,8 +39,8 @@ type scope struct {
 
 type scopeKey struct{}
 
-// newScope returns the scope of a new session. Its handler holds it open, and is counted in the
-// tasks already.
+// newScope returns the scope of a new session. The handler holds it open, and is already counted
+// in the tasks.
 func newScope(a *App, thread, user string) *scope {
 	id := newSessionID()
 	s := &scope{app: a, request: newMemory(id, 0), open: 1, answered: make(chan struct{}), closed: make(chan struct{})}
@@ -68,17 +68,17 @@ func scopeOf(ctx context.Context) *scope {
 // if the context does not come from Middleware.
 func Thread(ctx context.Context) *ThreadScope { return scopeOf(ctx).session.Thread }
 
-// Session returns the session that a request is.
+// Session returns the session of a request.
 func Session(ctx context.Context) *SessionScope { return scopeOf(ctx).session }
 
-// Request returns the values of a request: any Go values, which are gone when the request and
+// Request returns the values of a request: any Go values, which are dropped when the request and
 // its background work have ended.
 func Request(ctx context.Context) *Memory { return scopeOf(ctx).request }
 
 // Logger returns a logger whose lines name the session and the thread.
 func Logger(ctx context.Context) *slog.Logger { return scopeOf(ctx).logger }
 
-// hold keeps the session open for more work, and reports whether it still was.
+// hold keeps the session open for more work. It reports false if the session has ended.
 func (s *scope) hold() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *scope) release(ctx context.Context) {
 	}
 }
 
-// isLast reports whether nothing follows in the session but the end of what runs now.
+// isLast reports whether the work that calls it is the last of the session.
 func (s *scope) isLast() bool {
 	s.mu.Lock()
 	open := s.open
@@ -117,8 +117,8 @@ func (s *scope) isLast() bool {
 	return open <= 1 && !s.session.hasListeners()
 }
 
-// complete ends a session whose handler and background work have ended. Its listeners do not
-// hold back the response.
+// complete ends a session after its handler and background work. The session's listeners do not
+// delay the response.
 func (s *scope) complete(ctx context.Context) {
 	listeners := s.session.listening()
 	if len(listeners) == 0 {
@@ -141,7 +141,7 @@ func (s *scope) complete(ctx context.Context) {
 	}()
 }
 
-// close saves what is not saved, and ends the use of the session's state.
+// close saves unsaved writes, and ends the use of the session's state.
 func (s *scope) close(ctx context.Context) {
 	s.save(ctx)
 	renew, completed := s.session.Thread.end()
@@ -153,8 +153,8 @@ func (s *scope) close(ctx context.Context) {
 	close(s.closed)
 }
 
-// afterwards moves the end of the state after a request that only read it, and completes a
-// session whose last save could not say that it was the last. The response does not wait.
+// afterwards renews the life of the state after a request that only read it. It also sends
+// session.complete if the last save did not carry it. The response does not wait for it.
 func (s *scope) afterwards(ctx context.Context, renew, completed bool) {
 	s.app.tasks.begin()
 	go func() {
@@ -175,10 +175,10 @@ func (s *scope) afterwards(ctx context.Context, renew, completed bool) {
 	}()
 }
 
-// save saves the thread's state when no caller is left to receive the error. What cannot be
-// saved is dropped, so that it is reported once.
+// save saves the thread's state when no caller is left to receive the error. If that fails, the
+// writes are dropped, so that the failure is reported once.
 func (s *scope) save(ctx context.Context) {
-	ctx = context.WithoutCancel(ctx) // the client bounds it
+	ctx = context.WithoutCancel(ctx) // the client bounds the time
 	if err := s.session.Thread.saveLast(ctx); err != nil {
 		s.fail(ctx, "the state of the thread was not saved", err, "keys", s.session.Thread.drop())
 	}
@@ -196,7 +196,7 @@ func (s *scope) fail(ctx context.Context, what string, err error, fields ...any)
 	s.logger.ErrorContext(ctx, what, fields...)
 	var e *events.Error
 	if errors.As(err, &e) && e.Code.Retry() {
-		return // and so would be the record of it
+		return // recording the error would fail, too
 	}
 	text := what + ": " + err.Error()
 	line := events.RecordTrace{Kind: events.TraceLog, SessionID: s.session.ID, Level: events.LogError, Name: "state", Text: excerpt.Head(text, maxRecord), Data: sessionData(s.session.ID)}

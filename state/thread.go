@@ -17,34 +17,34 @@ import (
 // ThreadScope is the thread of a request and its state: values by key, which last until the
 // thread is idle for an hour. It is safe for concurrent use.
 //
-// The first read fetches the state, and later ones show the same with the writes of the
-// request. Writes are saved as package state says; Save does it at once.
+// The first read fetches the state, and later ones show the same with the writes of the request.
+// Writes are saved as described in the package documentation; Save saves at once.
 type ThreadScope struct {
 	ID string
 
 	app     *App
 	session string // the session that writes
-	user    string // who owns the thread, if it does not exist yet
+	user    string // the owner of the thread, if it does not exist yet
 	life    int64  // a life that has ended and can only be read; 0: the current one
 
 	loaded, dirty atomic.Bool
 
-	lock    chan struct{} // held by the one goroutine that uses what follows
-	values  *keyed.Values // what reads show; nil if it is not fetched
+	lock    chan struct{} // held by the goroutine that uses the fields below
+	values  *keyed.Values // the state as reads show it; nil: not fetched
 	size    int64         // at least the bytes of values
 	pending writes        // not saved
-	sent    *batch        // it is not known whether it is saved
+	sent    *batch        // a batch with unknown outcome
 	expires time.Time     // of the state that was fetched; zero if there was none
 	ended   bool          // the request has ended
 
 	began        time.Time   // the session
-	last         func() bool // reports whether nothing follows in the session
+	last         func() bool // reports whether this is the last work of the session
 	started      bool        // the log has the session's start
 	completed    bool        // and its end
-	listeners    []string    // that the request registered, by their names in the log
+	listeners    []string    // registered by the request, by their log names
 	final        bool        // the save in progress is the session's last
-	known        []string    // those that the fetched state has
-	newListeners bool        // some of them are not saved
+	known        []string    // the listeners of the fetched state
+	newListeners bool        // some of listeners are not saved yet
 }
 
 // newThread returns the thread of a session.
@@ -79,7 +79,7 @@ func (t *ThreadScope) Loaded() bool { return t.loaded.Load() }
 // Dirty reports whether there are writes that are not saved.
 func (t *ThreadScope) Dirty() bool { return t.dirty.Load() }
 
-// read calls f with the values, which it fetches at the first call.
+// read calls f with the values. The first call fetches them.
 func (t *ThreadScope) read(ctx context.Context, f func(*keyed.Values) error) error {
 	if err := t.acquire(ctx); err != nil {
 		return err
@@ -96,9 +96,9 @@ func (t *ThreadScope) read(ctx context.Context, f func(*keyed.Values) error) err
 	return f(t.values)
 }
 
-// load fetches the values and applies what is not saved.
+// load fetches the values and applies the unsaved writes.
 func (t *ThreadScope) load(ctx context.Context) error {
-	if err := t.resend(ctx); err != nil { // it might be in the values, or come later
+	if err := t.resend(ctx); err != nil { // the batch may be in the values already, or be executed later
 		return err
 	}
 	var expires time.Time
@@ -241,13 +241,13 @@ func Values[T any](ctx context.Context, t *ThreadScope) ([]T, error) {
 	return values, nil
 }
 
-// end drops what is not saved, and refuses all further use. It reports whether the end of the
-// state is to be moved, because it was read and that end is from an earlier use, and whether the
-// log needs to be told nothing more of the session.
+// end drops unsaved writes, and refuses all further use. renew reports whether the life of the
+// state must be renewed because the request has read it. completed reports whether the log needs
+// no end of the session, because it has the end already or not even the start.
 func (t *ThreadScope) end() (renew, completed bool) {
 	t.lock <- struct{}{}
 	defer t.release()
-	if !t.expires.IsZero() && !t.began.IsZero() { // what a listener reads is no activity
+	if !t.expires.IsZero() && !t.began.IsZero() { // reads of a listener are no activity
 		idle := t.app.opts.idle()
 		renew = t.app.opts.Now().Add(idle).Sub(t.expires) >= events.RenewEvery(idle)
 	}
@@ -255,7 +255,7 @@ func (t *ThreadScope) end() (renew, completed bool) {
 	return renew, !t.started || t.completed
 }
 
-// drop drops what is not saved, and returns some keys of it.
+// drop drops unsaved writes, and returns some of their keys.
 func (t *ThreadScope) drop() []string {
 	t.lock <- struct{}{}
 	defer t.release()

@@ -15,41 +15,42 @@ import (
 	"github.com/skein-threads/skein/events/keyed"
 )
 
-// Limits of what one save stores.
+// Limits of one save.
 const (
 	maxOperations = 10_000
-	maxSave       = events.MaxMergeBytes - 4096 // of the operations; the rest is for what surrounds them
+	maxSave       = events.MaxMergeBytes - 4096 // of the operations; the rest is for the other fields of the command
 	maxKey        = 1024                        // characters
 )
 
-// writes are operations that are not saved. The last one of a key that is no push comes before
-// its pushes, and what it overwrites is not there.
+// writes are unsaved operations. For each key there is at most one operation other than a push,
+// and the pushes follow it. Overwritten operations are removed.
 type writes struct {
 	ops  []events.StateOperation
 	size int64 // of their JSON
 	keys map[string]share
 }
 
-// share is how much of the writes concerns a key.
+// share is the part of the writes that concerns a key.
 type share struct {
 	ops  int
 	size int64
 }
 
-// batch is operations that were sent. Sent again with the same id they are not executed twice.
+// batch holds operations that were sent. They can be sent again with the same id without being
+// executed twice.
 type batch struct {
 	id string
 	writes
-	merge events.MergeState // the command, which a repeat must not change
+	merge events.MergeState // the command; a repeat must send it unchanged
 }
 
-// sizeOf returns the bytes of an operation as JSON, with what separates it from others.
+// sizeOf returns the bytes of an operation as JSON, with separators.
 func sizeOf(o events.StateOperation) int64 {
-	raw, _ := json.Marshal(events.StateOperation{Op: o.Op, Key: o.Key, Max: o.Max}) // plain values
+	raw, _ := json.Marshal(events.StateOperation{Op: o.Op, Key: o.Key, Max: o.Max}) // cannot fail for plain values
 	return int64(len(raw)+len(o.Value)) + int64(len(`"value":,`)) + 1
 }
 
-// overwritten returns what an operation makes void.
+// overwritten returns which of the writes an operation replaces.
 func (w *writes) overwritten(o events.StateOperation) share {
 	switch o.Op {
 	case events.PushOp:
@@ -61,7 +62,8 @@ func (w *writes) overwritten(o events.StateOperation) share {
 	}
 }
 
-// noKey is a key that is deleted, and never set, where only a listener is to be saved.
+// noKey is a key that is never set. Deleting it is the operation of a merge that only saves a
+// listener.
 const noKey = "skein.listener"
 
 // add adds an operation.
@@ -91,8 +93,8 @@ func (t *ThreadScope) Set(ctx context.Context, key string, value any) error {
 }
 
 // Push appends a value to the list of a key, which it creates if the key has no value. With max,
-// only the last so many values stay. The error is that of Set, or an invalid_request if the
-// value of the key is known to be no list; if it is not fetched, saving fails.
+// only the last max values are kept. The error is that of Set, or an invalid_request if the value
+// of the key is known to be no list; if it is not fetched, saving fails.
 func (t *ThreadScope) Push(ctx context.Context, key string, value any, max ...int) error {
 	raw, err := encodeValue(key, value)
 	if err != nil {
@@ -128,7 +130,7 @@ func encodeValue(key string, value any) (events.JSON, error) {
 	return raw, nil
 }
 
-// write adds an operation to what the next save stores.
+// write adds an operation for the next save.
 func (t *ThreadScope) write(ctx context.Context, o events.StateOperation) error {
 	if err := o.Check(); err != nil {
 		return err
@@ -162,7 +164,7 @@ func (t *ThreadScope) write(ctx context.Context, o events.StateOperation) error 
 	return nil
 }
 
-// show applies an operation to the values that reads show, or changes nothing.
+// show applies an operation to the values that reads show. After an error they are unchanged.
 func (t *ThreadScope) show(o events.StateOperation) error {
 	size := t.size + sizeOf(o)
 	if size <= events.MaxStateBytes {
@@ -206,9 +208,9 @@ func apply(values *keyed.Values, o events.StateOperation) error {
 	return nil
 }
 
-// Save stores what was written, in one commit or not at all. Without writes it sends nothing.
-// After an error the writes are still there: correct them with Delete or Set, or call Save
-// again, which never makes a push twice.
+// Save stores the unsaved writes, in one commit or not at all. Without writes it sends nothing.
+// After an error the writes are still there: correct them with Delete or Set, or call Save again,
+// which never makes a push twice.
 func (t *ThreadScope) Save(ctx context.Context) error {
 	if err := t.acquire(ctx); err != nil {
 		return err
@@ -217,8 +219,8 @@ func (t *ThreadScope) Save(ctx context.Context) error {
 	return t.save(ctx)
 }
 
-// saveLast is Save by the request itself, after which the session has completed if no other
-// work of it is in progress.
+// saveLast is Save at the end of the request. It also completes the session if no other work of it
+// is in progress.
 func (t *ThreadScope) saveLast(ctx context.Context) error {
 	if err := t.acquire(ctx); err != nil {
 		return err
@@ -251,7 +253,7 @@ func (t *ThreadScope) save(ctx context.Context) error {
 	return err
 }
 
-// resend settles a batch whose answer was lost.
+// resend sends a batch again after its answer was lost.
 func (t *ThreadScope) resend(ctx context.Context) error {
 	if t.sent == nil {
 		return nil
@@ -260,7 +262,7 @@ func (t *ThreadScope) resend(ctx context.Context) error {
 	if err != nil && unsure(err) {
 		return err
 	}
-	if err != nil { // it was refused, and so can be corrected
+	if err != nil { // the batch was refused, so the caller can correct the writes
 		later := t.pending.ops
 		t.pending = t.sent.writes
 		for _, o := range later {
@@ -275,14 +277,14 @@ func (t *ThreadScope) resend(ctx context.Context) error {
 func (t *ThreadScope) send(ctx context.Context, b *batch) error {
 	_, err := t.app.opts.Client.Send(ctx, t.ID, b.merge, client.CommandID(b.id))
 	if err == nil {
-		t.expires = time.Time{} // it has moved
+		t.expires = time.Time{} // the end has moved
 		session := b.merge.Session
 		t.started, t.completed = true, t.completed || session != nil && session.Completed
 	}
 	return err
 }
 
-// merge returns the command that saves operations. It is the only place that makes one.
+// merge returns the command that saves operations.
 func (t *ThreadScope) merge(ops []events.StateOperation) events.MergeState {
 	return events.MergeState{
 		Operations: slices.Clone(ops), Create: true, UserID: t.user, IdleSeconds: int64(t.app.opts.Idle.Seconds()),
@@ -290,7 +292,7 @@ func (t *ThreadScope) merge(ops []events.StateOperation) events.MergeState {
 	}
 }
 
-// ofSession returns what a merge says of the session; nil if what writes is no request.
+// ofSession returns the session fields of a merge; nil if the writer is not a request.
 func (t *ThreadScope) ofSession() *events.MergeSession {
 	if t.began.IsZero() {
 		return nil
@@ -298,8 +300,7 @@ func (t *ThreadScope) ofSession() *events.MergeSession {
 	return &events.MergeSession{ID: t.session, StartedAt: events.TimeOf(t.began).String(), Completed: t.final}
 }
 
-// registered reports whether the state that was fetched has the listeners that the request
-// registered.
+// registered reports whether the fetched state has all listeners that the request registered.
 func (t *ThreadScope) registered() bool {
 	for _, name := range t.listeners {
 		if !slices.Contains(t.known, name) {
@@ -309,9 +310,9 @@ func (t *ThreadScope) registered() bool {
 	return true
 }
 
-// Destroy ends the state: its values are cleared once those that listen to its end have done
-// their work, and the thread starts afresh. It is done when Destroy returns. What was written
-// before is saved first, so that listeners see it.
+// Destroy ends the state: its values are cleared once the listeners to its end have run, and the
+// thread starts with an empty state. The end is durable when Destroy returns. Earlier writes of
+// the request are saved first, so that listeners see them.
 func (t *ThreadScope) Destroy(ctx context.Context) error {
 	if err := t.acquire(ctx); err != nil {
 		return err
@@ -321,7 +322,7 @@ func (t *ThreadScope) Destroy(ctx context.Context) error {
 	case t.ended:
 		return &EndedError{SessionID: t.session}
 	case t.life != 0:
-		return nil // it has ended
+		return nil // the life has ended already
 	}
 	if err := t.save(ctx); err != nil {
 		return err
@@ -334,8 +335,8 @@ func (t *ThreadScope) Destroy(ctx context.Context) error {
 	return nil
 }
 
-// Touch moves the end of the state, as a read or a write does. The end moves at most once a
-// minute, so more calls than that change nothing.
+// Touch renews the life of the state, as a read or a write does. It is renewed at most once a
+// minute; further calls change nothing.
 func (t *ThreadScope) Touch(ctx context.Context) error {
 	_, err := t.app.opts.Client.Send(ctx, t.ID, events.TouchState{})
 	if events.IsNotFound(err) {
@@ -344,7 +345,7 @@ func (t *ThreadScope) Touch(ctx context.Context) error {
 	return err
 }
 
-// sessionData returns the data of a line on the thread's log.
+// sessionData returns the data of a log line on the thread.
 func sessionData(id string) events.JSON {
 	return events.JSON(`{"sessionId":` + strconv.Quote(id) + `}`)
 }

@@ -20,7 +20,7 @@ type responseWriter struct {
 	r      *http.Request
 	s      *scope
 	told   bool
-	before http.Header // what the response had before the handler
+	before http.Header // the response's header before the handler ran
 
 	mu      sync.Mutex // guards the rest
 	started bool
@@ -31,8 +31,8 @@ func newResponseWriter(w http.ResponseWriter, r *http.Request, s *scope, told bo
 	return &responseWriter{inner: w, r: r, s: s, told: told, before: w.Header().Clone()}
 }
 
-// start saves the state and completes the header, once. If that fails, the error is written,
-// and every later call returns it.
+// start saves the state and completes the header, once. If that fails, start writes an error
+// response, and every later call returns the error.
 func (w *responseWriter) start() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +51,7 @@ func (w *responseWriter) start() error {
 	return nil
 }
 
-// refuse writes that the state was not saved, and drops it.
+// refuse writes an error response that says that the state was not saved, and drops the writes.
 func (w *responseWriter) refuse(ctx context.Context, err error) {
 	keys := w.s.session.Thread.drop()
 	w.s.fail(ctx, "the state of the thread was not saved", err, "keys", keys)
@@ -70,20 +70,20 @@ func (w *responseWriter) refuse(ctx context.Context, err error) {
 		if refusal := (*events.Error)(nil); errors.As(err, &refusal) && !unsure(err) {
 			status, e = refusal.Code.Status(), events.Errorf(refusal.Code, "the state of the thread was not saved: %s", refusal.Message)
 		}
-		if w.told { // the client keeps its thread, and can try again
+		if w.told { // with the thread's id the client can try again
 			w.s.app.tell(h, w.r, w.s.session.Thread.ID)
 		}
 	}
 	writeError(w.inner, status, e)
 }
 
-// finish saves what is not saved, when the handler has returned.
+// finish saves unsaved writes when the handler has returned.
 func (w *responseWriter) finish() {
 	w.mu.Lock()
 	started := w.started
 	w.mu.Unlock()
 	if !started {
-		_ = w.start() // which writes the error
+		_ = w.start() // start writes the error response
 		return
 	}
 	w.s.save(w.r.Context())

@@ -64,7 +64,7 @@ func (e *UnsupportedError) Error() string {
 
 func unsupported(path, why string) error { return &UnsupportedError{Path: path, Why: why} }
 
-// named returns a not_found as a NotFoundError, and any other error as it is.
+// named converts a not_found to a *NotFoundError, and returns any other error unchanged.
 func named(id string, err error) error {
 	if events.IsNotFound(err) {
 		return &NotFoundError{ID: id}

@@ -28,7 +28,7 @@ func (s *Service) ObserveRaw(ctx context.Context, id string) iter.Seq2[Change, e
 			return
 		}
 		defer t.Close()
-		seen, err := s.c.HistoryEnd(ctx) // commits up to this sequence are in last: the timeline may not have them
+		seen, err := s.c.HistoryEnd(ctx) // last includes the commits up to this sequence, which the timeline may never deliver
 		if err != nil {
 			if ctx.Err() == nil {
 				yield(Change{}, err)
@@ -114,7 +114,7 @@ func (s *Service) Observe(ctx context.Context, id string) iter.Seq2[*Thread, err
 		}()
 		throttle(in, time.After, func(v value) bool { return yield(v.thread, v.err) })
 		cancel()
-		for range in { // so that nothing is left behind
+		for range in { // drain the rest
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (s *Service) FlushVersion(ctx context.Context, id string, version int64, ti
 	return err
 }
 
-// reach watches a thread until it is at a version.
+// reach watches a thread until it has reached a version.
 func (s *Service) reach(ctx context.Context, id string, version int64) error {
 	for c, err := range s.ObserveRaw(ctx, id) {
 		if err != nil {

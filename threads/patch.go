@@ -31,12 +31,13 @@ func clone(t *Thread) *Thread {
 	return c
 }
 
-// Diff returns the patches that make one thread another.
+// Diff returns the patches that turn from into to.
 func Diff(from, to *Thread) []Patch {
 	return compare([]Patch{}, "", tree(from), tree(to))
 }
 
-// tree returns a value as JSON does: maps, lists and texts. Numbers keep their digits.
+// tree converts a value to the form of decoded JSON: maps, lists and texts. Numbers keep their
+// digits.
 func tree(v any) any {
 	raw, err := json.Marshal(v)
 	if err != nil { // it came from JSON

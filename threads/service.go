@@ -13,16 +13,16 @@ import (
 // concurrent use.
 type Service struct {
 	c   *client.Client
-	seq atomic.Int64 // of the last commit that it knows of
+	seq atomic.Int64 // the sequence of the last commit that it knows
 }
 
-// New returns a service on a client, which stays the caller's.
+// New returns a service on a client. The caller still has to close the client.
 func New(c *client.Client) *Service { return &Service{c: c} }
 
-// reader returns a client whose answers show all that the service has written.
+// reader returns a client with answers that show all writes of the service.
 func (s *Service) reader() *client.Client { return s.c.WithMinSeq(s.seq.Load()) }
 
-// wrote passes a reply on, whose commit all later reads show.
+// wrote records the reply's commit, so that all later reads show it, and returns the reply.
 func (s *Service) wrote(r *events.Reply, err error) (*events.Reply, error) {
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (s *Service) read(ctx context.Context, q events.GetThreadDocument) (*Thread
 			if err != nil {
 				return nil, named(q.ThreadID, err)
 			}
-			if whole != nil && part.V != whole.V { // it has changed: from the beginning
+			if whole != nil && part.V != whole.V { // the thread has changed: start again
 				whole, next = nil, 0
 				continue
 			}
@@ -97,7 +97,7 @@ func (s *Service) create(ctx context.Context, t *Thread) (*Thread, error) {
 	return s.at(ctx, reply)
 }
 
-// at returns a thread, at least as it is after a command.
+// at returns a thread as it is after a command, or newer.
 func (s *Service) at(ctx context.Context, r *events.Reply) (*Thread, error) {
 	return s.read(ctx, events.GetThreadDocument{ThreadID: r.ThreadID, Fresh: events.Fresh{MinVersion: &r.Version}})
 }
@@ -122,13 +122,13 @@ func (s *Service) Save(ctx context.Context, t *Thread) (*Thread, error) {
 	return saved, err
 }
 
-// Archive archives a thread, or takes it back.
+// Archive archives a thread, or restores it if archived is false.
 func (s *Service) Archive(ctx context.Context, id string, archived bool) error {
 	_, err := s.wrote(s.c.Send(ctx, id, events.UpdateThread{Archived: &archived}))
 	return named(id, err)
 }
 
-// Delete deletes a thread and the threads that work for it. One that does not exist is no error.
+// Delete deletes a thread and the threads that work for it. A missing thread is no error.
 func (s *Service) Delete(ctx context.Context, id string) error {
 	_, err := s.wrote(s.c.Send(ctx, id, events.DeleteThread{}))
 	if events.IsNotFound(err) {
@@ -149,7 +149,7 @@ func (s *Service) Fork(ctx context.Context, id string, messageIndex int64) (chil
 
 // HandoffOptions says how a thread is handed off.
 type HandoffOptions struct {
-	Summary string // what the new thread is to know; empty: an agent writes it
+	Summary string // the summary with which the new thread begins; empty: an agent writes it
 	AgentID string // in charge of the new thread, and without a summary its author; default the thread's, and the author of the policy handoff
 	Comment string // what the thread is handed off for
 	Key     string // the new thread's public name

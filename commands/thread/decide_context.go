@@ -4,7 +4,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-func (m *maker) createContext(d events.CreateContext) error {
+func (m *decider) createContext(d events.CreateContext) error {
 	if d.Key != "" {
 		if _, taken := m.state.contextByKey(d.Key); taken {
 			return events.Taken("context key", d.Key)
@@ -24,9 +24,9 @@ func (m *maker) createContext(d events.CreateContext) error {
 	return nil
 }
 
-// checkType checks the content of a context, at a path of the command, against its type.
-// Without a type any content is valid.
-func (m *maker) checkType(name, path string, content events.JSON) error {
+// checkType checks a context's content against its type. path is where the content is in the
+// command. Without a type any content is valid.
+func (m *decider) checkType(name, path string, content events.JSON) error {
 	if name == "" {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (m *maker) checkType(name, path string, content events.JSON) error {
 	return nil
 }
 
-func (m *maker) emitContext(id, key, name string, content events.JSON) {
+func (m *decider) emitContext(id, key, name string, content events.JSON) {
 	created := events.ContextCreated{ID: id, Status: events.ContextMachine().Initial(), Type: name, Content: orNull(content)}
 	if key != "" {
 		created.Key = &key
@@ -48,7 +48,7 @@ func (m *maker) emitContext(id, key, name string, content events.JSON) {
 	m.emit(events.ContextCreatedType, id, "", created)
 }
 
-func (m *maker) resolveContext(d events.ResolveContext) error {
+func (m *decider) resolveContext(d events.ResolveContext) error {
 	id, created := m.state.Default, false
 	resolved := events.ContextResolved{}
 	if d.Key != "" {
@@ -69,7 +69,7 @@ func (m *maker) resolveContext(d events.ResolveContext) error {
 
 // contextOf returns the named context, or the default one. It finds contexts of this thread
 // only.
-func (m *maker) contextOf(id string) (string, contextState, error) {
+func (m *decider) contextOf(id string) (string, contextState, error) {
 	if id == "" {
 		id = m.state.Default
 	}
@@ -80,9 +80,8 @@ func (m *maker) contextOf(id string) (string, contextState, error) {
 	return id, c, nil
 }
 
-// writable returns the named context, or the default one, and refuses a closed one, whose
-// content is final.
-func (m *maker) writable(id string) (string, contextState, error) {
+// writable is contextOf, except that it refuses a closed context: the content of one is final.
+func (m *decider) writable(id string) (string, contextState, error) {
 	id, c, err := m.contextOf(id)
 	if err == nil {
 		err = notALife(id, c)
@@ -96,7 +95,7 @@ func (m *maker) writable(id string) (string, contextState, error) {
 	return "", c, e
 }
 
-func (m *maker) setContextStatus(d events.SetContextStatus) error {
+func (m *decider) setContextStatus(d events.SetContextStatus) error {
 	id, c, err := m.contextOf(d.ContextID)
 	if err == nil {
 		err = notALife(id, c)
@@ -111,7 +110,7 @@ func (m *maker) setContextStatus(d events.SetContextStatus) error {
 	return nil
 }
 
-func (m *maker) setContext(d events.SetContext) error {
+func (m *decider) setContext(d events.SetContext) error {
 	id, c, err := m.writable(d.ContextID)
 	if err != nil {
 		return err

@@ -10,10 +10,10 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// applyDefinitions puts the tenant's definitions into the given state. They are in canonical
-// form, which the schema check ensures. A definition that is already in that state makes no
-// event, so that repeating the command does nothing.
-func (m *maker) applyDefinitions(d events.ApplyDefinitions) error {
+// applyDefinitions puts the tenant's definitions into the given state. They are in canonical form,
+// which the schema check ensures. A definition that is already in that state causes no event, so a
+// repeat of the command changes nothing.
+func (m *decider) applyDefinitions(d events.ApplyDefinitions) error {
 	if m.command.ThreadID != events.TenantAggregate {
 		return events.Invalid("", "definition.apply is of the tenant, and of no thread")
 	}
@@ -56,7 +56,7 @@ func (m *maker) applyDefinitions(d events.ApplyDefinitions) error {
 }
 
 // define reports whether the definition is a change, and emits its event if so.
-func (m *maker) define(def events.NewDefinition) bool {
+func (m *decider) define(def events.NewDefinition) bool {
 	was := m.state.definition(def.Ref().ID())
 	digest := events.DefinitionDigest(def.Definition)
 	if was.Digest == digest {
@@ -71,7 +71,7 @@ func (m *maker) define(def events.NewDefinition) bool {
 }
 
 // undefine reports whether the definition exists, and if so removes it.
-func (m *maker) undefine(ref events.DefinitionRef) bool {
+func (m *decider) undefine(ref events.DefinitionRef) bool {
 	was := m.state.definition(ref.ID())
 	if !was.there() {
 		return false
@@ -82,13 +82,13 @@ func (m *maker) undefine(ref events.DefinitionRef) bool {
 	return true
 }
 
-// hasTool reports whether a reference is to a Go tool that the process has, which needs no
-// definition.
-func (m *maker) hasTool(ref events.DefinitionRef) bool {
+// hasTool reports whether ref names a Go tool of this process, which needs no definition.
+func (m *decider) hasTool(ref events.DefinitionRef) bool {
 	return ref.Kind == events.ToolKind && m.command.Tools[ref.Name]
 }
 
-// toolsOf returns the tools that definitions refer to, and those that lose their definition.
+// toolsOf returns the tools that d's definitions refer to, and the tools whose definition d
+// removes.
 func toolsOf(d events.ApplyDefinitions) []string {
 	var names []string
 	for _, def := range d.Definitions {
@@ -111,8 +111,8 @@ func toolsOf(d events.ApplyDefinitions) []string {
 }
 
 // checkDefinitions checks the rules that span definitions, on the state after the change. removed
-// has the indexes in refs of what was removed.
-func (m *maker) checkDefinitions(changed map[int]events.NewDefinition, removed map[string]int, refs []events.DefinitionRef) error {
+// maps each removed definition to its index in refs.
+func (m *decider) checkDefinitions(changed map[int]events.NewDefinition, removed map[string]int, refs []events.DefinitionRef) error {
 	for _, i := range slices.Sorted(maps.Keys(changed)) {
 		value, err := events.DecodeDefinition(changed[i].Kind, changed[i].Definition)
 		if err != nil { // the schema check has decoded it before
@@ -127,7 +127,7 @@ func (m *maker) checkDefinitions(changed map[int]events.NewDefinition, removed m
 	}
 	all := m.state.allDefinitions()
 	there, webhooks := 0, 0
-	users := map[string]string{} // the first by name that refers to each removed definition
+	users := map[string]string{} // for each removed definition, the first definition by name that refers to it
 	for id, def := range all {
 		if !def.there() {
 			continue
@@ -156,8 +156,8 @@ func (m *maker) checkDefinitions(changed map[int]events.NewDefinition, removed m
 	return nil
 }
 
-// definitionState is what decisions need to know about a definition. It omits the definition
-// itself, so that ten thousand of them stay small.
+// definitionState is what decisions need to know about a definition. It does not hold the
+// definition's text, so ten thousand of them stay small.
 type definitionState struct {
 	Version int64    `json:"version"`
 	Digest  string   `json:"digest,omitzero"` // empty: the definition was removed

@@ -17,8 +17,8 @@ type StartEffect struct {
 	Firing  int64  // from 1
 	Attempt int64  // in this firing, from 1; ignored with Lost
 	Claim   uint64 // the sequence of the message that the worker holds
-	// Lost is the claim of a lost worker, from which this one takes the effect over. That
-	// worker's attempt then counts as failed, and there may be no further one.
+	// Lost is the claim of a crashed worker from which this worker takes the effect over. The
+	// crashed worker's attempt counts as failed, and may have been the last one.
 	Lost uint64
 }
 
@@ -34,8 +34,8 @@ type FailEffect struct {
 	Firing, Attempt int64
 	ErrorText       string
 	AfterMs         int64 // the least time until the next attempt
-	// NotMade says that no worker accepted the attempt: it is postponed and does not count,
-	// unless the firing has waited for too long.
+	// NotMade means that no worker accepted the attempt. The attempt is postponed and does not
+	// count, unless the firing has waited for too long.
 	NotMade bool
 }
 
@@ -68,7 +68,7 @@ func (e *EffectError) Error() string {
 	return fmt.Sprintf("effect %s: that attempt is over, or not the next one", e.ID)
 }
 
-func (m *maker) scheduleEffect(d events.ScheduleEffect) error {
+func (m *decider) scheduleEffect(d events.ScheduleEffect) error {
 	if m.state.Effects >= events.MaxEffects {
 		return events.Errorf(events.QueueFull, "the thread has %d effects pending, the maximum; cancel some, or wait until they have run", m.state.Effects)
 	}
@@ -120,11 +120,11 @@ func (m *maker) scheduleEffect(d events.ScheduleEffect) error {
 }
 
 // emitEffect emits an event of an effect, which is its own correlation.
-func (m *maker) emitEffect(t events.Type, id string, data any) { m.emit(t, id, id, data) }
+func (m *decider) emitEffect(t events.Type, id string, data any) { m.emit(t, id, id, data) }
 
 // cancelEffect makes no event if there is nothing to cancel: the effect has run, is running,
 // was cancelled or never existed. A repeated effect that is running does not run again.
-func (m *maker) cancelEffect(d events.CancelEffect) error {
+func (m *decider) cancelEffect(d events.CancelEffect) error {
 	e, ok := m.state.effect(d.EffectID)
 	if ok && !e.Ending && (!e.running() || e.repeated()) {
 		m.emitEffect(events.EffectCancelledType, d.EffectID, events.EffectCancelled{Reason: d.Reason})
@@ -132,7 +132,7 @@ func (m *maker) cancelEffect(d events.CancelEffect) error {
 	return nil
 }
 
-func (m *maker) startEffect(d StartEffect) error {
+func (m *decider) startEffect(d StartEffect) error {
 	e, ok := m.state.effect(d.ID)
 	switch {
 	case !ok || d.Firing != e.Firing:
@@ -155,8 +155,8 @@ func (m *maker) startEffect(d StartEffect) error {
 	return nil
 }
 
-// attemptOf finds the effect whose attempt a worker ends.
-func (m *maker) attemptOf(id string, firing, attempt int64) (effectState, error) {
+// attemptOf returns the effect if the given attempt is its current one.
+func (m *decider) attemptOf(id string, firing, attempt int64) (effectState, error) {
 	e, ok := m.state.effect(id)
 	if !ok || !e.running() || e.Firing != firing || e.Attempt != attempt {
 		return e, &EffectError{ID: id, Standing: EffectGone}
@@ -164,7 +164,7 @@ func (m *maker) attemptOf(id string, firing, attempt int64) (effectState, error)
 	return e, nil
 }
 
-func (m *maker) completeEffect(d CompleteEffect) error {
+func (m *decider) completeEffect(d CompleteEffect) error {
 	e, err := m.attemptOf(d.ID, d.Firing, d.Attempt)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (m *maker) completeEffect(d CompleteEffect) error {
 	return nil
 }
 
-func (m *maker) failEffect(d FailEffect) error {
+func (m *decider) failEffect(d FailEffect) error {
 	e, err := m.attemptOf(d.ID, d.Firing, d.Attempt)
 	if err != nil {
 		return err
@@ -191,9 +191,9 @@ func (m *maker) failEffect(d FailEffect) error {
 	return nil
 }
 
-// failAttempt records that an attempt failed, and reports whether there is another one, at the
-// given time.
-func (m *maker) failAttempt(id string, e effectState, why string, next events.Time) bool {
+// failAttempt records that an attempt failed, and reports whether another attempt follows, at
+// next.
+func (m *decider) failAttempt(id string, e effectState, why string, next events.Time) bool {
 	f := events.EffectFailed{Firing: e.Firing, Attempt: e.Attempt, ErrorText: why, Next: next.String()}
 	if f.Final = e.Ending || e.Attempt > e.Retries; f.Final {
 		f.Next = e.again(m.at)
@@ -202,8 +202,8 @@ func (m *maker) failAttempt(id string, e effectState, why string, next events.Ti
 	return !f.Final
 }
 
-// again returns the next firing of a repeated effect: the first time of its schedule in the
-// future, so that missed firings are skipped. It returns "" if there is none.
+// again returns when a repeated effect fires next: the first time of its schedule after now, so
+// missed firings are skipped. It returns "" if there is no such time.
 func (e effectState) again(now events.Time) string {
 	switch {
 	case e.Ending:
@@ -220,8 +220,8 @@ func (e effectState) again(now events.Time) string {
 	return ""
 }
 
-// parseCron parses a cron expression. It refuses time zones: their rules are the machine's, so
-// another machine could decide differently.
+// parseCron parses a cron expression. It refuses time zones: their rules come from the machine's
+// time zone database, so another machine could decide differently.
 func parseCron(text string) (cron.Schedule, error) {
 	if strings.Contains(text, "TZ=") || strings.HasPrefix(text, "@every") {
 		return nil, fmt.Errorf("time zones and @every are not allowed; times are UTC, and there is everyMs")

@@ -7,7 +7,7 @@ import (
 )
 
 // closeStep ends the open step and decides how the run continues.
-func (m *maker) closeStep(execution string, after After) error {
+func (m *decider) closeStep(execution string, after After) error {
 	x, _ := m.state.execution(execution)
 	if after.StopBy != "" && !x.Run.Stop {
 		m.emit(events.RunStoppedType, execution, execution, events.RunStopped{By: after.StopBy, Reason: "stopped by side " + string(after.StopBy)})
@@ -21,7 +21,7 @@ func (m *maker) closeStep(execution string, after After) error {
 		tools = tools || q.joins()
 	}
 	if x.Run.Once && x.Steps == 1 {
-		after.Continue = x.Run.Steered > 0 // no step has seen it yet
+		after.Continue = x.Run.Steered > 0 // no step has read the steering message yet
 	}
 	goes := (after.Continue || x.Run.Steered > x.Run.From || tools) && x.Run.Handoff == nil
 	if goes && after.Limit != "" {
@@ -37,7 +37,7 @@ func (m *maker) closeStep(execution string, after After) error {
 }
 
 // endStep ends the open step, if there is one, with the results of its calls.
-func (m *maker) endStep(execution string, to events.StepStatus, goes bool, text string) error {
+func (m *decider) endStep(execution string, to events.StepStatus, goes bool, text string) error {
 	x, _ := m.state.execution(execution)
 	if x.Run == nil || x.Run.Step == "" {
 		return nil
@@ -73,9 +73,9 @@ func (m *maker) endStep(execution string, to events.StepStatus, goes bool, text 
 	return m.setStepStatus(d)
 }
 
-// endOpenCalls records that the calls of the open step which have no result will have none. With
-// the step of a run that goes on there are none.
-func (m *maker) endOpenCalls(execution string) error {
+// endOpenCalls marks the calls of the open step that have no result as ended. When a run continues
+// with another step, all calls have results.
+func (m *decider) endOpenCalls(execution string) error {
 	x, _ := m.state.execution(execution)
 	var results []CallResult
 	for _, c := range x.Run.Calls {
@@ -90,7 +90,7 @@ func (m *maker) endOpenCalls(execution string) error {
 			reason = events.CallUnfinished
 		}
 		part := c.Part
-		if part == nil { // of an older snapshot
+		if part == nil { // snapshots of older versions have no parts
 			part = []byte(`{"type":` + string(events.Quote(ToolPart+c.Name)) + `,"toolCallId":` + string(events.Quote(c.ID)) + `}`)
 		}
 		results = append(results, CallResult{CallID: c.ID, Part: events.FailedCall(part, reason), Output: events.Quote(reason), IsError: true})
@@ -99,9 +99,9 @@ func (m *maker) endOpenCalls(execution string) error {
 }
 
 // finishStopped ends a run that was asked to stop.
-func (m *maker) finishStopped(execution string) error {
+func (m *decider) finishStopped(execution string) error {
 	x, _ := m.state.execution(execution)
-	if x.Run.Abort || x.Run.Handoff != nil { // half a summary is none
+	if x.Run.Abort || x.Run.Handoff != nil { // an incomplete summary is not used
 		return m.finish(events.SetExecutionStatus{ExecutionID: execution, To: events.ExecutionFailed, ErrorText: Aborted})
 	}
 	if err := m.endStep(execution, events.StepCompleted, false, ""); err != nil {
@@ -113,9 +113,9 @@ func (m *maker) finishStopped(execution string) error {
 // Aborted is the error text of a run that was cancelled.
 const Aborted = "aborted"
 
-// finish ends an execution (item, execution, thread, context) and starts what waits in the
-// queue.
-func (m *maker) finish(end events.SetExecutionStatus) error {
+// finish ends an execution: its item, the execution, the thread and the context, in this order.
+// Then it starts the next entry of the queue.
+func (m *decider) finish(end events.SetExecutionStatus) error {
 	execution, to, text := end.ExecutionID, end.To, end.ErrorText
 	if to == events.ExecutionFailed {
 		if err := m.endStep(execution, events.StepFailed, false, text); err != nil {

@@ -4,7 +4,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-func (m *maker) createExecution(d events.CreateExecution) error {
+func (m *decider) createExecution(d events.CreateExecution) error {
 	trigger, err := m.itemOf(d.TriggerItemID)
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (m *maker) createExecution(d events.CreateExecution) error {
 	return nil
 }
 
-func (m *maker) setExecutionStatus(d events.SetExecutionStatus) error {
+func (m *decider) setExecutionStatus(d events.SetExecutionStatus) error {
 	x, ok := m.state.execution(d.ExecutionID)
 	if !ok {
 		return events.Missing("execution", d.ExecutionID)
@@ -43,16 +43,16 @@ func (m *maker) setExecutionStatus(d events.SetExecutionStatus) error {
 	return nil
 }
 
-// shownBy returns the item of an execution if it exists and does not yet show whether the
-// execution failed.
-func (m *maker) shownBy(x executionState, failed bool) string {
+// shownBy returns the reaction item of an execution if the item's failed flag must change to
+// failed; otherwise, or if there is no item, "".
+func (m *decider) shownBy(x executionState, failed bool) string {
 	if i, ok := m.state.item(x.writes()); ok && !i.Deleted && i.Failed != failed && (failed || x.Stumbled) {
 		return x.writes()
 	}
 	return ""
 }
 
-func (m *maker) createStep(d events.CreateStep) error {
+func (m *decider) createStep(d events.CreateStep) error {
 	x, ok := m.state.execution(d.ExecutionID)
 	if !ok {
 		return events.Missing("execution", d.ExecutionID)
@@ -74,8 +74,8 @@ func (m *maker) createStep(d events.CreateStep) error {
 	return nil
 }
 
-// stepOf finds a step, of the named execution if one is named.
-func (m *maker) stepOf(id, execution string) (stepState, error) {
+// stepOf returns a step, which must belong to execution unless execution is empty.
+func (m *decider) stepOf(id, execution string) (stepState, error) {
 	t, ok := m.state.step(id)
 	if !ok || execution != "" && execution != t.Execution {
 		return t, events.Missing("step", id)
@@ -83,7 +83,7 @@ func (m *maker) stepOf(id, execution string) (stepState, error) {
 	return t, nil
 }
 
-func (m *maker) setStepStatus(d events.SetStepStatus) error {
+func (m *decider) setStepStatus(d events.SetStepStatus) error {
 	t, err := m.stepOf(d.StepID, d.ExecutionID)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (m *maker) setStepStatus(d events.SetStepStatus) error {
 	return nil
 }
 
-func (m *maker) putPart(d events.PutPart) error {
+func (m *decider) putPart(d events.PutPart) error {
 	idx := *d.Idx
 	key := events.PartKey(d.StepID, idx)
 	if d.Key != "" && d.Key != key {

@@ -8,7 +8,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-func (m *maker) writeFile(d events.WriteFile) error {
+func (m *decider) writeFile(d events.WriteFile) error {
 	path, err := events.FilePath(d.Path)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func number(n *int64) int64 {
 	return *n
 }
 
-func (m *maker) deleteFile(d events.DeleteFile) error {
+func (m *decider) deleteFile(d events.DeleteFile) error {
 	path, err := events.FilePath(d.Path)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (m *maker) deleteFile(d events.DeleteFile) error {
 	return nil
 }
 
-func (m *maker) createDirectory(d events.CreateDirectory) error {
+func (m *decider) createDirectory(d events.CreateDirectory) error {
 	path, err := events.FilePath(d.Path)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (m *maker) createDirectory(d events.CreateDirectory) error {
 	return m.makeDirectory(path)
 }
 
-func (m *maker) removeDirectory(d events.RemoveDirectory) error {
+func (m *decider) removeDirectory(d events.RemoveDirectory) error {
 	path, err := events.FilePath(d.Path)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (m *maker) removeDirectory(d events.RemoveDirectory) error {
 }
 
 // makeParents creates the missing directories above a path.
-func (m *maker) makeParents(path string) error {
+func (m *decider) makeParents(path string) error {
 	var missing []string
 	for dir, _ := events.SplitPath(path); dir != events.FileRoot; dir, _ = events.SplitPath(dir) {
 		was, there := m.state.file(dir)
@@ -141,7 +141,7 @@ func (m *maker) makeParents(path string) error {
 	return nil
 }
 
-func (m *maker) makeDirectory(path string) error {
+func (m *decider) makeDirectory(path string) error {
 	if err := m.roomForFile(false); err != nil {
 		return err
 	}
@@ -149,21 +149,21 @@ func (m *maker) makeDirectory(path string) error {
 	return nil
 }
 
-func (m *maker) roomForFile(there bool) error {
+func (m *decider) roomForFile(there bool) error {
 	if !there && m.state.NumFiles >= maxFiles {
 		return events.Errorf(events.PayloadTooLarge, "the thread has %d files and directories, and more are not allowed", maxFiles)
 	}
 	return nil
 }
 
-// occupied returns the refusal of a command that what is at a path does not allow.
+// occupied returns the refusal of a command that conflicts with the entry at path.
 func occupied(entity, path, why string) error {
 	e := events.Errorf(events.IllegalTransition, "%s %s", path, why)
 	e.Details = &events.ErrorDetails{Entity: entity, ID: path}
 	return e
 }
 
-// expected compares the content at a path with the one that the caller expects.
+// expected compares the digest of the content at path with the digest that the caller expects.
 func expected(digest *string, was fileState, there bool, path string) error {
 	if digest == nil {
 		return nil
@@ -180,7 +180,7 @@ func expected(digest *string, was fileState, there bool, path string) error {
 	return nil
 }
 
-// changed returns the refusal for a path that was changed by another command.
+// changed returns the refusal for a path that another command has changed.
 func changed(path, how string) error {
 	e := events.Errorf(events.VersionConflict, "%s is not as expected: %s; read it again and retry", path, how)
 	e.Details = &events.ErrorDetails{Entity: "file", ID: path}
@@ -191,7 +191,8 @@ func changed(path, how string) error {
 // bytes for each, must stay small.
 const maxFiles = 100_000
 
-// fileState is a path of the thread's files. The root has one if it is not empty.
+// fileState is an entry of the thread's files: a file or a directory. The root has an entry unless
+// it is empty.
 type fileState struct {
 	Dir    bool        `json:"dir,omitzero"`
 	Held   int64       `json:"held,omitzero"`   // the number of entries of a directory
@@ -200,7 +201,7 @@ type fileState struct {
 	gone   bool        // in a layer: it was deleted
 }
 
-// file returns what is at a path. The root always exists.
+// file returns the entry at path. The root always exists.
 func (s *State) file(path string) (fileState, bool) {
 	for ; s != nil; s = s.parent {
 		if v, ok := s.files[path]; ok && !v.gone {
@@ -213,7 +214,7 @@ func (s *State) file(path string) (fileState, bool) {
 	return fileState{Dir: root}, root
 }
 
-// putFile sets what is at a path. A new path is counted in its directory.
+// putFile sets the entry at path. A new entry is counted in its directory.
 func (s *State) putFile(path string, v fileState) {
 	_, had := s.file(path)
 	s.setFile(path, v)
@@ -242,8 +243,8 @@ func (s *State) countFile(path string, n int64) {
 	s.setFile(dir, d)
 }
 
-// setFile sets the entry itself. In a layer, an entry that is gone hides that of the state
-// below.
+// setFile sets an entry without counting it. In a layer, an entry with gone set hides the entry of
+// the state below.
 func (s *State) setFile(path string, v fileState) {
 	if v.gone && s.parent == nil {
 		unset(s, s.files, path)
@@ -274,8 +275,8 @@ func (s *State) foldFile(e *events.Event) {
 	}
 }
 
-// path checks a path of the thread's files, and that its directory exists.
-func (r rules) path(e *events.Event, path string) error {
+// path checks the syntax of a file's path, and that its directory exists.
+func (r preconditions) path(e *events.Event, path string) error {
 	clean, err := events.FilePath(path)
 	if err != nil {
 		return err
@@ -289,7 +290,7 @@ func (r rules) path(e *events.Event, path string) error {
 	)
 }
 
-func (r rules) FileWritten(e *events.Event, d events.FileWritten) error {
+func (r preconditions) FileWritten(e *events.Event, d events.FileWritten) error {
 	was, there := r.state.file(d.Path)
 	since := int64(0)
 	if there {
@@ -303,17 +304,17 @@ func (r rules) FileWritten(e *events.Event, d events.FileWritten) error {
 	)
 }
 
-func (r rules) FileDeleted(e *events.Event, d events.FileDeleted) error {
+func (r preconditions) FileDeleted(e *events.Event, d events.FileDeleted) error {
 	was, there := r.state.file(d.Path)
 	return firstFault(r.path(e, d.Path), unless(there && !was.Dir, "there is no file %.80q", d.Path))
 }
 
-func (r rules) DirectoryCreated(e *events.Event, d events.DirectoryCreated) error {
+func (r preconditions) DirectoryCreated(e *events.Event, d events.DirectoryCreated) error {
 	_, there := r.state.file(d.Path)
 	return firstFault(r.path(e, d.Path), unless(!there, "%.80q is there already", d.Path))
 }
 
-func (r rules) DirectoryRemoved(e *events.Event, d events.DirectoryRemoved) error {
+func (r preconditions) DirectoryRemoved(e *events.Event, d events.DirectoryRemoved) error {
 	was, there := r.state.file(d.Path)
 	return firstFault(
 		r.path(e, d.Path),

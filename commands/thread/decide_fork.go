@@ -16,10 +16,10 @@ type Copied struct {
 	Context                events.JSON // the content of the default context
 	ContextType            string
 	Items                  []events.InheritedItem   // in order
-	Inherited              *events.HistoryInherited // instead of Items, but for ContextID: a long history
+	Inherited              *events.HistoryInherited // instead of Items, when the history is long; ContextID is not set
 	Files                  []any                    // events.FileWritten and events.DirectoryCreated, a directory before what it holds
-	Point                  *int64                   // the index of the last message among them; nil: there is none
-	PointItem              string                   // its item
+	Point                  *int64                   // the messageIndex of the last copied message; nil: no message is copied
+	PointItem              string                   // the item of that message
 }
 
 // ForkOf returns the id of the thread that a fork creates: the same for a repeat.
@@ -28,7 +28,7 @@ func ForkOf(c *Command) string {
 }
 
 // forkThread creates a thread with a copy of this one's history.
-func (m *maker) forkThread(d events.ForkThread) error {
+func (m *decider) forkThread(d events.ForkThread) error {
 	own, from := m.command.ThreadID, m.command.Copied
 	child := m.group[ForkOf(m.command)]
 	switch {
@@ -50,7 +50,7 @@ func (m *maker) forkThread(d events.ForkThread) error {
 }
 
 // copy creates the thread of a fork with what it copies.
-func (m *maker) copy(parent string, d events.ForkThread, from *Copied) {
+func (m *decider) copy(parent string, d events.ForkThread, from *Copied) {
 	id := m.command.ThreadID
 	created := events.ThreadCreated{
 		ID: id, Status: events.ThreadMachine().Initial(), AgentID: from.AgentID, UserID: from.UserID, Env: from.Env,
@@ -90,9 +90,9 @@ func (m *maker) copy(parent string, d events.ForkThread, from *Copied) {
 	}
 }
 
-// copyItem copies an item into a context. Its parent is that item's copy, which copies has by
-// the place of the item.
-func (m *maker) copyItem(ctx string, copies map[int64]string, from *events.InheritedItem) {
+// copyItem copies an item into a context. copies maps the place of each copied item to the id of
+// its copy; the parent of the new item is looked up there.
+func (m *decider) copyItem(ctx string, copies map[int64]string, from *events.InheritedItem) {
 	id := m.id("", events.ItemPrefix)
 	created := events.ItemCreated{
 		ID: id, ContextID: ctx, Index: m.state.NextItem, Type: from.Type, Role: from.Role, Status: events.ItemCompleted,
@@ -111,8 +111,8 @@ func (m *maker) copyItem(ctx string, copies map[int64]string, from *events.Inher
 	m.emit(events.ItemCreatedType, id, "", created)
 }
 
-// cut returns the place of the first item that a truncation hides, and the relationships that
-// were made at or after it; -1 if it hides none.
+// cut returns the place of the first item that a truncation hides, -1 if it hides none, and the
+// relationships made at or after that place.
 func (s *State) cut(d events.TruncateThread) (from int64, relations []relation, err error) {
 	if d.MessageIndex == nil {
 		return 0, nil, events.Invalid("/messageIndex", "a truncation needs the last message that stays")
@@ -132,9 +132,9 @@ func (s *State) cut(d events.TruncateThread) (from int64, relations []relation, 
 	return first.Index, relations, nil
 }
 
-// truncateThread hides the items from the first message after the last one that stays. What
-// waits for the agent stays, and starts now if nothing runs.
-func (m *maker) truncateThread(d events.TruncateThread) error {
+// truncateThread hides all items from the first message after the last one to keep. Queued entries
+// are kept, and the next one starts if nothing runs.
+func (m *decider) truncateThread(d events.TruncateThread) error {
 	from, relations, err := m.state.cut(d)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (m *maker) truncateThread(d events.TruncateThread) error {
 			return err
 		}
 		m.ending = false
-		if from, relations, err = m.state.cut(d); err != nil { // what ran may have added an item
+		if from, relations, err = m.state.cut(d); err != nil { // the run that was ended may have added an item
 			return err
 		}
 	}
@@ -166,7 +166,7 @@ func (m *maker) truncateThread(d events.TruncateThread) error {
 }
 
 // unrelate removes a relationship on both threads. A deleted thread keeps its record.
-func (m *maker) unrelate(r relation) {
+func (m *decider) unrelate(r relation) {
 	own := m.command.ThreadID
 	m.emit(events.RelationshipRemovedType, own, "", events.RelationshipRemoved{ThreadID: r.thread, Type: r.kind, Role: events.ParentRole})
 	if child := m.group[r.thread]; child != nil && child.state.Exists() && child.state.related(own, r.kind, events.ChildRole) {
@@ -179,8 +179,9 @@ func HandoffOf(c *Command) string {
 	return events.DeriveThreadID(c.Tenant, "handoff "+c.ThreadID+" "+c.ID)
 }
 
-// handoffThread continues the thread in a new one, or has an agent write the summary first.
-func (m *maker) handoffThread(d events.HandoffThread) error {
+// handoffThread continues the conversation in a new thread. Without a summary in the command, an
+// agent first writes one.
+func (m *decider) handoffThread(d events.HandoffThread) error {
 	own := m.command.ThreadID
 	child := m.group[HandoffOf(m.command)]
 	switch {
@@ -207,9 +208,9 @@ func (m *maker) handoffThread(d events.HandoffThread) error {
 	return m.handOff(child, h, "", d.Summary, index, item)
 }
 
-// beginHandoff starts the run that writes the summary. It reads the conversation up to the
-// last message, which is its trigger, and adds none.
-func (m *maker) beginHandoff(d events.HandoffThread, child string) error {
+// beginHandoff starts the run that writes the summary. The run reads the conversation up to the
+// last message, which is its trigger, and adds no message.
+func (m *decider) beginHandoff(d events.HandoffThread, child string) error {
 	id := m.command.ThreadID
 	agent := cmp.Or(d.AgentID, m.command.Writes)
 	if agent == "" {
@@ -238,8 +239,8 @@ func (m *maker) beginHandoff(d events.HandoffThread, child string) error {
 	})
 }
 
-// endHandoff creates the thread that begins with the summary that a run has written.
-func (m *maker) endHandoff(x executionState, d ReactStep) error {
+// endHandoff creates the new thread, which begins with the summary that the run has written.
+func (m *decider) endHandoff(x executionState, d ReactStep) error {
 	h := *x.Run.Handoff
 	child := m.group[h.ThreadID]
 	switch {
@@ -260,9 +261,9 @@ func (m *maker) endHandoff(x executionState, d ReactStep) error {
 	return m.handOff(child, h, x.Reaction, d.Summary, index, item)
 }
 
-// handOff creates the thread of a handoff with its first message, and relates the two. The new
-// thread has the owner of this one, and nothing else of it.
-func (m *maker) handOff(child *maker, h events.Handoff, message, summary string, index *int64, item string) error {
+// handOff creates the thread of a handoff with its first message, and records the relationship on
+// both threads. The new thread takes the owner of this one and no other setting.
+func (m *decider) handOff(child *decider, h events.Handoff, message, summary string, index *int64, item string) error {
 	content, err := json.Marshal([]struct {
 		Type string `json:"type"`
 		Text string `json:"text"`

@@ -8,14 +8,14 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-func (m *maker) createItem(d events.CreateItem) error {
+func (m *decider) createItem(d events.CreateItem) error {
 	if _, _, err := m.writable(d.ContextID); err != nil {
 		return err
 	}
 	return m.addItem(d)
 }
 
-func (m *maker) appendItems(d events.AppendItems) error {
+func (m *decider) appendItems(d events.AppendItems) error {
 	if _, _, err := m.writable(d.ContextID); err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (m *maker) appendItems(d events.AppendItems) error {
 	return nil
 }
 
-// inList returns a refusal of an item as one of the nth item in a list.
+// inList returns a refusal of an item with the path of the nth item in a list.
 func inList(err error, n int) error {
 	e := *events.AsError(err)
 	details := events.ErrorDetails{}
@@ -39,9 +39,9 @@ func inList(err error, n int) error {
 	return &e
 }
 
-// addItem adds an item to a context, even a closed one: a run that started before it was
-// closed can finish.
-func (m *maker) addItem(d events.CreateItem) error {
+// addItem adds an item to a context, even to a closed one, so that a run that started before the
+// context was closed can finish.
+func (m *decider) addItem(d events.CreateItem) error {
 	ctx, _, err := m.contextOf(d.ContextID)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (m *maker) addItem(d events.CreateItem) error {
 }
 
 // checkItem validates a new item against the thread, and returns its parent if it has one.
-func (m *maker) checkItem(in events.NewItem) (parent itemState, err error) {
+func (m *decider) checkItem(in events.NewItem) (parent itemState, err error) {
 	if err := m.maySay(in.Role.Instructs(), in.Content); err != nil {
 		return parent, err
 	}
@@ -96,8 +96,9 @@ func (m *maker) checkItem(in events.NewItem) (parent itemState, err error) {
 	return parent, nil
 }
 
-// itemIsNew refuses an id that an existing item has, or one that waits for the agent.
-func (m *maker) itemIsNew(item events.NewItem) error {
+// itemIsNew refuses an id that an existing item or a queued message has, or that the current run
+// has reserved for its reaction.
+func (m *decider) itemIsNew(item events.NewItem) error {
 	if item.ID == "" {
 		return nil
 	}
@@ -120,7 +121,7 @@ func (m *maker) itemIsNew(item events.NewItem) error {
 }
 
 // itemOf finds an item that exists and was not deleted.
-func (m *maker) itemOf(id string) (itemState, error) {
+func (m *decider) itemOf(id string) (itemState, error) {
 	i, ok := m.state.item(id)
 	if !ok || i.Deleted {
 		return i, events.Missing("item", id)
@@ -128,7 +129,7 @@ func (m *maker) itemOf(id string) (itemState, error) {
 	return i, nil
 }
 
-func (m *maker) setItemStatus(d events.SetItemStatus) error {
+func (m *decider) setItemStatus(d events.SetItemStatus) error {
 	i, err := m.itemOf(d.ItemID)
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func (m *maker) setItemStatus(d events.SetItemStatus) error {
 	return nil
 }
 
-func (m *maker) editMessage(d events.EditMessage) error {
+func (m *decider) editMessage(d events.EditMessage) error {
 	i, err := m.itemOf(d.ItemID)
 	if err != nil {
 		return err
@@ -165,7 +166,7 @@ func (m *maker) editMessage(d events.EditMessage) error {
 	return nil
 }
 
-// placedParts returns the parts that an edit puts into an item of that type.
+// placedParts returns the parts that an edit puts into an item of type t.
 func placedParts(t events.ItemType, d events.EditMessage) ([]events.PlacedPart, error) {
 	switch {
 	case len(d.Parts) == 0:
@@ -194,7 +195,7 @@ func (i itemState) edit(silent *bool) events.MessageEdited {
 	return e
 }
 
-func (m *maker) deleteMessage(d events.DeleteMessage) error {
+func (m *decider) deleteMessage(d events.DeleteMessage) error {
 	i, err := m.itemOf(d.ItemID)
 	if err != nil {
 		return err
@@ -211,8 +212,9 @@ func (m *maker) deleteMessage(d events.DeleteMessage) error {
 	return nil
 }
 
-// notWritten refuses the answer of the current run, whose next parts would have no message.
-func (m *maker) notWritten(item string) error {
+// notWritten refuses to change the item that the current run writes: the run's next parts would
+// have no message.
+func (m *decider) notWritten(item string) error {
 	id := m.state.head.Active
 	if x, _ := m.state.execution(id); x.Run == nil || x.writes() != item {
 		return nil

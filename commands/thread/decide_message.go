@@ -4,8 +4,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// addMessage adds a message's item and those of its calls.
-func (m *maker) addMessage(d events.AddMessage) error {
+// addMessage adds the item of a message and the items of its calls.
+func (m *decider) addMessage(d events.AddMessage) error {
 	item, calls, err := d.Items()
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (m *maker) addMessage(d events.AddMessage) error {
 }
 
 // updateMessage changes a message.
-func (m *maker) updateMessage(d events.UpdateMessage) error {
+func (m *decider) updateMessage(d events.UpdateMessage) error {
 	i, ok := m.state.item(d.MessageID)
 	if !ok || !i.shows() {
 		return events.Missing("message", d.MessageID)
@@ -73,9 +73,9 @@ func (m *maker) updateMessage(d events.UpdateMessage) error {
 	return nil
 }
 
-// moveMessage returns the state to which the item must move, if it is not in it, and sets in
-// the edit whether the message failed.
-func (m *maker) moveMessage(d events.UpdateMessage, i itemState, edit *events.MessageEdited) (events.ItemStatus, error) {
+// moveMessage returns the status to which the item must change, "" if it already has that status
+// or d names none, and sets in edit whether the message failed.
+func (m *decider) moveMessage(d events.UpdateMessage, i itemState, edit *events.MessageEdited) (events.ItemStatus, error) {
 	if d.Status == "" {
 		return "", nil
 	}
@@ -90,7 +90,7 @@ func (m *maker) moveMessage(d events.UpdateMessage, i itemState, edit *events.Me
 }
 
 // silence changes the visibility of the calls that belong to a message along with it.
-func (m *maker) silence(message itemState, silent *bool) {
+func (m *decider) silence(message itemState, silent *bool) {
 	if silent == nil {
 		return
 	}
@@ -102,7 +102,7 @@ func (m *maker) silence(message itemState, silent *bool) {
 }
 
 // recordTrace records a trace event of a run.
-func (m *maker) recordTrace(d events.RecordTrace) error {
+func (m *decider) recordTrace(d events.RecordTrace) error {
 	subject := m.command.ThreadID
 	if d.ExecutionID != "" {
 		x, ok := m.state.execution(d.ExecutionID)

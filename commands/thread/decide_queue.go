@@ -8,8 +8,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// waiting finds the queue entry with an id.
-func (m *maker) waiting(id string) (queued, error) {
+// waiting returns the queue entry with an id.
+func (m *decider) waiting(id string) (queued, error) {
 	i := m.state.placeInQueue(id)
 	if i < 0 {
 		return queued{}, events.Missing("queued message", id)
@@ -17,7 +17,7 @@ func (m *maker) waiting(id string) (queued, error) {
 	return m.state.Queue[i], nil
 }
 
-func (m *maker) removeQueued(d events.RemoveQueued) error {
+func (m *decider) removeQueued(d events.RemoveQueued) error {
 	q, err := m.waiting(d.QueuedID)
 	if err != nil {
 		return err
@@ -26,8 +26,8 @@ func (m *maker) removeQueued(d events.RemoveQueued) error {
 	return nil
 }
 
-// editQueued replaces a waiting message, which keeps its item's id.
-func (m *maker) editQueued(d events.EditQueued) error {
+// editQueued replaces a queued message. The message keeps the id of its item.
+func (m *decider) editQueued(d events.EditQueued) error {
 	q, err := m.waiting(d.QueuedID)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (m *maker) editQueued(d events.EditQueued) error {
 	return nil
 }
 
-func (m *maker) moveQueued(d events.MoveQueued) error {
+func (m *decider) moveQueued(d events.MoveQueued) error {
 	q, err := m.waiting(d.QueuedID)
 	if err != nil {
 		return err
@@ -72,9 +72,9 @@ func (m *maker) moveQueued(d events.MoveQueued) error {
 	return nil
 }
 
-// executionIsNew refuses an id that an existing execution has, or one that is promised to a
-// queue entry.
-func (m *maker) executionIsNew(id string) error {
+// executionIsNew refuses an id that an existing execution has, or that is reserved for a queue
+// entry.
+func (m *decider) executionIsNew(id string) error {
 	_, taken := m.state.execution(id)
 	if taken || slices.ContainsFunc(m.state.Queue, func(q queued) bool { return q.Execution == id }) {
 		return events.Taken("execution", id)
@@ -100,8 +100,8 @@ func (s *State) dequeue(ids ...string) {
 	s.Queue = kept
 }
 
-// leave removes the entries with the ids from the queue. A message among them keeps its number
-// as an item.
+// leave removes the entries with the ids from the queue because they start. A message keeps its
+// number when it becomes an item.
 func (s *State) leave(ids []string) {
 	for i := range s.Queue {
 		if q := s.Queue[i]; !q.Tool && slices.Contains(ids, q.ID) {
@@ -111,8 +111,8 @@ func (s *State) leave(ids []string) {
 	s.dequeue(ids...)
 }
 
-// numberOf returns the number that a new item of a type takes: that with which a message waited,
-// or the next one. It returns nil for an item that is no message.
+// numberOf returns the message number of a new item of type t: the number that it had in the
+// queue, or the next one. It returns nil if the item is not a message.
 func (s *State) numberOf(t events.ItemType) *int64 {
 	switch {
 	case t != events.Message:
@@ -123,8 +123,8 @@ func (s *State) numberOf(t events.ItemType) *int64 {
 	return new(s.Messages)
 }
 
-// numbered records the number that an item took. Older logs do not have it, and count a message
-// again that has waited.
+// numbered records the message number of a new item. Events of older versions have no number;
+// there a message that was queued is counted a second time.
 func (s *State) numbered(d events.ItemCreated) {
 	if d.Type != events.Message {
 		return

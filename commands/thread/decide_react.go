@@ -9,9 +9,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// react requests an agent's answer to an item. While a run is active, the thread's policy
-// decides what happens to it.
-func (m *maker) react(d events.ReactThread) error {
+// react requests an agent's answer to an item. While a run is active, the thread's policy decides
+// whether the item is queued, refused, steers the run or interrupts it.
+func (m *decider) react(d events.ReactThread) error {
 	return m.reactFor(d, nil)
 }
 
@@ -21,9 +21,9 @@ type ReactFor struct {
 	Parent events.Parent
 }
 
-func (m *maker) reactForParent(d ReactFor) error { return m.reactFor(d.ReactThread, &d.Parent) }
+func (m *decider) reactForParent(d ReactFor) error { return m.reactFor(d.ReactThread, &d.Parent) }
 
-func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
+func (m *decider) reactFor(d events.ReactThread, parent *events.Parent) error {
 	item, err := trigger(d)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 		return err
 	}
 	if m.state.Profile.Mode != "" {
-		d.AgentID = agent // a message that waits is answered by the agent of the mode in which it was sent
+		d.AgentID = agent // a queued message is answered by the agent of the mode in which it was sent
 	}
 	if m.state.Status != events.ThreadStreaming {
 		return m.start(begin{item: item, context: d.ContextID, agent: agent, execution: d.ExecutionID, reaction: d.ReactionItemID, parent: parent, session: d.SessionID, settings: d.Settings, rights: m.command.Rights})
@@ -78,7 +78,7 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 
 // refuseDuringRun refuses a message on a thread whose policy is to refuse messages during a
 // run.
-func (m *maker) refuseDuringRun() error {
+func (m *decider) refuseDuringRun() error {
 	err := events.ThreadMachine().Check(m.command.ThreadID, m.state.Status, events.ThreadStreaming)
 	var transition *events.TransitionError
 	if errors.As(err, &transition) {
@@ -105,7 +105,7 @@ func trigger(d events.ReactThread) (events.NewItem, error) {
 }
 
 // push adds an item to the queue.
-func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) error {
+func (m *decider) push(item events.NewItem, d events.ReactThread, first bool) error {
 	waiting := 0
 	for _, q := range m.state.Queue {
 		if !q.Tool {
@@ -136,8 +136,8 @@ func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) erro
 	return nil
 }
 
-// steer adds an item that the current run's next step sees.
-func (m *maker) steer(item events.NewItem) error {
+// steer adds an item that the next step of the current run reads.
+func (m *decider) steer(item events.NewItem) error {
 	x, _ := m.state.execution(m.state.head.Active)
 	if _, _, err := m.writable(x.Context); err != nil {
 		return err
@@ -148,9 +148,9 @@ func (m *maker) steer(item events.NewItem) error {
 	return m.putItem(item, x.Context, m.state.head.Active)
 }
 
-// idsOf returns the ids of a new run and of its answer: the caller's, if they are not in use,
-// or derived ones.
-func (m *maker) idsOf(givenExecution, givenReaction string) (execution, reaction string, err error) {
+// idsOf returns the ids of a new run and of its reaction item: the caller's ids, which must not be
+// in use, or derived ones.
+func (m *decider) idsOf(givenExecution, givenReaction string) (execution, reaction string, err error) {
 	execution = m.id(givenExecution, events.ExecutionPrefix)
 	if err := m.executionIsNew(execution); err != nil {
 		return "", "", err
@@ -159,7 +159,7 @@ func (m *maker) idsOf(givenExecution, givenReaction string) (execution, reaction
 	return execution, reaction, m.itemIsNew(events.NewItem{ID: reaction})
 }
 
-// begin says how to start an execution.
+// begin holds the arguments of start.
 type begin struct {
 	item      events.NewItem
 	context   string
@@ -169,17 +169,17 @@ type begin struct {
 	calls     []events.ToolCall
 	parent    *events.Parent
 	once      bool            // it ends after the calls
-	retryOf   string          // the failed execution that it retries, whose trigger is the item
-	handoff   *events.Handoff // it writes a summary up to the item, which is there already
+	retryOf   string          // the failed execution that it retries; item is the trigger of both
+	handoff   *events.Handoff // it writes a summary of the messages up to item, which exists already
 	session   string          // of the request
 
 	settings *events.RunSettings
 	rights   *events.Rights
 }
 
-// start starts an execution: context, trigger, execution, in the order of the specification. A
+// start starts an execution: it creates the context, then the trigger, then the execution. A
 // failed thread is opened first.
-func (m *maker) start(b begin) error {
+func (m *decider) start(b begin) error {
 	ctx, c, err := m.writable(b.context)
 	if err != nil {
 		return err
@@ -219,11 +219,11 @@ func (m *maker) start(b begin) error {
 	return nil
 }
 
-func (m *maker) moveThread(to events.ThreadStatus, reason string) error {
+func (m *decider) moveThread(to events.ThreadStatus, reason string) error {
 	return m.setThreadStatus(events.SetThreadStatus{To: to, Reason: reason})
 }
 
-func (m *maker) moveContext(id string, to events.ContextStatus, execution string) error {
+func (m *decider) moveContext(id string, to events.ContextStatus, execution string) error {
 	c, _ := m.state.context(id)
 	if err := events.ContextMachine().Check(id, c.Status, to); err != nil {
 		return err
@@ -232,10 +232,10 @@ func (m *maker) moveContext(id string, to events.ContextStatus, execution string
 	return nil
 }
 
-// next starts what waits in the queue, if the thread is free: calls of tools first. It is part
-// of the end of a run, so it must not fail: entries whose entities no longer exist are
-// dropped, and entries that no context accepts keep waiting.
-func (m *maker) next() error {
+// next starts the next queue entry if the thread is free; tool calls go first. It is part of the
+// end of a run, so it must not fail: an entry starts without its references to entities that were
+// deleted, and an entry that no context accepts stays in the queue.
+func (m *decider) next() error {
 	if m.ending || m.state.Status == events.ThreadStreaming || m.state.Status == events.ThreadClosed {
 		return nil
 	}
@@ -251,9 +251,9 @@ func (m *maker) next() error {
 	return nil
 }
 
-// openContext returns the context for a queue entry: the default one if its own was closed
-// meanwhile.
-func (m *maker) openContext(id string) (string, bool) {
+// openContext returns the context for a queue entry. If the entry's own context was closed
+// meanwhile, it is the default one.
+func (m *decider) openContext(id string) (string, bool) {
 	for _, id := range []string{id, ""} {
 		if _, c, err := m.contextOf(id); err == nil && c.Status != events.ContextClosed {
 			return id, true
@@ -262,20 +262,20 @@ func (m *maker) openContext(id string) (string, bool) {
 	return "", false
 }
 
-func (m *maker) startWaiting(q queued, context string) error {
+func (m *decider) startWaiting(q queued, context string) error {
 	item, err := q.item()
 	if err != nil {
 		return err
 	}
 	m.emit(events.QueueDrainedType, q.ID, "", events.QueueDrained{IDs: []string{q.ID}})
-	if m.itemIsNew(item) != nil { // the run that ends used its id
+	if m.itemIsNew(item) != nil { // the run that has just ended used its id
 		item.ID = ""
 	}
 	if _, err := m.itemOf(item.ParentItemID); err != nil { // it was deleted meanwhile
 		item.ParentItemID = ""
 	}
 	b := begin{item: item, context: context, agent: q.Agent, execution: q.Execution, reaction: q.Reaction, session: q.Session, settings: q.Settings, rights: q.Rights}
-	if m.itemIsNew(events.NewItem{ID: b.reaction}) != nil { // likewise the id of its answer
+	if m.itemIsNew(events.NewItem{ID: b.reaction}) != nil { // that run used the id that was reserved for the reaction
 		b.reaction = ""
 	}
 	if b.agent == "" {
@@ -299,9 +299,9 @@ func callFrom(item events.NewItem) (events.ToolCall, error) {
 	return c, nil
 }
 
-// queueTool queues a call: for the current run, or for one of its own. A call with once always
-// has a run of its own.
-func (m *maker) queueTool(d events.QueueTool) error {
+// queueTool queues a tool call for the current run, or for a run of its own. A call with once set
+// always gets a run of its own.
+func (m *decider) queueTool(d events.QueueTool) error {
 	if m.state.Status == events.ThreadClosed { // no run will ever make it
 		return events.ThreadMachine().Check(m.command.ThreadID, m.state.Status, events.ThreadStreaming)
 	}
@@ -328,9 +328,9 @@ func (m *maker) queueTool(d events.QueueTool) error {
 	return m.next()
 }
 
-// callIsNew refuses the id of a call that waits in the queue, or that the current run is about to
-// make or has in its open step.
-func (m *maker) callIsNew(id string) error {
+// callIsNew refuses the id of a call that is queued, that the current run will make in its next
+// step, or that is in the open step.
+func (m *decider) callIsNew(id string) error {
 	x, _ := m.state.execution(m.state.head.Active)
 	taken := m.state.placeInQueue(id) >= 0
 	if x.Run != nil {
@@ -346,7 +346,7 @@ func hasCall(calls []events.ToolCall, id string) bool {
 	return slices.ContainsFunc(calls, func(c events.ToolCall) bool { return c.CallID == id })
 }
 
-func (m *maker) assignAgent(d events.AssignAgent) error {
+func (m *decider) assignAgent(d events.AssignAgent) error {
 	if err := m.mayAsk(d.AgentID); err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/skein-threads/skein/internal/excerpt"
 )
 
-// claimed returns the run of a worker's command, if the worker's claim is the latest.
-func (m *maker) claimed(execution string, token int64) (executionState, error) {
+// claimed returns the execution if token is its latest claim; otherwise a *LostRunError.
+func (m *decider) claimed(execution string, token int64) (executionState, error) {
 	x, ok := m.state.execution(execution)
 	switch {
 	case !ok || x.Run == nil:
@@ -26,7 +26,7 @@ func (m *maker) claimed(execution string, token int64) (executionState, error) {
 	return x, nil
 }
 
-func (m *maker) claimRun(d ClaimRun) error {
+func (m *decider) claimRun(d ClaimRun) error {
 	x, ok := m.state.execution(d.ExecutionID)
 	if !ok || x.Run == nil {
 		return events.Missing("run of execution", d.ExecutionID)
@@ -39,7 +39,7 @@ func (m *maker) claimRun(d ClaimRun) error {
 	if x.Run.mustEnd() {
 		return m.finishStopped(d.ExecutionID)
 	}
-	if len(d.Lacks) > 0 && !x.Run.Stop {
+	if len(d.Missing) > 0 && !x.Run.Stop {
 		return m.awaitServers(d)
 	}
 	if x.Run.Step == "" {
@@ -48,14 +48,14 @@ func (m *maker) claimRun(d ClaimRun) error {
 	return nil
 }
 
-// awaitServers parks a run that has just been claimed, and lacks MCP servers, unless its time to
-// wait for one of them is over. The calls that this claim could have made stay unmade.
-func (m *maker) awaitServers(d ClaimRun) error {
+// awaitServers parks a run that was just claimed and cannot reach MCP servers, unless it has
+// waited too long for one of them. The calls of the open step stay unmade.
+func (m *decider) awaitServers(d ClaimRun) error {
 	x, _ := m.state.execution(d.ExecutionID)
-	since := cmp.Or(x.Run.Down, m.at)
+	since := cmp.Or(x.Run.ServerMissingSince, m.at)
 	var lacks []events.WaitFor
 	until := events.Time(math.MaxInt64)
-	for _, l := range d.Lacks {
+	for _, l := range d.Missing {
 		lacks, until = append(lacks, l.WaitFor), min(until, since+events.Time(l.Wait.Microseconds()))
 	}
 	if until <= m.at {
@@ -68,7 +68,7 @@ func (m *maker) awaitServers(d ClaimRun) error {
 
 // beginStep starts the next step. If a caller has queued calls, they are the step's calls, and
 // the reactor is not called.
-func (m *maker) beginStep(execution string, side events.Side) error {
+func (m *decider) beginStep(execution string, side events.Side) error {
 	x, _ := m.state.execution(execution)
 	if x.Run.Turn != "" {
 		side = x.Run.Turn
@@ -78,7 +78,7 @@ func (m *maker) beginStep(execution string, side events.Side) error {
 	var limits []*events.Rights
 	for _, q := range m.state.Queue {
 		if !q.joins() || x.Run.Handoff != nil || slices.Contains(drained, q.ID) || hasCall(calls, q.ID) {
-			continue // an older version queued calls with the same id
+			continue // older versions could queue calls with the same id
 		}
 		item, err := q.item()
 		if err != nil {
@@ -138,7 +138,7 @@ func callPart(c events.ToolCall) (events.JSON, error) {
 }
 
 // putParts adds parts to a step, and to the item that it writes.
-func (m *maker) putParts(execution, step string, parts []events.JSON, types []string) error {
+func (m *decider) putParts(execution, step string, parts []events.JSON, types []string) error {
 	for i, part := range parts {
 		n := int64(i)
 		if err := m.putPart(events.PutPart{StepID: step, ExecutionID: execution, Idx: &n, Type: types[i], Part: part}); err != nil {
@@ -148,10 +148,10 @@ func (m *maker) putParts(execution, step string, parts []events.JSON, types []st
 	return m.addToReaction(execution, parts)
 }
 
-// addToReaction adds parts to the item that a run writes, and creates it with the first.
-func (m *maker) addToReaction(execution string, parts []events.JSON) error {
+// addToReaction adds parts to the item that a run writes. The first part creates the item.
+func (m *decider) addToReaction(execution string, parts []events.JSON) error {
 	x, _ := m.state.execution(execution)
-	if x.Run.Handoff != nil { // what it writes is no message of this thread
+	if x.Run.Handoff != nil { // its summary is not a message of this thread
 		return nil
 	}
 	if _, made := m.state.item(x.writes()); made {
@@ -181,8 +181,8 @@ func (m *maker) addToReaction(execution string, parts []events.JSON) error {
 	}, x.Context, execution)
 }
 
-// putCalls adds the items of calls that have none yet.
-func (m *maker) putCalls(execution, step string, calls []events.ToolCall) error {
+// putCalls adds an item for each call that has none yet.
+func (m *decider) putCalls(execution, step string, calls []events.ToolCall) error {
 	x, _ := m.state.execution(execution)
 	for i, c := range calls {
 		if c.ItemID != "" {
@@ -193,7 +193,7 @@ func (m *maker) putCalls(execution, step string, calls []events.ToolCall) error 
 			return events.Invalid("/calls", "%w", err)
 		}
 		if err := m.putItem(events.NewItem{
-			ID: m.derive(x, step+":call", i), Type: events.ActionExecute, Status: events.ItemCompleted, ParentItemID: m.answer(x), Content: raw,
+			ID: m.derive(x, step+":call", i), Type: events.ActionExecute, Status: events.ItemCompleted, ParentItemID: m.reactionItem(x), Content: raw,
 		}, x.Context, execution); err != nil {
 			return err
 		}
@@ -201,8 +201,8 @@ func (m *maker) putCalls(execution, step string, calls []events.ToolCall) error 
 	return nil
 }
 
-// answer returns the item that an execution writes, "" if it was deleted.
-func (m *maker) answer(x executionState) string {
+// reactionItem returns the item that an execution writes, "" if it was deleted.
+func (m *decider) reactionItem(x executionState) string {
 	if _, err := m.itemOf(x.writes()); err != nil {
 		return ""
 	}
@@ -211,19 +211,19 @@ func (m *maker) answer(x executionState) string {
 
 // derive returns an id that depends on the execution only, so that a repeated attempt writes
 // the same ids.
-func (m *maker) derive(x executionState, what string, n int) string {
+func (m *decider) derive(x executionState, what string, n int) string {
 	return events.DeriveID(events.ItemPrefix, x.Run.Begun, m.command.Tenant, m.command.ThreadID, what, n)
 }
 
 // putItem adds an item to a context, with an execution if one is named.
-func (m *maker) putItem(item events.NewItem, ctx, execution string) error {
+func (m *decider) putItem(item events.NewItem, ctx, execution string) error {
 	was := m.correlation
 	m.correlation = execution
 	defer func() { m.correlation = was }()
 	return m.addItem(events.CreateItem{ContextID: ctx, Item: item})
 }
 
-func (m *maker) reactStep(d ReactStep) error {
+func (m *decider) reactStep(d ReactStep) error {
 	x, err := m.claimed(d.ExecutionID, d.Token)
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func (m *maker) reactStep(d ReactStep) error {
 			return err
 		}
 	}
-	if x.Run.Stop || len(x.Run.Calls) == 0 { // its caller makes the others
+	if x.Run.Stop || len(x.Run.Calls) == 0 { // the caller of the run makes the other calls
 		return m.closeStep(d.ExecutionID, d.After)
 	}
 	if len(d.Approve) == 0 {
@@ -262,7 +262,7 @@ func (m *maker) reactStep(d ReactStep) error {
 	return m.holdCalls(hold)
 }
 
-func (m *maker) record(execution string, records []events.TraceRecorded) {
+func (m *decider) record(execution string, records []events.TraceRecorded) {
 	x, _ := m.state.execution(execution)
 	for _, r := range records {
 		r.ExecutionID, r.SessionID = execution, x.Session
@@ -270,7 +270,7 @@ func (m *maker) record(execution string, records []events.TraceRecorded) {
 	}
 }
 
-func (m *maker) endCalls(d EndCalls) error {
+func (m *decider) endCalls(d EndCalls) error {
 	x, err := m.claimed(d.ExecutionID, d.Token)
 	if err != nil {
 		return err
@@ -297,7 +297,7 @@ func (m *maker) endCalls(d EndCalls) error {
 	return m.closeStep(d.ExecutionID, d.After)
 }
 
-func (m *maker) holdCalls(d HoldCalls) error {
+func (m *decider) holdCalls(d HoldCalls) error {
 	x, err := m.claimed(d.ExecutionID, d.Token)
 	if err != nil {
 		return err
@@ -314,10 +314,10 @@ func (m *maker) holdCalls(d HoldCalls) error {
 	return m.park(d.ExecutionID, nil)
 }
 
-// park parks a run if all remaining calls of its step wait: for others, or, if they are unmade,
-// for a process that serves their tool. A run that is to stop, and whose calls wait for people
-// alone, ends.
-func (m *maker) park(execution string, unmade []string) error {
+// park parks a run if every remaining call of its step waits: for a person, for another thread or,
+// if it is in unmade, for a process that serves its tool. A stopped run ends instead if only
+// people could complete its calls.
+func (m *decider) park(execution string, unmade []string) error {
 	x, _ := m.state.execution(execution)
 	waits := x.Run.waiting()
 	if x.Run.due() > len(unmade) || len(waits)+len(unmade) == 0 {
@@ -330,7 +330,7 @@ func (m *maker) park(execution string, unmade []string) error {
 	return nil
 }
 
-func (m *maker) failRun(d FailRun) error {
+func (m *decider) failRun(d FailRun) error {
 	x, err := m.claimed(d.ExecutionID, d.Token)
 	if err != nil {
 		return err
@@ -356,7 +356,7 @@ func errorText(text string) string {
 	return excerpt.Of(text, most) + " (" + strconv.Itoa(len(text)) + " bytes)"
 }
 
-func (m *maker) resumeCalls(d ResumeCalls) error {
+func (m *decider) resumeCalls(d ResumeCalls) error {
 	id, x, err := m.activeRun(d.ExecutionID)
 	if err != nil {
 		return err
@@ -370,44 +370,44 @@ func (m *maker) resumeCalls(d ResumeCalls) error {
 	return m.unpark(id)
 }
 
-func (m *maker) parkRun(d ParkRun) error {
+func (m *decider) parkRun(d ParkRun) error {
 	x, err := m.claimed(d.ExecutionID, d.Token)
 	switch {
 	case err != nil:
 		return err
 	case x.Run.mustEnd():
 		return m.finishStopped(d.ExecutionID)
-	case x.Run.Stop && x.Run.left(callEnded) > 0: // their results are recorded first
+	case x.Run.Stop && x.Run.left(callEnded) > 0: // the results of ended calls are recorded first
 		return nil
-	case x.Run.lacksServer() && !x.Run.Stop:
+	case x.Run.missingServer() && !x.Run.Stop:
 		m.emit(events.RunParkedType, d.ExecutionID, d.ExecutionID, events.RunParked{Token: x.Run.Token, Calls: x.Run.waiting(), Unmade: x.Run.unmade()})
 		return nil
-	case x.Run.lacksReactor() || x.Run.Stop:
+	case x.Run.missingReactor() || x.Run.Stop:
 		m.emit(events.RunParkedType, d.ExecutionID, d.ExecutionID, events.RunParked{Token: x.Run.Token, Calls: x.Run.waiting()})
 		return nil
 	case len(d.Unmade) == 0:
 		return events.Invalid("/executionId", "execution %s waits neither for its reactor nor for a tool", d.ExecutionID)
 	}
 	for _, id := range d.Unmade {
-		if !x.Run.lacksTool(id) {
+		if !x.Run.missingTool(id) {
 			return events.Missing("call without a process that serves its tool", id)
 		}
 	}
 	return m.park(d.ExecutionID, d.Unmade)
 }
 
-func (m *maker) wakeRun(d WakeRun) error {
+func (m *decider) wakeRun(d WakeRun) error {
 	id, x, err := m.activeRun(d.ExecutionID)
 	if err != nil {
 		return err
 	}
-	if !x.Run.Parked || x.Run.Stop || !x.Run.lacksReactor() && !x.Run.lacksServer() && !slices.ContainsFunc(x.Run.Lacks, func(w events.WaitFor) bool { return x.Run.lacksTool(w.CallID) }) {
+	if !x.Run.Parked || x.Run.Stop || !x.Run.missingReactor() && !x.Run.missingServer() && !slices.ContainsFunc(x.Run.Missing, func(w events.WaitFor) bool { return x.Run.missingTool(w.CallID) }) {
 		return events.Missing("parked run of execution", d.ExecutionID)
 	}
 	return m.unpark(id)
 }
 
-func (m *maker) recordRun(d RecordRun) error {
+func (m *decider) recordRun(d RecordRun) error {
 	if _, err := m.claimed(d.ExecutionID, d.Token); err != nil {
 		return err
 	}

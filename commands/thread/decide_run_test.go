@@ -443,7 +443,7 @@ func TestPark_ReactorNotServed(t *testing.T) {
 		t.Errorf("a run that waits for nothing was parked: %v", err)
 	}
 	k.do(AwaitWorkers{ExecutionID: w.execution, Token: w.token, For: []events.WaitFor{{Kind: events.ReactorWorker, Name: "triage"}}})
-	since := w.run().Away
+	since := w.run().UnavailableSince
 	if _, err := k.try(k.command(wake)); since == 0 || events.AsError(err).Code != events.NotFound {
 		t.Errorf("a run that a worker holds was woken: %v; away since %d", err, since)
 	}
@@ -453,8 +453,8 @@ func TestPark_ReactorNotServed(t *testing.T) {
 		t.Errorf("it was woken twice: %v", err)
 	}
 	wantKinds(t, w.claim(), "run.claimed")
-	if w.run().Away != since {
-		t.Errorf("the next claim finds it away since %d, and not %d", w.run().Away, since)
+	if w.run().UnavailableSince != since {
+		t.Errorf("the next claim finds it away since %d, and not %d", w.run().UnavailableSince, since)
 	}
 	park.Token = w.token
 	k.do(AwaitWorkers{ExecutionID: w.execution, Token: w.token, For: []events.WaitFor{{Kind: events.ReactorWorker, Name: "triage"}}})
@@ -485,7 +485,7 @@ func TestPark_ToolNotServed(t *testing.T) {
 		t.Errorf("a call whose tool is served was left unmade: %v", err)
 	}
 	lacks("call_1")
-	since := w.run().Calls[0].Away
+	since := w.run().Calls[0].UnavailableSince
 	lacks("call_1", "call_2")
 	if made := k.do(park("call_1", "call_2")); len(made) != 0 {
 		t.Errorf("it was parked although call_3 can be made: %s", kinds(made))
@@ -497,12 +497,12 @@ func TestPark_ToolNotServed(t *testing.T) {
 	wantKinds(t, k.do(WakeRun{ExecutionID: w.execution}), "run.requested")
 	wantKinds(t, w.claim(), "run.claimed")
 	calls := w.run().Calls
-	if !calls[0].Fresh || !calls[1].Fresh || calls[2].Fresh || since == 0 || calls[0].Away != since {
+	if !calls[0].Fresh || !calls[1].Fresh || calls[2].Fresh || since == 0 || calls[0].UnavailableSince != since {
 		t.Errorf("the next claim finds %+v, away since %d", calls, since)
 	}
 	lacks("call_1", "call_2")
 	lacks("call_2") // call_1 is served
-	if got := w.run().Calls; got[0].Away != 0 || got[1].Away == 0 {
+	if got := w.run().Calls; got[0].UnavailableSince != 0 || got[1].UnavailableSince == 0 {
 		t.Errorf("after call_1 was served: %+v", got)
 	}
 	w.claim() // that worker died
@@ -518,25 +518,25 @@ func TestClaim_ServerIsDown(t *testing.T) {
 	k.do(events.CreateThread{AgentID: "triage"})
 	k.do(events.ReactThread{Text: to("hello")})
 	w := &work{story: k, execution: k.state.Active()}
-	lacks := []Lack{{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: "mcp:shop"}, Wait: time.Minute}}
+	lacks := []MissingServer{{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: "mcp:shop"}, Wait: time.Minute}}
 	down := func(wait time.Duration) []events.Event {
 		w.token++
 		lacks[0].Wait = wait
-		return k.do(ClaimRun{ExecutionID: w.execution, Worker: "w-1", Lacks: lacks})
+		return k.do(ClaimRun{ExecutionID: w.execution, Worker: "w-1", Missing: lacks})
 	}
 	wantKinds(t, down(time.Minute), "run.claimed run.awaited run.parked")
-	since := w.run().Down
+	since := w.run().ServerMissingSince
 	wantKinds(t, k.do(WakeRun{ExecutionID: w.execution}), "run.requested")
 	wantKinds(t, down(time.Minute), "run.claimed run.awaited run.parked")
-	if got := w.run(); since == 0 || got.Down != since || got.StepID != "" {
-		t.Errorf("it is down since %d, and not %d: %+v", got.Down, since, got)
+	if got := w.run(); since == 0 || got.ServerMissingSince != since || got.StepID != "" {
+		t.Errorf("it is down since %d, and not %d: %+v", got.ServerMissingSince, since, got)
 	}
 	k.do(WakeRun{ExecutionID: w.execution})
 	wantKinds(t, down(time.Microsecond), "run.claimed") // its time is over
 	wantKinds(t, down(0), "run.claimed")
 	wantKinds(t, w.claim(), "run.claimed step.created")
-	if got := w.run(); got.Down != 0 {
-		t.Errorf("the next step is down since %d", got.Down)
+	if got := w.run(); got.ServerMissingSince != 0 {
+		t.Errorf("the next step is down since %d", got.ServerMissingSince)
 	}
 
 	// A call that was granted while the run was parked is made by the claim that finds the server.
@@ -563,21 +563,21 @@ func TestStop_ServerIsDown(t *testing.T) {
 	k := newStory(t)
 	k.do(events.CreateThread{AgentID: "triage"})
 	w := k.reacting("")
-	lack := Lack{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: "mcp:shop"}, Wait: time.Minute}
+	lack := MissingServer{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: "mcp:shop"}, Wait: time.Minute}
 	k.do(w.reaction("call_1", "call_2"))
 	k.do(HoldCalls{ExecutionID: w.execution, Token: w.token, StepID: w.run().StepID, Wait: []string{"call_1"}})
 	k.do(ResumeCalls{ExecutionID: w.execution, CallIDs: []string{"call_1"}})
 	w.token++
-	wantKinds(t, k.do(ClaimRun{ExecutionID: w.execution, Worker: "w-2", Lacks: []Lack{lack}}), "run.claimed run.awaited run.parked")
+	wantKinds(t, k.do(ClaimRun{ExecutionID: w.execution, Worker: "w-2", Missing: []MissingServer{lack}}), "run.claimed run.awaited run.parked")
 	wantKinds(t, k.do(events.StopRun{}), "run.stopped run.requested")
 	w.token++
-	wantKinds(t, k.do(ClaimRun{ExecutionID: w.execution, Worker: "w-2", Lacks: []Lack{lack}}), "run.claimed")
+	wantKinds(t, k.do(ClaimRun{ExecutionID: w.execution, Worker: "w-2", Missing: []MissingServer{lack}}), "run.claimed")
 
 	other := newStory(t)
 	other.do(events.CreateThread{AgentID: "triage"})
 	other.do(events.ReactThread{Text: to("hello")})
 	execution := other.state.Active()
-	other.do(ClaimRun{ExecutionID: execution, Worker: "w-1", Lacks: []Lack{lack}})
+	other.do(ClaimRun{ExecutionID: execution, Worker: "w-1", Missing: []MissingServer{lack}})
 	if made := kinds(other.do(events.StopRun{})); !strings.Contains(made, "thread.finished") {
 		t.Errorf("a run that only waits was stopped with %s", made)
 	}

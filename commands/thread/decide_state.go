@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Reasons of the end of a life.
+// Reasons why a life ended.
 const (
 	expired   = "expired"
 	destroyed = "destroyed"
@@ -23,11 +23,11 @@ const (
 // maxListeners bounds the applications that listen to the end of a life.
 const maxListeners = 16
 
-// ExpireState ends a life whose end is due, or stops waiting for its listeners. Otherwise it
-// changes nothing. No request contains it.
+// ExpireState ends a life that is due, or stops waiting for the listeners of an ended life.
+// Otherwise it changes nothing. Clients cannot send it.
 type ExpireState struct{ Life int64 }
 
-func (m *maker) mergeState(d events.MergeState) error {
+func (m *decider) mergeState(d events.MergeState) error {
 	if !m.state.Exists() {
 		if !d.Create || m.state.Existed() { // a deleted thread stays deleted
 			return events.Missing("thread", m.command.ThreadID)
@@ -67,8 +67,9 @@ func (m *maker) mergeState(d events.MergeState) error {
 	return nil
 }
 
-// openLife opens a life of the state if there is none, and records what a merge says of it.
-func (m *maker) openLife(d events.MergeState) error {
+// openLife opens a life of the state if none is open, and records the idle time and the listeners
+// that the merge sets.
+func (m *decider) openLife(d events.MergeState) error {
 	l := m.state.Life
 	listeners := slices.Clone(l.Listeners)
 	for _, name := range d.Listeners {
@@ -90,7 +91,7 @@ func (m *maker) openLife(d events.MergeState) error {
 	return nil
 }
 
-func (m *maker) emitRenewed(idle int64, listeners []string) {
+func (m *decider) emitRenewed(idle int64, listeners []string) {
 	l := m.state.Life
 	m.emit(events.StateRenewedType, l.Context, "", events.StateRenewed{
 		Life: l.N, Until: (m.at + events.Time(idle)*1e6).String(), IdleSeconds: idle, Listeners: listeners,
@@ -98,7 +99,7 @@ func (m *maker) emitRenewed(idle int64, listeners []string) {
 }
 
 // touchState renews the current life, unless it was renewed a moment ago.
-func (m *maker) touchState(events.TouchState) error {
+func (m *decider) touchState(events.TouchState) error {
 	m.endIfDue()
 	l := m.state.Life
 	if !l.open() {
@@ -111,7 +112,7 @@ func (m *maker) touchState(events.TouchState) error {
 	return nil
 }
 
-func (m *maker) destroyState(d events.DestroyState) error {
+func (m *decider) destroyState(d events.DestroyState) error {
 	m.endIfDue()
 	if m.state.Life.open() {
 		m.endLife(cmp.Or(d.Reason, destroyed))
@@ -120,14 +121,14 @@ func (m *maker) destroyState(d events.DestroyState) error {
 }
 
 // endIfDue ends the current life if its time is over and nobody has ended it yet.
-func (m *maker) endIfDue() {
+func (m *decider) endIfDue() {
 	if l := m.state.Life; l.open() && m.at >= l.due() {
 		m.endLife(expired)
 	}
 }
 
-// endLife ends the current life, and clears it if nobody listens.
-func (m *maker) endLife(reason string) {
+// endLife ends the current life, and clears its values if it has no listeners.
+func (m *decider) endLife(reason string) {
 	l := m.state.Life
 	m.emit(events.LifecycleDestroyedType, m.command.ThreadID, "", events.LifecycleDestroyed{
 		Reason: reason, Life: l.N, ContextID: l.Context, Listeners: l.Listeners,
@@ -136,14 +137,14 @@ func (m *maker) endLife(reason string) {
 	m.clearLife(l.N)
 }
 
-// clearLife clears a life that has ended, unless a listener is waited for.
-func (m *maker) clearLife(life int64) {
+// clearLife clears the values of an ended life, unless a listener has still to release it.
+func (m *decider) clearLife(life int64) {
 	if l, ok := m.state.ended(life); ok && len(l.Listeners) == 0 {
 		m.emit(events.StateClosedType, l.Context, "", events.StateClosed{Reason: l.Reason, Life: l.N})
 	}
 }
 
-func (m *maker) releaseState(d events.ReleaseState) error {
+func (m *decider) releaseState(d events.ReleaseState) error {
 	l, ok := m.state.ended(d.Life)
 	switch {
 	case !ok && m.state.Life.open() && d.Life == m.state.Life.N:
@@ -158,7 +159,7 @@ func (m *maker) releaseState(d events.ReleaseState) error {
 	return nil
 }
 
-func (m *maker) expireState(d ExpireState) error {
+func (m *decider) expireState(d ExpireState) error {
 	if m.state.Life.N == d.Life {
 		m.endIfDue()
 	}
@@ -175,8 +176,8 @@ func (m *maker) expireState(d ExpireState) error {
 	return nil
 }
 
-// plain returns operations whose values have no white space. It refuses what a reader could
-// not represent.
+// plain returns the operations with white space removed from their values. It refuses numbers that
+// a float64 cannot represent.
 func plain(operations []events.StateOperation) ([]events.StateOperation, error) {
 	out := slices.Clone(operations)
 	for i, o := range out {
@@ -196,7 +197,7 @@ func plain(operations []events.StateOperation) ([]events.StateOperation, error) 
 	return out, nil
 }
 
-// finite checks that a double can represent the numbers of a value.
+// finite refuses a value with a number that overflows a float64.
 func finite(value jsontext.Value) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(value))
 	for {

@@ -6,17 +6,17 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// placeStep sets the item that a new step writes. A message that others added since the run's item
-// was created ends that item, so that the message stands between what the run wrote before it and
-// what it writes then. The place of a new item is kept, because messages may come before its
-// first part.
-func (m *maker) placeStep(execution string, step *events.StepCreated) error {
+// placeStep sets the item that a new step writes. If others have added a message since the run's
+// item was created, the item is completed and the step writes a new one: the message then stands
+// between what the run wrote before it and after it. The new item's place is reserved now, because
+// more messages may arrive before its first part.
+func (m *decider) placeStep(execution string, step *events.StepCreated) error {
 	x, _ := m.state.execution(execution)
 	step.EventID = x.writes()
 	if x.Run.Handoff != nil {
 		return nil
 	}
-	if x.Steps > 0 { // the steps before have an item, even if they wrote nothing
+	if x.Steps > 0 { // earlier steps have an item, even if they wrote nothing
 		if err := m.addToReaction(execution, nil); err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func (m *maker) placeStep(execution string, step *events.StepCreated) error {
 }
 
 // completeItem completes the item that a run writes, if it exists and is not complete.
-func (m *maker) completeItem(execution string) error {
+func (m *decider) completeItem(execution string) error {
 	x, _ := m.state.execution(execution)
 	i, made := m.state.item(x.writes())
 	if !made || i.Deleted || i.Status == events.ItemCompleted {
@@ -51,8 +51,8 @@ func (m *maker) completeItem(execution string) error {
 	return nil
 }
 
-// putResults merges the results of calls into their parts, and adds their items.
-func (m *maker) putResults(execution string, results []CallResult) error {
+// putResults merges the results of calls into their parts, and adds an item for each result.
+func (m *decider) putResults(execution string, results []CallResult) error {
 	x, _ := m.state.execution(execution)
 	step := x.Run.Step
 	var placed []events.PlacedPart
@@ -72,7 +72,7 @@ func (m *maker) putResults(execution string, results []CallResult) error {
 		}
 		if err := m.putItem(events.NewItem{
 			ID: m.derive(x, step+":result", int(c.Idx)), Type: events.ActionResult, Status: events.ItemCompleted,
-			ParentItemID: m.answer(x), Content: raw,
+			ParentItemID: m.reactionItem(x), Content: raw,
 		}, x.Context, execution); err != nil {
 			return err
 		}

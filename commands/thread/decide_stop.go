@@ -7,7 +7,7 @@ import (
 )
 
 // activeRun returns the named run, or the current one.
-func (m *maker) activeRun(execution string) (string, executionState, error) {
+func (m *decider) activeRun(execution string) (string, executionState, error) {
 	if execution == "" {
 		if execution = m.state.head.Active; execution == "" {
 			return "", executionState{}, events.Errorf(events.NotFound, "the thread has no active run")
@@ -23,7 +23,7 @@ func (m *maker) activeRun(execution string) (string, executionState, error) {
 	return execution, x, nil
 }
 
-func (m *maker) stopRun(d events.StopRun) error {
+func (m *decider) stopRun(d events.StopRun) error {
 	id, _, err := m.activeRun(d.ExecutionID)
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func (m *maker) stopRun(d events.StopRun) error {
 	return m.stop(id, events.RunStopped{By: d.By, Reason: d.Reason, Now: d.Now})
 }
 
-func (m *maker) cancelRun(d events.CancelRun) error {
+func (m *decider) cancelRun(d events.CancelRun) error {
 	id, _, err := m.activeRun(d.ExecutionID)
 	if err != nil {
 		return err
@@ -39,23 +39,23 @@ func (m *maker) cancelRun(d events.CancelRun) error {
 	return m.stop(id, events.RunStopped{Abort: true, Reason: d.Reason, Discard: d.Discard})
 }
 
-// stop asks a run to stop. A run that no worker holds ends at once, unless it is not aborted and
-// waits for runs on other threads, which are work that has begun.
-func (m *maker) stop(id string, d events.RunStopped) error {
-	if id == "" { // the execution is not run by Skein, so Skein does not end it
+// stop asks a run to stop. A run that no worker holds ends at once. The exception is a run that is
+// not aborted and waits for runs on other threads: it ends when they have ended.
+func (m *decider) stop(id string, d events.RunStopped) error {
+	if id == "" { // a client runs the execution, and has to end it
 		return nil
 	}
 	m.emit(events.RunStoppedType, id, id, d)
 	switch x, _ := m.state.execution(id); {
 	case (x.Run.Parked || x.Run.Token == 0) && x.Run.mustEnd():
 		return m.finishStopped(id)
-	case x.Run.lacksServer() && x.Run.left(callEnded) > 0: // their results are recorded first
+	case x.Run.missingServer() && x.Run.left(callEnded) > 0: // their results are recorded first
 		return m.unpark(id)
 	}
 	return nil
 }
 
-func (m *maker) turnRun(d events.TurnRun) error {
+func (m *decider) turnRun(d events.TurnRun) error {
 	id, x, err := m.activeRun(d.ExecutionID)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (m *maker) turnRun(d events.TurnRun) error {
 }
 
 // approval finds the run and the call that wait for approval.
-func (m *maker) approval(call string) (string, *callState, error) {
+func (m *decider) approval(call string) (string, *callState, error) {
 	id := m.state.head.Active
 	if x, _ := m.state.execution(id); x.Run != nil {
 		switch c := x.Run.call(call); {
@@ -84,7 +84,7 @@ func (m *maker) approval(call string) (string, *callState, error) {
 	return "", nil, events.Missing("waiting call", call)
 }
 
-func (m *maker) grantApproval(d events.GrantApproval) error {
+func (m *decider) grantApproval(d events.GrantApproval) error {
 	id, c, err := m.approval(d.CallID)
 	if err != nil {
 		return err
@@ -102,9 +102,10 @@ func (m *maker) grantApproval(d events.GrantApproval) error {
 	return m.unpark(id)
 }
 
-// checkArguments checks the arguments that replace those of a call against what its tool takes.
-// If the process does not know that, the run checks them before it makes the call.
-func (m *maker) checkArguments(d events.GrantApproval) error {
+// checkArguments checks the arguments with which a person replaces those of a call, against the
+// parameters of its tool. If this process does not know the parameters, the run checks the
+// arguments before it makes the call.
+func (m *decider) checkArguments(d events.GrantApproval) error {
 	of, ok := m.state.called(d.CallID)
 	takes := m.command.Takes[of]
 	if d.Arguments == nil || !ok || takes == nil {
@@ -130,7 +131,7 @@ func (s *State) called(call string) (Called, bool) {
 	return Called{Agent: x.Run.Asks, Tool: c.Name}, true
 }
 
-func (m *maker) denyApproval(d events.DenyApproval) error {
+func (m *decider) denyApproval(d events.DenyApproval) error {
 	id, _, err := m.approval(d.CallID)
 	if err != nil {
 		return err
@@ -142,8 +143,8 @@ func (m *maker) denyApproval(d events.DenyApproval) error {
 	return m.unpark(id)
 }
 
-// resolveApproval answers a request for approval in one of three ways.
-func (m *maker) resolveApproval(d events.ResolveApproval) error {
+// resolveApproval answers a request for approval: it grants it, denies it, or sets the result.
+func (m *decider) resolveApproval(d events.ResolveApproval) error {
 	switch {
 	case d.Grant:
 		return m.grantApproval(d.Granted())
@@ -163,7 +164,7 @@ func (m *maker) resolveApproval(d events.ResolveApproval) error {
 }
 
 // checkAnswer checks the answer to a question against the question's schema.
-func (m *maker) checkAnswer(c *callState, answer events.JSON) error {
+func (m *decider) checkAnswer(c *callState, answer events.JSON) error {
 	if c.Fits == "" {
 		return nil
 	}
@@ -177,15 +178,15 @@ func (m *maker) checkAnswer(c *callState, answer events.JSON) error {
 }
 
 // unpark lets a parked run continue.
-func (m *maker) unpark(id string) error {
+func (m *decider) unpark(id string) error {
 	if x, _ := m.state.execution(id); x.Run.Parked {
 		m.emit(events.RunRequestedType, id, id, events.RunRequested{AgentID: x.Run.Agent})
 	}
 	return nil
 }
 
-// abort ends all executions of a thread. While m.ending, queue entries are not started.
-func (m *maker) abort(reason string) error {
+// abort ends all executions of a thread. While m.ending is set, queue entries are not started.
+func (m *decider) abort(reason string) error {
 	m.ending = true
 	for _, id := range m.state.executing() {
 		x, _ := m.state.execution(id)
@@ -209,9 +210,9 @@ func (m *maker) abort(reason string) error {
 	return nil
 }
 
-// retryRun retries a failed run. A failed execution is final, so another one answers the same
-// item: it sees all that the failed one recorded, and continues from there.
-func (m *maker) retryRun(d events.RetryRun) error {
+// retryRun retries a failed run. A failed execution is final, so a new one answers the same item.
+// It sees all that the failed one has recorded, and continues from there.
+func (m *decider) retryRun(d events.RetryRun) error {
 	id := d.ExecutionID
 	if id == "" {
 		if id = m.state.head.Failed; id == "" {
@@ -242,23 +243,23 @@ func (m *maker) retryRun(d events.RetryRun) error {
 }
 
 // awaitWorkers records that a run waits for workers that no process serves.
-func (m *maker) awaitWorkers(d AwaitWorkers) error {
+func (m *decider) awaitWorkers(d AwaitWorkers) error {
 	x, err := m.claimed(d.ExecutionID, d.Token)
 	if err != nil {
 		return err
 	}
-	if slices.Equal(x.Run.Lacks, d.For) {
+	if slices.Equal(x.Run.Missing, d.For) {
 		return nil
 	}
 	m.emit(events.RunAwaitedType, d.ExecutionID, d.ExecutionID, events.RunAwaited{For: d.For, Until: d.Until})
 	return nil
 }
 
-// served records that a run no longer waits for the workers that which selects.
-func (m *maker) served(execution string, which func(events.WaitFor) bool) {
+// served records that a run no longer waits for the workers for which selected returns true.
+func (m *decider) served(execution string, selected func(events.WaitFor) bool) {
 	x, _ := m.state.execution(execution)
-	left := slices.DeleteFunc(slices.Clone(x.Run.Lacks), which)
-	if len(left) == len(x.Run.Lacks) {
+	left := slices.DeleteFunc(slices.Clone(x.Run.Missing), selected)
+	if len(left) == len(x.Run.Missing) {
 		return
 	}
 	m.emit(events.RunAwaitedType, execution, execution, events.RunAwaited{For: left})

@@ -4,7 +4,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-func (m *maker) createThread(d events.CreateThread) error {
+func (m *decider) createThread(d events.CreateThread) error {
 	s, id := m.state, m.command.ThreadID
 	switch {
 	case s.Exists():
@@ -36,9 +36,9 @@ func (m *maker) createThread(d events.CreateThread) error {
 	return nil
 }
 
-// workFor records on a thread's main thread that it was created. So a main thread that is
-// deleted gets no thread that works for it any more. One that does not exist records nothing.
-func (m *maker) workFor(id string) error {
+// workFor records on a thread's main thread that it was created. A deleted main thread refuses new
+// workers; a missing one is ignored.
+func (m *decider) workFor(id string) error {
 	if id == "" {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (m *maker) workFor(id string) error {
 	return nil
 }
 
-func (m *maker) resolveThread(d events.ResolveThread) error {
+func (m *decider) resolveThread(d events.ResolveThread) error {
 	created := !m.state.Exists()
 	if created {
 		if err := m.createThread(events.CreateThread(d)); err != nil {
@@ -67,7 +67,7 @@ func (m *maker) resolveThread(d events.ResolveThread) error {
 	return nil
 }
 
-func (m *maker) setThreadStatus(d events.SetThreadStatus) error {
+func (m *decider) setThreadStatus(d events.SetThreadStatus) error {
 	id := m.command.ThreadID
 	if err := events.ThreadMachine().Check(id, m.state.Status, d.To); err != nil {
 		return err
@@ -76,9 +76,9 @@ func (m *maker) setThreadStatus(d events.SetThreadStatus) error {
 	return nil
 }
 
-// changeThreadStatus sets the thread's status as a caller asks, and starts what waited for it. On
-// a closed thread nothing will ever start, so what waits is removed.
-func (m *maker) changeThreadStatus(d events.SetThreadStatus) error {
+// changeThreadStatus sets the thread's status as a caller asks, and starts what waited for it.
+// Nothing ever starts on a closed thread, so its queue is emptied.
+func (m *decider) changeThreadStatus(d events.SetThreadStatus) error {
 	if err := m.runsAlone(d.To); err != nil {
 		return err
 	}
@@ -93,9 +93,9 @@ func (m *maker) changeThreadStatus(d events.SetThreadStatus) error {
 	return m.next()
 }
 
-// runsAlone refuses to move a thread whose run Skein executes: its end does that, and another run
-// would begin next to it.
-func (m *maker) runsAlone(to events.ThreadStatus) error {
+// runsAlone refuses to change the status of a thread while Skein executes a run on it. The run's
+// end sets the status; changing it now would let a second run start.
+func (m *decider) runsAlone(to events.ThreadStatus) error {
 	x, _ := m.state.execution(m.state.head.Active)
 	if x.Run == nil || x.Status != events.Executing {
 		return nil
@@ -106,7 +106,7 @@ func (m *maker) runsAlone(to events.ThreadStatus) error {
 	return err
 }
 
-func (m *maker) updateThread(d events.UpdateThread) error {
+func (m *decider) updateThread(d events.UpdateThread) error {
 	if d.Title == nil && d.Archived == nil && d.Draft == nil && d.AutoSubmitDraft == nil && d.AgentMode == nil &&
 		d.MaxTokens == nil && d.UserID == nil && d.Metadata == nil && d.Env == nil && d.Policy == nil {
 		return events.Invalid("", "thread.update needs at least one field to change")
@@ -130,7 +130,7 @@ func (m *maker) updateThread(d events.UpdateThread) error {
 	return nil
 }
 
-func (m *maker) finishThread(d events.FinishThread) error {
+func (m *decider) finishThread(d events.FinishThread) error {
 	x, ok := m.state.execution(d.ExecutionID)
 	switch {
 	case !ok:
@@ -145,7 +145,7 @@ func (m *maker) finishThread(d events.FinishThread) error {
 	return nil
 }
 
-func (m *maker) deleteThread(d events.DeleteThread) error {
+func (m *decider) deleteThread(d events.DeleteThread) error {
 	id, key := m.command.ThreadID, m.state.Key
 	if err := m.abort("the thread is deleted"); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (m *maker) deleteThread(d events.DeleteThread) error {
 
 // rejectCommand records that a submitted command was refused: on the thread that it named, or
 // else on the tenant.
-func (m *maker) rejectCommand(d events.CommandRejected) error {
+func (m *decider) rejectCommand(d events.CommandRejected) error {
 	id := m.command.ThreadID
 	if events.IsThread(id) && !m.state.Exists() {
 		return events.Missing("thread", id)
@@ -169,7 +169,7 @@ func (m *maker) rejectCommand(d events.CommandRejected) error {
 }
 
 // ArchiveThread records that the thread's earlier commits are archived in an object, which was
-// read back and verified. No request contains it.
+// read back and verified. Clients cannot send it.
 type ArchiveThread struct{ Record events.LifecycleArchived }
 
 // Busy returns why the thread cannot be archived, "" if it can: it has in-flight work, or
@@ -190,8 +190,8 @@ func (s *State) Busy() string {
 	return ""
 }
 
-// archive refuses a state that is no longer the one that was archived.
-func (m *maker) archive(d ArchiveThread) error {
+// archive refuses the record if the thread has changed since it was copied to the archive.
+func (m *decider) archive(d ArchiveThread) error {
 	if d.Record.Chain != m.state.Chain {
 		return events.Errorf(events.VersionConflict, "the thread has changed since its commits were copied to the archive; archive it again")
 	}

@@ -20,17 +20,17 @@ type Command struct {
 	Time     events.Time // now; later if the thread's last event is not before it
 	Actor    string
 	Writer   string         // the token of the exclusive writer that sends it
-	Token    string         // of the hold that a writer.claim begins: a secret, which the door makes
-	Repeat   string         // the id with which its sender repeats it; empty: ID
-	Inside   bool           // it is this process's own, and no client's
+	Token    string         // the secret of the hold that a writer.claim begins; the dispatcher generates it
+	Repeat   string         // the command id that the sender uses for a repeat; empty: ID
+	Inside   bool           // sent by this process, not by a client
 	Rights   *events.Rights // of the credential, or the run, that sends it; nil: those of the tenant
 	Trace    string         // W3C trace context
 	Cause    string         // the id of the event that caused it
-	ShareKey []byte         // of the process, for tokens of shares; empty: it makes none
+	ShareKey []byte         // this process's key for the tokens of shares; empty: no shares can be created
 	Batch    bool           // it is a thread.commit, so an error names its part at fault
 	Parts    []Part         // one, or those of a thread.commit
 
-	Copied *Copied // of a fork: what it copies of its parent, as the parent's state is
+	Copied *Copied // of a fork: what it copies from the current state of its parent
 
 	Known // the tenant's definitions that the command needs
 }
@@ -99,7 +99,7 @@ func (d *Draft) Events() []events.Event { return d.events }
 
 // Do decides a command and returns its events. A refusal leaves the draft unchanged.
 func (d *Draft) Do(c *Command) ([]events.Event, error) {
-	if len(d.events) == 0 { // nothing to preserve if it is refused
+	if len(d.events) == 0 { // no events to preserve if the command is refused
 		made, err := decideOn(d.layer, c)
 		if err != nil {
 			d.layer = d.base.layer()
@@ -138,7 +138,7 @@ func decideOn(s *State, c *Command) ([]events.Event, error) {
 	if err := atVersion(s, c); err != nil {
 		return nil, err
 	}
-	m := newMaker(s, c)
+	m := newDecider(s, c)
 	if err := s.admits(c, m.at); err != nil {
 		return nil, err
 	}
@@ -154,18 +154,18 @@ func atVersion(s *State, c *Command) error {
 		return events.DefinitionsConflict(*c.Expected, s.Version)
 	}
 	if c.Expected != nil && *c.Expected != s.Version && (s.Exists() || !s.Existed() && (c.Creates() || c.CreatesMissing())) {
-		return events.Conflict(*c.Expected, s.Version) // of a thread that is gone no version is told
+		return events.Conflict(*c.Expected, s.Version) // the version of a deleted thread is not reported
 	}
 	return nil
 }
 
-// newMaker returns a maker of a command's events on a layer, which it changes.
-func newMaker(s *State, c *Command) *maker {
-	return &maker{state: s, command: c, at: max(c.Time, s.Time+1), made: make([]events.Event, 0, len(c.Parts)+2)}
+// newDecider returns a decider for a command on a layer, which it changes.
+func newDecider(s *State, c *Command) *decider {
+	return &decider{state: s, command: c, at: max(c.Time, s.Time+1), made: make([]events.Event, 0, len(c.Parts)+2)}
 }
 
 // decideParts decides the command's parts one after another.
-func (m *maker) decideParts() error {
+func (m *decider) decideParts() error {
 	c := m.command
 	for i, part := range c.Parts {
 		if c.Batch {
@@ -178,7 +178,8 @@ func (m *maker) decideParts() error {
 	return nil
 }
 
-// Blame adds to a refusal the path in the request, and the part of a thread.commit, at fault.
+// Blame adds to a refusal where in the request the fault is: the path and, in a thread.commit, the
+// index of the part.
 func Blame(err error, c *Command, part int) error {
 	if !c.Batch {
 		return schema.Under("/data", err)
@@ -193,25 +194,26 @@ func Blame(err error, c *Command, part int) error {
 	return &e
 }
 
-// maker collects the events of one command, and applies each so that later parts see it.
-type maker struct {
+// decider decides one command. It collects the command's events, and applies each at once so that
+// later parts see it.
+type decider struct {
 	state   *State
 	command *Command
 	at      events.Time
-	index   int               // of the part, from 1; 0: not of a thread.commit
-	ids     int               // the number of ids derived
-	ending  bool              // the thread is being deleted: nothing new starts
-	group   map[string]*maker // of the threads that the command concerns, this one included; nil: of this thread alone
+	index   int                 // of the part, from 1; 0: the command is not a thread.commit
+	ids     int                 // the number of ids derived
+	ending  bool                // the thread is being deleted: nothing new starts
+	group   map[string]*decider // the deciders of all threads that the command concerns, including this one; nil: it concerns this thread only
 
 	correlation string // of the items that are added
 	source      string // the item that is being copied
 	steers      string // the item with which a run answers the items being added
-	place       *int64 // that was kept for the item being added; nil: it is the next one
+	place       *int64 // reserved for the item being added; nil: the next free place
 	made        []events.Event
 }
 
 // emit adds an event of an entity, and applies it to the state.
-func (m *maker) emit(t events.Type, subject, correlation string, data any) {
+func (m *decider) emit(t events.Type, subject, correlation string, data any) {
 	c := m.command
 	m.made = append(m.made, events.Event{
 		ID:   events.EventID(c.Tenant, c.ThreadID, c.ID, len(m.made)),
@@ -226,7 +228,7 @@ func (m *maker) emit(t events.Type, subject, correlation string, data any) {
 }
 
 // id returns the caller's id, or derives one.
-func (m *maker) id(given, prefix string) string {
+func (m *decider) id(given, prefix string) string {
 	if given != "" {
 		return given
 	}
@@ -234,30 +236,31 @@ func (m *maker) id(given, prefix string) string {
 	return events.DeriveID(prefix, m.at, m.command.Tenant, m.command.ThreadID, m.command.ID, m.ids)
 }
 
-// Known is what a decision needs to know of the tenant's definitions, which are not part of
-// the thread: the answer to Needs.
+// Known is what a decision needs to know about the tenant's definitions, which are not part of the
+// thread. Draft.Needs says what has to be filled in.
 type Known struct {
 	Policy events.Policy                      // of the agent that works; empty: it has none
 	Modes  map[string]string                  // the agent of each mode; nil: the tenant has no policy of modes
-	Titles *Titles                            // how threads get titles; nil: not by themselves
+	Titles *Titles                            // how threads get automatic titles; nil: they get none
 	Types  map[string]func(events.JSON) error // check a content against a type of contexts, by name; nil: there is no such type
 	Skills map[string]bool                    // that are defined
 	Tools  map[string]bool                    // Go tools that the process has: they need no definition
 	Writes string                             // the agent that writes summaries; empty: the tenant has no policy of handoffs
-	// Takes check arguments against the parameters of a tool; no entry: the process does not
-	// know them.
+	// Takes has a function for each tool that checks arguments against the tool's parameters. A
+	// tool has no entry if this process does not know its parameters.
 	Takes map[Called]func(arguments events.JSON) error
-	// Lists says which of the tools the agent lists.
+	// Lists has the tools that the agent's definition lists.
 	Lists map[Called]bool
-	// Fits checks an answer against the JSON Schema of its question; nil: the process cannot.
+	// Fits checks an answer against the JSON Schema of its question; nil: this process cannot
+	// check answers.
 	Fits func(schema, answer events.JSON) error
 }
 
-// Need is what a decision must know of the tenant's definitions.
+// Need says what a decision must know about the tenant's definitions.
 type Need struct {
 	Agent string // whose policy applies; empty: none
 	Modes bool   // the agents of modes
-	// Titles says whether it must know how threads get titles: one may get its title.
+	// Titles is set if the command may set an automatic title.
 	Titles bool
 	Skills []string // that are to be activated
 	Tools  []string // that definitions refer to, or that lose their definition
@@ -268,20 +271,20 @@ type Need struct {
 	Listed []Called // tools that an agent may have to list
 }
 
-// Called is a tool as an agent called it.
+// Called names a tool and the agent that called it.
 type Called struct {
 	Agent string // empty: a caller queued the call
 	Tool  string
 }
 
-// Asked is an agent that a part of a command asks to answer.
+// Asked names the agent that a part of a command asks to answer.
 type Asked struct {
-	Name string // if the mode picks none
-	Mode string // of the thread; empty: the name stands
+	Name string // used if the mode picks no agent
+	Mode string // of the thread; empty: Name is used
 	Part int
 }
 
-// Needs returns what the draft must know in order to decide the command.
+// Needs returns what Known must hold before the draft can decide the command.
 func (d *Draft) Needs(c *Command) Need {
 	var need Need
 	s := d.layer
@@ -304,7 +307,7 @@ func (d *Draft) Needs(c *Command) Need {
 			if d.AgentID == "" && mode != "" {
 				asked.Mode, need.Modes = mode, true
 			}
-			if asked.Name != "" || asked.Mode != "" { // else deciding returns an error that asks for one
+			if asked.Name != "" || asked.Mode != "" { // without an agent the decision refuses the command
 				need.Asked = append(need.Asked, asked)
 			}
 			if d.Policy == "" && s.Policy == "" && s.Status == events.ThreadStreaming {
@@ -355,7 +358,7 @@ func (n *Need) of(name string) {
 	}
 }
 
-// replaces adds the tool of a call that is granted with other arguments.
+// replaces adds the tool of a call if the grant replaces the call's arguments.
 func (n *Need) replaces(s *State, d events.GrantApproval) {
 	if d.Arguments == nil {
 		return
@@ -365,7 +368,8 @@ func (n *Need) replaces(s *State, d events.GrantApproval) {
 	}
 }
 
-// working returns the agent of the current run, or else the one in charge of the thread.
+// working returns the agent of the current run or, without a run, the agent in charge of the
+// thread.
 func (s *State) working() string {
 	return cmp.Or(s.runningAgent(), s.Agent)
 }

@@ -16,7 +16,7 @@ type effectState struct {
 	Backoff int64       `json:"backoffMs,omitzero"`
 	Firing  int64       `json:"firing"`           // from 1
 	Attempt int64       `json:"attempt,omitzero"` // the number of attempts of this firing
-	PutOff  int64       `json:"putOff,omitzero"`  // how often no worker accepted this firing
+	PutOff  int64       `json:"putOff,omitzero"`  // the number of attempts that no worker accepted, in this firing
 	Claim   uint64      `json:"claim,omitzero"`   // the message that its worker holds; 0: it is not running
 	Ending  bool        `json:"ending,omitzero"`  // it was cancelled while it ran
 
@@ -44,8 +44,8 @@ func (s *State) EffectRights(id string) *events.Rights {
 	return v.Rights
 }
 
-// setEffect sets an effect. One that has ended is removed, except in a layer, where it hides
-// the entry of the state below.
+// setEffect sets an effect. An effect with gone set is removed; in a layer the entry is kept, to
+// hide the entry of the state below.
 func (s *State) setEffect(id string, v effectState) {
 	if v.gone && s.parent == nil {
 		unset(s, s.effects, id)
@@ -104,7 +104,8 @@ func (s *State) evolveEffect(e *events.Event) {
 	s.setEffect(id, v)
 }
 
-// next ends an attempt. Another attempt follows or, with over, another firing or none.
+// next ends an attempt. The next attempt is due at the given time; if that is empty, the effect
+// ends. With over, it is the first attempt of the next firing.
 func (e *effectState) next(at string, over bool) {
 	e.Claim = 0
 	if at == "" {
@@ -117,7 +118,7 @@ func (e *effectState) next(at string, over bool) {
 	}
 }
 
-// timeOf parses a time of the log. One that is malformed counts as past.
+// timeOf parses a time of the log. A malformed time counts as past.
 func timeOf(text string) events.Time {
 	at, err := events.ParseTime(text)
 	if err != nil {
@@ -126,7 +127,7 @@ func timeOf(text string) events.Time {
 	return at
 }
 
-func (r rules) EffectScheduled(e *events.Event, d events.EffectScheduled) error {
+func (r preconditions) EffectScheduled(e *events.Event, d events.EffectScheduled) error {
 	_, taken := r.state.effect(d.ID)
 	at, err := events.ParseTime(d.ScheduledAt)
 	if err != nil {
@@ -150,7 +151,7 @@ func (r rules) EffectScheduled(e *events.Event, d events.EffectScheduled) error 
 	return firstFault(faults...)
 }
 
-func (r rules) EffectCancelled(e *events.Event, _ events.EffectCancelled) error {
+func (r preconditions) EffectCancelled(e *events.Event, _ events.EffectCancelled) error {
 	v, ok := r.state.effect(e.Subject)
 	return firstFault(
 		about(e, e.Subject, e.Subject), exists(ok, "pending effect", e.Subject),
@@ -158,7 +159,7 @@ func (r rules) EffectCancelled(e *events.Event, _ events.EffectCancelled) error 
 	)
 }
 
-func (r rules) EffectStarted(e *events.Event, d events.EffectStarted) error {
+func (r preconditions) EffectStarted(e *events.Event, d events.EffectStarted) error {
 	v, ok := r.state.effect(e.Subject)
 	return firstFault(
 		about(e, e.Subject, e.Subject), exists(ok, "pending effect", e.Subject),
@@ -169,8 +170,8 @@ func (r rules) EffectStarted(e *events.Event, d events.EffectStarted) error {
 	)
 }
 
-// attempt returns the effect whose attempt ends.
-func (r rules) attempt(e *events.Event, firing, attempt int64) (effectState, error) {
+// attempt returns the effect, and an error unless the given attempt is its current one.
+func (r preconditions) attempt(e *events.Event, firing, attempt int64) (effectState, error) {
 	v, ok := r.state.effect(e.Subject)
 	return v, firstFault(
 		about(e, e.Subject, e.Subject), exists(ok, "pending effect", e.Subject),
@@ -178,12 +179,12 @@ func (r rules) attempt(e *events.Event, firing, attempt int64) (effectState, err
 	)
 }
 
-func (r rules) EffectCompleted(e *events.Event, d events.EffectCompleted) error {
+func (r preconditions) EffectCompleted(e *events.Event, d events.EffectCompleted) error {
 	v, err := r.attempt(e, d.Firing, d.Attempt)
 	return firstFault(err, unless(d.Next == v.again(e.Time), "it runs next at %q, and not at %.40q", v.again(e.Time), d.Next))
 }
 
-func (r rules) EffectFailed(e *events.Event, d events.EffectFailed) error {
+func (r preconditions) EffectFailed(e *events.Event, d events.EffectFailed) error {
 	v, err := r.attempt(e, d.Firing, d.Attempt)
 	final := !d.NotMade && (v.Ending || v.Attempt > v.Retries)
 	next := d.Next != ""

@@ -16,8 +16,8 @@ func Evolve(s *State, e *events.Event) *State {
 	s.postpone(e)
 	switch d := e.Data.(type) {
 	case events.ThreadCreated:
-		// Older versions created a purged thread again. It is then as open as its documents show it,
-		// so that it can be read and erased.
+		// Older versions created a purged thread again. Its documents show it as open, so it is
+		// open here, too: it can be read and erased.
 		s.Deleted, s.Purged = false, false
 		s.Status, s.Agent, s.User, s.CreatedTime = d.Status, d.AgentID, d.UserID, e.Time
 		if d.Key != nil {
@@ -157,7 +157,7 @@ func (s *State) stored(c *events.Commit) {
 	last := ""
 	for i := range c.Events {
 		e := &c.Events[i]
-		if e.Type == events.SubthreadAddedType { // its command is remembered by the thread that it created
+		if e.Type == events.SubthreadAddedType { // the receipt of the command is on the thread that it created
 			continue
 		}
 		if e.CommandID != last && e.CommandID != "" {
@@ -180,7 +180,7 @@ func (s *State) clear() {
 	s.Deleted, s.head.Active, s.Queue, s.Effects, s.Parents, s.Writer, s.Shares, s.Life, s.Ended = true, "", nil, 0, 0, writer{}, nil, lifeState{}, nil
 	s.Sessions = nil
 	s.Pending = nil
-	if s.parent != nil { // merging a layer cannot remove; a deletion is alone in its commit
+	if s.parent != nil { // merging a layer cannot remove entries; this is safe because a deletion is alone in its commit
 		return
 	}
 	*s = State{head: s.head, definitions: s.definitions, receipts: s.receipts}
@@ -206,8 +206,8 @@ func (s *State) truncate(from int64) {
 	}
 }
 
-// content copies a JSON value into the state, null as nil. The value may be a small piece of a
-// large commit, which the copy does not retain.
+// content returns a copy of a JSON value, nil for null. Without the copy, a small value would keep
+// its whole commit in memory.
 func content(raw []byte) []byte {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -215,9 +215,9 @@ func content(raw []byte) []byte {
 	return bytes.Clone(raw)
 }
 
-// pending is a history that a thread has inherited and whose items are not in the state yet,
-// because they are in pages. The state takes events meanwhile, but no decision: what events do
-// to these items is kept until Inherit.
+// pending is an inherited history. Its items are in pages, and not in the state yet. Until Inherit
+// adds them, events can be applied, and pending keeps what they do to these items, but no command
+// can be decided.
 type pending struct {
 	Tenant  string                  `json:"tenant"`
 	Thread  string                  `json:"thread"`
@@ -234,7 +234,7 @@ type inheritedEdit struct {
 	Deleted bool   `json:"deleted,omitzero"`
 }
 
-// has reports whether an item is among those that are not in the state yet, and not hidden.
+// has reports whether a visible item of the inherited history is not in the state yet.
 func (p *pending) has(item string) bool {
 	if p == nil {
 		return false
@@ -244,8 +244,8 @@ func (p *pending) has(item string) bool {
 	return ok && at < p.History.NextIndex && !hidden
 }
 
-// Inherits returns the history that the thread has inherited and that must be given to Inherit
-// before anything is decided; nil if there is none.
+// Inherits returns the inherited history that must be passed to Inherit before a command can be
+// decided; nil if there is none.
 func (s *State) Inherits() *events.HistoryInherited {
 	if s.Pending == nil {
 		return nil
@@ -253,7 +253,7 @@ func (s *State) Inherits() *events.HistoryInherited {
 	return &s.Pending.History
 }
 
-// postpone keeps what an event does to items that are not in the state yet.
+// postpone records what an event does to items that are not in the state yet.
 func (s *State) postpone(e *events.Event) {
 	if s.Pending == nil {
 		return
@@ -291,7 +291,7 @@ func (s *State) Inherit(pages iter.Seq2[*events.HistoryPage, error]) error {
 		id    string
 		state itemState
 	}
-	var items []inherited // and not the pages, which have the contents
+	var items []inherited // the pages are not kept, because they hold the contents
 	calls := map[string][]string{}
 	for page, err := range pages {
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// evolveQueue applies the events of what waits for the agent.
+// evolveQueue applies the events of the thread's queue.
 func (s *State) evolveQueue(e *events.Event) {
 	switch d := e.Data.(type) {
 	case events.QueuePushed:

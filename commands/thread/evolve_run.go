@@ -7,7 +7,7 @@ import (
 	"github.com/skein-threads/skein/internal/compact"
 )
 
-// evolveRun applies the events of runs, and what other events mean for the current run.
+// evolveRun applies the events of runs, and updates the current run for other events.
 func evolveRun(s *State, e *events.Event) {
 	switch d := e.Data.(type) {
 	case events.QueuePushed, events.QueueRemoved, events.QueueEdited, events.QueueMoved, events.QueueDrained:
@@ -23,7 +23,7 @@ func evolveRun(s *State, e *events.Event) {
 		s.Agent = d.AgentID
 		s.run(s.head.Active, func(r *runState) {
 			r.Agent = d.AgentID
-			if r.Asks != "" && !r.Reacted { // else its calls stay those of the agent that made them
+			if r.Asks != "" && !r.Reacted { // once the reactor has answered, the calls stay with the agent that made them
 				r.Asks = d.AgentID
 			}
 		})
@@ -43,13 +43,15 @@ func evolveRun(s *State, e *events.Event) {
 	}
 }
 
-// evolveControl applies the events by which a run begins, waits, is stopped and goes on.
+// evolveControl applies the events that begin, park, stop and resume a run.
 func (s *State) evolveControl(e *events.Event) {
 	switch d := e.Data.(type) {
 	case events.RunRequested:
 		s.requestRun(e, d)
 	case events.RunClaimed:
-		s.run(e.Subject, func(r *runState) { r.Token, r.Worker, r.Parked, r.Free, r.Lacks = d.Token, d.Worker, false, false, nil })
+		s.run(e.Subject, func(r *runState) {
+			r.Token, r.Worker, r.Parked, r.Free, r.Missing = d.Token, d.Worker, false, false, nil
+		})
 	case events.RunAwaited:
 		s.awaitRun(e, d)
 	case events.RunParked:
@@ -78,7 +80,7 @@ func (s *State) evolveControl(e *events.Event) {
 	}
 }
 
-// requestRun applies the request for a run, or for one that waits to go on.
+// requestRun applies run.requested, which starts a run or resumes a parked one.
 func (s *State) requestRun(e *events.Event, d events.RunRequested) {
 	x, ok := s.execution(e.Subject)
 	if !ok {
@@ -93,22 +95,22 @@ func (s *State) requestRun(e *events.Event, d events.RunRequested) {
 	s.setExecution(e.Subject, x)
 }
 
-// awaitRun notes which workers a run lacks, and since when.
+// awaitRun records which workers a run waits for, and since when.
 func (s *State) awaitRun(e *events.Event, d events.RunAwaited) {
 	s.run(e.Subject, func(r *runState) {
 		before := *r
-		if r.Lacks = d.For; r.Away == 0 && r.lacksReactor() {
-			r.Away = e.Time
+		if r.Missing = d.For; r.UnavailableSince == 0 && r.missingReactor() {
+			r.UnavailableSince = e.Time
 		}
-		if r.Down == 0 && r.lacksServer() {
-			r.Down = e.Time
+		if r.ServerMissingSince == 0 && r.missingServer() {
+			r.ServerMissingSince = e.Time
 		}
 		for i := range r.Calls {
 			switch c := &r.Calls[i]; {
-			case !r.lacksTool(c.ID) && before.lacksTool(c.ID):
-				c.Away = 0
-			case r.lacksTool(c.ID) && c.Away == 0:
-				c.Away = e.Time
+			case !r.missingTool(c.ID) && before.missingTool(c.ID):
+				c.UnavailableSince = 0
+			case r.missingTool(c.ID) && c.UnavailableSince == 0:
+				c.UnavailableSince = e.Time
 			}
 		}
 	})
@@ -121,7 +123,7 @@ func (s *State) endRun(e *events.Event, d events.ExecutionStatusChanged) {
 	}
 	s.head.Active = ""
 	s.run(e.Subject, func(r *runState) { r.Room, r.From, r.Said, r.Steers = 0, 0, 0, "" })
-	if x, _ := s.execution(e.Subject); x.Run != nil && x.Run.Handoff != nil { // it answered no message: what can be retried stays
+	if x, _ := s.execution(e.Subject); x.Run != nil && x.Run.Handoff != nil { // a handoff's run answered no message, so the run that can be retried stays the same
 		s.run(e.Subject, func(r *runState) { r.Handoff, r.Rights = nil, nil })
 		return
 	}

@@ -42,11 +42,11 @@ func (s *State) beginStep(d events.StepCreated) {
 		if r.Room, r.From = 0, s.NextItem; d.Place != nil {
 			r.Room, r.From = *d.Place+1, *d.Place
 		}
-		if r.Asks = ""; len(r.First) == 0 && !r.Drained { // else queued calls are the step, and the reactor is not called
+		if r.Asks = ""; len(r.First) == 0 && !r.Drained { // otherwise the step consists of queued calls, and the reactor is not called
 			r.Asks = r.Agent
 			r.asked(d.Side)
 		}
-		r.Away, r.Down = 0, 0
+		r.UnavailableSince, r.ServerMissingSince = 0, 0
 		r.Step, r.Side, r.Turn, r.Base, r.Reacted, r.Calls, r.First, r.Drained, r.Left = d.ID, d.Side, "", r.Place, false, nil, nil, false, nil
 	})
 	if d.Place != nil {
@@ -54,7 +54,7 @@ func (s *State) beginStep(d events.StepCreated) {
 	}
 }
 
-// asked counts a step whose reactor is called. Without sides all steps are side a's.
+// asked counts a step in which the reactor is called. Without sides, steps count as side a's.
 func (r *runState) asked(side events.Side) {
 	r.Asked++
 	if side == events.SideB {
@@ -64,13 +64,13 @@ func (r *runState) asked(side events.Side) {
 	}
 }
 
-// addPart adds a part of the open step, which its reactor has answered then.
+// addPart adds a part to the open step: its reactor has answered.
 func (s *State) addPart(e *events.Event, d events.PartCreated) {
 	s.run(e.Correlation, func(r *runState) {
 		if r.Step != d.StepID {
 			return
 		}
-		r.Reacted, r.Away, r.Down = true, 0, 0
+		r.Reacted, r.UnavailableSince, r.ServerMissingSince = true, 0, 0
 		if name, ok := strings.CutPrefix(d.Type, ToolPart); ok {
 			if id := openCall(d.Part); id != "" {
 				r.Calls = append(r.Calls, callState{ID: id, Name: name, Idx: d.Idx, Part: content(d.Part)})
@@ -82,10 +82,10 @@ func (s *State) addPart(e *events.Event, d events.PartCreated) {
 // endCall notes that the result of a call was merged into its part.
 func (s *State) endCall(e *events.Event, d events.PartUpdated) {
 	s.run(e.Correlation, func(r *runState) {
-		r.Down = 0
+		r.ServerMissingSince = 0
 		for i := range r.Calls {
 			if c := &r.Calls[i]; r.Step == d.StepID && c.Idx == d.Idx {
-				if c.Is == callThread { // it ends with the step, and before that run
+				if c.Is == callThread { // the step ends, and the run on the other thread has not
 					r.Left = append(slices.Clip(r.Left), c.ID)
 				}
 				c.Is, c.Part = callDone, nil
@@ -98,7 +98,7 @@ func (s *State) endCall(e *events.Event, d events.PartUpdated) {
 func (s *State) endStep(e *events.Event, d events.StepStatusChanged) {
 	s.run(d.ExecutionID, func(r *runState) {
 		if r.Step == e.Subject {
-			for _, c := range r.Calls { // in older logs
+			for _, c := range r.Calls { // events of older versions
 				if c.Is == callThread {
 					r.Left = append(r.Left, c.ID)
 				}
@@ -108,8 +108,8 @@ func (s *State) endStep(e *events.Event, d events.StepStatusChanged) {
 	})
 }
 
-// said notes a new item: the message that the current run writes has its place, and one that others
-// add to its context stands between what the run writes before it and after it.
+// said updates the current run for a new item. The run's own item now has its place. A message
+// that others add to the context makes the next step write a new item after it.
 func (s *State) said(d events.ItemCreated) {
 	x, _ := s.execution(s.head.Active)
 	switch {
@@ -129,7 +129,7 @@ func (s *State) grow(execution, item string, whole events.JSON, parts []events.P
 	}
 	s.setExecution(execution, x.with(func(r *runState) {
 		var list []events.JSON
-		if json.Unmarshal(whole, &list) == nil { // an edit of parts has no complete content
+		if json.Unmarshal(whole, &list) == nil { // an edit of single parts has no complete content
 			r.Place = int64(len(list))
 		}
 		for _, p := range parts {
@@ -141,13 +141,13 @@ func (s *State) grow(execution, item string, whole events.JSON, parts []events.P
 // ToolPart is the prefix of the type of a part that is a call of a tool.
 const ToolPart = events.ToolPart
 
-// openCall returns the id of the call in a part, "" if it has a result.
+// openCall returns the id of the call in a part, "" if the call has a result.
 func openCall(part events.JSON) string {
 	var p struct {
 		ID    string `json:"toolCallId"`
 		State string `json:"state"`
 	}
-	if json.Unmarshal(part, &p) != nil || p.State != "" { // or its provider made it
+	if json.Unmarshal(part, &p) != nil || p.State != "" { // a part with a state has a result, or its provider makes the call
 		return ""
 	}
 	return p.ID

@@ -27,7 +27,7 @@ func (c *Command) Groups() bool {
 	return false
 }
 
-// Others returns the threads that a command on s concerns besides its own.
+// Others returns the other threads that a command on s concerns.
 func (s *State) Others(c *Command) []string {
 	switch d := c.Parts[0].Data.(type) {
 	case events.MentionThread:
@@ -69,8 +69,8 @@ type Group struct {
 // must not change.
 func NewGroup(states map[string]*State) *Group { return &Group{states: states} }
 
-// Do decides a command, whose thread and whose Others are in the group. Each thread has events
-// of its own under the command's id. A refusal leaves no events.
+// Do decides a command. The command's thread and its Others must be in the group. Each thread gets
+// its own events, all with the command's id. A refused command leaves no events.
 func (g *Group) Do(c *Command) error {
 	g.drafts = nil
 	own := g.states[c.ThreadID]
@@ -80,24 +80,24 @@ func (g *Group) Do(c *Command) error {
 	if err := own.admits(c, max(c.Time, own.Time+1)); err != nil {
 		return err
 	}
-	makers := make(map[string]*maker, len(g.states))
+	deciders := make(map[string]*decider, len(g.states))
 	for id, s := range g.states {
 		part := *c
 		part.ThreadID = id
-		if id != c.ThreadID && c.Digest != "" { // a command on this thread with that id is another one
+		if id != c.ThreadID && c.Digest != "" { // a command with this id on another thread is a different command
 			part.Digest = events.CommandDigest("of "+c.ThreadID, events.JSON(strconv.Quote(c.Digest)))
 		}
-		makers[id] = newMaker(s.layer(), &part)
-		makers[id].group = makers
+		deciders[id] = newDecider(s.layer(), &part)
+		deciders[id].group = deciders
 	}
-	if err := makers[c.ThreadID].decideParts(); err != nil {
+	if err := deciders[c.ThreadID].decideParts(); err != nil {
 		return err
 	}
 	g.drafts = map[string]*Draft{}
-	for _, id := range slices.Sorted(maps.Keys(makers)) { // a refusal is always that of the same thread
-		if m := makers[id]; len(m.made) > 0 {
+	for _, id := range slices.Sorted(maps.Keys(deciders)) { // sorted, so that a refusal always comes from the same thread
+		if m := deciders[id]; len(m.made) > 0 {
 			if id != c.ThreadID {
-				m.command.Writer = "" // the token is of the command's own thread
+				m.command.Writer = "" // the writer's token is valid for the command's own thread only
 			}
 			if err := g.states[id].admits(m.command, m.at); err != nil && m.made[0].Type != events.SubthreadAddedType {
 				g.drafts = nil

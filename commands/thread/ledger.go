@@ -18,7 +18,7 @@ type Ledger struct {
 	ties   map[tie]bool // relationships that were added and not removed
 
 	origin *events.ThreadCreated // nil: it did not see the beginning
-	taken  *events.NewItem       // that has left the queue in this command, and is not an item yet
+	taken  *events.NewItem       // the message that has left the queue in this command, and is not an item yet
 }
 
 // State returns the state after the commits. The caller must not change it.
@@ -45,7 +45,7 @@ func (l *Ledger) Commit(c *events.Commit, fault func(*events.Event, error)) {
 			}
 			done[e.CommandID] = true
 		}
-		if err := firstFault(envelope(e, before, n), rules{l, before}.check(e)); err != nil {
+		if err := firstFault(envelope(e, before, n), preconditions{l, before}.check(e)); err != nil {
 			fault(e, err)
 		}
 		l.evolve(e)
@@ -59,8 +59,8 @@ func (l *Ledger) Commit(c *events.Commit, fault func(*events.Event, error)) {
 	l.state.stored(c)
 }
 
-// envelope checks the attributes of an event that concern its command. It is the n-th event of
-// the command, and follows before.
+// envelope checks the attributes of an event that depend on its command. e is the n-th event of
+// its command; before is the previous event.
 func envelope(e, before *events.Event, n int) error {
 	if e.CommandID == "" {
 		return errors.New("it has no command id")
@@ -105,7 +105,7 @@ func (l *Ledger) evolve(e *events.Event) {
 	Evolve(l.state, e)
 }
 
-// whole checks what must hold at the end of a commit.
+// whole checks the conditions that span the events of a commit.
 func (l *Ledger) whole(c *events.Commit) error {
 	created, claimed, released := false, false, false
 	for i := range c.Events {
@@ -129,8 +129,8 @@ func (l *Ledger) whole(c *events.Commit) error {
 	)
 }
 
-// defined checks that what a definition refers to exists, and that nothing refers to a
-// definition that was removed.
+// defined checks that the references of a definition exist, and that no definition refers to a
+// removed one.
 func (l *Ledger) defined(d events.DefinitionChanged) error {
 	ref := events.DefinitionRef{Kind: d.Kind, Name: d.Name}.ID()
 	all := l.state.allDefinitions()

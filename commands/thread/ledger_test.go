@@ -200,7 +200,7 @@ func holds(s *State, made []events.Event) error {
 		if before == nil || before.CommandID != e.CommandID {
 			before, n = nil, 0
 		}
-		if err := firstFault(envelope(e, before, n), rules{l, before}.check(e)); err != nil {
+		if err := firstFault(envelope(e, before, n), preconditions{l, before}.check(e)); err != nil {
 			return fmt.Errorf("event %s, version %d: %w", e.Type, e.Version, err)
 		}
 		l.evolve(e)

@@ -7,8 +7,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// lifeState is a life of the thread's key-value state: the current one or, without a context,
-// the last.
+// lifeState is a life of the thread's key-value state. It is the current life if Context is set,
+// otherwise the last one.
 type lifeState struct {
 	N         int64       `json:"n"`
 	Context   string      `json:"context,omitzero"`
@@ -17,7 +17,7 @@ type lifeState struct {
 	Listeners []string    `json:"listeners,omitempty"` // never changed in place
 }
 
-// endedLife is a life that has ended, and whose values are not cleared yet.
+// endedLife is a life that has ended, with values that are not cleared yet.
 type endedLife struct {
 	N         int64       `json:"n"`
 	Context   string      `json:"context"`
@@ -31,19 +31,19 @@ func (l lifeState) open() bool { return l.Context != "" }
 // idle returns the idle time of the life.
 func (l lifeState) idle() time.Duration { return time.Duration(l.Idle) * time.Second }
 
-// due returns when the life ends: its renewals are recorded only now and then, so it lasts
-// longer by as much as they may miss.
+// due returns when the life ends. Not every renewal is recorded, so the end is later than Until by
+// as much as an unrecorded renewal may add.
 func (l lifeState) due() events.Time {
 	return l.Until + events.Time((2 * events.RenewEvery(l.idle())).Microseconds())
 }
 
-// due returns until when listeners are waited for.
+// due returns when the wait for listeners ends.
 func (l endedLife) due() events.Time {
 	return l.At + events.Time(events.ListenerPatience.Microseconds())
 }
 
-// LifeDue returns when something is due of a life, and reports whether there is anything: its
-// end or, once it has ended, the end of the wait for listeners.
+// LifeDue returns when a life ends or, once it has ended, when the wait for its listeners ends. It
+// reports false if the life does not exist or was cleared.
 func (s *State) LifeDue(life int64) (events.Time, bool) {
 	if s.Life.open() && s.Life.N == life {
 		return s.Life.due(), true
@@ -54,7 +54,7 @@ func (s *State) LifeDue(life int64) (events.Time, bool) {
 	return 0, false
 }
 
-// ended returns a life that has ended and is not cleared.
+// ended returns a life that has ended and is not cleared yet.
 func (s *State) ended(life int64) (endedLife, bool) {
 	for _, l := range s.Ended {
 		if l.N == life {
@@ -64,7 +64,7 @@ func (s *State) ended(life int64) (endedLife, bool) {
 	return endedLife{}, false
 }
 
-// renew moves the end of the life with that context after a change of its values.
+// renew postpones the end of the life with that context after a change of its values.
 func (s *State) renew(context string, at events.Time) {
 	if l := &s.Life; l.open() && l.Context == context && l.Idle > 0 {
 		l.Until = max(l.Until, at+events.Time(l.idle().Microseconds()))
@@ -100,9 +100,9 @@ func (s *State) evolveLife(e *events.Event) {
 	}
 }
 
-// Values returns the key-value state of the thread at a time, without Keys: of that life, or
-// of the current one if it is 0. A life whose end is due is over, even if nobody has ended it
-// yet. The error is a not_found if there is no such life, or it was cleared.
+// Values returns the key-value state of a life at the time now, without Keys. Life 0 means the
+// current one. A life that is due counts as ended, even if no event has ended it yet. The error is
+// a not_found if there is no such life, or it was cleared.
 func (s *State) Values(life int64, now events.Time) (*events.StateValues, error) {
 	v := &events.StateValues{Values: events.JSON("{}"), Version: s.Version, Seq: int64(s.Seq)}
 	context := ""

@@ -9,8 +9,8 @@ import (
 	"github.com/skein-threads/skein/internal/compact"
 )
 
-// pool is what the packed entities of a thread refer to. Its texts are the ids of contexts and
-// sessions, and the names of agents and workers.
+// pool holds what the packed entities of a thread refer to by number: texts (ids of contexts and
+// sessions, names of agents and workers) and ended runs.
 type pool struct {
 	compact.Pool
 	runs []packedRun // of executions that have ended
@@ -23,8 +23,8 @@ func (p *pool) size() int64 {
 	return p.Bytes() + int64(len(p.runs))*int64(unsafe.Sizeof(packedRun{}))
 }
 
-// word returns the number of a type, status or side, 0 for the empty one. ok is false if it is
-// none of ours. The numbers have no meaning outside of this process.
+// word returns the number of a type, status or side; 0 stands for the empty string. ok is false if
+// this version does not know s. The numbers are valid within this process only.
 func word[S ~string](s S) (n uint8, ok bool) {
 	if s == "" {
 		return 0, true
@@ -79,7 +79,7 @@ func (p packedItem) Unpack(in *pool) itemState {
 	}
 }
 
-// packedStep is the stepState of a step that has ended and whose parts have the first indexes.
+// packedStep is the stepState of a step that has ended, and has parts 0 to n-1.
 type packedStep struct {
 	execution compact.ID
 	parts     int32
@@ -141,8 +141,8 @@ func (p packedExecution) Unpack(in *pool) executionState {
 	return x
 }
 
-// packedRun is the runState of a run that has ended: nothing is open or waits, and it cannot be
-// retried with settings of its own.
+// packedRun is the runState of a run that has ended. Nothing of it is open or waiting, and it has
+// no settings that a retry would need.
 type packedRun struct {
 	begun                     events.Time
 	wanted, token             int64
@@ -160,7 +160,7 @@ func (r *runState) pack(in *pool) (packedRun, bool) {
 	by, known := word(r.By)
 	side, too := word(r.Side)
 	turn, also := word(r.Turn)
-	open := r.Step != "" || r.Calls != nil || r.First != nil || r.Lacks != nil || r.Left != nil || r.Item != "" || r.Steers != "" || r.Room|r.From|r.Said != 0 || r.Away != 0 || r.Down != 0
+	open := r.Step != "" || r.Calls != nil || r.First != nil || r.Missing != nil || r.Left != nil || r.Item != "" || r.Steers != "" || r.Room|r.From|r.Said != 0 || r.UnavailableSince != 0 || r.ServerMissingSince != 0
 	if !known || !too || !also || open || r.Parent != nil || r.Handoff != nil || r.Settings != nil || r.Rights != nil {
 		return packedRun{}, false
 	}

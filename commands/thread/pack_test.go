@@ -90,7 +90,7 @@ func TestPack_LosesNothing(t *testing.T) {
 		Context: "ctx_1", Trigger: "itm_1", Reaction: "itm_2", Status: events.ExecutionFailed, Steps: 3, Session: "sess_1",
 		Run: &runState{Agent: "support", Worker: "w", Token: 2, Side: events.SideB, Reason: "enough"},
 	}
-	open := []string{"Away", "By", "Calls", "Down", "First", "From", "Handoff", "Item", "Lacks", "Left", "Parent", "Rights", "Room", "Said", "Settings", "Side", "Steers", "Step", "Turn"}
+	open := []string{"By", "Calls", "First", "From", "Handoff", "Item", "Left", "Missing", "Parent", "Rights", "Room", "Said", "ServerMissingSince", "Settings", "Side", "Steers", "Step", "Turn", "UnavailableSince"}
 	for i, name := range open {
 		open[i] = "Run." + name
 	}

@@ -13,15 +13,15 @@ import (
 // profile holds the settings of a thread that its runs follow.
 type profile struct {
 	Draft  string `json:"draft,omitzero"`  // an unsent message
-	Submit bool   `json:"submit,omitzero"` // it is sent when a run has ended
+	Submit bool   `json:"submit,omitzero"` // the draft is sent when a run has ended
 	Mode   string `json:"mode,omitzero"`   // picks the agent
 
-	Rights *events.Rights `json:"rights,omitzero"` // with which the draft is sent by itself; nil: those of the tenant
+	Rights *events.Rights `json:"rights,omitzero"` // with which the draft is sent automatically; nil: the tenant's
 
-	Untitled bool   `json:"untitled,omitzero"` // nobody has set a title, and it is no thread of another one
-	Opening  string `json:"opening,omitzero"`  // of an untitled thread: the title that its first message makes
+	Untitled bool   `json:"untitled,omitzero"` // no caller has set a title, and it is not the thread of a call on another thread
+	Opening  string `json:"opening,omitzero"`  // of an untitled thread: the title derived from its first message
 	First    string `json:"first,omitzero"`    // that message
-	Made     bool   `json:"made,omitzero"`     // the title is the beginning of that message, and nobody has changed it
+	Made     bool   `json:"made,omitzero"`     // the title is the beginning of that message, and was not changed since
 }
 
 // size returns the memory of the profile's texts.
@@ -53,9 +53,9 @@ func (s *State) evolveProfile(d events.ProfileChanged) {
 	}
 }
 
-// agentFor returns the agent of a run: the one that is named, or else that of the thread's
-// mode, or else the one in charge. A tenant without a policy of modes has no agents of modes.
-func (m *maker) agentFor(named string) (string, error) {
+// agentFor returns the agent of a run: the named agent, else the agent of the thread's mode, else
+// the agent in charge. Modes have no agents if the tenant has no policy of modes.
+func (m *decider) agentFor(named string) (string, error) {
 	if named != "" {
 		return named, nil
 	}
@@ -66,7 +66,7 @@ func (m *maker) agentFor(named string) (string, error) {
 	return agent, err
 }
 
-// AgentOf returns the agent that answers in a mode: the given one if there is no mode, or if
+// AgentOf returns the agent that answers in a mode. It returns otherwise if mode is empty, or if
 // the tenant has no policy of modes.
 func (k Known) AgentOf(mode, otherwise string) (string, error) {
 	if mode == "" || k.Modes == nil {
@@ -84,11 +84,10 @@ func (k Known) AgentOf(mode, otherwise string) (string, error) {
 		mode, events.ModesPolicy, strings.Join(known, ", "))
 }
 
-// submitDraft sends the thread's draft at the end of a run, if it is to be sent by itself and
-// nothing waits. The thread has one answer to each message, and so the draft is no draft any
-// more: it and its flag are cleared. It is part of the end of a run, so it must not fail: a
-// draft that no agent can answer, or no context takes, stays.
-func (m *maker) submitDraft(last string) error {
+// submitDraft sends the thread's draft at the end of a run, if its Submit flag is set and the
+// queue is empty. It then clears the draft and the flag. It is part of the end of a run, so it
+// must not fail: a draft stays if no agent can answer it or no context accepts it.
+func (m *decider) submitDraft(last string) error {
 	p := m.state.Profile
 	if m.ending || !p.submits() || len(m.state.Queue) > 0 || m.state.Status != events.ThreadOpen {
 		return nil
@@ -97,7 +96,7 @@ func (m *maker) submitDraft(last string) error {
 	if err != nil {
 		return nil
 	}
-	if agent == "" { // the run that has ended was asked for by name
+	if agent == "" { // the run that has ended was for an agent named in its request
 		agent = last
 	}
 	context, open := m.openContext("")
@@ -109,30 +108,31 @@ func (m *maker) submitDraft(last string) error {
 	return m.start(begin{item: events.UserText(p.Draft), context: context, agent: agent, rights: p.Rights})
 }
 
-// Titles says how a tenant's threads get titles: by the beginning of the first message.
+// Titles says that a tenant's threads get automatic titles, first the beginning of the first
+// message.
 type Titles struct {
-	Agent string // that writes a better one afterwards; empty: none does
+	Agent string // writes a better title afterwards; empty: no agent does
 }
 
-// TitleThread sets the title that an agent has written, if the thread has still the one that
-// Skein made of its first message.
+// TitleThread sets the title that an agent has written, if the thread still has the title that
+// Skein derived from its first message.
 type TitleThread struct{ Title string }
 
-func (m *maker) retitleThread(d TitleThread) error {
+func (m *decider) retitleThread(d TitleThread) error {
 	if m.state.Profile.Made {
 		m.emit(events.ProfileChangedType, m.command.ThreadID, "", events.ProfileChanged{Title: &d.Title, TitleFrom: events.TitleFromModel})
 	}
 	return nil
 }
 
-// hasTitle reports whether a caller or Skein has set the title, or the thread gets none.
+// hasTitle reports whether the title was set, or the thread gets no automatic title.
 func (p profile) hasTitle() bool { return !p.Untitled }
 
 // wantsTitle reports whether the thread gets a title at the end of a run.
 func (p profile) wantsTitle() bool { return p.Untitled && p.Opening != "" }
 
-// evolveOpening keeps what the title of an untitled thread is made of: its first message of a
-// user that shows a text.
+// evolveOpening records the first message of a user that shows a text. The title of an untitled
+// thread is derived from it.
 func (s *State) evolveOpening(e *events.Event) {
 	p := &s.head.Profile
 	if !p.Untitled {
@@ -158,7 +158,7 @@ func (s *State) evolveOpening(e *events.Event) {
 	}
 }
 
-// open notes a message as the first one, if it shows a text.
+// open records a message as the first one, if it shows a text.
 func (s *State) open(id string, content events.JSON) {
 	p := &s.head.Profile
 	p.First, p.Opening = "", ""
@@ -167,9 +167,9 @@ func (s *State) open(id string, content events.JSON) {
 	}
 }
 
-// titleThread sets the title of an untitled thread to the one that its first message makes. It is part of
-// the end of a run, so a thread to which somebody gave a title in the meantime keeps it.
-func (m *maker) titleThread() {
+// titleThread sets the title of an untitled thread to the one derived from its first message. It
+// is part of the end of a run; a thread that was given a title meanwhile keeps it.
+func (m *decider) titleThread() {
 	p := m.state.Profile
 	if m.command.Titles == nil || m.ending || !p.wantsTitle() {
 		return
@@ -178,7 +178,7 @@ func (m *maker) titleThread() {
 }
 
 // activateSkill activates a skill of the tenant, as a caller asks.
-func (m *maker) activateSkill(d events.ActivateSkill) error {
+func (m *decider) activateSkill(d events.ActivateSkill) error {
 	if len(d.Arguments) > events.MaxSkillArguments {
 		return schema.Under("/arguments", events.TooLarge("the arguments of the skill", int64(len(d.Arguments)), events.MaxSkillArguments))
 	}
@@ -189,9 +189,9 @@ func (m *maker) activateSkill(d events.ActivateSkill) error {
 	return nil
 }
 
-// activate records that a skill is active, unless it is. The execution is that of the call
-// that has loaded it, empty for a caller's.
-func (m *maker) activate(execution string, d events.ActivateSkill) {
+// activate records that a skill is active, unless it is already. execution is the run in which a
+// call loaded the skill; it is empty if a caller activated it.
+func (m *decider) activate(execution string, d events.ActivateSkill) {
 	if !slices.Contains(m.state.Skills, d.Name) {
 		m.emit(events.SkillActivatedType, m.command.ThreadID, execution, events.SkillActivated(d))
 	}

@@ -11,8 +11,8 @@ import (
 
 // relationState is a relationship to another thread.
 type relationState struct {
-	// Item is the item at which the thread became the parent; "" of a child, and of a thread
-	// that had no message.
+	// Item is the parent's message at which the relationship was made. It is empty on the child,
+	// and if the parent had no message.
 	Item string `json:"item,omitzero"`
 
 	gone bool // in a draft's layer: it was removed
@@ -20,12 +20,12 @@ type relationState struct {
 
 func (r relationState) size() int64 { return compact.TextSize(r.Item) }
 
-// relationID names a relationship among those of a thread.
+// relationID returns the key of a relationship in State.relations.
 func relationID(thread string, kind events.RelationshipKind, role events.RelationshipRole) string {
 	return thread + " " + string(kind) + " " + string(role)
 }
 
-// relation is a relationship with its name.
+// relation is a relationship with its key.
 type relation struct {
 	thread string
 	kind   events.RelationshipKind
@@ -63,8 +63,8 @@ func (s *State) children() []relation {
 	return list
 }
 
-// setRelation sets a relationship. One that was removed is deleted, except in a layer, where it
-// hides the entry of the state below.
+// setRelation sets a relationship. A relationship with gone set is deleted; in a layer the entry
+// is kept, to hide the entry of the state below.
 func (s *State) setRelation(id string, v relationState) {
 	if v.gone && s.parent == nil {
 		unset(s, s.relations, id)
@@ -140,8 +140,8 @@ func (s *State) messages() []string {
 	return ids
 }
 
-// messageAt returns the message of an index, or the last one. With no message at all and no
-// index, both results are zero.
+// messageAt returns the message with an index, the last message if index is nil, and zero values
+// if there is no message either.
 func (s *State) messageAt(index *int64, path string) (*int64, string, error) {
 	ids := s.messages()
 	last := int64(len(ids)) - 1
@@ -159,7 +159,7 @@ func (s *State) messageAt(index *int64, path string) (*int64, string, error) {
 }
 
 // mentionThread relates the thread to one that it refers to.
-func (m *maker) mentionThread(d events.MentionThread) error {
+func (m *decider) mentionThread(d events.MentionThread) error {
 	other, err := m.otherThread(d.MentionedID, "/mentionedId")
 	if err != nil || m.state.related(d.MentionedID, events.MentionRelation, events.ParentRole) {
 		return err
@@ -171,8 +171,8 @@ func (m *maker) mentionThread(d events.MentionThread) error {
 	return m.relate(other, events.MentionRelation, index, item, d.Comment)
 }
 
-// otherThread returns the maker of another thread, which must exist, as must this one.
-func (m *maker) otherThread(id, path string) (*maker, error) {
+// otherThread returns the decider of another thread. Both threads must exist.
+func (m *decider) otherThread(id, path string) (*decider, error) {
 	own := m.command.ThreadID
 	if !m.state.Exists() {
 		return nil, events.MissingThread(own)
@@ -188,7 +188,7 @@ func (m *maker) otherThread(id, path string) (*maker, error) {
 }
 
 // relate records a relationship on both threads. This one is the parent.
-func (m *maker) relate(child *maker, kind events.RelationshipKind, index *int64, item, comment string) error {
+func (m *decider) relate(child *decider, kind events.RelationshipKind, index *int64, item, comment string) error {
 	own, other := m.command.ThreadID, child.command.ThreadID
 	if m.state.Parents >= events.MaxRelationships {
 		return m.tooManyChildren()
@@ -202,7 +202,7 @@ func (m *maker) relate(child *maker, kind events.RelationshipKind, index *int64,
 	return nil
 }
 
-func (m *maker) tooManyChildren() error {
+func (m *decider) tooManyChildren() error {
 	return events.Errorf(events.PayloadTooLarge,
 		"thread %s is the parent in %d relationships, which is the limit; truncate it, or continue in a fork", m.command.ThreadID, m.state.Parents)
 }

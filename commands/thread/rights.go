@@ -17,8 +17,8 @@ func (c *Command) credential() *events.Rights {
 	return c.Rights
 }
 
-// limit takes from the rights of a run what others lack.
-func (m *maker) limit(execution string, to *events.Rights) {
+// limit reduces the rights of a run to those that are also in to.
+func (m *decider) limit(execution string, to *events.Rights) {
 	x, _ := m.state.execution(execution)
 	if x.Run == nil || to == nil {
 		return
@@ -30,7 +30,7 @@ func (m *maker) limit(execution string, to *events.Rights) {
 
 // mayCall refuses a limited credential's call of a tool that the agent of the thread does not
 // list.
-func (m *maker) mayCall(d events.QueueTool) error {
+func (m *decider) mayCall(d events.QueueTool) error {
 	if err := m.mayAsk(d.AgentID); err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (m *maker) mayCall(d events.QueueTool) error {
 
 // mayAsk refuses another agent than that of the thread for a credential that is limited to threads:
 // the other one may list what the thread's own does not.
-func (m *maker) mayAsk(agent string) error {
+func (m *decider) mayAsk(agent string) error {
 	if agent == "" || !m.heldToAgent() {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (m *maker) mayAsk(agent string) error {
 }
 
 // mayChoose refuses another mode, which picks the agent, as mayAsk does.
-func (m *maker) mayChoose(mode *string) error {
+func (m *decider) mayChoose(mode *string) error {
 	if mode == nil || *mode == m.state.Profile.Mode || !m.heldToAgent() {
 		return nil
 	}
@@ -63,14 +63,14 @@ func (m *maker) mayChoose(mode *string) error {
 
 // heldToAgent reports whether the command's credential is limited to the agents that its threads
 // have.
-func (m *maker) heldToAgent() bool {
+func (m *decider) heldToAgent() bool {
 	r := m.command.credential()
 	return r != nil && len(r.Threads) > 0 && !r.May(events.CanTools)
 }
 
 // mayTrigger refuses a limited credential's call as what a run answers: a call that waits is made,
 // like one of tool.queue.
-func (m *maker) mayTrigger(t events.ItemType) error {
+func (m *decider) mayTrigger(t events.ItemType) error {
 	if t != events.ActionExecute || m.command.credential().May(events.CanTools) {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (m *maker) mayTrigger(t events.ItemType) error {
 }
 
 // maySchedule refuses a limited credential's effect, but for the purge of its thread.
-func (m *maker) maySchedule(d events.ScheduleEffect) error {
+func (m *decider) maySchedule(d events.ScheduleEffect) error {
 	if m.command.credential().May(events.CanTools) || d.Name == events.PurgeEffect {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (m *maker) maySchedule(d events.ScheduleEffect) error {
 
 // maySay refuses a limited credential's words in the name of the system or the developer. An empty
 // item, which begins a run without a message, says nothing.
-func (m *maker) maySay(instructs bool, content events.JSON) error {
+func (m *decider) maySay(instructs bool, content events.JSON) error {
 	if m.command.credential() == nil || !instructs || content == nil || string(content) == "[]" {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (m *maker) maySay(instructs bool, content events.JSON) error {
 
 // mayInstruct refuses a limited credential's instructions for a run, which the model takes like a
 // message of the system, and tools of the provider, which the agent does not list.
-func (m *maker) mayInstruct(s *events.RunSettings) error {
+func (m *decider) mayInstruct(s *events.RunSettings) error {
 	r := m.command.credential()
 	switch {
 	case r == nil || s == nil:

@@ -13,11 +13,11 @@ import (
 type runState struct {
 	Agent   string           `json:"agent,omitzero"`
 	Begun   events.Time      `json:"begunAt"`
-	Wanted  int64            `json:"wanted,omitzero"` // the thread's version that last requested the run
+	Wanted  int64            `json:"wanted,omitzero"` // the thread's version at the last request for the run
 	Token   int64            `json:"token,omitzero"`  // of the last claim
 	Worker  string           `json:"worker,omitzero"`
-	Parked  bool             `json:"parked,omitzero"` // it waits, and no worker holds it
-	Free    bool             `json:"free,omitzero"`   // it waited, and was not claimed since
+	Parked  bool             `json:"parked,omitzero"` // it waits, and no worker has claimed it
+	Free    bool             `json:"free,omitzero"`   // it has waited, and was not claimed since
 	Stop    bool             `json:"stop,omitzero"`
 	Abort   bool             `json:"abort,omitzero"`
 	Reason  string           `json:"reason,omitzero"`    // of the stop
@@ -33,24 +33,24 @@ type runState struct {
 	Reacted bool             `json:"reacted,omitzero"`   // the open step's reactor has answered, or its calls were queued
 	Steered int64            `json:"steered,omitzero"`   // the index after the last item that steered the run
 	Item    string           `json:"item,omitzero"`      // the item that the open step writes, or the last one wrote; empty: the reaction item
-	Room    int64            `json:"room,omitzero"`      // the place that is kept for that item, plus one; 0: it has its place
-	From    int64            `json:"from,omitzero"`      // the open step is shown no message that steered the run from this place on
+	Room    int64            `json:"room,omitzero"`      // the place reserved for that item, plus one; 0: none is reserved
+	From    int64            `json:"from,omitzero"`      // messages from this place on that steered the run are not shown to the open step
 	Said    int64            `json:"said,omitzero"`      // the index after the last message that others added to the context
 	Steers  string           `json:"steers,omitzero"`    // the last message that steered the run
 	Parent  *events.Parent   `json:"parent,omitzero"`    // the call that waits for it
-	Handoff *events.Handoff  `json:"handoff,omitzero"`   // it writes a summary, and no message; nil once it has ended
+	Handoff *events.Handoff  `json:"handoff,omitzero"`   // set while it writes the summary of a handoff instead of a message
 	First   []ToolCall       `json:"first,omitempty"`    // calls for the first step, before the reactor is called
-	Once    bool             `json:"once,omitzero"`      // it ends after those calls
+	Once    bool             `json:"once,omitzero"`      // it ends after the calls in First
 	Drained bool             `json:"drained,omitzero"`   // queued calls are about to become a step
 	Asked   int64            `json:"asked,omitzero"`     // the number of steps whose reactor was called
 	Calls   []callState      `json:"calls,omitempty"`    // of the open step
-	Lacks   []events.WaitFor `json:"lacks,omitempty"`    // workers that no process serves
+	Missing []events.WaitFor `json:"lacks,omitempty"`    // the workers that it waits for, which no process serves
 
-	Rights   *events.Rights      `json:"rights,omitzero"`    // of the credential that started it, less what those lack that took part; nil: all, or it has ended and cannot be retried
-	Left     []string            `json:"left,omitempty"`     // calls that waited for runs on other threads when their step ended
-	Settings *events.RunSettings `json:"settings,omitzero"`  // nil once it has ended and cannot be retried
-	Away     events.Time         `json:"awaySince,omitzero"` // since when no process serves the open step's reactor; 0: unknown, or one does
-	Down     events.Time         `json:"downSince,omitzero"` // since when it lacks an MCP server, and has got no further; 0: it does not
+	Rights             *events.Rights      `json:"rights,omitzero"`    // the rights common to all credentials that took part in it; nil: the tenant's, or it has ended and cannot be retried
+	Left               []string            `json:"left,omitempty"`     // calls that still waited for a run on another thread when their step ended
+	Settings           *events.RunSettings `json:"settings,omitzero"`  // nil once it has ended and cannot be retried
+	UnavailableSince   events.Time         `json:"awaySince,omitzero"` // since when no process serves the open step's reactor; 0: unknown, or one does
+	ServerMissingSince events.Time         `json:"downSince,omitzero"` // when it began to wait for an MCP server; 0: it is not waiting
 }
 
 // ToolCall is a call of a tool.
@@ -62,12 +62,12 @@ type callState struct {
 	Name string    `json:"name"`
 	Idx  int64     `json:"idx"` // its part in the step
 	Is   callPhase `json:"phase,omitzero"`
-	Asks bool      `json:"asks,omitzero"`       // it is a question, whose only result is an answer
+	Asks bool      `json:"asks,omitzero"`       // it is a question: only a person's answer completes it
 	Fits string    `json:"schema,omitzero"`     // the JSON Schema of that answer
-	Part []byte    `json:"part,omitzero"`       // as its reactor asked for it
-	For  int64     `json:"grantedFor,omitzero"` // the claim for which it was granted, or under which it was left unmade: under a later one it may have been made already
+	Part []byte    `json:"part,omitzero"`       // as the reactor returned it
+	For  int64     `json:"grantedFor,omitzero"` // the claim for which it was granted or left unmade; under a later claim it may have been made already
 
-	Away events.Time `json:"awaySince,omitzero"` // since when no process serves its tool; 0: unknown, or one does
+	UnavailableSince events.Time `json:"awaySince,omitzero"` // since when no process serves its tool; 0: unknown, or one does
 }
 
 type callPhase string
@@ -76,7 +76,7 @@ const (
 	callOpen    callPhase = ""
 	callWaits   callPhase = "waits"  // for a person
 	callThread  callPhase = "thread" // for a run of another agent on a thread of its own
-	callEnded   callPhase = "ended"  // that run has ended, and its result is not recorded yet
+	callEnded   callPhase = "ended"  // the run on the other thread has ended, and its result is not recorded yet
 	callGranted callPhase = "granted"
 	callDenied  callPhase = "denied"
 	callSolved  callPhase = "solved" // a person supplied its result
@@ -92,7 +92,7 @@ type queued struct {
 	Tool    bool        `json:"tool,omitzero"`
 	Once    bool        `json:"once,omitzero"` // of a call: it has a run of its own
 
-	Execution string `json:"execution,omitzero"` // of a message: the ids that its run will have
+	Execution string `json:"execution,omitzero"` // of a message: reserved for its run
 	Reaction  string `json:"reaction,omitzero"`
 	Message   int64  `json:"message,omitzero"` // its number in the thread
 	Session   string `json:"session,omitzero"` // of the request that sent it
@@ -132,8 +132,8 @@ func (x executionState) writes() string {
 	return x.Reaction
 }
 
-// answersIn returns the item that the step after the open one writes if a message comes now: one
-// of its own, unless no step has begun.
+// answersIn returns the item that the next step writes if a message arrives now. It is a new item,
+// unless no step has begun yet.
 func (x executionState) answersIn(tenant, thread, execution string) string {
 	if x.Steps == 0 {
 		return x.writes()
@@ -150,14 +150,14 @@ func (r *runState) call(id string) *callState {
 	return nil
 }
 
-// waits reports whether a person, or an agent on another thread, completes the call.
+// waits reports whether the call waits for a person, or for an agent on another thread.
 func (c *callState) waits() bool { return c.Is == callWaits || c.Is == callThread }
 
-// pending reports whether the call is to be made.
+// pending reports whether a worker still has to make the call.
 func (c *callState) pending() bool { return c.Is == callOpen || c.Is == callGranted }
 
-// waiting returns the calls of the open step that a person, or an agent on another thread,
-// completes.
+// waiting returns the calls of the open step that wait for a person, or for an agent on another
+// thread.
 func (r *runState) waiting() []string {
 	ids := []string{}
 	for i := range r.Calls {
@@ -168,18 +168,18 @@ func (r *runState) waiting() []string {
 	return ids
 }
 
-// mustEnd reports whether the run is to stop and has nothing to wait for: no run on another
-// thread, and no result of one. It waits for no person. An aborted run waits for nothing.
+// mustEnd reports whether a stopped run can end now. An aborted run can. Any other run first waits
+// for runs on other threads and their results, but not for people.
 func (r *runState) mustEnd() bool {
 	return r.Stop && (r.Abort || r.left(callThread, callEnded) == 0)
 }
 
-// due counts the calls of the open step whose results the run's worker is to record.
+// due counts the calls of the open step that the run's worker still has to complete.
 func (r *runState) due() int {
 	return r.left(callOpen, callGranted, callDenied, callSolved, callEnded)
 }
 
-// left counts the calls of the open step in one of the phases.
+// left counts the calls of the open step that are in one of the phases.
 func (r *runState) left(phases ...callPhase) int {
 	n := 0
 	for _, c := range r.Calls {
@@ -190,33 +190,33 @@ func (r *runState) left(phases ...callPhase) int {
 	return n
 }
 
-// Run is what a worker needs to know of an execution.
+// Run is what a worker needs to know about an execution.
 type Run struct {
 	ExecutionID, ContextID string
 	TriggerItemID          string
 	ReactionItemID         string
-	ItemID                 string // that the open step writes, or the last one wrote: the reaction item, or a later one
-	From                   int64  // the open step is shown no message that steered the run from this place on
+	ItemID                 string // the item that the open step writes, or the last step wrote
+	From                   int64  // messages from this place on that steered the run are not shown to the open step
 	SessionID              string // of the request that it answers
 	Status                 events.ExecutionStatus
 	Agent                  string
 	Begun                  events.Time // when it was requested
-	Wanted                 int64       // the thread's version that last requested the run
+	Wanted                 int64       // the thread's version at the last request for the run
 	Token                  int64       // of the last claim
 	Parked                 bool
 	Stop, Abort            bool
 	StoppedBy              events.Side
-	Steps                  int64 // whose reactor was called: all, and those of each side
+	Steps                  int64 // the number of steps in which the reactor was called: all, and those of each side
 	SideASteps, SideBSteps int64
 	StepID                 string // the open step, if there is one
 	Iteration              int64  // of the open step; of the next one if none is open
 	Side                   events.Side
-	Asks                   string      // the agent whose reactor the open step asks, and whose calls it makes; empty: the calls were queued
+	Asks                   string      // the agent that the open step asks and that makes its calls; empty: the calls were queued
 	Reacted                bool        // the open step's reactor has answered, or its calls were queued
 	Calls                  []Call      // of the open step
-	Left                   []string    // calls that waited for runs on other threads when the last step ended
-	Away                   events.Time // since when no process serves the open step's reactor; 0: not known to be away
-	Down                   events.Time // since when it lacks an MCP server, and has got no further; 0: it does not
+	Left                   []string    // calls that still waited for a run on another thread when the last step ended
+	UnavailableSince       events.Time // since when no process serves the open step's reactor; 0: unknown, or one does
+	ServerMissingSince     events.Time // when it began to wait for an MCP server; 0: it is not waiting
 	Parent                 *events.Parent
 	Handoff                *events.Handoff // it writes the summary for a new thread
 	NextItem               int64           // the index of the thread's next item
@@ -231,13 +231,13 @@ type Call struct {
 	Waits, Granted, Denied bool
 	Solved                 bool // a person supplied its result
 	Apart                  bool // it waits for a run on another thread
-	Ended                  bool // that run has ended, and its result is not recorded yet
-	Fresh                  bool // no earlier claim can have made it: it was granted for this one, or left unmade
+	Ended                  bool // the run on the other thread has ended, and its result is not recorded yet
+	Fresh                  bool // no earlier claim can have made it: it was granted for this claim, or left unmade
 	Done                   bool
-	Away                   events.Time // since when no process serves its tool; 0: not known to be away
+	UnavailableSince       events.Time // since when no process serves its tool; 0: unknown, or one does
 }
 
-// Run returns an execution that Skein runs, and reports whether it exists.
+// Run returns an execution, and reports whether it exists and Skein runs it.
 func (s *State) Run(executionID string) (Run, bool) {
 	x, _ := s.execution(executionID)
 	if x.Run == nil || !s.Exists() {
@@ -247,7 +247,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, SessionID: x.Session, Status: x.Status,
 		Agent: x.Run.Agent, Begun: x.Run.Begun, Wanted: x.Run.Wanted, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
 		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Asks: x.Run.Asks, Reacted: x.Run.Reacted, Parent: x.Run.Parent, Handoff: x.Run.Handoff, StoppedBy: x.Run.By,
-		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, ItemID: x.writes(), From: x.Run.From, NextItem: s.NextItem, Left: x.Run.Left, Away: x.Run.Away, Down: x.Run.Down, Settings: x.Run.Settings, Rights: x.Run.Rights,
+		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, ItemID: x.writes(), From: x.Run.From, NextItem: s.NextItem, Left: x.Run.Left, UnavailableSince: x.Run.UnavailableSince, ServerMissingSince: x.Run.ServerMissingSince, Settings: x.Run.Settings, Rights: x.Run.Rights,
 	}
 	if r.StepID != "" {
 		r.Iteration--
@@ -256,7 +256,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 		r.Calls = append(r.Calls, Call{
 			CallID: c.ID, Name: c.Name, Waits: c.waits(), Granted: c.Is == callGranted, Denied: c.Is == callDenied, Solved: c.Is == callSolved,
 			Apart: c.Is == callThread, Ended: c.Is == callEnded,
-			Fresh: c.pending() && c.For == x.Run.Token, Done: c.Is == callDone, Away: c.Away,
+			Fresh: c.pending() && c.For == x.Run.Token, Done: c.Is == callDone, UnavailableSince: c.UnavailableSince,
 		})
 	}
 	return r, true
@@ -274,8 +274,8 @@ func (s *State) UserID() string { return s.User }
 // CreatedAt returns when the thread was created.
 func (s *State) CreatedAt() events.Time { return s.CreatedTime }
 
-// LostRunError is the error of a worker whose claim on an execution is no longer the latest:
-// another worker has it, or it has ended. Nothing was written.
+// LostRunError refuses a worker's command because its claim on the execution is no longer the
+// latest: another worker has claimed it, or it has ended. Nothing was written.
 type LostRunError struct {
 	ExecutionID string
 	Token, Now  int64
@@ -289,16 +289,18 @@ func (e *LostRunError) Error() string {
 	return "execution " + e.ExecutionID + " was taken over by another worker"
 }
 
-// lacksReactor reports whether the open step waits for its reactor, which no process serves.
-func (r *runState) lacksReactor() bool {
-	return r.Step != "" && !r.Reacted && slices.ContainsFunc(r.Lacks, func(w events.WaitFor) bool { return w.Kind == events.ReactorWorker })
+// missingReactor reports whether the open step waits for its reactor, which no process serves.
+func (r *runState) missingReactor() bool {
+	return r.Step != "" && !r.Reacted && slices.ContainsFunc(r.Missing, func(w events.WaitFor) bool { return w.Kind == events.ReactorWorker })
 }
 
-// lacksServer reports whether the run waits for an MCP server, before its next step or the calls
-// of the open one.
-func (r *runState) lacksServer() bool { return slices.ContainsFunc(r.Lacks, events.WaitFor.IsServer) }
+// missingServer reports whether the run waits for an MCP server, either before its next step or
+// before the calls of the open step.
+func (r *runState) missingServer() bool {
+	return slices.ContainsFunc(r.Missing, events.WaitFor.IsServer)
+}
 
-// unmade returns the calls that were granted for the present claim, or left unmade until it.
+// unmade returns the pending calls that no earlier claim can have made.
 func (r *runState) unmade() (calls []string) {
 	for i := range r.Calls {
 		if c := &r.Calls[i]; c.pending() && c.For == r.Token {
@@ -308,9 +310,9 @@ func (r *runState) unmade() (calls []string) {
 	return calls
 }
 
-// lacksTool reports whether a call is to be made and waits for its tool, which no process
-// serves.
-func (r *runState) lacksTool(call string) bool {
+// missingTool reports whether a call that a worker still has to make waits for its tool, which no
+// process serves.
+func (r *runState) missingTool(call string) bool {
 	c := r.call(call)
-	return c != nil && c.pending() && slices.ContainsFunc(r.Lacks, func(w events.WaitFor) bool { return w.Kind == events.ToolWorker && w.CallID == call })
+	return c != nil && c.pending() && slices.ContainsFunc(r.Missing, func(w events.WaitFor) bool { return w.Kind == events.ToolWorker && w.CallID == call })
 }

@@ -7,15 +7,14 @@ import (
 	"github.com/skein-threads/skein/internal/compact"
 )
 
-// sessions are a thread's requests: those that have started, oldest first, and the ids of the
-// last ones that have completed. Both are bounded. Values are never changed in place; nil is
-// none.
+// sessions holds a thread's sessions: the open ones, oldest first, and the ids of the last
+// completed ones. Both lists are bounded and never changed in place. A nil *sessions is empty.
 type sessions struct {
 	Open []session `json:"open,omitempty"`
 	Done []string  `json:"done,omitempty"`
 }
 
-// session is a request that has not completed.
+// session is a session that has not completed.
 type session struct {
 	ID string      `json:"id"`
 	At events.Time `json:"at"` // by its own clock
@@ -57,7 +56,7 @@ func (s *sessions) size() int64 {
 	return n
 }
 
-// with returns the sessions with one more.
+// with returns a copy with one more open session.
 func (s *sessions) with(d events.SessionStarted) *sessions {
 	after := &sessions{}
 	if s != nil {
@@ -67,7 +66,7 @@ func (s *sessions) with(d events.SessionStarted) *sessions {
 	return after
 }
 
-// without returns the sessions after one has completed.
+// without returns a copy in which the session has completed.
 func (s *sessions) without(id string) *sessions {
 	after := &sessions{}
 	if s != nil {
@@ -78,7 +77,7 @@ func (s *sessions) without(id string) *sessions {
 	return after
 }
 
-func (m *maker) startSession(d events.StartSession) error {
+func (m *decider) startSession(d events.StartSession) error {
 	if m.state.Sessions.done(d.SessionID) {
 		return events.Errorf(events.AlreadyExists, "session %s has completed; each request needs an id of its own", d.SessionID)
 	}
@@ -90,9 +89,9 @@ func (m *maker) startSession(d events.StartSession) error {
 	return nil
 }
 
-// openSession records the start of a session, unless it has started. The oldest one makes room
-// for it if there are too many.
-func (m *maker) openSession(id string, at events.Time) {
+// openSession records the start of a session, unless it has started already. If too many are open,
+// it first closes the oldest.
+func (m *decider) openSession(id string, at events.Time) {
 	if _, open := m.state.Sessions.open(id); open {
 		return
 	}
@@ -102,8 +101,8 @@ func (m *maker) openSession(id string, at events.Time) {
 	m.emit(events.SessionStartedType, id, "", events.SessionStarted{ID: id, StartedAt: at.String()})
 }
 
-// timeOr parses a time of a command. Without one, it returns the command's own.
-func (m *maker) timeOr(text, path string) (events.Time, error) {
+// timeOr parses a time in a command's data. If text is empty, it returns the command's own time.
+func (m *decider) timeOr(text, path string) (events.Time, error) {
 	if text == "" {
 		return m.at, nil
 	}
@@ -114,7 +113,7 @@ func (m *maker) timeOr(text, path string) (events.Time, error) {
 	return at, nil
 }
 
-func (m *maker) completeSession(d events.CompleteSession) error {
+func (m *decider) completeSession(d events.CompleteSession) error {
 	_, open := m.state.Sessions.open(d.SessionID)
 	switch {
 	case open:
@@ -132,14 +131,14 @@ func outcome(errorText string) events.SessionOutcome {
 	return events.SessionDone
 }
 
-func (m *maker) closeSession(id string, as events.SessionOutcome, errorText string) {
+func (m *decider) closeSession(id string, as events.SessionOutcome, errorText string) {
 	s, _ := m.state.Sessions.open(id)
 	m.emit(events.SessionCompletedType, id, "", events.SessionCompleted{ID: id, StartedAt: s.At.String(), Outcome: as, ErrorText: errorText})
 }
 
-// beginSession starts the session of a merge, unless it has started. After its end it stays
-// ended: background work may merge later.
-func (m *maker) beginSession(d *events.MergeSession) error {
+// beginSession starts the session that a merge names, unless it has started or completed:
+// background work may merge after its session has completed.
+func (m *decider) beginSession(d *events.MergeSession) error {
 	if d == nil || m.state.Sessions.done(d.ID) {
 		return nil
 	}
@@ -151,8 +150,8 @@ func (m *maker) beginSession(d *events.MergeSession) error {
 	return nil
 }
 
-// endSession completes the session of a merge, if the merge says so.
-func (m *maker) endSession(d *events.MergeSession) {
+// endSession completes the session that a merge names, if the merge says so.
+func (m *decider) endSession(d *events.MergeSession) {
 	if d == nil || !d.Completed {
 		return
 	}
@@ -166,7 +165,7 @@ func ofSession(session, want string) error {
 	return unless(session == want, "its run answers session %q, and not %.80q", want, session)
 }
 
-func (r rules) SessionStarted(e *events.Event, d events.SessionStarted) error {
+func (r preconditions) SessionStarted(e *events.Event, d events.SessionStarted) error {
 	_, open := r.state.Sessions.open(d.ID)
 	return firstFault(
 		about(e, d.ID, ""),
@@ -177,7 +176,7 @@ func (r rules) SessionStarted(e *events.Event, d events.SessionStarted) error {
 	)
 }
 
-func (r rules) SessionCompleted(e *events.Event, d events.SessionCompleted) error {
+func (r preconditions) SessionCompleted(e *events.Event, d events.SessionCompleted) error {
 	s, open := r.state.Sessions.open(d.ID)
 	return firstFault(
 		about(e, d.ID, ""), exists(open, "session", d.ID),

@@ -6,7 +6,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// share is a share of the thread that was not revoked.
+// share is a share of the thread that is not revoked. It may have expired.
 type share struct {
 	ID    string      `json:"id"`
 	Until events.Time `json:"until,omitzero"` // 0: it does not expire
@@ -29,7 +29,7 @@ func (s *State) foldShare(e *events.Event) {
 	}
 }
 
-func (m *maker) shareThread(d events.ShareThread) error {
+func (m *decider) shareThread(d events.ShareThread) error {
 	if len(m.command.ShareKey) == 0 {
 		return events.Errorf(events.InvalidRequest, "thread.share: its reply alone holds the token, so it cannot be submitted; send it as a command")
 	}
@@ -58,7 +58,7 @@ func (m *maker) shareThread(d events.ShareThread) error {
 	return nil
 }
 
-func (m *maker) unshareThread(d events.UnshareThread) error {
+func (m *decider) unshareThread(d events.UnshareThread) error {
 	if m.state.placeOfShare(d.ShareID) < 0 {
 		return events.Missing("share", d.ShareID)
 	}
@@ -66,7 +66,7 @@ func (m *maker) unshareThread(d events.UnshareThread) error {
 	return nil
 }
 
-func (r rules) ShareCreated(e *events.Event, d events.ShareCreated) error {
+func (r preconditions) ShareCreated(e *events.Event, d events.ShareCreated) error {
 	return firstFault(
 		about(e, d.ID, ""),
 		unless(r.state.placeOfShare(d.ID) < 0, "share %.80q exists already", d.ID),
@@ -74,6 +74,6 @@ func (r rules) ShareCreated(e *events.Event, d events.ShareCreated) error {
 	)
 }
 
-func (r rules) ShareRevoked(e *events.Event, d events.ShareRevoked) error {
+func (r preconditions) ShareRevoked(e *events.Event, d events.ShareRevoked) error {
 	return firstFault(about(e, d.ID, ""), unless(r.state.placeOfShare(d.ID) >= 0, "there is no share %.80q", d.ID))
 }

@@ -27,7 +27,7 @@ func (i itemState) Size() int64 { return 48 * int64(len(i.Calls)) }
 func (x executionState) Size() int64 {
 	n := compact.TextSize(x.Trigger) + compact.TextSize(x.Reaction) + compact.TextSize(x.Session)
 	if x.Run != nil {
-		n += int64(unsafe.Sizeof(*x.Run)) + 100*int64(len(x.Run.Calls)+len(x.Run.First)+len(x.Run.Lacks))
+		n += int64(unsafe.Sizeof(*x.Run)) + 100*int64(len(x.Run.Calls)+len(x.Run.First)+len(x.Run.Missing))
 		if h := x.Run.Handoff; h != nil {
 			n += int64(unsafe.Sizeof(*h)) + compact.TextSize(h.ThreadID) + compact.TextSize(h.AgentID) + compact.TextSize(h.Key) + compact.TextSize(h.Comment)
 		}

@@ -66,7 +66,7 @@ func TestBytes_OfEntries(t *testing.T) {
 		"an item":              {itemState{Calls: []string{"a", "b"}}.Size(), 2 * 48},
 		"an execution":         {executionState{Trigger: "t", Reaction: strings.Repeat("r", 17)}.Size(), 16 + 32},
 		"a run":                {executionState{Run: &runState{}}.Size(), run},
-		"a run with its lists": {executionState{Run: &runState{Calls: make([]callState, 1), First: make([]ToolCall, 2), Lacks: make([]events.WaitFor, 4)}}.Size(), run + 700},
+		"a run with its lists": {executionState{Run: &runState{Calls: make([]callState, 1), First: make([]ToolCall, 2), Missing: make([]events.WaitFor, 4)}}.Size(), run + 700},
 		"a step":               {stepState{Parts: partSet{More: []int64{3, 5}}}.Size(), 16},
 		"a file":               {fileState{Digest: make([]byte, 32)}.size(), 32},
 		"an effect":            {effectState{Cron: "@hourly"}.size(), 16},

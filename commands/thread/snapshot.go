@@ -19,8 +19,8 @@ import (
 // encoded names or of their meaning needs a new number.
 const snapshotVersion = 14
 
-// sealed is an encoded state with its digest. The state contains the version, the sequence and
-// the chain of the last commit folded into it, so that the digest binds the state to that
+// sealed is an encoded state with its digest. The state contains the version, the sequence and the
+// chain digest of the last commit folded into it, so the digest also binds the state to that
 // commit.
 type sealed struct {
 	Form   int            `json:"form"`
@@ -66,8 +66,8 @@ func (s *State) Encode() ([]byte, error) {
 	return to.Bytes(), err
 }
 
-// EncodeTo appends what Encode returns. A large state takes no memory where the buffer has room
-// for it.
+// EncodeTo appends what Encode returns to the buffer, and allocates nothing for the output if the
+// buffer has room for it.
 func (s *State) EncodeTo(to *bytes.Buffer) error {
 	out := s.columns(s.pool)
 	out.Head, out.Contexts, out.Files, out.Effects = s.head, s.contexts, s.files, s.effects
@@ -77,7 +77,7 @@ func (s *State) EncodeTo(to *bytes.Buffer) error {
 	digest := to.Len()
 	fmt.Fprintf(to, `%*s","state":`, hex.EncodedLen(sha256.Size), "")
 	state := to.Len()
-	// No map writes a name twice, and what a client has sent was checked when it came.
+	// Maps have no duplicate names, and clients' values were checked for them when they arrived.
 	if err := json.MarshalWrite(to, out, json.Deterministic(true), jsontext.AllowDuplicateNames(true)); err != nil {
 		to.Truncate(begin)
 		return err
@@ -95,7 +95,7 @@ func sealOf(state []byte) string {
 // DecodeState decodes the output of Encode. The error says that the bytes are malformed, were
 // changed, or have another form (a *FormError); the state can then be folded from the log.
 func DecodeState(b []byte) (*State, error) {
-	// By its digest Skein wrote it, and writes no name twice.
+	// The digest proves that Skein wrote it, and Skein writes no duplicate names.
 	unique := jsontext.AllowDuplicateNames(true)
 	var whole sealed
 	if err := json.Unmarshal(b, &whole, unique); err != nil {
@@ -140,8 +140,8 @@ func adopt[V interface{ size() int64 }](s *State, into *map[string]V, m map[stri
 // window is how long a repeated command returns its first reply.
 const window = 24 * 3600 * 1e6 // microseconds
 
-// receipts records which commit executed which command, oldest first, for 24 hours of the
-// thread's own time.
+// receipts records which commit executed which command, oldest first. It keeps 24 hours, measured
+// by the times of the thread's events.
 type receipts struct {
 	List []receipt `json:"list,omitempty"`
 	byID map[string]uint64
@@ -160,7 +160,7 @@ func (r *receipts) find(id string) (uint64, bool) {
 	return seq, ok
 }
 
-// digest returns the digest of a command that find has found.
+// digest returns the digest of the command that find has found at seq.
 func (r *receipts) digest(id string, seq uint64) string {
 	at, _ := slices.BinarySearchFunc(r.List, seq, func(one receipt, seq uint64) int { return cmp.Compare(one.Seq, seq) })
 	for ; at < len(r.List) && r.List[at].Seq == seq; at++ {

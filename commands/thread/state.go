@@ -36,7 +36,7 @@ type head struct {
 	Chain       string              `json:"chain"`            // of the last commit
 	Time        events.Time         `json:"time"`             // of the last event
 	Deleted     bool                `json:"deleted,omitzero"` // its last event is a lifecycle.deleted
-	Purged      bool                `json:"purged,omitzero"`  // which erases the events before it
+	Purged      bool                `json:"purged,omitzero"`  // the deletion erases the events before it
 	Status      events.ThreadStatus `json:"status"`
 	Key         string              `json:"key,omitzero"`
 	Default     string              `json:"default,omitzero"` // the default context
@@ -46,7 +46,7 @@ type head struct {
 	User        string              `json:"user,omitzero"`      // the user that it belongs to
 	Policy      events.Policy       `json:"policy,omitzero"`
 	Skills      []string            `json:"skills,omitempty"`  // that are active; never changed in place
-	Profile     profile             `json:"profile,omitzero"`  // what runs do with the thread's settings
+	Profile     profile             `json:"profile,omitzero"`  // the thread's settings
 	Active      string              `json:"active,omitzero"`   // the current execution, if Skein runs it
 	Failed      string              `json:"failed,omitzero"`   // the last execution, if Skein ran it and it failed
 	Messages    int64               `json:"messages,omitzero"` // the number of the next message
@@ -54,13 +54,13 @@ type head struct {
 	Queue       []queued            `json:"queue,omitempty"`   // never changed in place
 	Effects     int                 `json:"effects,omitzero"`  // the number of pending effects
 	NumFiles    int64               `json:"numFiles,omitzero"` // including directories
-	Writer      writer              `json:"writer,omitzero"`   // that holds the thread, or held it last
+	Writer      writer              `json:"writer,omitzero"`   // the exclusive writer, or the last one
 	Parents     int                 `json:"parents,omitzero"`  // the number of relationships in which the thread is the parent
 	Shares      []share             `json:"shares,omitempty"`  // never changed in place
-	Life        lifeState           `json:"life,omitzero"`     // of the key-value state: the current one, or the last
+	Life        lifeState           `json:"life,omitzero"`     // the key-value state's current life, or the last
 	Ended       []endedLife         `json:"ended,omitempty"`   // lives that are not cleared yet; never changed in place
-	Sessions    *sessions           `json:"sessions,omitzero"` // requests of the conversation; never changed in place
-	Pending     *pending            `json:"pending,omitzero"`  // an inherited history that is not in the items yet; never changed in place
+	Sessions    *sessions           `json:"sessions,omitzero"` // sessions of the conversation; never changed in place
+	Pending     *pending            `json:"pending,omitzero"`  // an inherited history with items that are not in the state yet; never changed in place
 }
 
 type contextState struct {
@@ -138,19 +138,19 @@ func (p partSet) with(idx int64) partSet {
 	return p
 }
 
-// Existed reports whether the thread was ever created. A thread that was deleted existed, however
-// much of its history a purge has left, and no thread with its id is created again.
+// Existed reports whether the thread was ever created. A deleted thread existed, even if a purge
+// has erased its history. No thread is ever created with its id.
 func (s *State) Existed() bool { return s.Version > 0 }
 
 // Exists reports whether the thread was created and not deleted.
 func (s *State) Exists() bool { return s.Existed() && !s.Deleted }
 
-// Receipt returns the sequence of the commit that executed the command with that id, if it did
-// within the last 24 hours of the thread's time.
+// Receipt returns the sequence of the commit that executed the command with that id within the
+// last 24 hours of the thread's time.
 func (s *State) Receipt(commandID string) (seq uint64, ok bool) { return s.receipts.find(commandID) }
 
-// Executed is Receipt for a command that comes now. The error is the refusal of one that is another
-// than that which had its id.
+// Executed is Receipt for a command that has just arrived. The error refuses a command that
+// differs from the executed one with the same id.
 func (s *State) Executed(c *Command) (seq uint64, ok bool, err error) {
 	if seq, ok = s.Receipt(c.ID); !ok {
 		return 0, false, nil
@@ -164,7 +164,7 @@ func (s *State) Executed(c *Command) (seq uint64, ok bool, err error) {
 // ContextID returns the thread's default context.
 func (s *State) ContextID() string { return s.Default }
 
-// layer returns an empty state over s, which does not change s until it is merged.
+// layer returns an empty state over s. Changes to it do not reach s until merge.
 func (s *State) layer() *State { return &State{head: s.head, parent: s} }
 
 // merge applies the layer's changes.
@@ -205,8 +205,8 @@ func (s *State) context(id string) (contextState, bool) {
 	return contextState{}, false
 }
 
-// contextByKey finds the context that has a key. A closed one no longer has its key. Keys are
-// unique among the others, so map order has no effect.
+// contextByKey returns the context that has a key. A closed context no longer has its key. Keys
+// are unique among all other contexts, so map order has no effect.
 func (s *State) contextByKey(key string) (string, bool) {
 	for l := s; l != nil; l = l.parent {
 		for id, v := range l.contexts {
@@ -289,8 +289,8 @@ func (s *State) setExecution(id string, v executionState) { s.executions.Set(s.p
 
 func (s *State) setStep(id string, v stepState) { s.steps.Set(s.packing(), id, v) }
 
-// packing returns what packed entities refer to, nil for a layer: it is small, read often, and
-// thrown away.
+// packing returns the pool for packed entities. It returns nil for a layer, which is not packed
+// because it is small, read often, and thrown away.
 func (s *State) packing() *pool {
 	if s.pool == nil && s.parent == nil {
 		s.pool = &pool{}

@@ -7,90 +7,90 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// decisions lists the function that decides each part of a command: of those in the
-// catalog, which callers send, and of those that come from workers alone. A part is
-// known by the Go type of its data.
+// decisions lists the function that decides each kind of part: the commands of the catalog, which
+// clients send, and the commands that only workers send. The Go type of a part's data selects the
+// function.
 func decisions() []decision {
 	return []decision{
-		beforeAny((*maker).createThread),
-		beforeAny((*maker).resolveThread),
-		beforeAny((*maker).rejectCommand),
-		beforeAny((*maker).applyDefinitions),
-		beforeAny((*maker).mergeState),
+		beforeAny((*decider).createThread),
+		beforeAny((*decider).resolveThread),
+		beforeAny((*decider).rejectCommand),
+		beforeAny((*decider).applyDefinitions),
+		beforeAny((*decider).mergeState),
 
-		decides((*maker).changeThreadStatus),
-		decides((*maker).updateThread),
-		decides((*maker).finishThread),
-		decides((*maker).deleteThread),
-		decides((*maker).createContext),
-		decides((*maker).resolveContext),
-		decides((*maker).setContextStatus),
-		decides((*maker).setContext),
-		decides((*maker).createItem),
-		decides((*maker).appendItems),
-		decides((*maker).setItemStatus),
-		decides((*maker).editMessage),
-		decides((*maker).deleteMessage),
-		decides((*maker).addMessage),
-		decides((*maker).shareThread),
-		decides((*maker).unshareThread),
-		decides((*maker).updateMessage),
-		decides((*maker).createExecution),
-		decides((*maker).setExecutionStatus),
-		decides((*maker).createStep),
-		decides((*maker).setStepStatus),
-		decides((*maker).putPart),
-		decides((*maker).writeFile),
-		decides((*maker).deleteFile),
-		decides((*maker).createDirectory),
-		decides((*maker).removeDirectory),
-		decides((*maker).recordTrace),
-		decides((*maker).scheduleEffect),
-		decides((*maker).cancelEffect),
-		decides((*maker).startEffect),
-		decides((*maker).completeEffect),
-		decides((*maker).failEffect),
-		decides((*maker).archive),
-		decides((*maker).react),
-		decides((*maker).stopRun),
-		decides((*maker).cancelRun),
-		decides((*maker).retryRun),
-		decides((*maker).turnRun),
-		decides((*maker).grantApproval),
-		decides((*maker).resolveApproval),
-		decides((*maker).denyApproval),
-		decides((*maker).queueTool),
-		decides((*maker).assignAgent),
-		decides((*maker).activateSkill),
-		decides((*maker).retitleThread),
-		decides((*maker).removeQueued),
-		decides((*maker).editQueued),
-		decides((*maker).moveQueued),
-		decides((*maker).claimRun),
-		decides((*maker).reactStep),
-		decides((*maker).endCalls),
-		decides((*maker).holdCalls),
-		decides((*maker).resumeCalls),
-		decides((*maker).failRun),
-		decides((*maker).awaitWorkers),
-		decides((*maker).parkRun),
-		decides((*maker).wakeRun),
-		decides((*maker).recordRun),
-		decides((*maker).reactForParent),
-		decides((*maker).claimWriter),
-		decides((*maker).renewWriter),
-		decides((*maker).releaseWriter),
+		decides((*decider).changeThreadStatus),
+		decides((*decider).updateThread),
+		decides((*decider).finishThread),
+		decides((*decider).deleteThread),
+		decides((*decider).createContext),
+		decides((*decider).resolveContext),
+		decides((*decider).setContextStatus),
+		decides((*decider).setContext),
+		decides((*decider).createItem),
+		decides((*decider).appendItems),
+		decides((*decider).setItemStatus),
+		decides((*decider).editMessage),
+		decides((*decider).deleteMessage),
+		decides((*decider).addMessage),
+		decides((*decider).shareThread),
+		decides((*decider).unshareThread),
+		decides((*decider).updateMessage),
+		decides((*decider).createExecution),
+		decides((*decider).setExecutionStatus),
+		decides((*decider).createStep),
+		decides((*decider).setStepStatus),
+		decides((*decider).putPart),
+		decides((*decider).writeFile),
+		decides((*decider).deleteFile),
+		decides((*decider).createDirectory),
+		decides((*decider).removeDirectory),
+		decides((*decider).recordTrace),
+		decides((*decider).scheduleEffect),
+		decides((*decider).cancelEffect),
+		decides((*decider).startEffect),
+		decides((*decider).completeEffect),
+		decides((*decider).failEffect),
+		decides((*decider).archive),
+		decides((*decider).react),
+		decides((*decider).stopRun),
+		decides((*decider).cancelRun),
+		decides((*decider).retryRun),
+		decides((*decider).turnRun),
+		decides((*decider).grantApproval),
+		decides((*decider).resolveApproval),
+		decides((*decider).denyApproval),
+		decides((*decider).queueTool),
+		decides((*decider).assignAgent),
+		decides((*decider).activateSkill),
+		decides((*decider).retitleThread),
+		decides((*decider).removeQueued),
+		decides((*decider).editQueued),
+		decides((*decider).moveQueued),
+		decides((*decider).claimRun),
+		decides((*decider).reactStep),
+		decides((*decider).endCalls),
+		decides((*decider).holdCalls),
+		decides((*decider).resumeCalls),
+		decides((*decider).failRun),
+		decides((*decider).awaitWorkers),
+		decides((*decider).parkRun),
+		decides((*decider).wakeRun),
+		decides((*decider).recordRun),
+		decides((*decider).reactForParent),
+		decides((*decider).claimWriter),
+		decides((*decider).renewWriter),
+		decides((*decider).releaseWriter),
 
-		beforeAny((*maker).mentionThread),
-		decides((*maker).touchState),
-		decides((*maker).destroyState),
-		decides((*maker).releaseState),
-		decides((*maker).expireState),
-		decides((*maker).startSession),
-		decides((*maker).completeSession),
-		beforeAny((*maker).forkThread),
-		beforeAny((*maker).handoffThread),
-		decides((*maker).truncateThread),
+		beforeAny((*decider).mentionThread),
+		decides((*decider).touchState),
+		decides((*decider).destroyState),
+		decides((*decider).releaseState),
+		decides((*decider).expireState),
+		decides((*decider).startSession),
+		decides((*decider).completeSession),
+		beforeAny((*decider).forkThread),
+		beforeAny((*decider).handoffThread),
+		decides((*decider).truncateThread),
 	}
 }
 
@@ -98,24 +98,23 @@ func decisions() []decision {
 type decision struct {
 	of     reflect.Type
 	absent bool // the thread need not exist
-	decide func(*maker, any) error
+	decide func(*decider, any) error
 }
 
-// decides declares the function that decides parts whose data is a D, on a thread that
-// exists.
-func decides[D any](decide func(*maker, D) error) decision {
-	return decision{of: reflect.TypeFor[D](), decide: func(m *maker, data any) error { return decide(m, data.(D)) }}
+// decides returns the row for parts with data of type D. The thread must exist.
+func decides[D any](decide func(*decider, D) error) decision {
+	return decision{of: reflect.TypeFor[D](), decide: func(m *decider, data any) error { return decide(m, data.(D)) }}
 }
 
-// beforeAny is decides for what needs no thread.
-func beforeAny[D any](decide func(*maker, D) error) decision {
+// beforeAny is decides for parts that need no existing thread.
+func beforeAny[D any](decide func(*decider, D) error) decision {
 	d := decides(decide)
 	d.absent = true
 	return d
 }
 
-// indexed returns the rows by the Go type of the data that they decide. Two rows of one
-// type are a mistake in this package, which every program and test finds as it starts.
+// indexed returns the rows by the Go type of their data. It panics if two rows have the same type,
+// which is a mistake in this package.
 func indexed(rows []decision) map[reflect.Type]decision {
 	index := make(map[reflect.Type]decision, len(rows))
 	for _, d := range rows {
@@ -130,7 +129,7 @@ func indexed(rows []decision) map[reflect.Type]decision {
 var decisionOf = indexed(decisions())
 
 // decide turns one part of a command into events.
-func (m *maker) decide(p Part) error {
+func (m *decider) decide(p Part) error {
 	d, known := decisionOf[reflect.TypeOf(p.Data)]
 	switch {
 	case !d.absent && !m.state.Exists():

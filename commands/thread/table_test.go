@@ -24,5 +24,5 @@ func TestTable_RefusesTwoRowsOfOneType(t *testing.T) {
 			t.Error("two rows of one type were taken")
 		}
 	}()
-	indexed([]decision{decides((*maker).createItem), decides((*maker).createItem)})
+	indexed([]decision{decides((*decider).createItem), decides((*decider).createItem)})
 }

@@ -6,21 +6,21 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// ClaimRun claims an execution for a worker, and starts its next step if none is open. A later
-// claim is never refused: the queue decides which worker runs it.
+// ClaimRun claims an execution for a worker, and starts its next step if none is open. A claim is
+// never refused because another worker has one: the queue decides which worker runs the execution.
 type ClaimRun struct {
 	ExecutionID string
 	Worker      string
 	Side        events.Side // of the step, of a dual_ai agent
 	Definitions []events.DefinitionVersion
-	Lacks       []Lack // MCP servers that the agent needs and that cannot be reached
+	Missing     []MissingServer // MCP servers that the agent needs and that cannot be reached
 }
 
-// Lack is an MCP server that cannot be reached. A run that lacks one begins no step: it is parked
-// with its claim until WakeRun, unless it has waited for long enough.
-type Lack struct {
+// MissingServer is an MCP server that cannot be reached. A run that needs the server begins no
+// step: the claim parks it until WakeRun, unless it has already waited for Wait.
+type MissingServer struct {
 	events.WaitFor
-	Wait time.Duration // for how long the run waits at most, from when it first lacked one
+	Wait time.Duration // how long the run waits at most, from when it first missed a server
 }
 
 // ReactStep records the output of the open step's reactor. Without calls it also closes the
@@ -36,7 +36,7 @@ type ReactStep struct {
 	Records     []events.TraceRecorded // trace events to record
 	After
 
-	// Of a run that writes a summary: the thread that begins with it, and the summary.
+	// For the run of a handoff: the summary, and the thread that begins with it.
 	HandoffTo, Summary string
 }
 
@@ -60,8 +60,8 @@ type CallResult struct {
 	Skill   *events.ActivateSkill // that the call has loaded; nil: none
 }
 
-// HoldCalls makes calls of the open step wait: for approvals, or for something else that
-// completes them. If no other call is left, the run is parked.
+// HoldCalls makes calls of the open step wait for approvals or for other threads. If no other call
+// is left, the run is parked.
 type HoldCalls struct {
 	ExecutionID string
 	Token       int64
@@ -81,14 +81,13 @@ type FailRun struct {
 	Records     []events.TraceRecorded
 }
 
-// ResumeCalls says that what calls waited for has happened, so that the run continues with
-// them.
+// ResumeCalls says that the calls no longer have to wait. The run continues with them.
 type ResumeCalls struct {
 	ExecutionID string
 	CallIDs     []string
 }
 
-// AwaitWorkers says that a run waits for workers that no process serves.
+// AwaitWorkers records that a run waits for workers that no process serves.
 type AwaitWorkers struct {
 	ExecutionID string
 	Token       int64
@@ -96,16 +95,17 @@ type AwaitWorkers struct {
 	Until       string
 }
 
-// ParkRun parks a run that lacks an MCP server, or whose reactor or whose remaining calls' tools no
-// process serves: no worker holds it until WakeRun. It changes nothing if other calls can be made.
+// ParkRun parks a run that waits for an MCP server, its reactor, or the tools of all its remaining
+// calls. No worker holds the run until WakeRun. ParkRun changes nothing if other calls can be
+// made.
 type ParkRun struct {
 	ExecutionID string
 	Token       int64
 	Unmade      []string // the calls that were not made, because no process serves their tool
 }
 
-// WakeRun lets a run continue that was parked because no process served its reactor or a tool:
-// one does now, or the run has waited long enough.
+// WakeRun resumes a run that ParkRun or ClaimRun has parked: the workers are back, or the run has
+// waited long enough.
 type WakeRun struct{ ExecutionID string }
 
 // RecordRun records trace events of a run.
@@ -118,7 +118,7 @@ type RecordRun struct {
 // After says how an execution continues when its step is closed.
 type After struct {
 	Continue bool        // the loop policy's decision
-	Limit    string      // why there may be no other step, although the policy wants one; "" if there may be
+	Limit    string      // the limit that forbids another step although the loop policy wants one; empty: no limit does
 	Side     events.Side // of the next step, of a dual_ai agent
 	StopBy   events.Side // the side that stops the execution with this step
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// writer is the exclusive writer of a thread, or its last one: a hold ends with its time, and
-// without an event. The zero value is none.
+// writer is the exclusive writer of a thread, or its last one. A hold expires without an event.
+// The zero value means that there was none.
 type writer struct {
 	Holder string      `json:"holder"`
 	Digest string      `json:"digest"` // of its token
@@ -16,8 +16,9 @@ type writer struct {
 	Until  events.Time `json:"until"`
 }
 
-// holds reports whether the writer holds the thread at a time. Times of a thread only grow, so
-// at each place of its log one writer holds it at most, whatever the clocks of processes say.
+// holds reports whether the writer holds the thread at a time. The times of a thread's events only
+// grow, so at each position of the log at most one writer holds the thread, even if the clocks of
+// processes differ.
 func (w writer) holds(at events.Time) bool { return at < w.Until }
 
 // has reports whether the token is the writer's.
@@ -30,7 +31,7 @@ func (w writer) heldBy(thread string) error {
 	return w.refuse("thread %s is held by %s until %s; retry when it is free", thread, w.Holder, w.Until)
 }
 
-// lost returns the refusal of a command whose token is not that of the current writer.
+// lost returns the refusal of a command with a token that is not the current writer's.
 func (w writer) lost(thread string, at events.Time) error {
 	if w.holds(at) {
 		return w.heldBy(thread)
@@ -62,8 +63,8 @@ func (s *State) admits(c *Command, at events.Time) error {
 	return s.Writer.lost(c.ThreadID, at)
 }
 
-// passes reports whether the command is executed although another writer holds the thread: it
-// is about the hold itself, changes nothing that the thread shows, or erases the thread.
+// passes reports whether the command is executed even if another writer holds the thread: it
+// concerns the hold itself, changes nothing that readers of the thread see, or erases the thread.
 func (c *Command) passes() bool {
 	if len(c.Parts) != 1 || c.Batch {
 		return false
@@ -78,8 +79,9 @@ func (c *Command) passes() bool {
 	return false
 }
 
-// claimWriter makes the caller the only writer. The token is the door's: see Command.Token.
-func (m *maker) claimWriter(d events.ClaimWriter) error {
+// claimWriter makes the caller the exclusive writer. The dispatcher generates the token: see
+// Command.Token.
+func (m *decider) claimWriter(d events.ClaimWriter) error {
 	w, id := m.state.Writer, m.command.ThreadID
 	if w.holds(m.at) {
 		return w.refuse("Thread %s already has an exclusive reader-writer: %s, until %s; retry when it is free", id, w.Holder, w.Until)
@@ -94,9 +96,9 @@ func (m *maker) claimWriter(d events.ClaimWriter) error {
 	return nil
 }
 
-// renewWriter extends the hold. Early renewals change nothing, so that a hold costs at most
-// three events in the time that it was claimed for, however often its holder renews it.
-func (m *maker) renewWriter(d events.RenewWriter) error {
+// renewWriter extends the hold. Early renewals change nothing, so a hold costs at most three
+// events per TTL, no matter how often its holder renews it.
+func (m *decider) renewWriter(d events.RenewWriter) error {
 	w, id := m.state.Writer, m.command.ThreadID
 	switch {
 	case !w.holds(m.at) || !w.has(d.Token):
@@ -109,7 +111,7 @@ func (m *maker) renewWriter(d events.RenewWriter) error {
 }
 
 // releaseWriter ends the hold; if it has ended, there is nothing to do.
-func (m *maker) releaseWriter(d events.ReleaseWriter) error {
+func (m *decider) releaseWriter(d events.ReleaseWriter) error {
 	w, id := m.state.Writer, m.command.ThreadID
 	switch {
 	case !w.holds(m.at):
@@ -121,8 +123,8 @@ func (m *maker) releaseWriter(d events.ReleaseWriter) error {
 	return nil
 }
 
-// Hold returns when the thread's hold ends, for the holder's reply; "" if the token is not that
-// of the last hold.
+// Hold returns when the thread's hold ends, for the reply to its holder. It returns "" if the
+// token does not belong to the last hold.
 func (s *State) Hold(token string) (until string) {
 	if !s.Writer.has(token) {
 		return ""
@@ -142,7 +144,7 @@ func (s *State) evolveWriter(e *events.Event) {
 	}
 }
 
-func (r rules) WriterClaimed(e *events.Event, d events.WriterClaimed) error {
+func (r preconditions) WriterClaimed(e *events.Event, d events.WriterClaimed) error {
 	return firstFault(
 		ofAggregate(e),
 		unless(!r.state.Writer.holds(e.Time), "the thread is held by %.80q until %s", r.state.Writer.Holder, r.state.Writer.Until),
@@ -150,7 +152,7 @@ func (r rules) WriterClaimed(e *events.Event, d events.WriterClaimed) error {
 	)
 }
 
-func (r rules) WriterRenewed(e *events.Event, d events.WriterRenewed) error {
+func (r preconditions) WriterRenewed(e *events.Event, d events.WriterRenewed) error {
 	w := r.state.Writer
 	return firstFault(
 		ofAggregate(e),
@@ -159,7 +161,7 @@ func (r rules) WriterRenewed(e *events.Event, d events.WriterRenewed) error {
 	)
 }
 
-func (r rules) WriterReleased(e *events.Event, d events.WriterReleased) error {
+func (r preconditions) WriterReleased(e *events.Event, d events.WriterReleased) error {
 	w := r.state.Writer
 	return firstFault(
 		ofAggregate(e),

@@ -229,7 +229,7 @@ func TestHolds_Writers(t *testing.T) {
 		the("another end", "it ends at", func(d *events.WriterClaimed) { d.Until = claim.Time.String() }))
 	refuses := func(e events.Event, why string) {
 		t.Helper()
-		l := rules{Ledger: &Ledger{state: k.state}}
+		l := preconditions{Ledger: &Ledger{state: k.state}}
 		if err := l.check(&e); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s holds: %v, want %q", e.Type, err, why)
 		}

@@ -27,11 +27,11 @@ type Ask struct {
 
 	// Thread is the thread of the path, as it was at At; nil if the path has none.
 	Thread *events.Thread
-	At     *events.At // what the address asks for with ?at=, a version or a time; nil: now
+	At     *events.At // the version or time in the address (?at=); nil: now
 	Last   int64      // the thread's version now
 }
 
-// newAsk returns the ask of a request. If its path has a thread, that is read.
+// newAsk returns the ask of a request. It reads the thread if the path has one.
 func newAsk(r *http.Request, c *edge.Caller) (*Ask, error) {
 	a := &Ask{Caller: c, Request: r}
 	if r.PathValue("thread") == "" {
@@ -67,7 +67,7 @@ func (e *noThreadError) Error() string { return "thread not found: " + e.ref }
 
 func (e *noThreadError) Unwrap() error { return e.err }
 
-// parseAt returns what an address asks for with ?at=.
+// parseAt parses the parameter at of an address.
 func parseAt(text string) (*events.At, error) {
 	if text == "" {
 		return nil, nil
@@ -105,8 +105,8 @@ func (a *Ask) Shown() int64 {
 	return a.Thread.Version
 }
 
-// ThreadLink returns the address of a page of the thread, such as /files, at the version
-// that is looked at. Empty is the conversation.
+// ThreadLink returns the address of a page of the thread, such as /files, at the version that the
+// page shows. Empty means the conversation.
 func (a *Ask) ThreadLink(tab string) string {
 	if a.Thread == nil {
 		return Root + "/"
@@ -114,7 +114,7 @@ func (a *Ask) ThreadLink(tab string) string {
 	return LinkThread(a.Thread.ID, tab) + a.atQuery()
 }
 
-// LinkThread returns the address of a page of a thread, such as /files; empty is the
+// LinkThread returns the address of a page of a thread, such as /files; empty means the
 // conversation.
 func LinkThread(id, tab string) string { return Root + "/threads/" + url.PathEscape(id) + tab }
 
@@ -154,7 +154,7 @@ func join(path string, q url.Values) string {
 // or else other.
 func (a *Ask) Back(other string) string { return cmp.Or(ownAddress(a.Form("back")), other) }
 
-// at returns the ask as of a commit: what it reads shows the commit.
+// at returns the ask with reads that show a commit.
 func (a *Ask) at(seq int64) *Ask {
 	next := *a
 	next.Caller = &edge.Caller{Principal: a.Principal, Client: a.Client.WithMinSeq(seq)}

@@ -67,5 +67,5 @@ func (s *server) asset(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	_, _ = w.Write(a.content) // the reader may have gone
+	_, _ = w.Write(a.content) // fails only if the reader has gone
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Problem is a refusal or a failure, as a page tells it.
+// Problem is a refusal or a failure, prepared for display.
 type Problem struct {
 	Title  string // what happened
 	Text   string // the error's own words
@@ -21,7 +21,7 @@ type Problem struct {
 	Search string // what to search the threads for; empty: nothing
 }
 
-// problemOf returns how a page tells an error.
+// problemOf prepares an error for display.
 func problemOf(err error) Problem {
 	told, status := edge.ProblemOf(err)
 	p := Problem{Text: told.Message, Code: told.Code, Status: status}

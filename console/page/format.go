@@ -144,11 +144,11 @@ func numberText(n any) string {
 	return digits
 }
 
-// IndentJSON returns JSON with line ends and indents, in its order; what is no JSON, or is nested
-// too deeply, stays as it is.
+// IndentJSON returns JSON with line ends and indents, in its order; anything that is no JSON, or
+// is nested too deeply, is returned unchanged.
 func IndentJSON(raw events.JSON) string { return diff.Written(raw) }
 
-// maxJSON is how much of a document a page shows.
+// maxJSON is how many bytes of a document a page shows.
 const maxJSON = 128 << 10
 
 // ShowJSON returns the beginning of JSON, with line ends and indents, for the inside of an element:
@@ -162,7 +162,7 @@ func ShowJSON(raw events.JSON) template.HTML {
 	return template.HTML(strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text) + more)
 }
 
-// tones returns the colour of a state: what is fine, active, waiting or failed.
+// tones maps states to colours: fine, active, waiting or failed.
 func tones() map[string]string {
 	return map[string]string{
 		"open": "ok", "completed": "ok", "granted": "ok", "resolved": "ok", "success": "ok", "done": "ok",

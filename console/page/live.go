@@ -49,8 +49,8 @@ func (s *server) live(p Page) edge.Handler {
 	}
 }
 
-// ofPage returns the request of a stream as if it were for its page: links that panels make of
-// its address lead there.
+// ofPage returns the request of a stream with the address of its page, so that links in panels are
+// relative to the page.
 func ofPage(r *http.Request) *http.Request {
 	of := r.Clone(r.Context())
 	of.URL.Path, of.URL.RawPath = strings.Replace(r.URL.Path, Root+"/live", Root, 1), ""
@@ -61,8 +61,8 @@ func ofPage(r *http.Request) *http.Request {
 	return of
 }
 
-// seenBy returns where a browser continues: with the commit that it has seen last, perhaps not
-// all of it, or that its page shows.
+// seenBy returns the commit from which a browser continues: the last one that it has seen, perhaps
+// only in part, or the one that its page shows.
 func seenBy(r *http.Request) client.Position {
 	last := r.Header.Get("Last-Event-ID")
 	if last == "" {
@@ -98,10 +98,10 @@ type follower struct {
 	page   Page
 	ask    *Ask
 	stream *edge.Stream
-	log    string          // that the sequences are of
+	log    string          // the log of the sequences
 	dirty  map[string]bool // panels to load again
 	last   client.Event
-	took   time.Duration // to load them last
+	took   time.Duration // how long the last load took
 }
 
 // run follows a timeline until the context ends or the reader goes.
@@ -120,7 +120,7 @@ func (f *follower) run(ctx context.Context, line *client.Timeline) error {
 			}
 		}()
 	}
-	for _, p := range f.page.Panels { // what changed before the subscription
+	for _, p := range f.page.Panels { // load what changed before the subscription
 		f.dirty[p.ID] = p.Row == nil
 	}
 	if err := f.flush(); err != nil {
@@ -132,7 +132,7 @@ func (f *follower) run(ctx context.Context, line *client.Timeline) error {
 		select {
 		case e := <-moving:
 			if err = f.take(e); err == nil && due == nil {
-				due = time.After(max(gather, 4*f.took)) // a busy tenant does not keep the server busy
+				due = time.After(max(gather, 4*f.took)) // so that a busy tenant does not keep the server busy
 			}
 		case <-due:
 			due, err = nil, f.flush()
@@ -165,7 +165,7 @@ func forward(ctx context.Context, line *client.Timeline, to chan<- client.Event)
 	return nil
 }
 
-// take notes what an event changes, and sends the rows that it changes.
+// take records which panels an event changes, and sends the changed rows.
 func (f *follower) take(e client.Event) error {
 	f.last = e
 	for _, p := range f.page.Panels {
@@ -201,7 +201,7 @@ func (f *follower) sendRow(p Panel, row *Row) error {
 	return f.send(patch)
 }
 
-// flush loads and sends the panels that have changed.
+// flush loads and sends the changed panels.
 func (f *follower) flush() error {
 	began := time.Now()
 	defer func() { f.took = min(time.Since(began), time.Second) }()

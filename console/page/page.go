@@ -23,8 +23,8 @@ type Page struct {
 	Right    edge.Capability // what the principal must be capable of; default Read
 	Template string          // the name of its template
 
-	// For reports whether a caller may see the page; default everybody with the right. To others
-	// it does not exist.
+	// For reports whether a caller may see the page; default: every caller with the right. For
+	// others the page does not exist.
 	For func(*edge.Caller) bool
 
 	// JSON and CLI are the path and the command that show the same. {name} stands for a value
@@ -42,8 +42,8 @@ type Page struct {
 	Follow func(a *Ask, send func(Patch) error) error
 }
 
-// Params is data of a page that says what its parameters mean: the values that the same has as JSON
-// and as a command.
+// Params is implemented by the data of a page to translate its parameters to those of the JSON
+// address and the command.
 type Params interface {
 	// Param returns a parameter's value; empty: it is left out.
 	Param(name string) string
@@ -62,9 +62,9 @@ type Panel struct {
 	Row func(a *Ask, e client.Event) (*Row, error)
 }
 
-// Row is a part of a panel.
+// Row is one row of a panel.
 type Row struct {
-	ID       string // of its element
+	ID       string // the id of its element
 	Template string
 	Data     any // nil: the row is removed
 }
@@ -72,10 +72,10 @@ type Row struct {
 // Patch is a change of a page that is open in a browser.
 type Patch struct {
 	Panel  string `json:"panel,omitzero"`  // the panel that is changed
-	Row    string `json:"row,omitzero"`    // the row of it; default all of the panel
-	HTML   string `json:"html,omitzero"`   // what it is now; of a row, empty: it is removed
+	Row    string `json:"row,omitzero"`    // the row of the panel; default: the whole panel
+	HTML   string `json:"html,omitzero"`   // the new content; empty for a row: the row is removed
 	Digest string `json:"digest,omitzero"` // of HTML: a page that has it needs no change
-	Text   string `json:"text,omitzero"`   // instead of HTML: what is appended to the row's text
+	Text   string `json:"text,omitzero"`   // instead of HTML: text to append to the row
 }
 
 // Action is a change that a form makes.
@@ -86,8 +86,8 @@ type Action struct {
 	// Do makes the change, and returns the address of the page to show next.
 	Do func(*Ask) (address string, err error)
 
-	// Shows makes the change instead of Do, and returns .Data of a page that the answer is: for
-	// what can be shown only once.
+	// Shows makes the change instead of Do, and returns .Data for the page in the response. It is
+	// for data that can be shown only once.
 	Shows func(*Ask) (any, error)
 	On    Page // that page
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Picture is where pages load a small image that the server makes, so that it has nothing but
-// pixels: a content of somebody else is never answered here.
+// Picture is a small image that pages load. The server generates it, so that it contains nothing
+// but pixels: contents of callers are never served here.
 type Picture struct {
 	Path string // below /console, as of a page
 	Load func(*Ask) (*Image, error)
@@ -20,8 +20,8 @@ type Image struct {
 	Make func() (kind string, content []byte, err error)
 }
 
-// picture returns the handler of a picture. A browser asks each time, so that it shows nothing of
-// a session that has ended; what it has is not made again.
+// picture returns the handler of a picture. A browser revalidates the image each time, so that it
+// shows nothing after its session has ended. An unchanged image is not generated again.
 func (s *server) picture(p Picture) edge.Handler {
 	return func(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		if err := permits(c, "", edge.Read); err != nil {

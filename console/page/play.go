@@ -1,19 +1,19 @@
 package page
 
-// Step is what a thread that is played shows next.
+// Step is the next step of a thread that is played.
 type Step struct {
 	Version int64 // the next version, all of whose events were recorded together
 	Wait    int64 // how long after the one before, in milliseconds
 }
 
-// Next returns what comes after the version that is shown, nil if nothing does or the page shows
-// the present.
+// Next returns the step after the shown version, nil if there is none or the page shows the
+// present.
 func (v *View) Next() *Step {
 	if v.Live() || v.site.Next == nil {
 		return nil
 	}
 	step, err := v.site.Next(v.Ask)
-	if err != nil { // the page is whole without it, and is not played
+	if err != nil { // the page is shown without it, and cannot be played
 		return nil
 	}
 	return step

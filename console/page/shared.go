@@ -9,16 +9,16 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Shared is a page for anybody who has its address, which holds a token, without a session or a
-// key. It has a layout of its own, that shows nothing of the console, and is not live. The client
-// of its ask may ask what the token opens, and nothing else.
+// Shared is a page for anyone who has its address, which contains a token; it needs no session and
+// no key. It has its own layout without parts of the console, and is not live. The client of its
+// ask may only read what the token opens.
 type Shared struct {
 	Path     string // below /console: it begins with /shared/{tenant}/
 	Template string
 	Load     func(*Ask) (title string, data any, err error)
 }
 
-// sharedView is what the layout of a shared page sees.
+// sharedView is the data of the layout of a shared page.
 type sharedView struct {
 	Title   string
 	Content template.HTML
@@ -49,8 +49,8 @@ func (s *server) routeShared() error {
 	return nil
 }
 
-// secureShared sets the headers of every answer to a holder of a link: the address is a secret,
-// which no search engine and no other site may learn.
+// secureShared sets the headers of every response to the holder of a link. The address is a secret
+// that no search engine and no other site may learn.
 func secureShared(w http.ResponseWriter) {
 	secure(w)
 	h := w.Header()
@@ -71,8 +71,8 @@ func (s *server) showShared(w http.ResponseWriter, status int, v sharedView) err
 	return nil
 }
 
-// refuseShared answers with an error. Whatever is wrong with a link, the answer is the same:
-// nobody learns from it whether there was ever such a thread, tenant or share.
+// refuseShared answers with an error. The answer is the same for every invalid link, so that it
+// does not reveal whether the thread, tenant or share exists.
 func (s *server) refuseShared(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
 	switch p.Status {

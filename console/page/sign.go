@@ -16,11 +16,11 @@ func (s *server) routeSigning() {
 	s.edge.HandlePublic("POST "+Root+"/sign-out", http.HandlerFunc(s.signOut))
 }
 
-// signing is what the page of the sign-in shows.
+// signing is the data of the sign-in page.
 type signing struct {
 	Next    string // the address to go to afterwards
-	Problem string // why the last attempt failed, or why one has to sign in
-	Out     bool   // one has just signed out
+	Problem string // why the last attempt failed, or why a sign-in is needed
+	Out     bool   // the reader has just signed out
 	Desk    bool   // no key is needed
 }
 
@@ -80,8 +80,8 @@ func (s *server) signOut(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, Root+"/sign-in?out", http.StatusSeeOther)
 }
 
-// ownAddress returns an address if it is one of the console, and "" otherwise: nobody is
-// sent elsewhere by a link.
+// ownAddress returns address if it is one of the console, otherwise "", so that a link cannot
+// redirect to another site.
 func ownAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, Root+"/") || strings.ContainsAny(address, "\\\r\n\t") || strings.Contains(u.Path, "//") || path.Clean(u.Path) != strings.TrimSuffix(u.Path, "/") {

@@ -12,7 +12,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Site is all pages and actions of the console.
+// Site holds all pages and actions of the console.
 type Site struct {
 	Pages     []Page
 	Actions   []Action
@@ -21,9 +21,9 @@ type Site struct {
 	Templates fs.FS                     // *.html in the folder templates: those of the pages
 	Funcs     template.FuncMap          // for these templates, besides those of this package
 	Assets    map[string][]byte         // scripts and styles besides those of this package, by name
-	Home      string                    // the path, below /console, of the page that one sees first
-	Next      func(*Ask) (*Step, error) // what a thread that is played shows after the version of the ask; default: it is not played
-	Sign      func(*Ask) []Badge        // what the head of all pages shows besides its links; default nothing
+	Home      string                    // the path, below /console, of the first page
+	Next      func(*Ask) (*Step, error) // returns the next step of a thread that is played; default: threads cannot be played
+	Sign      func(*Ask) []Badge        // the badges in the head of all pages; default: none
 }
 
 // Badge is a number at a link of the navigation.
@@ -69,14 +69,14 @@ func Routes(e *edge.Edge, site Site) error {
 	}
 	s.route("GET "+Root+"/{$}", s.redirectHome)
 	s.route("GET "+Root, s.redirectHome)
-	e.HandlePublic("GET /{$}", http.RedirectHandler(Root+"/", http.StatusSeeOther)) // who opens the address in a browser
+	e.HandlePublic("GET /{$}", http.RedirectHandler(Root+"/", http.StatusSeeOther)) // for readers who open the address in a browser
 	s.route("GET "+Root+"/{path...}", s.unknown)
 	e.HandlePublic("GET "+Root+"/static/{name...}", http.HandlerFunc(s.asset))
 	s.routeSigning()
 	return nil
 }
 
-// route adds a route whose refusals are pages.
+// route adds a route that answers errors with a page.
 func (s *server) route(pattern string, h edge.Handler) {
 	s.edge.HandlePages(pattern, func(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		secure(w)
@@ -84,7 +84,7 @@ func (s *server) route(pattern string, h edge.Handler) {
 	}, s.refuse)
 }
 
-// pattern returns the pattern of a path, which matches no longer ones.
+// pattern returns the pattern that matches a path exactly.
 func pattern(path string) string {
 	if strings.HasSuffix(path, "/") {
 		return path + "{$}"
@@ -92,7 +92,7 @@ func pattern(path string) string {
 	return path
 }
 
-// check reports what is wrong with a page.
+// check returns an error if a page is not declared correctly.
 func (s *server) check(p Page) error {
 	if p.Path == "" || p.Name == "" {
 		return errors.New("a page needs a path and a name")
@@ -117,7 +117,7 @@ func secure(w http.ResponseWriter) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "same-origin") // a form of a page without one has the origin null
+	h.Set("Referrer-Policy", "same-origin") // without a policy, forms would send the origin null
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 }
@@ -133,7 +133,7 @@ func (s *server) page(p Page) edge.Handler {
 	}
 }
 
-// view returns what a page shows.
+// view returns the data of a page.
 func (s *server) view(r *http.Request, c *edge.Caller, p Page) (*View, error) {
 	if err := s.admits(c, p); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (s *server) admits(c *edge.Caller, p Page) error {
 	return permits(c, p.Right, edge.Read)
 }
 
-// permits returns a forbidden unless the principal is capable of what is needed.
+// permits returns a forbidden unless the principal has the capability.
 func permits(c *edge.Caller, right, other edge.Capability) error {
 	if right == "" {
 		right = other
@@ -221,7 +221,7 @@ func parseForm(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// wantsJSON reports whether the script of a page asks, and not the browser itself.
+// wantsJSON reports whether a page's script sent the request, and not the browser itself.
 func wantsJSON(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "application/json")
 }

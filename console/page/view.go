@@ -15,14 +15,14 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 )
 
-// View is what a template of a page or a panel sees.
+// View is the data of a template of a page or a panel.
 type View struct {
 	*Ask
 	Page Page
 	Data any // what the page or the panel loaded
 
 	site    *server
-	content template.HTML // of the page, for the layout
+	content template.HTML // the rendered page, for the layout
 }
 
 // show answers with a page.
@@ -53,7 +53,7 @@ func (s *server) render(name string, v any) (template.HTML, error) {
 // Content returns the page, for its layout.
 func (v *View) Content() template.HTML { return v.content }
 
-// Panel returns a panel of the page, in an element by whose id it is replaced.
+// Panel returns a panel of the page, in an element with the panel's id, by which it is replaced.
 func (v *View) Panel(id string) (template.HTML, error) {
 	for _, p := range v.Page.Panels {
 		if p.ID == id {
@@ -67,7 +67,7 @@ func (v *View) Panel(id string) (template.HTML, error) {
 	return "", fmt.Errorf("the page %s has no panel %q", v.Page.Path, id)
 }
 
-// panel renders a panel. An error of its own is shown in its place.
+// panel renders a panel. If that fails, the error is shown in its place.
 func (s *server) panel(a *Ask, page Page, p Panel) (template.HTML, error) {
 	data, err := p.Load(a)
 	if err != nil {
@@ -136,7 +136,7 @@ func (v *View) Tabs() []Link {
 	return links
 }
 
-// MaySignOut reports whether there is a session to end: at a desk there is none.
+// MaySignOut reports whether there is a session to end. Without keys there is none.
 func (v *View) MaySignOut() bool { return v.site.edge.Session(v.Request) }
 
 // MayWrite reports whether the principal may change threads.
@@ -161,12 +161,12 @@ func (v *View) LiveAddress() string {
 	return Root + "/live" + strings.TrimPrefix(v.Request.URL.EscapedPath(), Root) + "?" + q.Encode()
 }
 
-// JSONAddress returns the address of the same as JSON; empty if there is none.
+// JSONAddress returns the address of the page's content as JSON; empty if there is none.
 func (v *View) JSONAddress() string {
 	return v.fill(v.Page.JSON, url.PathEscape, v.atQuery())
 }
 
-// Command returns the command that shows the same; empty if there is none.
+// Command returns the command that shows the page's content; empty if there is none.
 func (v *View) Command() string {
 	at := ""
 	if v.Ask != nil && v.At != nil {
@@ -180,10 +180,10 @@ func (v *View) Command() string {
 	return v.fill(v.Page.CLI, quoteWord, at)
 }
 
-// places are what stands for a value in the paths and commands of pages.
+// places matches the placeholders in the paths and commands of pages.
 var places = regexp.MustCompile(`\{[a-z]+\}`)
 
-// fill returns a text with values of the path in their places.
+// fill replaces the placeholders in a text by values of the path.
 func (v *View) fill(text string, quote func(string) string, at string) string {
 	return places.ReplaceAllStringFunc(text, func(place string) string {
 		switch name := place[1 : len(place)-1]; {
@@ -201,7 +201,7 @@ func (v *View) fill(text string, quote func(string) string, at string) string {
 	})
 }
 
-// query returns the parameters of the address that the page's JSON takes too.
+// query returns the parameters of the address that the JSON address also accepts.
 func (v *View) query() string {
 	q := url.Values{}
 	for _, name := range v.Page.Query {
@@ -215,7 +215,7 @@ func (v *View) query() string {
 	return join("", q)
 }
 
-// param returns a parameter of the address, as the page's data understands it.
+// param returns a parameter of the address, translated by the page's data if that is Params.
 func (v *View) param(name string) string {
 	if of, ok := v.Data.(Params); ok {
 		return of.Param(name)

@@ -19,8 +19,8 @@ const mostMethods = 40
 // number.
 func largeTypes() map[string]int {
 	return map[string]int{
-		"client.ThreadState":    42,                    // the operations of Standard Agents, which has them on one object
-		"commands/thread.rules": len(events.Catalog()), // one precondition a type of event: a row without one does not compile
+		"client.ThreadState":            42,                    // the operations of Standard Agents, which has them on one object
+		"commands/thread.preconditions": len(events.Catalog()), // one precondition a type of event: a row without one does not compile
 	}
 }
 

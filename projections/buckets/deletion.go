@@ -5,8 +5,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Deletion is the note, in the bucket of threads, of a deleted thread whose cleanup is
-// not finished, so that it is finished after a crash.
+// Deletion is a note in the bucket of threads that the cleanup of a deleted thread is not
+// finished, so that it is continued after a crash.
 type Deletion struct {
 	Tenant string `json:"tenant"`
 	Thread string `json:"thread"`

@@ -12,9 +12,9 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// KeepFollowing calls follow until ctx ends, again when it returns: at once after a
-// reconnect, which ends the context of follow, and after a pause when something else
-// interrupted it, which it passes to warn.
+// KeepFollowing calls follow again and again until ctx ends. A reconnect ends the context of
+// follow, and follow is called again at once. After any other error KeepFollowing calls warn with
+// it, and pauses.
 func KeepFollowing(ctx context.Context, conn *streams.Conn, follow func(context.Context) error, warn func(error)) {
 	connects, stop := conn.Connects()
 	defer stop()
@@ -27,9 +27,9 @@ func KeepFollowing(ctx context.Context, conn *streams.Conn, follow func(context.
 	}
 }
 
-// Follow calls see with each message of a stream, and with those that arrive, until ctx
-// ends; last says that there is no more at the moment. It calls loaded once, after what
-// was there at the beginning; nil: it need not.
+// Follow calls see with each message of a stream, and with new ones as they arrive, until ctx
+// ends. last says that no more messages are waiting. It calls loaded, if it is not nil, once after
+// the initial messages.
 func Follow(ctx context.Context, stream jetstream.Stream, from jetstream.OrderedConsumerConfig, loaded func(), see func(m jetstream.Msg, last bool)) error {
 	consumer, err := stream.OrderedConsumer(ctx, from)
 	if err != nil {

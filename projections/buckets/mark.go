@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// The headers, of a thread's own document, of a [Mark].
+// The headers of a thread's own document that encode a [Mark].
 const (
 	HeaderCold          = "Skein-Cold"
 	HeaderColdDocuments = "Skein-Cold-Documents" // Mark.In
@@ -16,16 +16,16 @@ const (
 // Mark says whether a bucket holds the other documents of a thread. It is a header of the
 // thread's own document, whose content does not depend on it.
 //
-// A thread without a mark has all of its documents. Of a cold one, those of the read models
-// [documents.ColdKinds] may be there or not; what they say is what a fold of the thread's
-// log up to the sequence of its own document says. Documents are removed only after the mark
-// was written, and the mark goes only after they were written again.
+// A thread without a mark has all of its documents. A cold thread may lack documents of the read
+// models [documents.ColdKinds]; they equal a fold of its log up to the sequence of its own
+// document. Documents are removed only after the mark was written, and the mark is removed only
+// after they were written again.
 type Mark struct {
 	Cold   bool
-	Bare   bool   // documents of it are being removed, or were
-	In     string // of a cold thread that is not bare: the buckets that may hold documents of it, with commas between; empty: any
+	Bare   bool   // documents were removed, or are being removed
+	In     string // of a cold thread that is not bare: the buckets that may hold its documents, comma-separated; empty: any
 	At     int64  // when it became cold, in seconds since the Unix epoch
-	Thawed uint64 // of a thread that is not cold: the commit with which its documents were written again
+	Thawed uint64 // of a thawed thread: the commit at which its documents were written again
 }
 
 // MarkOf returns the mark in the headers of a thread's own document.
@@ -44,7 +44,7 @@ func MarkOf(h nats.Header) (m Mark) {
 	return m
 }
 
-// Header returns the mark as headers, nil if the thread never was cold.
+// Header returns the mark as headers, nil if the thread was never cold.
 func (m Mark) Header() nats.Header {
 	switch {
 	case m.Bare:

@@ -11,7 +11,7 @@ import (
 
 // Headers of the marker of a removed document.
 const (
-	HeaderOperation = "KV-Operation"   // what key-value clients look at
+	HeaderOperation = "KV-Operation"   // read by key-value clients
 	HeaderSeq       = events.HeaderSeq // the sequence in the log of the commit that removed it
 )
 
@@ -20,8 +20,8 @@ func Marker(seq uint64) nats.Header {
 	return nats.Header{HeaderOperation: {"DEL"}, HeaderSeq: {strconv.FormatUint(seq, 10)}}
 }
 
-// MarkerSeq returns the sequence in the log of the commit that removed a document,
-// and whether these are the headers of a marker at all.
+// MarkerSeq returns the sequence in the log of the commit that removed a document. It reports
+// whether h are the headers of a marker.
 func MarkerSeq(header nats.Header) (seq uint64, removed bool) {
 	if header.Get(HeaderOperation) == "" {
 		return 0, false
@@ -39,6 +39,6 @@ func ShownSeq(header nats.Header, data []byte) (seq uint64, removed bool) {
 	var doc struct {
 		Seq uint64 `json:"seq"`
 	}
-	_ = json.Unmarshal(data, &doc) // what cannot be read shows nothing, and is repaired by a rebuild
+	_ = json.Unmarshal(data, &doc) // an unreadable document shows nothing; a rebuild repairs it
 	return doc.Seq, false
 }

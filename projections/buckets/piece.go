@@ -28,10 +28,10 @@ const KeysAtOnce = 1024
 const (
 	LargeDocument = 1 << 20   // a document of this size or more is stored in pieces
 	largeValue    = 16 << 10  // a value of this size or more is a piece of its own
-	largeInline   = 256 << 10 // the most that a stub holds itself
+	largeInline   = 256 << 10 // the most text that a stub holds itself
 	largePiece    = 512 << 10
-	// LargestDocument is the size of the largest document that a read model shows. A
-	// larger one is not shown, and its stub says so.
+	// LargestDocument is the size of the largest document that a read model stores. Instead of a
+	// larger one, only a stub that says so is stored.
 	LargestDocument = 64 << 20
 )
 
@@ -40,17 +40,17 @@ const headerLarge = "Skein-Large"
 
 // Stub is the value under the key of a document that is stored in pieces.
 type Stub struct {
-	Seq      uint64     `json:"seq"` // as the document has it
+	Seq      uint64     `json:"seq"` // of the document
 	Bytes    int        `json:"bytes"`
-	Unstored bool       `json:"unstored,omitzero"` // it is too large: there are no pieces
-	Parts    []StubPart `json:"parts,omitempty"`   // which make up the document
-	pieces   []Piece    // what the parts name
+	Unstored bool       `json:"unstored,omitzero"` // the document is too large: there are no pieces
+	Parts    []StubPart `json:"parts,omitempty"`   // the parts of the document, in order
+	pieces   []Piece    // the pieces that the parts name
 }
 
-// Pieces returns what the stub names, to be written before it.
+// Pieces returns the pieces that the stub names. They must be written before it.
 func (s *Stub) Pieces() []Piece { return s.pieces }
 
-// StubPart is text of the document, or names a piece of it.
+// StubPart is a text of the document, or names a piece of it.
 type StubPart struct {
 	Text   string `json:"text,omitzero"`
 	Digest string `json:"digest,omitzero"` // SHA-256, in hex
@@ -62,8 +62,8 @@ type Piece struct {
 	Data   []byte
 }
 
-// inPieces reports whether documents of a read model may be in pieces: those that
-// hold what reactors, tools and callers wrote.
+// inPieces reports whether documents of a read model may be stored in pieces: documents with
+// content from reactors, tools and callers.
 func inPieces(k documents.Kind) bool {
 	switch k {
 	case documents.Contexts, documents.Items, documents.Executions, documents.Steps, documents.Parts, documents.TraceRuns, documents.TraceSpans, documents.Index:
@@ -118,7 +118,7 @@ func (s *Stub) cutValues(raw []byte, piece int) {
 	s.text(raw[done:])
 }
 
-// text adds text to the last part, or as one of its own.
+// text adds text to the last part, or as a new part.
 func (s *Stub) text(raw []byte) {
 	if len(raw) == 0 {
 		return
@@ -144,7 +144,7 @@ func (s *Stub) cut(raw []byte, piece int) {
 
 type span struct{ from, to int }
 
-// children returns the positions of the values of an object or a list.
+// children returns the positions of the values in an object or a list.
 func children(raw []byte) []span {
 	dec := jsontext.NewDecoder(bytes.NewReader(raw))
 	open, err := dec.ReadToken()
@@ -177,7 +177,7 @@ func (s *Stub) Encode() ([]byte, error) { return json.Marshal(s, json.Determinis
 // Header returns the headers that mark a message as a stub.
 func (*Stub) Header() nats.Header { return nats.Header{headerLarge: {"1"}} }
 
-// keys returns the keys of the pieces, each once.
+// keys returns the keys of the pieces, without duplicates.
 func (s *Stub) keys(thread string) []string {
 	seen := map[string]bool{}
 	var out []string
@@ -190,7 +190,7 @@ func (s *Stub) keys(thread string) []string {
 	return out
 }
 
-// join returns the document, made of its parts.
+// join assembles the document from its parts.
 func (s *Stub) join(thread string, pieces map[string][]byte) ([]byte, error) {
 	if s.Unstored || s.Bytes < 0 || s.Bytes > LargestDocument {
 		return nil, &UnstoredError{Seq: s.Seq, Bytes: s.Bytes}
@@ -213,7 +213,7 @@ func (s *Stub) join(thread string, pieces map[string][]byte) ([]byte, error) {
 	return out, nil
 }
 
-// UnstoredError says that a document is too large to be shown.
+// UnstoredError says that a document is too large to be stored.
 type UnstoredError struct {
 	Seq   uint64 // of the commit with which it became too large
 	Bytes int
@@ -234,8 +234,8 @@ func (e *MissingPieceError) Error() string {
 // isStub reports whether a message of a bucket is the stub of a document in pieces.
 func isStub(m streams.Message) bool { return m.Header.Get(headerLarge) != "" }
 
-// Whole returns the bytes of the document at a place: those of the message under its
-// key or, if that is a stub, of the pieces that it names, which read returns.
+// Whole returns the bytes of the document at a place. If the message under its key is a stub,
+// Whole assembles the document from the pieces, which it gets from read.
 func Whole(ctx context.Context, p documents.Place, m streams.Message, read func(ctx context.Context, keys ...string) ([]streams.Message, error)) ([]byte, error) {
 	if !isStub(m) {
 		return m.Data, nil

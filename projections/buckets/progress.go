@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Progress is the sequence in the log up to which all read models are stored, for
-// readers that wait for it. A runner and the queries of one process may share one,
-// which saves a reader the round trip to the server. It is safe for concurrent use.
+// Progress is the sequence in the log up to which all read models are stored. Readers can wait for
+// it. If the runner and the queries of one process share a Progress, readers save a round trip to
+// the server. It is safe for concurrent use.
 type Progress struct {
 	mu     sync.Mutex // guards what follows
 	seq    uint64
@@ -17,7 +17,7 @@ type Progress struct {
 	wanted chan struct{} // of capacity 1: full while a reader waits
 }
 
-// NewProgress returns one at sequence 0.
+// NewProgress returns a Progress at sequence 0.
 func NewProgress() *Progress {
 	return &Progress{change: make(chan struct{}), wanted: make(chan struct{}, 1)}
 }
@@ -35,15 +35,15 @@ func (p *Progress) Now() (uint64, <-chan struct{}) {
 	return p.seq, p.change
 }
 
-// Start notes the end of the log as readers start to follow it. Until all read models show it,
-// lists of theirs lack what they do not show yet.
+// Start records where the log ended when readers began to follow it. Until all read models show
+// that sequence, lists may be incomplete.
 func (p *Progress) Start(end uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.start = end
 }
 
-// Started returns the end of the log as it was noted last, 0 if it was not.
+// Started returns the sequence that Start has recorded, 0 if it was not called.
 func (p *Progress) Started() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *Progress) Set(seq uint64) {
 	}
 }
 
-// Raise raises the sequence to one that is known to be stored, and never lowers it.
+// Raise sets the sequence if that raises it.
 func (p *Progress) Raise(seq uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,8 +73,8 @@ func (p *Progress) Raise(seq uint64) {
 	}
 }
 
-// Wanted returns a channel that has a value while a reader waits for what the runner
-// of this process has not stored yet.
+// Wanted returns a channel that has a value while a reader waits for a commit that the runner of
+// this process has not stored yet.
 func (p *Progress) Wanted() <-chan struct{} { return p.wanted }
 
 // Want tells the runner of this process that a reader waits.

@@ -9,16 +9,16 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// RemovalPrefix is that of the keys of removals, in the bucket of threads.
+// RemovalPrefix is the prefix of the keys of removals, in the bucket of threads.
 const RemovalPrefix = "_.removal."
 
-// Removal is the note, in the bucket of threads, of deleted threads whose documents are
-// removed. It comes before the markers of the threads, and stays until the removal is
-// certainly on the disk: until then a server that is killed may restore the documents.
+// Removal is a note in the bucket of threads that documents of deleted threads are removed. It is
+// written before the markers of the threads, and stays until the removal is certainly on the disk:
+// until then a killed server may restore the documents.
 type Removal struct {
 	Threads map[string]uint64 `json:"threads"` // by name: the sequence of the tombstone
 
-	first, last uint64 // of these
+	first, last uint64 // the lowest and the highest of these sequences
 }
 
 // Key returns the key of the note.
@@ -33,7 +33,7 @@ func (r Removal) Encode() []byte {
 	return b
 }
 
-// ParseRemoval reads a note. ok is false if it names what is no thread.
+// ParseRemoval decodes a note. ok is false if it contains a name that is not a thread's.
 func ParseRemoval(raw []byte) (r Removal, ok bool) {
 	if json.Unmarshal(raw, &r) != nil || r.Threads == nil {
 		return Removal{}, false
@@ -46,10 +46,10 @@ func ParseRemoval(raw []byte) (r Removal, ok bool) {
 	return r, true
 }
 
-// removedTogether is how many threads one note has at most: some 100 KB.
+// removedTogether is the maximum number of threads in one note: about 100 KB.
 const removedTogether = 1000
 
-// Removals returns the notes of deleted threads.
+// Removals returns the notes for some deleted threads.
 func Removals(deleted []documents.Deletion) (notes []Removal) {
 	for len(deleted) > 0 {
 		part := deleted[:min(len(deleted), removedTogether)]

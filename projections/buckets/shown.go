@@ -7,8 +7,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Positions returns, by projection, the sequence of the log that its documents
-// show, as the checkpoints say, so that any process may ask.
+// Positions returns, by projection, the sequence of the log that its documents show. It reads the
+// checkpoints, so any process can call it.
 func Positions(ctx context.Context, log *eventlog.Log) (map[string]uint64, error) {
 	out := map[string]uint64{}
 	all := uint64(0) // a bucket in which nothing changes keeps its old checkpoint
@@ -29,8 +29,8 @@ func Positions(ctx context.Context, log *eventlog.Log) (map[string]uint64, error
 	return out, nil
 }
 
-// Shown returns the sequence of the log up to which all read models are stored, as the
-// checkpoints say. 0 while one of them is being filled from nothing.
+// Shown returns the sequence of the log up to which all read models are stored, according to the
+// checkpoints. It returns 0 while one of them is being filled for the first time.
 func Shown(ctx context.Context, log *eventlog.Log) (uint64, error) {
 	c, err := ReadCheckpoint(ctx, log, documents.NewModels().Of(documents.Threads))
 	if err != nil || c.Checkpoint == nil {
@@ -39,9 +39,9 @@ func Shown(ctx context.Context, log *eventlog.Log) (uint64, error) {
 	return c.Progress, nil
 }
 
-// Broken returns how many commits cannot be read and how many times a document was
-// too large to be shown, at most of any read model, and the last commit concerned, as
-// the checkpoints say.
+// Broken returns how many commits could not be read plus how often a document was too large to be
+// stored, and the last commit concerned. It reads the checkpoints, and returns the maximum over
+// all read models.
 func Broken(ctx context.Context, log *eventlog.Log) (count int64, seq uint64, err error) {
 	all, err := ReadCheckpoints(ctx, log, documents.NewModels())
 	if err != nil {

@@ -19,20 +19,19 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// With a thread, the threads that work for it are deleted, those with its id as
-// mainThreadId, and so on down. Forks, handoffs and mentions are not. Each is
-// deleted by a submitted command. The note of the deletion stays until all commands are
-// stored, and a command's id is derived from the tombstone, so that a repeat does
-// nothing. The deletion of each of them is then handled in the same way.
+// With a thread, the threads that work for it are deleted: those with its id as mainThreadId, and
+// recursively the threads that work for these. Forks, handoffs and mentions are not deleted. Each
+// thread is deleted by a submitted command. The note of the deletion stays until all commands are
+// stored, and a command's id is derived from the tombstone, so that a repeat does nothing.
 //
-// A thread is created together with a record on the one that it works for, which no deleted
-// thread takes: see thread.SubthreadAdded. So all that work for a deleted one come before its
-// deletion in the log, and are known here when it is handled. An import may still bring one.
+// A thread is created together with a record on its main thread, and a deleted main thread refuses
+// it: see thread.SubthreadAdded. So the log has all workers of a thread before its deletion, and
+// they are known here when it is handled. Only an import may still add one.
 
-// Worker is a thread that works for another.
+// Worker is a thread that works for another, its main thread.
 type Worker struct{ Tenant, Thread, Main string }
 
-// WorkersOf returns the threads that a commit creates and that work for another.
+// WorkersOf returns the threads that a commit creates to work for another.
 func WorkersOf(c *events.Commit) []Worker {
 	var list []Worker
 	for i := range c.Events {
@@ -43,14 +42,14 @@ func WorkersOf(c *events.Commit) []Worker {
 	return list
 }
 
-// workers records which threads work for which, from documents and from what was folded
-// since. It is safe for concurrent use.
+// workers records which threads work for which, from documents and from the commits folded later.
+// It is safe for concurrent use.
 type workers struct {
-	// turn has room for the one that may use what follows, also while it reads the documents. It
-	// is not a mutex, so that a caller that waits can be cancelled.
+	// turn is a lock for the fields below, held also while the documents are read. It is a channel
+	// of capacity 1 instead of a mutex, so that waiting for it can be cancelled.
 	turn   chan struct{}
 	loaded bool
-	of     map[string]map[string]bool // threads, by the name of the one that they work for
+	of     map[string]map[string]bool // worker threads, by the name of their main thread
 }
 
 func newWorkers() *workers {
@@ -65,7 +64,7 @@ func (w *workers) add(one Worker) {
 
 func (w *workers) release() { <-w.turn }
 
-// addLocked is add for a caller that has the turn.
+// addLocked is add for a caller that holds turn.
 func (w *workers) addLocked(one Worker) {
 	main := documents.ThreadName(one.Tenant, one.Main)
 	if w.of[main] == nil {
@@ -74,7 +73,7 @@ func (w *workers) addLocked(one Worker) {
 	w.of[main][one.Thread] = true
 }
 
-// Note records a thread that was created and works for another.
+// Note records a new thread that works for another.
 func (c *Cleaner) Note(w Worker) { c.queue.known().add(w) }
 
 // workersFor returns the threads that work for a deleted one. The documents are read when
@@ -108,15 +107,15 @@ func (c *Cleaner) workersFor(ctx context.Context, d buckets.Deletion) ([]string,
 	return slices.Sorted(maps.Keys(w.of[documents.ThreadName(d.Tenant, d.Thread)])), nil
 }
 
-// cascade deletes the threads that work for a deleted one, or returns when to go on: no more
-// commands than Config.Ahead are to wait for the tenant, whose own wait behind them.
+// cascade deletes the threads that work for a deleted one, or returns when to continue: at most
+// Config.Ahead of its commands wait at a time, because the tenant's own commands wait behind them.
 func (c *Cleaner) cascade(ctx context.Context, o *openDeletion) (again time.Duration, err error) {
 	threads, err := c.workersFor(ctx, o.Deletion)
 	if err != nil {
 		return 0, err
 	}
 	part := max(c.cfg.Ahead/2, 1)
-	for ; o.sent < len(threads); o.sent++ { // a thread that was added before this place moves one that is sent here
+	for ; o.sent < len(threads); o.sent++ { // a thread that is added before this place may cause one to be sent twice, which does nothing
 		if o.sent%part == 0 {
 			waiting, err := c.waiting(ctx, o.Tenant)
 			if err != nil {
@@ -133,10 +132,10 @@ func (c *Cleaner) cascade(ctx context.Context, o *openDeletion) (again time.Dura
 	return 0, nil
 }
 
-// cascadePause is how long a cascade waits before it looks again how many commands wait.
+// cascadePause is how long a cascade waits before it counts the waiting commands again.
 const cascadePause = 50 * time.Millisecond
 
-// waiting returns how many submitted commands of a tenant that delete threads are not done.
+// waiting returns how many submitted commands of a tenant to delete threads are not executed yet.
 func (c *Cleaner) waiting(ctx context.Context, tenant string) (int, error) {
 	names := c.log.Config().Names
 	subject := names.Submit(tenant, "thread.delete")
@@ -151,10 +150,9 @@ func (c *Cleaner) waiting(ctx context.Context, tenant string) (int, error) {
 	return int(info.State.Subjects[subject]), nil
 }
 
-// DeleteLate deletes those of the created threads that were created after the deletion
-// of the one that they work for.
+// DeleteLate deletes those of the created threads with a main thread that was deleted before.
 func (c *Cleaner) DeleteLate(ctx context.Context, created []Worker) error {
-	deletions := map[string]*buckets.Deletion{} // nil: it is not deleted
+	deletions := map[string]*buckets.Deletion{} // nil: the thread is not deleted
 	for _, one := range created {
 		name := documents.ThreadName(one.Tenant, one.Main)
 		deletion, known := deletions[name]
@@ -192,7 +190,7 @@ func (c *Cleaner) deletionOf(ctx context.Context, tenant, thread string) (*bucke
 	return nil, nil
 }
 
-// deleteWith submits the command that deletes a thread because another was deleted. It
+// deleteWith submits the command that deletes a thread because its main thread was deleted. It
 // returns when the command is stored.
 func (c *Cleaner) deleteWith(ctx context.Context, d buckets.Deletion, thread string) error {
 	if done, err := c.deletionOf(ctx, d.Tenant, thread); done != nil || err != nil {

@@ -18,26 +18,24 @@ import (
 
 // Config bounds a cleaner.
 type Config struct {
-	EraseTurn time.Duration // how long one purged thread is erased before another's turn, the first time
-	Ahead     int           // how many deletions of threads that worked for deleted ones wait for a tenant at most; default 1,000
-	Contents  Eraser        // erases the contents of purged threads' files; default: they are left to the collector
+	EraseTurn time.Duration // the length of a purged thread's first turn of erasing; later turns are longer
+	Ahead     int           // how many commands to delete worker threads may wait per tenant; default 1,000
+	Contents  Eraser        // erases the contents of purged threads' files; default: the collector deletes them later
 }
 
 // Eraser erases contents of files for good.
 type Eraser interface {
-	// Erase overwrites those of a tenant's contents, by digest, that no thread's
-	// history names any more. A content that may be about to be named stays: then Erase
-	// returns after how long it is to be called again.
+	// Erase overwrites the contents with the given digests, except those that a thread's history
+	// still names. Content that may be about to be named stays, too; then Erase returns after how
+	// long it must be called again.
 	Erase(ctx context.Context, tenant string, digests []string) (again time.Duration, err error)
-	// ErasePages does the same with the pages that were made of a thread's history for
-	// forks of it.
+	// ErasePages is Erase for the pages that were made of a thread's history for its forks.
 	ErasePages(ctx context.Context, tenant, thread string) (again time.Duration, err error)
 }
 
 // Metrics receives the progress of the cleanup. Its methods must return at once.
 type Metrics interface {
-	// Ends receives how many deletions are not finished: threads that worked for the
-	// deleted ones have to be deleted, or contents erased.
+	// Ends receives how many deletions are not finished.
 	Ends(open int)
 }
 
@@ -60,20 +58,21 @@ func New(log *eventlog.Log, models *documents.Models, cfg Config, logger zerolog
 	return &Cleaner{log: log, models: models, cfg: cfg, logger: logger, metrics: metrics, queue: newQueue()}
 }
 
-// Reset forgets which threads work for which: the records may have been lost. It expects nothing.
+// Reset drops the records of which threads work for which, because documents may have been lost,
+// and the number that Expect has set.
 func (c *Cleaner) Reset() { c.queue.reset(newWorkers()) }
 
-// Add adds a deletion whose documents are purged, unless it is there.
+// Add adds a deletion after the thread's documents were purged. A deletion that was added before
+// is ignored.
 func (c *Cleaner) Add(d buckets.Deletion) { c.queue.add(d) }
 
-// Expect tells that so many deletions will be added, which are open, too.
+// Expect sets how many deletions will be added. They count as open, too.
 func (c *Cleaner) Expect(n int) { c.metrics.Ends(c.queue.expect(n)) }
 
-// queue holds the deletions that are not finished. It erases one purged thread at a time,
-// since the server writes so much for it that several would leave nothing of the disk to
-// others. A waiting deletion costs an entry here and no goroutine. The notes in the
-// bucket of threads are authoritative: the queue is lost with the process, and read again
-// from them. It is safe for concurrent use.
+// queue holds the deletions that are not finished. It erases one purged thread at a time, since
+// several would use up the server's disk bandwidth. A waiting deletion takes an entry here and no
+// goroutine. The notes in the bucket of threads are authoritative: after a restart the queue is
+// read again from them. It is safe for concurrent use.
 type queue struct {
 	wake chan struct{} // of capacity 1: something changed
 
@@ -81,7 +80,7 @@ type queue struct {
 	open    map[string]*openDeletion
 	coming  int      // deletions that will be added
 	erasing bool     // a purged thread is being erased
-	workers *workers // as the runner's present session knows them
+	workers *workers // as known to the runner's current session
 }
 
 // openDeletion is a deletion that is not finished.
@@ -91,17 +90,17 @@ type openDeletion struct {
 	pause    time.Duration // before the next look at the timeline
 	working  bool
 	dropped  bool // its snapshot is removed
-	sent     int  // how many of the threads that worked for it have been sent the command
-	cascaded bool // the threads that worked for it are deleted; its own contents are next
+	sent     int  // how many of its worker threads the delete command was submitted for
+	cascaded bool // its worker threads are deleted; its own contents are next
 	emptied  bool // the contents of its files are erased
-	turns    int  // that it has had to erase the rest
+	turns    int  // the number of turns it had to erase the rest
 }
 
 func (o *openDeletion) erases() bool { return o.cascaded && o.Purge }
 
 const (
 	cleanedAtOnce = 4                // deletions that are worked on at once
-	retryAfter    = 30 * time.Second // a failure
+	retryAfter    = 30 * time.Second // after a failure
 )
 
 func newQueue() *queue {
@@ -115,7 +114,7 @@ func (q *queue) poke() {
 	}
 }
 
-// add adds a deletion, unless it is there.
+// add adds a deletion, unless it was added before.
 func (q *queue) add(d buckets.Deletion) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -147,7 +146,7 @@ func (q *queue) known() *workers {
 	return q.workers
 }
 
-// clear forgets everything: another process may be the runner next.
+// clear drops everything, because another process may become the runner.
 func (q *queue) clear() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -155,8 +154,8 @@ func (q *queue) clear() {
 	q.erasing, q.coming = false, 0
 }
 
-// next takes the deletion that has been due for longest, or returns how long it is until
-// one is due.
+// next removes and returns the deletion that has been due for longest. If none is due, it returns
+// how long to wait.
 func (q *queue) next(now time.Time) (first *openDeletion, wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -183,11 +182,10 @@ func (q *queue) next(now time.Time) (first *openDeletion, wait time.Duration) {
 type stepResult struct {
 	cascaded bool
 	finished bool
-	again    time.Duration // until it is due again, if it is not finished
+	again    time.Duration // how long until it is due again, if it is not finished
 }
 
-// done removes a deletion that is finished, or schedules its next step, and returns how
-// many are open.
+// done removes a finished deletion, or schedules its next step. It returns how many are open.
 func (q *queue) done(o *openDeletion, r stepResult) (open int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -202,7 +200,7 @@ func (q *queue) done(o *openDeletion, r stepResult) (open int) {
 	return len(q.open) + q.coming
 }
 
-// Run finishes deletions until ctx ends, and then forgets them.
+// Run finishes deletions until ctx ends, and then drops the rest.
 func (c *Cleaner) Run(ctx context.Context) {
 	defer c.metrics.Ends(0)
 	defer c.queue.clear()
@@ -245,7 +243,7 @@ func (c *Cleaner) Run(ctx context.Context) {
 	}
 }
 
-// step does the next step of a deletion.
+// step performs the next step of a deletion.
 func (c *Cleaner) step(ctx context.Context, o *openDeletion) (stepResult, error) {
 	switch {
 	case !o.cascaded:

@@ -24,8 +24,8 @@ import (
 // errTurnOver means that the turn has ended.
 var errTurnOver = errors.New("the turn is over")
 
-// inTurn does interruptible work for the length of a turn. Each turn of a deletion is
-// longer than the one before, so that it makes progress even if resuming takes long.
+// inTurn runs interruptible work for the length of a turn. Each turn of a deletion is longer than
+// the one before, so that it makes progress even if resuming takes long.
 func (c *Cleaner) inTurn(ctx context.Context, o *openDeletion, work func(context.Context) error) error {
 	o.turns++
 	ctx, over := context.WithTimeoutCause(ctx, time.Duration(o.turns)*c.cfg.EraseTurn, errTurnOver)
@@ -37,10 +37,9 @@ func (c *Cleaner) inTurn(ctx context.Context, o *openDeletion, work func(context
 	return err
 }
 
-// erase erases what streams and stores hold of a purged thread, once the timeline
-// has shown its tombstone, or returns when to try again, as it does when its turn is
-// over. The commits are erased last: they say what else there is, so that it can be
-// started again at any moment.
+// erase erases what streams and stores hold of a purged thread, once the timeline has shown its
+// tombstone. If it has not, or when the turn is over, erase returns when to try again. The commits
+// are erased last, because they say what else there is to erase after a restart.
 func (c *Cleaner) erase(ctx context.Context, o *openDeletion) (again time.Duration, err error) {
 	d := o.Deletion
 	if shown, err := c.timelineShows(ctx, d); !shown || err != nil {
@@ -95,8 +94,8 @@ func (c *Cleaner) eraseContents(ctx context.Context, d buckets.Deletion, h held)
 	return max(again, pages), err
 }
 
-// pagedBytes is from how many bytes of commits on pages may have been made of a history: less
-// than half of what a fork copies.
+// pagedBytes is the size of a thread's commits from which forks may have stored pages of its
+// history: less than half of what a fork copies without pages.
 const pagedBytes = 256 << 10
 
 // eraseCommits erases a thread's archives, snapshot and commits.
@@ -116,13 +115,13 @@ type held struct {
 	tombstone  *events.Commit
 	commits    []uint64 // their sequences
 	executions []string
-	contents   []string // by digest, each once
+	contents   []string // by digest, without duplicates
 	bytes      int      // of its commits
-	inherits   bool     // it began with the history of another thread
+	inherits   bool     // the thread has inherited the history of another
 }
 
-// holds reads a thread's commits. One that cannot be read is erased with the others,
-// as is an archive that is damaged; one that is gone was erased before.
+// holds reads a thread's commits. Commits and archives that cannot be read are erased all the
+// same; a missing archive was erased before.
 func (c *Cleaner) holds(ctx context.Context, deleted buckets.Deletion) (held, error) {
 	var h held
 	seen := map[string]bool{}
@@ -174,15 +173,15 @@ func namesThread(body []byte, thread string) bool {
 	return bytes.Contains(body, []byte(thread)) && json.Unmarshal(body, &req) == nil && req.ThreadID == thread
 }
 
-// timelineShows reports whether the timeline has shown the tombstone: it is there,
-// or has expired.
+// timelineShows reports whether the timeline has shown the tombstone, which may have expired
+// since.
 func (c *Cleaner) timelineShows(ctx context.Context, d buckets.Deletion) (bool, error) {
 	names := c.log.Config().Names
 	stream, err := c.log.Streams().Stream(ctx, names.Stream(assets.TimelineStream))
 	if err != nil {
 		return false, err
 	}
-	at, seqErr := timeline.Of(c.log).LastSeq(ctx) // first: what it shows by now is there, or has expired
+	at, seqErr := timeline.Of(c.log).LastSeq(ctx) // read first: an event up to here is in the timeline, or has expired
 	_, err = stream.GetLastMsgForSubject(ctx, names.Timeline(d.Tenant, d.Thread, events.LifecycleDeletedType))
 	switch {
 	case err == nil:

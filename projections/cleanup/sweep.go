@@ -22,13 +22,12 @@ import (
 // sweptTogether is how many deleted threads are searched for with one read of a bucket.
 const sweptTogether = 256
 
-// Sweep removes documents of deleted threads. There are none, unless a server was
-// killed and restored what was purged. Notes name the threads that may have some; if an
-// older Skein, which writes none, was the last to remove documents, or has been within the
-// last minutes, all deleted threads are looked for.
+// Sweep removes documents of deleted threads, which exist only if a server was killed and has
+// restored purged documents. Notes name the threads to check. An older Skein writes no notes: if
+// one has removed documents last, or within the last minutes, all deleted threads are checked.
 //
-// It needs no lease, and may run alongside a runner: no process writes documents of a
-// thread after its marker, and each write of Sweep is conditional on what it replaces.
+// It needs no lease, and may run alongside a runner: no process writes documents of a thread after
+// its marker, and each write of Sweep is conditional on the message that it replaces.
 func (c *Cleaner) Sweep(ctx context.Context) error {
 	swept, err := c.sweep(ctx)
 	if swept > 0 {
@@ -37,7 +36,7 @@ func (c *Cleaner) Sweep(ctx context.Context) error {
 	return err
 }
 
-// sweep is Sweep, and returns of how many threads it has removed documents.
+// sweep is Sweep, and returns for how many threads it has removed documents.
 func (c *Cleaner) sweep(ctx context.Context) (swept int, err error) {
 	bucket := c.log.Bucket(c.models.Of(documents.Threads).Bucket)
 	checkpoint, err := buckets.ReadCheckpoint(ctx, c.log, c.models.Of(documents.Threads))
@@ -68,8 +67,8 @@ func (c *Cleaner) sweep(ctx context.Context) (swept int, err error) {
 	return swept, nil
 }
 
-// removed returns the threads of which a killed server may have restored documents, by name,
-// with the sequences of their tombstones; broken is the key of a note that cannot be read.
+// removed returns the threads, by name, that may have documents restored by a killed server, with
+// the sequences of their tombstones. broken is the key of a note that cannot be read.
 func removed(ctx context.Context, threads streams.Bucket) (deleted map[string]uint64, broken string, err error) {
 	if err := threads.ShowsAll(ctx); err != nil {
 		return nil, "", err
@@ -89,8 +88,7 @@ func removed(ctx context.Context, threads streams.Bucket) (deleted map[string]ui
 	return deleted, "", nil
 }
 
-// sweepAll looks for documents of all deleted threads: the bucket of threads keeps a marker of
-// each.
+// sweepAll sweeps all deleted threads. The bucket of threads keeps a marker of each.
 func (c *Cleaner) sweepAll(ctx context.Context, threads streams.Bucket) (swept int, err error) {
 	deleted := map[string]uint64{}
 	for m, err := range c.log.Streams().List(ctx, threads.Stream(), jetstream.OrderedConsumerConfig{HeadersOnly: true}) {
@@ -115,8 +113,8 @@ func (c *Cleaner) sweepAll(ctx context.Context, threads streams.Bucket) (swept i
 	return swept + n, err
 }
 
-// sweepThreads removes what the buckets hold of some deleted threads, by name, with
-// the sequences of their tombstones. It returns how many had something.
+// sweepThreads removes the documents of some deleted threads, which are given by name with the
+// sequences of their tombstones. It returns how many of them had documents.
 func (c *Cleaner) sweepThreads(ctx context.Context, deleted map[string]uint64) (int, error) {
 	if len(deleted) == 0 {
 		return 0, nil
@@ -150,8 +148,8 @@ func (c *Cleaner) sweepThreads(ctx context.Context, deleted map[string]uint64) (
 	return len(swept), errors.Join(failed...)
 }
 
-// leftover reads what a bucket holds of deleted threads: markers too, unless it is more
-// than one read returns.
+// leftover reads the documents of deleted threads in a bucket. It includes markers, unless one
+// read does not return everything.
 func (c *Cleaner) leftover(ctx context.Context, p documents.Projection, deleted map[string]uint64) (map[string][]streams.Message, error) {
 	patterns := make([]string, 0, len(deleted))
 	for name := range deleted {

@@ -20,8 +20,8 @@ import (
 
 // Defaults of a reader.
 const (
-	DefaultPlaces = 4        // threads that are folded at once
-	DefaultBytes  = 64 << 20 // of documents that are kept
+	DefaultPlaces = 4        // the number of threads that are folded at once
+	DefaultBytes  = 64 << 20 // of cached documents
 	foldTime      = time.Minute
 )
 
@@ -38,21 +38,21 @@ type Reader struct {
 	folding map[key]*fold
 }
 
-// key names a thread at a sequence. What it names never changes.
+// key identifies a thread at a sequence. Its documents never change.
 type key struct {
 	thread string
 	seq    uint64
 }
 
-// fold is a thread that is being folded.
+// fold is a fold in progress. Several readers may wait for it.
 type fold struct {
-	done   chan struct{} // closed when the rest is set
+	done   chan struct{} // closed when the fields below are set
 	thread *Thread
 	err    error
 }
 
-// NewReader returns a reader that folds as many threads at once as there are places, and keeps
-// so many bytes of documents; nil and 0: the defaults.
+// NewReader returns a reader. places bounds how many threads are folded at once, bytes how many
+// bytes of documents are cached; nil and 0: the defaults.
 func NewReader(log *eventlog.Log, models *documents.Models, reader *pages.Reader, places *quota.Pool, bytes int) *Reader {
 	if places == nil {
 		places = quota.NewPool("cold", quota.Places{Total: DefaultPlaces}, nil)
@@ -71,7 +71,7 @@ type Document struct {
 	Seq   uint64
 }
 
-// Thread is the documents of a cold thread. It never changes.
+// Thread holds the documents of a cold thread. It is immutable.
 type Thread struct {
 	key    key
 	bytes  int
@@ -85,12 +85,12 @@ func (t *Thread) Get(p documents.Place) (Document, bool) {
 	return d, ok
 }
 
-// All returns the documents of a read model, in the order in which they were changed last. The
-// caller must not change the list.
+// All returns the documents of a read model, ordered by their last change. The caller must not
+// change the list.
 func (t *Thread) All(k documents.Kind) []Document { return t.sorted[k] }
 
-// Read returns the documents of a thread, named {tenant}.{thread}, as of the sequence that its
-// own document shows.
+// Read returns the documents of a thread, named {tenant}.{thread}, as of the sequence that the
+// thread's own document shows.
 func (r *Reader) Read(ctx context.Context, thread string, seq uint64) (*Thread, error) {
 	at := key{thread, seq}
 	r.mu.Lock()
@@ -102,7 +102,7 @@ func (r *Reader) Read(ctx context.Context, thread string, seq uint64) (*Thread, 
 	if !ok {
 		f = &fold{done: make(chan struct{})}
 		r.folding[at] = f
-		// A caller that waits for it may give up while others wait on.
+		// The caller may give up while others still wait for the fold.
 		alone, cancel := context.WithTimeout(context.WithoutCancel(ctx), foldTime)
 		go func() {
 			defer cancel()
@@ -118,7 +118,7 @@ func (r *Reader) Read(ctx context.Context, thread string, seq uint64) (*Thread, 
 	}
 }
 
-// run folds a thread, and keeps it.
+// run folds a thread, and caches the result.
 func (r *Reader) run(ctx context.Context, at key, f *fold) {
 	f.thread, f.err = r.fold(ctx, at)
 	r.mu.Lock()
@@ -130,7 +130,7 @@ func (r *Reader) run(ctx context.Context, at key, f *fold) {
 	close(f.done)
 }
 
-// fold folds a thread when there is a place for its tenant.
+// fold waits for a place for the tenant, and folds a thread.
 func (r *Reader) fold(ctx context.Context, at key) (*Thread, error) {
 	tenant, thread := documents.CutThreadName(at.thread)
 	leave, err := r.places.Wait(ctx, tenant)
@@ -172,5 +172,5 @@ func (r *Reader) fold(ctx context.Context, at key) (*Thread, error) {
 	return t, nil
 }
 
-// documentBytes is roughly what a document that is kept costs in addition to its JSON.
+// documentBytes is roughly what a cached document takes in addition to its JSON.
 const documentBytes = 300

@@ -17,15 +17,15 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Config bounds the definitions that a process keeps. The zero value of a field
-// means its default.
+// Config bounds the definitions that a process caches. The zero value of a field means its
+// default.
 type Config struct {
 	CacheBytes int64            // of definitions, decoded; default 16 MiB
-	MaxAge     time.Duration    // after which one is read again in any case; default 30 s
+	MaxAge     time.Duration    // after which a definition is read again in any case; default 30 s
 	Now        func() time.Time // default time.Now
-	// Defined returns the last commit that is known to have defined something for a
-	// tenant, and Shown the commit up to which the read models are stored: what was
-	// read before they showed Defined is read again. Default: none is known.
+	// Defined returns the last commit that is known to have changed a definition of a tenant.
+	// Shown returns the commit up to which the read models are stored. A definition that was read
+	// before they showed Defined is read again. Default: no commit is known.
 	Defined func(tenant string) uint64
 	Shown   func() uint64
 }
@@ -57,29 +57,28 @@ type Defined struct {
 	Value any
 }
 
-// Definitions keeps the definitions of all tenants that were read lately. It is safe
-// for concurrent use.
+// Definitions caches the definitions of all tenants that were read recently. It is safe for
+// concurrent use.
 //
-// What it returns may lag behind the log by as much as the read model does. On a
-// cluster a read may meet a replica that lags: then an old definition may stay for
-// MaxAge.
+// What it returns may lag behind the log by as much as the read model does. On a cluster a read
+// may be answered by a lagging replica; then an old definition may be returned for MaxAge.
 //
-// Without Run it is correct, too, and reads each definition from its bucket.
+// Without Run it works, too, but reads each definition from its bucket.
 type Definitions struct {
 	source Source
 	cfg    Config
 	logger zerolog.Logger
 
 	mu      sync.Mutex                          // guards what follows
-	follows bool                                // it is notified of changes
-	changes uint64                              // notifications: what was read before one may be old
-	kept    *lru.Cache[string, *keptDefinition] // by the key of the document; with @ and a version if it is of the past
+	follows bool                                // Run notifies it of changes
+	changes uint64                              // the number of notifications; a read that began before the last one may be outdated
+	kept    *lru.Cache[string, *keptDefinition] // by the key of the document; for a past version with @ and the version
 }
 
 type keptDefinition struct {
-	defined *Defined // nil: there is none
+	defined *Defined // nil: the definition does not exist
 	read    time.Time
-	shown   uint64 // by the read models, when it was read
+	shown   uint64 // the sequence that the read models showed when it was read
 }
 
 // New returns a reader of the definitions in a log and its buckets.
@@ -95,17 +94,17 @@ func (d *Definitions) Get(ctx context.Context, tenant string, kind events.Defini
 	return d.getKept(ctx, tenant, ref, tenant+"."+ref.Key(), d.cfg.Defined(tenant), func() (*events.Definition, error) { return d.source.One(ctx, tenant, ref) })
 }
 
-// Absent reports whether Get has found that there is no such definition, and no change
-// since says otherwise. It may lag behind as a definition may. Get itself reads the
-// bucket each time for a definition that does not exist.
+// Absent reports whether Get has found that there is no such definition, and no change was noticed
+// since. Like a definition, it may lag behind. Get itself reads the bucket each time for a
+// definition that does not exist.
 func (d *Definitions) Absent(tenant string, kind events.DefinitionKind, name string) bool {
 	kept, _ := d.lookUp(tenant+"."+events.DefinitionRef{Kind: kind, Name: name}.Key(), d.cfg.Defined(tenant))
 	return kept != nil && kept.defined == nil
 }
 
-// Version returns a definition as it was with a version of its own. The error is
-// not_found if it never had that version, or was removed with it. A version that is
-// not the present one is found by reading the tenant's part of the log.
+// Version returns a version of a definition. The error is a not_found if the definition never had
+// that version, or was removed with it. A version other than the current one is searched in the
+// tenant's part of the log.
 func (d *Definitions) Version(ctx context.Context, tenant string, kind events.DefinitionKind, name string, version int64) (*Defined, error) {
 	now, err := d.Get(ctx, tenant, kind, name)
 	if err == nil && now.Definition.Version == version || err != nil && !events.IsNotFound(err) {
@@ -116,8 +115,8 @@ func (d *Definitions) Version(ctx context.Context, tenant string, kind events.De
 	return d.getKept(ctx, tenant, ref, key, 0, func() (*events.Definition, error) { return d.source.At(ctx, tenant, ref, version) })
 }
 
-// Load returns a definition as it is now as its Go type, such as
-// events.AgentDefinition, and its version.
+// Load returns the current definition as its Go type, such as events.AgentDefinition, and its
+// version.
 func Load[T any](ctx context.Context, d *Definitions, tenant string, kind events.DefinitionKind, name string) (T, int64, error) {
 	var zero T
 	defined, err := d.Get(ctx, tenant, kind, name)
@@ -131,7 +130,8 @@ func Load[T any](ctx context.Context, d *Definitions, tenant string, kind events
 	return value, defined.Definition.Version, nil
 }
 
-// getKept returns what is kept under a key and shows a commit, or reads and keeps it.
+// getKept returns the cached definition under a key if it is as new as a commit. Otherwise it
+// reads and caches the definition.
 func (d *Definitions) getKept(ctx context.Context, tenant string, ref events.DefinitionRef, key string, seq uint64, read func() (*events.Definition, error)) (*Defined, error) {
 	if !events.ValidTenant(tenant) || !events.Pattern(events.PatternName).MatchString(ref.Name) {
 		return nil, events.Missing(string(ref.Kind), ref.Name)
@@ -158,8 +158,8 @@ func (d *Definitions) getKept(ctx context.Context, tenant string, ref events.Def
 	return k.defined, nil
 }
 
-// lookUp returns what is kept and shows a commit, nil if it has to be read, and how
-// many changes there were by now.
+// lookUp returns the cached definition if it is as new as a commit, nil if it has to be read, and
+// the number of changes so far.
 func (d *Definitions) lookUp(key string, seq uint64) (*keptDefinition, uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -171,7 +171,7 @@ func (d *Definitions) lookUp(key string, seq uint64) (*keptDefinition, uint64) {
 	return k, d.changes
 }
 
-// keep keeps what was read, unless there was a change since.
+// keep caches what was read, unless there was a change meanwhile.
 func (d *Definitions) keep(key string, k *keptDefinition, bytes int64, changes uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -180,7 +180,7 @@ func (d *Definitions) keep(key string, k *keptDefinition, bytes int64, changes u
 	}
 }
 
-// changed forgets a definition that has changed.
+// changed drops a definition that has changed.
 func (d *Definitions) changed(key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -188,7 +188,7 @@ func (d *Definitions) changed(key string) {
 	d.kept.Drop(key)
 }
 
-// forget forgets everything; follows says whether d is notified of changes from now on.
+// forget drops everything. follows says whether d is notified of changes from now on.
 func (d *Definitions) forget(follows bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -197,8 +197,8 @@ func (d *Definitions) forget(follows bool) {
 	d.kept.Clear()
 }
 
-// Run follows the changes until ctx ends. After a reconnect it forgets all, because a
-// server that crashed may have lost its newest writes.
+// Run follows the changes until ctx ends. After a reconnect it drops everything, because a server
+// that crashed may have lost its newest writes.
 func (d *Definitions) Run(ctx context.Context) error {
 	buckets.KeepFollowing(ctx, d.source.log.Streams(), d.follow, func(err error) {
 		d.logger.Warn().Err(err).Msg("following the definitions was interrupted; each is read from its bucket until it goes on")
@@ -206,7 +206,7 @@ func (d *Definitions) Run(ctx context.Context) error {
 	return nil
 }
 
-// follow follows the changes until ctx ends or something interrupts it, and then forgets all.
+// follow follows the changes until ctx ends or something interrupts it, and then drops everything.
 func (d *Definitions) follow(ctx context.Context) error {
 	defer d.forget(false)
 	bucket := d.source.log.Bucket(d.source.models.Of(documents.Definitions).Bucket)

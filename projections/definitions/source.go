@@ -10,8 +10,7 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Source reads definitions: as they are now from their bucket, as they were from the
-// log.
+// Source reads definitions: current ones from their bucket, past versions from the log.
 type Source struct {
 	log    *eventlog.Log
 	models *documents.Models
@@ -20,7 +19,7 @@ type Source struct {
 // NewSource returns the source of the definitions in a log and its buckets.
 func NewSource(log *eventlog.Log, models *documents.Models) Source { return Source{log, models} }
 
-// One reads a definition as it is now, nil if there is none.
+// One reads the current version of a definition, nil if there is none.
 func (s Source) One(ctx context.Context, tenant string, ref events.DefinitionRef) (*events.Definition, error) {
 	list, err := s.Some(ctx, tenant, []events.DefinitionRef{ref})
 	if err != nil || len(list) == 0 {
@@ -29,7 +28,7 @@ func (s Source) One(ctx context.Context, tenant string, ref events.DefinitionRef
 	return list[0], nil
 }
 
-// Some reads those of the definitions that exist, in the order of refs.
+// Some reads the current versions of the definitions that exist, in the order of refs.
 func (s Source) Some(ctx context.Context, tenant string, refs []events.DefinitionRef) ([]*events.Definition, error) {
 	model := s.models.Of(documents.Definitions)
 	keys := make([]string, len(refs))
@@ -57,8 +56,8 @@ func (s Source) Some(ctx context.Context, tenant string, refs []events.Definitio
 	return list, nil
 }
 
-// At returns a definition as it was with a version of its own, from the tenant's
-// part of the log. Nil if it never had that version, or was removed with it.
+// At returns a version of a definition, from the tenant's part of the log. It returns nil if the
+// definition never had that version, or was removed with it.
 func (s Source) At(ctx context.Context, tenant string, ref events.DefinitionRef, version int64) (*events.Definition, error) {
 	for c, err := range s.log.Thread(ctx, tenant, events.TenantAggregate, 1) {
 		var broken *events.BrokenError

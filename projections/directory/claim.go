@@ -7,8 +7,8 @@ import (
 // ClaimsKept is how many threads [Directory.Claimed] returns at most.
 const ClaimsKept = 512
 
-// Claimed returns threads, by tenant, whose documents somebody began to remove after a time: those
-// with which that began last, [ClaimsKept] at most.
+// Claimed returns, by tenant, the threads for which the removal of documents began after since:
+// the latest, at most [ClaimsKept].
 func (d *Directory) Claimed(since time.Time) map[string][]string {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -21,13 +21,13 @@ func (d *Directory) Claimed(since time.Time) map[string][]string {
 	return out
 }
 
-// claim records that somebody began to remove the documents of a thread.
+// claim records that the removal of a thread's documents has begun.
 type claim struct {
 	tenant, id string
 	at         time.Time
 }
 
-// claimed notes a claim, in place of the oldest one if there are too many. The caller holds the
+// claimed records a claim. If there are too many, it replaces the oldest. The caller holds the
 // lock.
 func (d *Directory) claimed(c claim) {
 	if len(d.claims) < ClaimsKept {

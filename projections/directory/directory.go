@@ -13,15 +13,15 @@ import (
 
 // Directory lists the threads of each tenant. It is safe for concurrent use.
 type Directory struct {
-	progress *buckets.Progress // up to which it shows every thread
+	progress *buckets.Progress // the sequence up to which the directory shows every thread
 
 	mu      sync.RWMutex // guards what follows
 	tenants map[string]*members
-	ready   chan struct{} // closed when all that was there at the beginning has been read
+	ready   chan struct{} // closed when the initial contents have been read
 	names   *compact.Pool // agents and users
 
-	claims    []claim // a ring, once it is full
-	nextClaim int     // the oldest one then
+	claims    []claim // a ring buffer, once it is full
+	nextClaim int     // the oldest claim then
 }
 
 // New returns an empty directory, which is not loaded.
@@ -31,15 +31,15 @@ func New() *Directory {
 
 // members are the threads of one tenant.
 type members struct {
-	byID  map[string]uint32 // packed id to its place in the list
+	byID  map[string]uint32 // maps a packed id to its index in list
 	list  []listed
 	free  []uint32
-	order []change // by sequence; one is stale if its thread has changed since
+	order []change // by sequence; a change is stale if its thread has changed again
 	stale int
-	runs  map[uint32]*events.ThreadRun // active ones, by the place of their thread in the list
+	runs  map[uint32]*events.ThreadRun // active runs, by their thread's index in list
 }
 
-// listed is what is known of a thread.
+// listed is what the directory knows of a thread.
 type listed struct {
 	id       string // packed
 	key      string
@@ -50,10 +50,10 @@ type listed struct {
 	status   uint8
 	archived bool
 	cold     bool // its documents may be absent
-	bare     bool // they are certainly being removed, or were
+	bare     bool // they were removed, or are being removed
 }
 
-// change is a place in the order: a thread changed at a sequence.
+// change is an element of the order: a thread changed at a sequence.
 type change struct {
 	seq    uint64
 	member uint32
@@ -75,8 +75,8 @@ func (d *Directory) Has(tenant, id string) bool {
 	return ok
 }
 
-// Warm reports whether a thread is listed as one whose documents are all there. They are removed
-// only some minutes after it is listed as cold.
+// Warm reports whether the buckets certainly have all documents of a thread. Documents are removed
+// only some minutes after a thread is listed as cold.
 func (d *Directory) Warm(tenant, id string) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -88,7 +88,7 @@ func (d *Directory) Warm(tenant, id string) bool {
 	return ok && !t.list[at].cold
 }
 
-// In returns the threads of all tenants that are in a state.
+// In returns the threads of all tenants with a status.
 func (d *Directory) In(status events.ThreadStatus) [][2]string {
 	want := statusNumber(status)
 	d.mu.RLock()
@@ -114,8 +114,8 @@ func (d *Directory) Tenants() []string {
 	return slices.Collect(maps.Keys(d.tenants))
 }
 
-// EachRun passes the active runs of all tenants to see, in no order, with their threads. It holds
-// a lock meanwhile: see must not call the directory.
+// EachRun calls see with each active run of all tenants and its thread, in no order. see must not
+// call the directory, because EachRun holds its lock.
 func (d *Directory) EachRun(see func(tenant, thread string, run *events.ThreadRun)) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -126,7 +126,7 @@ func (d *Directory) EachRun(see func(tenant, thread string, run *events.ThreadRu
 	}
 }
 
-// Agents returns the agents that the threads of a tenant name, in no order.
+// Agents returns the agents of a tenant's threads, in no order.
 func (d *Directory) Agents(tenant string) []string {
 	seen := map[uint32]bool{0: true}
 	var names []string
@@ -140,7 +140,7 @@ func (d *Directory) Agents(tenant string) []string {
 	return names
 }
 
-// Reset forgets everything. The directory is not loaded until it is read again.
+// Reset empties the directory. It is not loaded until Loaded is called again.
 func (d *Directory) Reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,19 +15,19 @@ type Wish struct {
 	Agent     string
 	User      string
 	KeyPrefix string
-	After     events.Time                  // in whole milliseconds, as documents have it; 0: any
-	Runs      func(*events.ThreadRun) bool // only those with an active run of which this holds; nil: all
-	Before    uint64                       // only what changed before this sequence
+	After     events.Time                  // in whole milliseconds, as in documents; 0: any
+	Runs      func(*events.ThreadRun) bool // only threads with an active run for which this returns true; nil: all
+	Before    uint64                       // only threads that changed before this sequence
 }
 
-// Picked is a thread that a list shows.
+// Picked is a thread that matches a Wish.
 type Picked struct {
 	ID  string
 	Seq uint64
 	Run string // the active execution; empty if there is none
 }
 
-// scanned is how many threads are examined under one lock.
+// scanned is how many threads are examined before the lock is released.
 const scanned = 8192
 
 // Pick returns the threads of a tenant that match, newest change first, up to most.
@@ -39,8 +39,8 @@ func (d *Directory) Pick(tenant string, w Wish, most int) []Picked {
 	return picked
 }
 
-// pickSome looks at a part of the threads, and moves the wish past it. It returns
-// false if there are no more.
+// pickSome examines a part of the threads, and moves the wish past them. It returns false if there
+// are no more.
 func (d *Directory) pickSome(picked []Picked, tenant string, w *Wish, most int) ([]Picked, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -79,8 +79,8 @@ func (d *Directory) pickSome(picked []Picked, tenant string, w *Wish, most int) 
 	return picked, first > 0
 }
 
-// Unchanged returns threads of a tenant that did not change since a time and are not cold, those
-// listed after a place, and the place after which to go on; 0: there are no more.
+// Unchanged returns threads of a tenant that have not changed since until and are not cold. It
+// begins after a place in the list, and returns the place to continue after; 0: there are no more.
 func (d *Directory) Unchanged(tenant string, since events.Time, after uint64, most int) (ids []string, next uint64) {
 	return d.scan(tenant, after, most, func(m *listed) bool { return !m.cold && m.changed <= since })
 }
@@ -90,13 +90,14 @@ func (d *Directory) Cold(tenant string, after uint64, most int) (ids []string, n
 	return d.scan(tenant, after, most, func(m *listed) bool { return m.cold })
 }
 
-// Marked is Unchanged for threads that are cold and whose documents nobody has begun to remove.
+// Marked is Unchanged for cold threads, without those for which the removal of documents has
+// begun.
 func (d *Directory) Marked(tenant string, after uint64, most int) (ids []string, next uint64) {
 	return d.scan(tenant, after, most, func(m *listed) bool { return m.cold && !m.bare })
 }
 
-// scan returns threads of a tenant of which a condition holds, by their last change, those
-// listed after a place, and the place after which to go on; 0: there are no more.
+// scan returns threads of a tenant that satisfy a condition, by their last change. It begins after
+// a place in the list, and returns the place to continue after; 0: there are no more.
 func (d *Directory) scan(tenant string, after uint64, most int, wanted func(*listed) bool) (ids []string, next uint64) {
 	for more := true; more; {
 		ids, next, more = d.scanSome(ids, tenant, after, most, wanted)
@@ -105,7 +106,7 @@ func (d *Directory) scan(tenant string, after uint64, most int, wanted func(*lis
 	return ids, next
 }
 
-// scanSome looks at a part of the threads, and reports whether to go on after it.
+// scanSome examines a part of the threads, and reports whether there are more.
 func (d *Directory) scanSome(ids []string, tenant string, after uint64, most int, wanted func(*listed) bool) (_ []string, next uint64, more bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/skein-threads/skein/projections/buckets"
 )
 
-// Update is a change of the bucket of threads: a document, the removal of a thread if
-// there is none, or, if seq is not 0, the progress of the bucket.
+// Update is a change of the bucket of threads: a document, the removal of a thread if doc is nil,
+// or, if seq is not 0, the progress of the bucket.
 type Update struct {
 	tenant, id string
 	doc        *brief
@@ -23,7 +23,7 @@ type Update struct {
 	at         time.Time // when the bucket stored it
 }
 
-// brief is what a directory reads of a thread's document.
+// brief holds the fields of a thread's document that a directory uses.
 type brief struct {
 	ID        string              `json:"id"`
 	Key       *string             `json:"key"`
@@ -57,8 +57,8 @@ func (b *brief) changed() events.Time {
 	return t
 }
 
-// UpdateOf reads a message of the bucket of threads. ok is false if it is no change of a thread.
-// The error says that a document cannot be read.
+// UpdateOf decodes a message of the bucket of threads. ok is false if the message is no change of
+// a thread. The error says that a document cannot be read.
 func UpdateOf(key string, m jetstream.Msg) (u Update, ok bool, err error) {
 	if key == buckets.CheckpointKey {
 		var c buckets.Checkpoint
@@ -155,7 +155,7 @@ func (t *members) put(id string, m listed) {
 	c := change{m.seq, at}
 	i := len(t.order)
 	for i > 0 && t.order[i-1].seq > m.seq && len(t.order)-i < 64 {
-		i-- // nearly always the last; those of one batch arrive in any order
+		i-- // nearly always the last; documents of one batch arrive in any order
 	}
 	if i > 0 && t.order[i-1].seq > m.seq {
 		i, _ = slices.BinarySearchFunc(t.order, m.seq, func(c change, seq uint64) int { return cmp.Compare(c.seq, seq) })

@@ -19,8 +19,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// coldThread returns the documents of a thread that is cold, nil if it is not. If the list of
-// threads says that it is not, that is believed unless sure is set.
+// coldThread returns the documents of a cold thread, nil if the thread is not cold. Unless sure is
+// set, it relies on the list of threads if that says so.
 func (l *live) coldThread(ctx context.Context, name string, sure bool) (*cold.Thread, error) {
 	if l.name == name && (l.sure || !sure) {
 		return l.frozen, nil
@@ -42,7 +42,7 @@ func (l *live) coldThread(ctx context.Context, name string, sure bool) (*cold.Th
 		l.frozen, err = l.q.cold.Read(ctx, name, seq)
 	}
 	if err != nil {
-		l.name = "" // it is asked again
+		l.name = "" // look it up again
 	}
 	return l.frozen, err
 }
@@ -77,7 +77,7 @@ func (l *live) decoded(d cold.Document) (f found, err error) {
 	return f, err
 }
 
-// threadOfAll returns the thread of the places, if it is one.
+// threadOfAll returns the thread of the places, if all are in the same one.
 func threadOfAll(places []documents.Place) (name string, one bool) {
 	for _, p := range places {
 		if p.Thread != places[0].Thread {
@@ -90,7 +90,7 @@ func threadOfAll(places []documents.Place) (name string, one bool) {
 	return places[0].Thread, true
 }
 
-// threadOfPattern returns the thread whose keys a pattern matches, if it is one.
+// threadOfPattern returns the thread that a pattern names, if it names one.
 func threadOfPattern(pattern string) (name string, one bool) {
 	tenant, rest, _ := strings.Cut(pattern, ".")
 	thread, _, more := strings.Cut(rest, ".")
@@ -117,14 +117,14 @@ func (l *live) foundIn(t *cold.Thread, k documents.Kind, pattern string) ([]foun
 const (
 	coldSearched  = 64               // threads that are folded
 	commitsLooked = 4096             // commits that are read from the time of the id on
-	idBefore      = 2 * time.Second  // an id may be as much older than its commit's predecessor, as clocks tell
-	idAfter       = 60 * time.Second // its commit was stored within
+	idBefore      = 2 * time.Second  // how much older than the previous commit an id may be, since clocks differ
+	idAfter       = 60 * time.Second // how long after an id was made its commit may have been stored
 )
 
-// search returns the documents of a tenant's cold threads that match a pattern which names no
-// thread. If there are few such threads, all are folded. If there are many, the log is read where
-// an id that Skein made came into it. What may be elsewhere is refused: the caller has to name
-// the thread.
+// search returns the documents of a tenant's cold threads that match a pattern without a thread.
+// Few cold threads are all folded. If there are many, search reads the log around the time at
+// which Skein made the id in the pattern. For any other id it returns an error: the caller has to
+// name the thread.
 func (l *live) search(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
 	tenant, rest, _ := strings.Cut(pattern, ".")
 	if err := l.q.directory.AwaitLoaded(ctx); err != nil {
@@ -159,8 +159,8 @@ func (l *live) search(ctx context.Context, k documents.Kind, pattern string) ([]
 	return out, nil
 }
 
-// threadsNear returns the threads of a tenant with a commit that has an id of the pattern, made
-// at the time that the id tells.
+// threadsNear returns the threads of a tenant with a commit that contains the id of the pattern.
+// It reads the log around the time in the id.
 func (l *live) threadsNear(ctx context.Context, tenant, pattern string) ([]string, error) {
 	id, at, ok := timedID(pattern)
 	if !ok {
@@ -197,8 +197,8 @@ func (l *live) threadsNear(ctx context.Context, tenant, pattern string) ([]strin
 	return ids, nil
 }
 
-// timedID returns the first id of a pattern that tells when it was made: a UUID of version 7
-// without dashes, after a prefix.
+// timedID returns the first id of a pattern that contains its time: a prefix and a version 7 UUID
+// without dashes.
 func timedID(pattern string) (id string, at time.Time, ok bool) {
 	for part := range strings.SplitSeq(pattern, ".") {
 		_, digits, ok := strings.Cut(part, "_")
@@ -218,17 +218,17 @@ func (q *Queries) Tenants(ctx context.Context) ([]string, error) {
 	return q.directory.Tenants(), nil
 }
 
-// Warm returns threads of a tenant, by id, that did not change since a time and are not cold, those
-// listed after a place, and the place after which to go on; 0: there are no more.
+// Warm returns the ids of threads that have not changed since until and are not cold. It begins
+// after a place in the list, and returns the place to continue after; 0: there are no more.
 func (q *Queries) Warm(tenant string, until time.Time, after uint64, most int) (ids []string, next uint64) {
 	return q.directory.Unchanged(tenant, events.TimeOf(until), after, most)
 }
 
-// Marked is Warm for threads that are cold and whose documents nobody has begun to remove.
+// Marked is Warm for cold threads, without those for which the removal of documents has begun.
 func (q *Queries) Marked(tenant string, after uint64, most int) (ids []string, next uint64) {
 	return q.directory.Marked(tenant, after, most)
 }
 
-// Claimed returns threads, by tenant, whose documents somebody began to remove after a time: those
-// with which that began last, [directory.ClaimsKept] at most.
+// Claimed returns, by tenant, the threads for which the removal of documents began after since:
+// the latest, at most [directory.ClaimsKept].
 func (q *Queries) Claimed(since time.Time) map[string][]string { return q.directory.Claimed(since) }

@@ -15,14 +15,13 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// consumerWait is how long an event is waited for if the query does not say.
+// consumerWait is how long a query waits for an event by default.
 const consumerWait = 5 * time.Second
 
-// typePattern is what may stand in a list of types: item.created, item.* or *.
+// typePattern matches an element of a list of types: item.created, item.* or *.
 var typePattern = regexp.MustCompile(`^([a-z]+(\.[a-z]+)*(\.\*)?|\*)$`)
 
-// createConsumer creates a consumer that sees the tenant's part of the timeline
-// and no other.
+// createConsumer creates a consumer of the tenant's part of the timeline.
 func createConsumer(a *asking, d events.CreateConsumer) (*events.ConsumerRef, error) {
 	if _, err := a.checkLog(d.Log); err != nil {
 		return nil, err
@@ -97,7 +96,7 @@ func nextOfConsumer(a *asking, d events.NextOfConsumer) (*events.Delivery, error
 	return out, err
 }
 
-// settleConsumer records what became of an event.
+// settleConsumer acknowledges or rejects an event.
 func settleConsumer(a *asking, d events.SettleConsumer) (*events.ConsumerRef, error) {
 	err := timeline.ConsumersOf(a.log).Settle(a.ctx, a.tenant, d.Name, d.Token, d.As)
 	if errors.Is(err, timeline.ErrNoConsumer) {
@@ -111,14 +110,14 @@ func deleteConsumer(a *asking, d events.DeleteConsumer) (*events.ConsumerRef, er
 	return &events.ConsumerRef{Name: d.Name}, timeline.ConsumersOf(a.log).Delete(a.ctx, a.tenant, d.Name)
 }
 
-// The bucket in which package webhooks stores how far they are, and the key of the position up
-// to which those are that have nothing to deliver.
+// The bucket in which package webhooks stores positions, and the key of the common position of
+// webhooks with nothing to deliver.
 const (
 	webhooksBucket   = "thread_webhooks"
 	webhooksPosition = "position"
 )
 
-// listWebhooks returns how far the tenant's webhooks are, as it was stored last.
+// listWebhooks returns the last stored positions of the tenant's webhooks.
 func listWebhooks(a *asking, _ events.ListWebhooks) (*events.WebhookList, error) {
 	docs, err := a.log.Bucket(webhooksBucket).All(a.ctx, a.tenant+"."+string(events.WebhookKind)+".*", webhooksPosition)
 	if err != nil {

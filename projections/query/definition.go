@@ -13,14 +13,13 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// definitionsUsual is how many definitions a page has if the query does not say.
+// definitionsUsual is the default number of definitions on a page.
 const definitionsUsual = 100
 
-// definitionsAtOnce is how many definitions are read at once: they may have
-// 256 KiB each.
+// definitionsAtOnce is how many definitions are read at once. Each may have 256 KiB.
 const definitionsAtOnce = 32
 
-// getDefinition returns a definition as it is now, from its bucket, or as it was,
+// getDefinition returns the current version of a definition from its bucket, or an earlier one
 // from the log.
 func getDefinition(a *asking, d events.GetDefinition) (*events.Definition, error) {
 	if err := awaitDefinitions(a, d.Fresh, d.Version != nil); err != nil {
@@ -37,7 +36,7 @@ func getDefinition(a *asking, d events.GetDefinition) (*events.Definition, error
 	return doc, err
 }
 
-// getAgent finds an agent: a definition, or a reactor of this process.
+// getAgent returns an agent: a definition, or a reactor of this process.
 func getAgent(a *asking, d events.GetAgent) (*events.Agent, error) {
 	if err := awaitDefinitions(a, d.Fresh, false); err != nil {
 		return nil, err
@@ -82,9 +81,8 @@ func awaitDefinitions(a *asking, fresh events.Fresh, fromLog bool) error {
 	return a.awaitStart(math.MaxUint64)
 }
 
-// listDefinitions picks from the keys of the bucket and reads the definitions of
-// one page. One that is added while a caller pages is shown if its place is on a later
-// page.
+// listDefinitions selects from the keys of the bucket, and reads the definitions of one page. A
+// definition that is added between two pages is shown if it belongs on a later page.
 func listDefinitions(a *asking, d events.ListDefinitions) (*events.DefinitionList, error) {
 	if err := awaitDefinitions(a, d.Fresh, false); err != nil {
 		return nil, err
@@ -115,7 +113,7 @@ func listDefinitions(a *asking, d events.ListDefinitions) (*events.DefinitionLis
 				doc.Definition = nil
 			}
 			if room -= len(doc.Definition) + len(doc.Name) + 512; room < 0 && len(list.Definitions) > 0 {
-				return list, nil // NextCursor was set to what is before it
+				return list, nil // NextCursor names the element before it
 			}
 			list.Definitions = append(list.Definitions, *doc)
 			list.NextCursor = encodeKeyCursor(query, events.DefinitionRef{Kind: doc.Kind, Name: doc.Name}.ID())
@@ -127,8 +125,8 @@ func listDefinitions(a *asking, d events.ListDefinitions) (*events.DefinitionLis
 	return list, nil
 }
 
-// definitionRefs returns the keys of the bucket, those of removed definitions too,
-// by kind and name, after one of them.
+// definitionRefs returns the keys of the bucket after a given one, by kind and name, including
+// those of removed definitions.
 func definitionRefs(a *asking, kind events.DefinitionKind, after string) ([]events.DefinitionRef, error) {
 	bucket := a.log.Bucket(a.models.Of(documents.Definitions).Bucket)
 	prefix := bucket.Subject(a.tenant + ".")

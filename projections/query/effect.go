@@ -11,11 +11,12 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// effectsUsual is how many of a tenant's effects a page has if the query does not say.
+// effectsUsual is the default number of a tenant's effects on a page.
 const effectsUsual = 50
 
-// listEffects returns what is pending, those due first in front. None is no error. The index says
-// what is pending in a thread. Of a tenant all is read, and what the page needs of it is kept.
+// listEffects returns the pending effects, the earliest due first. An empty list is no error. For
+// one thread the index lists them. For a tenant all effects are read, and only those of the page
+// are kept in memory.
 func listEffects(a *asking, d events.ListEffects) (*events.EffectList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func listEffects(a *asking, d events.ListEffects) (*events.EffectList, error) {
 	return w.page(query), nil
 }
 
-// fill replaces what the index has of the effects of a page by their documents.
+// fill replaces the index entries on a page with the effects' documents.
 func (a *asking) fill(w *effectWindow) error {
 	w.cut()
 	brief := w.kept
@@ -78,7 +79,7 @@ func (a *asking) fill(w *effectWindow) error {
 			return err
 		}
 		for _, f := range got {
-			if f.doc != nil { // it has not ended since
+			if f.doc != nil { // the effect has not ended meanwhile
 				w.kept = append(w.kept, f)
 			}
 		}
@@ -100,7 +101,7 @@ func inView(e *events.ScheduledEffect, view events.EffectView, now time.Time) bo
 }
 
 // eachOfTenant calls see with every document of a kind that the tenant has, in the order of their
-// bucket. One that is written meanwhile may be seen twice, the later state last.
+// bucket. A document that is written meanwhile may be seen twice, its later state last.
 func (a *asking) eachOfTenant(k documents.Kind, see func(found)) error {
 	const page = 500
 	source := &live{q: a.Queries}
@@ -136,15 +137,15 @@ func (a *asking) eachOfTenant(k documents.Kind, see func(found)) error {
 	}
 }
 
-// effectWindow keeps the first effects of a list that arrives in any order.
+// effectWindow keeps the first effects of a list that arrives unordered.
 type effectWindow struct {
 	most, room int // how many, and how many bytes, a page may have
 	after      *events.ScheduledEffect
 
 	kept  []found
-	last  *events.ScheduledEffect // of the page, if it is not the last one that is kept
+	last  *events.ScheduledEffect // the last effect of the page, if not the last of kept
 	bytes int                     // of kept
-	more  bool                    // there are others that follow
+	more  bool                    // more effects follow the kept ones
 }
 
 // start reads the cursor: the last effect of the page before.
@@ -175,11 +176,11 @@ func (w *effectWindow) add(f found) {
 	}
 }
 
-// cut orders what is kept, and drops what is beyond the page.
+// cut sorts the kept effects, and drops those beyond the page.
 func (w *effectWindow) cut() {
 	slices.SortStableFunc(w.kept, func(a, b found) int { return cmp.Compare(b.seq, a.seq) })
 	seen := make(map[string]bool, len(w.kept))
-	w.kept = slices.DeleteFunc(w.kept, func(f found) bool { // it was written meanwhile: its latest state counts
+	w.kept = slices.DeleteFunc(w.kept, func(f found) bool { // an effect that was written meanwhile: its latest state counts
 		key := f.place.Key()
 		again := seen[key]
 		seen[key] = true
@@ -197,7 +198,7 @@ func (w *effectWindow) cut() {
 	}
 }
 
-// page returns what is kept.
+// page returns the effects of the page.
 func (w *effectWindow) page(query uint64) *events.EffectList {
 	w.cut()
 	list := &events.EffectList{Effects: make([]events.ScheduledEffect, len(w.kept))}
@@ -221,8 +222,8 @@ func byDue(a, b *events.ScheduledEffect) int {
 	return cmp.Or(cmp.Compare(a.ScheduledAt, b.ScheduledAt), cmp.Compare(a.ThreadID, b.ThreadID), cmp.Compare(a.ID, b.ID))
 }
 
-// getState answers from the log rather than a read model: a visitor's next request must see
-// what the last one wrote, whichever process it reaches.
+// getState reads the log rather than a read model, because a visitor's next request must see what
+// the last one wrote, whatever process it reaches.
 func getState(a *asking, d events.GetState) (*events.StateValues, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err

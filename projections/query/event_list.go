@@ -15,12 +15,12 @@ import (
 const (
 	eventsUsual = 100     // events of a list if the query does not say
 	scanEvents  = 10_000  // events that one query looks at
-	scanBytes   = 8 << 20 // of commits that it reads
+	scanBytes   = 8 << 20 // of commits that one query reads
 )
 
-// listEvents returns a thread's events as they are in the log. It needs no read
-// model. A commit that cannot be read is skipped, as it is everywhere. It looks at a limited
-// number of events: the rest of a thread of which few are wanted is another page.
+// listEvents returns a thread's events as they are in the log. It needs no read model. A commit
+// that cannot be read is skipped, as it is everywhere. It examines a limited number of events, so
+// a page may have few even if more follow.
 func listEvents(a *asking, d events.ListEvents) (*events.EventList, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
@@ -85,8 +85,9 @@ func listEvents(a *asking, d events.ListEvents) (*events.EventList, error) {
 	return list, nil
 }
 
-// checkReached returns a not_found if there is no such thread, and a position_ahead if it has not
-// reached a version. The leader is asked: a replica that lags may have been read before.
+// checkReached returns a not_found if there is no such thread, and a position_ahead if the thread
+// has not reached a version. It asks the leader, because the read before may have been from a
+// lagging replica.
 func (a *asking) checkReached(thread string, version int64, log string) error {
 	last, err := a.log.Newest(a.ctx, a.tenant, a.thread)
 	switch {
@@ -111,19 +112,18 @@ func versionOf(m streams.Message) int64 {
 	return v
 }
 
-// wanted reports whether a list of types, or of item.* and the like, has the type of an
-// event. An empty list has all.
+// wanted reports whether the type of an event matches a list of types such as item.created, item.*
+// or *. An empty list matches all.
 func wanted(types []string, t events.Type) bool {
 	return len(types) == 0 || slices.ContainsFunc(types, func(want string) bool {
 		return want == string(t) || want == "*" || want == t.Entity()+".*"
 	})
 }
 
-// seqOf returns a sequence in the log that is not after the thread's event of that
-// version. It bisects the log instead of reading the thread from its beginning: a
-// commit's headers have the version after it.
+// seqOf returns a sequence in the log at or before the thread's event of a version. It bisects the
+// log by the versions in the headers of the thread's commits.
 func (a *asking) seqOf(version int64) (uint64, error) {
-	const near = 512 // to read as many events takes less time than the search
+	const near = 512 // reading this many events is faster than searching on
 	if version <= near {
 		return 1, nil
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// listExecutions returns a page of a thread's executions: as many as were asked for, and as one
-// answer can hold. A cursor is the place of an execution in the thread, so that a page does not
-// move when one of them changes its state.
+// listExecutions returns a page of a thread's executions, bounded by the limit and by the size of
+// one answer. The cursor is the place of an execution in the thread, so pages do not move when an
+// execution changes.
 func listExecutions(a *asking, d events.ListExecutions) (*events.ExecutionList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
@@ -24,8 +24,8 @@ func listExecutions(a *asking, d events.ListExecutions) (*events.ExecutionList, 
 	return &events.ExecutionList{Executions: list, NextCursor: next}, err
 }
 
-// listedPage returns a page of a list of the thread: as many documents that show accepts as were
-// asked for, and as one answer can hold. The cursor is the place of the next one.
+// listedPage returns a page of a list of the thread: the documents that show accepts, bounded by
+// the limit and by the size of one answer. The cursor is the place of the next document.
 func listedPage[T any](a *asking, ref string, p paging, w listWalk, show func(*T) bool) (list []T, next string, err error) {
 	thread, err := a.threadOfIndex(ref)
 	if err != nil {
@@ -59,7 +59,7 @@ func listedPage[T any](a *asking, ref string, p paging, w listWalk, show func(*T
 	return list, next, err
 }
 
-// listWalk reads documents of a thread by the index, in the order of their creation.
+// listWalk reads documents of a thread through the index, in the order of their creation.
 type listWalk struct {
 	*asking
 	list    documents.List
@@ -69,8 +69,8 @@ type listWalk struct {
 	desc    bool
 	next    int64                           // the first version that is wanted
 	match   func(*documents.ListEntry) bool // nil: all
-	skip    int                             // how many that match are passed over first
-	usual   int                             // how many are likely to be looked at
+	skip    int                             // how many matches to skip first
+	usual   int                             // how many documents are likely to be read
 }
 
 // listedAtOnce bounds how many documents one request reads.
@@ -103,7 +103,8 @@ func (w *listWalk) each(see func(f found, e *documents.ListEntry) (more bool, er
 				return err
 			}
 			for i, f := range got {
-				// The index may be ahead; one that was created again is at its last place.
+				// The index may be newer than the documents. A relationship that was created again
+				// is at its last place only.
 				if f.doc == nil || w.kind == documents.Relationships && f.seq != uint64(part[i].Seq) {
 					continue
 				}
@@ -115,7 +116,7 @@ func (w *listWalk) each(see func(f found, e *documents.ListEntry) (more bool, er
 	}
 }
 
-// entries returns what documents of the index list, in the order of the walk.
+// entries returns the entries of documents of the index, in the order of the walk.
 func (w *listWalk) entries(ids []string) (entries []documents.ListEntry, err error) {
 	pages, err := w.indexed(ids)
 	if err != nil {
@@ -139,7 +140,7 @@ func (w *listWalk) entries(ids []string) (entries []documents.ListEntry, err err
 	return entries, nil
 }
 
-// indexed returns documents of the thread's index, those that there are.
+// indexed returns the documents of the thread's index that exist.
 func (a *asking) indexed(ids []string) (pages []*documents.Page, err error) {
 	places := make([]documents.Place, len(ids))
 	for i, id := range ids {
@@ -157,7 +158,7 @@ func (a *asking) indexed(ids []string) (pages []*documents.Page, err error) {
 	return pages, nil
 }
 
-// listPages finds the documents of the index that have a list, in the order of a walk.
+// listPages iterates over the documents of the index that hold a list, in the order of a walk.
 type listPages struct {
 	*listWalk
 	block int64 // the next one
@@ -165,7 +166,7 @@ type listPages struct {
 	ended bool
 }
 
-// take returns the next ones, n at most; none are left if it returns none.
+// take returns the next documents, at most n. It returns none at the end.
 func (p *listPages) take(n int) (ids []string, err error) {
 	if p.running {
 		if p.ended {

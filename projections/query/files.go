@@ -15,18 +15,18 @@ import (
 type Contents interface {
 	// Grep searches files of a tenant, which all have content, in their order.
 	Grep(ctx context.Context, tenant string, files []events.FileRecord, pattern string, limit int) (*events.GrepList, error)
-	// Thumbnail returns a small picture of a file that has content, or not_found if
-	// it is not an image of which one can be made.
+	// Thumbnail returns a small picture of a file with content. The error is a not_found if the
+	// file is not an image that can be decoded.
 	Thumbnail(ctx context.Context, tenant string, file *events.FileRecord, size int) (*events.Thumbnail, error)
 }
 
-// How much an answer shows if the query does not say.
+// Default and maximum sizes of answers.
 const (
 	findUsual  = 10_000
 	grepUsual  = 1000
 	thumbUsual = 256
 
-	globParts = 8    // each of them multiplies the work
+	globParts = 8    // each part multiplies the work
 	globWays  = 1000 // of the alternatives in braces, one for each brace
 )
 
@@ -56,7 +56,7 @@ func fileAt(a *asking, ref, at string) (*events.FileRecord, error) {
 	return got[0].doc.(*events.FileRecord), nil
 }
 
-// fileRoot returns the record of the root, which exists from its thread's creation on.
+// fileRoot returns the record of the root directory, which every thread has.
 func fileRoot(a *asking, ref string) (*events.FileRecord, error) {
 	thread, err := a.ofThread(ref)
 	if err != nil {
@@ -71,7 +71,7 @@ func fileRoot(a *asking, ref string) (*events.FileRecord, error) {
 	return &root, nil
 }
 
-// listFiles returns what a directory holds, by name.
+// listFiles returns the entries of a directory, by name.
 func listFiles(a *asking, d events.ListFiles) (*events.FileList, error) {
 	dir, err := events.FilePath(d.Path)
 	if err != nil {
@@ -87,7 +87,7 @@ func listFiles(a *asking, d events.ListFiles) (*events.FileList, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(names) == 0 { // empty, not there, or no directory
+	if len(names) == 0 { // the directory is empty or missing, or a file
 		record, err := fileAt(a, d.ThreadID, dir)
 		if err != nil {
 			return nil, err
@@ -123,7 +123,7 @@ func listFiles(a *asking, d events.ListFiles) (*events.FileList, error) {
 			return nil, err
 		}
 		for _, f := range got {
-			if f.doc == nil { // removed since
+			if f.doc == nil { // removed meanwhile
 				continue
 			}
 			room -= f.bytes + 1
@@ -172,7 +172,7 @@ func filesOf(a *asking, ref string, at *events.At, fresh events.Fresh) ([]events
 	return list, nil
 }
 
-// countFiles counts what the thread has.
+// countFiles counts the files and directories of the thread.
 func countFiles(a *asking, d events.CountFiles) (*events.FileStats, error) {
 	list, err := filesOf(a, d.ThreadID, d.At, d.Fresh)
 	if err != nil {
@@ -238,8 +238,8 @@ func globOf(glob, field string) (func(string) bool, error) {
 	return func(p string) bool { return doublestar.MatchUnvalidated(glob, p[1:]) }, nil
 }
 
-// waysOf counts in how many ways the alternatives in the braces of a glob combine,
-// or a few more: the matcher may try them all. It counts to a little over globWays.
+// waysOf returns an upper bound of the number of combinations of the alternatives in a glob's
+// braces: the matcher may try them all. It stops counting a little over globWays.
 func waysOf(glob string) int {
 	ways := 1
 	var open []int // alternatives of each brace that is not closed

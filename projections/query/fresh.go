@@ -17,20 +17,20 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// behind returns the error that the read models are not as far as a query asks.
+// behind returns the error that the read models do not show yet what a query asks for.
 func (q *Queries) behind(format string, args ...any) *events.Error {
 	e := events.Errorf(events.ProjectionBehind, format, args...)
 	e.Details = &events.ErrorDetails{Seq: int64(q.cfg.Progress.Seq())}
 	return e
 }
 
-// answerWithin is the part of the time of a query's sender that remains for the answer: a query
-// that waited longer would end without one.
+// answerWithin is how much of the sender's time a query reserves for sending the answer after it
+// has waited.
 const answerWithin = 250 * time.Millisecond
 
-// waiting returns a context for what is left of the time that the query may wait for the read
-// models. It ends before the sender of the query stops waiting: a sender with less time than
-// that is told how far the read models are too. Call done when the wait is over.
+// waiting returns a context for the rest of the time that the query may wait for the read models.
+// It ends answerWithin before the sender's deadline, so that the sender still gets the answer that
+// the read models are behind. Call done when the wait is over.
 func (a *asking) waiting() (_ context.Context, done func()) {
 	most := *a.patience
 	if end, ok := a.ctx.Deadline(); ok {
@@ -45,8 +45,8 @@ func (a *asking) waiting() (_ context.Context, done func()) {
 	}
 }
 
-// awaitSeq waits until the read models show a sequence of the log, or, if the
-// answer comes from the log itself, until the log has it.
+// awaitSeq waits until the read models show a sequence of the log or, if the answer comes from the
+// log itself, until the log has reached it.
 func (a *asking) awaitSeq(least *int64, fromLog bool) error {
 	if least == nil || a.cfg.Progress.Seq() >= uint64(*least) {
 		return nil
@@ -64,9 +64,9 @@ func (a *asking) awaitSeq(least *int64, fromLog bool) error {
 	return nil
 }
 
-// awaitStart waits until the read models show the log up to where it ended when this process
-// began to follow them, or up to an earlier sequence. Before that, after a restore or while they
-// are rebuilt, they do not show what is there.
+// awaitStart waits until the read models show the log up to a sequence, at most up to where the
+// log ended when this process began to follow them. Before that, after a restore or during a
+// rebuild, the read models lack documents.
 func (a *asking) awaitStart(upTo uint64) error {
 	least := min(a.cfg.Progress.Started(), upTo)
 	if a.cfg.Progress.Seq() >= least {
@@ -80,8 +80,8 @@ func (a *asking) awaitStart(upTo uint64) error {
 	return nil
 }
 
-// NotShown says how far the read models are that do not show the log yet as it was when this
-// process began to follow them.
+// NotShown reports how far the read models are if they do not show the log yet up to where it
+// ended when this process began to follow them.
 func NotShown(p *buckets.Progress) string {
 	shown, end := p.Seq(), p.Started()
 	return fmt.Sprintf("the read models are being built from the log, and show it up to commit %d of %d (%d %%); commands are executed meanwhile; try again later", shown, end, shown*100/max(end, 1))
@@ -111,12 +111,12 @@ func (a *asking) awaitVersion(least *int64) error {
 		case <-ctx.Done():
 			return a.behind("the read models show the thread at version %d, not yet %d", at, *least)
 		}
-		retry.Sleep(ctx, 2*time.Millisecond) // not each of many commits a second need be looked at
+		retry.Sleep(ctx, 2*time.Millisecond) // under many commits a second, do not check after each
 	}
 }
 
-// reached reports whether the read models show a version of the thread, and which one its
-// document shows. It does not wait for a thread that is not in the log.
+// reached reports whether the read models show a version of the thread, and returns the version
+// that its document shows. It does not wait for a thread that is not in the log.
 func (a *asking) reached(ctx context.Context, least int64, progress uint64) (bool, int64, error) {
 	got, err := (&live{q: a.Queries}).get(ctx, a.place(documents.Threads, ""))
 	if err != nil {
@@ -127,7 +127,7 @@ func (a *asking) reached(ctx context.Context, least int64, progress uint64) (boo
 		if doc.Version < least {
 			return false, doc.Version, nil
 		}
-		// The other buckets are written at the same time: all of them must be there.
+		// The buckets are written concurrently: wait until all of them have the commit.
 		return a.cfg.Progress.Wait(ctx, uint64(doc.Seq)) == nil, doc.Version, nil
 	}
 	end, err := a.log.LastSeq(ctx)
@@ -137,13 +137,13 @@ func (a *asking) reached(ctx context.Context, least int64, progress uint64) (boo
 	if progress < end {
 		return false, 0, a.cfg.Progress.Wait(ctx, end)
 	}
-	return true, 0, nil // everything is shown, and there is no such thread
+	return true, 0, nil // all commits are shown, so the thread does not exist
 }
 
-// confirmed checks a not_found about a thread, of an answer that began when the read models
-// showed the log up to a sequence. It is right only if the log had no more of the thread. If it
-// had, confirmed returns the sequence that must be shown before the query is answered again. Read
-// models that claim more than they show, or more than the log has, are behind.
+// confirmed checks a not_found about a thread. shown is the sequence that the read models showed
+// when the query began. If the log has a later commit of the thread, confirmed returns its
+// sequence: the read models must show it before the query is answered again. Read models that
+// claim to show more than they do, or more than the log has, are behind.
 func (a *asking) confirmed(err error, shown uint64) (unshown int64, _ error) {
 	if a.past || !events.IsThread(a.thread) || !events.IsNotFound(err) {
 		return 0, err
@@ -171,14 +171,14 @@ func (a *asking) confirmed(err error, shown uint64) (unshown int64, _ error) {
 		return 0, failed
 	}
 	if doc, shown := got[0].doc.(*events.Thread); shown && doc.Version >= last.Version {
-		return 0, err // what is not in it is not there
+		return 0, err // a thread that is not in the log does not exist
 	}
 	return 0, a.behind("the read models do not show the thread, and the log has it at version %d", last.Version)
 }
 
-// Run follows the bucket of threads until ctx ends: how far the read models are,
-// and which threads there are. After a reconnect it starts again, because a server that
-// crashed may have lost its newest writes.
+// Run follows the bucket of threads until ctx ends, to know how far the read models are and which
+// threads exist. After a reconnect it starts over, because a server that crashed may have lost its
+// newest writes.
 func (q *Queries) Run(ctx context.Context) error {
 	buckets.KeepFollowing(ctx, q.log.Streams(), q.follow, func(err error) {
 		q.logger.Warn().Err(err).Msg("following the read models was interrupted; starting again")
@@ -199,11 +199,11 @@ func (q *Queries) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	believed := all[documents.Threads].At + 1 // checkpoints of threads from here on
+	believed := all[documents.Threads].At + 1 // only checkpoints of threads from this message on are valid
 	if all[documents.Threads].Checkpoint == nil || all.Whole() {
 		believed = 0
 	} else {
-		q.cfg.Progress.Set(0) // until a runner has checked it
+		q.cfg.Progress.Set(0) // 0 until a runner has checked it
 	}
 	end, err := q.log.LastSeq(ctx)
 	if err != nil {
@@ -225,8 +225,8 @@ func (q *Queries) threads() streams.Bucket {
 	return q.log.Bucket(q.models.Of(documents.Threads).Bucket)
 }
 
-// followProgress follows the checkpoint of threads, which says how far all read
-// models are. Only checkpoints from a message of the bucket on are valid.
+// followProgress follows the checkpoint of threads, which says how far all read models are. It
+// ignores checkpoints before a given message of the bucket.
 func (q *Queries) followProgress(ctx context.Context, stream jetstream.Stream, from uint64) error {
 	return buckets.Follow(ctx, stream, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{q.threads().Subject(buckets.CheckpointKey)}, DeliverPolicy: jetstream.DeliverLastPolicy,
@@ -239,8 +239,8 @@ func (q *Queries) followProgress(ctx context.Context, stream jetstream.Stream, f
 	})
 }
 
-// shows waits until reads of the buckets are not older than what a checkpoint describes:
-// on a cluster the replica that answers may lag.
+// shows waits until the replicas that answer reads have what a checkpoint describes. On a cluster
+// they may lag.
 func (q *Queries) shows(ctx context.Context, c *buckets.Checkpoint) error {
 	for _, p := range q.models.List() {
 		if len(c.Ends) == documents.Kinds {
@@ -252,8 +252,8 @@ func (q *Queries) shows(ctx context.Context, c *buckets.Checkpoint) error {
 	return nil
 }
 
-// followThreads keeps the directory up to date. Changes that arrive together are
-// applied together: under steady queries each would wait for the lock by itself.
+// followThreads keeps the directory up to date. Changes that arrive together are applied together,
+// so that they take the lock once.
 func (q *Queries) followThreads(ctx context.Context, stream jetstream.Stream) error {
 	const together = 512
 	var waiting []directory.Update

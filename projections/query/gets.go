@@ -69,8 +69,8 @@ func getItem(a *asking, d events.GetItem) (*events.Item, error) {
 	return a.answerable(item)
 }
 
-// answerable returns an item as one answer can hold it: notes replace what is too
-// large, and say where the whole is.
+// answerable returns an item that fits into one answer. Notes replace values that are too large,
+// and say where to read them.
 func (a *asking) answerable(item *events.Item) (*events.Item, error) {
 	most := a.answerBytes()
 	if len(item.Content)+len(item.Metadata) < most/2 {
@@ -94,8 +94,8 @@ func getExecution(a *asking, d events.GetExecution) (*events.Execution, error) {
 	return one[events.Execution](a, "execution", documents.Executions, d.ThreadID, d.ExecutionID)
 }
 
-// one returns a document by its id, in the thread that was named, or in the one
-// that has it: of several the one that changed last.
+// one returns a document by its id, in the named thread or, if none is named, in any thread of the
+// tenant. Of several it returns the one that changed last.
 func one[T any](a *asking, entity string, k documents.Kind, ref, id string) (*T, error) {
 	var got []found
 	var err error
@@ -118,8 +118,7 @@ func newest(got []found) found {
 	return slices.MaxFunc(got, func(a, b found) int { return cmp.Compare(a.seq, b.seq) })
 }
 
-// missing returns the error for what does not exist: the named thread, or the entity in
-// it.
+// missing returns the not_found error for the named thread, or for the entity in it.
 func (a *asking) missing(entity, ref, id string) error {
 	if ref != "" {
 		if _, err := a.ofThread(ref); err != nil {
@@ -135,7 +134,7 @@ type Pairs interface {
 	List(ctx context.Context, tenant string, d events.ListKV) (*events.KVList, error)
 }
 
-// getKV returns the value of a key, as the leader of its bucket has it now.
+// getKV returns the current value of a key, read from the leader of its bucket.
 func getKV(a *asking, d events.GetKV) (*events.KVEntry, error) {
 	if a.cfg.Pairs == nil {
 		return nil, noPairs()

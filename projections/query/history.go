@@ -10,13 +10,13 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// How many a list has if the query does not say.
+// Default lengths of lists.
 const (
 	logUsual    = 500
 	chunksUsual = 256
 )
 
-// getHistory returns where the log ends.
+// getHistory returns the name and the end of the log.
 func getHistory(a *asking, d events.GetHistory) (*events.HistoryEnd, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
@@ -24,13 +24,13 @@ func getHistory(a *asking, d events.GetHistory) (*events.HistoryEnd, error) {
 	return a.logEnd()
 }
 
-// logEnd returns where the log ends, according to its leader.
+// logEnd returns the last sequence of the log, read from its leader.
 func (a *asking) logEnd() (*events.HistoryEnd, error) {
 	end, err := a.log.End(a.ctx)
 	return &events.HistoryEnd{LastSeq: int64(end.Seq), Log: end.Incarnation}, err
 }
 
-// checkLog returns the log's name. The error is a position_ahead if a query names another one.
+// checkLog returns the log's name. The error is a position_ahead if the query names another log.
 func (a *asking) checkLog(named string) (log string, err error) {
 	if log, err = a.log.Incarnation(a.ctx); err != nil {
 		return "", err
@@ -38,8 +38,8 @@ func (a *asking) checkLog(named string) (log string, err error) {
 	return log, events.CheckLog(named, log)
 }
 
-// listHistory returns the tenant's events as they are in the log, also those of
-// aggregates that are no threads. A commit that cannot be read is listed as broken.
+// listHistory returns the tenant's events as they are in the log, including those of aggregates
+// other than threads. A commit that cannot be read is listed as broken.
 func listHistory(a *asking, d events.ListHistory) (*events.HistoryList, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
@@ -88,14 +88,14 @@ func listHistory(a *asking, d events.ListHistory) (*events.HistoryList, error) {
 	if len(list.Entries) > 0 || from == 1 {
 		return list, nil
 	}
-	end, err := a.logEnd() // a replica that lags may have been read
+	end, err := a.logEnd() // a lagging replica may have been read
 	if err != nil {
 		return nil, err
 	}
 	return list, end.CheckPosition(d.Log, int64(from)-1)
 }
 
-// entriesOf returns the events in a message of the log that are after a version.
+// entriesOf returns the events in a message of the log after a version.
 func entriesOf(a *asking, m streams.Message, after int64) []events.HistoryEntry {
 	commit, err := a.log.Decode(m)
 	if err != nil {
@@ -125,7 +125,7 @@ func versionIn(e events.HistoryEntry) int64 {
 }
 
 // checkChunk returns a position_ahead if a query begins after a chunk that an active run has not
-// written. A run that has ended is no reason: its reader is told of the end.
+// written yet. For an ended run there is no error: the answer shows the end.
 func checkChunk(a *asking, d events.ListChunks, log string) error {
 	if d.AfterIndex == nil {
 		return nil
@@ -141,8 +141,8 @@ func checkChunk(a *asking, d events.ListChunks, log string) error {
 	return events.ChunkAhead(d.ExecutionID, *d.AfterIndex, next, log)
 }
 
-// listChunks returns the stored chunks of an execution. None is no error: they are
-// kept for a limited time.
+// listChunks returns the stored chunks of an execution. An empty list is no error, because chunks
+// are kept for a limited time.
 func listChunks(a *asking, d events.ListChunks) (*events.ChunkList, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func listChunks(a *asking, d events.ListChunks) (*events.ChunkList, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !jsontext.Value(m.Data).IsValid() { // not Skein's
+		if !jsontext.Value(m.Data).IsValid() { // another program wrote it
 			continue
 		}
 		if room -= len(m.Data) + 64; len(list.Chunks) == most || room < 0 && len(list.Chunks) > 0 {

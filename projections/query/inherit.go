@@ -9,13 +9,13 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// inheriting is a source in which inherited items are found, too: most of them have no
-// document of their own. It is for one query.
+// inheriting is a source that also finds inherited items, most of which have no document of their
+// own. It is used for one query.
 type inheriting struct {
 	source
 
 	pages *pages.Reader
-	index map[documents.Place]any // documents of the index that derived ones depend on; nil for one that is not there
+	index map[documents.Place]any // the documents of the index that derived documents depend on; nil if one does not exist
 }
 
 func (q *Queries) inheriting(s source) *inheriting {
@@ -46,7 +46,7 @@ func (s *inheriting) get(ctx context.Context, places ...documents.Place) ([]foun
 	return out, nil
 }
 
-// read reads those documents of the index that were not read yet, all at once.
+// read reads the documents of the index that were not read yet, all at once.
 func (s *inheriting) read(ctx context.Context, places []documents.Place) error {
 	unread := places[:0]
 	for _, p := range places {
@@ -65,7 +65,7 @@ func (s *inheriting) read(ctx context.Context, places []documents.Place) error {
 	return err
 }
 
-// find finds an inherited item by its id, too. Other patterns find only documents of their own.
+// find also finds an inherited item by its id. Other patterns only match stored documents.
 func (s *inheriting) find(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
 	out, err := s.source.find(ctx, k, pattern)
 	dot := strings.LastIndexByte(pattern, '.')
@@ -94,7 +94,7 @@ func (s *inheriting) find(ctx context.Context, k documents.Kind, pattern string)
 	return out, nil
 }
 
-// derive sets a document that can be made of what the thread has inherited.
+// derive sets a document that can be derived from what the thread has inherited.
 func (s *inheriting) derive(ctx context.Context, f *found) error {
 	doc, seq, err := documents.Derive(f.place, func(p documents.Place) (any, error) { return s.lookup(ctx, p) }, s.pages.In(ctx))
 	if err != nil || doc == nil {
@@ -116,7 +116,7 @@ func (s *inheriting) derive(ctx context.Context, f *found) error {
 	return err
 }
 
-// lookup returns a document of the index, as the source itself has it.
+// lookup returns a document of the index as the underlying source has it.
 func (s *inheriting) lookup(ctx context.Context, p documents.Place) (any, error) {
 	err := s.read(ctx, []documents.Place{p})
 	return s.index[p], err

@@ -7,11 +7,11 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// itemsUsual is how many items a page has if the query does not say.
+// itemsUsual is the default number of items on a page.
 const itemsUsual = 100
 
-// listItems reads the pages of the index from the end that was asked for, and
-// the items that match: as much work for a long thread as for a short one.
+// listItems reads pages of the index, from the requested end, and the items that match. The work
+// does not grow with the thread.
 func listItems(a *asking, d events.ListItems) (*events.ItemList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func total(c events.ItemCounts, t events.ItemType) int64 {
 	return c.Total()
 }
 
-// readItems adds the items to the list. If they are too large for one answer it returns
-// the index of the first that does not fit, else -1. An item that was hidden since is left out.
+// readItems adds the items to the list. It returns the index of the first item that does not fit
+// into the answer, else -1. It leaves out items that were hidden meanwhile.
 func readItems(a *asking, list *events.ItemList, picked []pick) (cut int64, err error) {
 	const atOnce = 128
 	room := a.answerBytes()
@@ -112,8 +112,8 @@ func readItems(a *asking, list *events.ItemList, picked []pick) (cut int64, err 
 	return -1, nil
 }
 
-// hiddenSince checks that an item of the index that is not there was hidden since. Another one is
-// missing from the bucket of items, and no list is returned without it.
+// hiddenSince checks that an item which the index lists, and which has no document, was hidden
+// meanwhile. Otherwise its document is missing, and the list must not be returned without it.
 func hiddenSince(a *asking, p pick) error {
 	if a.past {
 		return nil
@@ -153,20 +153,20 @@ type walk struct {
 	end     int64 // the index after the last
 	match   func(*documents.Page, *documents.Entry) bool
 
-	skip  int64            // how many that match are passed over first
-	empty func(int64) bool // whether nothing matches in a block; nil: not known
+	skip  int64            // how many matches to skip first
+	empty func(int64) bool // whether a block has no matches; nil: unknown
 	pages map[int64]*documents.Page
 }
 
-// pick is an item that matches.
+// pick is a matching item.
 type pick struct {
 	index int64
 	id    string
-	calls []int64 // the places of the calls that are part of it
+	calls []int64 // the places of its calls
 }
 
-// pick returns the first items that match, up to most. usual is how many are likely to
-// be looked at; it reads more at once under a filter that few match.
+// pick returns the first matching items, up to most. usual is how many are likely to be examined;
+// it reads more at once if the filter matches few.
 func (w *walk) pick(most, usual int) ([]pick, error) {
 	var picked []pick
 	const pagesMost = 128
@@ -210,7 +210,7 @@ func (w *walk) edge(block int64) int64 {
 	return (block + 1) * documents.BlockSize
 }
 
-// read reads pages of the index; one that is not there is nil.
+// read reads pages of the index; a missing page is nil.
 func (w *walk) read(first, last int64) ([]*documents.Page, error) {
 	places := make([]documents.Place, 0, last-first+1)
 	for n := first; n <= last; n++ {

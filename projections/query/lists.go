@@ -64,7 +64,8 @@ func listParts(a *asking, d events.ListParts) (*events.PartList, error) {
 	return &events.PartList{Parts: list}, nil
 }
 
-// orAny returns the key of the thread that was named, or a pattern of any of the tenant.
+// orAny returns the key of the named thread or, if none is named, a pattern for all threads of the
+// tenant.
 func (a *asking) orAny(ref string) string {
 	if ref == "" {
 		return a.tenant + ".*"
@@ -72,9 +73,9 @@ func (a *asking) orAny(ref string) string {
 	return a.name()
 }
 
-// under returns the documents under one that has an id, in the thread that was
-// named, or in the one that has it: of several the one that changed last.
-// With a place, only the document at that place.
+// under returns the documents under the entity with an id, in the named thread or, if none is
+// named, in any thread of the tenant. Of several threads it takes the one that changed last. With
+// a place, it returns only the document at that place.
 func under[T any](a *asking, k documents.Kind, ref, id string, place *int64) ([]T, error) {
 	which := "*"
 	if place != nil {
@@ -100,8 +101,8 @@ func all[T any](a *asking, k documents.Kind, pattern string) ([]T, error) {
 	return values[T](a, got)
 }
 
-// ofThreadAll returns all documents of a kind that the thread has. None is no error, if there is
-// such a thread.
+// ofThreadAll returns all documents of a kind that the thread has. An empty list is no error if
+// the thread exists.
 func (a *asking) ofThreadAll(ref string, k documents.Kind, pattern string) ([]found, error) {
 	got, err := a.source.find(a.ctx, k, a.name()+pattern)
 	if err == nil && len(got) == 0 {
@@ -110,7 +111,7 @@ func (a *asking) ofThreadAll(ref string, k documents.Kind, pattern string) ([]fo
 	return got, err
 }
 
-// values returns the documents themselves, if one answer can hold them.
+// values returns the documents' contents, and an error if they do not fit into one answer.
 func values[T any](a *asking, got []found) ([]T, error) {
 	list := make([]T, len(got))
 	bytes := 0
@@ -124,17 +125,17 @@ func values[T any](a *asking, got []found) ([]T, error) {
 	return list, nil
 }
 
-// tooMuch returns the error that documents are more than one answer holds.
+// tooMuch returns the error that documents do not fit into one answer.
 func (a *asking) tooMuch(bytes, most int) error {
 	e := events.TooLarge("the answer", int64(bytes), int64(most))
 	e.Message += "; ask for one at a time (parts: idx)"
 	return e
 }
 
-// answerBytes returns how large the documents of one answer may be together.
+// answerBytes returns the maximum total size of the documents in one answer.
 func (q *Queries) answerBytes() int { return int(q.log.Conn().MaxPayload()) - 64<<10 }
 
-// limit returns how many a page may have.
+// limit returns the maximum number of elements on a page.
 func limit(asked *int64, usual int) int {
 	if asked == nil {
 		return usual
@@ -142,16 +143,16 @@ func limit(asked *int64, usual int) int {
 	return int(*asked)
 }
 
-// paging is what a query says of the page that it wants.
+// paging holds the fields of a query that select a page.
 type paging struct {
 	limit  *int64
 	cursor string
 	list   uint64 // the mark of the list, with all fields that select it
 }
 
-// pageOf returns a page of documents in the order of their keys: as many as were asked for, and as
-// one answer can hold. The cursor is the key of the last one, so that no page shows again, or passes
-// over, what was there all the time, whatever was added or removed between two of them.
+// pageOf returns a page of documents in the order of their keys, bounded by the limit and by the
+// size of one answer. The cursor is the key of the last document. So a document that exists all
+// the time is shown exactly once, even if others are added or removed between pages.
 func pageOf[T any](a *asking, p paging, got []found, key func(*T) string) (list []T, next string, err error) {
 	after := ""
 	if p.cursor != "" {
@@ -182,12 +183,12 @@ func pageOf[T any](a *asking, p paging, got []found, key func(*T) string) (list 
 	return list, "", nil
 }
 
-// ordinal begins a key with a number that is not negative.
+// ordinal encodes a non-negative number so that keys that begin with it sort by number.
 func ordinal(n int64, rest ...string) string {
 	return fmt.Sprintf("%020d ", n) + strings.Join(rest, " ")
 }
 
-// A cursor of documents with keys is the last one's key, bound to the query.
+// A cursor of pageOf is the key of the last document, bound to the query.
 const keyCursorForm = 2
 
 func encodeKeyCursor(query uint64, last string) string {
@@ -206,14 +207,14 @@ func decodeKeyCursor(cursor string, query uint64) (string, error) {
 	return string(b[9:]), nil
 }
 
-// A cursor is opaque to callers: a place in a list, bound to the query that returned
-// it, so that it cannot be used with another.
+// A cursor is opaque to callers. It holds a place in a list, and a digest of the query that
+// returned it, so that it cannot be used with another query.
 const (
 	cursorForm  = 1
 	cursorBytes = 1 + 8 + 8
 )
 
-// mark identifies a list by its query, with all fields that select it.
+// mark returns a digest of a query with all fields that select its list.
 func mark(parts ...string) uint64 {
 	h := fnv.New64a()
 	for _, p := range parts {
@@ -243,7 +244,7 @@ func decodeCursor(cursor string, query uint64) (uint64, error) {
 	return binary.BigEndian.Uint64(b[9:]), nil
 }
 
-// listRelationships returns a thread's relationships, oldest first. None is no error.
+// listRelationships returns a thread's relationships, oldest first. An empty list is no error.
 func listRelationships(a *asking, d events.ListRelationships) (*events.RelationshipList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 // linesMost is how many log lines one answer holds.
 const linesMost = 10_000
 
-// listLogs returns log lines. Those before the offset are passed over in the index.
+// listLogs returns log lines. Lines before the offset are skipped through the index.
 func listLogs(a *asking, d events.ListLogs) (*events.LogList, error) {
 	if err := a.about(d.ThreadID, nil, d.Fresh); err != nil {
 		return nil, err

@@ -9,20 +9,19 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// messageReader assembles messages from items and the calls that are part of them.
+// messageReader assembles messages from items and the calls that belong to them.
 type messageReader struct {
 	*asking
 	version int64 // of the thread, as the answer shows it
 	pages   map[int64]*documents.Page
 }
 
-// documentsAtOnce is how many documents are in memory at once, besides those of the
+// documentsAtOnce is how many documents are in memory at once, besides the documents of the
 // answer.
 const documentsAtOnce = 128
 
-// read adds the messages to the list. If they are too large for one answer it returns the
-// index of the first that does not fit, else -1. A message that is not there was hidden
-// since.
+// read adds the messages to the list. It returns the index of the first message that does not fit
+// into the answer, else -1. A message without a document was hidden meanwhile.
 func (r *messageReader) read(list *events.MessageList, picked []pick) (cut int64, err error) {
 	room := r.answerBytes()
 	for len(picked) > 0 {
@@ -68,7 +67,7 @@ func sizeOf(m *events.ThreadMessage) (int, error) {
 	return len(raw), nil
 }
 
-// messages reads some messages; one that is not there any more is nil.
+// messages reads some messages; a message that no longer exists is nil.
 func (r *messageReader) messages(part []pick) ([]*events.ThreadMessage, error) {
 	places := make([]documents.Place, len(part))
 	for i, p := range part {
@@ -98,7 +97,7 @@ type callList struct {
 	elided int
 }
 
-// calls reads the calls that are part of some messages.
+// calls reads the calls that belong to some messages.
 func (r *messageReader) calls(part []pick) ([]callList, error) {
 	if err := r.readPages(part); err != nil {
 		return nil, err
@@ -153,7 +152,7 @@ func (r *messageReader) readPages(part []pick) error {
 func (r *messageReader) readCalls(places []documents.Place) (callList, error) {
 	list := callList{items: make([]*events.Item, 0, len(places))}
 	byNewest := make([]*events.Item, 0, len(places))
-	room := r.answerBytes() / 8 // as JSON in JSON in JSON they may grow fourfold
+	room := r.answerBytes() / 8 // quotes are escaped twice, so arguments may grow fourfold
 	for end := len(places); end > 0; {
 		from := max(end-documentsAtOnce, 0)
 		got, err := r.source.get(r.ctx, places[from:end]...)
@@ -179,7 +178,7 @@ func (r *messageReader) readCalls(places []documents.Place) (callList, error) {
 	return list, nil
 }
 
-// withoutArguments returns the item of a call without what could be large.
+// withoutArguments returns the item of a call without its arguments, which could be large.
 func withoutArguments(i *events.Item) *events.Item {
 	var c events.Call
 	_ = json.Unmarshal(i.Content, &c) // it was validated before it was stored
@@ -191,7 +190,7 @@ func withoutArguments(i *events.Item) *events.Item {
 	return &short
 }
 
-// callsOf returns the places of the calls that are part of one message.
+// callsOf returns the places of the calls that belong to one message.
 func (r *messageReader) callsOf(i *events.Item) ([]int64, error) {
 	n := i.Index / documents.PageSize
 	got, err := r.source.get(r.ctx, r.place(documents.Index, documents.PageID(n)))

@@ -11,8 +11,8 @@ import (
 // messagesMost is how many messages one answer holds.
 const messagesMost = 1000
 
-// getMessage returns a message, or nil if there is none of that id: a thread that
-// is not there is an error.
+// getMessage returns a message, or nil if the thread has none with that id. A missing thread is an
+// error.
 func getMessage(a *asking, d events.GetMessage) (*events.ThreadMessage, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
@@ -45,9 +45,8 @@ func getMessage(a *asking, d events.GetMessage) (*events.ThreadMessage, error) {
 // maxVersion is later than any version of a thread.
 const maxVersion = int64(1) << 62
 
-// listMessages passes over blocks of messages by the counts that the thread's
-// document keeps, then over pages of the index, and reads the messages of one
-// page: as much work for a long thread as for a short one.
+// listMessages skips blocks of messages by the counts in the thread's document, then pages of the
+// index, and reads the messages of one page. The work does not grow with the thread.
 func listMessages(a *asking, d events.ListMessages) (*events.MessageList, error) {
 	if d.Cursor != "" && d.Offset != nil && *d.Offset > 0 {
 		return nil, events.Invalid("/offset", "a cursor replaces an offset; give one of them")
@@ -112,13 +111,13 @@ func listMessages(a *asking, d events.ListMessages) (*events.MessageList, error)
 	return list, nil
 }
 
-// threadOfIndex returns a thread's document when the index shows as much as it.
+// threadOfIndex returns a thread's document once the index is as new as the document.
 func (a *asking) threadOfIndex(ref string) (*events.Thread, error) {
 	thread, err := a.ofThread(ref)
 	if err != nil {
 		return nil, err
 	}
-	// What the thread's document counts must be in the other buckets too.
+	// The other buckets must have the messages that the thread's document counts.
 	if seq := thread.Seq; !a.past && a.cfg.Progress.Seq() < uint64(seq) {
 		if err := a.awaitSeq(&seq, false); err != nil {
 			return nil, err
@@ -127,8 +126,8 @@ func (a *asking) threadOfIndex(ref string) (*events.Thread, error) {
 	return thread, nil
 }
 
-// counts returns how many messages match in each block, and in all. A block whose
-// counts do not say is searched.
+// counts returns how many messages match in each block, and in total. A block is searched if its
+// counts do not suffice.
 func (w *walk) counts(blocks [][]int64, filter documents.MessageFilter) ([]int64, int64, error) {
 	counts, total := make([]int64, len(blocks)), int64(0)
 	for n, block := range blocks {
@@ -154,7 +153,7 @@ func (w *walk) counts(blocks [][]int64, filter documents.MessageFilter) ([]int64
 	return counts, total, nil
 }
 
-// skipTo moves the walk to the block in which the message after offset others is.
+// skipTo moves the walk to the block with the message at an offset.
 func (w *walk) skipTo(counts []int64, offset int64) {
 	w.next, w.skip = w.end, offset
 	if w.desc {

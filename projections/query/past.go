@@ -13,12 +13,11 @@ import (
 	"github.com/skein-threads/skein/quota"
 )
 
-// pasts keeps threads as they were for the next query about the same version or time: readers ask
-// for several pages of it. A fold that a query had no time to finish is kept as well, for its
-// repeat.
+// pasts keeps threads at past versions or times for the next query, because readers ask for
+// several pages. It also keeps a fold that a query had no time to finish, for the query's repeat.
 type pasts = resumable.Values[pastOf, *documents.Fold]
 
-// Bounds of the threads as they were that are kept.
+// Bounds of pasts.
 const (
 	pastsKept  = 16
 	pastsBytes = 32 << 20 // of commits; in memory they take several times as much
@@ -29,13 +28,13 @@ func newPasts() *pasts {
 	return resumable.New[pastOf, *documents.Fold](resumable.Bounds{Values: pastsKept, Weight: pastsBytes, For: pastsFor})
 }
 
-// pastOf says which thread it is, and how it was when.
+// pastOf identifies a thread at a version or time.
 type pastOf struct {
 	tenant, thread string
 	until          documents.Until
 }
 
-// past is a thread as it was, for one query.
+// past is a thread at a past version or time, as the source of one query.
 type past struct {
 	models *documents.Models
 	memory *documents.Memory
@@ -69,7 +68,7 @@ func (p *past) find(_ context.Context, k documents.Kind, pattern string) ([]foun
 	return out, nil
 }
 
-// read copies a document: the answer may change it, and the next query has the same memory.
+// read copies a document, because the answer may change it, and the next query shares the memory.
 func (p *past) read(f *found, doc any) error {
 	raw, err := documents.Encode(doc)
 	if err != nil {
@@ -80,9 +79,8 @@ func (p *past) read(f *found, doc any) error {
 	return err
 }
 
-// lookBack returns the thread as it was at a version or a time, from the log. It
-// needs no read model, and shows a thread that was deleted since, unless its
-// events were erased.
+// lookBack folds the thread up to a version or a time, from the log. It needs no read model, and
+// also shows a thread that was deleted later, unless its events were erased.
 func (a *asking) lookBack(ref string, at events.At) (*past, error) {
 	version, time, err := at.Bound()
 	if err != nil {
@@ -105,9 +103,9 @@ func (a *asking) lookBack(ref string, at events.At) (*past, error) {
 	return &past{a.models, f.Memory}, nil
 }
 
-// takePast returns a fold for this query alone, and keeps it for the next one when this query is
-// answered, or its time is over. It waits for one of the places for threads as they were: each has
-// a whole thread in memory.
+// takePast returns a fold for the exclusive use of this query. When the query ends, the fold is
+// kept for the next one. It waits for a place in Config.Past, because each fold holds a whole
+// thread in memory.
 func (a *asking) takePast(of pastOf) (*documents.Fold, error) {
 	f, err := a.pasts.Take(a.ctx, of)
 	if err != nil {
@@ -147,8 +145,8 @@ func errPastTaken() error {
 	return events.Errorf(events.Unavailable, "the places for threads as they were are taken for too long; try again")
 }
 
-// erased reports whether the thread may have been erased, so that what was folded before must not be
-// shown any more: the last that its log has is no change of a thread that is there.
+// erased reports whether the thread may have been erased since it was folded: then its last commit
+// is missing or a tombstone, and the fold must not be shown.
 func (a *asking) erased() (bool, error) {
 	last, err := a.log.Last(a.ctx, a.tenant, a.thread)
 	var broken *events.BrokenError

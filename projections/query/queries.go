@@ -27,20 +27,20 @@ import (
 // Config bounds the queries. The zero value of a field means its default.
 type Config struct {
 	Now      func() time.Time  // the clock of shares; default time.Now
-	Wait     time.Duration     // of a query for what minSeq or minVersion names; default events.FreshWait
+	Wait     time.Duration     // how long a query waits for minSeq or minVersion; default events.FreshWait
 	Progress *buckets.Progress // the runner's, if it may run in this process; default one of its own
-	Roster   Roster            // knows who answers; default: nobody does
+	Roster   Roster            // knows agents and workers; default: none are known
 	Contents Contents          // reads contents of files; default: it is unavailable
-	States   States            // reads what read models do not have; default not_found
+	States   States            // reads states that no read model has; default: not_found
 	Pairs    Pairs             // reads key-value pairs; default: it is unavailable
-	// Cold is the places for cold threads, whose log is read to answer; default cold.DefaultPlaces.
+	// Cold bounds how many cold threads are folded at once; default cold.DefaultPlaces.
 	Cold *quota.Pool
-	// Past is the places for queries of a thread as it was, which is folded in memory for each;
+	// Past bounds how many queries of a thread's past run at once, since each folds it in memory;
 	// default DefaultPast.
 	Past *quota.Pool
 }
 
-// DefaultPast is how many queries of a thread as it was are answered at once.
+// DefaultPast is how many queries of a thread's past run at once.
 const DefaultPast = 4
 
 func (c Config) withDefaults() Config {
@@ -65,21 +65,21 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Roster knows who can answer.
+// Roster knows which agents and workers there are.
 type Roster interface {
 	// HasReactor reports whether this process has a reactor of that name.
 	HasReactor(name string) bool
 	// Knows returns a not_found for an agent that is not defined and that no process serves or
 	// ever has served.
 	Knows(ctx context.Context, tenant, name string) error
-	// Workers returns who serves what a tenant's definition needs now.
+	// Workers returns the workers that serve a tenant's definition now.
 	Workers(ctx context.Context, tenant string, of events.DefinitionRef) ([]events.Worker, error)
 }
 
-// States reads the states of threads as the log has them now. The error is a not_found if there is
-// no such thread. *commands.Dispatcher is one.
+// States reads the current states of threads from the log. The error is a not_found if there is no
+// such thread. *commands.Dispatcher implements it.
 type States interface {
-	// Queued returns what waits for a thread's agent.
+	// Queued returns the queue of a thread's agent.
 	Queued(ctx context.Context, tenant, thread string) (*events.QueueList, error)
 	// Values returns the key-value state of a thread, as it is or was.
 	Values(ctx context.Context, tenant, thread string, ask events.GetState) (*events.StateValues, error)
@@ -134,8 +134,8 @@ type noMetrics struct{}
 
 func (noMetrics) Query(string, string, float64) {}
 
-// New returns the queries on a log. They know how far the read models are, and list
-// threads, while Run runs.
+// New returns the queries on a log. Run must run for them to list threads and to know how far the
+// read models are.
 func New(log *eventlog.Log, validator *schema.Validator, cfg Config, logger zerolog.Logger, metrics Metrics) *Queries {
 	if metrics == nil {
 		metrics = noMetrics{}
@@ -148,8 +148,8 @@ func New(log *eventlog.Log, validator *schema.Validator, cfg Config, logger zero
 	return q
 }
 
-// In returns the threads of all tenants that are in a state, as tenant and id, in
-// no order. It waits until the list of threads has been read.
+// In returns the threads of all tenants with a status, as tenant and id, in no order. It waits
+// until the list of threads has been read.
 func (q *Queries) In(ctx context.Context, status events.ThreadStatus) ([][2]string, error) {
 	if err := q.directory.AwaitLoaded(ctx); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (q *Queries) In(ctx context.Context, status events.ThreadStatus) ([][2]stri
 	return q.directory.In(status), nil
 }
 
-// Waiting counts the runs of all tenants that wait, by what they wait for.
+// Waiting counts the waiting runs of all tenants by what they wait for.
 func (q *Queries) Waiting(ctx context.Context) (map[events.RunWaitKind]int, error) {
 	if err := q.directory.AwaitLoaded(ctx); err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (q *Queries) Waiting(ctx context.Context) (map[events.RunWaitKind]int, erro
 type ParkedRun struct {
 	Tenant, Thread, Execution string
 	Workers                   []events.WaitFor // that it waits for
-	Until                     events.Time      // how long it waits at most; 0: that is not known
+	Until                     events.Time      // how long it waits at most; 0: unknown
 }
 
 // Parked returns the runs of all tenants that wait for a reactor or a tool, held by no worker.
@@ -193,7 +193,7 @@ func (q *Queries) Parked(ctx context.Context) ([]ParkedRun, error) {
 				p.Workers = append(p.Workers, events.WaitFor{Kind: w.Worker, Name: w.Name})
 			}
 		}
-		if p.Until, _ = events.ParseTime(run.Until); run.Parked && len(p.Workers) > 0 { // without a time only a worker resumes it
+		if p.Until, _ = events.ParseTime(run.Until); run.Parked && len(p.Workers) > 0 { // without a time, only a worker resumes the run
 			out = append(out, p)
 		}
 	})
@@ -221,7 +221,7 @@ func (q *Queries) Handle(ctx context.Context, tenant, name string, body []byte, 
 	if err != nil {
 		e := events.AsError(err)
 		if e.Code == events.Unavailable {
-			if ctx.Err() == nil { // else its caller no longer waits
+			if ctx.Err() == nil { // otherwise the caller no longer waits
 				q.logger.Warn().Err(err).Str("query", name).Msg("a query could not be answered")
 			}
 			e = unavailable(e)
@@ -229,14 +229,14 @@ func (q *Queries) Handle(ctx context.Context, tenant, name string, body []byte, 
 		result, out, err = string(e.Code), nil, e
 	}
 	if _, known := events.LookupQuery(name); !known {
-		name = "unknown" // an invented name must not become a metric's label
+		name = "unknown" // clients must not be able to create metric labels
 	}
 	q.metrics.Query(name, result, time.Since(start).Seconds())
 	return out, err
 }
 
-// unavailable returns for a query what AsError returns for a command. Where the store cannot be read,
-// it says from where on.
+// unavailable converts an error of a query to an events.Error, as AsError does for commands. If
+// the store cannot be read, the error says from which sequence on.
 func unavailable(e *events.Error) *events.Error {
 	message := "the query could not be answered now; try again"
 	if stream, from, unread := streams.Unread(e.Cause); unread {
@@ -264,7 +264,7 @@ func (q *Queries) decodeAndAnswer(ctx context.Context, tenant, name string, body
 	for again := false; ; again = true {
 		a := &asking{Queries: q, ctx: ctx, tenant: tenant, patience: &patience, leave: func() {}}
 		out, unshown, err := a.once(row, data)
-		if unshown == 0 || again { // again: it shows all that was in the log when it was confirmed first
+		if unshown == 0 || again { // the second answer shows all that was in the log at the first confirmation
 			return out, err
 		}
 		if err := a.awaitSeq(&unshown, false); err != nil {
@@ -273,7 +273,8 @@ func (q *Queries) decodeAndAnswer(ctx context.Context, tenant, name string, body
 	}
 }
 
-// once answers a query, and returns a sequence that it must show, as confirmed does.
+// once answers a query. It returns the sequence that the read models must show first, as confirmed
+// does.
 func (a *asking) once(row answer, data any) (out any, unshown int64, err error) {
 	defer func() { a.leave() }()
 	shown := a.cfg.Progress.Seq()
@@ -332,14 +333,14 @@ func answers() map[reflect.Type]answer {
 	)
 }
 
-// answer is a row of answers.
+// answer is a row of answers: a query, and the function that answers it.
 type answer struct {
 	of   reflect.Type // of the query's data
-	with reflect.Type // of what answers it
+	with reflect.Type // of the answer
 	ask  func(*asking, any) (any, error)
 }
 
-// answersWith declares the function that answers the query whose data is a D.
+// answersWith returns the row for the query with data of type D.
 func answersWith[D, A any](ask func(*asking, D) (*A, error)) answer {
 	return answer{of: reflect.TypeFor[D](), with: reflect.TypeFor[A](), ask: func(a *asking, data any) (any, error) { return ask(a, data.(D)) }}
 }
@@ -352,22 +353,22 @@ func indexed(rows ...answer) map[reflect.Type]answer {
 	return index
 }
 
-// asking is one query being answered.
+// asking is one query while it is answered.
 type asking struct {
 	*Queries
 	ctx    context.Context //nolint:containedctx // it lives as long as the query
 	tenant string
 	thread string // its id, once it is known
 	fresh  bool   // minSeq or minVersion was given
-	past   bool   // the source is the thread as it was
+	past   bool   // the source is the thread at a past version or time
 	// patience is how much longer the query may wait for the read models.
 	patience *time.Duration
 	source   source
-	leave    func() // ends the use of a thread as it was, if there is one
+	leave    func() // ends the use of a past, if one is used
 }
 
-// about prepares a query about a thread: ref is its id or key, and is empty if the
-// query names none. With at, the source is the thread as it was.
+// about prepares a query about a thread. ref is its id or key; it is empty if the query names
+// none. With at, the source is the thread at that version or time.
 func (a *asking) about(ref string, at *events.At, fresh events.Fresh) error {
 	if ref == "" {
 		switch {
@@ -413,7 +414,7 @@ func (a *asking) awaitThread(at *events.At) error {
 	return a.awaitStart(last.Seq)
 }
 
-// resolve finds the thread that a reference names.
+// resolve sets the thread that a reference names.
 func (a *asking) resolve(ref string) error {
 	id, key := events.ThreadRef(ref)
 	a.thread = id
@@ -433,7 +434,7 @@ func (a *asking) resolve(ref string) error {
 	return events.Missing("thread", ref)
 }
 
-// name returns what places have for the thread.
+// name returns the thread's name in documents.Place.
 func (a *asking) name() string { return documents.ThreadName(a.tenant, a.thread) }
 
 // place returns a place in the thread.

@@ -34,14 +34,13 @@ func (q *Queries) decode(name string, body []byte) (any, error) {
 	return nil, &e
 }
 
-// flatten returns the fields of a body as one object, and which of them were
-// under data.
+// flatten returns the fields of a body as one object, and the names of those that were under data.
 func flatten(body []byte) (flat []byte, inData map[string]bool, err error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return []byte("{}"), nil, nil
 	}
 	if !bytes.Contains(body, []byte(`"data"`)) && jsontext.Value(body).Kind() == '{' {
-		return body, nil, nil // as it is; the schema checks it
+		return body, nil, nil // unchanged; the schema refuses it
 	}
 	top, err := members(body, "")
 	if err != nil {
@@ -71,7 +70,7 @@ func flatten(body []byte) (flat []byte, inData map[string]bool, err error) {
 	return append(out, '}'), inData, nil
 }
 
-// member is a field of an object as the JSON has it.
+// member is a field of a JSON object, undecoded.
 type member struct {
 	name   string
 	quoted events.JSON

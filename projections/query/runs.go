@@ -13,13 +13,13 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// runsUsual is how many runs or approvals a page has if the query does not say.
+// runsUsual is the default number of runs or approvals on a page.
 const runsUsual = 50
 
 // threadsWalked bounds how many threads one page examines.
 const threadsWalked = 200
 
-// runWalk goes through the runs of a tenant, thread by thread, from a cursor on.
+// runWalk iterates over the runs of a tenant, thread by thread, from a cursor on.
 type runWalk struct {
 	fresh  events.Fresh
 	cursor string
@@ -61,7 +61,8 @@ func listApprovals(a *asking, d events.ListApprovals) (*events.ApprovalList, err
 	return &events.ApprovalList{Approvals: list, NextCursor: next}, err
 }
 
-// activeRuns returns which if only threads with such an active run are wanted, else nil.
+// activeRuns returns the filter for active runs if only threads with such a run are wanted, else
+// nil.
 func activeRuns(only bool, which func(*events.ThreadRun) bool) func(*events.ThreadRun) bool {
 	if only {
 		return which
@@ -69,7 +70,7 @@ func activeRuns(only bool, which func(*events.ThreadRun) bool) func(*events.Thre
 	return nil
 }
 
-// runOf returns a run as its document has it.
+// runOf returns a run from its document.
 func runOf(x *events.Execution) events.Run {
 	r := events.Run{
 		ThreadID: x.ThreadID, ExecutionID: x.ID, ContextID: x.ContextID, SessionID: x.SessionID, AgentID: x.AgentID, Status: x.Status, ErrorText: x.ErrorText,
@@ -96,9 +97,8 @@ func runOf(x *events.Execution) events.Run {
 	return r
 }
 
-// walkRuns returns a page of what of returns for the runs. A thread that changes while
-// a caller pages moves to the front, as in a list of threads: the pages that follow may
-// miss it.
+// walkRuns returns a page of the elements that of returns for the runs. As in a list of threads, a
+// thread that changes between pages moves to the front, and the following pages may miss it.
 func walkRuns[T any](a *asking, w runWalk, of func(*events.Execution) []T) (list []T, next string, err error) {
 	list = []T{}
 	if w.fresh.MinVersion != nil {
@@ -128,7 +128,7 @@ func walkRuns[T any](a *asking, w runWalk, of func(*events.Execution) []T) (list
 		}
 		a.thread = p.ID
 		see := func(x *events.Execution, version int64) (more bool, err error) {
-			if x.AgentID == "" || w.agent != "" && x.AgentID != w.agent { // one without an agent is a program's own
+			if x.AgentID == "" || w.agent != "" && x.AgentID != w.agent { // an execution without an agent is run by a client
 				return true, nil
 			}
 			for n, one := range of(x) {
@@ -178,7 +178,8 @@ func (a *asking) eachRunOf(p directory.Picked, active bool, from int64, usual in
 	return w.each(func(f found, e *documents.ListEntry) (bool, error) { return see(f.doc.(*events.Execution), e.Version) })
 }
 
-// at returns the cursor of a place: a thread, the version of a run, and how much of it was shown.
+// at returns the cursor of a place: a thread, the version of a run, and how many of its elements
+// were shown.
 func (w *runWalk) at(seq uint64, version int64, shown int) string {
 	return encodeCursor(w.query, seq) + "." + strconv.FormatInt(version, 10) + "." + strconv.Itoa(shown)
 }
@@ -204,9 +205,9 @@ func (w *runWalk) start() (seq uint64, version int64, shown int, err error) {
 	return seq, of, int(n), nil
 }
 
-// listQueue returns what waits for a thread's agent. It reads the log and no read model,
-// so that a caller that waits for a queued message sees it leave the queue. A page begins after the
-// one that the cursor names, or with the first one if that has left the queue.
+// listQueue returns the queue of a thread's agent. It reads the log and no read model, so that a
+// caller that waits for a queued message sees it leave the queue. A page begins after the entry
+// that the cursor names, or with the first entry if that one has left the queue.
 func listQueue(a *asking, d events.ListQueue) (*events.QueueList, error) {
 	if err := a.about(d.ThreadID, nil, d.Fresh); err != nil {
 		return nil, err

@@ -29,11 +29,11 @@ func listShares(a *asking, d events.ListShares) (*events.ShareList, error) {
 	return &events.ShareList{Shares: list, NextCursor: next}, err
 }
 
-// sharesUsual is how many of a tenant's shares a page has if the query does not say.
+// sharesUsual is the default number of a tenant's shares on a page.
 const sharesUsual = 50
 
-// sharesOf returns the shares of a thread, or of all threads of the tenant. Those of a cold thread
-// are stored as those of any other are.
+// sharesOf returns the shares of a thread, or of all threads of the tenant. The shares of a cold
+// thread stay in their bucket.
 func sharesOf(a *asking, ref string) (got []found, err error) {
 	if ref != "" {
 		return a.ofThreadAll(ref, documents.Shares, ".*")
@@ -42,9 +42,9 @@ func sharesOf(a *asking, ref string) (got []found, err error) {
 	return got, err
 }
 
-// readShared returns the messages of a shared thread. It shows at least all that the log holds
-// now, so that a share that was revoked opens nothing more. Whatever is wrong with a token, the
-// refusal is the same, and does not repeat it.
+// readShared returns the messages of a shared thread. The answer shows the log up to now, so that
+// a revoked share opens nothing. For every invalid token the refusal is the same, and does not
+// repeat the token.
 func readShared(a *asking, d events.ReadShared) (*events.SharedThread, error) {
 	end, err := a.log.LastSeq(a.ctx)
 	if err != nil {

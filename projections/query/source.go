@@ -22,8 +22,7 @@ type found struct {
 	bytes int
 }
 
-// source is where a query finds documents: the buckets as they are now, or a
-// thread as it was.
+// source is where a query finds documents: the buckets, or a thread at a past version or time.
 type source interface {
 	// get returns the documents at places of one kind, in that order.
 	get(ctx context.Context, places ...documents.Place) ([]found, error)
@@ -31,14 +30,14 @@ type source interface {
 	find(ctx context.Context, k documents.Kind, pattern string) ([]found, error)
 }
 
-// live is the buckets, and for cold threads their log. It is for one query.
+// live reads the buckets and, for cold threads, the log. It is used for one query.
 type live struct {
 	q *Queries
 
-	name   string       // of the thread that was looked at last
+	name   string       // the thread that was read last
 	frozen *cold.Thread // nil: it is not cold
-	sure   bool         // according to its own document, and not to the list of threads
-	list   bool         // documents of several threads are asked for: what cannot be read is left out
+	sure   bool         // frozen follows the thread's own document, not the list of threads
+	list   bool         // for a list over several threads: unreadable documents are left out
 }
 
 func (l *live) get(ctx context.Context, places ...documents.Place) ([]found, error) {
@@ -61,7 +60,7 @@ func (l *live) get(ctx context.Context, places ...documents.Place) ([]found, err
 	return out, err
 }
 
-// stored returns what the buckets hold.
+// stored returns documents from the buckets.
 func (l *live) stored(ctx context.Context, places []documents.Place) ([]found, error) {
 	out := make([]found, len(places))
 	at := make(map[string]int, len(places))
@@ -117,7 +116,7 @@ func (l *live) find(ctx context.Context, k documents.Kind, pattern string) ([]fo
 	return l.foundIn(t, k, pattern)
 }
 
-// findStored returns what a bucket holds.
+// findStored returns the documents in a bucket that match a pattern.
 func (l *live) findStored(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
 	got, err := l.q.log.Bucket(l.q.models.Of(k).Bucket).All(ctx, pattern)
 	if err != nil {
@@ -142,8 +141,8 @@ func (l *live) findStored(ctx context.Context, k documents.Kind, pattern string)
 	return slices.DeleteFunc(out, func(f found) bool { return f.doc == nil }), nil
 }
 
-// hideDeleted removes what belongs to a deleted thread. A bucket holds none of it,
-// unless a server that was killed has restored it since.
+// hideDeleted removes the documents of deleted threads. A bucket only holds such documents if a
+// server that was killed has restored them.
 func (l *live) hideDeleted(ctx context.Context, got []found) error {
 	var last string
 	var exists bool
@@ -166,8 +165,8 @@ func (l *live) hideDeleted(ctx context.Context, got []found) error {
 	return nil
 }
 
-// exists reports whether a thread exists and was not deleted. It reads the log for one
-// that the directory does not list, because the directory may be behind.
+// exists reports whether a thread exists and was not deleted. If the directory does not list it,
+// exists reads the log, because the directory may be behind.
 func (q *Queries) exists(ctx context.Context, name string) (bool, error) {
 	tenant, thread := documents.CutThreadName(name)
 	if q.directory.Has(tenant, thread) {
@@ -184,8 +183,9 @@ func (q *Queries) exists(ctx context.Context, name string) (bool, error) {
 	return last != nil && !buckets.Deletes(last), nil
 }
 
-// read decodes a document. One that is too large for its read model, or whose pieces
-// a replica does not show yet, is behind: less than the whole is never returned.
+// read decodes a document. The error is a projection_behind if the document is too large for its
+// read model, or if the replica does not have all its pieces yet: a partial document is never
+// returned.
 func (l *live) read(ctx context.Context, f *found, m streams.Message) error {
 	model := l.q.models.Of(f.place.Kind)
 	raw, err := buckets.Whole(ctx, f.place, m, func(ctx context.Context, keys ...string) ([]streams.Message, error) {
@@ -204,7 +204,8 @@ func (l *live) read(ctx context.Context, f *found, m streams.Message) error {
 	return err
 }
 
-// leavesOut reports whether an error is of one document of a list, which is shown without it.
+// leavesOut reports whether an error concerns one document of a list, which is then shown without
+// it.
 func (l *live) leavesOut(err error) bool { return l.list && unreadableIs(err) }
 
 func unreadableIs(err error) bool {
@@ -212,7 +213,7 @@ func unreadableIs(err error) bool {
 	return errors.As(err, &u)
 }
 
-// matches reports whether a key matches a pattern, whose tokens may be *.
+// matches reports whether a key matches a pattern. Tokens of the pattern may be *.
 func matches(key, pattern string) bool {
 	k, p := strings.Split(key, "."), strings.Split(pattern, ".")
 	if len(k) != len(p) {

@@ -11,12 +11,11 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// documentTries bounds how often a document is read until it shows the thread as its queue
-// does.
+// documentTries bounds how often a document is read again until it is as new as the queue.
 const documentTries = 8
 
-// getThreadDocument returns a thread as one document. Its messages are those of the version
-// that it shows. Whatever was hidden while they were read is read again without it.
+// getThreadDocument returns a thread as one document, with the messages of the version that it
+// shows. If an item was hidden while it was read, it is read again.
 func getThreadDocument(a *asking, d events.GetThreadDocument) (*events.ThreadDocument, error) {
 	if err := a.about(d.ThreadID, nil, d.Fresh); err != nil {
 		return nil, err
@@ -24,7 +23,8 @@ func getThreadDocument(a *asking, d events.GetThreadDocument) (*events.ThreadDoc
 	return a.document(d.ThreadID, d.FromMessage)
 }
 
-// document returns the thread's document, or, from a message on, what fits into an answer.
+// document returns the thread's document or, with from, the part from a message on that fits into
+// an answer.
 func (a *asking) document(ref string, from *int64) (*events.ThreadDocument, error) {
 	for tries := 0; ; tries++ {
 		thread, queue, err := threadAndQueue(a, ref)
@@ -42,7 +42,7 @@ func (a *asking) document(ref string, from *int64) (*events.ThreadDocument, erro
 			return nil, err
 		}
 		for _, q := range queue.list {
-			if !r.seen[q.item] { // else it has left the queue since
+			if !r.seen[q.item] { // otherwise it has left the queue meanwhile
 				r.doc.QueuedMessages = append(r.doc.QueuedMessages, q.shown)
 			}
 		}
@@ -72,7 +72,7 @@ func relationsOf(a *asking) ([]events.DocumentRelation, error) {
 	return relations, nil
 }
 
-// documentReader returns a reader of the messages of a thread, from one on.
+// documentReader returns a reader of the messages of a thread, from a message on.
 func (a *asking) documentReader(thread *events.Thread, from *int64, room int) *documentReader {
 	r := &documentReader{
 		walk: walk{asking: a, version: thread.Version, end: thread.NextItem, pages: map[int64]*documents.Page{}},
@@ -85,7 +85,7 @@ func (a *asking) documentReader(thread *events.Thread, from *int64, room int) *d
 	return r
 }
 
-// waitingMessages is what waits for a thread's agent, as a document shows it.
+// waitingMessages is the queue of a thread's agent, as a document shows it.
 type waitingMessages struct {
 	list  []waitingMessage
 	bytes int
@@ -93,7 +93,7 @@ type waitingMessages struct {
 
 type waitingMessage struct {
 	shown events.DocumentQueued
-	item  string // that it becomes
+	item  string // the id of the item that it becomes
 }
 
 // threadAndQueue returns a thread's document and its queue as of the same commit. The queue is
@@ -144,7 +144,7 @@ type documentReader struct {
 	doc   *events.ThreadDocument
 	from  int64 // the index of the first message that is wanted
 	room  int   // of the answer, in bytes
-	paged bool  // the caller goes on where this answer ends
+	paged bool  // the caller continues where this answer ends
 
 	index   int64           // of the next message
 	number  int64           // messageId of the next message
@@ -156,7 +156,7 @@ type documentReader struct {
 type numbered struct {
 	pick
 	message int64  // its index in the document
-	number  *int64 // in older logs
+	number  *int64 // only in logs of older versions
 }
 
 // read reads the messages from the first that is wanted to the last that fits.
@@ -176,8 +176,8 @@ func (r *documentReader) read() error {
 	return nil
 }
 
-// numbered returns the messages of some pages that are wanted. In older logs a message's number
-// is that of the messages before it, hidden ones too.
+// numbered returns the wanted messages of some pages. In logs of older versions the number of a
+// message is the count of the messages before it, including hidden ones.
 func (r *documentReader) numbered(pages []*documents.Page) []numbered {
 	var list []numbered
 	for _, p := range pages {

@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// threadsUsual is how many threads a page has if the query does not say.
+// threadsUsual is the default number of threads on a page.
 const threadsUsual = 50
 
 // listThreads returns a page of threads.
@@ -24,8 +24,8 @@ func listThreads(a *asking, d events.ListThreads) (*events.ThreadList, error) {
 	return list, nil
 }
 
-// listThreadHistory is listThreads with summaries in place of documents. It reads one read
-// model.
+// listThreadHistory is listThreads with summaries instead of documents. It only reads the read
+// model threads.
 func listThreadHistory(a *asking, d events.ListThreadHistory) (*events.ThreadHistory, error) {
 	of := events.ListThreads{Archived: d.Archived, Limit: d.Limit, Cursor: d.Cursor, Fresh: d.Fresh}
 	list := &events.ThreadHistory{Threads: []events.ThreadSummary{}}
@@ -48,9 +48,9 @@ func messagesIn(t *events.Thread) (n int64) {
 	return n
 }
 
-// eachThread picks from the directory, reads the documents of one page, passes each to add,
-// and returns the cursor of the next page. A thread that changes while a caller pages moves to
-// the front: the pages that follow may miss it, and none shows a thread twice.
+// eachThread selects threads from the directory, reads the documents of one page, passes each to
+// add, and returns the cursor of the next page. A thread that changes between pages moves to the
+// front: the following pages may miss it, but never show a thread twice.
 func (a *asking) eachThread(list string, d events.ListThreads, add func(*events.Thread)) (next string, err error) {
 	if d.MinVersion != nil {
 		return "", events.Invalid("/minVersion", "a list of threads has no version; use minSeq")
@@ -103,7 +103,7 @@ func wishOf(d events.ListThreads) (directory.Wish, error) {
 	return w, nil
 }
 
-// triple returns true, false or nothing.
+// triple returns "true", "false" or, if b is nil, "".
 func triple(b *bool) string {
 	if b == nil {
 		return ""
@@ -130,9 +130,9 @@ func (a *asking) awaitDirectory(least *int64) error {
 	return nil
 }
 
-// readThreads passes the documents to add. If they are too large for one answer it
-// returns the sequence of the last that fits. A document that is newer than the
-// directory may no longer be what was asked for.
+// readThreads passes the documents to add. If they do not fit into one answer, it returns the
+// sequence of the last that does. A document that is newer than the directory may no longer match
+// the query.
 func (a *asking) readThreads(picked []directory.Picked, d events.ListThreads, add func(*events.Thread)) (cut uint64, err error) {
 	if len(picked) == 0 {
 		return 0, nil

@@ -9,17 +9,17 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// unreadable knows the keys of documents that cannot be read, for example because another program has
-// written there. The log has all that they should hold.
+// unreadable records the keys of documents that cannot be read, for example because another
+// program has overwritten them. Their contents can be rebuilt from the log.
 type unreadable struct {
 	mu   sync.Mutex // guards keys
 	keys map[string]error
 }
 
-// unreadableAtMost bounds the keys that are known.
+// unreadableAtMost bounds the number of recorded keys.
 const unreadableAtMost = 100
 
-// note records whether a document can be read now. It reports whether it is known only now that it cannot.
+// note records whether a document can be read. It reports whether this is a new failure.
 func (u *unreadable) note(bucket, key string, err error) (first bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -38,8 +38,8 @@ func (u *unreadable) note(bucket, key string, err error) (first bool) {
 	return true
 }
 
-// Unreadable returns the documents that cannot be read, as far as they were needed: each as its
-// bucket and its key, at most 100.
+// Unreadable returns the documents that queries could not read, each as its bucket and its key, at
+// most 100.
 func (q *Queries) Unreadable() []string {
 	q.unreadable.mu.Lock()
 	defer q.unreadable.mu.Unlock()
@@ -58,7 +58,7 @@ func (e *unreadableError) Error() string {
 
 func (e *unreadableError) Unwrap() error { return e.cause }
 
-// decodeDocument decodes a document, and notes whether it can be read.
+// decodeDocument decodes a document, and records whether that failed.
 func (q *Queries) decodeDocument(p documents.Place, raw []byte) (doc any, seq uint64, err error) {
 	model := q.models.Of(p.Kind)
 	doc, seq, err = model.Decode(raw)
@@ -68,7 +68,7 @@ func (q *Queries) decodeDocument(p documents.Place, raw []byte) (doc any, seq ui
 	return doc, seq, nil
 }
 
-// noteDocument notes whether a document can be read, and logs when it is found that it cannot.
+// noteDocument records whether a document can be read, and logs the first failure.
 func (q *Queries) noteDocument(bucket, key string, err error) {
 	if q.unreadable.note(bucket, key, err) {
 		q.logger.Error().Err(err).Str("bucket", bucket).Str("key", key).Msg("a document cannot be read; lists leave it out: run skein replay, which makes it again from the log")

@@ -7,7 +7,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// listWorkers returns who serves what, by kind and name. One page reads its definitions alone.
+// listWorkers returns the workers of definitions and agents, by kind and name. It only reads the
+// definitions of the page.
 func listWorkers(a *asking, d events.ListWorkers) (*events.WorkerList, error) {
 	if err := awaitDefinitions(a, d.Fresh, false); err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func listWorkers(a *asking, d events.ListWorkers) (*events.WorkerList, error) {
 	return list, nil
 }
 
-// servedRefs returns what may be listed after a place, in order: definitions, also removed ones,
+// servedRefs returns the candidates after a place, in order: definitions, including removed ones,
 // and agents that threads name.
 func servedRefs(a *asking, d events.ListWorkers, after string) ([]events.DefinitionRef, error) {
 	var refs []events.DefinitionRef
@@ -97,8 +98,8 @@ func definedOf(a *asking, refs []events.DefinitionRef) (map[events.DefinitionRef
 	return there, nil
 }
 
-// serving returns who serves one, nil if there is none: only an agent, and a Go tool of this process,
-// need no definition.
+// serving returns the workers that serve a definition, nil if it does not exist. Only agents, and
+// Go tools of this process, need no definition.
 func serving(a *asking, ref events.DefinitionRef, defined bool) (*events.Serving, error) {
 	if !defined && ref.Kind != events.AgentKind && ref.Kind != events.ToolKind {
 		return nil, nil

@@ -9,13 +9,13 @@ import (
 	"github.com/skein-threads/skein/internal/pattern"
 )
 
-// MaxPatterns bounds all regular expressions of one JSON Schema of a tool's parameters
-// together, in instructions.
+// MaxPatterns bounds the total size, in instructions, of all regular expressions of one tool's
+// parameters.
 const MaxPatterns = 100_000
 
 // BoundPatterns checks the size of the regular expressions of a JSON Schema before they are
-// compiled, and returns how many instructions they have together. It ignores those that Go
-// cannot parse. Everything in the position of an expression counts, except within a constant.
+// compiled, and returns their total number of instructions. It ignores expressions that Go cannot
+// parse. Everything in the position of an expression counts, except within a constant.
 func BoundPatterns(tree any) (int, error) {
 	total := 0
 	if err := addPatterns(tree, &total); err != nil {

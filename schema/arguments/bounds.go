@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// maxInPlace bounds how many schemas in a row may look at the same value:
-	// the library calls itself for each.
+	// maxInPlace bounds how many nested schemas may apply to the same value: the library recurses
+	// for each.
 	maxInPlace = 64
-	// maxSteps bounds what patterns may cost in one check: instructions tried on
-	// bytes.
+	// maxSteps bounds the cost of patterns in one check: their instructions times the bytes that
+	// they are tried on.
 	maxSteps = 1 << 27
-	// maxWork bounds what one check may cost, in schemas applied and members
-	// looked at. A schema of a few lines can ask for more than a lifetime.
+	// maxWork bounds the cost of one check, in schemas applied plus members visited. Without it, a
+	// schema of a few lines could run for years.
 	maxWork = 50_000
 )
 
-// deepest returns the length of the longest row of schemas that look at the same value,
-// counted to a little over maxInPlace.
+// deepest returns the length of the longest chain of schemas that apply to the same value. It
+// stops counting a little over maxInPlace.
 func deepest(root *jsonschema.Schema) int {
 	rows := map[*jsonschema.Schema]int{}
 	longest := 0
@@ -30,7 +30,7 @@ func deepest(root *jsonschema.Schema) int {
 	return longest
 }
 
-// reached lists a schema and all that it leads to.
+// reached lists a schema and all schemas that it contains or refers to.
 func reached(root *jsonschema.Schema) []*jsonschema.Schema {
 	known := map[*jsonschema.Schema]bool{root: true}
 	all := []*jsonschema.Schema{root}
@@ -45,7 +45,8 @@ func reached(root *jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
-// row returns how many schemas look at a value that s looks at.
+// row returns the length of the longest chain of schemas, from s on, that apply to the same value
+// as s.
 func row(s *jsonschema.Schema, rows map[*jsonschema.Schema]int) int {
 	if s == nil {
 		return 0
@@ -53,7 +54,7 @@ func row(s *jsonschema.Schema, rows map[*jsonschema.Schema]int) int {
 	if n, ok := rows[s]; ok {
 		return n
 	}
-	rows[s] = maxInPlace + 1 // a way back to here is a circle
+	rows[s] = maxInPlace + 1 // a path that leads back to s is a cycle
 	longest := 0
 	for _, next := range inPlace(s) {
 		longest = max(longest, row(next, rows))
@@ -62,7 +63,7 @@ func row(s *jsonschema.Schema, rows map[*jsonschema.Schema]int) int {
 	return rows[s]
 }
 
-// inPlace lists the schemas that look at the same value as s; some are nil.
+// inPlace lists the direct subschemas of s that apply to the same value; some are nil.
 func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 	out := []*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else}
 	out = slices.Concat(out, s.AllOf, s.AnyOf, s.OneOf)
@@ -75,7 +76,7 @@ func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 	return out
 }
 
-// inside lists the schemas that look at members of the value; some are nil.
+// inside lists the direct subschemas of s that apply to members of the value; some are nil.
 func inside(s *jsonschema.Schema) []*jsonschema.Schema {
 	out := []*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Items2020, s.Contains, s.UnevaluatedItems, s.ContentSchema}
 	out = append(out, s.PrefixItems...)
@@ -92,15 +93,15 @@ func inside(s *jsonschema.Schema) []*jsonschema.Schema {
 	return out
 }
 
-// work counts what a check costs, as an extension that the library asks for
-// each schema it applies, after what lies below it.
+// work counts the cost of a check. It is a vocabulary extension: the library calls it for each
+// schema that it applies, after the subschemas.
 type work struct {
 	left  int
-	steps int // of patterns that may still be made
-	names int // instructions of the largest patternProperties
+	steps int // left for patterns
+	names int // the number of instructions of the largest patternProperties
 }
 
-// Compile counts what a schema costs: itself and the schemas in it.
+// Compile returns the charge for applying a schema: one for itself and one for each subschema.
 func (w *work) Compile(_ jsonschema.CompilerContext, schema map[string]any) (jsonschema.ExtSchema, error) {
 	cost := 1
 	for _, v := range schema {
@@ -119,10 +120,10 @@ type charge struct {
 	cost int
 }
 
-// tooMuch is thrown through the library, which has no other way to be stopped.
+// tooMuch is the value of the panic that stops the library, which has no other way to be stopped.
 type tooMuch struct{}
 
-// Validate takes the cost of a schema applied to a value.
+// Validate charges for applying a schema to a value.
 func (c charge) Validate(_ jsonschema.ValidationContext, value any) error {
 	cost := c.cost
 	switch v := value.(type) {

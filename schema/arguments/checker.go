@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	maxCachedBytes   = 16 << 20 // of schemas: 1,000 and more
-	schemaBytes      = 16 << 10 // about, of a compiled one, besides its text and its patterns
-	instructionBytes = 100      // about, of a compiled pattern
+	maxCachedBytes   = 16 << 20 // enough for 1,000 schemas or more
+	schemaBytes      = 16 << 10 // estimate for a compiled schema, without its text and its patterns
+	instructionBytes = 100      // estimate for one instruction of a compiled pattern
 )
 
-// Checker checks calls against the schemas of their tools. It keeps the compiled schemas
-// that were used last. It is safe for concurrent use.
+// Checker checks calls against the schemas of their tools. It caches the compiled schemas that
+// were used last. It is safe for concurrent use.
 type Checker struct {
 	mu    sync.Mutex // guards known
 	known *lru.Cache[[sha256.Size]byte, *entry]
 }
 
-// entry is what came of compiling a schema, once.
+// entry is the result of compiling a schema, which is done once.
 type entry struct {
 	once   sync.Once
 	schema *Schema
@@ -33,30 +33,30 @@ func New() *Checker {
 	return &Checker{known: lru.New[[sha256.Size]byte, *entry](maxCachedBytes)}
 }
 
-// CheckSchema returns an error if calls cannot be checked against a schema. No bytes are
-// a schema that takes any object. The error is an *events.Error, as that of Compile.
+// CheckSchema returns an error if calls cannot be checked against a schema. An empty schema
+// accepts any object. The error is an *events.Error, as that of Compile.
 func (c *Checker) CheckSchema(schema events.JSON) error {
-	_, err := c.compiled(schema)
+	_, err := c.cachedSchema(schema)
 	return err
 }
 
 // Check checks a call's arguments against a schema. The error is an *Error, as that of
 // Schema.Check, or that of CheckSchema.
 func (c *Checker) Check(schema, arguments events.JSON) error {
-	s, err := c.compiled(schema)
+	s, err := c.cachedSchema(schema)
 	if err != nil {
 		return err
 	}
 	return s.Check(arguments)
 }
 
-// compiled returns the schema compiled; nil takes any object.
-func (c *Checker) compiled(schema events.JSON) (*Schema, error) {
+// cachedSchema returns the compiled schema; nil accepts any object.
+func (c *Checker) cachedSchema(schema events.JSON) (*Schema, error) {
 	if len(schema) == 0 {
 		return nil, nil
 	}
 	if len(schema) > MaxSchema {
-		return Compile(schema) // which refuses it, and it is not kept
+		return Compile(schema) // the schema is too large: Compile returns the error, which is not cached
 	}
 	key := sha256.Sum256(schema)
 	e := c.find(key, len(schema))
@@ -68,7 +68,7 @@ func (c *Checker) compiled(schema events.JSON) (*Schema, error) {
 	return e.schema, e.err
 }
 
-// find returns the entry of a schema of so many bytes, and makes one if there is none.
+// find returns the entry of a schema, and creates it, with the given size, if there is none.
 func (c *Checker) find(key [sha256.Size]byte, bytes int) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *Checker) find(key [sha256.Size]byte, bytes int) *entry {
 	return e
 }
 
-// grow counts what an entry turned out to need, if it is still kept.
+// grow updates the size of an entry after it was compiled, if it is still cached.
 func (c *Checker) grow(key [sha256.Size]byte, e *entry, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

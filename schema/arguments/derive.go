@@ -41,19 +41,19 @@ func Of(t reflect.Type) (events.JSON, error) {
 	return raw, err
 }
 
-// ownForms are the types whose JSON is not what their Go kind says.
+// ownForms returns the types with a JSON form that does not follow from their Go kind.
 func ownForms() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[events.JSON]():    {},
-		reflect.TypeFor[jsontext.Value](): {}, // the same type, where Go is built with the second version of encoding/json
+		reflect.TypeFor[jsontext.Value](): {}, // the same type as json.RawMessage if Go is built with encoding/json/v2
 		reflect.TypeFor[[]byte]():         {Type: "string", ContentEncoding: "base64"},
 		reflect.TypeFor[time.Time]():      {Type: "string", Format: "date-time"},
 	}
 }
 
-// refine brings a derived schema to what the reader of arguments takes: it adds
-// what the tags say, makes pointers optional, and refuses what the two would
-// understand differently. where is the field, for errors.
+// refine makes a derived schema match what Read accepts: it applies the tags, makes pointers
+// optional, and refuses types that the schema and Read would treat differently. where is the
+// field, for errors.
 func refine(t reflect.Type, s *jsonschema.Schema, where string) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -68,7 +68,7 @@ func refine(t reflect.Type, s *jsonschema.Schema, where string) error {
 	case reflect.Struct:
 		return refineFields(t, s, where)
 	case reflect.Slice, reflect.Array:
-		if t.Kind() == reflect.Slice { // null is no list
+		if t.Kind() == reflect.Slice { // the derived schema also allows null, Read does not
 			s.Type, s.Types = "array", nil
 		}
 		return refine(t.Elem(), s.Items, where+"[]")
@@ -95,7 +95,7 @@ func refineFields(t reflect.Type, s *jsonschema.Schema, where string) error {
 		case name == "-" && options == "" || !f.IsExported() && !f.Anonymous:
 			continue
 		case f.Anonymous && name == "" && options == "" && f.Type.Kind() == reflect.Struct:
-			continue // its fields come one by one
+			continue // its fields follow one by one
 		case f.Anonymous:
 			return fmt.Errorf("%s is embedded; only a struct without a name in JSON may be", at)
 		case name == "":
@@ -136,7 +136,7 @@ func refineFields(t reflect.Type, s *jsonschema.Schema, where string) error {
 	return nil
 }
 
-// enumerate lets a text, or each text of a list, be one of these alone.
+// enumerate restricts a text, or each text of a list, to the given values.
 func enumerate(s *jsonschema.Schema, values []string, where string) error {
 	switch {
 	case s.Items != nil:
@@ -154,7 +154,7 @@ func enumerate(s *jsonschema.Schema, values []string, where string) error {
 	return nil
 }
 
-// enumOf asks a named text for what it may be.
+// enumOf returns the values of a text type with a method Enum.
 func enumOf(t reflect.Type) []string {
 	if e, ok := reflect.Zero(t).Interface().(interface{ Enum() []string }); ok {
 		return e.Enum()
@@ -162,7 +162,7 @@ func enumOf(t reflect.Type) []string {
 	return nil
 }
 
-// ownForm says why a type's JSON is not known by its kind.
+// ownForm returns why the JSON of a type does not follow from its kind, "" if it does.
 func ownForm(t reflect.Type) string {
 	p := reflect.PointerTo(t)
 	for _, custom := range []reflect.Type{
@@ -195,10 +195,10 @@ func Read(arguments events.JSON, into any) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &misfit): // what the schema takes and Go has no room for, as 1e30 in an int64
-		return &Error{Problems: []Problem{{Path: line(string(misfit.JSONPointer)), Reason: line(fmt.Sprintf("does not fit into %v", misfit.GoType))}}}
+	case errors.As(err, &misfit): // valid for the schema, but it does not fit into the Go type, such as 1e30 into an int64
+		return &Error{Problems: []Problem{{Path: oneLine(string(misfit.JSONPointer)), Reason: oneLine(fmt.Sprintf("does not fit into %v", misfit.GoType))}}}
 	}
-	return wrong("they cannot be read")
+	return argumentsError("they cannot be read")
 }
 
 // integers decodes values of Go's integer types. Go's own decoders accept no fraction and no
@@ -207,7 +207,7 @@ func integers() json.Options {
 	return json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v any) error {
 		into := reflect.ValueOf(v).Elem()
 		if d.PeekKind() != '0' || !into.CanInt() && !into.CanUint() {
-			return errors.ErrUnsupported // by the decoder itself
+			return errors.ErrUnsupported // the decoder's own code handles it
 		}
 		raw, err := d.ReadValue()
 		if err != nil {

@@ -10,17 +10,17 @@ import (
 	"github.com/skein-threads/skein/internal/pattern"
 )
 
-// bound takes the patterns of strings out of the library's hands, which tries
-// them whatever they cost, and puts those in their place that ask for their work.
-// Those of members' names stay: their work is asked for in advance.
-func (w *work) bound(root *jsonschema.Schema) error {
+// limitPatterns replaces string patterns with matchers that charge a work budget; the library's
+// own matchers have no bound. Patterns of member names stay with the library: namePatterns charges
+// for them.
+func (w *work) limitPatterns(root *jsonschema.Schema) error {
 	for _, s := range reached(root) {
 		if s.Pattern != nil {
 			p, err := pattern.Of(s.Pattern)
 			if err != nil {
 				return err
 			}
-			s.Extensions["pattern"] = matching{w, p}
+			s.Extensions["pattern"] = stringPattern{w, p}
 			s.Pattern = nil
 		}
 		if len(s.PatternProperties) > 0 {
@@ -28,14 +28,14 @@ func (w *work) bound(root *jsonschema.Schema) error {
 			if err != nil {
 				return err
 			}
-			s.Extensions["patternProperties"] = naming{w, n}
+			s.Extensions["patternProperties"] = namePatterns{w, n}
 			w.names = max(w.names, n)
 		}
 	}
 	return nil
 }
 
-// sizes returns the size of all patterns of members' names in one schema.
+// sizes returns the total size, in instructions, of the patterns of member names in one schema.
 func sizes(all map[*regexp.Regexp]*jsonschema.Schema) (int, error) {
 	total := 0
 	for expression := range all {
@@ -48,25 +48,25 @@ func sizes(all map[*regexp.Regexp]*jsonschema.Schema) (int, error) {
 	return total, nil
 }
 
-// spend takes the steps of a pattern, and reports whether there were enough.
-func (w *work) spend(steps int) bool {
+// charge takes the steps of a pattern from the budget, and reports whether enough were left.
+func (w *work) charge(steps int) bool {
 	w.steps -= steps
 	return w.steps >= 0
 }
 
-// matching is the pattern of a string.
-type matching struct {
+// stringPattern checks strings against a pattern.
+type stringPattern struct {
 	work    *work
 	pattern *pattern.Pattern
 }
 
 // Validate checks a string against the pattern.
-func (m matching) Validate(ctx jsonschema.ValidationContext, value any) error {
+func (m stringPattern) Validate(ctx jsonschema.ValidationContext, value any) error {
 	text, ok := value.(string)
 	if !ok {
 		return nil
 	}
-	found, ok := m.pattern.Match([]byte(text), m.work.spend)
+	found, ok := m.pattern.Match([]byte(text), m.work.charge)
 	if !ok {
 		panic(tooMuch{})
 	}
@@ -76,22 +76,22 @@ func (m matching) Validate(ctx jsonschema.ValidationContext, value any) error {
 	return nil
 }
 
-// quoted writes a pattern as the library does.
+// quoted quotes a pattern as the library does in its errors.
 func quoted(text string) string {
 	text = strings.ReplaceAll(fmt.Sprintf("%q", text), `\"`, `"`)
 	text = strings.ReplaceAll(text, `'`, `\'`)
 	return "'" + text[1:len(text)-1] + "'"
 }
 
-// naming charges for the patterns that an object's names were tried on: for each
-// time that they were, though Check has made sure that once is not too much.
-type naming struct {
+// namePatterns charges for matching an object's member names against patternProperties, each time
+// that it is done. Check has made sure that doing it once does not exceed the budget.
+type namePatterns struct {
 	work *work
 	size int
 }
 
-// Validate takes the cost of the names of an object.
-func (n naming) Validate(_ jsonschema.ValidationContext, value any) error {
+// Validate charges for the names of an object.
+func (n namePatterns) Validate(_ jsonschema.ValidationContext, value any) error {
 	object, ok := value.(map[string]any)
 	if !ok {
 		return nil
@@ -100,13 +100,14 @@ func (n naming) Validate(_ jsonschema.ValidationContext, value any) error {
 	for name := range object {
 		names += len(name)
 	}
-	if !n.work.spend(n.size * names) {
+	if !n.work.charge(n.size * names) {
 		panic(tooMuch{})
 	}
 	return nil
 }
 
-// nameBytes counts the bytes of the names in the object that has most of them.
+// nameBytes returns the largest number of bytes that the names of one object have, among all
+// objects in value.
 func nameBytes(value any) int {
 	most := 0
 	switch value := value.(type) {

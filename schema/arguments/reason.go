@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	maxProblems = 5   // that a model is told at once
-	maxReason   = 300 // bytes of one of them
+	maxProblems = 5   // in one error
+	maxReason   = 300 // in bytes, of one problem
 )
 
-// Error says that the arguments of a call are not what its tool takes.
+// Error says that the arguments of a call do not satisfy the schema of its tool.
 type Error struct {
 	Problems []Problem // at least one, sorted
-	More     int       // those left out
+	More     int       // the number of further problems that are left out
 }
 
 // Problem is one thing that is wrong with the arguments of a call.
@@ -47,34 +47,34 @@ func (p Problem) String() string {
 	return p.Path + ": " + p.Reason
 }
 
-// wrong says one thing of the arguments as a whole.
-func wrong(format string, args ...any) *Error {
+// argumentsError returns an Error with one problem, of the arguments as a whole.
+func argumentsError(format string, args ...any) *Error {
 	return &Error{Problems: []Problem{{Reason: fmt.Sprintf(format, args...)}}}
 }
 
-// reasons returns what the schema library found as problems in a fixed order: the library
-// visits members in the order of a Go map.
+// reasons converts an error of the schema library into an Error with the problems sorted. The
+// library visits members in the random order of a Go map.
 func reasons(err error) error {
 	if err == nil {
 		return nil
 	}
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
-		return wrong("they cannot be checked: the schema is one that the checker does not understand")
+		return argumentsError("they cannot be checked: the schema is one that the checker does not understand")
 	}
 	found := problems(invalid)
 	most := min(len(found), maxProblems)
 	return &Error{Problems: found[:most], More: len(found) - most}
 }
 
-// problems returns what is wrong below an error, sorted, each once.
+// problems returns the distinct problems below an error, sorted.
 func problems(e *jsonschema.ValidationError) []Problem {
 	var out []Problem
 	switch keyword := e.KeywordLocation[strings.LastIndexByte(e.KeywordLocation, '/')+1:]; {
 	case (keyword == "anyOf" || keyword == "oneOf") && len(e.Causes) > 0:
-		out = append(out, Problem{pointer(e), line("fits none of the alternatives: " + alternatives(e))})
+		out = append(out, Problem{pointer(e), oneLine("fits none of the alternatives: " + alternatives(e))})
 	case len(e.Causes) == 0 || keyword == "minContains":
-		out = append(out, Problem{pointer(e), line(words(keyword, e.Message))})
+		out = append(out, Problem{pointer(e), oneLine(stableReason(keyword, e.Message))})
 	default:
 		for _, cause := range e.Causes {
 			out = append(out, problems(cause)...)
@@ -89,7 +89,7 @@ func problems(e *jsonschema.ValidationError) []Problem {
 	return slices.Compact(out)
 }
 
-// alternatives says of each alternative why it does not fit.
+// alternatives says for each alternative why the value does not fit it.
 func alternatives(e *jsonschema.ValidationError) string {
 	here := pointer(e)
 	var each []string
@@ -103,18 +103,18 @@ func alternatives(e *jsonschema.ValidationError) string {
 	return strings.Join(each, ", or ")
 }
 
-// pointer returns where in the arguments an error lies. The library escapes a
-// pointer's tokens as in a URL.
+// pointer returns the JSON pointer of an error in the arguments. The library escapes the pointer's
+// tokens as in a URL.
 func pointer(e *jsonschema.ValidationError) string {
 	if plain, err := url.PathUnescape(e.InstanceLocation); err == nil {
-		return line(plain)
+		return oneLine(plain)
 	}
-	return line(e.InstanceLocation)
+	return oneLine(e.InstanceLocation)
 }
 
-// words says a reason so that it stays the same: the library lists members in
-// the order of a Go map.
-func words(keyword, message string) string {
+// stableReason sorts the member names in a message of the library, which lists them in the random
+// order of a Go map.
+func stableReason(keyword, message string) string {
 	switch keyword {
 	case "additionalProperties":
 		const before, after, sep = "additionalProperties '", "' not allowed", "', '"
@@ -135,8 +135,8 @@ func words(keyword, message string) string {
 	return message
 }
 
-// line returns a text in one line and not too long.
-func line(text string) string {
+// oneLine returns a text without line breaks, cut to maxReason bytes.
+func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
 			return ' '

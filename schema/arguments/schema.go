@@ -16,40 +16,39 @@ import (
 	"github.com/skein-threads/skein/internal/pattern"
 )
 
-// Limits of what a schema and the arguments of a call may be, in bytes.
+// Limits of the size of a schema and of the arguments of a call, in bytes.
 const (
 	MaxSchema    = 256 << 10
 	MaxArguments = 1 << 20
 )
 
-// nowhere is the location of every schema: nothing can be fetched there.
+// nowhere is the location of every schema. Nothing can be fetched from it.
 const nowhere = "https://schema.invalid/schema.json"
 
-// Schema is a JSON Schema of arguments, compiled. Safe for concurrent use.
+// Schema is a compiled JSON Schema of arguments. It is safe for concurrent use.
 type Schema struct {
-	mu    sync.Mutex // a check counts its work in what the schema shares
+	mu    sync.Mutex // serializes checks, which count their work in shared fields
 	rules *jsonschema.Schema
 	work  *work
 
-	patterns int // instructions of all of them
+	patterns int // the total number of instructions
 }
 
-// Check checks the arguments of a call against the schema; no bytes are {}. A nil
-// Schema takes any object. The error is an *Error, the same for the same
-// arguments.
+// Check checks the arguments of a call against the schema. Empty arguments mean {}. A nil Schema
+// accepts any object. The error is an *Error, the same for the same arguments.
 func (s *Schema) Check(arguments events.JSON) (err error) {
 	if len(arguments) == 0 {
 		arguments = events.JSON("{}")
 	}
 	if len(arguments) > MaxArguments {
-		return wrong("they have %d bytes, and %d are allowed", len(arguments), MaxArguments)
+		return argumentsError("they have %d bytes, and %d are allowed", len(arguments), MaxArguments)
 	}
 	value, err := readTree(arguments)
 	if err != nil {
-		return wrong("%v", err)
+		return argumentsError("%v", err)
 	}
 	if _, ok := value.(map[string]any); !ok {
-		return wrong("they must be a JSON object")
+		return argumentsError("they must be a JSON object")
 	}
 	if s == nil {
 		return nil
@@ -58,11 +57,11 @@ func (s *Schema) Check(arguments events.JSON) (err error) {
 	defer s.mu.Unlock()
 	s.work.left, s.work.steps = maxWork, maxSteps
 	if s.work.names*nameBytes(value) > maxSteps {
-		return wrong("they cannot be checked: %s", caught(tooMuch{}))
+		return argumentsError("they cannot be checked: %s", caught(tooMuch{}))
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			err = wrong("they cannot be checked: %s", caught(r))
+			err = argumentsError("they cannot be checked: %s", caught(r))
 		}
 	}()
 	return reasons(s.rules.Validate(value))
@@ -89,15 +88,15 @@ func bad(format string, args ...any) *SchemaError {
 	return &SchemaError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Compile reads a JSON Schema of arguments from any author. The error is an
-// *events.Error: payload_too_large, or an invalid_request with a *SchemaError.
-func Compile(raw events.JSON) (*Schema, error) { return compiled(raw, false) }
+// Compile compiles a JSON Schema of arguments from any author. The error is an *events.Error:
+// payload_too_large, or an invalid_request with a *SchemaError.
+func Compile(raw events.JSON) (*Schema, error) { return compileLimited(raw, false) }
 
-// CompileDefinition does the same for a schema that was written for Skein: it is of
-// [Dialect], its type is object, and Go knows each of its patterns.
-func CompileDefinition(raw events.JSON) (*Schema, error) { return compiled(raw, true) }
+// CompileDefinition is Compile for a schema that was written for Skein. It must be of [Dialect]
+// and of type object, and Go must be able to compile each of its patterns.
+func CompileDefinition(raw events.JSON) (*Schema, error) { return compileLimited(raw, true) }
 
-func compiled(raw events.JSON, strict bool) (*Schema, error) {
+func compileLimited(raw events.JSON, strict bool) (*Schema, error) {
 	if len(raw) > MaxSchema {
 		return nil, events.TooLarge("the schema of a tool's parameters", int64(len(raw)), MaxSchema)
 	}
@@ -121,7 +120,7 @@ func compile(raw events.JSON, strict bool) (_ *Schema, wrong *SchemaError) {
 	if err != nil {
 		return nil, bad("is no JSON Schema: %v", err)
 	}
-	defer func() { // the library relies on more than its own schema of schemas checks
+	defer func() { // the library can panic on schemas that its meta-schema accepts
 		if r := recover(); r != nil {
 			wrong = bad("is no JSON Schema: %s", caught(r))
 		}
@@ -143,7 +142,7 @@ func compile(raw events.JSON, strict bool) (_ *Schema, wrong *SchemaError) {
 	if deepest(s.rules) > maxInPlace {
 		return nil, bad("applies more than %d schemas to one value, or leads back to itself", maxInPlace)
 	}
-	if err := s.work.bound(s.rules); err != nil {
+	if err := s.work.limitPatterns(s.rules); err != nil {
 		return nil, bad("uses %v", err)
 	}
 	return s, nil
@@ -180,10 +179,10 @@ func readSchema(raw events.JSON, strict bool) (map[string]any, *SchemaError) {
 type remoteError struct{ url string }
 
 func (e *remoteError) Error() string {
-	return fmt.Sprintf("refers to %.128s, which leads out of the schema; put what it names into $defs", line(e.url))
+	return fmt.Sprintf("refers to %.128s, which leads out of the schema; put what it names into $defs", oneLine(e.url))
 }
 
-// notCompiled returns what is wrong with a schema that the library does not compile.
+// notCompiled explains why the library does not compile a schema.
 func notCompiled(err error) *SchemaError {
 	var remote *remoteError
 	var invalid *jsonschema.ValidationError
@@ -213,8 +212,8 @@ func allowsObject(t any) bool {
 	return false
 }
 
-// checkTree refuses what cannot be bounded and, with drop, removes the patterns that Go
-// does not know from a schema.
+// checkTree refuses keywords with a cost that cannot be bounded. If drop is set, it removes
+// patterns that Go cannot compile.
 func checkTree(tree any, drop bool) error {
 	switch t := tree.(type) {
 	case []any:
@@ -244,15 +243,15 @@ func checkTree(tree any, drop bool) error {
 	return nil
 }
 
-// compiles reports whether Go knows a pattern, however large it is.
+// compiles reports whether Go can parse a pattern, whatever its size.
 func compiles(expression string) bool {
 	_, err := pattern.Size(expression)
 	var large *pattern.SizeError
 	return err == nil || errors.As(err, &large)
 }
 
-// isPattern is the format regex: an expression that comes as an argument, and is
-// not compiled for that.
+// isPattern implements the format regex. The expression is only parsed, since it comes from the
+// arguments.
 func isPattern(value any) bool {
 	text, ok := value.(string)
 	if !ok {

@@ -246,8 +246,8 @@ func TestCheckerKeepsABoundedNumberOfSchemas(t *testing.T) {
 		t.Errorf("%d bytes are kept", c.known.Bytes())
 	}
 	same := events.JSON(`{"properties":{}}`)
-	one, _ := c.compiled(same)
-	two, _ := c.compiled(same)
+	one, _ := c.cachedSchema(same)
+	two, _ := c.cachedSchema(same)
 	if one != two {
 		t.Error("the same text was compiled twice")
 	}

@@ -13,16 +13,17 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// MaxDepth is how deep objects and lists of a request, of arguments and of a schema may
-// lie in one another. What Skein makes of a request is never deeper, and 64 is what the
-// JSON readers of other languages take unless told otherwise.
+// MaxDepth bounds the nesting of objects and lists in a request, in arguments and in a schema.
+// What Skein derives from a request is never nested deeper, and JSON readers of other languages
+// accept 64 levels by default.
 const MaxDepth = 64
 
-// readTree reads arguments or a schema. It refuses what would cost the library too much.
+// readTree decodes arguments or a schema. It refuses nesting and numbers that would cost the
+// library too much.
 func readTree(raw events.JSON) (any, error) { return ReadTree(raw, MaxDepth, number) }
 
-// ReadTree reads JSON for the schema library, which needs numbers as text so that no digit
-// is lost; number converts them. Objects and lists may lie up to deepest in one another.
+// ReadTree reads JSON for the schema library, which needs numbers as text so that no digit is
+// lost; number converts them. Objects and lists may be nested up to deepest levels.
 func ReadTree(raw []byte, deepest int, number func(raw events.JSON, at *jsontext.Decoder) (any, error)) (any, error) {
 	r := treeReader{dec: jsontext.NewDecoder(strings.NewReader(string(raw))), deepest: deepest, number: number}
 	tree, err := r.next()
@@ -93,7 +94,7 @@ func (r *treeReader) next() (any, error) {
 	return nil, nil
 }
 
-// notJSON returns where bytes stop being JSON.
+// notJSON returns an error that says where the bytes stop being valid JSON.
 func notJSON(err error) error {
 	var wrong *jsontext.SyntacticError
 	switch {
@@ -112,15 +113,15 @@ type numberError struct{ path string }
 
 func (e *numberError) Error() string { return e.path + ": the number is out of range" }
 
-// number returns a number without an exponent and with few digits: the library
-// turns it into a fraction of whole numbers, and 1e999999999 into a full memory.
+// number returns a number without an exponent and with few digits. The library converts numbers to
+// fractions of big integers, so 1e999999999 would exhaust memory.
 func number(raw events.JSON, dec *jsontext.Decoder) (any, error) {
 	if len(raw) <= 60 && !strings.ContainsAny(string(raw), "eE") {
 		return stdjson.Number(raw), nil
 	}
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil {
-		return nil, &numberError{line(string(dec.StackPointer()))}
+		return nil, &numberError{oneLine(string(dec.StackPointer()))}
 	}
 	return stdjson.Number(strconv.FormatFloat(f, 'f', -1, 64)), nil
 }

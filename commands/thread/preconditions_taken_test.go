@@ -108,7 +108,7 @@ func TestHolds_RepeatedFactsAgree(t *testing.T) {
 
 // What has left the queue keeps its type as well as its role.
 func TestLedger_TypeOfWhatWaited(t *testing.T) {
-	r := rules{Ledger: &Ledger{taken: &events.NewItem{Type: events.Message, Role: events.User, Content: raw(`[]`)}}}
+	r := preconditions{Ledger: &Ledger{taken: &events.NewItem{Type: events.Message, Role: events.User, Content: raw(`[]`)}}}
 	item := events.ItemCreated{Type: events.Message, Role: events.User, Content: raw(`[]`)}
 	if err := r.leftQueue(item); err != nil {
 		t.Error(err)

@@ -7,15 +7,15 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// rules implements the preconditions of the catalog's events: whether an event may follow on
-// the state of its aggregate. Each is a pure function of the two, and decisions emit only
-// events that satisfy them. Production does not evaluate them: tests and the audit do.
-type rules struct {
+// preconditions has a method for each event of the catalog. The method returns an error if the
+// event may not follow on the state of its aggregate. Decisions only emit events that satisfy
+// their precondition; tests and the audit check that, the server does not.
+type preconditions struct {
 	*Ledger
 	before *events.Event // the previous event of the same command; nil for the first
 }
 
-var _ events.Rules = rules{}
+var _ events.Rules = preconditions{}
 
 // Kinds of aggregates.
 const (
@@ -34,8 +34,8 @@ func kindOfAggregate(id string) int {
 	return ofKey
 }
 
-// place checks that the event belongs on this kind of aggregate.
-func (r rules) place(e *events.Event) error {
+// place checks that events of this type belong on this kind of aggregate.
+func (r preconditions) place(e *events.Event) error {
 	kind := kindOfAggregate(e.ThreadID)
 	switch e.Type {
 	case events.DefinitionChangedType:
@@ -65,7 +65,7 @@ func (r rules) place(e *events.Event) error {
 }
 
 // check checks the precondition of one event. An event of an unknown type or version has none.
-func (r rules) check(e *events.Event) error {
+func (r preconditions) check(e *events.Event) error {
 	if _, unknown := e.Data.(events.Unknown); unknown {
 		return nil
 	}
@@ -75,7 +75,8 @@ func (r rules) check(e *events.Event) error {
 	return e.Holds(r)
 }
 
-// about checks an event's subject, and the execution or effect that it belongs to.
+// about checks an event's subject, and its correlation: the execution or effect that it belongs
+// to.
 func about(e *events.Event, subject, correlation string) error {
 	switch {
 	case e.Subject != subject:
@@ -89,7 +90,7 @@ func about(e *events.Event, subject, correlation string) error {
 // ofAggregate checks an event about the aggregate itself, which belongs to no execution.
 func ofAggregate(e *events.Event) error { return about(e, e.ThreadID, "") }
 
-// firstFault returns the first fault.
+// firstFault returns the first error that is not nil.
 func firstFault(faults ...error) error {
 	for _, err := range faults {
 		if err != nil {
@@ -99,7 +100,7 @@ func firstFault(faults ...error) error {
 	return nil
 }
 
-// unless returns an error if a condition does not hold.
+// unless returns an error if right is false.
 func unless(right bool, format string, args ...any) error {
 	if right {
 		return nil
@@ -107,7 +108,7 @@ func unless(right bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// exists returns an error unless an entity of the thread exists.
+// exists returns a not-found error if there is false.
 func exists(there bool, entity, id string) error {
 	return unless(there, "%s %.80q is not in the thread", entity, id)
 }
@@ -117,13 +118,13 @@ func isNew(taken bool, entity, id string) error {
 	return unless(id != "" && !taken, "%s %.80q exists already, or has no id", entity, id)
 }
 
-func (r rules) needContext(id string) error {
+func (r preconditions) needContext(id string) error {
 	_, ok := r.state.context(id)
 	return exists(ok, "context", id)
 }
 
-func (r rules) needItem(id string) error {
-	if r.state.Pending.has(id) { // what it is, only its page says
+func (r preconditions) needItem(id string) error {
+	if r.state.Pending.has(id) { // its page says what it is, and pages are not read here
 		return nil
 	}
 	i, ok := r.state.item(id)
@@ -131,13 +132,13 @@ func (r rules) needItem(id string) error {
 }
 
 // needExecution accepts an empty id.
-func (r rules) needExecution(id string) error {
+func (r preconditions) needExecution(id string) error {
 	_, ok := r.state.execution(id)
 	return exists(ok || id == "", "execution", id)
 }
 
-// run returns an execution that Skein runs and that has not ended.
-func (r rules) run(id string) (executionState, error) {
+// run returns an execution. The error says that Skein does not run it, or that it has ended.
+func (r preconditions) run(id string) (executionState, error) {
 	x, ok := r.state.execution(id)
 	switch {
 	case !ok:

@@ -10,7 +10,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// leaving returns the item that leaves the queue to begin a run; nil if calls join one.
+// leaving returns the item that leaves the queue to begin a run; nil if calls join the current
+// run.
 func (l *Ledger) leaving(e *events.Event, d events.QueueDrained) *events.NewItem {
 	if e.Correlation != "" || len(d.IDs) != 1 {
 		return nil
@@ -26,8 +27,8 @@ func (l *Ledger) leaving(e *events.Event, d events.QueueDrained) *events.NewItem
 	return &item
 }
 
-// leftQueue checks the item of what has left the queue.
-func (r rules) leftQueue(d events.ItemCreated) error {
+// leftQueue checks that the item is the one that has just left the queue.
+func (r preconditions) leftQueue(d events.ItemCreated) error {
 	if r.taken == nil {
 		return nil
 	}
@@ -37,8 +38,8 @@ func (r rules) leftQueue(d events.ItemCreated) error {
 	)
 }
 
-// forked checks the record that a fork has of its origin.
-func (r rules) forked(d events.RelationshipAdded) error {
+// forked checks the relationship that a fork records to its origin.
+func (r preconditions) forked(d events.RelationshipAdded) error {
 	if d.Type != events.ForkRelation || d.Role != events.ChildRole || r.origin == nil {
 		return nil
 	}
@@ -54,7 +55,7 @@ func (r rules) forked(d events.RelationshipAdded) error {
 	)
 }
 
-// callInPart is what a part says of a call.
+// callInPart holds the fields of a part that concern its call.
 type callInPart struct {
 	Type   string      `json:"type"`
 	CallID string      `json:"toolCallId"`
@@ -67,7 +68,7 @@ func callIn(part events.JSON) (c callInPart) {
 }
 
 // callPart checks a part of a run's open step against its type and its call.
-func (r rules) callPart(step string, idx int64, kind string, part events.JSON) error {
+func (r preconditions) callPart(step string, idx int64, kind string, part events.JSON) error {
 	t, _ := r.state.step(step)
 	x, _ := r.state.execution(t.Execution)
 	if x.Run == nil || x.Run.Step != step {
@@ -86,7 +87,7 @@ func (r rules) callPart(step string, idx int64, kind string, part events.JSON) e
 }
 
 // callItem checks the item of a run's call, or of its result, against the open step.
-func (r rules) callItem(e *events.Event, d events.ItemCreated) error {
+func (r preconditions) callItem(e *events.Event, d events.ItemCreated) error {
 	x, _ := r.state.execution(e.Correlation)
 	if x.Run == nil || x.Run.Step == "" {
 		return nil
@@ -121,7 +122,7 @@ func (r rules) callItem(e *events.Event, d events.ItemCreated) error {
 	return nil
 }
 
-// equalJSON reports whether two JSON values are the same, however they are written.
+// equalJSON reports whether two JSON values are equal in canonical form.
 func equalJSON(a, b events.JSON) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -7,7 +7,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-func (r rules) ExecutionCreated(e *events.Event, d events.ExecutionCreated) error {
+func (r preconditions) ExecutionCreated(e *events.Event, d events.ExecutionCreated) error {
 	_, taken := r.state.execution(d.ID)
 	return firstFault(
 		about(e, d.ID, d.ID), isNew(taken, "execution", d.ID), r.needContext(d.ContextID), r.needItem(d.TriggerItemID),
@@ -16,7 +16,7 @@ func (r rules) ExecutionCreated(e *events.Event, d events.ExecutionCreated) erro
 	)
 }
 
-func (r rules) ExecutionStatusChanged(e *events.Event, d events.ExecutionStatusChanged) error {
+func (r preconditions) ExecutionStatusChanged(e *events.Event, d events.ExecutionStatusChanged) error {
 	x, ok := r.state.execution(e.Subject)
 	return firstFault(
 		about(e, e.Subject, e.Subject), exists(ok, "execution", e.Subject),
@@ -27,7 +27,7 @@ func (r rules) ExecutionStatusChanged(e *events.Event, d events.ExecutionStatusC
 }
 
 // showsIn checks the item that an event marks as failed or not.
-func (r rules) showsIn(item string, x executionState, failed bool) error {
+func (r preconditions) showsIn(item string, x executionState, failed bool) error {
 	if item == "" {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (r rules) showsIn(item string, x executionState, failed bool) error {
 		unless(i.Failed != failed, "item %.80q shows so already", item))
 }
 
-func (r rules) StepCreated(e *events.Event, d events.StepCreated) error {
+func (r preconditions) StepCreated(e *events.Event, d events.StepCreated) error {
 	_, taken := r.state.step(d.ID)
 	x, ok := r.state.execution(d.ExecutionID)
 	return firstFault(
@@ -51,12 +51,13 @@ func (r rules) StepCreated(e *events.Event, d events.StepCreated) error {
 	)
 }
 
-// ofRun reports whether the runtime made a step, and no caller: its id is derived from the run.
-func (r rules) ofRun(e *events.Event, d events.StepCreated, x executionState) bool {
+// ofRun reports whether the runtime created the step, rather than a caller: then its id is derived
+// from the run.
+func (r preconditions) ofRun(e *events.Event, d events.StepCreated, x executionState) bool {
 	return x.Run != nil && d.ID == events.DeriveID(events.StepPrefix, x.Run.Begun, e.Tenant, e.ThreadID, d.ExecutionID, int(x.Steps))
 }
 
-func (r rules) StepStatusChanged(e *events.Event, d events.StepStatusChanged) error {
+func (r preconditions) StepStatusChanged(e *events.Event, d events.StepStatusChanged) error {
 	t, ok := r.state.step(e.Subject)
 	x, _ := r.state.execution(t.Execution)
 	return firstFault(
@@ -69,15 +70,15 @@ func (r rules) StepStatusChanged(e *events.Event, d events.StepStatusChanged) er
 	)
 }
 
-func (r rules) PartCreated(e *events.Event, d events.PartCreated) error {
+func (r preconditions) PartCreated(e *events.Event, d events.PartCreated) error {
 	return firstFault(r.part(e, d.Key, d.StepID, d.Idx, false), r.callPart(d.StepID, d.Idx, d.Type, d.Part))
 }
 
-func (r rules) PartUpdated(e *events.Event, d events.PartUpdated) error {
+func (r preconditions) PartUpdated(e *events.Event, d events.PartUpdated) error {
 	return firstFault(r.part(e, d.Key, d.StepID, d.Idx, true), r.callPart(d.StepID, d.Idx, d.Type, d.Part))
 }
 
-func (r rules) part(e *events.Event, key, step string, idx int64, had bool) error {
+func (r preconditions) part(e *events.Event, key, step string, idx int64, had bool) error {
 	t, ok := r.state.step(step)
 	return firstFault(
 		exists(ok, "step", step),
@@ -88,11 +89,11 @@ func (r rules) part(e *events.Event, key, step string, idx int64, had bool) erro
 }
 
 // ChunkEmitted is transient.
-func (r rules) ChunkEmitted(*events.Event, events.ChunkEmitted) error {
+func (r preconditions) ChunkEmitted(*events.Event, events.ChunkEmitted) error {
 	return errors.New("it is transient and never in the log")
 }
 
-func (r rules) TraceRecorded(e *events.Event, d events.TraceRecorded) error {
+func (r preconditions) TraceRecorded(e *events.Event, d events.TraceRecorded) error {
 	subject := d.ExecutionID
 	if subject == "" {
 		subject = e.ThreadID
@@ -105,7 +106,7 @@ func (r rules) TraceRecorded(e *events.Event, d events.TraceRecorded) error {
 	return firstFault(about(e, subject, d.ExecutionID), r.needExecution(d.ExecutionID), ofSession(d.SessionID, session))
 }
 
-func (r rules) RunRequested(e *events.Event, d events.RunRequested) error {
+func (r preconditions) RunRequested(e *events.Event, d events.RunRequested) error {
 	x, ok := r.state.execution(e.Subject)
 	if err := firstFault(
 		about(e, e.Subject, e.Subject), exists(ok, "execution", e.Subject),
@@ -141,8 +142,8 @@ func (r rules) RunRequested(e *events.Event, d events.RunRequested) error {
 	return firstFault(faults...)
 }
 
-// retries checks the failed execution that another one retries.
-func (r rules) retries(x executionState, failed string) error {
+// retries checks that failed is an execution that x can retry.
+func (r preconditions) retries(x executionState, failed string) error {
 	if failed == "" {
 		return nil
 	}
@@ -153,7 +154,7 @@ func (r rules) retries(x executionState, failed string) error {
 	)
 }
 
-func (r rules) RunClaimed(e *events.Event, d events.RunClaimed) error {
+func (r preconditions) RunClaimed(e *events.Event, d events.RunClaimed) error {
 	x, err := r.run(e.Subject)
 	if err != nil {
 		return err
@@ -161,7 +162,7 @@ func (r rules) RunClaimed(e *events.Event, d events.RunClaimed) error {
 	return firstFault(about(e, e.Subject, e.Subject), unless(d.Token == x.Run.Token+1, "its token is %d, and the last claim's is %d", d.Token, x.Run.Token))
 }
 
-func (r rules) RunParked(e *events.Event, d events.RunParked) error {
+func (r preconditions) RunParked(e *events.Event, d events.RunParked) error {
 	x, err := r.run(e.Subject)
 	if err != nil {
 		return err
@@ -170,26 +171,26 @@ func (r rules) RunParked(e *events.Event, d events.RunParked) error {
 	faults := []error{
 		about(e, e.Subject, e.Subject),
 		unless(d.Token == x.Run.Token, "its token is %d, and the last claim's is %d", d.Token, x.Run.Token),
-		unless((len(waits)+len(d.Unmade) > 0 || x.Run.lacksReactor() || x.Run.lacksServer()) && slices.Equal(waits, d.Calls), "the calls that wait are %.200q, and not %.200q", waits, d.Calls),
-		unless(x.Run.Stop || x.Run.lacksServer() || x.Run.due() == len(d.Unmade), "calls are left that do not wait"), // a run that is to stop makes no others
+		unless((len(waits)+len(d.Unmade) > 0 || x.Run.missingReactor() || x.Run.missingServer()) && slices.Equal(waits, d.Calls), "the calls that wait are %.200q, and not %.200q", waits, d.Calls),
+		unless(x.Run.Stop || x.Run.missingServer() || x.Run.due() == len(d.Unmade), "calls are left that do not wait"), // a run that is to stop makes no others
 	}
 	for n, id := range d.Unmade {
-		left := x.Run.lacksTool(id) || x.Run.lacksServer() && slices.Contains(x.Run.unmade(), id)
+		left := x.Run.missingTool(id) || x.Run.missingServer() && slices.Contains(x.Run.unmade(), id)
 		faults = append(faults, unless(left && !slices.Contains(d.Unmade[:n], id), "call %.80q does not wait for its tool, or is named twice", id))
 	}
 	return firstFault(faults...)
 }
 
-func (r rules) RunSuspended(e *events.Event, d events.RunSuspended) error {
+func (r preconditions) RunSuspended(e *events.Event, d events.RunSuspended) error {
 	return r.calls(e, d.Calls, func(c *callState) bool { return c.Is != callDone }, "has ended")
 }
 
-func (r rules) RunResumed(e *events.Event, d events.RunResumed) error {
+func (r preconditions) RunResumed(e *events.Event, d events.RunResumed) error {
 	return r.calls(e, d.Calls, func(c *callState) bool { return c.Is == callThread }, "does not wait for another thread")
 }
 
 // calls checks calls of the open step of a run.
-func (r rules) calls(e *events.Event, calls []string, right func(*callState) bool, wrong string) error {
+func (r preconditions) calls(e *events.Event, calls []string, right func(*callState) bool, wrong string) error {
 	x, err := r.run(e.Subject)
 	if err != nil {
 		return err
@@ -202,7 +203,7 @@ func (r rules) calls(e *events.Event, calls []string, right func(*callState) boo
 	return firstFault(faults...)
 }
 
-func (r rules) RunStopped(e *events.Event, d events.RunStopped) error {
+func (r preconditions) RunStopped(e *events.Event, d events.RunStopped) error {
 	_, err := r.run(e.Subject)
 	return firstFault(
 		err, about(e, e.Subject, e.Subject),
@@ -211,12 +212,12 @@ func (r rules) RunStopped(e *events.Event, d events.RunStopped) error {
 	)
 }
 
-func (r rules) RunAwaited(e *events.Event, d events.RunAwaited) error {
+func (r preconditions) RunAwaited(e *events.Event, d events.RunAwaited) error {
 	x, err := r.run(e.Subject)
 	if err != nil {
 		return err
 	}
-	faults := []error{about(e, e.Subject, e.Subject), unless(!slices.Equal(d.For, x.Run.Lacks), "it waits for that already")}
+	faults := []error{about(e, e.Subject, e.Subject), unless(!slices.Equal(d.For, x.Run.Missing), "it waits for that already")}
 	for _, w := range d.For {
 		c := x.Run.call(w.CallID)
 		switch {
@@ -230,7 +231,7 @@ func (r rules) RunAwaited(e *events.Event, d events.RunAwaited) error {
 	return firstFault(faults...)
 }
 
-func (r rules) RunLimited(e *events.Event, d events.RunLimited) error {
+func (r preconditions) RunLimited(e *events.Event, d events.RunLimited) error {
 	x, err := r.run(e.Subject)
 	if err != nil {
 		return err
@@ -239,7 +240,7 @@ func (r rules) RunLimited(e *events.Event, d events.RunLimited) error {
 	return firstFault(about(e, e.Subject, e.Subject), unless(least.Equal(d.Rights) && !least.Equal(x.Run.Rights), "the run has other rights, or has not more than these"))
 }
 
-func (r rules) RunTurned(e *events.Event, _ events.RunTurned) error {
+func (r preconditions) RunTurned(e *events.Event, _ events.RunTurned) error {
 	x, err := r.run(e.Subject)
 	if err != nil {
 		return err
@@ -247,7 +248,7 @@ func (r rules) RunTurned(e *events.Event, _ events.RunTurned) error {
 	return firstFault(about(e, e.Subject, e.Subject), unless(x.Run.Side != "", "only an agent of the type dual_ai has sides"))
 }
 
-func (r rules) ApprovalRequested(e *events.Event, d events.ApprovalRequested) error {
+func (r preconditions) ApprovalRequested(e *events.Event, d events.ApprovalRequested) error {
 	x, err := r.run(e.Correlation)
 	if err != nil {
 		return err
@@ -261,20 +262,20 @@ func (r rules) ApprovalRequested(e *events.Event, d events.ApprovalRequested) er
 	)
 }
 
-func (r rules) ApprovalGranted(e *events.Event, d events.ApprovalGranted) error {
+func (r preconditions) ApprovalGranted(e *events.Event, d events.ApprovalGranted) error {
 	return r.approval(e, d.CallID)
 }
 
-func (r rules) ApprovalDenied(e *events.Event, d events.ApprovalDenied) error {
+func (r preconditions) ApprovalDenied(e *events.Event, d events.ApprovalDenied) error {
 	return r.approval(e, d.CallID)
 }
 
-func (r rules) ApprovalResolved(e *events.Event, d events.ApprovalResolved) error {
+func (r preconditions) ApprovalResolved(e *events.Event, d events.ApprovalResolved) error {
 	return firstFault(unless(d.Result != nil, "it has no result"), r.approval(e, d.CallID))
 }
 
 // approval checks the answer to a request for approval.
-func (r rules) approval(e *events.Event, call string) error {
+func (r preconditions) approval(e *events.Event, call string) error {
 	x, err := r.run(e.Correlation)
 	if err != nil {
 		return err

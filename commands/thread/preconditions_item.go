@@ -7,7 +7,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-func (r rules) ContextCreated(e *events.Event, d events.ContextCreated) error {
+func (r preconditions) ContextCreated(e *events.Event, d events.ContextCreated) error {
 	_, taken := r.state.context(d.ID)
 	faults := []error{
 		about(e, d.ID, ""), isNew(taken, "context", d.ID),
@@ -26,7 +26,7 @@ func (r rules) ContextCreated(e *events.Event, d events.ContextCreated) error {
 	return firstFault(faults...)
 }
 
-func (r rules) ContextResolved(e *events.Event, d events.ContextResolved) error {
+func (r preconditions) ContextResolved(e *events.Event, d events.ContextResolved) error {
 	c, ok := r.state.context(e.Subject)
 	created := false
 	if r.before != nil {
@@ -40,7 +40,7 @@ func (r rules) ContextResolved(e *events.Event, d events.ContextResolved) error 
 	)
 }
 
-func (r rules) ContextStatusChanged(e *events.Event, d events.ContextStatusChanged) error {
+func (r preconditions) ContextStatusChanged(e *events.Event, d events.ContextStatusChanged) error {
 	c, ok := r.state.context(e.Subject)
 	if life, is := events.ParseLifeKey(c.Key); is {
 		ended, _ := r.state.ended(life)
@@ -55,7 +55,7 @@ func (r rules) ContextStatusChanged(e *events.Event, d events.ContextStatusChang
 	)
 }
 
-func (r rules) StateChanged(e *events.Event, d events.StateChanged) error {
+func (r preconditions) StateChanged(e *events.Event, d events.StateChanged) error {
 	c, ok := r.state.context(e.Subject)
 	kinds := 0
 	for _, is := range []bool{d.Content != nil, d.Patch != nil, d.Operations != nil} {
@@ -75,7 +75,7 @@ func (r rules) StateChanged(e *events.Event, d events.StateChanged) error {
 	)
 }
 
-// numbered checks the number of an item against the one that it should take.
+// numbered checks the message number of an item.
 func numbered(want *int64, have int64) error {
 	if want == nil {
 		return unless(false, "it has the number %d, and only messages have one", have)
@@ -83,7 +83,7 @@ func numbered(want *int64, have int64) error {
 	return unless(have == *want, "its number is %d, and should be %d", have, *want)
 }
 
-func (r rules) ItemCreated(e *events.Event, d events.ItemCreated) error {
+func (r preconditions) ItemCreated(e *events.Event, d events.ItemCreated) error {
 	_, taken := r.state.item(d.ID)
 	var parent itemState
 	place := r.state.NextItem
@@ -118,7 +118,7 @@ func (r rules) ItemCreated(e *events.Event, d events.ItemCreated) error {
 	)...)
 }
 
-func (r rules) ItemStatusChanged(e *events.Event, d events.ItemStatusChanged) error {
+func (r preconditions) ItemStatusChanged(e *events.Event, d events.ItemStatusChanged) error {
 	i, _ := r.state.item(e.Subject)
 	return firstFault(
 		r.needItem(e.Subject), r.needExecution(e.Correlation),
@@ -127,7 +127,7 @@ func (r rules) ItemStatusChanged(e *events.Event, d events.ItemStatusChanged) er
 	)
 }
 
-func (r rules) MessageEdited(e *events.Event, d events.MessageEdited) error {
+func (r preconditions) MessageEdited(e *events.Event, d events.MessageEdited) error {
 	if r.state.Pending.has(e.Subject) {
 		_, ofRun := r.state.execution(e.Correlation)
 		return unless(!ofRun, "a run does not write an item that the thread has inherited")
@@ -139,13 +139,13 @@ func (r rules) MessageEdited(e *events.Event, d events.MessageEdited) error {
 		unless((d.Silent == nil) == (d.WasSilent == nil), "it says what silent was, and not what it is, or the other way round"),
 		unless(d.WasSilent == nil || *d.WasSilent == i.Silent, "silent was %v", i.Silent),
 	}
-	if x, ok := r.state.execution(e.Correlation); ok { // a run writes its reaction, deleted or not
+	if x, ok := r.state.execution(e.Correlation); ok { // a run writes its reaction item even if that was deleted
 		return firstFault(append(faults, unless(x.writes() == e.Subject, "execution %.80q writes item %.80q", e.Correlation, x.writes()))...)
 	}
 	return firstFault(append(faults, r.needItem(e.Subject), unless(len(d.Parts) == 0 || i.Type == events.Message, "the item is a %s, which has no parts", i.Type))...)
 }
 
-func (r rules) MessageDeleted(e *events.Event, d events.MessageDeleted) error {
+func (r preconditions) MessageDeleted(e *events.Event, d events.MessageDeleted) error {
 	if r.state.Pending.has(e.Subject) {
 		return firstFault(about(e, e.Subject, ""), unless(d.ContextID == r.state.Pending.History.ContextID, "the item is of another context"))
 	}
@@ -157,12 +157,12 @@ func (r rules) MessageDeleted(e *events.Event, d events.MessageDeleted) error {
 }
 
 // HistoryTruncated hides existing items.
-func (r rules) HistoryTruncated(e *events.Event, d events.HistoryTruncated) error {
+func (r preconditions) HistoryTruncated(e *events.Event, d events.HistoryTruncated) error {
 	return firstFault(ofAggregate(e), unless(d.FromIndex < r.state.NextItem, "the thread has no item at %d", d.FromIndex))
 }
 
-// HistoryInherited comes before any item, with the creation of its thread.
-func (r rules) HistoryInherited(e *events.Event, d events.HistoryInherited) error {
+// HistoryInherited follows the creation of its thread, before any item.
+func (r preconditions) HistoryInherited(e *events.Event, d events.HistoryInherited) error {
 	last := int64(-1)
 	ordered := len(d.Pages) > 0
 	for _, page := range d.Pages {
@@ -179,7 +179,8 @@ func (r rules) HistoryInherited(e *events.Event, d events.HistoryInherited) erro
 	)
 }
 
-// lifeOf returns the life whose context has that key, and reports whether it is one.
+// lifeOf parses the key of a context that holds a life of the state. It reports false for any
+// other key.
 func lifeOf(key *string) (int64, bool) {
 	if key == nil {
 		return 0, false
@@ -187,9 +188,9 @@ func lifeOf(key *string) (int64, bool) {
 	return events.ParseLifeKey(*key)
 }
 
-// ofLife checks a change of a context's content against the life that the context holds, if it
-// does.
-func (r rules) ofLife(id string, c contextState, d events.StateChanged, after events.JSON) error {
+// ofLife checks a change of a context's content. If the context holds a life of the state, the
+// change must keep to the rules of lives.
+func (r preconditions) ofLife(id string, c contextState, d events.StateChanged, after events.JSON) error {
 	l := r.state.Life
 	if _, is := events.ParseLifeKey(c.Key); !is {
 		return unless(d.Operations == nil && d.Life == 0 && d.Size == 0 && d.Bytes == 0, "the context is not a life of the state, and takes no operations")
@@ -203,7 +204,7 @@ func (r rules) ofLife(id string, c contextState, d events.StateChanged, after ev
 	)
 }
 
-func (r rules) StateRenewed(e *events.Event, d events.StateRenewed) error {
+func (r preconditions) StateRenewed(e *events.Event, d events.StateRenewed) error {
 	l := r.state.Life
 	until, err := events.ParseTime(d.Until)
 	if err != nil {
@@ -217,7 +218,7 @@ func (r rules) StateRenewed(e *events.Event, d events.StateRenewed) error {
 	)
 }
 
-func (r rules) StateReleased(e *events.Event, d events.StateReleased) error {
+func (r preconditions) StateReleased(e *events.Event, d events.StateReleased) error {
 	l, ok := r.state.ended(d.Life)
 	return firstFault(
 		unless(ok, "life %d of the state has not ended, or is cleared", d.Life),
@@ -226,7 +227,7 @@ func (r rules) StateReleased(e *events.Event, d events.StateReleased) error {
 	)
 }
 
-func (r rules) StateClosed(e *events.Event, d events.StateClosed) error {
+func (r preconditions) StateClosed(e *events.Event, d events.StateClosed) error {
 	l, ok := r.state.ended(d.Life)
 	return firstFault(
 		unless(ok, "life %d of the state has not ended, or is cleared", d.Life),
@@ -236,7 +237,7 @@ func (r rules) StateClosed(e *events.Event, d events.StateClosed) error {
 	)
 }
 
-func (r rules) LifecycleDestroyed(e *events.Event, d events.LifecycleDestroyed) error {
+func (r preconditions) LifecycleDestroyed(e *events.Event, d events.LifecycleDestroyed) error {
 	l := r.state.Life
 	return firstFault(
 		ofAggregate(e),

@@ -8,7 +8,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-func (r rules) ThreadCreated(e *events.Event, d events.ThreadCreated) error {
+func (r preconditions) ThreadCreated(e *events.Event, d events.ThreadCreated) error {
 	return firstFault(
 		unless(!r.state.Existed() && e.Version == 1, "the thread was created before"),
 		about(e, d.ID, ""),
@@ -17,11 +17,11 @@ func (r rules) ThreadCreated(e *events.Event, d events.ThreadCreated) error {
 	)
 }
 
-func (r rules) SubthreadAdded(e *events.Event, d events.SubthreadAdded) error {
+func (r preconditions) SubthreadAdded(e *events.Event, d events.SubthreadAdded) error {
 	return firstFault(ofAggregate(e), unless(events.ValidThreadID(d.ThreadID) && d.ThreadID != e.ThreadID, "thread %.80q cannot work for it", d.ThreadID))
 }
 
-func (r rules) ThreadResolved(e *events.Event, d events.ThreadResolved) error {
+func (r preconditions) ThreadResolved(e *events.Event, d events.ThreadResolved) error {
 	return firstFault(
 		ofAggregate(e),
 		unless(d.Key == r.state.Key, "the thread's key is %.80q, and not %.80q", r.state.Key, d.Key),
@@ -29,7 +29,7 @@ func (r rules) ThreadResolved(e *events.Event, d events.ThreadResolved) error {
 	)
 }
 
-func (r rules) ThreadStatusChanged(e *events.Event, d events.ThreadStatusChanged) error {
+func (r preconditions) ThreadStatusChanged(e *events.Event, d events.ThreadStatusChanged) error {
 	return firstFault(
 		ofAggregate(e),
 		unless(d.From == r.state.Status, "the thread is %s, and not %.40q", r.state.Status, d.From),
@@ -37,7 +37,7 @@ func (r rules) ThreadStatusChanged(e *events.Event, d events.ThreadStatusChanged
 	)
 }
 
-func (r rules) ThreadFinished(e *events.Event, d events.ThreadFinished) error {
+func (r preconditions) ThreadFinished(e *events.Event, d events.ThreadFinished) error {
 	x, ok := r.state.execution(d.ExecutionID)
 	return firstFault(
 		about(e, e.ThreadID, d.ExecutionID),
@@ -47,7 +47,7 @@ func (r rules) ThreadFinished(e *events.Event, d events.ThreadFinished) error {
 	)
 }
 
-func (r rules) ProfileChanged(e *events.Event, d events.ProfileChanged) error {
+func (r preconditions) ProfileChanged(e *events.Event, d events.ProfileChanged) error {
 	none := d.Title == nil && d.Archived == nil && d.Draft == nil && d.AutoSubmitDraft == nil && d.AgentMode == nil &&
 		d.MaxTokens == nil && d.UserID == nil && d.Metadata == nil && d.Env == nil && d.Policy == nil
 	return firstFault(ofAggregate(e), unless(!none, "it changes nothing"),
@@ -55,7 +55,7 @@ func (r rules) ProfileChanged(e *events.Event, d events.ProfileChanged) error {
 		unless(d.TitleFrom != events.TitleFromModel || d.Title != nil && r.state.Profile.Made, "a model sets the title of a thread whose title is not of its first message, or sets none"))
 }
 
-func (r rules) AgentAssigned(e *events.Event, d events.AgentAssigned) error {
+func (r preconditions) AgentAssigned(e *events.Event, d events.AgentAssigned) error {
 	return firstFault(
 		about(e, e.ThreadID, r.state.head.Active),
 		unless(d.AgentID != "", "it names no agent"),
@@ -64,7 +64,7 @@ func (r rules) AgentAssigned(e *events.Event, d events.AgentAssigned) error {
 }
 
 // SkillActivated happens once for each name.
-func (r rules) SkillActivated(e *events.Event, d events.SkillActivated) error {
+func (r preconditions) SkillActivated(e *events.Event, d events.SkillActivated) error {
 	return firstFault(
 		about(e, e.ThreadID, e.Correlation), r.needExecution(e.Correlation),
 		unless(!slices.Contains(r.state.Skills, d.Name), "skill %.80q is loaded twice", d.Name),
@@ -78,7 +78,7 @@ type tie struct {
 	role   events.RelationshipRole
 }
 
-func (r rules) RelationshipAdded(e *events.Event, d events.RelationshipAdded) error {
+func (r preconditions) RelationshipAdded(e *events.Event, d events.RelationshipAdded) error {
 	faults := []error{
 		about(e, e.ThreadID, e.Correlation), r.needExecution(e.Correlation),
 		unless(events.ValidThreadID(d.ThreadID) && d.ThreadID != e.ThreadID, "thread %.80q cannot be tied to it", d.ThreadID),
@@ -94,14 +94,14 @@ func (r rules) RelationshipAdded(e *events.Event, d events.RelationshipAdded) er
 	return firstFault(faults...)
 }
 
-func (r rules) RelationshipRemoved(e *events.Event, d events.RelationshipRemoved) error {
+func (r preconditions) RelationshipRemoved(e *events.Event, d events.RelationshipRemoved) error {
 	return firstFault(
 		about(e, e.ThreadID, e.Correlation), r.needExecution(e.Correlation),
 		unless(r.ties[tie{d.ThreadID, d.Type, d.Role}], "it is not tied to %.80q", d.ThreadID),
 	)
 }
 
-func (r rules) KeyClaimed(e *events.Event, d events.KeyClaimed) error {
+func (r preconditions) KeyClaimed(e *events.Event, d events.KeyClaimed) error {
 	if events.IsThread(e.ThreadID) {
 		return firstFault(
 			ofAggregate(e),
@@ -116,7 +116,7 @@ func (r rules) KeyClaimed(e *events.Event, d events.KeyClaimed) error {
 	)
 }
 
-func (r rules) KeyReleased(e *events.Event, d events.KeyReleased) error {
+func (r preconditions) KeyReleased(e *events.Event, d events.KeyReleased) error {
 	if events.IsThread(e.ThreadID) {
 		return firstFault(
 			ofAggregate(e),
@@ -130,7 +130,7 @@ func (r rules) KeyReleased(e *events.Event, d events.KeyReleased) error {
 	)
 }
 
-func (r rules) CommandRejected(e *events.Event, d events.CommandRejected) error {
+func (r preconditions) CommandRejected(e *events.Event, d events.CommandRejected) error {
 	faults := []error{ofAggregate(e), unless(d.Command != "" && d.Code != "", "it names no command, or no code")}
 	if events.IsThread(e.ThreadID) {
 		faults = append(faults, unless(d.ThreadID == e.ThreadID, "the command was for %.80q", d.ThreadID))
@@ -138,7 +138,7 @@ func (r rules) CommandRejected(e *events.Event, d events.CommandRejected) error 
 	return firstFault(faults...)
 }
 
-func (r rules) DefinitionChanged(e *events.Event, d events.DefinitionChanged) error {
+func (r preconditions) DefinitionChanged(e *events.Event, d events.DefinitionChanged) error {
 	ref := events.DefinitionRef{Kind: d.Kind, Name: d.Name}
 	was := r.state.definition(ref.ID())
 	previous := was.Version
@@ -160,7 +160,7 @@ func (r rules) DefinitionChanged(e *events.Event, d events.DefinitionChanged) er
 	)...)
 }
 
-// defines checks that the definition matches its kind and name.
+// defines checks that the definition decodes as its kind and has the event's name.
 func defines(d events.DefinitionChanged) error {
 	value, err := events.DecodeDefinition(d.Kind, d.Definition)
 	if err != nil {
@@ -169,14 +169,14 @@ func defines(d events.DefinitionChanged) error {
 	return unless(events.DefinitionName(value) == d.Name, "the definition is of %.80q", events.DefinitionName(value))
 }
 
-func (r rules) LifecycleArchived(e *events.Event, d events.LifecycleArchived) error {
+func (r preconditions) LifecycleArchived(e *events.Event, d events.LifecycleArchived) error {
 	if why := r.state.Busy(); why != "" {
 		return errors.New("the thread cannot be archived: " + why)
 	}
 	return firstFault(ofAggregate(e), unless(d.FirstSeq <= d.LastSeq, "it archives commits %d to %d", d.FirstSeq, d.LastSeq))
 }
 
-func (r rules) LifecycleDeleted(e *events.Event, _ events.LifecycleDeleted) error {
+func (r preconditions) LifecycleDeleted(e *events.Event, _ events.LifecycleDeleted) error {
 	return firstFault(
 		ofAggregate(e),
 		unless(r.state.Key == "", "its key %.80q was not released", r.state.Key),

@@ -6,7 +6,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-func (r rules) QueuePushed(e *events.Event, d events.QueuePushed) error {
+func (r preconditions) QueuePushed(e *events.Event, d events.QueuePushed) error {
 	waiting, taken := 0, false
 	for _, q := range r.state.Queue {
 		taken = taken || q.ID == d.ID
@@ -31,8 +31,8 @@ func (r rules) QueuePushed(e *events.Event, d events.QueuePushed) error {
 	return firstFault(faults...)
 }
 
-// reserved checks the ids that are promised to a waiting message.
-func (r rules) reserved(d events.QueuePushed) error {
+// reserved checks the ids that are reserved for a queued message.
+func (r preconditions) reserved(d events.QueuePushed) error {
 	_, execution := r.state.execution(d.ExecutionID)
 	_, item := r.state.item(d.ReactionItemID)
 	for _, q := range r.state.Queue {
@@ -41,12 +41,12 @@ func (r rules) reserved(d events.QueuePushed) error {
 	return firstFault(isNew(execution, "execution", d.ExecutionID), isNew(item, "item", d.ReactionItemID))
 }
 
-func (r rules) QueueRemoved(e *events.Event, d events.QueueRemoved) error {
+func (r preconditions) QueueRemoved(e *events.Event, d events.QueueRemoved) error {
 	q, err := r.waits(d.ID)
 	return firstFault(about(e, d.ID, ""), err, unless(d.ExecutionID == q.Execution, "it has the execution %.80q, and not %.80q", q.Execution, d.ExecutionID))
 }
 
-func (r rules) QueueEdited(e *events.Event, d events.QueueEdited) error {
+func (r preconditions) QueueEdited(e *events.Event, d events.QueueEdited) error {
 	q, err := r.waits(d.ID)
 	if err := firstFault(about(e, d.ID, ""), err); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (r rules) QueueEdited(e *events.Event, d events.QueueEdited) error {
 	)
 }
 
-func (r rules) QueueMoved(e *events.Event, d events.QueueMoved) error {
+func (r preconditions) QueueMoved(e *events.Event, d events.QueueMoved) error {
 	_, err := r.waits(d.ID)
 	faults := []error{about(e, d.ID, ""), err, unless(d.Before != d.ID, "it goes before itself")}
 	if d.Before != "" {
@@ -69,8 +69,8 @@ func (r rules) QueueMoved(e *events.Event, d events.QueueMoved) error {
 	return firstFault(faults...)
 }
 
-// waits returns the queue entry with an id, or an error.
-func (r rules) waits(id string) (queued, error) {
+// waits returns the queue entry with an id, or an error if there is none.
+func (r preconditions) waits(id string) (queued, error) {
 	i := r.state.placeInQueue(id)
 	if i < 0 {
 		return queued{}, unless(false, "%.80q does not wait", id)
@@ -78,7 +78,7 @@ func (r rules) waits(id string) (queued, error) {
 	return r.state.Queue[i], nil
 }
 
-func (r rules) QueueDrained(e *events.Event, d events.QueueDrained) error {
+func (r preconditions) QueueDrained(e *events.Event, d events.QueueDrained) error {
 	faults := []error{
 		r.needExecution(e.Correlation), unless(len(d.IDs) > 0, "it takes nothing"),
 		unless(len(d.IDs) == 0 || e.Subject == d.IDs[0], "its subject should be the first id, not %.80q", e.Subject),
