@@ -84,4 +84,3 @@ func TestFields_AreRead(t *testing.T) {
 		t.Error("the value was copied")
 	}
 }
-

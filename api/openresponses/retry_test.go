@@ -132,18 +132,18 @@ type counted struct {
 
 func (c *counted) Serves(kind string) bool { return kind == events.KindQuery }
 
-func (c *counted) Request(ctx context.Context, r client.ServiceRequest) ([]byte, error) {
+func (c *counted) Request(ctx context.Context, r client.ServiceRequest) (client.ServiceAnswer, error) {
 	reply, err := c.conn.RequestWithContext(ctx, events.DefaultNames().Request(r.Kind, r.Tenant, r.Name), r.Body)
 	if err != nil {
-		return nil, err
+		return client.ServiceAnswer{}, err
 	}
 	if refusal := events.DecodeRefusal(reply.Header.Get(events.HeaderErrorCode), reply.Data); refusal != nil {
-		return nil, refusal
+		return client.ServiceAnswer{}, refusal
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.queries = append(c.queries, r)
-	return reply.Data, nil
+	return client.ServiceAnswer{Body: reply.Data}, nil
 }
 
 // count returns how often a query about something was answered since the last count.
