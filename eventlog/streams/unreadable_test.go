@@ -76,7 +76,7 @@ func TestReads_OneTimeoutForAnUnreadableBlock(t *testing.T) {
 	conn, err := streams.OpenOn(u, l.Streams().JetStream(), cfg)
 	logtest.Must(t, err)
 	defer conn.Close()
-	conn.SetReadTimeout(500 * time.Millisecond)
+	conn.SetReadTimeout(6 * time.Second) // a twentieth of that is long for a read of the readable on any machine
 	conn.SetRottenFor(time.Hour)
 	read := func(n int) (seqs []uint64, err error) {
 		for m, err := range conn.Messages(t.Context(), name, subjectOf(n), 1) {

@@ -24,7 +24,7 @@ type App struct {
 	// IsTerminal reports whether a stream is a terminal.
 	IsTerminal func(any) bool
 
-	// Program is what the program is called, and what its help says first; New sets it to skein's.
+	// Program is what the program is called, and what its help says first; default skein.
 	Program Program
 
 	begun bool         // flags and arguments were valid: later errors are not wrong usage
@@ -35,15 +35,20 @@ type App struct {
 // Program names a program and describes it in its help.
 type Program struct{ Name, Short, Long string }
 
-// New returns a run of skein with the input, the output and the environment of this process.
+// New returns a run of the program with the input, the output and the environment of this process.
 func New() *App {
-	return &App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, IsTerminal: onTerminal, Program: Program{
+	return &App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, IsTerminal: onTerminal}
+}
+
+// skein is the program of this command line.
+func skein() Program {
+	return Program{
 		Name:  "skein",
 		Short: "Event-sourced threads of AI agents on NATS JetStream",
 		Long: "Skein keeps the conversations of AI agents as event-sourced threads on NATS JetStream.\n\n" +
 			"Every flag has an environment variable: SKEIN_ and its name, such as SKEIN_TENANT for --tenant.\n" +
 			"Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a verification found something.",
-	}}
+	}
 }
 
 func onTerminal(stream any) bool {
@@ -64,6 +69,9 @@ func (a *App) Execute(ctx context.Context, args []string, verbs ...Verbs) int {
 
 // Root returns the command of the program, with the commands of verbs.
 func (a *App) Root(verbs ...Verbs) *cobra.Command {
+	if a.Program.Name == "" {
+		a.Program = skein()
+	}
 	root := &cobra.Command{
 		Use: a.Program.Name, Short: a.Program.Short, Long: a.Program.Long,
 		Version:      Version(),
