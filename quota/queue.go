@@ -167,9 +167,9 @@ func (q *Queue[T]) next(tenant string, one *lane[T], shared bool, now time.Time)
 	running := q.fair.running(flooding)
 	n := 0
 	for n < len(one.waiting) && (!shared || running <= 0 || one.running < running) {
-		if !shared || one.waiting[n].turn {
+		if !shared {
 			q.rate.chargeAtMost(tenant, 1, now)
-		} else if !q.rate.take(tenant, now) {
+		} else if !q.rate.take(tenant, now) && !one.waiting[n].turn { // with a turn it does not wait, and what is owed stays owed
 			q.lookAgain(tenant, one, now)
 			break
 		}

@@ -192,6 +192,20 @@ func TestQueue_Turn(t *testing.T) {
 	}
 }
 
+// What a tenant owes for its work stays owed when a request with a turn starts.
+func TestQueue_TurnForgivesNothing(t *testing.T) {
+	q := NewQueue(Fair{Rate: 1000}, func(request) {}, nil)
+	now := time.Now()
+	q.Add("quiet", request{"quiet"}, now)
+	q.Add("hog", request{"hog"}, now)
+	q.rate.charge("hog", 10_000, now)
+	owed := q.rate.until("hog", 1, now)
+	q.AddWithTurn("hog", request{"hog"}, now)
+	if got := q.rate.until("hog", 1, now); owed < time.Second || got < owed {
+		t.Errorf("the next request waits %v, and %v before", got, owed)
+	}
+}
+
 // A turn is for one request of the tenant that it was granted to.
 func TestTurn(t *testing.T) {
 	ctx, turn := WithTurn(t.Context())

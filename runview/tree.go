@@ -28,13 +28,14 @@ type Tree struct {
 	Left               int            // spans that were not kept
 
 	most int
+	kept [2]int // spans: others, and waits, which have a limit of their own
 	byID map[string]*Span
 	step *Span            // the newest
 	open map[string]*Span // waits that last, by what they wait for
 }
 
 // NewTree returns the tree of the run that an execution.created begins, of at most that many spans
-// besides the run's own.
+// besides the run's own, and as many waits.
 func NewTree(e *events.Event, most int) *Tree {
 	d, _ := e.Data.(events.ExecutionCreated)
 	return &Tree{
@@ -247,10 +248,15 @@ func (t *Tree) add(s *Span) *Span {
 	if _, known := t.byID[s.ID]; known {
 		return nil
 	}
-	if len(t.Spans) >= t.most {
+	kept := &t.kept[0]
+	if s.Kind == WaitSpan {
+		kept = &t.kept[1]
+	}
+	if *kept >= t.most {
 		t.Left++
 		return nil
 	}
+	*kept++
 	t.Spans, t.byID[s.ID] = append(t.Spans, s), s
 	return s
 }

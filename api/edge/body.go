@@ -91,6 +91,9 @@ func (w *response) enterBody(ctx context.Context, tenant string, size int) error
 	if full := (*quota.FullError)(nil); errors.As(err, &full) {
 		return busy("the tenant", "large bodies in flight", time.Second)
 	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	w.leave = leave
 	return err
 }
@@ -127,13 +130,16 @@ func (a *admission) readAll(from io.Reader, announced, most int64) ([]byte, erro
 	if err := a.hold(announced); err != nil {
 		return nil, err
 	}
+	if announced > 0 {
+		most = announced
+	}
 	raw := make([]byte, 0, min(max(announced+1, 512), smallBody))
 	for {
 		if len(raw) == cap(raw) {
 			if err := a.hold(min(4*int64(cap(raw)), most)); err != nil {
 				return nil, err
 			}
-			raw = slices.Grow(raw, int(min(3*int64(len(raw)), max(announced, most)+1-int64(len(raw)))))
+			raw = slices.Grow(raw, int(min(3*int64(len(raw)), most+1-int64(len(raw)))))
 		}
 		n, err := from.Read(raw[len(raw):cap(raw)])
 		raw = raw[:len(raw)+n]

@@ -287,11 +287,12 @@ func (t route) answer(w *response, r *http.Request, turn *quota.Turn) error {
 	c.paced = func(ctx context.Context, bytes int) error { return meters.weighSent(ctx, c.Tenant, bytes) }
 	w.paced = c.paced
 	if w.place, err = meters.admit(c.Principal, isUpload(r), mayStream(r), time.Now()); err == nil {
-		if err = meters.begin(r.Context(), c.Tenant, 1); err == nil {
-			err = w.readBody(r, c.Tenant)
-		}
+		err = meters.begin(r.Context(), c.Tenant, 1)
 		if err == nil && mayStream(r) { // not while what others of the tenant sent is too much
 			err = meters.weighSent(r.Context(), c.Tenant, 0)
+		}
+		if err == nil { // last: it takes a place for a large body, with which nothing is waited for
+			err = w.readBody(r, c.Tenant)
 		}
 	} else if late := meters.begin(r.Context(), c.Tenant, 1); late != nil { // who is refused waits, too
 		err = late

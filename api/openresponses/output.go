@@ -126,10 +126,16 @@ func (n *numbering) pieces(x *events.Execution, parts []events.JSON, shows func(
 
 // turn returns 1 for a call that the server has made, and 0 for what the model has written.
 func turn(o transform.Item) int {
-	if o.Type == serverCallItem {
+	if isServerCall(o) {
 		return 1
 	}
 	return 0
+}
+
+// isServerCall reports whether an item is a call that the server has made. A provider makes calls of
+// the same type, which are numbered as its other items are.
+func isServerCall(o transform.Item) bool {
+	return o.Type == serverCallItem && strings.HasPrefix(o.ID, "mcp_")
 }
 
 // items returns the items of an answer with their ids, from its content.

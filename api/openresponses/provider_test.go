@@ -22,6 +22,7 @@ func TestCreate_ProviderItems(t *testing.T) {
 			a.items = append(a.items, item)
 		}
 		made(`{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"x"}}`)
+		made(`{"type":"mcp_call","id":"mcp_1","status":"completed","server_label":"docs","name":"find","arguments":"{}","output":"x","error":null}`)
 		for n, text := range []string{"I look.", "It is."} {
 			phase, notes := "commentary", ""
 			if n == 1 {
@@ -39,7 +40,7 @@ func TestCreate_ProviderItems(t *testing.T) {
 		large = size
 		list := w.stream("POST", "/v1/responses", `{"model":"triage","input":"hello","stream":true}`)
 		output := streams(t, list)["output"].([]any)
-		if texts(output) != "(reasoning) (web_search_call) I look. (web_search_call) It is." {
+		if texts(output) != "(reasoning) (web_search_call) (mcp_call) I look. (web_search_call) It is." {
 			t.Fatalf("%s: %.1000v", name, output)
 		}
 		for _, o := range output {
@@ -47,7 +48,7 @@ func TestCreate_ProviderItems(t *testing.T) {
 				t.Errorf("%s: %v", name, o)
 			}
 		}
-		if m := output[4].(object); m["phase"] != "final_answer" || output[2].(object)["phase"] != "commentary" || len(m["content"].([]any)[0].(object)["annotations"].([]any)) != 1 {
+		if m := output[5].(object); m["phase"] != "final_answer" || output[3].(object)["phase"] != "commentary" || len(m["content"].([]any)[0].(object)["annotations"].([]any)) != 1 {
 			t.Errorf("%s: %v", name, output)
 		}
 		notes := 0

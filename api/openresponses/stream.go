@@ -352,9 +352,11 @@ func (e *emitter) endStep() error {
 			streamed.thoughts--
 		case callItem:
 			shown = e.shown[callItem+o.CallID]
-		case serverCallItem:
-			shown = e.shown[o.ID]
 		default:
+			if isServerCall(o) {
+				shown = e.shown[o.ID]
+				break
+			}
 			shown = streamed.others > 0
 			streamed.others--
 		}

@@ -263,12 +263,15 @@ func (e *emitter) close(status string) {
 // ownItem sends an item of its own kind that the model's provider has made. Without it, what follows
 // is sent with the step's parts.
 func (e *emitter) ownItem(part events.JSON) {
-	if part == nil {
+	number := e.number
+	list := number.pieces(e.leg.x, []events.JSON{part}, e.leg.shows(e.showServer))
+	if part == nil || len(list) != 1 || number.others != e.number.others+1 {
 		e.close(completedStatus)
 		e.whole = true
 		return
 	}
-	e.items(e.number.pieces(e.leg.x, []events.JSON{part}, e.leg.shows(e.showServer)))
+	e.number = number
+	e.items(list)
 }
 
 // beginCall begins a call of the caller's tool. One of the server's is not shown, but parts the

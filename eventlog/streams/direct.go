@@ -81,7 +81,7 @@ func (c *Conn) directUpTo(ctx context.Context, stream string, q GetRequest) (out
 					return err
 				}
 			}
-			if incomplete.found {
+			if several, err := c.Replicated(ctx); incomplete.found && err == nil && !several { // another copy may be readable
 				c.unreadable.Store(stream, time.Now())
 			}
 			return err
