@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -57,6 +58,41 @@ func TestBodies_LargeOnesTakeTurns(t *testing.T) {
 			}
 		}
 		close(sent)
+	})
+}
+
+// A tenant that waits for what it has sent takes no place meanwhile: large bodies of others are
+// decoded.
+func TestBodies_NoPlaceIsHeldForWhatWasSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, err := New(Options{Conn: &nats.Conn{}, Auth: Desk{}, Fair: 1000, Bodies: quota.NewPool("bodies", quota.Places{Total: 1}, nil)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var began []string
+		e.Handle("POST /bodies", func(_ http.ResponseWriter, _ *http.Request, c *Caller) error {
+			began = append(began, c.Tenant)
+			return nil
+		})
+		post := func(tenant, accept string) {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/bodies", strings.NewReader(strings.Repeat(" ", largeBody)))
+			r.Header.Set(HeaderTenant, tenant)
+			r.Header.Set("Accept", accept)
+			go e.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		e.meters.sent.Charge("quiet", 1, time.Now())
+		e.meters.sent.Charge("loud", 60_000, time.Now())
+		post("loud", "text/event-stream")
+		time.Sleep(time.Second)
+		post("quiet", "")
+		time.Sleep(time.Second)
+		if !slices.Equal(began, []string{"quiet"}) {
+			t.Errorf("%q began within a second", began)
+		}
+		time.Sleep(2 * time.Minute)
+		if !slices.Equal(began, []string{"quiet", "loud"}) {
+			t.Errorf("%q began at last", began)
+		}
 	})
 }
 
