@@ -81,7 +81,7 @@ func (c *treeCopy) mustNotCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	without, _, there := strings.Cut(string(followed), "func (r rules) NoteAdded")
+	without, _, there := strings.Cut(string(followed), "func (r preconditions) NoteAdded")
 	if !there {
 		t.Fatal("the example has no precondition")
 	}
