@@ -35,13 +35,11 @@ func TestNeighbour_HTTP(t *testing.T) {
 			switch {
 			case c.Refused > 0 || c.Commands == 0 || !strings.Contains(out.String(), c.Name):
 				t.Errorf("%+v", c)
-			case i > 0 && c.Sent == 0:
-				t.Errorf("%s: nothing was sent", c.Name)
-			case i > 0 && c.P50Ms > 20*r.Cases[0].P50Ms:
+			case i > 0 && (c.Sent == 0 || c.P50Ms > 20*r.Cases[0].P50Ms): // large bodies may need more than a second
 				slow[c.Name]++
 				again = again || slow[c.Name] > attempt
 				if slow[c.Name] == 3 {
-					t.Errorf("%s: %.1f ms, and %.1f ms without, in each of three runs", c.Name, c.P50Ms, r.Cases[0].P50Ms)
+					t.Errorf("%s: %d sent, %.1f ms, and %.1f ms without, in each of three runs", c.Name, c.Sent, c.P50Ms, r.Cases[0].P50Ms)
 				}
 			}
 		}
