@@ -35,7 +35,7 @@ func TestAccess_Gateway(t *testing.T) {
 		access.User{Name: "edge", Roles: []access.Role{access.Gateway}}, access.User{Name: "edge2", Roles: []access.Role{access.Gateway}},
 		access.User{Name: "own", Roles: []access.Role{access.Gateway}, Serves: []string{"acme"}})...)
 	g.client("globex", "app")
-	before := g.stored()
+	before := g.begun()
 	more := []string{
 		"skein.emit.acme.T-1", "skein.gateway.other", "skein.cancel.x", "skein.cmd.x", "_INBOX.edge2.x", "skein.operation.report", "skein.operation.list",
 	}

@@ -131,6 +131,23 @@ func (g *guarded) plain(tenant, name string) (*nats.Conn, <-chan error) {
 	return nc, refused
 }
 
+// begun returns what is stored once each bucket of a read model names its log, soon after the start.
+func (g *guarded) begun() map[string]uint64 {
+	g.t.Helper()
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		now, unmarked := g.stored(), false
+		for name, n := range now {
+			unmarked = unmarked || n == 0 && strings.HasPrefix(name, "KV_thread_") && name != "KV_thread_workers"
+		}
+		if !unmarked {
+			return now
+		}
+		if time.Now().After(deadline) {
+			g.t.Fatalf("buckets stay empty: %v", now)
+		}
+	}
+}
+
 // stored returns the last sequence of every stream, as Skein sees it. Of buckets it
 // counts the keys of documents: Skein writes checkpoints when it starts, and renews its
 // leases.
