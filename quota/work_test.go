@@ -3,6 +3,7 @@ package quota
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 )
@@ -74,18 +75,27 @@ func TestRead_HoldsNothingWhileItWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		var mu sync.Mutex // guards what the reads change
 		var owed float64
 		w := NewWork("acme", places, func(_ context.Context, _ string, units float64) error {
+			mu.Lock()
+			defer mu.Unlock()
 			owed += units
 			return nil
 		})
 		held, began := 0, 0
 		read := func(ctx context.Context, messages int) error {
 			return Read(ctx, func() (int, int, error) {
+				mu.Lock()
+				defer mu.Unlock()
 				began++
 				held += messages
 				return messages, 0, nil
-			}, func() { held -= messages })
+			}, func() {
+				mu.Lock()
+				defer mu.Unlock()
+				held -= messages
+			})
 		}
 		if err := read(w.In(t.Context()), unitMessages); err != nil || held != unitMessages {
 			t.Errorf("%d messages are held of a read that needs no place: %v", held, err)
