@@ -2,7 +2,6 @@ package chat
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -23,7 +22,7 @@ func Routes(e *edge.Edge) {
 
 // post sends a message, answers calls or asks again, and streams the message that follows.
 func post(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := edge.Body(r, maxBody)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package openresponses
 
 import (
 	"context"
-	"io"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -80,7 +79,7 @@ type writing struct {
 
 // readWriting decodes the body of a request that writes.
 func readWriting(r *http.Request, c *edge.Caller, into any) (writing, error) {
-	body, err := io.ReadAll(r.Body)
+	body, err := edge.Body(r, edge.MaxMessageBody)
 	if err != nil {
 		return writing{}, err
 	}

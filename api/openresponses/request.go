@@ -3,7 +3,6 @@ package openresponses
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/events"
 	transform "github.com/skein-threads/skein/events/openresponses"
 )
@@ -75,7 +75,7 @@ const serverTools = "skein.server_tools"
 
 // readBody decodes the body of a request. Unknown fields are ignored.
 func readBody(r *http.Request, into any) error {
-	body, err := io.ReadAll(r.Body)
+	body, err := edge.Body(r, edge.MaxMessageBody)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package openresponses
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -22,7 +21,7 @@ func noTemporary(string) bool { return false }
 
 // create answers POST /v1/responses.
 func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
-	body, err := io.ReadAll(r.Body)
+	body, err := edge.Body(r, edge.MaxMessageBody)
 	if err != nil {
 		return err
 	}
