@@ -82,7 +82,7 @@ RACE = $(TESTFLAGS) -race -p $(RACEJOBS) -timeout 30m $$($(GO) list -f '{{.Dir}}
 .PHONY: test-race
 test-race: PARALLEL = $(RACEJOBS)
 test-race: ## Run what make test runs under the race detector, but for tests that measure memory, time or repeatability, read the source tree, run a program, or are of a package that begins no goroutine (needs a C compiler)
-	$(GO) run ./dev/gotest -target test-race -without $(ELSEWHERE) -- $(RACE)
+	GORACE=atexit_sleep_ms=0 $(GO) run ./dev/gotest -target test-race -without $(ELSEWHERE) -- $(RACE)
 
 .PHONY: test-race-long
 test-race-long: ## Run the tests that .ci/long lists under the race detector

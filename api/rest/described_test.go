@@ -27,7 +27,8 @@ type description struct {
 
 const documentURL = "skein:///openapi.json"
 
-func newDescription() (*description, error) {
+// described is the description, which the tests share: it takes as long as starting a server.
+var described = sync.OnceValues(func() (*description, error) {
 	raw, err := rest.OpenAPI()
 	if err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func newDescription() (*description, error) {
 		d.mux.Handle(r.Method+" "+r.Path, http.NotFoundHandler())
 	}
 	return d, json.Unmarshal(raw, &d.doc)
-}
+})
 
 // operation returns the place of a request's operation in the document, and false for paths that
 // no route has.

@@ -29,9 +29,9 @@ type site struct {
 func start(t testing.TB, options ...func(*skein.Options)) *site {
 	t.Helper()
 	s := skeintest.Start(t, append([]func(*skein.Options){func(o *skein.Options) { o.HTTPListen = "127.0.0.1:0" }}, options...)...)
-	described, err := newDescription()
+	description, err := described()
 	s.Must(err)
-	return &site{Server: s, t: t, url: s.Addresses().HTTP, tenant: "acme", described: described}
+	return &site{Server: s, t: t, url: s.Addresses().HTTP, tenant: "acme", described: description}
 }
 
 // as returns the site as another tenant sees it.
