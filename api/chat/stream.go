@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/stream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/prototype"
@@ -25,16 +25,12 @@ const (
 // done ends a stream that is complete. A stream without it was cut off, and is resumed.
 const done = "[DONE]"
 
+// protocol is how the stream of a message ends. One that cannot continue is cut off, and its reader
+// resumes it.
+func protocol() stream.Protocol { return stream.Protocol{Done: &stream.Frame{Data: []byte(done)}} }
+
 // stream answers with a message: from its beginning, until the run ends or waits for people.
 func (h *chat) stream(w http.ResponseWriter, r *http.Request, f *follow) error {
-	source, err := h.subscribe(r.Context(), f)
-	if err != nil {
-		return err
-	}
-	defer source.close()
-	w.Header().Set(headerStream, streamV1)
-	out := edge.NewStream(w)
-	defer out.Close()
 	render := NewRenderer(f.Run)
 	if major, err := strconv.Atoi(r.Header.Get(headerSDK)); err != nil || major < 7 {
 		render.AppendOnly()
@@ -44,27 +40,34 @@ func (h *chat) stream(w http.ResponseWriter, r *http.Request, f *follow) error {
 	if f.after != nil {
 		render.ResumeAfter(f.after)
 	}
-	send := func(chunks []Chunk) error {
-		for i := range chunks {
-			raw, err := json.Marshal(&chunks[i])
-			if err != nil {
-				return err
-			}
-			if err := out.Send(edge.Event{Data: prototype.Without(raw)}); err != nil {
-				return err
-			}
+	return stream.Serve(w, r, protocol(), func(ctx context.Context, out *stream.Writer) error {
+		source, err := h.subscribe(ctx, f)
+		if err != nil {
+			return err
 		}
-		return nil
-	}
-	err = send(render.Start())
-	if err == nil {
+		defer source.close()
+		w.Header().Set(headerStream, streamV1)
+		if err := out.Begin(); err != nil {
+			return err
+		}
+		send := func(chunks []Chunk) error {
+			for i := range chunks {
+				raw, err := json.Marshal(&chunks[i])
+				if err != nil {
+					return err
+				}
+				if err := out.Send(stream.Frame{Data: prototype.Without(raw)}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if err := send(render.Start()); err != nil {
+			return err
+		}
 		source.persons = persons
-		err = source.play(r.Context(), render, send)
-	}
-	if err != nil {
-		return err // the stream is cut off, and its reader resumes it
-	}
-	return out.Send(edge.Event{Data: []byte(done)})
+		return source.play(ctx, render, send)
+	})
 }
 
 // source is what a message is made of: the events of its run, and its chunks.

@@ -1,7 +1,8 @@
 // Package edge is what all routes of Skein's HTTP edge share: who makes a request, what
-// that principal may do, how refusals are told, and how streams are sent. Other packages
+// that principal may do, and how refusals are told. Other packages
 // of the room have the routes:
 //
+//	stream         server-sent events and WebSockets, of all of them
 //	rest           /api: commands, queries, resources, events, sockets
 //	openresponses  /v1: Open Responses, and what OpenAI's clients call as well
 //	chat           /chat: the AI SDK's stream of UI messages
@@ -13,9 +14,8 @@
 //     other way from a route to a tenant's data.
 //   - An error of a handler is answered as {"error": {"type", "code", "message", "param"}},
 //     none of them null, with the status of its code. Every answer has Skein-Request-Id.
-//   - A [Stream] sends events in order, a comment at least every 15 s, and ends a reader
-//     that takes nothing for 30 s. It holds no position: what an event's id names is in the
-//     log, so that any edge can continue.
+//   - A stream or a socket, which package stream sends, has a place of its own and the pace of
+//     its tenant, and ends with its credential and with the edge.
 //
 // # What it does not
 //

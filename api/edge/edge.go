@@ -96,7 +96,8 @@ type Caller struct {
 	Client *client.Client // acts as the principal, and may do no more
 	Stall  time.Duration  // how long the caller may take nothing of a stream, or send nothing of a file
 
-	ping  time.Duration // of a WebSocket
+	SocketPing time.Duration // between two pings of a WebSocket
+
 	marks *marks
 	paced func(ctx context.Context, bytes int) error
 }
@@ -107,7 +108,7 @@ func (c *Caller) Weigh(ctx context.Context, bytes int) error { return c.paced(ct
 
 // Handler answers a request. An error that it returns before it wrote anything is the
 // answer; see [WriteError]. The request's context ends when the reader has gone, when the
-// credential ends, and, once the answer is a [Stream] or a WebSocket, when the edge closes.
+// credential ends, and, once the answer is a stream or a WebSocket (package stream), when the edge closes.
 type Handler func(w http.ResponseWriter, r *http.Request, c *Caller) error
 
 // New returns an Edge without routes.
@@ -323,5 +324,5 @@ func (e *Edge) caller(w *response, r *http.Request) (*Caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Caller{Principal: p, Client: c, Stall: e.opts.Stall, ping: e.opts.SocketPing, marks: &e.marks}, nil
+	return &Caller{Principal: p, Client: c, Stall: e.opts.Stall, SocketPing: e.opts.SocketPing, marks: &e.marks}, nil
 }

@@ -114,6 +114,17 @@ func plain(escaped string) bool {
 	return cleaned == escaped || escaped == cleaned+"/"
 }
 
+// UpgradeRequired returns the refusal of a request for a WebSocket that is no handshake: 426, with the
+// protocol to change to. A connection of HTTP/2 cannot change its protocol.
+func UpgradeRequired(w http.ResponseWriter, r *http.Request) error {
+	if r.ProtoMajor != 1 {
+		return events.Invalid("/Upgrade", "this route is a WebSocket; connect over HTTP/1.1 with a client that speaks it")
+	}
+	w.Header().Set("Upgrade", "websocket")
+	w.Header().Set("Connection", "Upgrade")
+	return &statusError{status: http.StatusUpgradeRequired, code: "upgrade_required", text: "this route is a WebSocket; connect with a client that speaks it"}
+}
+
 // statusError is a refusal that only HTTP has.
 type statusError struct {
 	status     int

@@ -3,6 +3,7 @@ package edge
 import (
 	"bufio"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"time"
@@ -85,8 +86,34 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(w.ResponseWriter).Hijack()
 }
 
+// Times of streams, by default.
+const (
+	streamPing  = 15 * time.Second // between two comments of server-sent events
+	streamStall = 30 * time.Second // a reader that takes nothing for so long is cut off
+	socketPing  = 20 * time.Second // between two pings of a WebSocket
+)
+
 // errCredentialEnded ends the requests of a credential.
 var errCredentialEnded = events.Errorf(events.Unauthorized, "the credential was revoked, or has expired")
+
+// CredentialEnded returns why the context of a request has ended, if that is because its credential
+// has, and nil otherwise.
+func CredentialEnded(ctx context.Context) *events.Error {
+	if cause := context.Cause(ctx); errors.Is(cause, errCredentialEnded) {
+		return errCredentialEnded
+	}
+	return nil
+}
+
+// BeginStream notes that an answer becomes a stream, before its header is written, and returns how
+// often it is pinged. The error is a refusal, if too many are open.
+func BeginStream(w http.ResponseWriter) (ping time.Duration, err error) {
+	answer, ok := responseOf(w)
+	if !ok {
+		return streamPing, nil
+	}
+	return answer.edge.opts.Ping, answer.lasts()
+}
 
 // endWith ends the request's context when the credential ends, until stop is called.
 func (w *response) endWith(p Principal) (stop func()) {

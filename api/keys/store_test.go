@@ -2,6 +2,7 @@ package keys_test
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
+	"github.com/skein-threads/skein/api/stream"
 	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/skeintest"
@@ -61,13 +63,13 @@ func (s *stage) serve(nc *nats.Conn, auth edge.Authenticator) string {
 		return nil
 	})
 	e.Handle("GET /api/stream", func(w http.ResponseWriter, r *http.Request, _ *edge.Caller) error {
-		stream := edge.NewStream(w)
-		defer stream.Close()
-		if err := stream.Send(edge.Event{Data: []byte("begun")}); err != nil {
-			return err
-		}
-		<-r.Context().Done()
-		return nil
+		return stream.Serve(w, r, stream.Protocol{}, func(ctx context.Context, out *stream.Writer) error {
+			if err := out.Send(stream.Frame{Data: []byte("begun")}); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return nil
+		})
 	})
 	server := httptest.NewServer(e)
 	s.t.Cleanup(server.Close)

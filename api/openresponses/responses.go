@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/stream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	transform "github.com/skein-threads/skein/events/openresponses"
@@ -121,33 +122,37 @@ func (b *begun) stream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s := edge.NewStream(w)
-	defer s.Close()
-	return sendAll(r.Context(), s, b.client, leg{x, b.leg}, -1)
+	return sendAll(w, r, b.client, leg{x, b.leg}, -1)
 }
 
-// sendAll sends the events of a response after one. The last event is always sent.
-func sendAll(ctx context.Context, s *edge.Stream, c *client.Client, l leg, after int64) error {
+// sendAll answers with the events of a response after one. The last event is always sent.
+func sendAll(w http.ResponseWriter, r *http.Request, c *client.Client, l leg, after int64) error {
 	next := int64(0)
-	send := func(v streamEvent) error {
-		next = v.SequenceNumber + 1
-		if v.SequenceNumber <= after && !ends(v.Type) {
-			return nil
-		}
+	frame := func(v streamEvent) (stream.Frame, error) {
 		raw, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
-		if err != nil {
+		return stream.Frame{Name: v.Type, Data: raw}, err
+	}
+	protocol := stream.Protocol{Done: &stream.Frame{Data: []byte("[DONE]")}, Failed: func(err error) stream.Frame {
+		p, _ := problemOf(err)
+		f, _ := frame(streamEvent{Type: "error", SequenceNumber: max(next, after+1), Error: p}) // it is made of texts
+		return f
+	}}
+	return stream.Serve(w, r, protocol, func(ctx context.Context, out *stream.Writer) error {
+		if err := out.Begin(); err != nil {
 			return err
 		}
-		return s.Send(edge.Event{Name: v.Type, Data: raw})
-	}
-	if err := follow(ctx, c, l, send); err != nil {
-		if ctx.Err() == nil {
-			p, _ := problemOf(err)
-			_ = send(streamEvent{Type: "error", SequenceNumber: max(next, after+1), Error: p}) // the reader may have gone
-		}
-		return err
-	}
-	return s.Send(edge.Event{Data: []byte("[DONE]")})
+		return follow(ctx, c, l, func(v streamEvent) error {
+			next = v.SequenceNumber + 1
+			if v.SequenceNumber <= after && !ends(v.Type) {
+				return nil
+			}
+			f, err := frame(v)
+			if err != nil {
+				return err
+			}
+			return out.Send(f)
+		})
+	})
 }
 
 // ends reports whether an event is the last of a response.
@@ -213,9 +218,7 @@ func retrieve(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		return err
 	}
 	if q.Stream {
-		s := edge.NewStream(w)
-		defer s.Close()
-		return sendAll(r.Context(), s, cl, l, valueOr(q.StartingAfter, -1))
+		return sendAll(w, r, cl, l, valueOr(q.StartingAfter, -1))
 	}
 	res, err := resourceOf(r.Context(), cl, l, slices.Contains(q.Include, serverTools))
 	if err != nil {

@@ -3,7 +3,6 @@ package openresponses
 import (
 	"context"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -11,74 +10,39 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/stream"
 	"github.com/skein-threads/skein/events"
 )
 
 // Limits of a socket.
 const (
-	socketLife  = time.Hour        // after which the client connects again
-	socketStall = 30 * time.Second // a client that takes nothing for so long is cut off
-	socketAhead = 8                // frames that may wait while a response is in flight
-	socketWrong = 10               // malformed frames in a row that close it
+	socketLife  = time.Hour // after which the client connects again
+	socketAhead = 8         // frames that may wait while a response is in flight
 )
 
 // socket is a connection on which responses are created one after another. Temporary
 // responses can be continued on it until it is closed.
 type socket struct {
+	*stream.Socket
 	caller *edge.Caller
-	conn   *websocket.Conn
-	ctx    context.Context
+	ctx    context.Context       //nolint:containedctx // of the connection
 	kept   map[string]*temporary // the last temporary responses, by thread
 	warm   map[string]warmed     // what requests with generate: false have sent, by response
-	wrong  int                   // malformed frames in a row
 }
 
 // connect answers GET /v1/responses with a WebSocket.
 func connect(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
-	conn, err := edge.Accept(w, r)
+	conn, err := stream.Accept(w, r, c, edge.MaxBody)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.CloseNow() }()
-	conn.SetReadLimit(edge.MaxBody)
-	ctx, cancel := context.WithCancel(r.Context())
-	s := &socket{caller: c, conn: conn, ctx: ctx, kept: map[string]*temporary{}, warm: map[string]warmed{}}
-	frames := make(chan []byte, socketAhead)
-	var running sync.WaitGroup
-	running.Go(func() { defer close(frames); defer cancel(); s.read(frames) })
-	running.Go(func() { c.KeepAlive(ctx, conn, func() { _ = conn.CloseNow() }) })
-	running.Go(func() {
-		<-ctx.Done()
-		if r.Context().Err() != nil {
-			edge.EndSocket(r.Context(), conn)
-		}
-		_ = conn.CloseNow() // ends the reader
-	})
-	s.serve(frames)
+	defer conn.Close()
+	s := &socket{Socket: conn, caller: c, ctx: conn.Context(), kept: map[string]*temporary{}, warm: map[string]warmed{}}
+	s.serve(conn.Messages(socketAhead))
 	for _, t := range s.kept {
 		go t.discard(context.WithoutCancel(r.Context()))
 	}
-	cancel()
-	running.Wait()
 	return nil
-}
-
-// read delivers frames until the socket is closed.
-func (s *socket) read(frames chan<- []byte) {
-	for {
-		kind, frame, err := s.conn.Read(context.WithoutCancel(s.ctx)) // it ends with the connection
-		if err != nil {
-			return
-		}
-		if kind != websocket.MessageText {
-			frame = nil // no JSON
-		}
-		select {
-		case frames <- frame:
-		case <-s.ctx.Done():
-			return
-		}
-	}
 }
 
 // serve answers frames one after another.
@@ -88,10 +52,10 @@ func (s *socket) serve(frames <-chan []byte) {
 	for {
 		select {
 		case <-life.C:
-			_ = s.tell(nil, &refusal{edge.Problem{
+			_ = s.send(failure(nil, &refusal{edge.Problem{
 				Type: "invalid_request", Code: "websocket_connection_limit_reached", Message: "a connection lasts an hour; connect again",
-			}, http.StatusBadRequest})
-			_ = s.conn.Close(websocket.StatusNormalClosure, "connection limit reached")
+			}, http.StatusBadRequest}))
+			s.Finish(websocket.StatusNormalClosure, "connection limit reached")
 			return
 		case frame, ok := <-frames:
 			if !ok || !s.frame(frame) {
@@ -113,20 +77,13 @@ func (s *socket) frame(frame []byte) bool {
 		err = events.Invalid("/type", "a frame here has the type response.create, and not %s", clipped(d.Type))
 	}
 	if err != nil {
-		s.wrong++
-		if s.tell(d.StreamID, err) != nil {
-			return false
-		}
-		if s.wrong >= socketWrong {
-			_ = s.conn.Close(websocket.StatusPolicyViolation, "too many malformed frames")
-			return false
-		}
-		return true
+		raw, err := encode(failure(d.StreamID, err))
+		return err == nil && s.Refuse(raw)
 	}
-	s.wrong = 0
+	s.Refuse(nil)
 	if err := s.create(&d); err != nil {
 		s.evict(d.PreviousResponseID)
-		return s.ctx.Err() == nil && s.tell(d.StreamID, err) == nil
+		return s.ctx.Err() == nil && s.send(failure(d.StreamID, err)) == nil
 	}
 	return true
 }
@@ -181,23 +138,25 @@ func (s *socket) evict(id string) {
 	}
 }
 
-// tell sends an error. The socket stays open.
-func (s *socket) tell(stream events.JSON, err error) error {
+// failure returns what tells of an error, after which the socket stays open.
+func failure(streamID events.JSON, err error) any {
 	p, status := problemOf(err)
-	return s.send(struct {
+	return struct {
 		Type     string       `json:"type"`
 		Status   int          `json:"status"`
 		Error    edge.Problem `json:"error"`
 		StreamID events.JSON  `json:"stream_id,omitzero"`
-	}{"error", status, p, stream})
+	}{"error", status, p, streamID}
 }
 
 func (s *socket) send(v any) error {
-	raw, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	raw, err := encode(v)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), socketStall)
-	defer cancel()
-	return s.conn.Write(ctx, websocket.MessageText, raw)
+	return s.Send(raw)
+}
+
+func encode(v any) ([]byte, error) {
+	return json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 }

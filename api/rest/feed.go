@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/stream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
@@ -58,14 +59,17 @@ type feed struct {
 type entry struct {
 	version int64
 	kind    events.Type
-	data    []byte // the CloudEvent
-	frame   []byte // the same as a server-sent event
+	data    []byte       // the CloudEvent
+	frame   stream.Frame // the same as a server-sent event, encoded
 }
 
 func newEntry(version int64, kind events.Type, data []byte) entry {
-	frame := edge.Event{ID: strconv.FormatInt(version, 10), Name: string(kind), Data: data}.Frame()
+	frame := stream.Frame{ID: strconv.FormatInt(version, 10), Name: string(kind), Data: data}.Encoded()
 	return entry{version: version, kind: kind, data: data, frame: frame}
 }
+
+// size returns how many bytes an entry has in memory.
+func (e entry) size() int { return len(e.data) + len(e.frame.Bytes()) }
 
 // join returns the feed of a thread. Leave it. The first reader's client subscribes.
 func (f *feeds) join(ctx context.Context, c *client.Client, scope, thread string) (*feed, error) {
@@ -155,10 +159,10 @@ func (one *feed) end(err error) {
 func (one *feed) add(e entry) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	one.tail, one.bytes = append(one.tail, e), one.bytes+len(e.data)+len(e.frame)
+	one.tail, one.bytes = append(one.tail, e), one.bytes+e.size()
 	drop := 0
 	for len(one.tail)-drop > 1 && (len(one.tail)-drop > tailEvents || one.bytes > tailBytes) {
-		one.bytes -= len(one.tail[drop].data) + len(one.tail[drop].frame)
+		one.bytes -= one.tail[drop].size()
 		drop++
 	}
 	if drop > 0 { // into an array of its own: readers hold the old one

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/stream"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -180,7 +181,7 @@ func headers(r Row) []node {
 		}
 		return []node{header(edge.HeaderKey, "The commandId: makes a repeat safe."), header("If-Match", match)}
 	case r.shows.answer == streamAnswer:
-		return []node{header(headerLast, "The id of the last event that was seen.")}
+		return []node{header(stream.HeaderLast, "The id of the last event that was seen.")}
 	case r.Query != "":
 		return []node{header(headerMinSeq, "minSeq: the sequence in the log that the answer must show.")}
 	}

@@ -4,20 +4,19 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/skein-threads/skein/api/stream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
-const (
-	headerLast = "Last-Event-ID" // with which a reader resumes a stream
-	headerLog  = "Skein-Log"     // the log that positions are of: of an answer, and of a request's position
-)
+// headerLog is the header with the log that positions are of: of an answer, and of a request's position.
+const headerLog = "Skein-Log"
 
 // lastSeen returns the id of the event that a reader has seen last, as the header says or else the
 // parameter from, and the name of the one that does; the name is empty if neither does.
 func lastSeen(req *http.Request, parameters map[string]string) (name, id string) {
-	if id = req.Header.Get(headerLast); id != "" {
-		return headerLast, id
+	if id = req.Header.Get(stream.HeaderLast); id != "" {
+		return stream.HeaderLast, id
 	}
 	if id, given := parameters["from"]; given {
 		return "from", id

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/stream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
@@ -85,7 +86,7 @@ func (s *service) start(w http.ResponseWriter, req *http.Request, c *edge.Caller
 		return nil
 	}
 	w.Header().Set(headerSeq, strconv.FormatInt(reply.Seq, 10))
-	return followRun(req.Context(), w, c.Client, reply, from)
+	return followRun(w, req, c.Client, reply, from)
 }
 
 // acceptsStream reports whether a request accepts server-sent events.
@@ -100,42 +101,52 @@ func acceptsStream(req *http.Request) bool {
 	return false
 }
 
-// followRun sends a run's chunks from an index, and in the end its execution.
-func followRun(ctx context.Context, w http.ResponseWriter, c *client.Client, reply *events.Reply, from int64) error {
-	ctx, cancel := context.WithCancel(ctx)
-	answer := begunOf(reply)
-	run := waitForRun(ctx, c, reply)
-	defer func() {
-		cancel()
-		<-run.ended
-	}()
-	stream := edge.NewStream(w)
-	defer stream.Close()
-	if sendJSON(stream, "", "started", answer) != nil {
-		return nil
-	}
-	select {
-	case <-run.begun:
-	case <-run.ended:
-	case <-ctx.Done():
-		return nil
-	}
-	if run.missing() {
-		return sendProblem(stream, run.err)
-	}
-	if !sendChunks(ctx, stream, chunksFrom(ctx, c, answer.ThreadID, answer.ExecutionID, from)) {
-		return nil
-	}
-	select {
-	case <-run.ended:
-	case <-ctx.Done():
-		return nil
-	}
-	if run.err != nil {
-		return sendProblem(stream, run.err)
-	}
-	_ = sendJSON(stream, "", "done", run.execution)
-	return nil
+// protocol is how a stream of a run ends: with the error that an answer would be, or with nothing.
+func protocol() stream.Protocol {
+	return stream.Protocol{Failed: func(err error) stream.Frame {
+		problem, _ := edge.ProblemOf(err)
+		f, _ := jsonFrame("", "error", struct { // it is made of texts
+			Error edge.Problem `json:"error"`
+		}{problem})
+		return f
+	}}
+}
+
+// followRun answers with a run's chunks from an index, and in the end its execution.
+func followRun(w http.ResponseWriter, req *http.Request, c *client.Client, reply *events.Reply, from int64) error {
+	return stream.Serve(w, req, protocol(), func(ctx context.Context, out *stream.Writer) error {
+		ctx, cancel := context.WithCancel(ctx)
+		answer := begunOf(reply)
+		run := waitForRun(ctx, c, reply)
+		defer func() {
+			cancel()
+			<-run.ended
+		}()
+		if err := sendJSON(out, "", "started", answer); err != nil {
+			return err
+		}
+		select {
+		case <-run.begun:
+		case <-run.ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if run.missing() {
+			return run.err
+		}
+		if err := sendChunks(out, chunksFrom(ctx, c, answer.ThreadID, answer.ExecutionID, from)); err != nil {
+			return err
+		}
+		select {
+		case <-run.ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if run.err != nil {
+			return run.err
+		}
+		return sendJSON(out, "", "done", run.execution)
+	})
 }
 
 // run is a run that is waited for. execution and err are set when ended is closed.
@@ -172,19 +183,16 @@ func waitForRun(ctx context.Context, c *client.Client, reply *events.Reply) *run
 }
 
 // sendJSON sends a value as an event.
-func sendJSON(stream *edge.Stream, id, name string, v any) error {
-	data, err := json.Marshal(v, json.Deterministic(true))
+func sendJSON(out *stream.Writer, id, name string, v any) error {
+	f, err := jsonFrame(id, name, v)
 	if err != nil {
 		return err
 	}
-	return stream.Send(edge.Event{ID: id, Name: name, Data: data})
+	return out.Send(f)
 }
 
-// sendProblem ends a stream with an error, as an answer would tell it.
-func sendProblem(stream *edge.Stream, err error) error {
-	problem, _ := edge.ProblemOf(err)
-	_ = sendJSON(stream, "", "error", struct { // the reader may have gone
-		Error edge.Problem `json:"error"`
-	}{problem})
-	return nil
+// jsonFrame returns a value as an event.
+func jsonFrame(id, name string, v any) (stream.Frame, error) {
+	data, err := json.Marshal(v, json.Deterministic(true))
+	return stream.Frame{ID: id, Name: name, Data: data}, err
 }

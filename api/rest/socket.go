@@ -6,38 +6,30 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
-	"github.com/coder/websocket"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/stream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
-const (
-	mostRefused = 10 // frames in a row that are malformed; then the socket is closed
-	mostWaiting = 64 // commands that wait for those before them; further frames are not read
-)
+// mostWaiting is how many commands wait for those before them; further frames are not read.
+const mostWaiting = 64
 
 // socket is a WebSocket on a thread.
 type socket struct {
-	conn    *websocket.Conn
+	*stream.Socket
 	service *service
 	client  *client.Client
 	scope   string
 	thread  string
-	stall   time.Duration // the client may take nothing for so long
-	weigh   func(ctx context.Context, bytes int) error
 
 	state   *client.ThreadState // for emit; of the read loop's worker alone
 	work    chan func()         // commands and emits, done in order
 	watched map[string]bool     // of the read loop alone
-	running sync.WaitGroup
-	end     context.CancelFunc
 }
 
 // frame is what a client sends.
@@ -61,33 +53,20 @@ func (s *service) socket(w http.ResponseWriter, req *http.Request, c *edge.Calle
 	if err != nil {
 		return err
 	}
-	conn, err := edge.Accept(w, req)
+	conn, err := stream.Accept(w, req, c, maxBody)
 	if err != nil {
 		return err
 	}
-	conn.SetReadLimit(maxBody)
-	ctx, cancel := context.WithCancel(req.Context())
-	k := &socket{
-		conn: conn, service: s, client: c.Client, scope: scopeOf(c.Principal), thread: thread, stall: c.Stall, weigh: c.Weigh, end: cancel,
-		work: make(chan func(), mostWaiting), watched: map[string]bool{},
+	defer conn.Close()
+	k := &socket{Socket: conn, service: s, client: c.Client, scope: scopeOf(c.Principal), thread: thread, work: make(chan func(), mostWaiting), watched: map[string]bool{}}
+	ctx := conn.Context()
+	k.Go(func() { k.doWork(ctx) })
+	for raw := range conn.Messages(0) {
+		if !k.receive(ctx, raw) {
+			return nil
+		}
 	}
-	k.running.Go(func() { c.KeepAlive(ctx, conn, cancel) })
-	k.running.Go(func() { k.doWork(ctx) })
-	k.running.Go(func() { k.closeAfter(ctx, req.Context()) })
-	k.readFrames(ctx)
-	cancel()
-	k.running.Wait()
 	return nil
-}
-
-// closeAfter closes the socket when ctx ends: with a handshake if the request has ended, and at
-// once if the client has gone or takes nothing.
-func (k *socket) closeAfter(ctx, request context.Context) {
-	<-ctx.Done()
-	if request.Err() != nil {
-		edge.EndSocket(request, k.conn)
-	}
-	_ = k.conn.CloseNow()
 }
 
 // doWork does commands and emits in the order in which they came.
@@ -102,22 +81,13 @@ func (k *socket) doWork(ctx context.Context) {
 	}
 }
 
-// send sends a frame. A client that takes nothing is cut off.
-func (k *socket) send(ctx context.Context, v any) error {
+// send sends a frame.
+func (k *socket) send(v any) error {
 	raw, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
 		return err
 	}
-	if err := k.weigh(ctx, len(raw)); err != nil {
-		return err
-	}
-	// A write that is interrupted would break the connection, before it is closed properly.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.stall)
-	defer cancel()
-	if err = k.conn.Write(ctx, websocket.MessageText, raw); err != nil {
-		k.end()
-	}
-	return err
+	return k.Send(raw)
 }
 
 // errorFrame tells of a frame that was refused, and of the id that it had.
@@ -129,38 +99,32 @@ type errorFrame struct {
 	Param   string         `json:"param"`
 }
 
-// readFrames handles frames until the client has gone.
-func (k *socket) readFrames(ctx context.Context) {
-	for refused := 0; ; {
-		kind, raw, err := k.conn.Read(context.WithoutCancel(ctx)) // closeAfter ends it
-		if err != nil {
-			return
-		}
-		var f frame
-		if err = decodeFrame(kind, raw, &f); err == nil {
-			err = k.handle(ctx, f)
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		if err == nil {
-			refused = 0
-			continue
-		}
-		p, _ := edge.ProblemOf(err)
-		if k.send(ctx, errorFrame{"error", f.ID, p.Code, p.Message, p.Param}) != nil {
-			return
-		}
-		if refused++; refused == mostRefused {
-			_ = k.conn.Close(websocket.StatusPolicyViolation, "too many malformed frames")
-			return
-		}
+// receive handles a frame, and reports whether the socket stays open.
+func (k *socket) receive(ctx context.Context, raw []byte) bool {
+	var f frame
+	err := decodeFrame(raw, &f)
+	if err == nil {
+		err = k.handle(ctx, f)
 	}
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case err == nil:
+		return k.Refuse(nil)
+	}
+	answer, err := json.Marshal(refusalOf(f.ID, err), json.Deterministic(true))
+	return err == nil && k.Refuse(answer)
+}
+
+// refusalOf returns the frame that tells of an error.
+func refusalOf(id jsontext.Value, err error) errorFrame {
+	p, _ := edge.ProblemOf(err)
+	return errorFrame{"error", id, p.Code, p.Message, p.Param}
 }
 
 // decodeFrame decodes a frame, which has the fields of its type and no others.
-func decodeFrame(kind websocket.MessageType, raw []byte, f *frame) error {
-	if kind != websocket.MessageText {
+func decodeFrame(raw []byte, f *frame) error {
+	if raw == nil {
 		return events.Invalid("", "the frame is binary; send text")
 	}
 	o, err := decodeObject(raw)
@@ -221,7 +185,7 @@ func (k *socket) handle(ctx context.Context, f frame) error {
 	}
 	if _, known := events.LookupCommand(f.Command); !known { // the frame is a command, and gets its reply
 		p, _ := edge.ProblemOf(unknown("command", f.Command, commandNames()))
-		return k.queue(ctx, func() { _ = k.send(ctx, replyFrame{Type: "reply", ID: f.ID, Error: &p}) }) // the client may have gone
+		return k.queue(ctx, func() { _ = k.send(replyFrame{Type: "reply", ID: f.ID, Error: &p}) }) // the client may have gone
 	}
 	return k.queue(ctx, func() { k.command(ctx, f) })
 }
@@ -260,7 +224,7 @@ func (k *socket) command(ctx context.Context, f frame) {
 		p, _ := edge.ProblemOf(err)
 		answer.Error, answer.Reply = &p, nil
 	}
-	_ = k.send(ctx, answer) // the client may have gone
+	_ = k.send(answer) // the client may have gone
 }
 
 // emit emits a live event on the socket's thread.
@@ -277,7 +241,6 @@ func (k *socket) emit(ctx context.Context, f frame) {
 		err = k.state.Emit(ctx, f.Name, data)
 	}
 	if err != nil {
-		p, _ := edge.ProblemOf(err)
-		_ = k.send(ctx, errorFrame{"error", f.ID, p.Code, p.Message, p.Param}) // the client may have gone
+		_ = k.send(refusalOf(f.ID, err)) // the client may have gone
 	}
 }

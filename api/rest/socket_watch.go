@@ -70,17 +70,17 @@ func (k *socket) watch(ctx context.Context, f frame) error {
 			if f.From != nil {
 				from = *f.From
 			}
-			k.running.Go(func() { k.watchEvents(ctx, from, f.Log) })
+			k.Go(func() { k.watchEvents(ctx, from, f.Log) })
 		case "chunks":
-			k.running.Go(func() { k.watchChunks(ctx) })
+			k.Go(func() { k.watchChunks(ctx) })
 		case "live":
 			live, err := k.client.LiveEvents(ctx, k.thread)
 			if err != nil {
 				return err
 			}
-			k.running.Go(func() { k.watchLive(ctx, live) })
+			k.Go(func() { k.watchLive(ctx, live) })
 		case "thread":
-			k.running.Go(func() { k.watchThread(ctx) })
+			k.Go(func() { k.watchThread(ctx) })
 		}
 	}
 	return nil
@@ -115,12 +115,12 @@ func (k *socket) reader(after int64, types []string, send func(version int64, da
 // another one.
 func (k *socket) ended(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
-		k.end()
+		k.End()
 	}
 }
 
 func (k *socket) watchEvents(ctx context.Context, after int64, log string) {
-	r := k.reader(after, nil, func(_ int64, data []byte) error { return k.send(ctx, eventFrame{"event", data}) })
+	r := k.reader(after, nil, func(_ int64, data []byte) error { return k.send(eventFrame{"event", data}) })
 	r.log = log
 	k.ended(ctx, r.read(ctx))
 }
@@ -128,7 +128,7 @@ func (k *socket) watchEvents(ctx context.Context, after int64, log string) {
 func (k *socket) watchLive(ctx context.Context, live *client.Live) {
 	defer live.Close()
 	for e := range live.All(ctx) {
-		if k.send(ctx, liveFrame{"live", e.Event, jsontext.Value(e.Data)}) != nil {
+		if k.send(liveFrame{"live", e.Event, jsontext.Value(e.Data)}) != nil {
 			return
 		}
 	}
@@ -166,11 +166,11 @@ func (k *socket) sendRun(ctx context.Context, execution string) {
 		var gap *client.ChunkGapError
 		switch {
 		case errors.As(err, &gap):
-			err = k.send(ctx, gapFrame{"gap", chunkGap{gap.ExecutionID, gap.From, gap.To}})
+			err = k.send(gapFrame{"gap", chunkGap{gap.ExecutionID, gap.From, gap.To}})
 		case err != nil:
 			k.ended(ctx, err)
 		default:
-			err = k.send(ctx, chunkFrame{"chunk", chunk.ChunkEmitted})
+			err = k.send(chunkFrame{"chunk", chunk.ChunkEmitted})
 		}
 		if err != nil {
 			return
@@ -222,7 +222,7 @@ func (k *socket) sendStates(ctx context.Context, changed latest) {
 				k.ended(ctx, err)
 				return
 			}
-			if k.send(ctx, threadFrame{"thread", answer}) != nil {
+			if k.send(threadFrame{"thread", answer}) != nil {
 				return
 			}
 		case <-ctx.Done():

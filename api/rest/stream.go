@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/stream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
@@ -134,19 +135,15 @@ func (s *service) threadEvents(w http.ResponseWriter, req *http.Request, c *edge
 	if err != nil {
 		return err
 	}
-	var stream *edge.Stream
-	r := reader{feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: types, seen: next - 1, log: log}
-	r.ready = func() {
-		w.Header().Set(headerLog, r.log)
-		stream = edge.NewStream(w)
-	}
-	r.send = func(e entry) error { return stream.SendFrame(e.frame) }
-	defer func() {
-		if stream != nil {
-			stream.Close()
+	return stream.Serve(w, req, stream.Protocol{}, func(ctx context.Context, out *stream.Writer) error {
+		r := reader{feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: types, seen: next - 1, log: log}
+		r.ready = func() {
+			w.Header().Set(headerLog, r.log)
+			_ = out.Begin() // send returns its error
 		}
-	}()
-	return r.read(req.Context())
+		r.send = func(e entry) error { return out.Send(e.frame) }
+		return r.read(ctx)
+	})
 }
 
 // wantsJSON reports whether a request accepts JSON, and no server-sent events.
@@ -224,15 +221,17 @@ func (s *service) threadChunks(w http.ResponseWriter, req *http.Request, c *edge
 		return err
 	}
 	w.Header().Set(headerLog, log)
-	stream := edge.NewStream(w)
-	defer stream.Close()
-	if execution == "" {
-		if execution = s.nextRun(req.Context(), c, thread, after); execution == "" {
-			return nil
+	return stream.Serve(w, req, protocol(), func(ctx context.Context, out *stream.Writer) error {
+		if err := out.Begin(); err != nil {
+			return err
 		}
-	}
-	sendChunks(req.Context(), stream, chunksFrom(req.Context(), c.Client, thread, execution, next))
-	return nil
+		if execution == "" {
+			if execution = s.nextRun(ctx, c, thread, after); execution == "" {
+				return nil
+			}
+		}
+		return sendChunks(out, chunksFrom(ctx, c.Client, thread, execution, next))
+	})
 }
 
 // activeRuns returns a version of a thread, and the runs that began before it and are active.
@@ -293,24 +292,21 @@ func chunksFrom(ctx context.Context, c *client.Client, thread, execution string,
 	}
 }
 
-// sendChunks sends chunks, and reports whether it sent the last one.
-func sendChunks(ctx context.Context, stream *edge.Stream, chunks iter.Seq2[client.Chunk, error]) bool {
+// sendChunks sends chunks, to the last one.
+func sendChunks(out *stream.Writer, chunks iter.Seq2[client.Chunk, error]) error {
 	for chunk, err := range chunks {
 		var gap *client.ChunkGapError
 		switch {
 		case errors.As(err, &gap):
-			err = sendJSON(stream, "", "gap", chunkGap{gap.ExecutionID, gap.From, gap.To})
-		case err != nil && ctx.Err() == nil:
-			_ = sendProblem(stream, err)
-			return false
+			err = sendJSON(out, "", "gap", chunkGap{gap.ExecutionID, gap.From, gap.To})
 		case err == nil:
-			err = sendJSON(stream, strconv.FormatInt(chunk.Index, 10), "", chunk.ChunkEmitted)
+			err = sendJSON(out, strconv.FormatInt(chunk.Index, 10), "", chunk.ChunkEmitted)
 		}
 		if err != nil {
-			return false
+			return err
 		}
 	}
-	return ctx.Err() == nil
+	return nil
 }
 
 // chunkGap tells of chunks that are no longer stored.
@@ -341,21 +337,29 @@ func (s *service) tenantEvents(w http.ResponseWriter, req *http.Request, c *edge
 	if given {
 		o.From = client.At(seen)
 	}
-	timeline, err := c.Client.Timeline(req.Context(), o)
-	if err != nil {
-		return err
-	}
-	defer timeline.Close()
-	w.Header().Set(headerLog, timeline.Log())
-	stream := edge.NewStream(w)
-	defer stream.Close()
+	return stream.Serve(w, req, stream.Protocol{}, func(ctx context.Context, out *stream.Writer) error {
+		timeline, err := c.Client.Timeline(ctx, o)
+		if err != nil {
+			return err
+		}
+		defer timeline.Close()
+		w.Header().Set(headerLog, timeline.Log())
+		if err := out.Begin(); err != nil {
+			return err
+		}
+		return sendTenant(ctx, out, c, timeline, seen, types)
+	})
+}
+
+// sendTenant sends the events of a timeline after a position.
+func sendTenant(ctx context.Context, out *stream.Writer, c *edge.Caller, timeline *client.Timeline, seen events.Position, types []string) error {
 	wanted, at := reader{types: types}, events.Position{Log: timeline.Log()}
-	for e, err := range timeline.All(req.Context()) {
+	for e, err := range timeline.All(ctx) {
 		if err != nil {
 			if errors.As(err, new(*events.BrokenError)) {
 				continue
 			}
-			return nil
+			return err
 		}
 		if at.Seq == e.Seq {
 			at.Place++
@@ -363,13 +367,12 @@ func (s *service) tenantEvents(w http.ResponseWriter, req *http.Request, c *edge
 			at.Seq, at.Place = e.Seq, 0
 		}
 		if !seen.Before(at) || !wanted.wants(string(e.Type)) {
-			if c.Weigh(req.Context(), len(e.Raw())) != nil {
-				return nil
-			}
-			continue
+			err = c.Weigh(ctx, len(e.Raw()))
+		} else {
+			err = out.Send(stream.Frame{ID: at.String(), Name: string(e.Type), Data: e.Raw()})
 		}
-		if stream.Send(edge.Event{ID: at.String(), Name: string(e.Type), Data: e.Raw()}) != nil {
-			return nil
+		if err != nil {
+			return err
 		}
 	}
 	return nil

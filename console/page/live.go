@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/stream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
@@ -32,21 +33,26 @@ func (s *server) live(p Page) edge.Handler {
 		if a.Thread != nil {
 			o.Thread, o.From = a.Thread.ID, seenBy(r)
 		}
-		line, err := c.Client.Timeline(r.Context(), o)
-		if err != nil {
-			return err
-		}
-		defer line.Close()
-		stream := edge.NewStream(w)
-		defer stream.Close()
-		f := &follower{server: s, page: p, ask: a, stream: stream, log: line.Log(), dirty: map[string]bool{}}
-		err = f.run(r.Context(), line)
-		if ended := events.AsError(context.Cause(r.Context())); r.Context().Err() != nil && ended.Code == events.Unauthorized {
-			_ = stream.Send(edge.Event{Name: "ended", Data: []byte(ended.Message)}) // the reader may have gone
-			return nil
-		}
-		return err
+		return stream.Serve(w, r, protocol(), func(ctx context.Context, out *stream.Writer) error {
+			line, err := c.Client.Timeline(ctx, o)
+			if err != nil {
+				return err
+			}
+			defer line.Close()
+			if err := out.Begin(); err != nil {
+				return err
+			}
+			f := &follower{server: s, page: p, ask: a, stream: out, log: line.Log(), dirty: map[string]bool{}}
+			return f.run(ctx, line)
+		})
 	}
+}
+
+// protocol is how the stream of a page ends: a browser resumes it, unless its session has ended.
+func protocol() stream.Protocol {
+	return stream.Protocol{Revoked: func(ended *events.Error) stream.Frame {
+		return stream.Frame{Name: "ended", Data: []byte(ended.Message)}
+	}}
 }
 
 // ofPage returns the request of a stream with the address of its page, so that links in panels are
@@ -64,7 +70,7 @@ func ofPage(r *http.Request) *http.Request {
 // seenBy returns the commit from which a browser continues: the last one that it has seen, perhaps
 // only in part, or the one that its page shows.
 func seenBy(r *http.Request) client.Position {
-	last := r.Header.Get("Last-Event-ID")
+	last := r.Header.Get(stream.HeaderLast)
 	if last == "" {
 		last = r.URL.Query().Get("seq")
 	}
@@ -97,7 +103,7 @@ type follower struct {
 	*server
 	page   Page
 	ask    *Ask
-	stream *edge.Stream
+	stream *stream.Writer
 	log    string          // the log of the sequences
 	dirty  map[string]bool // panels to load again
 	last   client.Event
@@ -230,7 +236,7 @@ func (f *follower) flush() error {
 		}
 	}
 	// A browser that reconnects names the commit, and continues with it.
-	return f.stream.Send(edge.Event{ID: events.Position{Seq: f.last.Seq, Log: f.log}.String(), Name: "seen"})
+	return f.stream.Send(stream.Frame{ID: events.Position{Seq: f.last.Seq, Log: f.log}.String(), Name: "seen"})
 }
 
 // sendHead sends the head of the thread: its state and its version.
@@ -251,5 +257,5 @@ func (f *follower) send(p Patch) error {
 	if err != nil {
 		return err
 	}
-	return f.stream.Send(edge.Event{Name: "patch", Data: raw})
+	return f.stream.Send(stream.Frame{Name: "patch", Data: raw})
 }

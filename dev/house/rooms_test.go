@@ -26,7 +26,7 @@ func closedTo() map[string][]string {
 		// The HTTP edge is a client, wherever it runs.
 		"api": {"client", "events", "runview", "schema", "console", "internal/attachment", "internal/excerpt", "internal/prototype", "internal/suggest", "quota"},
 		// Pages on the edge, which serves them.
-		"console": {"client", "events", "runview", "api/edge", "internal/eventtext"},
+		"console": {"client", "events", "runview", "api/edge", "api/stream", "internal/eventtext"},
 		// What serves every kind of request knows none of them.
 		"service": {"events", "internal/retry", "quota"},
 		// It counts names, whatever they are of.

@@ -1,0 +1,45 @@
+package stream_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skein-threads/skein/api/stream"
+)
+
+// A stream has a comment every 15 s, whether it is silent or sends events all the time.
+func TestStream_PingsWhateverItSends(t *testing.T) {
+	for what, every := range map[string]time.Duration{"silent": time.Hour, "busy": time.Second} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := httptest.NewRecorder()
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+				err := stream.Serve(w, r, stream.Protocol{}, func(_ context.Context, out *stream.Writer) error {
+					if err := out.Begin(); err != nil {
+						return err
+					}
+					for begun := time.Now(); time.Since(begun) < 4*15*time.Second; time.Sleep(min(every, 10*time.Second)) {
+						if every == time.Second {
+							if err := out.Send(stream.Frame{Data: []byte("x")}); err != nil {
+								return err
+							}
+						}
+					}
+					synctest.Wait()
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if pings := strings.Count(w.Body.String(), ": ping\n\n"); pings != 4 {
+					t.Errorf("%d comments in a minute: %q", pings, w.Body)
+				}
+			})
+		})
+	}
+}
