@@ -24,7 +24,7 @@ type Options struct {
 	Auth    edge.Authenticator // required
 	Ops     http.Handler       // serves /healthz, /readyz and /metrics; required
 
-	Name    string        // see edge.Options
+	Realm   string        // see edge.Options
 	Serves  []string      // see edge.Options
 	Listen  ListenOptions // whom the listener serves, and how
 	OpenOps bool          // metrics need no credential, as on loopback
@@ -46,7 +46,7 @@ type Handler struct{ edge *edge.Edge }
 
 // New returns a Handler.
 func New(o Options) (*Handler, error) {
-	own := edge.Options{Conn: o.Conn, Service: o.Service, Names: o.Names, Auth: o.Auth, Name: o.Name, Metrics: o.Metrics, Serves: o.Serves, Activity: o.Activity, Bodies: o.Bodies}
+	own := edge.Options{Conn: o.Conn, Service: o.Service, Names: o.Names, Auth: o.Auth, Realm: o.Realm, Metrics: o.Metrics, Serves: o.Serves, Activity: o.Activity, Bodies: o.Bodies}
 	if err := o.Listen.Edge(&own); err != nil {
 		return nil, err
 	}

@@ -222,9 +222,19 @@ func (n Names) Emit(tenant, thread, event string) string {
 	return n.Prefix + ".emit." + tenant + "." + thread + "." + event
 }
 
-// GatewayPass returns the subject on which an edge is asked for its tickets and sessions. The
-// edge's name is one or two tokens.
-func (n Names) GatewayPass(edge string) string { return n.Prefix + ".gateway.pass." + edge }
+// SessionsBucket is the bucket of the tickets and sessions of the HTTP edge, without its prefix.
+const SessionsBucket = "sessions"
+
+// Session returns the key of a ticket or a session, as a subject. A realm is the edges that accept
+// each other's.
+func (n Names) Session(realm, kind, tenant, number string) string {
+	return "$KV." + n.Bucket(SessionsBucket) + "." + realm + "." + kind + "." + tenant + "." + number
+}
+
+// SessionGet returns the subject on which the server answers with what a key of [Names.Session] has.
+func (n Names) SessionGet(key string) string {
+	return "$JS.API.DIRECT.GET.KV_" + n.Bucket(SessionsBucket) + "." + key
+}
 
 // OperationReport returns the subject on which operators' programs report what they did:
 // skein.operation.report. It has no tenant: what they do is done to all that is stored.

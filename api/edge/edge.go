@@ -26,6 +26,12 @@ const (
 	headerOtherRequestID = "X-Request-Id"
 )
 
+// The realms.
+const (
+	ServeRealm   = "serve"
+	GatewayRealm = "gateway"
+)
+
 // Options configures an Edge.
 type Options struct {
 	Conn  *nats.Conn    // with the permissions of every tenant that it serves
@@ -36,9 +42,9 @@ type Options struct {
 	// go over Conn, as everything else does.
 	Service client.Service
 
-	// Name is under which other edges ask for tickets and sessions of this one: one or two tokens
-	// of a subject. Default none: they are for this edge only.
-	Name string
+	// Realm is the edges that accept each other's tickets and sessions: serve, the default, or gateway.
+	// Gateways may write theirs alone, so that none can make a session of an operator's.
+	Realm string
 
 	// Serves are the tenants whose links are opened; empty: all that Conn reaches.
 	Serves []string
@@ -76,7 +82,6 @@ type Edge struct {
 	links  *meters // of requests with a link, and no credential
 
 	tickets, sessions passes
-	peers             *nats.Subscription // nil without a name
 
 	mu      sync.Mutex
 	closed  bool
@@ -122,15 +127,16 @@ func New(o Options) (*Edge, error) {
 	if o.Metrics == nil {
 		o.Metrics = noMetrics{}
 	}
+	o.Realm = cmp.Or(o.Realm, ServeRealm)
 	o.Stall, o.Ping, o.SocketPing = cmp.Or(o.Stall, streamStall), cmp.Or(o.Ping, streamPing), cmp.Or(o.SocketPing, socketPing)
 	if o.Bodies == nil {
 		o.Bodies = quota.NewPool("bodies", quota.Places{Total: DefaultBodies()}, nil)
 	}
 	e := &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant, o.Fair, o.Activity), links: linkMeters(o.Fair)}
 	e.meters.metrics, e.links.metrics = o.Metrics, o.Metrics
-	e.tickets = passes{kind: "ticket", once: true, edge: o.Name}
-	e.sessions = passes{kind: "session", edge: o.Name}
-	return e, e.answerPeers()
+	e.tickets = passes{edge: e, kind: "ticket", once: true, lasts: ticketLasts, ofCredential: mostOfCredential, ofTenant: mostOfTenant}
+	e.sessions = passes{edge: e, kind: "session", lasts: sessionLasts, ofCredential: mostOfCredential, ofTenant: mostOfTenant}
+	return e, nil
 }
 
 // Handle adds a route. The pattern is one of http.ServeMux, with a method.
@@ -241,9 +247,6 @@ func (e *Edge) Close() {
 		s.end(errClosing)
 	}
 	e.mu.Unlock()
-	if e.peers != nil {
-		_ = e.peers.Unsubscribe() // the connection may be closed
-	}
 	e.ended.Wait()
 }
 

@@ -3,255 +3,194 @@ package edge
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/binary"
 	"encoding/hex"
+	"errors"
+	mathrand "math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/events"
 )
 
 // pass stands for a credential. It ends with it.
 type pass struct {
-	who   Principal
-	until time.Time
+	Hash  string    `json:"hash"` // hex of the SHA-256 of the token's secret, which is stored nowhere
+	Who   Principal `json:"who"`
+	Until time.Time `json:"until"`
 }
 
-// passes are the tickets or the sessions of an edge, by their tokens. They are in memory: a
-// restart ends them. A token begins with the name of the edge that has it, so that others can
-// ask it.
+// passes are the tickets or the sessions of all edges with the same credentials for NATS. They are in
+// the bucket, so they outlive the process that made them, and the server removes each when its time is
+// over.
+//
+// A tenant has ofTenant keys, named by numbers, and a credential may use ofCredential of them, which a
+// hash of its name selects. So a credential that signs in again and again replaces its
+// own passes only, a tenant takes a bounded part of the bucket, and nothing needs to be counted. A
+// token is TENANT.NUMBER.SECRET.
 type passes struct {
-	kind string // ticket or session
-	once bool   // each is for one use
-	edge string // its name; empty: no other edge asks
+	edge  *Edge
+	kind  string        // ticket or session
+	once  bool          // each is for one use
+	lasts time.Duration // at most; with its credential it ends earlier
 
-	mu      sync.Mutex
-	of      map[string]pass
-	holders map[string]*holder // by credential
-	tenants map[string]int     // how many passes a tenant has
+	ofCredential, ofTenant int // how many there are at once
 }
 
-// holder is a credential that has passes.
-type holder struct {
-	tokens []string // oldest first; some of them may have ended
-	live   int      // how many have not
-}
-
-// How many passes of a kind there are at once: one credential ends with each further one the
-// oldest of its own, and a tenant with many credentials has no more, so that others have theirs.
+// How many passes of a kind there are at once.
 const (
 	mostOfCredential = 1_000
 	mostOfTenant     = 10_000
-	mostPasses       = 50_000
+	passTries        = 8 // keys of a credential that are tried; then it replaces one of its own
 )
 
+// errNoPass says that no pass has a token, or that it has ended.
+var errNoPass = errors.New("no such ticket or session")
+
+// number returns the number of one of a credential's keys.
+func (p *passes) number(credential string, n int) string {
+	sum := sha256.Sum256([]byte(credential + " " + strconv.Itoa(n)))
+	return strconv.FormatUint(binary.BigEndian.Uint64(sum[:8])%uint64(p.ofTenant), 10)
+}
+
 // add returns the token of a new pass.
-func (p *passes) add(who Principal, lasts time.Duration, now time.Time) (string, pass, error) {
+func (p *passes) add(ctx context.Context, who Principal) (string, pass, error) {
 	random := make([]byte, 32)
-	if _, err := rand.Read(random); err != nil {
+	_, _ = rand.Read(random) // it never fails
+	secret := hex.EncodeToString(random)
+	added := pass{hashOf(secret), who, time.Now().Add(p.lasts).UTC().Truncate(time.Second)}
+	value, err := json.Marshal(added)
+	if err != nil {
 		return "", pass{}, err
 	}
-	token, made := hex.EncodeToString(random), pass{who, now.Add(lasts).UTC().Truncate(time.Second)}
-	if p.edge != "" {
-		token = p.edge + "." + token
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.of == nil {
-		p.of, p.holders, p.tenants = map[string]pass{}, map[string]*holder{}, map[string]int{}
-	}
-	if err := p.room(who, now); err != nil {
-		return "", pass{}, err
-	}
-	p.of[token] = made
-	own := p.holders[who.credential()]
-	if own == nil {
-		own = new(holder)
-		p.holders[who.credential()] = own
-	}
-	own.tokens, own.live = append(own.tokens, token), own.live+1
-	p.tenants[who.Tenant]++
-	return token, made, nil
-}
-
-// room makes room for a pass of a principal, or returns why there is none. The caller holds mu.
-func (p *passes) room(who Principal, now time.Time) error {
-	if len(p.of) >= mostPasses || p.tenants[who.Tenant] >= mostOfTenant {
-		for token, old := range p.of {
-			if old.ended(now) {
-				p.drop(token)
-			}
+	replaced, at := "", uint64(0) // the oldest that was found and may be replaced
+	for range passTries {
+		number := p.number(who.credential(), mathrand.N(p.ofCredential))
+		err := p.edge.putPass(ctx, p.key(who.Tenant, number), value, p.lasts, 0)
+		if err == nil {
+			return who.Tenant + "." + number + "." + secret, added, nil
+		}
+		if !errors.Is(err, errPassTaken) {
+			return "", pass{}, err
+		}
+		if seq, ok := p.mayReplace(ctx, who, number); ok && (at == 0 || seq < at) {
+			replaced, at = number, seq
 		}
 	}
-	if own := p.holders[who.credential()]; own != nil {
-		if len(own.tokens) >= 2*mostOfCredential {
-			own.tokens = slices.DeleteFunc(own.tokens, func(token string) bool { _, there := p.of[token]; return !there })
+	if at > 0 {
+		err := p.edge.putPass(ctx, p.key(who.Tenant, replaced), value, p.lasts, at)
+		if err == nil {
+			return who.Tenant + "." + replaced + "." + secret, added, nil
 		}
-		for own.live >= mostOfCredential {
-			p.drop(own.tokens[0])
-			own.tokens = own.tokens[1:]
+		if !errors.Is(err, errPassTaken) {
+			return "", pass{}, err
 		}
 	}
-	switch {
-	case p.tenants[who.Tenant] >= mostOfTenant:
-		return busy("the tenant", p.kind+"s", time.Minute)
-	case len(p.of) >= mostPasses:
-		return busy("the server", p.kind+"s", time.Minute)
-	}
-	return nil
+	return "", pass{}, busy("the tenant", p.kind+"s", time.Minute)
 }
 
-// drop removes a pass, if it is there. The caller holds mu.
-func (p *passes) drop(token string) {
-	old, there := p.of[token]
-	if !there {
-		return
+// mayReplace reports whether a principal's pass may replace the one at a number: its own, or one whose
+// credential has ended. It returns its sequence.
+func (p *passes) mayReplace(ctx context.Context, who Principal, number string) (uint64, bool) {
+	old, seq, err := p.edge.getPass(ctx, p.key(who.Tenant, number))
+	if err != nil {
+		return 0, false
 	}
-	delete(p.of, token)
-	if p.tenants[old.who.Tenant]--; p.tenants[old.who.Tenant] == 0 {
-		delete(p.tenants, old.who.Tenant)
+	if old.Who.credential() == who.credential() {
+		return seq, true
 	}
-	own := p.holders[old.who.credential()]
-	if own.live--; own.live == 0 {
-		delete(p.holders, old.who.credential())
-	}
+	_, err = p.edge.resume(ctx, old.Who)
+	return seq, events.HasCode(err, events.Unauthorized)
 }
 
-// ended reports whether a pass stands for its credential no longer.
-func (p pass) ended(now time.Time) bool {
-	return now.After(p.until) || !p.who.Expires.IsZero() && now.After(p.who.Expires) || p.who.Valid != nil && p.who.Valid.Err() != nil
-}
-
-// find returns the principal of a token, and removes it if it is for one use.
-func (p *passes) find(token string, now time.Time) (Principal, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	found, ok := p.of[token]
+// find returns the principal of a token, and removes it if it is for one use. The error is errNoPass,
+// or an unavailable.
+func (p *passes) find(ctx context.Context, token string) (Principal, error) {
+	key, found, seq, err := p.read(ctx, token)
+	if err != nil {
+		return Principal{}, err
+	}
 	if p.once {
-		p.drop(token)
+		if err := p.edge.dropPass(ctx, key, seq); err != nil {
+			return Principal{}, err
+		}
 	}
-	return found.who, ok && !found.ended(now)
+	if time.Now().After(found.Until) {
+		return Principal{}, errNoPass
+	}
+	who, err := p.edge.resume(ctx, found.Who)
+	if events.HasCode(err, events.Unauthorized) {
+		err = errNoPass
+	}
+	return who, err
 }
 
-func (p *passes) remove(token string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.drop(token)
+// remove ends the pass of a token, if there is one.
+func (p *passes) remove(ctx context.Context, token string) error {
+	key, _, seq, err := p.read(ctx, token)
+	if err == nil {
+		err = p.edge.dropPass(ctx, key, seq)
+	}
+	if errors.Is(err, errNoPass) {
+		return nil
+	}
+	return err
 }
 
-// peerRequest asks an edge for what one of its tokens stands for.
-type peerRequest struct {
-	Kind  string `json:"kind"` // ticket or session
-	Token string `json:"token"`
-	End   bool   `json:"end,omitzero"` // the session is over
+// read returns the pass of a token.
+func (p *passes) read(ctx context.Context, token string) (key string, found pass, seq uint64, err error) {
+	tenant, rest, _ := strings.Cut(token, ".")
+	number, secret, _ := strings.Cut(rest, ".")
+	n, err := strconv.Atoi(number)
+	serves := p.edge.opts.Serves
+	switch {
+	case err != nil || n < 0 || n >= p.ofTenant || strconv.Itoa(n) != number, len(secret) != 64,
+		!events.ValidTenant(tenant), len(serves) > 0 && !slices.Contains(serves, tenant):
+		return "", pass{}, 0, errNoPass
+	}
+	key = p.key(tenant, number)
+	found, seq, err = p.edge.getPass(ctx, key)
+	if err == nil && (subtle.ConstantTimeCompare([]byte(hashOf(secret)), []byte(found.Hash)) != 1 || found.Who.Tenant != tenant) {
+		err = errNoPass
+	}
+	return key, found, seq, err
 }
 
-// peerReply is what it stands for; Found is false for an unknown or used one.
-type peerReply struct {
-	Found bool      `json:"found"`
-	Who   Principal `json:"who"`
+func (p *passes) key(tenant, number string) string {
+	return p.edge.opts.Names.Session(p.edge.opts.Realm, p.kind, tenant, number)
 }
 
-// Resumer is an Authenticator that returns the principal which another edge authenticated by
-// the same credentials, as it is now. Without it, a principal is taken as the other says.
+func hashOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// Resumer is an Authenticator that returns the principal which was authenticated earlier, perhaps by
+// another edge, as it is now: it is unauthorized if the credential has ended. Without it, the
+// principal is taken as it was.
 type Resumer interface {
 	Resume(ctx context.Context, p Principal) (Principal, error)
 }
 
-// answerPeers answers other edges that are shown tickets and sessions of this one.
-func (e *Edge) answerPeers() error {
-	if e.opts.Name == "" {
-		return nil
-	}
-	var err error
-	e.peers, err = e.opts.Conn.Subscribe(e.opts.Names.GatewayPass(e.opts.Name), func(m *nats.Msg) {
-		var asked peerRequest
-		if !e.opts.Names.Answerable(m.Reply) || json.Unmarshal(m.Data, &asked) != nil {
-			return
-		}
-		body, err := json.Marshal(e.answerPeer(asked, time.Now()))
-		if err == nil {
-			_ = m.Respond(body) // the other edge refuses its request
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return e.opts.Conn.Flush()
-}
-
-func (e *Edge) answerPeer(asked peerRequest, now time.Time) peerReply {
-	for _, p := range []*passes{&e.tickets, &e.sessions} {
-		switch {
-		case p.kind != asked.Kind:
-		case asked.End:
-			p.remove(asked.Token)
-		default:
-			who, found := p.find(asked.Token, now)
-			if !found {
-				return peerReply{}
-			}
-			return peerReply{true, who}
-		}
-	}
-	return peerReply{}
-}
-
-// stands returns the principal that a token stands for, here or at the edge that it names.
-func (e *Edge) stands(r *http.Request, p *passes, token string) (Principal, bool) {
-	other, foreign := p.elsewhere(token)
-	if !foreign {
-		return p.find(token, time.Now())
-	}
-	got, err := e.askPeer(r.Context(), other, peerRequest{Kind: p.kind, Token: token})
-	if err != nil || !got.Found || !events.ValidTenant(got.Who.Tenant) {
-		return Principal{}, false
-	}
+func (e *Edge) resume(ctx context.Context, p Principal) (Principal, error) {
 	if auth, ok := e.opts.Auth.(Resumer); ok {
-		got.Who, err = auth.Resume(r.Context(), got.Who)
+		return auth.Resume(ctx, p)
 	}
-	return got.Who, err == nil
+	return p, nil
 }
 
-// endPass ends a pass, here or at the edge that it names.
-func (e *Edge) endPass(ctx context.Context, p *passes, token string) {
-	if other, foreign := p.elsewhere(token); foreign {
-		_, _ = e.askPeer(ctx, other, peerRequest{Kind: p.kind, Token: token, End: true}) // gone with its edge
-		return
+// byPass returns the principal of a token. The error is missing if there is none.
+func (p *passes) byPass(r *http.Request, token string, missing error) (Principal, error) {
+	who, err := p.find(r.Context(), token)
+	if errors.Is(err, errNoPass) {
+		err = missing
 	}
-	p.remove(token)
-}
-
-// elsewhere returns the name of the edge that has a token, if it is another one.
-func (p *passes) elsewhere(token string) (string, bool) {
-	i := strings.LastIndexByte(token, '.')
-	if p.edge == "" || i < 0 || token[:i] == p.edge {
-		return "", false
-	}
-	for part := range strings.SplitSeq(token[:i], ".") {
-		if !events.ValidTenant(part) { // the same letters: one token of a subject
-			return "", false
-		}
-	}
-	return token[:i], len(token) < 256
-}
-
-func (e *Edge) askPeer(ctx context.Context, other string, asked peerRequest) (peerReply, error) {
-	var got peerReply
-	body, err := json.Marshal(asked)
-	if err != nil {
-		return got, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, askPeer)
-	defer cancel()
-	m, err := e.opts.Conn.RequestWithContext(ctx, e.opts.Names.GatewayPass(other), body)
-	if err != nil {
-		return got, err
-	}
-	return got, json.Unmarshal(m.Data, &got)
+	return who, err
 }

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"errors"
 	"mime"
 	"net/http"
 	"net/url"
@@ -15,23 +16,24 @@ import (
 const (
 	ticketLasts  = time.Minute
 	sessionLasts = 12 * time.Hour
-	askPeer      = 2 * time.Second // what another edge says of a ticket or a session
 )
 
 // principal returns who makes a request: by a ticket, a session, or a credential.
 func (e *Edge) principal(r *http.Request) (Principal, error) {
 	if ticket := r.URL.Query().Get("ticket"); ticket != "" {
-		if r.Method == http.MethodGet {
-			if p, ok := e.stands(r, &e.tickets, ticket); ok {
-				return p, nil
-			}
+		refused := events.Errorf(events.Unauthorized, "the ticket is not valid: it is for one GET, within a minute; ask for another with POST /api/tickets")
+		if r.Method != http.MethodGet {
+			return Principal{}, refused
 		}
-		return Principal{}, events.Errorf(events.Unauthorized, "the ticket is not valid: it is for one GET, within a minute; ask for another with POST /api/tickets")
+		return e.tickets.byPass(r, ticket, refused)
 	}
 	if _, ok := Bearer(r); !ok {
 		if cookie, err := r.Cookie(e.cookieName(r)); err == nil {
-			if p, ok := e.stands(r, &e.sessions, cookie.Value); ok {
+			switch p, err := e.sessions.find(r.Context(), cookie.Value); {
+			case err == nil:
 				return p, e.ownPage(r)
+			case !errors.Is(err, errNoPass):
+				return Principal{}, err
 			}
 		}
 	}
@@ -55,8 +57,8 @@ func RouteSessions(e *Edge) {
 	e.HandlePublic("DELETE /console/session", http.HandlerFunc(e.signOut))
 }
 
-func (e *Edge) giveTicket(w http.ResponseWriter, _ *http.Request, c *Caller) error {
-	token, made, err := e.tickets.add(c.Principal, ticketLasts, time.Now())
+func (e *Edge) giveTicket(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	token, made, err := e.tickets.add(r.Context(), c.Principal)
 	if err != nil {
 		return err
 	}
@@ -64,7 +66,7 @@ func (e *Edge) giveTicket(w http.ResponseWriter, _ *http.Request, c *Caller) err
 	WriteJSON(w, http.StatusCreated, struct {
 		Ticket  string    `json:"ticket"`
 		Expires time.Time `json:"expiresAt"`
-	}{token, made.until})
+	}{token, made.Until})
 	return nil
 }
 
@@ -97,19 +99,25 @@ func (e *Edge) SignIn(w http.ResponseWriter, r *http.Request, key string) (Princ
 	if err != nil {
 		return who, time.Time{}, err
 	}
-	token, made, err := e.sessions.add(who, sessionLasts, time.Now())
+	token, made, err := e.sessions.add(r.Context(), who)
 	if err != nil {
 		return who, time.Time{}, err
 	}
-	e.endSession(r)
+	if err := e.endSession(r); err != nil {
+		return who, time.Time{}, err
+	}
 	http.SetCookie(w, e.cookie(r, token, int(sessionLasts.Seconds())))
-	return who, made.until, nil
+	return who, made.Until, nil
 }
 
-// SignOut ends the session of a request, and removes its cookie.
-func (e *Edge) SignOut(w http.ResponseWriter, r *http.Request) {
-	e.endSession(r)
+// SignOut ends the session of a request, and removes its cookie. It keeps the cookie of one that it
+// cannot end: the error is an unavailable.
+func (e *Edge) SignOut(w http.ResponseWriter, r *http.Request) error {
+	if err := e.endSession(r); err != nil {
+		return err
+	}
 	http.SetCookie(w, e.cookie(r, "", -1))
+	return nil
 }
 
 // Session reports whether a request came with the cookie of a session, valid or not.
@@ -152,14 +160,19 @@ func keyOf(w http.ResponseWriter, r *http.Request) (string, error) {
 }
 
 func (e *Edge) signOut(w http.ResponseWriter, r *http.Request) {
-	e.SignOut(w, r)
+	if err := e.SignOut(w, r); err != nil {
+		WriteError(w, err)
+		return
+	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (e *Edge) endSession(r *http.Request) {
-	if old, err := r.Cookie(e.cookieName(r)); err == nil {
-		e.endPass(r.Context(), &e.sessions, old.Value)
+func (e *Edge) endSession(r *http.Request) error {
+	old, err := r.Cookie(e.cookieName(r))
+	if err != nil {
+		return nil // it has none
 	}
+	return e.sessions.remove(r.Context(), old.Value)
 }
 
 // cookieName returns the name of the session's cookie. Browsers drop one with the prefix

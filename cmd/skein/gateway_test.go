@@ -388,13 +388,11 @@ func TestGateway_TicketsAndSessionsElsewhere(t *testing.T) {
 	session = sign(first, g.key)
 	g.Must(first.cmd.Process.Kill())
 	_ = first.cmd.Wait() // it was killed
-	if r := second.do("GET", "/api/threads", "", "", "Cookie", session); r.StatusCode != http.StatusUnauthorized {
+	if r := second.do("GET", "/api/threads", "", "", "Cookie", session); r.StatusCode != http.StatusOK {
 		t.Errorf("the session of a process that has gone: %d %s", r.StatusCode, r.text)
 	}
-	if r := second.do("GET", "/api/threads", "", "", "Cookie", sign(second, g.key)); r.StatusCode != http.StatusOK {
-		t.Errorf("signed in again: %d %s", r.StatusCode, r.text)
-	}
-	for _, foreign := range []string{"edge.other.x", "edge.>.x", "*.x", "..x", "edge.a b.x", strings.Repeat("a.", 300)} {
+	tail := "." + strings.Repeat("0", 64)
+	for _, foreign := range []string{"acme.1" + tail, "acme.>" + tail, "*.1" + tail, "acme.10000" + tail, "acme.-1" + tail, "acme.01" + tail, "..x", "acme.a b" + tail, strings.Repeat("a.", 300)} {
 		if r := second.do("GET", "/api/threads?ticket="+strings.ReplaceAll(foreign, " ", "%20"), "", ""); r.StatusCode != http.StatusUnauthorized {
 			t.Errorf("the ticket %.20q: %d", foreign, r.StatusCode)
 		}

@@ -75,7 +75,10 @@ func (s *server) signOut(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	s.edge.SignOut(w, r)
+	if err := s.edge.SignOut(w, r); err != nil {
+		s.refuse(w, r, err)
+		return
+	}
 	w.Header().Set("Clear-Site-Data", `"cache"`)
 	http.Redirect(w, r, Root+"/sign-in?out", http.StatusSeeOther)
 }

@@ -21,7 +21,7 @@ type Ages struct {
 // Ensure creates the streams, or brings them up to date. It returns a
 // *[streams.AssetError] if one exists that would lose data.
 func Ensure(ctx context.Context, conn *streams.Conn, ages Ages) error {
-	for _, a := range append(settingsFor(conn).streams(ages), derived.LeaseStream(conn.Config())) {
+	for _, a := range append(settingsFor(conn).streams(ages), derived.LeaseStream(conn.Config()), Sessions(conn)) {
 		if err := conn.Ensure(ctx, a); err != nil {
 			return err
 		}

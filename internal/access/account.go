@@ -55,6 +55,9 @@ func accountOf(u User) string {
 	}
 }
 
+// sessionKeys returns the keys of the tickets and sessions of gateways.
+func sessionKeys(n events.Names) string { return n.Session(gatewayRealm, "*", "*", "*") }
+
 // claims returns the claims of an account, by its name. keys are the public keys of the
 // others.
 func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.AccountClaims {
@@ -92,6 +95,7 @@ func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.Ac
 		for _, subject := range auditSubjects() {
 			c.Exports.Add(service("$JS.API." + subject))
 		}
+		c.Exports.Add(service(sessionKeys(n))) // that they are read by is among the audit's
 		for _, subject := range []string{n.GatewayKeys(""), n.GatewayKeys("*"), n.Emit("*", "*", "*"), n.OperationReport(), n.OperationList()} {
 			c.Exports.Add(service(subject))
 		}
@@ -101,7 +105,7 @@ func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.Ac
 		c.Exports.Add(traced(reactors), traced(tools), service(effects))
 		c.Imports.Add(from(skeinAccount, n.Cancel("*"), jwt.Stream))
 	case gatewayAccount:
-		for _, subject := range []string{n.Command("*", ">"), n.Query("*", ">"), n.Submit("*", ">"), n.File("*", ">"), n.Upload("*", ">"), n.GatewayKeys(""), n.GatewayKeys("*"), n.Emit("*", "*", "*")} {
+		for _, subject := range []string{n.Command("*", ">"), n.Query("*", ">"), n.Submit("*", ">"), n.File("*", ">"), n.Upload("*", ">"), n.GatewayKeys(""), n.GatewayKeys("*"), n.Emit("*", "*", "*"), sessionKeys(n), n.SessionGet(sessionKeys(n))} {
 			c.Imports.Add(from(skeinAccount, subject, jwt.Service))
 		}
 		c.Imports.Add(from(skeinAccount, n.Prefix+".timeline.*.>", jwt.Stream), from(skeinAccount, allLive(n, "*"), jwt.Stream))

@@ -34,8 +34,8 @@ func (r Role) ofTenant() bool { return r == Publisher || r == Subscriber }
 // responseTime is how long after a request a worker may still answer it.
 const responseTime = time.Hour
 
-// passTime is how long a gateway may answer another one.
-const passTime = 5 * time.Second
+// gatewayRealm is the realm of gateways in the bucket of tickets and sessions, as package edge has it.
+const gatewayRealm = "gateway"
 
 // AuditAPI is the prefix of JetStream's API as auditors see it: that of a domain
 // with the name skein. Their own account answers on the usual one.
@@ -89,14 +89,18 @@ func permissions(n events.Names, u User) (jwt.Permissions, error) {
 			for _, tenant := range u.keysOf() {
 				p.Pub.Allow.Add(n.GatewayKeys(tenant))
 			}
-			p.Pub.Allow.Add(n.GatewayPass(">"))
-			p.Sub.Allow.Add(n.GatewayPass(u.Name+".*"), inbox)
-			p.Resp = &jwt.ResponsePermission{MaxMsgs: 1, Expires: passTime} // to other gateways
+			for _, tenant := range u.serves() {
+				key := n.Session(gatewayRealm, "*", tenant, "*")
+				p.Pub.Allow.Add(key, n.SessionGet(key))
+			}
+			p.Sub.Allow.Add(inbox)
 		case Auditor:
 			for _, subject := range auditSubjects() {
 				p.Pub.Allow.Add(AuditAPI + "." + subject)
 			}
 			p.Pub.Deny.Add(AuditAPI + ".STREAM.MSG.GET." + assets.SecretsStream(n)) // direct gets are not served
+			sessions := assets.SessionsStream(n)
+			p.Pub.Deny.Add(AuditAPI+".STREAM.MSG.GET."+sessions, AuditAPI+".DIRECT.GET."+sessions, AuditAPI+".DIRECT.GET."+sessions+".>")
 			p.Pub.Allow.Add(n.OperationReport(), n.OperationList())
 			p.Sub.Allow.Add(inbox)
 		case Administrator:

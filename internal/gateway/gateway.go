@@ -3,10 +3,8 @@ package gateway
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 
-	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
@@ -71,7 +69,7 @@ func (g *Gateway) open() error {
 	}
 	auth := g.authenticator(served)
 	g.handler, err = api.New(api.Options{
-		Conn: g.nc, Names: g.cfg.Names, Auth: auth, Ops: g.ops(), Metrics: g.metrics, Name: g.name(), Serves: served, Listen: g.cfg.Listen, Prices: g.cfg.Prices,
+		Conn: g.nc, Names: g.cfg.Names, Auth: auth, Ops: g.ops(), Metrics: g.metrics, Realm: edge.GatewayRealm, Serves: served, Listen: g.cfg.Listen, Prices: g.cfg.Prices,
 		OpenOps: api.ListenOptions{Address: g.cfg.Listen.Address}.Validate(false) == nil,
 	})
 	return err
@@ -80,16 +78,6 @@ func (g *Gateway) open() error {
 // asynchronous logs what the server says of no request in particular.
 func (g *Gateway) asynchronous(_ *nats.Conn, _ *nats.Subscription, err error) {
 	g.logger.Warn().Err(err).Msg("the NATS server reports an error")
-}
-
-// name returns under which other gateways ask this one: the user's name, whose subjects the
-// credentials permit, and a text of its own.
-func (g *Gateway) name() string {
-	user, own := strings.CutPrefix(g.nc.Opts.InboxPrefix, nats.InboxPrefix)
-	if !own || user == "" {
-		user = "desk"
-	}
-	return user + "." + uuid.NewString()
 }
 
 // serves returns the tenants that the gateway serves; empty: all that its connection reaches.

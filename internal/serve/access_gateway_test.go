@@ -28,7 +28,7 @@ func ofTenants(subject string) bool {
 }
 
 // A gateway has what the tenants have that it serves, and nothing else: no stream, no worker,
-// no inbox and no tickets of another, and no keys but by name.
+// no inbox of another, no keys but by name, and no sessions but those of gateways, one by one.
 func TestAccess_Gateway(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t, access.InitOptions{}, append(everybody(),
@@ -38,6 +38,8 @@ func TestAccess_Gateway(t *testing.T) {
 	before := g.begun()
 	more := []string{
 		"skein.emit.acme.T-1", "skein.gateway.other", "skein.cancel.x", "skein.cmd.x", "_INBOX.edge2.x", "skein.operation.report", "skein.operation.list",
+		"$KV.sessions.gateway.session.acme", "$JS.API.DIRECT.GET.KV_sessions", "$JS.API.DIRECT.GET.KV_sessions.$KV.sessions.serve.session.acme.1",
+		"$JS.API.STREAM.INFO.KV_sessions", "$JS.API.STREAM.MSG.GET.KV_sessions", "$JS.API.STREAM.PURGE.KV_sessions",
 	}
 	for _, name := range []string{"edge", "own"} {
 		nc, refused := g.plain("", name)
@@ -50,7 +52,7 @@ func TestAccess_Gateway(t *testing.T) {
 			}
 			wantRefused(t, refused, subject)
 		}
-		for _, subject := range append(forbiddenSubscriptions(), "skein.gateway.>", "skein.gateway.keys", "skein.gateway.pass.edge2.>", "skein.gateway.pass.>", "skein.emit.>") {
+		for _, subject := range append(forbiddenSubscriptions(), "skein.gateway.>", "skein.gateway.keys", "$KV.sessions.>", "skein.emit.>") {
 			if name == "edge" && ofTenants(subject) {
 				continue
 			}
@@ -59,7 +61,7 @@ func TestAccess_Gateway(t *testing.T) {
 			}
 			wantRefused(t, refused, subject)
 		}
-		for _, subject := range []string{"skein.gateway.keys", "skein.gateway.keys.globex"} {
+		for _, subject := range []string{"skein.gateway.keys", "skein.gateway.keys.globex", "$JS.API.DIRECT.GET.KV_sessions.$KV.sessions.gateway.session.globex.1"} {
 			if err := nc.Publish(subject, nil); err != nil {
 				t.Fatal(err)
 			}

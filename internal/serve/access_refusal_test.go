@@ -24,7 +24,7 @@ func forbiddenPublishes() []string {
 		// What only Skein writes.
 		"skein.log.acme.T-1", "skein.timeline.acme.T-1.item.created", "skein.chunk.acme.T-1.exe_1", "skein.run.acme.exe_1",
 		"skein.timer.acme.T-1.x", "skein.due.acme.T-1.x", "skein.cancel.x", "skein.peers", "skein.peer.x.cmd.acme.thread.create",
-		"$KV.thread_threads.acme.T-1", "$KV.thread_leases.relay", "$KV.thread_effects.acme.T-1.x", "$KV.operations.audit",
+		"$KV.thread_threads.acme.T-1", "$KV.thread_leases.relay", "$KV.thread_effects.acme.T-1.x", "$KV.operations.audit", "$KV.sessions.serve.session.acme.1",
 		"$O.thread_files.C.x", "$O.thread_files.M.x", "$O.thread_snapshots.C.x", "$O.thread_archive.C.x", "$O.thread_archive.M.x",
 		// Of another tenant.
 		"skein.cmd.globex.thread.create", "skein.query.globex.thread.list", "skein.submit.globex.thread.create",
