@@ -1,6 +1,8 @@
 package assets
 
 import (
+	"time"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog/streams"
@@ -20,6 +22,6 @@ func Sessions(conn *streams.Conn) streams.Asset {
 		Name: SessionsStream(n), Description: "Skein: tickets and sessions of browsers, without their secrets. Only Skein's HTTP edge writes here.",
 		Subjects: []string{streams.KeyPrefix(n.Bucket(events.SessionsBucket)) + ">"}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
 		Discard: jetstream.DiscardNew, Replicas: conn.Config().Replicas, MaxMsgsPerSubject: 1, MaxMsgSize: -1,
-		AllowDirect: true, AllowRollup: true, DenyDelete: true, AllowMsgTTL: true,
+		AllowDirect: true, AllowRollup: true, DenyDelete: true, AllowMsgTTL: true, Duplicates: time.Second,
 	}}
 }
