@@ -32,7 +32,7 @@ func (l *late) handle(m *nats.Msg) {
 }
 
 // bodiesSoFar are those of the copies that have come. A copy more may come while a test judges: it
-// was under way when the request was answered.
+// was in flight when the request was answered.
 func (l *late) bodiesSoFar() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
