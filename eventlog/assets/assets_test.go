@@ -115,12 +115,19 @@ func TestEnsure_CreatesEachStreamOnce(t *testing.T) {
 		t.Errorf("the timeline keeps events for %v", age)
 	}
 
-	if err := assets.EnsureBucket(t.Context(), l.Streams(), "thread_items"); err != nil {
+	others := func() error { // which are made when they are first used
+		var errs []error
+		for _, a := range []streams.Asset{assets.Operations(l.Streams()), assets.Secrets(l.Streams())} {
+			errs = append(errs, l.Streams().Ensure(t.Context(), a))
+		}
+		return errors.Join(append(errs, assets.EnsureBucket(t.Context(), l.Streams(), "thread_items"))...)
+	}
+	if err := others(); err != nil {
 		t.Fatal(err)
 	}
 	made = streamsOf(t, l)
 	for range 2 {
-		if err := errors.Join(l.Ensure(t.Context()), assets.EnsureBucket(t.Context(), l.Streams(), "thread_items")); err != nil {
+		if err := errors.Join(l.Ensure(t.Context()), others()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,6 +1,8 @@
 package assets
 
 import (
+	"time"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog/streams"
@@ -21,6 +23,6 @@ func Operations(conn *streams.Conn) streams.Asset {
 		Name: streams.BucketStream(bucket), Description: "Skein: the last audits and backups, as their programs reported them. Only Skein writes here.",
 		Subjects: []string{streams.KeyPrefix(bucket) + ">"}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
 		Discard: jetstream.DiscardNew, Replicas: conn.Config().Replicas, MaxMsgsPerSubject: OperationsKept, MaxMsgSize: -1,
-		AllowDirect: true, AllowRollup: true, DenyDelete: true,
+		AllowDirect: true, AllowRollup: true, DenyDelete: true, Duplicates: time.Second,
 	}}
 }

@@ -1,6 +1,8 @@
 package assets
 
 import (
+	"time"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog/streams"
@@ -27,6 +29,6 @@ func Secrets(conn *streams.Conn) streams.Asset {
 		Name: SecretsStream(n), Description: "Skein: secrets that its processes share. Only Skein reads and writes here.",
 		Subjects: []string{Secret(n, ">")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
 		Discard: jetstream.DiscardNew, Replicas: conn.Config().Replicas, MaxMsgsPerSubject: 1, MaxMsgSize: -1,
-		AllowRollup: true, DenyDelete: true, // as a bucket of any client
+		AllowRollup: true, DenyDelete: true, Duplicates: time.Second, // as a bucket of any client
 	}}
 }
