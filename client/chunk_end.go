@@ -63,7 +63,7 @@ func (r *chunkReader) handleAnswer(ctx context.Context, a answer) error {
 	}
 	switch x := a.execution; {
 	case a.err != nil:
-		if e := events.AsError(a.err); !e.Code.Retry() {
+		if e := events.AsError(a.err); !e.Retry() {
 			return e
 		}
 	case x == nil:

@@ -35,7 +35,7 @@ func (r *chunkReader) fillFromStream(ctx context.Context, upTo int64) error {
 			continue
 		case err == nil && (r.seq >= upTo || attempts.Failures() >= refillRetries):
 			return nil
-		case err != nil && !events.AsError(err).Code.Retry():
+		case err != nil && !events.AsError(err).Retry():
 			return err
 		case err != nil && time.Now().After(deadline):
 			return err

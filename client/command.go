@@ -148,7 +148,7 @@ func (c *Client) Submit(ctx context.Context, name string, r Request) (int64, err
 		switch {
 		case err == nil:
 			return seq, nil
-		case errors.As(err, &refused) && !refused.Code.Retry():
+		case errors.As(err, &refused) && !refused.Retry():
 			return 0, refused
 		case c.nc.IsClosed() || attempts.Wait(ctx) != nil:
 			return 0, unknownOutcome(events.Errorf(events.Unavailable, "the command may not be stored; submit it again with the id %s: %w", command.CommandID, err))

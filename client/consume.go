@@ -80,7 +80,7 @@ func (c *Client) consume(ctx context.Context, f Filter, next events.NextOfConsum
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil && !events.AsError(err).Code.Retry(), c.nc.IsClosed():
+		case err != nil && !events.AsError(err).Retry(), c.nc.IsClosed():
 			return err
 		case err != nil: // the service may be unavailable for longer than one request waits
 			if err := attempts.Wait(ctx); err != nil {

@@ -151,9 +151,9 @@ func timelineError(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, errGone) {
 		return ErrClosed
 	}
-	var ahead *events.Error
-	if errors.As(err, &ahead) && ahead.Code == events.PositionAhead {
-		return ahead
+	var final *events.Error
+	if errors.As(err, &final) && (final.Code == events.PositionAhead || events.IsUnreadable(final)) {
+		return final
 	}
 	return events.Errorf(events.Unavailable, "the timeline ended: %w", err)
 }
@@ -244,7 +244,7 @@ func (f *follower) notePassed(seq int64) {
 func (f *follower) readUpTo(ctx context.Context, upTo int64) error {
 	for attempts := requests().Start(); ; {
 		err := f.readLog(ctx)
-		if ctx.Err() != nil || errors.Is(err, errGone) || events.HasCode(err, events.PositionAhead) {
+		if ctx.Err() != nil || errors.Is(err, errGone) || events.HasCode(err, events.PositionAhead) || events.IsUnreadable(err) {
 			return err
 		}
 		if err == nil && f.seq >= upTo {

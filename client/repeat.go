@@ -41,7 +41,7 @@ func (r response) final() bool {
 	if r.err != nil {
 		return false
 	}
-	return r.refusal == nil || r.refusal.Code == events.ProjectionBehind || !r.refusal.Code.Retry()
+	return r.refusal == nil || r.refusal.Code == events.ProjectionBehind || !r.refusal.Retry()
 }
 
 // sendRepeatedly sends a request, again while nobody answers, and returns the first final reply or

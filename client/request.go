@@ -93,11 +93,11 @@ func (c *Client) requestUntilFinal(ctx context.Context, r ServiceRequest, over n
 		if err.Code == events.ProjectionBehind {
 			behind = err
 		}
-		if final(err.Code, time.Since(began)) || c.nc.IsClosed() || attempts.Wait(ctx) != nil {
+		if final(err, time.Since(began)) || c.nc.IsClosed() || attempts.Wait(ctx) != nil {
 			if behind != nil && errors.Is(err, context.DeadlineExceeded) {
 				err = behind // an attempt for which no time was left knows less
 			}
-			if lost && err.Code.Retry() {
+			if lost && err.Retry() {
 				err = unknownOutcome(err)
 			}
 			return ServiceAnswer{}, err
@@ -110,14 +110,14 @@ func (c *Client) requestUntilFinal(ctx context.Context, r ServiceRequest, over n
 const takeoverWait = 2 * events.FreshWait
 
 // final reports whether a refusal ends a request that began some time ago.
-func final(code events.Code, after time.Duration) bool {
-	switch code {
+func final(err *events.Error, after time.Duration) bool {
+	switch err.Code {
 	case events.QueueFull:
 		return true
 	case events.ProjectionBehind:
 		return after >= takeoverWait
 	default:
-		return !code.Retry()
+		return !err.Retry()
 	}
 }
 

@@ -94,7 +94,7 @@ func (s natsService) send(ctx context.Context, subject string, body []byte) ([]b
 		return nil, err
 	case a.refusal == nil:
 		return a.body, nil
-	case sent > 1 && a.refusal.Code.Retry() && a.refusal.Code != events.ProjectionBehind: // another copy may be executed
+	case sent > 1 && a.refusal.Retry() && a.refusal.Code != events.ProjectionBehind: // another copy may be executed
 		return nil, unknownOutcome(a.refusal)
 	}
 	return nil, a.refusal

@@ -58,6 +58,10 @@ func (c Code) Status() int {
 // Retry reports whether the same request may succeed later, unchanged.
 func (c Code) Retry() bool { return c == Unavailable || c == QueueFull || c == ProjectionBehind }
 
+// Retry reports whether the same request may succeed later, unchanged: its code says so, and the
+// refusal names no damage, which stays until the operator has repaired the store.
+func (e *Error) Retry() bool { return e.Code.Retry() && !IsUnreadable(e) }
+
 // Error is a refusal: of a command, of a query, of the command line. It is the
 // only error that crosses the wire.
 type Error struct {
@@ -155,6 +159,24 @@ func TakenByDeleted(thread string) *Error {
 	e := Taken(deletedThread, thread)
 	e.Message = fmt.Sprintf("thread %s was deleted, and no thread has its id again; create one with another id", clip(thread))
 	return e
+}
+
+// unreadableStream is the entity of a refusal that Unreadable returns.
+const unreadableStream = "unreadable stream"
+
+// Unreadable returns the unavailable of a stream that cannot be read from a sequence on, although
+// its server answers. It is not worth repeating.
+func Unreadable(stream string, from int64, cause error) *Error {
+	e := Errorf(Unavailable, "stream %s cannot be read from sequence %d on: a block of it is damaged, which the operator's skein store check names; "+
+		"skein store repair restores it", stream, from)
+	e.Details, e.Cause = &ErrorDetails{Entity: unreadableStream, ID: stream, Seq: from}, cause
+	return e
+}
+
+// IsUnreadable reports whether err is the refusal that Unreadable returns.
+func IsUnreadable(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == Unavailable && e.Details != nil && e.Details.Entity == unreadableStream
 }
 
 // ReusedID returns the already_exists of a command whose id another command has used.

@@ -135,7 +135,7 @@ func (s *Service) FlushVersion(ctx context.Context, id string, version int64, ti
 		return s.reach(ctx, id, version)
 	}, func(err error) bool {
 		var refused *events.Error
-		return errors.As(err, &refused) && refused.Code.Retry()
+		return errors.As(err, &refused) && refused.Retry()
 	})
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)

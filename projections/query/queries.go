@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -238,11 +237,10 @@ func (q *Queries) Handle(ctx context.Context, tenant, name string, body []byte, 
 // unavailable converts an error of a query to an events.Error, as AsError does for commands. If
 // the store cannot be read, the error says from which sequence on.
 func unavailable(e *events.Error) *events.Error {
-	message := "the query could not be answered now; try again"
 	if stream, from, unread := streams.Unread(e.Cause); unread {
-		message = fmt.Sprintf("stream %s cannot be read from sequence %d on; if it stays so, a block of it is damaged, which the operator's skein store check names", stream, max(from, 1))
+		return events.Unreadable(stream, int64(max(from, 1)), e.Cause)
 	}
-	return &events.Error{Code: events.Unavailable, Message: message, Details: e.Details, Cause: e.Cause}
+	return &events.Error{Code: events.Unavailable, Message: "the query could not be answered now; try again", Details: e.Details, Cause: e.Cause}
 }
 
 func (q *Queries) decodeAndAnswer(ctx context.Context, tenant, name string, body []byte) (any, error) {
