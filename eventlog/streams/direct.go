@@ -189,6 +189,14 @@ func Unread(err error) (stream string, from uint64, unread bool) {
 	return "", 0, false
 }
 
+// Damaged reports whether an error of a read is certain to come again, until the store is repaired:
+// [Config.Damage] names the damage, or the server found the message and could not read it.
+func Damaged(err error) bool {
+	var unreadable *UnreadableError
+	var incomplete *IncompleteError
+	return errors.As(err, &unreadable) || errors.As(err, &incomplete) && incomplete.found
+}
+
 func message(m *nats.Msg) (Message, error) {
 	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
 	if err != nil {

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -235,12 +236,17 @@ func (q *Queries) Handle(ctx context.Context, tenant, name string, body []byte, 
 }
 
 // unavailable converts an error of a query to an events.Error, as AsError does for commands. If
-// the store cannot be read, the error says from which sequence on.
+// the store cannot be read, the error says from which sequence on; it is final only where the server
+// itself has found the damage, and not where answers were lost or are late.
 func unavailable(e *events.Error) *events.Error {
+	message := "the query could not be answered now; try again"
 	if stream, from, unread := streams.Unread(e.Cause); unread {
-		return events.Unreadable(stream, int64(max(from, 1)), e.Cause)
+		if streams.Damaged(e.Cause) {
+			return events.Unreadable(stream, int64(max(from, 1)), e.Cause)
+		}
+		message = fmt.Sprintf("stream %s cannot be read from sequence %d on; if it stays so, a block of it is damaged, which the operator's skein store check names", stream, max(from, 1))
 	}
-	return &events.Error{Code: events.Unavailable, Message: "the query could not be answered now; try again", Details: e.Details, Cause: e.Cause}
+	return &events.Error{Code: events.Unavailable, Message: message, Details: e.Details, Cause: e.Cause}
 }
 
 func (q *Queries) decodeAndAnswer(ctx context.Context, tenant, name string, body []byte) (any, error) {
