@@ -102,6 +102,9 @@ type Options struct {
 	// (default 10 min), and the most calls for one step (default what an agent's retries permit).
 	ModelIdle, ModelTimeout time.Duration
 	ModelAttempts           int
+	// ModelEndpoints are endpoints of models, NAME=PROTOCOL,URL[,KEY_VARIABLE], besides those that
+	// the environment names; ModelEndpointOptions are NAME.KEY=VALUE. docs/models.md describes both.
+	ModelEndpoints, ModelEndpointOptions []string
 
 	TokensPerDay []string      // NUMBER or TENANT=NUMBER: tokens that models may use per day (UTC); default unlimited
 	MaxToolTime  time.Duration // the longest call of a tool, whatever its definition says; default 1 h
@@ -200,15 +203,16 @@ func (o Options) config() serve.Config {
 		ModelIdle:         o.ModelIdle,
 		ModelTimeout:      o.ModelTimeout,
 		ModelAttempts:     o.ModelAttempts,
-		TokensPerDay:      o.TokensPerDay,
-		MaxToolTime:       o.MaxToolTime,
-		MaxUploadTime:     o.MaxUploadTime,
-		ThreadCache:       o.ThreadCache,
-		ArchiveEvery:      o.ArchiveEvery,
-		OTLPEndpoint:      o.OTLPEndpoint,
-		OTelContent:       o.OTelContent,
-		Version:           o.Version,
-		Volatile:          o.Volatile,
-		Now:               o.Now,
+		ModelEndpoints:    o.ModelEndpoints, ModelEndpointOptions: o.ModelEndpointOptions,
+		TokensPerDay:  o.TokensPerDay,
+		MaxToolTime:   o.MaxToolTime,
+		MaxUploadTime: o.MaxUploadTime,
+		ThreadCache:   o.ThreadCache,
+		ArchiveEvery:  o.ArchiveEvery,
+		OTLPEndpoint:  o.OTLPEndpoint,
+		OTelContent:   o.OTelContent,
+		Version:       o.Version,
+		Volatile:      o.Volatile,
+		Now:           o.Now,
 	}
 }

@@ -47,6 +47,8 @@ type ModelDefinition struct {
 	Name            string   `json:"name" schema:"required,pattern=name" doc:"The name, by which agents refer to it."`
 	Description     string   `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`
 	Reactor         string   `json:"reactor,omitzero" schema:"pattern=name" doc:"The reactor that speaks to it; openai if absent."`
+	Endpoint        string   `json:"endpoint,omitzero" schema:"pattern=name" doc:"The operator's endpoint that serves it, of the reactor openai; its default if absent."`
+	Fallback        []string `json:"fallback,omitempty" schema:"maxItems=8,items=name" doc:"Models that are asked in its place, in this order, if its endpoint does not answer; of the reactor openai."`
 	Model           string   `json:"model" schema:"required,minLength=1,maxLength=256" doc:"The provider's own name of it."`
 	ContextTokens   *int64   `json:"contextTokens,omitzero" schema:"minimum=1" doc:"How many tokens it takes in all; handed to the reactor."`
 	MaxOutputTokens *int64   `json:"maxOutputTokens,omitzero" schema:"minimum=1" doc:"How many tokens one answer may have."`
@@ -227,6 +229,8 @@ func DefinitionName(definition any) string {
 // all of them exist.
 func DefinitionRefs(definition any) []DefinitionRef {
 	switch d := definition.(type) {
+	case ModelDefinition:
+		return refs{}.all(ModelKind, "/fallback", d.Fallback)
 	case ToolDefinition:
 		return refs{}.add(AgentKind, "/agent", d.Agent)
 	case AgentDefinition:

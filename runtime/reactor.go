@@ -82,6 +82,9 @@ type Model struct {
 	MaxOutputTokens int64       `json:"maxOutputTokens,omitzero"`
 	Temperature     *float64    `json:"temperature,omitzero"`
 	Params          events.JSON `json:"params,omitzero"` // an object, passed to the provider unchanged
+
+	Endpoint string  `json:"endpoint,omitzero"`  // the operator's endpoint that serves it; default its own
+	Fallback []Model `json:"fallback,omitempty"` // asked in this order if its endpoint does not answer; they have none
 }
 
 // Reaction is the result of a reactor's step. Parts are stored unchanged, even those of

@@ -26,8 +26,6 @@ import (
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
 	"github.com/skein-threads/skein/runtime/budget"
-	"github.com/skein-threads/skein/runtime/model"
-	"github.com/skein-threads/skein/runtime/model/responses"
 	"github.com/skein-threads/skein/runtime/telemetry"
 )
 
@@ -106,13 +104,17 @@ type Config struct {
 	ModelIdle     time.Duration       // --model-idle: the longest silence of the models' endpoint in a call; default 5 min
 	ModelTimeout  time.Duration       // --model-timeout: the longest call of that endpoint; default 10 min
 	ModelAttempts int                 // --model-attempts: the most calls of it for one step; default what an agent's retries permit
-	TokensPerDay  []string            // --tokens-per-day: NUMBER or TENANT=NUMBER, tokens that the models of a tenant may use per day; default unlimited
-	MaxToolTime   time.Duration       // --max-tool-time: the longest call of a tool, whatever its definition says; default 1 h
-	MaxUploadTime time.Duration       // --max-upload-time: from the start of an upload to its end; default 2 h
-	OTLPEndpoint  string              // --otlp-endpoint: URL of an OpenTelemetry collector; default OTEL_EXPORTER_OTLP_ENDPOINT
-	OTelContent   bool                // --otel-content: traces contain messages, arguments and results
-	ArchiveEvery  time.Duration       // how often retention policies are applied; default 1 h
-	Volatile      bool                // the embedded server acknowledges before writes are on disk: for demos and tests
+	// ModelEndpoints are --model-endpoint, NAME=PROTOCOL,URL[,KEY_VARIABLE]; ModelEndpointOptions
+	// --model-endpoint-option, NAME.KEY=VALUE.
+	ModelEndpoints       []string
+	ModelEndpointOptions []string
+	TokensPerDay         []string      // --tokens-per-day: NUMBER or TENANT=NUMBER, tokens that the models of a tenant may use per day; default unlimited
+	MaxToolTime          time.Duration // --max-tool-time: the longest call of a tool, whatever its definition says; default 1 h
+	MaxUploadTime        time.Duration // --max-upload-time: from the start of an upload to its end; default 2 h
+	OTLPEndpoint         string        // --otlp-endpoint: URL of an OpenTelemetry collector; default OTEL_EXPORTER_OTLP_ENDPOINT
+	OTelContent          bool          // --otel-content: traces contain messages, arguments and results
+	ArchiveEvery         time.Duration // how often retention policies are applied; default 1 h
+	Volatile             bool          // the embedded server acknowledges before writes are on disk: for demos and tests
 	// Now is the clock of threads, effects and retention; default time.Now. After a
 	// clock was moved by hand, call Server.FireDue.
 	Now func() time.Time
@@ -218,9 +220,7 @@ func (c Config) Validate() error {
 	}
 	errs = append(errs, c.checkPlaces()...)
 	errs = append(errs, c.checkBounds()...)
-	if _, err := responses.New(c.modelEndpoint(model.Config{})); err != nil {
-		errs = append(errs, err)
-	}
+	errs = append(errs, c.checkModels())
 	if _, err := budget.Parse(c.TokensPerDay); err != nil {
 		errs = append(errs, fmt.Errorf("--tokens-per-day: %w", err))
 	}

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"os"
 	"sync"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/commands"
@@ -24,8 +22,6 @@ import (
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
 	"github.com/skein-threads/skein/runtime/effects"
-	"github.com/skein-threads/skein/runtime/model"
-	"github.com/skein-threads/skein/runtime/model/responses"
 	"github.com/skein-threads/skein/runtime/remote"
 	"github.com/skein-threads/skein/schema/arguments"
 )
@@ -69,7 +65,7 @@ func (s *Server) register() error {
 	if s.cfg.Workers < 0 { // they are for processes that run agents
 		return nil
 	}
-	reactor, err := endpoint(os.Getenv, s.cfg, s.logger)
+	reactor, err := s.cfg.modelEndpoints(os.Getenv, s.logger)
 	if err != nil {
 		return err
 	}
@@ -240,25 +236,6 @@ func (s *Server) effect(nc *nats.Conn) func(name string) (runtime.Effect, bool) 
 		e, err := remote.Effect(nc, s.cfg.Names, name)
 		return e, err == nil // otherwise the name is invalid
 	}
-}
-
-// endpoint returns the reactor over the OpenAI-compatible endpoint that the environment
-// names.
-func endpoint(getenv func(string) string, cfg Config, logger zerolog.Logger) (runtime.Reactor, error) {
-	c := cfg.modelEndpoint(responses.FromEnv(getenv))
-	c.Logger = logger
-	if c.BaseURL == "" && c.APIKey == "" {
-		return runtime.ReactorFunc(func(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {
-			return nil, errors.New("no endpoint for models is configured: start skein serve with OPENAI_API_KEY, or OPENAI_BASE_URL")
-		}), nil
-	}
-	return responses.New(c)
-}
-
-// modelEndpoint returns a configuration of the models' endpoint with what flags set of it.
-func (c Config) modelEndpoint(of model.Config) model.Config {
-	of.Params, of.Idle, of.Timeout, of.Attempts = c.ModelParams, c.ModelIdle, c.ModelTimeout, c.ModelAttempts
-	return of
 }
 
 // definedBy returns the sequence of the last commit by which this process changed a

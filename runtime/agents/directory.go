@@ -306,6 +306,18 @@ func backoff(r *events.Retries) time.Duration {
 	return time.Duration(*r.BackoffMs) * time.Millisecond
 }
 
+// modelOf returns a model as its reactor gets it, without its fallback.
+func modelOf(m events.ModelDefinition) runtime.Model {
+	out := runtime.Model{Name: m.Name, Model: m.Model, Endpoint: m.Endpoint, Temperature: m.Temperature, Params: m.Params}
+	if m.ContextTokens != nil {
+		out.ContextTokens = *m.ContextTokens
+	}
+	if m.MaxOutputTokens != nil {
+		out.MaxOutputTokens = *m.MaxOutputTokens
+	}
+	return out
+}
+
 // side returns one side of an agent, and notes the definitions that it uses, and the MCP servers
 // that are down.
 func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, def events.AgentSide, absent *runtime.AbsentServersError) (runtime.Side, error) {
@@ -321,12 +333,14 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 		}
 		a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.ModelKind, Name: def.Model, Version: version})
 		m = m.WithDefaults()
-		s.Model = runtime.Model{Name: m.Name, Model: m.Model, Temperature: m.Temperature, Params: m.Params}
-		if m.ContextTokens != nil {
-			s.Model.ContextTokens = *m.ContextTokens
-		}
-		if m.MaxOutputTokens != nil {
-			s.Model.MaxOutputTokens = *m.MaxOutputTokens
+		s.Model = modelOf(m)
+		for _, name := range m.Fallback {
+			other, version, err := definitions.Load[events.ModelDefinition](ctx, d.cfg.Definitions, tenant, events.ModelKind, name)
+			if err != nil {
+				return s, err
+			}
+			a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.ModelKind, Name: name, Version: version})
+			s.Model.Fallback = append(s.Model.Fallback, modelOf(other))
 		}
 		if s.Reactor == "" {
 			s.Reactor = m.Reactor

@@ -30,6 +30,7 @@ type Protocol struct {
 	Path     string // of requests, after the base URL
 	LastName string // the name of the event that ends an answer, for errors
 	TooLong  string // what the error of a conversation that is too long for its model contains
+	Steps    bool   // the calls of a step are one message of it
 	Params   Rules  // which params of a model's definition may be sent
 
 	BaseURL  string // the default of Config.BaseURL
@@ -102,6 +103,7 @@ type Call struct {
 	ID        string // once in a turn, at most 64 characters
 	Name      string // of at most 64 letters, digits, "_" and "-"
 	Arguments string // usually a JSON object
+	Step      string // which step made it, of a protocol with Protocol.Steps; empty: unknown
 }
 
 // Result is the result of the call with that id, of which there is one.

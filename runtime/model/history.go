@@ -34,7 +34,8 @@ type history struct {
 	to      string                          // names the endpoint
 	returns func(o openresponses.Item) bool // what the endpoint has made goes back to it
 
-	at      int // the place of the item that is being added
+	steps   map[string]string // of calls, by the id of the call
+	at      int               // the place of the item that is being added
 	entries []entry
 	used    map[string]int   // ids of calls, and how often each was used
 	sent    map[string]bool  // ids of items that the endpoint has made
@@ -113,6 +114,7 @@ func (h *history) add(i *events.Item) {
 	if err != nil {
 		return
 	}
+	h.steps = stepsOf(i)
 	lost := false // reasoning without which the endpoint refuses what it has made next
 	for n, o := range list {
 		from := text(o.Rest[openresponses.Provider])
@@ -147,6 +149,22 @@ func (h *history) add(i *events.Item) {
 			h.entries[place] = entry{h.at, result}
 		}
 	}
+}
+
+// stepsOf returns which steps made the calls of a reaction, where its parts say so.
+func stepsOf(i *events.Item) map[string]string {
+	var parts []struct {
+		CallID string `json:"toolCallId"`
+		Step   string `json:"skein:step"`
+	}
+	if i.Role != events.Assistant || !strings.Contains(string(i.Content), `"skein:step"`) || json.Unmarshal(i.Content, &parts) != nil {
+		return nil
+	}
+	steps := map[string]string{}
+	for _, p := range parts {
+		steps[p.CallID] = p.Step
+	}
+	return steps
 }
 
 // compaction adds what stands for older items: a summary that every model reads, or an item of the
@@ -212,8 +230,9 @@ func (h *history) reasoning(o openresponses.Item) (Reasoning, bool) {
 
 // call adds a call and its result, and returns the place of the result in the entries.
 func (h *history) call(id, name, said string, output events.JSON) int {
+	own := id
 	id = h.callID(id)
-	h.push(Call{ID: id, Name: wireName(name), Arguments: said})
+	h.push(Call{ID: id, Name: wireName(name), Arguments: said, Step: h.steps[own]})
 	h.push(Result{CallID: id, Output: output})
 	return len(h.entries) - 1
 }

@@ -19,6 +19,7 @@ type Output struct {
 	in    *runtime.StepInput
 	out   runtime.Stream
 	from  string                // names the endpoint
+	steps bool                  // calls say which step made them
 	taken map[string]bool       // ids of calls that the thread has
 	calls map[int64]string      // ids of this answer's calls
 	said  map[int64]*spacing    // how far its calls' arguments are written
@@ -56,6 +57,9 @@ func (o *Output) noteCalls(i *events.Item) {
 		}
 	}
 }
+
+// Model returns the provider's name of the model that is asked.
+func (o *Output) Model() string { return o.in.Model.Model }
 
 // Phase notes the phase of the message at a place, whose first delta says it.
 func (o *Output) Phase(at int64, phase string) {

@@ -36,6 +36,7 @@ type callPart struct {
 	Type       string      `json:"type"`
 	ToolCallID string      `json:"toolCallId"`
 	Input      events.JSON `json:"input"`
+	Step       string      `json:"skein:step,omitzero"` // of a protocol whose messages hold what a step made
 }
 
 func addPart(out *runtime.Reaction, part any) {
@@ -119,7 +120,11 @@ func (o *Output) addCall(out *runtime.Reaction, at int64, item openresponses.Ite
 	}
 	name := toolName(item.Name)
 	id := o.callID(at, item.CallID)
-	addPart(out, callPart{events.ToolPart + name, id, input})
+	part := callPart{Type: events.ToolPart + name, ToolCallID: id, Input: input}
+	if o.steps {
+		part.Step = o.in.StepID
+	}
+	addPart(out, part)
 	out.ToolCalls = append(out.ToolCalls, runtime.ToolCall{CallID: id, Name: name, Arguments: input})
 }
 

@@ -64,8 +64,13 @@ func (r *Reactor) lastAttempt(in *runtime.StepInput, err error) error {
 	if errors.As(err, &broke) {
 		return &runtime.BrokenOffError{Err: later.Err}
 	}
-	return later.Err
+	return &goneError{later.Err}
 }
+
+// goneError reports that the last attempt at a step failed as well.
+type goneError struct{ error }
+
+func (e *goneError) Unwrap() error { return e.error }
 
 // ask calls the endpoint once.
 func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
@@ -81,6 +86,7 @@ func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.St
 	defer c.end()
 	start := time.Now()
 	o := newOutput(in, out, r.config.endpoint())
+	o.steps = r.protocol.Steps
 	if err := c.ask(request.Body, o, r.codec.Decode(o)); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/model"
+	"github.com/skein-threads/skein/runtime/model/chat"
 )
 
 // A protocol that has neither items nor a last event needs a codec alone: the thread is shown in its
@@ -35,7 +36,7 @@ func TestReactor_ProtocolWithoutItems(t *testing.T) {
 		"text and reasoning": {
 			`{"choices":[{"delta":{"role":"assistant","reasoning_content":"thi"}}]}|{"choices":[{"delta":{"reasoning_content":"nk"}}]}|{"choices":[{"delta":{"content":"It "}}]}|` +
 				`{"choices":[{"delta":{"content":"is."}}]}|{"choices":[{"delta":{},"finish_reason":"stop"}]}|{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}|[DONE]`,
-			`"text":"think","type":"summary_text"|"text":"It is.","type":"output_text"`, `null`, "", "",
+			`"text":"think","type":"reasoning_text"|"text":"It is.","type":"output_text"`, `null`, "", "",
 		},
 		"a call in pieces, and no [DONE]": {
 			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c9","type":"function","function":{"name":"look","arguments":"{\"n\":"}}]}}]}|` +
@@ -60,15 +61,15 @@ func TestReactor_ProtocolWithoutItems(t *testing.T) {
 				}
 			}))
 			defer e.Close()
-			r, err := model.New(model.Config{BaseURL: e.URL + "/v1/", APIKey: "sk-test", RawReasoning: true, Timeout: time.Minute, Idle: time.Minute}, chat{})
+			r, err := model.New(model.Config{BaseURL: e.URL + "/v1/", APIKey: "sk-test", RawReasoning: true, Timeout: time.Minute, Idle: time.Minute}, chat.Codec{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			got, err := r.React(t.Context(), in, nil)
 			const want = `/v1/chat/completions {"model":"small","messages":[{"role":"user","content":"hello"},{"role":"assistant","reasoning_content":"hm","tool_calls":[` +
-				`{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":"{\"n\":1}"}},{"index":1,"id":"c2","type":"function","function":{"name":"look","arguments":"{\"n\":2}"}}]},` +
+				`{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"n\":1}"}},{"id":"c2","type":"function","function":{"name":"look","arguments":"{\"n\":2}"}}]},` +
 				`{"role":"tool","content":"one","tool_call_id":"c1"},{"role":"tool","content":"two","tool_call_id":"c2"},` +
-				`{"role":"user","content":"and?"}],"temperature":0.5,"stream":true}`
+				`{"role":"user","content":"and?"}],"temperature":0.5,"stream":true,"stream_options":{"include_usage":true}}`
 			if asked != want {
 				t.Errorf("asked\n%s\nnot\n%s", asked, want)
 			}

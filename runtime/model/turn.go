@@ -35,7 +35,7 @@ func (r *Reactor) turn(ctx context.Context, in *runtime.StepInput) (t *Turn, sho
 	}
 	h := newHistory(r.protocol, r.config)
 	if t.Items, shown = h.show(items); len(t.Items) == 0 {
-		return nil, nil, errors.New("nothing in the thread can be shown to the model, and endpoints refuse an empty input: add a message")
+		return nil, nil, ErrNothingToShow
 	}
 	return t, shown, nil
 }

@@ -106,6 +106,8 @@ func (a *app) serveCommand() *cobra.Command {
 	f.DurationVar(&o.ModelIdle, "model-idle", 0, "longest silence of the models' endpoint in a call, as while a model reasons (default 5m)")
 	f.DurationVar(&o.ModelTimeout, "model-timeout", 0, "longest call of the models' endpoint (default 10m)")
 	f.IntVar(&o.ModelAttempts, "model-attempts", 0, "most calls of the models' endpoint for one step, after failures that may be temporary; default what an agent's retries permit")
+	f.StringArrayVar(&o.ModelEndpoints, "model-endpoint", nil, "NAME=PROTOCOL,URL[,KEY_VARIABLE]: an endpoint that models may name; PROTOCOL is responses, chat or messages; repeatable")
+	f.StringArrayVar(&o.ModelEndpointOptions, "model-endpoint-option", nil, "NAME.KEY=VALUE of an endpoint; KEY is timeout, idle, attempts, maxBytes, rawReasoning or tenants (names separated by commas); repeatable")
 	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector for traces of runs; default OTEL_EXPORTER_OTLP_ENDPOINT")
 	f.BoolVar(&o.OTelContent, "otel-content", false, "include messages, arguments and results in traces, truncated to 4 KiB each")
 	f.StringVar(&o.file, "config", "", "JSON file with an object whose names are flags; flags and variables take precedence")

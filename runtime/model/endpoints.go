@@ -1,0 +1,89 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
+)
+
+// Endpoint is an endpoint of the operator's, by its name.
+type Endpoint struct {
+	Name    string
+	Reactor *Reactor
+	Tenants []string // who may use it; empty: everybody
+}
+
+// Endpoints is a reactor that asks the endpoint that a model names, and its fallback if that does
+// not answer. It is safe for concurrent use.
+type Endpoints struct {
+	list []Endpoint
+	def  string // the name of the default
+}
+
+// NewEndpoints returns a reactor over endpoints. The default is the one with that name, or else the
+// first.
+func NewEndpoints(list []Endpoint, standard string) *Endpoints {
+	if len(list) > 0 && !slices.ContainsFunc(list, func(e Endpoint) bool { return e.Name == standard }) {
+		standard = list[0].Name
+	}
+	return &Endpoints{list, standard}
+}
+
+// find returns the endpoint of a model, if the tenant may use it.
+func (e *Endpoints) find(tenant string, m runtime.Model) (*Reactor, error) {
+	name := m.Endpoint
+	if name == "" {
+		name = e.def
+	}
+	for _, one := range e.list {
+		if one.Name == name && (len(one.Tenants) == 0 || slices.Contains(one.Tenants, tenant)) {
+			return one.Reactor, nil
+		}
+	}
+	if len(e.list) == 0 {
+		return nil, errors.New("no endpoint for models is configured: start skein serve with OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY or --model-endpoint")
+	}
+	return nil, fmt.Errorf("the model %.64q names the endpoint %.64q, which does not exist here; the operator declares it with --model-endpoint", m.Name, name)
+}
+
+// React implements runtime.Reactor. A model with a fallback is asked once, unless its endpoint's
+// attempts say otherwise; usage names the model that answered.
+func (e *Endpoints) React(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
+	others := in.Model.Fallback
+	for {
+		r, err := e.find(in.Tenant, in.Model)
+		var got *runtime.Reaction
+		if err == nil {
+			if got, err = r.React(ctx, in, out); err == nil {
+				return got, nil
+			}
+			if len(others) == 0 || ctx.Err() != nil || !r.absent(err) {
+				return nil, err
+			}
+		} else if len(others) == 0 {
+			return nil, err
+		}
+		next := *in
+		next.Model, others = others[0], others[1:]
+		in = &next
+	}
+}
+
+// absent reports whether an error says that the endpoint does not answer, and is not asked again.
+func (r *Reactor) absent(err error) bool {
+	var later *runtime.RetryError
+	if errors.As(err, &later) {
+		return r.config.Attempts == 0 // lastAttempt has removed it from the last one
+	}
+	var coded *runtime.FailureError
+	if errors.As(err, &coded) {
+		return coded.Code != events.FailedPolicy
+	}
+	var gone *goneError
+	var broke *runtime.BrokenOffError
+	return errors.As(err, &gone) || errors.As(err, &broke)
+}
