@@ -36,7 +36,7 @@ func TestReactor_ProtocolWithoutItems(t *testing.T) {
 		"text and reasoning": {
 			`{"choices":[{"delta":{"role":"assistant","reasoning_content":"thi"}}]}|{"choices":[{"delta":{"reasoning_content":"nk"}}]}|{"choices":[{"delta":{"content":"It "}}]}|` +
 				`{"choices":[{"delta":{"content":"is."}}]}|{"choices":[{"delta":{},"finish_reason":"stop"}]}|{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}|[DONE]`,
-			`"text":"think","type":"reasoning_text"|"text":"It is.","type":"output_text"`, `null`, "", "",
+			`"type":"reasoning_text","text":"think"|"text":"It is.","type":"output_text"`, `null`, "", "",
 		},
 		"a call in pieces, and no [DONE]": {
 			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c9","type":"function","function":{"name":"look","arguments":"{\"n\":"}}]}}]}|` +
