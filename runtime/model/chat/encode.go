@@ -102,7 +102,7 @@ func (Codec) Encode(t *model.Turn) (*model.Request, error) {
 	return &model.Request{Body: append(body[:len(body)-1], `,"stream":true,"stream_options":{"include_usage":true}}`...), Shown: f.Messages}, nil
 }
 
-// translate gives params of the Responses protocol, which settings of a run have, the names that
+// translate renames params of the Responses protocol, which settings of a run have, to the names that
 // they have in this one.
 func translate(t *model.Turn) error {
 	s, err := t.Settings()

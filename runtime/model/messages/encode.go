@@ -103,8 +103,8 @@ func (Codec) Encode(t *model.Turn) (*model.Request, error) {
 	return &model.Request{Body: append(body[:len(body)-1], `,"stream":true}`...), Shown: f.Messages}, nil
 }
 
-// settle sets the limits, and gives params of the Responses protocol, which settings of a run have,
-// their form in this one.
+// settle sets the limits, and converts params of the Responses protocol, which settings of a run have,
+// to this one.
 func (f *fields) settle(t *model.Turn) error {
 	s, err := t.Settings()
 	if err != nil {
