@@ -55,6 +55,8 @@ func offers() []offer {
 	}
 	tool := func(more string) string { return `{"name":"t","description":"D","type":"go"` + more + `}` }
 	list := []offer{
+		{field: "model/endpoint", change: `{"name":"m","model":"big","reactor":"hear","endpoint":"e"}`},
+		{field: "model/fallback", change: `{"name":"m","model":"big","reactor":"hear","fallback":["n"]}`},
 		{field: "model/model", change: `{"name":"m","model":"huge","reactor":"hear"}`},
 		{field: "model/reactor", change: `{"name":"m","model":"big","reactor":"other"}`},
 		{field: "model/contextTokens", change: `{"name":"m","model":"big","reactor":"hear","contextTokens":7}`},
