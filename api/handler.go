@@ -6,6 +6,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/api/chat"
+	"github.com/skein-threads/skein/api/completions"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/endpoints"
 	"github.com/skein-threads/skein/api/openresponses"
@@ -73,6 +74,7 @@ func New(o Options) (*Handler, error) {
 	rest.Routes(e, rest.Options{Operations: o.Operations, Operators: operators})
 	chat.Routes(e)
 	openresponses.Routes(e)
+	completions.Routes(e)
 	if err := console.Routes(e, console.Options{System: o.System, Operators: operators, Prices: o.Prices}); err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func insteadOf(path string) string {
 	under := func(prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") }
 	switch {
 	case under("/v1/messages"), under("/v1/completions"), under("/v1/chat/completions"):
-		return "Skein speaks Open Responses; send POST /v1/responses, in the openai package client.responses.create"
+		return "Skein speaks Open Responses and Chat Completions; send POST /v1/responses or POST /v1/chat/completions"
 	case under("/v1/assistants"), under("/v1/threads"):
 		return "Skein speaks Open Responses; use POST /v1/conversations and POST /v1/responses, or /api/threads"
 	case under("/v1/embeddings"):

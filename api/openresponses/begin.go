@@ -66,8 +66,10 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 			return b, err
 		}
 	}
-	if b, err := goOn(ctx, c, d, &on, input, id, own); b != nil || err != nil {
-		return b, err
+	if !d.foreign {
+		if b, err := goOn(ctx, c, d, &on, input, id, own); b != nil || err != nil {
+			return b, err
+		}
 	}
 	if err := d.checkNames(ctx, c); err != nil {
 		return nil, err
@@ -85,7 +87,7 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 		if key != "" && events.IsTakenByDeleted(err) { // an earlier request made it, and it was purged since
 			return nil, noResponse("resp_" + d.number(id, ""))
 		}
-		if key != "" && events.HasCode(err, events.AlreadyExists) { // its ids are taken: by another body
+		if key != "" && d.threadKey == "" && events.HasCode(err, events.AlreadyExists) { // its ids are taken: by another body
 			return nil, edge.ReusedKey()
 		}
 		if !events.HasCode(err, events.VersionConflict) || try == beginTries {
@@ -145,10 +147,11 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, 
 	return b, nil
 }
 
-// number returns the number of the response to a request. In a conversation it tells the thread.
+// number returns the number of the response to a request. In a conversation it tells the thread, but
+// not that of another protocol, whose repeats are found before their thread is.
 func (d *createRequest) number(id uuid.UUID, thread string) string {
 	number := hex.EncodeToString(id[:])
-	if d.Conversation != nil {
+	if d.Conversation != nil && !d.foreign {
 		number = numberIn(thread, number)
 	}
 	return number
@@ -182,7 +185,7 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 	thread := to.thread
 	if thread == "" {
 		thread = "T-" + id.String()
-		add("thread.create", events.CreateThread{UserID: c.User})
+		add("thread.create", events.CreateThread{UserID: c.User, Key: b.request.threadKey})
 	}
 	if b.echo.Temporary && !to.kept {
 		add("effect.schedule", purgeLater(purgeOf(id), nil))

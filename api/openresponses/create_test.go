@@ -201,16 +201,6 @@ func TestCompact_NotStored(t *testing.T) {
 	}
 }
 
-// A client of the older protocol is told which one Skein speaks.
-func TestCreate_ChatCompletions(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	status, got := w.do("POST", "/v1/chat/completions", `{"model":"triage","messages":[{"role":"user","content":"x"}]}`)
-	if e, _ := got["error"].(object); status != http.StatusNotFound || !strings.Contains(fmt.Sprint(e["message"]), "POST /v1/responses") {
-		t.Errorf("%d %v", status, got)
-	}
-}
-
 // What has no effect is refused, with the parameter at fault, before anything is written.
 func TestCreate_Refusals(t *testing.T) {
 	t.Parallel()

@@ -44,6 +44,9 @@ type createRequest struct {
 	digest string // of the body, if the request may be repeated
 	retry  retry  // of a client that repeats requests without an Idempotency-Key
 	warmed string // the thread that an earlier request on the same socket has warmed up
+
+	foreign   bool   // it is a request of another protocol, and answers nothing that waits
+	threadKey string // of the thread that it creates
 }
 
 // modelParameters are what the reactor hands to the model unchanged.

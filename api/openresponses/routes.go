@@ -29,15 +29,9 @@ func Routes(e *edge.Edge) {
 		"POST /v1/conversations/{id}/items":          createItems,
 		"GET /v1/conversations/{id}/items/{item}":    getItem,
 		"DELETE /v1/conversations/{id}/items/{item}": deleteItem,
-		"POST /v1/chat/completions":                  otherProtocol,
 	} {
 		e.Handle(pattern, told(h))
 	}
-}
-
-// otherProtocol answers clients of the protocol before Open Responses with what to do.
-func otherProtocol(_ http.ResponseWriter, r *http.Request, _ *edge.Caller) error {
-	return events.Errorf(events.NotFound, "there is no route %s: Skein speaks Open Responses; send POST /v1/responses, in the openai package client.responses.create", r.URL.Path)
 }
 
 // bodyBytes bounds the body of a request.

@@ -16,6 +16,8 @@ import (
 const (
 	purgeEvery = time.Minute      // a repeated effect purges it, once nothing runs
 	renewEvery = 20 * time.Second // the effect is put off so often, as long as somebody reads
+	holdEvery  = 10 * time.Minute // as purgeEvery, of a thread whose run waits for people
+	holdAtMost = 24 * time.Hour   // then the run is cancelled
 )
 
 // temporary is the thread of responses that are not stored. The commit that begins it
@@ -24,6 +26,7 @@ const (
 type temporary struct {
 	client *client.Client
 	args   events.JSON // of the effects
+	holds  bool        // a run that waits for people is not cancelled; see hold
 
 	mu     sync.Mutex // guards the fields below
 	query  events.GetExecution
@@ -102,6 +105,27 @@ func (t *temporary) handsOver(r *events.Result) {
 	t.query.ExecutionID, t.child = r.ExecutionID, r.ChildID
 }
 
+// hold keeps the thread until people have answered, for at most a day. Effects purge it afterwards.
+func (t *temporary) hold(ctx context.Context) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	later := purgeLater(uuid.Must(uuid.NewV7()).String(), t.args)
+	later.EveryMs = new(holdEvery.Milliseconds())
+	end := events.ScheduleEffect{Name: events.PurgeEffect, Args: events.JSON(`{"cancel":true}`), DelayMs: new(holdAtMost.Milliseconds())}
+	list := []events.SubCommand{}
+	for _, id := range t.purges {
+		if one, err := client.Sub("effect.cancel", events.CancelEffect{EffectID: id, Reason: "the run waits for a person"}); err == nil {
+			list = append(list, one)
+		}
+	}
+	for _, d := range []events.ScheduleEffect{later, end} {
+		if one, err := client.Sub("effect.schedule", d); err == nil {
+			list = append(list, one)
+		}
+	}
+	_, _ = t.client.Commit(ctx, t.query.ThreadID, list) // otherwise the thread keeps its earlier purge
+}
+
 // endsWaiting cancels the run once it waits for people: nobody can answer for a response that is
 // not stored.
 func (t *temporary) endsWaiting(ctx context.Context, query events.GetExecution) {
@@ -120,6 +144,10 @@ func (t *temporary) discard(ctx context.Context) {
 	}
 	t.mu.Unlock()
 	if query.ExecutionID != "" {
+		if t.holds && awaitPeople(ctx, t.client, query) != nil {
+			t.hold(ctx)
+			return
+		}
 		t.endsWaiting(ctx, query)
 		if _, err := t.client.WaitRun(ctx, query); err != nil && !events.IsNotFound(err) { // a thread that was warmed up has no run
 			return

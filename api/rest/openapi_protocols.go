@@ -19,6 +19,7 @@ type protocolRoute struct {
 // The specifications of the protocols.
 const (
 	openResponsesSpec = "https://www.openresponses.org"
+	completionsSpec   = "https://platform.openai.com/docs/api-reference/chat"
 	chatSpec          = "https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol"
 )
 
@@ -45,6 +46,8 @@ func protocolRoutes() []protocolRoute {
 		{"GET /v1/conversations/{id}/items/{item}", "getConversationItem", "Returns an item of a conversation.", "", "The item.", http.StatusOK, false},
 		{"DELETE /v1/conversations/{id}/items/{item}", "deleteConversationItem", "Deletes an item of a conversation.", "", "The conversation.", http.StatusOK, false},
 
+		{"POST /v1/chat/completions", "createChatCompletion", "Answers messages with an agent, as OpenAI's Chat Completions does.", "The request of Chat Completions.", "The completion.", http.StatusOK, true},
+
 		{"POST /chat", "postChat", "Sends a message or answers calls, and streams the message that follows, as the AI SDK's chat does.", "The chat's id, and its last message or all of them.", "", http.StatusOK, true},
 		{"GET /chat/{id}", "getChat", "Lists the messages of a chat.", "", "The messages of the AI SDK.", http.StatusOK, false},
 		{"GET /chat/{id}/stream", "resumeChat", "Streams the message that is being written from its beginning; 204 if none is.", "", "", http.StatusOK, true},
@@ -58,6 +61,9 @@ func (r protocolRoute) describe() (path, method string, operation node) {
 	spec, tag := openResponsesSpec, "v1"
 	if strings.HasPrefix(path, "/chat") {
 		spec, tag = chatSpec, "chat"
+	}
+	if strings.HasPrefix(path, "/v1/chat/") {
+		spec = completionsSpec
 	}
 	content := node{}
 	if r.answer != "" {

@@ -38,6 +38,12 @@ func (s *states) purge(ctx context.Context, in *runtime.EffectInput) error {
 	}
 	t, err := client.Read(ctx, c, events.GetThread{ThreadID: in.ThreadID})
 	if err == nil {
+		if t.Run != nil && cancels(in) {
+			_, err := c.Send(ctx, t.ID, events.CancelRun{ExecutionID: t.Run.ExecutionID, Reason: "its thread is purged"})
+			if err != nil && !events.HasCode(err, events.IllegalTransition) && !events.IsNotFound(err) {
+				return err
+			}
+		}
 		if t.Run != nil || t.Queued > 0 {
 			return &runtime.RetryError{Err: errors.New("a run of the thread is active or waits"), NotMade: true}
 		}
@@ -50,6 +56,14 @@ func (s *states) purge(ctx context.Context, in *runtime.EffectInput) error {
 		return nil
 	}
 	return err
+}
+
+// cancels reports whether a purge ends the run that its thread still has.
+func cancels(in *runtime.EffectInput) bool {
+	var args struct {
+		Cancel bool `json:"cancel"`
+	}
+	return len(in.Args) > 0 && json.Unmarshal(in.Args, &args) == nil && args.Cancel
 }
 
 // purgeHandoffs purges the threads that a thread was handed over to, if its effect asks for it.

@@ -1,0 +1,270 @@
+package completions
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/openresponses"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	transform "github.com/skein-threads/skein/events/openresponses"
+	"github.com/skein-threads/skein/internal/attachment"
+	"github.com/skein-threads/skein/runview"
+)
+
+// keyPrefix begins the keys of the threads of chats.
+const keyPrefix = "chat:"
+
+// mostThreads bounds the forks of a chat that are compared with a history.
+const mostThreads = 256
+
+// headersOfChats returns the headers that may name a chat, the preferred one first.
+func headersOfChats() []string {
+	return []string{"Skein-Thread", "X-OpenWebUI-Chat-Id", "X-Conversation-Id", "X-Session-ID"}
+}
+
+// chatOf returns the chat that a request names; "" if it names none.
+func chatOf(r *http.Request) (string, error) {
+	for _, name := range headersOfChats() {
+		id := r.Header.Get(name)
+		if id == "" {
+			continue
+		}
+		if !events.ValidKey(keyPrefix+id) || len(keyPrefix+id)+33 > 256 { // with the digest of a message
+			return "", events.Invalid("/headers/"+name, "the id of a chat has 1 to 200 characters, none of them a control character")
+		}
+		return id, nil
+	}
+	return "", nil
+}
+
+// said is one thing of a history: in the form in which two histories are compared.
+type said struct {
+	role events.Role // empty: a call, or its result
+	what string
+	next int    // of a request: the first item of the input after it
+	item string // of a thread: the item that it is of
+	more bool   // of a thread: the client may have seen only its beginning, since the run called tools
+	open bool   // of a thread: a run that is active writes it
+}
+
+// add appends something to a history. What the assistant says in several pieces is one text.
+func add(list []said, o *transform.Item, one said) []said {
+	switch o.Type {
+	case messageItem:
+		one.role, one.what = o.Role, textOf(o.Content)
+		if o.Role == events.Assistant {
+			if last := len(list) - 1; last >= 0 && list[last].role == events.Assistant {
+				one.what, one.more = list[last].what+one.what, one.more || list[last].more
+				list[last] = one
+				return list
+			}
+		}
+	case callItem:
+		one.what = "call " + o.CallID
+	case resultItem:
+		output := textOf(o.Output)
+		one.what = "result " + o.CallID + " " + events.TextOf(events.FromText(output))
+	default:
+		return list
+	}
+	return append(list, one)
+}
+
+// textOf returns a content as a text: the texts in it, and what names its images and files.
+func textOf(content events.JSON) string {
+	if jsontext.Value(content).Kind() == '"' {
+		var s string
+		_ = json.Unmarshal(content, &s) // it is a string
+		return s
+	}
+	content, _ = attachment.Extract(content, 0, func(attachment.Content) error { return nil }) // too large: it is refused when it is stored
+	var parts []map[string]events.JSON
+	_ = json.Unmarshal(content, &parts) // a list of parts
+	var b strings.Builder
+	for _, p := range parts {
+		for _, name := range []string{"text", "refusal", "image_url", "file_data", "file_url", "file_id"} {
+			if v := p[name]; jsontext.Value(v).Kind() == '"' {
+				var s string
+				_ = json.Unmarshal(v, &s) // it is a string
+				b.WriteString(s)
+			}
+		}
+	}
+	return b.String()
+}
+
+// history returns the input of the request.
+func (d *request) history() []said {
+	var list []said
+	for i := range d.input {
+		list = add(list, &d.input[i], said{next: i + 1})
+	}
+	return list
+}
+
+// historyOf returns what a thread has, as its client has seen it.
+func historyOf(ctx context.Context, c *client.Client, thread string) ([]said, error) {
+	var list []said
+	for q := (events.ListItems{ThreadID: thread, Order: "asc", Limit: new(int64(200))}); ; {
+		page, err := client.Read(ctx, c, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			item := &page.Items[i]
+			if item.Silent || item.ParentItemID != "" { // a run's own record of a call
+				continue
+			}
+			if item.Status == events.ItemPending {
+				list = append(list, said{role: item.Role, item: item.ID, more: true, open: true})
+				continue
+			}
+			more := item.Role == events.Assistant && strings.Contains(string(item.Content), `"`+events.ToolPart)
+			for _, o := range openresponses.Pieces(item) {
+				list = add(list, &o, said{item: item.ID, more: more})
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return list, nil
+		}
+	}
+}
+
+// place is where in a chat a request goes on.
+type place struct {
+	thread string // empty: the chat has none with this history
+	key    string // of the thread to be created then
+	known  int    // how many things of the request's history the thread has
+	at     string // the item of the last of them
+	whole  bool   // the thread has nothing after it
+	next   int    // the first item of the input that is new
+}
+
+// compare returns how far a thread has the history of a request.
+func compare(thread string, asked, has []said) place {
+	p := place{thread: thread}
+	i, j := 0, 0
+	for i < len(asked) && j < len(has) {
+		a, h := asked[i], has[j]
+		same := a.role == h.role && strings.TrimSpace(a.what) == strings.TrimSpace(h.what)
+		begins := h.more && a.role == h.role && (h.open || strings.HasPrefix(h.what, strings.TrimSpace(a.what)))
+		switch {
+		case same || begins:
+			i, p.next = i+1, a.next
+		case !h.more: // otherwise the client has seen nothing of it
+			p.known = i
+			return p
+		}
+		p.at = h.item
+		j++
+	}
+	p.known = i
+	p.whole = !slices.ContainsFunc(has[j:], func(h said) bool { return !h.open })
+	return p
+}
+
+// locate returns where in a chat a request goes on. A thread that differs is not forked yet.
+func locate(ctx context.Context, c *client.Client, chat string, asked []said) (place, error) {
+	root := keyPrefix + chat
+	other := root + ":" + edge.DigestOf([]byte(asked[0].what))
+	refs, free := []string{"key:" + root, "key:" + other}, root
+	if events.ValidThreadID(chat) {
+		refs, free = []string{chat, "key:" + other}, other
+	}
+	best := place{}
+	for n, ref := range refs {
+		t, err := client.Read(ctx, c, events.GetThread{ThreadID: ref})
+		switch {
+		case events.IsNotFound(err) && ref == chat:
+			return place{}, err
+		case events.IsNotFound(err):
+			continue
+		case err != nil:
+			return place{}, err
+		}
+		if n == 0 {
+			free = other
+		}
+		found, err := among(ctx, c, t.ID, asked)
+		if err != nil {
+			return place{}, err
+		}
+		if found.known > best.known || found.known == best.known && found.whole && found.known > 0 {
+			best = found
+		}
+	}
+	if best.known == 0 {
+		return place{key: free}, nil
+	}
+	return best, nil
+}
+
+// among returns the thread that has most of a history: a thread, or one of its forks.
+func among(ctx context.Context, c *client.Client, thread string, asked []said) (best place, err error) {
+	threads := []string{thread}
+	for n := 0; n < len(threads) && n < mostThreads; n++ {
+		has, err := historyOf(ctx, c, threads[n])
+		if events.IsNotFound(err) { // deleted, or not for this caller
+			continue
+		}
+		if err != nil {
+			return place{}, err
+		}
+		p := compare(threads[n], asked, has)
+		if p.known == 0 {
+			continue
+		}
+		if p.known > best.known || p.known == best.known && p.whole {
+			best = p
+		}
+		if p.whole && p.known == len(asked) {
+			return p, nil
+		}
+		forks, err := client.Read(ctx, c, events.ListRelationships{ThreadID: threads[n], Type: events.ForkRelation, Role: events.ParentRole, Limit: new(int64(mostThreads))})
+		if err != nil {
+			return place{}, err
+		}
+		for _, f := range forks.Relationships {
+			if !slices.Contains(threads, f.ThreadID) {
+				threads = append(threads, f.ThreadID)
+			}
+		}
+	}
+	return best, nil
+}
+
+// settle makes the place one where the request can be answered: it refuses a thread that waits for
+// people, and forks one that goes on otherwise.
+func (p *place) settle(ctx context.Context, c *edge.Caller, now *client.Client) error {
+	if p.thread == "" {
+		return nil
+	}
+	if !p.whole {
+		reply, err := now.Send(ctx, p.thread, events.ForkThread{ItemID: p.at})
+		if err != nil {
+			return err
+		}
+		if reply.Result == nil || reply.Result.ChildID == "" {
+			return events.Errorf(events.Unavailable, "the fork of thread %s has no id; send the request again", p.thread)
+		}
+		p.thread = reply.Result.ChildID
+		c.Client = c.Client.WithMinSeq(reply.Seq)
+		return nil
+	}
+	t, err := client.Read(ctx, now, events.GetThread{ThreadID: p.thread})
+	if err != nil || t.Run == nil {
+		return err
+	}
+	x, err := client.Read(ctx, now, events.GetExecution{ThreadID: p.thread, ExecutionID: t.Run.ExecutionID})
+	if err != nil || !runview.AwaitsPeople(x) {
+		return err
+	}
+	return events.Invalid("/messages", "the chat waits for people, who answer first: POST /api/threads/%s/approvals/{callId} with callId %s", p.thread, strings.Join(x.Waiting, ", "))
+}

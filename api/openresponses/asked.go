@@ -1,0 +1,242 @@
+package openresponses
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	transform "github.com/skein-threads/skein/events/openresponses"
+)
+
+// Asked is a request of another protocol of OpenAI's, told as a request for a response. It has the
+// models, tools, bounds, retries and temporary threads of this protocol.
+type Asked struct {
+	Body  events.JSON // of POST /v1/responses; with store: false the thread is temporary
+	Sent  []byte      // the body that the client sent, by which its repeats are known
+	Scope string      // of its Idempotency-Keys
+	Key   string      // of the thread that is created; empty: it has none, or the body names a conversation
+}
+
+// Run is the run of a request of another protocol.
+type Run struct {
+	b    *begun
+	stop func()
+}
+
+// Shown is something new of a run's answer: one of its fields is set.
+type Shown struct {
+	Text, Refusal, Reasoning string
+	Call                     *transform.Item // of a caller's tool, which begins
+	Arguments                string          // of the call that has begun last
+}
+
+// Answer is what a run comes to: it has ended, or waits for people.
+type Answer struct {
+	Status  string // completed, incomplete, failed, cancelled
+	Reason  string // of incomplete
+	Failure *edge.Problem
+	Output  []transform.Item
+	Usage   *events.Usage
+	Created int64
+	Waiting []events.CallApproval // what people are asked, if the run waits for them
+}
+
+// The states of an Answer.
+const (
+	Failed    = failedStatus
+	Cancelled = cancelledStatus
+)
+
+// Refusals returns a handler whose refusals are told as OpenAI's clients expect them.
+func Refusals(h edge.Handler) edge.Handler { return told(h) }
+
+// request returns a as a request for a response, with its Idempotency-Key.
+func (a *Asked) request(r *http.Request) (d *createRequest, key string, err error) {
+	if d, err = decodeCreate(a.Body); err != nil {
+		return nil, "", err
+	}
+	d.foreign, d.threadKey = true, a.Key
+	if key = r.Header.Get(edge.HeaderKey); key != "" {
+		key = a.Scope + "\x00" + key
+	}
+	if d.retry = retryOf(r); key != "" || d.retry.told {
+		d.digest = edge.DigestOf(a.Sent)
+	}
+	return d, key, nil
+}
+
+// Check refuses a request that no run would answer, before anything is written.
+func (a *Asked) Check(r *http.Request, c *edge.Caller) error {
+	d, _, err := a.request(r)
+	if err != nil {
+		return err
+	}
+	if err := known(r.Context(), c, d.Model); err != nil {
+		return err
+	}
+	if err := d.checkNames(r.Context(), c); err != nil {
+		return err
+	}
+	return d.checkChoice(r.Context(), c)
+}
+
+// Earlier returns the run that an earlier request with the same Idempotency-Key began, or an earlier
+// attempt of the same client at the request; nil if there is none. Close it.
+func (a *Asked) Earlier(r *http.Request, c *edge.Caller) (*Run, error) {
+	d, key, err := a.request(r)
+	if err != nil {
+		return nil, err
+	}
+	var b *begun
+	switch {
+	case key != "":
+		b, err = repeated(r.Context(), c, d, basis{}, c.Keyed(key))
+	case d.retry.within > 0:
+		b, err = d.retry.first(r.Context(), c, d, basis{})
+	}
+	if b == nil || err != nil {
+		return nil, err
+	}
+	return newRun(r, b), nil
+}
+
+// Begin starts the run of the request. Close it.
+func (a *Asked) Begin(r *http.Request, c *edge.Caller) (*Run, error) {
+	d, key, err := a.request(r)
+	if err != nil {
+		return nil, err
+	}
+	b, err := begin(r.Context(), c, d, key, noTemporary)
+	if err != nil {
+		return nil, err
+	}
+	return newRun(r, b), nil
+}
+
+func newRun(r *http.Request, b *begun) *Run {
+	run := &Run{b, func() {}}
+	if t := b.temporary; t != nil {
+		t.holds = true
+		stop := t.keep(r.Context())
+		run.stop = func() {
+			stop()
+			go t.discard(context.WithoutCancel(r.Context()))
+		}
+	}
+	return run
+}
+
+// Close ends the reading of the run, which goes on by itself. A temporary thread is purged when its
+// run has ended.
+func (run *Run) Close() { run.stop() }
+
+// Thread returns the id of the run's thread.
+func (run *Run) Thread() string { return run.b.thread }
+
+// Execution returns the id of the run.
+func (run *Run) Execution() string { return run.b.exec }
+
+// Wait blocks until the run has ended or waits for people, and returns what it came to.
+func (run *Run) Wait(ctx context.Context) (*Answer, error) {
+	l, err := run.b.shown(ctx)
+	if err != nil {
+		return nil, err
+	}
+	res, err := resourceOf(ctx, run.b.client, l, false)
+	if err != nil {
+		return nil, err
+	}
+	return run.answer(ctx, res)
+}
+
+// Follow calls show with everything new of the answer, in order, until the run has ended or waits
+// for people. Calls of tools that the server runs are not shown.
+func (run *Run) Follow(ctx context.Context, show func(Shown) error) (*Answer, error) {
+	x, err := run.b.execution(ctx)
+	if err != nil {
+		return nil, err
+	}
+	calls := map[string]bool{} // items that are calls of the caller's tools
+	var last *resource
+	err = follow(ctx, run.b.client, leg{x, run.b.leg}, func(v streamEvent) error {
+		switch v.Type {
+		case "response.output_text.delta":
+			return show(Shown{Text: *v.Delta})
+		case "response.refusal.delta":
+			return show(Shown{Refusal: *v.Delta})
+		case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+			return show(Shown{Reasoning: *v.Delta})
+		case "response.output_item.added":
+			if run.calls(v.Item) {
+				calls[v.Item.ID] = true
+				return show(Shown{Call: v.Item})
+			}
+		case "response.function_call_arguments.delta":
+			if calls[v.ItemID] && *v.Delta != "" {
+				return show(Shown{Arguments: *v.Delta})
+			}
+		}
+		if ends(v.Type) {
+			last = v.Response
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return run.answer(ctx, last)
+}
+
+// calls reports whether an item is a call of a tool of the caller. A question to a person is told as
+// one to clients of Open Responses.
+func (run *Run) calls(o *transform.Item) bool {
+	return o.Type == callItem && run.b.settings != nil &&
+		slices.ContainsFunc(run.b.settings.Tools, func(t events.CallerTool) bool { return t.Name == o.Name })
+}
+
+func (run *Run) answer(ctx context.Context, res *resource) (*Answer, error) {
+	a := &Answer{Status: res.Status, Created: res.CreatedAt}
+	if res.IncompleteDetails != nil {
+		a.Reason = res.IncompleteDetails.Reason
+	}
+	if a.Reason == cancelledReason {
+		a.Status = Cancelled
+	}
+	if e := res.Error; e != nil {
+		a.Failure = &edge.Problem{Type: e.Type, Code: e.Code, Message: e.Message}
+	}
+	for i := range res.Output {
+		if o := &res.Output[i]; o.Type != callItem || run.calls(o) {
+			a.Output = append(a.Output, *o)
+		}
+	}
+	upToDate, err := run.b.client.UpToDate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x, err := client.Read(ctx, upToDate, run.b.query())
+	if events.IsNotFound(err) { // it was removed from its queue
+		return a, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.Usage = x.Usage
+	for _, one := range x.Approvals {
+		if !x.Finished && one.Status == events.ApprovalWaiting {
+			a.Waiting = append(a.Waiting, one)
+		}
+	}
+	return a, nil
+}
+
+// Pieces returns a stored item as items of Open Responses, without what the server called. Files are
+// referred to as the item does.
+func Pieces(i *events.Item) []transform.Item {
+	stored := *i
+	stored.ThreadID = ""
+	return piecesOf(&stored, false)
+}
