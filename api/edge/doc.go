@@ -5,6 +5,7 @@
 //	stream         server-sent events and WebSockets, of all of them
 //	rest           /api: commands, queries, resources, events, sockets
 //	openresponses  /v1: Open Responses, and what OpenAI's clients call as well
+//	completions    /v1/chat/completions: OpenAI's Chat Completions
 //	chat           /chat: the AI SDK's stream of UI messages
 //
 // # What it promises
