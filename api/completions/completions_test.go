@@ -329,6 +329,38 @@ func TestCreate_DurableChat(t *testing.T) {
 	}
 }
 
+// A chat whose thread was purged begins again, and its earlier messages are those that the client has.
+func TestCreate_PurgedChat(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	a1, thread := w.chat("p", "one")
+	if _, err := w.c.Send(t.Context(), thread, events.DeleteThread{Purge: true}); err != nil {
+		t.Fatal(err)
+	}
+	_, again := w.chat("p", "one", a1, "two")
+	if again == thread || w.last() != "user: one; assistant: answer to one; user: two" {
+		t.Errorf("%s %s", again, w.last())
+	}
+	if res, raw := w.post(body("one"), "Skein-Thread", thread); res.StatusCode != http.StatusNotFound {
+		t.Errorf("%d %s", res.StatusCode, raw)
+	}
+}
+
+// Requests that begin a chat together, as several tabs do, all are answered.
+func TestCreate_Together(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	var all sync.WaitGroup
+	for n := range 4 {
+		all.Go(func() {
+			if res, raw := w.post(body(fmt.Sprintf("one %d", n%2)), "Skein-Thread", "t"); res.StatusCode != http.StatusOK {
+				t.Errorf("%d %s", res.StatusCode, raw)
+			}
+		})
+	}
+	all.Wait()
+}
+
 // The first of the headers names the chat.
 func TestCreate_ChatHeaders(t *testing.T) {
 	t.Parallel()

@@ -90,8 +90,13 @@ func (d *request) begin(r *http.Request, c *edge.Caller, body []byte) (*openresp
 	}
 	for try := 1; ; try++ {
 		run, err := d.beginIn(r, c, asked, chat)
-		if !events.HasCode(err, events.AlreadyExists, events.VersionConflict) || try == tries { // two requests began the chat together
+		switch {
+		case !events.HasCode(err, events.AlreadyExists, events.VersionConflict): // otherwise two requests began the chat together
 			return run, err
+		case try == tries && events.HasCode(err, events.AlreadyExists): // its thread is not for this caller
+			return nil, events.Missing("chat", chat)
+		case try == tries:
+			return nil, err
 		}
 	}
 }

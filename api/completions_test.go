@@ -1,0 +1,45 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/skein-threads/skein/api/edge"
+)
+
+// A chat of another tenant or user does not exist for a caller, and a limited credential begins none.
+func TestHandler_CompletionsOfOthers(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, map[string]edge.Principal{
+		"acme": {Tenant: "acme", Subject: "key:a"}, "globex": {Tenant: "globex", Subject: "key:g"},
+		"ann": {Tenant: "acme", Subject: "key:ann", User: "ann"}, "bob": {Tenant: "acme", Subject: "key:bob", User: "bob"},
+		"reader": {Tenant: "acme", Subject: "key:r", Can: []edge.Capability{edge.Read}},
+		"one":    {Tenant: "acme", Subject: "key:o", Threads: []string{"T-0190a3c5-0000-7000-8000-000000000000"}},
+	})
+	s.teller()
+	for _, who := range []string{"acme", "globex"} {
+		if status, text := s.ask(who, "PUT", "/api/definitions/agent/teller", `{"name":"teller","type":"ai_human","reactor":"teller"}`); status >= 300 {
+			t.Fatalf("an agent: %d %s", status, text)
+		}
+	}
+	made := s.made("globex", "", "")
+	for _, c := range []struct {
+		name, who, chat string
+		want            int
+		code            string
+	}{
+		{"a user's chat", "ann", "c", http.StatusOK, ""},
+		{"the same chat id of another user", "bob", "c", http.StatusNotFound, "not_found"},
+		{"the same chat id of another tenant", "globex", "c", http.StatusOK, ""},
+		{"another tenant's thread", "acme", made.thread, http.StatusNotFound, "not_found"},
+		{"a reader's chat", "reader", "r", http.StatusForbidden, "forbidden"},
+		{"a reader's question", "reader", "", http.StatusForbidden, "forbidden"},
+		{"a chat of a credential for one thread", "one", "o", http.StatusNotFound, "not_found"},
+	} {
+		status, text := s.ask(c.who, "POST", "/v1/chat/completions", `{"model":"teller","messages":[{"role":"user","content":"x"}]}`, "Skein-Thread", c.chat)
+		if status != c.want || !strings.Contains(text, c.code) {
+			t.Errorf("%s: %d %.300s, want %d %s", c.name, status, text, c.want, c.code)
+		}
+	}
+}
