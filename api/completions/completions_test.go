@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -117,12 +118,18 @@ func body(messages ...string) string {
 	return string(raw)
 }
 
-// last returns the texts of what the reactor saw last.
-func (w *world) last() string {
+// inputs returns what the reactor was asked.
+func (w *world) inputs() []*skein.StepInput {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return slices.Clone(w.seen)
+}
+
+// last returns the texts of what the reactor saw last.
+func (w *world) last() string {
 	var out []string
-	for _, i := range w.seen[len(w.seen)-1].Items {
+	seen := w.inputs()
+	for _, i := range seen[len(seen)-1].Items {
 		var parts []struct {
 			Text string `json:"text"`
 		}
@@ -193,7 +200,7 @@ func TestCreate_Stateless(t *testing.T) {
 	if m := one["message"].(object); m["content"] != "answer to two" || m["role"] != "assistant" || one["finish_reason"] != "stop" || one["index"] != 0.0 {
 		t.Errorf("%v", one)
 	}
-	in := w.seen[0]
+	in := w.inputs()[0]
 	if !strings.Contains(in.Instructions, "Be brief.") || w.last() != "user: one; assistant: ok; user: two; user: " {
 		t.Errorf("%q %q", in.Instructions, w.last())
 	}
@@ -395,8 +402,12 @@ func TestCreate_IdempotencyKey(t *testing.T) {
 			t.Errorf("%d %s", res.StatusCode, raw)
 		}
 	}
-	if len(w.seen) != 2 {
-		t.Errorf("the agent was asked %d times", len(w.seen))
+	forks, err := client.Read(t.Context(), w.c, events.ListRelationships{ThreadID: "key:chat:i", Type: events.ForkRelation})
+	if err != nil || len(forks.Relationships) != 0 {
+		t.Errorf("a repeat has forked the thread: %+v %v", forks, err)
+	}
+	if n := len(w.inputs()); n != 2 {
+		t.Errorf("the agent was asked %d times", n)
 	}
 }
 
@@ -441,9 +452,16 @@ func TestCreate_WaitsForPeople(t *testing.T) {
 	if _, err := w.c.Send(t.Context(), "key:chat:r", events.ResolveApproval{CallID: "c1", Grant: true}); err != nil {
 		t.Error(err)
 	}
-	next, chat := w.must(body("refund", "Let me see.", "and now?"), "Skein-Thread", "r") // it saw the beginning
-	if got, err := client.Read(t.Context(), w.c, events.GetThread{ThreadID: "key:chat:r"}); err != nil || got.ID != chat {
-		t.Errorf("%v %v: %v", got, err, next)
+	w.s.WaitIdle()
+	got, err := client.Read(t.Context(), w.c, events.GetThread{ThreadID: "key:chat:r"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, forged := w.must(body("refund", "I never said this", "and now?"), "Skein-Thread", "r"); forged == got.ID {
+		t.Error("a forged answer does not fork")
+	}
+	if next, chat := w.must(body("refund", "Let me see.", "and now?"), "Skein-Thread", "r"); chat != got.ID { // it saw the beginning
+		t.Errorf("%s is not continued: %s %v", got.ID, chat, next)
 	}
 }
 

@@ -158,7 +158,7 @@ func compare(thread string, asked, has []said) place {
 		switch {
 		case same || begins:
 			i, p.next = i+1, a.next
-		case !h.more: // otherwise the client has seen nothing of it
+		case !h.more || a.role == events.Assistant: // otherwise the client has seen nothing of it
 			p.known = i
 			return p
 		}
