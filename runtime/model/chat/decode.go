@@ -68,7 +68,6 @@ type decoder struct {
 	out                      *model.Output
 	reasoning, text, refusal strings.Builder
 	calls                    []*made
-	model                    string
 	usage                    runtime.Usage
 	ended                    bool
 }
