@@ -21,6 +21,9 @@ type Definitions interface {
 	Summaries(ctx context.Context, tenant string) (string, error)
 	// HasTool reports whether this process has a Go tool of that name.
 	HasTool(name string) bool
+	// HasEndpoint reports whether an endpoint of models exists for a tenant, as far as this process
+	// knows.
+	HasEndpoint(tenant, name string) bool
 	// Skill reports whether a tenant has a skill.
 	Skill(ctx context.Context, tenant, name string) (bool, error)
 	// ContextType returns the function that checks a content against a type of contexts. The
@@ -45,6 +48,8 @@ func (noDefinitions) Titles(context.Context, string) (*thread.Titles, error) { r
 func (noDefinitions) Summaries(context.Context, string) (string, error) { return "", nil }
 
 func (noDefinitions) HasTool(string) bool { return false }
+
+func (noDefinitions) HasEndpoint(string, string) bool { return true }
 
 func (noDefinitions) Skill(context.Context, string, string) (bool, error) { return false, nil }
 
@@ -121,6 +126,14 @@ func (d *Dispatcher) fillKnown(j *job, need thread.Need) error {
 				j.command.Tools = map[string]bool{}
 			}
 			j.command.Tools[name] = true
+		}
+	}
+	for _, name := range need.Served {
+		if !d.cfg.Definitions.HasEndpoint(j.command.Tenant, name) {
+			if j.command.Absent == nil {
+				j.command.Absent = map[string]bool{}
+			}
+			j.command.Absent[name] = true
 		}
 	}
 	for _, name := range need.Types {

@@ -87,6 +87,18 @@ func (m *decider) hasTool(ref events.DefinitionRef) bool {
 	return ref.Kind == events.ToolKind && m.command.Tools[ref.Name]
 }
 
+// endpointsOf returns the endpoints that d's models name.
+func endpointsOf(d events.ApplyDefinitions) []string {
+	var names []string
+	for _, def := range d.Definitions {
+		value, err := events.DecodeDefinition(def.Kind, def.Definition)
+		if m, is := value.(events.ModelDefinition); err == nil && is && m.Endpoint != "" { // otherwise the decision reports it
+			names = append(names, m.Endpoint)
+		}
+	}
+	return names
+}
+
 // toolsOf returns the tools that d's definitions refer to, and the tools whose definition d
 // removes.
 func toolsOf(d events.ApplyDefinitions) []string {
@@ -117,6 +129,10 @@ func (m *decider) checkDefinitions(changed map[int]events.NewDefinition, removed
 		value, err := events.DecodeDefinition(changed[i].Kind, changed[i].Definition)
 		if err != nil { // the schema check has decoded it before
 			return events.Invalid("/definitions/"+strconv.Itoa(i)+"/definition", "%w", err)
+		}
+		if model, is := value.(events.ModelDefinition); is && m.command.Absent[model.Endpoint] {
+			return events.Invalid("/definitions/"+strconv.Itoa(i)+"/definition/endpoint",
+				"%s names the endpoint %s, which does not exist here; name one that the operator has declared with --model-endpoint, or none", changed[i].Ref(), model.Endpoint)
 		}
 		for _, ref := range events.DefinitionRefs(value) {
 			if !m.state.definition(ref.ID()).there() && !m.hasTool(ref) {

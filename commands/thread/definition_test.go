@@ -149,6 +149,11 @@ func TestApplyDefinitions_Refusals(t *testing.T) {
 	if _, err := k.try(c); events.AsError(err).Code != events.VersionConflict {
 		t.Errorf("a version that it has not: %v", err)
 	}
+	c = k.command(apply(define(events.ModelDefinition{Name: "m", Model: "x", Endpoint: "here"}), define(events.ModelDefinition{Name: "n", Model: "x", Endpoint: "gone"})))
+	c.Absent = map[string]bool{"gone": true}
+	if _, err := k.try(c); events.AsError(err).Code != events.InvalidRequest || events.AsError(err).Details.Path != "/data/definitions/1/definition/endpoint" {
+		t.Errorf("an endpoint that does not exist: %v", err)
+	}
 	thread := begun(t)
 	thread.refuse(apply(tool("t")))
 }

@@ -245,6 +245,7 @@ type Known struct {
 	Types  map[string]func(events.JSON) error // check a content against a type of contexts, by name; nil: there is no such type
 	Skills map[string]bool                    // that are defined
 	Tools  map[string]bool                    // Go tools that the process has: they need no definition
+	Absent map[string]bool                    // endpoints of models that do not exist for the tenant
 	Writes string                             // the agent that writes summaries; empty: the tenant has no policy of handoffs
 	// Takes has a function for each tool that checks arguments against the tool's parameters. A
 	// tool has no entry if this process does not know its parameters.
@@ -264,6 +265,7 @@ type Need struct {
 	Titles bool
 	Skills []string // that are to be activated
 	Tools  []string // that definitions refer to, or that lose their definition
+	Served []string // endpoints that models' definitions name
 	Types  []string // of contexts
 	Writes bool     // the agent that writes summaries
 	Asked  []Asked  // agents that are asked to answer
@@ -331,6 +333,7 @@ func (d *Draft) Needs(c *Command) Need {
 			need.replaces(s, d.Granted())
 		case events.ApplyDefinitions:
 			need.Tools = append(need.Tools, toolsOf(d)...)
+			need.Served = append(need.Served, endpointsOf(d)...)
 		case events.ActivateSkill:
 			need.Skills = append(need.Skills, d.Name)
 		case events.CreateThread:

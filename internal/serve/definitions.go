@@ -91,6 +91,12 @@ func (d *defined) HasTool(name string) bool {
 	return roster != nil && roster.HasTool(name)
 }
 
+// HasEndpoint implements commands.Definitions. A process without workers asks no models, and does not
+// know.
+func (d *defined) HasEndpoint(tenant, name string) bool {
+	return d.s.work.models == nil || d.s.work.models.Has(tenant, name)
+}
+
 // Skill implements commands.Definitions.
 func (d *defined) Skill(ctx context.Context, tenant, name string) (bool, error) {
 	if err := d.s.defined(ctx, d.log, tenant, true); err != nil {

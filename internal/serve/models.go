@@ -44,7 +44,7 @@ func (c Config) checkModels() error {
 	if _, err := responses.New(c.modelConfig(model.Config{})); err != nil {
 		return err
 	}
-	_, err := c.modelEndpoints(func(string) string { return "" }, zerolog.Nop())
+	_, err := c.modelEndpoints(nil, zerolog.Nop())
 	return err
 }
 
@@ -55,16 +55,25 @@ func (c Config) modelConfig(of model.Config) model.Config {
 }
 
 // modelEndpoints returns the reactor over the endpoints of models: those that flags declare, and
-// openai and anthropic where the environment names them.
+// openai and anthropic where the environment names them. Without getenv the flags alone are read.
 func (c Config) modelEndpoints(getenv func(string) string, logger zerolog.Logger) (*model.Endpoints, error) {
 	var list []*modelEndpoint
+	keyless := getenv == nil
+	if keyless {
+		getenv = func(string) string { return "" }
+	}
 	for _, text := range c.ModelEndpoints {
-		e, err := parseModelEndpoint(text, getenv)
+		e, variable, err := parseModelEndpoint(text)
 		if err != nil {
 			return nil, err
 		}
 		if slices.ContainsFunc(list, func(o *modelEndpoint) bool { return o.name == e.name }) {
 			return nil, fmt.Errorf("--model-endpoint: %q is declared twice", e.name)
+		}
+		if variable != "" && !keyless {
+			if e.config.APIKey = getenv(variable); e.config.APIKey == "" {
+				return nil, fmt.Errorf("--model-endpoint %s: the environment variable %.64q of its key is empty or not set; set it, or leave it out if the endpoint needs no key", e.name, variable)
+			}
 		}
 		list = append(list, e)
 	}
@@ -97,20 +106,20 @@ func (c Config) modelEndpoints(getenv func(string) string, logger zerolog.Logger
 }
 
 // parseModelEndpoint parses NAME=PROTOCOL,URL[,KEY_VARIABLE].
-func parseModelEndpoint(text string, getenv func(string) string) (*modelEndpoint, error) {
+func parseModelEndpoint(text string) (e *modelEndpoint, variable string, err error) {
 	name, rest, _ := strings.Cut(text, "=")
 	fields := strings.Split(rest, ",")
 	if !events.Pattern(events.PatternName).MatchString(name) || len(fields) < 2 || len(fields) > 3 {
-		return nil, errors.New("--model-endpoint is NAME=PROTOCOL,URL[,KEY_VARIABLE], such as local=chat,http://localhost:11434/v1")
+		return nil, "", errors.New("--model-endpoint is NAME=PROTOCOL,URL[,KEY_VARIABLE], such as local=chat,http://localhost:11434/v1")
 	}
-	e := &modelEndpoint{name: name, codec: codecOf(fields[0]), config: model.Config{BaseURL: fields[1]}}
+	e = &modelEndpoint{name: name, codec: codecOf(fields[0]), config: model.Config{BaseURL: fields[1], Origin: "--model-endpoint " + name}}
 	if e.codec == nil {
-		return nil, fmt.Errorf("--model-endpoint %s: the protocol %.64q is none of responses, chat and messages", name, fields[0])
+		return nil, "", fmt.Errorf("--model-endpoint %s: the protocol %.64q is none of responses, chat and messages", name, fields[0])
 	}
 	if len(fields) == 3 {
-		e.config.APIKey = getenv(fields[2])
+		variable = fields[2]
 	}
-	return e, nil
+	return e, variable, nil
 }
 
 // setModelOption sets NAME.KEY=VALUE.

@@ -22,6 +22,7 @@ import (
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
 	"github.com/skein-threads/skein/runtime/effects"
+	"github.com/skein-threads/skein/runtime/model"
 	"github.com/skein-threads/skein/runtime/remote"
 	"github.com/skein-threads/skein/schema/arguments"
 )
@@ -33,6 +34,7 @@ const OpenAIReactor = "openai"
 type running struct {
 	schemas   *arguments.Checker
 	registry  *runtime.Registry
+	models    *model.Endpoints // nil: this process runs no agents
 	directory atomic.Pointer[agents.Directory]
 	roster    atomic.Pointer[agents.Roster]
 	runs      *runtime.Intake
@@ -69,6 +71,7 @@ func (s *Server) register() error {
 	if err != nil {
 		return err
 	}
+	s.work.models = reactor
 	if err := s.work.registry.AddReactor(OpenAIReactor, reactor); err != nil {
 		return err
 	}

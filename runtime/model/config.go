@@ -21,6 +21,9 @@ type Config struct {
 	BaseURL string
 	// APIKey is sent in the form of the protocol; default none.
 	APIKey string
+	// Origin says what sets the address and the key, for errors; default the protocol's environment
+	// variables.
+	Origin string
 	// Provider is the endpoint's name in usage; default that of the protocol.
 	Provider string
 	// Timeout limits one call; default 10 minutes. A call that takes longer is not
@@ -76,6 +79,9 @@ func (c Config) Validate(p Protocol) error {
 	var found []error
 	add := func(format string, args ...any) { found = append(found, fmt.Errorf(format, args...)) }
 	address, key := "the base URL ("+p.Setting+"_BASE_URL)", p.Setting+"_API_KEY"
+	if c.Origin != "" {
+		address, key = "the URL of "+c.Origin, "the variable of its key"
+	}
 	u, err := url.Parse(c.BaseURL)
 	switch {
 	case err != nil:

@@ -33,6 +33,12 @@ func NewEndpoints(list []Endpoint, standard string) *Endpoints {
 	return &Endpoints{list, standard}
 }
 
+// Has reports whether there is an endpoint of that name for a tenant.
+func (e *Endpoints) Has(tenant, name string) bool {
+	_, err := e.find(tenant, runtime.Model{Endpoint: name})
+	return err == nil
+}
+
 // find returns the endpoint of a model, if the tenant may use it.
 func (e *Endpoints) find(tenant string, m runtime.Model) (*Reactor, error) {
 	name := m.Endpoint
