@@ -74,14 +74,19 @@ func (c Config) endpoint() string {
 	return c.Provider + "-" + hex.EncodeToString(sum[:4])
 }
 
+// settings names what sets the address and the key, for errors.
+func (c Config) settings(p Protocol) (address, key string) {
+	if c.Origin != "" {
+		return "the URL of " + c.Origin, "the variable of its key"
+	}
+	return "the base URL (" + p.Setting + "_BASE_URL)", p.Setting + "_API_KEY"
+}
+
 // Validate returns everything that is wrong. It shows neither the key nor the URL.
 func (c Config) Validate(p Protocol) error {
 	var found []error
 	add := func(format string, args ...any) { found = append(found, fmt.Errorf(format, args...)) }
-	address, key := "the base URL ("+p.Setting+"_BASE_URL)", p.Setting+"_API_KEY"
-	if c.Origin != "" {
-		address, key = "the URL of "+c.Origin, "the variable of its key"
-	}
+	address, key := c.settings(p)
 	u, err := url.Parse(c.BaseURL)
 	switch {
 	case err != nil:
