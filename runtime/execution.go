@@ -49,7 +49,9 @@ type known struct {
 // execution returns the execution for a tool's call, or for a hook.
 func (t *turn) execution(call string, portable bool, nested int) *Execution {
 	x := &Execution{flow: t.job.Execution, ctx: t.ctx, scratch: t.scratch, turn: t}
+	t.noting.Lock()
 	x.spot.agent, x.spot.side, x.spot.step = t.agent, t.agent.side(t.run.Side), t.run.StepID
+	t.noting.Unlock()
 	x.spot.call, x.spot.portable, x.spot.nested = call, portable, nested
 	return x
 }

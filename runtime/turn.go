@@ -38,6 +38,7 @@ type turn struct {
 	code      events.FailureCode  // the reason that its model's endpoint has named, if any
 	titled    bool                // the run has set the title to the beginning of the first message
 	finish    string              // why the last reaction ended, if known
+	noting    sync.Mutex          // held where run is set, and where calls read it, which are made meanwhile
 	asking    sync.Mutex          // guards cut
 	cut       func()              // ends the reactor's call; nil: none is in flight
 	draft     draft               // of the open step
@@ -240,7 +241,9 @@ func (t *turn) command(id, what string, data any) *thread.Command {
 // noteRun updates the turn's view of the run from the state.
 func (t *turn) noteRun(s *thread.State) {
 	if r, ok := s.Run(t.job.Execution); ok {
+		t.noting.Lock()
 		t.run = r
+		t.noting.Unlock()
 	}
 	t.live.noteState(t.job.Execution)(s)
 }
