@@ -7,9 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/stream"
 	"github.com/skein-threads/skein/client"
@@ -129,7 +126,7 @@ func (b *begun) stream(w http.ResponseWriter, r *http.Request) error {
 func sendAll(w http.ResponseWriter, r *http.Request, c *client.Client, l leg, after int64) error {
 	next := int64(0)
 	frame := func(v streamEvent) (stream.Frame, error) {
-		raw, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+		raw, err := encode(v)
 		return stream.Frame{Name: v.Type, Data: raw}, err
 	}
 	protocol := stream.Protocol{Done: &stream.Frame{Data: []byte("[DONE]")}, Failed: func(err error) stream.Frame {
