@@ -125,7 +125,7 @@ func TestConsumers_BeginAtACommit(t *testing.T) {
 	c := ConsumersOf(l)
 	first := func(name string) string {
 		t.Helper()
-		b, err := c.NextBatch(t.Context(), logtest.Tenant, name, BatchSize{Events: 1, Bytes: 1 << 20}, 0)
+		b, err := c.NextBatch(t.Context(), logtest.Tenant, name, BatchSize{Events: 1, Bytes: 1 << 20}, time.Minute)
 		if err != nil || b == nil {
 			return fmt.Sprint(err)
 		}

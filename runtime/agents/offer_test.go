@@ -247,9 +247,12 @@ func patient() (runtime.Tool, error) {
 
 // Each field changes the outcome of a run.
 func TestOffers(t *testing.T) {
-	h := with(t, func(r *runtime.Registry) error {
-		tool, err := patient()
-		return errors.Join(err, r.AddReactor("hear", hearing("hear")), r.AddReactor("other", hearing("other")), r.AddTool(tool))
+	h := start(t, func(c *serve.Config) {
+		c.ModelEndpoints = []string{"e=chat,http://127.0.0.1:1/v1"} // nobody answers
+		c.Register = func(r *runtime.Registry) error {
+			tool, err := patient()
+			return errors.Join(err, r.AddReactor("hear", hearing("hear")), r.AddReactor("other", hearing("other")), r.AddTool(tool))
+		}
 	})
 	observe := func(agent string) string {
 		x, answer := h.ask(agent)
