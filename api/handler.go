@@ -9,6 +9,7 @@ import (
 	"github.com/skein-threads/skein/api/completions"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/endpoints"
+	"github.com/skein-threads/skein/api/mcp"
 	"github.com/skein-threads/skein/api/openresponses"
 	"github.com/skein-threads/skein/api/rest"
 	"github.com/skein-threads/skein/client"
@@ -75,6 +76,7 @@ func New(o Options) (*Handler, error) {
 	chat.Routes(e)
 	openresponses.Routes(e)
 	completions.Routes(e)
+	mcp.Routes(e, mcp.Options{Issuer: o.Listen.Tokens.Issuer})
 	if err := console.Routes(e, console.Options{System: o.System, Operators: operators, Prices: o.Prices}); err != nil {
 		return nil, err
 	}

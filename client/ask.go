@@ -34,7 +34,13 @@ func (c *Client) Ask(ctx context.Context, thread, text string, opts ...Option) (
 	if x.Status == events.ExecutionFailed {
 		return nil, &RunFailedError{ThreadID: x.ThreadID, ExecutionID: x.ID, Text: x.ErrorText}
 	}
+	return c.AnswerOf(ctx, x)
+}
+
+// AnswerOf returns what a run that has ended has answered.
+func (c *Client) AnswerOf(ctx context.Context, x *events.Execution) (*Answer, error) {
 	a := &Answer{Execution: x}
+	var err error
 	if a.Items, err = c.WithMinSeq(x.Seq).itemsAddedBy(ctx, x); err != nil {
 		return nil, err
 	}

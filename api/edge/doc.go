@@ -7,6 +7,7 @@
 //	openresponses  /v1: Open Responses, and what OpenAI's clients call as well
 //	completions    /v1/chat/completions: OpenAI's Chat Completions
 //	chat           /chat: the AI SDK's stream of UI messages
+//	mcp            /mcp: the Model Context Protocol
 //
 // # What it promises
 //

@@ -70,7 +70,7 @@ func param(pointer string) string {
 // WriteError answers with an error.
 func WriteError(w http.ResponseWriter, err error) {
 	p, status := ProblemOf(err)
-	if status == http.StatusUnauthorized {
+	if status == http.StatusUnauthorized && w.Header().Get("WWW-Authenticate") == "" { // a protocol may say more
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	if status == http.StatusTooManyRequests {

@@ -78,7 +78,7 @@ func (m *marks) ofThread(tenant, ref string) int64 {
 // name.
 func readsOwnWrites(path string) bool {
 	surface, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return surface == "v1" || surface == "chat" || surface == "threads" || surface == "console"
+	return surface == "v1" || surface == "chat" || surface == "threads" || surface == "console" || surface == "mcp"
 }
 
 // Acknowledged notes that a write to a thread was acknowledged which the caller's client did not

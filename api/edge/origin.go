@@ -70,13 +70,17 @@ func splitHost(host string) (name, port string) {
 	return strings.TrimSuffix(name, "."), port
 }
 
+// BaseURL returns the URL of this server by which a request asks it, with no slash at its end.
+func (e *Edge) BaseURL(r *http.Request) string {
+	if e.secure(r) {
+		return "https://" + e.hostOf(r)
+	}
+	return "http://" + e.hostOf(r)
+}
+
 // sameOrigin reports whether a page of this server's own origin makes a request.
 func (e *Edge) sameOrigin(r *http.Request) bool {
-	scheme := "http://"
-	if e.secure(r) {
-		scheme = "https://"
-	}
-	return strings.EqualFold(r.Header.Get("Origin"), scheme+e.hostOf(r))
+	return strings.EqualFold(r.Header.Get("Origin"), e.BaseURL(r))
 }
 
 // checkOrigin refuses a request of a page of another origin, unless Options.Origins has it:

@@ -21,6 +21,7 @@ const (
 	openResponsesSpec = "https://www.openresponses.org"
 	completionsSpec   = "https://platform.openai.com/docs/api-reference/chat"
 	chatSpec          = "https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol"
+	mcpSpec           = "https://modelcontextprotocol.io/specification"
 )
 
 // protocolRoutes lists the routes of the protocols that clients of others speak. A test compares it
@@ -48,6 +49,8 @@ func protocolRoutes() []protocolRoute {
 
 		{"POST /v1/chat/completions", "createChatCompletion", "Answers messages with an agent, as OpenAI's Chat Completions does.", "The request of Chat Completions.", "The completion.", http.StatusOK, true},
 
+		{"POST /mcp", "callMCP", "Answers a request of the Model Context Protocol: tools and resources of threads and agents.", "A request of JSON-RPC.", "Its answer.", http.StatusOK, false},
+
 		{"POST /chat", "postChat", "Sends a message or answers calls, and streams the message that follows, as the AI SDK's chat does.", "The chat's id, and its last message or all of them.", "", http.StatusOK, true},
 		{"GET /chat/{id}", "getChat", "Lists the messages of a chat.", "", "The messages of the AI SDK.", http.StatusOK, false},
 		{"GET /chat/{id}/stream", "resumeChat", "Streams the message that is being written from its beginning; 204 if none is.", "", "", http.StatusOK, true},
@@ -62,8 +65,11 @@ func (r protocolRoute) describe() (path, method string, operation node) {
 	if strings.HasPrefix(path, "/chat") {
 		spec, tag = chatSpec, "chat"
 	}
-	if strings.HasPrefix(path, "/v1/chat/") {
+	switch {
+	case strings.HasPrefix(path, "/v1/chat/"):
 		spec = completionsSpec
+	case path == "/mcp":
+		spec, tag = mcpSpec, "mcp"
 	}
 	content := node{}
 	if r.answer != "" {

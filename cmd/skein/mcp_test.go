@@ -168,11 +168,11 @@ func TestMCP_Stdio(t *testing.T) {
 	hints := map[string]bool{}
 	for _, tool := range tools.Tools {
 		hints[tool.Name] = tool.Annotations.ReadOnlyHint
-		if tool.OutputSchema == nil || tool.InputSchema == nil || *tool.Annotations.DestructiveHint || tool.Annotations.Title != "" || tool.Title == "" {
+		if tool.OutputSchema == nil || tool.InputSchema == nil || *tool.Annotations.DestructiveHint != slices.Contains([]string{"ask_agent", "approve"}, tool.Name) || tool.Annotations.Title != "" || tool.Title == "" {
 			t.Errorf("%+v", tool)
 		}
 	}
-	want := map[string]bool{"read_thread": false, "find_thread": true, "list_threads": true, "create_thread": false, "add_message": false, "fork_thread": false, "handoff_thread": false}
+	want := map[string]bool{"read_thread": false, "find_thread": true, "list_threads": true, "create_thread": false, "add_message": false, "fork_thread": false, "handoff_thread": false, "ask_agent": false, "approve": false, "search": true, "fetch": true}
 	if fmt.Sprint(hints) != fmt.Sprint(want) {
 		t.Errorf("the tools are %v, want %v", hints, want)
 	}
@@ -645,7 +645,7 @@ func TestMCP_NodeClient(t *testing.T) {
 	client := exec.CommandContext(ctx, node, "client.js", binary, url, mcpToken)
 	client.Dir, client.Env = dir, environment(s.env...)
 	out, err := client.CombinedOutput()
-	if want := "stdio: 7 tools, 1 message, recorded nothing, 1 resource, markdown, not_found\nhttp: 7 tools, 1 message, recorded nothing, 2 resources, markdown, not_found\n"; err != nil || string(out) != want {
+	if want := "stdio: 11 tools, 1 message, recorded nothing, 1 resource, markdown, not_found\nhttp: 11 tools, 1 message, recorded nothing, 2 resources, markdown, not_found\n"; err != nil || string(out) != want {
 		t.Errorf("%v: %s", err, out)
 	}
 	s.stop()

@@ -24,7 +24,7 @@ func closedTo() map[string][]string {
 		"threads": {"client", "events", "internal/retry"},
 		"state":   {"client", "events", "schema/arguments", "internal/excerpt", "internal/pattern", "internal/retry"},
 		// The HTTP edge is a client, wherever it runs.
-		"api": {"client", "events", "runview", "schema", "console", "internal/attachment", "internal/excerpt", "internal/prototype", "internal/suggest", "quota"},
+		"api": {"client", "events", "runview", "schema", "console", "internal/attachment", "internal/build", "internal/excerpt", "internal/prototype", "internal/suggest", "internal/threadmcp", "internal/threadtools", "schema/arguments", "quota"},
 		// Pages on the edge, which serves them.
 		"console": {"client", "events", "runview", "api/edge", "api/stream", "internal/eventtext"},
 		// What serves every kind of request knows none of them.
@@ -49,7 +49,7 @@ func narrow() map[string][]string {
 		// What programs with a client's credentials do: they reach nothing but the client.
 		"internal/threadtools": {"client", "events", "internal/excerpt"},
 		"internal/threadmcp":   {"client", "events", "internal/threadtools", "schema/arguments"},
-		"cmd/skein/cli":        {"client", "connect", "events", "internal/eventtext", "internal/suggest", "internal/importer"},
+		"cmd/skein/cli":        {"client", "connect", "events", "internal/build", "internal/eventtext", "internal/suggest", "internal/importer"},
 		"cmd/skein/user": {"cmd/skein/cli", "client", "events", "schema", "threads",
 			"internal/eventtext", "internal/manifest", "internal/suggest", "internal/threadmcp", "internal/importer"},
 	}

@@ -95,7 +95,7 @@ func New() *Metrics {
 	}
 	m.runs = newRuns(&c)
 	m.web = newWeb(&c)
-	build(&c)
+	noteBuild(&c)
 	m.catalog = c
 	return m
 }

@@ -9,12 +9,13 @@
 //     breaks the protocol is an error of the protocol, and it ends neither the server nor the
 //     session.
 //   - Answers are bounded, and pages lose nothing (see package threadtools).
-//   - Over HTTP it answers requests of this machine only, which name this machine as their host,
-//     come from no web page, and have the token.
+//   - With a token (Handler) it answers requests of this machine only, which name this machine as
+//     their host, come from no web page, and have the token. Package api/mcp serves those of others.
+//   - A run that a client began goes on when the client has gone, and is waited for again by its id.
 //   - It ends when its input ends or its context does, also if nobody reads its output.
 //
 // # What it does not
 //
 // Over HTTP it keeps no sessions: each request stands for itself, and the server sends nothing
-// unasked. Lists are read when they are asked for; no client is told that they changed.
+// unasked; questions are asked with the answer to a call, for which a later call has the state. Lists are read when they are asked for; no client is told that they changed.
 package threadmcp

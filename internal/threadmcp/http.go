@@ -38,11 +38,17 @@ func CheckToken(token string) error {
 	return nil
 }
 
-// Handler serves streamable HTTP at Path, for requests with the token. It keeps no sessions.
-func (s *Server) Handler(token string) http.Handler {
-	serve := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, &mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
+// HTTP serves streamable HTTP for requests whose host and credential were checked. It keeps no
+// sessions.
+func (s *Server) HTTP() http.Handler {
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true, DisableLocalhostProtection: true,
 	})
+}
+
+// Handler is HTTP at Path, for requests to this machine with the token.
+func (s *Server) Handler(token string) http.Handler {
+	serve := s.HTTP()
 	want := sha256.Sum256([]byte(token))
 	places := make(chan struct{}, maxRequests)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

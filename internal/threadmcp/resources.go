@@ -149,28 +149,40 @@ func contents(uri, mediaType, text string) *mcp.ReadResourceResult {
 // markdownOf returns a page as Markdown. Texts are in fences that no text can close.
 func markdownOf(p *threadtools.Page) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Thread %s\n\n", p.ThreadID)
+	writeHead(&b, p)
+	writeMessages(&b, p)
+	writeNext(&b, p)
+	return b.String()
+}
+
+func writeHead(b *strings.Builder, p *threadtools.Page) {
+	fmt.Fprintf(b, "# Thread %s\n\n", p.ThreadID)
 	for _, line := range []struct{ name, text string }{{"title", p.Title}, {"key", p.Key}, {"agent", p.AgentID}, {"changed", p.UpdatedAt}} {
 		if line.text != "" {
-			fmt.Fprintf(&b, "- %s: `%s`\n", line.name, strings.ReplaceAll(oneLine(line.text), "`", "'"))
+			fmt.Fprintf(b, "- %s: `%s`\n", line.name, strings.ReplaceAll(oneLine(line.text), "`", "'"))
 		}
 	}
-	fmt.Fprintf(&b, "\n%s\n", p.Note)
+	fmt.Fprintf(b, "\n%s\n", p.Note)
+}
+
+func writeMessages(b *strings.Builder, p *threadtools.Page) {
 	for _, m := range p.Messages {
-		fmt.Fprintf(&b, "\n## %d %s", m.Index, m.Role)
+		fmt.Fprintf(b, "\n## %d %s", m.Index, m.Role)
 		if m.At != "" {
 			b.WriteString(" " + m.At)
 		}
 		if m.Skipped > 0 {
-			fmt.Fprintf(&b, ", from byte %d", m.Skipped)
+			fmt.Fprintf(b, ", from byte %d", m.Skipped)
 		}
 		fence := fenceFor(m.Text)
-		fmt.Fprintf(&b, "\n\n%s\n%s\n%[1]s\n", fence, strings.TrimSuffix(m.Text, "\n"))
+		fmt.Fprintf(b, "\n\n%s\n%s\n%[1]s\n", fence, strings.TrimSuffix(m.Text, "\n"))
 	}
+}
+
+func writeNext(b *strings.Builder, p *threadtools.Page) {
 	if n := p.Next; n != nil {
-		fmt.Fprintf(&b, "\nContinues at %s?from=%d&skip=%d\n", uriOf(p.ThreadID), n.From, n.Skip)
+		fmt.Fprintf(b, "\nContinues at %s?from=%d&skip=%d\n", uriOf(p.ThreadID), n.From, n.Skip)
 	}
-	return b.String()
 }
 
 // fenceFor returns a fence that is longer than any in a text.

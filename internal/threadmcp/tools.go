@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -35,23 +36,58 @@ func (s *Server) addTools() error {
 	)
 }
 
+// Schemas are the schemas of the tools, made once. They are safe for concurrent use.
+type Schemas struct {
+	cache *mcp.SchemaCache
+	mu    sync.Mutex
+	in    map[reflect.Type]*jsonschema.Schema // of arguments
+}
+
+// NewSchemas returns Schemas of no tool yet.
+func NewSchemas() *Schemas {
+	return &Schemas{cache: mcp.NewSchemaCache(), in: map[reflect.Type]*jsonschema.Schema{}}
+}
+
+// of returns the schema of arguments.
+func (c *Schemas) of(t reflect.Type) (*jsonschema.Schema, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.in[t]; known != nil {
+		return known, nil
+	}
+	raw, err := arguments.Of(t)
+	if err != nil {
+		return nil, err
+	}
+	made := &jsonschema.Schema{}
+	if err := made.UnmarshalJSON(raw); err != nil {
+		return nil, err
+	}
+	c.in[t] = made
+	return made, nil
+}
+
 // add adds a tool, whose arguments are checked against the schema of A.
 func add[A, R any](s *Server, name, title, description string, hints *mcp.ToolAnnotations, call func(context.Context, A) (R, error)) error {
-	raw, err := arguments.Of(reflect.TypeFor[A]())
+	return addAsking(s, name, title, description, hints, func(ctx context.Context, _ *mcp.CallToolRequest, a A) (*mcp.CallToolResult, R, error) {
+		out, err := call(ctx, a)
+		return nil, out, err
+	})
+}
+
+// addAsking is add for a tool that may ask the client's user, or say more than its result.
+func addAsking[A, R any](s *Server, name, title, description string, hints *mcp.ToolAnnotations, call mcp.ToolHandlerFor[A, R]) error {
+	in, err := s.schemas.of(reflect.TypeFor[A]())
 	if err != nil {
 		return err
 	}
-	in := &jsonschema.Schema{}
-	if err := in.UnmarshalJSON(raw); err != nil {
-		return err
-	}
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: name, Title: title, Description: description, InputSchema: in, Annotations: hints},
-		func(ctx context.Context, _ *mcp.CallToolRequest, a A) (*mcp.CallToolResult, R, error) {
-			out, err := call(ctx, a)
+		func(ctx context.Context, req *mcp.CallToolRequest, a A) (*mcp.CallToolResult, R, error) {
+			res, out, err := call(ctx, req, a)
 			if err != nil {
 				err = told(err)
 			}
-			return nil, out, err
+			return res, out, err
 		})
 	return nil
 }

@@ -1,0 +1,87 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/skein-threads/skein/api"
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/tokens"
+)
+
+// Tools of /mcp may do what the credential may: threads of another tenant or user do not exist, a reader
+// writes nothing, and who has no credential is told where one is issued.
+func TestHandler_MCPOfOthers(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, map[string]edge.Principal{
+		"acme": {Tenant: "acme", Subject: "key:a"}, "globex": {Tenant: "globex", Subject: "key:g"},
+		"ann": {Tenant: "acme", Subject: "key:ann", User: "ann"}, "bob": {Tenant: "acme", Subject: "key:bob", User: "bob"},
+		"reader": {Tenant: "acme", Subject: "key:r", Can: []edge.Capability{edge.Read}},
+		"one":    {Tenant: "acme", Subject: "key:o", Threads: []string{"T-0190a3c5-0000-7000-8000-000000000000"}},
+	}, func(o *api.Options) { o.Listen.Tokens = tokens.Options{Issuer: "https://login.example.org"} })
+	s.teller()
+	for _, who := range []string{"acme", "globex"} {
+		if status, text := s.ask(who, "PUT", "/api/definitions/agent/teller", `{"name":"teller","type":"ai_human","reactor":"teller"}`); status >= 300 {
+			t.Fatalf("an agent: %d %s", status, text)
+		}
+	}
+	ann := s.made("acme", "ann", "hers")
+	call := func(who, tool, args string) (int, string) {
+		t.Helper()
+		return s.ask(who, "POST", "/mcp", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, args),
+			"Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2025-06-18")
+	}
+	theirs := `"thread":"` + ann.thread + `"`
+	for _, c := range []struct{ name, who, tool, args, want string }{
+		{"her thread", "ann", "read_thread", `{` + theirs + `}`, `"structuredContent"`},
+		{"the tenant's thread", "acme", "fetch", `{"id":"` + ann.thread + `"}`, "secret"},
+		{"a thread of another user", "bob", "read_thread", `{` + theirs + `}`, "not_found"},
+		{"its key", "bob", "fetch", `{"id":"key:hers"}`, "not_found"},
+		{"as a resource", "bob", "fetch", `{"id":"skein://threads/` + ann.thread + `"}`, "not_found"},
+		{"a question there", "bob", "ask_agent", `{` + theirs + `,"text":"x"}`, "not_found"},
+		{"its run", "bob", "ask_agent", `{` + theirs + `,"execution":"` + ann.execution + `"}`, "not_found"},
+		{"a decision there", "bob", "approve", `{` + theirs + `,"call":"c1","decision":"deny"}`, "not_found"},
+		{"lists", "bob", "search", `{"query":""}`, `"results":[]`},
+		{"a thread of another tenant", "globex", "read_thread", `{` + theirs + `}`, "not_found"},
+		{"a run of another tenant", "globex", "ask_agent", `{` + theirs + `,"execution":"` + ann.execution + `"}`, "not_found"},
+		{"a reader asks", "reader", "ask_agent", `{"agent":"teller","text":"x"}`, "forbidden"},
+		{"a reader writes", "reader", "add_message", `{` + theirs + `,"text":"x"}`, "forbidden"},
+		{"a reader decides", "reader", "approve", `{` + theirs + `,"call":"c1","decision":"deny"}`, "forbidden"},
+		{"one of some threads begins another", "one", "ask_agent", `{"agent":"teller","text":"x"}`, "is"},
+		{"a user's own thread", "bob", "ask_agent", `{"agent":"teller","text":"x"}`, `"status":"completed"`},
+	} {
+		status, text := call(c.who, c.tool, c.args)
+		if refused := strings.Contains(text, `"isError":true`); status != http.StatusOK || !strings.Contains(text, c.want) ||
+			refused != (c.want == "not_found" || c.want == "forbidden" || c.who == "one") || c.who != "ann" && c.who != "acme" && c.name != "a user's own thread" && strings.Contains(text, "secret") {
+			t.Errorf("%s: %d %.300s, want %s", c.name, status, text, c.want)
+		}
+	}
+	if status, text := s.ask("ann", "GET", "/api/threads", ""); status != http.StatusOK || strings.Count(text, `"id":"T-`) != 1 {
+		t.Errorf("threads of hers: %d %s", status, text)
+	}
+
+	r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/mcp", strings.NewReader(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	at, ok := strings.CutPrefix(answer.Header.Get("WWW-Authenticate"), `Bearer resource_metadata="`)
+	if answer.StatusCode != http.StatusUnauthorized || !ok {
+		t.Fatalf("%d %v", answer.StatusCode, answer.Header)
+	}
+	if status, text := s.ask("", "GET", strings.TrimPrefix(strings.TrimSuffix(at, `"`), s.url), ""); status != http.StatusOK ||
+		text != `{"resource":"`+s.url+`/mcp","resource_name":"Skein threads","authorization_servers":["https://login.example.org"],"bearer_methods_supported":["header"]}` {
+		t.Errorf("%d %s", status, text)
+	}
+	for _, method := range []string{"GET", "DELETE"} { // there are no sessions
+		if status, _ := s.ask("acme", method, "/mcp", "", "Accept", "text/event-stream"); status != http.StatusMethodNotAllowed {
+			t.Errorf("%s: %d", method, status)
+		}
+	}
+}
