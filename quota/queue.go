@@ -1,7 +1,6 @@
 package quota
 
 import (
-	"context"
 	"sync"
 	"time"
 )
@@ -104,8 +103,8 @@ func (q *Queue[T]) add(tenant string, w queued[T], now time.Time) {
 }
 
 // Spend counts work that a tenant's requests do besides being started, like so many of them, and
-// returns how long the tenant must wait for it. Later requests wait for it as well. Alone a tenant
-// waits for nothing.
+// returns how long the tenant must wait for it, and for what it has spent before. Later requests wait
+// for it as well. Alone a tenant waits for nothing.
 func (q *Queue[T]) Spend(tenant string, requests float64, now time.Time) time.Duration {
 	if !q.fair.Activity.shared(tenant, now, queueActive) {
 		return 0
@@ -114,11 +113,6 @@ func (q *Queue[T]) Spend(tenant string, requests float64, now time.Time) time.Du
 	defer q.mu.Unlock()
 	q.rate.charge(tenant, requests, now)
 	return q.until(tenant, 0, now)
-}
-
-// Wait is Spend, and blocks for as long. The error is the cause of ctx.
-func (q *Queue[T]) Wait(ctx context.Context, tenant string, requests float64) error {
-	return pause(ctx, q.Spend(tenant, requests, time.Now()))
 }
 
 // Ended starts what waits for a request of the tenant that has ended.

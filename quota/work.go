@@ -3,6 +3,7 @@ package quota
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // A request may do one unit of work at its start. What it does beyond that is work like so many
@@ -18,8 +19,8 @@ const (
 // other tenants than as many small ones. It is safe for concurrent use.
 type Work struct {
 	tenant string
-	long   *Pool                                                         // nil: long reads need no place
-	pace   func(ctx context.Context, tenant string, units float64) error // blocks until so much may be done
+	long   *Pool // nil: long reads need no place
+	charge func(tenant string, units float64, now time.Time) time.Duration
 
 	entering chan struct{} // has room for the one read of the request that waits for its place
 
@@ -31,10 +32,11 @@ type Work struct {
 	leave func() // frees the place; nil: it has none
 }
 
-// NewWork returns the work of a request that begins. pace blocks until its tenant may do so many
-// units, which is called with those beyond the first one. End it.
-func NewWork(tenant string, long *Pool, pace func(ctx context.Context, tenant string, units float64) error) *Work {
-	return &Work{tenant: tenant, long: long, pace: pace, paid: 1, entering: make(chan struct{}, 1)}
+// NewWork returns the work of a request that begins. charge counts units of its tenant, those beyond
+// the first one, and returns how long the tenant must wait for all that was counted; see [Queue.Spend].
+// End it.
+func NewWork(tenant string, long *Pool, charge func(tenant string, units float64, now time.Time) time.Duration) *Work {
+	return &Work{tenant: tenant, long: long, charge: charge, paid: 1, entering: make(chan struct{}, 1)}
 }
 
 // End frees the place of a request that has ended.
@@ -47,22 +49,22 @@ func (w *Work) End() {
 	}
 }
 
-// spend counts work, and blocks until more may be done.
-func (w *Work) spend(ctx context.Context, units float64, placed bool) error {
+// count counts work, and reports whether it is more than the first unit.
+func (w *Work) count(units float64) bool {
 	w.mu.Lock()
 	w.done += units
 	owed := max(0, w.done-w.paid)
 	w.paid += owed
 	w.mu.Unlock()
-	if owed == 0 {
-		return nil
+	if owed > 0 {
+		w.charge(w.tenant, owed, time.Now())
 	}
-	if !w.enterNow(0, placed) {
-		if err := w.enter(ctx); err != nil {
-			return err
-		}
-	}
-	return w.pace(ctx, w.tenant, owed)
+	return owed > 0
+}
+
+// settle blocks until the tenant may do more.
+func (w *Work) settle(ctx context.Context) error {
+	return pause(ctx, w.charge(w.tenant, 0, time.Now()))
 }
 
 // enterNow reports whether a request may do so much more: it needs no place for that, has one, or
@@ -126,7 +128,7 @@ func Continue(from, to context.Context) context.Context {
 	if in.work == nil {
 		return to
 	}
-	return NewWork(in.work.tenant, nil, in.work.pace).In(to)
+	return NewWork(in.work.tenant, nil, in.work.charge).In(to)
 }
 
 // Placed returns a context for reads that have a place of another kind: they take none for long
@@ -142,20 +144,27 @@ func Unmeasured(ctx context.Context) context.Context {
 	return context.WithValue(ctx, workKey{}, inWork{})
 }
 
-// Read calls read, counts the messages that it has read and their bytes, and blocks until their
-// tenant may do more. Where that needs a place and none is free, it calls drop, which forgets what
-// was read, so that those who wait hold nothing, and read again when it has one. In a context that
-// belongs to no work it only calls read. The error is that of read, that of ctx, or a *FullError.
+// Read blocks until the tenant may do more, calls read, and counts the messages that it has read and
+// their bytes, for which the next one waits. Where they need a place and none is free, it calls drop,
+// which forgets what was read, and reads again when it has one: those who wait hold nothing. In a
+// context that belongs to no work it only calls read. The error is that of read, that of ctx, or a
+// *FullError.
 func Read(ctx context.Context, read func() (messages, bytes int, err error), drop func()) error {
 	in, _ := ctx.Value(workKey{}).(inWork)
 	for {
+		if in.work != nil {
+			if err := in.work.settle(ctx); err != nil {
+				return err
+			}
+		}
 		messages, bytes, err := read()
 		if err != nil || in.work == nil {
 			return err
 		}
 		units := float64(messages)/unitMessages + float64(bytes)/unitBytes
 		if in.work.enterNow(units, in.placed) {
-			return in.work.spend(ctx, units, in.placed)
+			in.work.count(units)
+			return nil
 		}
 		drop()
 		if err := in.work.enter(ctx); err != nil {
@@ -164,12 +173,20 @@ func Read(ctx context.Context, read func() (messages, bytes int, err error), dro
 	}
 }
 
-// SpendRequests counts what is work like so many requests, of so many bytes in all, and blocks as
-// Read does.
+// SpendRequests counts what is work like so many requests, of so many bytes in all, and blocks until
+// the tenant may do it. The error is that of ctx, or a *FullError.
 func SpendRequests(ctx context.Context, requests, bytes int) error {
 	in, _ := ctx.Value(workKey{}).(inWork)
 	if in.work == nil {
 		return nil
 	}
-	return in.work.spend(ctx, float64(requests)+float64(bytes)/unitSent, in.placed)
+	if !in.work.count(float64(requests) + float64(bytes)/unitSent) {
+		return nil
+	}
+	if !in.work.enterNow(0, in.placed) {
+		if err := in.work.enter(ctx); err != nil {
+			return err
+		}
+	}
+	return in.work.settle(ctx)
 }

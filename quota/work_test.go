@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // A request may do one unit of work, and one that does much takes a place until it ends. What goes on
@@ -13,9 +14,9 @@ import (
 func TestWork_LongReads(t *testing.T) {
 	places := NewPool("reads", Places{Total: 1}, nil)
 	var owed float64
-	w := NewWork("acme", places, func(_ context.Context, _ string, units float64) error {
+	w := NewWork("acme", places, func(_ string, units float64, _ time.Time) time.Duration {
 		owed += units
-		return nil
+		return 0
 	})
 	ctx := w.In(t.Context())
 	spend := func(ctx context.Context, messages, bytes int) {
@@ -60,8 +61,10 @@ func TestWork_LongReads(t *testing.T) {
 		t.Errorf("%g units are owed, %v", owed, err)
 	}
 	wanted := errors.New("too long")
-	w = NewWork("acme", nil, func(context.Context, string, float64) error { return wanted })
-	if err := SpendRequests(w.In(t.Context()), 2, 0); !errors.Is(err, wanted) {
+	late, end := context.WithCancelCause(t.Context())
+	end(wanted)
+	w = NewWork("acme", nil, func(string, float64, time.Time) time.Duration { return time.Hour })
+	if err := SpendRequests(w.In(late), 2, 0); !errors.Is(err, wanted) {
 		t.Errorf("%v", err)
 	}
 }
@@ -77,11 +80,11 @@ func TestRead_HoldsNothingWhileItWaits(t *testing.T) {
 		}
 		var mu sync.Mutex // guards what the reads change
 		var owed float64
-		w := NewWork("acme", places, func(_ context.Context, _ string, units float64) error {
+		w := NewWork("acme", places, func(_ string, units float64, _ time.Time) time.Duration {
 			mu.Lock()
 			defer mu.Unlock()
 			owed += units
-			return nil
+			return 0
 		})
 		held, began := 0, 0
 		read := func(ctx context.Context, messages int) error {
@@ -114,7 +117,7 @@ func TestRead_HoldsNothingWhileItWaits(t *testing.T) {
 		}
 		gone, giveUp := context.WithCancel(t.Context())
 		giveUp()
-		if err := read(NewWork("late", places, nil).In(gone), messages); !errors.Is(err, context.Canceled) || held != unitMessages {
+		if err := read(NewWork("late", places, w.charge).In(gone), messages); !errors.Is(err, context.Canceled) || held != unitMessages {
 			t.Errorf("one that gave up holds %d messages: %v", held, err)
 		}
 		free()
@@ -127,6 +130,72 @@ func TestRead_HoldsNothingWhileItWaits(t *testing.T) {
 			t.Error("the place was kept:", err)
 		} else {
 			leave()
+		}
+	})
+}
+
+// While others are active, readers wait for what their tenant has read before they read more, and so
+// hold nothing of it, also where each request reads once.
+func TestRead_HoldsNothingWhileItIsPaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(Fair{Rate: 100}, func(request) {}, nil)
+		busy := time.NewTicker(queueActive / 4) // of another tenant
+		defer busy.Stop()
+		end := make(chan struct{})
+		go func() {
+			for {
+				q.fair.Activity.Note("quiet", time.Now())
+				select {
+				case <-busy.C:
+				case <-end:
+					return
+				}
+			}
+		}()
+		synctest.Wait()
+		const readers, reads, messages = 4, 8, 100 * unitMessages // each is a second's worth
+		var mu sync.Mutex                                         // guards held
+		held := 0
+		hold := func(n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			held += n
+		}
+		began := time.Now()
+		var all sync.WaitGroup
+		for r := range readers {
+			all.Go(func() {
+				w := NewWork("loud", nil, q.Spend)
+				for range reads {
+					if r%2 > 0 { // a request for each read
+						w = NewWork("loud", nil, q.Spend)
+					}
+					err := Read(w.In(t.Context()), func() (int, int, error) {
+						hold(messages)
+						return messages, 0, nil
+					}, func() { t.Error("a place was waited for") })
+					if err != nil {
+						t.Error(err)
+					}
+					hold(-messages) // it is used
+				}
+			})
+		}
+		looked := 0
+		for time.Since(began) < (reads-2)*readers*time.Second {
+			synctest.Wait()
+			mu.Lock()
+			if held > 0 {
+				t.Errorf("%d messages are held after %v", held, time.Since(began))
+			}
+			mu.Unlock()
+			looked++
+			time.Sleep(100 * time.Millisecond)
+		}
+		all.Wait()
+		close(end)
+		if took := time.Since(began); took < (reads-1)*readers*time.Second*9/10 {
+			t.Errorf("%d reads of a second's worth took %v", readers*reads, took)
 		}
 	})
 }

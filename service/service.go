@@ -271,7 +271,7 @@ func (s *Service) handle(r request) (tenant, name string, out any, err error) {
 	}
 	ctx, cancel, limit := s.deadline(wait)
 	defer cancel()
-	work := quota.NewWork(tenant, s.long, s.queue.Wait)
+	work := quota.NewWork(tenant, s.long, s.queue.Spend)
 	defer work.End()
 	out, err = handle(work.In(ctx))
 	if err != nil && limit > 0 && ctx.Err() != nil && s.ctx.Err() == nil {

@@ -37,12 +37,13 @@ type request struct {
 	Agent     string        `json:"agent"`
 
 	last *Message // nil if there is none
+	size int      // of the body, in bytes
 }
 
 // readRequest decodes the body of a request. Fields that it does not know are skipped, as the
 // clients' own ones are sent along.
 func readRequest(body []byte) (*request, error) {
-	var req request
+	req := request{size: len(body)}
 	if err := json.Unmarshal(body, &req); err != nil {
 		if misfit := (*json.SemanticError)(nil); errors.As(err, &misfit) {
 			return nil, events.Invalid(string(misfit.JSONPointer), "the body is not what useChat sends: %q has the wrong type", misfit.JSONPointer)
@@ -110,25 +111,44 @@ func (r *request) path(i int) string {
 	return "/messages/" + strconv.Itoa(i)
 }
 
+// earlierItems returns the messages before the last one as items.
+func (r *request) earlierItems(ctx context.Context, c *edge.Caller) (list []events.NewItem, err error) {
+	return list, c.Decode(ctx, r.size, func() error {
+		for i := range r.Messages[:len(r.Messages)-1] {
+			m, err := r.message(i)
+			if err != nil {
+				return err
+			}
+			one, err := itemOf(m, r.path(i))
+			if err != nil {
+				return err
+			}
+			list = append(list, one)
+		}
+		return nil
+	})
+}
+
 // userItem returns the last message as an item, which a user must have written. Files of the
 // thread are read.
-func (r *request) userItem(ctx context.Context, c *client.Client, thread *events.Thread) (*events.NewItem, error) {
+func (r *request) userItem(ctx context.Context, h *chat) (*events.NewItem, error) {
 	m, path := r.last, r.path(len(r.Messages)-1)
 	if m.Role != string(events.User) {
 		return nil, events.Invalid(path+"/role", "the last message is the user's, or the assistant's with answers to its calls; not of the role %.32q", m.Role)
 	}
 	for i := range m.Parts {
 		if m.Parts[i].Type == typeFile {
-			if err := readFile(ctx, c, thread, &m.Parts[i]); err != nil {
+			if err := readFile(ctx, h.now, h.thread, &m.Parts[i]); err != nil {
 				return nil, err
 			}
 		}
 	}
-	item, err := itemOf(m, path)
-	if err != nil {
-		return nil, err
-	}
-	return &item, nil
+	var item events.NewItem
+	err := h.caller.Decode(ctx, r.size, func() (err error) {
+		item, err = itemOf(m, path)
+		return err
+	})
+	return &item, err
 }
 
 // keepFiles stores the large files of an item in those of its thread, and refers to them.

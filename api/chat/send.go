@@ -57,7 +57,7 @@ func (h *chat) ask(ctx context.Context, req *request) (*follow, error) {
 	if m.Role == string(events.Assistant) {
 		return h.answer(ctx, m)
 	}
-	item, err := req.userItem(ctx, h.now, h.thread)
+	item, err := req.userItem(ctx, h)
 	if err != nil {
 		return nil, err
 	}
@@ -120,17 +120,9 @@ func (h *chat) begin(ctx context.Context, req *request, item *events.NewItem) (*
 	if events.ValidThreadID(h.id) {
 		return nil, h.missing() // no key of a thread looks like an id
 	}
-	var earlier []events.NewItem
-	for i := range req.Messages[:len(req.Messages)-1] {
-		m, err := req.message(i)
-		if err != nil {
-			return nil, err
-		}
-		one, err := itemOf(m, req.path(i))
-		if err != nil {
-			return nil, err
-		}
-		earlier = append(earlier, one)
+	earlier, err := req.earlierItems(ctx, h.caller)
+	if err != nil {
+		return nil, err
 	}
 	create := events.CreateThread{Key: h.id, AgentID: req.Agent, UserID: h.caller.User}
 	id := commandID("begin", h.id, item, req.last.ID) // of what the client sent

@@ -281,8 +281,8 @@ func (m *message) text(path string) (string, error) {
 	return strings.Join(all, "\n"), nil
 }
 
-// response returns the request as one for a response, with the input from an item on.
-func (d *request) response(first int, place map[string]any) events.JSON {
+// response returns the request as one for a response, without its input.
+func (d *request) response(place map[string]any) events.JSON {
 	tools := []map[string]events.JSON{}
 	for _, t := range d.Tools {
 		fields := map[string]events.JSON{}
@@ -290,7 +290,7 @@ func (d *request) response(first int, place map[string]any) events.JSON {
 		fields["type"] = events.Quote(t.Type)
 		tools = append(tools, fields)
 	}
-	out := map[string]any{"model": d.Model, "input": d.input[first:], "instructions": strings.Join(d.system, "\n\n")}
+	out := map[string]any{"model": d.Model, "instructions": strings.Join(d.system, "\n\n")}
 	for name, v := range map[string]events.JSON{
 		"tool_choice": d.choice(), "parallel_tool_calls": d.ParallelToolCalls, "temperature": d.Temperature, "top_p": d.TopP,
 		"presence_penalty": d.PresencePenalty, "frequency_penalty": d.FrequencyPenalty, "metadata": d.Metadata, "user": d.User, "service_tier": d.ServiceTier,

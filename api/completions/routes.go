@@ -74,7 +74,11 @@ func (d *request) begin(r *http.Request, c *edge.Caller, body []byte) (*openresp
 	if err != nil {
 		return nil, err
 	}
-	asked := openresponses.Asked{Sent: body, Scope: route + "\x00" + chat, Body: d.response(0, map[string]any{"store": false})}
+	asked := openresponses.Asked{Sent: body, Scope: route + "\x00" + chat, Body: d.response(map[string]any{"store": false}), Input: d.input}
+	var history []said
+	if chat != "" { // before anything is asked: the body is decoded then
+		history = d.history()
+	}
 	if err := asked.Check(r, c); err != nil {
 		return nil, d.refused(err, 0)
 	}
@@ -89,7 +93,7 @@ func (d *request) begin(r *http.Request, c *edge.Caller, body []byte) (*openresp
 		return run, err
 	}
 	for try := 1; ; try++ {
-		run, err := d.beginIn(r, c, asked, chat)
+		run, err := d.beginIn(r, c, asked, chat, history)
 		switch {
 		case !events.HasCode(err, events.AlreadyExists, events.VersionConflict): // otherwise two requests began the chat together
 			return run, err
@@ -102,12 +106,12 @@ func (d *request) begin(r *http.Request, c *edge.Caller, body []byte) (*openresp
 }
 
 // beginIn starts the run of a request in the thread of its chat.
-func (d *request) beginIn(r *http.Request, c *edge.Caller, asked openresponses.Asked, chat string) (*openresponses.Run, error) {
+func (d *request) beginIn(r *http.Request, c *edge.Caller, asked openresponses.Asked, chat string, history []said) (*openresponses.Run, error) {
 	now, err := c.Client.UpToDate(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	p, err := locate(r.Context(), now, chat, d.history())
+	p, err := locate(r.Context(), now, chat, history)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +122,7 @@ func (d *request) beginIn(r *http.Request, c *edge.Caller, asked openresponses.A
 	if p.thread != "" {
 		goesOn["conversation"] = p.thread
 	}
-	asked.Key, asked.Body = p.key, d.response(p.next, goesOn)
+	asked.Key, asked.Body, asked.Input = p.key, d.response(goesOn), d.input[p.next:]
 	run, err := asked.Begin(r, c)
 	if err != nil {
 		err = d.refused(err, p.next)

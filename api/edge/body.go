@@ -70,7 +70,7 @@ func (w *response) readBody(r *http.Request, tenant string) error {
 		if err != nil {
 			return err
 		}
-		if err := w.enterBody(r.Context(), tenant, len(raw)); err != nil {
+		if w.leave, err = w.enterBody(r.Context(), tenant, len(raw)); err != nil {
 			return err
 		}
 		if tooDeep(raw) {
@@ -82,20 +82,35 @@ func (w *response) readBody(r *http.Request, tenant string) error {
 	return nil
 }
 
-// enterBody waits for a place in which a large body is decoded.
-func (w *response) enterBody(ctx context.Context, tenant string, size int) error {
+// enterBody waits for a place in which a large body is decoded. A small one needs none.
+func (w *response) enterBody(ctx context.Context, tenant string, size int) (leave func(), err error) {
 	if size < largeBody {
-		return nil
+		return nil, nil
 	}
-	leave, err := w.edge.opts.Bodies.Wait(ctx, tenant)
+	leave, err = w.edge.opts.Bodies.Wait(ctx, tenant)
 	if full := (*quota.FullError)(nil); errors.As(err, &full) {
-		return busy("the tenant", "large bodies in flight", time.Second)
+		return nil, busy("the tenant", "large bodies in flight", time.Second)
 	}
 	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
-	w.leave = leave
-	return err
+	return leave, err
+}
+
+// decode runs work that takes long if the body is large, in a place: that of the request, or one of
+// its own if the request has left its place or had none.
+func (w *response) decode(ctx context.Context, tenant string, size int, work func() error) error {
+	if w.leave != nil && !w.left.Load() {
+		return work()
+	}
+	leave, err := w.enterBody(ctx, tenant, size)
+	if err != nil {
+		return err
+	}
+	if leave != nil {
+		defer leave()
+	}
+	return work()
 }
 
 // wholeBody is a body that was read.

@@ -103,13 +103,22 @@ type Caller struct {
 
 	SocketPing time.Duration // between two pings of a WebSocket
 
-	marks *marks
-	paced func(ctx context.Context, bytes int) error
+	marks  *marks
+	paced  func(ctx context.Context, bytes int) error
+	decode func(ctx context.Context, size int, work func() error) error
 }
 
 // Weigh waits until so many bytes may be sent to the caller's tenant, or were looked at for it and
 // left out. Answers are weighed as they are written, and a WebSocket's frames are not.
 func (c *Caller) Weigh(ctx context.Context, bytes int) error { return c.paced(ctx, bytes) }
+
+// Decode runs work on a body of some bytes, or on a WebSocket's message. A large one takes long to
+// decode, so that such work takes turns: it waits for a place, unless the request still has the place
+// with which its handler began, which it leaves at its first query or command. The work must not wait
+// for anything.
+func (c *Caller) Decode(ctx context.Context, size int, work func() error) error {
+	return c.decode(ctx, size, work)
+}
 
 // Handler answers a request. An error that it returns before it wrote anything is the
 // answer; see [WriteError]. The request's context ends when the reader has gone, when the
@@ -290,6 +299,9 @@ func (t route) answer(w *response, r *http.Request, turn *quota.Turn) error {
 	defer w.endWith(c.Principal)()
 	c.paced = func(ctx context.Context, bytes int) error { return meters.weighSent(ctx, c.Tenant, bytes) }
 	w.paced = c.paced
+	c.decode = func(ctx context.Context, size int, work func() error) error {
+		return w.decode(ctx, c.Tenant, size, work)
+	}
 	if w.place, err = meters.admit(c.Principal, isUpload(r), mayStream(r), time.Now()); err == nil {
 		err = meters.begin(r.Context(), c.Tenant, 1)
 		if err == nil && mayStream(r) { // not while what others of the tenant sent is too much

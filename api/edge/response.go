@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/skein-threads/skein/events"
@@ -21,7 +22,8 @@ type response struct {
 	began  bool                                       // the answer has begun
 	stream bool                                       // it is a stream, which the edge's closing ends
 	place  *admission                                 // nil before it is admitted
-	leave  func()                                     // leaves the place for decoding a large body; nil: it has none
+	leave  func()                                     // leaves the place for decoding a large body; nil: it had none
+	left   atomic.Bool                                // the place was left
 	rolled time.Time                                  // when the reader was last given time
 	sent   int                                        // bytes that were not weighed yet
 	paced  func(ctx context.Context, bytes int) error // waits until so many may be sent; nil: for nothing
@@ -161,6 +163,7 @@ func (w *response) lasts() error {
 // leaveBody notes that the request's body was decoded.
 func (w *response) leaveBody() {
 	if w.leave != nil {
+		w.left.Store(true)
 		w.leave()
 	}
 }

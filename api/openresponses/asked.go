@@ -14,10 +14,11 @@ import (
 // Asked is a request of another protocol of OpenAI's, told as a request for a response. It has the
 // models, tools, bounds, retries and temporary threads of this protocol.
 type Asked struct {
-	Body  events.JSON // of POST /v1/responses; with store: false the thread is temporary
-	Sent  []byte      // the body that the client sent, by which its repeats are known
-	Scope string      // of its Idempotency-Keys
-	Key   string      // of the thread that is created; empty: it has none, or the body names a conversation
+	Body  events.JSON      // of POST /v1/responses, without input; with store: false the thread is temporary
+	Input []transform.Item // its items, which are valid
+	Sent  []byte           // the body that the client sent, by which its repeats are known
+	Scope string           // of its Idempotency-Keys
+	Key   string           // of the thread that is created; empty: it has none, or the body names a conversation
 }
 
 // Run is the run of a request of another protocol.
@@ -58,7 +59,7 @@ func (a *Asked) request(r *http.Request) (d *createRequest, key string, err erro
 	if d, err = decodeCreate(a.Body); err != nil {
 		return nil, "", err
 	}
-	d.foreign, d.threadKey = true, a.Key
+	d.foreign, d.threadKey, d.input, d.size = true, a.Key, a.Input, len(a.Sent)
 	if key = r.Header.Get(edge.HeaderKey); key != "" {
 		key = a.Scope + "\x00" + key
 	}

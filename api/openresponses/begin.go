@@ -13,7 +13,6 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	transform "github.com/skein-threads/skein/events/openresponses"
 )
 
 // begun is a run that a request has started.
@@ -43,11 +42,10 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 	if err := known(ctx, c, d.Model); err != nil {
 		return nil, err
 	}
-	input, err := inputOf(d.Input)
-	if err != nil {
+	if err := checkLength(d.input); err != nil {
 		return nil, err
 	}
-	if len(input) == 0 && d.PreviousResponseID == "" && d.Conversation == nil {
+	if len(d.input) == 0 && d.PreviousResponseID == "" && d.Conversation == nil {
 		return nil, events.Invalid("/input", "a response needs an input, a previous_response_id or a conversation")
 	}
 	on, err := basisOf(ctx, c, d)
@@ -67,7 +65,7 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 		}
 	}
 	if !d.foreign {
-		if b, err := goOn(ctx, c, d, &on, input, id, own); b != nil || err != nil {
+		if b, err := goOn(ctx, c, d, &on, d.input, id, own); b != nil || err != nil {
 			return b, err
 		}
 	}
@@ -83,7 +81,7 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 				return nil, err
 			}
 		}
-		b, err := beginOnce(ctx, c, d, on, input, id, own)
+		b, err := beginOnce(ctx, c, d, on, id, own)
 		if key != "" && events.IsTakenByDeleted(err) { // an earlier request made it, and it was purged since
 			return nil, noResponse("resp_" + d.number(id, ""))
 		}
@@ -96,12 +94,12 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 	}
 }
 
-func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, input []transform.Item, id uuid.UUID, own func(string) bool) (*begun, error) {
+func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, id uuid.UUID, own func(string) bool) (*begun, error) {
 	to, err := placeOf(ctx, d, on, own)
 	if err != nil {
 		return nil, err
 	}
-	items, err := readInput(ctx, c, input, to)
+	items, err := d.items(ctx, c, to)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +107,7 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, 
 		if to, err = forked(ctx, c, to.forks, to.title, id); err != nil {
 			return nil, err
 		}
-		if items, err = readInput(ctx, c, input, to); err != nil {
+		if items, err = d.items(ctx, c, to); err != nil {
 			return nil, err
 		}
 	}

@@ -110,11 +110,7 @@ func summarizes(ctx context.Context, c *edge.Caller, name string) error {
 // toCompact returns the thread that a request wants compacted: that of a response, or one with
 // the request's input, after a response if it names one.
 func toCompact(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UUID) (thread string, seq int64, err error) {
-	input, err := inputOf(d.Input)
-	if err != nil {
-		return "", 0, err
-	}
-	if len(input) == 0 && d.PreviousResponseID == "" {
+	if len(d.input) == 0 && d.PreviousResponseID == "" {
 		return "", 0, events.Invalid("/input", "there is nothing to compact; give an input or a previous_response_id")
 	}
 	d.Conversation = nil
@@ -126,7 +122,7 @@ func toCompact(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UU
 	if err != nil {
 		return "", 0, err
 	}
-	if to.version != nil && len(input) > 0 { // its own thread gets no items by this
+	if to.version != nil && len(d.input) > 0 { // its own thread gets no items by this
 		to.forks = on.leg.x
 	}
 	if to.forks != nil {
@@ -134,10 +130,10 @@ func toCompact(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UU
 			return "", 0, err
 		}
 	}
-	if len(input) == 0 && d.stored() {
+	if len(d.input) == 0 && d.stored() {
 		return to.thread, 0, nil
 	}
-	items, err := newItems(ctx, c, input, to.thread)
+	items, err := newItems(ctx, c, d.input, d.size, to.thread)
 	if err != nil {
 		return "", 0, err
 	}
@@ -192,9 +188,6 @@ func inputTokens(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		return err
 	}
 	if err := known(r.Context(), c, d.Model); err != nil {
-		return err
-	}
-	if _, err := inputOf(d.Input); err != nil {
 		return err
 	}
 	bytes := len(d.Input) + len(d.Instructions)

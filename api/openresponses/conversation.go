@@ -103,11 +103,15 @@ func (b *conversationBody) items(ctx context.Context, c *edge.Caller, thread str
 	if k := jsontext.Value(b.Items).Kind(); k == 0 || k == 'n' {
 		return nil, nil
 	}
-	input, err := inputOf(b.Items)
+	var input []transform.Item
+	err := c.Decode(ctx, len(b.Items), func() (err error) {
+		input, err = inputOf(b.Items)
+		return err
+	})
 	if err != nil {
 		return nil, ofItems(err)
 	}
-	items, err := newItems(ctx, c, input, thread)
+	items, err := newItems(ctx, c, input, len(b.Items), thread)
 	if err != nil {
 		return nil, ofItems(err)
 	}

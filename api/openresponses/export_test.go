@@ -17,11 +17,7 @@ func Check(body []byte) error {
 	if err != nil {
 		return err
 	}
-	input, err := inputOf(d.Input)
-	if err != nil {
-		return err
-	}
-	if _, err := transform.Read(input); err != nil {
+	if _, err := transform.Read(d.input); err != nil {
 		return err
 	}
 	_, err = d.settings(&echo{})

@@ -16,23 +16,21 @@ import (
 	transform "github.com/skein-threads/skein/events/openresponses"
 )
 
-// readInput converts the input of a request to items for a place, and refuses the results of
-// calls that nobody has made.
-func readInput(ctx context.Context, c *edge.Caller, input []transform.Item, to place) ([]events.NewItem, error) {
-	items, err := newItems(ctx, c, input, to.thread)
+// items converts the input of a request to items for a place, and refuses the results of calls that
+// nobody has made.
+func (d *createRequest) items(ctx context.Context, c *edge.Caller, to place) ([]events.NewItem, error) {
+	items, err := newItems(ctx, c, d.input, d.size, to.thread)
 	if err != nil {
 		return nil, err
 	}
 	return items, matched(ctx, c, items, to.thread)
 }
 
-// newItems converts the input to items of a thread, each with what it refers to.
-func newItems(ctx context.Context, c *edge.Caller, input []transform.Item, thread string) ([]events.NewItem, error) {
+// newItems converts the input of a body of some bytes to items of a thread, each with what it refers
+// to.
+func newItems(ctx context.Context, c *edge.Caller, input []transform.Item, size int, thread string) (items []events.NewItem, err error) {
 	list := make([]transform.Item, 0, len(input))
 	for i, o := range input {
-		if err := checkParts("/input/"+strconv.Itoa(i), o); err != nil {
-			return nil, err
-		}
 		if asksApproval(o) { // of an earlier run, whose model never saw it
 			continue
 		}
@@ -59,14 +57,18 @@ func newItems(ctx context.Context, c *edge.Caller, input []transform.Item, threa
 			list = append(list, p)
 		}
 	}
-	items, err := transform.Read(list)
+	err = c.Decode(ctx, size, func() (err error) {
+		items, err = transform.Read(list)
+		return err
+	})
 	if err != nil {
 		e := *events.AsError(err)
-		if e.Details != nil {
-			details := *e.Details
-			details.Path = "/input" + details.Path
-			e.Details = &details
+		if e.Details == nil {
+			return nil, err
 		}
+		details := *e.Details
+		details.Path = "/input" + details.Path
+		e.Details = &details
 		return nil, &e
 	}
 	return items, nil

@@ -41,6 +41,9 @@ type createRequest struct {
 	Generate       *bool             `json:"generate"`
 	modelParameters
 
+	input []transform.Item // decoded
+	size  int              // of its JSON, in bytes
+
 	digest string // of the body, if the request may be repeated
 	retry  retry  // of a client that repeats requests without an Idempotency-Key
 	warmed string // the thread that an earlier request on the same socket has warmed up
@@ -117,7 +120,7 @@ func decodeCreate(body []byte) (*createRequest, error) {
 	return &d, d.check()
 }
 
-// check refuses what cannot have an effect.
+// check decodes the input, and refuses what cannot have an effect.
 func (d *createRequest) check() error {
 	d.dropNulls()
 	switch {
@@ -168,7 +171,12 @@ func (d *createRequest) check() error {
 		}
 		names[t.Name] = true
 	}
-	_, err := d.chosen()
+	if _, err := d.chosen(); err != nil {
+		return err
+	}
+	var err error
+	d.size = len(d.Input)
+	d.input, err = inputOf(d.Input)
 	return err
 }
 
@@ -273,13 +281,21 @@ func inputOf(raw events.JSON) ([]transform.Item, error) {
 	if err := misfit("/input", json.Unmarshal(raw, &list)); err != nil {
 		return nil, err
 	}
-	if len(list) > maxInput {
-		return nil, events.Invalid("/input", "an input has at most %d items; it has %d", maxInput, len(list))
-	}
 	for i := range list {
 		list[i].Origin = nil // only Skein sets it
+		if err := checkParts("/input/"+strconv.Itoa(i), list[i]); err != nil {
+			return nil, err
+		}
 	}
-	return list, nil
+	return list, checkLength(list)
+}
+
+// checkLength refuses an input with too many items.
+func checkLength(list []transform.Item) error {
+	if len(list) > maxInput {
+		return events.Invalid("/input", "an input has at most %d items; it has %d", maxInput, len(list))
+	}
+	return nil
 }
 
 // maxInput bounds the items of one request.

@@ -68,7 +68,14 @@ func (s *socket) serve(frames <-chan []byte) {
 // frame answers a frame. It reports whether the socket stays open.
 func (s *socket) frame(frame []byte) bool {
 	var d createRequest
-	err := decode(frame, &d)
+	var err error
+	busy := s.caller.Decode(s.ctx, len(frame), func() error {
+		err = decode(frame, &d)
+		return nil
+	})
+	if busy != nil {
+		return s.ctx.Err() == nil && s.send(failure(nil, busy)) == nil
+	}
 	switch {
 	case err != nil && d.Type == "response.create" && events.AsError(err).Details.Path != "": // a field of it has the wrong type
 	case err != nil || len(frame) == 0:
@@ -90,7 +97,7 @@ func (s *socket) frame(frame []byte) bool {
 
 // create starts a response, and sends its events.
 func (s *socket) create(d *createRequest) error {
-	if err := d.check(); err != nil {
+	if err := s.caller.Decode(s.ctx, len(d.Input), d.check); err != nil {
 		return err
 	}
 	if d.Background {

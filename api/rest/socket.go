@@ -26,6 +26,7 @@ type socket struct {
 	client  *client.Client
 	scope   string
 	thread  string
+	decode  func(ctx context.Context, size int, work func() error) error // see edge.Caller
 
 	state   *client.ThreadState // for emit; of the read loop's worker alone
 	work    chan func()         // commands and emits, done in order
@@ -58,7 +59,7 @@ func (s *service) socket(w http.ResponseWriter, req *http.Request, c *edge.Calle
 		return err
 	}
 	defer conn.Close()
-	k := &socket{Socket: conn, service: s, client: c.Client, scope: scopeOf(c.Principal), thread: thread, work: make(chan func(), mostWaiting), watched: map[string]bool{}}
+	k := &socket{Socket: conn, service: s, client: c.Client, decode: c.Decode, scope: scopeOf(c.Principal), thread: thread, work: make(chan func(), mostWaiting), watched: map[string]bool{}}
 	ctx := conn.Context()
 	k.Go(func() { k.doWork(ctx) })
 	for raw := range conn.Messages(0) {
@@ -102,7 +103,7 @@ type errorFrame struct {
 // receive handles a frame, and reports whether the socket stays open.
 func (k *socket) receive(ctx context.Context, raw []byte) bool {
 	var f frame
-	err := decodeFrame(raw, &f)
+	err := k.decode(ctx, len(raw), func() error { return decodeFrame(raw, &f) })
 	if err == nil {
 		err = k.handle(ctx, f)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -64,7 +65,7 @@ func TestMessages_WaitForAPlaceHoldsNoBatch(t *testing.T) {
 	places := quota.NewPool("reads", quota.Places{Total: 1}, waits)
 	leave, err := places.Try("globex")
 	logtest.Must(t, err)
-	work := quota.NewWork("acme", places, func(context.Context, string, float64) error { return nil })
+	work := quota.NewWork("acme", places, func(string, float64, time.Time) time.Duration { return 0 })
 	defer work.End()
 	done := make(chan int)
 	go func() {

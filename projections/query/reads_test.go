@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/quota"
@@ -34,7 +35,7 @@ func TestReads_LongOnesWaitForAPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer leave()
-	free := func(context.Context, string, float64) error { return nil }
+	free := func(string, float64, time.Time) time.Duration { return 0 }
 	for _, c := range []struct {
 		name, body string
 		long       bool
