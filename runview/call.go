@@ -64,9 +64,18 @@ func (v *View) callDelta(s *step, id, delta string) []Frame {
 	return []Frame{CallDelta{c.Call, delta}}
 }
 
+// callWritten shows that a model has written a call. Of a step that has streamed nothing before, the
+// parts have the order.
+func (v *View) callWritten(s *step, written Call) []Frame {
+	if c := v.calls[written.ID]; c != nil && c.ready || s.places == 0 || written.ID == "" {
+		return nil
+	}
+	return []Frame{CallWritten{written}}
+}
+
 // callPart shows a call that is recorded, and its outcome if there is one. It reports false if the
 // call was shown in another place.
-func (v *View) callPart(s *step, p *Part) (out []Frame, same bool) {
+func (v *View) callPart(s *step, p *Part, raw events.JSON) (out []Frame, same bool) {
 	if p.ToolCallID == "" {
 		return nil, true
 	}
@@ -76,6 +85,7 @@ func (v *View) callPart(s *step, p *Part) (out []Frame, same bool) {
 	} else if c.place == 0 { // the step is shown again
 		s.put(c)
 	}
+	c.Part = raw
 	if c.Name = Tool(p.Type); !c.recorded {
 		if c.recorded, c.ended = true, false; !v.inOrder(s, c.place) {
 			return nil, false

@@ -15,7 +15,8 @@
 //
 //	StepStarted
 //	  TextStarted TextDelta... TextFinished      a text, or a reasoning; then its Cited
-//	  CallStarted CallDelta...                   a model writes a call
+//	  Sealed                                     what only its model can read of a reasoning
+//	  CallStarted CallDelta... CallWritten       a model writes a call
 //	  CallReady                                  its arguments are known, or were changed by a person
 //	  Asked                                      it waits for a person
 //	  CallResult | CallFailed | CallDenied | CallDropped
@@ -36,6 +37,10 @@
 //
 // A step whose texts differ from its parts is reset and shown again. A reader that cannot take back
 // what it has shown ([View.AppendOnly]) is shown the parts after it.
+//
+// Frames that show what the log has, and was not streamed, have the stored part, for protocols that
+// show more of it. Sealed and CallWritten are for those that send clients what a model has written
+// before it is known what becomes of it.
 //
 // These are not in the log, and stay as they were streamed: a reasoning whose endpoint streams
 // another text than it returns, data that a reactor streams and does not record, the text of a

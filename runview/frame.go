@@ -27,7 +27,9 @@ const (
 type Text struct {
 	StepID string
 	Kind   Kind
-	N      int // its place among the texts and reasonings of the step, from 0
+	N      int         // its place among the texts and reasonings of the step, from 0
+	Phase  string      // of the message, as its endpoint says; only of a text that is streamed
+	Part   events.JSON // as the log has it, if nothing of it was streamed
 }
 
 // Call is a call of a tool.
@@ -37,6 +39,7 @@ type Call struct {
 	Input    events.JSON
 	Output   events.JSON // of CallResult
 	Error    string      // of CallFailed
+	Part     events.JSON // as the log has it; nil: it is not recorded yet
 	Question bool        // it asks a person for an answer, which is its output
 }
 
@@ -61,6 +64,13 @@ type (
 	}
 	// TextFinished ends a text.
 	TextFinished struct{ Text }
+	// Sealed has what only its model can read of a reasoning. It precedes the end of the reasoning. A
+	// reasoning without a text has this frame alone.
+	Sealed struct {
+		Text
+		Bare      bool // there is no text
+		Encrypted string
+	}
 	// Cited has the annotations of a text.
 	Cited struct {
 		Key         string // of the part
@@ -74,6 +84,9 @@ type (
 		Call
 		Delta string
 	}
+	// CallWritten says that a model has written a call. It may come without a CallStarted. Whether the
+	// call is made is not known yet.
+	CallWritten struct{ Call }
 	// CallReady says that the arguments of a call are known, or were changed by a person.
 	CallReady struct {
 		Call
@@ -126,9 +139,11 @@ func (StepFinished) frame() {}
 func (TextStarted) frame()  {}
 func (TextDelta) frame()    {}
 func (TextFinished) frame() {}
+func (Sealed) frame()       {}
 func (Cited) frame()        {}
 func (CallStarted) frame()  {}
 func (CallDelta) frame()    {}
+func (CallWritten) frame()  {}
 func (CallReady) frame()    {}
 func (Asked) frame()        {}
 func (CallResult) frame()   {}

@@ -30,7 +30,7 @@ const execution = "exe_1"
 
 // piece is one piece of a reactor's answer.
 type piece struct {
-	kind   string // text, reasoning, call or data
+	kind   string // text, reasoning, sealed, call or data
 	text   string
 	id     string
 	ask    events.ApprovalReason
@@ -69,7 +69,7 @@ func (r *run) chance(of int) bool { return r.roll.IntN(of) == 0 }
 func (r *run) answer(step string) []piece {
 	var list []piece
 	for n := range 1 + r.roll.IntN(4) {
-		p := piece{kind: []string{"text", "text", "reasoning", "call", "data"}[r.roll.IntN(5)], id: fmt.Sprintf("%s-c%d", step, n), stream: !r.chance(4)}
+		p := piece{kind: []string{"text", "text", "reasoning", "sealed", "call", "data"}[r.roll.IntN(6)], id: fmt.Sprintf("%s-c%d", step, n), stream: !r.chance(4)}
 		for range 1 + r.roll.IntN(3) {
 			p.text += []string{"one ", "two ", "on"}[r.roll.IntN(3)]
 		}
@@ -77,6 +77,9 @@ func (r *run) answer(step string) []piece {
 			continue // which one a text belongs to is not told
 		}
 		p.stream = p.stream || p.kind == "reasoning"
+		if p.kind == "sealed" {
+			p.text = ""
+		}
 		if p.kind == "call" && r.chance(2) {
 			p.ask = []events.ApprovalReason{events.ApprovalManual, events.ApprovalQuestion, events.ApprovalMayHaveRun}[r.roll.IntN(3)]
 		}
@@ -105,6 +108,8 @@ func (r *run) stream(step string, list []piece, prefix string, whole bool) {
 		case "call":
 			r.chunk(step, events.ChunkToolInputStart, map[string]any{"toolCallId": p.id, "toolName": "find"})
 			r.chunk(step, events.ChunkToolInputDelta, map[string]any{"toolCallId": p.id, "inputTextDelta": "{}"})
+		case "sealed":
+			r.chunk(step, events.ChunkReasoningEnd, map[string]any{"id": id, "encryptedContent": "sealed"})
 		case "data":
 			r.chunk(step, "data-weather", map[string]any{"c": 20})
 		}
@@ -120,7 +125,7 @@ func (r *run) step(n int) bool {
 		said := slices.Clone(final)
 		if r.chance(2) {
 			for i := range said {
-				if said[i].kind != "reasoning" {
+				if said[i].kind != "reasoning" && said[i].kind != "sealed" {
 					said[i].text = "on" + said[i].text
 				}
 			}
@@ -163,7 +168,7 @@ func kept(list []piece) []piece {
 		switch {
 		case p.kind == "text" && p.stream:
 			text += p.text
-		case p.kind == "reasoning":
+		case p.kind == "reasoning" || p.kind == "sealed" && p.stream:
 			if text != "" {
 				out = append(out, piece{kind: "text", text: text})
 				text = ""
@@ -190,7 +195,7 @@ func (r *run) other(list []piece) []piece {
 	case 1:
 		r.roll.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	default:
-		if i := slices.IndexFunc(out, func(p piece) bool { return p.kind != "reasoning" }); i >= 0 && len(out) > 1 {
+		if i := slices.IndexFunc(out, func(p piece) bool { return p.kind != "reasoning" && p.kind != "sealed" }); i >= 0 && len(out) > 1 {
 			out = slices.Delete(out, i, i+1)
 		}
 	}
@@ -210,6 +215,8 @@ func (r *run) record(step string, list []piece, stopped bool) map[string]events.
 			}
 		case "reasoning":
 			fields["type"], fields["summary"] = events.Reasoning, []map[string]string{{"type": "summary_text", "text": p.text}}
+		case "sealed":
+			fields["type"], fields["summary"], fields["encrypted_content"] = events.Reasoning, []any{}, "sealed"
 		case "call":
 			fields["type"], fields["toolCallId"], fields["input"] = events.ToolPart+"find", p.id, map[string]any{"q": p.text}
 		default:

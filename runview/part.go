@@ -17,6 +17,7 @@ type Part struct {
 	Summary     []textual    `json:"summary"`
 	Content     []textual    `json:"content"`
 	Annotations []Annotation `json:"annotations"`
+	Encrypted   string       `json:"encrypted_content"`
 	ToolCallID  string       `json:"toolCallId"`
 	State       string       `json:"state"`
 	Input       events.JSON  `json:"input"`

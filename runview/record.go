@@ -21,7 +21,7 @@ func (v *View) part(stepID, key string, raw events.JSON) []Frame {
 		if Tool(p.Type) == "" {
 			return nil
 		}
-		out, _ := v.callPart(s, &p)
+		out, _ := v.callPart(s, &p, raw)
 		return out
 	}
 	s.parts = append(s.parts, recorded{key, raw})
@@ -46,18 +46,18 @@ func (v *View) again(s *step) []Frame {
 func (v *View) show(s *step, key string, raw events.JSON) ([]Frame, bool) {
 	p := ReadPart(raw)
 	if Tool(p.Type) != "" {
-		return v.callPart(s, &p)
+		return v.callPart(s, &p, raw)
 	}
 	s.settled = true
 	if text, is := p.PlainText(); is {
-		out, same := v.whole(s, text)
+		out, same := v.whole(s, text, raw)
 		if len(p.Annotations) > 0 {
 			out = append(out, Cited{key, p.Annotations})
 		}
 		return out, same
 	}
 	if p.Type == events.Reasoning {
-		return v.thought(s, &p)
+		return v.thought(s, &p, raw)
 	}
 	s.last = s.nextPlace()
 	return []Frame{Data{StepID: s.ID, Key: key, Type: p.Type, JSON: raw, Recorded: true}}, true
@@ -75,13 +75,13 @@ func (v *View) inOrder(s *step, place int) bool {
 
 // whole shows a text that is known whole. The parts may divide what was streamed in other places: an
 // interrupted step has one text. It reports false if what was shown differs.
-func (v *View) whole(s *step, said string) ([]Frame, bool) {
+func (v *View) whole(s *step, said string, raw events.JSON) ([]Frame, bool) {
 	if said == "" {
 		return nil, true
 	}
 	t := s.next(0)
 	if t == nil {
-		t, out := s.newText(PlainText, "")
+		t, out := s.newText(PlainText, "", Text{Part: raw})
 		s.last, s.at, s.offset = t.place, len(s.texts), 0
 		return append(append(out, t.more(said)...), t.end()...), true
 	}
@@ -129,15 +129,20 @@ func (s *step) next(n int) *text {
 
 // thought shows a reasoning that is known whole. What was streamed of it stays: endpoints stream
 // other texts than they return. It reports false if more of it is to be shown, and it has ended.
-func (v *View) thought(s *step, p *Part) ([]Frame, bool) {
+func (v *View) thought(s *step, p *Part, raw events.JSON) ([]Frame, bool) {
 	forms := p.Reasoning()
 	if len(forms) == 0 {
-		return nil, true
+		if s.sealed++; s.sealed <= len(s.bare) {
+			return nil, v.inOrder(s, s.bare[s.sealed-1])
+		}
+		out := append(s.endReasoning(), s.newBare(raw, p.Encrypted))
+		s.last = s.places
+		return out, true
 	}
 	t := s.nth(Reasoning, s.thoughts)
 	s.thoughts++
 	if t == nil {
-		t, out := s.newText(Reasoning, "")
+		t, out := s.newText(Reasoning, "", Text{Part: raw})
 		s.last = t.place
 		return append(append(out, t.more(forms[0])...), t.end()...), true
 	}

@@ -73,7 +73,11 @@ func (s *settled) add(frames []runview.Frame) error {
 			s.end = fmt.Sprintf("%s, %s, %s, %v", f.Status, f.Reason, f.ErrorText, f.Aborted != nil)
 		case runview.CallStarted:
 			s.step(f.StepID).item("call", f.ID).text = f.Name
-		case runview.CallDelta:
+		case runview.Sealed:
+			if f.Bare {
+				s.step(f.StepID).items = append(s.step(f.StepID).items, &settledItem{kind: "sealed", text: f.Encrypted})
+			}
+		case runview.CallDelta, runview.CallWritten:
 		case runview.CallReady:
 			s.step(f.StepID).item("call", f.ID).text = f.Name + string(f.Input)
 		case runview.Asked:
@@ -128,7 +132,7 @@ func (s *settled) String() string {
 		before := ""
 		for _, i := range step.items {
 			switch {
-			case i.kind != before || i.kind == "call" || i.kind == "data":
+			case i.kind != before || i.kind == "call" || i.kind == "data" || i.kind == "sealed":
 				fmt.Fprintf(&out, "\n  %s %s", i.kind, i.text)
 			default:
 				out.WriteString(i.text)

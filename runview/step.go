@@ -14,13 +14,15 @@ type step struct {
 	texts  []*text
 	begun  []string   // calls that were shown
 	parts  []recorded // in their order
+	bare   []int      // the places of reasonings without a text
 	places int        // how many texts, calls and data were begun
 
 	// How far the parts say what was streamed.
 	last     int // the place of the last one
 	at       int // the text that the next part goes on with
 	offset   int // in that text
-	thoughts int // reasonings
+	thoughts int // reasonings with a text
+	sealed   int // reasonings without one
 
 	attempt int64 // the claim of the last chunk
 	attempts
@@ -33,13 +35,14 @@ type step struct {
 type attempts struct {
 	again  bool // a second attempt, or a later one
 	drafts []*draft
+	bares  int // reasonings without a text
 }
 
 // draft is what the current attempt has streamed of a text.
 type draft struct {
-	kind Kind
-	key  string
-	text []byte
+	kind       Kind
+	key, phase string
+	text       []byte
 }
 
 // text is a text or a reasoning that is shown.
@@ -115,21 +118,27 @@ func (v *View) stepChunk(s *step, c *events.ChunkEmitted) []Frame {
 		ToolName       string `json:"toolName"`
 		InputTextDelta string `json:"inputTextDelta"`
 		Substate       string `json:"substate"`
+		Phase          string `json:"phase"`
+		Encrypted      string `json:"encryptedContent"`
+
+		Input events.JSON `json:"input"`
 	}
 	if json.Unmarshal(c.Data, &d) != nil {
 		return nil
 	}
 	switch c.Type {
 	case events.ChunkTextDelta:
-		return v.delta(s, PlainText, d.ID, d.Delta)
+		return v.delta(s, PlainText, d.ID, d.Delta, d.Phase)
 	case events.ChunkReasoningDelta:
-		return v.delta(s, Reasoning, d.ID, d.Delta)
+		return v.delta(s, Reasoning, d.ID, d.Delta, "")
 	case events.ChunkReasoningEnd:
-		return s.endReasoning()
+		return s.seal(d.ID, d.Encrypted)
 	case events.ChunkToolInputStart:
 		return v.callStarted(s, d.ToolCallID, d.ToolName)
 	case events.ChunkToolInputDelta:
 		return v.callDelta(s, d.ToolCallID, d.InputTextDelta)
+	case events.ChunkToolInput:
+		return v.callWritten(s, Call{StepID: s.ID, ID: d.ToolCallID, Name: d.ToolName, Input: d.Input})
 	case events.ChunkContextSubstate:
 		if d.Substate == "retrying" {
 			s.retry()
@@ -143,20 +152,20 @@ func (v *View) stepChunk(s *step, c *events.ChunkEmitted) []Frame {
 func (s *step) retry() { s.attempts = attempts{again: true} }
 
 // delta shows more of a text.
-func (v *View) delta(s *step, kind Kind, key, delta string) []Frame {
+func (v *View) delta(s *step, kind Kind, key, delta, phase string) []Frame {
 	if delta == "" {
 		return nil
 	}
 	if !s.again {
-		t, out := s.text(kind, key)
+		t, out := s.text(kind, key, phase)
 		return append(out, t.more(delta)...)
 	}
-	d := s.draft(kind, key)
+	d := s.draft(kind, key, phase)
 	d.text = append(d.text, delta...)
 	t := s.nth(kind, s.number(d))
 	switch {
 	case t == nil:
-		t, out := s.newText(kind, key)
+		t, out := s.newText(kind, key, Text{Phase: d.phase})
 		return append(out, t.more(string(d.text))...)
 	case strings.HasPrefix(string(t.shown), string(d.text)):
 		return nil
@@ -169,26 +178,27 @@ func (v *View) delta(s *step, kind Kind, key, delta string) []Frame {
 	}
 	out := v.reset(s)
 	for _, d := range s.drafts {
-		t, start := s.newText(d.kind, d.key)
+		t, start := s.newText(d.kind, d.key, Text{Phase: d.phase})
 		out = append(append(out, start...), t.more(string(d.text))...)
 	}
 	return out
 }
 
 // text returns the text with a key, and what begins it if it is new.
-func (s *step) text(kind Kind, key string) (*text, []Frame) {
+func (s *step) text(kind Kind, key, phase string) (*text, []Frame) {
 	for _, t := range s.texts {
 		if t.Kind == kind && t.key == key {
 			return t, nil
 		}
 	}
-	return s.newText(kind, key)
+	return s.newText(kind, key, Text{Phase: phase})
 }
 
-// newText begins a text. A reasoning before it has ended.
-func (s *step) newText(kind Kind, key string) (*text, []Frame) {
+// newText begins a text, with a phase or a part. A reasoning before it has ended.
+func (s *step) newText(kind Kind, key string, of Text) (*text, []Frame) {
 	out := s.endReasoning()
-	t := &text{Text: Text{s.ID, kind, len(s.texts)}, key: key, place: s.nextPlace()}
+	of.StepID, of.Kind, of.N = s.ID, kind, len(s.texts)
+	t := &text{Text: of, key: key, place: s.nextPlace()}
 	s.texts = append(s.texts, t)
 	return t, append(out, TextStarted{t.Text})
 }
@@ -202,6 +212,31 @@ func (s *step) endReasoning() []Frame {
 		}
 	}
 	return out
+}
+
+// seal ends a reasoning that has streamed, or shows one that has no text.
+func (s *step) seal(key, encrypted string) []Frame {
+	for _, t := range s.texts {
+		switch {
+		case t.Kind != Reasoning || t.key != key && !s.again:
+		case t.done:
+			return nil
+		case encrypted == "":
+			return s.endReasoning()
+		default:
+			return append([]Frame{Sealed{Text: t.Text, Encrypted: encrypted}}, s.endReasoning()...)
+		}
+	}
+	if s.bares++; s.bares <= len(s.bare) { // an earlier attempt has shown it
+		return nil
+	}
+	return append(s.endReasoning(), s.newBare(nil, encrypted))
+}
+
+// newBare shows a reasoning without a text.
+func (s *step) newBare(part events.JSON, encrypted string) Frame {
+	s.bare = append(s.bare, s.nextPlace())
+	return Sealed{Text: Text{StepID: s.ID, Kind: Reasoning, Part: part}, Bare: true, Encrypted: encrypted}
 }
 
 // nth returns the nth text of a kind, nil if there are fewer.
@@ -219,13 +254,13 @@ func (s *step) nth(kind Kind, n int) *text {
 }
 
 // draft returns the current attempt's text with a key.
-func (s *step) draft(kind Kind, key string) *draft {
+func (s *step) draft(kind Kind, key, phase string) *draft {
 	for _, d := range s.drafts {
 		if d.kind == kind && d.key == key {
 			return d
 		}
 	}
-	d := &draft{kind: kind, key: key}
+	d := &draft{kind: kind, key: key, phase: phase}
 	s.drafts = append(s.drafts, d)
 	return d
 }
@@ -258,8 +293,8 @@ func (v *View) reset(s *step) []Frame {
 			c.place, c.started, c.ready, c.recorded, c.ended = 0, false, false, false, false
 		}
 	}
-	s.texts, s.begun, s.places = nil, nil, 0
-	s.last, s.at, s.offset, s.thoughts = 0, 0, 0, 0
+	s.texts, s.begun, s.bare, s.places = nil, nil, nil, 0
+	s.last, s.at, s.offset, s.thoughts, s.sealed = 0, 0, 0, 0, 0
 	return append(out, StepReset{s.Step, v.appends})
 }
 

@@ -27,9 +27,23 @@
 // id without prefix, and a number or a digest of the call. Any of them can be referred to by
 // an item_reference.
 //
+// # How a run becomes a response
+//
+// A stream renders the frames of a [runview.View] that cannot take anything back. It passes a step's
+// chunks, and then its parts, of which the view shows what was not streamed: so the same chunks and
+// parts make the same events, whenever they are read. The output of a response, and a stream whose
+// chunks have gone, are made of the parts alone. Both end with the same items, but for a step whose
+// reactor streamed something else than it returned: the stream has the one before the other.
+//
+// What only this protocol needs of a view are the calls as the model writes them, since clients
+// make them, the reasonings without a text, which clients send back, and the parts as they are
+// stored, with their annotations and phases. Chats need to know of resets and of data as it is
+// streamed, which responses do not have.
+//
 // # What it does not
 //
-// It has no mapping of items of its own: package events/openresponses converts them.
+// It has no mapping of items of its own: package events/openresponses converts them. It folds no
+// events: where a run waits for people is said by [runview.Pauses].
 //
 // # What may enter
 //

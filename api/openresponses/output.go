@@ -42,11 +42,6 @@ func numberingOf(item string) numbering {
 	return numbering{base: strings.TrimPrefix(item, events.ItemPrefix)}
 }
 
-// since returns how many items were numbered after another numbering.
-func (n numbering) since(before numbering) numbering {
-	return numbering{messages: n.messages - before.messages, thoughts: n.thoughts - before.thoughts, others: n.others - before.others}
-}
-
 // message returns the id of the next message.
 func (n *numbering) message() string {
 	n.messages++

@@ -11,6 +11,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	transform "github.com/skein-threads/skein/events/openresponses"
+	"github.com/skein-threads/skein/runview"
 )
 
 // streamEvent is an event of a response's stream, of any type.
@@ -44,8 +45,9 @@ type streamPart struct {
 	Logprobs    *[]string   `json:"logprobs,omitzero"`
 }
 
-// emitter makes the events of a response. What it makes depends on the execution and its
-// chunks alone: not on when they are read.
+// emitter makes the events of a response from the frames of its run. What it makes depends on the
+// execution and its chunks alone, and not on when they are read: a step's chunks come first, and its
+// parts show what is left when it has ended.
 type emitter struct {
 	ctx        context.Context
 	client     *client.Client
@@ -60,39 +62,44 @@ type emitter struct {
 	open   *openItem
 	err    error
 
-	past    map[string]bool // steps of earlier legs
-	step    string          // whose chunks are read
-	attempt int64
-	live    bool                     // the step's reactor streams
-	whole   bool                     // it does not, or no more: the rest of its parts is shown when it has ended
-	shown   map[string]bool          // what of the step was streamed: kinds of items, and calls
-	calls   map[string]*serverCalled // that the server makes in the step, by id
-	made    []string                 // those of them that are not shown yet, in their order
-	before  numbering                // as it was before the step
+	past map[string]bool // steps of earlier legs
+	view *runview.View
+	step string // whose chunks are read
+
+	// What was sent of the step.
+	before numbering       // as it was before the step
+	calls  map[string]bool // calls of the caller
+	others int             // items of the provider's own kind
+	held   bool            // the rest comes from its parts
+	unsent []events.JSON   // parts that were not streamed
 }
 
 func newEmitter(ctx context.Context, c *client.Client, l leg, send func(streamEvent) error) (*emitter, error) {
-	e := &emitter{ctx: ctx, client: c, send: send, leg: l, showServer: showsServer(l.x), callers: map[string]bool{}, number: numberingOf(l.x.ReactionItemID), past: map[string]bool{}}
-	e.begins()
+	e := &emitter{
+		ctx: ctx, client: c, send: send, leg: l, showServer: showsServer(l.x), callers: map[string]bool{}, number: numberingOf(l.x.ReactionItemID), past: map[string]bool{},
+		view: runview.New(l.x.ID),
+	}
+	e.view.AppendOnly()
 	if l.x.Settings != nil {
 		for _, t := range l.x.Settings.Tools {
 			e.callers[t.Name] = true
 		}
 	}
-	if before := l.before(); before != nil {
-		spans, err := l.spans(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		for _, step := range slices.Concat(spans[:l.n]...) {
-			e.past[step] = true
-		}
-		if _, e.number, err = l.output(ctx, c, e.showServer); err != nil {
-			return nil, err
-		}
-		e.step = before.StepID // what has come of its calls comes first
+	before := l.before()
+	if before == nil {
+		return e, nil
 	}
-	e.before = e.number
+	spans, err := l.spans(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range slices.Concat(spans[:l.n]...) {
+		e.past[step] = true
+	}
+	if _, e.number, err = l.output(ctx, c, e.showServer); err != nil {
+		return nil, err
+	}
+	e.beginStep(before.StepID) // what has come of its calls comes first
 	return e, nil
 }
 
@@ -133,12 +140,12 @@ func follow(ctx context.Context, c *client.Client, l leg, send func(streamEvent)
 				return err
 			}
 			e.items(first.Output)
-			e.end(first)
+			e.finish(first)
 			return e.err
 		}
 		if events.IsNotFound(err) {
 			first.Status, first.IncompleteDetails = cancelledStatus, &incomplete{cancelledReason}
-			e.end(first)
+			e.finish(first)
 			return e.err
 		}
 		if err != nil {
@@ -174,12 +181,12 @@ func follow(ctx context.Context, c *client.Client, l leg, send func(streamEvent)
 		}
 		e.items(asked)
 	}
-	e.end(last)
+	e.finish(last)
 	return e.err
 }
 
-// end sends the last events.
-func (e *emitter) end(r *resource) {
+// finish sends the last events.
+func (e *emitter) finish(r *resource) {
 	switch r.Status {
 	case failedStatus:
 		e.emit(streamEvent{Type: "error", Error: struct {
@@ -279,30 +286,18 @@ func readChunks(ctx context.Context, c *client.Client, query events.GetExecution
 	}
 }
 
-// skips reports whether a chunk belongs to an earlier leg. Of the calls with which that ended, it
-// notes what they are.
+// skips reports whether a chunk belongs to an earlier leg.
 func (e *emitter) skips(c *client.Chunk) bool {
-	before := e.leg.before()
-	if before == nil || c.StepID != "" && !e.past[c.StepID] {
-		return false
-	}
-	var d chunkData
-	if json.Unmarshal(c.Data, &d) != nil || c.StepID != before.StepID || !before.Asks(d.ToolCallID) {
-		return c.Type != events.ChunkFinish
-	}
-	switch c.Type {
-	case events.ChunkToolInput:
-		e.makes(&d)
-	case events.ChunkToolOutput, events.ChunkToolError:
-		e.called(&d)
-	}
-	return true
+	return e.leg.before() != nil && (c.StepID == "" || e.past[c.StepID]) && c.Type != events.ChunkFinish
 }
 
 // marks reports whether a chunk is written only after the run has come to wait for people, if it
 // has: the leg ends before it.
 func (e *emitter) marks(c *client.Chunk, asked map[string]bool) bool {
-	var d chunkData
+	var d struct {
+		ToolCallID string `json:"toolCallId"`
+		Substate   string `json:"substate"`
+	}
 	_ = json.Unmarshal(c.Data, &d) // it has none of the fields then
 	p := e.leg.pause()
 	switch {
@@ -317,66 +312,63 @@ func (e *emitter) marks(c *client.Chunk, asked map[string]bool) bool {
 	return p != nil && c.StepID != "" && c.StepID != p.StepID && asked[p.Calls[0].CallID]
 }
 
+// chunk sends the events of a chunk.
+func (e *emitter) chunk(c *client.Chunk) error {
+	switch {
+	case c.StepID == "":
+		return nil
+	case c.StepID != e.step:
+		if err := e.endStep(); err != nil {
+			return err
+		}
+		e.beginStep(c.StepID)
+	}
+	if !e.held {
+		e.frames(e.view.Chunk(&c.ChunkEmitted))
+	}
+	return nil
+}
+
+// beginStep ends what is open of the step before, and begins another one.
+func (e *emitter) beginStep(id string) {
+	e.frames(e.view.Event(&events.Event{Data: events.StepCreated{ID: id, ExecutionID: e.leg.x.ID}}))
+	e.close(completedStatus)
+	e.step = id
+	e.forget()
+	e.before = e.number
+}
+
+// forget forgets what was sent of a step.
+func (e *emitter) forget() { e.calls, e.others, e.held, e.unsent = map[string]bool{}, 0, false, nil }
+
 // endStep sends what a step's reactor recorded and did not stream.
 func (e *emitter) endStep() error {
-	step, thread := e.step, e.leg.x.ThreadID
-	if step == "" || e.live && !e.whole && e.shown[messageItem] && e.shown[reasoningItem] && len(e.made) == 0 {
+	if e.step == "" {
 		return nil
 	}
 	upToDate, err := e.client.UpToDate(e.ctx) // the read model of parts may be behind the chunks
 	if err != nil {
 		return err
 	}
-	parts, err := partsOf(e.ctx, upToDate, thread, step)
+	parts, err := partsOf(e.ctx, upToDate, e.leg.x.ThreadID, e.step)
 	if events.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if e.past[step] { // its calls alone go on in this leg
-		before := e.leg.before()
-		parts = slices.DeleteFunc(parts, func(raw events.JSON) bool { return !before.Asks(callOfPart(raw)) })
-	}
-	own := numberingOf(e.leg.x.ReactionItemID)
-	list := own.pieces(e.leg.x, parts, e.leg.shows(e.showServer))
-	streamed := e.number.since(e.before)
-	for _, o := range list {
-		var shown bool
-		switch o.Type {
-		case messageItem:
-			shown = streamed.messages > 0 || !e.whole && e.shown[messageItem]
-			streamed.messages--
-		case reasoningItem:
-			shown = streamed.thoughts > 0 || !e.whole && e.shown[reasoningItem]
-			streamed.thoughts--
-		case callItem:
-			shown = e.shown[callItem+o.CallID]
-		default:
-			if isServerCall(o) {
-				shown = e.shown[o.ID]
-				break
-			}
-			shown = streamed.others > 0
-			streamed.others--
-		}
-		if shown {
+	for n, raw := range parts {
+		if e.past[e.step] && !e.leg.before().Asks(callOfPart(raw)) { // its calls alone go on in this leg
 			continue
 		}
-		e.close(completedStatus)
-		switch o.Type {
-		case messageItem:
-			o.ID = e.number.message()
-		case reasoningItem:
-			o.ID = e.number.reasoning()
-		case callItem:
-		case serverCallItem:
-			e.leg.link(&o)
-		default:
-			o.ID = e.number.other()
-		}
-		e.complete(o)
+		e.frames(e.view.Event(&events.Event{Data: events.PartCreated{StepID: e.step, Key: events.PartKey(e.step, int64(n)), Part: raw}}))
 	}
+	list := e.number.pieces(e.leg.x, e.unsent, e.leg.shows(e.showServer))
+	e.unsent = nil
+	for i := range list {
+		e.leg.link(&list[i])
+	}
+	e.items(list)
 	return nil
 }
 

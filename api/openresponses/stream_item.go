@@ -1,443 +1,386 @@
 package openresponses
 
 import (
-	"slices"
-
 	"github.com/go-json-experiment/json"
 
-	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	transform "github.com/skein-threads/skein/events/openresponses"
+	"github.com/skein-threads/skein/runview"
 )
 
-// openItem is the item that is being streamed.
+// openItem is the item that is being sent.
 type openItem struct {
-	item   transform.Item
-	index  int64
-	source string // the id of its text in the chunks, or of its call
-	part   int64  // the index of the part that is being streamed
-	text   string // of that part, or the arguments of a call
-	parts  []streamPart
-	notes  []events.JSON // the annotations of the part that is being streamed
-	bare   bool          // it has no part
+	item  transform.Item
+	index int64
+	text  int // of its step, that the item has last; noText
+	kind  string
+	said  string        // of the part that is being sent
+	notes []events.JSON // the annotations of that part
+	parts []any         // those that have been sent
 }
 
-// serverCalled is a call that the server makes.
-type serverCalled struct {
-	name, arguments string
-	outcome         *transform.Item // nil: it is not known
-}
+// noText is the text of an item that has none.
+const noText = -1
 
-// chunkData is the data of a chunk, of any of the types that are read here.
-type chunkData struct {
-	ID         string      `json:"id"`
-	Delta      string      `json:"delta"`
-	Encrypted  string      `json:"encryptedContent"`
-	ToolCallID string      `json:"toolCallId"`
-	ToolName   string      `json:"toolName"`
-	InputText  string      `json:"inputTextDelta"`
-	Input      events.JSON `json:"input"`
-	Output     events.JSON `json:"output"`
-	ErrorText  string      `json:"errorText"`
-	Substate   string      `json:"substate"`
-	Phase      string      `json:"phase"`
-
-	Annotations []events.JSON `json:"annotations"`
-	Part        events.JSON   `json:"part"`
-}
-
-// chunk sends the events of a chunk.
-func (e *emitter) chunk(c *client.Chunk) error {
-	if c.StepID != "" && c.StepID != e.step {
-		if err := e.endStep(); err != nil {
-			return err
-		}
-		e.close(completedStatus)
-		e.step, e.attempt, e.before = c.StepID, c.Attempt, e.number
-		e.begins()
-	}
-	var d chunkData
-	if json.Unmarshal(c.Data, &d) != nil {
-		return nil
-	}
-	asked := slices.Contains([]string{events.ChunkTextDelta, events.ChunkReasoningDelta, events.ChunkReasoningEnd, transform.ChunkItem, events.ChunkToolInputStart}, c.Type)
-	if c.Type == events.ChunkContextSubstate && d.Substate == "retrying" || asked && c.Attempt > e.attempt {
-		e.restart()
-	}
-	if asked { // the first chunk of a worker that took over says only what state the run is in
-		e.attempt = max(e.attempt, c.Attempt)
-	}
-	if e.whole {
-		return nil
-	}
-	switch c.Type {
-	case events.ChunkTextDelta:
-		e.live = true
-		e.delta(messageItem, d.ID, d.Delta, d.Phase)
-	case transform.ChunkAnnotations:
-		e.annotate(&d)
-	case events.ChunkReasoningDelta:
-		e.live = true
-		e.delta(reasoningItem, d.ID, d.Delta, "")
-	case events.ChunkReasoningEnd:
-		e.live = true
-		e.endReasoning(d.ID, d.Encrypted)
-	case transform.ChunkItem:
-		e.live = true
-		e.ownItem(d.Part)
-	case events.ChunkToolInputStart:
-		e.live = true
-		e.beginCall(d.ToolCallID, d.ToolName)
-	case events.ChunkToolInputDelta:
-		if e.open != nil && e.open.item.Type == callItem && e.open.source == d.ToolCallID {
-			e.arguments(d.InputText)
-		}
-	case events.ChunkToolInput:
-		if !e.live { // its reactor does not stream: its parts have the order
-			e.whole = true
-			return nil
-		}
-		e.call(&d)
-	case events.ChunkToolOutput, events.ChunkToolError:
-		e.called(&d)
-	}
-	return nil
-}
-
-// restart gives up what an attempt at a step has streamed: the reactor is asked again.
-func (e *emitter) restart() {
-	e.close(incompleteStatus)
-	e.number = e.before
-	e.begins()
-}
-
-// begins forgets what was streamed of a step.
-func (e *emitter) begins() {
-	e.live, e.whole, e.shown, e.calls, e.made = false, false, map[string]bool{}, map[string]*serverCalled{}, nil
-}
-
-// delta adds to a text or a reasoning, and begins one if another item is open.
-func (e *emitter) delta(kind, source, text, phase string) {
-	e.shown[kind], e.shown[kind+source] = true, true
-	if o := e.open; o == nil || o.item.Type != kind || o.source != source && (kind == reasoningItem || phase != textOf(o.item.Rest[phaseField])) {
-		e.close(completedStatus)
-		e.begin(kind, source, phase)
-		e.beginPart()
-	} else if o.source != source {
-		e.endPart()
-		o.source = source
-		e.beginPart()
-	}
-	o := e.open
-	o.text += text
-	v := streamEvent{Type: "response.output_text.delta", ItemID: o.item.ID, OutputIndex: &o.index, Delta: &text}
-	if kind == reasoningItem {
-		v.Type, v.SummaryIndex = "response.reasoning_summary_text.delta", &o.part
-	} else {
-		v.ContentIndex, v.Logprobs = &o.part, &[]string{}
-	}
-	e.emit(copied(v))
-}
-
-// copied returns an event whose indexes no later event changes.
-func copied(v streamEvent) streamEvent {
-	for _, p := range []**int64{&v.OutputIndex, &v.ContentIndex, &v.SummaryIndex} {
-		if *p != nil {
-			*p = new(**p)
-		}
-	}
-	return v
-}
-
-// begin begins a message or a reasoning.
-func (e *emitter) begin(kind, source, phase string) {
-	o := &openItem{index: e.output, source: source, item: transform.Item{Type: kind}}
-	if phase != "" {
-		o.item.Rest = map[string]events.JSON{phaseField: events.Quote(phase)}
-	}
-	e.output++
-	if kind == reasoningItem {
-		o.item.ID, o.item.Summary = e.number.reasoning(), events.JSON("[]")
-	} else {
-		o.item.ID, o.item.Role, o.item.Status, o.item.Content = e.number.message(), events.Assistant, inProgressStatus, events.JSON("[]")
-	}
-	e.open = o
-	item := o.item
-	e.emit(copied(streamEvent{Type: "response.output_item.added", OutputIndex: &o.index, Item: &item}))
-}
-
-// endReasoning ends a reasoning, which may have no text. One that has ended since something
-// else began stays as it was sent.
-func (e *emitter) endReasoning(source, encrypted string) {
-	if o := e.open; o == nil || o.item.Type != reasoningItem || o.source != source {
-		if e.shown[reasoningItem+source] {
-			return
-		}
-		e.close(completedStatus)
-		e.shown[reasoningItem], e.shown[reasoningItem+source] = true, true
-		e.begin(reasoningItem, source, "")
-		e.open.bare = true
-	}
-	if encrypted != "" {
-		e.open.item.EncryptedContent = events.Quote(encrypted)
-	}
-	e.close(completedStatus)
-}
-
-func (e *emitter) beginPart() {
-	o := e.open
-	o.part, o.text, o.notes = int64(len(o.parts)), "", nil
-	v := streamEvent{Type: "response.content_part.added", ItemID: o.item.ID, OutputIndex: &o.index, ContentIndex: &o.part, Part: textPart("", nil)}
-	if o.item.Type == reasoningItem {
-		v.Type, v.ContentIndex, v.SummaryIndex, v.Part = "response.reasoning_summary_part.added", nil, &o.part, streamPart{Type: "summary_text"}
-	}
-	e.emit(copied(v))
-}
+// summaryPart is the type of a part of a reasoning.
+const summaryPart = "summary_text"
 
 // phaseField is the field of a message that tells a comment on the work from the answer.
 const phaseField = "phase"
 
-func textPart(text string, notes []events.JSON) streamPart {
-	if notes == nil {
-		notes = []events.JSON{}
+// frames sends what the frames of a run's view show.
+func (e *emitter) frames(list []runview.Frame) {
+	for _, f := range list {
+		switch f := f.(type) {
+		case runview.TextDelta:
+			if f.Part == nil {
+				e.text(f.Text)
+				e.say(f.Delta)
+			}
+		case runview.Sealed:
+			e.seal(f)
+		case runview.TextFinished:
+			if f.Part != nil {
+				e.unsent = append(e.unsent, f.Part)
+			} else if f.Kind == runview.Reasoning && e.open != nil && e.open.text == f.N {
+				e.close(completedStatus)
+			}
+		case runview.CallStarted:
+			e.beginCall(f.Call)
+		case runview.CallDelta:
+			if e.open != nil && e.open.item.CallID == f.ID {
+				e.arguments(f.Delta)
+			}
+		case runview.CallWritten:
+			e.endCall(f.Call)
+		case runview.CallReady:
+			if !e.calls[f.ID] {
+				e.unsent = append(e.unsent, f.Part)
+			} else if e.open != nil && e.open.item.CallID == f.ID {
+				e.endCall(f.Call)
+			}
+		case runview.Data:
+			e.data(f)
+		case runview.Substate:
+			if f.Name == "retrying" && e.open != nil && e.open.item.Type == callItem {
+				e.close(incompleteStatus)
+			}
+		case runview.StepReset:
+			e.close(incompleteStatus)
+			e.number = e.before
+			e.forget()
+		}
 	}
-	return streamPart{Type: events.OutputText, Text: text, Annotations: marshal(notes), Logprobs: &[]string{}}
 }
 
-// annotate sends the annotations of the text that is being streamed.
-func (e *emitter) annotate(d *chunkData) {
-	o := e.open
-	if o == nil || o.item.Type != messageItem || o.source != d.ID {
+// text makes a text the one that is being sent. Texts of the same phase are parts of one message.
+func (e *emitter) text(t runview.Text) {
+	o, kind := e.open, messageItem
+	if t.Kind == runview.Reasoning {
+		kind = reasoningItem
+	}
+	switch {
+	case o != nil && o.item.Type == kind && o.text == t.N:
+		return
+	case o != nil && o.item.Type == messageItem && kind == messageItem && textOf(o.item.Rest[phaseField]) == t.Phase:
+		e.endPart(nil)
+	case kind == reasoningItem:
+		e.close(completedStatus)
+		e.begin(transform.Item{Type: reasoningItem, ID: e.number.reasoning(), Summary: events.JSON("[]")})
+	default:
+		e.close(completedStatus)
+		item := transform.Item{Type: messageItem, ID: e.number.message(), Role: events.Assistant, Status: inProgressStatus}
+		if t.Phase != "" {
+			item.Rest = map[string]events.JSON{phaseField: events.Quote(t.Phase)}
+		}
+		e.begin(item)
+	}
+	e.open.text = t.N
+	if kind == reasoningItem {
+		e.beginPart(summaryPart)
+	} else {
+		e.beginPart(events.OutputText)
+	}
+}
+
+// seal sends what only its model can read of a reasoning, with its end.
+func (e *emitter) seal(f runview.Sealed) {
+	switch {
+	case f.Part != nil:
+		e.unsent = append(e.unsent, f.Part)
+		return
+	case f.Bare:
+		e.close(completedStatus)
+		e.begin(transform.Item{Type: reasoningItem, ID: e.number.reasoning(), Summary: events.JSON("[]")})
+	case e.open == nil || e.open.item.Type != reasoningItem || e.open.text != f.N: // it stays as it was sent
 		return
 	}
-	o.notes = d.Annotations
-	e.annotations(o.item.ID, o.index, o.part, o.notes)
+	if f.Encrypted != "" {
+		e.open.item.EncryptedContent = events.Quote(f.Encrypted)
+	}
+	e.close(completedStatus)
 }
 
-func (e *emitter) annotations(item string, index, part int64, notes []events.JSON) {
-	for n, note := range notes {
-		e.emit(streamEvent{
-			Type: "response.output_text.annotation.added", ItemID: item, OutputIndex: &index, ContentIndex: &part, AnnotationIndex: new(int64(n)), Annotation: note,
-		})
+// data sends annotations, and items of its own kind that the model's provider has made. After one
+// that no chunk has, the rest of the step is sent with its parts.
+func (e *emitter) data(f runview.Data) {
+	var d struct {
+		Annotations []events.JSON `json:"annotations"`
+		Part        events.JSON   `json:"part"`
+	}
+	switch {
+	case f.Recorded && e.others > 0 && e.isOther(f.JSON):
+		e.others--
+	case f.Recorded:
+		e.unsent = append(e.unsent, f.JSON)
+	case json.Unmarshal(f.JSON, &d) != nil:
+	case f.Type == transform.ChunkAnnotations && e.open != nil && e.open.item.Type == messageItem:
+		e.annotate(d.Annotations)
+	case f.Type == transform.ChunkItem:
+		e.close(completedStatus)
+		if e.held = !e.isOther(d.Part); !e.held {
+			e.others++
+			e.items(e.number.pieces(e.leg.x, []events.JSON{d.Part}, e.leg.shows(e.showServer)))
+		}
 	}
 }
 
-func (e *emitter) endPart() {
-	o := e.open
-	text := o.text
-	if o.item.Type == reasoningItem {
-		part := streamPart{Type: "summary_text", Text: text}
-		e.emit(copied(streamEvent{Type: "response.reasoning_summary_text.done", ItemID: o.item.ID, OutputIndex: &o.index, SummaryIndex: &o.part, Text: &text}))
-		e.emit(copied(streamEvent{Type: "response.reasoning_summary_part.done", ItemID: o.item.ID, OutputIndex: &o.index, SummaryIndex: &o.part, Part: part}))
-		o.parts = append(o.parts, part)
-		return
-	}
-	part := textPart(text, o.notes)
-	e.emit(copied(streamEvent{Type: "response.output_text.done", ItemID: o.item.ID, OutputIndex: &o.index, ContentIndex: &o.part, Text: &text, Logprobs: &[]string{}}))
-	e.emit(copied(streamEvent{Type: "response.content_part.done", ItemID: o.item.ID, OutputIndex: &o.index, ContentIndex: &o.part, Part: part}))
-	o.parts = append(o.parts, part)
+// isOther reports whether a part is an item of its own kind.
+func (e *emitter) isOther(part events.JSON) bool {
+	number := e.number
+	return part != nil && len(number.pieces(e.leg.x, []events.JSON{part}, e.leg.shows(e.showServer))) == 1 && number.others == e.number.others+1
 }
 
-// close ends the open item, if there is one.
+// itemEvent returns an event about the open item.
+func (e *emitter) itemEvent(name string) streamEvent {
+	return streamEvent{Type: "response." + name, ItemID: e.open.item.ID, OutputIndex: new(e.open.index)}
+}
+
+// partEvent returns an event about the part of the open item that is being sent.
+func (e *emitter) partEvent(name string) streamEvent {
+	v := e.itemEvent(name)
+	at := new(int64(len(e.open.parts)))
+	if e.open.kind == summaryPart {
+		v.SummaryIndex = at
+	} else {
+		v.ContentIndex = at
+	}
+	return v
+}
+
+// textEvent returns an event about the text of that part.
+func (e *emitter) textEvent(what string) streamEvent {
+	switch e.open.kind {
+	case summaryPart:
+		return e.partEvent("reasoning_summary_text." + what)
+	case events.Refusal:
+		return e.partEvent("refusal." + what)
+	}
+	v := e.partEvent("output_text." + what)
+	v.Logprobs = &[]string{}
+	return v
+}
+
+// begin begins an item, with what of it is known from the start.
+func (e *emitter) begin(item transform.Item) {
+	e.open = &openItem{item: item, index: e.output, text: noText}
+	e.output++
+	switch item.Type {
+	case messageItem:
+		item.Status, item.Content = inProgressStatus, events.JSON("[]")
+	case reasoningItem:
+		item.Summary, item.Content, item.EncryptedContent = events.JSON("[]"), nil, nil
+	case callItem:
+		item.Status, item.Arguments = inProgressStatus, new("")
+	}
+	e.emit(streamEvent{Type: "response.output_item.added", OutputIndex: new(e.open.index), Item: &item})
+}
+
+// end ends the open item, as it then is.
+func (e *emitter) end(item transform.Item) {
+	e.emit(streamEvent{Type: "response.output_item.done", OutputIndex: new(e.open.index), Item: &item})
+	e.open = nil
+}
+
+// close ends the open item, if there is one, with what was sent of it.
 func (e *emitter) close(status string) {
 	o := e.open
 	if o == nil {
 		return
 	}
+	e.endPart(nil)
 	switch o.item.Type {
 	case messageItem:
-		e.endPart()
 		o.item.Status, o.item.Content = status, marshal(o.parts)
 	case reasoningItem:
-		if !o.bare {
-			e.endPart()
+		if o.parts != nil {
 			o.item.Summary = marshal(o.parts)
 		}
 	case callItem:
-		e.endCall(status)
+		o.item.Status, o.item.Arguments = status, new(o.said)
+		e.endArguments()
 	}
-	e.open = nil
-	e.emit(streamEvent{Type: "response.output_item.done", OutputIndex: &o.index, Item: &o.item})
+	e.end(o.item)
 }
 
-// ownItem sends an item of its own kind that the model's provider has made. Without it, what follows
-// is sent with the step's parts.
-func (e *emitter) ownItem(part events.JSON) {
-	number := e.number
-	list := number.pieces(e.leg.x, []events.JSON{part}, e.leg.shows(e.showServer))
-	if part == nil || len(list) != 1 || number.others != e.number.others+1 {
-		e.close(completedStatus)
-		e.whole = true
+func (e *emitter) beginPart(kind string) {
+	o := e.open
+	o.kind, o.said, o.notes = kind, "", nil
+	v := e.partEvent(partName(kind) + ".added")
+	v.Part = newPart(kind, "", nil)
+	e.emit(v)
+}
+
+// say sends more of the text of a part.
+func (e *emitter) say(text string) {
+	e.open.said += text
+	v := e.textEvent("delta")
+	v.Delta = &text
+	e.emit(v)
+}
+
+// annotate sends the annotations of a text.
+func (e *emitter) annotate(notes []events.JSON) {
+	e.open.notes = notes
+	for n, note := range notes {
+		v := e.partEvent("output_text.annotation.added")
+		v.AnnotationIndex, v.Annotation = new(int64(n)), note
+		e.emit(v)
+	}
+}
+
+// endPart ends the part that is being sent, if there is one: as the log has it, or, if that is nil,
+// as it was sent.
+func (e *emitter) endPart(whole any) {
+	o := e.open
+	if o.kind == "" {
 		return
 	}
-	e.number = number
-	e.items(list)
+	if whole == nil {
+		whole = newPart(o.kind, o.said, o.notes)
+	}
+	v := e.textEvent("done")
+	if o.kind == events.Refusal {
+		v.Refusal = new(o.said)
+	} else {
+		v.Text = new(o.said)
+	}
+	e.emit(v)
+	v = e.partEvent(partName(o.kind) + ".done")
+	v.Part = whole
+	e.emit(v)
+	o.parts, o.kind = append(o.parts, whole), ""
+}
+
+func partName(kind string) string {
+	if kind == summaryPart {
+		return "reasoning_summary_part"
+	}
+	return "content_part"
+}
+
+func newPart(kind, text string, notes []events.JSON) any {
+	switch kind {
+	case summaryPart:
+		return streamPart{Type: summaryPart, Text: text}
+	case events.Refusal:
+		return map[string]string{"type": kind, "refusal": text}
+	}
+	if notes == nil {
+		notes = []events.JSON{}
+	}
+	return streamPart{Type: kind, Text: text, Annotations: marshal(notes), Logprobs: &[]string{}}
 }
 
 // beginCall begins a call of the caller's tool. One of the server's is not shown, but parts the
 // texts before and after it.
-func (e *emitter) beginCall(id, name string) {
-	if !e.callers[name] {
-		e.close(completedStatus)
-		return
-	}
-	if e.shown[callItem+id] {
+func (e *emitter) beginCall(c runview.Call) {
+	if e.calls[c.ID] {
 		return
 	}
 	e.close(completedStatus)
-	e.shown[callItem+id] = true
-	o := &openItem{index: e.output, source: id, item: transform.Item{
-		Type: callItem, ID: e.number.call("fc_", id), CallID: id, Name: name, Arguments: new(""), Status: inProgressStatus,
-	}}
-	e.output++
-	e.open = o
-	item := o.item
-	e.emit(streamEvent{Type: "response.output_item.added", OutputIndex: &o.index, Item: &item})
+	if e.callers[c.Name] {
+		e.calls[c.ID] = true
+		e.begin(transform.Item{Type: callItem, ID: e.number.call("fc_", c.ID), CallID: c.ID, Name: c.Name})
+	}
 }
 
 func (e *emitter) arguments(text string) {
-	o := e.open
-	o.text += text
-	e.emit(streamEvent{Type: "response.function_call_arguments.delta", ItemID: o.item.ID, OutputIndex: &o.index, Delta: &text})
+	e.open.said += text
+	v := e.itemEvent("function_call_arguments.delta")
+	v.Delta = &text
+	e.emit(v)
 }
 
-// endCall ends the arguments of the open call.
-func (e *emitter) endCall(status string) {
-	o := e.open
-	text := o.text
-	o.item.Status, o.item.Arguments = status, &text
-	e.emit(streamEvent{Type: "response.function_call_arguments.done", ItemID: o.item.ID, OutputIndex: &o.index, Name: o.item.Name, Arguments: &text})
+func (e *emitter) endArguments() {
+	v := e.itemEvent("function_call_arguments.done")
+	v.Name, v.Arguments = e.open.item.Name, e.open.item.Arguments
+	e.emit(v)
 }
 
-// call ends a call whose arguments are complete.
-func (e *emitter) call(d *chunkData) {
-	if !e.callers[d.ToolName] {
-		e.close(completedStatus)
-		e.makes(d)
+// endCall ends a call whose arguments are complete.
+func (e *emitter) endCall(c runview.Call) {
+	if e.open == nil || e.open.item.CallID != c.ID {
+		e.beginCall(c)
+	}
+	if e.open == nil || e.open.item.CallID != c.ID {
 		return
 	}
-	if e.open == nil || e.open.item.Type != callItem || e.open.source != d.ToolCallID {
-		if e.shown[callItem+d.ToolCallID] {
-			return
-		}
-		e.beginCall(d.ToolCallID, d.ToolName)
-	}
-	said := events.TextOf(d.Input)
-	if e.open.text == "" && said != "" {
+	said := events.TextOf(c.Input)
+	if e.open.said == "" && said != "" {
 		e.arguments(said)
 	}
-	e.open.text = said // as the response will have them, however the model spaced them
+	e.open.said = said // as the response will have them, however the model spaced them
 	e.close(completedStatus)
-}
-
-// makes notes a call that the server makes, if it may be shown.
-func (e *emitter) makes(d *chunkData) {
-	if e.calls[d.ToolCallID] != nil || !e.leg.shows(e.showServer)(d.ToolCallID) {
-		return
-	}
-	e.calls[d.ToolCallID] = &serverCalled{name: d.ToolName, arguments: events.TextOf(d.Input)}
-	e.made = append(e.made, d.ToolCallID)
-}
-
-// called notes what has come of a call that the server has made, and shows the calls of which that
-// is known, in the order in which the model made them.
-func (e *emitter) called(d *chunkData) {
-	c := e.calls[d.ToolCallID]
-	if c == nil || c.outcome != nil || !e.leg.shows(e.showServer)(d.ToolCallID) {
-		return
-	}
-	o := serverCall(transform.Item{ID: e.number.call("mcp_", d.ToolCallID), Name: c.name, Arguments: &c.arguments}, events.Quote(events.TextOf(d.Output)), d.ErrorText)
-	e.leg.link(&o)
-	c.outcome = new(completed(o))
-	for len(e.made) > 0 && e.calls[e.made[0]].outcome != nil {
-		next := *e.calls[e.made[0]].outcome
-		e.made, e.shown[next.ID] = e.made[1:], true
-		e.complete(next)
-	}
 }
 
 // complete sends all events of an item that is complete.
 func (e *emitter) complete(o transform.Item) {
 	e.close(completedStatus)
-	index := e.output
-	e.output++
-	begun := o
+	e.begin(o)
 	switch o.Type {
 	case messageItem:
-		begun.Status, begun.Content = inProgressStatus, events.JSON("[]")
+		var parts []events.JSON
+		_ = json.Unmarshal(o.Content, &parts) // it was written here
+		for _, raw := range parts {
+			e.part(raw)
+		}
 	case reasoningItem:
-		begun.Summary, begun.Content, begun.EncryptedContent = events.JSON("[]"), nil, nil
-	case callItem:
-		begun.Status, begun.Arguments = inProgressStatus, new("")
-	}
-	e.emit(streamEvent{Type: "response.output_item.added", OutputIndex: &index, Item: &begun})
-	switch o.Type {
-	case messageItem:
-		e.parts(o, index)
-	case reasoningItem:
-		e.thoughts(o, index)
+		var parts []streamPart
+		_ = json.Unmarshal(o.Summary, &parts) // anything but a list of texts has no text to stream
+		if len(parts) == 0 {
+			_ = json.Unmarshal(o.Content, &parts) // likewise
+		}
+		for _, p := range parts {
+			e.beginPart(summaryPart)
+			e.say(p.Text)
+			e.endPart(nil)
+		}
 	case callItem:
 		if *o.Arguments != "" {
-			e.emit(streamEvent{Type: "response.function_call_arguments.delta", ItemID: o.ID, OutputIndex: &index, Delta: o.Arguments})
+			e.arguments(*o.Arguments)
 		}
-		e.emit(streamEvent{Type: "response.function_call_arguments.done", ItemID: o.ID, OutputIndex: &index, Name: o.Name, Arguments: o.Arguments})
+		e.endArguments()
 	}
-	e.emit(streamEvent{Type: "response.output_item.done", OutputIndex: &index, Item: &o})
+	e.end(o)
 }
 
-// parts sends the parts of a complete message.
-func (e *emitter) parts(o transform.Item, index int64) {
-	var parts []events.JSON
-	_ = json.Unmarshal(o.Content, &parts) // it was written here
-	for n, raw := range parts {
-		at := new(int64(n))
-		var p struct {
-			Type        string        `json:"type"`
-			Text        string        `json:"text"`
-			Refusal     string        `json:"refusal"`
-			Annotations []events.JSON `json:"annotations"`
-		}
-		_ = json.Unmarshal(raw, &p) // a part has at least a type
-		base := streamEvent{ItemID: o.ID, OutputIndex: &index, ContentIndex: at}
-		send := func(kind string, change func(*streamEvent)) {
-			v := base
-			v.Type = kind
-			change(&v)
-			e.emit(v)
-		}
-		if p.Type == events.Refusal {
-			send("response.content_part.added", func(v *streamEvent) { v.Part = map[string]string{"type": p.Type, "refusal": ""} })
-			send("response.refusal.delta", func(v *streamEvent) { v.Delta = &p.Refusal })
-			send("response.refusal.done", func(v *streamEvent) { v.Refusal = &p.Refusal })
-		} else {
-			send("response.content_part.added", func(v *streamEvent) { v.Part = textPart("", nil) })
-			send("response.output_text.delta", func(v *streamEvent) { v.Delta, v.Logprobs = &p.Text, &[]string{} })
-			e.annotations(o.ID, index, *at, p.Annotations)
-			send("response.output_text.done", func(v *streamEvent) { v.Text, v.Logprobs = &p.Text, &[]string{} })
-		}
-		send("response.content_part.done", func(v *streamEvent) { v.Part = raw })
+// part sends a complete part of a message.
+func (e *emitter) part(raw events.JSON) {
+	var p struct {
+		Type        string        `json:"type"`
+		Text        string        `json:"text"`
+		Refusal     string        `json:"refusal"`
+		Annotations []events.JSON `json:"annotations"`
 	}
-}
-
-// thoughts sends the text of a complete reasoning.
-func (e *emitter) thoughts(o transform.Item, index int64) {
-	var parts []streamPart
-	_ = json.Unmarshal(o.Summary, &parts) // anything but a list of texts has no text to stream
-	if len(parts) == 0 {
-		_ = json.Unmarshal(o.Content, &parts) // likewise
+	_ = json.Unmarshal(raw, &p) // a part has at least a type
+	if p.Type == events.Refusal {
+		e.beginPart(p.Type)
+		e.say(p.Refusal)
+	} else {
+		e.beginPart(events.OutputText)
+		e.say(p.Text)
+		e.annotate(p.Annotations)
 	}
-	for n, p := range parts {
-		at := new(int64(n))
-		base := streamEvent{ItemID: o.ID, OutputIndex: &index, SummaryIndex: at}
-		part := streamPart{Type: "summary_text", Text: p.Text}
-		for _, v := range []streamEvent{
-			{Type: "response.reasoning_summary_part.added", Part: streamPart{Type: "summary_text"}},
-			{Type: "response.reasoning_summary_text.delta", Delta: &p.Text},
-			{Type: "response.reasoning_summary_text.done", Text: &p.Text},
-			{Type: "response.reasoning_summary_part.done", Part: part},
-		} {
-			v.ItemID, v.OutputIndex, v.SummaryIndex = base.ItemID, base.OutputIndex, base.SummaryIndex
-			e.emit(v)
-		}
-	}
+	e.endPart(raw)
 }
