@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/skein-threads/skein/api/runstream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runview"
@@ -142,45 +143,9 @@ func (h *chat) resume(ctx context.Context) (*follow, error) {
 	return &follow{Run: h.runOf(x, lastMessage(x)[0]), from: from}, err
 }
 
-// firstLook is how many of a thread's latest events are searched first for the beginning of a
-// run.
-const firstLook = 256
-
-// beginning returns the version of the thread with which an execution began. It looks at the
-// latest events first: a run that is active began not long ago.
+// beginning returns the version of the thread with which an execution began.
 func (h *chat) beginning(ctx context.Context, x *events.Execution) (int64, error) {
-	for back := int64(firstLook); ; back *= 16 {
-		from := max(h.thread.Version-back, 1)
-		version, err := h.search(ctx, x.ID, from)
-		if err != nil || version > 0 {
-			return version, err
-		}
-		if from == 1 {
-			return 1, nil
-		}
-	}
-}
-
-// search returns the version of the event that created an execution, if it is not before from;
-// 0 otherwise.
-func (h *chat) search(ctx context.Context, execution string, from int64) (int64, error) {
-	limit := int64(1000)
-	for from > 0 {
-		page, err := client.Read(ctx, h.now, events.ListEvents{
-			ThreadID: h.thread.ID, FromVersion: &from, Types: []string{string(events.ExecutionCreatedType)}, Limit: &limit,
-		})
-		if err != nil {
-			return 0, err
-		}
-		for _, raw := range page.Events {
-			e, err := events.DecodeEvent(raw)
-			if d, ok := e.Data.(events.ExecutionCreated); err == nil && ok && d.ID == execution {
-				return e.Version, nil
-			}
-		}
-		from = page.NextVersion
-	}
-	return 0, nil
+	return runstream.Beginning(ctx, h.now, x, h.thread.Version)
 }
 
 // stop cancels the run that is active, and keeps what it has written. message, if it is not
