@@ -197,8 +197,8 @@ func (u *uploadSession) endUpload(ctx context.Context, id string) (*events.Reply
 			return refusal.reply, nil
 		}
 		err := refusal.err
-		if !err.Code.Retry() || u.c.nc.IsClosed() || refusal.gone || attempts.Wait(ctx) != nil {
-			if err.Code.Retry() && (repeated || err.Details != nil && err.Details.Outcome == unknown) {
+		if !err.Retry() || u.c.nc.IsClosed() || refusal.gone || attempts.Wait(ctx) != nil {
+			if err.Retry() && (repeated || err.Details != nil && err.Details.Outcome == unknown) {
 				err = unknownOutcome(err)
 				err.Details.ID = id
 			}

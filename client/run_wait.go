@@ -35,8 +35,7 @@ func (c *Client) WatchRun(ctx context.Context, q events.GetExecution, tell func(
 	w := &runWatch{client: c, query: q, tell: tell}
 	for attempts := requests().Start(); ; {
 		x, err := w.wait(ctx)
-		unavailable := events.HasCode(err, events.Unavailable, events.ProjectionBehind) && !events.IsUnreadable(err)
-		if err == nil || !unavailable || c.nc.IsClosed() || attempts.Wait(ctx) != nil {
+		if err == nil || !events.HasCode(err, events.Unavailable, events.ProjectionBehind) || !events.AsError(err).Retry() || c.nc.IsClosed() || attempts.Wait(ctx) != nil {
 			return x, err
 		}
 	}

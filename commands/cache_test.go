@@ -187,7 +187,7 @@ func TestTooManyCommands(t *testing.T) {
 		switch {
 		case a.err == nil:
 			done++
-		case a.err.Code != events.Unavailable || !a.err.Code.Retry():
+		case a.err.Code != events.Unavailable || !a.err.Retry():
 			t.Errorf("%d: %v", i, a.err)
 		}
 	}

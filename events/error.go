@@ -55,12 +55,15 @@ func (c Code) Status() int {
 	}
 }
 
-// Retry reports whether the same request may succeed later, unchanged.
-func (c Code) Retry() bool { return c == Unavailable || c == QueueFull || c == ProjectionBehind }
-
 // Retry reports whether the same request may succeed later, unchanged: its code says so, and the
 // refusal names no damage, which stays until the operator has repaired the store.
-func (e *Error) Retry() bool { return e.Code.Retry() && !IsUnreadable(e) }
+func (e *Error) Retry() bool {
+	switch e.Code {
+	case Unavailable, QueueFull, ProjectionBehind:
+		return !IsUnreadable(e)
+	}
+	return false
+}
 
 // Error is a refusal: of a command, of a query, of the command line. It is the
 // only error that crosses the wire.

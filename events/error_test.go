@@ -31,8 +31,8 @@ func TestCode_Status(t *testing.T) {
 		ProjectionBehind:  {"projection_behind", 503, true},
 		"what is this":    {"what is this", 503, false},
 	} {
-		if string(code) != want.text || code.Status() != want.status || code.Retry() != want.retry {
-			t.Errorf("%s: %d, %v; want %+v", code, code.Status(), code.Retry(), want)
+		if string(code) != want.text || code.Status() != want.status || (&Error{Code: code}).Retry() != want.retry {
+			t.Errorf("%s: %d, %v; want %+v", code, code.Status(), (&Error{Code: code}).Retry(), want)
 		}
 	}
 }

@@ -224,7 +224,7 @@ func (s *Service) named(ctx context.Context, tenant string, q getContent) (bool,
 	if file, ok := out.(*events.FileRecord); ok && err == nil && file.Digest == q.Digest {
 		return true, nil
 	}
-	if err != nil && events.AsError(err).Code.Retry() {
+	if err != nil && events.AsError(err).Retry() {
 		return false, err
 	}
 	named := false

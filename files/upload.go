@@ -222,7 +222,7 @@ func (u *upload) end(ctx context.Context, m *nats.Msg) {
 		}
 		if err != nil {
 			u.refuse(m, err)
-			if !events.AsError(err).Code.Retry() {
+			if !events.AsError(err).Retry() {
 				return
 			}
 		}

@@ -54,5 +54,5 @@ func (e *PanicError) Unwrap() error {
 // unsure reports whether a failed command may have been executed, or may still be.
 func unsure(err error) bool {
 	var e *events.Error
-	return !errors.As(err, &e) || e.Code.Retry()
+	return !errors.As(err, &e) || e.Retry()
 }

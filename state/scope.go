@@ -195,7 +195,7 @@ func (s *scope) fail(ctx context.Context, what string, err error, fields ...any)
 	}
 	s.logger.ErrorContext(ctx, what, fields...)
 	var e *events.Error
-	if errors.As(err, &e) && e.Code.Retry() {
+	if errors.As(err, &e) && (e.Retry() || events.IsUnreadable(e)) {
 		return // recording the error would fail, too
 	}
 	text := what + ": " + err.Error()

@@ -52,8 +52,9 @@ func TestAudit_FlippedBitWhileServing(t *testing.T) {
 	if code, text := readyz(t, ctx, s.HTTP); code != http.StatusServiceUnavailable || !strings.Contains(text, filepath.Join("SKEIN_LOG", "msgs", "1.blk")) {
 		t.Errorf("readyz: %d %s", code, text)
 	}
-	// What reads the whole log says what it cannot read, long before its time is up.
-	for _, args := range [][]string{{"tail", "--from", "1", "--follow=false"}, {"query", "history.list", `{"fromSeq":1}`}} {
+	// What reads the whole log, or loads a thread of the block, says what it cannot read, long before its
+	// time is up.
+	for _, args := range [][]string{{"tail", "--from", "1", "--follow=false"}, {"query", "history.list", `{"fromSeq":1}`}, {"item", "add", oldest, "x"}} {
 		o := run(t, s.env, "", append(args, "--timeout", "20m")...)
 		if o.code == 0 || !strings.HasPrefix(o.err, "skein: unavailable: stream SKEIN_LOG cannot be read from sequence ") || !strings.Contains(o.err, "skein store repair") {
 			t.Errorf("%v: exit %d, %d bytes, %s", args, o.code, len(o.out), o.err)

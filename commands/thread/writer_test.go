@@ -31,7 +31,7 @@ func wantHeld(t testing.TB, err error, holder string) {
 	t.Helper()
 	e := events.AsError(err)
 	switch {
-	case err == nil || e.Code != events.Held || e.Code.Status() != 409 || e.Code.Retry():
+	case err == nil || e.Code != events.Held || e.Code.Status() != 409 || e.Retry():
 		t.Fatalf("got %v, want held", err)
 	case holder == "" && e.Details != nil && e.Details.Holder != "":
 		t.Errorf("it names %+v, and nobody holds the thread", e.Details)

@@ -249,7 +249,7 @@ func (b *longBench) measure(name string, times int, do func(int) error) error {
 // failure returns why an operation was not done. A client asks again until its time is over, so a
 // refusal that may be temporary is the last of several.
 func failure(refused *events.Error, after time.Duration) string {
-	if refused.Code.Retry() {
+	if refused.Retry() {
 		return fmt.Sprintf("not done in %.0f s, the last answer: %s: %s", after.Seconds(), refused.Code, refused.Message)
 	}
 	return fmt.Sprintf("refused after %.0f s: %s: %s", after.Seconds(), refused.Code, refused.Message)

@@ -88,7 +88,7 @@ func errorRows() [][]string {
 	var rows [][]string
 	for _, code := range codes() {
 		retry := "no"
-		if code.Retry() {
+		if (&events.Error{Code: code}).Retry() {
 			retry = "yes"
 		}
 		rows = append(rows, []string{"`" + string(code) + "`", strconv.Itoa(code.Status()), retry})

@@ -129,7 +129,7 @@ func (s *Store) write(ctx context.Context, tenant, bucket, key, commandID string
 		switch {
 		case outcome == streams.Stored:
 			return seq, wrote, nil
-		case errors.As(err, &refusal) && !refusal.Code.Retry():
+		case errors.As(err, &refusal) && !refusal.Retry():
 			return 0, false, refusal
 		}
 		lost = lost || outcome == streams.Unknown

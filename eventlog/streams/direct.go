@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/quota"
 )
 
@@ -154,6 +155,12 @@ func (e *IncompleteError) Error() string {
 		"read again, and if it stays so, skein store check on the server's machine says what is damaged", e.Stream, e.Seq, e.Last)
 }
 
+// As implements the method that errors.As looks for: what the server found and could not read is to
+// clients [events.Unreadable]. Answers that were lost may come the next time.
+func (e *IncompleteError) As(target any) bool {
+	return e.found && asRefusal(target, e.Stream, e.Seq, e)
+}
+
 // incompleteTries is how often a read is tried whose answers are incomplete: one that was
 // lost on the way is not lost again. What the server found and could not read is tried so often once
 // a minute for each stream: for each try it reads, and unpacks, the whole block.
@@ -172,6 +179,18 @@ func (e *UnreadableError) Error() string {
 
 func (e *UnreadableError) Unwrap() error { return e.Cause }
 
+// As implements the method that errors.As looks for: to clients it is [events.Unreadable].
+func (e *UnreadableError) As(target any) bool { return asRefusal(target, e.Stream, e.Seq, e) }
+
+// asRefusal sets a target of errors.As to the refusal of what cannot be read, if it is one.
+func asRefusal(target any, stream string, from uint64, cause error) bool {
+	refusal, ok := target.(**events.Error)
+	if ok {
+		*refusal = events.Unreadable(stream, int64(max(from, 1)), cause)
+	}
+	return ok
+}
+
 // Unread reports whether an error says that a stream cannot be read although it answers, and from
 // which sequence on.
 func Unread(err error) (stream string, from uint64, unread bool) {
@@ -187,14 +206,6 @@ func Unread(err error) (stream string, from uint64, unread bool) {
 		return silent.Stream, silent.Seq, true
 	}
 	return "", 0, false
-}
-
-// Damaged reports whether an error of a read is certain to come again, until the store is repaired:
-// [Config.Damage] names the damage, or the server found the message and could not read it.
-func Damaged(err error) bool {
-	var unreadable *UnreadableError
-	var incomplete *IncompleteError
-	return errors.As(err, &unreadable) || errors.As(err, &incomplete) && incomplete.found
 }
 
 func message(m *nats.Msg) (Message, error) {

@@ -55,3 +55,8 @@ func (c *Conn) OpenRequests() int {
 func (c *Conn) UntilAnswered(ctx context.Context, stream string, seq uint64, read func(within time.Duration) error) error {
 	return c.untilAnswered(ctx, stream, GetRequest{Seq: seq}, read)
 }
+
+// Found returns the error of a read of which the server found a message that it could not read.
+func Found(stream string, seq uint64) error {
+	return &IncompleteError{Stream: stream, Seq: seq, found: true}
+}

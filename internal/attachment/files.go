@@ -57,7 +57,7 @@ func Load(ctx context.Context, files Files, raw events.JSON, left *int64) (event
 
 // passing returns an error that a repeat may not have; nil for any other.
 func passing(err error) error {
-	if err != nil && events.AsError(err).Code.Retry() {
+	if err != nil && events.AsError(err).Retry() {
 		return err
 	}
 	return nil

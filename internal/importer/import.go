@@ -168,7 +168,7 @@ func (im *importer) conversation(ctx context.Context, j job) {
 	case ctx.Err() != nil:
 	case errors.As(err, &unfit):
 		im.problem(Problem{j.file, j.line, unfit.cause.Error()})
-	case events.AsError(err).Code.Retry() || events.HasCode(err, events.Forbidden):
+	case events.AsError(err).Retry() || events.HasCode(err, events.Forbidden):
 		im.stop(err) // not this conversation's fault: the others would fare no better
 	default:
 		im.problem(Problem{j.file, j.line, err.Error()})

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/threadtools"
@@ -45,7 +46,7 @@ func (s *states) reader(in *runtime.ToolInput) (*threadtools.Reader, error) {
 
 // again returns an error that may pass as one that is retried.
 func again[T any](v T, err error) (T, error) {
-	if events.HasCode(err, events.Unavailable, events.ProjectionBehind) {
+	if refusal := (*events.Error)(nil); errors.As(err, &refusal) && refusal.Retry() {
 		err = &runtime.RetryError{Err: err}
 	}
 	return v, err

@@ -235,15 +235,14 @@ func (q *Queries) Handle(ctx context.Context, tenant, name string, body []byte, 
 	return out, err
 }
 
-// unavailable converts an error of a query to an events.Error, as AsError does for commands. If
-// the store cannot be read, the error says from which sequence on; it is final only where the server
-// itself has found the damage, and not where answers were lost or are late.
+// unavailable says what of a query could not be answered. If the store cannot be read, it says from
+// which sequence on. Where the server itself has found the damage the error is final already.
 func unavailable(e *events.Error) *events.Error {
+	if events.IsUnreadable(e) {
+		return e
+	}
 	message := "the query could not be answered now; try again"
 	if stream, from, unread := streams.Unread(e.Cause); unread {
-		if streams.Damaged(e.Cause) {
-			return events.Unreadable(stream, int64(max(from, 1)), e.Cause)
-		}
 		message = fmt.Sprintf("stream %s cannot be read from sequence %d on; if it stays so, a block of it is damaged, which the operator's skein store check names", stream, max(from, 1))
 	}
 	return &events.Error{Code: events.Unavailable, Message: message, Details: e.Details, Cause: e.Cause}
