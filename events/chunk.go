@@ -75,6 +75,7 @@ func ChunkKinds() []ChunkKind {
 		{Type: ChunkReasoningDelta, Doc: "More of a reasoning.", Fields: []ChunkField{id, {Name: "delta", Doc: "What is added."}}, Of: "id", Text: "delta"},
 		{Type: ChunkReasoningEnd, Doc: "A reasoning is complete.", Fields: []ChunkField{
 			id, {Name: "encryptedContent", Doc: "What only its model can read.", Optional: true},
+			{Name: "provider", Doc: "The endpoint that can read that.", Optional: true},
 		}},
 		{Type: ChunkToolInputStart, Doc: "The model begins to write a call.", Fields: []ChunkField{call, tool}},
 		{Type: ChunkToolInputDelta, Doc: "More of a call's arguments, as text.", Fields: []ChunkField{

@@ -42,16 +42,46 @@ func (t reactorCall) answer(ctx context.Context, side *Side, reactor Reactor, in
 			}
 			return nil, t.fail(ctx, t.failureText(away.gaveUp(err)), nil)
 		}
-		if t.stopsNow() || t.ctx.Err() != nil || !errors.As(err, &later) || attempt >= t.agent.Retries.Attempts {
-			return nil, t.interrupted(ctx, err)
-		}
+		again := later != nil && attempt < t.agent.Retries.Attempts
 		why := fmt.Sprintf("reactor %s, attempt %d: %s", side.Reactor, attempt, clip(err.Error()))
-		if err := t.logLine(ctx, "warn", why, object("attempt", attempt)); err != nil {
-			return nil, err
+		switch {
+		case t.stopsNow() || t.ctx.Err() != nil:
+			return nil, t.interrupted(ctx, err)
+		case fallsBack(in.Model, err, again):
+			next, wrong := t.withSettings(in.Model.next())
+			if wrong != nil {
+				return nil, t.fail(ctx, events.AsError(wrong).Message, nil)
+			}
+			why = fmt.Sprintf("%s; the model %s is asked instead of %s", why, next.Name, in.Model.Name)
+			if err := t.logLine(ctx, "warn", why, object("attempt", attempt, "model", in.Model.Model, "endpoint", in.Model.Endpoint, "fallback", next.Name)); err != nil {
+				return nil, err
+			}
+			t.substate("retrying")
+			in.Model, attempt = next, 0
+		case !again:
+			return nil, t.interrupted(ctx, err)
+		default:
+			if err := t.logLine(ctx, "warn", why, object("attempt", attempt)); err != nil {
+				return nil, err
+			}
+			t.substate("retrying")
+			retry.Sleep(t.ctx, max(later.After, backoff(0, t.agent.Retries.Backoff, attempt)))
 		}
-		t.substate("retrying")
-		retry.Sleep(t.ctx, max(later.After, backoff(0, t.agent.Retries.Backoff, attempt)))
 	}
+}
+
+// fallsBack reports whether another model is asked after an error, to which the same is not asked
+// again.
+func fallsBack(m Model, err error, again bool) bool {
+	var unanswered *UnansweredError
+	return len(m.Fallback) > 0 && errors.As(err, &unanswered) && (!again || !unanswered.Again)
+}
+
+// next returns the model that is asked after m, which has one.
+func (m Model) next() Model {
+	next := m.Fallback[0]
+	next.Fallback = m.Fallback[1:]
+	return next
 }
 
 // attempt calls the reactor once, with the hooks around it.

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/events/openresponses"
 )
 
 // part is one part of a step's output.
@@ -56,6 +57,7 @@ func (d *draft) add(c Chunk) {
 		ID               string `json:"id"`
 		Delta            string `json:"delta"`
 		EncryptedContent string `json:"encryptedContent"`
+		Provider         string `json:"provider"`
 	}
 	if json.Unmarshal(c.Data, &data) != nil { // an invalid chunk is omitted from the stream, too
 		return
@@ -76,7 +78,7 @@ func (d *draft) add(c Chunk) {
 		d.thinking[data.ID].WriteString(data.Delta)
 	case ChunkReasoningEnd:
 		d.endText()
-		d.endReasoning(data.ID, data.EncryptedContent)
+		d.endReasoning(data.ID, data.EncryptedContent, data.Provider)
 	}
 }
 
@@ -89,7 +91,7 @@ func (d *draft) endText() {
 }
 
 // endReasoning adds reasoning that is finished.
-func (d *draft) endReasoning(id, encrypted string) {
+func (d *draft) endReasoning(id, encrypted, provider string) {
 	said := d.thinking[id]
 	delete(d.thinking, id)
 	summary := []events.JSON{}
@@ -99,6 +101,9 @@ func (d *draft) endReasoning(id, encrypted string) {
 	fields := []any{"type", events.Reasoning, "summary", summary}
 	if encrypted != "" {
 		fields = append(fields, "encrypted_content", encrypted)
+	}
+	if provider != "" {
+		fields = append(fields, openresponses.Provider, provider)
 	}
 	if said != nil || encrypted != "" {
 		d.parts = append(d.parts, part{object(fields...), events.Reasoning})

@@ -373,6 +373,10 @@ func (t delegation) askForTitle() (*Reaction, error) {
 		return nil, err
 	}
 	got, err := t.reactorCall().callReactor(reactor, in)
+	for fallsBack(in.Model, err, false) {
+		in.Model = in.Model.next()
+		got, err = t.reactorCall().callReactor(reactor, in)
+	}
 	t.reactorCall().recordUsage(in, got)
 	return got, err
 }

@@ -140,14 +140,14 @@ func (t reactorCall) input(side *Side) (*StepInput, error) {
 	}
 	in := &StepInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ContextID: t.run.ContextID, ExecutionID: t.job.Execution, StepID: t.run.StepID,
-		ItemID: t.run.ItemID, Iteration: t.run.Iteration, Side: string(t.run.Side), Agent: t.agent.Name, Model: side.Model,
+		ItemID: t.run.ItemID, Iteration: t.run.Iteration, Side: string(t.run.Side), Agent: t.agent.Name,
 		Files: t.files(), SideLabel: side.Label, AgentMode: t.talk.Mode, Instructions: instructions, Context: t.talk.Contexts[t.run.ContextID], Items: t.talk.Shown(t.run.ContextID, t.run.Side, t.run.From, t.agent.MaxItems),
 	}
 	if err := t.applySettings(side, in); err != nil {
 		return nil, err
 	}
-	if left := t.outputLeft(); left > 0 && (in.Model.MaxOutputTokens == 0 || left < in.Model.MaxOutputTokens) {
-		in.Model.MaxOutputTokens = left
+	if in.Model, err = t.withSettings(side.Model); err != nil {
+		return nil, err
 	}
 	if t.run.Handoff != nil {
 		t.delegation().summaryInput(in)

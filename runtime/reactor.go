@@ -84,7 +84,7 @@ type Model struct {
 	Params          events.JSON `json:"params,omitzero"` // an object, passed to the provider unchanged
 
 	Endpoint string  `json:"endpoint,omitzero"`  // the operator's endpoint that serves it; default its own
-	Fallback []Model `json:"fallback,omitempty"` // asked in this order if its endpoint does not answer; they have none
+	Fallback []Model `json:"fallback,omitempty"` // asked in this order after an *UnansweredError; they have none
 }
 
 // Reaction is the result of a reactor's step. Parts are stored unchanged, even those of
@@ -102,6 +102,9 @@ type Reaction struct {
 	// the input.
 	MessagesForModel *Shown `json:"messagesForModel,omitzero"`
 	Usage            *Usage `json:"usage,omitzero"`
+	// ProviderUsage is the usage in the form of the model's provider: an object, of at most 4 KiB.
+	// It is recorded unchanged, and nothing is computed from it.
+	ProviderUsage events.JSON `json:"providerUsage,omitzero"`
 	// FinishReason is why the model ended its answer: one of the reasons of
 	// events.Finish, such as length. Default: the answer is complete.
 	FinishReason string `json:"finishReason,omitzero"`
@@ -229,10 +232,35 @@ func (e *FailureError) Unwrap() error {
 	return e.Err
 }
 
+// UnansweredError reports that the endpoint of a model does not answer. The step continues with the
+// next of Model.Fallback, and records the failure. Without another model it is what Err is.
+type UnansweredError struct {
+	// Again reports that the endpoint may answer another attempt, which is made first, if the agent
+	// permits one: Err is a *RetryError.
+	Again bool
+	Err   error
+}
+
+func (e *UnansweredError) Error() string {
+	if e == nil || e.Err == nil {
+		return "the model's endpoint does not answer"
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the failure.
+func (e *UnansweredError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
+
 // Returned returns what a reactor, a tool, an effect or a hook has returned as its error, as an
 // error whose methods are safe: it has its text, what the first *RetryError in its tree requests,
-// whether there is a *BrokenOffError, the code of a *FailureError, and nothing else of it. The methods of the error itself may
-// panic; a nil *RetryError requests nothing. It is nil for nil.
+// whether there is a *BrokenOffError or an *UnansweredError, the code of a *FailureError, and nothing
+// else of it. The methods of the error itself may panic; a nil *RetryError requests nothing. It is
+// nil for nil.
 //
 // Every error of code that is not Skein's passes here once, where that code was called.
 func Returned(err error) error {
@@ -248,6 +276,9 @@ func Returned(err error) error {
 	}
 	if coded := findError[*FailureError](err); coded != nil && slices.Contains(coded.Code.Enum(), string(coded.Code)) {
 		safe = &FailureError{Code: coded.Code, Err: safe}
+	}
+	if unanswered := findError[*UnansweredError](err); unanswered != nil {
+		safe = &UnansweredError{Again: unanswered.Again, Err: safe}
 	}
 	return safe
 }

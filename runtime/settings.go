@@ -24,14 +24,7 @@ func (t reactorCall) applySettings(side *Side, in *StepInput) error {
 		}
 		in.Instructions += s.Instructions
 	}
-	if s.Temperature != nil {
-		in.Model.Temperature = s.Temperature
-	}
 	in.Metadata = s.Metadata
-	var err error
-	if in.Model.Params, err = mergeParams(in.Model.Params, s.Params, t.run.Iteration); err != nil {
-		return err
-	}
 	for _, tool := range s.Tools {
 		if t.agent.Type == DualAgent {
 			return events.Invalid("/settings/tools", "agent %s is of the type dual_ai, whose runs have no tools of a caller", t.agent.Name)
@@ -42,6 +35,22 @@ func (t reactorCall) applySettings(side *Side, in *StepInput) error {
 		in.Tools = append(in.Tools, ToolSpec{Name: tool.Name, Description: tool.Description, Parameters: tool.Parameters, Strict: tool.Strict, Caller: true})
 	}
 	return nil
+}
+
+// withSettings returns a model with the settings and the limits of the run.
+func (t reactorCall) withSettings(m Model) (_ Model, err error) {
+	if s := t.run.Settings; s != nil {
+		if s.Temperature != nil {
+			m.Temperature = s.Temperature
+		}
+		if m.Params, err = mergeParams(m.Params, s.Params, t.run.Iteration); err != nil {
+			return m, err
+		}
+	}
+	if left := t.outputLeft(); left > 0 && (m.MaxOutputTokens == 0 || left < m.MaxOutputTokens) {
+		m.MaxOutputTokens = left
+	}
+	return m, nil
 }
 
 // mergeParams returns a model's params with those of a run, which replace them.

@@ -69,8 +69,11 @@ func isLost(err error) bool {
 	return errors.As(err, &e)
 }
 
-// reacted records why a reaction ended. It returns the finish reason and the requested model,
-// which the answer may name differently, for the trace record.
+// maxProviderUsage bounds the usage that is recorded in its provider's form.
+const maxProviderUsage = 4 << 10
+
+// reacted records why a reaction ended. It returns the finish reason, the requested model, which the
+// answer may name differently, and the usage in the provider's form, for the trace record.
 func (t reactorCall) reacted(model string, r *Reaction) events.JSON {
 	t.finish = ""
 	var fields []any
@@ -80,6 +83,9 @@ func (t reactorCall) reacted(model string, r *Reaction) events.JSON {
 	if r.FinishReason != "" {
 		t.finish = events.FinishReason(r.FinishReason)
 		fields = append(fields, "finishReason", t.finish)
+	}
+	if raw := jsontext.Value(r.ProviderUsage); len(raw) <= maxProviderUsage && raw.Kind() == '{' && raw.IsValid() {
+		fields = append(fields, "providerUsage", r.ProviderUsage)
 	}
 	if fields == nil {
 		return nil

@@ -31,3 +31,44 @@ func (d *Decoder) Line(line []byte) (data []byte, complete bool) {
 
 // Begun returns the data so far of an event that has not ended.
 func (d *Decoder) Begun() []byte { return d.data }
+
+// Lines splits a stream into lines at LF, CRLF and a lone CR, for a bufio.Scanner. A line is complete
+// with its CR: a LF that follows later is skipped. The zero Lines is ready for use, for one stream.
+type Lines struct{ begun, afterCR bool }
+
+// byteOrderMark may precede a stream.
+const byteOrderMark = "\ufeff"
+
+// Split is a bufio.SplitFunc. What follows the last line end is a line, too.
+func (l *Lines) Split(data []byte, atEOF bool) (advance int, line []byte, err error) {
+	if !l.begun {
+		if !atEOF && len(data) < len(byteOrderMark) && bytes.HasPrefix([]byte(byteOrderMark), data) {
+			return 0, nil, nil
+		}
+		l.begun = true
+		if bytes.HasPrefix(data, []byte(byteOrderMark)) {
+			advance = len(byteOrderMark)
+		}
+	}
+	if l.afterCR && len(data) > advance {
+		l.afterCR = false
+		if data[advance] == '\n' {
+			advance++
+		}
+	}
+	rest := data[advance:]
+	end := bytes.IndexByte(rest, '\n')
+	if end < 0 {
+		end = len(rest)
+	}
+	if cr := bytes.IndexByte(rest[:end], '\r'); cr >= 0 {
+		end, l.afterCR = cr, true
+	}
+	switch {
+	case end < len(rest):
+		return advance + end + 1, rest[:end], nil
+	case atEOF && len(rest) > 0:
+		return len(data), rest, nil
+	}
+	return advance, nil, nil
+}

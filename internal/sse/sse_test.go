@@ -1,9 +1,11 @@
 package sse
 
 import (
+	"bufio"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 func TestDecoder_Data(t *testing.T) {
@@ -25,6 +27,32 @@ func TestDecoder_Data(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", stream, got, want)
+		}
+	}
+}
+
+// Lines end with LF, CRLF or a lone CR, however they arrive, and after a byte order mark.
+func TestLines_Ends(t *testing.T) {
+	for stream, want := range map[string][]string{
+		"a\nb\n\nc":           {"a", "b", "", "c"},
+		"a\r\nb\r\n\r\nc\r\n": {"a", "b", "", "c"},
+		"a\rb\r\rc\r":         {"a", "b", "", "c"},
+		"a\n\r\n\rb\r\r\n":    {"a", "", "", "b", ""},
+		"\ufeffa\n\ufeffb":    {"a", "\ufeffb"},
+		"\xef\xbb":            {"\xef\xbb"},
+		"":                    nil,
+	} {
+		for name, lines := range map[string]*bufio.Scanner{
+			"at once": bufio.NewScanner(strings.NewReader(stream)), "byte by byte": bufio.NewScanner(iotest.OneByteReader(strings.NewReader(stream))),
+		} {
+			lines.Split(new(Lines).Split)
+			var got []string
+			for lines.Scan() {
+				got = append(got, lines.Text())
+			}
+			if !slices.Equal(got, want) || lines.Err() != nil {
+				t.Errorf("%q %s: %q, want %q; %v", stream, name, got, want, lines.Err())
+			}
 		}
 	}
 }

@@ -110,6 +110,7 @@ type Call struct {
 type Result struct {
 	CallID string
 	Output events.JSON // a text, or a list of parts that a model sees
+	Failed bool        // the output says why the call failed
 }
 
 // Own is an item that the endpoint has made itself, as it was.

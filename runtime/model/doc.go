@@ -1,6 +1,5 @@
 // Package model calls the endpoints of models. It owns what all their protocols have in common; a
-// [Codec] translates to and from one of them. Package responses has the codec of the OpenAI
-// Responses protocol.
+// [Codec] translates to and from one of them: packages responses, chat and messages.
 //
 // # What it promises
 //
@@ -61,6 +60,8 @@
 //     *runtime.FailureError in it.
 //   - A stream that ends without its last event is a *runtime.BrokenOffError as well,
 //     temporary or not: what was streamed is kept.
+//   - All of these but requests that are refused are a *runtime.UnansweredError: the worker asks the
+//     fallback of the model, once another attempt is not due.
 //
 // It does not retry: the worker does, and records it. Only a conversation that is too long for the
 // model is halved and sent again.

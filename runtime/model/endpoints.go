@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 )
 
@@ -17,8 +16,7 @@ type Endpoint struct {
 	Tenants []string // who may use it; empty: everybody
 }
 
-// Endpoints is a reactor that asks the endpoint that a model names, and its fallback if that does
-// not answer. It is safe for concurrent use.
+// Endpoints is a reactor that asks the endpoint that a model names. It is safe for concurrent use.
 type Endpoints struct {
 	list []Endpoint
 	def  string // the name of the default
@@ -56,40 +54,11 @@ func (e *Endpoints) find(tenant string, m runtime.Model) (*Reactor, error) {
 	return nil, fmt.Errorf("the model %.64q names the endpoint %.64q, which does not exist here; the operator declares it with --model-endpoint", m.Name, name)
 }
 
-// React implements runtime.Reactor. A model with a fallback is asked once, unless its endpoint's
-// attempts say otherwise; usage names the model that answered.
+// React implements runtime.Reactor. An endpoint that does not exist for the tenant does not answer.
 func (e *Endpoints) React(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
-	others := in.Model.Fallback
-	for {
-		r, err := e.find(in.Tenant, in.Model)
-		var got *runtime.Reaction
-		if err == nil {
-			if got, err = r.React(ctx, in, out); err == nil {
-				return got, nil
-			}
-			if len(others) == 0 || ctx.Err() != nil || !r.absent(err) {
-				return nil, err
-			}
-		} else if len(others) == 0 {
-			return nil, err
-		}
-		next := *in
-		next.Model, others = others[0], others[1:]
-		in = &next
+	r, err := e.find(in.Tenant, in.Model)
+	if err != nil {
+		return nil, &runtime.UnansweredError{Err: err}
 	}
-}
-
-// absent reports whether an error says that the endpoint does not answer, and is not asked again.
-func (r *Reactor) absent(err error) bool {
-	var later *runtime.RetryError
-	if errors.As(err, &later) {
-		return r.config.Attempts == 0 // lastAttempt has removed it from the last one
-	}
-	var coded *runtime.FailureError
-	if errors.As(err, &coded) {
-		return coded.Code != events.FailedPolicy
-	}
-	var gone *goneError
-	var broke *runtime.BrokenOffError
-	return errors.As(err, &gone) || errors.As(err, &broke)
+	return r.React(ctx, in, out)
 }

@@ -1,70 +1,76 @@
 package model_test
 
 import (
-	"io"
+	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/modeltest"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/model"
-	"github.com/skein-threads/skein/runtime/model/chat"
 )
 
-// A model whose endpoint does not answer is replaced by its fallback, and usage says which one
-// answered; an endpoint that is not for a tenant does not exist for it.
-func TestEndpoints_Fallback(t *testing.T) {
-	asked := 0
-	status := http.StatusTooManyRequests
-	e := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), `"model":"first"`) {
-			asked++
-			w.WriteHeader(status)
-			return
+// An endpoint that does not answer says so, once its attempts are used up or where another attempt
+// is of no use; one that refuses a request has answered. One that is not for a tenant does not exist
+// for it.
+func TestEndpoints_Unanswered(t *testing.T) {
+	t.Parallel()
+	overProtocols(t, func(t *testing.T, p modeltest.Protocol) {
+		var answer func(w *modeltest.Stream)
+		e := modeltest.Serve(t, func(w *modeltest.Stream, _ *http.Request) { answer(w) })
+		endpoint := func(name string, attempts int, tenants ...string) model.Endpoint {
+			return model.Endpoint{Name: name, Tenants: tenants, Reactor: e.Reactor(t, p.Codec, func(c *model.Config) { c.Provider, c.Attempts = name, attempts })}
 		}
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, `data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}`+"\n\n")
-	}))
-	defer e.Close()
-	endpoint := func(name string, tenants ...string) model.Endpoint {
-		r, err := model.New(model.Config{BaseURL: e.URL, Provider: name, Attempts: 2}, chat.Codec{})
-		if err != nil {
-			t.Fatal(err)
+		all := model.NewEndpoints([]model.Endpoint{endpoint("one", 0), endpoint("two", 2), endpoint("ours", 1, "acme")}, "none")
+		ask := func(tenant, name string, attempt int) (*runtime.Reaction, error) {
+			in := modeltest.Input()
+			in.Tenant, in.Attempt, in.Model.Endpoint = tenant, attempt, name
+			return all.React(t.Context(), in, nil)
 		}
-		return model.Endpoint{Name: name, Reactor: r, Tenants: tenants}
-	}
-	all := model.NewEndpoints([]model.Endpoint{endpoint("one"), endpoint("two"), endpoint("ours", "acme")}, "none")
-	ask := func(tenant string, attempt int, m runtime.Model) (*runtime.Reaction, error) {
-		return all.React(t.Context(), &runtime.StepInput{Tenant: tenant, StepID: "stp_1", Attempt: attempt, Model: m, Items: []events.Item{
-			{ID: "itm_1", Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"hello"}]`)},
-		}}, nil)
-	}
-	m := runtime.Model{Name: "m", Model: "first", Fallback: []runtime.Model{{Name: "n", Model: "second", Endpoint: "two"}}}
-	for _, status = range []int{429, 500, 529} {
-		if got, err := ask("acme", 1, m); err == nil {
-			t.Errorf("%d: the first attempt was the last: %+v", status, got)
+		status := func(n int) func(w *modeltest.Stream) { return func(w *modeltest.Stream) { w.Refuse(n, "") } }
+		for name, c := range map[string]struct {
+			answer     func(w *modeltest.Stream)
+			unanswered bool
+			temporary  bool
+		}{
+			"429":            {status(429), true, true},
+			"500":            {status(500), true, true},
+			"529":            {status(529), true, true},
+			"a broken off":   {func(w *modeltest.Stream) { begin(w, p) }, true, true},
+			"a wrong key":    {status(401), true, false},
+			"no quota":       {status(402), true, false},
+			"a bad request":  {status(400), false, false},
+			"not a stream":   {func(w *modeltest.Stream) { w.Refuse(200, "{}", "Content-Type", "application/json") }, false, false},
+			"a policy":       {func(w *modeltest.Stream) { w.Data(p.Fail("content_policy_violation", "no")) }, false, false},
+			"what is no SSE": {func(w *modeltest.Stream) { begin(w, p); w.Raw("data: {\n\n") }, true, false},
+		} {
+			answer = c.answer
+			for _, a := range []struct {
+				endpoint string
+				attempt  int
+				again    bool // before a fallback
+				retry    bool // without one
+			}{{"one", 1, false, true}, {"two", 1, true, true}, {"two", 2, false, false}, {"ours", 1, false, false}, {"", 1, false, true}} {
+				_, err := ask("acme", a.endpoint, a.attempt)
+				err = runtime.Returned(err)
+				var unanswered *runtime.UnansweredError
+				var later *runtime.RetryError
+				if errors.As(err, &unanswered) != c.unanswered || c.unanswered && unanswered.Again != (a.again && c.temporary) {
+					t.Errorf("%s, %+v: %#v", name, a, err)
+				}
+				if errors.As(err, &later) != (c.temporary && a.retry) {
+					t.Errorf("%s, %+v, another attempt: %#v", name, a, err)
+				}
+			}
 		}
-		if got, err := ask("acme", 2, m); err != nil || got.Usage.Provider != "two" || got.Usage.Model != "second" {
-			t.Errorf("%d: %+v, %v", status, got, err)
+		answer = func(w *modeltest.Stream) { w.Data(p.Tell(modeltest.Answer{Text: []string{"hi"}})...) }
+		for tenant, want := range map[string]string{"acme": "", "other": "does not exist"} {
+			got, err := ask(tenant, "ours", 1)
+			var unanswered *runtime.UnansweredError
+			if want == "" && (err != nil || got.Usage.Provider != "ours") || want != "" && (!errors.As(err, &unanswered) || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%s: %+v, %v", tenant, got, err)
+			}
 		}
-	}
-	status = 401
-	if got, err := ask("acme", 1, m); err != nil || got.Usage.Provider != "two" {
-		t.Errorf("a wrong key: %+v, %v", got, err)
-	}
-	status = 400
-	if _, err := ask("acme", 2, m); err == nil {
-		t.Error("a request that is refused was sent elsewhere")
-	}
-	if asked != 8 {
-		t.Errorf("the first was asked %d times", asked)
-	}
-	for tenant, want := range map[string]string{"acme": "", "other": "does not exist"} {
-		_, err := ask(tenant, 1, runtime.Model{Name: "m", Model: "second", Endpoint: "ours"})
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v", tenant, err)
-		}
-	}
+	})
 }

@@ -47,6 +47,9 @@ func (p Protocol) Failure(raw events.JSON) *Failure {
 		code = ""
 	}
 	f := &Failure{Text: "the model failed", TooLong: p.tooLong(raw), Code: failureCode(code)}
+	if status, err := strconv.Atoi(code); err == nil { // of routers, which pass on that of another endpoint
+		f.Code, f.Retry = statusCode(status), retryStatus(status)
+	}
 	switch code {
 	case "", "server_error", "internal_error", "internal_server_error", "api_error", "overloaded_error", "service_unavailable",
 		"rate_limit_exceeded", "rate_limit_error", "timeout", "vector_store_timeout":
@@ -85,7 +88,7 @@ func (c *call) status(res *http.Response) error {
 	f := &Failure{
 		Text:    text,
 		Code:    cmp.Or(failureCode(code), statusCode(res.StatusCode)),
-		Retry:   res.StatusCode == http.StatusRequestTimeout || res.StatusCode == http.StatusTooManyRequests || res.StatusCode >= 500,
+		Retry:   retryStatus(res.StatusCode),
 		After:   retry.After(res.Header, time.Now()),
 		TooLong: res.StatusCode == http.StatusRequestEntityTooLarge || c.protocol.tooLong(body),
 	}
@@ -93,6 +96,11 @@ func (c *call) status(res *http.Response) error {
 		f.Retry = false
 	}
 	return f
+}
+
+// retryStatus reports whether another call may succeed after a status.
+func retryStatus(status int) bool {
+	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
 }
 
 // statusCode returns why an endpoint refuses with a status, empty if that does not say.
@@ -189,21 +197,15 @@ func readProblem(body []byte) (code, message string) {
 	case '{':
 		return readProblem(p.Error)
 	case '"':
-		return "", text(p.Error)
+		return "", Text(p.Error)
 	}
-	if code = text(p.Code); code == "" {
-		code = text(p.Type)
+	if code = Text(p.Code); code == "" {
+		code = Text(p.Type)
 	}
-	return code, text(p.Message)
-}
-
-// text returns a JSON string's text; "" for anything else.
-func text(v events.JSON) string {
-	var s string
-	if jsontext.Value(v).Kind() != '"' || json.Unmarshal(v, &s, jsontext.AllowInvalidUTF8(true)) != nil {
-		return ""
+	if code == "" && jsontext.Value(p.Code).Kind() == '0' {
+		code = string(p.Code)
 	}
-	return s
+	return code, Text(p.Message)
 }
 
 // failureCode returns why an endpoint fails, for the code in its error; empty if that is no such

@@ -1,13 +1,16 @@
 package model
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
 )
 
 // ErrNothingToShow reports a turn of which a protocol can show nothing.
@@ -20,22 +23,22 @@ type Exchange struct {
 	Parts     []Part
 	Reasoning []Reasoning
 	Calls     []Call
-	Results   map[string]events.JSON // by the id of the call
+	Results   map[string]Result // by the id of the call
 }
 
 // Group returns the items of a turn as exchanges, for protocols without items.
 func Group(items []Item) (out []*Exchange) {
-	results := map[string]events.JSON{}
+	results := map[string]Result{}
 	for _, item := range items {
 		if r, ok := item.(Result); ok {
-			results[r.CallID] = r.Output
+			results[r.CallID] = r
 		}
 	}
 	assistant := func(fits func(*Exchange) bool) *Exchange {
 		if len(out) > 0 && out[len(out)-1].Role == events.Assistant && fits(out[len(out)-1]) {
 			return out[len(out)-1]
 		}
-		e := &Exchange{Role: events.Assistant, Results: map[string]events.JSON{}}
+		e := &Exchange{Role: events.Assistant, Results: map[string]Result{}}
 		out = append(out, e)
 		return e
 	}
@@ -96,7 +99,7 @@ func (p Part) Note() string {
 	case p.Type == events.InputImage:
 		return "(an image that cannot be shown)"
 	case p.FileURL != nil:
-		return "(a file: " + text(p.FileURL) + ")"
+		return "(a file: " + Text(p.FileURL) + ")"
 	}
 	return "(a file that cannot be shown)"
 }
@@ -116,7 +119,20 @@ type Settings struct {
 	Tool string // the function that must be called
 }
 
-// Settings takes the params text and reasoning, and what tool_choice names.
+// choice is a tool_choice that names functions.
+type choice struct {
+	Type  string  `json:"type"`
+	Name  string  `json:"name"`
+	Mode  string  `json:"mode"`
+	Tools []named `json:"tools"`
+}
+
+type named struct {
+	Name string `json:"name"`
+}
+
+// Settings takes the params text and reasoning, and what tool_choice names. Of allowed_tools, which
+// other protocols do not have, the others are removed from the turn.
 func (t *Turn) Settings() (s Settings, err error) {
 	var reasoning struct {
 		Effort string `json:"effort"`
@@ -135,12 +151,18 @@ func (t *Turn) Settings() (s Settings, err error) {
 	}
 	s.Effort, s.Verbosity, s.Format.Type = reasoning.Effort, said.Verbosity, said.Format.Type
 	s.Format.Schema.Name, s.Format.Schema.Schema, s.Format.Schema.Strict = said.Format.Name, said.Format.Schema, said.Format.Strict
-	var choice struct {
-		Type string `json:"type"`
-		Name string `json:"name"`
+	var c choice
+	if raw := t.Params["tool_choice"]; jsontext.Value(raw).Kind() != '{' || json.Unmarshal(raw, &c) != nil {
+		return s, nil
 	}
-	if raw := t.Params["tool_choice"]; jsontext.Value(raw).Kind() == '{' && json.Unmarshal(raw, &choice) == nil && choice.Type == "function" {
-		s.Tool = choice.Name
+	switch c.Type {
+	case "function":
+		s.Tool = c.Name
+	case "allowed_tools":
+		t.Tools = slices.DeleteFunc(t.Tools, func(tool runtime.ToolSpec) bool {
+			return !slices.Contains(c.Tools, named{tool.Name})
+		})
+		t.Params["tool_choice"] = events.Quote(cmp.Or(c.Mode, "auto"))
 	}
 	return s, nil
 }

@@ -34,8 +34,8 @@ type history struct {
 	to      string                          // names the endpoint
 	returns func(o openresponses.Item) bool // what the endpoint has made goes back to it
 
-	steps   map[string]string // of calls, by the id of the call
-	at      int               // the place of the item that is being added
+	made    map[string]partOfCall // of the item that is being added, by the id of the call
+	at      int                   // the place of the item that is being added
 	entries []entry
 	used    map[string]int   // ids of calls, and how often each was used
 	sent    map[string]bool  // ids of items that the endpoint has made
@@ -114,22 +114,22 @@ func (h *history) add(i *events.Item) {
 	if err != nil {
 		return
 	}
-	h.steps = stepsOf(i)
+	h.made = callsOf(i)
 	lost := false // reasoning without which the endpoint refuses what it has made next
 	for n, o := range list {
-		from := text(o.Rest[openresponses.Provider])
+		from := Text(o.Rest[openresponses.Provider])
 		delete(o.Rest, openresponses.Provider)
 		switch {
 		case o.Type == "message" || o.Type == "": // in the form in which a caller sent it
 			if jsontext.Value(o.Content).Kind() == '"' {
 				o.Content = i.Content
 			}
-			h.message(i.Role, o.Content, text(o.Rest["phase"]))
+			h.message(i.Role, o.Content, Text(o.Rest["phase"]))
 		case o.Type == compaction:
 			h.compaction(o)
 		case o.Type == "reasoning":
-			item, ok := h.reasoning(o)
-			if lost = !ok || from != "" && from != h.to && !h.raw; !lost {
+			item, ok := h.reasoning(o, from == "" || from == h.to)
+			if lost = !ok; ok {
 				h.push(item)
 			}
 		case from != "" && from == h.to && h.returns(o) && !lost && !h.sent[o.ID]:
@@ -145,26 +145,40 @@ func (h *history) add(i *events.Item) {
 			place := h.open[o.CallID][0]
 			h.open[o.CallID] = h.open[o.CallID][1:]
 			result := h.entries[place].item.(Result)
-			result.Output = asOutput(o.Output)
+			result.Output, result.Failed = asOutput(o.Output), hasFailed(i)
 			h.entries[place] = entry{h.at, result}
 		}
 	}
 }
 
-// stepsOf returns which steps made the calls of a reaction, where its parts say so.
-func stepsOf(i *events.Item) map[string]string {
-	var parts []struct {
-		CallID string `json:"toolCallId"`
-		Step   string `json:"skein:step"`
-	}
-	if i.Role != events.Assistant || !strings.Contains(string(i.Content), `"skein:step"`) || json.Unmarshal(i.Content, &parts) != nil {
+// partOfCall is what a part of a reaction says of a call, besides what Open Responses has.
+type partOfCall struct {
+	CallID    string      `json:"toolCallId"`
+	Step      string      `json:"skein:step"`
+	ErrorText events.JSON `json:"errorText"`
+}
+
+// callsOf returns what the parts of a reaction say of its calls.
+func callsOf(i *events.Item) map[string]partOfCall {
+	said := string(i.Content)
+	if i.Role != events.Assistant || !strings.Contains(said, `"skein:step"`) && !strings.Contains(said, `"errorText"`) {
 		return nil
 	}
-	steps := map[string]string{}
-	for _, p := range parts {
-		steps[p.CallID] = p.Step
+	var parts []partOfCall
+	if json.Unmarshal(i.Content, &parts) != nil {
+		return nil
 	}
-	return steps
+	calls := map[string]partOfCall{}
+	for _, p := range parts {
+		calls[p.CallID] = p
+	}
+	return calls
+}
+
+// hasFailed reports whether a result says that its call failed.
+func hasFailed(i *events.Item) bool {
+	var result events.CallResult
+	return json.Unmarshal(i.Content, &result) == nil && result.IsError
 }
 
 // compaction adds what stands for older items: a summary that every model reads, or an item of the
@@ -213,15 +227,19 @@ func (h *history) message(role events.Role, content events.JSON, phase string) {
 	h.push(Message{Role: role, Parts: now, Phase: phase})
 }
 
-// reasoning returns reasoning for the model, if it can be sent back.
-func (h *history) reasoning(o openresponses.Item) (Reasoning, bool) {
-	out := Reasoning{ID: o.ID, Summary: []events.JSON{}, Encrypted: text(o.EncryptedContent)}
+// reasoning returns reasoning for the model, if it can be sent back. What is encrypted only its own
+// endpoint can read.
+func (h *history) reasoning(o openresponses.Item, own bool) (Reasoning, bool) {
+	out := Reasoning{ID: o.ID, Summary: []events.JSON{}}
+	if own {
+		out.Encrypted = Text(o.EncryptedContent)
+	}
 	if json.Unmarshal(o.Summary, &out.Summary) != nil || out.Summary == nil {
 		out.Summary = []events.JSON{}
 	}
 	if h.raw && jsontext.Value(o.Content).Kind() == '[' && string(o.Content) != "[]" {
 		out.Content = o.Content
-	} else if said := text(o.Rest["text"]); h.raw && said != "" {
+	} else if said := Text(o.Rest["text"]); h.raw && said != "" {
 		quoted, _ := jsontext.AppendQuote(nil, said) // it was JSON before
 		out.Content = events.JSON(`[{"type":"reasoning_text","text":` + string(quoted) + `}]`)
 	}
@@ -232,8 +250,9 @@ func (h *history) reasoning(o openresponses.Item) (Reasoning, bool) {
 func (h *history) call(id, name, said string, output events.JSON) int {
 	own := id
 	id = h.callID(id)
-	h.push(Call{ID: id, Name: wireName(name), Arguments: said, Step: h.steps[own]})
-	h.push(Result{CallID: id, Output: output})
+	part := h.made[own]
+	h.push(Call{ID: id, Name: wireName(name), Arguments: said, Step: part.Step})
+	h.push(Result{CallID: id, Output: output, Failed: Text(part.ErrorText) != ""})
 	return len(h.entries) - 1
 }
 
@@ -263,7 +282,7 @@ func wireName(name string) string {
 func asOutput(v events.JSON) events.JSON {
 	switch jsontext.Value(v).Kind() {
 	case '"':
-		if said := text(v); strings.HasPrefix(said, "[") && areParts(events.JSON(said)) { // of a tool
+		if said := Text(v); strings.HasPrefix(said, "[") && areParts(events.JSON(said)) { // of a tool
 			return events.JSON(said)
 		}
 		return v

@@ -31,6 +31,7 @@ type Output struct {
 	ended  bool
 	finish string // why it ended early
 	usage  runtime.Usage
+	used   events.JSON // the usage in the endpoint's own form
 }
 
 func newOutput(in *runtime.StepInput, out runtime.Stream, from string) *Output {
@@ -95,7 +96,11 @@ func (o *Output) Reasoning(at int64, id, delta string) {
 
 // EndReasoning streams the end of reasoning, with what the endpoint is sent back of it.
 func (o *Output) EndReasoning(at int64, id, encrypted string) {
-	o.chunk(runtime.ChunkReasoningEnd, reasoningEnd{itemID(at, id), encrypted})
+	end := reasoningEnd{ID: itemID(at, id), EncryptedContent: encrypted}
+	if encrypted != "" {
+		end.Provider = o.from
+	}
+	o.chunk(runtime.ChunkReasoningEnd, end)
 }
 
 // BeginCall streams that a call has begun. id may be empty.
@@ -150,8 +155,12 @@ func (o *Output) OwnItem(raw events.JSON) {
 	}
 }
 
-// Usage notes what the answer has used. Its model, if not empty, is the one that answered.
-func (o *Output) Usage(u runtime.Usage) { o.usage = u }
+// Usage notes what the answer has used. Its model, if not empty, is the one that answered. Input
+// tokens include those of a cache. said is the usage in the endpoint's own form, an object.
+func (o *Output) Usage(u runtime.Usage, said events.JSON) {
+	u.TotalTokens = u.Tokens()
+	o.usage, o.used = u, said
+}
 
 // End says that the answer is whole. finish is why it ended early, one of the reasons of
 // events.Finish; empty: it is complete.
@@ -174,6 +183,7 @@ type (
 	reasoningEnd struct {
 		ID               string `json:"id"`
 		EncryptedContent string `json:"encryptedContent,omitzero"`
+		Provider         string `json:"provider,omitzero"` // that can read it
 	}
 	toolInput struct {
 		ToolCallID string      `json:"toolCallId"`

@@ -41,7 +41,7 @@ func (r *Reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.
 		reaction, err := r.ask(ctx, in, out)
 		var long *tooLongError
 		if !errors.As(err, &long) || halved == shrinks {
-			return reaction, r.lastAttempt(in, err)
+			return reaction, err
 		}
 		items, omitted := events.FitItems(in.Items, events.ItemsBytes(in.Items)/2)
 		if omitted == nil || omitted.Bytes == 0 {
@@ -53,24 +53,24 @@ func (r *Reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.
 	}
 }
 
-// lastAttempt returns the error of an attempt: one that asks for another only if the endpoint may
-// be called again.
-func (r *Reactor) lastAttempt(in *runtime.StepInput, err error) error {
+// unanswered returns the error of a call: one that asks for another attempt only if the endpoint may
+// be called again, and one that says so if it did not answer.
+func (r *Reactor) unanswered(in *runtime.StepInput, err error) error {
 	var later *runtime.RetryError
-	if r.config.Attempts == 0 || in.Attempt < r.config.Attempts || !errors.As(err, &later) {
-		return err
-	}
 	var broke *runtime.BrokenOffError
-	if errors.As(err, &broke) {
-		return &runtime.BrokenOffError{Err: later.Err}
+	var coded *runtime.FailureError
+	retry, brokeOff := errors.As(err, &later), errors.As(err, &broke)
+	again := retry && r.config.Attempts > in.Attempt
+	switch {
+	case !retry && !brokeOff && (!errors.As(err, &coded) || coded.Code == events.FailedPolicy):
+		return err
+	case retry && r.config.Attempts > 0 && !again: // the last attempt
+		if err = later.Err; brokeOff {
+			err = &runtime.BrokenOffError{Err: err}
+		}
 	}
-	return &goneError{later.Err}
+	return &runtime.UnansweredError{Again: again, Err: err}
 }
-
-// goneError reports that the last attempt at a step failed as well.
-type goneError struct{ error }
-
-func (e *goneError) Unwrap() error { return e.error }
 
 // ask calls the endpoint once.
 func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
@@ -88,7 +88,7 @@ func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.St
 	o := newOutput(in, out, r.config.endpoint())
 	o.steps = r.protocol.Steps
 	if err := c.ask(request.Body, o, r.codec.Decode(o)); err != nil {
-		return nil, err
+		return nil, r.unanswered(in, err)
 	}
 	reaction, err := o.reaction()
 	if err != nil {
@@ -98,6 +98,6 @@ func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.St
 	reaction.MessagesForModel = &runtime.Shown{Items: shown, Digest: hex.EncodeToString(sum[:])}
 	usage := o.usage
 	usage.Provider, usage.Model, usage.LatencyMs = r.config.Provider, cmp.Or(usage.Model, in.Model.Model), time.Since(start).Milliseconds()
-	reaction.Usage = &usage
+	reaction.Usage, reaction.ProviderUsage = &usage, wellFormed(o.used)
 	return reaction, nil
 }

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"io"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/skein-threads/skein/internal/sse"
 )
 
@@ -26,11 +28,12 @@ type eventReader struct {
 func newEventReader(r io.Reader, most int64) *eventReader {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, int(most)+1)
+	lines.Split(new(sse.Lines).Split)
 	return &eventReader{lines: lines}
 }
 
-// next reads an event. It returns false at the end of the stream, or with an error: an event that
-// no empty line ends is none.
+// next reads an event. It returns false at the end of the stream, or with an error. The last event
+// needs no empty line after it, if it is whole.
 func (r *eventReader) next() bool {
 	for r.lines.Scan() {
 		if data, complete := r.events.Line(r.lines.Bytes()); complete {
@@ -38,7 +41,12 @@ func (r *eventReader) next() bool {
 			return true
 		}
 	}
-	return false
+	last, _ := r.events.Line(nil)
+	if r.lines.Err() != nil || !Event(last).Over() && !jsontext.Value(last).IsValid(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) { // it was cut off
+		return false
+	}
+	r.event = last
+	return true
 }
 
 func (r *eventReader) err() error { return r.lines.Err() }

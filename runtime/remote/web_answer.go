@@ -34,7 +34,7 @@ func (w *web) read(response *http.Response, a *answer, alive func()) ([]byte, er
 		return w.readLines(response.Body, a, alive, splitJSONLines, func(line []byte) ([]byte, bool) { return line, len(line) > 0 })
 	case ofSSE:
 		var stream sse.Decoder
-		return w.readLines(response.Body, a, alive, splitLines, func(line []byte) ([]byte, bool) {
+		return w.readLines(response.Body, a, alive, new(sse.Lines).Split, func(line []byte) ([]byte, bool) {
 			if data, complete := stream.Line(line); complete {
 				return data, true
 			}
@@ -88,21 +88,14 @@ func (w *web) brokeOff() error {
 	return w.retry("the answer ended before its last message; the call may have been made")
 }
 
-// splitLines splits at LF and CRLF. What follows the last line end is not a line: it was
-// cut off.
-func splitLines(data []byte, _ bool) (advance int, line []byte, err error) {
-	i := bytes.IndexByte(data, '\n')
-	if i < 0 {
-		return 0, nil, nil
-	}
-	return i + 1, bytes.TrimSuffix(data[:i], []byte{'\r'}), nil
-}
-
-// splitJSONLines splits likewise, but a last line that is a whole JSON value needs no
-// line end.
+// splitJSONLines splits at LF and CRLF. What follows the last line end was cut off, unless it is a
+// whole JSON value.
 func splitJSONLines(data []byte, atEOF bool) (advance int, line []byte, err error) {
-	if advance, line, err = splitLines(data, atEOF); advance == 0 && atEOF && jsontext.Value(data).IsValid() {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, bytes.TrimSuffix(data[:i], []byte{'\r'}), nil
+	}
+	if atEOF && jsontext.Value(data).IsValid() {
 		return len(data), data, nil
 	}
-	return advance, line, err
+	return 0, nil, nil
 }

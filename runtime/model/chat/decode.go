@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -32,17 +33,22 @@ type chunk struct {
 		} `json:"delta"`
 		Finish string `json:"finish_reason"`
 	} `json:"choices"`
-	Usage *struct {
-		Prompt        int64 `json:"prompt_tokens"`
-		Completion    int64 `json:"completion_tokens"`
-		Total         int64 `json:"total_tokens"`
-		PromptDetails struct {
-			Cached int64 `json:"cached_tokens"`
-		} `json:"prompt_tokens_details"`
-		CompletionDetails struct {
-			Reasoning int64 `json:"reasoning_tokens"`
-		} `json:"completion_tokens_details"`
-	} `json:"usage"`
+	Usage events.JSON `json:"usage"`
+}
+
+// usage is what an answer has used.
+type usage struct {
+	Prompt        int64 `json:"prompt_tokens"`
+	Completion    int64 `json:"completion_tokens"`
+	Total         int64 `json:"total_tokens"`
+	PromptDetails struct {
+		Cached int64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionDetails struct {
+		Reasoning int64 `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+	CacheHits int64 `json:"prompt_cache_hit_tokens"` // of DeepSeek
+	Cached    int64 `json:"cached_tokens"`           // of Moonshot
 }
 
 // piece is a piece of a call. Some servers leave out its index, or send the same one for all calls.
@@ -68,7 +74,9 @@ type decoder struct {
 	out                      *model.Output
 	reasoning, text, refusal strings.Builder
 	calls                    []*made
-	usage                    runtime.Usage
+	model                    string
+	usage                    usage
+	used                     events.JSON
 	ended                    bool
 }
 
@@ -80,33 +88,26 @@ func (d *decoder) event(raw model.Event) (last bool, err error) {
 		return true, nil
 	}
 	var c chunk
-	if err := decode(events.JSON(raw), &c); err != nil {
+	if err := model.Read(events.JSON(raw), &c); err != nil {
 		return false, model.Unreadable(err.Error())
 	}
 	if model.Holds(c.Error) {
 		return false, Codec{}.Protocol().Failure(events.JSON(raw))
 	}
-	if c.Model != "" {
-		d.usage.Model = c.Model
-	}
-	if u := c.Usage; u != nil {
-		d.usage.InputTokens, d.usage.CachedTokens, d.usage.OutputTokens = u.Prompt, u.PromptDetails.Cached, u.Completion
-		d.usage.ReasoningTokens, d.usage.TotalTokens = u.CompletionDetails.Reasoning, u.Total
-	}
-	d.out.Usage(d.usage)
+	d.note(&c)
 	if len(c.Choices) == 0 {
 		return false, nil
 	}
 	choice := c.Choices[0]
 	thought := choice.Delta.ReasoningContent
 	if thought == "" {
-		thought = textOf(choice.Delta.Reasoning)
+		thought = saidBy(choice.Delta.Reasoning)
 	}
 	if thought != "" {
 		d.reasoning.WriteString(thought)
 		d.out.Reasoning(reasoningPlace, "", thought)
 	}
-	if said := textOf(choice.Delta.Content); said != "" {
+	if said := saidBy(choice.Delta.Content); said != "" {
 		d.text.WriteString(said)
 		d.out.Text(textPlace, "", said)
 	}
@@ -123,7 +124,21 @@ func (d *decoder) event(raw model.Event) (last bool, err error) {
 	if choice.Finish == "error" {
 		return false, &model.Failure{Text: "the model failed", Retry: true}
 	}
-	return false, d.end(finishReason(choice.Finish))
+	return false, d.end(model.FinishReason(choice.Finish))
+}
+
+// note notes which model answers, and what it has used so far.
+func (d *decoder) note(c *chunk) {
+	d.model = cmp.Or(c.Model, d.model)
+	if jsontext.Value(c.Usage).Kind() == '{' {
+		d.used, d.usage = c.Usage, usage{}
+		_ = model.Read(c.Usage, &d.usage) // an answer is not lost for a count that is none
+	}
+	u := &d.usage
+	d.out.Usage(runtime.Usage{
+		Model: d.model, InputTokens: u.Prompt, CachedTokens: max(u.PromptDetails.Cached, u.CacheHits, u.Cached), OutputTokens: u.Completion,
+		ReasoningTokens: u.CompletionDetails.Reasoning, TotalTokens: u.Total,
+	}, d.used)
 }
 
 // piece adds a piece to the call that it belongs to.
@@ -161,7 +176,7 @@ func (d *decoder) piece(p piece) {
 	switch jsontext.Value(p.Function.Arguments).Kind() {
 	case '{', '[':
 	default:
-		said = textOf(p.Function.Arguments)
+		said = saidBy(p.Function.Arguments)
 	}
 	if said != "" {
 		c.arguments.WriteString(said)
@@ -211,36 +226,16 @@ func (d *decoder) end(finish string) error {
 	return nil
 }
 
-// finishReason converts the reason of an answer's end.
-func finishReason(reason string) string {
-	switch reason {
-	case "stop", "tool_calls", "function_call":
-		return ""
-	case "length":
-		return events.FinishLength
-	case "content_filter":
-		return events.FinishContentFilter
-	}
-	return events.FinishOther
-}
-
-// decode decodes what an endpoint has sent, which may repeat names and have half of a surrogate pair.
-func decode(raw events.JSON, into any) error {
-	return json.Unmarshal(raw, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
-// textOf returns a text, or the texts of a list of parts.
-func textOf(raw events.JSON) (s string) {
-	if decode(raw, &s) == nil {
-		return s
-	}
+// saidBy returns a text, or the texts of a list of parts.
+func saidBy(raw events.JSON) (said string) {
 	var parts []struct {
 		Text string `json:"text"`
 	}
-	if decode(raw, &parts) == nil {
-		for _, p := range parts {
-			s += p.Text
-		}
+	if jsontext.Value(raw).Kind() != '[' || model.Read(raw, &parts) != nil {
+		return model.Text(raw)
 	}
-	return s
+	for _, p := range parts {
+		said += p.Text
+	}
+	return said
 }

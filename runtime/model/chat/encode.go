@@ -63,6 +63,9 @@ type functionTool struct {
 // Encode implements model.Codec.
 func (Codec) Encode(t *model.Turn) (*model.Request, error) {
 	f := fields{Model: t.Model, MaxTokens: t.MaxOutputTokens, Temperature: t.Temperature}
+	if err := translate(t); err != nil {
+		return nil, err
+	}
 	for _, tool := range t.Tools {
 		raw, err := json.Marshal(functionTool{"function", function{tool.Name, tool.Description, tool.Parameters, tool.Strict}})
 		if err != nil {
@@ -76,9 +79,6 @@ func (Codec) Encode(t *model.Turn) (*model.Request, error) {
 		return nil, err
 	}
 	f.Tools = append(f.Tools, hosted...)
-	if err := translate(t); err != nil {
-		return nil, err
-	}
 	if t.Params["max_completion_tokens"] != nil { // endpoints refuse both
 		f.MaxTokens = 0
 	}
@@ -200,7 +200,7 @@ func messagesOf(t *model.Turn) (out []message) {
 			one := call{ID: c.ID, Type: "function"}
 			one.Function.Name, one.Function.Arguments = c.Name, string(model.ObjectOf(c.Arguments))
 			m.Calls = append(m.Calls, one)
-			said, images := resultOf(group.Results[c.ID])
+			said, images := resultOf(group.Results[c.ID].Output)
 			answers = append(answers, message{Role: "tool", CallID: c.ID, Content: events.Quote(said)})
 			seen = append(seen, images...)
 		}
@@ -239,13 +239,15 @@ func contentOf(parts []model.Part, rich bool) events.JSON {
 	return raw
 }
 
-// image matches the addresses of images that endpoints take.
-var image = regexp.MustCompile(`^(https?://|data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*$)`)
+// web matches addresses of the web.
+var web = regexp.MustCompile(`^https?://`)
 
 // partOf returns a part in the form of the protocol, or a note.
 func partOf(p model.Part) part {
-	switch {
-	case p.Type == events.InputImage && image.MatchString(p.ImageURL):
+	switch media, data, ok := model.DataURL(p.ImageURL); {
+	case p.Type == events.InputImage && ok && model.IsImage(media):
+		return part{Type: "image_url", Image: &imageURL{"data:" + media + ";base64," + data, p.Detail}}
+	case p.Type == events.InputImage && web.MatchString(p.ImageURL):
 		return part{Type: "image_url", Image: &imageURL{p.ImageURL, p.Detail}}
 	case p.Type == events.InputFile && (p.FileData != nil || p.FileID != nil):
 		f := &file{Data: p.FileData, Name: p.Filename}

@@ -16,8 +16,8 @@ type event struct {
 	Type    string `json:"type"`
 	Index   int64  `json:"index"`
 	Message struct {
-		Model string `json:"model"`
-		Usage *usage `json:"usage"`
+		Model string      `json:"model"`
+		Usage events.JSON `json:"usage"`
 	} `json:"message"`
 	Block struct {
 		Type     string      `json:"type"`
@@ -36,16 +36,16 @@ type event struct {
 		Partial   events.JSON `json:"partial_json"` // a piece of text, or an object
 		Stop      string      `json:"stop_reason"`
 	} `json:"delta"`
-	Usage *usage      `json:"usage"`
+	Usage events.JSON `json:"usage"`
 	Error events.JSON `json:"error"`
 }
 
-// usage has numbers that replace earlier ones.
+// usage is what an answer has used.
 type usage struct {
-	Input   *int64 `json:"input_tokens"`
-	Written *int64 `json:"cache_creation_input_tokens"`
-	Read    *int64 `json:"cache_read_input_tokens"`
-	Output  *int64 `json:"output_tokens"`
+	Input   int64 `json:"input_tokens"`
+	Written int64 `json:"cache_creation_input_tokens"`
+	Read    int64 `json:"cache_read_input_tokens"`
+	Output  int64 `json:"output_tokens"`
 }
 
 // made is a block of an answer.
@@ -57,15 +57,15 @@ type made struct {
 
 // decoder reads the events of one answer.
 type decoder struct {
-	out                          *model.Output
-	blocks                       map[int64]*made
-	model                        string
-	input, written, read, output int64
+	out    *model.Output
+	blocks map[int64]*made
+	model  string
+	used   map[string]events.JSON // usage
 }
 
 // Decode implements model.Codec.
 func (Codec) Decode(out *model.Output) model.Decoder {
-	return (&decoder{out: out, blocks: map[int64]*made{}}).event
+	return (&decoder{out: out, blocks: map[int64]*made{}, used: map[string]events.JSON{}}).event
 }
 
 func (d *decoder) event(raw model.Event) (last bool, err error) {
@@ -73,7 +73,7 @@ func (d *decoder) event(raw model.Event) (last bool, err error) {
 		return true, nil
 	}
 	var e event
-	if err := decode(events.JSON(raw), &e); err != nil {
+	if err := model.Read(events.JSON(raw), &e); err != nil {
 		return false, model.Unreadable(err.Error())
 	}
 	if e.Type == "error" || model.Holds(e.Error) {
@@ -84,7 +84,7 @@ func (d *decoder) event(raw model.Event) (last bool, err error) {
 		return false, model.Unreadable("an event has no type")
 	case "message_start":
 		d.model = e.Message.Model
-		d.used(e.Message.Usage)
+		d.noteUsage(e.Message.Usage)
 	case "content_block_start":
 		d.begin(e)
 	case "content_block_delta":
@@ -92,14 +92,14 @@ func (d *decoder) event(raw model.Event) (last bool, err error) {
 	case "content_block_stop":
 		return false, d.finish(e.Index)
 	case "message_delta":
-		d.used(e.Usage)
+		d.noteUsage(e.Usage)
 		if e.Delta.Stop != "" {
 			for at := range d.blocks {
 				if err := d.finish(at); err != nil {
 					return false, err
 				}
 			}
-			d.out.End(finishReason(e.Delta.Stop))
+			d.out.End(model.FinishReason(e.Delta.Stop))
 		}
 	case "message_stop":
 		return true, nil
@@ -107,17 +107,24 @@ func (d *decoder) event(raw model.Event) (last bool, err error) {
 	return false, nil
 }
 
-func (d *decoder) used(u *usage) {
-	if u == nil {
-		return
+// noteUsage notes usage, whose fields replace earlier ones.
+func (d *decoder) noteUsage(said events.JSON) {
+	var fields map[string]events.JSON
+	if model.Read(said, &fields) != nil {
+		return // an answer is not lost for usage that is none
 	}
-	for _, one := range []struct{ from, into *int64 }{{u.Input, &d.input}, {u.Written, &d.written}, {u.Read, &d.read}, {u.Output, &d.output}} {
-		if one.from != nil {
-			*one.into = *one.from
+	for name, v := range fields {
+		if string(v) != "null" {
+			d.used[name] = v
 		}
 	}
-	all := d.input + d.written + d.read
-	d.out.Usage(runtime.Usage{Model: d.model, InputTokens: all, CachedTokens: d.read, OutputTokens: d.output, TotalTokens: all + d.output})
+	all, err := json.Marshal(d.used, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	var u usage
+	if err != nil || model.Read(all, &u) != nil {
+		u = usage{}
+	}
+	input := u.Input + u.Written + u.Read
+	d.out.Usage(runtime.Usage{Model: d.model, InputTokens: input, CachedTokens: u.Read, OutputTokens: u.Output}, all)
 }
 
 // begin notes that a block has begun. Some endpoints put all of it there.
@@ -171,7 +178,7 @@ func (d *decoder) think(at int64, b *made, said string) {
 func (d *decoder) argue(at int64, b *made, piece events.JSON) {
 	said := string(piece)
 	if jsontext.Value(piece).Kind() != '{' {
-		said = textOf(piece)
+		said = model.Text(piece)
 	}
 	if said != "" {
 		b.text.WriteString(said)
@@ -218,30 +225,4 @@ func (d *decoder) finish(at int64) error {
 	raw, err := json.Marshal(item, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	d.out.Item(at, raw)
 	return err
-}
-
-// finishReason converts the reason of an answer's end.
-func finishReason(reason string) string {
-	switch reason {
-	case "end_turn", "stop_sequence", "tool_use":
-		return ""
-	case "max_tokens", "model_context_window_exceeded":
-		return events.FinishLength
-	case "refusal":
-		return events.FinishContentFilter
-	}
-	return events.FinishOther
-}
-
-// decode decodes what an endpoint has sent, which may repeat names and have half of a surrogate pair.
-func decode(raw events.JSON, into any) error {
-	return json.Unmarshal(raw, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
-// textOf returns a JSON string's text; "" for anything else.
-func textOf(raw events.JSON) (s string) {
-	if decode(raw, &s) != nil {
-		return ""
-	}
-	return s
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -71,6 +72,10 @@ type tool struct {
 // Encode implements model.Codec.
 func (Codec) Encode(t *model.Turn) (*model.Request, error) {
 	f := fields{Model: t.Model, MaxTokens: t.MaxOutputTokens, Temperature: t.Temperature}
+	s, err := t.Settings()
+	if err != nil {
+		return nil, err
+	}
 	for _, one := range t.Tools {
 		raw, err := json.Marshal(tool{one.Name, one.Description, one.Parameters})
 		if err != nil {
@@ -84,15 +89,14 @@ func (Codec) Encode(t *model.Turn) (*model.Request, error) {
 		return nil, err
 	}
 	f.Tools = append(f.Tools, hosted...)
-	if err := f.settle(t); err != nil {
+	if err := f.settle(t, &s); err != nil {
 		return nil, err
 	}
 	f.Params = t.Params
-	list := f.messages(t)
+	list := f.messages(t, wishes(&s))
 	if len(list) == 0 {
 		return nil, model.ErrNothingToShow
 	}
-	var err error
 	if f.Messages, err = json.Marshal(list, json.Deterministic(true)); err != nil {
 		return nil, fmt.Errorf("the thread's items cannot be sent: %w", err)
 	}
@@ -105,11 +109,7 @@ func (Codec) Encode(t *model.Turn) (*model.Request, error) {
 
 // settle sets the limits, and converts params of the Responses protocol, which settings of a run have,
 // to this one.
-func (f *fields) settle(t *model.Turn) error {
-	s, err := t.Settings()
-	if err != nil {
-		return err
-	}
+func (f *fields) settle(t *model.Turn, s *model.Settings) (err error) {
 	var thinking struct {
 		Type   string `json:"type"`
 		Budget int64  `json:"budget_tokens"`
@@ -133,9 +133,8 @@ func (f *fields) settle(t *model.Turn) error {
 	if s.Format.Type == "json_schema" {
 		output["format"] = map[string]any{"type": "json_schema", "schema": s.Format.Schema.Schema}
 	}
-	switch s.Effort {
-	case "low", "medium", "high":
-		output["effort"] = s.Effort
+	if effort := effortOf(s.Effort); effort != "" {
+		output["effort"] = effort
 	}
 	if len(output) > 0 && t.Params["output_config"] == nil {
 		if t.Params["output_config"], err = json.Marshal(output, json.Deterministic(true)); err != nil {
@@ -146,6 +145,33 @@ func (f *fields) settle(t *model.Turn) error {
 		f.Choice, err = choiceOf(choice, s.Tool, parallel)
 	}
 	return err
+}
+
+// effortOf returns the nearest effort that the protocol has; empty for none of OpenAI's.
+func effortOf(said string) string {
+	switch said {
+	case "minimal", "low":
+		return "low"
+	case "medium":
+		return said
+	case "high", "xhigh":
+		return "high"
+	}
+	return ""
+}
+
+// wishes returns the settings that the protocol has no field for, as instructions.
+func wishes(s *model.Settings) (out []string) {
+	switch s.Verbosity {
+	case "low":
+		out = append(out, "Keep your answers short.")
+	case "high":
+		out = append(out, "Answer at length and in detail.")
+	}
+	if s.Format.Type == "json_object" {
+		out = append(out, "Answer with one JSON object, and with nothing before or after it.")
+	}
+	return out
 }
 
 // choiceOf returns which tools must be called, in the form of the protocol.
@@ -193,6 +219,7 @@ type block struct {
 	Input     events.JSON `json:"input,omitzero"`
 	ToolUseID string      `json:"tool_use_id,omitzero"`
 	Content   []block     `json:"content,omitempty"`
+	IsError   bool        `json:"is_error,omitzero"` // then the content has only texts
 	Thinking  *string     `json:"thinking,omitzero"`
 	Signature string      `json:"signature,omitzero"`
 	Data      string      `json:"data,omitzero"`
@@ -214,7 +241,7 @@ type thought struct {
 }
 
 // messages returns the messages of a request, and sets what of them is the system's.
-func (f *fields) messages(t *model.Turn) (out []message) {
+func (f *fields) messages(t *model.Turn, wishes []string) (out []message) {
 	system := []string{}
 	if t.Instructions != "" {
 		system = append(system, t.Instructions)
@@ -243,7 +270,7 @@ func (f *fields) messages(t *model.Turn) (out []message) {
 			}
 		}
 	}
-	f.System = strings.Join(system, "\n\n")
+	f.System = strings.Join(append(system, wishes...), "\n\n")
 	if n := len(out); n > 0 && out[n-1].Role == "assistant" || n == 0 && f.System != "" { // it must end with one of a user
 		out = add(out, "user", []block{{Type: "text", Text: "Continue."}})
 	}
@@ -279,7 +306,9 @@ func answerOf(of string, e *model.Exchange) (said, results []block) {
 	for _, c := range e.Calls {
 		id := idOf(c.ID)
 		said = append(said, block{Type: "tool_use", ID: id, Name: c.Name, Input: model.ObjectOf(c.Arguments)})
-		results = append(results, block{Type: "tool_result", ToolUseID: id, Content: resultOf(e.Results[c.ID])})
+		result := block{Type: "tool_result", ToolUseID: id, Content: resultOf(e.Results[c.ID].Output)}
+		result.IsError = e.Results[c.ID].Failed && !slices.ContainsFunc(result.Content, func(b block) bool { return b.Type != "text" })
+		results = append(results, result)
 	}
 	return said, results
 }
@@ -318,45 +347,37 @@ func blocksOf(parts []model.Part) (out []block) {
 	return out
 }
 
-var (
-	image = regexp.MustCompile(`^image/(png|jpeg|gif|webp)$`)
-	web   = regexp.MustCompile(`^https?://`)
-)
+// web matches addresses of the web.
+var web = regexp.MustCompile(`^https?://`)
 
 // blockOf returns a part in the form of the protocol, or a note.
 func blockOf(p model.Part) block {
 	switch p.Type {
 	case events.InputImage:
-		if media, data, ok := dataURL(p.ImageURL); ok && image.MatchString(media) {
+		if media, data, ok := model.DataURL(p.ImageURL); ok && model.IsImage(media) {
 			return block{Type: "image", Source: &source{Type: "base64", MediaType: media, Data: data}}
 		}
 		if web.MatchString(p.ImageURL) {
 			return block{Type: "image", Source: &source{Type: "url", URL: p.ImageURL}}
 		}
 	case events.InputFile:
-		title := textOf(p.Filename)
-		if media, data, ok := dataURL(textOf(p.FileData)); ok {
-			switch raw, err := base64.StdEncoding.DecodeString(data); {
-			case image.MatchString(media):
+		title := model.Text(p.Filename)
+		if media, data, ok := model.DataURL(model.Text(p.FileData)); ok {
+			switch {
+			case model.IsImage(media):
 				return block{Type: "image", Source: &source{Type: "base64", MediaType: media, Data: data}}
 			case media == "application/pdf":
 				return block{Type: "document", Title: title, Source: &source{Type: "base64", MediaType: media, Data: data}}
-			case err == nil && strings.HasPrefix(media, "text/"):
-				return block{Type: "document", Title: title, Source: &source{Type: "text", MediaType: "text/plain", Data: strings.ToValidUTF8(string(raw), "\uFFFD")}}
+			case strings.HasPrefix(media, "text/"):
+				raw, _ := base64.RawStdEncoding.DecodeString(strings.TrimRight(data, "=")) // what cannot be read is no text
+				if said := strings.ToValidUTF8(string(raw), "\uFFFD"); strings.TrimSpace(said) != "" {
+					return block{Type: "document", Title: title, Source: &source{Type: "text", MediaType: "text/plain", Data: said}}
+				}
 			}
 		}
-		if address := textOf(p.FileURL); web.MatchString(address) {
+		if address := model.Text(p.FileURL); web.MatchString(address) {
 			return block{Type: "document", Title: title, Source: &source{Type: "url", URL: address}}
 		}
 	}
 	return block{Type: "text", Text: p.Note()}
-}
-
-// dataURL splits a data URL in base64.
-func dataURL(address string) (media, data string, ok bool) {
-	rest, ok := strings.CutPrefix(address, "data:")
-	head, data, found := strings.Cut(rest, ",")
-	kind, encoded := strings.CutSuffix(head, ";base64")
-	media, _, _ = strings.Cut(kind, ";")
-	return media, data, ok && found && encoded && data != ""
 }

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/skein-threads/skein/internal/modeltest"
 )
 
 // An answer of 2,000 deltas over HTTP, as a model streams it.
@@ -15,13 +17,13 @@ func BenchmarkReact(b *testing.B) {
 		events.WriteString("event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":1,\"item_id\":\"msg_1\"," +
 			"\"output_index\":0,\"content_index\":0,\"delta\":\"word \",\"logprobs\":[],\"obfuscation\":\"abcdef\"}\n\n")
 	}
-	e := serve(b, func(w *stream, _ *http.Request) {
-		w.raw(events.String())
-		w.completed(says(text.String()))
+	e := serve(b, func(w *modeltest.Stream, _ *http.Request) {
+		w.Raw(events.String())
+		completed(w, says(text.String()))
 	})
-	r := e.reactor(b)
+	r := reactor(b, e)
 	for b.Loop() {
-		if _, err := r.React(b.Context(), input(), &watch{}); err != nil {
+		if _, err := r.React(b.Context(), modeltest.Input(), &modeltest.Watch{}); err != nil {
 			b.Fatal(err)
 		}
 	}

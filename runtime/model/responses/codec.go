@@ -114,7 +114,7 @@ func (d decoder) event(raw model.Event) (last bool, err error) {
 		return true, nil
 	}
 	var e event
-	if err := decode(events.JSON(raw), &e); err != nil {
+	if err := model.Read(events.JSON(raw), &e); err != nil {
 		return false, model.Unreadable(err.Error())
 	}
 	if e.Type == "error" || len(e.Error) > 0 && string(e.Error) != "null" {
@@ -124,13 +124,13 @@ func (d decoder) event(raw model.Event) (last bool, err error) {
 	case "":
 		return false, model.Unreadable("an event has no type")
 	case "response.output_text.delta":
-		d.out.Text(e.At, e.ItemID, text(e.Delta))
+		d.out.Text(e.At, e.ItemID, model.Text(e.Delta))
 	case "response.refusal.delta":
-		d.out.Refusal(e.At, e.ItemID, text(e.Delta))
+		d.out.Refusal(e.At, e.ItemID, model.Text(e.Delta))
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		d.out.Reasoning(e.At, e.ItemID, text(e.Delta))
+		d.out.Reasoning(e.At, e.ItemID, model.Text(e.Delta))
 	case "response.function_call_arguments.delta":
-		d.out.Arguments(e.At, text(e.Delta))
+		d.out.Arguments(e.At, model.Text(e.Delta))
 	case "response.output_item.added":
 		d.added(e)
 	case "response.output_item.done":
@@ -139,7 +139,7 @@ func (d decoder) event(raw model.Event) (last bool, err error) {
 		return true, d.end(e)
 	case "response.failed":
 		var r response
-		_ = decode(e.Response, &r) // without an error it names none
+		_ = model.Read(e.Response, &r) // without an error it names none
 		return false, Codec{}.Protocol().Failure(r.Error)
 	case "response.cancelled":
 		return false, &model.Failure{Text: "the model's endpoint cancelled the answer", Retry: true}
@@ -150,7 +150,7 @@ func (d decoder) event(raw model.Event) (last bool, err error) {
 // added streams that an item has begun.
 func (d decoder) added(e event) {
 	var i item
-	_ = decode(e.Item, &i) // what is none of its type is found at its end
+	_ = model.Read(e.Item, &i) // what is none of its type is found at its end
 	switch i.Type {
 	case "message":
 		d.out.Phase(e.At, i.Phase)
@@ -161,19 +161,20 @@ func (d decoder) added(e event) {
 
 // done notes a complete item, and streams its end.
 func (d decoder) done(e event) {
+	e.Item = withText(e.Item)
 	d.out.Item(e.At, e.Item)
 	var i item
-	_ = decode(e.Item, &i) // what is none of its type is found at the end of the answer
+	_ = model.Read(e.Item, &i) // what is none of its type is found at the end of the answer
 	switch {
 	case i.Type == "message":
 		var parts []struct {
 			Annotations []events.JSON `json:"annotations"`
 		}
-		if decode(i.Content, &parts) == nil && len(parts) == 1 { // its deltas are one text
+		if model.Read(i.Content, &parts) == nil && len(parts) == 1 { // its deltas are one text
 			d.out.Annotations(e.At, i.ID, parts[0].Annotations)
 		}
 	case i.Type == "reasoning" && (model.Holds(i.Summary) || model.Holds(i.Content) || model.Holds(i.EncryptedContent)):
-		d.out.EndReasoning(e.At, i.ID, text(i.EncryptedContent))
+		d.out.EndReasoning(e.At, i.ID, model.Text(i.EncryptedContent))
 	case i.Type == "function_call" && i.Status != "incomplete":
 		d.out.EndCall(e.At, i.CallID, i.Name, i.Arguments)
 	case i.Type != "" && i.Type != "reasoning" && i.Type != "function_call":
@@ -181,47 +182,40 @@ func (d decoder) done(e event) {
 	}
 }
 
+// withText returns an item with the arguments of a call as text: some endpoints send an object.
+func withText(raw events.JSON) events.JSON {
+	var call map[string]events.JSON
+	if model.Read(raw, &call) != nil || model.Text(call["type"]) != "function_call" || jsontext.Value(call["arguments"]).Kind() != '{' {
+		return raw
+	}
+	call["arguments"] = events.Quote(string(call["arguments"]))
+	text, err := json.Marshal(call, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return raw // the end of the answer says what is wrong with it
+	}
+	return text
+}
+
 // end reads the last event.
 func (d decoder) end(e event) error {
 	var r response
-	if err := decode(e.Response, &r); err != nil {
+	if err := model.Read(e.Response, &r); err != nil {
 		return model.Unreadable(err.Error())
+	}
+	for n := range r.Output {
+		r.Output[n] = withText(r.Output[n])
 	}
 	d.out.Items(r.Output)
 	var u usage
-	_ = decode(r.Usage, &u) // an answer is not lost for a count that is none
+	_ = model.Read(r.Usage, &u) // an answer is not lost for a count that is none
 	d.out.Usage(runtime.Usage{
 		Model: r.Model, InputTokens: u.InputTokens, CachedTokens: u.InputTokensDetails.CachedTokens,
 		OutputTokens: u.OutputTokens, ReasoningTokens: u.OutputTokensDetails.ReasoningTokens, TotalTokens: u.TotalTokens,
-	})
+	}, r.Usage)
 	finish := ""
 	if r.IncompleteDetails.Reason != "" || e.Type == "response.incomplete" {
-		finish = finishReason(r.IncompleteDetails.Reason)
+		finish = model.FinishReason(r.IncompleteDetails.Reason)
 	}
 	d.out.End(finish)
 	return nil
-}
-
-// finishReason converts the reason of an incomplete answer.
-func finishReason(reason string) string {
-	switch reason {
-	case "max_output_tokens", "max_tokens":
-		return events.FinishLength
-	case "content_filter":
-		return events.FinishContentFilter
-	}
-	return events.FinishOther
-}
-
-// decode decodes what an endpoint has sent, which may repeat names and have half of a surrogate pair.
-func decode(raw events.JSON, into any) error {
-	return json.Unmarshal(raw, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
-// text returns a JSON string's text; "" for anything else.
-func text(raw events.JSON) (s string) {
-	if decode(raw, &s) != nil {
-		return ""
-	}
-	return s
 }

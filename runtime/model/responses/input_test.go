@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/modeltest"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/model"
 	"github.com/skein-threads/skein/runtime/model/responses"
@@ -18,9 +19,9 @@ var digest = regexp.MustCompile(`call_[0-9a-f]{32}`)
 // What a model is shown of each kind of part and item: EK-42, EK-43, EK-44, EK-45,
 // EK-46, EK-47, EK-48, EK-49; each call once, in its place: C-9.
 func TestInput(t *testing.T) {
-	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
-	user := func(parts ...string) events.Item { return message("itm_1", events.User, parts...) }
-	said := func(parts ...string) events.Item { return message("itm_1", events.Assistant, parts...) }
+	e := serve(t, func(w *modeltest.Stream, _ *http.Request) { completed(w) })
+	user := func(parts ...string) events.Item { return modeltest.Message("itm_1", events.User, parts...) }
+	said := func(parts ...string) events.Item { return modeltest.Message("itm_1", events.Assistant, parts...) }
 	sent := func(i events.Item, as string) events.Item { // by a caller of Open Responses
 		i.Metadata = events.JSON(`{"openResponses":` + as + `}`)
 		return i
@@ -40,17 +41,17 @@ func TestInput(t *testing.T) {
 		"text of a user":             {[]events.Item{user(`{"type":"input_text","text":"a"}`)}, `{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, ""},
 		"text of an assistant":       {[]events.Item{said(`{"type":"output_text","text":"a"}`, `{"type":"input_text","text":"b"}`)}, `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b"}]}`, ""},
 		"output_text of a user":      {[]events.Item{user(`{"type":"output_text","text":"a"}`)}, `{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, ""},
-		"system":                     {[]events.Item{message("itm_1", events.System, `{"type":"input_text","text":"a"}`)}, `{"type":"message","role":"system","content":[{"type":"input_text","text":"a"}]}`, ""},
-		"developer":                  {[]events.Item{message("itm_1", events.Developer, `{"type":"input_text","text":"a"}`)}, `{"type":"message","role":"developer","content":[{"type":"input_text","text":"a"}]}`, ""},
+		"system":                     {[]events.Item{modeltest.Message("itm_1", events.System, `{"type":"input_text","text":"a"}`)}, `{"type":"message","role":"system","content":[{"type":"input_text","text":"a"}]}`, ""},
+		"developer":                  {[]events.Item{modeltest.Message("itm_1", events.Developer, `{"type":"input_text","text":"a"}`)}, `{"type":"message","role":"developer","content":[{"type":"input_text","text":"a"}]}`, ""},
 		"refusal":                    {[]events.Item{said(`{"type":"refusal","refusal":"no"}`)}, `{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"}]}`, ""},
 		"image":                      {[]events.Item{user(`{"type":"input_image","image_url":"https://x/y","detail":"low","z":1}`)}, `{"type":"message","role":"user","content":[{"type":"input_image","image_url":"https://x/y","detail":"low"}]}`, ""},
 		"image of the chat format":   {[]events.Item{user(`{"type":"image_url","image_url":{"url":"https://x/y"}}`)}, `{"type":"message","role":"user","content":[{"type":"input_image","image_url":"https://x/y"}]}`, ""},
 		"file":                       {[]events.Item{user(`{"type":"input_file","filename":"a.pdf","file_data":"data:,"}`, `{"type":"input_file","file_id":"file_1","file_url":null}`)}, `{"type":"message","role":"user","content":[{"type":"input_file","file_data":"data:,","filename":"a.pdf"},{"type":"input_file","file_id":"file_1"}]}`, ""},
 		"extension":                  {[]events.Item{user(`{"type":"codex-event","state":"output-available"}`, `{"type":"input_text","text":"a"}`)}, `{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, ""},
 		"nothing but an extension":   {[]events.Item{user(`{"type":"codex-event"}`)}, ``, ""},
-		"reference":                  {[]events.Item{item("itm_1", events.ItemReference, `{"itemId":"itm_0"}`)}, ``, ""},
+		"reference":                  {[]events.Item{modeltest.Item("itm_1", events.ItemReference, `{"itemId":"itm_0"}`)}, ``, ""},
 		"reasoning":                  {[]events.Item{said(`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"t"}],"encrypted_content":"e"}`, `{"type":"output_text","text":"a"}`)}, `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"t"}],"encrypted_content":"e"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}`, ""},
-		"reasoning that led nowhere": {[]events.Item{said(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"}`, `{"type":"output_text","text":""}`), message("itm_2", events.User, `{"type":"input_text","text":"a"}`)}, `{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, "itm_2"},
+		"reasoning that led nowhere": {[]events.Item{said(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"}`, `{"type":"output_text","text":""}`), modeltest.Message("itm_2", events.User, `{"type":"input_text","text":"a"}`)}, `{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, "itm_2"},
 		"reasoning for people":       {[]events.Item{said(`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"t"}]}`, `{"type":"reasoning","text":"t"}`)}, ``, ""},
 		"call and result":            {[]events.Item{said(`{"type":"output_text","text":"a"}`, `{"type":"tool-f","toolCallId":"c1","state":"output-available","input":{"a":1},"output":{"ok":true}}`, `{"type":"output_text","text":"b"}`)}, `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]},` + call + `,` + result + `"{\"ok\":true}"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"b"}]}`, ""},
 		"result that is a text":      {[]events.Item{said(`{"type":"tool-f","toolCallId":"c1","input":{"a":1},"output":"fine"}`)}, call + `,` + result + `"fine"}`, ""},
@@ -61,25 +62,25 @@ func TestInput(t *testing.T) {
 		"a name no function has":     {[]events.Item{said(`{"type":"tool-a.b ä","toolCallId":"c1","input":{"a":1},"output":1}`)}, strings.Replace(call, `"f"`, `"a_b__"`, 1) + `,` + result + `"1"}`, ""},
 		"an id twice":                {[]events.Item{said(`{"type":"tool-f","toolCallId":"c1","input":{"a":1},"output":1}`, `{"type":"tool-f","toolCallId":"c1","input":{"a":1},"output":2}`)}, call + `,` + result + `"1"},{"type":"function_call","call_id":"call_ID","name":"f","arguments":"{\"a\":1}"},{"type":"function_call_output","call_id":"call_ID","output":"2"}`, ""},
 		"an id that is long":         {[]events.Item{said(`{"type":"tool-f","toolCallId":"` + long + `","output":1}`)}, `{"type":"function_call","call_id":"call_ID","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"call_ID","output":"1"}`, ""},
-		"items of a call":            {[]events.Item{item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`), message("itm_2", events.User, `{"type":"input_text","text":"a"}`), item("itm_3", events.ActionResult, `{"callId":"c1","output":[1]}`)}, call + `,` + result + `"[1]"},{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, "itm_1 itm_2 itm_3"},
-		"a result of parts":          {[]events.Item{item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`), sent(item("itm_3", events.ActionResult, `{"callId":"c1","output":`+parts+`}`), `{"type":"function_call_output","call_id":"c1","output":`+parts+`}`)}, call + `,` + result + parts + `}`, "itm_1 itm_3"},
-		"a result of other parts":    {[]events.Item{item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`), item("itm_3", events.ActionResult, `{"callId":"c1","output":[{"type":"row"}]}`)}, call + `,` + result + `"[{\"type\":\"row\"}]"}`, "itm_1 itm_3"},
-		"a result without its call":  {[]events.Item{item("itm_1", events.ActionResult, `{"callId":"c1","output":1}`)}, ``, ""},
-		"an item without its result": {[]events.Item{item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`)}, call + `,` + result + none + `}`, ""},
+		"items of a call":            {[]events.Item{modeltest.Item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`), modeltest.Message("itm_2", events.User, `{"type":"input_text","text":"a"}`), modeltest.Item("itm_3", events.ActionResult, `{"callId":"c1","output":[1]}`)}, call + `,` + result + `"[1]"},{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, "itm_1 itm_2 itm_3"},
+		"a result of parts":          {[]events.Item{modeltest.Item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`), sent(modeltest.Item("itm_3", events.ActionResult, `{"callId":"c1","output":`+parts+`}`), `{"type":"function_call_output","call_id":"c1","output":`+parts+`}`)}, call + `,` + result + parts + `}`, "itm_1 itm_3"},
+		"a result of other parts":    {[]events.Item{modeltest.Item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`), modeltest.Item("itm_3", events.ActionResult, `{"callId":"c1","output":[{"type":"row"}]}`)}, call + `,` + result + `"[{\"type\":\"row\"}]"}`, "itm_1 itm_3"},
+		"a result without its call":  {[]events.Item{modeltest.Item("itm_1", events.ActionResult, `{"callId":"c1","output":1}`)}, ``, ""},
+		"an item without its result": {[]events.Item{modeltest.Item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`)}, call + `,` + result + none + `}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := e.count()
-			got, err := e.reactor(t).React(t.Context(), input(c.items...), nil)
+			n := e.Count()
+			got, err := reactor(t, e).React(t.Context(), modeltest.Input(c.items...), nil)
 			if c.want == "" { // endpoints refuse an empty input
-				if err == nil || !strings.Contains(err.Error(), "add a message") || e.count() != n {
-					t.Errorf("%d requests, %v", e.count()-n, err)
+				if err == nil || !strings.Contains(err.Error(), "add a message") || e.Count() != n {
+					t.Errorf("%d requests, %v", e.Count()-n, err)
 				}
 				return
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			sent := string(field(t, e.body(t, n), "input"))
+			sent := string(field(t, e.Body(t, n), "input"))
 			sent = digest.ReplaceAllString(sent, "call_ID")
 			if sent != "["+c.want+"]" {
 				t.Errorf("sent\n%s\nnot\n[%s]", sent, c.want)
@@ -97,14 +98,14 @@ func TestInput(t *testing.T) {
 
 // EK-45: open models are sent the text of their reasoning.
 func TestRawReasoning(t *testing.T) {
-	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
-	r := e.reactor(t, func(c *model.Config) { c.RawReasoning = true })
-	_, err := r.React(t.Context(), input(message("itm_1", events.Assistant,
+	e := serve(t, func(w *modeltest.Stream, _ *http.Request) { completed(w) })
+	r := reactor(t, e, func(c *model.Config) { c.RawReasoning = true })
+	_, err := r.React(t.Context(), modeltest.Input(modeltest.Message("itm_1", events.Assistant,
 		`{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"a"}]}`, `{"type":"reasoning","text":"b"}`)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := string(field(t, e.body(t, 0), "input")), `[{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"a"}]},`+
+	if got, want := string(field(t, e.Body(t, 0), "input")), `[{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"a"}]},`+
 		`{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"b"}]}]`; got != want {
 		t.Errorf("%s\nnot\n%s", got, want)
 	}
@@ -112,20 +113,20 @@ func TestRawReasoning(t *testing.T) {
 
 // EK-42, EK-49: a model's output is shown to it unchanged in the next step.
 func TestThereAndBack(t *testing.T) {
-	e := serve(t, func(w *stream, _ *http.Request) {
-		w.completed(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"}`, says("a"),
+	e := serve(t, func(w *modeltest.Stream, _ *http.Request) {
+		completed(w, `{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"}`, says("a"),
 			`{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"a\":1}"}`)
 	})
-	r := e.reactor(t)
-	first, err := r.React(t.Context(), input(), nil)
+	r := reactor(t, e)
+	first, err := r.React(t.Context(), modeltest.Input(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := input(events.Item{ID: "itm_2", Type: events.Message, Role: events.Assistant, Content: events.JSON(written(t, first.AssistantEvent.Content))})
+	in := modeltest.Input(events.Item{ID: "itm_2", Type: events.Message, Role: events.Assistant, Content: events.JSON(modeltest.Written(t, first.AssistantEvent.Content))})
 	if _, err := r.React(t.Context(), in, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := string(field(t, e.body(t, 1), "input")), `[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"},`+
+	if got, want := string(field(t, e.Body(t, 1), "input")), `[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"},`+
 		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]},{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"a\":1}"},`+
 		`{"type":"function_call_output","call_id":"c1","output":"(there is no result of this call)"}]`; got != want {
 		t.Errorf("%s\nnot\n%s", got, want)
@@ -134,33 +135,33 @@ func TestThereAndBack(t *testing.T) {
 
 // Params that a model must not set are refused before anything is sent.
 func TestParams(t *testing.T) {
-	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
-	r := e.reactor(t)
+	e := serve(t, func(w *modeltest.Stream, _ *http.Request) { completed(w) })
+	r := reactor(t, e)
 	for params, want := range map[string]string{
 		`[]`: "not a JSON object", `{"input":[]}`: "input may not be set", `{"stream":false}`: "stream may not be set", `{"tools":{}}`: "tools is of the wrong kind",
 	} {
-		in := input()
+		in := modeltest.Input()
 		in.Model.Params = events.JSON(params)
 		if _, err := r.React(t.Context(), in, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", params, err)
 		}
 	}
-	in := input()
+	in := modeltest.Input()
 	in.Model = runtime.Model{}
 	if _, err := r.React(t.Context(), in, nil); err == nil || !strings.Contains(err.Error(), "no model") {
 		t.Errorf("without a model: %v", err)
 	}
-	if e.count() != 0 {
-		t.Errorf("%d requests were sent", e.count())
+	if e.Count() != 0 {
+		t.Errorf("%d requests were sent", e.Count())
 	}
-	in = input()
+	in = modeltest.Input()
 	in.Model.MaxOutputTokens = 5
 	in.Model.Params = events.JSON(`{"max_output_tokens":7,"reasoning":{"effort":"low"},"include":["reasoning.encrypted_content"]}`)
 	if _, err := r.React(t.Context(), in, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"max_output_tokens": "7", "store": "false", "reasoning": `{"effort":"low"}`, "stream": "true"} {
-		if got := string(field(t, e.body(t, 0), name)); got != want {
+		if got := string(field(t, e.Body(t, 0), name)); got != want {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -169,10 +170,10 @@ func TestParams(t *testing.T) {
 // A model's params are sent with the operator's key: they may shape the answer, and use
 // nothing else that the key permits, unless the operator permits it.
 func TestParams_ReachNothingOfTheOperators(t *testing.T) {
-	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
+	e := serve(t, func(w *modeltest.Stream, _ *http.Request) { completed(w) })
 	ask := func(params string, allowed ...string) error {
-		r := e.reactor(t, func(c *model.Config) { c.Params = allowed })
-		in := input()
+		r := reactor(t, e, func(c *model.Config) { c.Params = allowed })
+		in := modeltest.Input()
 		in.Model.Params = events.JSON(params)
 		_, err := r.React(t.Context(), in, nil)
 		return err
@@ -188,8 +189,8 @@ func TestParams_ReachNothingOfTheOperators(t *testing.T) {
 			t.Errorf("%s: %v", params, err)
 		}
 	}
-	if e.count() != 0 {
-		t.Errorf("%d requests were sent", e.count())
+	if e.Count() != 0 {
+		t.Errorf("%d requests were sent", e.Count())
 	}
 	for params, allowed := range map[string]string{
 		`{"store":true}`: "store", search: "tools.file_search", `{"tools":[{"type":"web_search"}]}`: "tools", `{"include":["file_search_call.results"]}`: "include",

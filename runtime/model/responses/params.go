@@ -61,7 +61,7 @@ func asksForReasoning(t *model.Turn) bool {
 	}
 	raw := t.Params["reasoning"]
 	if jsontext.Value(raw).Kind() == '{' && json.Unmarshal(raw, &reasoning) == nil {
-		return text(reasoning.Effort) != "none"
+		return model.Text(reasoning.Effort) != "none"
 	}
 	return reasons(t.Model)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/modeltest"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/model"
 )
@@ -26,8 +27,8 @@ func TestInput_ProviderItemsGoBackToTheirProvider(t *testing.T) {
 		said      = `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"I look."}],"phase":"commentary"},` +
 			`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"It is.","annotations":[` + note + `]}],"phase":"final_answer"}`
 	)
-	e := serve(t, func(w *stream, _ *http.Request) { w.completed(reasoning, search, running, comment, answer) })
-	got, err := e.reactor(t).React(t.Context(), input(), nil)
+	e := serve(t, func(w *modeltest.Stream, _ *http.Request) { completed(w, reasoning, search, running, comment, answer) })
+	got, err := reactor(t, e).React(t.Context(), modeltest.Input(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,12 +37,12 @@ func TestInput_ProviderItemsGoBackToTheirProvider(t *testing.T) {
 		parts = append(parts, string(p))
 	}
 	thread := func(parts ...string) *runtime.StepInput {
-		return input(message("itm_1", events.User, `{"type":"input_text","text":"hello"}`), message("itm_2", events.Assistant, parts...),
-			message("itm_3", events.User, `{"type":"input_text","text":"hello"}`))
+		return modeltest.Input(modeltest.Message("itm_1", events.User, `{"type":"input_text","text":"hello"}`), modeltest.Message("itm_2", events.Assistant, parts...),
+			modeltest.Message("itm_3", events.User, `{"type":"input_text","text":"hello"}`))
 	}
-	other := serve(t, func(w *stream, _ *http.Request) { w.completed(says("fine")) })
+	other := serve(t, func(w *modeltest.Stream, _ *http.Request) { completed(w, says("fine")) })
 	for name, c := range map[string]struct {
-		to    *endpoint
+		to    *modeltest.Endpoint
 		parts []string
 		want  string
 	}{
@@ -53,11 +54,11 @@ func TestInput_ProviderItemsGoBackToTheirProvider(t *testing.T) {
 		"an id of another form":       {e, append([]string{parts[0], strings.Replace(parts[1], "ws_1", "x_1", 1)}, parts[3:]...), reasoning + "," + said},
 		"of a log without its origin": {e, []string{`{"type":"open.web_search_call","item":` + search + `}`, parts[3], parts[4]}, said},
 	} {
-		before := c.to.count()
-		if _, err := c.to.reactor(t).React(t.Context(), thread(c.parts...), nil); err != nil {
+		before := c.to.Count()
+		if _, err := reactor(t, c.to).React(t.Context(), thread(c.parts...), nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got, want := string(field(t, c.to.body(t, before), "input")), "["+asked+","+c.want+","+asked+"]"; canonical(t, got) != canonical(t, want) {
+		if got, want := string(field(t, c.to.Body(t, before), "input")), "["+asked+","+c.want+","+asked+"]"; modeltest.Canonical(t, got) != modeltest.Canonical(t, want) {
 			t.Errorf("%s: sent\n%s\nnot\n%s", name, got, want)
 		}
 	}
@@ -65,19 +66,19 @@ func TestInput_ProviderItemsGoBackToTheirProvider(t *testing.T) {
 
 // Deltas say the phase of their message once, and its annotations come before its end.
 func TestChunks_PhaseAndAnnotations(t *testing.T) {
-	e := serve(t, func(w *stream, _ *http.Request) {
-		w.event("response.output_item.added", `"output_index":0,"item":{"type":"message","id":"msg_1","role":"assistant","phase":"commentary","content":[]}`)
-		w.event("response.output_text.delta", `"output_index":0,"item_id":"msg_1","delta":"I "`)
-		w.event("response.output_text.delta", `"output_index":0,"item_id":"msg_1","delta":"look."`)
-		w.event("response.output_item.done", `"output_index":0,"item":{"type":"message","id":"msg_1","role":"assistant","phase":"commentary","content":[{"type":"output_text","text":"I look.","annotations":[{"type":"url_citation"}]}]}`)
-		w.completed()
+	e := serve(t, func(w *modeltest.Stream, _ *http.Request) {
+		w.Event("response.output_item.added", `"output_index":0,"item":{"type":"message","id":"msg_1","role":"assistant","phase":"commentary","content":[]}`)
+		w.Event("response.output_text.delta", `"output_index":0,"item_id":"msg_1","delta":"I "`)
+		w.Event("response.output_text.delta", `"output_index":0,"item_id":"msg_1","delta":"look."`)
+		w.Event("response.output_item.done", `"output_index":0,"item":{"type":"message","id":"msg_1","role":"assistant","phase":"commentary","content":[{"type":"output_text","text":"I look.","annotations":[{"type":"url_citation"}]}]}`)
+		completed(w)
 	})
-	w := &watch{}
-	if _, err := e.reactor(t).React(t.Context(), input(), w); err != nil {
+	w := &modeltest.Watch{}
+	if _, err := reactor(t, e).React(t.Context(), modeltest.Input(), w); err != nil {
 		t.Fatal(err)
 	}
 	want := `text-delta {"id":"msg_1","delta":"I ","phase":"commentary"}, text-delta {"id":"msg_1","delta":"look."}, text-annotations {"id":"msg_1","annotations":[{"type":"url_citation"}]}`
-	if got := strings.Join(w.chunks, ", "); got != want {
+	if got := strings.Join(w.Chunks, ", "); got != want {
 		t.Errorf("%s\nnot\n%s", got, want)
 	}
 }
@@ -110,16 +111,16 @@ func TestRequest_AsksForEncryptedReasoning(t *testing.T) {
 		{"gpt-4o", ``, as, ``},
 		{"o1000", ``, as, ``},
 	} {
-		e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
-		in := input()
+		e := serve(t, func(w *modeltest.Stream, _ *http.Request) { completed(w) })
+		in := modeltest.Input()
 		in.Model.Model, in.Model.Params = c.model, events.JSON(c.params)
 		if c.params == "" {
 			in.Model.Params = nil
 		}
-		if _, err := e.reactor(t, c.config).React(t.Context(), in, nil); err != nil {
+		if _, err := reactor(t, e, c.config).React(t.Context(), in, nil); err != nil {
 			t.Fatal(err)
 		}
-		if got := string(field(t, e.body(t, 0), "include")); got != c.want {
+		if got := string(field(t, e.Body(t, 0), "include")); got != c.want {
 			t.Errorf("%s %s: include %s, not %s", c.model, c.params, got, c.want)
 		}
 	}
@@ -147,15 +148,15 @@ func TestFailures_Codes(t *testing.T) {
 		{200, "content_filter", events.FailedPolicy, false},
 		{200, "server_error", "", true},
 	} {
-		e := serve(t, func(w *stream, _ *http.Request) {
+		e := serve(t, func(w *modeltest.Stream, _ *http.Request) {
 			if c.status == 200 {
-				w.event("response.failed", `"response":{"error":{"code":%q,"message":"no"}}`, c.code)
+				w.Event("response.failed", `"response":{"error":{"code":%q,"message":"no"}}`, c.code)
 				return
 			}
-			w.w.WriteHeader(c.status)
-			_, _ = fmt.Fprintf(w.w, `{"error":{"code":%q,"message":"no"}}`, c.code)
+			w.W.WriteHeader(c.status)
+			_, _ = fmt.Fprintf(w.W, `{"error":{"code":%q,"message":"no"}}`, c.code)
 		})
-		_, err := e.reactor(t).React(t.Context(), input(), nil)
+		_, err := reactor(t, e).React(t.Context(), modeltest.Input(), nil)
 		err = runtime.Returned(err)
 		var coded *runtime.FailureError
 		var later *runtime.RetryError
