@@ -37,9 +37,13 @@ func law(list []*events.Event, chunks []*events.ChunkEmitted, pauses []pause, se
 	roll := rand.New(rand.NewPCG(seed, 11))
 	for _, eager := range []int{0, 1, 3, 12} { // the higher, the more chunks come before events
 		pick := func() bool { return eager == 0 || roll.IntN(eager) == 0 }
-		live, err := read(runview.New(execution), list, chunks, 0, pick)
-		if err != nil || live.String() != log.String() {
-			return fmt.Sprintf("live, %d: %v\n%s\nand from the log\n%s", eager, err, live, log)
+		whole := runview.New(execution)
+		whole.WholeAttempts()
+		for _, v := range []*runview.View{runview.New(execution), whole} {
+			live, err := read(v, list, chunks, 0, pick)
+			if err != nil || live.String() != log.String() {
+				return fmt.Sprintf("live, %d: %v\n%s\nand from the log\n%s", eager, err, live, log)
+			}
 		}
 		for range 3 {
 			early := 1 + roll.IntN(len(list))

@@ -107,10 +107,15 @@ func (s *step) endTexts() []Frame {
 
 // stepChunk folds a chunk of the step's reactor.
 func (v *View) stepChunk(s *step, c *events.ChunkEmitted) []Frame {
-	if s.attempt != 0 && c.Attempt != s.attempt {
-		s.retry()
+	var out []Frame
+	if streams(c.Type) {
+		if s.attempt != 0 && c.Attempt != s.attempt {
+			out = v.retry(s)
+		}
+		if s.attempt = c.Attempt; s.settled {
+			return out
+		}
 	}
-	s.attempt = c.Attempt
 	var d struct {
 		ID             string `json:"id"`
 		Delta          string `json:"delta"`
@@ -124,32 +129,51 @@ func (v *View) stepChunk(s *step, c *events.ChunkEmitted) []Frame {
 		Input events.JSON `json:"input"`
 	}
 	if json.Unmarshal(c.Data, &d) != nil {
-		return nil
+		return out
 	}
 	switch c.Type {
 	case events.ChunkTextDelta:
-		return v.delta(s, PlainText, d.ID, d.Delta, d.Phase)
+		return append(out, v.delta(s, PlainText, d.ID, d.Delta, d.Phase)...)
 	case events.ChunkReasoningDelta:
-		return v.delta(s, Reasoning, d.ID, d.Delta, "")
+		return append(out, v.delta(s, Reasoning, d.ID, d.Delta, "")...)
 	case events.ChunkReasoningEnd:
-		return s.seal(d.ID, d.Encrypted)
+		return append(out, s.seal(d.ID, d.Encrypted)...)
 	case events.ChunkToolInputStart:
-		return v.callStarted(s, d.ToolCallID, d.ToolName)
+		return append(out, v.callStarted(s, d.ToolCallID, d.ToolName)...)
 	case events.ChunkToolInputDelta:
-		return v.callDelta(s, d.ToolCallID, d.InputTextDelta)
+		return append(out, v.callDelta(s, d.ToolCallID, d.InputTextDelta)...)
 	case events.ChunkToolInput:
 		return v.callWritten(s, Call{StepID: s.ID, ID: d.ToolCallID, Name: d.ToolName, Input: d.Input})
 	case events.ChunkContextSubstate:
 		if d.Substate == "retrying" {
-			s.retry()
+			out = v.retry(s)
 		}
-		return []Frame{Substate{s.ID, d.Substate}}
+		return append(out, Substate{s.ID, d.Substate})
 	}
-	return []Frame{Data{StepID: s.ID, Type: c.Type, JSON: c.Data}}
+	return append(out, Data{StepID: s.ID, Type: c.Type, JSON: c.Data})
+}
+
+// streams reports whether chunks of a type are an attempt's. A worker that took over a step may only
+// say what state the run is in, and announce and make the calls that are recorded.
+func streams(chunk string) bool {
+	switch chunk {
+	case events.ChunkContextSubstate, events.ChunkToolInput, events.ChunkToolOutput, events.ChunkToolError:
+		return false
+	}
+	return true
 }
 
 // retry notes that the reactor is asked again: what it streams begins at its beginning.
-func (s *step) retry() { s.attempts = attempts{again: true} }
+func (v *View) retry(s *step) []Frame {
+	switch s.attempts = (attempts{again: !v.attempts}); {
+	case !v.attempts:
+		return nil
+	case len(s.parts) > 0: // the rest of the parts follows
+		s.settled = true
+		return nil
+	}
+	return v.reset(s)
+}
 
 // delta shows more of a text.
 func (v *View) delta(s *step, kind Kind, key, delta, phase string) []Frame {

@@ -14,6 +14,7 @@ import (
 type View struct {
 	execution string
 	appends   bool // the reader cannot take back what it was shown
+	attempts  bool // each attempt is shown whole
 	steps     map[string]*step
 	open      *step // the newest
 	calls     map[string]*call
@@ -39,6 +40,10 @@ func New(execution string) *View {
 // AppendOnly makes the View end what a step has shown, and show again what differs, for a reader
 // that cannot take anything back.
 func (v *View) AppendOnly() { v.appends = true }
+
+// WholeAttempts makes the View show each attempt of a reactor from its beginning, after a StepReset,
+// for a reader that is not to wait for what differs. By default only that is shown.
+func (v *View) WholeAttempts() { v.attempts = true }
 
 // History says that the events until Live happened before the reader came: an approval that was
 // asked for and answered among them is not shown.

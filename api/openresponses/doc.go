@@ -33,7 +33,8 @@
 // chunks, and then its parts, of which the view shows what was not streamed: so the same chunks and
 // parts make the same events, whenever they are read. The output of a response, and a stream whose
 // chunks have gone, are made of the parts alone. Both end with the same items, but for a step whose
-// reactor streamed something else than it returned: the stream has the one before the other.
+// reactor was asked again, or streamed something else than it returned: the stream has the one before
+// the other.
 //
 // What only this protocol needs of a view are the calls as the model writes them, since clients
 // make them, the reasonings without a text, which clients send back, and the parts as they are

@@ -80,6 +80,7 @@ func newEmitter(ctx context.Context, c *client.Client, l leg, send func(streamEv
 		view: runview.New(l.x.ID),
 	}
 	e.view.AppendOnly()
+	e.view.WholeAttempts()
 	if l.x.Settings != nil {
 		for _, t := range l.x.Settings.Tools {
 			e.callers[t.Name] = true

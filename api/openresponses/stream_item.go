@@ -61,10 +61,6 @@ func (e *emitter) frames(list []runview.Frame) {
 			}
 		case runview.Data:
 			e.data(f)
-		case runview.Substate:
-			if f.Name == "retrying" && e.open != nil && e.open.item.Type == callItem {
-				e.close(incompleteStatus)
-			}
 		case runview.StepReset:
 			e.close(incompleteStatus)
 			e.number = e.before
