@@ -336,6 +336,30 @@ func TestCreate_DurableChat(t *testing.T) {
 	}
 }
 
+// A chat of several pages of items goes on where it has all of a history, also where that ends between
+// two pages, and is forked where it differs.
+func TestCreate_LongChat(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	_, thread := w.chat("c", "one")
+	messages, more := []string{"one", "answer to one"}, events.AppendItems{}
+	for n := range 450 {
+		role, text := []events.Role{events.User, events.Assistant}[n%2], fmt.Sprint("message ", n)
+		messages = append(messages, text)
+		more.Items = append(more.Items, events.NewItem{Type: events.Message, Role: role, Content: events.JSON(`[{"type":"input_text","text":"` + text + `"}]`)})
+	}
+	_, err := w.c.Send(t.Context(), thread, more)
+	w.s.Must(err)
+	if _, same := w.chat("c", append(slices.Clone(messages), "two")...); same != thread {
+		t.Errorf("the whole history is not continued: %s, not %s", same, thread)
+	}
+	for _, known := range []int{2, 198, 200, 202, 400} {
+		if _, fork := w.chat("c", append(slices.Clone(messages[:known]), fmt.Sprint("else ", known))...); fork == thread || strings.Count(w.last(), ";") != known {
+			t.Errorf("%d messages are known: %s, with %d before", known, fork, strings.Count(w.last(), ";"))
+		}
+	}
+}
+
 // A chat whose thread was purged begins again, and its earlier messages are those that the client has.
 func TestCreate_PurgedChat(t *testing.T) {
 	t.Parallel()

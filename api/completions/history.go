@@ -109,13 +109,14 @@ func (d *request) history() []said {
 	return list
 }
 
-// historyOf returns what a thread has, as its client has seen it.
-func historyOf(ctx context.Context, c *client.Client, thread string) ([]said, error) {
+// placeIn returns how far a thread has the history of a request. It reads the thread as its client
+// has seen it, and only up to where it differs.
+func placeIn(ctx context.Context, c *client.Client, thread string, asked []said) (place, error) {
 	var list []said
 	for q := (events.ListItems{ThreadID: thread, Order: "asc", Limit: new(int64(200))}); ; {
 		page, err := client.Read(ctx, c, q)
 		if err != nil {
-			return nil, err
+			return place{}, err
 		}
 		for i := range page.Items {
 			item := &page.Items[i]
@@ -131,8 +132,9 @@ func historyOf(ctx context.Context, c *client.Client, thread string) ([]said, er
 				list = add(list, &o, said{item: item.ID, more: more})
 			}
 		}
-		if q.Cursor = page.NextCursor; q.Cursor == "" {
-			return list, nil
+		p, same := compare(thread, asked, list)
+		if q.Cursor = page.NextCursor; q.Cursor == "" || !p.whole && same < len(list)-1 { // the next page may go on with the last one
+			return p, nil
 		}
 	}
 }
@@ -147,27 +149,28 @@ type place struct {
 	next   int    // the first item of the input that is new
 }
 
-// compare returns how far a thread has the history of a request.
-func compare(thread string, asked, has []said) place {
-	p := place{thread: thread}
+// compare returns how far a thread has the history of a request, and how much of what it has that
+// is.
+func compare(thread string, asked, has []said) (p place, same int) {
+	p.thread = thread
 	i, j := 0, 0
 	for i < len(asked) && j < len(has) {
 		a, h := asked[i], has[j]
-		same := a.role == h.role && strings.TrimSpace(a.what) == strings.TrimSpace(h.what)
+		equal := a.role == h.role && strings.TrimSpace(a.what) == strings.TrimSpace(h.what)
 		begins := h.more && a.role == h.role && (h.open || strings.HasPrefix(h.what, strings.TrimSpace(a.what)))
 		switch {
-		case same || begins:
+		case equal || begins:
 			i, p.next = i+1, a.next
 		case !h.more || a.role == events.Assistant: // otherwise the client has seen nothing of it
 			p.known = i
-			return p
+			return p, j
 		}
 		p.at = h.item
 		j++
 	}
 	p.known = i
 	p.whole = !slices.ContainsFunc(has[j:], func(h said) bool { return !h.open })
-	return p
+	return p, j
 }
 
 // locate returns where in a chat a request goes on. A thread that differs is not forked yet.
@@ -210,14 +213,13 @@ func locate(ctx context.Context, c *client.Client, chat string, asked []said) (p
 func among(ctx context.Context, c *client.Client, thread string, asked []said) (best place, err error) {
 	threads := []string{thread}
 	for n := 0; n < len(threads) && n < mostThreads; n++ {
-		has, err := historyOf(ctx, c, threads[n])
+		p, err := placeIn(ctx, c, threads[n], asked)
 		if events.IsNotFound(err) { // deleted, or not for this caller
 			continue
 		}
 		if err != nil {
 			return place{}, err
 		}
-		p := compare(threads[n], asked, has)
 		if p.known == 0 {
 			continue
 		}
