@@ -12,7 +12,7 @@ import (
 )
 
 // An endpoint that does not answer says so, once its attempts are used up or where another attempt
-// is of no use; one that refuses a request has answered. One that is not for a tenant does not exist
+// cannot succeed; one that refuses a request has answered. One that is not for a tenant does not exist
 // for it.
 func TestEndpoints_Unanswered(t *testing.T) {
 	t.Parallel()

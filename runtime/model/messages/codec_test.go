@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/modeltest"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/model"
 	"github.com/skein-threads/skein/runtime/model/messages"
@@ -66,6 +67,39 @@ func TestCodec_ThereAndBack(t *testing.T) {
 		in.Model.Model = of
 		if _, err := r.React(t.Context(), in, nil); err != nil || !strings.Contains(asked, want) {
 			t.Errorf("%s: %v, asked\n%s\nnot\n%s", of, err, asked, want)
+		}
+	}
+}
+
+// Settings in the names of OpenAI's protocols, and results of calls that failed, are sent in the form
+// of this one.
+func TestCodec_SettingsAndFailures(t *testing.T) {
+	e := modeltest.Serve(t, func(w *modeltest.Stream, _ *http.Request) {
+		w.Data(modeltest.Protocols()[2].Tell(modeltest.Answer{Text: []string{"fine"}})...)
+	})
+	called := func(rest string) events.Item {
+		return modeltest.Message("itm_2", events.Assistant, `{"type":"tool-f","toolCallId":"c1","input":{},`+rest+`}`)
+	}
+	for name, c := range map[string]struct {
+		params string
+		item   events.Item
+		want   string
+	}{
+		"the least effort":       {`{"reasoning":{"effort":"minimal"}}`, called(`"output":1`), `"output_config":{"effort":"low"}`},
+		"the most effort":        {`{"reasoning":{"effort":"xhigh"}}`, called(`"output":1`), `"output_config":{"effort":"high"}`},
+		"short answers":          {`{"text":{"verbosity":"low"}}`, called(`"output":1`), `"system":"Keep your answers short."`},
+		"a JSON object":          {`{"text":{"format":{"type":"json_object"}}}`, called(`"output":1`), `"system":"Answer with one JSON object, and with nothing before or after it."`},
+		"allowed tools":          {`{"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"g"}]}}`, called(`"output":1`), `"tools":[{"name":"g","input_schema":{"type":"object","properties":{}}}],"tool_choice":{"type":"any"}`},
+		"a result":               {`{}`, called(`"output":"one"`), `{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"one"}]}`},
+		"a call that failed":     {`{}`, called(`"state":"output-error","errorText":"broke"`), `"content":[{"type":"text","text":"Error: broke"}],"is_error":true}`},
+		"a caller's that failed": {`{}`, modeltest.Item("itm_4", events.ActionResult, `{"callId":"c0","isError":true,"output":"broke"}`), `"content":[{"type":"text","text":"broke"}],"is_error":true}`},
+	} {
+		in := modeltest.Input(modeltest.Message("itm_1", events.User, `{"type":"input_text","text":"hello"}`), modeltest.Item("itm_3", events.ActionExecute, `{"callId":"c0","name":"f","arguments":{}}`), c.item)
+		in.Model.Params, in.Tools = events.JSON(c.params), []runtime.ToolSpec{{Name: "f"}, {Name: "g"}}
+		if _, err := e.Reactor(t, messages.Codec{}).React(t.Context(), in, nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if body := string(e.Body(t, e.Count()-1)); !strings.Contains(body, c.want) {
+			t.Errorf("%s: sent\n%s\nwithout\n%s", name, body, c.want)
 		}
 	}
 }
