@@ -107,6 +107,15 @@ func CredentialEnded(ctx context.Context) *events.Error {
 	return nil
 }
 
+// Closing returns why the context of a request has ended, if that is because the edge closes, and nil
+// otherwise.
+func Closing(ctx context.Context) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errClosing) {
+		return cause
+	}
+	return nil
+}
+
 // BeginStream notes that an answer becomes a stream, before its header is written, and returns how
 // often it is pinged. The error is a refusal, if too many are open.
 func BeginStream(w http.ResponseWriter) (ping time.Duration, err error) {

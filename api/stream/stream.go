@@ -51,6 +51,7 @@ type Protocol struct {
 	Done    *Frame                    // the source has returned nil
 	Failed  func(error) Frame         // the source has returned an error, and its reader is there
 	Revoked func(*events.Error) Frame // the credential has ended
+	Closing func(error) Frame         // the edge closes, and the stream goes on elsewhere
 }
 
 // Source writes the frames of a stream, in order, until the stream is complete: then it returns nil.
@@ -68,6 +69,9 @@ func Serve(w http.ResponseWriter, r *http.Request, p Protocol, source Source) er
 	case ctx.Err() != nil:
 		if revoked := edge.CredentialEnded(ctx); revoked != nil && p.Revoked != nil {
 			f := p.Revoked(revoked)
+			last = &f
+		} else if closing := edge.Closing(ctx); closing != nil && p.Closing != nil {
+			f := p.Closing(closing)
 			last = &f
 		}
 	case err == nil:
