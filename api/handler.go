@@ -5,6 +5,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/api/agui"
 	"github.com/skein-threads/skein/api/chat"
 	"github.com/skein-threads/skein/api/completions"
 	"github.com/skein-threads/skein/api/edge"
@@ -77,6 +78,7 @@ func New(o Options) (*Handler, error) {
 	openresponses.Routes(e)
 	completions.Routes(e)
 	mcp.Routes(e, mcp.Options{Issuer: o.Listen.Tokens.Issuer})
+	agui.Routes(e)
 	if err := console.Routes(e, console.Options{System: o.System, Operators: operators, Prices: o.Prices}); err != nil {
 		return nil, err
 	}

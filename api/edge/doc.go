@@ -8,6 +8,8 @@
 //	completions    /v1/chat/completions: OpenAI's Chat Completions
 //	chat           /chat: the AI SDK's stream of UI messages
 //	mcp            /mcp: the Model Context Protocol
+//	agui           /agui: AG-UI, and CopilotKit's runtime
+//	runstream      reads a run for the streams that show it
 //
 // # What it promises
 //

@@ -22,6 +22,7 @@ const (
 	completionsSpec   = "https://platform.openai.com/docs/api-reference/chat"
 	chatSpec          = "https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol"
 	mcpSpec           = "https://modelcontextprotocol.io/specification"
+	aguiSpec          = "https://docs.ag-ui.com"
 )
 
 // protocolRoutes lists the routes of the protocols that clients of others speak. A test compares it
@@ -55,6 +56,12 @@ func protocolRoutes() []protocolRoute {
 		{"GET /chat/{id}", "getChat", "Lists the messages of a chat.", "", "The messages of the AI SDK.", http.StatusOK, false},
 		{"GET /chat/{id}/stream", "resumeChat", "Streams the message that is being written from its beginning; 204 if none is.", "", "", http.StatusOK, true},
 		{"POST /chat/{id}/stop", "stopChat", "Stops what the chat's agent does.", "Empty, or the id of the message that is being written.", "Whether something was stopped.", http.StatusOK, false},
+
+		{"POST /agui/{agent}", "runAGUI", "Runs an agent, or resumes its run, as AG-UI defines it.", "The RunAgentInput of AG-UI.", "", http.StatusOK, true},
+		{"GET /agui/info", "getAGUIInfo", "Lists the agents, as CopilotKit's runtime does.", "", "The agents.", http.StatusOK, false},
+		{"POST /agui/agent/{agent}/run", "runCopilotKit", "Runs an agent, as CopilotKit's runtime does.", "The RunAgentInput of AG-UI.", "", http.StatusOK, true},
+		{"POST /agui/agent/{agent}/connect", "connectCopilotKit", "Streams the messages of a thread, and then what is live.", "The RunAgentInput of AG-UI.", "", http.StatusOK, true},
+		{"POST /agui/agent/{agent}/stop/{threadId}", "stopCopilotKit", "Stops what a thread's agent does.", "Empty, or the id of the run that is to be stopped.", "Whether something was stopped.", http.StatusOK, false},
 	}
 }
 
@@ -66,6 +73,8 @@ func (r protocolRoute) describe() (path, method string, operation node) {
 		spec, tag = chatSpec, "chat"
 	}
 	switch {
+	case strings.HasPrefix(path, "/agui"):
+		spec, tag = aguiSpec, "agui"
 	case strings.HasPrefix(path, "/v1/chat/"):
 		spec = completionsSpec
 	case path == "/mcp":

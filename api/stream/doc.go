@@ -20,7 +20,7 @@
 //	a reader takes nothing for 30 s                Send returns an error, and the connection is cut
 //	the reader has gone                            ctx ends
 //	the credential ends                            ctx ends; [Protocol.Revoked]
-//	the edge closes                                ctx ends; the stream is cut off, and resumed
+//	the edge closes                                ctx ends; [Protocol.Closing], or it is cut off, and resumed
 //	source returns nil                             [Protocol.Done]
 //	source returns an error                        [Protocol.Failed], or the stream is cut off
 //
@@ -38,6 +38,7 @@
 //	/api .../chunks        Last-Event-ID: index of a chunk           the last chunk        event: error
 //	/api .../react         Last-Event-ID: index of a chunk           event: done           event: error
 //	/chat                  nothing: the message is sent whole        [DONE]                no: the reader resumes
+//	/agui                  nothing: connect sends the run whole      RUN_FINISHED          RUN_ERROR, also when it is cut off
 //	/v1/responses          starting_after: sequence_number           [DONE]                event: error
 //	/console/live          Last-Event-ID, seq: position in the log   event: ended          no: the browser resumes
 //	/api .../socket        from of a watch: a version                the client            a frame

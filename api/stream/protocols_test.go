@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/api/agui"
 	"github.com/skein-threads/skein/api/chat"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/openresponses"
@@ -29,6 +30,7 @@ type protocol struct {
 	method, path string // {thread} is the thread
 	body         string
 	socket       string // the first message to a WebSocket; empty: server-sent events
+	told         bool   // it says that it is cut off: its clients take a stream that just ends for a success
 }
 
 func protocols() map[string]protocol {
@@ -38,6 +40,7 @@ func protocols() map[string]protocol {
 		"chunks":           {method: "GET", path: "/api/threads/{thread}/chunks"},
 		"react":            {method: "POST", path: "/api/threads/{thread}/react", body: `{"agentId":"talk","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}`},
 		"chat":             {method: "POST", path: "/chat", body: `{"id":"{thread}","agent":"talk","message":{"id":"m-{thread}","role":"user","parts":[{"type":"text","text":"hi"}]}}`},
+		"agui":             {method: "POST", path: "/agui/talk", body: `{"threadId":"{thread}","runId":"r-{thread}","messages":[{"id":"m","role":"user","content":"hi"}]}`, told: true},
 		"responses":        {method: "POST", path: "/v1/responses", body: `{"model":"talk","input":"hi","stream":true}`},
 		"socket":           {path: "/api/threads/{thread}/socket", socket: `{"type":"watch","what":["events","chunks","thread"]}`},
 		"responses socket": {path: "/v1/responses", socket: `{"type":"response.create","model":"talk","input":"hi"}`},
@@ -95,6 +98,7 @@ func (s *stage) open(nc *nats.Conn, o edge.Options) {
 	rest.Routes(s.edge, rest.Options{})
 	chat.Routes(s.edge)
 	openresponses.Routes(s.edge)
+	agui.Routes(s.edge)
 	server := httptest.NewServer(s.edge)
 	s.Cleanup(server.Close)
 	s.Cleanup(s.edge.Close)
@@ -157,6 +161,8 @@ func (s *stage) try(p protocol, url, body string) (opened, int) {
 			for lines.Scan() {
 				if text := lines.Text(); strings.HasPrefix(text, "data: [DONE]") || strings.HasPrefix(text, "event: error") {
 					last = text
+				} else if strings.HasPrefix(text, `data: {"type":"RUN_ERROR"`) {
+					last = "RUN_ERROR"
 				}
 			}
 			return last
@@ -211,6 +217,9 @@ func TestServe_EveryProtocol(t *testing.T) {
 			revoked, closed := "", ""
 			if p.socket != "" {
 				revoked, closed = websocket.StatusPolicyViolation.String(), websocket.StatusGoingAway.String()
+			}
+			if p.told {
+				revoked, closed = "RUN_ERROR", "RUN_ERROR"
 			}
 			one := inner.dial(p)
 			for range 3 {

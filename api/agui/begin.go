@@ -1,0 +1,350 @@
+package agui
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/openresponses"
+	"github.com/skein-threads/skein/api/runstream"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/attachment"
+	"github.com/skein-threads/skein/runview"
+)
+
+// follow says which run to stream.
+type follow struct {
+	thread, execution string
+	from              int64    // the version of the thread from which its events are read
+	after             []string // the client has the run up to where people have answered these calls
+	tools             []events.CallerTool
+}
+
+// mostCommands is how many commands one commit may have.
+const mostCommands = 200
+
+// tries is how often a conversation that changes meanwhile is looked at again.
+const tries = 4
+
+// begin does what a request asks for, and returns the run that answers.
+func begin(r *http.Request, c *edge.Caller, agent string, in *input) (*follow, error) {
+	once := in.onceOf(r, c, agent)
+	for try := 1; ; try++ {
+		t, err := open(r.Context(), c, in.ThreadID)
+		if err != nil {
+			return nil, err
+		}
+		if f, err := t.earlier(r.Context(), once); f != nil || err != nil {
+			return f, err
+		}
+		if len(in.Resume) > 0 {
+			return t.resume(r.Context(), in, once)
+		}
+		if try == 1 {
+			if err := check(r, c, agent, in); err != nil {
+				return nil, err
+			}
+		}
+		f, err := t.ask(r.Context(), agent, in, once)
+		switch {
+		case !events.HasCode(err, events.AlreadyExists, events.VersionConflict): // otherwise two requests began together
+			return f, err
+		case try == tries && events.IsReusedID(err):
+			return nil, edge.ReusedKey()
+		case try == tries && events.HasCode(err, events.AlreadyExists): // its thread is not for this caller
+			return nil, events.Missing("thread", in.ThreadID)
+		case try == tries:
+			return nil, err
+		}
+	}
+}
+
+// check refuses an agent that is not there, and tools that its runs would refuse.
+func check(r *http.Request, c *edge.Caller, agent string, in *input) error {
+	tools := []map[string]any{}
+	for _, t := range in.callerTools() {
+		one := map[string]any{"type": "function", "name": t.Name, "description": t.Description}
+		if t.Parameters != nil {
+			one["parameters"] = t.Parameters
+		}
+		tools = append(tools, one)
+	}
+	asked := openresponses.Asked{Body: marshal(map[string]any{"model": agent, "input": ".", "tools": tools})}
+	return asked.Check(r, c)
+}
+
+// earlier returns the run of an earlier request with the same runId, nil if there is none.
+func (t *conversation) earlier(ctx context.Context, o once) (*follow, error) {
+	x, err := client.Read(ctx, t.now, events.GetExecution{ExecutionID: o.execution()})
+	if err == nil {
+		if settingsOf(x.Settings).Request != o.digest {
+			return nil, edge.ReusedKey()
+		}
+		return t.follow(ctx, x)
+	}
+	if !events.IsNotFound(err) {
+		return nil, err
+	}
+	for _, b := range t.branches {
+		list, err := t.now.ListQueue(ctx, events.ListQueue{ThreadID: b.ID})
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(list.Queued, func(q events.Queued) bool { return q.ExecutionID == o.execution() }) {
+			return &follow{thread: b.ID, execution: o.execution(), from: b.Version}, nil
+		}
+	}
+	return nil, nil
+}
+
+// follow returns an execution from its beginning.
+func (t *conversation) follow(ctx context.Context, x *events.Execution) (*follow, error) {
+	thread, err := client.Read(ctx, t.now, events.GetThread{ThreadID: x.ThreadID})
+	if err != nil {
+		return nil, err
+	}
+	f := &follow{thread: x.ThreadID, execution: x.ID}
+	if x.Settings != nil {
+		f.tools = x.Settings.Tools
+	}
+	f.from, err = runstream.Beginning(ctx, t.now, x, thread.Version)
+	return f, err
+}
+
+// active returns the execution that is active on a thread, nil if none is.
+func (t *conversation) active(ctx context.Context, thread *events.Thread) (*events.Execution, error) {
+	if thread == nil || thread.Run == nil {
+		return nil, nil
+	}
+	return client.Read(ctx, t.now, events.GetExecution{ThreadID: thread.ID, ExecutionID: thread.Run.ExecutionID})
+}
+
+// ask asks the agent about what is new.
+func (t *conversation) ask(ctx context.Context, agent string, in *input, o once) (*follow, error) {
+	p, err := t.locate(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	x, err := t.active(ctx, p.thread)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(p.fresh) == 0 && x != nil: // another run has the answer
+		return t.follow(ctx, x)
+	case len(p.fresh) == 0:
+		return nil, events.Invalid("/messages", "there is nothing new to answer: send a message of the user, or the result of a tool, as the last one")
+	case x != nil && !p.forks && runview.AwaitsPeople(x):
+		return nil, events.Invalid("/messages", "thread %.200q waits for answers to its interrupts, and goes on with nothing else; resume it with: %s", t.id, strings.Join(waiting(x), ", "))
+	}
+	if err := p.checkResults(); err != nil {
+		return nil, err
+	}
+	list, err := items(p.fresh, p.first)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(list); n == 0 || list[n-1].Role == events.Assistant {
+		return nil, events.Invalid("/messages", "the last message is a user's, or the result of a tool")
+	}
+	thread, from, err := t.settle(ctx, &p, o)
+	if err != nil {
+		return nil, err
+	}
+	return t.commit(ctx, agent, in, o, thread, from, list)
+}
+
+// checkResults refuses results of calls that nobody has made, and leaves out those that are part of a
+// message.
+func (p *place) checkResults() error {
+	made := map[string]bool{}
+	if p.known > 0 && len(p.fresh) > 0 && p.fresh[0].Role == roleTool { // compare has looked
+		for _, m := range p.fresh {
+			if m.Role != roleTool {
+				break
+			}
+			made[m.ToolCallID] = true
+		}
+	}
+	of := map[string]bool{} // calls of messages of the request that no run has written
+	for i, m := range p.fresh {
+		for _, c := range m.ToolCalls {
+			of[c.ID] = true
+		}
+		if m.Role == roleTool && !made[m.ToolCallID] && !of[m.ToolCallID] {
+			return events.Invalid("/messages/"+strconv.Itoa(p.first+i)+"/toolCallId", "the thread has no call %.80q", m.ToolCallID)
+		}
+	}
+	p.fresh = slices.DeleteFunc(slices.Clone(p.fresh), func(m message) bool { return m.Role == roleTool && of[m.ToolCallID] })
+	return nil
+}
+
+// waiting returns the calls for which people are asked.
+func waiting(x *events.Execution) (ids []string) {
+	for _, a := range x.Approvals {
+		if a.Status == events.ApprovalWaiting {
+			ids = append(ids, a.CallID)
+		}
+	}
+	return ids
+}
+
+// settle returns the thread in which a request goes on, nil if it is to be created, and the version from
+// which its events are read. It forks one that differs.
+func (t *conversation) settle(ctx context.Context, p *place, o once) (*events.Thread, int64, error) {
+	if p.thread == nil || !p.forks {
+		if p.thread == nil {
+			return nil, 1, nil
+		}
+		return p.thread, p.thread.Version + 1, nil
+	}
+	fork := events.ForkThread{ItemID: p.at, Key: t.forkPrefix() + o.number[:16]}
+	if p.at == "" {
+		fork.Version = new(int64(1)) // of a thread without messages
+	}
+	reply, err := t.now.Send(ctx, p.thread.ID, fork, client.CommandID(o.command()+"-fork-"+p.at))
+	if err != nil {
+		return nil, 0, err
+	}
+	if reply.Result == nil || reply.Result.ChildID == "" {
+		return nil, 0, events.Errorf(events.Unavailable, "the fork of thread %s has no id; send the request again", p.thread.ID)
+	}
+	t.now = t.now.WithMinSeq(reply.Seq)
+	child, err := client.Read(ctx, t.now, events.GetThread{ThreadID: reply.Result.ChildID})
+	if err != nil {
+		return nil, 0, err
+	}
+	return child, child.Version + 1, nil
+}
+
+// commit writes the items, and asks the agent about the last of them, in one commit.
+func (t *conversation) commit(ctx context.Context, agent string, in *input, o once, thread *events.Thread, from int64, list []events.NewItem) (*follow, error) {
+	settings, err := in.settings(o)
+	if err != nil {
+		return nil, err
+	}
+	var commands []events.SubCommand
+	add := func(name string, data any) {
+		one, wrong := client.Sub(name, data)
+		if commands = append(commands, one); err == nil {
+			err = wrong
+		}
+	}
+	id := ""
+	if thread == nil {
+		if events.ValidThreadID(t.id) { // no key of a thread looks like an id
+			return nil, events.Missing("thread", t.id)
+		}
+		create := events.CreateThread{Key: keyPrefix + t.id, AgentID: agent, UserID: t.caller.User}
+		if told(in.State) {
+			create.Context = in.State
+		}
+		if id, err = t.createForFiles(ctx, create, o, list); err != nil {
+			return nil, err
+		}
+		if id == "" {
+			add("thread.create", create)
+		}
+	} else {
+		id = thread.ID
+		differs, wrong := t.stateDiffers(ctx, id, in.State)
+		if wrong != nil {
+			return nil, wrong
+		}
+		if differs {
+			add("context.set", events.SetContext{Content: in.State})
+		}
+	}
+	if id != "" {
+		for i := range list {
+			if list[i].Content, err = attachment.Extract(list[i].Content, attachment.ItemBytes, attachment.Keep(ctx, t.now.Files(id))); err != nil {
+				return nil, refused(err)
+			}
+		}
+	}
+	for _, item := range list[:len(list)-1] {
+		add("item.create", events.CreateItem{Item: item})
+	}
+	add("thread.react", events.ReactThread{Item: &list[len(list)-1], AgentID: agent, Policy: events.Enqueue, ExecutionID: o.execution(), Settings: settings})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(commands) > mostCommands:
+		return nil, events.Invalid("/messages", "a request has at most %d new messages; this one has %d", mostCommands-2, len(list))
+	}
+	reply, err := t.now.Commit(ctx, id, commands, client.CommandID(o.command()))
+	if err != nil {
+		return nil, refused(err)
+	}
+	t.now = t.now.WithMinSeq(reply.Seq)
+	return &follow{thread: reply.ThreadID, execution: o.execution(), from: from, tools: settings.Tools}, nil
+}
+
+// createForFiles creates the thread of a conversation that begins with large files, which are stored
+// there. It returns "" if there are none: the thread is created with its messages.
+func (t *conversation) createForFiles(ctx context.Context, create events.CreateThread, o once, list []events.NewItem) (string, error) {
+	large := false
+	for i := range list { // before anything is stored
+		_, err := attachment.Extract(list[i].Content, attachment.ItemBytes, func(attachment.Content) error {
+			large = true
+			return nil
+		})
+		if err != nil {
+			return "", refused(err)
+		}
+	}
+	if !large {
+		return "", nil
+	}
+	reply, err := t.now.Send(ctx, "", create, client.CommandID(o.command()+"-create"))
+	if err != nil {
+		return "", err
+	}
+	return reply.ThreadID, nil
+}
+
+// told reports whether a state says anything.
+func told(state events.JSON) bool {
+	k := jsontext.Value(state).Kind()
+	return k != 0 && k != 'n' && strings.Join(strings.Fields(string(state)), "") != "{}"
+}
+
+// stateDiffers reports whether a state says something else than the thread's context.
+func (t *conversation) stateDiffers(ctx context.Context, thread string, state events.JSON) (bool, error) {
+	if !told(state) {
+		return false, nil
+	}
+	now, err := client.Read(ctx, t.now, events.GetContext{ThreadID: thread})
+	if err != nil {
+		return false, err
+	}
+	a, b := jsontext.Value(slices.Clone(state)), jsontext.Value(slices.Clone(now.Content))
+	return a.Canonicalize() != nil || b.Canonicalize() != nil || string(a) != string(b), nil
+}
+
+// refused returns a refusal of a command with a path of the request: the client has never seen the
+// command.
+func refused(err error) error {
+	e := *events.AsError(err)
+	if e.Details == nil {
+		return err
+	}
+	details := *e.Details
+	e.Message, e.Details = strings.TrimPrefix(e.Message, details.Path+": "), &details
+	details.Command = nil
+	switch {
+	case strings.Contains(details.Path, "/settings/tools"):
+		details.Path = "/tools"
+	case strings.HasSuffix(details.Path, "/agentId"):
+		details.Path = "/agent"
+	case e.Code == events.PayloadTooLarge, strings.HasPrefix(details.Path, "/data"):
+		details.Path = "/messages"
+	}
+	return &e
+}

@@ -1,0 +1,123 @@
+package agui
+
+import (
+	"context"
+	"slices"
+
+	"github.com/skein-threads/skein/api/runstream"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runview"
+)
+
+// stream sends the events of a run, from its RUN_STARTED to its end.
+func (f *follow) stream(ctx context.Context, c *client.Client, in *input, send func(...event) error) error {
+	encode := newEncoder(f.thread, f.tools)
+	encode.muted = len(f.after) > 0
+	changed := ""
+	source, err := runstream.Subscribe(ctx, c, runstream.Options{
+		Thread: f.thread, Execution: f.execution, From: f.from, Types: []string{string(events.StateChangedType)},
+		Before: func(_ context.Context, e *events.Event) error {
+			if slices.Contains(f.after, answered(e)) {
+				encode.muted = false
+			}
+			if _, is := e.Data.(events.StateChanged); is && !encode.muted {
+				changed = e.Subject
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	if err := send(in.started()); err != nil {
+		return err
+	}
+	view := runview.New(f.execution)
+	view.AppendOnly()
+	err = runstream.Play(ctx, source, view, func(frames []runview.Frame) error {
+		if changed != "" {
+			state, err := stateOf(ctx, c, f.thread, changed)
+			if changed = ""; err != nil {
+				return err
+			}
+			if err := send(state...); err != nil {
+				return err
+			}
+		}
+		return send(encode.encode(frames)...)
+	})
+	if err != nil {
+		return err
+	}
+	if err := send(encode.finish()...); err != nil {
+		return err
+	}
+	if encode.off != "" {
+		return send(encode.ending(in, nil))
+	}
+	x, err := executionNow(ctx, c, f.thread, f.execution)
+	if err != nil && !events.IsNotFound(err) {
+		return err
+	}
+	if encode.end == nil { // it waits for people
+		return send(paused(in, x))
+	}
+	var usage []tokenUsage
+	if err == nil { // it was not removed from its queue
+		usage = usageOf(x.Usage)
+	}
+	return send(encode.ending(in, usage))
+}
+
+// answered returns the call that an event says a person has answered, "" if none.
+func answered(e *events.Event) string {
+	switch d := e.Data.(type) {
+	case events.ApprovalGranted:
+		return d.CallID
+	case events.ApprovalDenied:
+		return d.CallID
+	case events.ApprovalResolved:
+		return d.CallID
+	}
+	return ""
+}
+
+// executionNow returns an execution as it is now.
+func executionNow(ctx context.Context, c *client.Client, thread, id string) (*events.Execution, error) {
+	now, err := c.UpToDate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return client.Read(ctx, now, events.GetExecution{ThreadID: thread, ExecutionID: id})
+}
+
+// paused returns how the stream of a run that waits for people ends. If they have answered meanwhile,
+// the client may answer the same.
+func paused(in *input, x *events.Execution) event {
+	o := &outcome{Type: "interrupt"}
+	for _, all := range []bool{false, true} {
+		for i := range x.Approvals {
+			if a := &x.Approvals[i]; len(o.Interrupts) == 0 || !all {
+				if all || a.Status == events.ApprovalWaiting {
+					o.Interrupts = append(o.Interrupts, interruptOf(a))
+				}
+			}
+		}
+	}
+	return event{Type: runFinished, ThreadID: in.ThreadID, RunID: in.RunID, Outcome: o}
+}
+
+// stateOf returns a context of a thread as its state, if it is the default one and has any.
+func stateOf(ctx context.Context, c *client.Client, thread, id string) ([]event, error) {
+	now, err := c.UpToDate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state, err := client.Read(ctx, now, events.GetContext{ThreadID: thread})
+	if err != nil || id != "" && state.ID != id || !told(state.Content) {
+		return nil, err
+	}
+	return []event{{Type: stateSnapshot, Snapshot: state.Content}}, nil
+}
