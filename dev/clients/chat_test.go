@@ -196,7 +196,8 @@ func serve(t *testing.T, say script) *skeintest.Server {
 // runScript runs a script of tests in Node.
 func runScript(t *testing.T, node, dir, name string, env ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), node, "--test", "--test-reporter=spec", "--test-timeout=300000", name)
+	// Some clients keep the process when their tests have ended.
+	cmd := exec.CommandContext(t.Context(), node, "--test", "--test-force-exit", "--test-reporter=spec", "--test-timeout=300000", name)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
