@@ -77,8 +77,11 @@ func (m *marks) ofThread(tenant, ref string) int64 {
 // tenant, and so do the console's pages. Those of other paths show it of the thread that they
 // name.
 func readsOwnWrites(path string) bool {
-	surface, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return surface == "v1" || surface == "chat" || surface == "threads" || surface == "console" || surface == "mcp"
+	switch surface, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); surface {
+	case "v1", "chat", "threads", "console", "agui", "mcp":
+		return true
+	}
+	return false
 }
 
 // Acknowledged notes that a write to a thread was acknowledged which the caller's client did not
