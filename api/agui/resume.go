@@ -51,11 +51,12 @@ func (t *conversation) resume(ctx context.Context, in *input, o once) (*follow, 
 		return nil, err
 	}
 	f, err := t.follow(ctx, x)
-	if err != nil || len(commands) == 0 { // a repeat
-		f.after = calls
-		return f, err
+	if err != nil {
+		return nil, err
 	}
-	f.after = calls
+	if f.after = calls; len(commands) == 0 { // a repeat
+		return f, nil
+	}
 	reply, err := t.now.Commit(ctx, x.ThreadID, commands, client.CommandID(o.command()))
 	switch {
 	case events.IsReusedID(err):

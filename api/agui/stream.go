@@ -58,17 +58,15 @@ func (f *follow) stream(ctx context.Context, c *client.Client, in *input, send f
 		return send(encode.ending(in, nil))
 	}
 	x, err := executionNow(ctx, c, f.thread, f.execution)
-	if err != nil && !events.IsNotFound(err) {
+	switch {
+	case events.IsNotFound(err) && encode.end != nil: // it was removed from its queue
+		return send(encode.ending(in, nil))
+	case err != nil:
 		return err
-	}
-	if encode.end == nil { // it waits for people
+	case encode.end == nil: // it waits for people
 		return send(paused(in, x))
 	}
-	var usage []tokenUsage
-	if err == nil { // it was not removed from its queue
-		usage = usageOf(x.Usage)
-	}
-	return send(encode.ending(in, usage))
+	return send(encode.ending(in, usageOf(x.Usage)))
 }
 
 // answered returns the call that an event says a person has answered, "" if none.
