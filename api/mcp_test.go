@@ -79,6 +79,22 @@ func TestHandler_MCPOfOthers(t *testing.T) {
 		text != `{"resource":"`+s.url+`/mcp","resource_name":"Skein threads","authorization_servers":["https://login.example.org"],"bearer_methods_supported":["header"]}` {
 		t.Errorf("%d %s", status, text)
 	}
+	// A batch would be many requests for one of each limit.
+	if status, text := s.ask("acme", "POST", "/mcp", ` [{"jsonrpc":"2.0","id":1,"method":"ping"}]`, "Accept", "application/json, text/event-stream"); status != http.StatusBadRequest || !strings.Contains(text, "batches") {
+		t.Errorf("a batch: %d %s", status, text)
+	}
+	// A repeat with the same key writes nothing.
+	var first string
+	for range 2 {
+		status, text := s.ask("acme", "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask_agent","arguments":{"agent":"teller","text":"x"}}}`,
+			"Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2025-06-18", "Idempotency-Key", "k")
+		if first == "" {
+			first = text
+		}
+		if status != http.StatusOK || text != first || !strings.Contains(text, `"status":"completed"`) {
+			t.Errorf("with a key: %d %s, want %s", status, text, first)
+		}
+	}
 	for _, method := range []string{"GET", "DELETE"} { // there are no sessions
 		if status, _ := s.ask("acme", method, "/mcp", "", "Accept", "text/event-stream"); status != http.StatusMethodNotAllowed {
 			t.Errorf("%s: %d", method, status)

@@ -154,18 +154,29 @@ func (t *turn) same(has *turn) bool {
 	if t.user() {
 		return t.list[0].Role == has.list[0].Role && strings.TrimSpace(t.list[0].text()) == strings.TrimSpace(has.list[0].text())
 	}
-	known := false
+	known, differs, more := false, false, false
 	for i := range t.list {
 		m := &t.list[i]
-		at := slices.IndexFunc(has.list, func(h message) bool { return h.ID == m.ID })
-		if at < 0 || m.Role != string(events.Assistant) {
+		if m.Role != string(events.Assistant) {
 			continue
 		}
-		if known = true; !begins(has.list[at].text(), m.text()) && !has.open() {
-			return false
+		at := slices.IndexFunc(has.list, func(h message) bool { return h.ID == m.ID })
+		if at < 0 {
+			more = more || has.wrote(m.ID)
+			continue
 		}
+		known = true
+		differs = differs || !begins(has.list[at].text(), m.text()) && !has.open()
+	}
+	if differs { // unless it was shown what a step has taken back, before what it says instead
+		return more && strings.HasSuffix(t.said(), has.said())
 	}
 	return known || has.open() || begins(has.said(), t.said())
+}
+
+// wrote reports whether an id was made for a message of one of the turn's items.
+func (t *turn) wrote(id string) bool {
+	return slices.ContainsFunc(t.list, func(m message) bool { return strings.HasPrefix(id, m.ID+"-") })
 }
 
 // begins reports whether a client may have seen a text as another: whole, or its beginning.

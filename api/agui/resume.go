@@ -33,6 +33,9 @@ func (t *conversation) resume(ctx context.Context, in *input, o once) (*follow, 
 		if err != nil {
 			return nil, err
 		}
+		if slices.Contains(calls, a.CallID) {
+			return nil, events.Invalid(path+"/interruptId", "interrupt %.80q has two answers; send one", a.CallID)
+		}
 		switch calls = append(calls, a.CallID); {
 		case a.Status == events.ApprovalWaiting:
 			one, err := client.Sub("approval.resolve", d)

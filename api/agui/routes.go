@@ -36,6 +36,9 @@ func run(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if err != nil {
 		return err
 	}
+	if err := c.Awaits(true); err != nil {
+		return err
+	}
 	f, err := begin(r, c, r.PathValue("agent"), in)
 	if err != nil {
 		return err
@@ -172,10 +175,37 @@ func stop(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		}
 		stopped = stopped || err == nil
 	}
+	if !stopped && body.RunID != "" {
+		if stopped, err = t.unqueue(r.Context(), numberOf(c, in.ThreadID, body.RunID)); err != nil {
+			return err
+		}
+	}
 	edge.WriteJSON(w, http.StatusOK, struct {
 		Stopped bool `json:"stopped"`
 	}{stopped})
 	return nil
+}
+
+// unqueue removes a run of this protocol that has not begun, and reports whether there was one.
+func (t *conversation) unqueue(ctx context.Context, number string) (bool, error) {
+	run := once{number: number}
+	for _, b := range t.branches {
+		list, err := t.now.ListQueue(ctx, events.ListQueue{ThreadID: b.ID})
+		if err != nil {
+			return false, err
+		}
+		for _, q := range list.Queued {
+			if q.ExecutionID != run.execution() {
+				continue
+			}
+			_, err := t.now.Send(ctx, b.ID, events.RemoveQueued{QueuedID: q.ID})
+			if events.IsNotFound(err) { // it has begun
+				return false, nil
+			}
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // shows reports whether a run of the protocol is, or has resumed, an execution; any is if it is not named.

@@ -30,6 +30,9 @@ func post(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if err != nil {
 		return err
 	}
+	if err := c.Awaits(true); err != nil {
+		return err
+	}
 	h, err := open(r.Context(), c, req.ID)
 	if err != nil {
 		return err

@@ -41,6 +41,9 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if err != nil {
 		return err
 	}
+	if err := c.Awaits(d.Stream); err != nil {
+		return err
+	}
 	run, err := d.begin(r, c, body)
 	if err != nil {
 		return err

@@ -85,8 +85,9 @@ type Edge struct {
 
 	mu      sync.Mutex
 	closed  bool
-	streams map[*response]struct{} // answers that last until something ends them
-	ended   sync.WaitGroup         // of the streams' handlers
+	lasting map[*response]bool // answers that last until something ends them, and whether they are streams
+	open    int                // streams
+	ended   sync.WaitGroup     // of the handlers of what lasts
 }
 
 // tree is a route for all paths that begin with a prefix.
@@ -106,11 +107,17 @@ type Caller struct {
 	marks  *marks
 	paced  func(ctx context.Context, bytes int) error
 	decode func(ctx context.Context, size int, work func() error) error
+	awaits func(stream bool) error
 }
 
 // Weigh waits until so many bytes may be sent to the caller's tenant, or were looked at for it and
 // left out. Answers are weighed as they are written, and a WebSocket's frames are not.
 func (c *Caller) Weigh(ctx context.Context, bytes int) error { return c.paced(ctx, bytes) }
+
+// Awaits prepares a request that writes something and then waits for a run, or streams it. Before
+// anything is written it refuses a credential that may follow no run, and a stream over the limits.
+// The request's context ends when the edge closes.
+func (c *Caller) Awaits(stream bool) error { return c.awaits(stream) }
 
 // Decode runs work on a body of some bytes, or on a WebSocket's message. A large one takes long to
 // decode, so that such work takes turns: it waits for a place, unless the request still has the place
@@ -141,7 +148,7 @@ func New(o Options) (*Edge, error) {
 	if o.Bodies == nil {
 		o.Bodies = quota.NewPool("bodies", quota.Places{Total: DefaultBodies()}, nil)
 	}
-	e := &Edge{opts: o, mux: http.NewServeMux(), streams: map[*response]struct{}{}, meters: newMeters(o.Key, o.Tenant, o.Fair, o.Activity), links: linkMeters(o.Fair)}
+	e := &Edge{opts: o, mux: http.NewServeMux(), lasting: map[*response]bool{}, meters: newMeters(o.Key, o.Tenant, o.Fair, o.Activity), links: linkMeters(o.Fair)}
 	e.meters.metrics, e.links.metrics = o.Metrics, o.Metrics
 	e.tickets = passes{edge: e, kind: "ticket", once: true, lasts: ticketLasts, ofCredential: mostOfCredential, ofTenant: mostOfTenant}
 	e.sessions = passes{edge: e, kind: "session", lasts: sessionLasts, ofCredential: mostOfCredential, ofTenant: mostOfTenant}
@@ -247,20 +254,20 @@ func (e *Edge) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	WriteError(w, err)
 }
 
-// Close ends the streams, each after the event that it is sending, and waits for their
-// handlers. Later streams end at once; other requests continue.
+// Close ends the streams, each after the event that it is sending, and the requests that wait for a
+// run, and waits for their handlers. Later ones end at once; other requests continue.
 func (e *Edge) Close() {
 	e.mu.Lock()
 	e.closed = true
-	for s := range e.streams {
-		s.end(errClosing)
+	for w := range e.lasting {
+		w.end(errClosing)
 	}
 	e.mu.Unlock()
 	e.ended.Wait()
 }
 
-// errClosing ends the streams of an edge that closes.
-var errClosing = errors.New("the edge closes; resume the stream with the id of the last event")
+// errClosing ends what lasts of an edge that closes.
+var errClosing = events.Errorf(events.Unavailable, "this process of Skein stops; what was begun goes on: resume the stream, or send the same request again")
 
 // route is a handler with its edge.
 type route struct {
@@ -277,6 +284,9 @@ func (t route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &response{ResponseWriter: w, ctx: ctx, edge: t.edge, end: end}
 	defer answer.done()
 	err := t.answer(answer, r.WithContext(ctx), turn)
+	if closing := Closing(ctx); closing != nil && err != nil {
+		err = closing
+	}
 	switch {
 	case err == nil || answer.began:
 	case t.refuse != nil:
@@ -299,6 +309,7 @@ func (t route) answer(w *response, r *http.Request, turn *quota.Turn) error {
 	defer w.endWith(c.Principal)()
 	c.paced = func(ctx context.Context, bytes int) error { return meters.weighSent(ctx, c.Tenant, bytes) }
 	w.paced = c.paced
+	c.awaits = func(stream bool) error { return w.awaits(c.Principal, stream) }
 	c.decode = func(ctx context.Context, size int, work func() error) error {
 		return w.decode(ctx, c.Tenant, size, work)
 	}

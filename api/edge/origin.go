@@ -105,7 +105,7 @@ func (e *Edge) checkOrigin(w http.ResponseWriter, r *http.Request) (preflight bo
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Add("Vary", "Origin")
-	h.Set("Access-Control-Expose-Headers", "Skein-Log, Skein-Request-Id, X-Request-Id, Skein-Seq, ETag, Location, Retry-After, X-Vercel-Ai-Ui-Message-Stream")
+	h.Set("Access-Control-Expose-Headers", "Skein-Log, Skein-Request-Id, X-Request-Id, Skein-Thread-Id, Skein-Execution-Id, WWW-Authenticate, Skein-Seq, ETag, Location, Retry-After, X-Vercel-Ai-Ui-Message-Stream")
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false, nil
 	}

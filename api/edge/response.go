@@ -20,7 +20,7 @@ type response struct {
 	edge   *Edge
 	end    context.CancelCauseFunc                    // of the request's context
 	began  bool                                       // the answer has begun
-	stream bool                                       // it is a stream, which the edge's closing ends
+	stream bool                                       // it has the place of a stream
 	place  *admission                                 // nil before it is admitted
 	leave  func()                                     // leaves the place for decoding a large body; nil: it had none
 	left   atomic.Bool                                // the place was left
@@ -145,7 +145,16 @@ func (w *response) endWith(p Principal) (stop func()) {
 
 // lasts notes that the answer is a stream. The error is a refusal, if too many are open.
 func (w *response) lasts() error {
-	e := w.edge
+	if err := w.reserve(); err != nil {
+		return err
+	}
+	w.dropBody()
+	_ = http.NewResponseController(w.ResponseWriter).SetReadDeadline(time.Time{}) // a recorder in a test has none
+	return nil
+}
+
+// reserve takes the place of a stream. The error is a refusal, if too many are open.
+func (w *response) reserve() error {
 	if w.stream {
 		return nil
 	}
@@ -154,18 +163,39 @@ func (w *response) lasts() error {
 			return err
 		}
 	}
-	w.dropBody()
-	_ = http.NewResponseController(w.ResponseWriter).SetReadDeadline(time.Time{}) // a recorder in a test has none
+	w.stream = true
+	w.endWithEdge()
+	return nil
+}
+
+// endWithEdge ends the request's context when the edge closes, which waits for the handler.
+func (w *response) endWithEdge() {
+	e := w.edge
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	w.stream = true
 	if e.closed {
 		w.end(errClosing)
-		return nil
+		return
 	}
-	e.streams[w] = struct{}{}
-	e.opts.Metrics.OpenStreams(len(e.streams))
-	e.ended.Add(1)
+	counted, listed := e.lasting[w]
+	if !listed {
+		e.ended.Add(1)
+	}
+	if e.lasting[w] = w.stream; w.stream && !counted {
+		e.open++
+		e.opts.Metrics.OpenStreams(e.open)
+	}
+}
+
+// awaits is [Caller.Awaits].
+func (w *response) awaits(p Principal, stream bool) error {
+	if !p.May(Read) || !p.Follows() {
+		return events.Errorf(events.Forbidden, "the credential does not permit to follow a run, as this request does: it needs the role subscriber, and to read")
+	}
+	if stream {
+		return w.reserve()
+	}
+	w.endWithEdge()
 	return nil
 }
 
@@ -194,10 +224,13 @@ func (w *response) done() {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if _, listed := e.streams[w]; listed {
-		delete(e.streams, w)
-		e.opts.Metrics.OpenStreams(len(e.streams))
+	if counted, listed := e.lasting[w]; listed {
+		delete(e.lasting, w)
 		e.ended.Done()
+		if counted {
+			e.open--
+			e.opts.Metrics.OpenStreams(e.open)
+		}
 	}
 }
 

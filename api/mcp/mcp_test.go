@@ -191,6 +191,44 @@ func TestAskAgent_AsksTheUser(t *testing.T) {
 	}
 }
 
+// Answers that were sent twice are told once; what the client puts beside them is not trusted.
+func TestAskAgent_AnswersAreRepeatable(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	rounds := 0
+	s := w.connect(func(*sdk.ElicitParams) *sdk.ElicitResult {
+		rounds++
+		return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"eur": 7}}
+	})
+	text, first := call[asked](t, s, "ask_agent", map[string]any{"agent": "asking", "text": "x"})
+	if rounds != 1 || first.Status != "completed" {
+		t.Fatalf("%q %+v after %d rounds", text, first, rounds)
+	}
+	x, err := client.Read(t.Context(), w.c, events.GetExecution{ThreadID: first.ThreadID, ExecutionID: first.ExecutionID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, _ := json.Marshal(map[string]any{"thread": first.ThreadID, "execution": first.ExecutionID})
+	again, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "ask_agent", Arguments: map[string]any{"agent": "asking", "text": "x"}, RequestState: string(state), InputResponses: sdk.InputResponseMap{
+		x.Approvals[0].CallID: &sdk.ElicitResult{Action: "accept", Content: map[string]any{"eur": 7}},
+	}})
+	if err != nil || again.IsError || again.Content[0].(*sdk.TextContent).Text != text {
+		t.Errorf("repeated: %+v, %v; want %q", again, err, text)
+	}
+}
+
+// Who asks in a thread whose run waits for a person is told so at once.
+func TestAskAgent_BehindAWaitingRun(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	s := w.connect(nil)
+	_, first := call[asked](t, s, "ask_agent", map[string]any{"agent": "careful", "text": "refund"})
+	_, second := call[asked](t, s, "ask_agent", map[string]any{"thread": first.ThreadID, "text": "and?"})
+	if second.Status != "waiting" || len(second.Waiting) != 1 || second.Waiting[0].CallID != first.Waiting[0].CallID || second.ExecutionID == first.ExecutionID {
+		t.Errorf("%+v after %+v", second, first)
+	}
+}
+
 // A refusal is the tool's, and says what to do; nothing is made by it.
 func TestAskAgent_Refusals(t *testing.T) {
 	t.Parallel()

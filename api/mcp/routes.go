@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 
 	"github.com/skein-threads/skein/api/edge"
@@ -26,11 +28,24 @@ type Options struct {
 func Routes(e *edge.Edge, o Options) {
 	schemas := threadmcp.NewSchemas()
 	serve := func(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+		body, err := edge.Body(r, edge.MaxBody)
+		if err != nil {
+			return err
+		}
+		if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) { // one request would be many, for every limit
+			return events.Invalid("", "batches are not taken: send each request of JSON-RPC by itself")
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		base := e.BaseURL(r)
-		s, err := threadmcp.New(c.Client, threadmcp.Options{
+		o := threadmcp.Options{
 			Version: build.This().Version, Schemas: schemas, Caller: r.Context(),
-			Page: func(id string) string { return base + page.LinkThread(id, "") },
-		})
+			Page:   func(id string) string { return base + page.LinkThread(id, "") },
+			Awaits: func() error { return c.Awaits(false) },
+		}
+		if key := r.Header.Get(edge.HeaderKey); key != "" {
+			o.ID = c.Keyed(Path + "\x00" + key)
+		}
+		s, err := threadmcp.New(c.Client, o)
 		if err != nil {
 			return err
 		}
@@ -43,9 +58,7 @@ func Routes(e *edge.Edge, o Options) {
 		}
 		edge.WriteError(w, err)
 	}
-	for _, method := range []string{"POST ", "GET ", "DELETE "} {
-		e.HandlePages(method+Path, serve, refuse)
-	}
+	e.HandlePages("POST "+Path, serve, refuse)
 	for _, at := range []string{metadataPath, metadataPath + Path} {
 		e.HandlePublic("GET "+at, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			m := metadata{Resource: e.BaseURL(r) + Path, Name: "Skein threads", Bearer: []string{"header"}}

@@ -43,6 +43,9 @@ func compact(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if err := summarizes(ctx, c, d.Model); err != nil {
 		return err
 	}
+	if err := c.Awaits(false); err != nil {
+		return err
+	}
 	id := uuid.NewSHA1(asked.id, []byte(asked.command)) // another body is another summary
 	thread, seq, err := toCompact(ctx, c, &d, id)
 	if err != nil {

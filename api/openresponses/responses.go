@@ -34,6 +34,11 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if d.retry = retryOf(r); key != "" || d.retry.told {
 		d.digest = edge.DigestOf(body)
 	}
+	if d.Stream || !d.Background {
+		if err := c.Awaits(d.Stream); err != nil {
+			return err
+		}
+	}
 	b, err := begin(r.Context(), c, d, key, noTemporary)
 	if err != nil {
 		return err

@@ -106,6 +106,9 @@ func (s *socket) create(d *createRequest) error {
 	if err := s.continueWarm(d); err != nil {
 		return err
 	}
+	if err := s.caller.Awaits(true); err != nil {
+		return err
+	}
 	b, err := begin(s.ctx, s.caller, d, "", func(thread string) bool { _, own := s.kept[thread]; return own })
 	if err != nil {
 		return err

@@ -76,6 +76,11 @@ func (s *service) start(w http.ResponseWriter, req *http.Request, c *edge.Caller
 	if err != nil {
 		return err
 	}
+	if acceptsStream(req) {
+		if err := c.Awaits(true); err != nil {
+			return err
+		}
+	}
 	reply, err := c.Client.Do(req.Context(), row.Command, call)
 	if err != nil {
 		return refusal(w, req, unwrapped(err, "/data"))

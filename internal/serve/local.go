@@ -40,7 +40,7 @@ func (l localService) Request(ctx context.Context, r client.ServiceRequest) (cli
 	}
 	call.Size = commands.Size(r.Command)
 	call.Handle = func(ctx context.Context) (any, error) {
-		if err := s.affords(ctx, r.Tenant, r.Name); err != nil {
+		if err := s.affords(ctx, r.Tenant, r.Name, func() events.JSON { return r.Command.Data }); err != nil {
 			return nil, err
 		}
 		return s.dispatcher.Execute(ctx, r.Tenant, r.Name, r.Command, commands.Meta{TraceParent: r.TraceParent})

@@ -82,15 +82,21 @@ type run struct {
 
 // askAgent asks, or waits again.
 func (s *Server) askAgent(ctx context.Context, req *mcp.CallToolRequest, a askArgs) (*mcp.CallToolResult, *asked, error) {
+	if err := s.awaits(); err != nil {
+		return nil, nil, err
+	}
 	r, err := s.begin(ctx, req, a)
 	if err != nil {
 		return nil, nil, err
 	}
 	out := &asked{ThreadID: r.Thread, ExecutionID: r.Execution, Status: running}
-	x, calls, err := s.await(ctx, r)
+	x, calls, behind, err := s.await(ctx, r)
 	switch {
 	case err != nil:
 		return nil, nil, err
+	case behind:
+		out.Status, out.Waiting = waiting, waitingOf(calls)
+		return says("The thread has a run before this one, which waits for a person to decide on a call, or to answer. Ask the user, and tell what they say with approve; then call ask_agent with this thread and execution."), out, nil
 	case len(calls) > 0:
 		if asks := elicitation(req, calls); asks != nil {
 			state, err := json.Marshal(r)
@@ -141,7 +147,7 @@ func (s *Server) begin(ctx context.Context, req *mcp.CallToolRequest, a askArgs)
 	var reply *events.Reply
 	var err error
 	if a.Thread != "" {
-		reply, err = s.c.Send(ctx, a.Thread, ask)
+		reply, err = s.c.Send(ctx, a.Thread, ask, s.once()...)
 	} else {
 		reply, err = s.beginThread(ctx, ask)
 	}
@@ -157,9 +163,9 @@ func (s *Server) begin(ctx context.Context, req *mcp.CallToolRequest, a askArgs)
 
 // beginThread asks in a new thread, which is not made if the agent cannot be asked.
 func (s *Server) beginThread(ctx context.Context, ask events.ReactThread) (*events.Reply, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return nil, err
+	id := s.id
+	if id == uuid.Nil {
+		id = uuid.Must(uuid.NewV7())
 	}
 	create, err := client.Sub("thread.create", events.CreateThread{AgentID: ask.AgentID})
 	if err != nil {
@@ -169,31 +175,61 @@ func (s *Server) beginThread(ctx context.Context, ask events.ReactThread) (*even
 	if err != nil {
 		return nil, err
 	}
-	return s.c.Commit(ctx, "T-"+id.String(), []events.SubCommand{create, react})
+	return s.c.Commit(ctx, "T-"+id.String(), []events.SubCommand{create, react}, s.once()...)
 }
 
-// await waits until a run has ended, waits for people, or askTime is over.
-func (s *Server) await(ctx context.Context, r run) (*events.Execution, []events.ApprovalRequested, error) {
+// await waits until a run has ended, it or one before it waits for people, or askTime is over, and
+// returns the run or the calls. All are nil if it goes on, also when the client has gone.
+func (s *Server) await(ctx context.Context, r run) (_ *events.Execution, calls []events.ApprovalRequested, behind bool, _ error) {
 	within, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	var calls []events.ApprovalRequested
+	queued := false
 	q := events.GetExecution{ThreadID: r.Thread, ExecutionID: r.Execution}
 	if r.Seq > 0 {
 		q.MinSeq = &r.Seq
 	}
 	x, err := s.c.WatchRun(within, q, func(now client.Waiting) {
-		if len(now.Approvals) > 0 {
-			calls = now.Approvals
+		calls = now.Approvals
+		if queued = now.Queued; queued {
+			calls = s.before(within, r.Thread)
+		}
+		if len(calls) > 0 {
 			cancel()
 		}
 	})
 	switch {
-	case len(calls) > 0 && err != nil && ctx.Err() == nil:
-		return nil, calls, nil
-	case errors.Is(within.Err(), context.DeadlineExceeded) && err != nil && ctx.Err() == nil:
-		return nil, nil, nil
+	case err == nil:
+		return x, nil, false, nil
+	case within.Err() == nil:
+		return nil, nil, false, err
+	case queued && len(calls) == 0 && ctx.Err() == nil: // it may have come to wait meanwhile
+		calls = s.before(ctx, r.Thread)
 	}
-	return x, nil, err
+	return nil, calls, queued && len(calls) > 0, nil
+}
+
+// before returns the calls on which people are to decide before the queue of a thread goes on; none if
+// that cannot be told.
+func (s *Server) before(ctx context.Context, thread string) (calls []events.ApprovalRequested) {
+	t, err := client.Read(ctx, s.c, events.GetThread{ThreadID: thread})
+	if err != nil || t.Run == nil {
+		return nil
+	}
+	x, err := client.Read(ctx, s.c, events.GetExecution{ThreadID: t.ID, ExecutionID: t.Run.ExecutionID})
+	if err != nil {
+		return nil
+	}
+	return waitingIn(x)
+}
+
+// waitingIn returns the calls of a run on which people are to decide.
+func waitingIn(x *events.Execution) (calls []events.ApprovalRequested) {
+	for i := range x.Approvals {
+		if x.Approvals[i].Status == events.ApprovalWaiting {
+			calls = append(calls, x.Approvals[i].Request())
+		}
+	}
+	return calls
 }
 
 type approveArgs struct {
@@ -231,7 +267,7 @@ func (s *Server) approve(ctx context.Context, a approveArgs) (*decided, error) {
 			return nil, events.Invalid("/value", "with result, value is needed")
 		}
 	}
-	reply, err := s.c.Send(ctx, a.Thread, d)
+	reply, err := s.c.Send(ctx, a.Thread, d, s.once()...)
 	if err != nil {
 		return nil, err
 	}

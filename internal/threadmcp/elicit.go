@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -78,9 +79,19 @@ func plain(schema json.RawMessage) bool {
 	return slices.Contains([]string{"string", "number", "integer", "boolean"}, name)
 }
 
-// answer tells a run what people have answered. A form that was put away leaves its question waiting.
+// answer tells a run what people have answered, all of it or nothing. A form that was put away leaves
+// its question waiting; what was answered before is not answered again.
 func (s *Server) answer(ctx context.Context, r run, responses mcp.InputResponseMap) error {
+	x, err := client.Read(ctx, s.c, events.GetExecution{ThreadID: r.Thread, ExecutionID: r.Execution})
+	if err != nil {
+		return err
+	}
+	waits := waitingIn(x)
+	var commands []events.SubCommand
 	for _, call := range slices.Sorted(maps.Keys(responses)) {
+		if !slices.ContainsFunc(waits, func(a events.ApprovalRequested) bool { return a.CallID == call }) {
+			continue
+		}
 		said, ok := responses[call].(*mcp.ElicitResult)
 		if !ok {
 			return events.Invalid("/inputResponses", "the answer to %.80q is not one of a form", call)
@@ -99,12 +110,20 @@ func (s *Server) answer(ctx context.Context, r run, responses mcp.InputResponseM
 			d.Result = raw
 		case "decline":
 			d.Deny, d.Reason = true, "the user declined to answer"
-		default:
+		case "cancel":
 			continue
+		default:
+			return events.Invalid("/inputResponses", "the action of the answer to %.80q is %.40q; it is accept, decline or cancel", call, said.Action)
 		}
-		if _, err := s.c.Send(ctx, r.Thread, d); err != nil {
+		one, err := client.Sub("approval.resolve", d)
+		if err != nil {
 			return err
 		}
+		commands = append(commands, one)
 	}
-	return nil
+	if len(commands) == 0 {
+		return nil
+	}
+	_, err = s.c.Commit(ctx, x.ThreadID, commands, s.once()...)
+	return err
 }

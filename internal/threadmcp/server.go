@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/skein-threads/skein/client"
@@ -21,6 +22,10 @@ type Options struct {
 	Page func(id string) string
 	// Caller ends with the client's request, if the server serves only one; default never.
 	Caller context.Context
+	// ID names what the one request writes, so that a repeat of it writes nothing; default none.
+	ID uuid.UUID
+	// Awaits refuses, before anything is written, to wait for a run; default nothing.
+	Awaits func() error
 	// Schemas are shared by servers that are made for one request each; default its own.
 	Schemas *Schemas
 }
@@ -32,6 +37,8 @@ type Server struct {
 	mcp     *mcp.Server
 	page    func(id string) string
 	caller  context.Context
+	id      uuid.UUID
+	awaits  func() error
 	schemas *Schemas
 }
 
@@ -46,9 +53,12 @@ const instructions = "Skein keeps conversations of agents as threads. find_threa
 
 // New returns a server. The client stays the caller's.
 func New(c *client.Client, o Options) (*Server, error) {
-	s := &Server{c: c, threads: threadtools.New(c), page: o.Page, caller: o.Caller, schemas: o.Schemas}
+	s := &Server{c: c, threads: threadtools.New(c), page: o.Page, caller: o.Caller, id: o.ID, awaits: o.Awaits, schemas: o.Schemas}
 	if s.page == nil {
 		s.page = uriOf
+	}
+	if s.awaits == nil {
+		s.awaits = func() error { return nil }
 	}
 	if s.schemas == nil {
 		s.schemas = NewSchemas()
@@ -81,6 +91,14 @@ func (s *Server) bounded(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
+// once returns the options of the one command of a request.
+func (s *Server) once() []client.Option {
+	if s.id == uuid.Nil {
+		return nil
+	}
+	return []client.Option{client.CommandID("mcp-" + s.id.String())}
+}
+
 // told returns an error as a model is told of it: with what to do next.
 func told(err error) error {
 	var refusal *events.Error
@@ -92,8 +110,8 @@ func told(err error) error {
 	}
 	hint := ""
 	switch refusal.Code {
-	case events.Forbidden, events.Unauthorized:
-		hint = "; these credentials do not permit it: writing needs the role publisher, which the operator grants"
+	case events.Forbidden:
+		hint = "; the operator grants roles and rights"
 	case events.Unavailable, events.ProjectionBehind, events.QueueFull:
 		hint = "; try again in a moment"
 	case events.Held:

@@ -139,9 +139,9 @@ func (s *Server) createThread(ctx context.Context, a createArgs) (*created, erro
 	var reply *events.Reply
 	var err error
 	if a.Key != "" {
-		reply, err = s.c.Send(ctx, "", events.ResolveThread{Key: a.Key, Title: a.Title, AgentID: a.Agent})
+		reply, err = s.c.Send(ctx, "", events.ResolveThread{Key: a.Key, Title: a.Title, AgentID: a.Agent}, s.once()...)
 	} else {
-		reply, err = s.c.Send(ctx, "", events.CreateThread{Title: a.Title, AgentID: a.Agent})
+		reply, err = s.c.Send(ctx, "", events.CreateThread{Title: a.Title, AgentID: a.Agent}, s.once()...)
 	}
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (s *Server) addMessage(ctx context.Context, a messageArgs) (*added, error) 
 	if a.Role != "" {
 		d.Role = events.MessageRole(a.Role)
 	}
-	reply, err := s.c.Send(ctx, a.Thread, d)
+	reply, err := s.c.Send(ctx, a.Thread, d, s.once()...)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (s *Server) forkThread(ctx context.Context, a forkArgs) (*created, error) {
 		}
 		d.Version = &t.Version
 	}
-	reply, err := s.c.Send(ctx, a.Thread, d)
+	reply, err := s.c.Send(ctx, a.Thread, d, s.once()...)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (s *Server) handoffThread(ctx context.Context, a handoffArgs) (*created, er
 	if err := events.CheckSummary(a.Summary); err != nil { // without one, an agent would have to write it
 		return nil, err
 	}
-	reply, err := s.c.Send(ctx, a.Thread, events.HandoffThread{Summary: a.Summary, Comment: a.Comment, AgentID: a.Agent})
+	reply, err := s.c.Send(ctx, a.Thread, events.HandoffThread{Summary: a.Summary, Comment: a.Comment, AgentID: a.Agent}, s.once()...)
 	if err != nil {
 		return nil, err
 	}
