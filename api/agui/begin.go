@@ -56,7 +56,7 @@ func begin(r *http.Request, c *edge.Caller, agent string, in *input) (*follow, e
 		case !events.HasCode(err, events.AlreadyExists, events.VersionConflict): // otherwise two requests began together
 			return f, err
 		case try == tries && events.IsReusedID(err):
-			return nil, edge.ReusedKey()
+			return nil, edge.ReusedKey(once.name)
 		case try == tries && events.HasCode(err, events.AlreadyExists): // its thread is not for this caller
 			return nil, events.Missing("thread", in.ThreadID)
 		case try == tries:
@@ -84,7 +84,7 @@ func (t *conversation) earlier(ctx context.Context, o once) (*follow, error) {
 	x, err := client.Read(ctx, t.now, events.GetExecution{ExecutionID: o.execution()})
 	if err == nil {
 		if settingsOf(x.Settings).Request != o.digest {
-			return nil, edge.ReusedKey()
+			return nil, edge.ReusedKey(o.name)
 		}
 		return t.follow(ctx, x)
 	}

@@ -160,6 +160,25 @@ func stateIn(list []object) string {
 	return ""
 }
 
+// A step that is begun again leaves what it has shown with the client, whose next message goes on in
+// the same thread all the same; the model is not shown it again.
+func TestRun_BeginsAgain(t *testing.T) {
+	w := start(t)
+	a := w.agent("t")
+	a.say("begin again")
+	if said := strings.Join(a.shown(), "; "); !strings.HasPrefix(said, "user: begin again; assistant: first try") || !strings.HasSuffix(said, "second try") {
+		t.Fatalf("%s", said)
+	}
+	a.say("more")
+	if got := strings.Join(w.texts(), "; "); got != "user: begin again; assistant: second try; user: more" {
+		t.Errorf("the model is shown %s", got)
+	}
+	list, err := client.Read(t.Context(), w.c, events.ListThreads{})
+	if err != nil || len(list.Threads) != 1 {
+		t.Errorf("%d threads, %v", len(list.Threads), err)
+	}
+}
+
 // A repeated runId is answered with the same run, and another request with it is refused.
 func TestRun_Repeated(t *testing.T) {
 	w := start(t)

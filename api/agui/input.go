@@ -94,6 +94,7 @@ func (in *input) started() event {
 
 // once names what a request writes. Another request with the same runId names the same.
 type once struct {
+	name   string // of what tells it from others: runId, or the header
 	number string
 	digest string // of what the request says that is new
 }
@@ -102,7 +103,10 @@ type once struct {
 // client that repeats a run sends the messages that it has by then, so those of the assistant do not
 // tell two requests apart.
 func (in *input) onceOf(r *http.Request, c *edge.Caller, agent string) once {
-	o := once{number: numberOf(c, in.ThreadID, cmp.Or(r.Header.Get(edge.HeaderKey), in.RunID))}
+	o := once{name: "runId", number: numberOf(c, in.ThreadID, cmp.Or(r.Header.Get(edge.HeaderKey), in.RunID))}
+	if r.Header.Get(edge.HeaderKey) != "" {
+		o.name = edge.HeaderKey
+	}
 	said := []any{agent, in.Resume}
 	for _, m := range in.Messages {
 		if m.Role == string(events.User) {

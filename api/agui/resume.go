@@ -63,7 +63,7 @@ func (t *conversation) resume(ctx context.Context, in *input, o once) (*follow, 
 	reply, err := t.now.Commit(ctx, x.ThreadID, commands, client.CommandID(o.command()))
 	switch {
 	case events.IsReusedID(err):
-		return nil, edge.ReusedKey()
+		return nil, edge.ReusedKey(o.name)
 	case err != nil:
 		return nil, resumeRefused(err)
 	}

@@ -125,6 +125,13 @@ func (w *world) react(ctx context.Context, in *skein.StepInput, out skein.Stream
 		case <-ctx.Done():
 		}
 		return nil, errors.New("the model is gone")
+	case said == "begin again":
+		if in.Attempt == 1 {
+			say("first try ")
+			return nil, &skein.RetryError{Err: errors.New("it broke off")}
+		}
+		say("second try")
+		return skein.Answer("second try"), nil
 	case said == "think":
 		r := skein.Answer("thought")
 		r.AssistantEvent.Content = append([]events.JSON{

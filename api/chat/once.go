@@ -67,7 +67,7 @@ func (h *chat) send(ctx context.Context, req *request) (*follow, error) {
 		return f, nil
 	}
 	if events.IsReusedID(err) {
-		err = edge.ReusedKey()
+		err = edge.ReusedKey(edge.HeaderKey)
 	}
 	again, wrong := h.reopened(ctx) // another request with the key may have been faster
 	if wrong != nil {
@@ -98,7 +98,7 @@ func (h *chat) earlier(ctx context.Context) (*follow, error) {
 	case err != nil:
 		return nil, err
 	case x.ReactionItemID != h.once.reaction:
-		return nil, edge.ReusedKey()
+		return nil, edge.ReusedKey(edge.HeaderKey)
 	}
 	at := h
 	if !h.has(x) { // the execution may be newer than what was read of the chat
@@ -132,5 +132,5 @@ func (h *chat) same(ctx context.Context, reply *events.Reply, result events.Resu
 			return nil
 		}
 	}
-	return edge.ReusedKey()
+	return edge.ReusedKey(edge.HeaderKey)
 }

@@ -22,10 +22,11 @@ func DigestOf(body []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// ReusedKey returns the refusal of an Idempotency-Key that another request has used.
-func ReusedKey() error {
+// ReusedKey returns the refusal of what makes a request repeatable, by its name, such as HeaderKey, that
+// another request has used.
+func ReusedKey(name string) error {
 	return &statusError{
-		status: http.StatusUnprocessableEntity, code: "idempotency_key_reused", param: HeaderKey,
-		text: "another request was made with this Idempotency-Key; send each request with a key of its own",
+		status: http.StatusUnprocessableEntity, code: "idempotency_key_reused", param: name,
+		text: "another request was made with this " + name + "; send each request with one of its own",
 	}
 }

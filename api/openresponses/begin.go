@@ -86,7 +86,7 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 			return nil, noResponse("resp_" + d.number(id, ""))
 		}
 		if key != "" && d.threadKey == "" && events.HasCode(err, events.AlreadyExists) { // its ids are taken: by another body
-			return nil, edge.ReusedKey()
+			return nil, edge.ReusedKey(edge.HeaderKey)
 		}
 		if !events.HasCode(err, events.VersionConflict) || try == beginTries {
 			return b, err

@@ -36,14 +36,14 @@ func repeated(ctx context.Context, c *edge.Caller, d *createRequest, on basis, i
 		// The item may be newer than what was read of executions, whose commit it shares.
 		upToDate = upToDate.WithMinSeq(item.Seq)
 		if x, err = executionOrQueued(ctx, upToDate, b.id); events.IsNotFound(err) {
-			return nil, edge.ReusedKey() // in another thread
+			return nil, edge.ReusedKey(edge.HeaderKey) // in another thread
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if e := echoOf(x); e == nil || e.Request != d.digest {
-		return nil, edge.ReusedKey()
+		return nil, edge.ReusedKey(edge.HeaderKey)
 	}
 	b.joins(upToDate, x, purgeOf(id))
 	return b, nil
@@ -100,7 +100,7 @@ func (w *writing) refused(err error, added *additions) error {
 		return events.Missing("conversation", "of this Idempotency-Key")
 	}
 	if w.keyed && events.HasCode(err, events.AlreadyExists) {
-		return edge.ReusedKey()
+		return edge.ReusedKey(edge.HeaderKey)
 	}
 	return added.refused(err)
 }

@@ -319,6 +319,13 @@ func TestTokensPerDay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		one, err := client.Sub("thread.react", events.ReactThread{Text: new("hello"), AgentID: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = h.c.Commit(t.Context(), made.ThreadID, []events.SubCommand{one}); !events.HasCode(err, events.QueueFull) {
+			t.Errorf("in a commit: %v", err)
+		}
 		_, err = h.c.Send(t.Context(), made.ThreadID, events.ReactThread{Text: new("hello"), AgentID: "a"})
 		return err
 	}
