@@ -30,9 +30,9 @@ func asks() map[string]struct{ path, body, accept string } {
 func TestHandler_AsksNothingItCannotFollow(t *testing.T) {
 	t.Parallel()
 	people := map[string]edge.Principal{
-		"acme":   {Tenant: "acme", Subject: "key:a"},
-		"deaf":   {Tenant: "acme", Subject: "key:d", Roles: []string{"publisher"}},
-		"writer": {Tenant: "acme", Subject: "key:w", Can: []edge.Capability{edge.Write}},
+		"acme":    {Tenant: "acme", Subject: "key:a"},
+		"speaker": {Tenant: "acme", Subject: "key:d", Roles: []string{"publisher"}},
+		"writer":  {Tenant: "acme", Subject: "key:w", Can: []edge.Capability{edge.Write}},
 	}
 	s := newStage(t, people, func(o *api.Options) { o.Listen.KeyLimits = map[string]int{"streams": 1} })
 	s.teller()
@@ -46,7 +46,7 @@ func TestHandler_AsksNothingItCannotFollow(t *testing.T) {
 	s.skein.Must(err)
 	defer open.Body.Close()
 	for name, c := range asks() {
-		for _, who := range []string{"deaf", "writer"} {
+		for _, who := range []string{"speaker", "writer"} {
 			if status, text := s.ask(who, "POST", c.path, c.body, "Accept", c.accept); status != http.StatusForbidden && !strings.Contains(text, "forbidden") {
 				t.Errorf("%s as %s: %d %s", name, who, status, text)
 			}

@@ -191,7 +191,7 @@ func TestAskAgent_AsksTheUser(t *testing.T) {
 	}
 }
 
-// Answers that were sent twice are told once; what the client puts beside them is not trusted.
+// Answers that were sent twice are told once; what comes with them is not trusted.
 func TestAskAgent_AnswersAreRepeatable(t *testing.T) {
 	t.Parallel()
 	w := start(t)
