@@ -111,7 +111,7 @@ func told(err error) error {
 	hint := ""
 	switch refusal.Code {
 	case events.Forbidden:
-		hint = "; the operator grants roles and rights"
+		hint = "; writing needs the role publisher, and of a limited key the right to it: the operator grants them"
 	case events.Unavailable, events.ProjectionBehind, events.QueueFull:
 		hint = "; try again in a moment"
 	case events.Held:
