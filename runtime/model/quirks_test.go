@@ -106,12 +106,12 @@ func TestQuirks_CutAnywhere(t *testing.T) {
 	overProtocols(t, func(t *testing.T, p modeltest.Protocol) {
 		all := strings.Join(p.Tell(a), "\n\ndata: ")
 		all = "data: " + all + "\n\n"
-		whole, at := 0, 0
-		var cut func()
-		r := modeltest.Serve(t, func(w *modeltest.Stream, _ *http.Request) { w.Raw(all[:at]); cut() }).Reactor(t, p.Codec)
-		for ; at < len(all); at += 11 {
-			for name, how := range map[string]func(){"an end": func() {}, "an abort": func() { panic(http.ErrAbortHandler) }} {
-				cut = how
+		whole := 0
+		answers := make(chan func(w *modeltest.Stream), 1) // of the next request: a handler may end after its answer was read
+		r := modeltest.Serve(t, func(w *modeltest.Stream, _ *http.Request) { (<-answers)(w) }).Reactor(t, p.Codec)
+		for at := 0; at < len(all); at += 11 {
+			for name, cut := range map[string]func(){"an end": func() {}, "an abort": func() { panic(http.ErrAbortHandler) }} {
+				answers <- func(w *modeltest.Stream) { w.Raw(all[:at]); cut() }
 				got, err := r.React(t.Context(), modeltest.Input(), &modeltest.Watch{})
 				var later *runtime.RetryError
 				var broke *runtime.BrokenOffError
