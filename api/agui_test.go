@@ -14,19 +14,8 @@ import (
 // it, and what it may not do is forbidden.
 func TestAGUI_Rights(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, map[string]edge.Principal{
-		"acme": {Tenant: "acme", Subject: "key:a"}, "globex": {Tenant: "globex", Subject: "key:g"},
-		"ann": {Tenant: "acme", Subject: "key:ann", User: "ann"}, "bob": {Tenant: "acme", Subject: "key:bob", User: "bob"},
-		"reader":     {Tenant: "acme", Subject: "key:r", Can: []edge.Capability{edge.Read}},
-		"subscriber": {Tenant: "acme", Subject: "key:s", Roles: []string{"subscriber"}},
-		"one":        {Tenant: "acme", Subject: "key:one", Threads: []string{"T-01890000-0000-7000-8000-000000000000"}},
-	})
-	s.teller()
-	for _, who := range []string{"acme", "globex"} {
-		if status, text := s.ask(who, "PUT", "/api/definitions/agent/teller", `{"name":"teller","type":"ai_human","reactor":"teller"}`); status >= 300 {
-			t.Fatalf("an agent: %d %s", status, text)
-		}
-	}
+	s := strangers(t)
+	s.people["subscriber"] = edge.Principal{Tenant: "acme", Subject: "key:s", Roles: []string{"subscriber"}}
 	const secret = "the words of ann"
 	input := func(thread, run, text string) string {
 		return `{"threadId":"` + thread + `","runId":"` + run + `","messages":[{"id":"u","role":"user","content":"` + text + `"}]}`

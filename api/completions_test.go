@@ -4,25 +4,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/skein-threads/skein/api/edge"
 )
 
 // A chat of another tenant or user does not exist for a caller, and a limited credential begins none.
 func TestHandler_CompletionsOfOthers(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, map[string]edge.Principal{
-		"acme": {Tenant: "acme", Subject: "key:a"}, "globex": {Tenant: "globex", Subject: "key:g"},
-		"ann": {Tenant: "acme", Subject: "key:ann", User: "ann"}, "bob": {Tenant: "acme", Subject: "key:bob", User: "bob"},
-		"reader": {Tenant: "acme", Subject: "key:r", Can: []edge.Capability{edge.Read}},
-		"one":    {Tenant: "acme", Subject: "key:o", Threads: []string{"T-0190a3c5-0000-7000-8000-000000000000"}},
-	})
-	s.teller()
-	for _, who := range []string{"acme", "globex"} {
-		if status, text := s.ask(who, "PUT", "/api/definitions/agent/teller", `{"name":"teller","type":"ai_human","reactor":"teller"}`); status >= 300 {
-			t.Fatalf("an agent: %d %s", status, text)
-		}
-	}
+	s := strangers(t)
 	made := s.made("globex", "", "")
 	for _, c := range []struct {
 		name, who, chat string

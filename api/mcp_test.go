@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein/api"
-	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/tokens"
 )
 
@@ -15,18 +14,7 @@ import (
 // writes nothing, and who has no credential is told where one is issued.
 func TestHandler_MCPOfOthers(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, map[string]edge.Principal{
-		"acme": {Tenant: "acme", Subject: "key:a"}, "globex": {Tenant: "globex", Subject: "key:g"},
-		"ann": {Tenant: "acme", Subject: "key:ann", User: "ann"}, "bob": {Tenant: "acme", Subject: "key:bob", User: "bob"},
-		"reader": {Tenant: "acme", Subject: "key:r", Can: []edge.Capability{edge.Read}},
-		"one":    {Tenant: "acme", Subject: "key:o", Threads: []string{"T-0190a3c5-0000-7000-8000-000000000000"}},
-	}, func(o *api.Options) { o.Listen.Tokens = tokens.Options{Issuer: "https://login.example.org"} })
-	s.teller()
-	for _, who := range []string{"acme", "globex"} {
-		if status, text := s.ask(who, "PUT", "/api/definitions/agent/teller", `{"name":"teller","type":"ai_human","reactor":"teller"}`); status >= 300 {
-			t.Fatalf("an agent: %d %s", status, text)
-		}
-	}
+	s := strangers(t, func(o *api.Options) { o.Listen.Tokens = tokens.Options{Issuer: "https://login.example.org"} })
 	ann := s.made("acme", "ann", "hers")
 	call := func(who, tool, args string) (int, string) {
 		t.Helper()

@@ -9,16 +9,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/events"
 )
 
-// strangers are a stage with people of two tenants, two of whom may see their own threads only.
-func strangers(t *testing.T) *stage {
+// strangers are a stage with people of two tenants, two of whom may see their own threads only, one
+// may read, and one may use a thread that is not there. All have the agent teller.
+func strangers(t *testing.T, options ...func(*api.Options)) *stage {
 	s := newStage(t, map[string]edge.Principal{
 		"acme": {Tenant: "acme", Subject: "key:a"}, "globex": {Tenant: "globex", Subject: "key:g"},
 		"ann": {Tenant: "acme", Subject: "key:ann", User: "ann"}, "bob": {Tenant: "acme", Subject: "key:bob", User: "bob"},
-	})
+		"reader": {Tenant: "acme", Subject: "key:r", Can: []edge.Capability{edge.Read}},
+		"one":    {Tenant: "acme", Subject: "key:o", Threads: []string{"T-0190a3c5-0000-7000-8000-000000000000"}},
+	}, options...)
 	s.teller()
 	for _, who := range []string{"acme", "globex"} {
 		if status, text := s.ask(who, "PUT", "/api/definitions/agent/teller", `{"name":"teller","type":"ai_human","reactor":"teller"}`); status >= 300 {
