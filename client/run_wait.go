@@ -102,10 +102,8 @@ func (w *runWatch) wait(ctx context.Context) (*events.Execution, error) {
 // approvalsOf returns the approvals that an execution waits for.
 func approvalsOf(x *events.Execution) []events.ApprovalRequested {
 	var list []events.ApprovalRequested
-	for _, a := range x.Approvals {
-		if a.Status == events.ApprovalWaiting {
-			list = append(list, a.Request())
-		}
+	for _, a := range x.WaitingApprovals() {
+		list = append(list, a.Request())
 	}
 	return list
 }

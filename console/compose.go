@@ -47,11 +47,7 @@ func loadRun(a *page.Ask) (any, error) {
 			continue
 		}
 		p.Run = e
-		for _, c := range e.Approvals {
-			if c.Status == events.ApprovalWaiting {
-				p.Approvals = append(p.Approvals, c)
-			}
-		}
+		p.Approvals = append(p.Approvals, e.WaitingApprovals()...)
 	}
 	if a.Live() && a.Thread.Queued > 0 {
 		waiting, err := a.Client.ListQueue(a.Context(), events.ListQueue{ThreadID: a.Thread.ID})

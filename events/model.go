@@ -229,6 +229,16 @@ func (x *Execution) Items() []string {
 	return ids
 }
 
+// WaitingApprovals returns the calls on which people are to decide.
+func (x *Execution) WaitingApprovals() (list []CallApproval) {
+	for _, a := range x.Approvals {
+		if a.Status == ApprovalWaiting {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
 // LastItem returns the id of the item that the execution writes, or wrote last.
 func (x *Execution) LastItem() string {
 	if n := len(x.LaterItems); n > 0 {

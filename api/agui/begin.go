@@ -20,6 +20,7 @@ import (
 
 // follow says which run to stream.
 type follow struct {
+	of                *conversation
 	thread, execution string
 	from              int64    // the version of the thread from which its events are read
 	after             []string // the client has the run up to where people have answered these calls
@@ -97,7 +98,7 @@ func (t *conversation) earlier(ctx context.Context, o once) (*follow, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(list.Queued, func(q events.Queued) bool { return q.ExecutionID == o.execution() }) {
-			return &follow{thread: b.ID, execution: o.execution(), from: b.Version}, nil
+			return &follow{of: t, thread: b.ID, execution: o.execution(), from: b.Version}, nil
 		}
 	}
 	return nil, nil
@@ -109,7 +110,7 @@ func (t *conversation) follow(ctx context.Context, x *events.Execution) (*follow
 	if err != nil {
 		return nil, err
 	}
-	f := &follow{thread: x.ThreadID, execution: x.ID}
+	f := &follow{of: t, thread: x.ThreadID, execution: x.ID}
 	if x.Settings != nil {
 		f.tools = x.Settings.Tools
 	}
@@ -187,10 +188,8 @@ func (p *place) checkResults() error {
 
 // waiting returns the calls for which people are asked.
 func waiting(x *events.Execution) (ids []string) {
-	for _, a := range x.Approvals {
-		if a.Status == events.ApprovalWaiting {
-			ids = append(ids, a.CallID)
-		}
+	for _, a := range x.WaitingApprovals() {
+		ids = append(ids, a.CallID)
 	}
 	return ids
 }
@@ -283,7 +282,7 @@ func (t *conversation) commit(ctx context.Context, agent string, in *input, o on
 		return nil, refused(err)
 	}
 	t.now = t.now.WithMinSeq(reply.Seq)
-	return &follow{thread: reply.ThreadID, execution: o.execution(), from: from, tools: settings.Tools}, nil
+	return &follow{of: t, thread: reply.ThreadID, execution: o.execution(), from: from, tools: settings.Tools}, nil
 }
 
 // createForFiles creates the thread of a conversation that begins with large files, which are stored

@@ -45,13 +45,7 @@ func run(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	}
 	w.Header().Set(headerThread, f.thread)
 	w.Header().Set(headerExecution, f.execution)
-	return serve(w, r, func(ctx context.Context, send func(...event) error) error {
-		now, err := c.Client.UpToDate(ctx)
-		if err != nil {
-			return err
-		}
-		return f.stream(ctx, now, in, send)
-	})
+	return serve(w, r, func(ctx context.Context, send func(...event) error) error { return f.stream(ctx, in, send) })
 }
 
 // serve answers with events. One that cannot go on ends with an error.
@@ -126,7 +120,7 @@ func connect(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		if live.RunID == "" { // it was not begun here
 			live.RunID = x.ID
 		}
-		return f.stream(ctx, t.now, &live, send)
+		return f.stream(ctx, &live, send)
 	})
 }
 

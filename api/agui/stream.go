@@ -11,7 +11,8 @@ import (
 )
 
 // stream sends the events of a run, from its RUN_STARTED to its end.
-func (f *follow) stream(ctx context.Context, c *client.Client, in *input, send func(...event) error) error {
+func (f *follow) stream(ctx context.Context, in *input, send func(...event) error) error {
+	c := f.of.now
 	encode := newEncoder(f.thread, f.tools)
 	encode.muted = len(f.after) > 0
 	changed := ""
@@ -94,15 +95,13 @@ func executionNow(ctx context.Context, c *client.Client, thread, id string) (*ev
 // paused returns how the stream of a run that waits for people ends. If they have answered meanwhile,
 // the client may answer the same.
 func paused(in *input, x *events.Execution) event {
+	asked := x.WaitingApprovals()
+	if len(asked) == 0 {
+		asked = x.Approvals
+	}
 	o := &outcome{Type: "interrupt"}
-	for _, all := range []bool{false, true} {
-		for i := range x.Approvals {
-			if a := &x.Approvals[i]; len(o.Interrupts) == 0 || !all {
-				if all || a.Status == events.ApprovalWaiting {
-					o.Interrupts = append(o.Interrupts, interruptOf(a))
-				}
-			}
-		}
+	for i := range asked {
+		o.Interrupts = append(o.Interrupts, interruptOf(&asked[i]))
 	}
 	return event{Type: runFinished, ThreadID: in.ThreadID, RunID: in.RunID, Outcome: o}
 }

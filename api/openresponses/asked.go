@@ -226,10 +226,8 @@ func (run *Run) answer(ctx context.Context, res *resource) (*Answer, error) {
 		return nil, err
 	}
 	a.Usage = x.Usage
-	for _, one := range x.Approvals {
-		if !x.Finished && one.Status == events.ApprovalWaiting {
-			a.Waiting = append(a.Waiting, one)
-		}
+	if !x.Finished {
+		a.Waiting = x.WaitingApprovals()
 	}
 	return a, nil
 }

@@ -224,10 +224,8 @@ func (s *Server) before(ctx context.Context, thread string) (calls []events.Appr
 
 // waitingIn returns the calls of a run on which people are to decide.
 func waitingIn(x *events.Execution) (calls []events.ApprovalRequested) {
-	for i := range x.Approvals {
-		if x.Approvals[i].Status == events.ApprovalWaiting {
-			calls = append(calls, x.Approvals[i].Request())
-		}
+	for _, a := range x.WaitingApprovals() {
+		calls = append(calls, a.Request())
 	}
 	return calls
 }
