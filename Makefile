@@ -69,7 +69,7 @@ pictures: ## Make the README's pictures of the console again (needs Chromium)
 
 # Packages that begin no goroutine, neither in the code nor in the tests (dev/house holds them
 # to it): the race detector finds nothing there.
-ALONE = commands/thread|console/(chart|diff)|events(/openresponses)?|internal/(attachment|blocks|compact|jsonplan|lru|manifest|pattern)|dev/capacity|projections/documents
+ALONE = commands/thread|console/(chart|diff)|events(/openresponses)?|internal/(attachment|compact|jsonplan|lru|pattern)|operator/blocks|cmd/skein/manifest|dev/capacity|projections/documents
 
 # Packages tested at once under the race detector, and tests of each: they compute more than they
 # wait, and beside more than this they wait for one another until clients give up.

@@ -8,11 +8,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/server"
 )
 
 // None is the address that disables a listener, in Options.NATSListen and HTTPListen.
-const None = serve.NoListen
+const None = server.NoListen
 
 // Options configures a Server. The zero value of a field means its default. The flags
 // of `skein serve` have the same names and meanings.
@@ -155,8 +155,8 @@ func (o Options) unused() []error {
 }
 
 // config returns the options as the server's configuration, without Setup.
-func (o Options) config() serve.Config {
-	return serve.Config{
+func (o Options) config() server.Config {
+	return server.Config{
 		Store:             o.Store,
 		NATSListen:        o.NATSListen,
 		HTTPListen:        o.HTTPListen,

@@ -10,20 +10,20 @@ import (
 	"github.com/skein-threads/skein/api/endpoints"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/server"
 )
 
 // Server is a running Skein. It is safe for concurrent use.
 type Server struct {
 	registry  *runtime.Registry
 	endpoints *endpoints.Registry
-	server    atomic.Pointer[serve.Server] // nil until it has started
+	server    atomic.Pointer[server.Server] // nil until it has started
 }
 
 // Addresses are the URLs at which a server can be reached, without credentials; empty
 // for a disabled listener.
-type Addresses = serve.Addresses
+type Addresses = server.Addresses
 
 // Start starts a Skein, and returns when it accepts commands and queries. ctx bounds
 // the start only; end the server with Stop. If Start returns an error, or Setup panics,
@@ -48,7 +48,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		}()
 		return o.Setup(s)
 	}
-	server, err := serve.Start(ctx, cfg, o.Logger)
+	server, err := server.Start(ctx, cfg, o.Logger)
 	if panicked != nil {
 		panic(err)
 	}
@@ -60,7 +60,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 }
 
 // started returns the running server. The error says that Start has not returned.
-func (s *Server) started() (*serve.Server, error) {
+func (s *Server) started() (*server.Server, error) {
 	if server := s.server.Load(); server != nil {
 		return server, nil
 	}

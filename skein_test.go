@@ -16,9 +16,9 @@ import (
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/cmd/skein/manifest"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/manifest"
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/server"
 	"github.com/skein-threads/skein/skeintest"
 )
 
@@ -39,8 +39,8 @@ func TestOptions_EachReachesTheServer(t *testing.T) {
 		}
 	}
 	// Every setting of the server is an option.
-	for i := range reflect.TypeFor[serve.Config]().NumField() {
-		name := reflect.TypeFor[serve.Config]().Field(i).Name
+	for i := range reflect.TypeFor[server.Config]().NumField() {
+		name := reflect.TypeFor[server.Config]().Field(i).Name
 		if _, ok := typ.FieldByName(name); !ok && name != "Register" && name != "Endpoints" { // which Start itself uses
 			t.Errorf("the server's %s is no option", name)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api/keys"
-	"github.com/skein-threads/skein/internal/access"
+	"github.com/skein-threads/skein/operator/access"
 )
 
 // guarded starts a server with keys, and returns its URL and folder, and a key.

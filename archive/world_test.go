@@ -19,9 +19,9 @@ import (
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
-	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/schema"
+	"github.com/skein-threads/skein/server"
 )
 
 // world is a whole Skein, a client of it, and the log itself.
@@ -35,7 +35,7 @@ type world struct {
 
 func start(t *testing.T) *world {
 	t.Helper()
-	s, err := serve.Start(t.Context(), serve.Config{
+	s, err := server.Start(t.Context(), server.Config{
 		Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true, Workers: -1,
 	}, zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel))
 	if err != nil {
@@ -75,7 +75,7 @@ func restored(t *testing.T, dir string) (url string, log *eventlog.Log) {
 // serve runs a Skein on the world's server.
 func (w *world) serve() {
 	w.t.Helper()
-	s, err := serve.Start(w.ctx, serve.Config{NATS: w.url, HTTPListen: "127.0.0.1:0", Workers: -1},
+	s, err := server.Start(w.ctx, server.Config{NATS: w.url, HTTPListen: "127.0.0.1:0", Workers: -1},
 		zerolog.New(zerolog.NewTestWriter(w.t)).Level(zerolog.WarnLevel))
 	if err != nil {
 		w.t.Fatal(err)

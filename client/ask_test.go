@@ -13,16 +13,16 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/transcript"
+	"github.com/skein-threads/skein/server"
 )
 
 // startAgent starts a server with an agent that calls a tool before it answers, and fails on
 // request.
 func startAgent(t *testing.T) *client.Client {
 	t.Helper()
-	s, err := serve.Start(t.Context(), serve.Config{
+	s, err := server.Start(t.Context(), server.Config{
 		Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true,
 		Register: func(r *runtime.Registry) error {
 			double, err := runtime.DefineTool(runtime.ToolSpec{Name: "double", Description: "Doubles."}, func(ctx context.Context, in *runtime.ToolInput, a struct {

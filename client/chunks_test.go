@@ -20,7 +20,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/server"
 )
 
 // run is an execution on a thread, with what a worker needs to stream its chunks.
@@ -303,9 +303,9 @@ func TestChunks_ManyReaders(t *testing.T) {
 func TestChunks_SurviveServerRestart(t *testing.T) {
 	t.Parallel()
 	address := natstest.FreeAddress(t)
-	cfg := serve.Config{Store: t.TempDir(), NATSListen: address, HTTPListen: "127.0.0.1:0", Volatile: true}
+	cfg := server.Config{Store: t.TempDir(), NATSListen: address, HTTPListen: "127.0.0.1:0", Volatile: true}
 	serving := func() (stop func()) {
-		s, err := serve.Start(t.Context(), cfg, zerolog.Nop())
+		s, err := server.Start(t.Context(), cfg, zerolog.Nop())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,13 +17,13 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/server"
 )
 
 // start runs a whole Skein for a test, and returns its URL.
 func start(t testing.TB) string {
 	t.Helper()
-	s, err := serve.Start(t.Context(), serve.Config{
+	s, err := server.Start(t.Context(), server.Config{
 		Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true,
 	}, zerolog.Nop())
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/server"
 )
 
 // follow reads events until every thread was seen at a version, and checks that each
@@ -218,9 +218,9 @@ func TestTimeline_FiltersTypesAndThreads(t *testing.T) {
 func TestTimeline_ReconnectMissesNothing(t *testing.T) {
 	t.Parallel()
 	address := natstest.FreeAddress(t)
-	cfg := serve.Config{Store: t.TempDir(), NATSListen: address, HTTPListen: "127.0.0.1:0", Volatile: true}
+	cfg := server.Config{Store: t.TempDir(), NATSListen: address, HTTPListen: "127.0.0.1:0", Volatile: true}
 	run := func() (stop func()) {
-		s, err := serve.Start(t.Context(), cfg, zerolog.Nop())
+		s, err := server.Start(t.Context(), cfg, zerolog.Nop())
 		if err != nil {
 			t.Fatal(err)
 		}

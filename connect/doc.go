@@ -8,5 +8,5 @@
 //
 // It reads no more of credentials than it needs, and its errors hold nothing of them, nor
 // of a password in a URL. What may enter is what decides how to connect; who may do what is
-// decided by internal/access.
+// decided by operator/access.
 package connect

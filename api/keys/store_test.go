@@ -18,8 +18,8 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
 	"github.com/skein-threads/skein/api/stream"
-	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/operator/access"
 	"github.com/skein-threads/skein/skeintest"
 )
 

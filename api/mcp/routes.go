@@ -9,7 +9,7 @@ import (
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/build"
-	"github.com/skein-threads/skein/internal/threadmcp"
+	"github.com/skein-threads/skein/threads/threadmcp"
 )
 
 // Path is where threads are served. The metadata of the resource (RFC 9728) are at the second path,

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/cmd/skein/demo"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/demo"
 )
 
 // Every page of the console names the same as JSON and as a command: the link answers, and the

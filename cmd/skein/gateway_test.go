@@ -17,7 +17,7 @@ import (
 
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api/keys"
-	"github.com/skein-threads/skein/internal/access"
+	"github.com/skein-threads/skein/operator/access"
 	"github.com/skein-threads/skein/skeintest"
 )
 

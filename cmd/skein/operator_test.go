@@ -12,8 +12,8 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"github.com/skein-threads/skein/eventlog/derived"
-	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/operator/access"
 	"github.com/skein-threads/skein/projections"
 )
 

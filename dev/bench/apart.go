@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/server"
 )
 
 // apart is what a Skein in a process of its own is told.
@@ -33,7 +33,7 @@ func RunSkein(ctx context.Context) error {
 	if err := json.UnmarshalDecode(in, &a); err != nil {
 		return fmt.Errorf("reading what to do: %w", err)
 	}
-	s, err := serve.Start(ctx, serve.Config{NATS: a.URL, HTTPListen: "127.0.0.1:0", ThreadCache: a.ThreadCache}, zerolog.Nop())
+	s, err := server.Start(ctx, server.Config{NATS: a.URL, HTTPListen: "127.0.0.1:0", ThreadCache: a.ThreadCache}, zerolog.Nop())
 	if err != nil {
 		return err
 	}

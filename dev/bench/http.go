@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/dev/bench/traffic"
-	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/transcript"
+	"github.com/skein-threads/skein/server"
 )
 
 // quickAgent answers at once, in one step.
@@ -119,7 +119,7 @@ func stageHTTP(ctx context.Context, o HTTPOptions) (b *httpBench, strike func(),
 		return nil, nil, fmt.Errorf("a folder for the store: %w", err)
 	}
 	unlimited := map[string]int{"rate": -1}
-	inner, stop, err := stageAs(ctx, serve.Config{
+	inner, stop, err := stageAs(ctx, server.Config{
 		Store: dir, Tenant: tenant, HTTPKeyLimits: unlimited, HTTPTenantLimits: unlimited,
 		Register: func(r *runtime.Registry) error {
 			return r.AddReactor(quickAgent, transcript.Fixed(transcript.Text("Your order 42 was shipped this morning and should be with you tomorrow by noon.")))

@@ -16,10 +16,10 @@ import (
 
 	"github.com/skein-threads/skein/api/keys"
 	"github.com/skein-threads/skein/dev/bench/traffic"
-	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/flood"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/operator/access"
+	"github.com/skein-threads/skein/server"
 )
 
 // NeighbourOptions says what to measure of one tenant alongside a hostile one.
@@ -118,7 +118,7 @@ func Neighbour(ctx context.Context, o NeighbourOptions) (*NeighbourResult, error
 	if n.creds, n.keys, err = neighbours(filepath.Join(dir, "access")); err != nil {
 		return nil, err
 	}
-	server, err := serve.Start(ctx, serve.Config{
+	server, err := server.Start(ctx, server.Config{
 		Store: filepath.Join(dir, "store"), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Access: filepath.Join(dir, "access"),
 	}, zerolog.Nop())
 	if err != nil {

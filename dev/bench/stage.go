@@ -12,8 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/server"
 )
 
 // stage starts a Skein on a store of its own, or on the one in o, with what register adds to it,
@@ -38,11 +38,11 @@ func stage(ctx context.Context, o Options, register func(*runtime.Registry) erro
 
 // stageIn starts a Skein on the store in a folder. stop ends it, and leaves the store.
 func stageIn(ctx context.Context, dir string, o Options, register func(*runtime.Registry) error) (b *bench, stop func(), err error) {
-	return stageAs(ctx, serve.Config{Store: dir, Register: register, ThreadCache: o.ThreadCache}, o)
+	return stageAs(ctx, server.Config{Store: dir, Register: register, ThreadCache: o.ThreadCache}, o)
 }
 
 // stageAs starts a Skein as configured, on free ports. stop ends it, and leaves the store.
-func stageAs(ctx context.Context, as serve.Config, o Options) (b *bench, stop func(), err error) {
+func stageAs(ctx context.Context, as server.Config, o Options) (b *bench, stop func(), err error) {
 	var undo []func()
 	stop = func() {
 		for i := len(undo) - 1; i >= 0; i-- {
@@ -55,7 +55,7 @@ func stageAs(ctx context.Context, as serve.Config, o Options) (b *bench, stop fu
 		}
 	}()
 	as.NATSListen, as.HTTPListen = "127.0.0.1:0", "127.0.0.1:0"
-	server, err := serve.Start(ctx, as, zerolog.Nop())
+	server, err := server.Start(ctx, as, zerolog.Nop())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/server"
 )
 
 // TestMain runs the test's program as one of the processes of a test: PROGRAM -chaos MODE
@@ -57,7 +57,7 @@ func program(mode, name, folder, url string) error {
 	if err != nil {
 		return err
 	}
-	cfg := serve.Config{NATS: url, HTTPListen: "127.0.0.1:0", Worker: name, Workers: 64}
+	cfg := server.Config{NATS: url, HTTPListen: "127.0.0.1:0", Worker: name, Workers: 64}
 	if mode == wholeMode {
 		cfg.NATS, cfg.Store, cfg.NATSListen = "", filepath.Join(folder, "store"), url
 		cfg.Register = talks.register(folder, nil)
@@ -69,7 +69,7 @@ func program(mode, name, folder, url string) error {
 		defer nc.Close()
 		cfg.Register = talks.register(folder, asking(nc, name))
 	}
-	s, err := serve.Start(ctx, cfg, zerolog.New(os.Stderr).Level(zerolog.InfoLevel).With().Timestamp().Logger())
+	s, err := server.Start(ctx, cfg, zerolog.New(os.Stderr).Level(zerolog.InfoLevel).With().Timestamp().Logger())
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/transcript"
+	"github.com/skein-threads/skein/server"
 )
 
 // bell signals each time that an answer on a thread is about to be written.
@@ -49,7 +49,7 @@ func TestMessagesAtTheEndOfARun(t *testing.T) {
 	b := &bell{next: map[string]chan struct{}{}}
 	s := startStore(t)
 	for range 2 {
-		startServe(t, serve.Config{NATS: s.url, HTTPListen: "127.0.0.1:0", Register: func(r *runtime.Registry) error {
+		startServe(t, server.Config{NATS: s.url, HTTPListen: "127.0.0.1:0", Register: func(r *runtime.Registry) error {
 			return r.AddReactor("echo", runtime.ReactorFunc(func(_ context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
 				b.ring(in.ThreadID)
 				text, err := jsontext.AppendQuote(nil, "You said: "+transcript.Trigger(in))

@@ -13,10 +13,10 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/remote"
 	"github.com/skein-threads/skein/runtime/transcript"
+	"github.com/skein-threads/skein/server"
 )
 
 // bad is a reactor or a tool in another process, and what is wrong with it.
@@ -144,7 +144,7 @@ func TestBadReactors(t *testing.T) {
 	}
 	s := startStore(t)
 	nc := openLine(t, s.url)
-	startServe(t, serve.Config{NATS: s.url, HTTPListen: "127.0.0.1:0", Register: func(r *runtime.Registry) error {
+	startServe(t, server.Config{NATS: s.url, HTTPListen: "127.0.0.1:0", Register: func(r *runtime.Registry) error {
 		err := r.AddReactor("fine", transcript.Fixed(transcript.Text("fine")))
 		err = errors.Join(err, r.AddReactor("whale", runtime.ReactorFunc(func(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {
 			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{events.JSON(`{"type":"output_text","text":` + quoted(50*megabyte) + `}`)}}}, nil
@@ -223,7 +223,7 @@ func TestBadTools(t *testing.T) {
 		{"huge", raw(`{"kind":"result","status":"success","result":` + quoted(3*megabyte) + `}`), tooLong},
 		{"flooding", floods, tooLarge},
 	}
-	startServe(t, serve.Config{NATS: s.url, HTTPListen: "127.0.0.1:0", Register: func(r *runtime.Registry) error {
+	startServe(t, server.Config{NATS: s.url, HTTPListen: "127.0.0.1:0", Register: func(r *runtime.Registry) error {
 		err := r.AddReactor("fine", transcript.Fixed(transcript.Text("fine")))
 		for _, c := range cases {
 			tool, newErr := remote.Tool(nc, events.DefaultNames(), runtime.ToolSpec{Name: c.name}, c.timing())

@@ -15,8 +15,8 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
-	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/schema"
+	"github.com/skein-threads/skein/server"
 )
 
 // store is a nats-server that is not killed, with a Skein that takes commands, maintains
@@ -30,15 +30,15 @@ type store struct {
 func startStore(t testing.TB) *store {
 	t.Helper()
 	s := &store{t: t, url: natstest.Start(t).URL()}
-	startServe(t, serve.Config{NATS: s.url, HTTPListen: "127.0.0.1:0", Workers: -1})
+	startServe(t, server.Config{NATS: s.url, HTTPListen: "127.0.0.1:0", Workers: -1})
 	s.Client = connect(t, s.url)
 	return s
 }
 
 // startServe runs a Skein in the test's own process.
-func startServe(t testing.TB, cfg serve.Config) *serve.Server {
+func startServe(t testing.TB, cfg server.Config) *server.Server {
 	t.Helper()
-	s, err := serve.Start(t.Context(), cfg, zerolog.Nop())
+	s, err := server.Start(t.Context(), cfg, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/internal/demo"
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/cmd/skein/demo"
+	"github.com/skein-threads/skein/server"
 )
 
 // patience is how long a test waits for a signal: for a slow machine.
@@ -51,9 +51,9 @@ func (w *world) fill() (long string) {
 }
 
 // newWorld starts a server. Without an access folder, all requests are acme's.
-func newWorld(t *testing.T, access string, change ...func(*serve.Config)) *world {
+func newWorld(t *testing.T, access string, change ...func(*server.Config)) *world {
 	t.Helper()
-	cfg := serve.Config{Store: t.TempDir(), NATSListen: serve.NoListen, HTTPListen: "127.0.0.1:0", Register: demo.Register}
+	cfg := server.Config{Store: t.TempDir(), NATSListen: server.NoListen, HTTPListen: "127.0.0.1:0", Register: demo.Register}
 	if access == "" {
 		cfg.Tenant = "acme"
 	} else {
@@ -62,7 +62,7 @@ func newWorld(t *testing.T, access string, change ...func(*serve.Config)) *world
 	for _, change := range change {
 		change(&cfg)
 	}
-	s, err := serve.Start(t.Context(), cfg, zerolog.Nop())
+	s, err := server.Start(t.Context(), cfg, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/server"
 	"github.com/skein-threads/skein/skeintest"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestBrowser_TenantEffects(t *testing.T) {
 	chromium(t)
 	clock := &skeintest.Clock{}
-	w := newWorld(t, "", func(c *serve.Config) {
+	w := newWorld(t, "", func(c *server.Config) {
 		c.Workers = -1 // nothing runs: what is due becomes late
 		c.Now = func() time.Time { return clock.Now().Add(-time.Hour) }
 	})

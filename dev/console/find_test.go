@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/cmd/skein/demo"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/demo"
 )
 
 // An address without a thread says so, and offers the search for a part of what it names.

@@ -13,9 +13,9 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/cmd/skein/demo"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/access"
-	"github.com/skein-threads/skein/internal/demo"
+	"github.com/skein-threads/skein/operator/access"
 )
 
 // visitor is a browser without a window: it has cookies, and names its origin.

@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/cmd/skein/demo"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/demo"
 )
 
 // The tabs Timeline, Run and Files show what happens while they are open, and keep what their

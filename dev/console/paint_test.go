@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"github.com/skein-threads/skein/internal/demo"
+	"github.com/skein-threads/skein/cmd/skein/demo"
 )
 
 // onEachPage is a script that runs before those of every page.

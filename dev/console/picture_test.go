@@ -8,7 +8,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/skein-threads/skein/internal/demo"
+	"github.com/skein-threads/skein/cmd/skein/demo"
 )
 
 // pictureBytes is the size of the largest picture of the README.

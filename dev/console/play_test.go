@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/cmd/skein/demo"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/demo"
 )
 
 // A page of the past says what comes next and when; what was recorded together is one step, and

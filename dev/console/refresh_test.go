@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/operations"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/server"
 )
 
 // The figures of the page System are read again without a reload, and are not when the server no
@@ -36,7 +36,7 @@ func TestBrowser_SystemIsRefreshed(t *testing.T) {
 // ended, and what to do. Before any the page says which commands to run.
 func TestBrowser_OperationsOnSystem(t *testing.T) {
 	chromium(t)
-	w := newWorld(t, "", func(c *serve.Config) { c.NATSListen = "127.0.0.1:0" })
+	w := newWorld(t, "", func(c *server.Config) { c.NATSListen = "127.0.0.1:0" })
 	nc := natstest.Dial(t, w.nats)
 	b := w.open()
 	b.visit("/system")

@@ -6,8 +6,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/cmd/skein/demo"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/demo"
 )
 
 // The page Runs cancels a run that waits and retries one that failed, and shows what comes of it

@@ -14,8 +14,8 @@ import (
 
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/cmd/skein/demo"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/demo"
 	"github.com/skein-threads/skein/skeintest"
 )
 

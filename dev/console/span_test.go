@@ -10,7 +10,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/skein-threads/skein/internal/demo"
+	"github.com/skein-threads/skein/cmd/skein/demo"
 )
 
 // bars finds the kind, the address and the name of each row of a waterfall.

@@ -13,9 +13,9 @@ import (
 	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/eventlog/operations"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/natstest"
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/operator/access"
+	"github.com/skein-threads/skein/server"
 	"github.com/skein-threads/skein/skeintest"
 )
 
@@ -76,7 +76,7 @@ func TestSystem_Operations(t *testing.T) {
 	}
 	_, tenants := addKey(t, folder, keys.Key{Tenant: "acme"})
 	id, operators := addKey(t, folder, keys.Key{Tenant: "ops"})
-	w := newWorld(t, dir, func(c *serve.Config) { c.Operators, c.NATSListen = []string{id}, "127.0.0.1:0" })
+	w := newWorld(t, dir, func(c *server.Config) { c.Operators, c.NATSListen = []string{id}, "127.0.0.1:0" })
 	operator, tenant := w.visitor(), w.visitor()
 	operator.post("/sign-in", "key", operators)
 	tenant.post("/sign-in", "key", tenants)

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/egress"
 	"github.com/skein-threads/skein/runtime/remote"
 )
 

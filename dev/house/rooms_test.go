@@ -11,7 +11,7 @@ import (
 // rooms is the order of the house: a room imports only rooms before it.
 // A new room gets its place here.
 func rooms() []string {
-	return []string{"connect", "events", "runview", "schema", "quota", "service", "eventlog", "commands", "projections", "archive", "files", "runtime", "audit", "client", "threads", "state", "console", "api", ".", "skeintest"}
+	return []string{"connect", "events", "runview", "schema", "quota", "service", "eventlog", "commands", "projections", "archive", "files", "runtime", "audit", "client", "threads", "state", "console", "api", "operator", "server", ".", "skeintest"}
 }
 
 // closedTo lists, for rooms that are stricter than their place, all they may import:
@@ -21,10 +21,10 @@ func closedTo() map[string][]string {
 		// A program that uses the client must not link the server.
 		"client": {"connect", "events", "internal/retry"},
 		// A library on the client, for programs that link no server.
-		"threads": {"client", "events", "internal/retry"},
+		"threads": {"client", "events", "schema/arguments", "internal/excerpt", "internal/retry"},
 		"state":   {"client", "events", "schema/arguments", "internal/excerpt", "internal/pattern", "internal/retry"},
 		// The HTTP edge is a client, wherever it runs.
-		"api": {"client", "events", "runview", "schema", "console", "internal/attachment", "internal/build", "internal/excerpt", "internal/prototype", "internal/suggest", "internal/threadmcp", "internal/threadtools", "schema/arguments", "quota"},
+		"api": {"client", "events", "runview", "schema", "console", "internal/attachment", "internal/build", "internal/excerpt", "internal/prototype", "internal/suggest", "threads/threadmcp", "threads/threadtools", "schema/arguments", "quota"},
 		// Pages on the edge, which serves them.
 		"console": {"client", "events", "runview", "api/edge", "api/stream", "internal/eventtext"},
 		// What serves every kind of request knows none of them.
@@ -47,11 +47,11 @@ func apart() map[string][]string {
 func narrow() map[string][]string {
 	return map[string][]string{
 		// What programs with a client's credentials do: they reach nothing but the client.
-		"internal/threadtools": {"client", "events", "internal/excerpt"},
-		"internal/threadmcp":   {"client", "events", "internal/threadtools", "schema/arguments"},
-		"cmd/skein/cli":        {"client", "connect", "events", "internal/build", "internal/eventtext", "internal/suggest", "internal/importer"},
+		"threads/threadtools": {"client", "events", "internal/excerpt"},
+		"threads/threadmcp":   {"client", "events", "threads/threadtools", "schema/arguments"},
+		"cmd/skein/cli":       {"client", "connect", "events", "internal/build", "internal/eventtext", "internal/suggest", "cmd/skein/importer"},
 		"cmd/skein/user": {"cmd/skein/cli", "client", "events", "schema", "threads",
-			"internal/eventtext", "internal/manifest", "internal/suggest", "internal/threadmcp", "internal/importer"},
+			"internal/eventtext", "cmd/skein/manifest", "internal/suggest", "threads/threadmcp", "cmd/skein/importer"},
 	}
 }
 
@@ -77,6 +77,21 @@ func testHelpers() []string {
 }
 
 func TestRoomsImportUpwards(t *testing.T) { report(t, checkRooms(tree(t))) }
+
+// internal has leaves: what uses more rooms than these is of a room itself.
+func TestInternal_IsLeaves(t *testing.T) {
+	files := tree(t)
+	for dir, reached := range internalReach(files) {
+		if slices.Contains(testHelpers(), dir) {
+			continue
+		}
+		for _, to := range reached {
+			if at := room(to); at != "internal" && at != "events" && at != "connect" {
+				t.Errorf("%s reaches %s; move it into a room: %s", dir, to, strings.Join(rooms(), ", "))
+			}
+		}
+	}
+}
 
 func checkRooms(files []sourceFile) []finding {
 	var found []finding
@@ -222,7 +237,7 @@ func TestRoomRulesBite(t *testing.T) {
 		{"a rebuild takes the cleanup", []sourceFile{source("projections/rebuild/a.go", "rebuild", "projections/cleanup")}, 1},
 		{"service takes more than events", []sourceFile{source("service/a.go", "service", "schema")}, 1},
 		{"client takes connect and the pauses", []sourceFile{source("client/a.go", "client", "connect", "internal/retry")}, 0},
-		{"client takes another internal package", []sourceFile{source("client/a.go", "client", "internal/serve")}, 1},
+		{"client takes another internal package", []sourceFile{source("client/a.go", "client", "internal/embedded")}, 1},
 		{"client takes another internal package in a test", []sourceFile{source("client/a_test.go", "client", "internal/natstest")}, 0},
 		{"client takes more", []sourceFile{source("client/a.go", "client", "schema")}, 1},
 		{"the binary takes everything", []sourceFile{source("cmd/skein/a.go", "main", "client", "audit", "internal/embedded")}, 0},
@@ -231,13 +246,13 @@ func TestRoomRulesBite(t *testing.T) {
 		{"test helper in the product", []sourceFile{source("eventlog/a.go", "eventlog", "internal/natstest")}, 1},
 		{"down in a test of the package", []sourceFile{source("events/a_test.go", "events", "schema")}, 1},
 		{"down in a test from outside", []sourceFile{source("events/a_test.go", "events_test", "schema")}, 0},
-		{"threads for models take the client", []sourceFile{source("internal/threadtools/a.go", "threadtools", "client")}, 0},
-		{"threads for models take the server", []sourceFile{source("internal/threadtools/a.go", "threadtools", "commands")}, 1},
+		{"threads for models take the client", []sourceFile{source("threads/threadtools/a.go", "threadtools", "client")}, 0},
+		{"threads for models take more", []sourceFile{source("threads/threadtools/a.go", "threadtools", "schema/arguments")}, 1},
 		{"commands of users take the client", []sourceFile{source("cmd/skein/user/a.go", "user", "client", "cmd/skein/cli")}, 0},
 		{"commands of users take the log", []sourceFile{source("cmd/skein/user/a.go", "user", "eventlog")}, 1},
 		{"commands of users take those of operators", []sourceFile{source("cmd/skein/user/a.go", "user", "cmd/skein/operator")}, 1},
 		{"unknown room", []sourceFile{source("attic/a.go", "attic")}, 1},
-		{"a test of the product takes the bench", []sourceFile{source("internal/serve/a_test.go", "serve_test", "dev/bench")}, 1},
+		{"a test of the product takes the bench", []sourceFile{source("server/a_test.go", "server_test", "dev/bench")}, 1},
 		{"the bench takes the product and the command line", []sourceFile{source("dev/bench/a.go", "bench", "commands", "cmd/skein/cli")}, 0},
 		{"an example", []sourceFile{source("examples/hello/main.go", "main")}, 0},
 		{"an example takes a library", []sourceFile{source("examples/hello/main.go", "main", "client", "state")}, 0},

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/server"
 )
 
 // Parameters of a soak.
@@ -48,7 +48,7 @@ func duration(t *testing.T) time.Duration {
 func TestSoak(t *testing.T) {
 	whole := duration(t)
 	nats := startServer(t)
-	server, err := serve.Start(t.Context(), serve.Config{
+	server, err := server.Start(t.Context(), server.Config{
 		NATS: nats.url, HTTPListen: "127.0.0.1:0", Register: script, ThreadCache: 8 << 20,
 	}, zerolog.Nop())
 	if err != nil {

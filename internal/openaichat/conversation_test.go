@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skein-threads/skein/cmd/skein/importer"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/importer"
 	"github.com/skein-threads/skein/internal/openaichat"
 	"github.com/skein-threads/skein/schema"
 )

@@ -14,12 +14,12 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/internal/natstest"
-	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/egress"
 	"github.com/skein-threads/skein/runtime/remote"
 	"github.com/skein-threads/skein/runtime/transcript"
+	"github.com/skein-threads/skein/server"
 )
 
 // house is a server that runs agents, and a client of it.
@@ -31,9 +31,9 @@ type house struct {
 
 // start starts a server whose reactor "say" answers with its input about the agent, and
 // calls the first tool that it finds.
-func start(t *testing.T, change func(*serve.Config)) *house {
+func start(t *testing.T, change func(*server.Config)) *house {
 	t.Helper()
-	cfg := serve.Config{
+	cfg := server.Config{
 		Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true,
 		Register: func(r *runtime.Registry) error {
 			if err := r.AddReactor("say", transcript.Chosen(say)); err != nil {
@@ -53,7 +53,7 @@ func start(t *testing.T, change func(*serve.Config)) *house {
 	if change != nil {
 		change(&cfg)
 	}
-	s, err := serve.Start(t.Context(), cfg, zerolog.Nop())
+	s, err := server.Start(t.Context(), cfg, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestAgentWithoutDefinition(t *testing.T) {
 // no others, whatever the tenant defines; a reactor without a model calls any of them, unless
 // its agent lists some.
 func TestAgentCallsItsOwnTools(t *testing.T) {
-	h := start(t, func(c *serve.Config) {
+	h := start(t, func(c *server.Config) {
 		register := c.Register
 		c.Register = func(r *runtime.Registry) error {
 			guess := transcript.Chosen(func(*runtime.StepInput) ([]transcript.Step, error) {
@@ -228,15 +228,15 @@ func TestAgentCallsItsOwnTools(t *testing.T) {
 func TestDefinitions_AreRestricted(t *testing.T) {
 	t.Setenv("SHOP_TOKEN", "topsecret")
 	var auth []string
-	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "price", Description: "A price."}, func(context.Context, *mcp.CallToolRequest, struct {
+	sells := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
+	mcp.AddTool(sells, &mcp.Tool{Name: "price", Description: "A price."}, func(context.Context, *mcp.CallToolRequest, struct {
 		N int64 `json:"n"`
 	}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "5 euros"}}}, nil, nil
 	})
 	web := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
 		auth = append(auth, r.Header.Get("Authorization"))
-		return server
+		return sells
 	}, nil)
 	shop := httptest.NewServer(web)
 	defer shop.Close()
@@ -257,14 +257,14 @@ func TestDefinitions_AreRestricted(t *testing.T) {
 		t.Errorf("the server was asked: %v", auth)
 	}
 	inside := strings.TrimPrefix(shop.URL, "http://")
-	h = start(t, func(c *serve.Config) {
+	h = start(t, func(c *server.Config) {
 		c.MCPVariables = []string{"acme:SHOP_TOKEN=" + shop.URL + "/mcp"}
 	})
 	define(h, `{"url":"`+shop.URL+`/mcp","tokenEnv":"SHOP_TOKEN"}`)
 	if x, _ := h.ask("a"); x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "--egress-allow") {
 		t.Errorf("%s: %s", x.Status, x.ErrorText)
 	}
-	h = start(t, func(c *serve.Config) {
+	h = start(t, func(c *server.Config) {
 		c.MCPVariables = []string{"acme:SHOP_TOKEN=" + shop.URL + "/mcp"}
 		c.EgressAllow = []string{inside}
 	})
@@ -298,7 +298,7 @@ func TestDefinitions_AreRestricted(t *testing.T) {
 // A tenant that has used its tokens of the day is refused, and a run that uses the last
 // of them calls no model again; another tenant is not affected.
 func TestTokensPerDay(t *testing.T) {
-	h := start(t, func(c *serve.Config) {
+	h := start(t, func(c *server.Config) {
 		c.TokensPerDay = []string{"1000000", "acme=50", "globex=100"}
 		register := c.Register
 		c.Register = func(r *runtime.Registry) error {
@@ -400,18 +400,18 @@ func TestAgentInAThreadOfItsOwn(t *testing.T) {
 // One definition provides the tools of a whole MCP server, with its name as their
 // prefix.
 func TestWholeServer(t *testing.T) {
-	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
+	sells := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
 	for _, name := range []string{"price", "stock", "refund"} {
-		mcp.AddTool(server, &mcp.Tool{Name: name, Description: "Does it."}, func(context.Context, *mcp.CallToolRequest, struct {
+		mcp.AddTool(sells, &mcp.Tool{Name: name, Description: "Does it."}, func(context.Context, *mcp.CallToolRequest, struct {
 			N int64 `json:"n"`
 		}) (*mcp.CallToolResult, any, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "the " + name}}}, nil, nil
 		})
 	}
-	shop := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	shop := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return sells }, nil))
 	defer shop.Close()
 	var told []string
-	h := start(t, func(c *serve.Config) {
+	h := start(t, func(c *server.Config) {
 		c.EgressAllow = egress.Loopback()
 		register := c.Register
 		c.Register = func(r *runtime.Registry) error {

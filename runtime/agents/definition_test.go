@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/server"
 )
 
 // with starts a server with more in its registry.
 func with(t *testing.T, add func(*runtime.Registry) error) *house {
-	return start(t, func(c *serve.Config) {
+	return start(t, func(c *server.Config) {
 		usual := c.Register
 		c.Register = func(r *runtime.Registry) error {
 			if err := usual(r); err != nil {

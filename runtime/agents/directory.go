@@ -12,10 +12,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/projections/definitions"
 	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/egress"
 	"github.com/skein-threads/skein/runtime/mcp"
 	"github.com/skein-threads/skein/runtime/remote"
 )

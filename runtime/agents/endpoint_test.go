@@ -16,9 +16,9 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/transcript"
+	"github.com/skein-threads/skein/server"
 )
 
 // shop is a server of endpoints: /double is a tool, and /say a reactor. It records the
@@ -72,7 +72,7 @@ func TestEndpoint_ToolAndReactorOfDefinitions(t *testing.T) {
 	t.Setenv("SHOP_1", "the-old-secret-of-the-shop")
 	t.Setenv("SHOP_2", "the-new-secret-of-the-shop")
 	s := openShop(t, map[string]string{"SHOP_1": "the-old-secret-of-the-shop", "SHOP_2": "the-new-secret-of-the-shop"})
-	h := start(t, func(c *serve.Config) {
+	h := start(t, func(c *server.Config) {
 		c.EgressAllow = []string{"127.0.0.1"}
 		c.HTTPSecrets = []string{"acme:SHOP_1=" + s.URL, "acme:SHOP_2=" + s.URL}
 	})
@@ -108,7 +108,7 @@ func TestEndpoint_ToolAndReactorOfDefinitions(t *testing.T) {
 func TestEndpoint_ReactorPrecedesThatOfTheProcess(t *testing.T) {
 	t.Setenv("SHOP_1", "the-old-secret-of-the-shop")
 	s := openShop(t, nil)
-	h := start(t, func(c *serve.Config) {
+	h := start(t, func(c *server.Config) {
 		c.EgressAllow, c.HTTPSecrets = []string{"127.0.0.1"}, []string{"*:SHOP_1=" + s.URL}
 	})
 	h.apply("reactor", `{"name":"say","type":"http","http":{"url":"`+s.URL+`/say","secretEnv":["SHOP_1"]}}`, "agent", `{"name":"a","type":"ai_human","reactor":"say"}`)
@@ -136,7 +136,7 @@ func TestEndpoint_OperatorDecides(t *testing.T) {
 		x, _ := h.ask("a")
 		return x
 	}
-	h := start(t, func(c *serve.Config) {
+	h := start(t, func(c *server.Config) {
 		c.HTTPSecrets = []string{"acme:SHOP_1=" + s.URL + "/say", "acme:SHORT=" + s.URL, "acme:NONE=" + s.URL, "globex:OTHER=" + s.URL, "acme:SHOP_1=http://169.254.169.254", "acme:SHOP_1=http://localhost"}
 		c.EgressAllow = []string{strings.TrimPrefix(s.URL, "http://")}
 	})
@@ -188,7 +188,7 @@ func TestEndpoint_CallsAreRepeatedAsTheToolAllows(t *testing.T) {
 				_, _ = io.WriteString(w, `{"kind":"result","status":"success","result":42}`)
 			}))
 			defer s.Close()
-			h := start(t, func(cfg *serve.Config) {
+			h := start(t, func(cfg *server.Config) {
 				cfg.EgressAllow, cfg.HTTPSecrets = []string{"127.0.0.1"}, []string{"acme:SHOP_1=" + s.URL}
 				cfg.Register = func(r *runtime.Registry) error { return errors.Join(r.AddReactor("say", transcript.Chosen(say))) }
 			})

@@ -24,8 +24,8 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/server"
 )
 
 // offer is a field of a definition, and a definition that differs from the usual one in
@@ -247,7 +247,7 @@ func patient() (runtime.Tool, error) {
 
 // Each field changes the outcome of a run.
 func TestOffers(t *testing.T) {
-	h := start(t, func(c *serve.Config) {
+	h := start(t, func(c *server.Config) {
 		c.ModelEndpoints = []string{"e=chat,http://127.0.0.1:1/v1"} // nobody answers
 		c.Register = func(r *runtime.Registry) error {
 			tool, err := patient()
@@ -310,7 +310,7 @@ func TestDescriptions(t *testing.T) {
 // server.
 func TestServerOfDefinition(t *testing.T) {
 	t.Setenv("SHOP_NAME", "corner")
-	h := start(t, func(c *serve.Config) {
+	h := start(t, func(c *server.Config) {
 		c.EgressAllow = []string{"127.0.0.1"}
 		c.MCPPrograms, c.MCPVariables = true, []string{"acme:SHOP_NAME=/bin/sh"}
 	})
@@ -324,13 +324,13 @@ func TestServerOfDefinition(t *testing.T) {
 	if got, err := os.ReadFile(mark); err != nil || string(got) != "first-corner\n" || x.Status != events.ExecutionFailed {
 		t.Errorf("%q, %v: %s", got, err, x.Status)
 	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "price", Description: "A price."}, func(context.Context, *mcp.CallToolRequest, struct {
+	sells := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
+	mcp.AddTool(sells, &mcp.Tool{Name: "price", Description: "A price."}, func(context.Context, *mcp.CallToolRequest, struct {
 		N int64 `json:"n"`
 	}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "5 euros"}}}, nil, nil
 	})
-	shop := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	shop := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return sells }, nil))
 	defer shop.Close()
 	if x, answer := define("cost", `{"url":"`+shop.URL+`","tool":"price"}`); x.Status != events.ExecutionCompleted || !strings.Contains(answer, "5 euros") {
 		t.Errorf("%s %s: %s", x.Status, x.ErrorText, answer)

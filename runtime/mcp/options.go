@@ -8,7 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/egress"
+	"github.com/skein-threads/skein/runtime/egress"
 )
 
 // Options limit a Manager. The zero value of a field means its default.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/egress"
 )
 
 // manage returns a manager that is closed at the end of the test.

@@ -17,10 +17,10 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/internal/signature"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/egress"
 )
 
 // Key is a secret that signs requests over HTTP, and the name by which receivers know

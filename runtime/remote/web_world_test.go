@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/egress"
 	"github.com/skein-threads/skein/runtime/remote"
 )
 

@@ -16,12 +16,12 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/runtime/egress"
 	"github.com/skein-threads/skein/runtime/remote"
 	"github.com/skein-threads/skein/runtime/webhooks"
+	"github.com/skein-threads/skein/server"
 )
 
 // world is a server without workers, whose events a hub of the test delivers.
@@ -35,7 +35,7 @@ type world struct {
 
 func start(t *testing.T) *world {
 	t.Helper()
-	s, err := serve.Start(t.Context(), serve.Config{Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true, Workers: -1}, zerolog.Nop())
+	s, err := server.Start(t.Context(), server.Config{Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true, Workers: -1}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/skein-threads/skein/cmd/skein/importer"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/eventtext"
-	"github.com/skein-threads/skein/internal/importer"
 )
 
 // Table prints columns for people.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/skein-threads/skein/cmd/skein/cli"
-	"github.com/skein-threads/skein/internal/access"
+	"github.com/skein-threads/skein/operator/access"
 )
 
 // accessOptions are the flags of all access commands.

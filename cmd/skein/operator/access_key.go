@@ -12,7 +12,7 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
 	"github.com/skein-threads/skein/cmd/skein/cli"
-	"github.com/skein-threads/skein/internal/access"
+	"github.com/skein-threads/skein/operator/access"
 )
 
 func (a *app) accessKey() *cobra.Command {

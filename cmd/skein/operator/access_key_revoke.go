@@ -13,7 +13,7 @@ import (
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/access"
+	"github.com/skein-threads/skein/operator/access"
 )
 
 // revocation is one run of access key revoke.

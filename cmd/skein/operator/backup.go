@@ -20,9 +20,9 @@ import (
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/backup"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/embedded"
-	"github.com/skein-threads/skein/internal/store"
+	"github.com/skein-threads/skein/operator/access"
+	"github.com/skein-threads/skein/operator/store"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )

@@ -16,10 +16,10 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
+	"github.com/skein-threads/skein/cmd/skein/demo"
+	"github.com/skein-threads/skein/cmd/skein/importer"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/demo"
-	"github.com/skein-threads/skein/internal/importer"
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/server"
 )
 
 // samples are conversations written for this demo.
@@ -54,7 +54,7 @@ func (a *app) demo(ctx context.Context, o demoOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(store)) }()
-	s, err := serve.Start(ctx, serve.Config{Store: store, NATSListen: "127.0.0.1:0", HTTPListen: o.listen, Tenant: demoTenant, Register: demo.Register}, zerolog.Nop())
+	s, err := server.Start(ctx, server.Config{Store: store, NATSListen: "127.0.0.1:0", HTTPListen: o.listen, Tenant: demoTenant, Register: demo.Register}, zerolog.Nop())
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (a *app) demo(ctx context.Context, o demoOptions) (err error) {
 }
 
 // stayDemo makes conversations that are worth looking at, and serves them until ctx ends.
-func (a *app) stayDemo(ctx context.Context, c *client.Client, at serve.Addresses) error {
+func (a *app) stayDemo(ctx context.Context, c *client.Client, at server.Addresses) error {
 	if err := demo.Fill(ctx, c); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func sampleSources() ([]importer.Source, error) {
 }
 
 // showDemo runs the steps of the demo.
-func (a *app) showDemo(ctx context.Context, c *client.Client, at serve.Addresses, sources []importer.Source) error {
+func (a *app) showDemo(ctx context.Context, c *client.Client, at server.Addresses, sources []importer.Source) error {
 	a.say("A whole Skein runs in this process: NATS at %s, metrics at %s/metrics.", at.NATS, at.HTTP)
 	a.say("Six conversations become threads. Their timelines, live:\n")
 	sum, err := a.importAndTail(ctx, c, sources)

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/cmd/skein/cli"
-	"github.com/skein-threads/skein/internal/gateway"
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/server"
+	"github.com/skein-threads/skein/server/gateway"
 )
 
 func (a *app) gatewayCommand() *cobra.Command {
@@ -37,7 +37,7 @@ func (a *app) gatewayCommand() *cobra.Command {
 	f.StringVar(&cfg.OpsListen, "ops-listen", "", "second address of health and metrics, loopback or not: everyone who can connect can read them")
 	f.StringVar(&cfg.OpsListen, "metrics-listen", "", "the same as --ops-listen")
 	cmd.MarkFlagsMutuallyExclusive("ops-listen", "metrics-listen")
-	f.StringVar(&cfg.Listen.Address, "http-listen", serve.DefaultHTTPListen, "address of HTTP; port 0 for a free one")
+	f.StringVar(&cfg.Listen.Address, "http-listen", server.DefaultHTTPListen, "address of HTTP; port 0 for a free one")
 	f.StringSliceVar(&cfg.Prices, "console-price", nil, "what a million tokens of a model cost, as MODEL=INPUT/OUTPUT or MODEL=INPUT/OUTPUT/CACHED; MODEL* stands for all that begin so. The console shows what runs cost; repeatable")
 	f.StringVar(&cfg.Listen.Cert, "tls-cert", "", "file of a certificate for HTTP; it may be replaced at any time")
 	f.StringVar(&cfg.Listen.Key, "tls-key", "", "file of its key")

@@ -22,9 +22,9 @@ import (
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/commands"
-	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/internal/heap"
-	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/runtime/egress"
+	"github.com/skein-threads/skein/server"
 )
 
 // stopWithin is how long a stop may take. The promise is 10 s, including the end of the
@@ -57,9 +57,9 @@ func (a *app) serveCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.dev, "dev", false, "for development: readable debug logs, and MCP servers on this machine's own addresses")
-	f.StringVar(&o.Store, "store", serve.DefaultStore, "folder of the embedded nats-server")
+	f.StringVar(&o.Store, "store", server.DefaultStore, "folder of the embedded nats-server")
 	f.StringVar(&o.NATSListen, "nats-listen", "127.0.0.1:4222", "address of the embedded nats-server; port 0 for a free one, none for no listener")
-	f.StringVar(&o.HTTPListen, "http-listen", serve.DefaultHTTPListen, "address of HTTP; port 0 for a free one, none for no listener")
+	f.StringVar(&o.HTTPListen, "http-listen", server.DefaultHTTPListen, "address of HTTP; port 0 for a free one, none for no listener")
 	f.StringVar(&o.OpsListen, "ops-listen", "", "second address of health and metrics, loopback or not: everyone who can connect can read them")
 	f.StringVar(&o.OpsListen, "metrics-listen", "", "the same as --ops-listen")
 	cmd.MarkFlagsMutuallyExclusive("ops-listen", "metrics-listen")
@@ -81,20 +81,20 @@ func (a *app) serveCommand() *cobra.Command {
 	f.StringVar(&o.Creds, "creds", "", "file of NATS credentials, or of an NKey, for --nats")
 	f.StringVar(&o.CA, "tls-ca", "", "file of the certificate authority of --nats")
 	f.StringVar(&o.Access, "access", "", "folder of accounts and TLS for the embedded nats-server, as created by skein access init")
-	f.Float64Var(&o.TenantRate, "tenant-rate", serve.DefaultTenantRate, "requests per second of one tenant; negative: no limit")
-	f.IntVar(&o.TenantInFlight, "tenant-inflight", serve.DefaultTenantInFlight, "requests in flight of one tenant; negative: no limit")
+	f.Float64Var(&o.TenantRate, "tenant-rate", server.DefaultTenantRate, "requests per second of one tenant; negative: no limit")
+	f.IntVar(&o.TenantInFlight, "tenant-inflight", server.DefaultTenantInFlight, "requests in flight of one tenant; negative: no limit")
 	f.IntVar(&o.TenantKVMiB, "tenant-kv-mib", 0, "MiB of key-value pairs that one tenant may store (default 1024); negative: no limit")
-	f.Float64Var(&o.TenantFairRate, "tenant-fair-rate", serve.DefaultFairRate(), "requests per second that are started for one tenant while others are active; further ones wait; negative: no limit")
-	f.IntVar(&o.TenantFairRunning, "tenant-fair-running", serve.DefaultFairRunning(), "commands of one tenant that are executed concurrently while others are active, as many submitted ones, and 16 times as many queries; negative: no limit")
+	f.Float64Var(&o.TenantFairRate, "tenant-fair-rate", server.DefaultFairRate(), "requests per second that are started for one tenant while others are active; further ones wait; negative: no limit")
+	f.IntVar(&o.TenantFairRunning, "tenant-fair-running", server.DefaultFairRunning(), "commands of one tenant that are executed concurrently while others are active, as many submitted ones, and 16 times as many queries; negative: no limit")
 	f.StringToIntVar(&o.TenantPlaces, "tenant-places", nil, "places that one tenant may hold, as `kind=number`, such as runs=64,uploads=8; kinds are runs, effects, uploads, searches, images, forks, cold, past, reads and webhooks; negative: all that are free (default its fair share)")
-	f.Float64Var(&o.TenantEffectRate, "tenant-effect-rate", serve.DefaultTenantEffectRate, "effects per second that are started for one tenant; further ones wait; negative: no limit")
-	f.StringToIntVar(&o.Places, "places", serve.DefaultPlaces(), "what this process handles concurrently, as `kind=number`: effects, uploads, searches, images, forks, cold threads, questions about the past, queries that read much, and webhooks; kinds not named keep their default")
-	f.Lookup("places").DefValue, f.Lookup("tenant-places").DefValue = inOrder(serve.DefaultPlaces()), ""
+	f.Float64Var(&o.TenantEffectRate, "tenant-effect-rate", server.DefaultTenantEffectRate, "effects per second that are started for one tenant; further ones wait; negative: no limit")
+	f.StringToIntVar(&o.Places, "places", server.DefaultPlaces(), "what this process handles concurrently, as `kind=number`: effects, uploads, searches, images, forks, cold threads, questions about the past, queries that read much, and webhooks; kinds not named keep their default")
+	f.Lookup("places").DefValue, f.Lookup("tenant-places").DefValue = inOrder(server.DefaultPlaces()), ""
 	f.IntVar(&o.Replicas, "replicas", 1, "replicas of every stream, with --nats: 1, 3 or 5")
 	f.IntVar(&o.cacheMiB, "thread-cache", 0, "MiB for the thread states cached in memory (default a sixteenth of what the process may have, or 256 where that is less, up to an eighth)")
-	f.IntVar(&o.Workers, "workers", serve.DefaultWorkers, "runs of agents that this process executes concurrently; -1 for none")
-	f.DurationVar(&o.MaxToolTime, "max-tool-time", serve.DefaultMaxToolTime, "maximum duration of a call of a tool, whatever its definition says")
-	f.DurationVar(&o.MaxUploadTime, "max-upload-time", serve.DefaultMaxUploadTime, "maximum duration of an upload")
+	f.IntVar(&o.Workers, "workers", server.DefaultWorkers, "runs of agents that this process executes concurrently; -1 for none")
+	f.DurationVar(&o.MaxToolTime, "max-tool-time", server.DefaultMaxToolTime, "maximum duration of a call of a tool, whatever its definition says")
+	f.DurationVar(&o.MaxUploadTime, "max-upload-time", server.DefaultMaxUploadTime, "maximum duration of an upload")
 	f.BoolVar(&o.MCPPrograms, "mcp-programs", false, "permit definitions of tenants to start programs here, as MCP servers")
 	f.StringSliceVar(&o.HTTPSecrets, "http-secret", nil, "TENANT:NAME=URL: an environment variable whose secret signs requests to the tenant's HTTP reactors, tools and webhooks below that URL; repeatable")
 	f.StringSliceVar(&o.Operators, "console-operator", nil, "the id of an API key whose holder sees the page System of the console: this process and what it stores, of all tenants together; repeatable")

@@ -11,8 +11,8 @@ import (
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/embedded"
-	"github.com/skein-threads/skein/internal/serve"
-	"github.com/skein-threads/skein/internal/store"
+	"github.com/skein-threads/skein/operator/store"
+	"github.com/skein-threads/skein/server"
 )
 
 func (a *app) storeCommand() *cobra.Command {
@@ -26,7 +26,7 @@ type offline struct {
 }
 
 func (o *offline) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.dir, "store", serve.DefaultStore, "folder of the embedded nats-server")
+	cmd.Flags().StringVar(&o.dir, "store", server.DefaultStore, "folder of the embedded nats-server")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON document")
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/store"
+	"github.com/skein-threads/skein/operator/store"
 )
 
 // repairing holds the flags of store repair.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
+	"github.com/skein-threads/skein/cmd/skein/manifest"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/eventtext"
-	"github.com/skein-threads/skein/internal/manifest"
 	"github.com/skein-threads/skein/schema"
 )
 

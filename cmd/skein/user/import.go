@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/internal/importer"
+	"github.com/skein-threads/skein/cmd/skein/importer"
 )
 
 func (a *app) importCommand() *cobra.Command {

@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/threadmcp"
+	"github.com/skein-threads/skein/threads/threadmcp"
 )
 
 // tokenVariable has the token of skein mcp --listen. It has no flag: arguments are visible to

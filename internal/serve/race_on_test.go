@@ -1,6 +1,0 @@
-//go:build race
-
-package serve_test
-
-// raced reports whether the tests run under the race detector.
-const raced = true
