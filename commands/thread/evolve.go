@@ -15,6 +15,41 @@ func Evolve(s *State, e *events.Event) *State {
 	s.Version, s.Time = e.Version, e.Time
 	s.postpone(e)
 	switch d := e.Data.(type) {
+	case events.ThreadCreated, events.ThreadStatusChanged, events.ThreadFinished, events.LifecycleDeleted, events.KeyReleased:
+		s.evolveThread(e)
+	case events.ContextCreated, events.ContextStatusChanged, events.StateChanged:
+		s.evolveContext(e)
+	case events.ItemCreated, events.ItemStatusChanged, events.MessageEdited, events.MessageDeleted, events.HistoryTruncated, events.HistoryInherited:
+		s.evolveItem(e)
+	case events.ExecutionCreated, events.ExecutionStatusChanged, events.StepCreated, events.StepStatusChanged, events.PartCreated:
+		s.evolveExecution(e)
+	case events.StateRenewed, events.StateReleased, events.StateClosed, events.LifecycleDestroyed:
+		s.evolveLife(e)
+	case events.EffectScheduled, events.EffectCancelled, events.EffectStarted, events.EffectCompleted, events.EffectFailed:
+		s.evolveEffect(e)
+	case events.RelationshipAdded, events.RelationshipRemoved:
+		s.evolveRelation(e)
+	case events.DefinitionChanged:
+		s.setDefinition(events.DefinitionRef{Kind: d.Kind, Name: d.Name}.ID(), definitionOf(d))
+	case events.WriterClaimed, events.WriterRenewed, events.WriterReleased:
+		s.evolveWriter(e)
+	case events.ShareCreated, events.ShareRevoked:
+		s.foldShare(e)
+	case events.SessionStarted:
+		s.Sessions = s.Sessions.with(d)
+	case events.SessionCompleted:
+		s.Sessions = s.Sessions.without(d.ID)
+	default:
+		s.foldFile(e)
+	}
+	evolveRun(s, e)
+	s.evolveOpening(e)
+	return s
+}
+
+// evolveThread folds what happens to the thread itself.
+func (s *State) evolveThread(e *events.Event) {
+	switch d := e.Data.(type) {
 	case events.ThreadCreated:
 		// Older versions created a purged thread again. Its documents show it as open, so it is
 		// open here, too: it can be read and erased.
@@ -36,6 +71,12 @@ func Evolve(s *State, e *events.Event) *State {
 		s.clear()
 	case events.KeyReleased:
 		s.Key = ""
+	}
+}
+
+// evolveContext folds the states of contexts.
+func (s *State) evolveContext(e *events.Event) {
+	switch d := e.Data.(type) {
 	case events.ContextCreated:
 		c := contextState{Status: d.Status, Type: d.Type, Content: content(d.Content)}
 		if d.Key != nil {
@@ -59,8 +100,12 @@ func Evolve(s *State, e *events.Event) *State {
 		}
 		s.setContext(e.Subject, c)
 		s.renew(e.Subject, e.Time)
-	case events.StateRenewed, events.StateReleased, events.StateClosed, events.LifecycleDestroyed:
-		s.evolveLife(e)
+	}
+}
+
+// evolveItem folds items, and what hides, changes or inherits them.
+func (s *State) evolveItem(e *events.Event) {
+	switch d := e.Data.(type) {
 	case events.ItemCreated:
 		s.setItem(d.ID, itemState{
 			Context: d.ContextID, Type: d.Type, Status: d.Status, Index: d.Index,
@@ -93,6 +138,12 @@ func Evolve(s *State, e *events.Event) *State {
 	case events.HistoryInherited:
 		s.Pending = &pending{Tenant: e.Tenant, Thread: e.ThreadID, History: d}
 		s.NextItem, s.Messages = d.NextIndex, d.NextMessageID
+	}
+}
+
+// evolveExecution folds executions, their steps and the parts of these.
+func (s *State) evolveExecution(e *events.Event) {
+	switch d := e.Data.(type) {
 	case events.ExecutionCreated:
 		s.setExecution(d.ID, executionState{Context: d.ContextID, Trigger: d.TriggerItemID, Reaction: d.ReactionItemID, Status: d.Status, Session: d.SessionID})
 	case events.ExecutionStatusChanged:
@@ -119,26 +170,7 @@ func Evolve(s *State, e *events.Event) *State {
 		t, _ := s.step(d.StepID)
 		t.Parts = t.Parts.with(d.Idx)
 		s.setStep(d.StepID, t)
-	case events.EffectScheduled, events.EffectCancelled, events.EffectStarted, events.EffectCompleted, events.EffectFailed:
-		s.evolveEffect(e)
-	case events.RelationshipAdded, events.RelationshipRemoved:
-		s.evolveRelation(e)
-	case events.DefinitionChanged:
-		s.setDefinition(events.DefinitionRef{Kind: d.Kind, Name: d.Name}.ID(), definitionOf(d))
-	case events.WriterClaimed, events.WriterRenewed, events.WriterReleased:
-		s.evolveWriter(e)
-	case events.ShareCreated, events.ShareRevoked:
-		s.foldShare(e)
-	case events.SessionStarted:
-		s.Sessions = s.Sessions.with(d)
-	case events.SessionCompleted:
-		s.Sessions = s.Sessions.without(d.ID)
-	default:
-		s.foldFile(e)
 	}
-	evolveRun(s, e)
-	s.evolveOpening(e)
-	return s
 }
 
 // Apply applies a stored commit to s and returns s. Commits must be applied in the log's
