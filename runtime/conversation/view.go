@@ -115,7 +115,15 @@ func (c *View) inherit(e *events.Event, context string) {
 	c.pages = nil
 }
 
+// evolve folds an event. Each of the three folds takes what the others leave.
 func (c *View) evolve(e *events.Event) {
+	c.evolveThread(e)
+	c.evolveItem(e)
+	c.evolveRun(e)
+}
+
+// evolveThread folds what runs are told of the thread: its profile, skills and contexts.
+func (c *View) evolveThread(e *events.Event) {
 	switch d := e.Data.(type) {
 	case events.ThreadCreated:
 		c.Metadata, c.Env = d.Metadata, d.Env
@@ -143,6 +151,12 @@ func (c *View) evolve(e *events.Event) {
 		if after, err := d.After(c.Contexts[e.Subject]); err == nil {
 			c.Contexts[e.Subject] = after
 		}
+	}
+}
+
+// evolveItem folds items, with the steps that add to them.
+func (c *View) evolveItem(e *events.Event) {
+	switch d := e.Data.(type) {
 	case events.ItemCreated:
 		s := &said{Item: d.Item(e.ThreadID, e.Time)}
 		s.Version, s.SourceItemID, s.MessageID = e.Version, "", nil // reactors are not told where it was copied from, nor its number
@@ -195,6 +209,12 @@ func (c *View) evolve(e *events.Event) {
 		if s := c.byID[d.ReactionItemID]; s != nil {
 			s.Failed = d.To == events.StepFailed
 		}
+	}
+}
+
+// evolveRun folds the newest run: what it used, and what people answered.
+func (c *View) evolveRun(e *events.Event) {
+	switch d := e.Data.(type) {
 	case events.RunRequested:
 		if c.run != e.Subject { // else it goes on
 			c.run, c.Usage, c.Granted, c.Denied = e.Subject, events.Usage{}, map[string]events.ApprovalGranted{}, map[string]string{}
