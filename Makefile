@@ -41,9 +41,12 @@ TESTPROGRAMS ?= bin/tests
 # Tests that other targets run.
 ELSEWHERE = .ci/long,.ci/alone
 
+# What make test tests.
+PACKAGES ?= $(ALL)
+
 .PHONY: test
 test: lint ## Check format, vet, staticcheck, then run every test but those that .ci/long and .ci/alone list
-	$(GO) run ./dev/gotest -target test -without $(ELSEWHERE) -programs "$(TESTPROGRAMS)" -- $(TESTFLAGS) -p $(TESTJOBS) -timeout 15m $(ALL)
+	$(GO) run ./dev/gotest -target test -without $(ELSEWHERE) -programs "$(TESTPROGRAMS)" -- $(TESTFLAGS) -p $(TESTJOBS) -timeout 15m $(PACKAGES)
 
 .PHONY: test-long
 test-long: ## Run the tests that .ci/long lists: chaos, a few faults, kills, soak, simulation, memory
@@ -75,14 +78,21 @@ ALONE = commands/thread|console/(chart|diff)|events(/openresponses)?|internal/(a
 # wait, and beside more than this they wait for one another until clients give up.
 RACEJOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
-# Tests of the code under the race detector; those that read the source tree have no goroutines to watch,
-# and cmd/skein and dev/examples run programs that are built without it.
-RACE = $(TESTFLAGS) -race -p $(RACEJOBS) -timeout 30m $$($(GO) list -f '{{.Dir}}' $(ALL) | grep -vE '/(cmd/skein|dev/(examples|generate|gotest|house|mutate)|$(ALONE))$$')
+# Packages whose tests run without the race detector alone: those that read the source tree have no
+# goroutines to watch, and cmd/skein and dev/examples run programs that are built without it.
+UNRACED = (cmd/skein|dev/(examples|generate|gotest|house|mutate)|$(ALONE))$$
+RACEDPACKAGES = $$($(GO) list -f '{{.Dir}}' $(ALL) | grep -vE '/$(UNRACED)')
+UNRACEDPACKAGES = $$($(GO) list -f '{{.Dir}}' $(ALL) | grep -E '/$(UNRACED)')
+RACE = $(TESTFLAGS) -race -p $(RACEJOBS) -timeout 30m $(RACEDPACKAGES)
 
 .PHONY: test-race
 test-race: PARALLEL = $(RACEJOBS)
 test-race: ## Run what make test runs under the race detector, but for tests that measure memory, time or repeatability, read the source tree, run a program, or are of a package that begins no goroutine (needs a C compiler)
 	GORACE=atexit_sleep_ms=0 $(GO) run ./dev/gotest -target test-race -without $(ELSEWHERE) -- $(RACE)
+
+.PHONY: test-unraced
+test-unraced: ## Run the tests that .ci/unraced lists: those that make test-race leaves out of the packages that it tests
+	$(GO) run ./dev/gotest -target test-unraced -only .ci/unraced -- $(TESTFLAGS) -p $(TESTJOBS) -timeout 15m
 
 .PHONY: test-race-long
 test-race-long: ## Run the tests that .ci/long lists under the race detector

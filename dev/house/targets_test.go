@@ -14,7 +14,7 @@ import (
 // make test leaves out every test of a listed name, and make test-long and make test-alone run those
 // of the listed folders: a line that names no test, or that of two packages, would lose one.
 func TestLongTests_AreThere(t *testing.T) {
-	for _, list := range []string{".ci/long", ".ci/alone"} {
+	for _, list := range []string{".ci/long", ".ci/alone", ".ci/unraced"} {
 		text, err := os.ReadFile(filepath.Join(top(t), filepath.FromSlash(list)))
 		if err != nil {
 			t.Fatal(err)
@@ -23,6 +23,54 @@ func TestLongTests_AreThere(t *testing.T) {
 			t.Errorf("%s:%s", list, problem)
 		}
 	}
+}
+
+// Where CI leaves a package to the race detector, a test that skips under it runs nowhere unless
+// a list names it.
+func TestUnraced_ListsWhatTheDetectorSkips(t *testing.T) {
+	listed := map[string]bool{}
+	for _, list := range []string{".ci/long", ".ci/alone", ".ci/unraced"} {
+		text, err := os.ReadFile(filepath.Join(top(t), filepath.FromSlash(list)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row := range strings.Lines(string(text)) {
+			row, _, _ = strings.Cut(row, "#")
+			listed[strings.Join(strings.Fields(row), " ")] = true
+		}
+	}
+	found := 0
+	for _, f := range tree(t) {
+		for _, name := range skipUnderRace(f) {
+			found++
+			if test := f.dir() + " " + name; !listed[test] {
+				t.Errorf("%s skips under the race detector: add the line %q to .ci/unraced", name, test)
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("%d tests that skip under the race detector: the rule has lost what it looks for", found)
+	}
+}
+
+// skipUnderRace returns the tests of a file that ask whether the race detector is on.
+func skipUnderRace(f sourceFile) (names []string) {
+	for _, d := range f.ast.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || !strings.HasPrefix(fn.Name.Name, "Test") {
+			continue
+		}
+		asks := false
+		ast.Inspect(fn, func(n ast.Node) bool {
+			name, ok := n.(*ast.Ident)
+			asks = asks || ok && (name.Name == "raced" || name.Name == "raceDetector")
+			return !asks
+		})
+		if asks {
+			names = append(names, fn.Name.Name)
+		}
+	}
+	return names
 }
 
 // testNames finds the folders that have a test of each name.
