@@ -1,7 +1,7 @@
 // Command generate writes what is derived from the vocabulary in package events:
 // the JSON Schemas in schema/files and, in docs, the pages of events, commands,
 // queries and state machines, and the AsyncAPI document. It fails when a file cites an id that
-// docs/requirements.md does not have.
+// requirements.txt does not have.
 //
 // The same vocabulary always yields the same bytes. With -check it writes nothing, names each
 // file that is stale, missing or left over, and exits 1.

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// requirementsPath is where every requirement stands with its id.
-const requirementsPath = "docs/requirements.md"
+// requirementsPath is the list of all requirements.
+const requirementsPath = "dev/generate/requirements.txt"
 
 // requirementID is an id, or a range of ids with two dots between.
 var requirementID = regexp.MustCompile(`\b(EK|SA|AG|AM|C)-([0-9]+)(?:\.\.(?:(EK|SA|AG|AM|C)-)?([0-9]+))?\b`)
@@ -19,10 +19,10 @@ var requirementID = regexp.MustCompile(`\b(EK|SA|AG|AM|C)-([0-9]+)(?:\.\.(?:(EK|
 // requirementLine is the first line of a requirement.
 var requirementLine = regexp.MustCompile(`^- ((?:EK|SA|AG|AM|C)-[0-9]+) (.+)$`)
 
-// requirements are the ids of the page, in its order.
+// requirements are the ids of the list, in its order.
 type requirements []string
 
-// readRequirements reads the page below a root.
+// readRequirements reads the list below a root.
 func readRequirements(root fs.FS) (requirements, error) {
 	text, err := fs.ReadFile(root, requirementsPath)
 	if err != nil {
@@ -31,7 +31,7 @@ func readRequirements(root fs.FS) (requirements, error) {
 	return parseRequirements(string(text))
 }
 
-// parseRequirements reads the page. A requirement begins with "- ID ". Ids count from 1 without a
+// parseRequirements reads the list. A requirement begins with "- ID ". Ids count from 1 without a
 // gap, under a heading of the second level "PREFIX: title".
 func parseRequirements(text string) (requirements, error) {
 	var r requirements

@@ -10,7 +10,7 @@ var requirementID = regexp.MustCompile(`\b(EK|SA|AG|AM|C)-[0-9]+`)
 
 // surprises are the files whose comments may cite the id of a requirement, with the
 // rule that would surprise a reader there. Ids belong in tests and in
-// docs/requirements.md.
+// dev/generate/requirements.txt.
 func surprises() map[string]string {
 	return map[string]string{
 		"events/subject.go": "a state that is too large is refused whole, where the source truncates it",
