@@ -17,7 +17,7 @@ func (p *page) example(v any) error {
 }
 
 // instructive writes a value as example does, unless it has at most so many fields, each with a
-// plain value: the list of fields says as much.
+// plain value or a list of them: the list of fields says as much.
 func (p *page) instructive(v any, plain int) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -28,7 +28,7 @@ func (p *page) instructive(v any, plain int) error {
 		return err
 	}
 	for _, value := range members {
-		if kind := value.Kind(); len(members) > plain || kind == '{' || kind == '[' {
+		if kind := value.Kind(); len(members) > plain || kind == '{' || kind == '[' && bytes.ContainsAny(value, "{:") {
 			return p.example(v)
 		}
 	}

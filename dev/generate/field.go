@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
@@ -10,7 +12,8 @@ import (
 
 // legend says how to read the fields of a page; its argument is the page of the forms.
 const legend = `**Bold** fields are required. A type such as id or time is a text of that [form](%s#forms-of-texts).
-An integer is at least 0. A limit counts the characters of a text and the elements of a list.`
+T[] is a list of T, and a|b is one of these values. An integer is at least 0. A limit counts the
+characters of a text and the elements of a list.`
 
 // nameOf is the name of a field as the pages show it.
 func nameOf(f schema.Description) string {
@@ -32,14 +35,36 @@ func namesOf(fields []schema.Description) string {
 // bounds are the limits in the type of a field.
 var bounds = regexp.MustCompile(` (?:[≤≥] [0-9]+|[0-9]+-[0-9]+)`)
 
-// kindOf is the type of a field as the pages show it. Limits bind callers, so that those of
-// what Skein sends are omitted.
-func kindOf(f schema.Description, output bool) string {
+// kindOf is the type of a field as the pages show it: a|b for one of some values, T[] for a list.
+// Limits bind callers, so that those of what Skein sends are omitted.
+func (p *page) kindOf(f schema.Description) string {
 	kind := strings.ReplaceAll(f.Type, "one of "+strings.Join(events.DefinitionKind("").Enum(), ", "), "kind of [definition](definitions.md)")
-	if output {
-		return bounds.ReplaceAllString(kind, "")
+	if p.output {
+		kind = bounds.ReplaceAllString(kind, "")
+	} else {
+		kind = strings.ReplaceAll(kind, "integer ≥ 0", "integer")
 	}
-	return strings.ReplaceAll(kind, "integer ≥ 0", "integer")
+	if name := p.shapes.named(f.Holds); name != "" {
+		kind = strings.Replace(kind, "object", fmt.Sprintf("[%s](%s#%s)", name, p.sections(), anchor(name)), 1)
+	}
+	if element, of, ok := strings.Cut(kind, " of "); ok && strings.HasPrefix(element, "list") {
+		return oneOf(of) + "[]" + strings.TrimPrefix(element, "list")
+	}
+	return oneOf(kind)
+}
+
+// oneOf joins the values of a type that lists them.
+func oneOf(kind string) string {
+	values, ok := strings.CutPrefix(kind, "one of ")
+	if !ok {
+		return kind
+	}
+	values, null := strings.CutSuffix(values, " or null")
+	values = strings.ReplaceAll(values, ", ", "|")
+	if null {
+		values += "|null"
+	}
+	return values
 }
 
 // obvious matches a name and its text if the page says as much at its top, or the name does.
@@ -56,5 +81,17 @@ func restates(f schema.Description) bool {
 	case "The " + name + ".", "Its " + name + ".", "The " + name + " it belongs to.":
 		return true
 	}
-	return obvious.MatchString(last+": "+f.Doc) || made.MatchString(f.Name+": "+f.Doc) && strings.HasPrefix(f.Doc, "The "+name)
+	if obvious.MatchString(last+": "+f.Doc) || made.MatchString(f.Name+": "+f.Doc) && strings.HasPrefix(f.Doc, "The "+name) {
+		return true
+	}
+	own := strings.ToLower(last)
+	for _, word := range strings.FieldsFunc(strings.ToLower(f.Doc), func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if stem := strings.TrimSuffix(word, "s"); !filler.MatchString(word) && !strings.Contains(own, stem) {
+			return false
+		}
+	}
+	return true
 }
+
+// filler are the words of a text that add nothing to a name and a type.
+var filler = regexp.MustCompile(`^(the|an?|it|its|that|which|is|was|were|are|has|of|in|when|how|many|there|this|what)$`)

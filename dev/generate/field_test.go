@@ -1,13 +1,15 @@
 package main
 
 import (
+	"reflect"
 	"testing"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
 )
 
-// A required field is bold, a text that restates the name is omitted, and what Skein sends
-// has no limits.
+// A required field is bold, a text that restates the name is omitted, fields in a row without a
+// text are one item, and what Skein sends has no limits.
 func TestPage_Fields(t *testing.T) {
 	s, err := newShapes()
 	if err != nil {
@@ -24,13 +26,18 @@ func TestPage_Fields(t *testing.T) {
 		{Name: "result.key", Type: "text", Doc: "The part that was put."},
 		{Name: "runId", Type: "id", Doc: "The run that it is part of."},
 		{Name: "size", Type: "integer 1-1024", Doc: "Its longer side."},
+		{Name: "endedAt", Type: "time", Doc: "When it ended."},
+		{Name: "inputTokens", Type: "integer ≥ 0", Doc: "How many input tokens there were."},
+		{Name: "keys", Type: "list ≤ 9 of text", Doc: "Only these keys."},
+		{Name: "side", Type: "one of a, b or null", Doc: "The first one."},
+		{Name: "used", Type: "list of object", Holds: reflect.TypeFor[events.Usage](), Doc: "By model."},
 		{Name: "kind", Type: "one of model, prompt, agent, tool, policy, context, skill, reactor, webhook", Doc: "What it is."},
 	}
 	for output, want := range map[bool]string{
-		false: "- **`itemId`** (id)\n- `findings[].kind` (text ≤ 32)\n- `place` (integer)\n- `userId` (text)\n- `to` (text)\n- `threadId` (id)\n- `result.itemId` (id)\n- `result.key` (text): The part that was put.\n- `runId` (id): The run that it is part of.\n- `size` (integer 1-1024): Its longer side.\n" +
-			"- `kind` (kind of [definition](definitions.md)): What it is.\n\n",
-		true: "- **`itemId`** (id)\n- `findings[].kind` (text)\n- `place` (integer)\n- `userId` (text)\n- `to` (text)\n- `threadId` (id)\n- `result.itemId` (id)\n- `result.key` (text): The part that was put.\n- `runId` (id): The run that it is part of.\n- `size` (integer): Its longer side.\n" +
-			"- `kind` (kind of [definition](definitions.md)): What it is.\n\n",
+		false: "- **`itemId`** (id), `findings[].kind` (text ≤ 32), `place` (integer), `userId` (text), `to`\n  (text), `threadId` (id), `result.itemId` (id)\n- `result.key` (text): The part that was put.\n- `runId` (id): The run that it is part of.\n- `size` (integer 1-1024): Its longer side.\n" +
+			"- `endedAt` (time), `inputTokens` (integer)\n- `keys` (text[] ≤ 9): Only these keys.\n- `side` (a|b|null): The first one.\n- `used` ([Usage](queries.md#usage)[]): By model.\n- `kind` (kind of [definition](definitions.md))\n\n",
+		true: "- **`itemId`** (id), `findings[].kind` (text), `place` (integer), `userId` (text), `to` (text),\n  `threadId` (id), `result.itemId` (id)\n- `result.key` (text): The part that was put.\n- `runId` (id): The run that it is part of.\n- `size` (integer): Its longer side.\n" +
+			"- `endedAt` (time), `inputTokens` (integer)\n- `keys` (text[]): Only these keys.\n- `side` (a|b|null): The first one.\n- `used` ([Usage](queries.md#usage)[]): By model.\n- `kind` (kind of [definition](definitions.md))\n\n",
 	} {
 		p := &page{shapes: s, output: output}
 		p.described(fields, nil)
@@ -66,12 +73,12 @@ func TestSplitShared(t *testing.T) {
 	}
 }
 
-// An example of few plain values is omitted, and any other is shown.
+// An example of few plain values, or lists of them, is omitted, and any other is shown.
 func TestPage_Instructive(t *testing.T) {
 	for want, value := range map[string]any{
-		"": map[string]string{"itemId": "itm_1", "b": "2"},
+		"": map[string]any{"itemId": "itm_1", "b": []string{"2"}},
 		"```json\n{\"a\": \"1\", \"b\": \"2\", \"c\": \"3\"}\n```\n\n": map[string]string{"a": "1", "b": "2", "c": "3"},
-		"```json\n{\"calls\": [\"1\"]}\n```\n\n":                       map[string][]string{"calls": {"1"}},
+		"```json\n{\"calls\": [{\"a\": 1}]}\n```\n\n":                  map[string][]map[string]int{"calls": {{"a": 1}}},
 	} {
 		p := &page{}
 		if err := p.instructive(value, 2); err != nil || p.String() != want {

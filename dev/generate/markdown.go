@@ -123,18 +123,18 @@ func (p *page) fields(value any) error {
 
 // described writes a list of fields, and where the others are described.
 func (p *page) described(fields []schema.Description, as []reference) {
+	var plain []string // fields in a row without a text
 	for _, f := range fields {
-		kind := kindOf(f, p.output)
-		if name := p.shapes.named(f.Holds); name != "" {
-			before, _ := strings.CutSuffix(kind, "object")
-			kind = fmt.Sprintf("%s[%s](%s#%s)", before, name, p.sections(), anchor(name))
+		text := fmt.Sprintf("%s (%s)", nameOf(f), p.kindOf(f))
+		if restates(f) {
+			plain = append(plain, text)
+			continue
 		}
-		text := fmt.Sprintf("%s (%s)", nameOf(f), kind)
-		if !restates(f) {
-			text += ": " + f.Doc
-		}
-		p.item("- ", text)
+		p.together(plain)
+		plain = nil
+		p.item("- ", text+": "+f.Doc)
 	}
+	p.together(plain)
 	for _, r := range as {
 		p.item("- ", r.as(p.sections()))
 	}
@@ -142,6 +142,13 @@ func (p *page) described(fields []schema.Description, as []reference) {
 		p.WriteString("It has no fields.\n")
 	}
 	p.WriteByte('\n')
+}
+
+// together writes fields without a text as one item.
+func (p *page) together(fields []string) {
+	if len(fields) > 0 {
+		p.item("- ", strings.Join(fields, ", "))
+	}
 }
 
 // index writes links to the headings of names, grouped by what is before the first dot.
@@ -164,11 +171,10 @@ func (p *page) index(names []string) {
 // patterns explains the names of forms that the tables use.
 func (p *page) patterns() {
 	p.line("## Forms of texts")
-	var rows [][]string
+	p.line("The regular expressions are in the JSON Schemas.")
 	for _, form := range schema.Patterns() {
-		rows = append(rows, []string{"`" + form.Name + "`", form.Doc, "`" + form.Expression + "`"})
+		p.item("- ", fmt.Sprintf("`%s`: %s", form.Name, form.Doc))
 	}
-	p.table([]string{"form", "it is", "expression"}, rows)
 }
 
 func names(types []events.Type) string {

@@ -1,7 +1,8 @@
 package main
 
 import (
-	"strconv"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/skein-threads/skein/events"
@@ -19,7 +20,7 @@ func commandsPage() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.line(`This page lists every command with its fields, its events and, where it is not plain, an example. A command is a request on
+	p.line(`Every command, with its fields and events. A command is a request on
 %s:`, "`skein.cmd.{tenant}.{noun}.{verb}`")
 	p.code("sh", `bin/skein cmd thread.create '{"key":"hello"}'`)
 	p.line(`A reply means that the events are durable, and visible to a query with the reply's %s. Publish the
@@ -72,8 +73,8 @@ func requestSections(p *page) error {
 		return err
 	}
 	p.line("## Errors")
-	p.line("A refusal has the header `%s` and the body\n`{\"error\": {\"code\", \"message\", \"details\"?}}`. The details of an `invalid_request` name the `path` of\nthe fault, a JSON pointer.", events.HeaderErrorCode)
-	p.table([]string{"code", "number", "the same request may succeed later"}, errorRows())
+	p.line("A refusal has the header `%s`, a number, and the body\n`{\"error\": {\"code\", \"message\", \"details\"?}}`. The details of an `invalid_request` name the `path` of\nthe fault, a JSON pointer.", events.HeaderErrorCode)
+	p.line("The codes are %s. The same request may succeed later after %s.", strings.Join(numbered(codes()), ", "), strings.Join(retried(codes()), ", "))
 	return nil
 }
 
@@ -84,16 +85,35 @@ func codes() []events.Code {
 	}
 }
 
-func errorRows() [][]string {
-	var rows [][]string
-	for _, code := range codes() {
-		retry := "no"
-		if (&events.Error{Code: code}).Retry() {
-			retry = "yes"
-		}
-		rows = append(rows, []string{"`" + string(code) + "`", strconv.Itoa(code.Status()), retry})
+// numbered names codes with their numbers.
+func numbered(codes []events.Code) (all []string) {
+	for _, code := range codes {
+		all = append(all, fmt.Sprintf("`%s` (%d)", code, code.Status()))
 	}
-	return rows
+	return all
+}
+
+// retried names the codes after which the same request may succeed later.
+func retried(codes []events.Code) (all []string) {
+	for _, code := range codes {
+		if (&events.Error{Code: code}).Retry() {
+			all = append(all, "`"+string(code)+"`")
+		}
+	}
+	return all
+}
+
+// likeBefore returns the first command before c with the same events, or "".
+func likeBefore(c events.Command) string {
+	for _, each := range events.Commands() {
+		if each.Name == c.Name {
+			return ""
+		}
+		if slices.Equal(each.Events, c.Events) {
+			return each.Name
+		}
+	}
+	return ""
 }
 
 func commandSection(p *page, c events.Command) error {
@@ -114,6 +134,8 @@ func commandSection(p *page, c events.Command) error {
 	switch {
 	case c.Unlogged:
 		facts = append(facts, "No event.")
+	case len(c.Events) > 4 && likeBefore(c) != "":
+		facts = append(facts, fmt.Sprintf("Events: those of [`%s`](#%s).", likeBefore(c), anchor(likeBefore(c))))
 	case len(c.Events) > 0:
 		facts = append(facts, "Events: "+names(c.Events)+".")
 	default:

@@ -12,7 +12,7 @@ func eventsPage() ([]byte, error) {
 		return nil, err
 	}
 	p.output = true
-	p.line("This page lists every event with its fields and, where it is not plain, an example. To watch events:")
+	p.line("Every event, with its fields. To watch events:")
 	p.code("sh", "bin/skein tail --from start")
 	p.line(`An event says what happened to a thread. It is a CloudEvent 1.0 in structured JSON. All events of
 one command on one thread are one message of the log, a CloudEvents JSON batch; on the timeline each
@@ -67,5 +67,5 @@ func eventSection(p *page, r events.Row) error {
 	if err := p.fields(r.New()); err != nil {
 		return err
 	}
-	return p.instructive(r.Example, 4)
+	return p.instructive(r.Example, 6)
 }

@@ -16,7 +16,7 @@ func queriesPage() ([]byte, error) {
 		return nil, err
 	}
 	p.here = true
-	p.line(`This page lists every query and the document that answers it. A query is a request on
+	p.line(`Every query, and the document that answers it. A query is a request on
 %s, and its body holds its fields:`, "`skein.query.{tenant}.{noun}.{verb}`")
 	p.code("sh", "bin/skein query thread.get '{\"threadId\":\"key:hello\"}'")
 	p.line(`A query has 30 s, and then fails as %s. A caller that waits for less says so in the header

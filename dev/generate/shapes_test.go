@@ -59,7 +59,7 @@ func TestShapes_ListLinksToDocument(t *testing.T) {
 		"Answer: a list of [step](#step) in `steps`.":       true,
 		"## thread_list\n":                 false,
 		"Answer: [item_list](#item_list).": true,
-		"A page of items.\n\n- **`items`** (list of [item](#item))\n- **`total`**": true,
+		"A page of items.\n\n- **`items`** ([item](#item)[])\n- **`total`**": true,
 		"## operation_list\n":                         true, // no query answers with it
 		"- `title` (text ≤ 1024): A title for lists.": true, // thread.update refers to it
 		"- `type` (text): What kind of part it is.":   true, // no caller sends it
