@@ -25,7 +25,7 @@ type ResolveApproval struct {
 	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"With grant: arguments that replace those asked for."`
 	Deny      bool   `json:"deny,omitzero" doc:"Deny the call; the model is told."`
 	Reason    string `json:"reason,omitzero" schema:"maxLength=65536" doc:"With grant or deny: the reason; with deny the model is told."`
-	Result    JSON   `json:"result,omitzero" doc:"The result, in place of the call: any JSON, or an answer that fits the question's schema."`
+	Result    JSON   `json:"result,omitzero" doc:"The result, instead of the call; an answer must fit the question's schema."`
 }
 
 // Check validates what spans more than one field.

@@ -10,14 +10,14 @@ type (
 		ThreadID string   `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"Only events of this thread."`
 		Types    []string `json:"types,omitzero" schema:"maxItems=64" doc:"Only events of these types; item.* takes all of an entity."`
 		New      bool     `json:"new,omitzero" doc:"Begin with events after the creation, instead of all of the timeline."`
-		FromSeq  *int64   `json:"fromSeq,omitzero" schema:"minimum=1" doc:"Begin with the commit of this sequence of the log. One that the timeline no longer has is refused, with the first that it has in details.seq; one that is more than one beyond the log's end is refused with position_ahead."`
-		Log      string   `json:"log,omitzero" schema:"pattern=id" doc:"The log that fromSeq is of, as history.get names it; another one is refused with position_ahead."`
+		FromSeq  *int64   `json:"fromSeq,omitzero" schema:"minimum=1" doc:"Begin with this commit of the log. One that has left the timeline is refused, with the first that is there in details.seq; one after the next commit is refused with position_ahead."`
+		Log      string   `json:"log,omitzero" schema:"pattern=id" doc:"The log of fromSeq, from history.get; another is refused with position_ahead."`
 	}
 	// NextOfConsumer returns the next event, or the next events if Limit is set. It waits for one
 	// if there is none.
 	NextOfConsumer struct {
 		Name   string `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name."`
-		Limit  *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"Deliver up to so many events together, in entries, and wait for the first of them only."`
+		Limit  *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"Deliver up to so many events together, in entries, waiting for the first of them only."`
 		WaitMs *int64 `json:"waitMs,omitzero" schema:"minimum=0,maximum=10000" doc:"How long to wait for an event, in milliseconds; 5000 if absent."`
 	}
 	// Delivery is what a consumer delivered: an event, or with a limit a batch of them, which is
@@ -27,7 +27,7 @@ type (
 		Event   JSON           `json:"event,omitzero" doc:"A CloudEvent. Absent if none came, or if there are entries."`
 		Seq     int64          `json:"seq,omitzero" schema:"minimum=1" doc:"The sequence in the log of the event's commit."`
 		Entries []HistoryEntry `json:"entries,omitzero" doc:"With a limit: the events, in the order of the log. Absent if none came."`
-		Gap     bool           `json:"gap,omitzero" doc:"With a limit: events have left the timeline since the last one that the consumer received, and it may have missed some; history.list has them. Repeated until the batch is settled as done."`
+		Gap     bool           `json:"gap,omitzero" doc:"With a limit: events may have left the timeline undelivered; history.list has them. Repeated until the batch is settled as done."`
 		Token   string         `json:"token,omitzero" doc:"Names the delivery, for consumer.settle. Absent if none came."`
 	}
 	// SettleConsumer settles a delivery.
@@ -57,7 +57,7 @@ type (
 	// Webhook is how far the deliveries of a webhook are. It is a second old at most.
 	Webhook struct {
 		Name         string `json:"name" schema:"required,pattern=name" doc:"The name of its definition."`
-		Seq          int64  `json:"seq" schema:"required,minimum=0" doc:"Up to which sequence of the log all events were delivered, except those of threads that are behind."`
+		Seq          int64  `json:"seq" schema:"required,minimum=0" doc:"Events up to this sequence of the log were delivered, except those of threads that are behind."`
 		Delivered    int64  `json:"delivered" schema:"required,minimum=0" doc:"How many events were delivered."`
 		Behind       int64  `json:"behind" schema:"required,minimum=0" doc:"How many threads have events that were not delivered yet."`
 		Full         bool   `json:"full,omitzero" doc:"So many threads are behind that further events wait in the log."`

@@ -73,7 +73,7 @@ type PromptDefinition struct {
 	Description string   `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`
 	Text        string   `json:"text" schema:"required,minLength=1" doc:"The text."`
 	Variables   []string `json:"variables,omitempty" schema:"maxItems=256,items=variable" doc:"The names that are filled in, where the text says {{name}}: from the content of the run's context, else the thread's metadata, else its env, else defaults. Without any, the text is taken as it is."`
-	Defaults    JSON     `json:"defaults,omitzero" schema:"object" doc:"Texts for variables that the thread says nothing of. A run that finds neither fails."`
+	Defaults    JSON     `json:"defaults,omitzero" schema:"object" doc:"Texts for variables that the thread does not have. A run without a value fails."`
 }
 
 // DefinitionRow declares one kind of definition, as Row does an event.

@@ -29,7 +29,7 @@ type AgentDefinition struct {
 	Tools       []string      `json:"tools,omitempty" schema:"maxItems=256,items=tool" doc:"The tools that the model may call; of type ai_human."`
 	SideA       *AgentSide    `json:"sideA,omitzero" doc:"The side that begins; of type dual_ai."`
 	SideB       *AgentSide    `json:"sideB,omitzero" doc:"The side that answers; of type dual_ai."`
-	Policy      Policy        `json:"policy,omitzero" doc:"What becomes of a message that comes while it works; enqueue if absent."`
+	Policy      Policy        `json:"policy,omitzero" doc:"What happens to a message during a run; enqueue if absent."`
 	Limits      *AgentLimits  `json:"limits,omitzero" doc:"When a run is ended."`
 	Retries     *Retries      `json:"retries,omitzero" doc:"What is done when the reactor fails."`
 	History     *AgentHistory `json:"history,omitzero" doc:"What of the thread the model is shown."`
@@ -52,7 +52,7 @@ type AgentSide struct {
 // AgentLimits bounds a run. What other agents do that it calls counts for their own limits.
 type AgentLimits struct {
 	Iterations   *int64 `json:"iterations,omitzero" schema:"minimum=1,maximum=10000" doc:"Steps; 20 if absent. Those of other agents that it calls, each in a thread of its own, are not counted, here or below."`
-	WallClockMs  *int64 `json:"wallClockMs,omitzero" schema:"minimum=1" doc:"Milliseconds of work, from when a process takes the run up; 3600000 if absent. It begins again from zero after each wait, for people, for other agents and for processes, which is not counted."`
+	WallClockMs  *int64 `json:"wallClockMs,omitzero" schema:"minimum=1" doc:"Milliseconds of work, from when a process takes the run; 3600000 if absent. It restarts from zero after each wait for people, other agents and processes."`
 	Tokens       *int64 `json:"tokens,omitzero" schema:"minimum=1" doc:"Input and output tokens of its own calls of models; no bound if absent."`
 	WorkerWaitMs *int64 `json:"workerWaitMs,omitzero" schema:"minimum=0,maximum=86400000" doc:"Milliseconds that a run waits for a process that serves its reactor or a tool, when none does; 600000 if absent, 0: not at all."`
 	ToolTimeMs   *int64 `json:"toolTimeMs,omitzero" schema:"minimum=1" doc:"Milliseconds that one call of a tool may take whose definition does not say; 300000 if absent."`
@@ -113,7 +113,7 @@ func (l AgentLoop) Goes(calls []string) bool {
 // AgentHistory bounds the history that the model receives.
 type AgentHistory struct {
 	MaxItems *int64 `json:"maxItems,omitzero" schema:"minimum=1" doc:"The newest so many items; all if absent."`
-	MaxBytes *int64 `json:"maxBytes,omitzero" schema:"minimum=1024" doc:"So many bytes of items as JSON; all if absent. A note stands for the oldest large results of calls first."`
+	MaxBytes *int64 `json:"maxBytes,omitzero" schema:"minimum=1024" doc:"So many bytes of items as JSON; all if absent. Notes replace the oldest large results of calls first."`
 }
 
 // Check validates what spans more than one field.

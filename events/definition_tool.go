@@ -35,7 +35,7 @@ type ToolDefinition struct {
 	Portable     *bool         `json:"portable,omitzero" doc:"It can be packed and shared: it uses nothing of the process that it runs in; true if absent."`
 	TimeoutMs    *int64        `json:"timeoutMs,omitzero" schema:"minimum=1" doc:"Milliseconds that one call may take. Not of type agent: the limits of that agent hold."`
 	WorkerWaitMs *int64        `json:"workerWaitMs,omitzero" schema:"minimum=0,maximum=86400000" doc:"Milliseconds that a call waits for a process that serves the tool, when none does; what the agent's limits say if absent, 0: not at all."`
-	Retries      *Retries      `json:"retries,omitzero" doc:"How often a call is tried whose failure may pass: one of a tool that is idempotent or readOnly, or one that was surely not made. As the agent says if absent."`
+	Retries      *Retries      `json:"retries,omitzero" doc:"How often a call is tried after a temporary failure, if the tool is idempotent or readOnly or the call was not made; absent: as the agent says."`
 	Server       *ToolServer   `json:"server,omitzero" doc:"The MCP server; of type mcp."`
 	HTTP         *HTTPEndpoint `json:"http,omitzero" doc:"The endpoint; of type http."`
 	Agent        string        `json:"agent,omitzero" schema:"pattern=name" doc:"The agent; of type agent."`
@@ -52,10 +52,10 @@ type Retries struct {
 
 // ToolServer is an MCP server: a program to start, or an address.
 type ToolServer struct {
-	Command  string   `json:"command,omitzero" schema:"maxLength=1024" doc:"The program that is started and spoken to over its standard input and output."`
+	Command  string   `json:"command,omitzero" schema:"maxLength=1024" doc:"The program to start, which speaks MCP on its standard input and output."`
 	Args     []string `json:"args,omitempty" schema:"maxItems=256" doc:"Its arguments. No secrets."`
 	Env      []string `json:"env,omitempty" schema:"maxItems=256,items=variable" doc:"The names of the environment variables that it gets, from those of the process that starts it. Names alone: a definition holds no secret."`
-	URL      string   `json:"url,omitzero" schema:"maxLength=2048" doc:"The address of a server that is spoken to over HTTP."`
+	URL      string   `json:"url,omitzero" schema:"maxLength=2048" doc:"The address of a server on HTTP."`
 	TokenEnv string   `json:"tokenEnv,omitzero" schema:"pattern=variable" doc:"The name of the environment variable with the bearer token for the address."`
 	Tool     string   `json:"tool,omitzero" schema:"maxLength=256" doc:"The tool's name at the server, if it has another there."`
 	Include  []string `json:"include,omitempty" schema:"maxItems=256" doc:"Makes the definition one of a whole server: all of its tools that are called so there, where * stands for any text."`

@@ -15,7 +15,7 @@ type ExecutionCreated struct {
 	ReactionItemID string          `json:"reactionItemId" schema:"required,pattern=id" doc:"The item that it writes."`
 	WorkflowRunID  string          `json:"workflowRunId,omitzero" schema:"maxLength=256" doc:"The id of the durable run behind it."`
 	Status         ExecutionStatus `json:"status" schema:"required" doc:"Its first state."`
-	SessionID      string          `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that it answers."`
+	SessionID      string          `json:"sessionId,omitzero" schema:"pattern=session" doc:"The request's session."`
 }
 
 // FailureCode says why a run failed, where the endpoint of its model has said so.
@@ -65,7 +65,7 @@ type CreateExecution struct {
 	TriggerItemID  string `json:"triggerItemId" schema:"required,pattern=id" doc:"The item that it answers, which must be there."`
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The id of the item that it writes; allotted if absent."`
 	WorkflowRunID  string `json:"workflowRunId,omitzero" schema:"maxLength=256" doc:"The id of the durable run behind it."`
-	SessionID      string `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that it answers."`
+	SessionID      string `json:"sessionId,omitzero" schema:"pattern=session" doc:"The request's session."`
 }
 
 // SetExecutionStatus moves an execution's state machine.

@@ -16,7 +16,7 @@ type ThreadFile struct {
 	Path        string `json:"path" schema:"required,maxLength=4096" doc:"From the thread's root, which is /."`
 	Name        string `json:"name" schema:"required,maxLength=255" doc:"The last name of the path; empty for the root."`
 	MimeType    string `json:"mimeType" schema:"required,maxLength=256" doc:"The media type; inode/directory for a directory."`
-	Storage     string `json:"storage" schema:"required,maxLength=4096" doc:"Where the content lies: sha256: and its digest, the location of an external file, or directory."`
+	Storage     string `json:"storage" schema:"required,maxLength=4096" doc:"Where the content is: sha256: and its digest, an external location, or directory."`
 	Size        int64  `json:"size" schema:"required,minimum=0" doc:"Bytes."`
 	IsDirectory bool   `json:"isDirectory" schema:"required" doc:"It is a directory."`
 	Metadata    JSON   `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`

@@ -117,13 +117,13 @@ type (
 	// HistoryEnd is the end of the log.
 	HistoryEnd struct {
 		LastSeq int64  `json:"lastSeq" schema:"required,minimum=0" doc:"The sequence of the log's last commit, of any tenant; 0 if it has none."`
-		Log     string `json:"log,omitzero" schema:"pattern=id" doc:"Which log this is. A restored one has another name: positions in the one are none in the other."`
+		Log     string `json:"log,omitzero" schema:"pattern=id" doc:"The name of this log. A restore changes it, and older positions are invalid."`
 	}
 	// ListHistory returns the tenant's events in the order of the log.
 	ListHistory struct {
 		ThreadID     string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"Only those of this thread."`
-		FromSeq      *int64 `json:"fromSeq,omitzero" schema:"minimum=1" doc:"The sequence of the first commit that is shown; 1 if absent. One that is more than one beyond the log's end is refused with position_ahead."`
-		Log          string `json:"log,omitzero" schema:"pattern=id" doc:"The log that fromSeq is of, as history.get names it; another one is refused with position_ahead."`
+		FromSeq      *int64 `json:"fromSeq,omitzero" schema:"minimum=1" doc:"The first commit to show, by its sequence; 1 if absent. One after the next commit is refused with position_ahead."`
+		Log          string `json:"log,omitzero" schema:"pattern=id" doc:"The log of fromSeq, from history.get; another is refused with position_ahead."`
 		AfterVersion *int64 `json:"afterVersion,omitzero" schema:"minimum=0" doc:"Of the commit fromSeq, only events after this version of their thread."`
 		Limit        *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 500 if absent."`
 		MinSeq       *int64 `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have reached."`
@@ -149,8 +149,8 @@ type (
 		ThreadID    string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
 		FromIndex   *int64 `json:"fromIndex,omitzero" schema:"minimum=0" doc:"The first number that is wanted; some before it may be shown."`
-		AfterIndex  *int64 `json:"afterIndex,omitzero" schema:"minimum=0" doc:"In place of fromIndex: the number of the last chunk that was seen. One that an active run has not written is refused with position_ahead."`
-		Log         string `json:"log,omitzero" schema:"pattern=id" doc:"The log that the execution is of, as history.get names it; another one is refused with position_ahead."`
+		AfterIndex  *int64 `json:"afterIndex,omitzero" schema:"minimum=0" doc:"Instead of fromIndex: the last chunk that was seen. One that an active run has not written is refused with position_ahead."`
+		Log         string `json:"log,omitzero" schema:"pattern=id" doc:"The log of the execution, from history.get; another is refused with position_ahead."`
 		FromSeq     *int64 `json:"fromSeq,omitzero" schema:"minimum=1" doc:"Only chunks from this sequence of the stream on."`
 		Limit       *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 256 if absent."`
 		MinSeq      *int64 `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have reached."`

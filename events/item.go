@@ -26,7 +26,7 @@ type ItemCreated struct {
 	MessageID      *int64 `json:"messageId,omitzero" schema:"minimum=0" doc:"Of a message: its number in the thread. Absent in older logs: the next number."`
 	SourceItemID   string `json:"sourceItemId,omitzero" schema:"pattern=id" doc:"Of a copy in a fork: the item of the parent."`
 	OutputOf       string `json:"outputOf,omitzero" schema:"pattern=partKey" doc:"In older logs: the part of a step, in the same commit, that holds a large output."`
-	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message that steers a run: the item with which that run answers it. In older logs: the run's first item."`
+	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message that steers a run: the item that answers it; in older logs the run's first item."`
 }
 
 // Item returns the document of an item that an event of a thread creates at a time.

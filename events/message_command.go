@@ -159,7 +159,7 @@ type GetMessagesOptions struct {
 type ListMessages struct {
 	ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 	GetMessagesOptions
-	Cursor string `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before, in place of an offset; new messages do not shift it."`
+	Cursor string `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before, instead of an offset; new messages do not shift it."`
 	At     *At    `json:"at,omitzero" doc:"As they were then."`
 	Fresh
 }

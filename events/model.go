@@ -71,14 +71,14 @@ type Thread struct {
 	Archived        bool       `json:"archived,omitzero" doc:"Hidden from the main list."`
 	Draft           string     `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
 	AutoSubmitDraft bool       `json:"autoSubmitDraft,omitzero" doc:"The draft is sent when a run has completed and nothing waits; then both are cleared."`
-	AgentMode       string     `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The mode, which picks the agent by the policy modes."`
+	AgentMode       string     `json:"agentMode,omitzero" schema:"maxLength=128" doc:"Picks the agent, by the policy modes."`
 	MaxTokens       *int64     `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on a run's output tokens in all steps."`
 	Metadata        JSON       `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Env             JSON       `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
 	MainThreadID    string     `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
 	OriginThreadID  string     `json:"originThreadId,omitzero" schema:"pattern=thread" doc:"Of a fork: the thread that it was copied from."`
 	ForkPointIndex  *int64     `json:"forkPointIndex,omitzero" schema:"minimum=0" doc:"Of a fork: the last message that was copied, from 0."`
-	Policy          Policy     `json:"policy,omitzero" doc:"What happens to a message during a run; if absent, what the running agent's definition says."`
+	Policy          Policy     `json:"policy,omitzero" doc:"What happens to a message during a run; absent: the running agent's policy."`
 	Run             *ThreadRun `json:"run,omitzero" doc:"The current run; absent if there is none."`
 	Queued          int64      `json:"queued,omitzero" schema:"minimum=0" doc:"How many messages wait for the agent."`
 	Items           int64      `json:"items,omitzero" schema:"minimum=0" doc:"How many items it has, without deleted ones."`
@@ -185,7 +185,7 @@ type Execution struct {
 	TriggerItemID  string              `json:"triggerItemId" schema:"required,pattern=id" doc:"The item that it answers."`
 	ReactionItemID string              `json:"reactionItemId" schema:"required,pattern=id" doc:"The item that it writes."`
 	WorkflowRunID  string              `json:"workflowRunId,omitzero" schema:"maxLength=256" doc:"The id of the durable run behind it."`
-	SessionID      string              `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that it answers."`
+	SessionID      string              `json:"sessionId,omitzero" schema:"pattern=session" doc:"The request's session."`
 	Status         ExecutionStatus     `json:"status" schema:"required" doc:"The state of the execution's machine."`
 	ErrorText      string              `json:"errorText,omitzero" doc:"Why it failed."`
 	ErrorCode      FailureCode         `json:"errorCode,omitzero" doc:"Why it failed, if its model's endpoint said one of these."`
@@ -200,7 +200,7 @@ type Execution struct {
 	RetryOf        string              `json:"retryOf,omitzero" schema:"pattern=id" doc:"The failed execution that it takes up again."`
 	Parent         *Parent             `json:"parent,omitzero" doc:"The call, on another thread, that waits for it."`
 	Stopped        bool                `json:"stopped,omitzero" doc:"It was told to stop."`
-	StoppedBy      Side                `json:"stoppedBy,omitzero" doc:"Which side stopped it by its own tool or hook; a for an ai_human agent. Absent if a caller did, or nobody."`
+	StoppedBy      Side                `json:"stoppedBy,omitzero" doc:"Which side stopped it by its own tool or hook; a for an ai_human agent. Absent if a caller did."`
 	StepCount      int64               `json:"stepCount,omitzero" schema:"minimum=0" doc:"Its steps."`
 	SideASteps     int64               `json:"sideAStepCount,omitzero" schema:"minimum=0" doc:"Those of side a of a dual_ai agent."`
 	SideBSteps     int64               `json:"sideBStepCount,omitzero" schema:"minimum=0" doc:"Those of side b."`
@@ -209,7 +209,7 @@ type Execution struct {
 
 	Settings     *RunSettings `json:"settings,omitzero" doc:"The settings of its run."`
 	Usage        *Usage       `json:"usage,omitzero" doc:"The sum of what its calls of models used."`
-	LaterItems   []LaterItem  `json:"laterItems,omitempty" doc:"The items in which its answer goes on after messages that came during the run, in order."`
+	LaterItems   []LaterItem  `json:"laterItems,omitempty" doc:"The items that continue its answer after messages that came during the run, in order."`
 	FinishReason string       `json:"finishReason,omitzero" doc:"Why the model's last answer ended early, if its reactor says so: length, content-filter or other."`
 	Stamp
 }
@@ -281,7 +281,7 @@ type Part struct {
 type TraceRun struct {
 	ID        string          `json:"id" schema:"required,pattern=id" doc:"The execution's id."`
 	ThreadID  string          `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
-	SessionID string          `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that it answers."`
+	SessionID string          `json:"sessionId,omitzero" schema:"pattern=session" doc:"The request's session."`
 	Status    ExecutionStatus `json:"status" schema:"required" doc:"The execution's state."`
 	StartedAt string          `json:"startedAt" schema:"required,pattern=time" doc:"When it began."`
 	EndedAt   string          `json:"endedAt,omitzero" schema:"pattern=time" doc:"When it ended."`

@@ -24,7 +24,7 @@ func (OperationKind) Enum() []string {
 // Operation is what an operator's program did with what Skein stores, as the program reports it:
 // numbers and times, and nothing that is stored.
 type Operation struct {
-	Kind       OperationKind    `json:"kind" schema:"required" doc:"An audit verifies the log and what is derived from it; a backup copies what is not derived."`
+	Kind       OperationKind    `json:"kind" schema:"required" doc:"An audit verifies what is stored; a backup copies what is not derived."`
 	StartedAt  string           `json:"startedAt" schema:"required,pattern=time" doc:"When it began, by the clock of the program."`
 	TookMs     int64            `json:"tookMs" schema:"required,minimum=0" doc:"How long it took, in milliseconds."`
 	Failed     bool             `json:"failed,omitzero" doc:"It could not be finished, and counts for nothing."`

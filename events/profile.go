@@ -20,7 +20,7 @@ type ProfileChanged struct {
 	Archived        *bool   `json:"archived,omitzero" doc:"Hidden from the main list."`
 	Draft           *string `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
 	AutoSubmitDraft *bool   `json:"autoSubmitDraft,omitzero" doc:"The draft is sent when a run has completed and nothing waits; then both are cleared."`
-	AgentMode       *string `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The mode, which picks the agent by the policy modes."`
+	AgentMode       *string `json:"agentMode,omitzero" schema:"maxLength=128" doc:"Picks the agent, by the policy modes."`
 	MaxTokens       *int64  `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on a run's output tokens in all steps."`
 	UserID          *string `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
 	Metadata        JSON    `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`

@@ -158,7 +158,7 @@ type (
 	ListEvents struct {
 		ThreadID    string   `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		FromVersion *int64   `json:"fromVersion,omitzero" schema:"minimum=1" doc:"The first version that is shown; 1 if absent. One that is more than one beyond the thread's last is refused with position_ahead."`
-		Log         string   `json:"log,omitzero" schema:"pattern=id" doc:"The log that fromVersion is of, as history.get names it; another one is refused with position_ahead."`
+		Log         string   `json:"log,omitzero" schema:"pattern=id" doc:"The log of fromVersion, from history.get; another is refused with position_ahead."`
 		ToVersion   *int64   `json:"toVersion,omitzero" schema:"minimum=1" doc:"The last version that is shown; the thread's if absent."`
 		Types       []string `json:"types,omitzero" schema:"maxItems=64" doc:"Only events of these types; item.* takes all of an entity."`
 		Limit       *int64   `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 100 if absent."`
@@ -212,7 +212,7 @@ type (
 	Agent struct {
 		Name    string    `json:"name" schema:"required,pattern=name" doc:"Its name."`
 		Type    AgentType `json:"type" schema:"required" doc:"The agent's type."`
-		Version int64     `json:"version,omitzero" schema:"minimum=1" doc:"The version of its definition; absent: a reactor of the server's that nobody has defined."`
+		Version int64     `json:"version,omitzero" schema:"minimum=1" doc:"The version of its definition; absent: a reactor of the server without one."`
 	}
 	// EventList is a page of a thread's history: CloudEvents as they are in the log.
 	// NextVersion is the fromVersion of the next page, if there is one. A page may be short, or empty,

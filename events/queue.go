@@ -56,7 +56,7 @@ type QueueEdited struct {
 	ID   string `json:"id" schema:"required,maxLength=128" doc:"The id under which it waits."`
 	Item JSON   `json:"item" schema:"required,object" doc:"The item that it becomes now."`
 
-	Rights *Rights `json:"rights,omitzero" doc:"The rights of the credential that replaced it, which its run has at most; absent: the whole tenant."`
+	Rights *Rights `json:"rights,omitzero" doc:"The rights of the credential that replaced it; absent: the whole tenant."`
 }
 
 // QueueMoved records that a waiting entry has another place in the queue.
@@ -100,7 +100,7 @@ type (
 	// MoveQueued moves a waiting entry to another place in the queue.
 	MoveQueued struct {
 		QueuedID string `json:"queuedId" schema:"required,maxLength=128" doc:"The id under which it waits."`
-		Before   string `json:"before,omitzero" schema:"maxLength=128" doc:"The queuedId that it precedes; absent: it is last."`
+		Before   string `json:"before,omitzero" schema:"maxLength=128" doc:"The queuedId to precede; absent: it is last."`
 	}
 )
 

@@ -108,7 +108,7 @@ const MaxSummary = 65536
 // HandoffThread continues a thread in a new one, which knows only a summary.
 type HandoffThread struct {
 	AgentID string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge of the new thread; the thread's own if absent."`
-	Summary string `json:"summary,omitzero" schema:"maxLength=65536" doc:"The new thread's first message. If absent, agentId writes it, or else the agent of the policy handoff."`
+	Summary string `json:"summary,omitzero" schema:"maxLength=65536" doc:"The new thread's first message; if absent, agentId writes it, or else the agent of the policy handoff."`
 	Comment string `json:"comment,omitzero" schema:"maxLength=65536" doc:"What the thread is handed off for."`
 	Key     string `json:"key,omitzero" schema:"pattern=key" doc:"The new thread's public name, unique in the tenant."`
 }

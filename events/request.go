@@ -11,14 +11,14 @@ import (
 
 // Request is the body of a command: skein.cmd.{tenant}.{noun}.{verb}.
 type Request struct {
-	CommandID       string `json:"commandId,omitzero" schema:"pattern=commandId" doc:"Makes a repeat safe: within 24 hours the thread answers the same id with the first reply, and refuses it with another command or other data (already_exists)."`
+	CommandID       string `json:"commandId,omitzero" schema:"pattern=commandId" doc:"Makes a repeat safe: for 24 hours the same id returns the first reply, or already_exists with another command or other data."`
 	ThreadID        string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread's id, or key: and its key."`
 	WriterToken     string `json:"writerToken,omitzero" schema:"maxLength=128" doc:"The token of writer.claim."`
 	ExpectedVersion *int64 `json:"expectedVersion,omitzero" schema:"minimum=0" doc:"The version that the thread must have; 0: it must not exist."`
 	Actor           string `json:"actor,omitzero" schema:"maxLength=256" doc:"The actor, for the audit."`
 	Data            JSON   `json:"data,omitzero" schema:"object" doc:"What the command takes."`
 
-	Rights *Rights `json:"rights,omitzero" doc:"The rights of the sender's credential, which the runs and effects have that it starts; absent: the whole tenant."`
+	Rights *Rights `json:"rights,omitzero" doc:"The rights of the sender, and of the runs and effects that it starts; absent: the whole tenant."`
 }
 
 // CommandDigest returns a digest of a command's name and data, 22 characters. Data that differs in
@@ -62,12 +62,12 @@ type Result struct {
 	StepID         string      `json:"stepId,omitzero" doc:"The step that was created."`
 	Key            string      `json:"key,omitzero" doc:"The part that was put."`
 	Queued         string      `json:"queued,omitzero" doc:"The old name of queuedId."`
-	QueuedID       string      `json:"queuedId,omitzero" doc:"The id under which a message or a call of a tool waits."`
+	QueuedID       string      `json:"queuedId,omitzero" doc:"The id under which it waits."`
 	ShareID        string      `json:"shareId,omitzero" doc:"The share that was made."`
 	ShareDigest    string      `json:"-"` // of the share's token
 	EffectID       string      `json:"effectId,omitzero" doc:"The effect that was scheduled."`
 	Cancelled      bool        `json:"cancelled,omitzero" doc:"An effect was cancelled; absent if there was none."`
-	Token          string      `json:"token,omitzero" doc:"A secret. Of writer.claim and writer.renew: the holder's writerToken. Of thread.share: what reads the thread; it is stored nowhere, and a repeat has it only while the process that made it lives."`
+	Token          string      `json:"token,omitzero" doc:"A secret. Of writer.claim and writer.renew: the writerToken. Of thread.share: opens the thread; a repeat has it only while the process that made it lives."`
 	Until          string      `json:"until,omitzero" schema:"pattern=time" doc:"Of writer.claim and writer.renew: when the hold ends."`
 	Deleted        int64       `json:"deleted,omitzero" doc:"Of kv.delete: how many keys it deleted."`
 	File           *FileRecord `json:"file,omitzero" doc:"The file or directory that was written."`

@@ -24,9 +24,9 @@ func (Capability) Enum() []string {
 type Rights struct {
 	User    string       `json:"user,omitzero" schema:"maxLength=256" doc:"Only threads of this user."`
 	Threads []string     `json:"threads,omitempty" doc:"Only these threads."`
-	None    bool         `json:"none,omitzero" doc:"No thread but that of the run: two credentials that share none took part in it."`
+	None    bool         `json:"none,omitzero" doc:"Only the thread of the run: two credentials that share no thread took part in it."`
 	Can     []Capability `json:"can,omitempty" doc:"What it may do; absent: nothing."`
-	Code    bool         `json:"code,omitzero" doc:"In a command: server code sends it from within a run, which may call every tool and write every message."`
+	Code    bool         `json:"code,omitzero" doc:"In a command: server code within a run sends it, which may call every tool and write every message."`
 }
 
 // May reports whether the rights include a capability.

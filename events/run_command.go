@@ -11,14 +11,14 @@ import (
 type ReactThread struct {
 	ContextID      string   `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
 	Item           *NewItem `json:"item,omitzero" doc:"The trigger: what is to be answered."`
-	Text           *string  `json:"text,omitzero" schema:"maxLength=524288" doc:"Short for an item: what the user says."`
+	Text           *string  `json:"text,omitzero" schema:"maxLength=524288" doc:"Instead of item: what the user says."`
 	AgentID        string   `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent; the thread's own if absent."`
-	Policy         Policy   `json:"policy,omitzero" doc:"What happens to it during a run; if absent, what the thread says, or else the running agent."`
+	Policy         Policy   `json:"policy,omitzero" doc:"What happens to it during a run; absent: the thread's policy, or else the running agent's."`
 	ExecutionID    string   `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution's id, if the caller chooses it."`
 	ReactionItemID string   `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The id of the item that answers; allotted if absent."`
-	SessionID      string   `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that asks; a message that steers a run leaves the run's."`
+	SessionID      string   `json:"sessionId,omitzero" schema:"pattern=session" doc:"The request's session; a message that steers a run leaves the run's."`
 
-	Settings *RunSettings `json:"settings,omitzero" doc:"The settings of the run; such a message waits instead of steering one."`
+	Settings *RunSettings `json:"settings,omitzero" doc:"The settings of the run; with them a message waits instead of steering."`
 }
 
 // Check validates what spans more than one field.
@@ -44,7 +44,7 @@ type StopRun struct {
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the current one if absent."`
 	By          Side   `json:"by,omitzero" doc:"Which side stops it by its own tool or hook; a for an ai_human agent."`
 	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
-	Now         bool   `json:"now,omitzero" doc:"Interrupt the model, whose text so far is the answer; calls of tools that have begun are waited for."`
+	Now         bool   `json:"now,omitzero" doc:"Interrupt the model; its text so far is the answer. Calls of tools that have begun are waited for."`
 }
 
 // CancelRun ends a run at once, abandoning its current step.

@@ -84,7 +84,7 @@ type Run struct {
 	ThreadID    string          `json:"threadId" schema:"required,pattern=thread" doc:"The thread."`
 	ExecutionID string          `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
 	ContextID   string          `json:"contextId" schema:"required,pattern=id" doc:"The context it works in."`
-	SessionID   string          `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of the request that it answers."`
+	SessionID   string          `json:"sessionId,omitzero" schema:"pattern=session" doc:"The request's session."`
 	AgentID     string          `json:"agentId" schema:"required,pattern=name" doc:"The agent that runs, or ran."`
 	Status      ExecutionStatus `json:"status" schema:"required" doc:"The state of the execution's machine."`
 	ErrorText   string          `json:"errorText,omitzero" doc:"Why it failed."`

@@ -239,7 +239,7 @@ type StateValues struct {
 	ContextID string   `json:"contextId,omitzero" schema:"pattern=id" doc:"The life's context."`
 	ExpiresAt string   `json:"expiresAt,omitzero" schema:"pattern=time" doc:"When the life ends, without further activity; absent if it has ended."`
 	Ended     bool     `json:"ended,omitzero" doc:"The life has ended; its values are cleared after its listeners."`
-	Listeners []string `json:"listeners,omitempty" doc:"The applications that listen to its end, or, once it has ended, that it waits for."`
+	Listeners []string `json:"listeners,omitempty" doc:"The applications that listen to its end or, once it has ended, that it waits for."`
 	Version   int64    `json:"version,omitzero" schema:"minimum=1" doc:"The thread's version."`
 	Seq       int64    `json:"seq,omitzero" schema:"minimum=1" doc:"The sequence in the log of the thread's last commit."`
 }
@@ -249,7 +249,7 @@ type Life struct {
 	ThreadID  string   `json:"threadId" schema:"required,pattern=thread" doc:"The thread."`
 	ContextID string   `json:"contextId" schema:"required,pattern=id" doc:"The context that holds the values."`
 	Life      int64    `json:"life" schema:"required,minimum=1" doc:"Its number in the thread."`
-	Until     int64    `json:"until" schema:"required" doc:"When it ends or, once it has, stops waiting for listeners: microseconds since 1970."`
+	Until     int64    `json:"until" schema:"required" doc:"When it ends, or then stops waiting for listeners, in microseconds since 1970."`
 	IdleSecs  int64    `json:"idleSeconds" schema:"required,minimum=1" doc:"How long after the last activity it ends."`
 	Ended     bool     `json:"ended,omitzero" doc:"It has ended, and takes no more writes."`
 	Listeners []string `json:"listeners,omitempty" doc:"The applications that listen to its end."`

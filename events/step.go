@@ -19,8 +19,8 @@ type StepCreated struct {
 	Status      StepStatus `json:"status" schema:"required" doc:"Its first state."`
 	Side        Side       `json:"side,omitzero" doc:"The side of a dual_ai agent."`
 	SessionID   string     `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session of its execution."`
-	Place       *int64     `json:"place,omitzero" schema:"minimum=0" doc:"Of a step whose item does not exist yet: the place that is kept for it, after what the step is shown."`
-	SteeredBy   string     `json:"steeredBy,omitzero" schema:"pattern=id" doc:"Of a step that begins another item: the last message that steered the run, which the item answers."`
+	Place       *int64     `json:"place,omitzero" schema:"minimum=0" doc:"Of a step whose item does not exist yet: the place that is kept for it."`
+	SteeredBy   string     `json:"steeredBy,omitzero" schema:"pattern=id" doc:"Of a step that begins another item: the steering message that the item answers."`
 }
 
 // StepStatusChanged records a move of the step's state machine, and the step's result.

@@ -75,7 +75,7 @@ type DocumentBlock struct {
 	ID        string       `json:"id,omitzero" schema:"maxLength=256" doc:"Of tool_use: the call's id."`
 	Name      string       `json:"name,omitzero" schema:"maxLength=256" doc:"Of tool_use: the tool."`
 	Input     JSON         `json:"input,omitzero" doc:"Of tool_use: the arguments."`
-	Elided    bool         `json:"elided,omitzero" doc:"Of tool_use: the arguments are left out, as the message would be too large; the item has them."`
+	Elided    bool         `json:"elided,omitzero" doc:"Of tool_use: the arguments are left out for size; the item has them."`
 	ToolUseID string       `json:"toolUseID,omitzero" schema:"maxLength=256" doc:"Of tool_result: the call that it answers."`
 	Run       *ToolResult  `json:"run,omitzero" doc:"Of tool_result: how the call ended."`
 	Part      JSON         `json:"part,omitzero" doc:"Of part: the part itself, unchanged."`

@@ -61,7 +61,7 @@ type Worker struct {
 type Serving struct {
 	Kind    ServedKind `json:"kind" schema:"required" doc:"What it is."`
 	Name    string     `json:"name" schema:"required,pattern=name" doc:"Its name."`
-	Defined bool       `json:"defined" schema:"required" doc:"Whether the tenant defines it. An agent that threads name needs no definition."`
+	Defined bool       `json:"defined" schema:"required" doc:"The tenant defines it. An agent that threads name needs no definition."`
 	Workers []Worker   `json:"workers" schema:"required" doc:"Who serves it; nobody if it is a tool that is an agent or asks a person."`
 }
 

@@ -12,7 +12,7 @@ import (
 
 // legend says how to read the fields of a page; its argument is the page of the forms.
 const legend = `**Bold** fields are required. A type such as id or time is a text of that [form](%s#forms-of-texts).
-T[] is a list of T, and a|b is one of these values. An integer is at least 0. A limit counts the
+T[] is a list of T, a|b is one of these values, and a field without a type is a text. An integer is at least 0. A limit counts the
 characters of a text and the elements of a list.`
 
 // nameOf is the name of a field as the pages show it.

@@ -34,9 +34,9 @@ func TestPage_Fields(t *testing.T) {
 		{Name: "kind", Type: "one of model, prompt, agent, tool, policy, context, skill, reactor, webhook", Doc: "What it is."},
 	}
 	for output, want := range map[bool]string{
-		false: "- **`itemId`** (id), `findings[].kind` (text ≤ 32), `place` (integer), `userId` (text), `to`\n  (text), `threadId` (id), `result.itemId` (id)\n- `result.key` (text): The part that was put.\n- `runId` (id): The run that it is part of.\n- `size` (integer 1-1024): Its longer side.\n" +
+		false: "- **`itemId`** (id), `findings[].kind` (text ≤ 32), `place` (integer), `userId`, `to`, `threadId`\n  (id), `result.itemId` (id)\n- `result.key`: The part that was put.\n- `runId` (id): The run that it is part of.\n- `size` (integer 1-1024): Its longer side.\n" +
 			"- `endedAt` (time), `inputTokens` (integer)\n- `keys` (text[] ≤ 9): Only these keys.\n- `side` (a|b|null): The first one.\n- `used` ([Usage](queries.md#usage)[]): By model.\n- `kind` (kind of [definition](definitions.md))\n\n",
-		true: "- **`itemId`** (id), `findings[].kind` (text), `place` (integer), `userId` (text), `to` (text),\n  `threadId` (id), `result.itemId` (id)\n- `result.key` (text): The part that was put.\n- `runId` (id): The run that it is part of.\n- `size` (integer): Its longer side.\n" +
+		true: "- **`itemId`** (id), `findings[].kind`, `place` (integer), `userId`, `to`, `threadId` (id),\n  `result.itemId` (id)\n- `result.key`: The part that was put.\n- `runId` (id): The run that it is part of.\n- `size` (integer): Its longer side.\n" +
 			"- `endedAt` (time), `inputTokens` (integer)\n- `keys` (text[]): Only these keys.\n- `side` (a|b|null): The first one.\n- `used` ([Usage](queries.md#usage)[]): By model.\n- `kind` (kind of [definition](definitions.md))\n\n",
 	} {
 		p := &page{shapes: s, output: output}

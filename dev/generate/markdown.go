@@ -125,7 +125,10 @@ func (p *page) fields(value any) error {
 func (p *page) described(fields []schema.Description, as []reference) {
 	var plain []string // fields in a row without a text
 	for _, f := range fields {
-		text := fmt.Sprintf("%s (%s)", nameOf(f), p.kindOf(f))
+		text := nameOf(f)
+		if kind := p.kindOf(f); kind != "text" {
+			text += " (" + kind + ")"
+		}
 		if restates(f) {
 			plain = append(plain, text)
 			continue

@@ -62,7 +62,7 @@ func TestShapes_ListLinksToDocument(t *testing.T) {
 		"A page of items.\n\n- **`items`** ([item](#item)[])\n- **`total`**": true,
 		"## operation_list\n":                         true, // no query answers with it
 		"- `title` (text ≤ 1024): A title for lists.": true, // thread.update refers to it
-		"- `type` (text): What kind of part it is.":   true, // no caller sends it
+		"- `type`: What kind of part it is.":          true, // no caller sends it
 		"A page of a tenant's runs.\n":                true,
 		"items[]":                                     false,
 	} {

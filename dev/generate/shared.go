@@ -12,7 +12,7 @@ func (p *page) shared() {
 	for _, line := range []string{
 		"`threadId` (threadRef): The thread. Where it is not required, it finds the answer faster.",
 		"`limit` (integer 1-1000): The largest number to return. Its default, or another range, follows in brackets; without a default, an answer has as many as fit.",
-		"`cursor` (text): `nextCursor` of the page before.",
+		"`cursor`: `nextCursor` of the page before.",
 		"`at` ([At](#at)): The state at that version or time. It needs `threadId`.",
 		"`minSeq` (integer): The sequence in the log that the answer must show.",
 		"`minVersion` (integer): The version of the thread that the answer must show.",
