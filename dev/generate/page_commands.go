@@ -145,5 +145,5 @@ func commandSection(p *page, c events.Command) error {
 	if err := p.fields(c.New()); err != nil {
 		return err
 	}
-	return p.instructive(c.Example, 1)
+	return p.instructive(c.Example, 3)
 }

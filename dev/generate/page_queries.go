@@ -67,7 +67,7 @@ func querySection(p *page, q events.Query) error {
 	if len(rest) > 0 || len(shared) == 0 {
 		p.described(rest, nil)
 	}
-	return p.instructive(q.Example, 2)
+	return p.instructive(q.Example, 3)
 }
 
 // answer links to the document that answers a query or, if that is a plain list, to those
