@@ -31,7 +31,7 @@ type Options struct {
 	// TLSCert and TLSKey are files of a certificate for HTTP and its key. With Access and
 	// these, or with TrustProxy, HTTPListen may be another address than loopback.
 	TLSCert, TLSKey string
-	HTTPHosts       []string       // names by which HTTP may be asked, besides those of its listener
+	HTTPHosts       []string       // further host names that HTTP requests may have, besides those of the listener
 	CORSOrigins     []string       // whose pages may use HTTP, such as https://shop.example; default its own
 	TrustProxy      []string       // CIDRs of proxies whose X-Forwarded-Host and X-Forwarded-Proto count
 	HTTPKeyLimits   map[string]int // of a credential over HTTP: rate, inflight, streams, uploads; negative: no limit
@@ -40,12 +40,12 @@ type Options struct {
 	// Tenant is whose requests over HTTP are, without Access: default that of their
 	// header Skein-Tenant.
 	Tenant string
-	// JWTIssuer is the URL of an identity provider (OpenID Connect) whose tokens HTTP takes: those
+	// JWTIssuer is the URL of an identity provider (OpenID Connect) whose tokens HTTP accepts: those
 	// for JWTAudience. JWTTenantClaim and JWTRolesClaim name the claims with the tenant and the
 	// roles, and JWTUserClaim, which may be empty, that with the user to whose threads a
 	// token is limited.
 	JWTIssuer, JWTAudience, JWTTenantClaim, JWTRolesClaim, JWTUserClaim string
-	// HTTPKeys is a folder as that of Access, whose API keys HTTP takes with NATS.
+	// HTTPKeys is a folder as that of Access, whose API keys HTTP accepts with NATS.
 	HTTPKeys string
 	// NATS is the URL of a NATS server to use instead of the embedded one, Creds a file
 	// of credentials or of an NKey for it, and CA a file of the authorities to trust,

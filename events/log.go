@@ -50,12 +50,12 @@ func LogOf(t *TraceEvent) *Log {
 type RecordTrace struct {
 	Kind        TraceKind `json:"kind" schema:"required" doc:"What is recorded."`
 	ExecutionID string    `json:"executionId,omitzero" schema:"pattern=id" doc:"The run that it is part of; a span needs it."`
-	SessionID   string    `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session that it is part of; of a run, the run's if absent."`
-	SpanID      string    `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of, or is; a span needs it."`
+	SessionID   string    `json:"sessionId,omitzero" schema:"pattern=session" doc:"The session that it is part of; if absent, the run's."`
+	SpanID      string    `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of; of a span, its own id, which it needs."`
 	ParentID    string    `json:"parentId,omitzero" schema:"pattern=id" doc:"The parent span."`
 	Name        string    `json:"name,omitzero" schema:"maxLength=256" doc:"What was done."`
 	Level       LogLevel  `json:"level,omitzero" doc:"Of a log line; info if absent."`
-	Text        string    `json:"text,omitzero" schema:"maxLength=65536" doc:"The log line, which needs it."`
+	Text        string    `json:"text,omitzero" schema:"maxLength=65536" doc:"The log line; a log needs it."`
 	StartedAt   string    `json:"startedAt,omitzero" schema:"pattern=time" doc:"When a span began; it ends now."`
 	Data        JSON      `json:"data,omitzero" doc:"What else is recorded."`
 }

@@ -207,7 +207,7 @@ func (TraceKind) Enum() []string {
 type TraceRecorded struct {
 	Kind        TraceKind `json:"kind" schema:"required" doc:"What was recorded."`
 	ExecutionID string    `json:"executionId,omitzero" schema:"pattern=id" doc:"The run that it is part of."`
-	SpanID      string    `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of, or is."`
+	SpanID      string    `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of; of a span, its own id."`
 	ParentID    string    `json:"parentId,omitzero" schema:"pattern=id" doc:"The parent span."`
 	Name        string    `json:"name,omitzero" schema:"maxLength=256" doc:"What was done."`
 	Level       string    `json:"level,omitzero" schema:"maxLength=32" doc:"The level of a log line."`

@@ -29,7 +29,7 @@ type CommandRejected struct {
 	ThreadID  string `json:"threadId,omitzero" schema:"maxLength=512" doc:"The thread that it named."`
 	Code      Code   `json:"code" schema:"required" doc:"The kind of the refusal."`
 	Message   string `json:"message" schema:"required,maxLength=65536" doc:"What was wrong."`
-	Details   JSON   `json:"details,omitzero" schema:"object" doc:"More of it, by the kind."`
+	Details   JSON   `json:"details,omitzero" schema:"object" doc:"More about it; depends on the code."`
 }
 
 // LifecycleDestroyed records that a life of a thread's key-value state has ended: it takes no

@@ -53,14 +53,14 @@ type Config struct {
 	Tenant           string         // --tenant: whose requests over HTTP are that carry no key, without Access; default that in their header Skein-Tenant
 	TLSCert          string         // --tls-cert: file of a certificate for HTTP; default no TLS
 	TLSKey           string         // --tls-key: file of its key
-	HTTPHosts        []string       // --http-host: names by which HTTP may be asked, besides those of its listener
+	HTTPHosts        []string       // --http-host: further host names that HTTP requests may have, besides those of the listener
 	CORSOrigins      []string       // --cors-origin: whose pages may use HTTP, such as https://shop.example; default its own
 	TrustProxy       []string       // --trust-proxy: CIDRs of proxies whose X-Forwarded-Host and -Proto count
 	HTTPKeyLimits    map[string]int // --http-key-limits: rate, inflight, streams, uploads of a credential over HTTP; negative: no limit
 	HTTPTenantLimits map[string]int // --http-tenant-limits: the same of a tenant
 	Access           string         // --access: folder of accounts and TLS for the embedded server; default none, and loopback only
-	HTTPKeys         string         // --http-keys: folder of access whose API keys HTTP takes, with NATS; default that of Access
-	JWTIssuer        string         // --jwt-issuer: URL of an identity provider whose tokens HTTP takes; default none
+	HTTPKeys         string         // --http-keys: folder of access whose API keys HTTP accepts, with NATS; default that of Access
+	JWTIssuer        string         // --jwt-issuer: URL of an identity provider whose tokens HTTP accepts; default none
 	JWTAudience      string         // --jwt-audience: for which the tokens are
 	JWTTenantClaim   string         // --jwt-tenant-claim: the claim that names the tenant
 	JWTRolesClaim    string         // --jwt-roles-claim: the claim that names the roles

@@ -16,7 +16,7 @@
 //   - The ids of messages are functions of the thread's items: a snapshot has those that were
 //     streamed. A message of a user has the id that its client gave it.
 //   - A stream ends with RUN_FINISHED or RUN_ERROR unless its reader has gone, since released clients
-//     take a stream that just ends for a success. Nothing is open then, and no call ends twice.
+//     treat a stream that just ends as a success. Nothing is open then, and no call ends twice.
 //   - A field is left out where it has no value: released clients refuse null.
 //   - What only 1.0 has, such as an outcome that says cancelled, is sent to clients that declare it.
 //

@@ -1,6 +1,5 @@
 // Package edge is what all routes of Skein's HTTP edge share: who makes a request, what
-// that principal may do, and how refusals are told. Other packages
-// of the room have the routes:
+// that principal may do, and how errors are answered. Other packages of the room have the routes:
 //
 //	stream         server-sent events and WebSockets, of all of them
 //	rest           /api: commands, queries, resources, events, sockets

@@ -5,9 +5,9 @@
 //
 //   - The file has the SHA-256 of a key's secret, never the secret, which has 256 bits.
 //     Comparisons take the same time wherever they differ.
-//   - A change of the file takes effect within a second, without a signal: what a revoked or
-//     expired key is doing ends. The operating system tells of the change, and gateways are told
-//     by the answer to a request that waits for it; who is told nothing looks a few times a second.
+//   - A change of the file takes effect within a second, without a signal: requests and streams of
+//     a revoked or expired key end. The operating system reports the change, and gateways learn of
+//     it by long poll; without a report the file is polled five times a second.
 //
 // # What it does not
 //

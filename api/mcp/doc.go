@@ -5,10 +5,10 @@
 //
 //   - A request acts with its credential alone, as every other of the edge: keys, rights, quotas
 //     and idempotency are those of commands and queries.
-//   - Who has no credential is told where the protocol's metadata are, and those which issuer's
-//     tokens are taken.
+//   - A request without a credential is refused with the address of the protocol's metadata,
+//     which name the issuer of accepted tokens.
 //
 // # What it does not
 //
-// It keeps no sessions: each request stands for itself, and the server sends nothing unasked.
+// It keeps no sessions: each request is answered by itself, and the server sends nothing else.
 package mcp

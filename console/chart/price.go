@@ -25,7 +25,7 @@ type price struct {
 }
 
 // ParsePrices parses prices of models, each MODEL=INPUT/OUTPUT or MODEL=INPUT/OUTPUT/CACHED: what
-// a million tokens cost. A MODEL that ends with * stands for all that begin so; the longest that
+// a million tokens cost. A MODEL that ends with * matches every name that begins so; the longest that
 // fits counts.
 func ParsePrices(texts []string) (Prices, error) {
 	var p Prices

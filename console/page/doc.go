@@ -37,6 +37,6 @@
 //
 // # What it does not
 //
-// It has no state but the sessions of its edge, which end with the process. It knows no
-// command and no query but thread.get, for the head of a thread's tabs.
+// It has no state: sessions are the edge's. It knows no command and no query but thread.get, for
+// the head of a thread's tabs.
 package page

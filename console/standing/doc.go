@@ -1,4 +1,3 @@
-// Package standing judges how things are with audits and backups, from what their programs
-// reported, for the page System. It is pure: the same reports at the same time have the same
-// standing.
+// Package standing assesses audits and backups for the page System, from the reports of their
+// programs. It is pure: the same reports at the same time yield the same assessment.
 package standing

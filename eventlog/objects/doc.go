@@ -41,9 +41,9 @@
 //	the entry is published, on condition of that sequence
 //	pieces of the object from before its first one are overwritten
 //
-// A piece that is older than another writer's first one has a writer that read the entry before
-// that one's was stored. So that writer either was first, and the other one is refused, or will be
-// refused: no entry ever names a piece that was overwritten. ADR 15 says what else was considered.
+// If a piece is older than the first piece of writer B, its writer A read the entry before B stored
+// its own. So either A stored its entry first, and B is refused, or A will be refused: no entry ever
+// names a piece that was overwritten (ADR 15).
 //
 // # What may enter
 //

@@ -12,7 +12,7 @@
 //
 // A report is the claim of who sent it. That only operators can send one, and ask for them, is
 // what the server's permissions say: no tenant's account imports the subjects. The bucket is not
-// derived, and not in backups: what a restored log was before is no news of it.
+// derived, and not in backups: reports on the log before a restore do not apply to the restored one.
 //
 // # What may enter
 //

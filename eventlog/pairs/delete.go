@@ -20,7 +20,7 @@ func (s *Store) Delete(ctx context.Context, tenant, commandID string, d events.D
 	}
 	switch {
 	case (d.Key == "") == (d.Prefix == nil):
-		return nil, events.Invalid("", "kv.delete needs key or prefix, one of the two")
+		return nil, events.Invalid("", "kv.delete needs either key or prefix")
 	case d.Bucket == "" && (d.Key != "" || *d.Prefix != ""):
 		return nil, events.Invalid("/bucket", "a key or a prefix is of a bucket: name it")
 	case d.Key != "":

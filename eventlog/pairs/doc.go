@@ -7,7 +7,7 @@
 //   - A command is executed once for each key: the message of a key names the last 32 commands
 //     that wrote it, and a write is conditional on the message before it. So a repeat changes
 //     nothing, also after another command has set or deleted the key, on any process.
-//   - A key is gone when its time is over, to the second.
+//   - A key is gone when its time to live ends, to the second.
 //
 // # What it does not
 //

@@ -1,5 +1,5 @@
 // Package streams reads and writes JetStream streams over one connection. It is
-// the ground floor of eventlog: it knows streams, subjects and buckets, and nothing
+// the lowest layer of eventlog: it knows streams, subjects and buckets, and nothing
 // of threads and commits.
 //
 // # What it promises

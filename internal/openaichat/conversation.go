@@ -116,7 +116,7 @@ func Parse(raw []byte, ignore ...string) (*Conversation, error) {
 		return nil, errors.New("no messages")
 	}
 	if n := len(*w.Messages); n > maxMessages {
-		return nil, fmt.Errorf("%d messages; at most %d are taken", n, maxMessages)
+		return nil, fmt.Errorf("%d messages; at most %d are allowed", n, maxMessages)
 	}
 	c := &Conversation{ID: id, Title: w.Title, Messages: make([]Message, len(*w.Messages))}
 	at, err := w.times.read()

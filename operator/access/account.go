@@ -134,7 +134,7 @@ func sign(operator nkeys.KeyPair, c *jwt.AccountClaims) (string, error) {
 	results := jwt.CreateValidationResults()
 	c.Validate(results)
 	if errs := results.Errors(); len(errs) > 0 {
-		return "", fmt.Errorf("access: the account %s cannot be made: %w", c.Name, errs[0])
+		return "", fmt.Errorf("access: the account %s cannot be created: %w", c.Name, errs[0])
 	}
 	return c.Encode(operator)
 }

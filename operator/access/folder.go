@@ -258,7 +258,7 @@ func (f *Folder) key(name string) (nkeys.KeyPair, error) {
 	}
 	pair, err := nkeys.ParseDecoratedNKey(raw)
 	if err != nil { // whose text might hold what is in the file
-		return nil, fmt.Errorf("access: %s is no key; restore it from a backup", f.keyFile(name))
+		return nil, fmt.Errorf("access: %s is not a key; restore it from a backup", f.keyFile(name))
 	}
 	return pair, nil
 }

@@ -136,7 +136,7 @@ func (b *builder) search() (covered uint64, err error) {
 		case err != nil:
 			return 0, err
 		case other > 0:
-			return 0, fmt.Errorf("%s is of another log: its message %d was not stored when this one was", s.name(), other)
+			return 0, fmt.Errorf("%s belongs to another log: its message %d was not stored when this one was", s.name(), other)
 		}
 		covered = max(covered, knows)
 	}

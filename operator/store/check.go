@@ -399,7 +399,7 @@ func (t task) read() {
 	raw, err := os.ReadFile(t.file.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		t.into.err = errors.New("the block has gone while the store was read")
+		t.into.err = errors.New("the block disappeared while the store was read")
 	case err != nil:
 		t.into.err = err
 	default:

@@ -26,6 +26,6 @@ func nameArguments(cmd *cobra.Command) {
 		if takes == "" {
 			takes = "no arguments"
 		}
-		return WrongUsage("%s takes %s, and has %s; see %s --help", cmd.CommandPath(), takes, Count(len(args), "argument"), cmd.CommandPath())
+		return WrongUsage("%s takes %s, but got %s; see %s --help", cmd.CommandPath(), takes, Count(len(args), "argument"), cmd.CommandPath())
 	}
 }

@@ -6,6 +6,6 @@
 // Standard output has results only, and nothing but JSON with --json; progress, logs and errors go
 // to standard error as one line each.
 //
-// A command does not belong here, nor what only one package of commands needs; nothing here needs
-// more of Skein than its client.
+// It has no commands, and nothing that only one package of commands needs. Of Skein it imports the
+// client alone.
 package cli

@@ -58,7 +58,7 @@ func (p *planner) add(name string, data any) {
 	case err != nil:
 		p.err = fmt.Errorf("message %d: %s cannot be written: %w", p.at+1, name, err)
 	case len(raw) > events.MaxEventBytes:
-		p.err = fmt.Errorf("message %d: %s needs %d bytes; at most %d are taken", p.at+1, name, len(raw), events.MaxEventBytes)
+		p.err = fmt.Errorf("message %d: %s needs %d bytes; at most %d are allowed", p.at+1, name, len(raw), events.MaxEventBytes)
 	case p.check != nil:
 		if _, err := p.check.DecodeCommand(name, raw); err != nil {
 			p.err = fmt.Errorf("message %d: %s: %s", p.at+1, name, events.AsError(err).Message)

@@ -2,7 +2,7 @@
 // package openaichat reads them, into threads.
 //
 // One conversation is one thread, with the key import:{id}. A user message
-// begins a turn, which is one react of EK 7: resolved context, trigger item,
+// begins a turn, which is one react: resolved context, trigger item,
 // execution, a step for each assistant message, the reaction item, calls and
 // results, and the end. A turn is one atomic commit, or, where that would be too
 // large, several that end between two steps.
@@ -25,6 +25,6 @@
 //   - A call without a result stays without one, also if a longer file that is
 //     imported later has one for it.
 //   - A reaction item holds all parts of its turn. Each step adds its own, so that
-//     what a turn takes grows with its length, and not with its square.
+//     the size of a turn grows linearly with its length.
 //   - Items have the times of their messages, a reaction that of its first step.
 package importer

@@ -1,5 +1,5 @@
-// Package manifest reads files of definitions, YAML or JSON, and remembers where
-// in them everything stands, so that a refusal names the file and the line.
+// Package manifest reads files of definitions, YAML or JSON, and records the place
+// of every value, so that a refusal names the file and the line.
 //
 // # What it promises
 //
@@ -9,8 +9,8 @@
 //     definition, and perhaps name, as in the command definition.apply.
 //   - Numbers and texts survive: 9007199254740993, 1.0 and 1e3 stay as they are
 //     written, and no, on and 2026-02-20 are texts, as YAML 1.2 says.
-//   - Anchors and aliases are followed, within bounds. What JSON has not (merge
-//     keys, tags but !!str, .inf, 010) is refused and never guessed.
+//   - Anchors and aliases are followed, within bounds. What JSON lacks (merge
+//     keys, tags other than !!str, .inf, 010) is refused.
 //
 // # What it does not
 //

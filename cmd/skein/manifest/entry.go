@@ -149,7 +149,7 @@ func Check(validator *schema.Validator, entries []Entry) error {
 		}
 		e.NewDefinition = def
 		if other := seen[def.Ref().ID()]; other != nil {
-			return e.Blame(events.Errorf(events.InvalidRequest, "the %s stands at %s already", def.Ref(), other.At("")))
+			return e.Blame(events.Errorf(events.InvalidRequest, "the %s is already defined at %s", def.Ref(), other.At("")))
 		}
 		seen[def.Ref().ID()] = e
 	}

@@ -134,7 +134,7 @@ func TestRefusals(t *testing.T) {
 		{"a.yaml", "kind: model\nname: m\nmodle: x\n", "a.yaml:3: /modle: there is no such field"},
 		{"a.yaml", "kind: model\nname: m\nmodel: x\nmodel: y\n", "a.yaml:4: "},
 		{"a.yaml", "kind: agent\nname: a\ntype: ai_human\nmodel: m\ntools:\n - ok\n - not ok\n", "a.yaml:7: /tools/1: must be a tool's name"},
-		{"a.yaml", "kind: prompt\nname: p\ntext: x\n---\nkind: prompt\nname: p\ntext: y\n", "a.yaml:5: the prompt p stands at a.yaml:1 already"},
+		{"a.yaml", "kind: prompt\nname: p\ntext: x\n---\nkind: prompt\nname: p\ntext: y\n", "a.yaml:5: the prompt p is already defined at a.yaml:1"},
 		{"a.yaml", "kind: prompt\nname: p\ndefinition: {text: x}\ntext: y\n", "a.yaml:4: next to definition only kind and name"},
 		{"a.yaml", "kind: prompt\nname: p\ntext: 1.10\n", "a.yaml:3: /text: must be a text"},
 		{"a.yaml", "kind: model\nname: m\nmodel: x\ntemperature: .inf\n", "a.yaml:4: JSON has no number .inf"},

@@ -26,7 +26,7 @@ func (a *app) accessKeyCreate() *cobra.Command {
 	var expires string
 	cmd := &cobra.Command{
 		Use: "create", Short: "Create an API key of a tenant, and print it once", Args: cobra.NoArgs,
-		Long: "Create an API key of a tenant, and print it. It is printed only once: the folder has no secret of it.\n" +
+		Long: "Create an API key of a tenant, and print it. It is printed only once: the folder stores its digest.\n" +
 			"--user, --thread and --can limit it further than its roles do.",
 		RunE: func(*cobra.Command, []string) error {
 			for _, c := range can {

@@ -19,10 +19,11 @@ func (a *app) archiveCommand() *cobra.Command {
 	idle := daysFlag(90 * 24 * time.Hour)
 	cmd := &cobra.Command{
 		Use: "archive [THREAD...]", Short: "Move the commits of cold threads to the object store",
-		Long: "Move the commits of a tenant's threads that were not written to for the time of --idle, or of the named threads\n" +
-			"if that holds for them, from the log into the object store: one object each, which is read back before\n" +
-			"anything is removed from the log. Archived threads are read and written as before. Threads with a run or other\n" +
-			"work in progress are skipped. A Skein must be running. See docs/retention.md, also for an automatic policy.",
+		Long: "Move the commits of idle threads from the log into the object store: one object for each thread, which is\n" +
+			"read back before anything is removed from the log. Threads are idle if they were not written to for --idle;\n" +
+			"without names, all idle threads of the tenant are archived. Archived threads are read and written as\n" +
+			"before. Threads with a run or other work in progress are skipped. A Skein must be running. See\n" +
+			"docs/retention.md, also for an automatic policy.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := r.NeedTenant(); err != nil {
 				return err
@@ -108,9 +109,9 @@ func (a *app) threadFreeze() *cobra.Command {
 	idle := daysFlag(archive.DefaultColdAfter)
 	cmd := &cobra.Command{
 		Use: "freeze [THREAD...]", Short: "Remove the documents of cold threads from the read models",
-		Long: "Mark a tenant's threads that were not written to for the time of --idle, or the named threads if that holds for\n" +
-			"them, as cold: their documents leave the read models within ten minutes, and queries read their log instead.\n" +
-			"Nothing is lost, and no caller notices more than the time. The next write brings the documents back. Threads\n" +
+		Long: "Mark idle threads as cold: their documents leave the read models within ten minutes, and queries read their\n" +
+			"log instead. Threads are idle if they were not written to for --idle; without names, all idle threads of the\n" +
+			"tenant are frozen. Nothing is lost; queries take longer. The next write brings the documents back. Threads\n" +
 			"with a run or other work in progress are skipped. A Skein must be running: it removes the documents, and\n" +
 			"freezes idle threads by itself, see docs/retention.md.",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -84,7 +84,7 @@ func (a *app) diff(ctx context.Context, r *remote, ref string, from, to trail.Po
 		changeText(&b, "  ", c)
 	}
 	if span.Broken > 0 {
-		a.Hint("skein: %d commits of it cannot be read, and were skipped", span.Broken)
+		a.Hint("skein: %d commits of the thread cannot be read, and were skipped", span.Broken)
 	}
 	_, err = fmt.Fprint(a.Out, b.String())
 	return err

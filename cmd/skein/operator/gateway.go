@@ -18,7 +18,7 @@ func (a *app) gatewayCommand() *cobra.Command {
 		Use: "gateway", Short: "Serve HTTP in a process of its own, for a skein serve elsewhere", Args: cobra.NoArgs,
 		Long: "Serve what skein serve serves over HTTP, in a process of its own. Any number of gateways may run: a stream that\n" +
 			"began at one continues at another, and a revoked key ends at each within a second. --creds are those of a user\n" +
-			"with the role gateway (skein access user --role gateway); --nats may name a user with a password in their place.\n" +
+			"with the role gateway (skein access user --role gateway); --nats may name a user with a password instead.\n" +
 			"Without credentials, all requests are those of --tenant, and\n" +
 			"it listens on loopback only.\n" +
 			"One line with the address is printed when requests are accepted. SIGTERM and SIGINT exit 0 within 10 s.",
@@ -38,16 +38,16 @@ func (a *app) gatewayCommand() *cobra.Command {
 	f.StringVar(&cfg.OpsListen, "metrics-listen", "", "the same as --ops-listen")
 	cmd.MarkFlagsMutuallyExclusive("ops-listen", "metrics-listen")
 	f.StringVar(&cfg.Listen.Address, "http-listen", server.DefaultHTTPListen, "address of HTTP; port 0 for a free one")
-	f.StringSliceVar(&cfg.Prices, "console-price", nil, "what a million tokens of a model cost, as MODEL=INPUT/OUTPUT or MODEL=INPUT/OUTPUT/CACHED; MODEL* stands for all that begin so. The console shows what runs cost; repeatable")
+	f.StringSliceVar(&cfg.Prices, "console-price", nil, "what a million tokens of a model cost, as MODEL=INPUT/OUTPUT or MODEL=INPUT/OUTPUT/CACHED; MODEL* matches every name that begins so. The console shows what runs cost; repeatable")
 	f.StringVar(&cfg.Listen.Cert, "tls-cert", "", "file of a certificate for HTTP; it may be replaced at any time")
 	f.StringVar(&cfg.Listen.Key, "tls-key", "", "file of its key")
-	f.StringSliceVar(&cfg.Listen.Hosts, "http-host", nil, "a name by which HTTP may be asked, besides those of its listener; repeatable")
+	f.StringSliceVar(&cfg.Listen.Hosts, "http-host", nil, "another host name that HTTP requests may have, besides those of the listener; repeatable")
 	f.StringSliceVar(&cfg.Listen.Origins, "cors-origin", nil, "an origin whose pages may use HTTP, such as https://shop.example; repeatable")
 	f.StringSliceVar(&cfg.Listen.Proxies, "trust-proxy", nil, "a CIDR of proxies whose X-Forwarded-Host and X-Forwarded-Proto count; repeatable")
 	f.StringToIntVar(&cfg.Listen.KeyLimits, "http-key-limits", nil, "what one key may use over HTTP, such as rate=100,inflight=32,streams=64,uploads=4; negative: no limit (default rate=5000,inflight=512,streams=4000,uploads=16)")
 	f.StringToIntVar(&cfg.Listen.Limits, "http-tenant-limits", nil, "what one tenant may use over HTTP, as --http-key-limits (default rate=10000,inflight=1024,streams=6000,uploads=32)")
-	f.StringVar(&cfg.Listen.Tokens.Issuer, "jwt-issuer", "", "URL of an identity provider (OpenID Connect) whose signed tokens HTTP takes")
-	f.StringVar(&cfg.Listen.Tokens.Audience, "jwt-audience", "", "audience for which its tokens must be")
+	f.StringVar(&cfg.Listen.Tokens.Issuer, "jwt-issuer", "", "URL of an identity provider (OpenID Connect) whose signed tokens HTTP accepts")
+	f.StringVar(&cfg.Listen.Tokens.Audience, "jwt-audience", "", "audience that its tokens must have")
 	f.StringVar(&cfg.Listen.Tokens.TenantClaim, "jwt-tenant-claim", "", "claim that names the tenant, or a path such as realm.tenant")
 	f.StringVar(&cfg.Listen.Tokens.RolesClaim, "jwt-roles-claim", "", "claim that names the roles publisher and subscriber")
 	f.StringVar(&cfg.Listen.Tokens.UserClaim, "jwt-user-claim", "", "claim with the user to whose threads a token is limited; default: it is not limited")

@@ -111,9 +111,9 @@ func (a *app) report(log *eventlog.Log, o events.Operation, begun time.Time, err
 	switch {
 	case sent == nil || err != nil || errors.Is(sent, nats.ErrNoResponders): // no Skein runs, or an older one
 	case errors.Is(sent, context.DeadlineExceeded):
-		a.Hint("warning: Skein did not take a report of this within %v: these credentials may not permit it, so that the console does not show it; see docs/access.md", reportWithin)
+		a.Hint("warning: Skein did not take a report of this within %v, and the console does not show it: these credentials may not permit reports; see docs/access.md", reportWithin)
 	default:
-		a.Hint("warning: Skein took no report of this: %v", sent)
+		a.Hint("warning: the report of this was not accepted: %v", sent)
 	}
 }
 

@@ -28,8 +28,8 @@ func (a *app) replayCommand() *cobra.Command {
 		Long: "Fold the log again, compare it with the live read models, and repair what differs; readers see no gap.\n" +
 			"Without a name, all read models; the name timeline means the stream of events, which is replayed only\n" +
 			"when named, since live subscribers see it again. With --verify nothing is changed, and the exit code is 3\n" +
-			"if something differs. With --rewrite every document is written again, so that the server's files have nothing\n" +
-			"left of documents that were replaced or removed, such as those of purged threads. It works on all tenants, so no tenant is required.",
+			"if something differs. With --rewrite every document is written again, so that nothing of replaced or\n" +
+			"removed documents, such as those of purged threads, remains in the server's files. It works on all tenants.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if verify && rewrite {
 				return cli.WrongUsage("--verify changes nothing, --rewrite writes everything: use one of them")

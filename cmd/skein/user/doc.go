@@ -3,6 +3,6 @@
 // Context Protocol, and any command or query by its name.
 //
 // They do what the credentials of one tenant permit, through the client, and reach nothing of the
-// server: what reads the log or a store belongs into package operator, and may stand in a group of
-// this package, as thread freeze does.
+// server: what reads the log or a store belongs in package operator, even if its command is in a
+// group of this package, as thread freeze is.
 package user

@@ -73,7 +73,7 @@ func (a *app) kvRemove() *cobra.Command {
 			d.Prefix = &prefix
 		}
 		if (len(args) == 2) == (d.Prefix != nil) {
-			return cli.WrongUsage("name a key, or set --prefix, one of the two")
+			return cli.WrongUsage("name a key or set --prefix, not both")
 		}
 		return nil
 	}
