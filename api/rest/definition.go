@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/skein-threads/skein/api/download"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -104,7 +105,7 @@ func definitionCondition(req *http.Request) (condition, error) {
 		switch {
 		case digest == "":
 			return events.Errorf(events.VersionConflict, "there is no definition %s", ref)
-		case match[0] != "*" && match[0] != digestTag(digest):
+		case match[0] != "*" && match[0] != download.Tag(digest):
 			return otherTag(match[0], "the definition "+ref.ID())
 		}
 		return nil

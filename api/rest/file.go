@@ -4,20 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
+	"github.com/skein-threads/skein/api/download"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-)
-
-const (
-	stall      = 30 * time.Second // a client that takes nothing of a file for so long is ended
-	mostRanges = 16               // of one request; each reads pieces of its own
 )
 
 func fileRows() []Row {
@@ -51,20 +45,8 @@ func (s *service) getFile(w http.ResponseWriter, req *http.Request, c *edge.Call
 	case record.External:
 		return events.Errorf(events.IllegalTransition, "the content of %s is not stored here but at %s", record.Path, record.Storage)
 	}
-	describeFile(w.Header(), record)
-	fitRange(req.Header, record.Size)
-	content := &content{ctx: req.Context(), files: c.Client.Files(record.ThreadID), record: record, alive: http.NewResponseController(w)}
-	defer content.close()
-	answer := &refusing{ResponseWriter: w}
-	http.ServeContent(answer, req, "", time.Time{}, content)
-	if content.err != nil {
-		if answer.fail() {
-			return content.err
-		}
-		panic(http.ErrAbortHandler) // the answer has begun: only the connection's end tells that it is not whole
-	}
-	answer.begin()
-	return nil
+	download.Describe(w.Header(), record)
+	return download.Serve(w, req, c.Client, record)
 }
 
 // statFile returns the record of a file. The error is a not_found if there is none.
@@ -75,31 +57,6 @@ func statFile(ctx context.Context, c *client.Client, query object) (*events.File
 	}
 	return decodeAnswer[events.FileRecord](answer)
 }
-
-// describeFile sets the headers of a file's content. Browsers show only what cannot run, and
-// in a sandbox; the rest they store.
-func describeFile(h http.Header, record *events.FileRecord) {
-	kind, _, err := mime.ParseMediaType(record.MimeType)
-	if err != nil {
-		kind = "application/octet-stream"
-		h.Set("Content-Type", kind)
-	} else {
-		h.Set("Content-Type", record.MimeType)
-	}
-	disposition := "attachment"
-	if slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "application/pdf", "text/plain"}, kind) {
-		disposition = "inline"
-	}
-	h.Set("Content-Disposition", mime.FormatMediaType(disposition, map[string]string{"filename": record.Name}))
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	h.Set("Cache-Control", "private, no-cache")
-	h.Set("ETag", digestTag(record.Digest))
-	h.Set(headerSeq, strconv.FormatInt(record.Seq, 10))
-}
-
-// digestTag returns a digest as an entity tag.
-func digestTag(digest string) string { return `"` + digest + `"` }
 
 // putFile writes a file.
 func (s *service) putFile(w http.ResponseWriter, req *http.Request, c *edge.Caller) error {
@@ -129,7 +86,7 @@ func (s *service) putFile(w http.ResponseWriter, req *http.Request, c *edge.Call
 		return events.Errorf(events.Unavailable, "the reply to the command names no file")
 	}
 	c.Acknowledged(record.ThreadID, record.Seq)
-	w.Header().Set("ETag", digestTag(record.Digest))
+	w.Header().Set("ETag", download.Tag(record.Digest))
 	w.Header().Set(headerSeq, strconv.FormatInt(record.Seq, 10))
 	status := http.StatusOK
 	if record.CreatedAt == record.UpdatedAt {
