@@ -9,8 +9,10 @@ import (
 	"github.com/skein-threads/skein/api/chat"
 	"github.com/skein-threads/skein/api/completions"
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/embeddings"
 	"github.com/skein-threads/skein/api/endpoints"
 	"github.com/skein-threads/skein/api/mcp"
+	"github.com/skein-threads/skein/api/openaifiles"
 	"github.com/skein-threads/skein/api/openresponses"
 	"github.com/skein-threads/skein/api/rest"
 	"github.com/skein-threads/skein/client"
@@ -77,6 +79,8 @@ func New(o Options) (*Handler, error) {
 	chat.Routes(e)
 	openresponses.Routes(e)
 	completions.Routes(e)
+	openaifiles.Routes(e)
+	embeddings.Routes(e)
 	mcp.Routes(e, mcp.Options{Issuer: o.Listen.Tokens.Issuer})
 	agui.Routes(e)
 	if err := console.Routes(e, console.Options{System: o.System, Operators: operators, Prices: o.Prices}); err != nil {

@@ -121,8 +121,8 @@ func TestHandler_RoutesOfOtherAPIs(t *testing.T) {
 	t.Parallel()
 	url := start(t)
 	for path, has := range map[string]string{
-		"/v1/messages": "POST /v1/responses", "/v1/completions": "POST /v1/responses", "/v1/embeddings": "provider",
-		"/v1/files": "/api/threads/{threadId}/files/", "/v1/files/file-1/content": "/api/threads/{threadId}/files/", "/v1/threads/t/runs": "/v1/conversations",
+		"/v1/messages": "POST /v1/responses", "/v1/completions": "POST /v1/responses",
+		"/v1/uploads": "POST /v1/files", "/v1/uploads/upload_1/parts": "POST /v1/files", "/v1/threads/t/runs": "/v1/conversations",
 	} {
 		a := ask(t, url, "POST", path)
 		a.wantProblem(t, path, http.StatusNotFound, "not_found")

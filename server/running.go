@@ -157,6 +157,9 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	if err := s.startWebhooks(background, directory, queries); err != nil {
 		return err
 	}
+	if err := s.serveEmbeddings(log, definitions); err != nil {
+		return err
+	}
 	var taking context.Context
 	taking, s.work.stop = context.WithCancel(background)
 	worker := runtime.New(log, dispatcher, runtime.Config{

@@ -58,6 +58,7 @@ type Server struct {
 	pairs             *pairs.Store
 	operations        *operations.Store
 	commands, queries *service.Service
+	embeddings        *service.Service // nil: this process runs no agents
 	files             *files.Service
 	reading           reading
 	work              running

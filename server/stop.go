@@ -58,6 +58,9 @@ func (s *Server) stopParts(ctx, graceful context.Context) error {
 	}
 	// Runs first: their tools send commands and queries.
 	errs = append(errs, within(graceful, "what runs", s.work.drain))
+	if s.embeddings != nil {
+		errs = append(errs, s.embeddings.Stop(graceful))
+	}
 	// Uploads end in commands, so they come next.
 	if s.files != nil {
 		errs = append(errs, s.files.Stop(graceful))

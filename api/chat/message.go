@@ -39,6 +39,7 @@ type Part struct {
 	MediaType        string      `json:"mediaType,omitzero"`
 	Title            string      `json:"title,omitzero"`
 	Filename         string      `json:"filename,omitzero"`
+	FileID           string      `json:"file_id,omitzero"` // of a file that was uploaded before, in place of its URL
 	ID               string      `json:"id,omitzero"`
 	Data             events.JSON `json:"data,omitzero"`
 
@@ -298,10 +299,13 @@ func storedFile(role events.Role, p *Part) (events.JSON, error) {
 	if p.source != "" {
 		fields["url"] = p.source
 	}
+	if p.FileID != "" {
+		fields["file_id"] = p.FileID
+	}
 	data := strings.HasPrefix(p.URL, "data:")
 	switch {
 	case !data && !strings.HasPrefix(p.URL, "https://") && !strings.HasPrefix(p.URL, "http://"):
-		return nil, events.Errorf(events.InvalidRequest, "the url of a file is a data URL, a URL with http or https, or /api/threads/ID/files/PATH of the chat's own thread; not %.64q", p.URL)
+		return nil, events.Errorf(events.InvalidRequest, "the url of a file is a data URL, a URL with http or https, the id of a file of /v1/files, or /api/threads/ID/files/PATH of the chat's own thread; not %.64q", p.URL)
 	case role == events.Assistant:
 		fields["type"], fields["url"] = typeFile, p.URL
 	case strings.HasPrefix(p.MediaType, "image/") || p.MediaType == "image":

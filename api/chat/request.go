@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/openaifiles"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/attachment"
@@ -136,15 +138,20 @@ func (r *request) userItem(ctx context.Context, h *chat) (*events.NewItem, error
 	if m.Role != string(events.User) {
 		return nil, events.Invalid(path+"/role", "the last message is the user's, or the assistant's with answers to its calls; not of the role %.32q", m.Role)
 	}
+	inline := openaifiles.NewInliner(h.now)
 	for i := range m.Parts {
-		if m.Parts[i].Type == typeFile {
-			if err := readFile(ctx, h.now, h.thread, &m.Parts[i]); err != nil {
-				return nil, err
-			}
+		if m.Parts[i].Type != typeFile {
+			continue
+		}
+		if err := readFile(ctx, h.now, h.thread, &m.Parts[i]); err != nil {
+			return nil, err
+		}
+		if err := readUploaded(ctx, inline, &m.Parts[i], path+"/parts/"+strconv.Itoa(i)); err != nil {
+			return nil, err
 		}
 	}
 	var item events.NewItem
-	err := h.caller.Decode(ctx, r.size, func() (err error) {
+	err := h.caller.Decode(ctx, r.size+inline.Bytes(), func() (err error) {
 		item, err = itemOf(m, path)
 		return err
 	})
@@ -219,5 +226,26 @@ func readFile(ctx context.Context, c *client.Client, thread *events.Thread, p *P
 		p.MediaType = record.MimeType
 	}
 	p.source, p.URL = p.URL, attachment.DataURL(p.MediaType, content)
+	return nil
+}
+
+// readUploaded replaces the id of a file of /v1/files by its content. An id may stand in place of the
+// URL, as the AI SDK's providers have it.
+func readUploaded(ctx context.Context, inline *openaifiles.Inliner, p *Part, path string) error {
+	id := p.FileID
+	if id == "" && openaifiles.IsID(p.URL) {
+		id = p.URL
+	}
+	if id == "" {
+		return nil
+	}
+	if !openaifiles.IsID(id) {
+		return events.Invalid(path+"/file_id", "%.80q is not the id of a file of POST /v1/files", id)
+	}
+	f, err := inline.File(ctx, id, path)
+	if err != nil {
+		return err
+	}
+	p.FileID, p.URL, p.MediaType, p.Filename = id, f.URL, f.MediaType, cmp.Or(p.Filename, f.Name)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/openaifiles"
 	"github.com/skein-threads/skein/api/openresponses"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -89,7 +90,12 @@ func textOf(content events.JSON) string {
 	_ = json.Unmarshal(content, &parts) // a list of parts
 	var b strings.Builder
 	for _, p := range parts {
-		for _, name := range []string{"text", "refusal", "image_url", "file_data", "file_url", "file_id"} {
+		names := []string{"text", "refusal", "image_url", "file_data", "file_url", "file_id"}
+		var id string
+		if v := p["file_id"]; jsontext.Value(v).Kind() == '"' && json.Unmarshal(v, &id) == nil && openaifiles.IsID(id) {
+			names = []string{"file_id"} // the thread has the content as well, and the file may be deleted
+		}
+		for _, name := range names {
 			if v := p[name]; jsontext.Value(v).Kind() == '"' {
 				var s string
 				_ = json.Unmarshal(v, &s) // it is a string

@@ -250,10 +250,16 @@ func (m *message) parts(path, textType string) (events.JSON, error) {
 			}
 			out = append(out, map[string]string{"type": events.InputImage, "image_url": image.URL, "detail": cmp.Or(image.Detail, "auto")})
 		case p.Type == "file" && textType == events.InputText:
-			if p.File.Data == "" {
-				return nil, events.Invalid(at+"/file", "a file has file_data, a data URL")
+			one := map[string]string{"type": events.InputFile}
+			switch {
+			case p.File.Data != "":
+				one["file_data"], one["filename"] = p.File.Data, p.File.Name
+			case p.File.ID != "":
+				one["file_id"] = p.File.ID
+			default:
+				return nil, events.Invalid(at+"/file", "a file has file_data, a data URL, or a file_id")
 			}
-			out = append(out, map[string]string{"type": events.InputFile, "file_data": p.File.Data, "filename": p.File.Name})
+			out = append(out, one)
 		default:
 			return nil, events.Invalid(at, "a part of type %.32q has no effect in a message of the role %s", p.Type, m.Role)
 		}

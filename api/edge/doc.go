@@ -5,6 +5,9 @@
 //	rest           /api: commands, queries, resources, events, sockets
 //	openresponses  /v1: Open Responses, and what OpenAI's clients call as well
 //	completions    /v1/chat/completions: OpenAI's Chat Completions
+//	openaifiles    /v1/files: OpenAI's Files, and their contents in messages
+//	embeddings     /v1/embeddings
+//	download       contents of files, of all of them
 //	chat           /chat: the AI SDK's stream of UI messages
 //	mcp            /mcp: the Model Context Protocol
 //	agui           /agui: AG-UI, and CopilotKit's runtime

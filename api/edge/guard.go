@@ -41,7 +41,7 @@ func (g *guard) Command(ctx context.Context, subject string, r *events.Request, 
 		return nil, err
 	}
 	switch {
-	case kind == events.KindQuery || kind == events.KindFile && name != "content.put":
+	case kind == events.KindQuery || kind == events.KindFile && name != "content.put": // the others are no commands
 		return nil, g.unsent(subject)
 	case kind == events.KindFile: // it takes the very request of the command
 		name = "file.write"
@@ -103,6 +103,9 @@ func (g *guard) Request(ctx context.Context, subject string, body []byte, send f
 		return g.query(ctx, name, body, send)
 	case kind == events.KindFile && name == "content.get":
 		return g.content(ctx, body, send)
+	case kind == events.KindFile && name == client.EmbedRequest: // of no thread; it needs what a command needs
+		g.decoded()
+		return send(body)
 	}
 	return nil, g.unsent(subject)
 }

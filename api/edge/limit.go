@@ -174,8 +174,14 @@ func retryAfter(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
 }
 
+// FilesPath is where the files of OpenAI's clients are uploaded.
+const FilesPath = "/v1/files"
+
 // isUpload reports whether a request's body is the content of a file.
 func isUpload(r *http.Request) bool {
+	if r.Method == http.MethodPost {
+		return r.URL.Path == FilesPath
+	}
 	return r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/api/threads/") && strings.Contains(r.URL.Path, "/files/")
 }
 

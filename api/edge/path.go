@@ -96,10 +96,8 @@ func insteadOf(path string) string {
 		return "Skein speaks Open Responses and Chat Completions; send POST /v1/responses or POST /v1/chat/completions"
 	case under("/v1/assistants"), under("/v1/threads"):
 		return "Skein speaks Open Responses; use POST /v1/conversations and POST /v1/responses, or /api/threads"
-	case under("/v1/embeddings"):
-		return "Skein makes no embeddings; ask the model's provider"
-	case under("/v1/files"), under("/v1/uploads"):
-		return "files belong to a thread; send PUT /api/threads/{threadId}/files/{path}, or a picture as an input_image with a data URL to POST /v1/responses"
+	case under("/v1/uploads"):
+		return "a file is uploaded at once; send POST /v1/files"
 	}
 	return ""
 }

@@ -264,6 +264,9 @@ func defined(ctx context.Context, c *edge.Caller, name string) (*events.Definiti
 	return find(upToDate)
 }
 
+// NoModel returns the refusal of a model that is not defined.
+func NoModel(name string) error { return noModel(name) }
+
 func noModel(name string) error {
 	return &refusal{edge.Problem{
 		Type: "invalid_request", Code: "model_not_found", Param: "model", Message: "there is no model " + quoted(name) + "; GET /v1/models lists the agents and models that are defined",

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/openaifiles"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	transform "github.com/skein-threads/skein/events/openresponses"
@@ -30,7 +31,14 @@ func (d *createRequest) items(ctx context.Context, c *edge.Caller, to place) ([]
 // to.
 func newItems(ctx context.Context, c *edge.Caller, input []transform.Item, size int, thread string) (items []events.NewItem, err error) {
 	list := make([]transform.Item, 0, len(input))
+	inline := openaifiles.NewInliner(c.Client)
 	for i, o := range input {
+		if o.Content, err = inline.Content(ctx, o.Content, "/input/"+strconv.Itoa(i)+"/content"); err != nil {
+			return nil, err
+		}
+		if o.Output, err = inline.Content(ctx, o.Output, "/input/"+strconv.Itoa(i)+"/output"); err != nil {
+			return nil, err
+		}
 		if asksApproval(o) { // of an earlier run, whose model never saw it
 			continue
 		}
@@ -57,7 +65,7 @@ func newItems(ctx context.Context, c *edge.Caller, input []transform.Item, size 
 			list = append(list, p)
 		}
 	}
-	err = c.Decode(ctx, size, func() (err error) {
+	err = c.Decode(ctx, size+inline.Bytes(), func() (err error) {
 		items, err = transform.Read(list)
 		return err
 	})

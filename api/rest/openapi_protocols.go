@@ -3,6 +3,8 @@ package rest
 import (
 	"net/http"
 	"strings"
+
+	"github.com/skein-threads/skein/api/edge"
 )
 
 // protocolRoute is a route of another protocol, which is described by its own specification.
@@ -20,6 +22,8 @@ type protocolRoute struct {
 const (
 	openResponsesSpec = "https://www.openresponses.org"
 	completionsSpec   = "https://platform.openai.com/docs/api-reference/chat"
+	filesSpec         = "https://platform.openai.com/docs/api-reference/files"
+	embeddingsSpec    = "https://platform.openai.com/docs/api-reference/embeddings"
 	chatSpec          = "https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol"
 	mcpSpec           = "https://modelcontextprotocol.io/specification"
 	aguiSpec          = "https://docs.ag-ui.com"
@@ -50,6 +54,14 @@ func protocolRoutes() []protocolRoute {
 
 		{"POST /v1/chat/completions", "createChatCompletion", "Answers messages with an agent, as OpenAI's Chat Completions does.", "The request of Chat Completions.", "The completion.", http.StatusOK, true},
 
+		{"POST /v1/files", "uploadFile", "Uploads a file, by whose id messages may refer to it.", "A form with the fields purpose and file.", "The file.", http.StatusOK, false},
+		{"GET /v1/files", "listUploadedFiles", "Lists files.", "", "A page of files.", http.StatusOK, false},
+		{"GET /v1/files/{id}", "getUploadedFile", "Describes a file.", "", "The file.", http.StatusOK, false},
+		{"DELETE /v1/files/{id}", "deleteUploadedFile", "Deletes a file.", "", "What was deleted.", http.StatusOK, false},
+		{"GET /v1/files/{id}/content", "getUploadedContent", "Returns the content of a file; parts of it with Range.", "", "The content.", http.StatusOK, false},
+
+		{"POST /v1/embeddings", "createEmbedding", "Passes texts to the endpoint of a model that embeds them.", "The request of OpenAI's Embeddings.", "The embeddings.", http.StatusOK, false},
+
 		{"POST /mcp", "callMCP", "Answers a request of the Model Context Protocol: tools and resources of threads and agents.", "A request of JSON-RPC.", "Its answer.", http.StatusOK, false},
 
 		{"POST /chat", "postChat", "Sends a message or answers calls, and streams the message that follows, as the AI SDK's chat does.", "The chat's id, and its last message or all of them.", "", http.StatusOK, true},
@@ -77,11 +89,18 @@ func (r protocolRoute) describe() (path, method string, operation node) {
 		spec, tag = aguiSpec, "agui"
 	case strings.HasPrefix(path, "/v1/chat/"):
 		spec = completionsSpec
+	case strings.HasPrefix(path, "/v1/files"):
+		spec = filesSpec
+	case path == "/v1/embeddings":
+		spec = embeddingsSpec
 	case path == "/mcp":
 		spec, tag = mcpSpec, "mcp"
 	}
 	content := node{}
-	if r.answer != "" {
+	switch {
+	case strings.HasSuffix(path, "/content"):
+		content["*/*"] = node{"schema": node{}}
+	case r.answer != "":
 		content["application/json"] = node{"schema": node{}}
 	}
 	if r.streams {
@@ -115,7 +134,11 @@ func (r protocolRoute) describe() (path, method string, operation node) {
 		operation["parameters"] = parameters
 	}
 	if r.body != "" {
-		operation["requestBody"] = node{"description": r.body, "content": mediaType("application/json", node{"type": "object"})}
+		kind := "application/json"
+		if path == edge.FilesPath {
+			kind = "multipart/form-data"
+		}
+		operation["requestBody"] = node{"description": r.body, "content": mediaType(kind, node{"type": "object"})}
 	}
 	return path, strings.ToLower(method), operation
 }

@@ -73,29 +73,38 @@ func (c *call) ask(request []byte, out *Output, decode Decoder) error {
 
 // open sends the request, and returns the stream of events that answers it.
 func (c *call) open(request []byte) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(c.ctx, http.MethodPost, strings.TrimSuffix(c.config.BaseURL, "/")+c.protocol.Path, bytes.NewReader(request))
+	body, kind, err := c.send(c.protocol.Path, eventStream, request)
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Accept", eventStream)
+	if kind != "" {
+		if media, _, err := mime.ParseMediaType(kind); err != nil || media != eventStream {
+			_ = body.Close()
+			return nil, &Failure{Text: fmt.Sprintf("the model's endpoint answered with %s, not with an event stream; is it a %s endpoint?", kind, c.protocol.Name)}
+		}
+	}
+	return &boundedBody{ReadCloser: body, call: c, left: c.config.MaxBytes}, nil
+}
+
+// send sends a request, and returns the answer and its type.
+func (c *call) send(path, accept string, request []byte) (body io.ReadCloser, kind string, err error) {
+	req, err := http.NewRequestWithContext(c.ctx, http.MethodPost, strings.TrimSuffix(c.config.BaseURL, "/")+path, bytes.NewReader(request))
+	if err != nil {
+		return nil, "", err
+	}
+	req.Header.Set("Accept", accept)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "Skein")
 	c.protocol.Authorize(req.Header, c.config.APIKey)
 	res, err := c.config.HTTPClient.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if res.StatusCode != http.StatusOK {
 		defer func() { _ = res.Body.Close() }()
-		return nil, c.status(res)
+		return nil, "", c.status(res)
 	}
-	if kind := res.Header.Get("Content-Type"); kind != "" {
-		if media, _, err := mime.ParseMediaType(kind); err != nil || media != eventStream {
-			_ = res.Body.Close()
-			return nil, &Failure{Text: fmt.Sprintf("the model's endpoint answered with %s, not with an event stream; is it a %s endpoint?", kind, c.protocol.Name)}
-		}
-	}
-	return &boundedBody{ReadCloser: res.Body, call: c, left: c.config.MaxBytes}, nil
+	return res.Body, res.Header.Get("Content-Type"), nil
 }
 
 // boundedBody limits a body, and notes each read.

@@ -26,12 +26,13 @@ type Decoder func(e Event) (last bool, err error)
 
 // Protocol is what an endpoint has to know of its protocol.
 type Protocol struct {
-	Name     string // for errors: "is it a Responses endpoint?"
-	Path     string // of requests, after the base URL
-	LastName string // the name of the event that ends an answer, for errors
-	TooLong  string // what the error of a conversation that is too long for its model contains
-	Steps    bool   // the calls of a step are one message of it
-	Params   Rules  // which params of a model's definition may be sent
+	Name           string // for errors: "is it a Responses endpoint?"
+	Path           string // of requests, after the base URL
+	EmbeddingsPath string // of requests for embeddings; empty: it has none
+	LastName       string // the name of the event that ends an answer, for errors
+	TooLong        string // what the error of a conversation that is too long for its model contains
+	Steps          bool   // the calls of a step are one message of it
+	Params         Rules  // which params of a model's definition may be sent
 
 	BaseURL  string // the default of Config.BaseURL
 	Provider string // the default of Config.Provider

@@ -215,6 +215,9 @@ func (h *history) message(role events.Role, content events.JSON, phase string) {
 			ok = role != events.Assistant && (p.FileID != nil || p.FileURL != nil || p.FileData != nil)
 		}
 		if ok {
+			if p.ImageURL != "" || p.FileData != nil {
+				p.FileID = nil // of the caller's; endpoints take one of them
+			}
 			now = append(now, p)
 		}
 	}

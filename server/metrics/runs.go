@@ -11,6 +11,7 @@ type runs struct {
 	ended       *prometheus.CounterVec
 	endTime     *prometheus.HistogramVec
 	reactorTime *prometheus.HistogramVec
+	embedTime   *prometheus.HistogramVec
 	toolTime    *prometheus.HistogramVec
 	toolRetries prometheus.Counter
 	effects     *prometheus.CounterVec
@@ -23,6 +24,7 @@ func newRuns(c *catalog) runs {
 		ended:       c.counter("runs_total", "Executions that this process let go: completed, failed, waits, lost or again.", "result"),
 		endTime:     c.histogram("run_seconds", "From a run's request to its end.", slow, "result"),
 		reactorTime: c.histogram("reactor_seconds", "From a reactor's call to its answer.", slow, "result"),
+		embedTime:   c.histogram("embedding_seconds", "From a request for embeddings to the answer of the model's endpoint, with all attempts.", slow, "result"),
 		toolTime:    c.histogram("tool_seconds", "From a tool's call to its result, with all attempts.", slow, "result"),
 		toolRetries: c.counter("tool_retries_total", "Attempts at calls of tools after the first.").With(nil),
 		effects:     c.counter("effects_total", "Attempts at effects that ended.", "result"),
@@ -47,6 +49,11 @@ func (r Runs) Run(result string, asked time.Duration) {
 // Reactor implements runtime.Metrics.
 func (r Runs) Reactor(failed bool, took time.Duration) {
 	r.m.runs.reactorTime.WithLabelValues(outcome(failed)).Observe(took.Seconds())
+}
+
+// Embedding is called after a request for embeddings, with its duration.
+func (r Runs) Embedding(failed bool, took time.Duration) {
+	r.m.runs.embedTime.WithLabelValues(outcome(failed)).Observe(took.Seconds())
 }
 
 // Tool implements runtime.Metrics.

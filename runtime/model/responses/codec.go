@@ -42,7 +42,7 @@ type Codec struct{}
 // Protocol implements model.Codec.
 func (Codec) Protocol() model.Protocol {
 	return model.Protocol{
-		Name: "Responses", Path: "/responses", LastName: "response.completed", TooLong: `"context_length_exceeded"`,
+		Name: "Responses", Path: "/responses", EmbeddingsPath: "/embeddings", LastName: "response.completed", TooLong: `"context_length_exceeded"`,
 		Params:  rules(),
 		BaseURL: DefaultBaseURL, Provider: "openai", Setting: "SKEIN_OPENAI",
 		Authorize: func(h http.Header, key string) {
