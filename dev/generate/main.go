@@ -1,7 +1,7 @@
 // Command generate writes what is derived from the vocabulary in package events:
 // the JSON Schemas in schema/files and, in docs, the pages of events, commands,
-// queries and state machines, and the AsyncAPI document. It fails when a file cites an id that
-// requirements.txt does not have.
+// queries and state machines, the AsyncAPI document, and the page of clients. It fails when a file
+// cites an id that requirements.txt does not have.
 //
 // The same vocabulary always yields the same bytes. With -check it writes nothing, names each
 // file that is stale, missing or left over, and exits 1.
@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/skein-threads/skein/dev/clients"
 	"github.com/skein-threads/skein/schema"
 )
 
@@ -93,6 +94,7 @@ func outputs(root string) ([]output, error) {
 		{"docs/queries.md", queriesPage},
 		{"docs/state-machines.md", machinesPage},
 		{"docs/asyncapi.yaml", asyncAPI},
+		{"docs/clients.md", clients.Page},
 	} {
 		body, err := page.write()
 		if err != nil {

@@ -1,0 +1,136 @@
+// Package clients tests Skein with released clients of the protocols that it serves, and has the table
+// of docs/clients.md. dev/generate writes the page, with the versions that the tests install.
+package clients
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+//go:embed package.json */package.json
+var manifests embed.FS
+
+// Row is a client, and what of a protocol works with it. Its test shows that.
+type Row struct {
+	Client   string // as its users call it
+	Module   string // of npm, as the manifest names it, or of Go
+	Manifest string // with the version of the module; of Go the version
+	Protocol string
+	Works    string
+	Not      string // what does not; empty: nothing is known
+	Test     string // or several, separated by spaces
+}
+
+// The pages of the protocols.
+const (
+	responsesPage   = "[Open Responses](openresponses.md)"
+	completionsPage = "[Chat Completions](completions.md)"
+	filesPage       = "[Files](openai-files.md), [Embeddings](models.md#embeddings)"
+	chatPage        = "[AI SDK's chat](chat.md)"
+	aguiPage        = "[AG-UI](agui.md)"
+	mcpPage         = "[MCP](mcp.md)"
+	restPage        = "[HTTP](http.md)"
+)
+
+// Rows returns the table.
+func Rows() []Row {
+	const (
+		root, completions, files, agui, mcp, generators = "package.json", "completions/package.json", "files/package.json", "agui/package.json", "mcp/package.json", "generators/package.json"
+		node                                            = "TestOpenResponses_Node"
+		openaiGo, openaiGoVersion                       = "github.com/openai/openai-go/v3", "v3.95.0"
+	)
+	return []Row{
+		{"OpenAI for Node", "openai", root, responsesPage, "create, stream, retrieve, delete, background, cancel, conversations, functions, images, WebSocket", "", node},
+		{"OpenAI for Go", openaiGo, openaiGoVersion, responsesPage, "create, stream, resume, retries, approvals", "", "TestOpenResponses_Go TestOpenResponses_GoRetriesAndApproves"},
+		{"AI SDK, provider openai", "@ai-sdk/openai", root, responsesPage, "generate, stream, tools", "", node},
+		{"AI SDK, provider open-responses", "@ai-sdk/open-responses", root, responsesPage, "generate, stream, tools", "", node},
+		{"OpenAI Agents SDK", "@openai/agents", root, responsesPage, "run, stream, a session of conversations", "", node},
+		{"OpenAI for Node", "openai", completions, completionsPage, "create, stream, `.stream()`, `runTools`, models, chats that are kept", "`n`, `stop`, `logprobs`, audio", "TestCompletions_Node"},
+		{"OpenAI for Node, 6", "openai6", completions, completionsPage, "the same", "the same", "TestCompletions_Node"},
+		{"LangChain", "@langchain/openai", completions, completionsPage, "invoke, stream, tools", "`n`, `stop`, `logprobs`", "TestCompletions_Node"},
+		{"AI SDK, provider openai-compatible", "@ai-sdk/openai-compatible", completions, completionsPage, "generate, stream, tools, errors", "`stopSequences`", "TestCompletions_Node"},
+		{"OpenAI for Go", openaiGo, openaiGoVersion, completionsPage, "create, stream, tools", "`n`, `stop`, `logprobs`", "TestCompletions_Go"},
+		{"go-openai", "github.com/sashabaranov/go-openai", "v1.43.0", completionsPage, "create, stream, tools, models, errors", "`n`, `stop`, `logprobs`", "TestCompletions_GoOpenAI"},
+		{"OpenAI for Node", "openai", files, filesPage, "upload, list, get, content, delete, `file_id` in messages; vectors as float and base64", "batches, uploads in parts", "TestFilesAndEmbeddings_Node"},
+		{"OpenAI for Node, 6", "openai6", files, filesPage, "the same", "the same", "TestFilesAndEmbeddings_Node"},
+		{"OpenAI for Go", openaiGo, openaiGoVersion, filesPage, "the same", "the same", "TestFilesAndEmbeddings_Go"},
+		{"LangChain, OpenAIEmbeddings", "@langchain/openai", files, filesPage, "documents and queries", "", "TestFilesAndEmbeddings_Node"},
+		{"AI SDK, provider openai-compatible", "@ai-sdk/openai-compatible", files, filesPage, "embed, embedMany, errors", "", "TestFilesAndEmbeddings_Node"},
+		{"AI SDK, useChat", "ai", root, chatPage, "send, resume, stop, edit, tools, approvals, files; also in a page of Next.js", "", "TestAISDK TestNext_ReloadKeepsTheChat"},
+		{"AI SDK 6, useChat", "ai6", root, chatPage, "the same", "", "TestAISDK"},
+		{"AG-UI", "@ag-ui/client", agui, aguiPage, "runs, tools, approvals, questions, reload, stop, errors, repeats, forks", "", "TestAGUI"},
+		{"CopilotKit", "@copilotkit/core", agui, aguiPage, "the same; info, run, connect, stop", "", "TestAGUI"},
+		{"MCP SDK", "@modelcontextprotocol/sdk", mcp, mcpPage, "agents, search and fetch", "", "TestMCP_Node"},
+		{"MCP SDK 2", "@modelcontextprotocol/client", mcp, mcpPage, "agents, search and fetch", "", "TestMCP_Node"},
+		{"MCP Inspector", "@modelcontextprotocol/inspector", mcp, mcpPage, "tools", "", "TestMCP_Node"},
+		{"openapi-fetch", "openapi-fetch", root, restPage, "types from `/api/openapi.json`", "", "TestREST_GeneratedClient"},
+		{"orval", "orval", generators, restPage, "a client from `/api/openapi.json`", "", "TestGenerators"},
+		{"swagger-typescript-api", "swagger-typescript-api", generators, restPage, "a client from `/api/openapi.json`", "", "TestGenerators"},
+		{"typed-openapi", "typed-openapi", generators, restPage, "a client from `/api/openapi.json`", "", "TestGenerators"},
+		{"Standard Webhooks", "standardwebhooks", root, "[webhooks](http-workers.md)", "signatures", "", "TestWebhook_StandardWebhooks"},
+	}
+}
+
+// Version returns the version of a client that its test installs.
+func (r Row) Version() (string, error) {
+	if !strings.HasSuffix(r.Manifest, ".json") {
+		return r.Manifest, nil
+	}
+	raw, err := manifests.ReadFile(r.Manifest)
+	if err != nil {
+		return "", err
+	}
+	var of struct {
+		Dependencies map[string]string `json:"dependencies"`
+	}
+	if err := json.Unmarshal(raw, &of); err != nil {
+		return "", fmt.Errorf("%s: %w", r.Manifest, err)
+	}
+	version := of.Dependencies[r.Module]
+	if version == "" {
+		return "", fmt.Errorf("%s does not name %s", r.Manifest, r.Module)
+	}
+	return version[strings.LastIndexByte(version, '@')+1:], nil // npm:openai@6.30.1 is another name
+}
+
+// Page returns docs/clients.md.
+func Page() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(`# Clients
+
+` + "```sh" + `
+make test-clients        # needs Node and npm
+` + "```" + `
+
+runs the tests below: each installs the released client, and uses it unchanged against a running
+server, with another base URL. [Models](models.md#endpoints) lists the endpoints of models.
+`)
+	protocol := ""
+	for _, r := range Rows() {
+		if r.Protocol != protocol {
+			protocol = r.Protocol
+			fmt.Fprintf(&b, "\n## %s\n\nDescribed in %s.\n\n| client | version | works | does not | test |\n|---|---|---|---|---|\n", plain(protocol), protocol)
+		}
+		version, err := r.Version()
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&b, "| %s, `%s` | %s | %s | %s | `%s` |\n", r.Client, r.Module, version, r.Works, r.Not, strings.ReplaceAll(r.Test, " ", "`, `"))
+	}
+	b.WriteString("\n<!-- written by go run ./dev/generate from dev/clients/matrix.go -->\n")
+	return b.Bytes(), nil
+}
+
+// plain returns a link's text, and of several those of all.
+func plain(links string) string {
+	var names []string
+	for link := range strings.SplitSeq(links, "), ") {
+		name, _, _ := strings.Cut(strings.TrimPrefix(link, "["), "]")
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
