@@ -23,7 +23,7 @@ func TestAGUI(t *testing.T) {
 // agui is a server with the agent triage, whose reactor does what the last message says.
 func agui(t *testing.T) *skeintest.Server {
 	t.Helper()
-	s := skeintest.Start(t, func(o *skein.Options) { o.HTTPListen, o.Tenant = "127.0.0.1:0", "acme" })
+	s := skeintest.Start(t, func(o *skein.Options) { o.HTTPListen, o.NATSListen, o.Tenant = "127.0.0.1:0", "127.0.0.1:0", "acme" })
 	steps := make(script)
 	front := httptest.NewServer(steps)
 	t.Cleanup(front.Close)

@@ -21,10 +21,10 @@ func closedTo() map[string][]string {
 		// A program that uses the client must not link the server.
 		"client": {"connect", "events", "internal/retry"},
 		// A library on the client, for programs that link no server.
-		"threads": {"client", "events", "schema/arguments", "internal/excerpt", "internal/retry"},
+		"threads": {"client", "events", "schema/arguments", "internal/excerpt", "internal/form", "internal/retry", "internal/rpcline"},
 		"state":   {"client", "events", "schema/arguments", "internal/excerpt", "internal/pattern", "internal/retry"},
 		// The HTTP edge is a client, wherever it runs.
-		"api": {"client", "events", "runview", "schema", "console", "internal/attachment", "internal/build", "internal/excerpt", "internal/prototype", "internal/suggest", "threads/threadmcp", "threads/threadtools", "schema/arguments", "quota"},
+		"api": {"client", "events", "runview", "schema", "console", "internal/attachment", "internal/build", "internal/excerpt", "internal/form", "internal/prototype", "internal/rpcline", "internal/suggest", "threads/threadmcp", "threads/threadtools", "schema/arguments", "quota"},
 		// Pages on the edge, which serves them.
 		"console": {"client", "events", "runview", "api/edge", "api/stream", "internal/eventtext"},
 		// What serves every kind of request knows none of them.
@@ -48,10 +48,12 @@ func narrow() map[string][]string {
 	return map[string][]string{
 		// What programs with a client's credentials do: they reach nothing but the client.
 		"threads/threadtools": {"client", "events", "internal/excerpt"},
-		"threads/threadmcp":   {"client", "events", "threads/threadtools", "schema/arguments"},
+		"threads/threadmcp":   {"client", "events", "internal/form", "internal/rpcline", "threads/threadtools", "schema/arguments"},
+		"api/natsagents":      {"client", "events", "quota", "runview", "api/runstream", "internal/attachment", "internal/form"},
+		"api/acp":             {"client", "events", "runview", "api/runstream", "internal/attachment", "internal/form", "internal/rpcline"},
 		"cmd/skein/cli":       {"client", "connect", "events", "internal/build", "internal/eventtext", "internal/suggest", "cmd/skein/importer"},
 		"cmd/skein/user": {"cmd/skein/cli", "client", "events", "schema", "threads",
-			"internal/eventtext", "cmd/skein/manifest", "internal/suggest", "threads/threadmcp", "cmd/skein/importer"},
+			"api/acp", "internal/eventtext", "cmd/skein/manifest", "internal/suggest", "threads/threadmcp", "cmd/skein/importer"},
 	}
 }
 

@@ -2,7 +2,6 @@ package threadmcp
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/form"
 )
 
 // multiRound is the first version of the protocol in which a result may ask for input.
@@ -29,54 +29,13 @@ func elicitation(req *mcp.CallToolRequest, calls []events.ApprovalRequested) mcp
 		if said, ok := req.Params.InputResponses[call.CallID].(*mcp.ElicitResult); ok && said.Action == "cancel" {
 			return nil
 		}
-		form, ok := formOf(call)
+		asked, ok := form.Of(call.Question, call.Answer)
 		if !ok {
 			return nil
 		}
-		asks[call.CallID] = &mcp.ElicitParams{Mode: "form", Message: call.Question, RequestedSchema: form}
+		asks[call.CallID] = &mcp.ElicitParams{Mode: "form", Message: call.Question, RequestedSchema: asked}
 	}
 	return asks
-}
-
-// field is the property of a form whose answer is no object.
-const field = "answer"
-
-// form is the schema of a form: an object of plain values.
-type form struct {
-	Type       string                     `json:"type"`
-	Properties map[string]json.RawMessage `json:"properties"`
-	Required   []string                   `json:"required,omitempty"`
-}
-
-// formOf returns the form that asks a question, and reports whether there is one: forms have plain
-// values only.
-func formOf(call events.ApprovalRequested) (form, bool) {
-	if call.Question == "" {
-		return form{}, false
-	}
-	if call.Answer == nil {
-		return form{"object", map[string]json.RawMessage{field: json.RawMessage(`{"type":"string"}`)}, []string{field}}, true
-	}
-	if plain(json.RawMessage(call.Answer)) {
-		return form{"object", map[string]json.RawMessage{field: json.RawMessage(call.Answer)}, []string{field}}, true
-	}
-	var f form
-	if json.Unmarshal(call.Answer, &f) != nil || f.Type != "object" || len(f.Properties) == 0 {
-		return form{}, false
-	}
-	return f, !slices.ContainsFunc(slices.Collect(maps.Values(f.Properties)), func(one json.RawMessage) bool { return !plain(one) })
-}
-
-// plain reports whether a schema is one of a text, a number or a truth value.
-func plain(schema json.RawMessage) bool {
-	var s struct {
-		Type any `json:"type"`
-	}
-	if json.Unmarshal(schema, &s) != nil {
-		return false
-	}
-	name, _ := s.Type.(string)
-	return slices.Contains([]string{"string", "number", "integer", "boolean"}, name)
 }
 
 // answer tells a run what people have answered, all of it or nothing. A form that was put away leaves
@@ -99,11 +58,7 @@ func (s *Server) answer(ctx context.Context, r run, responses mcp.InputResponseM
 		d := events.ResolveApproval{CallID: call}
 		switch said.Action {
 		case "accept":
-			var value any = said.Content
-			if one, alone := said.Content[field]; alone && len(said.Content) == 1 {
-				value = one
-			}
-			raw, err := json.Marshal(value)
+			raw, err := form.Answer(said.Content)
 			if err != nil {
 				return events.Invalid("/inputResponses", "%w", err)
 			}

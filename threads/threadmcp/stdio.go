@@ -4,19 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-)
 
-// maxLine bounds a message on a stream. A longer one is refused, and skipped.
-const maxLine = 16 << 20
+	"github.com/skein-threads/skein/internal/rpcline"
+)
 
 // endTime is how long answers in flight may take to be written when ctx has ended.
 const endTime = 2 * time.Second
@@ -114,11 +111,15 @@ func (a *answers) wait(most time.Duration) {
 func forward(in io.Reader, to io.Writer, w *answers) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
-		line, whole, err := readLine(r)
-		m, refusal := messageOf(line, whole)
+		line, whole, err := rpcline.Read(r)
+		m, refusal := rpcline.Decode(line, whole)
 		switch {
 		case refusal != nil:
-			if err := refuse(w, line, refusal); err != nil {
+			raw, err := rpcline.Refusal(line, refusal)
+			if err != nil {
+				return err
+			}
+			if _, err := w.Write(raw); err != nil {
 				return err
 			}
 		case m != nil:
@@ -133,56 +134,4 @@ func forward(in io.Reader, to io.Writer, w *answers) error {
 			return err
 		}
 	}
-}
-
-// readLine returns the next line without its end, or, of one that is too long, its beginning.
-func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
-	whole = true
-	for {
-		part, err := r.ReadSlice('\n')
-		if whole = whole && len(line)+len(part) <= maxLine; whole {
-			line = append(line, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return bytes.TrimSpace(line), whole, err
-		}
-	}
-}
-
-// messageOf returns the message that a line is, nil if it is empty, or why it is none.
-func messageOf(line []byte, whole bool) (jsonrpc.Message, *jsonrpc.Error) {
-	switch {
-	case !whole:
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("the message has more than %d bytes; send less in one", maxLine)}
-	case len(line) == 0:
-		return nil, nil
-	case !json.Valid(line):
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the line is not JSON; send each message as one line"}
-	case line[0] == '[':
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a batch of messages is not supported; send each as one line"}
-	}
-	m, err := jsonrpc.DecodeMessage(line)
-	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the line is no JSON-RPC 2.0 message"}
-	}
-	return m, nil
-}
-
-// refuse answers a line that is no message, with its id if it has one.
-func refuse(to io.Writer, line []byte, why *jsonrpc.Error) error {
-	var of struct {
-		ID any `json:"id"`
-	}
-	_ = json.Unmarshal(line, &of) // it may be anything
-	switch of.ID.(type) {
-	case string, float64:
-	default:
-		of.ID = nil
-	}
-	raw, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": of.ID, "error": why})
-	if err != nil {
-		return err
-	}
-	_, err = to.Write(append(raw, '\n'))
-	return err
 }

@@ -16,7 +16,7 @@ func Verbs(of *cli.App) cli.Verbs {
 		Groups: []cli.Commands{
 			{Title: "Threads", List: []*cobra.Command{
 				a.threadCommand(), a.messageCommand(), a.itemCommand(), a.tailCommand(), a.importCommand(),
-				a.filesCommand(), a.stateCommand(), a.sessionCommand(), a.kvCommand(), a.mcpCommand(),
+				a.filesCommand(), a.stateCommand(), a.sessionCommand(), a.kvCommand(), a.mcpCommand(), a.acpCommand(),
 			}},
 			{Title: "Agents", List: []*cobra.Command{
 				a.applyCommand(), a.definitionCommand(), a.skillCommand(), a.runCommand(), a.approvalCommand(), a.queueCommand(),
@@ -121,4 +121,5 @@ skein query thread.get '{"threadId":"key:order:42"}'
 skein mcp
 skein mcp --thread key:order:42
 skein mcp --listen 127.0.0.1:8421 --token-file skein-mcp.token
+skein acp --agent support
 `
