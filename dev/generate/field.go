@@ -10,10 +10,19 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// legend says how to read the fields of a page; its argument is the page of the forms.
-const legend = `**Bold** fields are required. A type such as id or time is a text of that [form](%s#forms-of-texts).
+// legend says how to read the fields of a page; its argument is the page of the forms, or "" for the
+// same one.
+func legend(forms string) string {
+	return strings.ReplaceAll(fmt.Sprintf(legendText, forms), "~", "`")
+}
+
+const legendText = `**Bold** fields are required. A type such as id or time is a text of that [form](%s#forms-of-texts).
 T[] is a list of T, a|b is one of these values, and a field without a type is a text. An integer is at least 0. A limit counts the
-characters of a text and the elements of a list.`
+characters of a text and the elements of a list.
+
+Some fields mean the same everywhere: an ~id~ in a command is one that the caller chooses, an absent
+~contextId~ the thread's default context, ~metadata~ the caller's own fields, a ~path~ begins at the
+thread's root, and ~errorText~ says why something failed.`
 
 // nameOf is the name of a field as the pages show it.
 func nameOf(f schema.Description) string {
@@ -68,7 +77,7 @@ func oneOf(kind string) string {
 }
 
 // obvious matches a name and its text if the page says as much at its top, or the name does.
-var obvious = regexp.MustCompile(`^(id: The (\w+'s )?id|createdAt: The time of creation|from: The state before|to: The state (after|to move to)|status: The state of the \w+'s machine|\w+: Only \w+ (of|in) this \w+)\.$`)
+var obvious = regexp.MustCompile(`^(id: The (\w+'s )?id|createdAt: The time of creation|from: The state before|to: The state (after|to move to)|status: (The state of the \w+'s machine|Its first state)|id: The id, if the caller chooses it|contextId: The context; the default one if absent|metadata: The caller's own fields|path: From the thread's root|errorText: Why it failed|createdAt: When it was made|updatedAt: When it last changed, if it did|role: Who speaks|kind: What (it defines|is defined)|\w+: Only \w+ (of|in) this \w+)\.$`)
 
 // made matches what a command made, in its reply, and a text that says no more.
 var made = regexp.MustCompile(`^result\.\w+: The \w+ that was [a-z ]+\.$`)

@@ -20,7 +20,7 @@ is a message of its own. %s is the content of the event, and %s names the schema
 version. The part of the type before the first dot is the entity, as in subjects.`, "`data`", "`dataschema`")
 	p.line(`Fields may be added: a reader skips unknown ones. Absent fields are left out, never null. An event of
 an older version is upcast when it is read, and never rewritten.`)
-	p.line("JSON Schemas: [events](../schema/files/events), [envelope](../schema/files/event-envelope.json).\n"+legend, "commands.md")
+	p.line("JSON Schemas: [events](../schema/files/events), [envelope](../schema/files/event-envelope.json).\n%s", legend("commands.md"))
 	if err := wholeEvent(p); err != nil {
 		return nil, err
 	}
