@@ -180,8 +180,8 @@ func TestOpenAIFiles_Refusals(t *testing.T) {
 	}
 }
 
-// A file of another user or tenant does not exist, neither by its id nor in a message; whoever may use
-// all threads of a tenant may use its files. A credential that only reads, or is for one thread,
+// A file of another user or tenant does not exist, neither by its id nor in a message; a credential for
+// all threads of a tenant uses its files. A credential that only reads, or is for one thread,
 // uploads nothing.
 func TestOpenAIFiles_OfOthers(t *testing.T) {
 	t.Parallel()
