@@ -205,6 +205,12 @@ func TestOpenAIFiles_OfOthers(t *testing.T) {
 			}
 		}
 	}
+	thread := s.made("acme", "ann", "no-file").thread
+	for _, path := range []string{"", "/content"} { // a thread that is no file
+		if status, text := s.ask("ann", "GET", "/v1/files/file-"+strings.ReplaceAll(strings.TrimPrefix(thread, "T-"), "-", "")+path, ""); status != http.StatusNotFound || strings.Contains(text, "secret") {
+			t.Errorf("%d %s", status, text)
+		}
+	}
 	for _, who := range []string{"ann", "acme"} {
 		if status, text := s.ask(who, "GET", "/v1/files/"+f.ID+"/content", ""); status != http.StatusOK || text != "secret" {
 			t.Errorf("%s: %d %s", who, status, text)
