@@ -31,10 +31,12 @@ type Options struct {
 	// TLSCert and TLSKey are files of a certificate for HTTP and its key. With Access and
 	// these, or with TrustProxy, HTTPListen may be another address than loopback.
 	TLSCert, TLSKey string
-	HTTPHosts       []string       // further host names that HTTP requests may have, besides those of the listener
-	CORSOrigins     []string       // whose pages may use HTTP, such as https://shop.example; default its own
-	TrustProxy      []string       // CIDRs of proxies whose X-Forwarded-Host and X-Forwarded-Proto count
-	HTTPKeyLimits   map[string]int // of a credential over HTTP: rate, inflight, streams, uploads; negative: no limit
+	// AgentsProtocol serves the agents of all tenants over the Synadia Agent Protocol for NATS.
+	AgentsProtocol bool
+	HTTPHosts      []string       // further host names that HTTP requests may have, besides those of the listener
+	CORSOrigins    []string       // whose pages may use HTTP, such as https://shop.example; default its own
+	TrustProxy     []string       // CIDRs of proxies whose X-Forwarded-Host and X-Forwarded-Proto count
+	HTTPKeyLimits  map[string]int // of a credential over HTTP: rate, inflight, streams, uploads; negative: no limit
 	// HTTPTenantLimits are the same of a tenant.
 	HTTPTenantLimits map[string]int
 	// Tenant is whose requests over HTTP are, without Access: default that of their
@@ -163,6 +165,7 @@ func (o Options) config() server.Config {
 		OpsListen:         o.OpsListen,
 		TLSCert:           o.TLSCert,
 		TLSKey:            o.TLSKey,
+		AgentsProtocol:    o.AgentsProtocol,
 		HTTPHosts:         o.HTTPHosts,
 		CORSOrigins:       o.CORSOrigins,
 		TrustProxy:        o.TrustProxy,

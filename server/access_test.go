@@ -39,7 +39,7 @@ func startGuarded(t *testing.T, init access.InitOptions, users ...access.User) *
 		g.add(u)
 	}
 	g.server, err = server.Start(t.Context(), server.Config{
-		Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true, Access: dir,
+		Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true, Access: dir, AgentsProtocol: true,
 	}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)

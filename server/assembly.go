@@ -40,7 +40,7 @@ type assembly struct {
 func (s *Server) assemble(ctx, background context.Context) error {
 	a := &assembly{Server: s, ctx: ctx, background: background}
 	for _, step := range []func() error{
-		a.openLog, a.openConnections, a.openStores, a.startCommands, a.startQueries, a.serveFiles, a.startWork, a.startTimeline, a.serveCommands,
+		a.openLog, a.openConnections, a.openStores, a.startCommands, a.startQueries, a.serveFiles, a.startWork, a.startTimeline, a.serveCommands, a.serveAgents,
 	} {
 		if err := step(); err != nil {
 			return err

@@ -56,6 +56,7 @@ type Config struct {
 	HTTPHosts        []string       // --http-host: further host names that HTTP requests may have, besides those of the listener
 	CORSOrigins      []string       // --cors-origin: whose pages may use HTTP, such as https://shop.example; default its own
 	TrustProxy       []string       // --trust-proxy: CIDRs of proxies whose X-Forwarded-Host and -Proto count
+	AgentsProtocol   bool           // --agents-protocol: agents are served over the Synadia Agent Protocol for NATS
 	HTTPKeyLimits    map[string]int // --http-key-limits: rate, inflight, streams, uploads of a credential over HTTP; negative: no limit
 	HTTPTenantLimits map[string]int // --http-tenant-limits: the same of a tenant
 	Access           string         // --access: folder of accounts and TLS for the embedded server; default none, and loopback only

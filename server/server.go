@@ -11,6 +11,7 @@ import (
 
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/api/keys"
+	"github.com/skein-threads/skein/api/natsagents"
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/eventlog"
@@ -58,7 +59,8 @@ type Server struct {
 	pairs             *pairs.Store
 	operations        *operations.Store
 	commands, queries *service.Service
-	embeddings        *service.Service // nil: this process runs no agents
+	embeddings        *service.Service    // nil: this process runs no agents
+	agents            *natsagents.Service // nil: agents are not served
 	files             *files.Service
 	reading           reading
 	work              running

@@ -56,6 +56,9 @@ func (s *Server) stopParts(ctx, graceful context.Context) error {
 	if s.api != nil { // streams end, and their readers resume elsewhere
 		errs = append(errs, within(graceful, "streams over HTTP", s.api.Close))
 	}
+	if s.agents != nil {
+		errs = append(errs, s.agents.Stop(graceful))
+	}
 	// Runs first: their tools send commands and queries.
 	errs = append(errs, within(graceful, "what runs", s.work.drain))
 	if s.embeddings != nil {

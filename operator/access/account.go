@@ -99,7 +99,13 @@ func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.Ac
 		for _, subject := range []string{n.GatewayKeys(""), n.GatewayKeys("*"), n.Emit("*", "*", "*"), n.OperationReport(), n.OperationList()} {
 			c.Exports.Add(service(subject))
 		}
-		c.Exports.Add(stream(n.Prefix+".timeline.*.>"), stream(allLive(n, "*")), stream(n.Cancel("*")))
+		c.Exports.Add(stream(n.Prefix+".timeline.*.>"), stream(allLive(n, "*")), stream(n.Cancel("*")), stream(events.AgentsHeartbeat("*", "*", "*")))
+		for _, subject := range agentsAsked("*") {
+			c.Exports.Add(service(subject))
+		}
+		for _, verb := range events.AgentsVerbs() {
+			c.Exports.Add(service(events.AgentsFind(verb, "*")), service(events.AgentsFind(verb, "*")+".*"))
+		}
 		c.Imports.Add(from(workerAccount, reactors, jwt.Service), from(workerAccount, tools, jwt.Service), from(workerAccount, effects, jwt.Service))
 	case workerAccount:
 		c.Exports.Add(traced(reactors), traced(tools), service(effects))
@@ -124,7 +130,18 @@ func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.Ac
 		for _, subject := range []string{n.Command(tenant, ">"), n.Query(tenant, ">"), n.Submit(tenant, ">"), n.File(tenant, ">"), n.Upload(tenant, ">")} {
 			c.Imports.Add(from(skeinAccount, subject, jwt.Service))
 		}
-		c.Imports.Add(from(skeinAccount, n.Prefix+".timeline."+tenant+".>", jwt.Stream), from(skeinAccount, allLive(n, tenant), jwt.Stream))
+		c.Imports.Add(from(skeinAccount, n.Prefix+".timeline."+tenant+".>", jwt.Stream), from(skeinAccount, allLive(n, tenant), jwt.Stream),
+			from(skeinAccount, events.AgentsHeartbeat("*", tenant, "*"), jwt.Stream))
+		for _, subject := range agentsAsked(tenant) {
+			c.Imports.Add(from(skeinAccount, subject, jwt.Service))
+		}
+		for _, verb := range events.AgentsVerbs() { // where clients look that know nothing of Skein
+			for _, id := range []string{"", ".*"} {
+				i := from(skeinAccount, events.AgentsFind(verb, tenant)+id, jwt.Service)
+				i.LocalSubject = jwt.RenamingSubject(events.AgentsFindLocal(verb) + id)
+				c.Imports.Add(i)
+			}
+		}
 	}
 	return c
 }

@@ -51,6 +51,23 @@ func InboxOf(name string) string { return "_INBOX." + name }
 // allLive returns the subjects of the live events of a tenant.
 func allLive(n events.Names, tenant string) string { return n.Prefix + ".live." + tenant + ".>" }
 
+// agentsAsked returns the subjects on which the agents of a tenant are asked over the Synadia Agent
+// Protocol, and their questions answered.
+func agentsAsked(tenant string) []string {
+	return []string{events.AgentsPrompt("*", tenant, "*"), events.AgentsStatus("*", tenant, "*"), events.AgentsReply("*", tenant, "*")}
+}
+
+// agentsSubjects returns what a user of a tenant may publish on, and subscribe to, for that protocol.
+func agentsSubjects(r Role, tenant string) (publish, subscribe []string) {
+	for _, verb := range events.AgentsVerbs() {
+		publish = append(publish, events.AgentsFindLocal(verb), events.AgentsFindLocal(verb)+".*")
+	}
+	if r == Publisher {
+		return append(publish, agentsAsked(tenant)...), nil
+	}
+	return append(publish, events.AgentsStatus("*", tenant, "*")), []string{events.AgentsHeartbeat("*", tenant, "*")}
+}
+
 // permissions says exactly what a user may do in the user's account.
 func permissions(n events.Names, u User) (jwt.Permissions, error) {
 	var p jwt.Permissions
@@ -61,6 +78,9 @@ func permissions(n events.Names, u User) (jwt.Permissions, error) {
 			publish, subscribe := events.TenantRole(role).Subjects(n, u.Tenant)
 			p.Pub.Allow.Add(publish...)
 			p.Sub.Allow.Add(append(subscribe, inbox)...)
+			publish, subscribe = agentsSubjects(role, u.Tenant)
+			p.Pub.Allow.Add(publish...)
+			p.Sub.Allow.Add(subscribe...)
 		case Worker:
 			for _, is := range []struct {
 				names   []string

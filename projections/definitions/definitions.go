@@ -221,3 +221,8 @@ func (d *Definitions) follow(ctx context.Context) error {
 	}
 	return buckets.Follow(ctx, stream, from, func() { d.forget(true) }, func(m jetstream.Msg, _ bool) { d.changed(bucket.Key(m.Subject())) })
 }
+
+// Every returns the definitions of a kind, of all tenants, as their bucket has them now.
+func (d *Definitions) Every(ctx context.Context, kind events.DefinitionKind) ([]Owned, error) {
+	return d.source.Every(ctx, kind)
+}

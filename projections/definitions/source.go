@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
@@ -75,4 +76,29 @@ func (s Source) At(ctx context.Context, tenant string, ref events.DefinitionRef,
 		}
 	}
 	return nil, nil
+}
+
+// Owned is a definition with its tenant.
+type Owned struct {
+	Tenant string
+	*events.Definition
+}
+
+// Every reads the current versions of all definitions of a kind, of all tenants, in no order.
+func (s Source) Every(ctx context.Context, kind events.DefinitionKind) ([]Owned, error) {
+	model := s.models.Of(documents.Definitions)
+	got, err := s.log.Bucket(model.Bucket).All(ctx, "*."+string(kind)+".*")
+	if err != nil {
+		return nil, fmt.Errorf("reading all definitions: %w", err)
+	}
+	list := make([]Owned, 0, len(got))
+	for _, m := range got {
+		doc, _, err := model.Decode(m.Data)
+		if err != nil {
+			return nil, err
+		}
+		tenant, _, _ := strings.Cut(m.Subject, ".")
+		list = append(list, Owned{tenant, doc.(*events.Definition)})
+	}
+	return list, nil
 }

@@ -108,6 +108,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.IntVar(&o.ModelAttempts, "model-attempts", 0, "most calls of the models' endpoint for one step, after failures that may be temporary; default what an agent's retries permit")
 	f.StringArrayVar(&o.ModelEndpoints, "model-endpoint", nil, "NAME=PROTOCOL,URL[,KEY_VARIABLE]: an endpoint that models may name; PROTOCOL is responses, chat or messages; repeatable")
 	f.StringArrayVar(&o.ModelEndpointOptions, "model-endpoint-option", nil, "NAME.KEY=VALUE of an endpoint; KEY is timeout, idle, attempts, maxBytes, rawReasoning or tenants (names separated by commas); repeatable")
+	f.BoolVar(&o.AgentsProtocol, "agents-protocol", false, "serve the agents of all tenants to any NATS client over the Synadia Agent Protocol: they are found as the micro service agents")
 	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector for traces of runs; default OTEL_EXPORTER_OTLP_ENDPOINT")
 	f.BoolVar(&o.OTelContent, "otel-content", false, "include messages, arguments and results in traces, truncated to 4 KiB each")
 	f.StringVar(&o.file, "config", "", "JSON file with an object whose names are flags; flags and variables take precedence")
