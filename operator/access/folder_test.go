@@ -187,10 +187,12 @@ func TestTokensSayWhatTheRoleMay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(c.Pub.Allow, " "); got != "skein.cmd.acme.> skein.file.acme.> skein.live.acme.> skein.query.acme.> skein.submit.acme.> skein.upload.acme.>" {
+	if got := strings.Join(c.Pub.Allow, " "); got != "$SRV.INFO.agents $SRV.INFO.agents.* $SRV.PING.agents $SRV.PING.agents.* $SRV.STATS.agents $SRV.STATS.agents.* "+
+		"agents.prompt.*.acme.* agents.reply.*.acme.* agents.status.*.acme.* "+
+		"skein.cmd.acme.> skein.file.acme.> skein.live.acme.> skein.query.acme.> skein.submit.acme.> skein.upload.acme.>" {
 		t.Errorf("it may publish %s", got)
 	}
-	if got := strings.Join(c.Sub.Allow, " "); got != "_INBOX.app.> skein.live.acme.> skein.timeline.acme.>" {
+	if got := strings.Join(c.Sub.Allow, " "); got != "_INBOX.app.> agents.hb.*.acme.* skein.live.acme.> skein.timeline.acme.>" {
 		t.Errorf("it may subscribe to %s", got)
 	}
 	if c.Issuer != f.state.Accounts[tenantAccount("acme")] || c.BearerToken || c.Resp != nil {
