@@ -33,10 +33,10 @@ func (w *world) found(subject string, n int) map[string]micro.Info {
 		w.s.Must(err)
 		defer func() { _ = sub.Unsubscribe() }()
 		w.s.Must(w.nc.PublishRequest(subject, inbox, nil))
-		for {
+		for answers := 0; ; answers++ { // one of each agent
 			m, err := sub.NextMsg(200 * time.Millisecond)
 			if err != nil {
-				return len(list) == n
+				return len(list) == n && answers == n
 			}
 			var i micro.Info
 			if json.Unmarshal(m.Data, &i) == nil && i.Name == "agents" {

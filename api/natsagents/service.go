@@ -104,10 +104,7 @@ func Serve(o Options) (*Service, error) {
 }
 
 func (s *Service) subscribe(subject, queue string, handle nats.MsgHandler) error {
-	sub, err := s.o.Conn.QueueSubscribe(subject, queue, handle)
-	if queue == "" {
-		sub, err = s.o.Conn.Subscribe(subject, handle)
-	}
+	sub, err := s.o.Conn.QueueSubscribe(subject, queue, handle) // an empty queue is none
 	if err == nil {
 		s.subs = append(s.subs, sub)
 	}
