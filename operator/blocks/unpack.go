@@ -48,6 +48,16 @@ func unpack(raw []byte) (pieces []piece, compressed bool, cause string) {
 	return salvage(body, sum), true, "the compressed block cannot be unpacked (" + err.Error() + ")"
 }
 
+// Unpack returns what a block held before the server compressed it. It reports false of a block
+// that is not compressed, or cannot be read as it is.
+func Unpack(raw []byte) ([]byte, bool) {
+	pieces, compressed, cause := unpack(raw)
+	if !compressed || cause != "" {
+		return nil, false
+	}
+	return pieces[0].data, true
+}
+
 // maxContent bounds what is believed of the size that a block claims.
 const maxContent = 64 << 20
 

@@ -7,7 +7,9 @@
 // every stream that is not derived (only the last one after a clean stop), compares
 // where each stream ends with what the mark says, and refuses to go on where
 // something is missing. After an unclean stop it also keeps links to the files
-// until the server has been seen to have all of it, see [Opened.Confirm].
+// until the server has been seen to have all of it, see [Opened.Confirm]. It unpacks the block that
+// the server will append to, which may be compressed after a power cut, and which the server would
+// spoil.
 //
 // The mark is the file skein.mark in the store directory: where each stream ended,
 // written every now and then, and, after a clean stop, which files there were. It

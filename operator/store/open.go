@@ -70,6 +70,9 @@ func Open(ctx context.Context, cfg Config) (*Opened, error) {
 			return nil, err
 		}
 	}
+	if err := cfg.unpackEnds(); err != nil {
+		return nil, fmt.Errorf("preparing the last blocks of the store for writing: %w", err)
+	}
 	for _, s := range r.Streams {
 		if s.Skipped == "" {
 			o.mark.Streams[s.Account+"/"+s.Name] = max(o.mark.Streams[s.Account+"/"+s.Name], s.Last)
