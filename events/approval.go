@@ -52,6 +52,35 @@ func (d ResolveApproval) Granted() GrantApproval {
 	return GrantApproval{CallID: d.CallID, Arguments: d.Arguments, Comment: d.Reason}
 }
 
+// AnswerIn returns the answer to a call that an event records, and reports whether it records one.
+func AnswerIn(e *Event) (ResolveApproval, bool) {
+	switch d := e.Data.(type) {
+	case ApprovalGranted:
+		return ResolveApproval{CallID: d.CallID, Grant: true, Arguments: d.Arguments, Reason: d.Comment}, true
+	case ApprovalDenied:
+		return ResolveApproval{CallID: d.CallID, Deny: true, Reason: d.Comment}, true
+	case ApprovalResolved:
+		return ResolveApproval{CallID: d.CallID, Result: d.Result}, true
+	}
+	return ResolveApproval{}, false
+}
+
+// Differs returns what d says otherwise than an earlier answer to the same call, "" if it repeats that
+// answer. A repeat may leave the reason out.
+func (d ResolveApproval) Differs(earlier ResolveApproval) string {
+	switch {
+	case d.Grant != earlier.Grant || d.Deny != earlier.Deny:
+		return "another decision"
+	case !EqualJSON(d.Arguments, earlier.Arguments):
+		return "other arguments"
+	case !EqualJSON(d.Result, earlier.Result):
+		return "another result"
+	case d.Reason != "" && d.Reason != earlier.Reason:
+		return "another reason"
+	}
+	return ""
+}
+
 // Constraint returns the rules of Check as JSON Schema.
 func (ResolveApproval) Constraint() string {
 	const no = `{"enum":[false,null]}`

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -67,6 +68,15 @@ func parseDecimal(raw []byte) (int64, bool) {
 		n = -n
 	}
 	return n, true
+}
+
+// EqualJSON reports whether two JSON values are equal in canonical form.
+func EqualJSON(a, b JSON) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	x, y := jsontext.Value(bytes.Clone(a)), jsontext.Value(bytes.Clone(b))
+	return x.Canonicalize() == nil && y.Canonicalize() == nil && bytes.Equal(x, y)
 }
 
 // clip shortens a value that an error quotes. It does not cut a character in half: errors are

@@ -1,6 +1,7 @@
 package agui_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -164,7 +165,18 @@ func TestResume_Refused(t *testing.T) {
 	}
 }
 
-// stored returns events without those of what a run does at the moment.
-func stored(list []object) []object {
-	return slices.DeleteFunc(slices.Clone(list), func(e object) bool { return e["type"] == "CUSTOM" })
+// stored returns events without those of what a run does at the moment, and with the pieces of a text in
+// one: how it came depends on when the client came.
+func stored(list []object) (out []object) {
+	for _, e := range list {
+		last := len(out) - 1
+		switch {
+		case e["type"] == "CUSTOM":
+		case e["delta"] != nil && last >= 0 && out[last]["type"] == e["type"] && out[last]["messageId"] == e["messageId"] && out[last]["toolCallId"] == e["toolCallId"]:
+			out[last]["delta"] = out[last]["delta"].(string) + e["delta"].(string)
+		default:
+			out = append(out, maps.Clone(e))
+		}
+	}
+	return out
 }

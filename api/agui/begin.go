@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/api/edge"
@@ -41,7 +42,7 @@ func begin(r *http.Request, c *edge.Caller, agent string, in *input) (*follow, e
 		if err != nil {
 			return nil, err
 		}
-		if f, err := t.earlier(r.Context(), once); f != nil || err != nil {
+		if f, err := t.earlier(r.Context(), in, once); f != nil || err != nil {
 			return f, err
 		}
 		if len(in.Resume) > 0 {
@@ -54,6 +55,8 @@ func begin(r *http.Request, c *edge.Caller, agent string, in *input) (*follow, e
 		}
 		f, err := t.ask(r.Context(), agent, in, once)
 		switch {
+		case events.IsTakenByDeleted(err):
+			return nil, events.Errorf(events.NotFound, "the thread that an earlier request with this %s began was deleted; send another %[1]s", once.name)
 		case !events.HasCode(err, events.AlreadyExists, events.VersionConflict): // otherwise two requests began together
 			return f, err
 		case try == tries && events.IsReusedID(err):
@@ -77,15 +80,19 @@ func check(r *http.Request, c *edge.Caller, agent string, in *input) error {
 		tools = append(tools, one)
 	}
 	asked := openresponses.Asked{Body: marshal(map[string]any{"model": agent, "input": ".", "tools": tools})}
-	return asked.Check(r, c)
+	err := asked.Check(r, c)
+	if openresponses.IsNoModel(err) {
+		return events.Errorf(events.NotFound, "there is no agent %.80q; GET /agui/info lists those that are defined", agent)
+	}
+	return err
 }
 
 // earlier returns the run of an earlier request with the same runId, nil if there is none.
-func (t *conversation) earlier(ctx context.Context, o once) (*follow, error) {
+func (t *conversation) earlier(ctx context.Context, in *input, o once) (*follow, error) {
 	x, err := client.Read(ctx, t.now, events.GetExecution{ExecutionID: o.execution()})
 	if err == nil {
-		if settingsOf(x.Settings).Request != o.digest {
-			return nil, edge.ReusedKey(o.name)
+		if err := t.checkSame(ctx, in, o, x.ThreadID, settingsOf(x.Settings).asked); err != nil {
+			return nil, err
 		}
 		return t.follow(ctx, x)
 	}
@@ -97,11 +104,36 @@ func (t *conversation) earlier(ctx context.Context, o once) (*follow, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(list.Queued, func(q events.Queued) bool { return q.ExecutionID == o.execution() }) {
-			return &follow{of: t, thread: b.ID, execution: o.execution(), from: b.Version}, nil
+		at := slices.IndexFunc(list.Queued, func(q events.Queued) bool { return q.ExecutionID == o.execution() })
+		if at < 0 {
+			continue
 		}
+		var item events.NewItem
+		var own metadata
+		_ = json.Unmarshal(list.Queued[at].Item, &item) // it was checked when it was stored
+		_ = json.Unmarshal(item.Metadata, &own)         // likewise
+		if err := t.checkSame(ctx, in, o, b.ID, own.AGUI.asked); err != nil {
+			return nil, err
+		}
+		return &follow{of: t, thread: b.ID, execution: o.execution(), from: b.Version}, nil
 	}
 	return nil, nil
+}
+
+// checkSame refuses a request with the runId of another one. A repeat has its state, or one that changes
+// nothing now: the client may have been told another since.
+func (t *conversation) checkSame(ctx context.Context, in *input, o once, thread string, first asked) error {
+	differs := first.Request != o.Request
+	if !differs && first.State != o.State {
+		var err error
+		if differs, err = t.stateDiffers(ctx, thread, in.State); err != nil {
+			return err
+		}
+	}
+	if differs {
+		return edge.ReusedKey(o.name)
+	}
+	return nil
 }
 
 // follow returns an execution from its beginning.
@@ -164,22 +196,13 @@ func (t *conversation) ask(ctx context.Context, agent string, in *input, o once)
 // checkResults refuses results of calls that nobody has made, and leaves out those that are part of a
 // message.
 func (p *place) checkResults() error {
-	made := map[string]bool{}
-	if p.known > 0 && len(p.fresh) > 0 && p.fresh[0].Role == roleTool { // compare has looked
-		for _, m := range p.fresh {
-			if m.Role != roleTool {
-				break
-			}
-			made[m.ToolCallID] = true
-		}
-	}
 	of := map[string]bool{} // calls of messages of the request that no run has written
 	for i, m := range p.fresh {
 		for _, c := range m.ToolCalls {
 			of[c.ID] = true
 		}
-		if m.Role == roleTool && !made[m.ToolCallID] && !of[m.ToolCallID] {
-			return events.Invalid("/messages/"+strconv.Itoa(p.first+i)+"/toolCallId", "the thread has no call %.80q", m.ToolCallID)
+		if m.Role == roleTool && !p.open[m.ToolCallID] && !of[m.ToolCallID] {
+			return events.Invalid("/messages/"+strconv.Itoa(p.first+i)+"/toolCallId", "the thread has no call %.80q that waits for a result of its client", m.ToolCallID)
 		}
 	}
 	p.fresh = slices.DeleteFunc(slices.Clone(p.fresh), func(m message) bool { return m.Role == roleTool && of[m.ToolCallID] })
@@ -229,6 +252,9 @@ func (t *conversation) commit(ctx context.Context, agent string, in *input, o on
 		return nil, err
 	}
 	var commands []events.SubCommand
+	if err := o.mark(&list[len(list)-1]); err != nil {
+		return nil, err
+	}
 	add := func(name string, data any) {
 		one, wrong := client.Sub(name, data)
 		if commands = append(commands, one); err == nil {
@@ -252,12 +278,8 @@ func (t *conversation) commit(ctx context.Context, agent string, in *input, o on
 		}
 	} else {
 		id = thread.ID
-		differs, wrong := t.stateDiffers(ctx, id, in.State)
-		if wrong != nil {
-			return nil, wrong
-		}
-		if differs {
-			add("context.set", events.SetContext{Content: in.State})
+		if commands, err = t.addState(ctx, commands, id, in.State); err != nil {
+			return nil, err
 		}
 	}
 	if id != "" {
@@ -280,6 +302,11 @@ func (t *conversation) commit(ctx context.Context, agent string, in *input, o on
 	reply, err := t.now.Commit(ctx, id, commands, client.CommandID(o.command()))
 	if err != nil {
 		return nil, refused(err)
+	}
+	if thread == nil {
+		if err := t.caller.CheckMade(ctx, reply); err != nil {
+			return nil, err
+		}
 	}
 	t.now = t.now.WithMinSeq(reply.Seq)
 	return &follow{of: t, thread: reply.ThreadID, execution: o.execution(), from: from, tools: settings.Tools}, nil
@@ -314,17 +341,23 @@ func told(state events.JSON) bool {
 	return k != 0 && k != 'n' && strings.Join(strings.Fields(string(state)), "") != "{}"
 }
 
+// addState adds the command that sets a state, if it says something else than the thread's context.
+func (t *conversation) addState(ctx context.Context, list []events.SubCommand, thread string, state events.JSON) ([]events.SubCommand, error) {
+	differs, err := t.stateDiffers(ctx, thread, state)
+	if err != nil || !differs {
+		return list, err
+	}
+	set, err := client.Sub("context.set", events.SetContext{Content: state})
+	return append(list, set), err
+}
+
 // stateDiffers reports whether a state says something else than the thread's context.
 func (t *conversation) stateDiffers(ctx context.Context, thread string, state events.JSON) (bool, error) {
 	if !told(state) {
 		return false, nil
 	}
 	now, err := client.Read(ctx, t.now, events.GetContext{ThreadID: thread})
-	if err != nil {
-		return false, err
-	}
-	a, b := jsontext.Value(slices.Clone(state)), jsontext.Value(slices.Clone(now.Content))
-	return a.Canonicalize() != nil || b.Canonicalize() != nil || string(a) != string(b), nil
+	return err == nil && !events.EqualJSON(state, now.Content), err
 }
 
 // refused returns a refusal of a command with a path of the request: the client has never seen the

@@ -186,23 +186,24 @@ func begins(whole, seen string) bool {
 
 // place is where a request goes on.
 type place struct {
-	thread *events.Thread // nil: there is none yet
-	known  int            // how many turns of the request the thread has
-	forks  bool           // the thread goes on otherwise after these turns
-	at     string         // the item at which it forks; empty: before all of its messages
-	fresh  []message      // what is new of the request
-	first  int            // the place of the first of them in the request
+	thread *events.Thread  // nil: there is none yet
+	known  int             // how many turns of the request the thread has
+	forks  bool            // the thread goes on otherwise after these turns
+	at     string          // the item at which it forks; empty: before all of its messages
+	fresh  []message       // what is new of the request
+	first  int             // the place of the first of them in the request
+	open   map[string]bool // calls of the client that have no result
 }
 
 // compare returns how a thread goes on with a history.
 func compare(thread *events.Thread, asked []turn, list []message) place {
-	p, has := place{thread: thread}, turnsOf(list)
+	p, has := place{thread: thread, open: openCalls(list)}, turnsOf(list)
 	if len(asked) == 0 {
 		return p
 	}
-	from, edited := firstTurn(asked, has)
+	from, edited, begins := firstTurn(asked, has)
 	i, j := 0, from
-	for i < len(asked) && j < len(has) && asked[i].same(&has[j]) {
+	for begins && i < len(asked) && j < len(has) && asked[i].same(&has[j]) {
 		i, j = i+1, j+1
 	}
 	if i == 0 && !edited { // the client has nothing of the thread
@@ -217,10 +218,9 @@ func compare(thread *events.Thread, asked []turn, list []message) place {
 	if j > 0 {
 		p.at = has[j-1].item()
 	}
-	calls, results := callsOf(list)
 	if i > 0 { // results of calls that the client has made
 		for n, m := range asked[i-1].list {
-			if m.Role == roleTool && calls[m.ToolCallID] && !results[m.ToolCallID] {
+			if m.Role == roleTool && p.open[m.ToolCallID] {
 				if len(p.fresh) == 0 {
 					p.first = asked[i-1].first + n
 				}
@@ -235,29 +235,32 @@ func compare(thread *events.Thread, asked []turn, list []message) place {
 	return p
 }
 
-// firstTurn returns the turn of a thread with which a history begins, and whether the history has another
-// text for the message with its id.
-func firstTurn(asked, has []turn) (from int, edited bool) {
+// firstTurn returns the turn of a thread with which a history begins, whether the history has another
+// text for the message with its id, and whether it is a history at all: a client that sends only what is
+// new sends nothing of the assistant's, and no id that the thread has.
+func firstTurn(asked, has []turn) (from int, edited, begins bool) {
 	for j := range has {
 		if asked[0].list[0].ID == has[j].list[0].ID && asked[0].user() {
-			return j, !asked[0].same(&has[j])
+			return j, !asked[0].same(&has[j]), true
 		}
 	}
-	return 0, false
+	return 0, false, slices.ContainsFunc(asked, func(t turn) bool {
+		return slices.ContainsFunc(t.list, func(m message) bool { return m.Role == string(events.Assistant) })
+	})
 }
 
-// callsOf returns the calls that clients make, and those that have results.
-func callsOf(list []message) (calls, results map[string]bool) {
-	calls, results = map[string]bool{}, map[string]bool{}
+// openCalls returns the calls that clients make and that have no result.
+func openCalls(list []message) map[string]bool {
+	open := map[string]bool{}
 	for _, m := range list {
 		for _, c := range m.ToolCalls {
-			calls[c.ID] = calls[c.ID] || c.caller
+			open[c.ID] = open[c.ID] || c.caller
 		}
 		if m.Role == roleTool {
-			results[m.ToolCallID] = true
+			open[m.ToolCallID] = false
 		}
 	}
-	return calls, results
+	return open
 }
 
 func flat(turns []turn) (list []message) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/attachment"
 )
 
 // input is the body of a request to run an agent. Unknown fields are ignored.
@@ -96,25 +97,52 @@ func (in *input) started() event {
 type once struct {
 	name   string // of what tells it from others: runId, or the header
 	number string
-	digest string // of what the request says that is new
+	asked
 }
 
-// onceOf returns what names what the request writes. An Idempotency-Key counts instead of the runId. A
-// client that repeats a run sends the messages that it has by then, so those of the assistant do not
-// tell two requests apart.
+// asked tells a request from others with the same runId.
+type asked struct {
+	Request string `json:"request,omitzero"` // the digest of what it says that is the client's own
+	State   string `json:"state,omitzero"`   // the digest of its state; empty: it has none
+}
+
+// onceOf returns what names what the request writes. An Idempotency-Key counts instead of the runId.
 func (in *input) onceOf(r *http.Request, c *edge.Caller, agent string) once {
 	o := once{name: "runId", number: numberOf(c, in.ThreadID, cmp.Or(r.Header.Get(edge.HeaderKey), in.RunID))}
 	if r.Header.Get(edge.HeaderKey) != "" {
 		o.name = edge.HeaderKey
 	}
-	said := []any{agent, in.Resume}
+	o.asked = in.asked(agent)
+	return o
+}
+
+// asked returns what tells the request from others. A client that repeats a run sends the messages that
+// it has by then. So what the assistant says is left out, and the results of calls that are not of the
+// client's own tools.
+func (in *input) asked(agent string) (a asked) {
+	said := []any{agent, in.Resume, in.Tools, in.Context, in.ForwardedProps}
+	own := map[string]bool{} // calls of the client's tools
 	for _, m := range in.Messages {
-		if m.Role == string(events.User) {
-			said = append(said, m.ID, m.Content)
+		switch m.Role {
+		case string(events.Assistant):
+			for _, c := range m.ToolCalls {
+				own[c.ID] = own[c.ID] || slices.ContainsFunc(in.Tools, func(t tool) bool { return t.Name == c.Function.Name })
+			}
+		case string(events.User), string(events.System), string(events.Developer):
+			said = append(said, m.ID, m.Role, m.Content)
+		case roleTool:
+			if own[m.ToolCallID] {
+				said = append(said, m.ToolCallID, m.Content, m.Error)
+			}
 		}
 	}
-	o.digest = edge.DigestOf(marshal(said))
-	return o
+	a.Request = edge.DigestOf(marshal(said))
+	if told(in.State) {
+		state := jsontext.Value(slices.Clone(in.State))
+		_ = state.Canonicalize() // what it does not accept is another state
+		a.State = edge.DigestOf(state)
+	}
+	return a
 }
 
 // numberOf returns the number of what a run writes, by which its ids are made.
@@ -126,17 +154,30 @@ func numberOf(c *edge.Caller, thread, key string) string {
 func (o *once) execution() string { return events.ExecutionPrefix + o.number }
 func (o *once) command() string   { return "agui-" + o.number }
 
+// mark has an item tell which request it is of.
+func (o *once) mark(item *events.NewItem) error {
+	var own metadata
+	if item.Metadata != nil {
+		if err := json.Unmarshal(item.Metadata, &own); err != nil {
+			return err
+		}
+	}
+	own.AGUI.asked = o.asked
+	item.Metadata = marshal(own)
+	return nil
+}
+
 // kept is what an execution keeps of the request that began it.
 type kept struct {
-	RunID          string      `json:"runId"`
-	ParentRunID    string      `json:"parentRunId,omitzero"`
-	Request        string      `json:"request"` // the digest
+	RunID       string `json:"runId"`
+	ParentRunID string `json:"parentRunId,omitzero"`
+	asked
 	ForwardedProps events.JSON `json:"forwardedProps,omitzero"`
 }
 
 // settings returns the settings of the run: what the client says besides its messages.
 func (in *input) settings(o once) (*events.RunSettings, error) {
-	own := kept{RunID: in.RunID, ParentRunID: in.ParentRunID, Request: o.digest}
+	own := kept{RunID: in.RunID, ParentRunID: in.ParentRunID, asked: o.asked}
 	if k := jsontext.Value(in.ForwardedProps).Kind(); k != 0 && k != 'n' && string(in.ForwardedProps) != "{}" {
 		own.ForwardedProps = in.ForwardedProps
 	}
@@ -185,6 +226,9 @@ func items(list []message, first int) (out []events.NewItem, err error) {
 		case string(events.User), string(events.System), string(events.Developer):
 			if item.Content, err = m.storedContent(path); err != nil {
 				return nil, err
+			}
+			if m.Role == string(events.User) && attachment.SaysNothing(item.Content) {
+				return nil, events.Invalid(path+"/content", "a message of a user has a text, or a file")
 			}
 		case roleTool:
 			result := events.CallResult{CallID: m.ToolCallID, Output: events.FromText(m.text()), IsError: m.Error != ""}

@@ -89,7 +89,8 @@ func (n *names) result(call string) string { return n.item + "-" + call }
 // metadata is what an item keeps for clients of this protocol.
 type metadata struct {
 	AGUI struct {
-		ID string `json:"id"` // that its client gave the message
+		ID    string `json:"id,omitzero"` // that its client gave the message
+		asked        // of the last message of a request: the request
 	} `json:"agui"`
 }
 

@@ -21,34 +21,9 @@ func (t *conversation) resume(ctx context.Context, in *input, o once) (*follow, 
 	if err != nil {
 		return nil, err
 	}
-	var commands []events.SubCommand
-	var calls []string
-	for i, r := range in.Resume {
-		path := "/resume/" + strconv.Itoa(i)
-		a := runview.ApprovalOf(x.Approvals, r.InterruptID)
-		if a == nil {
-			return nil, events.Invalid(path+"/interruptId", "the run waits for no %.80q, but for: %s", r.InterruptID, strings.Join(waiting(x), ", "))
-		}
-		d, err := r.resolve(path, a)
-		if err != nil {
-			return nil, err
-		}
-		if slices.Contains(calls, a.CallID) {
-			return nil, events.Invalid(path+"/interruptId", "interrupt %.80q has two answers; send one", a.CallID)
-		}
-		switch calls = append(calls, a.CallID); {
-		case a.Status == events.ApprovalWaiting:
-			one, err := client.Sub("approval.resolve", d)
-			if err != nil {
-				return nil, err
-			}
-			commands = append(commands, one)
-		case d.Grant != (a.Status == events.ApprovalGrant) || d.Deny != (a.Status == events.ApprovalDenial):
-			return nil, events.Invalid(path, "interrupt %.80q was answered otherwise: it is %s", a.CallID, a.Status)
-		}
-	}
-	if rest := slices.DeleteFunc(waiting(x), func(id string) bool { return slices.Contains(calls, id) }); len(rest) > 0 && len(commands) > 0 {
-		return nil, events.Invalid("/resume", "the run waits for more answers, and needs all in one request: %s", strings.Join(rest, ", "))
+	answers, err := in.answersTo(x)
+	if err != nil {
+		return nil, err
 	}
 	if err := t.nothingElse(ctx, in, thread); err != nil {
 		return nil, err
@@ -57,8 +32,31 @@ func (t *conversation) resume(ctx context.Context, in *input, o once) (*follow, 
 	if err != nil {
 		return nil, err
 	}
-	if f.after = calls; len(commands) == 0 { // a repeat
-		return f, nil
+	var commands []events.SubCommand
+	settled := false
+	for _, d := range answers {
+		f.after = append(f.after, d.CallID)
+		if runview.ApprovalOf(x.Approvals, d.CallID).Status != events.ApprovalWaiting {
+			settled = true
+			continue
+		}
+		one, err := client.Sub("approval.resolve", d)
+		if err != nil {
+			return nil, err
+		}
+		commands = append(commands, one)
+	}
+	if rest := slices.DeleteFunc(waiting(x), func(id string) bool { return slices.Contains(f.after, id) }); len(rest) > 0 && len(commands) > 0 {
+		return nil, events.Invalid("/resume", "the run waits for more answers, and needs all in one request: %s", strings.Join(rest, ", "))
+	}
+	if settled {
+		repeats, err := t.checkSettled(ctx, in, o, x, answers, f.from)
+		if err != nil || repeats {
+			return f, err
+		}
+	}
+	if commands, err = t.addState(ctx, commands, x.ThreadID, in.State); err != nil || len(commands) == 0 {
+		return f, err
 	}
 	reply, err := t.now.Commit(ctx, x.ThreadID, commands, client.CommandID(o.command()))
 	switch {
@@ -71,17 +69,93 @@ func (t *conversation) resume(ctx context.Context, in *input, o once) (*follow, 
 	return f, nil
 }
 
+// answersTo returns the answers of a request to the calls of a run.
+func (in *input) answersTo(x *events.Execution) (list []events.ResolveApproval, err error) {
+	for i, r := range in.Resume {
+		path := "/resume/" + strconv.Itoa(i)
+		a := runview.ApprovalOf(x.Approvals, r.InterruptID)
+		if a == nil {
+			return nil, events.Invalid(path+"/interruptId", "the run waits for no %.80q, but for: %s", r.InterruptID, strings.Join(waiting(x), ", "))
+		}
+		d, err := r.resolve(path, a)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(list, func(other events.ResolveApproval) bool { return other.CallID == d.CallID }) {
+			return nil, events.Invalid(path+"/interruptId", "interrupt %.80q has two answers; send one", a.CallID)
+		}
+		list = append(list, d)
+	}
+	return list, nil
+}
+
+// checkSettled refuses answers that differ from those which calls were given before. It reports whether
+// this request gave them: a repeat of it has its state, or one that changes nothing now.
+func (t *conversation) checkSettled(ctx context.Context, in *input, o once, x *events.Execution, answers []events.ResolveApproval, from int64) (repeats bool, err error) {
+	given, err := client.AnswersTo(ctx, t.now, x.ThreadID, from)
+	if err != nil {
+		return false, err
+	}
+	for i, d := range answers {
+		a := runview.ApprovalOf(x.Approvals, d.CallID)
+		if a.Status == events.ApprovalWaiting {
+			continue
+		}
+		earlier := given[d.CallID]
+		if what := d.Differs(earlier.ResolveApproval); what != "" {
+			return false, events.Invalid("/resume/"+strconv.Itoa(i), "interrupt %.80q was answered otherwise: it is %s, and this is %s", a.CallID, a.Status, what)
+		}
+		repeats = repeats || earlier.CommandID == o.command()
+	}
+	if !repeats {
+		return false, nil
+	}
+	differs, err := t.stateDiffers(ctx, x.ThreadID, in.State)
+	if err != nil || !differs {
+		return true, err
+	}
+	if set, err := t.stateSetBy(ctx, x.ThreadID, from, o.command()); err != nil || events.EqualJSON(set, in.State) {
+		return true, err
+	}
+	return false, edge.ReusedKey(o.name)
+}
+
+// stateSetBy returns the state that a command set, nil if it set none.
+func (t *conversation) stateSetBy(ctx context.Context, thread string, from int64, command string) (events.JSON, error) {
+	for from = max(from, 1); from > 0; {
+		page, err := client.Read(ctx, t.now, events.ListEvents{ThreadID: thread, FromVersion: &from, Types: []string{string(events.StateChangedType)}, Limit: new(int64(1000))})
+		if err != nil {
+			return nil, err
+		}
+		for _, raw := range page.Events {
+			e, err := events.DecodeEvent(raw)
+			if err != nil {
+				return nil, err
+			}
+			if d, ok := e.Data.(events.StateChanged); ok && e.CommandID == command {
+				return d.Content, nil
+			}
+		}
+		from = page.NextVersion
+	}
+	return nil, nil
+}
+
 // nothingElse refuses a request that resumes a run and has a message that the thread does not know.
 func (t *conversation) nothingElse(ctx context.Context, in *input, thread *events.Thread) error {
 	list, err := t.messages(ctx, thread.ID)
 	if err != nil {
 		return err
 	}
-	p := compare(thread, turnsOf(in.Messages[in.front():]), list)
-	if last := len(p.fresh) - 1; p.known > 0 && !p.forks && last >= 0 && p.fresh[last].Role == string(events.User) {
-		return events.Invalid("/messages", "a request that resumes a run has no new message; send it when the run has gone on")
+	fresh := compare(thread, turnsOf(in.Messages[in.front():]), list).fresh
+	at := slices.IndexFunc(fresh, func(m message) bool { return m.Role == roleTool || m.Role == string(events.User) })
+	switch {
+	case at < 0:
+		return nil
+	case fresh[at].Role == roleTool:
+		return events.Invalid("/messages", "a request that resumes a run has no new result of a tool; send that of call %.80q when the run has gone on", fresh[at].ToolCallID)
 	}
-	return nil
+	return events.Invalid("/messages", "a request that resumes a run has no new message; send it when the run has gone on")
 }
 
 // interrupted returns the execution that waits for answers, or has waited for these.
@@ -106,7 +180,8 @@ func (t *conversation) interrupted(ctx context.Context, answers []answer) (*even
 // resolve returns an answer as a command.
 func (r *answer) resolve(path string, a *events.CallApproval) (events.ResolveApproval, error) {
 	d := events.ResolveApproval{CallID: a.CallID}
-	given := jsontext.Value(r.Payload).Kind() != 0
+	k := jsontext.Value(r.Payload).Kind()
+	given := k != 0 && k != 'n'
 	switch {
 	case r.Status == "cancelled":
 		d.Deny = true
@@ -117,7 +192,7 @@ func (r *answer) resolve(path string, a *events.CallApproval) (events.ResolveApp
 		d.Result = r.Payload
 		return d, nil
 	case a.Reason == events.ApprovalQuestion:
-		return d, events.Invalid(path+"/payload", "the payload is the answer to the question")
+		return d, events.Invalid(path+"/payload", "the payload is the answer to the question, and not null")
 	}
 	var said struct {
 		Approved  *bool       `json:"approved"`
@@ -128,7 +203,7 @@ func (r *answer) resolve(path string, a *events.CallApproval) (events.ResolveApp
 		return d, events.Invalid(path+"/payload", `the payload is {"approved": true | false, "arguments"?, "reason"?}`)
 	}
 	d.Grant, d.Deny, d.Reason = *said.Approved, !*said.Approved, said.Reason
-	if k := jsontext.Value(said.Arguments).Kind(); k != 0 && k != 'n' {
+	if k = jsontext.Value(said.Arguments).Kind(); k != 0 && k != 'n' {
 		if d.Deny {
 			return d, events.Invalid(path+"/payload/arguments", "a call that is denied has no arguments")
 		}

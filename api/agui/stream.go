@@ -19,7 +19,7 @@ func (f *follow) stream(ctx context.Context, in *input, send func(...event) erro
 	source, err := runstream.Subscribe(ctx, c, runstream.Options{
 		Thread: f.thread, Execution: f.execution, From: f.from, Types: []string{string(events.StateChangedType)},
 		Before: func(_ context.Context, e *events.Event) error {
-			if slices.Contains(f.after, answered(e)) {
+			if d, ok := events.AnswerIn(e); ok && slices.Contains(f.after, d.CallID) {
 				encode.muted = false
 			}
 			if _, is := e.Data.(events.StateChanged); is && !encode.muted {
@@ -68,19 +68,6 @@ func (f *follow) stream(ctx context.Context, in *input, send func(...event) erro
 		return send(paused(in, x))
 	}
 	return send(encode.ending(in, usageOf(x.Usage)))
-}
-
-// answered returns the call that an event says a person has answered, "" if none.
-func answered(e *events.Event) string {
-	switch d := e.Data.(type) {
-	case events.ApprovalGranted:
-		return d.CallID
-	case events.ApprovalDenied:
-		return d.CallID
-	case events.ApprovalResolved:
-		return d.CallID
-	}
-	return ""
 }
 
 // executionNow returns an execution as it is now.

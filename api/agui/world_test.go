@@ -110,6 +110,8 @@ func (w *world) react(ctx context.Context, in *skein.StepInput, out skein.Stream
 	case again:
 	case said == "refund", said == "refund, then wait":
 		return calls(in, `refund {"eur":5}`), nil
+	case said == "refund and weather":
+		return calls(in, `refund {"eur":5}`, `weather {"city":"Paris"}`), nil
 	case said == "ask":
 		return calls(in, `how_much {"question":"How much?"}`), nil
 	case said == "both":

@@ -1,11 +1,15 @@
 package edge
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
 
 	"github.com/google/uuid"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
 )
 
 // HeaderKey is the header that names a request, so that it may be repeated.
@@ -20,6 +24,16 @@ func (c *Caller) Keyed(key string) uuid.UUID {
 func DigestOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:16])
+}
+
+// CheckMade refuses the reply to a request that creates a thread if the thread was deleted since: the
+// request repeats an earlier one. The error is one of events.TakenByDeleted.
+func (c *Caller) CheckMade(ctx context.Context, reply *events.Reply) error {
+	_, err := client.Read(ctx, c.Client.WithMinSeq(reply.Seq), events.GetThread{ThreadID: reply.ThreadID})
+	if events.IsNotFound(err) {
+		return events.TakenByDeleted(reply.ThreadID)
+	}
+	return err
 }
 
 // ReusedKey returns the refusal of what makes a request repeatable, by its name, such as HeaderKey, that

@@ -222,7 +222,10 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 	if err != nil {
 		return nil, input.refused(err)
 	}
-	return reply, nil
+	if to.thread == "" && b.request.digest != "" { // it may be a repeat
+		err = c.CheckMade(ctx, reply)
+	}
+	return reply, err
 }
 
 // known refuses a model that is neither an agent nor a model that is defined. On a desk, a
@@ -267,9 +270,18 @@ func defined(ctx context.Context, c *edge.Caller, name string) (*events.Definiti
 // NoModel returns the refusal of a model that is not defined.
 func NoModel(name string) error { return noModel(name) }
 
+// modelNotFound is the code of a refusal of a model that is not defined.
+const modelNotFound = "model_not_found"
+
+// IsNoModel reports whether err says that the model of a request is not defined.
+func IsNoModel(err error) bool {
+	own := (*refusal)(nil)
+	return errors.As(err, &own) && own.Code == modelNotFound
+}
+
 func noModel(name string) error {
 	return &refusal{edge.Problem{
-		Type: "invalid_request", Code: "model_not_found", Param: "model", Message: "there is no model " + quoted(name) + "; GET /v1/models lists the agents and models that are defined",
+		Type: "invalid_request", Code: modelNotFound, Param: "model", Message: "there is no model " + quoted(name) + "; GET /v1/models lists the agents and models that are defined",
 	}, http.StatusNotFound}
 }
 

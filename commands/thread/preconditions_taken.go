@@ -1,11 +1,9 @@
 package thread
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -34,7 +32,7 @@ func (r preconditions) leftQueue(d events.ItemCreated) error {
 	}
 	return firstFault(
 		unless(d.Type == r.taken.Type && d.Role == r.taken.Role, "what waited is a %s of %.40q, and not a %s of %.40q", r.taken.Type, r.taken.Role, d.Type, d.Role),
-		unless(equalJSON(d.Content, r.taken.Content), "its content is not that of what waited"),
+		unless(events.EqualJSON(d.Content, r.taken.Content), "its content is not that of what waited"),
 	)
 }
 
@@ -116,17 +114,8 @@ func (r preconditions) callItem(e *events.Event, d events.ItemCreated) error {
 		return firstFault(
 			unless(result.CallID == in.CallID, "it is the result of call %.80q, and its part of %.80q", result.CallID, in.CallID),
 			unless(result.Name == "" || ToolPart+result.Name == put.Type, "it is a result of the tool %.80q, and its part a %.80q", result.Name, put.Type),
-			unless(d.OutputOf != "" || in.Output == nil || result.Output == nil || equalJSON(result.Output, in.Output), "its output is not that of its part"),
+			unless(d.OutputOf != "" || in.Output == nil || result.Output == nil || events.EqualJSON(result.Output, in.Output), "its output is not that of its part"),
 		)
 	}
 	return nil
-}
-
-// equalJSON reports whether two JSON values are equal in canonical form.
-func equalJSON(a, b events.JSON) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
-	x, y := jsontext.Value(bytes.Clone(a)), jsontext.Value(bytes.Clone(b))
-	return x.Canonicalize() == nil && y.Canonicalize() == nil && bytes.Equal(x, y)
 }

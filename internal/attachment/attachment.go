@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -113,6 +114,18 @@ func URL(thread, path string) string {
 // Served returns a JSON value with URLs in place of its references, for readers over HTTP.
 func Served(raw events.JSON, thread string) events.JSON {
 	return Rewrite(raw, func(path string, _ bool) string { return URL(thread, path) })
+}
+
+// SaysNothing reports whether the content of a message has neither a text, blanks aside, nor a part of
+// another kind.
+func SaysNothing(raw events.JSON) bool {
+	var parts []map[string]events.JSON
+	if json.Unmarshal(raw, &parts) != nil {
+		return false
+	}
+	return !slices.ContainsFunc(parts, func(p map[string]events.JSON) bool {
+		return p["text"] == nil || strings.TrimSpace(textOf(p["text"])) != ""
+	})
 }
 
 // DataURL returns a content as a data URL.
