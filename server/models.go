@@ -164,5 +164,9 @@ func setModelOption(list []*modelEndpoint, text string) error {
 	if err != nil {
 		return fmt.Errorf("%s.%s: %w", name, key, err)
 	}
+	c := e.config
+	if map[string]bool{"timeout": c.Timeout == 0, "idle": c.Idle == 0, "attempts": c.Attempts == 0, "maxBytes": c.MaxBytes == 0}[key] {
+		return fmt.Errorf("%s.%s is %.64q, which limits nothing; write 1 or more, or leave the option out for the default", name, key, value)
+	}
 	return nil
 }

@@ -34,6 +34,9 @@ func TestModels_Endpoints(t *testing.T) {
 		"options of none":          {nil, []string{"gone.idle=1s"}, "", `there is no endpoint "gone"`},
 		"an option that is none":   {nil, []string{"anthropic.speed=1"}, "", `"speed" is none of timeout`},
 		"a value that is none":     {nil, []string{"anthropic.idle=soon"}, "", "anthropic.idle: "},
+		"no attempts":              {nil, []string{"anthropic.attempts=0"}, "", `anthropic.attempts is "0"`},
+		"no time":                  {nil, []string{"anthropic.timeout=0s"}, "", `anthropic.timeout is "0s"`},
+		"no bytes":                 {nil, []string{"anthropic.maxBytes=0"}, "", `anthropic.maxBytes is "0"`},
 		"a tenant that is none":    {nil, []string{"anthropic.tenants=a b"}, "", `"a b" is not a tenant`},
 		"options of an absent key": {nil, []string{"openai.idle=1s"}, "acme:anthropic !acme:openai", ""},
 	} {

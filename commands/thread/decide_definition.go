@@ -130,7 +130,12 @@ func (m *decider) checkDefinitions(changed map[int]events.NewDefinition, removed
 		if err != nil { // the schema check has decoded it before
 			return events.Invalid("/definitions/"+strconv.Itoa(i)+"/definition", "%w", err)
 		}
-		if model, is := value.(events.ModelDefinition); is && m.command.Absent[model.Endpoint] {
+		model, _ := value.(events.ModelDefinition)
+		if at := slices.Index(model.Fallback, model.Name); at >= 0 {
+			return events.Invalid("/definitions/"+strconv.Itoa(i)+"/definition/fallback/"+strconv.Itoa(at),
+				"%s names itself as its fallback; name another model, or none: the endpoint's option attempts says how often a model is asked", changed[i].Ref())
+		}
+		if m.command.Absent[model.Endpoint] {
 			return events.Invalid("/definitions/"+strconv.Itoa(i)+"/definition/endpoint",
 				"%s names the endpoint %s, which does not exist here; name one that the operator has declared with --model-endpoint, or none", changed[i].Ref(), model.Endpoint)
 		}

@@ -154,6 +154,9 @@ func TestApplyDefinitions_Refusals(t *testing.T) {
 	if _, err := k.try(c); events.AsError(err).Code != events.InvalidRequest || events.AsError(err).Details.Path != "/data/definitions/1/definition/endpoint" {
 		t.Errorf("an endpoint that does not exist: %v", err)
 	}
+	if e := k.refuse(apply(define(events.ModelDefinition{Name: "m", Model: "x", Fallback: []string{"n", "m"}}), define(events.ModelDefinition{Name: "n", Model: "x"}))); e.Details.Path != "/data/definitions/0/definition/fallback/1" || !strings.Contains(e.Message, "itself") {
+		t.Errorf("a model that is its own fallback: %v at %s", e, e.Details.Path)
+	}
 	thread := begun(t)
 	thread.refuse(apply(tool("t")))
 }
