@@ -120,9 +120,14 @@ func (l leg) answer(ctx context.Context, c *edge.Caller, d *createRequest, input
 	case other >= 0:
 		return nil, events.Invalid("/input/"+strconv.Itoa(other), "a request that answers calls which wait has nothing else in its input; send this when response %s has gone on", l.id())
 	}
+	on, err := c.Client.UpToDate(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var list []events.SubCommand
 	var from []string
 	var settled []string
+	var given map[string]client.GivenAnswer // before
 	for i, a := range answers {
 		settled = append(settled, a.CallID)
 		switch status := runview.ApprovalOf(p.Calls, a.CallID).Status; {
@@ -132,8 +137,15 @@ func (l leg) answer(ctx context.Context, c *edge.Caller, d *createRequest, input
 				return nil, err
 			}
 			list, from = append(list, one), append(from, places[i])
-		case a.Grant != (status == events.ApprovalGrant) || a.Deny != (status == events.ApprovalDenial):
-			return nil, events.Invalid(places[i], "call %s was answered otherwise: it is %s", clipped(a.CallID), status)
+		default:
+			if given == nil {
+				if given, err = client.AnswersTo(ctx, on, l.x.ThreadID, 1); err != nil {
+					return nil, err
+				}
+			}
+			if what := a.Differs(given[a.CallID].ResolveApproval); what != "" {
+				return nil, events.Invalid(places[i], "call %s was answered otherwise: it is %s, and this is %s", clipped(a.CallID), status, what)
+			}
 		}
 	}
 	if missing := l.open(settled); missing != "" {
@@ -143,8 +155,8 @@ func (l leg) answer(ctx context.Context, c *edge.Caller, d *createRequest, input
 		id: leg{l.x, l.n + 1}.id(), leg: l.n + 1, exec: l.x.ID, thread: l.x.ThreadID, reaction: l.x.ReactionItemID, request: d, client: c.Client,
 		echo: echoOf(l.x), settings: l.x.Settings, repeated: len(list) == 0,
 	}
-	if b.client, err = c.Client.UpToDate(ctx); err != nil || len(list) == 0 {
-		return b, err
+	if b.client = on; len(list) == 0 {
+		return b, nil
 	}
 	reply, err := c.Client.Commit(ctx, l.x.ThreadID, list, client.CommandID("openresponses-answer-"+id.String()+d.digest))
 	if err != nil {

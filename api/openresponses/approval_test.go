@@ -323,3 +323,34 @@ func (w *world) queued(n int) {
 		w.s.Must(err)
 	}
 }
+
+// Another answer to a call that was answered is refused by its name; the same one is a repeat.
+func TestApproval_AnsweredBefore(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.careful()
+	first := w.must("POST", "/v1/responses", `{"model":"careful","input":"both"}`)
+	request := ""
+	for _, o := range first["output"].([]any) {
+		if o.(object)["type"] == "mcp_approval_request" {
+			request = o.(object)["id"].(string)
+		}
+	}
+	answers := func(approval, output string) string {
+		return fmt.Sprintf(`{"model":"careful","previous_response_id":%q,"input":[{"type":"mcp_approval_response","approval_request_id":%q,%s},{"type":"function_call_output","call_id":"call_2","output":%q}]}`, first["id"], request, approval, output)
+	}
+	second := w.must("POST", "/v1/responses", answers(`"approve":true,"reason":"ok"`, `{"eur":7}`))
+	if again := w.must("POST", "/v1/responses", answers(`"approve":true`, `{"eur":7}`)); again["id"] != second["id"] {
+		t.Errorf("repeated: %v, want %v", again["id"], second["id"])
+	}
+	for name, c := range map[string]struct{ body, names, says string }{
+		"another decision": {answers(`"approve":false`, `{"eur":7}`), "call_1", "another decision"},
+		"another reason":   {answers(`"approve":true,"reason":"no"`, `{"eur":7}`), "call_1", "another reason"},
+		"another output":   {answers(`"approve":true`, `{"eur":8}`), "call_2", "another result"},
+	} {
+		status, e := w.do("POST", "/v1/responses", c.body)
+		if text := fmt.Sprint(e); status != http.StatusBadRequest || !strings.Contains(text, c.names) || !strings.Contains(text, c.says) {
+			t.Errorf("%s: %d %v", name, status, e)
+		}
+	}
+}
