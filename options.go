@@ -98,6 +98,7 @@ type Options struct {
 	HTTPSecrets  []string // TENANT:NAME=URL: environment variables whose secrets sign requests to endpoints below that URL
 	Operators    []string // ids of API keys whose holders see the page System of the console
 	Prices       []string // MODEL=INPUT/OUTPUT: what a million tokens of a model cost, for the console
+	A2AAgent     string   // the agent whose A2A card is at /.well-known/agent-card.json
 	EgressAllow  []string // addresses, CIDRs and hosts that may be connected to, besides public ones
 	ModelParams  []string // params of models that definitions may set, besides those that shape the answer
 	// Of the models' endpoint: the longest silence in a call (default 5 min), the longest call
@@ -201,6 +202,7 @@ func (o Options) config() server.Config {
 		HTTPSecrets:       o.HTTPSecrets,
 		Operators:         o.Operators,
 		Prices:            o.Prices,
+		A2AAgent:          o.A2AAgent,
 		EgressAllow:       o.EgressAllow,
 		ModelParams:       o.ModelParams,
 		ModelIdle:         o.ModelIdle,

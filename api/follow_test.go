@@ -21,6 +21,8 @@ func asks() map[string]struct{ path, body, accept string } {
 		"a streamed completion": {"/v1/chat/completions", `{"model":"teller","stream":true,"messages":[{"role":"user","content":"x"}]}`, ""},
 		"a message of a chat":   {"/chat", `{"id":"c","agent":"teller","message":{"id":"u","role":"user","parts":[{"type":"text","text":"x"}]}}`, ""},
 		"a run of AG-UI":        {"/agui/teller", `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"x"}]}`, ""},
+		"a message of A2A":      {"/a2a/teller", a2aCall("SendMessage"), ""},
+		"a streamed A2A task":   {"/a2a/teller", a2aCall("SendStreamingMessage"), ""},
 		"a tool of MCP":         {"/mcp", mcp, "application/json, text/event-stream"},
 	}
 }
@@ -51,7 +53,7 @@ func TestHandler_AsksNothingItCannotFollow(t *testing.T) {
 				t.Errorf("%s as %s: %d %s", name, who, status, text)
 			}
 		}
-		if streams := strings.Contains(c.body, `"stream":true`) || c.path == "/chat" || strings.HasPrefix(c.path, "/agui"); streams {
+		if streams := strings.Contains(c.body, `"stream":true`) || c.path == "/chat" || strings.HasPrefix(c.path, "/agui") || strings.Contains(c.body, "SendStreamingMessage"); streams {
 			if status, text := s.ask("acme", "POST", c.path, c.body); status != http.StatusTooManyRequests {
 				t.Errorf("%s over the limit: %d %s", name, status, text)
 			}

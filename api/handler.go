@@ -5,6 +5,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/api/a2a"
 	"github.com/skein-threads/skein/api/agui"
 	"github.com/skein-threads/skein/api/chat"
 	"github.com/skein-threads/skein/api/completions"
@@ -42,6 +43,8 @@ type Options struct {
 	Operations rest.Operations // what /api/operations shows to them; default nothing
 	Operators  []string        // ids of keys whose holders see it
 	Prices     []string        // of models, for the console; see console.Options
+
+	A2AAgent string // whose card is at /.well-known/agent-card.json; default none
 
 	Endpoints *endpoints.Registry // thread endpoints; default those of every server
 }
@@ -83,6 +86,7 @@ func New(o Options) (*Handler, error) {
 	embeddings.Routes(e)
 	mcp.Routes(e, mcp.Options{Issuer: o.Listen.Tokens.Issuer})
 	agui.Routes(e)
+	a2a.Routes(e, a2a.Options{Agent: o.A2AAgent})
 	if err := console.Routes(e, console.Options{System: o.System, Operators: operators, Prices: o.Prices}); err != nil {
 		return nil, err
 	}

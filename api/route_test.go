@@ -249,7 +249,7 @@ func TestRoutes_ProtocolsAreDescribed(t *testing.T) {
 	s := newStage(t, nil)
 	for _, pattern := range s.handler.Routes() {
 		_, path, _ := strings.Cut(pattern, " ")
-		if strings.HasPrefix(path, "/chat") || strings.HasPrefix(path, "/agui/") || pattern == "POST /mcp" || strings.HasPrefix(path, "/v1/") && path != "/v1/messages" {
+		if strings.HasPrefix(path, "/chat") || strings.HasPrefix(path, "/agui/") || strings.HasPrefix(path, "/a2a/") || strings.HasSuffix(path, "/agent-card.json") || pattern == "POST /mcp" || strings.HasPrefix(path, "/v1/") && path != "/v1/messages" {
 			served = append(served, strings.ReplaceAll(pattern, "...}", "}"))
 		}
 	}

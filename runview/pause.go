@@ -88,6 +88,17 @@ func ApprovalOf(list []events.CallApproval, call string) *events.CallApproval {
 	return nil
 }
 
+// Prompt returns what a person is asked, as a text.
+func Prompt(a *events.CallApproval) string {
+	switch a.Reason {
+	case events.ApprovalQuestion:
+		return a.Question
+	case events.ApprovalMayHaveRun:
+		return "A worker that was lost may have made the call of " + a.Name + ". Make it again?"
+	}
+	return "The call of " + a.Name + " needs an approval."
+}
+
 // AwaitsPeople reports whether an execution waits for people only.
 func AwaitsPeople(x *events.Execution) bool {
 	return awaitsPeople(x.Waiting, len(x.WaitingFor) > 0, func(call string) bool {

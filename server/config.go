@@ -100,6 +100,7 @@ type Config struct {
 	HTTPSecrets   []string            // --http-secret: TENANT:NAME=URL, environment variables whose secrets sign requests to endpoints of definitions
 	Operators     []string            // --console-operator: ids of API keys whose holders see the page System of the console
 	Prices        []string            // --console-price: MODEL=INPUT/OUTPUT, what a million tokens cost, for the console
+	A2AAgent      string              // --a2a-agent: the agent whose card is at /.well-known/agent-card.json
 	EgressAllow   []string            // --egress-allow: addresses, CIDRs and hosts that definitions may connect to, besides public ones
 	ModelParams   []string            // --model-param: params that definitions of models may set, besides those that shape the answer
 	ModelIdle     time.Duration       // --model-idle: the longest silence of the models' endpoint in a call; default 5 min
@@ -227,6 +228,9 @@ func (c Config) Validate() error {
 	}
 	if _, err := chart.ParsePrices(c.Prices); err != nil {
 		errs = append(errs, fmt.Errorf("--console-price: %w", err))
+	}
+	if c.A2AAgent != "" && !events.Pattern(events.PatternName).MatchString(c.A2AAgent) {
+		errs = append(errs, fmt.Errorf("--a2a-agent: %q is no name of an agent", c.A2AAgent))
 	}
 	if _, err := egress.Parse(c.EgressAllow); err != nil {
 		errs = append(errs, fmt.Errorf("--egress-allow: %w", err))

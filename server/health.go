@@ -39,7 +39,7 @@ func (s *Server) openAPI(background context.Context) error {
 	if s.cfg.Tenant != "" {
 		serves = []string{s.cfg.Tenant}
 	}
-	s.api, err = api.New(api.Options{Serves: serves, Conn: nc, Service: localService{s}, Names: s.cfg.Names, Auth: auth, Ops: s.ops(), Activity: s.activity, Bodies: s.places(placesBodies, 0), Metrics: s.metrics, Listen: s.cfg.listen(), OpenOps: s.cfg.HTTPListen == NoListen || loopback(s.cfg.HTTPListen), Endpoints: s.cfg.Endpoints, System: s.openOverview(background), Operations: s.operations, Operators: s.cfg.Operators, Prices: s.cfg.Prices})
+	s.api, err = api.New(api.Options{Serves: serves, Conn: nc, Service: localService{s}, Names: s.cfg.Names, Auth: auth, Ops: s.ops(), Activity: s.activity, Bodies: s.places(placesBodies, 0), Metrics: s.metrics, Listen: s.cfg.listen(), OpenOps: s.cfg.HTTPListen == NoListen || loopback(s.cfg.HTTPListen), Endpoints: s.cfg.Endpoints, System: s.openOverview(background), Operations: s.operations, Operators: s.cfg.Operators, Prices: s.cfg.Prices, A2AAgent: s.cfg.A2AAgent})
 	return err
 }
 

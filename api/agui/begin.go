@@ -317,13 +317,11 @@ func (t *conversation) commit(ctx context.Context, agent string, in *input, o on
 func (t *conversation) createForFiles(ctx context.Context, create events.CreateThread, o once, list []events.NewItem) (string, error) {
 	large := false
 	for i := range list { // before anything is stored
-		_, err := attachment.Extract(list[i].Content, attachment.ItemBytes, func(attachment.Content) error {
-			large = true
-			return nil
-		})
+		one, err := attachment.Large(list[i].Content, attachment.ItemBytes)
 		if err != nil {
 			return "", refused(err)
 		}
+		large = large || one
 	}
 	if !large {
 		return "", nil

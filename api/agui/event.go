@@ -6,6 +6,7 @@ import (
 
 	"github.com/skein-threads/skein/api/stream"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runview"
 )
 
 // protocolVersion is the version of AG-UI that is spoken here.
@@ -94,17 +95,10 @@ func interruptOf(a *events.CallApproval) interrupt {
 	if a.Arguments != nil {
 		about["arguments"] = a.Arguments
 	}
-	out := interrupt{ID: a.CallID, Reason: "tool_call", ToolCallID: a.CallID, Metadata: marshal(map[string]any{"skein": about})}
-	switch a.Reason {
-	case events.ApprovalQuestion:
-		out.Reason, out.Message, out.ResponseSchema = "input_required", a.Question, a.Answer
-		return out
-	case events.ApprovalMayHaveRun:
-		out.Message = "A worker that was lost may have made the call of " + a.Name + ". Make it again?"
-	default:
-		out.Message = "The call of " + a.Name + " needs an approval."
+	out := interrupt{ID: a.CallID, Reason: "tool_call", Message: runview.Prompt(a), ToolCallID: a.CallID, Metadata: marshal(map[string]any{"skein": about})}
+	if out.ResponseSchema = events.JSON(approvalSchema); a.Reason == events.ApprovalQuestion {
+		out.Reason, out.ResponseSchema = "input_required", a.Answer
 	}
-	out.ResponseSchema = events.JSON(approvalSchema)
 	return out
 }
 

@@ -18,13 +18,18 @@ import (
 // Sizes of the largest bodies that are no files, in bytes.
 const (
 	MaxBody        = 4 << 20
-	MaxMessageBody = 32 << 20 // of messages, which may hold pictures: under /chat and /v1
+	MaxMessageBody = 32 << 20 // of messages, which may hold pictures: under /chat, /v1, /agui and /a2a
 )
 
 // maxBody returns the size of the largest body of a request that is no file.
 func maxBody(r *http.Request) int64 {
-	if r.URL.Path == "/chat" || strings.HasPrefix(r.URL.Path, "/v1/") {
+	switch surfaceOf(r.URL.Path) {
+	case "v1", "agui", "a2a":
 		return MaxMessageBody
+	case "chat":
+		if r.URL.Path == "/chat" {
+			return MaxMessageBody
+		}
 	}
 	return MaxBody
 }

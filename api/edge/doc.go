@@ -11,6 +11,7 @@
 //	chat           /chat: the AI SDK's stream of UI messages
 //	mcp            /mcp: the Model Context Protocol
 //	agui           /agui: AG-UI, and CopilotKit's runtime
+//	a2a            /a2a: the Agent2Agent protocol
 //	runstream      reads a run for the streams that show it
 //
 // # What it promises

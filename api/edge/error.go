@@ -69,6 +69,15 @@ func param(pointer string) string {
 
 // WriteError answers with an error.
 func WriteError(w http.ResponseWriter, err error) {
+	p, status := Refuse(w, err)
+	WriteJSON(w, status, struct {
+		Error Problem `json:"error"`
+	}{p})
+}
+
+// Refuse sets the headers of an answer that tells an error, and returns how it is told, for protocols
+// that tell it in their own words.
+func Refuse(w http.ResponseWriter, err error) (Problem, int) {
 	p, status := ProblemOf(err)
 	if status == http.StatusUnauthorized && w.Header().Get("WWW-Authenticate") == "" { // a protocol may say more
 		w.Header().Set("WWW-Authenticate", "Bearer")
@@ -80,9 +89,7 @@ func WriteError(w http.ResponseWriter, err error) {
 		}
 		w.Header().Set("Retry-After", retryAfter(after))
 	}
-	WriteJSON(w, status, struct {
-		Error Problem `json:"error"`
-	}{p})
+	return p, status
 }
 
 // WriteJSON answers with v as JSON.

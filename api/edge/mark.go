@@ -78,7 +78,7 @@ func (m *marks) ofThread(tenant, ref string) int64 {
 // name.
 func readsOwnWrites(path string) bool {
 	switch surface, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); surface {
-	case "v1", "chat", "threads", "console", "agui", "mcp":
+	case "v1", "chat", "threads", "console", "agui", "a2a", "mcp":
 		return true
 	}
 	return false

@@ -39,7 +39,7 @@ type measured struct {
 func surfaceOf(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
-	case "api", "v1", "chat", "threads", "console", "agui", "mcp":
+	case "api", "v1", "chat", "threads", "console", "agui", "a2a", "mcp":
 		return first
 	case "healthz", "readyz", "metrics":
 		return "ops"

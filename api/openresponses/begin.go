@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/runstream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
@@ -150,7 +151,7 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, 
 func (d *createRequest) number(id uuid.UUID, thread string) string {
 	number := hex.EncodeToString(id[:])
 	if d.Conversation != nil && !d.foreign {
-		number = numberIn(thread, number)
+		number = runstream.NumberIn(thread, number)
 	}
 	return number
 }
@@ -158,7 +159,7 @@ func (d *createRequest) number(id uuid.UUID, thread string) string {
 // inputItem returns the id of an item of a request's input, the same in whichever thread it is.
 func inputItem(id uuid.UUID, i int) string {
 	number := hex.EncodeToString(id[:])
-	return events.ItemPrefix + number[len(number)-randomDigits:] + "i" + strconv.Itoa(i)
+	return events.ItemPrefix + number[len(number)-runstream.RandomDigits:] + "i" + strconv.Itoa(i)
 }
 
 func newBegun(d *createRequest, number string) *begun {

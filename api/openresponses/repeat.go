@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/runstream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
@@ -51,7 +52,7 @@ func repeated(ctx context.Context, c *edge.Caller, d *createRequest, on basis, i
 
 // joins makes the run of an earlier request that of this one.
 func (b *begun) joins(c *client.Client, x *events.Execution, purge string) {
-	if isQueued(x) {
+	if runstream.IsQueued(x) {
 		b.queued, b.waiting = true, x
 	}
 	b.client, b.thread, b.reaction, b.settings, b.echo, b.repeated = c, x.ThreadID, x.ReactionItemID, x.Settings, echoOf(x), true

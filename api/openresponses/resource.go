@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/skein-threads/skein/api/runstream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	transform "github.com/skein-threads/skein/events/openresponses"
@@ -211,7 +212,7 @@ func withMode(choice events.JSON) events.JSON {
 // resourceOf returns the response of a leg as it is now. Its output is there when the leg has ended.
 func resourceOf(ctx context.Context, c *client.Client, l leg, showServer bool) (*resource, error) {
 	r := resourceAt(l)
-	if isQueued(l.x) {
+	if runstream.IsQueued(l.x) {
 		blocked, err := blockedBy(ctx, c, l.x)
 		if err != nil || blocked == nil {
 			return r, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/runstream"
 	"github.com/skein-threads/skein/api/stream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -106,7 +107,7 @@ func (b *begun) execution(ctx context.Context) (*events.Execution, error) {
 	switch {
 	case b.waiting != nil:
 		return b.waiting, nil
-	case b.queued && threadIn(b.id) != "":
+	case b.queued && runstream.ThreadIn(b.id) != "":
 		return queuedIn(ctx, b.client, b.id)
 	case b.queued:
 		x, blocked, err := begins(ctx, b.client, b.query())
@@ -237,8 +238,8 @@ func cancel(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if err != nil {
 		return err
 	}
-	if isQueued(l.x) {
-		removed, err := unqueue(ctx, cl, l.x)
+	if runstream.IsQueued(l.x) {
+		removed, err := runstream.Unqueue(ctx, cl, l.x)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/runstream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
@@ -78,8 +79,8 @@ func (t retry) first(ctx context.Context, c *edge.Caller, d *createRequest, on b
 	since, mark := time.Now().Add(-t.within), hex.EncodeToString(markOf(c, d.digest))
 	join := func(execution string) (*begun, error) {
 		number := strings.TrimPrefix(execution, events.ExecutionPrefix)
-		if threadIn("resp_"+number) != "" {
-			number = number[:randomDigits]
+		if runstream.ThreadIn("resp_"+number) != "" {
+			number = number[:runstream.RandomDigits]
 		}
 		if !strings.HasSuffix(number, mark) {
 			return nil, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/skein-threads/skein/api/runstream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	transform "github.com/skein-threads/skein/events/openresponses"
@@ -132,7 +133,7 @@ func follow(ctx context.Context, c *client.Client, l leg, send func(streamEvent)
 		first.Status = inProgressStatus
 	}
 	query := events.GetExecution{ThreadID: l.x.ThreadID, ExecutionID: l.x.ID}
-	if isQueued(l.x) {
+	if runstream.IsQueued(l.x) {
 		begun, blocked, err := begins(ctx, c, query)
 		if blocked != nil {
 			begun := *first

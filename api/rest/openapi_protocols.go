@@ -27,6 +27,7 @@ const (
 	chatSpec          = "https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol"
 	mcpSpec           = "https://modelcontextprotocol.io/specification"
 	aguiSpec          = "https://docs.ag-ui.com"
+	a2aSpec           = "https://a2a-protocol.org/latest/specification/"
 )
 
 // protocolRoutes lists the routes of the protocols that clients of others speak. A test compares it
@@ -74,6 +75,20 @@ func protocolRoutes() []protocolRoute {
 		{"POST /agui/agent/{agent}/run", "runCopilotKit", "Runs an agent, as CopilotKit's runtime does.", "The RunAgentInput of AG-UI.", "", http.StatusOK, true},
 		{"POST /agui/agent/{agent}/connect", "connectCopilotKit", "Streams the messages of a thread, and then what is live.", "The RunAgentInput of AG-UI.", "", http.StatusOK, true},
 		{"POST /agui/agent/{agent}/stop/{threadId}", "stopCopilotKit", "Stops what a thread's agent does.", "Empty, or the id of the run that is to be stopped.", "Whether something was stopped.", http.StatusOK, false},
+
+		{"GET /.well-known/agent-card.json", "getDefaultAgentCard", "Returns the A2A card of the agent that --a2a-agent names.", "", "The card.", http.StatusOK, false},
+		{"GET /a2a/{agent}/.well-known/agent-card.json", "getAgentCard", "Returns the A2A card of an agent.", "", "The card.", http.StatusOK, false},
+		{"POST /a2a/{agent}", "callA2A", "Answers a request of A2A, 1.0 or 0.3.", "A request of JSON-RPC.", "Its answer.", http.StatusOK, true},
+		{"POST /a2a/{agent}/message:send", "sendA2AMessage", "Sends a message, and returns its task when it has ended or requires input.", "The SendMessageRequest of A2A.", "The task.", http.StatusOK, false},
+		{"POST /a2a/{agent}/message:stream", "streamA2AMessage", "Sends a message, and streams its task.", "The SendMessageRequest of A2A.", "", http.StatusOK, true},
+		{"GET /a2a/{agent}/tasks", "listA2ATasks", "Lists tasks, those that changed last first.", "", "A page of tasks.", http.StatusOK, false},
+		{"GET /a2a/{agent}/tasks/{task}", "getA2ATask", "Returns a task; with :subscribe after its id it is streamed.", "", "The task.", http.StatusOK, true},
+		{"POST /a2a/{agent}/tasks/{task}", "changeA2ATask", "Cancels or streams a task: its id is followed by :cancel or :subscribe.", "Empty, or an object.", "The task.", http.StatusOK, true},
+		{"GET /a2a/{agent}/extendedAgentCard", "getExtendedAgentCard", "Returns the A2A card of an agent, as to any caller.", "", "The card.", http.StatusOK, false},
+		{"POST /a2a/{agent}/tasks/{task}/pushNotificationConfigs", "createA2APush", "Refuses push notifications of a task.", "An object.", "Nothing.", http.StatusOK, false},
+		{"GET /a2a/{agent}/tasks/{task}/pushNotificationConfigs", "listA2APush", "Refuses push notifications of a task.", "", "Nothing.", http.StatusOK, false},
+		{"GET /a2a/{agent}/tasks/{task}/pushNotificationConfigs/{id}", "getA2APush", "Refuses push notifications of a task.", "", "Nothing.", http.StatusOK, false},
+		{"DELETE /a2a/{agent}/tasks/{task}/pushNotificationConfigs/{id}", "deleteA2APush", "Refuses push notifications of a task.", "", "Nothing.", http.StatusOK, false},
 	}
 }
 
@@ -87,6 +102,8 @@ func (r protocolRoute) describe() (path, method string, operation node) {
 	switch {
 	case strings.HasPrefix(path, "/agui"):
 		spec, tag = aguiSpec, "agui"
+	case strings.HasPrefix(path, "/a2a/"), path == "/.well-known/agent-card.json":
+		spec, tag = a2aSpec, "a2a"
 	case strings.HasPrefix(path, "/v1/chat/"):
 		spec = completionsSpec
 	case strings.HasPrefix(path, "/v1/files"):

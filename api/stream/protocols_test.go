@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/api/a2a"
 	"github.com/skein-threads/skein/api/agui"
 	"github.com/skein-threads/skein/api/chat"
 	"github.com/skein-threads/skein/api/edge"
@@ -30,7 +31,7 @@ type protocol struct {
 	method, path string // {thread} is the thread
 	body         string
 	socket       string // the first message to a WebSocket; empty: server-sent events
-	told         bool   // it says that it is cut off: its clients take a stream that just ends for a success
+	told         string // with what it says that it is cut off: its clients take a stream that just ends for a success
 }
 
 func protocols() map[string]protocol {
@@ -40,7 +41,8 @@ func protocols() map[string]protocol {
 		"chunks":           {method: "GET", path: "/api/threads/{thread}/chunks"},
 		"react":            {method: "POST", path: "/api/threads/{thread}/react", body: `{"agentId":"talk","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}`},
 		"chat":             {method: "POST", path: "/chat", body: `{"id":"{thread}","agent":"talk","message":{"id":"m-{thread}","role":"user","parts":[{"type":"text","text":"hi"}]}}`},
-		"agui":             {method: "POST", path: "/agui/talk", body: `{"threadId":"{thread}","runId":"r-{thread}","messages":[{"id":"m","role":"user","content":"hi"}]}`, told: true},
+		"agui":             {method: "POST", path: "/agui/talk", body: `{"threadId":"{thread}","runId":"r-{thread}","messages":[{"id":"m","role":"user","content":"hi"}]}`, told: "RUN_ERROR"},
+		"a2a":              {method: "POST", path: "/a2a/talk/message:stream", body: `{"message":{"messageId":"m-{thread}","contextId":"{thread}","role":"ROLE_USER","parts":[{"text":"hi"}]}}`, told: "event: error"},
 		"responses":        {method: "POST", path: "/v1/responses", body: `{"model":"talk","input":"hi","stream":true}`},
 		"socket":           {path: "/api/threads/{thread}/socket", socket: `{"type":"watch","what":["events","chunks","thread"]}`},
 		"responses socket": {path: "/v1/responses", socket: `{"type":"response.create","model":"talk","input":"hi"}`},
@@ -99,6 +101,7 @@ func (s *stage) open(nc *nats.Conn, o edge.Options) {
 	chat.Routes(s.edge)
 	openresponses.Routes(s.edge)
 	agui.Routes(s.edge)
+	a2a.Routes(s.edge, a2a.Options{})
 	server := httptest.NewServer(s.edge)
 	s.Cleanup(server.Close)
 	s.Cleanup(s.edge.Close)
@@ -218,8 +221,8 @@ func TestServe_EveryProtocol(t *testing.T) {
 			if p.socket != "" {
 				revoked, closed = websocket.StatusPolicyViolation.String(), websocket.StatusGoingAway.String()
 			}
-			if p.told {
-				revoked, closed = "RUN_ERROR", "RUN_ERROR"
+			if p.told != "" {
+				revoked, closed = p.told, p.told
 			}
 			one := inner.dial(p)
 			for range 3 {

@@ -23,6 +23,7 @@ type Config struct {
 	Listen    api.ListenOptions
 	OpsListen string       // --ops-listen
 	Prices    []string     // --console-price: MODEL=INPUT/OUTPUT, what a million tokens cost, for the console
+	A2AAgent  string       // --a2a-agent: the agent whose card is at /.well-known/agent-card.json
 	Names     events.Names // of subjects; default prefix skein
 }
 
@@ -75,6 +76,9 @@ func (c Config) Validate() error {
 		if _, _, err := net.SplitHostPort(c.OpsListen); err != nil {
 			errs = append(errs, fmt.Errorf("--ops-listen: %q is not a host and a port: %w", c.OpsListen, err))
 		}
+	}
+	if c.A2AAgent != "" && !events.Pattern(events.PatternName).MatchString(c.A2AAgent) {
+		errs = append(errs, fmt.Errorf("--a2a-agent: %q is no name of an agent", c.A2AAgent))
 	}
 	if _, err := chart.ParsePrices(c.Prices); err != nil {
 		errs = append(errs, fmt.Errorf("--console-price: %w", err))

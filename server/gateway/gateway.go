@@ -69,7 +69,7 @@ func (g *Gateway) open() error {
 	}
 	auth := g.authenticator(served)
 	g.handler, err = api.New(api.Options{
-		Conn: g.nc, Names: g.cfg.Names, Auth: auth, Ops: g.ops(), Metrics: g.metrics, Realm: edge.GatewayRealm, Serves: served, Listen: g.cfg.Listen, Prices: g.cfg.Prices,
+		Conn: g.nc, Names: g.cfg.Names, Auth: auth, Ops: g.ops(), Metrics: g.metrics, Realm: edge.GatewayRealm, Serves: served, Listen: g.cfg.Listen, Prices: g.cfg.Prices, A2AAgent: g.cfg.A2AAgent,
 		OpenOps: api.ListenOptions{Address: g.cfg.Listen.Address}.Validate(false) == nil,
 	})
 	return err

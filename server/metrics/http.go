@@ -15,7 +15,7 @@ type web struct {
 
 func newWeb(c *catalog) web {
 	return web{
-		answers: c.counter("http_requests_total", "Requests over HTTP; the surface is api, v1, chat, threads, console, agui, mcp, ops or other.", "surface", "status"),
+		answers: c.counter("http_requests_total", "Requests over HTTP; the surface is api, v1, chat, threads, console, agui, a2a, mcp, ops or other.", "surface", "status"),
 		seconds: c.histogram("http_seconds", "From a request's arrival to the beginning of its answer.", prometheus.ExponentialBuckets(0.0001, 2, 17), "surface"),
 		streams: c.gauge("http_streams", "Open streams and sockets over HTTP.").With(nil),
 	}

@@ -39,6 +39,7 @@ func (a *app) gatewayCommand() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("ops-listen", "metrics-listen")
 	f.StringVar(&cfg.Listen.Address, "http-listen", server.DefaultHTTPListen, "address of HTTP; port 0 for a free one")
 	f.StringSliceVar(&cfg.Prices, "console-price", nil, "what a million tokens of a model cost, as MODEL=INPUT/OUTPUT or MODEL=INPUT/OUTPUT/CACHED; MODEL* matches every name that begins so. The console shows what runs cost; repeatable")
+	f.StringVar(&cfg.A2AAgent, "a2a-agent", "", "the agent whose A2A card is at /.well-known/agent-card.json, of the tenant that asks; each agent has its own at /a2a/AGENT/.well-known/agent-card.json")
 	f.StringVar(&cfg.Listen.Cert, "tls-cert", "", "file of a certificate for HTTP; it may be replaced at any time")
 	f.StringVar(&cfg.Listen.Key, "tls-key", "", "file of its key")
 	f.StringSliceVar(&cfg.Listen.Hosts, "http-host", nil, "another host name that HTTP requests may have, besides those of the listener; repeatable")

@@ -102,6 +102,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.StringSliceVar(&o.EgressAllow, "egress-allow", nil, "an address, a CIDR or a host (mcp.internal, *.internal, each with :PORT or any) that tenants' definitions may connect to, besides public ones; repeatable")
 	f.StringSliceVar(&o.TokensPerDay, "tokens-per-day", nil, "tokens that the models of a tenant may use per day (UTC): NUMBER for every tenant, TENANT=NUMBER for one; 0 is unlimited; repeatable")
 	f.StringSliceVar(&o.Prices, "console-price", nil, "what a million tokens of a model cost, as MODEL=INPUT/OUTPUT or MODEL=INPUT/OUTPUT/CACHED; MODEL* matches every name that begins so. The console shows what runs cost; repeatable")
+	f.StringVar(&o.A2AAgent, "a2a-agent", "", "the agent whose A2A card is at /.well-known/agent-card.json, of the tenant that asks; each agent has its own at /a2a/AGENT/.well-known/agent-card.json")
 	f.StringSliceVar(&o.ModelParams, "model-param", nil, "params that a tenant's models may set, besides those that shape the answer: store, service_tier, tools, tools.web_search, include, or another name; repeatable")
 	f.DurationVar(&o.ModelIdle, "model-idle", 0, "longest silence of the models' endpoint in a call, as while a model reasons (default 5m)")
 	f.DurationVar(&o.ModelTimeout, "model-timeout", 0, "longest call of the models' endpoint (default 10m)")

@@ -1,0 +1,101 @@
+package runstream
+
+import (
+	"context"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// A run of a thread that is busy waits in the thread's queue, and has no execution yet. So that its id
+// finds it there, the id ends with that of the thread.
+const (
+	RandomDigits = 22  // of the number of such a run: 88 bits
+	threadMark   = "c" // precedes the thread
+)
+
+// NumberIn returns the number of a run of a thread, from a random one.
+func NumberIn(thread, number string) string {
+	u, err := uuid.Parse(strings.TrimPrefix(thread, "T-"))
+	if err != nil || !strings.HasPrefix(thread, "T-") {
+		return number
+	}
+	return number[len(number)-RandomDigits:] + threadMark + hex.EncodeToString(u[:])
+}
+
+// ThreadIn returns the thread that an id names, which ends with the number of a run; "" if it names
+// none.
+func ThreadIn(id string) string {
+	_, number, _ := strings.Cut(id, "_")
+	if len(number) != RandomDigits+len(threadMark)+32 || !strings.HasPrefix(number[RandomDigits:], threadMark) {
+		return ""
+	}
+	u, err := uuid.Parse(number[RandomDigits+len(threadMark):])
+	if err != nil {
+		return ""
+	}
+	return "T-" + u.String()
+}
+
+// Queued returns the execution that a run in a queue will have, or has by now. The error is a not_found
+// if it waits in none.
+func Queued(ctx context.Context, c *client.Client, id string) (*events.Execution, error) {
+	_, number, _ := strings.Cut(id, "_")
+	x := &events.Execution{ID: events.ExecutionPrefix + number, ThreadID: ThreadIn(id)}
+	if x.ThreadID == "" {
+		return nil, events.Missing("run", id)
+	}
+	list, err := c.ListQueue(ctx, events.ListQueue{ThreadID: x.ThreadID})
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(list.Queued, func(q events.Queued) bool { return q.ExecutionID == x.ID })
+	if at < 0 { // it may have begun between the two queries
+		return client.Read(ctx, c.WithMinSeq(list.Seq), events.GetExecution{ExecutionID: x.ID})
+	}
+	from := int64(1)
+	for q := (events.ListEvents{ThreadID: x.ThreadID, FromVersion: &from, Types: []string{string(events.QueuePushedType)}}); ; {
+		page, err := client.Read(ctx, c, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, raw := range page.Events {
+			e, err := events.DecodeEvent(raw)
+			if err != nil {
+				return nil, err
+			}
+			if d, ok := e.Data.(events.QueuePushed); ok && d.ExecutionID == x.ID {
+				x.AgentID, x.Settings, x.ReactionItemID, x.CreatedAt = d.AgentID, d.Settings, d.ReactionItemID, e.Time.String()
+				return x, nil
+			}
+		}
+		if from = page.NextVersion; from == 0 {
+			return nil, events.Missing("run", id)
+		}
+	}
+}
+
+// IsQueued reports whether an execution is one that [Queued] returned of a run that has not begun.
+func IsQueued(x *events.Execution) bool { return x.Status == "" }
+
+// Unqueue removes a run from its queue. It reports whether it was there: it may have begun.
+func Unqueue(ctx context.Context, c *client.Client, x *events.Execution) (bool, error) {
+	list, err := c.ListQueue(ctx, events.ListQueue{ThreadID: x.ThreadID})
+	if err != nil {
+		return false, err
+	}
+	at := slices.IndexFunc(list.Queued, func(q events.Queued) bool { return q.ExecutionID == x.ID })
+	if at < 0 {
+		return false, nil
+	}
+	_, err = c.Send(ctx, x.ThreadID, events.RemoveQueued{QueuedID: list.Queued[at].ID})
+	if events.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
