@@ -249,6 +249,9 @@ func TestVersion03(t *testing.T) {
 	if failure != nil || end["status"].(object)["state"] != "completed" {
 		t.Errorf("%s %s", dump(end), dump(failure))
 	}
+	if _, failure := w.call("tasks/get", object{"id": "nothing"}); failure["code"] != float64(-32001) || failure["data"] != nil { // the Go client refuses a list
+		t.Errorf("%s", dump(failure))
+	}
 	immediate := message("hi")
 	immediate["configuration"] = object{"blocking": false}
 	if quick, failure := w.call("message/send", immediate); failure != nil || quick["id"] == nil {

@@ -44,7 +44,10 @@ func refuseWith(b binding) func(http.ResponseWriter, *http.Request, error) {
 }
 
 // rpc is JSON-RPC. It has the id of its request.
-type rpc struct{ id events.JSON }
+type rpc struct {
+	id  events.JSON
+	old bool // of 0.3, of which released clients refuse errors with a list as data
+}
 
 // rpcRequest is a request of JSON-RPC.
 type rpcRequest struct {
@@ -108,7 +111,9 @@ func (b rpc) result(w http.ResponseWriter, v any) {
 
 func (b rpc) failure(t told) rpcResponse {
 	out := b.response()
-	out.Error = &rpcError{t.code, t.text, t.details}
+	if out.Error = (&rpcError{t.code, t.text, t.details}); b.old {
+		out.Error.Data = nil
+	}
 	return out
 }
 

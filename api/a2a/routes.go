@@ -71,11 +71,12 @@ func (s *server) call(w http.ResponseWriter, r *http.Request, c *edge.Caller) er
 	if err != nil {
 		return &refused{err, b}
 	}
-	o := operation{server: s, w: w, r: r, c: c, agent: r.PathValue("agent"), binding: b, version: v1, params: in.Params}
+	o := operation{server: s, w: w, r: r, c: c, agent: r.PathValue("agent"), version: v1, params: in.Params}
 	name := in.Method
 	if modern, is := oldMethods()[name]; is {
-		o.version, name = v0, modern
+		o.version, name, b.old = v0, modern, true
 	}
+	o.binding = b
 	switch v := versionOf(r); {
 	case v != "" && v != string(v1) && v != string(v0):
 		return &refused{wrongVersion(v), b}
