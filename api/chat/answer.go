@@ -23,7 +23,7 @@ func (h *chat) answer(ctx context.Context, m *Message) (*follow, error) {
 	case x == nil:
 		return nil, events.Missing("message", m.ID)
 	}
-	var answers []events.ResolveApproval
+	var answers, settled []events.ResolveApproval
 	var calls, waiting []string
 	for i := range m.Parts {
 		d, err := answerOf(&m.Parts[i], x.Approvals)
@@ -36,21 +36,59 @@ func (h *chat) answer(ctx context.Context, m *Message) (*follow, error) {
 		calls = append(calls, d.CallID)
 		if a := runview.ApprovalOf(x.Approvals, d.CallID); a.Status == events.ApprovalWaiting {
 			answers, waiting = append(answers, *d), append(waiting, d.CallID)
+		} else {
+			settled = append(settled, *d)
 		}
 	}
 	if len(calls) == 0 {
 		return nil, events.Errorf(events.InvalidRequest, "the last message answers no call that waits; send the user's message as the last one")
 	}
+	from, err := h.beginning(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.checkSettled(ctx, settled, from); err != nil {
+		return nil, err
+	}
 	for _, d := range answers {
-		if _, err := h.now.Send(ctx, h.thread.ID, d); err != nil && !events.IsNotFound(err) { // another tab was faster
+		_, err := h.now.Send(ctx, h.thread.ID, d)
+		if events.IsNotFound(err) { // another tab was faster
+			err = h.checkSettled(ctx, []events.ResolveApproval{d}, from)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	if len(waiting) > 0 {
 		calls = waiting // the client has seen what followed the other answers
 	}
-	from, err := h.beginning(ctx, x)
-	return &follow{Run: h.runOf(x, m.ID), from: from, after: calls}, err
+	return &follow{Run: h.runOf(x, m.ID), from: from, after: calls}, nil
+}
+
+// checkSettled refuses answers that differ from those which calls were given before, in the events from a
+// version on. A call that was withdrawn has none.
+func (h *chat) checkSettled(ctx context.Context, answers []events.ResolveApproval, from int64) error {
+	if len(answers) == 0 {
+		return nil
+	}
+	now, err := h.caller.Client.UpToDate(ctx)
+	if err != nil {
+		return err
+	}
+	given, err := client.AnswersTo(ctx, now, h.thread.ID, from)
+	if err != nil {
+		return err
+	}
+	for _, d := range answers {
+		earlier, ok := given[d.CallID]
+		if !ok {
+			continue
+		}
+		if what := d.Differs(earlier.ResolveApproval); what != "" {
+			return events.Errorf(events.AlreadyExists, "call %.128q was answered otherwise, and this is %s; load the chat again to see it", d.CallID, what)
+		}
+	}
+	return nil
 }
 
 // runOf returns an execution as a run, for the message that begins with an item.

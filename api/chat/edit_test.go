@@ -224,7 +224,7 @@ func TestChat_QueuedIsFollowedToItsEnd(t *testing.T) {
 }
 
 // An approval that two tabs answer differently at once has one answer, in the log and in the
-// message. Both go on with that message.
+// message. The other tab is told so, or goes on with that message.
 func TestTools_ApprovalFromTwoTabs(t *testing.T) {
 	w := newWorld(t, caller)
 	message := w.post(careful("c1", text("u1", "hi"))).rest().id

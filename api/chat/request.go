@@ -155,6 +155,9 @@ func (r *request) userItem(ctx context.Context, h *chat) (*events.NewItem, error
 		item, err = itemOf(m, path)
 		return err
 	})
+	if err == nil && attachment.SaysNothing(item.Content) {
+		err = events.Invalid(path+"/parts", "a message of a user has a text, or a file")
+	}
 	return &item, err
 }
 

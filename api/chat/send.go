@@ -145,6 +145,9 @@ func (h *chat) begin(ctx context.Context, req *request, item *events.NewItem) (*
 		commands = commands[1:]
 	}
 	reply, err := h.now.Commit(ctx, thread, commands, h.once.options(id)...)
+	if err == nil {
+		err = h.caller.CheckMade(ctx, reply)
+	}
 	if events.HasCode(err, events.AlreadyExists) {
 		return h.lost(ctx, req, err)
 	}

@@ -3,6 +3,7 @@ package chat_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -329,5 +330,38 @@ func TestChat_TwoTabs(t *testing.T) {
 	list := w.messages("c1")
 	if s := said(list); s != "user: u1 | assistant: you said u1 | user: u2 | assistant: you said u2" && s != "user: u2 | assistant: you said u2 | user: u1 | assistant: you said u1" {
 		t.Errorf("messages: %s", s)
+	}
+}
+
+// Another answer to a call that was answered is refused by its name; the same one is a repeat.
+func TestTools_AnsweredBefore(t *testing.T) {
+	w := newWorld(t, caller)
+	m := w.post(careful("c1", text("u1", "hi"))).rest()
+	body := func(approved bool, reason, output string) string {
+		return answers("c1", m.id, fmt.Sprintf(`{"type":"tool-refund","toolCallId":"c1","state":"approval-responded","input":{"eur":5},"approval":{"id":"c1","approved":%v,"reason":%q}}`, approved, reason),
+			`{"type":"tool-how_much","toolCallId":"c2","state":"output-available","input":{},"output":`+output+`}`)
+	}
+	w.post(body(true, "ok", `{"a":1,"b":2}`)).restChunks()
+	w.post(body(true, "ok", `{"b":2,"a":1}`)).restChunks()
+	for name, c := range map[string]struct{ body, names, says string }{
+		"another decision": {body(false, "ok", `{"a":1,"b":2}`), "c1", "another decision"},
+		"another reason":   {body(true, "no", `{"a":1,"b":2}`), "c1", "another reason"},
+		"another output":   {body(true, "ok", `{"a":2}`), "c2", "another result"},
+	} {
+		status, got := w.do(http.MethodPost, "/chat", c.body)
+		if status != http.StatusConflict || !strings.Contains(got, c.names) || !strings.Contains(got, c.says) {
+			t.Errorf("%s: %d %s", name, status, got)
+		}
+	}
+}
+
+// A message of a user that says nothing is refused, and stored nowhere.
+func TestSend_EmptyMessage(t *testing.T) {
+	w := newWorld(t, caller)
+	for _, parts := range []string{`[]`, `[{"type":"text","text":""}]`, `[{"type":"text","text":" \n"}]`} {
+		status, got := w.do(http.MethodPost, "/chat", `{"id":"c1","agent":"careful","message":{"id":"u","role":"user","parts":`+parts+`}}`)
+		if status != http.StatusBadRequest || !strings.Contains(got, "message/parts") {
+			t.Errorf("%s: %d %s", parts, status, got)
+		}
 	}
 }
