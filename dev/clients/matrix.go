@@ -33,15 +33,17 @@ const (
 	chatPage        = "[AI SDK's chat](chat.md)"
 	aguiPage        = "[AG-UI](agui.md)"
 	mcpPage         = "[MCP](mcp.md)"
+	a2aPage         = "[A2A](a2a.md)"
+	acpPage         = "[ACP](acp.md)"
 	restPage        = "[HTTP](http.md)"
 )
 
 // Rows returns the table.
 func Rows() []Row {
 	const (
-		root, completions, files, agui, mcp, generators = "package.json", "completions/package.json", "files/package.json", "agui/package.json", "mcp/package.json", "generators/package.json"
-		node                                            = "TestOpenResponses_Node"
-		openaiGo, openaiGoVersion                       = "github.com/openai/openai-go/v3", "v3.95.0"
+		root, completions, files, agui, mcp, a2a, acp, generators = "package.json", "completions/package.json", "files/package.json", "agui/package.json", "mcp/package.json", "a2a/package.json", "acp/package.json", "generators/package.json"
+		node                                                      = "TestOpenResponses_Node"
+		openaiGo, openaiGoVersion                                 = "github.com/openai/openai-go/v3", "v3.95.0"
 	)
 	return []Row{
 		{"OpenAI for Node", "openai", root, responsesPage, "create, stream, retrieve, delete, background, cancel, conversations, functions, images, WebSocket", "", node},
@@ -67,6 +69,10 @@ func Rows() []Row {
 		{"MCP SDK", "@modelcontextprotocol/sdk", mcp, mcpPage, "agents, search and fetch", "", "TestMCP_Node"},
 		{"MCP SDK 2", "@modelcontextprotocol/client", mcp, mcpPage, "agents, search and fetch", "", "TestMCP_Node"},
 		{"MCP Inspector", "@modelcontextprotocol/inspector", mcp, mcpPage, "tools", "", "TestMCP_Node"},
+		{"A2A for JavaScript", "@a2a-js/sdk", a2a, a2aPage, "1.0 over JSON-RPC and HTTP+JSON, 0.3 over JSON-RPC: cards, send, stream, tasks, cancel, approvals, questions, files", "push notifications", "TestA2A"},
+		{"A2A for Go", "github.com/a2aproject/a2a-go", "v0.3.3", a2aPage, "0.3: send, stream, tasks, errors", "push notifications", "TestA2A_Go"},
+		{"ACP for TypeScript", "@agentclientprotocol/sdk", acp, acpPage, "prompts, permissions, cancel, load, resume, errors", "MCP servers of the client, modes", "TestACP_Node"},
+		{"ACP for Go", "github.com/coder/acp-go-sdk", "v0.13.0", acpPage, "prompts, permissions, cancel, load", "the same", "TestACP_Go"},
 		{"openapi-fetch", "openapi-fetch", root, restPage, "types from `/api/openapi.json`", "", "TestREST_GeneratedClient"},
 		{"orval", "orval", generators, restPage, "a client from `/api/openapi.json`", "", "TestGenerators"},
 		{"swagger-typescript-api", "swagger-typescript-api", generators, restPage, "a client from `/api/openapi.json`", "", "TestGenerators"},
