@@ -1,12 +1,15 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api"
+	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/tokens"
 )
 
@@ -83,9 +86,52 @@ func TestHandler_MCPOfOthers(t *testing.T) {
 			t.Errorf("with a key: %d %s, want %s", status, text, first)
 		}
 	}
+	// What is no request is refused as JSON-RPC has it.
+	for name, c := range map[string]struct{ body, accept, kind, want string }{
+		"no JSON":            {`{"jsonrpc":`, "application/json, text/event-stream", "application/json", "malformed"},
+		"not for a client":   {`{"jsonrpc":"2.0","id":1,"method":"ping"}`, "text/html", "application/json", "Accept"},
+		"another type":       {`{"jsonrpc":"2.0","id":1,"method":"ping"}`, "application/json, text/event-stream", "text/csv", "Content-Type"},
+		"an unknown version": {`{"jsonrpc":"2.0","id":1,"method":"ping"}`, "application/json, text/event-stream", "application/json", ""},
+	} {
+		version := "2025-06-18"
+		if c.want == "" {
+			version, c.want = "1999-01-01", "version"
+		}
+		status, text := s.ask("acme", "POST", "/mcp", c.body, "Accept", c.accept, "Content-Type", c.kind, "Mcp-Protocol-Version", version)
+		if status < 400 || !strings.HasPrefix(text, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":`) || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %d %s", name, status, text)
+		}
+	}
 	for _, method := range []string{"GET", "DELETE"} { // there are no sessions
 		if status, _ := s.ask("acme", method, "/mcp", "", "Accept", "text/event-stream"); status != http.StatusMethodNotAllowed {
 			t.Errorf("%s: %d", method, status)
 		}
+	}
+}
+
+// A question whose credential is revoked while it waits is answered with that.
+func TestHandler_MCPCredentialEnds(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, map[string]edge.Principal{})
+	asked := make(chan struct{})
+	s.skein.Must(s.skein.Reactor("slow", func(ctx context.Context, _ *skein.StepInput, _ skein.Stream) (*skein.Reaction, error) {
+		close(asked)
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}))
+	valid, revoke := context.WithCancel(t.Context())
+	defer revoke()
+	s.people["ann"] = edge.Principal{Tenant: "acme", Subject: "key:ann", Valid: valid}
+	go func() {
+		select {
+		case <-asked:
+		case <-t.Context().Done():
+		}
+		revoke()
+	}()
+	status, text := s.ask("ann", "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask_agent","arguments":{"agent":"slow","text":"x"}}}`,
+		"Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2025-06-18")
+	if status != http.StatusOK || !strings.Contains(text, `"isError":true`) || !strings.Contains(text, "revoked") {
+		t.Errorf("%d %s", status, text)
 	}
 }

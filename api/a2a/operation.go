@@ -124,7 +124,7 @@ func (o *operation) cancelTask() error {
 			o.result(o.w, o.version.task(task{ID: x.ID, ContextID: contextOf(t), Status: status{State: canceled}}))
 			return nil
 		}
-		if now, x, t, err = o.find(ctx, in.ID); err != nil {
+		if now, x, _, err = o.find(ctx, in.ID); err != nil {
 			return err
 		}
 	}

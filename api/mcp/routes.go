@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 
@@ -49,7 +50,8 @@ func Routes(e *edge.Edge, o Options) {
 		if err != nil {
 			return err
 		}
-		s.HTTP().ServeHTTP(w, r)
+		// The server ends the request with its caller. The transport would end it without an answer.
+		s.HTTP().ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
 		return nil
 	}
 	refuse := func(w http.ResponseWriter, r *http.Request, err error) {

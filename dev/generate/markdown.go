@@ -95,22 +95,6 @@ func (p *page) code(language, body string) {
 	fmt.Fprintf(p, "```%s\n%s\n```\n\n", language, strings.TrimSuffix(body, "\n"))
 }
 
-// table writes a table.
-func (p *page) table(head []string, rows [][]string) {
-	write := func(cells []string) {
-		for i, c := range cells {
-			cells[i] = strings.ReplaceAll(c, "|", `\|`)
-		}
-		fmt.Fprintf(p, "| %s |\n", strings.Join(cells, " | "))
-	}
-	write(head)
-	fmt.Fprintf(p, "|%s\n", strings.Repeat("---|", len(head)))
-	for _, cells := range rows {
-		write(cells)
-	}
-	p.WriteByte('\n')
-}
-
 // fields writes the fields of a struct.
 func (p *page) fields(value any) error {
 	lines, as, err := p.shapes.table(value)

@@ -77,7 +77,15 @@ func waitingOf(list []events.ApprovalRequested) []waitingCall {
 type run struct {
 	Thread    string `json:"thread"`
 	Execution string `json:"execution"`
-	Seq       int64  `json:"seq,omitempty"`
+	Seq       int64  `json:"seq,omitempty"` // what is read of it is at least as new
+}
+
+func (r run) query() events.GetExecution {
+	q := events.GetExecution{ThreadID: r.Thread, ExecutionID: r.Execution}
+	if r.Seq > 0 {
+		q.MinSeq = &r.Seq
+	}
+	return q
 }
 
 // askAgent asks, or waits again.
@@ -104,6 +112,8 @@ func (s *Server) askAgent(ctx context.Context, req *mcp.CallToolRequest, a askAr
 		}
 		out.Status, out.Waiting = waiting, waitingOf(calls)
 		return says("The run waits for a person to decide on a call, or to answer. Ask the user, and tell what they say with approve; then call ask_agent with this thread and execution."), out, nil
+	case x == nil && ctx.Err() != nil: // its credential has ended, or the server does
+		return nil, nil, context.Cause(ctx)
 	case x == nil:
 		return says("The agent is still at work. Call ask_agent again with this thread and execution, without text."), out, nil
 	}
@@ -133,7 +143,8 @@ func (s *Server) begin(ctx context.Context, req *mcp.CallToolRequest, a askArgs)
 		if json.Unmarshal([]byte(req.Params.RequestState), &r) != nil || r.Thread == "" || r.Execution == "" {
 			return r, events.Invalid("/requestState", "it is not one of ask_agent's; send back what the result had")
 		}
-		return r, s.answer(ctx, r, req.Params.InputResponses)
+		err := s.answer(ctx, &r, req.Params.InputResponses)
+		return r, err
 	case a.Execution != "" && (a.Thread == "" || a.Text != ""):
 		return r, events.Invalid("/execution", "execution belongs to a thread, and has no text: it waits for a run that was asked before")
 	case a.Execution != "":
@@ -184,11 +195,7 @@ func (s *Server) await(ctx context.Context, r run) (_ *events.Execution, calls [
 	within, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	queued := false
-	q := events.GetExecution{ThreadID: r.Thread, ExecutionID: r.Execution}
-	if r.Seq > 0 {
-		q.MinSeq = &r.Seq
-	}
-	x, err := s.c.WatchRun(within, q, func(now client.Waiting) {
+	x, err := s.c.WatchRun(within, r.query(), func(now client.Waiting) {
 		calls = now.Approvals
 		if queued = now.Queued; queued {
 			calls = s.before(within, r.Thread)

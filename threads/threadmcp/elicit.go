@@ -39,9 +39,14 @@ func elicitation(req *mcp.CallToolRequest, calls []events.ApprovalRequested) mcp
 }
 
 // answer tells a run what people have answered, all of it or nothing. A form that was put away leaves
-// its question waiting; what was answered before is not answered again.
-func (s *Server) answer(ctx context.Context, r run, responses mcp.InputResponseMap) error {
-	x, err := client.Read(ctx, s.c, events.GetExecution{ThreadID: r.Thread, ExecutionID: r.Execution})
+// its question waiting; what was answered before is not answered again. What is read of the run
+// afterwards shows the answers.
+func (s *Server) answer(ctx context.Context, r *run, responses mcp.InputResponseMap) error {
+	now, err := s.c.UpToDate(ctx) // the call was learned from an event, perhaps before the document shows it
+	if err != nil {
+		return err
+	}
+	x, err := client.Read(ctx, now, events.GetExecution{ThreadID: r.Thread, ExecutionID: r.Execution})
 	if err != nil {
 		return err
 	}
@@ -79,6 +84,9 @@ func (s *Server) answer(ctx context.Context, r run, responses mcp.InputResponseM
 	if len(commands) == 0 {
 		return nil
 	}
-	_, err = s.c.Commit(ctx, x.ThreadID, commands, s.once()...)
+	reply, err := s.c.Commit(ctx, x.ThreadID, commands, s.once()...)
+	if err == nil {
+		r.Seq = reply.Seq
+	}
 	return err
 }

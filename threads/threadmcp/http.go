@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -41,10 +42,63 @@ func CheckToken(token string) error {
 // HTTP serves streamable HTTP for requests whose host and credential were checked. It keeps no
 // sessions.
 func (s *Server) HTTP() http.Handler {
-	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, &mcp.StreamableHTTPOptions{
+	transport := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true, DisableLocalhostProtection: true,
 	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refusing := &refusing{ResponseWriter: w}
+		transport.ServeHTTP(refusing, r)
+		refusing.end()
+	})
 }
+
+// refusing turns the refusals of the transport, which are plain text, into errors of JSON-RPC.
+type refusing struct {
+	http.ResponseWriter
+	status int // of a refusal; 0: there is none
+	text   strings.Builder
+}
+
+// Unwrap returns what is wrapped, for http.ResponseController.
+func (w *refusing) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader holds a refusal back.
+func (w *refusing) WriteHeader(status int) {
+	if status >= http.StatusBadRequest && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+		w.status = status
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *refusing) Write(b []byte) (int, error) {
+	if w.status != 0 {
+		return w.text.Write(b)
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// end sends the refusal. It has no id: the transport does not tell that of what it refuses.
+func (w *refusing) end() {
+	if w.status == 0 {
+		return
+	}
+	var refusal struct {
+		Version string    `json:"jsonrpc"`
+		ID      *struct{} `json:"id"`
+		Error   struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	refusal.Version, refusal.Error.Code, refusal.Error.Message = "2.0", invalidRequest, strings.TrimSpace(w.text.String())
+	w.Header().Set("Content-Type", "application/json")
+	w.ResponseWriter.WriteHeader(w.status)
+	_ = json.NewEncoder(w.ResponseWriter).Encode(refusal)
+}
+
+// invalidRequest is the code of JSON-RPC for a request that is none.
+const invalidRequest = -32600
 
 // Handler is HTTP at Path, for requests to this machine with the token.
 func (s *Server) Handler(token string) http.Handler {

@@ -85,7 +85,9 @@ func (s *Server) bounded(next mcp.MethodHandler) mcp.MethodHandler {
 		ctx, cancel := context.WithTimeout(ctx, callTime)
 		defer cancel()
 		if s.caller != nil {
-			defer context.AfterFunc(s.caller, cancel)()
+			ending, end := context.WithCancelCause(ctx)
+			defer context.AfterFunc(s.caller, func() { end(context.Cause(s.caller)) })()
+			ctx = ending
 		}
 		return next(ctx, method, req)
 	}
@@ -97,6 +99,15 @@ func (s *Server) once() []client.Option {
 		return nil
 	}
 	return []client.Option{client.CommandID("mcp-" + s.id.String())}
+}
+
+// ended returns why a request has ended, if its credential has or the server does, and else err.
+func ended(ctx context.Context, err error) error {
+	var refusal *events.Error
+	if errors.As(context.Cause(ctx), &refusal) {
+		return refusal
+	}
+	return err
 }
 
 // told returns an error as a model is told of it: with what to do next.

@@ -85,7 +85,7 @@ func addAsking[A, R any](s *Server, name, title, description string, hints *mcp.
 		func(ctx context.Context, req *mcp.CallToolRequest, a A) (*mcp.CallToolResult, R, error) {
 			res, out, err := call(ctx, req, a)
 			if err != nil {
-				err = told(err)
+				err = told(ended(ctx, err))
 			}
 			return res, out, err
 		})
