@@ -169,7 +169,7 @@ func TestHandler_CapabilitiesOnEveryRoute(t *testing.T) {
 				}
 			}
 			if idle := strings.HasSuffix(path, "/stop") || strings.HasSuffix(path, "/cancel"); method != "GET" && method != "HEAD" && !idle { // nothing runs
-				if status, text := s.ask("read", method, target, "{}"); status < 400 && status != http.StatusNoContent {
+				if status, text := s.ask("read", method, target, "{}"); status < 400 && status != http.StatusNoContent && !strings.Contains(text, `"error":{"code":-32`) { // JSON-RPC refuses with 200
 					t.Errorf("read, %s %s: %d %.300s", method, target, status, text)
 				}
 			}

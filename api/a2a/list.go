@@ -62,6 +62,9 @@ func (o *operation) listTasks() error {
 	if err != nil {
 		return err
 	}
+	if _, err := agentNamed(o.r, o.c, o.agent); err != nil {
+		return err
+	}
 	list, err := o.candidates(ctx, now, &in)
 	if err != nil {
 		return err

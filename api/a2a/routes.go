@@ -119,7 +119,7 @@ func (s *server) rest(w http.ResponseWriter, r *http.Request, c *edge.Caller, na
 		case verbed && verb == "subscribe":
 			name = "SubscribeToTask"
 		case verbed || name == "":
-			return events.Errorf(events.NotFound, "there is no route %.200q", r.URL.Path)
+			return events.Errorf(events.NotFound, "a task has no operation %.64q with %s: POST to tasks/ID:cancel or tasks/ID:subscribe", verb, r.Method)
 		}
 		o.params = marshal(map[string]any{"id": id, "taskId": id, "historyLength": number(r.URL.Query().Get("historyLength"))})
 	}

@@ -34,8 +34,7 @@
 //	Nats-Expected-Last-Sequence
 //	                           the server: the condition of a fence's first message, or of a batch
 //
-// The last three are the fence's, and nobody reads them once the message is stored. On the disk of
-// the embedded server they are compressed with the rest.
+// The last three are the fence's, and nobody reads them once the message is stored.
 //
 // # What may enter
 //

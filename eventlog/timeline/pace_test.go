@@ -39,7 +39,8 @@ func TestRelay_Pace(t *testing.T) {
 	}
 	entryAfter(t, l, a.Seq-1) // another reader of the log has received the last one
 	stop()
-	if n, _, err := live.Pending(); err != nil || n > 0 {
+	// The relay does not rest while more commits wait, but the last one has none behind it.
+	if n, _, err := live.Pending(); err != nil || n > 2*(commits-1) {
 		t.Errorf("%d events were relayed within the pace, %v", n, err)
 	}
 
