@@ -52,7 +52,7 @@ func TestRelay_Pace(t *testing.T) {
 			flushes++
 		}
 	}
-	if flushes > 2 { // the first message of a fence is waited for, too
+	if flushes > commits/2 { // the first message of a fence is waited for, and a slow reader's pause
 		t.Errorf("%d commits that waited were flushed %d times", commits, flushes)
 	}
 	exact(t, l, 0)
