@@ -278,7 +278,8 @@ func TestOpenAIFiles_InMessages(t *testing.T) {
 			t.Fatalf("%d %s", status, said)
 		}
 	}
-	c := s.skein.Client("acme")
+	c, err := s.skein.Client("acme").UpToDate(t.Context())
+	s.skein.Must(err)
 	threads, err := client.Read(t.Context(), c, events.ListThreads{UserID: "ann"})
 	s.skein.Must(err)
 	texts, images := 0, 0
@@ -304,6 +305,8 @@ func TestOpenAIFiles_InMessages(t *testing.T) {
 	if status, said := s.ask("ann", "POST", "/v1/chat/completions", fill.Replace(more), "Skein-Thread", "kept"); status != http.StatusOK {
 		t.Errorf("the chat goes on: %d %.400s", status, said)
 	}
+	c, err = c.UpToDate(t.Context())
+	s.skein.Must(err)
 	if list, err := client.Read(t.Context(), c, events.ListThreads{KeyPrefix: "chat:", UserID: "ann"}); err != nil || len(list.Threads) != 1 {
 		t.Errorf("%v: %d threads of the chat", err, len(list.Threads))
 	}
