@@ -269,7 +269,6 @@ func (l *Log) write(group []*unit) {
 	for _, u := range group {
 		u.answer(nil)
 	}
-	l.cfg.Recent.wake()
 }
 
 // connected reports whether the connection is up, after a short wait if it is not.
@@ -296,18 +295,8 @@ func (l *Log) connected() bool {
 // writeEach stores each unit on its own. All are in flight at once, except those that
 // need an atomic batch, of which the server accepts few at a time. tried says that the
 // outcome of a first try is unknown.
-//
-// A caller is answered before the tails are woken: they may wait, and it does.
 func (l *Log) writeEach(group []*unit, tried bool) {
 	deadline := time.Now().Add(3 * l.cfg.AckTimeout)
-	write := func(u *unit) {
-		u.answer(l.writeUnit(u, tried, deadline))
-		l.cfg.Recent.wake()
-	}
-	if len(group) == 1 {
-		write(group[0])
-		return
-	}
 	var several []*unit
 	var under sync.WaitGroup
 	for _, u := range group {
@@ -315,10 +304,10 @@ func (l *Log) writeEach(group []*unit, tried bool) {
 			several = append(several, u)
 			continue
 		}
-		under.Go(func() { write(u) })
+		under.Go(func() { u.answer(l.writeUnit(u, tried, deadline)) })
 	}
 	for _, u := range several {
-		write(u)
+		u.answer(l.writeUnit(u, tried, deadline))
 	}
 	under.Wait()
 }

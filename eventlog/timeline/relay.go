@@ -19,11 +19,6 @@ import (
 // stream's fence lets one of them write at a time.
 const Lease = "timeline"
 
-// relayPace is the least time between two flushes of the relay while commits keep coming, so that
-// those in between share one: commands have priority. The first commit after such a time is
-// relayed at once. With more commits waiting the relay does not rest.
-const relayPace = 5 * time.Millisecond
-
 // Relay puts each event of the log on the timeline, in order and once, until ctx ends. It
 // resumes at the timeline's own last message, so that a kill at any moment neither loses nor
 // repeats an event.
@@ -95,7 +90,6 @@ func (t *Timeline) relayFrom(ctx context.Context, fence derived.Fence, at positi
 		}
 	}
 	header := relayHeader()
-	var flushed time.Time
 	for {
 		e, err := tail.Next(ctx)
 		if err != nil {
@@ -108,9 +102,6 @@ func (t *Timeline) relayFrom(ctx context.Context, fence derived.Fence, at positi
 				return err
 			}
 			done = !more
-		}
-		if !done && end == 0 && tail.Waiting() == 0 && !retry.Sleep(ctx, t.pace-time.Since(flushed)) {
-			return context.Cause(ctx)
 		}
 		flush := done || tail.Waiting() == 0
 		switch {
@@ -125,9 +116,6 @@ func (t *Timeline) relayFrom(ctx context.Context, fence derived.Fence, at positi
 		}
 		if err != nil {
 			return err
-		}
-		if flush {
-			flushed = time.Now()
 		}
 		t.log.Metrics().Relayed(e.Seq)
 		if done {
