@@ -55,7 +55,7 @@ func (e *embeddings) handle(ctx context.Context, tenant, name string, body []byt
 	if len(q.Inputs) == 0 {
 		return nil, events.Invalid("/inputs", "there is nothing to embed")
 	}
-	def, err := e.model(ctx, tenant, q.Model)
+	m, err := e.model(ctx, tenant, q.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (e *embeddings) handle(ctx context.Context, tenant, name string, body []byt
 		}
 	}
 	start := time.Now()
-	got, err := e.server.work.models.Embed(ctx, tenant, def.runtime(), model.EmbedRequest{Inputs: q.Inputs, EncodingFormat: q.EncodingFormat, Dimensions: q.Dimensions, User: q.User})
+	got, err := e.server.work.models.Embed(ctx, tenant, m, model.EmbedRequest{Inputs: q.Inputs, EncodingFormat: q.EncodingFormat, Dimensions: q.Dimensions, User: q.User})
 	e.server.metrics.Runs().Embedding(err != nil, time.Since(start))
 	if err != nil {
 		return nil, err
@@ -96,39 +96,32 @@ func (e *embeddings) count(ctx context.Context, tenant string, tokens int64) {
 // mostCounted is how many tokens of one answer count, whatever its endpoint reports.
 const mostCounted = 1 << 40
 
-// model returns the definition of a model, also one that another process has just defined.
-func (e *embeddings) model(ctx context.Context, tenant, name string) (embedder, error) {
+// model returns a model that embeds texts, also one that another process has just defined.
+func (e *embeddings) model(ctx context.Context, tenant, name string) (m runtime.Model, _ error) {
 	load := func() (events.ModelDefinition, error) {
 		def, _, err := definitions.Load[events.ModelDefinition](ctx, e.definitions, tenant, events.ModelKind, name)
 		return def, err
 	}
 	if !events.Pattern(events.PatternName).MatchString(name) {
-		return embedder{}, events.Missing("model", name)
+		return m, events.Missing("model", name)
 	}
 	if err := e.server.defined(ctx, e.log, tenant, false); err != nil {
-		return embedder{}, err
+		return m, err
 	}
 	def, err := load()
 	if events.IsNotFound(err) {
 		if err := e.server.defined(ctx, e.log, tenant, true); err != nil {
-			return embedder{}, err
+			return m, err
 		}
 		if def, err = load(); events.IsNotFound(err) {
-			return embedder{}, events.Missing("model", name)
+			return m, events.Missing("model", name)
 		}
 	}
 	if err != nil {
-		return embedder{}, err
+		return m, err
 	}
 	if reactor := def.WithDefaults().Reactor; reactor != events.DefaultReactor {
-		return embedder{}, events.Invalid("/model", "the model %.64q is served by the reactor %.64q, and only endpoints of models make embeddings", name, reactor)
+		return m, events.Invalid("/model", "the model %.64q is served by the reactor %.64q, and only endpoints of models make embeddings", name, reactor)
 	}
-	return embedder{def}, nil
-}
-
-// embedder is the definition of a model that embeds texts.
-type embedder struct{ events.ModelDefinition }
-
-func (m embedder) runtime() runtime.Model {
-	return runtime.Model{Name: m.Name, Model: m.Model, Endpoint: m.Endpoint}
+	return runtime.Model{Name: def.Name, Model: def.Model, Endpoint: def.Endpoint}, nil
 }

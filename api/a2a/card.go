@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 
@@ -97,16 +98,12 @@ func cardOf(url string, a *agent) card {
 // agent is an agent that is asked.
 type agent struct{ name, description, version string }
 
-// agentNamed returns an agent of the caller's tenant.
-func agentNamed(r *http.Request, c *edge.Caller, name string) (*agent, error) {
-	now, err := c.Client.UpToDate(r.Context())
-	if err != nil {
-		return nil, err
-	}
+// agentNamed returns an agent of the caller's tenant, as a client shows it.
+func agentNamed(ctx context.Context, now *client.Client, c *edge.Caller, name string) (*agent, error) {
 	a := &agent{name, "The agent " + name + ".", "1"}
-	d, err := now.Definition(r.Context(), events.AgentKind, name)
+	d, err := now.Definition(ctx, events.AgentKind, name)
 	if events.IsNotFound(err) && c.Desk && events.Pattern(events.PatternName).MatchString(name) { // as in /v1, a reactor needs no definition there
-		_, err = client.Read(r.Context(), now, events.GetAgent{Name: name})
+		_, err = client.Read(ctx, now, events.GetAgent{Name: name})
 		return a, err
 	}
 	if err != nil {
@@ -122,13 +119,26 @@ func agentNamed(r *http.Request, c *edge.Caller, name string) (*agent, error) {
 	return a, nil
 }
 
-// sendCard answers with the card of an agent, to those who may read the agent's definition.
+// card returns the card of an agent, for those who may read the agent's definition.
+func (s *server) card(r *http.Request, c *edge.Caller, name string) (card, error) {
+	now, err := c.Client.UpToDate(r.Context())
+	if err != nil {
+		return card{}, err
+	}
+	a, err := agentNamed(r.Context(), now, c, name)
+	if err != nil {
+		return card{}, err
+	}
+	return cardOf(s.url(r, name), a), nil
+}
+
+// sendCard answers with the card of an agent.
 func (s *server) sendCard(w http.ResponseWriter, r *http.Request, c *edge.Caller, name string) error {
-	a, err := agentNamed(r, c, name)
+	out, err := s.card(r, c, name)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Cache-Control", "private, max-age=60")
-	edge.WriteJSON(w, http.StatusOK, cardOf(s.url(r, name), a))
+	edge.WriteJSON(w, http.StatusOK, out)
 	return nil
 }

@@ -23,7 +23,7 @@
 // # What it does not
 //
 // It holds nothing between requests. Tools that Skein runs, and reasoning, are not part of a task.
-// Push notifications are refused: a webhook (docs/webhooks.md) is told of runs. gRPC is not served, and
+// Push notifications are refused: a webhook (docs/http-workers.md) is told of runs. gRPC is not served, and
 // HTTP+JSON not in the form of 0.3.
 //
 // # Two versions

@@ -62,7 +62,7 @@ func (o *operation) listTasks() error {
 	if err != nil {
 		return err
 	}
-	if _, err := agentNamed(o.r, o.c, o.agent); err != nil {
+	if _, err := agentNamed(ctx, now, o.c, o.agent); err != nil {
 		return err
 	}
 	list, err := o.candidates(ctx, now, &in)

@@ -178,11 +178,11 @@ func (o *operation) subscribe() error {
 
 // extendedCard answers with the card, which is the same for everybody who may read it.
 func (o *operation) extendedCard() error {
-	a, err := agentNamed(o.r, o.c, o.agent)
+	out, err := o.server.card(o.r, o.c, o.agent)
 	if err != nil {
 		return err
 	}
-	o.result(o.w, cardOf(o.server.url(o.r, o.agent), a))
+	o.result(o.w, out)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/form"
 	"github.com/skein-threads/skein/runview"
 )
 
@@ -227,25 +228,13 @@ func (m *message) answers(x *events.Execution) (list []events.ResolveApproval, e
 	}
 	if len(texts) > 0 && len(said) == 0 {
 		if a := next("", question); a != nil {
-			list = append(list, events.ResolveApproval{CallID: a.CallID, Result: fit(strings.Join(texts, "\n"), a.Answer)})
+			list = append(list, events.ResolveApproval{CallID: a.CallID, Result: form.Typed(strings.Join(texts, "\n"), a.Answer)})
 		}
 	}
 	if len(list) == 0 {
 		return nil, events.Invalid("/message/parts", `the task waits for an approval: send a data part {"grant": true} or {"deny": true, "reason"?}; it waits for: %s`, asked(x))
 	}
 	return list, nil
-}
-
-// fit returns a text as the answer to a question with a schema: as JSON, unless it is a text that is asked
-// for.
-func fit(text string, schema events.JSON) events.JSON {
-	var of struct {
-		Type events.JSON `json:"type"`
-	}
-	if schema == nil || json.Unmarshal(schema, &of) != nil || string(of.Type) == `"string"` || !jsontext.Value(text).IsValid() {
-		return events.Quote(text)
-	}
-	return events.JSON(text)
 }
 
 // asked returns what a run waits for, as a text.

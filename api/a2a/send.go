@@ -113,7 +113,7 @@ func (o *operation) ask(ctx context.Context, in *sendRequest, one once, first bo
 		return o.runOf(ctx, now, x)
 	}
 	if first {
-		if _, err := agentNamed(o.r, o.c, o.agent); err != nil {
+		if _, err := agentNamed(ctx, now, o.c, o.agent); err != nil {
 			return nil, err
 		}
 	}

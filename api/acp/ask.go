@@ -58,31 +58,24 @@ func (a *asks) withdraw() {
 
 // note withdraws a question that an event answers, and reports whether it grants a call.
 func (a *asks) note(e *events.Event) (call string, granted bool) {
-	switch d := e.Data.(type) {
-	case events.ApprovalGranted:
-		call, granted = d.CallID, true
-	case events.ApprovalDenied:
-		call = d.CallID
-	case events.ApprovalResolved:
-		call = d.CallID
-	case events.RunParked:
-		a.mu.Lock()
-		a.answered = false
-		a.mu.Unlock()
-		return "", false
-	default:
+	d, answers := events.AnswerIn(e)
+	_, parked := e.Data.(events.RunParked)
+	if !answers && !parked {
 		return "", false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.answered = true
+	if a.answered = answers; parked {
+		return "", false
+	}
+	call = d.CallID
 	delete(a.sent, call)
 	if cancel := a.open[call]; cancel != nil {
 		cancel()
 		delete(a.open, call)
 	}
 	a.later = slices.DeleteFunc(a.later, func(one runview.Asked) bool { return one.ID == call })
-	return call, granted
+	return call, d.Grant
 }
 
 // onlyTexts reports whether a run waits only for answers that the next prompt has.

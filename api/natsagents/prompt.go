@@ -227,20 +227,15 @@ func fileOf(d runview.Data) (attached, bool) {
 
 // note withdraws a query that an event answers.
 func (p *prompt) note(e *events.Event) {
-	call := ""
-	switch d := e.Data.(type) {
-	case events.ApprovalGranted:
-		call = d.CallID
-	case events.ApprovalDenied:
-		call = d.CallID
-	case events.ApprovalResolved:
-		call = d.CallID
+	d, ok := events.AnswerIn(e)
+	if !ok {
+		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if cancel := p.open[call]; cancel != nil {
+	if cancel := p.open[d.CallID]; cancel != nil {
 		cancel()
-		delete(p.open, call)
+		delete(p.open, d.CallID)
 	}
 }
 
