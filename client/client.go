@@ -75,6 +75,7 @@ func (o Options) Validate() error {
 type Client struct {
 	nc     *nats.Conn
 	denied *denials // of the connection, if Connect made it
+	copies *copies  // of requests that wait
 	opts   Options
 	minSeq int64
 	writer string         // the token of the thread that the caller holds; see AsWriter
@@ -120,7 +121,7 @@ func New(nc *nats.Conn, o Options) (*Client, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	return &Client{nc: nc, denied: newDenials(), opts: o.withDefaults()}, nil
+	return &Client{nc: nc, denied: newDenials(), copies: &copies{}, opts: o.withDefaults()}, nil
 }
 
 // Close closes the connection if Connect made it.

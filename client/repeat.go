@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -13,7 +14,7 @@ import (
 // repeatAfter returns after how long a request that has been sent a number of times, and has no
 // answer, is sent again next to the ones that wait; ok is false if it is not. Of several Skeins the
 // server picks another one at random, so that one that hangs delays an answer by a second or two.
-// An attempt is sent after 0, 1, 2, 4 and 7 seconds.
+// An attempt is sent after 0, 1, 2, 4 and 7 seconds, as far as [copies] allows.
 func repeatAfter(sent int) (pause time.Duration, ok bool) {
 	switch sent {
 	case 1, 2:
@@ -24,6 +25,35 @@ func repeatAfter(sent int) (pause time.Duration, ok bool) {
 		return 3 * time.Second, true
 	}
 	return 0, false
+}
+
+// copiesAhead is how many copies may be sent before there are answers for them.
+const copiesAhead = 16
+
+// copies bounds how many copies the requests of a connection send: one for each that was answered, and
+// a few ahead. So where one Skein of several hangs, all are sent that help; and where all have too much
+// to do, they do not get five times as much of it.
+type copies struct {
+	mu    sync.Mutex
+	spent int // copies that no answer stands for
+}
+
+// take reports whether a copy may be sent.
+func (c *copies) take() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.spent == copiesAhead {
+		return false
+	}
+	c.spent++
+	return true
+}
+
+// answered counts an answer.
+func (c *copies) answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spent = max(c.spent-1, 0)
 }
 
 // response is the reply to one copy of a request: a body, or a refusal, or an error if there is no
@@ -68,10 +98,17 @@ func (c *Client) sendRepeatedly(ctx context.Context, subject string, body []byte
 	for waiting := sent; ; {
 		select {
 		case <-again:
+			if !c.copies.take() {
+				timer.Reset(time.Second)
+				continue
+			}
 			send()
 			waiting++
 		case r := <-responses:
-			if waiting--; r.final() || waiting == 0 {
+			if waiting--; r.final() {
+				c.copies.answered()
+			}
+			if r.final() || waiting == 0 {
 				return r, sent
 			}
 			if r.err == nil { // somebody is there, and has too much to do

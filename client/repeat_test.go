@@ -91,3 +91,39 @@ func TestRequest_RepeatedWhileItWaits(t *testing.T) {
 // longerThanRepeats is time for several copies of a request that may be sent again, and for one
 // attempt at one that may not.
 const longerThanRepeats = 5 * time.Second
+
+// Where nobody answers, many requests that wait send few copies; with the answers come more.
+func TestRequest_CopiesAreBounded(t *testing.T) {
+	t.Parallel()
+	nc := natstest.Connect(t, natstest.Start(t))
+	c, err := client.New(nc, client.Options{Tenant: "acme", Timeout: natstest.Patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const requests, ahead = 100, 16
+	var came []*nats.Msg
+	all := make(chan *nats.Msg, 10*requests)
+	if _, err := nc.ChanSubscribe("skein.query.acme.history.get", all); err != nil {
+		t.Fatal(err)
+	}
+	var asking sync.WaitGroup
+	for range requests {
+		asking.Go(func() {
+			if end, err := c.HistoryEnd(t.Context()); err != nil || end != 7 {
+				t.Errorf("%d, %v", end, err)
+			}
+		})
+	}
+	for len(came) < requests+ahead {
+		came = append(came, natstest.Within(t, "a copy", all))
+	}
+	select { // the second copies would be sent after two seconds
+	case m := <-all:
+		t.Errorf("more than %d copies: %s", ahead, m.Data)
+	case <-time.After(2500 * time.Millisecond):
+	}
+	for _, m := range came {
+		_ = m.Respond([]byte(`{"lastSeq":7}`))
+	}
+	asking.Wait()
+}

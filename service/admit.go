@@ -87,7 +87,7 @@ func (s *Service) accept(r request, now time.Time, takes ...quota.Kind) {
 		s.refuse(r, events.Errorf(events.Unavailable, "the service is stopping; try again"))
 		return
 	}
-	r.hold = hold
+	r.hold, r.at = hold, now
 	if r.local != nil && r.local.turn {
 		s.queue.AddWithTurn(r.tenant, r, now)
 		return

@@ -15,10 +15,10 @@ import (
 const RequestTime = 30 * time.Second
 
 // deadline returns the context in which a request is answered, and how long that
-// may take: as long as its sender says that it waits, and no longer than the
-// service allows. A service without a bound has none for any request: a command in
+// may take since it was admitted: as long as its sender says that it waits, and no longer
+// than the service allows. A service without a bound has none for any request: a command in
 // flight is completed, and its repeat is answered from the log.
-func (s *Service) deadline(wait time.Duration) (context.Context, context.CancelFunc, time.Duration) {
+func (s *Service) deadline(admitted time.Time, wait time.Duration) (context.Context, context.CancelFunc, time.Duration) {
 	if s.most == 0 {
 		return s.ctx, func() {}, 0
 	}
@@ -26,7 +26,7 @@ func (s *Service) deadline(wait time.Duration) (context.Context, context.CancelF
 	if wait > 0 {
 		limit = min(limit, wait)
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, limit)
+	ctx, cancel := context.WithDeadline(s.ctx, admitted.Add(limit))
 	return ctx, cancel, limit
 }
 

@@ -95,3 +95,26 @@ func TestService_LateRefusalKeepsItsCode(t *testing.T) {
 		t.Errorf("%s", m.Data)
 	}
 }
+
+// A request whose sender is gone by the time that it is its turn is not handled.
+func TestService_SenderGoneWhileQueued(t *testing.T) {
+	nc := natstest.Connect(t, natstest.Start(t))
+	handled := make(chan struct{}, 8)
+	s, err := Serve(nc, events.DefaultNames(), Endpoint{Name: "slow", Kind: "query", Version: "0.0.0", InFlight: 8, Time: time.Hour},
+		func(context.Context, string, string, []byte, Meta) (any, error) {
+			handled <- struct{}{}
+			return struct{}{}, nil
+		}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Stop(context.Background()) })
+	own := &localRequest{Call: Call{Tenant: "acme", Handle: func(context.Context) (any, error) {
+		handled <- struct{}{}
+		return nil, nil
+	}}, wait: time.Second, done: make(chan localAnswer, 1)}
+	s.accept(request{local: own, tenant: "acme"}, time.Now().Add(-time.Minute))
+	if a := <-own.done; a.refusal == nil || a.refusal.Code != events.Unavailable || len(handled) != 0 {
+		t.Errorf("%+v, handled %d times", a, len(handled))
+	}
+}

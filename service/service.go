@@ -220,6 +220,7 @@ type request struct {
 	message incoming
 	local   *localRequest // nil for a message
 	tenant  string        // empty if the subject of a message names no valid one
+	at      time.Time     // when it was admitted
 	hold    *quota.Hold   // of its tenant's limits, once it is admitted
 }
 
@@ -269,8 +270,11 @@ func (s *Service) handle(r request) (tenant, name string, out any, err error) {
 			return s.handler(ctx, tenant, name, m.Data(), Meta{TraceParent: m.Headers().Get(events.HeaderTraceParent), Reply: m.Reply()})
 		}
 	}
-	ctx, cancel, limit := s.deadline(wait)
+	ctx, cancel, limit := s.deadline(r.at, wait)
 	defer cancel()
+	if ctx.Err() != nil && s.ctx.Err() == nil { // its sender waited while it was queued, and is gone
+		return tenant, name, nil, s.late(limit, nil)
+	}
 	work := quota.NewWork(tenant, s.long, s.queue.Spend)
 	defer work.End()
 	out, err = handle(work.In(ctx))
