@@ -98,9 +98,9 @@ func (s *Server) read(ctx context.Context, in io.Reader, requests *sync.WaitGrou
 				s.notified(ctx, m)
 				break
 			}
-			work, cancel := s.request(ctx, m)
+			work, after := s.request(ctx, m)
 			requests.Go(func() {
-				defer cancel()
+				defer after()
 				result, err := work()
 				s.forget(m.ID)
 				if ctx.Err() != nil || errors.Is(err, errHungUp) {
@@ -127,8 +127,9 @@ func (s *Server) read(ctx context.Context, in io.Reader, requests *sync.WaitGrou
 	}
 }
 
-// request returns the work for a request. What decides about later messages is done at once.
-func (s *Server) request(ctx context.Context, m *jsonrpc.Request) (work func() (any, error), cancel func()) {
+// request returns the work for a request, and what is done after its answer. What decides about later
+// messages is done at once.
+func (s *Server) request(ctx context.Context, m *jsonrpc.Request) (work func() (any, error), after func()) {
 	ctx, stop := context.WithCancel(ctx)
 	s.mu.Lock()
 	ready := s.ready
@@ -167,7 +168,10 @@ func (s *Server) request(ctx context.Context, m *jsonrpc.Request) (work func() (
 		s.mu.Lock()
 		s.active[m.ID] = t.halt
 		s.mu.Unlock()
-		return func() (any, error) { return t.answer(p.Prompt) }, stop
+		return func() (any, error) { return t.answer(p.Prompt) }, func() {
+			close(t.done)
+			stop()
+		}
 	}
 	return refuse(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the method " + m.Method + " is not supported"}), stop
 }

@@ -27,6 +27,7 @@ type session struct {
 	mu        sync.Mutex // guards what follows
 	left      *turn      // shows a run that was active when the session was opened
 	turn      *turn      // answers a prompt
+	last      *turn      // of the last prompt
 	shown     *encoder   // what the client knows of the last run
 	questions []question // that were asked as texts, and are not answered
 	closed    bool
@@ -221,7 +222,7 @@ func (s *Server) close(ctx context.Context, id string) (any, error) {
 	}
 	of.mu.Lock()
 	of.closed = true
-	turns := []*turn{of.left, of.turn}
+	turns := []*turn{of.left, of.last} // its prompt is answered first
 	of.mu.Unlock()
 	of.halt()
 	for _, t := range turns {

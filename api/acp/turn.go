@@ -23,7 +23,7 @@ type turn struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	left   *events.Execution // the run that was active when the session was opened
-	done   chan struct{}     // closed when the turn is over
+	done   chan struct{}     // closed when the turn is over, and its prompt was answered
 
 	mu        sync.Mutex // guards what follows
 	halted    bool       // the client has cancelled it
@@ -55,10 +55,11 @@ func (s *Server) begin(id string) (*turn, error) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session answers a prompt; wait for its end, or cancel it with session/cancel"}
 	}
 	of.turn = s.newTurn(of)
+	of.last = of.turn
 	return of.turn, nil
 }
 
-// end ends the turn.
+// end ends the turn, so that another one can begin.
 func (t *turn) end() {
 	t.cancel(context.Canceled)
 	t.of.mu.Lock()
@@ -69,7 +70,6 @@ func (t *turn) end() {
 		t.of.left = nil
 	}
 	t.of.mu.Unlock()
-	close(t.done)
 }
 
 // stopped is the answer to a prompt.
@@ -194,6 +194,7 @@ func (t *turn) resume(x *events.Execution, calls []string) (string, error) {
 
 // showLeft shows a run that was active when the session was opened.
 func (t *turn) showLeft() {
+	defer close(t.done)
 	defer t.end()
 	_, err := t.resume(t.left, nil)
 	if err != nil && context.Cause(t.ctx) == nil {
