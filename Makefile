@@ -70,17 +70,18 @@ pictures: ## Make the README's pictures of the console again (needs Chromium)
 	mkdir -p docs/images
 	SKEIN_CONSOLE=1 SKEIN_PICTURES=$(CURDIR)/docs/images $(GO) test -count 1 -run TestBrowser_Pictures ./dev/console
 
-# Packages that begin no goroutine, neither in the code nor in the tests (dev/house holds them
-# to it): the race detector finds nothing there.
-ALONE = commands/thread|console/(chart|diff)|events(/openresponses)?|internal/(attachment|compact|jsonplan|lru|pattern)|operator/blocks|cmd/skein/manifest|dev/capacity|projections/documents
+# Packages whose code begins no goroutine and holds no lock (dev/house holds them to it): what runs
+# at once in their tests is the code of others, which the race detector watches in those' tests.
+ALONE = api/(a2a|agui|chat|completions|mcp)|commands/thread|connect|console/(chart|diff|markdown|standing)|events(/openresponses)?|internal/(attachment|change|compact|eventtext|excerpt|jsonplan|lru|openaichat|pattern|prototype|signature|sse|stack)|operator/blocks|cmd/skein/manifest|dev/capacity|projections/documents|runtime/(budget|egress|model(/(messages|responses))?|telemetry|transcript)|runview|schema|threads/threadtools
 
 # Packages tested at once under the race detector, and tests of each: they compute more than they
 # wait, and beside more than this they wait for one another until clients give up.
 RACEJOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 # Packages whose tests run without the race detector alone: those that read the source tree have no
-# goroutines to watch, and cmd/skein and dev/examples run programs that are built without it.
-UNRACED = (cmd/skein|dev/(examples|generate|gotest|house|mutate)|$(ALONE))$$
+# goroutines to watch, cmd/skein and dev/examples run programs that are built without it, and nobody
+# runs dev/bench and dev/clients but to measure and to drive clients.
+UNRACED = (cmd/skein|dev/(bench|clients|examples|generate|gotest|house|mutate)|$(ALONE))$$
 RACEDPACKAGES = $$($(GO) list -f '{{.Dir}}' $(ALL) | grep -vE '/$(UNRACED)')
 UNRACEDPACKAGES = $$($(GO) list -f '{{.Dir}}' $(ALL) | grep -E '/$(UNRACED)')
 RACE = $(TESTFLAGS) -race -p $(RACEJOBS) -timeout 30m $(RACEDPACKAGES)
