@@ -95,6 +95,7 @@ func outputs(root string) ([]output, error) {
 		{"docs/state-machines.md", machinesPage},
 		{"docs/asyncapi.yaml", asyncAPI},
 		{"docs/clients.md", clients.Page},
+		{"clients/typescript/client/src/contract.ts", typescript},
 	} {
 		body, err := page.write()
 		if err != nil {
