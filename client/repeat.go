@@ -12,20 +12,23 @@ import (
 )
 
 // repeatAfter returns after how long a request that has been sent a number of times, and has no
-// answer, is sent again next to the ones that wait; ok is false if it is not. Of several Skeins the
-// server picks another one at random, so that one that hangs delays an answer by a second or two.
-// An attempt is sent after 0, 1, 2, 4 and 7 seconds, as far as [copies] allows.
-func repeatAfter(sent int) (pause time.Duration, ok bool) {
+// answer, is sent again next to the ones that wait. Of several Skeins the server picks another one at
+// random, so that one that hangs delays an answer by a second or two. An attempt is sent after 0, 1, 2,
+// 4 and 7 seconds, and one that may take longer every 8 seconds from then on, as far as [copies] allows.
+func repeatAfter(sent int) time.Duration {
 	switch sent {
 	case 1, 2:
-		return time.Second, true
+		return time.Second
 	case 3:
-		return 2 * time.Second, true
+		return 2 * time.Second
 	case 4:
-		return 3 * time.Second, true
+		return 3 * time.Second
 	}
-	return 0, false
+	return attemptTimeout
 }
+
+// mostCopies is how many copies an attempt has at most: see repeatAfter and longestAttempt.
+const mostCopies = 8
 
 // copiesAhead is how many copies may be sent before there are answers for them.
 const copiesAhead = 16
@@ -79,7 +82,7 @@ func (r response) final() bool {
 func (c *Client) sendRepeatedly(ctx context.Context, subject string, body []byte) (last response, sent int) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the copies that wait
-	responses := make(chan response, 8)
+	responses := make(chan response, mostCopies)
 	var again <-chan time.Time
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -88,11 +91,8 @@ func (c *Client) sendRepeatedly(ctx context.Context, subject string, body []byte
 			responses <- c.sendOnce(ctx, subject, body) // never blocks: it has room for all copies
 		}()
 		sent++
-		pause, more := repeatAfter(sent)
-		if again = nil; more {
-			timer.Reset(pause)
-			again = timer.C
-		}
+		timer.Reset(repeatAfter(sent))
+		again = timer.C
 	}
 	send()
 	for waiting := sent; ; {

@@ -15,7 +15,8 @@ import (
 
 // Times of a request.
 const (
-	attemptTimeout = 8 * time.Second // after this an unanswered request is sent again
+	attemptTimeout = 8 * time.Second  // after this an unanswered request is sent again
+	longestAttempt = 30 * time.Second // the same for one that takes long: a service gives up after it
 	firstPause     = 20 * time.Millisecond
 	longestPause   = time.Second
 
@@ -83,9 +84,10 @@ func (c *Client) requestUntilFinal(ctx context.Context, r ServiceRequest, over n
 	defer cancel()
 	lost := false            // a request may have arrived while its answer was lost
 	var behind *events.Error // what was told last of a read model that is behind
-	began := time.Now()
+	began, patience := time.Now(), attemptTimeout
 	for attempts := requests().Start(); ; {
-		answer, err := c.attempt(ctx, r, over)
+		begun := time.Now()
+		answer, err := c.attempt(ctx, patience, r, over)
 		if err == nil {
 			return answer, nil
 		}
@@ -102,7 +104,15 @@ func (c *Client) requestUntilFinal(ctx context.Context, r ServiceRequest, over n
 			}
 			return ServiceAnswer{}, err
 		}
+		patience = moreTime(patience, time.Since(begun))
 	}
+}
+
+// moreTime returns how long the attempt may take that follows one that was given a time, and took one.
+// An answer that takes longer than an attempt, such as a large page of a slow machine, would else be
+// begun again and again, and never come.
+func moreTime(given, took time.Duration) time.Duration {
+	return max(given, min(2*took, longestAttempt))
 }
 
 // takeoverWait is how long a query is repeated whose read model is behind: where a Skein has died,
@@ -135,10 +145,10 @@ func unknownOutcome(err *events.Error) *events.Error {
 	return &e
 }
 
-// attempt makes one attempt at a request: at the service of this process if that serves it, and
-// over NATS otherwise.
-func (c *Client) attempt(ctx context.Context, r ServiceRequest, over natsService) (ServiceAnswer, *events.Error) {
-	one, cancel := context.WithTimeout(ctx, attemptTimeout)
+// attempt makes one attempt at a request, which may take as long as patience: at the service of this
+// process if that serves it, and over NATS otherwise.
+func (c *Client) attempt(ctx context.Context, patience time.Duration, r ServiceRequest, over natsService) (ServiceAnswer, *events.Error) {
+	one, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var s Service = over
 	if own := c.opts.Service; own != nil && own.Serves(r.Kind) {
