@@ -269,6 +269,7 @@ func (l *Log) write(group []*unit) {
 	for _, u := range group {
 		u.answer(nil)
 	}
+	l.cfg.Recent.wake()
 }
 
 // connected reports whether the connection is up, after a short wait if it is not.
@@ -295,8 +296,18 @@ func (l *Log) connected() bool {
 // writeEach stores each unit on its own. All are in flight at once, except those that
 // need an atomic batch, of which the server accepts few at a time. tried says that the
 // outcome of a first try is unknown.
+//
+// A caller is answered before the tails are woken: they may wait, and it does.
 func (l *Log) writeEach(group []*unit, tried bool) {
 	deadline := time.Now().Add(3 * l.cfg.AckTimeout)
+	write := func(u *unit) {
+		u.answer(l.writeUnit(u, tried, deadline))
+		l.cfg.Recent.wake()
+	}
+	if len(group) == 1 {
+		write(group[0])
+		return
+	}
 	var several []*unit
 	var under sync.WaitGroup
 	for _, u := range group {
@@ -304,10 +315,10 @@ func (l *Log) writeEach(group []*unit, tried bool) {
 			several = append(several, u)
 			continue
 		}
-		under.Go(func() { u.answer(l.writeUnit(u, tried, deadline)) })
+		under.Go(func() { write(u) })
 	}
 	for _, u := range several {
-		u.answer(l.writeUnit(u, tried, deadline))
+		write(u)
 	}
 	under.Wait()
 }

@@ -20,7 +20,7 @@ type Recent struct {
 	kept   map[string]*recentCommit // by chain
 	stored map[uint64]*recentCommit // those that were acknowledged, by sequence
 	newest uint64                   // the largest sequence that was acknowledged
-	next   chan struct{}            // closed at the next acknowledgement; nil if nobody waits
+	next   chan struct{}            // closed by the next wake; nil if nobody waits
 	order  [recentCommits]string    // the chains, by turn
 	turn   int                      // whose turn it is to be replaced
 	old    int                      // the first in order that is kept
@@ -95,7 +95,7 @@ func (r *Recent) get(seq uint64, chain string, body []byte) *events.Commit {
 }
 
 // acknowledged records that the log stored the commits of units, at the sequences that they
-// have now.
+// have now. Those who wait for them learn it from wake.
 func (r *Recent) acknowledged(units ...*unit) {
 	if r == nil {
 		return
@@ -116,6 +116,15 @@ func (r *Recent) acknowledged(units ...*unit) {
 			r.stored[stored.Seq] = k
 		}
 	}
+}
+
+// wake wakes those who wait for what was acknowledged.
+func (r *Recent) wake() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.next != nil {
 		close(r.next)
 		r.next = nil
@@ -123,7 +132,7 @@ func (r *Recent) acknowledged(units ...*unit) {
 }
 
 // at returns the commit that was acknowledged at a sequence after a time. If there is none, it
-// returns an entry without a commit, a channel that is closed at the next acknowledgement, and
+// returns an entry without a commit, a channel that is closed when more was acknowledged, and
 // whether something past that sequence was acknowledged.
 func (r *Recent) at(seq uint64, since time.Time) (e Entry, next <-chan struct{}, passed bool) {
 	r.mu.Lock()

@@ -142,6 +142,12 @@ func TestRecent_BeforeATailBegan(t *testing.T) {
 	r.acknowledged(&unit{writes: []Write{w}})
 	select {
 	case <-next:
+		t.Error("who waits was told before the caller was answered")
+	default:
+	}
+	r.wake()
+	select {
+	case <-next:
 	default:
 		t.Error("who waits was not told")
 	}
@@ -150,5 +156,38 @@ func TestRecent_BeforeATailBegan(t *testing.T) {
 	}
 	if e, _, passed := r.at(7, after); e.Commit != nil || !passed || r.follows(7, after) {
 		t.Errorf("got %+v, past it: %v", e, passed)
+	}
+}
+
+// A tail that follows its own process receives a commit when it is acknowledged, however it was
+// written: alone, with others, or as an atomic batch.
+func TestTail_ReceivesOwnCommitsWhenAcknowledged(t *testing.T) {
+	t.Parallel()
+	l := startOwn(t)
+	l.ownPace.look, l.ownPace.silence, l.ownPace.gap = time.Hour, 3*time.Hour, time.Hour // it waits for signals alone
+	tail := followFrom(t, l, 0)
+	stop := writeMuch(t, l, 100)
+	natstest.Eventually(t, "the tail has no consumer", func() bool { return len(consumers(t, l)) == 0 })
+	stop()
+	one, two := newAuthor(1), newAuthor(2)
+	for range 3 {
+		w := one.next(t, 1)
+		must(t, l.Append(t.Context(), w))
+		one.stored(w.Commit)
+		both := []Write{one.next(t, 1), two.next(t, 1)}
+		must(t, l.Append(t.Context(), both...))
+		one.stored(both[0].Commit)
+		two.stored(both[1].Commit)
+		ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
+		for {
+			e, err := tail.Next(ctx)
+			if err != nil {
+				t.Fatalf("waiting for commit %d: %v", two.seq, err)
+			}
+			if e.Seq == two.seq {
+				break
+			}
+		}
+		cancel()
 	}
 }

@@ -23,6 +23,8 @@ type batch struct {
 	end     uint64           // the sequence of the last entry, of any kind
 	endTime time.Time        // when the log stored it
 	oldest  time.Time        // when the log stored the first
+	thread  string           // of the first commit, with its tenant
+	several bool             // it has commits of several threads
 	start   time.Time        // when storing it started
 }
 
@@ -69,14 +71,14 @@ func (s *session) gather(ctx context.Context, tail *eventlog.Tail) (*batch, erro
 		more := tail.Waiting() > 0 && !s.full(b)
 		switch {
 		case wanted, s.full(b), s.due(b) && (!more || time.Since(begun) >= s.cfg.BatchTime):
-			b.start = time.Now()
+			b.start = s.cfg.Now()
 			return b, ctx.Err()
 		case more:
 		default:
 			if err := s.purgeNext(ctx); err != nil {
 				return nil, err
 			}
-			wanted = s.pause(ctx, breath)
+			wanted = s.breathe(ctx)
 		}
 	}
 }
@@ -97,6 +99,11 @@ func (b *batch) add(e eventlog.Entry) {
 	case documents.Folds(e.Commit.Thread):
 		b.commits = append(b.commits, e.Commit)
 		b.bytes += e.Commit.Whole()
+		name := documents.ThreadName(e.Commit.Tenant, e.Commit.Thread)
+		if b.thread == "" {
+			b.thread = name
+		}
+		b.several = b.several || name != b.thread
 	}
 }
 

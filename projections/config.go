@@ -14,7 +14,7 @@ type Config struct {
 	BatchBytes      int               // bytes of commits folded before they are written; default 64 MiB
 	BatchTime       time.Duration     // how long a batch that is due keeps collecting while more commits wait; default 100 ms
 	Linger          time.Duration     // how long a batch waits for a second commit while no reader waits for the first; default 5 ms, negative: not at all
-	Rest            time.Duration     // the longest rest between batches under load, see pace.go; default 750 ms, negative: none
+	Rest            time.Duration     // the longest rest between batches, see pace.go; default 750 ms, negative: none
 	RestLag         time.Duration     // how far behind the log it is allowed to rest; default 1.5 s
 	Purges          int               // deleted threads whose documents are purged before their batch is shown; the others follow; default 16
 	CacheBytes      int64             // of documents kept in memory; default 32 MiB

@@ -7,33 +7,44 @@ import (
 
 // Commands have priority. A document that changes with every commit, such as the
 // thread's, is written once a batch, so larger batches are less work for the same
-// commits. While the runner pauses, processor and disk are free for appends, and arriving
-// commits are folded in memory. A reader of a recent write ends the pause: see
+// commits. While the runner rests, processor and disk are free for appends, and arriving
+// commits are folded in memory. A reader of a recent write ends the rest: see
 // [buckets.Progress.Want].
+//
+// What was gathered is stored without the help of a later commit: each rest ends by its timer, and
+// a batch that is due is stored whether or not more commits come.
 
 const (
-	busy   = 32                    // a batch of this many commits counts as load
-	breath = 20 * time.Millisecond // how long commits are collected before they are folded, while no batch is due
+	busy   = 32                    // a batch of this many commits of several threads counts as load
+	breath = 20 * time.Millisecond // the rest after any batch, and how long commits are collected before they are folded
 )
 
 // linger waits for further commits after one that arrived alone. It reports whether a reader wants
 // the batch now.
 func (s *session) linger(ctx context.Context) bool { return s.pause(ctx, s.cfg.Linger) }
 
-// rest sets when the next batch is due. After a batch under load the rest is six times as long as
-// the batch took, so that a document that changes all the time is written rarely.
+// rest sets when the next batch is due: a breath after this one. After a batch under load the rest
+// is six times as long as the batch took, so that a document that changes all the time is written
+// rarely.
 func (s *session) rest(b *batch) {
-	s.notBefore = time.Time{}
-	if b.count >= busy {
-		now := time.Now()
-		s.notBefore = now.Add(min(6*now.Sub(b.start), s.cfg.Rest))
+	now, rest := s.cfg.Now(), breath
+	if b.count >= busy && b.several {
+		rest = max(rest, 6*now.Sub(b.start))
 	}
+	s.notBefore = now.Add(min(rest, s.cfg.Rest))
 }
 
 // due reports whether a batch must be stored now: the rest is over, or the read models are too far
 // behind to rest.
 func (s *session) due(b *batch) bool {
-	return !time.Now().Before(s.notBefore) || s.cfg.Now().Sub(b.oldest) > s.cfg.RestLag
+	now := s.cfg.Now()
+	return !now.Before(s.notBefore) || now.Sub(b.oldest) > s.cfg.RestLag
+}
+
+// breathe waits for further commits while no batch is due. It reports whether a reader wants the
+// batch now.
+func (s *session) breathe(ctx context.Context) bool {
+	return s.pause(ctx, min(breath, s.notBefore.Sub(s.cfg.Now())))
 }
 
 // pause waits for d. It returns early, and reports that, if ctx ends or a reader wants what is not

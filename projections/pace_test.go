@@ -2,11 +2,16 @@ package projections
 
 import (
 	"context"
+	"math/rand/v2"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -30,23 +35,97 @@ func TestRunner_RestsUnderLoad(t *testing.T) {
 	now := time.Now()
 	s := &session{Runner: &Runner{cfg: Config{Rest: time.Hour, RestLag: time.Second, Now: func() time.Time { return now }}.withDefaults()}}
 	rests := func(before, next batch) bool {
-		before.start = time.Now().Add(-time.Hour) // a long batch makes a long rest
+		before.start = now.Add(-time.Hour) // a long batch makes a long rest
 		s.rest(&before)
+		now = now.Add(breath)
 		return !s.due(&next)
 	}
-	if !rests(batch{count: busy}, batch{oldest: now}) {
+	if !rests(batch{count: busy, several: true}, batch{oldest: now}) {
 		t.Error("it does not rest under load")
 	}
-	if rests(batch{count: busy - 1}, batch{oldest: now}) {
-		t.Error("it rests without load")
+	if rests(batch{count: busy - 1, several: true}, batch{oldest: now}) {
+		t.Error("it rests for more than a breath without load")
 	}
-	if rests(batch{count: busy}, batch{oldest: now.Add(-2 * time.Second)}) {
+	if rests(batch{count: 10 * busy}, batch{oldest: now}) {
+		t.Error("it rests for more than a breath after commits of one thread")
+	}
+	if rests(batch{count: busy, several: true}, batch{oldest: now.Add(-2 * time.Second)}) {
 		t.Error("it rests though it is two seconds behind")
 	}
-	began := time.Now()
-	s.rest(&batch{count: busy, start: began.Add(-time.Minute)})
-	if rest := s.notBefore.Sub(began); rest < 6*time.Minute || rest > 7*time.Minute {
+	s.rest(&batch{count: busy, several: true, start: now.Add(-time.Minute)})
+	if rest := s.notBefore.Sub(now); rest != 6*time.Minute {
 		t.Errorf("after a batch of a minute it rests for %v", rest)
+	}
+}
+
+// However a batch follows the one before, a rest ends by itself: within a breath after commits of one
+// thread, and within the longest rest after others. A reader that waits ends it at once.
+func TestRunner_RestsEnd(t *testing.T) {
+	for seed := range uint64(300) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			upTo := func(d time.Duration) time.Duration { return time.Duration(random.Int64N(int64(d))) }
+			s := &session{Runner: &Runner{cfg: Config{Progress: buckets.NewProgress()}.withDefaults()}}
+			before := &batch{count: 1 + random.IntN(2*busy), several: random.IntN(2) == 0, start: time.Now()}
+			time.Sleep(upTo(300 * time.Millisecond))
+			s.rest(before)
+			stored, longest := time.Now(), breath
+			if before.several && before.count >= busy {
+				longest = s.cfg.Rest
+			}
+			time.Sleep(upTo(2 * breath))
+			wanted := random.IntN(2) == 0
+			came, next := time.Now(), &batch{oldest: time.Now()}
+			if wanted {
+				longest = came.Sub(stored)
+				s.cfg.Progress.Want()
+			}
+			for ended := false; !ended && !s.due(next); {
+				ended = s.breathe(t.Context())
+			}
+			if rest := time.Since(stored); rest > max(longest, came.Sub(stored)) {
+				t.Errorf("seed %d: it rests for %v after a batch of %d commits, wanted: %v", seed, rest, before.count, wanted)
+			}
+		})
+	}
+}
+
+// A lone commit soon after another waits for the rest of a breath and no longer, unless a reader
+// wants it.
+func TestRunner_RestsForABreath(t *testing.T) {
+	h := newHouse(t)
+	var clock atomic.Int64
+	began := time.Now()
+	// Its clock stands still, so that only what this test does ends a rest. The lag counts from
+	// the server's clock, and is out of the way.
+	r, _ := h.run(Config{Linger: -1, RestLag: time.Hour, Now: func() time.Time { return began.Add(time.Duration(clock.Load())) }})
+	create := func() uint64 { return uint64(h.Do("thread.create", "", `{}`).Seq) }
+	reaches := func(seq uint64) { // without wanting it
+		t.Helper()
+		for {
+			now, change := r.Progress().Now()
+			if now >= seq {
+				return
+			}
+			natstest.Within(t, "the read models to advance", change)
+		}
+	}
+	first := create()
+	reaches(first)
+	var second uint64
+	for range 10 {
+		second = create()
+	}
+	if now := r.Progress().Seq(); now > first {
+		t.Errorf("commit %d was stored within a breath of the last batch", now)
+	}
+	clock.Add(int64(breath))
+	reaches(second)
+	third := create()
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
+	defer cancel()
+	if err := r.Progress().Wait(ctx, third); err != nil {
+		t.Errorf("a reader waited for the rest to end: %v", err)
 	}
 }
 

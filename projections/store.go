@@ -63,7 +63,7 @@ func (s *session) store(ctx context.Context, b *batch) error {
 	s.missed = s.missed[:0]
 	s.cache.trim()
 	s.cfg.Progress.Raise(s.progress())
-	s.metrics.Batch(b.count, written, time.Since(b.start).Seconds())
+	s.metrics.Batch(b.count, written, s.cfg.Now().Sub(b.start).Seconds())
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
@@ -18,6 +19,20 @@ import (
 // Lease is the lease under which the relay runs. Two relays by mistake do no harm: the
 // stream's fence lets one of them write at a time.
 const Lease = "timeline"
+
+// relayPace is the least time between two flushes of the relay while commits keep coming, so that
+// those in between share one: commands have priority. The first commit after such a time is
+// relayed at once. With more commits waiting the relay does not rest.
+//
+// Whatever was received is flushed without the help of a later commit: a rest ends by its timer, and
+// an entry after which none waits is always flushed.
+const relayPace = 5 * time.Millisecond
+
+// entries is what the relay reads: a tail of the log.
+type entries interface {
+	Next(ctx context.Context) (eventlog.Entry, error)
+	Waiting() int
+}
 
 // Relay puts each event of the log on the timeline, in order and once, until ctx ends. It
 // resumes at the timeline's own last message, so that a kill at any moment neither loses nor
@@ -89,7 +104,14 @@ func (t *Timeline) relayFrom(ctx context.Context, fence derived.Fence, at positi
 			return err
 		}
 	}
+	return t.relayEntries(ctx, fence, tail, at, end)
+}
+
+// relayEntries relays what a tail returns, up to the commit with the sequence end or, if that is 0, until
+// ctx ends.
+func (t *Timeline) relayEntries(ctx context.Context, fence derived.Fence, tail entries, at position, end uint64) error {
 	header := relayHeader()
+	var flushed time.Time
 	for {
 		e, err := tail.Next(ctx)
 		if err != nil {
@@ -102,6 +124,9 @@ func (t *Timeline) relayFrom(ctx context.Context, fence derived.Fence, at positi
 				return err
 			}
 			done = !more
+		}
+		if !done && end == 0 && tail.Waiting() == 0 && !retry.Sleep(ctx, t.pace-time.Since(flushed)) {
+			return context.Cause(ctx)
 		}
 		flush := done || tail.Waiting() == 0
 		switch {
@@ -116,6 +141,9 @@ func (t *Timeline) relayFrom(ctx context.Context, fence derived.Fence, at positi
 		}
 		if err != nil {
 			return err
+		}
+		if flush {
+			flushed = time.Now()
 		}
 		t.log.Metrics().Relayed(e.Seq)
 		if done {

@@ -26,11 +26,12 @@ type Timeline struct {
 	conn  *streams.Conn
 	names events.Names
 	age   time.Duration // how long it keeps an event
+	pace  time.Duration // of the relay, see relayPace; tests change it
 }
 
 // Of returns the timeline of a log.
 func Of(log *eventlog.Log) *Timeline {
-	return &Timeline{log: log, conn: log.Streams(), names: log.Config().Names, age: log.Config().TimelineAge}
+	return &Timeline{log: log, conn: log.Streams(), names: log.Config().Names, age: log.Config().TimelineAge, pace: relayPace}
 }
 
 func (t *Timeline) stream() string { return t.names.Stream(assets.TimelineStream) }
