@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/dev/bench/peer"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
@@ -20,19 +21,20 @@ import (
 
 // Options configures a measurement.
 type Options struct {
-	Seconds     float64      // a case; default 4
-	Threads     int          // that the clients write; default 1,000
-	Clients     []int        // of the case "skein"; default 1, 64, 256
-	Commits     int          // of each thread in a case "skein", instead of a time, so that runs compare; default 0: the time
-	Skein       bool         // measure the case "skein" without the other ways to write to the server
-	Peers       []string     // databases to measure, too, of Peers
-	Dir         string       // where the store is made; default the system's temporary folder
-	Store       string       // the store, which stays there with what is in it; default one in Dir that is removed
-	ThreadCache int64        // bytes of thread states that Skein keeps in memory; default 0: its own default
-	Interval    float64      // seconds of a case "skein" for which figures of their own are kept; default 0: none
-	Profile     string       // file for a processor profile of the last case "skein", with catching up, or with .1, .2, ... for each interval of it; default none
-	LoadArgs    []string     // makes this program run RunLoad
-	Log         func(string) // told what is being measured; may be nil
+	Seconds     float64       // a case; default 4
+	Threads     int           // that the clients write; default 1,000
+	Clients     []int         // of the case "skein"; default 1, 64, 256
+	Every       time.Duration // from one commit of a client to its next in the case "skein", of the peers and of a plain publish; default 0: as fast as they are acknowledged
+	Commits     int           // of each thread in a case "skein", instead of a time, so that runs compare; default 0: the time
+	Skein       bool          // measure the case "skein" without the other ways to write to the server
+	Peers       []string      // databases to measure, too, of Peers
+	Dir         string        // where the store is made; default the system's temporary folder
+	Store       string        // the store, which stays there with what is in it; default one in Dir that is removed
+	ThreadCache int64         // bytes of thread states that Skein keeps in memory; default 0: its own default
+	Interval    float64       // seconds of a case "skein" for which figures of their own are kept; default 0: none
+	Profile     string        // file for a processor profile of the last case "skein", with catching up, or with .1, .2, ... for each interval of it; default none
+	LoadArgs    []string      // makes this program run RunLoad
+	Log         func(string)  // told what is being measured; may be nil
 }
 
 func (o Options) withDefaults() Options {
@@ -87,6 +89,8 @@ type bench struct {
 
 func (b *bench) duration() time.Duration { return time.Duration(b.o.Seconds * float64(time.Second)) }
 
+func (b *bench) every() peer.Every { return peer.Every(b.o.Every.Milliseconds()) }
+
 // direct measures the cases without Skein.
 func (b *bench) direct(ctx context.Context) error {
 	ready, err := readyMade()
@@ -125,7 +129,7 @@ func (b *bench) direct(ctx context.Context) error {
 	}
 	b.result.Cases = append(b.result.Cases, one, batch, most)
 	b.o.Log("one plain publish of a commit's bytes")
-	plain, err := Load{URL: b.url, Plain: true, Millis: b.duration().Milliseconds() / 2}.start(ctx, b.o.LoadArgs)
+	plain, err := Load{URL: b.url, Plain: true, Millis: b.duration().Milliseconds() / 2, Every: b.every()}.start(ctx, b.o.LoadArgs)
 	if err != nil {
 		return fmt.Errorf("plain: %w", err)
 	}
@@ -164,7 +168,7 @@ func (b *bench) skein(ctx context.Context, p *peers) error {
 			return errors.Join(err, stop())
 		}
 		before, begun := b.sizes(), processor()
-		got, err := Load{URL: b.url, Clients: clients, Threads: threads, Millis: b.duration().Milliseconds(), Commits: b.o.Commits}.start(ctx, b.o.LoadArgs)
+		got, err := Load{URL: b.url, Clients: clients, Threads: threads, Millis: b.duration().Milliseconds(), Every: b.every(), Commits: b.o.Commits}.start(ctx, b.o.LoadArgs)
 		parts, unseen := watched()
 		if err = errors.Join(err, unseen); err != nil {
 			return fmt.Errorf("skein, %d clients: %w", clients, errors.Join(err, stop()))

@@ -23,13 +23,14 @@ import (
 
 // Load is the work of the client process.
 type Load struct {
-	URL     string   `json:"url"`
-	Clients int      `json:"clients"`
-	Threads []string `json:"threads"`
-	Millis  int64    `json:"millis"`
-	Plain   bool     `json:"plain,omitzero"`   // one plain publish after another, to the stream PLAIN
-	React   bool     `json:"react,omitzero"`   // turns of an agent, each on the next thread
-	Commits int      `json:"commits,omitzero"` // so many on each thread, instead of a time
+	URL     string     `json:"url"`
+	Clients int        `json:"clients"`
+	Threads []string   `json:"threads"`
+	Millis  int64      `json:"millis"`
+	Every   peer.Every `json:"every,omitzero"`
+	Plain   bool       `json:"plain,omitzero"`   // one plain publish after another, to the stream PLAIN
+	React   bool       `json:"react,omitzero"`   // turns of an agent, each on the next thread
+	Commits int        `json:"commits,omitzero"` // so many on each thread, instead of a time
 
 	Creds    string       `json:"creds,omitzero"` // file of credentials, if the server wants any
 	Inbox    string       `json:"inbox,omitzero"` // prefix of inboxes, with them
@@ -145,7 +146,7 @@ func (l Load) run(ctx context.Context) (*Loaded, error) {
 		return l.commands(ctx, nc), nil
 	}
 	if l.Plain {
-		return l.plain(nc)
+		return l.plain(ctx, nc)
 	}
 	if l.React {
 		return l.react(ctx, nc)
@@ -183,6 +184,7 @@ func (l Load) run(ctx context.Context) (*Loaded, error) {
 					continue
 				}
 				took[w] = append(took[w], time.Since(begun).Nanoseconds())
+				l.Every.Wait(ctx, begun)
 			}
 		})
 	}
@@ -198,7 +200,7 @@ func (l Load) run(ctx context.Context) (*Loaded, error) {
 }
 
 // plain publishes a commit's bytes, one after another.
-func (l Load) plain(nc *nats.Conn) (*Loaded, error) {
+func (l Load) plain(ctx context.Context, nc *nats.Conn) (*Loaded, error) {
 	c, err := readyMade()
 	if err != nil {
 		return nil, err
@@ -211,6 +213,7 @@ func (l Load) plain(nc *nats.Conn) (*Loaded, error) {
 			return nil, err
 		}
 		out.Nanos = append(out.Nanos, time.Since(begun).Nanoseconds())
+		l.Every.Wait(ctx, begun)
 	}
 	out.Elapsed = time.Since(start).Nanoseconds()
 	return out, nil

@@ -57,7 +57,7 @@ func (b *bench) skip(why error) {
 
 // measure measures the peers with a number of clients.
 func (b *bench) measurePeers(ctx context.Context, p *peers, clients int, threads []string) error {
-	work := peer.Work{Turn: p.turn, Clients: clients, Threads: threads, Millis: b.duration().Milliseconds()}
+	work := peer.Work{Turn: p.turn, Clients: clients, Threads: threads, Millis: b.duration().Milliseconds(), Every: b.every()}
 	if p.postgres != nil {
 		for _, shape := range peer.Shapes() {
 			if err := b.measurePostgres(ctx, p.postgres, peer.PostgresWork{Work: work, DSN: p.postgres.DSN(), Shape: shape}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein/dev/bench/peer"
 	"github.com/skein-threads/skein/dev/bench/peer/peertest"
@@ -82,6 +83,22 @@ func TestAppend_Peers(t *testing.T) {
 	}
 	if len(got.Skipped) > 0 {
 		t.Skipf("a part is not shown here: %s", strings.Join(got.Skipped, "; "))
+	}
+}
+
+// A paced client makes no more commits than its pace allows, whatever it writes to.
+func TestAppend_Every(t *testing.T) {
+	const seconds, clients, every = 0.5, 2, 100 * time.Millisecond
+	got, err := Append(t.Context(), Options{
+		Seconds: seconds, Every: every, Threads: 20, Clients: []int{clients, 1}, Skein: true, Peers: Peers(), Dir: peertest.Dir(t), LoadArgs: []string{"load"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range got.Cases {
+		if most := c.Clients * 5; c.Commits == 0 || c.Commits > most {
+			t.Errorf("%s, %d clients: %d commits, at most %d are due", c.Name, c.Clients, c.Commits, most)
+		}
 	}
 }
 

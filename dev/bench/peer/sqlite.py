@@ -27,6 +27,7 @@ while time.monotonic_ns() - begun < work["millis"] * 1_000_000:
     db.execute("COMMIT")
     nanos.append(time.monotonic_ns() - at)
     n += 1
+    time.sleep(max(0, at / 1e9 + work.get("every", 0) / 1e3 - time.monotonic()))
 elapsed = time.monotonic_ns() - begun
 json.dump({
     "nanos": nanos, "elapsed": elapsed, "processor": time.process_time_ns() - used, "version": sqlite3.sqlite_version,

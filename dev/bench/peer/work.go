@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // ErrMissing means that a peer is not installed.
@@ -44,6 +46,16 @@ type Work struct {
 	Clients int      `json:"clients"`
 	Threads []string `json:"threads"`
 	Millis  int64    `json:"millis"`
+	Every   Every    `json:"every,omitzero"`
+}
+
+// Every is the time in milliseconds from the beginning of one commit of a client to that of the
+// next, as of people who type; 0: the next begins when the last is done.
+type Every int64
+
+// Wait waits until the commit is due after one that began at a time, or until ctx ends.
+func (e Every) Wait(ctx context.Context, begun time.Time) {
+	retry.Sleep(ctx, time.Until(begun.Add(time.Duration(e)*time.Millisecond)))
 }
 
 // run calls write for turn after turn of each client until the time is over. It returns how long
@@ -68,6 +80,7 @@ func (w Work) run(ctx context.Context, write func(ctx context.Context, thread, n
 					return
 				}
 				took[c] = append(took[c], time.Since(begun).Nanoseconds())
+				w.Every.Wait(ctx, begun)
 			}
 		})
 	}
