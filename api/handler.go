@@ -84,7 +84,9 @@ func New(o Options) (*Handler, error) {
 	completions.Routes(e)
 	openaifiles.Routes(e)
 	embeddings.Routes(e)
-	mcp.Routes(e, mcp.Options{Issuer: o.Listen.Tokens.Issuer})
+	if err := mcp.Routes(e, mcp.Options{Issuer: o.Listen.Tokens.Issuer}); err != nil {
+		return nil, err
+	}
 	agui.Routes(e)
 	a2a.Routes(e, a2a.Options{Agent: o.A2AAgent})
 	if err := console.Routes(e, console.Options{System: o.System, Operators: operators, Prices: o.Prices}); err != nil {

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -18,16 +19,20 @@ import (
 // world is a server with agents: triage answers, careful refunds, which a person approves, and asking
 // asks a person how much.
 type world struct {
-	t   *testing.T
-	url string
-	c   *client.Client
+	t       *testing.T
+	url     string
+	c       *client.Client
+	proceed chan struct{} // closed: who is asked to wait answers
 }
 
 func start(t *testing.T) *world {
 	t.Helper()
 	s := skeintest.Start(t, func(o *skein.Options) { o.HTTPListen, o.Tenant = "127.0.0.1:0", "acme" })
-	w := &world{t: t, url: s.Addresses().HTTP, c: s.Client("acme")}
+	w := &world{t: t, url: s.Addresses().HTTP, c: s.Client("acme"), proceed: make(chan struct{})}
 	s.Must(s.Reactor("test", func(_ context.Context, in *skein.StepInput, _ skein.Stream) (*skein.Reaction, error) {
+		if in.LastText(events.User) == "wait" {
+			<-w.proceed
+		}
 		if in.Iteration == 0 && len(in.Tools) > 0 {
 			return &skein.Reaction{ToolCalls: []skein.ToolCall{{CallID: "c1", Name: in.Tools[0].Name, Arguments: events.JSON(`{"eur":5}`)}}}, nil
 		}
@@ -214,6 +219,67 @@ func TestAskAgent_AnswersAreRepeatable(t *testing.T) {
 	}})
 	if err != nil || again.IsError || again.Content[0].(*sdk.TextContent).Text != text {
 		t.Errorf("repeated: %+v, %v; want %q", again, err, text)
+	}
+	// Another answer is refused, as is a position that no log has come to.
+	for name, c := range map[string]struct {
+		said  *sdk.ElicitResult
+		state map[string]any
+		want  string
+	}{
+		"another value": {&sdk.ElicitResult{Action: "accept", Content: map[string]any{"eur": 8}}, nil, "answered otherwise"},
+		"a refusal":     {&sdk.ElicitResult{Action: "decline"}, nil, "answered otherwise"},
+		"put away":      {&sdk.ElicitResult{Action: "cancel"}, nil, text},
+		"beyond":        {&sdk.ElicitResult{Action: "cancel"}, map[string]any{"seq": int64(1) << 40}, "is not one of ask_agent's"},
+		"before":        {&sdk.ElicitResult{Action: "cancel"}, map[string]any{"seq": -1}, "is not one of ask_agent's"},
+	} {
+		forged := map[string]any{"thread": first.ThreadID, "execution": first.ExecutionID}
+		maps.Copy(forged, c.state)
+		raw, _ := json.Marshal(forged)
+		res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "ask_agent", Arguments: map[string]any{"agent": "asking", "text": "x"}, RequestState: string(raw), InputResponses: sdk.InputResponseMap{x.Approvals[0].CallID: c.said}})
+		if err != nil || res.IsError != (c.want != text) || !strings.Contains(res.Content[0].(*sdk.TextContent).Text, c.want) {
+			t.Errorf("%s: %+v, %v; want %q", name, res, err, c.want)
+		}
+	}
+}
+
+// A client that asks for the progress of a call is told that it goes on, more than once, before it ends;
+// others are answered whole.
+func TestAskAgent_TellsProgress(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	told := make(chan *sdk.ProgressNotificationParams, 100)
+	s, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { told <- r.Params },
+	}).Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: w.url + "/mcp"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	ended := make(chan *sdk.CallToolResult, 1)
+	go func() {
+		p := &sdk.CallToolParams{Name: "ask_agent", Arguments: map[string]any{"agent": "triage", "text": "wait"}}
+		p.SetProgressToken("mine")
+		res, err := s.CallTool(t.Context(), p)
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- res
+	}()
+	last := -1.0
+	for range 2 {
+		select {
+		case p := <-told:
+			if p.ProgressToken != "mine" || p.Progress <= last || p.Message == "" {
+				t.Errorf("%+v after %v", p, last)
+			}
+			last = p.Progress
+		case res := <-ended:
+			t.Fatalf("it ended: %+v", res)
+		}
+	}
+	close(w.proceed)
+	if res := <-ended; res == nil || res.IsError || res.Content[0].(*sdk.TextContent).Text != "answer to wait" {
+		t.Errorf("%+v", res)
 	}
 }
 

@@ -25,9 +25,13 @@ type Options struct {
 	Issuer string // whose tokens are taken; default none
 }
 
-// Routes adds the routes of MCP.
-func Routes(e *edge.Edge, o Options) {
-	schemas := threadmcp.NewSchemas()
+// Routes adds the routes of MCP, which one server of the protocol serves.
+func Routes(e *edge.Edge, o Options) error {
+	s, err := threadmcp.New(threadmcp.Options{Version: build.This().Version})
+	if err != nil {
+		return err
+	}
+	threads := s.HTTP()
 	serve := func(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		body, err := edge.Body(r, edge.MaxBody)
 		if err != nil {
@@ -38,20 +42,17 @@ func Routes(e *edge.Edge, o Options) {
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		base := e.BaseURL(r)
-		o := threadmcp.Options{
-			Version: build.This().Version, Schemas: schemas, Caller: r.Context(),
+		o := threadmcp.CallerOptions{
+			During: r.Context(),
 			Page:   func(id string) string { return base + page.LinkThread(id, "") },
 			Awaits: func() error { return c.Awaits(false) },
 		}
 		if key := r.Header.Get(edge.HeaderKey); key != "" {
 			o.ID = c.Keyed(Path + "\x00" + key)
 		}
-		s, err := threadmcp.New(c.Client, o)
-		if err != nil {
-			return err
-		}
 		// The server ends the request with its caller. The transport would end it without an answer.
-		s.HTTP().ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
+		ctx := threadmcp.WithCaller(context.WithoutCancel(r.Context()), threadmcp.NewCaller(c.Client, o))
+		threads.ServeHTTP(w, r.WithContext(ctx))
 		return nil
 	}
 	refuse := func(w http.ResponseWriter, r *http.Request, err error) {
@@ -70,6 +71,7 @@ func Routes(e *edge.Edge, o Options) {
 			edge.WriteJSON(w, http.StatusOK, m)
 		}))
 	}
+	return nil
 }
 
 // metadata are those of a protected resource.

@@ -17,6 +17,9 @@ import (
 // askTime is how long ask_agent waits for a run. Clients give up after a minute.
 const askTime = 50 * time.Second
 
+// askTool is the name of the tool that waits for runs, and tells its progress.
+const askTool = "ask_agent"
+
 // running is the status of a run that has not ended within askTime, and waiting that of one which
 // waits for a person; other statuses are those of executions.
 const (
@@ -26,11 +29,11 @@ const (
 
 func (s *Server) addAskTools() error {
 	return errors.Join(
-		addAsking(s, "ask_agent", "Ask an agent", "Asks an agent, and returns its answer. Without thread it begins a new one. "+
+		addAsking(s, askTool, "Ask an agent", "Asks an agent, and returns its answer. Without thread it begins a new one. "+
 			"If status is running, call it again with thread and execution, without text; if it is waiting, a person decides on the calls in waiting, which approve tells it.",
-			&mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)}, s.askAgent),
+			&mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)}, (*Caller).askAgent),
 		add(s, "approve", "Decide on a call", "Decides on a call that waits for a person, or answers a question. Call it only with what the person has said.",
-			&mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)}, s.approve),
+			&mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)}, (*Caller).approve),
 	)
 }
 
@@ -89,16 +92,18 @@ func (r run) query() events.GetExecution {
 }
 
 // askAgent asks, or waits again.
-func (s *Server) askAgent(ctx context.Context, req *mcp.CallToolRequest, a askArgs) (*mcp.CallToolResult, *asked, error) {
-	if err := s.awaits(); err != nil {
+func (c *Caller) askAgent(ctx context.Context, req *mcp.CallToolRequest, a askArgs) (*mcp.CallToolResult, *asked, error) {
+	if err := c.awaits(); err != nil {
 		return nil, nil, err
 	}
-	r, err := s.begin(ctx, req, a)
+	r, err := c.begin(ctx, req, a)
 	if err != nil {
 		return nil, nil, err
 	}
 	out := &asked{ThreadID: r.Thread, ExecutionID: r.Execution, Status: running}
-	x, calls, behind, err := s.await(ctx, r)
+	told := tellProgress(ctx, req)
+	x, calls, behind, err := c.await(ctx, r, told)
+	told.stop()
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -123,7 +128,7 @@ func (s *Server) askAgent(ctx context.Context, req *mcp.CallToolRequest, a askAr
 		res.IsError = true
 		return res, out, nil
 	}
-	answer, err := s.c.AnswerOf(ctx, x)
+	answer, err := c.client.AnswerOf(ctx, x)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -136,14 +141,14 @@ func says(text string) *mcp.CallToolResult {
 
 // begin returns the run that a call waits for: of answers to questions, which it tells it, one that it
 // names, or a new one.
-func (s *Server) begin(ctx context.Context, req *mcp.CallToolRequest, a askArgs) (run, error) {
+func (c *Caller) begin(ctx context.Context, req *mcp.CallToolRequest, a askArgs) (run, error) {
 	var r run
 	switch {
 	case req.Params.RequestState != "":
 		if json.Unmarshal([]byte(req.Params.RequestState), &r) != nil || r.Thread == "" || r.Execution == "" {
-			return r, events.Invalid("/requestState", "it is not one of ask_agent's; send back what the result had")
+			return r, notAState()
 		}
-		err := s.answer(ctx, &r, req.Params.InputResponses)
+		err := c.answer(ctx, &r, req.Params.InputResponses)
 		return r, err
 	case a.Execution != "" && (a.Thread == "" || a.Text != ""):
 		return r, events.Invalid("/execution", "execution belongs to a thread, and has no text: it waits for a run that was asked before")
@@ -158,9 +163,9 @@ func (s *Server) begin(ctx context.Context, req *mcp.CallToolRequest, a askArgs)
 	var reply *events.Reply
 	var err error
 	if a.Thread != "" {
-		reply, err = s.c.Send(ctx, a.Thread, ask, s.once()...)
+		reply, err = c.client.Send(ctx, a.Thread, ask, c.once()...)
 	} else {
-		reply, err = s.beginThread(ctx, ask)
+		reply, err = c.beginThread(ctx, ask)
 	}
 	if err != nil {
 		return r, err
@@ -172,9 +177,14 @@ func (s *Server) begin(ctx context.Context, req *mcp.CallToolRequest, a askArgs)
 	return run{Thread: reply.ThreadID, Execution: result.ExecutionID, Seq: reply.Seq}, nil
 }
 
+// notAState refuses a state that no result had.
+func notAState() error {
+	return events.Invalid("/requestState", "it is not one of ask_agent's; send back what the result had")
+}
+
 // beginThread asks in a new thread, which is not made if the agent cannot be asked.
-func (s *Server) beginThread(ctx context.Context, ask events.ReactThread) (*events.Reply, error) {
-	id := s.id
+func (c *Caller) beginThread(ctx context.Context, ask events.ReactThread) (*events.Reply, error) {
+	id := c.id
 	if id == uuid.Nil {
 		id = uuid.Must(uuid.NewV7())
 	}
@@ -186,22 +196,31 @@ func (s *Server) beginThread(ctx context.Context, ask events.ReactThread) (*even
 	if err != nil {
 		return nil, err
 	}
-	return s.c.Commit(ctx, "T-"+id.String(), []events.SubCommand{create, react}, s.once()...)
+	return c.client.Commit(ctx, "T-"+id.String(), []events.SubCommand{create, react}, c.once()...)
 }
 
 // await waits until a run has ended, it or one before it waits for people, or askTime is over, and
 // returns the run or the calls. All are nil if it goes on, also when the client has gone.
-func (s *Server) await(ctx context.Context, r run) (_ *events.Execution, calls []events.ApprovalRequested, behind bool, _ error) {
+func (c *Caller) await(ctx context.Context, r run, told *progress) (_ *events.Execution, calls []events.ApprovalRequested, behind bool, _ error) {
 	within, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	queued := false
-	x, err := s.c.WatchRun(within, r.query(), func(now client.Waiting) {
+	queued, said := false, atWork
+	x, err := c.client.WatchRun(within, r.query(), func(now client.Waiting) {
 		calls = now.Approvals
 		if queued = now.Queued; queued {
-			calls = s.before(within, r.Thread)
+			calls = c.before(within, r.Thread)
 		}
 		if len(calls) > 0 {
 			cancel()
+			return
+		}
+		doing := atWork
+		if queued {
+			doing = inLine
+		}
+		if doing != said {
+			said = doing
+			told.change(doing)
 		}
 	})
 	switch {
@@ -210,19 +229,19 @@ func (s *Server) await(ctx context.Context, r run) (_ *events.Execution, calls [
 	case within.Err() == nil:
 		return nil, nil, false, err
 	case queued && len(calls) == 0 && ctx.Err() == nil: // it may have come to wait meanwhile
-		calls = s.before(ctx, r.Thread)
+		calls = c.before(ctx, r.Thread)
 	}
 	return nil, calls, queued && len(calls) > 0, nil
 }
 
 // before returns the calls on which people are to decide before the queue of a thread goes on; none if
 // that cannot be told.
-func (s *Server) before(ctx context.Context, thread string) (calls []events.ApprovalRequested) {
-	t, err := client.Read(ctx, s.c, events.GetThread{ThreadID: thread})
+func (c *Caller) before(ctx context.Context, thread string) (calls []events.ApprovalRequested) {
+	t, err := client.Read(ctx, c.client, events.GetThread{ThreadID: thread})
 	if err != nil || t.Run == nil {
 		return nil
 	}
-	x, err := client.Read(ctx, s.c, events.GetExecution{ThreadID: t.ID, ExecutionID: t.Run.ExecutionID})
+	x, err := client.Read(ctx, c.client, events.GetExecution{ThreadID: t.ID, ExecutionID: t.Run.ExecutionID})
 	if err != nil {
 		return nil
 	}
@@ -250,7 +269,7 @@ type decided struct {
 	Version  int64  `json:"version"` // of the thread
 }
 
-func (s *Server) approve(ctx context.Context, a approveArgs) (*decided, error) {
+func (c *Caller) approve(ctx context.Context, a approveArgs) (*decided, error) {
 	d := events.ResolveApproval{CallID: a.Call, Reason: a.Reason}
 	var value events.JSON
 	if a.Value != nil {
@@ -272,7 +291,7 @@ func (s *Server) approve(ctx context.Context, a approveArgs) (*decided, error) {
 			return nil, events.Invalid("/value", "with result, value is needed")
 		}
 	}
-	reply, err := s.c.Send(ctx, a.Thread, d, s.once()...)
+	reply, err := c.client.Send(ctx, a.Thread, d, c.once()...)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ const maxFetch = 128 << 10
 // shapes.
 func (s *Server) addConnectorTools() error {
 	return errors.Join(
-		add(s, "search", "Search threads", "Finds threads by words of their title, key, id, agent, tags and repositories.", reads(), s.search),
-		add(s, "fetch", "Fetch a thread", "Returns a thread as Markdown, by an id that search returned. A long one says at its end where it continues: fetch that.", reads(), s.fetch),
+		add(s, "search", "Search threads", "Finds threads by words of their title, key, id, agent, tags and repositories.", reads(), (*Caller).search),
+		add(s, "fetch", "Fetch a thread", "Returns a thread as Markdown, by an id that search returned. A long one says at its end where it continues: fetch that.", reads(), (*Caller).fetch),
 	)
 }
 
@@ -35,14 +35,14 @@ type searchResult struct {
 	URL   string `json:"url"`
 }
 
-func (s *Server) search(ctx context.Context, a searchArgs) (*searched, error) {
-	found, err := s.threads.Find(ctx, threadtools.FindArgs{Query: a.Query})
+func (c *Caller) search(ctx context.Context, a searchArgs) (*searched, error) {
+	found, err := c.threads.Find(ctx, threadtools.FindArgs{Query: a.Query})
 	if err != nil {
 		return nil, err
 	}
 	out := &searched{Results: []searchResult{}}
 	for _, t := range found.Threads {
-		out.Results = append(out.Results, searchResult{t.ThreadID, cmp.Or(oneLine(t.Title), t.Key, t.ThreadID), s.page(t.ThreadID)})
+		out.Results = append(out.Results, searchResult{t.ThreadID, cmp.Or(oneLine(t.Title), t.Key, t.ThreadID), c.page(t.ThreadID)})
 	}
 	return out, nil
 }
@@ -58,7 +58,7 @@ type fetched struct {
 	URL   string `json:"url"`
 }
 
-func (s *Server) fetch(ctx context.Context, a fetchArgs) (*fetched, error) {
+func (c *Caller) fetch(ctx context.Context, a fetchArgs) (*fetched, error) {
 	p := place{id: a.ID}
 	if strings.HasPrefix(a.ID, prefix) {
 		var err error
@@ -69,12 +69,12 @@ func (s *Server) fetch(ctx context.Context, a fetchArgs) (*fetched, error) {
 	var out *fetched
 	var text strings.Builder
 	for {
-		page, err := s.threads.Read(ctx, threadtools.ReadArgs{Thread: p.id, From: p.from, Skip: p.skip})
+		page, err := c.threads.Read(ctx, threadtools.ReadArgs{Thread: p.id, From: p.from, Skip: p.skip})
 		if err != nil {
 			return nil, err
 		}
 		if out == nil {
-			out = &fetched{ID: page.ThreadID, Title: cmp.Or(oneLine(page.Title), page.Key, page.ThreadID), URL: s.page(page.ThreadID)}
+			out = &fetched{ID: page.ThreadID, Title: cmp.Or(oneLine(page.Title), page.Key, page.ThreadID), URL: c.page(page.ThreadID)}
 			writeHead(&text, page)
 		}
 		writeMessages(&text, page)

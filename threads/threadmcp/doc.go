@@ -12,6 +12,7 @@
 //   - With a token (Handler) it answers requests of this machine only, which name this machine as
 //     their host, come from no web page, and have the token. Package api/mcp serves those of others.
 //   - A run that a client began goes on when the client has gone, and is waited for again by its id.
+//   - A call that waits for a run tells its progress, if the client asks for that.
 //   - It ends when its input ends or its context does, also if nobody reads its output.
 //
 // # What it does not

@@ -39,41 +39,51 @@ func elicitation(req *mcp.CallToolRequest, calls []events.ApprovalRequested) mcp
 }
 
 // answer tells a run what people have answered, all of it or nothing. A form that was put away leaves
-// its question waiting; what was answered before is not answered again. What is read of the run
-// afterwards shows the answers.
-func (s *Server) answer(ctx context.Context, r *run, responses mcp.InputResponseMap) error {
-	now, err := s.c.UpToDate(ctx) // the call was learned from an event, perhaps before the document shows it
+// its question waiting. What was answered before is not answered again, and refused if it was answered
+// otherwise. What is read of the run afterwards shows the answers.
+func (c *Caller) answer(ctx context.Context, r *run, responses mcp.InputResponseMap) error {
+	end, err := c.client.HistoryEnd(ctx) // the call was learned from an event, perhaps before the document shows it
 	if err != nil {
 		return err
 	}
+	if r.Seq < 0 || r.Seq > end {
+		return notAState()
+	}
+	now := c.client.WithMinSeq(end)
 	x, err := client.Read(ctx, now, events.GetExecution{ThreadID: r.Thread, ExecutionID: r.Execution})
 	if err != nil {
 		return err
 	}
-	waits := waitingIn(x)
 	var commands []events.SubCommand
+	var given map[string]client.GivenAnswer // before
 	for _, call := range slices.Sorted(maps.Keys(responses)) {
-		if !slices.ContainsFunc(waits, func(a events.ApprovalRequested) bool { return a.CallID == call }) {
-			continue
-		}
-		said, ok := responses[call].(*mcp.ElicitResult)
-		if !ok {
-			return events.Invalid("/inputResponses", "the answer to %.80q is not one of a form", call)
-		}
-		d := events.ResolveApproval{CallID: call}
-		switch said.Action {
-		case "accept":
-			raw, err := form.Answer(said.Content)
-			if err != nil {
-				return events.Invalid("/inputResponses", "%w", err)
+		var asked *events.CallApproval // the last time
+		for i := range x.Approvals {
+			if x.Approvals[i].CallID == call {
+				asked = &x.Approvals[i]
 			}
-			d.Result = raw
-		case "decline":
-			d.Deny, d.Reason = true, "the user declined to answer"
-		case "cancel":
+		}
+		if asked == nil { // by another run, or by none
 			continue
-		default:
-			return events.Invalid("/inputResponses", "the action of the answer to %.80q is %.40q; it is accept, decline or cancel", call, said.Action)
+		}
+		d, answered, err := answerOf(call, responses[call])
+		switch {
+		case err != nil:
+			return err
+		case !answered:
+			continue
+		case asked.Status != events.ApprovalWaiting:
+			if given == nil {
+				if given, err = client.AnswersTo(ctx, now, x.ThreadID, 1); err != nil {
+					return err
+				}
+			}
+			if earlier, ok := given[call]; ok {
+				if what := d.Differs(earlier.ResolveApproval); what != "" {
+					return events.Invalid("/inputResponses", "call %.80q was answered otherwise: it is %s, and this is %s", call, asked.Status, what)
+				}
+			}
+			continue
 		}
 		one, err := client.Sub("approval.resolve", d)
 		if err != nil {
@@ -84,9 +94,33 @@ func (s *Server) answer(ctx context.Context, r *run, responses mcp.InputResponse
 	if len(commands) == 0 {
 		return nil
 	}
-	reply, err := s.c.Commit(ctx, x.ThreadID, commands, s.once()...)
+	reply, err := c.client.Commit(ctx, x.ThreadID, commands, c.once()...)
 	if err == nil {
 		r.Seq = reply.Seq
 	}
 	return err
+}
+
+// answerOf returns what a form says of a call, and reports whether it answers: not if it was put away.
+func answerOf(call string, response mcp.InputResponse) (d events.ResolveApproval, answers bool, _ error) {
+	said, ok := response.(*mcp.ElicitResult)
+	if !ok {
+		return d, false, events.Invalid("/inputResponses", "the answer to %.80q is not one of a form", call)
+	}
+	d.CallID = call
+	switch said.Action {
+	case "accept":
+		raw, err := form.Answer(said.Content)
+		if err != nil {
+			return d, false, events.Invalid("/inputResponses", "%w", err)
+		}
+		d.Result = raw
+	case "decline":
+		d.Deny, d.Reason = true, "the user declined to answer"
+	case "cancel":
+		return d, false, nil
+	default:
+		return d, false, events.Invalid("/inputResponses", "the action of the answer to %.80q is %.40q; it is accept, decline or cancel", call, said.Action)
+	}
+	return d, true, nil
 }

@@ -1,16 +1,19 @@
 package threadmcp
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/skein-threads/skein/events"
@@ -40,16 +43,46 @@ func CheckToken(token string) error {
 }
 
 // HTTP serves streamable HTTP for requests whose host and credential were checked. It keeps no
-// sessions.
+// sessions. A call that tells its progress is answered by a stream, and other requests by JSON.
 func (s *Server) HTTP() http.Handler {
-	transport := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, &mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true, DisableLocalhostProtection: true,
-	})
+	transport := func(json bool) http.Handler {
+		return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, &mcp.StreamableHTTPOptions{
+			Stateless: true, JSONResponse: json, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true, DisableLocalhostProtection: true,
+		})
+	}
+	whole, stream := transport(true), transport(false)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		refusing := &refusing{ResponseWriter: w}
-		transport.ServeHTTP(refusing, r)
+		if asksProgress(r) {
+			stream.ServeHTTP(refusing, r)
+		} else {
+			whole.ServeHTTP(refusing, r)
+		}
 		refusing.end()
 	})
+}
+
+// asksProgress reports whether a request is a call that tells its progress, and asks for it. The body
+// is there to be read again.
+func asksProgress(r *http.Request) bool {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	r.Body = replayed{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
+	if err != nil || !bytes.Contains(body, []byte("progressToken")) {
+		return false
+	}
+	m, err := jsonrpc.DecodeMessage(body)
+	call, ok := m.(*jsonrpc.Request)
+	if err != nil || !ok || !call.IsCall() || call.Method != "tools/call" {
+		return false
+	}
+	var p mcp.CallToolParamsRaw
+	return json.Unmarshal(call.Params, &p) == nil && p.Name == askTool && p.GetProgressToken() != nil
+}
+
+// replayed is a body of which a part was read before.
+type replayed struct {
+	io.Reader
+	io.Closer
 }
 
 // refusing turns the refusals of the transport, which are plain text, into errors of JSON-RPC.

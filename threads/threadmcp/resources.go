@@ -51,9 +51,7 @@ func (s *Server) listed(next mcp.MethodHandler) mcp.MethodHandler {
 		if r, ok := req.(*mcp.ListResourcesRequest); ok && r.Params != nil {
 			cursor = r.Params.Cursor
 		}
-		ctx, cancel := context.WithTimeout(ctx, callTime)
-		defer cancel()
-		found, err := s.threads.Find(ctx, threadtools.FindArgs{Limit: 50, Cursor: cursor})
+		found, err := s.callerOf(ctx).threads.Find(ctx, threadtools.FindArgs{Limit: 50, Cursor: cursor})
 		if err != nil {
 			return nil, protocolError(err)
 		}
@@ -115,7 +113,7 @@ func (s *Server) readMarkdown(ctx context.Context, req *mcp.ReadResourceRequest)
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.threads.Read(ctx, threadtools.ReadArgs{Thread: p.id, From: p.from, Skip: p.skip})
+	page, err := s.callerOf(ctx).threads.Read(ctx, threadtools.ReadArgs{Thread: p.id, From: p.from, Skip: p.skip})
 	if err != nil {
 		return nil, resourceError(req.Params.URI, err)
 	}
@@ -127,7 +125,7 @@ func (s *Server) readDocument(ctx context.Context, req *mcp.ReadResourceRequest)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.c.UpToDate(ctx)
+	c, err := s.callerOf(ctx).client.UpToDate(ctx)
 	if err != nil {
 		return nil, resourceError(req.Params.URI, err)
 	}

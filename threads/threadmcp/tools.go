@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -26,64 +25,43 @@ func adds(idempotent bool) *mcp.ToolAnnotations {
 
 func (s *Server) addTools() error {
 	return errors.Join(
-		add(s, threadtools.ReadTool, "Read a thread", threadtools.ReadDescription+" With mentionedBy, both threads record that one refers to the other.", adds(true), s.readThread),
-		add(s, threadtools.FindTool, "Find threads", threadtools.FindDescription, reads(), s.findThread),
-		add(s, "list_threads", "List threads", "Lists threads, the last changed one first.", reads(), s.listThreads),
-		add(s, "create_thread", "Create a thread", "Creates a thread, and returns its id. With a key, a thread that has it already is returned instead, unchanged.", adds(false), s.createThread),
-		add(s, "add_message", "Add a message", "Adds a message to a thread, at its end. No agent is asked to answer it.", adds(false), s.addMessage),
-		add(s, "fork_thread", "Fork a thread", "Copies a thread up to a message, or whole, into a new thread, and returns the new one's id. The thread itself keeps all of its messages.", adds(false), s.forkThread),
-		add(s, "handoff_thread", "Hand a thread off", "Continues a thread in a new one that knows only your summary of it, and returns the new one's id. Both record the other.", adds(false), s.handoffThread),
+		add(s, threadtools.ReadTool, "Read a thread", threadtools.ReadDescription+" With mentionedBy, both threads record that one refers to the other.", adds(true), (*Caller).readThread),
+		add(s, threadtools.FindTool, "Find threads", threadtools.FindDescription, reads(), (*Caller).findThread),
+		add(s, "list_threads", "List threads", "Lists threads, the last changed one first.", reads(), (*Caller).listThreads),
+		add(s, "create_thread", "Create a thread", "Creates a thread, and returns its id. With a key, a thread that has it already is returned instead, unchanged.", adds(false), (*Caller).createThread),
+		add(s, "add_message", "Add a message", "Adds a message to a thread, at its end. No agent is asked to answer it.", adds(false), (*Caller).addMessage),
+		add(s, "fork_thread", "Fork a thread", "Copies a thread up to a message, or whole, into a new thread, and returns the new one's id. The thread itself keeps all of its messages.", adds(false), (*Caller).forkThread),
+		add(s, "handoff_thread", "Hand a thread off", "Continues a thread in a new one that knows only your summary of it, and returns the new one's id. Both record the other.", adds(false), (*Caller).handoffThread),
 	)
 }
 
-// Schemas are the schemas of the tools, made once. They are safe for concurrent use.
-type Schemas struct {
-	cache *mcp.SchemaCache
-	mu    sync.Mutex
-	in    map[reflect.Type]*jsonschema.Schema // of arguments
-}
-
-// NewSchemas returns Schemas of no tool yet.
-func NewSchemas() *Schemas {
-	return &Schemas{cache: mcp.NewSchemaCache(), in: map[reflect.Type]*jsonschema.Schema{}}
-}
-
-// of returns the schema of arguments.
-func (c *Schemas) of(t reflect.Type) (*jsonschema.Schema, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known := c.in[t]; known != nil {
-		return known, nil
-	}
+// schemaOf returns the schema of arguments.
+func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	raw, err := arguments.Of(t)
 	if err != nil {
 		return nil, err
 	}
 	made := &jsonschema.Schema{}
-	if err := made.UnmarshalJSON(raw); err != nil {
-		return nil, err
-	}
-	c.in[t] = made
-	return made, nil
+	return made, made.UnmarshalJSON(raw)
 }
 
 // add adds a tool, whose arguments are checked against the schema of A.
-func add[A, R any](s *Server, name, title, description string, hints *mcp.ToolAnnotations, call func(context.Context, A) (R, error)) error {
-	return addAsking(s, name, title, description, hints, func(ctx context.Context, _ *mcp.CallToolRequest, a A) (*mcp.CallToolResult, R, error) {
-		out, err := call(ctx, a)
+func add[A, R any](s *Server, name, title, description string, hints *mcp.ToolAnnotations, call func(*Caller, context.Context, A) (R, error)) error {
+	return addAsking(s, name, title, description, hints, func(c *Caller, ctx context.Context, _ *mcp.CallToolRequest, a A) (*mcp.CallToolResult, R, error) {
+		out, err := call(c, ctx, a)
 		return nil, out, err
 	})
 }
 
 // addAsking is add for a tool that may ask the client's user, or say more than its result.
-func addAsking[A, R any](s *Server, name, title, description string, hints *mcp.ToolAnnotations, call mcp.ToolHandlerFor[A, R]) error {
-	in, err := s.schemas.of(reflect.TypeFor[A]())
+func addAsking[A, R any](s *Server, name, title, description string, hints *mcp.ToolAnnotations, call func(*Caller, context.Context, *mcp.CallToolRequest, A) (*mcp.CallToolResult, R, error)) error {
+	in, err := schemaOf(reflect.TypeFor[A]())
 	if err != nil {
 		return err
 	}
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: name, Title: title, Description: description, InputSchema: in, Annotations: hints},
 		func(ctx context.Context, req *mcp.CallToolRequest, a A) (*mcp.CallToolResult, R, error) {
-			res, out, err := call(ctx, req, a)
+			res, out, err := call(s.callerOf(ctx), ctx, req, a)
 			if err != nil {
 				err = told(ended(ctx, err))
 			}
@@ -101,16 +79,16 @@ type readArgs struct {
 	MentionedBy string `json:"mentionedBy,omitempty" doc:"The thread in which you work, if it is one of Skein's: the read is recorded on both."`
 }
 
-func (s *Server) readThread(ctx context.Context, a readArgs) (*threadtools.Page, error) {
-	r := s.threads
+func (c *Caller) readThread(ctx context.Context, a readArgs) (*threadtools.Page, error) {
+	r := c.threads
 	if a.MentionedBy != "" {
 		r = r.For(a.MentionedBy)
 	}
 	return r.Read(ctx, threadtools.ReadArgs{Thread: a.Thread, Question: a.Question, From: a.From, To: a.To, Skip: a.Skip})
 }
 
-func (s *Server) findThread(ctx context.Context, a threadtools.FindArgs) (*threadtools.Found, error) {
-	return s.threads.Find(ctx, a)
+func (c *Caller) findThread(ctx context.Context, a threadtools.FindArgs) (*threadtools.Found, error) {
+	return c.threads.Find(ctx, a)
 }
 
 type listArgs struct {
@@ -120,8 +98,8 @@ type listArgs struct {
 	Cursor   string `json:"cursor,omitempty" doc:"next of the answer before, with the same other arguments."`
 }
 
-func (s *Server) listThreads(ctx context.Context, a listArgs) (*threadtools.Found, error) {
-	return s.threads.Find(ctx, threadtools.FindArgs{Limit: a.Limit, Agent: a.Agent, Archived: a.Archived, Cursor: a.Cursor})
+func (c *Caller) listThreads(ctx context.Context, a listArgs) (*threadtools.Found, error) {
+	return c.threads.Find(ctx, threadtools.FindArgs{Limit: a.Limit, Agent: a.Agent, Archived: a.Archived, Cursor: a.Cursor})
 }
 
 type createArgs struct {
@@ -135,13 +113,13 @@ type created struct {
 	URI      string `json:"uri"` // of its resource
 }
 
-func (s *Server) createThread(ctx context.Context, a createArgs) (*created, error) {
+func (c *Caller) createThread(ctx context.Context, a createArgs) (*created, error) {
 	var reply *events.Reply
 	var err error
 	if a.Key != "" {
-		reply, err = s.c.Send(ctx, "", events.ResolveThread{Key: a.Key, Title: a.Title, AgentID: a.Agent}, s.once()...)
+		reply, err = c.client.Send(ctx, "", events.ResolveThread{Key: a.Key, Title: a.Title, AgentID: a.Agent}, c.once()...)
 	} else {
-		reply, err = s.c.Send(ctx, "", events.CreateThread{Title: a.Title, AgentID: a.Agent}, s.once()...)
+		reply, err = c.client.Send(ctx, "", events.CreateThread{Title: a.Title, AgentID: a.Agent}, c.once()...)
 	}
 	if err != nil {
 		return nil, err
@@ -161,12 +139,12 @@ type added struct {
 	Version   int64  `json:"version"` // of the thread
 }
 
-func (s *Server) addMessage(ctx context.Context, a messageArgs) (*added, error) {
+func (c *Caller) addMessage(ctx context.Context, a messageArgs) (*added, error) {
 	d := events.AddMessage{Role: events.FromUser, Content: &a.Text}
 	if a.Role != "" {
 		d.Role = events.MessageRole(a.Role)
 	}
-	reply, err := s.c.Send(ctx, a.Thread, d, s.once()...)
+	reply, err := c.client.Send(ctx, a.Thread, d, c.once()...)
 	if err != nil {
 		return nil, err
 	}
@@ -179,16 +157,16 @@ type forkArgs struct {
 	Title   string `json:"title,omitempty" doc:"The new thread's title; made of the thread's if absent."`
 }
 
-func (s *Server) forkThread(ctx context.Context, a forkArgs) (*created, error) {
+func (c *Caller) forkThread(ctx context.Context, a forkArgs) (*created, error) {
 	d := events.ForkThread{MessageIndex: a.Message, Title: a.Title}
 	if a.Message == nil {
-		t, err := client.Read(ctx, s.c, events.GetThread{ThreadID: a.Thread})
+		t, err := client.Read(ctx, c.client, events.GetThread{ThreadID: a.Thread})
 		if err != nil {
 			return nil, err
 		}
 		d.Version = &t.Version
 	}
-	reply, err := s.c.Send(ctx, a.Thread, d, s.once()...)
+	reply, err := c.client.Send(ctx, a.Thread, d, c.once()...)
 	if err != nil {
 		return nil, err
 	}
@@ -202,11 +180,11 @@ type handoffArgs struct {
 	Agent   string `json:"agent,omitempty" doc:"The agent in charge of the new thread; the thread's own if absent."`
 }
 
-func (s *Server) handoffThread(ctx context.Context, a handoffArgs) (*created, error) {
+func (c *Caller) handoffThread(ctx context.Context, a handoffArgs) (*created, error) {
 	if err := events.CheckSummary(a.Summary); err != nil { // without one, an agent would have to write it
 		return nil, err
 	}
-	reply, err := s.c.Send(ctx, a.Thread, events.HandoffThread{Summary: a.Summary, Comment: a.Comment, AgentID: a.Agent}, s.once()...)
+	reply, err := c.client.Send(ctx, a.Thread, events.HandoffThread{Summary: a.Summary, Comment: a.Comment, AgentID: a.Agent}, c.once()...)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (a *app) mcpCommand() *cobra.Command {
 					return err
 				}
 			}
-			return a.serveMCP(cmd.Context(), r, c, threadmcp.Options{Thread: thread, Version: cli.Version()}, listen, token)
+			return a.serveMCP(cmd.Context(), r, threadmcp.Options{Version: cli.Version(), Caller: threadmcp.NewCaller(c, threadmcp.CallerOptions{Thread: thread})}, listen, token)
 		},
 	}
 	r.Flags(cmd)
@@ -76,8 +76,8 @@ func (a *app) mcpToken(listen, file string) (string, error) {
 	return token, threadmcp.CheckToken(token)
 }
 
-func (a *app) serveMCP(ctx context.Context, r *cli.Remote, c *client.Client, o threadmcp.Options, listen, token string) error {
-	s, err := threadmcp.New(c, o)
+func (a *app) serveMCP(ctx context.Context, r *cli.Remote, o threadmcp.Options, listen, token string) error {
+	s, err := threadmcp.New(o)
 	if err != nil {
 		return err
 	}
