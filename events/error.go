@@ -148,6 +148,14 @@ func Taken(entity, id string) *Error {
 	return e
 }
 
+// AnsweredOtherwise returns the illegal_transition of another answer to a call that was answered. is says
+// how it was: granted, denied or resolved.
+func AnsweredOtherwise(call, is string) *Error {
+	e := Errorf(IllegalTransition, "call %s was answered before, and otherwise: it is %s; read the thread to see the answer", clip(call), is)
+	e.Details = &ErrorDetails{Entity: "answered call", ID: clip(call)}
+	return e
+}
+
 // deletedThread is the entity of a refusal that TakenByDeleted returns.
 const deletedThread = "deleted thread"
 

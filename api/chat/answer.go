@@ -52,7 +52,7 @@ func (h *chat) answer(ctx context.Context, m *Message) (*follow, error) {
 	}
 	for _, d := range answers {
 		_, err := h.now.Send(ctx, h.thread.ID, d)
-		if events.IsNotFound(err) { // another tab was faster
+		if events.HasCode(err, events.NotFound, events.IllegalTransition) { // another tab was faster
 			err = h.checkSettled(ctx, []events.ResolveApproval{d}, from)
 		}
 		if err != nil {

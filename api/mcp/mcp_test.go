@@ -168,6 +168,11 @@ func TestAskAgent_WaitsForApproval(t *testing.T) {
 			delete(args, "reason")
 		}
 		call[struct{ ThreadID string }](t, s, "approve", args)
+		call[struct{ ThreadID string }](t, s, "approve", args) // the same again
+		res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "approve", Arguments: map[string]any{"thread": first.ThreadID, "call": first.Waiting[0].CallID, "decision": "result", "value": "other"}})
+		if err != nil || !res.IsError || !strings.Contains(res.Content[0].(*sdk.TextContent).Text, "answered before") {
+			t.Errorf("%s, and then another answer: %+v %v", decision, res, err)
+		}
 		if text, last := call[asked](t, s, "ask_agent", map[string]any{"thread": first.ThreadID, "execution": first.ExecutionID}); !strings.Contains(text, want) || last.Status != "completed" {
 			t.Errorf("%s: %q %+v", decision, text, last)
 		}

@@ -24,7 +24,7 @@ func goOn(ctx context.Context, c *edge.Caller, d *createRequest, on *basis, inpu
 			return nil, err
 		}
 		b, err := l.answer(ctx, c, d, input, id)
-		if try < beginTries && events.IsNotFound(err) { // somebody else has answered meanwhile
+		if try < beginTries && events.HasCode(err, events.NotFound, events.IllegalTransition) { // somebody else has answered meanwhile
 			if *on, err = basisOf(ctx, c, d); err != nil {
 				return nil, err
 			}

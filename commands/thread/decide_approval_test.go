@@ -2,7 +2,6 @@ package thread
 
 import (
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -67,8 +66,20 @@ func TestApproval_Answers(t *testing.T) {
 		w.wantPhases("waits, open")
 		want(t, w.do(c.answer), c.event)
 		w.wantPhases(c.phase + ", open")
-		if e := w.refuse(c.answer); !reflect.DeepEqual(e.Details, &events.ErrorDetails{Entity: "waiting call", ID: "call_1"}) || e.Code != events.NotFound {
-			t.Errorf("answered twice: %v", e)
+		want(t, w.do(c.answer)) // a repeat
+		other := []any{
+			events.GrantApproval{CallID: "call_1"}, events.DenyApproval{CallID: "call_1", Comment: "never"}, events.GrantApproval{CallID: "call_1", Arguments: raw(`{"n":3}`)},
+			events.ResolveApproval{CallID: "call_1", Result: raw(`{"ok":false}`)},
+		}
+		for _, d := range other {
+			wantRefusal(t, w.refuse(d), events.IllegalTransition, events.ErrorDetails{Entity: "answered call", ID: "call_1"})
+		}
+		// Also when its run has ended.
+		w.claim()
+		w.do(events.CancelRun{})
+		want(t, w.do(c.answer))
+		for _, d := range other {
+			wantRefusal(t, w.refuse(d), events.IllegalTransition, events.ErrorDetails{Entity: "answered call", ID: "call_1"})
 		}
 		// Answered while it was parked, the run goes on, with its own agent.
 		w = asking(t)

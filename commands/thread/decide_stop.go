@@ -87,7 +87,7 @@ func (m *decider) approval(call string) (string, *callState, error) {
 func (m *decider) grantApproval(d events.GrantApproval) error {
 	id, c, err := m.approval(d.CallID)
 	if err != nil {
-		return err
+		return m.checkAnswered(events.ResolveApproval{CallID: d.CallID, Grant: true, Arguments: d.Arguments, Reason: d.Comment}, err)
 	}
 	if c.Asks {
 		return events.Invalid("/callId", "call %.100s is a question, and not a call that could be made; answer it with approval.resolve and a result, or deny it", d.CallID)
@@ -134,7 +134,7 @@ func (s *State) called(call string) (Called, bool) {
 func (m *decider) denyApproval(d events.DenyApproval) error {
 	id, _, err := m.approval(d.CallID)
 	if err != nil {
-		return err
+		return m.checkAnswered(events.ResolveApproval{CallID: d.CallID, Deny: true, Reason: d.Comment}, err)
 	}
 	m.emit(events.ApprovalDeniedType, d.CallID, id, events.ApprovalDenied(d))
 	if d.Comment != "" {
@@ -153,7 +153,7 @@ func (m *decider) resolveApproval(d events.ResolveApproval) error {
 	}
 	id, c, err := m.approval(d.CallID)
 	if err != nil {
-		return err
+		return m.checkAnswered(d, err)
 	}
 	if err := m.checkAnswer(c, d.Result); err != nil {
 		return err

@@ -17,6 +17,7 @@ func evolveRun(s *State, e *events.Event) {
 		s.evolveControl(e)
 	case events.ApprovalRequested, events.ApprovalGranted, events.ApprovalResolved, events.ApprovalDenied:
 		s.evolveApproval(e)
+		s.foldAnswer(e)
 	case events.StepCreated, events.StepStatusChanged, events.PartCreated, events.PartUpdated, events.ItemCreated, events.MessageEdited:
 		s.evolveStep(e)
 	case events.AgentAssigned:

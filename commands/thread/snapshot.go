@@ -17,7 +17,7 @@ import (
 // snapshotVersion is the version of an encoded state. A snapshot of another version is
 // ignored: it is derived, and the state is folded from the log instead. Any change of the
 // encoded names or of their meaning needs a new number.
-const snapshotVersion = 14
+const snapshotVersion = 15
 
 // sealed is an encoded state with its digest. The state contains the version, the sequence and the
 // chain digest of the last commit folded into it, so the digest also binds the state to that

@@ -45,22 +45,23 @@ type head struct {
 	CreatedTime events.Time         `json:"createdAt,omitzero"` // when it was created
 	User        string              `json:"user,omitzero"`      // the user that it belongs to
 	Policy      events.Policy       `json:"policy,omitzero"`
-	Skills      []string            `json:"skills,omitempty"`  // that are active; never changed in place
-	Profile     profile             `json:"profile,omitzero"`  // the thread's settings
-	Active      string              `json:"active,omitzero"`   // the current execution, if Skein runs it
-	Failed      string              `json:"failed,omitzero"`   // the last execution, if Skein ran it and it failed
-	Messages    int64               `json:"messages,omitzero"` // the number of the next message
-	Left        *int64              `json:"left,omitzero"`     // the number of the message that left the queue and is not an item yet
-	Queue       []queued            `json:"queue,omitempty"`   // never changed in place
-	Effects     int                 `json:"effects,omitzero"`  // the number of pending effects
-	NumFiles    int64               `json:"numFiles,omitzero"` // including directories
-	Writer      writer              `json:"writer,omitzero"`   // the exclusive writer, or the last one
-	Parents     int                 `json:"parents,omitzero"`  // the number of relationships in which the thread is the parent
-	Shares      []share             `json:"shares,omitempty"`  // never changed in place
-	Life        lifeState           `json:"life,omitzero"`     // the key-value state's current life, or the last
-	Ended       []endedLife         `json:"ended,omitempty"`   // lives that are not cleared yet; never changed in place
-	Sessions    *sessions           `json:"sessions,omitzero"` // sessions of the conversation; never changed in place
-	Pending     *pending            `json:"pending,omitzero"`  // an inherited history with items that are not in the state yet; never changed in place
+	Skills      []string            `json:"skills,omitempty"`   // that are active; never changed in place
+	Profile     profile             `json:"profile,omitzero"`   // the thread's settings
+	Active      string              `json:"active,omitzero"`    // the current execution, if Skein runs it
+	Failed      string              `json:"failed,omitzero"`    // the last execution, if Skein ran it and it failed
+	Messages    int64               `json:"messages,omitzero"`  // the number of the next message
+	Left        *int64              `json:"left,omitzero"`      // the number of the message that left the queue and is not an item yet
+	Queue       []queued            `json:"queue,omitempty"`    // never changed in place
+	Effects     int                 `json:"effects,omitzero"`   // the number of pending effects
+	NumFiles    int64               `json:"numFiles,omitzero"`  // including directories
+	Writer      writer              `json:"writer,omitzero"`    // the exclusive writer, or the last one
+	Parents     int                 `json:"parents,omitzero"`   // the number of relationships in which the thread is the parent
+	Shares      []share             `json:"shares,omitempty"`   // never changed in place
+	Life        lifeState           `json:"life,omitzero"`      // the key-value state's current life, or the last
+	Ended       []endedLife         `json:"ended,omitempty"`    // lives that are not cleared yet; never changed in place
+	Sessions    *sessions           `json:"sessions,omitzero"`  // sessions of the conversation; never changed in place
+	Pending     *pending            `json:"pending,omitzero"`   // an inherited history with items that are not in the state yet; never changed in place
+	Answered    []answered          `json:"answered,omitempty"` // the last answers to calls; never changed in place
 }
 
 type contextState struct {
