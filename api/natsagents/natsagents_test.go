@@ -213,6 +213,31 @@ func TestAgents_Query(t *testing.T) {
 	}
 }
 
+// A program that answers every query with the same text is not asked for ever: the prompt ends with an
+// error, and the run waits for somebody else.
+func TestAgents_QueryWithoutADecision(t *testing.T) {
+	w := start(t)
+	for _, c := range []struct{ prompt, reply string }{{"refund", "perhaps"}, {"how_much", "a lot"}} {
+		t.Run(c.prompt, func(t *testing.T) {
+			subject := "agents.prompt.triage.acme." + c.prompt
+			s := w.ask(subject, c.prompt)
+			for range 5 {
+				w.s.Must(w.nc.Publish(s.query().Reply, []byte(c.reply)))
+			}
+			if list := s.all(); len(list) != 1 || !strings.HasPrefix(list[0], "error 400 5 replies to the query decided nothing") {
+				t.Fatalf("%q", list)
+			}
+			now, err := w.c.UpToDate(t.Context())
+			w.s.Must(err)
+			list, err := client.Read(t.Context(), now, events.ListExecutions{ThreadID: "key:agents:" + c.prompt})
+			w.s.Must(err)
+			if len(list.Executions[0].WaitingApprovals()) != 1 {
+				t.Errorf("%+v waits for nothing", list.Executions[0])
+			}
+		})
+	}
+}
+
 // A query that is answered elsewhere is over.
 func TestAgents_QueryAnsweredElsewhere(t *testing.T) {
 	w := start(t)

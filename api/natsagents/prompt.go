@@ -256,9 +256,14 @@ func (p *prompt) ask(ctx context.Context, one runview.Asked) {
 	})
 }
 
-// decide asks until the caller has answered with something that decides.
+// repliesAtMost limits the replies to one approval or question. A program that replies at once, and
+// never with an answer, would otherwise be asked thousands of times a second.
+const repliesAtMost = 5
+
+// decide asks until the caller has answered with something that decides, at most repliesAtMost times.
 func (p *prompt) decide(ctx, asking context.Context, r events.ApprovalRequested) error {
-	for text := questionOf(r); ; {
+	text := questionOf(r)
+	for replies := 1; ; replies++ {
 		said, err := p.askOnce(asking, text)
 		if err != nil {
 			return err
@@ -272,6 +277,8 @@ func (p *prompt) decide(ctx, asking context.Context, r events.ApprovalRequested)
 			return nil
 		case !events.HasCode(err, events.InvalidRequest):
 			return err
+		case replies == repliesAtMost:
+			return events.Invalid("", "%d replies to the query decided nothing, the last one because %s; the run waits for an approval, or an answer, in thread %s", replies, events.AsError(err).Message, p.thread)
 		}
 		text = events.AsError(err).Message + "\n" + questionOf(r)
 	}
