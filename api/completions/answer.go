@@ -159,20 +159,31 @@ func messageOf(output []transform.Item) *content {
 	return m
 }
 
-// deltas encodes what is new of an answer.
-type deltas struct{ calls int64 }
-
-func (d *deltas) of(s openresponses.Shown) *delta {
+// deltaOf returns what is new of an answer.
+func deltaOf(s openresponses.Shown) *delta {
 	switch {
-	case s.Call != nil:
-		d.calls++
-		return &delta{ToolCalls: []callDelta{{new(d.calls - 1), s.Call.CallID, functionType, &function{s.Call.Name, ""}}}}
-	case s.Arguments != "":
-		return &delta{ToolCalls: []callDelta{{Index: new(d.calls - 1), Function: &function{"", s.Arguments}}}}
 	case s.Reasoning != "":
 		return &delta{Reasoning: s.Reasoning}
 	case s.Refusal != "":
 		return &delta{Refusal: &s.Refusal}
 	}
 	return &delta{Content: &s.Text}
+}
+
+// callsOf returns the calls of an answer as chunks: for each what begins it, and its arguments.
+func callsOf(output []transform.Item) (list []*delta) {
+	index := int64(0)
+	for i := range output {
+		o := &output[i]
+		if o.Type != callItem {
+			continue
+		}
+		n := index
+		list = append(list, &delta{ToolCalls: []callDelta{{&n, o.CallID, functionType, &function{o.Name, ""}}}})
+		if *o.Arguments != "" {
+			list = append(list, &delta{ToolCalls: []callDelta{{Index: &n, Function: &function{"", *o.Arguments}}}})
+		}
+		index++
+	}
+	return list
 }

@@ -172,15 +172,20 @@ func (d *request) write(ctx context.Context, out *stream.Writer, run *openrespon
 	if err := say(choice{Delta: &delta{Role: events.Assistant}}); err != nil {
 		return err
 	}
-	encode := deltas{}
-	a, err := run.Follow(ctx, func(shown openresponses.Shown) error { return say(choice{Delta: encode.of(shown)}) })
+	a, err := run.Follow(ctx, func(shown openresponses.Shown) error { return say(choice{Delta: deltaOf(shown)}) })
 	if err != nil {
 		return err
 	}
 	if p, failed := failureOf(a); failed {
 		return &runError{p}
 	}
-	reason, wait := finishOf(run, a, encode.calls > 0)
+	calls := callsOf(a.Output)
+	for _, d := range calls {
+		if err := say(choice{Delta: d}); err != nil {
+			return err
+		}
+	}
+	reason, wait := finishOf(run, a, len(calls) > 0)
 	if err := say(choice{Delta: &delta{}, FinishReason: &reason, Skein: wait}); err != nil || !d.StreamOptions.IncludeUsage {
 		return err
 	}

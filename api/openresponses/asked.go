@@ -30,8 +30,6 @@ type Run struct {
 // Shown is something new of a run's answer: one of its fields is set.
 type Shown struct {
 	Text, Refusal, Reasoning string
-	Call                     *transform.Item // of a caller's tool, which begins
-	Arguments                string          // of the call that has begun last
 }
 
 // Answer is what a run comes to: it has ended, or waits for people.
@@ -153,16 +151,16 @@ func (run *Run) Wait(ctx context.Context) (*Answer, error) {
 	return run.answer(ctx, res)
 }
 
-// Follow calls show with everything new of the answer, in order, until the run has ended or waits
-// for people. Calls of tools that the server runs are not shown.
+// Follow calls show with every new text of the answer, in order, until the run has ended or waits for
+// people. What a model says again when it is asked again is not shown again. Calls are in the Answer
+// only: one that a model has begun to write may never be made.
 func (run *Run) Follow(ctx context.Context, show func(Shown) error) (*Answer, error) {
 	x, err := run.b.execution(ctx)
 	if err != nil {
 		return nil, err
 	}
-	calls := map[string]bool{} // items that are calls of the caller's tools
 	var last *resource
-	err = follow(ctx, run.b.client, leg{x, run.b.leg}, func(v streamEvent) error {
+	err = follow(ctx, run.b.client, leg{x, run.b.leg}, onlyNews, func(v streamEvent) error {
 		switch v.Type {
 		case "response.output_text.delta":
 			return show(Shown{Text: *v.Delta})
@@ -170,15 +168,6 @@ func (run *Run) Follow(ctx context.Context, show func(Shown) error) (*Answer, er
 			return show(Shown{Refusal: *v.Delta})
 		case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 			return show(Shown{Reasoning: *v.Delta})
-		case "response.output_item.added":
-			if run.calls(v.Item) {
-				calls[v.Item.ID] = true
-				return show(Shown{Call: v.Item})
-			}
-		case "response.function_call_arguments.delta":
-			if calls[v.ItemID] && *v.Delta != "" {
-				return show(Shown{Arguments: *v.Delta})
-			}
 		}
 		if ends(v.Type) {
 			last = v.Response

@@ -144,7 +144,7 @@ func sendAll(w http.ResponseWriter, r *http.Request, c *client.Client, l leg, af
 		if err := out.Begin(); err != nil {
 			return err
 		}
-		return follow(ctx, c, l, func(v streamEvent) error {
+		return follow(ctx, c, l, wholeAttempts, func(v streamEvent) error {
 			next = v.SequenceNumber + 1
 			if v.SequenceNumber <= after && !ends(v.Type) {
 				return nil

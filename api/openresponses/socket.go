@@ -129,7 +129,7 @@ func (s *socket) create(d *createRequest) error {
 	if err != nil {
 		return err
 	}
-	return follow(s.ctx, b.client, leg{x, b.leg}, func(v streamEvent) error {
+	return follow(s.ctx, b.client, leg{x, b.leg}, wholeAttempts, func(v streamEvent) error {
 		v.StreamID = d.StreamID
 		return s.send(v)
 	})

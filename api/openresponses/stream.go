@@ -75,13 +75,21 @@ type emitter struct {
 	unsent []events.JSON   // parts that were not streamed
 }
 
-func newEmitter(ctx context.Context, c *client.Client, l leg, send func(streamEvent) error) (*emitter, error) {
+// Ways to show the attempts of a model that is asked again in the middle of a step.
+const (
+	wholeAttempts = true  // each is an item of its own
+	onlyNews      = false // what an earlier attempt has shown is not shown again
+)
+
+func newEmitter(ctx context.Context, c *client.Client, l leg, whole bool, send func(streamEvent) error) (*emitter, error) {
 	e := &emitter{
 		ctx: ctx, client: c, send: send, leg: l, showServer: showsServer(l.x), callers: map[string]bool{}, number: numberingOf(l.x.ReactionItemID), past: map[string]bool{},
 		view: runview.New(l.x.ID),
 	}
 	e.view.AppendOnly()
-	e.view.WholeAttempts()
+	if whole {
+		e.view.WholeAttempts()
+	}
 	if l.x.Settings != nil {
 		for _, t := range l.x.Settings.Tools {
 			e.callers[t.Name] = true
@@ -116,8 +124,8 @@ func (e *emitter) emit(v streamEvent) {
 
 // follow sends the events of a response from the first to the last. Those of one that waits in a
 // queue begin at once, go on when it has begun, and end if it is cancelled before.
-func follow(ctx context.Context, c *client.Client, l leg, send func(streamEvent) error) error {
-	e, err := newEmitter(ctx, c, l, send)
+func follow(ctx context.Context, c *client.Client, l leg, whole bool, send func(streamEvent) error) error {
+	e, err := newEmitter(ctx, c, l, whole, send)
 	if err != nil {
 		return err
 	}
