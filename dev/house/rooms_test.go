@@ -75,7 +75,7 @@ func layers() map[string][]string {
 
 // testHelpers may be imported by _test.go files only.
 func testHelpers() []string {
-	return []string{"internal/natstest", "internal/logtest", "internal/readtest", "internal/readtest/running", "internal/openaichat/chattest", "internal/modeltest"}
+	return []string{"internal/natstest", "internal/logtest", "internal/readtest", "internal/readtest/running", "internal/openaichat/chattest", "internal/modeltest", "internal/protocoltest"}
 }
 
 func TestRoomsImportUpwards(t *testing.T) { report(t, checkRooms(tree(t))) }

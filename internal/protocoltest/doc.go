@@ -1,0 +1,10 @@
+// Package protocoltest has one row for each protocol over which a client runs an agent via HTTP: how
+// the client begins a run, reads its stream, goes on with a stream that was cut off, cancels, and
+// answers an approval. Tests run their cases over all rows, so that a new protocol inherits them.
+//
+//	for _, p := range protocoltest.All() {
+//		run := protocoltest.Open(t, url, p.Begin("order-7", "triage", "hello"))
+//		run.ReadTo(p, "Hel")
+//		...
+//	}
+package protocoltest

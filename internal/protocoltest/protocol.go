@@ -1,0 +1,267 @@
+package protocoltest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Protocol is how a client runs an agent.
+type Protocol struct {
+	Name string
+
+	// Begin begins a run, in the conversation id. It is the same for the same arguments, so that
+	// sending it again is a repeat; another text with the same id is not.
+	Begin func(id, agent, text string) Request
+	// Resume goes on with the stream of a run that Begin began, of which the client has read so much.
+	Resume func(id, agent, text string, read *Stream) Request
+	// Cancel cancels the run of a stream.
+	Cancel func(id, agent string, read *Stream) Request
+	// Grant grants the approval for which the run of a stream waits.
+	Grant func(id, agent string, read *Stream) Request
+	// Text returns the text of the agent in what was read.
+	Text func([]Frame) string
+
+	Replays                     bool   // Resume also has a run that has ended
+	Attempts                    bool   // a stream has what each attempt of a model wrote
+	Continues                   bool   // a stream that is resumed has what is new only
+	Completed, Cancelled, Waits string // what the end of a stream contains
+}
+
+// All returns the protocols.
+func All() []Protocol {
+	return []Protocol{responses(), completions(), chat(), agui(), a2a(), a2aREST(), rest()}
+}
+
+// deltas returns a function that joins the texts that a function finds in frames.
+func deltas(in func(fields) string) func([]Frame) string {
+	return func(list []Frame) string {
+		var text strings.Builder
+		for _, f := range list {
+			text.WriteString(in(f.fields()))
+		}
+		return text.String()
+	}
+}
+
+// last returns the value of a field of the last frame that has it.
+func last(s *Stream, field string) string {
+	for i := len(s.Frames) - 1; i >= 0; i-- {
+		if v, has := s.Frames[i].fields()[field]; has {
+			return fmt.Sprint(v)
+		}
+	}
+	return ""
+}
+
+// callOf returns the id of the call that waits.
+func callOf(s *Stream) string { return idOf(s.String(), `\b(call-[0-9a-f]+)`) }
+
+func responses() Protocol {
+	response := func(s *Stream) string { return strings.Replace(s.Execution(), "exe_", "resp_", 1) }
+	return Protocol{
+		Name: "Open Responses",
+		Begin: func(id, agent, text string) Request {
+			return Request{Path: "/v1/responses", Body: fmt.Sprintf(`{"model":%q,"input":%q,"stream":true}`, agent, text), Header: map[string]string{"Idempotency-Key": id}}
+		},
+		Resume: func(_, _, _ string, s *Stream) Request {
+			return Request{Method: "GET", Path: "/v1/responses/" + response(s) + "?stream=true&starting_after=" + last(s, "sequence_number")}
+		},
+		Continues: true, Replays: true, Attempts: true,
+		Cancel: func(_, _ string, s *Stream) Request {
+			return Request{Path: "/v1/responses/" + response(s) + "/cancel", Body: "{}"}
+		},
+		Grant: func(_, agent string, s *Stream) Request {
+			request := idOf(s.String(), `"id":"(mcpr_[^"]+)"`)
+			return Request{Path: "/v1/responses", Body: fmt.Sprintf(`{"model":%q,"previous_response_id":%q,"stream":true,"input":[{"type":"mcp_approval_response","approval_request_id":%q,"approve":true}]}`, agent, response(s), request)}
+		},
+		Text: deltas(func(m fields) string {
+			if m.text("type") != "response.output_text.delta" {
+				return ""
+			}
+			return m.text("delta")
+		}),
+		Completed: `"type":"response.completed"`, Cancelled: `"reason":"cancelled"`, Waits: "mcp_approval_request",
+	}
+}
+
+func completions() Protocol {
+	begin := func(id, agent, text string) Request {
+		return Request{
+			Path: "/v1/chat/completions", Body: fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":%q}],"stream":true}`, agent, text),
+			Header: map[string]string{"Skein-Thread": id, "Idempotency-Key": id},
+		}
+	}
+	return Protocol{
+		Name: "Chat Completions", Begin: begin, Replays: true,
+		Resume: func(id, agent, text string, _ *Stream) Request { return begin(id, agent, text) },
+		Cancel: func(_, _ string, s *Stream) Request {
+			return Request{Path: "/api/threads/" + s.Thread() + "/cancel", Body: "{}"}
+		},
+		Grant:     grant,
+		Text:      deltas(func(m fields) string { return m.first("choices").of("delta").text("content") }),
+		Completed: `"finish_reason":"stop"`, Cancelled: `"error":`, Waits: `"waiting":[`,
+	}
+}
+
+// grant grants an approval as all of Skein does.
+func grant(_, _ string, s *Stream) Request {
+	return Request{Path: "/api/threads/" + s.Thread() + "/approvals/" + callOf(s), Body: `{"grant":true}`}
+}
+
+func chat() Protocol {
+	return Protocol{
+		Name: "AI SDK",
+		Begin: func(id, agent, text string) Request {
+			return Request{Path: "/chat", Body: fmt.Sprintf(`{"id":%q,"agent":%q,"message":{"id":"u-%s","role":"user","parts":[{"type":"text","text":%q}]}}`, id, agent, id, text)}
+		},
+		Resume: func(id, _, _ string, _ *Stream) Request {
+			return Request{Method: "GET", Path: "/chat/" + id + "/stream"}
+		},
+		Cancel: func(id, _ string, _ *Stream) Request { return Request{Path: "/chat/" + id + "/stop", Body: "{}"} },
+		Grant: func(id, agent string, s *Stream) Request {
+			message, call := idOf(s.String(), `"messageId":"([^"]+)"`), callOf(s)
+			return Request{Path: "/chat", Body: fmt.Sprintf(`{"id":%q,"agent":%q,"message":{"id":%q,"role":"assistant","parts":[{"type":"tool-refund","toolCallId":%q,"state":"approval-responded","input":{"eur":5},"approval":{"id":%q,"approved":true}}]}}`, id, agent, message, call, call)}
+		},
+		Text: deltas(func(m fields) string {
+			if m.text("type") != "text-delta" {
+				return ""
+			}
+			return m.text("delta")
+		}),
+		Completed: `"finishReason":"stop"`, Cancelled: `"type":"abort"`, Waits: "tool-approval-request",
+	}
+}
+
+func agui() Protocol {
+	input := func(id, run, rest string) string {
+		return fmt.Sprintf(`{"threadId":%q,"runId":%q,"protocolVersion":"1.0","tools":[],"context":[],"state":{},"forwardedProps":{},%s}`, id, run, rest)
+	}
+	return Protocol{
+		Name: "AG-UI",
+		Begin: func(id, agent, text string) Request {
+			return Request{Path: "/agui/" + agent, Body: input(id, "run-"+id, fmt.Sprintf(`"messages":[{"id":"u-%s","role":"user","content":%q}]`, id, text))}
+		},
+		Resume: func(id, agent, _ string, _ *Stream) Request {
+			return Request{Path: "/agui/agent/" + agent + "/connect", Body: input(id, "connect", `"messages":[]`)}
+		},
+		Cancel: func(id, agent string, _ *Stream) Request {
+			return Request{Path: "/agui/agent/" + agent + "/stop/" + id, Body: fmt.Sprintf(`{"runId":"run-%s"}`, id)}
+		},
+		Grant: func(id, agent string, s *Stream) Request {
+			return Request{Path: "/agui/" + agent, Body: input(id, "resume-"+id, fmt.Sprintf(`"messages":[],"resume":[{"interruptId":%q,"status":"resolved","payload":{"approved":true}}]`, callOf(s)))}
+		},
+		Text: deltas(func(m fields) string {
+			if m.text("type") != "TEXT_MESSAGE_CONTENT" {
+				return ""
+			}
+			return m.text("delta")
+		}),
+		Completed: `"type":"RUN_FINISHED"`, Cancelled: `"outcome":{"type":"cancelled"}`, Waits: `"type":"interrupt"`,
+	}
+}
+
+// a2aMessage returns the parameters that send a message, whose parts are JSON.
+func a2aMessage(id, message, task, parts string) string {
+	if task != "" {
+		task = fmt.Sprintf(`"taskId":%q,`, task)
+	}
+	return fmt.Sprintf(`{"message":{"messageId":%q,"contextId":%q,%s"role":"ROLE_USER","parts":[%s]}}`, message, id, task, parts)
+}
+
+// a2aText returns the text of the last artifacts of a task in frames, which in decodes.
+func a2aText(in func(fields) fields) func([]Frame) string {
+	return func(list []Frame) string {
+		text := ""
+		for _, f := range list {
+			m := in(f.fields())
+			if task := m.of("task"); task != nil {
+				text = task.first("artifacts").first("parts").text("text")
+			}
+			if u := m.of("artifactUpdate"); u != nil {
+				if u["append"] != true {
+					text = ""
+				}
+				text += u.of("artifact").first("parts").text("text")
+			}
+		}
+		return text
+	}
+}
+
+func a2a() Protocol {
+	call := func(agent, method, params string) Request {
+		return Request{Path: "/a2a/" + agent, Body: fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":%s}`, method, params), Header: map[string]string{"A2A-Version": "1.0"}}
+	}
+	byID := func(s *Stream) string { return fmt.Sprintf(`{"id":%q}`, s.Execution()) }
+	return Protocol{
+		Name: "A2A, JSON-RPC",
+		Begin: func(id, agent, text string) Request {
+			return call(agent, "SendStreamingMessage", a2aMessage(id, id, "", fmt.Sprintf(`{"text":%q}`, text)))
+		},
+		Resume: func(_, agent, _ string, s *Stream) Request { return call(agent, "SubscribeToTask", byID(s)) },
+		Cancel: func(_, agent string, s *Stream) Request { return call(agent, "CancelTask", byID(s)) },
+		Grant: func(id, agent string, s *Stream) Request {
+			return call(agent, "SendStreamingMessage", a2aMessage(id, id+"-grant", s.Execution(), `{"data":{"grant":true}}`))
+		},
+		Text:      a2aText(func(m fields) fields { return m.of("result") }),
+		Completed: "TASK_STATE_COMPLETED", Cancelled: "TASK_STATE_CANCELED", Waits: "TASK_STATE_INPUT_REQUIRED",
+	}
+}
+
+func a2aREST() Protocol {
+	call := func(path, body string) Request {
+		return Request{Path: path, Body: body, Header: map[string]string{"A2A-Version": "1.0"}}
+	}
+	return Protocol{
+		Name: "A2A, HTTP+JSON",
+		Begin: func(id, agent, text string) Request {
+			return call("/a2a/"+agent+"/message:stream", a2aMessage(id, id, "", fmt.Sprintf(`{"text":%q}`, text)))
+		},
+		Resume: func(_, agent, _ string, s *Stream) Request {
+			return call("/a2a/"+agent+"/tasks/"+s.Execution()+":subscribe", "")
+		},
+		Cancel: func(_, agent string, s *Stream) Request {
+			return call("/a2a/"+agent+"/tasks/"+s.Execution()+":cancel", "")
+		},
+		Grant: func(id, agent string, s *Stream) Request {
+			return call("/a2a/"+agent+"/message:stream", a2aMessage(id, id+"-grant", s.Execution(), `{"data":{"grant":true}}`))
+		},
+		Text:      a2aText(func(m fields) fields { return m }),
+		Completed: "TASK_STATE_COMPLETED", Cancelled: "TASK_STATE_CANCELED", Waits: "TASK_STATE_INPUT_REQUIRED",
+	}
+}
+
+// rest is a run of /api that is followed. Its thread is made before, with the key id.
+func rest() Protocol {
+	return Protocol{
+		Name: "REST",
+		Begin: func(id, agent, text string) Request {
+			return Request{
+				Path:   "/api/threads/key:" + id + "/react",
+				Body:   fmt.Sprintf(`{"agentId":%q,"item":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, agent, text),
+				Header: map[string]string{"Idempotency-Key": id, "Accept": "text/event-stream"},
+			}
+		},
+		Resume: func(id, _, _ string, s *Stream) Request {
+			position := ""
+			for _, f := range s.Frames {
+				if f.ID != "" {
+					position = f.ID
+				}
+			}
+			return Request{Method: "GET", Path: "/api/threads/key:" + id + "/chunks?execution=" + s.Execution(), Header: map[string]string{"Last-Event-ID": position, "Accept": "text/event-stream"}}
+		},
+		Continues: true, Replays: true, Attempts: true,
+		Cancel: func(id, _ string, _ *Stream) Request {
+			return Request{Path: "/api/threads/key:" + id + "/cancel", Body: "{}"}
+		},
+		Grant: grant,
+		Text: deltas(func(m fields) string {
+			if m.text("type") != "text-delta" {
+				return ""
+			}
+			return m.of("data").text("delta")
+		}),
+		Completed: `"type":"finish"`, Cancelled: `"type":"finish"`, Waits: "approval",
+	}
+}
