@@ -39,7 +39,7 @@ func TestHTTP(t *testing.T) {
 					t.Errorf("%+v", c)
 				case name == traffic.FanOut && c.Times != n*5:
 					t.Errorf("%d events to %d readers: %+v", 5, n, c)
-				case (c.FirstP50Ms > 0) != (name == traffic.ResponseSSE) || c.FirstP50Ms > c.P99Ms:
+				case (c.FirstP50Ms > 0) != traffic.Streams(name) || c.FirstP50Ms > c.P99Ms:
 					t.Errorf("the first part of an answer: %+v", c)
 				}
 			}

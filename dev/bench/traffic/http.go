@@ -3,6 +3,7 @@ package traffic
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,8 @@ const (
 	GetPage      = "page"         // a page of items
 	ResponseJSON = "response"     // POST /v1/responses, and a thread with a turn
 	ResponseSSE  = "response-sse" // the same as a stream
+	Completion   = "completion"   // the same over POST /v1/chat/completions, in a chat of its own
+	AGUI         = "agui"         // the same over POST /agui/{agent}
 	FanOut       = "fan-out"      // one thread's events to many readers
 )
 
@@ -32,8 +35,11 @@ const PageItems = 50
 
 // Cases lists the cases.
 func Cases() []string {
-	return []string{PostItem, PostAndGet, GetPage, ResponseJSON, ResponseSSE, FanOut}
+	return []string{PostItem, PostAndGet, GetPage, ResponseJSON, ResponseSSE, Completion, AGUI, FanOut}
 }
+
+// Streams reports whether the answer to a case is a stream.
+func Streams(name string) bool { return name == ResponseSSE || name == Completion || name == AGUI }
 
 // Work is what clients do, over HTTP or over NATS.
 type Work struct {
@@ -171,8 +177,16 @@ func (o overHTTP) operations() map[string]operation {
 			return first, err
 		}
 	}
+	completion := fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":%q}],"stream":true,"stream_options":{"include_usage":true}}`, o.agent, benchInput)
 	return map[string]operation{
 		PostItem: func(ctx context.Context, client int) (time.Duration, error) { return 0, post(ctx, client) },
+		Completion: func(ctx context.Context, _ int) (time.Duration, error) {
+			return o.ask(ctx, "POST", "/v1/chat/completions", completion, http.StatusOK, "Skein-Thread", rand.Text())
+		},
+		AGUI: func(ctx context.Context, _ int) (time.Duration, error) {
+			body := fmt.Sprintf(`{"threadId":%[1]q,"runId":%[1]q,"protocolVersion":"1.0","messages":[{"id":%[1]q,"role":"user","content":%[2]q}],"tools":[],"context":[],"state":{},"forwardedProps":{}}`, rand.Text(), benchInput)
+			return o.ask(ctx, "POST", "/agui/"+o.agent, body, http.StatusOK)
+		},
 		GetPage: func(ctx context.Context, _ int) (time.Duration, error) {
 			_, err := o.ask(ctx, "GET", fmt.Sprintf("/api/threads/%s/items?limit=%d", o.threads[0], PageItems), "", http.StatusOK)
 			return 0, err
@@ -205,14 +219,24 @@ func (o overHTTP) create(ctx context.Context) (string, error) {
 	return reply.ThreadID, err
 }
 
-// ask sends a request and reads the answer, whose first bytes came after first.
-func (o overHTTP) ask(ctx context.Context, method, path, body string, status int) (first time.Duration, err error) {
-	first, _, err = o.answer(ctx, method, path, body, status)
+// ask sends a request, with headers in pairs, and reads the answer, whose first bytes came after first.
+func (o overHTTP) ask(ctx context.Context, method, path, body string, status int, headers ...string) (first time.Duration, err error) {
+	first, _, err = o.answer(ctx, method, path, body, status, headers...)
 	return first, err
 }
 
+// failedIn reports whether an answer tells that the run has failed.
+func failedIn(answer []byte) bool {
+	for _, sign := range []string{`"status":"failed"`, `"type":"RUN_ERROR"`, `data: {"error":`} {
+		if bytes.Contains(answer, []byte(sign)) {
+			return true
+		}
+	}
+	return false
+}
+
 // answer is ask with the answer's body.
-func (o overHTTP) answer(ctx context.Context, method, path, body string, status int) (first time.Duration, text []byte, err error) {
+func (o overHTTP) answer(ctx context.Context, method, path, body string, status int, headers ...string) (first time.Duration, text []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, httpTimeout)
 	defer cancel()
 	begun := time.Now()
@@ -222,6 +246,9 @@ func (o overHTTP) answer(ctx context.Context, method, path, body string, status 
 	}
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
 	}
 	if o.key != "" {
 		req.Header.Set("Authorization", "Bearer "+o.key)
@@ -241,7 +268,7 @@ func (o overHTTP) answer(ctx context.Context, method, path, body string, status 
 		return 0, nil, fmt.Errorf("read the answer: %w", err)
 	case r.StatusCode != status:
 		return 0, nil, fmt.Errorf("%s %s: %d %.300s", method, path, r.StatusCode, answer.Bytes())
-	case bytes.Contains(answer.Bytes(), []byte(`"status":"failed"`)):
+	case failedIn(answer.Bytes()):
 		return 0, nil, errors.New("a response failed")
 	}
 	return first, answer.Bytes(), nil

@@ -80,7 +80,7 @@ func (o overNATS) operations() map[string]operation {
 			_, err := o.respond(ctx, client)
 			return 0, err
 		},
-		ResponseSSE: o.respond,
+		ResponseSSE: o.respond, Completion: o.respond, AGUI: o.respond,
 	}
 }
 
