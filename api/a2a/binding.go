@@ -3,7 +3,6 @@ package a2a
 import (
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -187,7 +186,7 @@ func decode(raw events.JSON, into any) error {
 		return events.Invalid(string(wrong.JSONPointer), "%.80q has the wrong type", string(wrong.JSONPointer))
 	}
 	if err != nil {
-		return events.Invalid("", "it is not a JSON object: %s", strings.ReplaceAll(err.Error(), "jsontext: ", ""))
+		return edge.NotObject(err)
 	}
 	return nil
 }

@@ -189,14 +189,7 @@ func (o *operation) commit(ctx context.Context, now *client.Client, in *sendRequ
 // ofParts returns the refusal of a command with a path of the message: the client has never seen the
 // command.
 func ofParts(err error) error {
-	e := *events.AsError(err)
-	if e.Details == nil || e.Code != events.PayloadTooLarge && !strings.HasPrefix(e.Details.Path, "/data") {
-		return err
-	}
-	details := *e.Details
-	e.Message, e.Details = strings.TrimPrefix(e.Message, details.Path+": "), &details
-	details.Path, details.Command = "/message/parts", nil
-	return &e
+	return events.AtField(err, func(string) string { return "/message/parts" })
 }
 
 // answer answers what a task waits for, unless the message has done so.

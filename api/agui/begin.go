@@ -361,20 +361,13 @@ func (t *conversation) stateDiffers(ctx context.Context, thread string, state ev
 // refused returns a refusal of a command with a path of the request: the client has never seen the
 // command.
 func refused(err error) error {
-	e := *events.AsError(err)
-	if e.Details == nil {
-		return err
-	}
-	details := *e.Details
-	e.Message, e.Details = strings.TrimPrefix(e.Message, details.Path+": "), &details
-	details.Command = nil
-	switch {
-	case strings.Contains(details.Path, "/settings/tools"):
-		details.Path = "/tools"
-	case strings.HasSuffix(details.Path, "/agentId"):
-		details.Path = "/agent"
-	case e.Code == events.PayloadTooLarge, strings.HasPrefix(details.Path, "/data"):
-		details.Path = "/messages"
-	}
-	return &e
+	return events.AtField(err, func(inData string) string {
+		switch {
+		case strings.Contains(inData, "/settings/tools"):
+			return "/tools"
+		case strings.HasSuffix(inData, "/agentId"):
+			return "/agent"
+		}
+		return "/messages"
+	})
 }

@@ -62,7 +62,7 @@ func readInput(r *http.Request) (*input, error) {
 		if wrong := (*json.SemanticError)(nil); errors.As(err, &wrong) && wrong.JSONPointer != "" {
 			return nil, events.Invalid(string(wrong.JSONPointer), "%.80q has the wrong type", string(wrong.JSONPointer))
 		}
-		return nil, events.Invalid("", "the body is not a JSON object: %s", strings.ReplaceAll(err.Error(), "jsontext: ", ""))
+		return nil, edge.NotObject(err)
 	}
 	if err := checkThread("/threadId", in.ThreadID); err != nil {
 		return nil, err

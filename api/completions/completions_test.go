@@ -511,7 +511,11 @@ func TestCreate_Refusals(t *testing.T) {
 		"two choices":     {`{"model":"triage","n":2,"messages":[` + user + `]}`, "400 invalid_request n"},
 		"stop":            {`{"model":"triage","stop":["x"],"messages":[` + user + `]}`, "400 invalid_request stop"},
 		"temperature":     {`{"model":"triage","temperature":7,"messages":[` + user + `]}`, "400 invalid_request temperature"},
-		"limit":           {`{"model":"triage","max_tokens":0,"messages":[` + user + `]}`, "400 invalid_request max_completion_tokens"},
+		"limit":           {`{"model":"triage","max_tokens":0,"messages":[` + user + `]}`, "400 invalid_request max_tokens"},
+		"new limit":       {`{"model":"triage","max_completion_tokens":0,"messages":[` + user + `]}`, "400 invalid_request max_completion_tokens"},
+		"null of a user":  {`{"model":"triage","messages":[{"role":"user","content":null}]}`, "400 invalid_request messages/0/content"},
+		"null of system":  {`{"model":"triage","messages":[{"role":"system","content":null},` + user + `]}`, "400 invalid_request messages/0/content"},
+		"null of a tool":  {`{"model":"triage","messages":[` + user + `,{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":null}]}`, "400 invalid_request messages/2/content"},
 		"schema":          {`{"model":"triage","response_format":{"type":"json_schema","json_schema":{"name":"a"}},"messages":[` + user + `]}`, "400 invalid_request response_format/json_schema/schema"},
 		"tool's name":     {`{"model":"triage","tools":[{"type":"function","function":{"name":"a b"}}],"messages":[` + user + `]}`, "400 invalid_request tools/0/function/name"},
 	} {

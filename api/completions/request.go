@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/events"
 	transform "github.com/skein-threads/skein/events/openresponses"
 )
@@ -81,7 +82,7 @@ func readRequest(body []byte) (*request, error) {
 		if errors.As(err, &wrong) && wrong.JSONPointer != "" {
 			return nil, events.Invalid(string(wrong.JSONPointer), "%.80q has the wrong type", string(wrong.JSONPointer))
 		}
-		return nil, events.Invalid("", "the body is not a JSON object: %s", strings.ReplaceAll(err.Error(), "jsontext: ", ""))
+		return nil, edge.NotObject(err)
 	}
 	switch {
 	case d.Model == "":
@@ -149,7 +150,7 @@ func (m *message) items(path string, calls map[string]bool) ([]transform.Item, e
 		}
 		output := m.Content
 		if !given(output) {
-			return nil, events.Invalid(path+"/content", "the result of a tool is a text, or a list of parts")
+			return nil, events.Invalid(path+"/content", "the content of a tool's message is a text, or a list of parts, and not null; send an empty text if the tool returned nothing")
 		}
 		if jsontext.Value(output).Kind() != '"' {
 			var err error
@@ -210,6 +211,8 @@ func (m *message) parts(path, textType string) (events.JSON, error) {
 		list = []events.JSON{marshal(map[string]events.JSON{"type": events.Quote("text"), "text": m.Content})}
 	case '[':
 		_ = json.Unmarshal(m.Content, &list) // it is a list
+	case 'n', 0:
+		return nil, events.Invalid(path, "the content of a message of the role %s is a text, or a list of parts, and not null; only the assistant's may be", m.Role)
 	default:
 		return nil, events.Invalid(path, "the content of a message is a text, or a list of parts")
 	}
@@ -381,6 +384,9 @@ func (d *request) refused(err error, first int) error {
 	} {
 		if rest, is := strings.CutPrefix(before, pair[0]); is {
 			details.Path = pair[1] + rest
+			if pair[0] == "/max_output_tokens" && !given(d.MaxCompletionTokens) {
+				details.Path = "/max_tokens" + rest
+			}
 			break
 		}
 	}
@@ -388,6 +394,10 @@ func (d *request) refused(err error, first int) error {
 		if n, field, more := strings.Cut(rest, "/"); more && field != "type" {
 			details.Path = fmt.Sprintf("/tools/%s/function/%s", n, field)
 		}
+	}
+	if details.Path != before { // the message may name the field of a response
+		e.Message = strings.TrimPrefix(e.Message, before+": ")
+		e.Message = strings.ReplaceAll(e.Message, strings.TrimPrefix(before, "/"), strings.TrimPrefix(details.Path, "/"))
 	}
 	e.Details = &details
 	return &e

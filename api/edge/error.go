@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -65,6 +66,15 @@ func param(pointer string) string {
 		return ""
 	}
 	return pointer[1:]
+}
+
+// NotObject returns the refusal of a body that could not be decoded as an object, without the name of
+// the type that it was decoded into.
+func NotObject(err error) error {
+	if wrong := (*json.SemanticError)(nil); errors.As(err, &wrong) {
+		return events.Invalid("", "the body is not a JSON object")
+	}
+	return events.Invalid("", "the body is not a JSON object: %s", strings.ReplaceAll(err.Error(), "jsontext: ", ""))
 }
 
 // WriteError answers with an error.

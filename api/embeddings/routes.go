@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -107,7 +106,7 @@ func readRequest(body []byte) (*request, error) {
 		if errors.As(err, &wrong) && wrong.JSONPointer != "" {
 			return nil, events.Invalid(string(wrong.JSONPointer), "%.80q has the wrong type", string(wrong.JSONPointer))
 		}
-		return nil, events.Invalid("", "the body is not a JSON object: %s", strings.ReplaceAll(err.Error(), "jsontext: ", ""))
+		return nil, edge.NotObject(err)
 	}
 	switch {
 	case d.Model == "":

@@ -108,7 +108,36 @@ func (w *refusing) Write(b []byte) (int, error) {
 	if w.status != 0 {
 		return w.text.Write(b)
 	}
-	return w.ResponseWriter.Write(b)
+	n := len(b)
+	if _, err := w.ResponseWriter.Write(withoutTypes(b)); err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// withoutTypes returns a message without the types of this program, which the sdk names where parameters
+// do not fit them.
+func withoutTypes(message []byte) []byte {
+	if !bytes.Contains(message, []byte("unmarshaling")) {
+		return message
+	}
+	m, err := jsonrpc.DecodeMessage(bytes.TrimSpace(message))
+	answer, ok := m.(*jsonrpc.Response)
+	var refusal *jsonrpc.Error
+	if err != nil || !ok || !errors.As(answer.Error, &refusal) || refusal.Code != jsonrpc.CodeInvalidParams {
+		return message
+	}
+	plain := *refusal
+	said, _, _ := strings.Cut(refusal.Message, ": unmarshaling")
+	plain.Message = said + ": they have another shape than the method's parameters"
+	raw, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: answer.ID, Error: &plain})
+	if err != nil {
+		return message
+	}
+	if bytes.HasSuffix(message, []byte("\n")) {
+		raw = append(raw, '\n')
+	}
+	return raw
 }
 
 // end sends the refusal. It has no id: the transport does not tell that of what it refuses.
@@ -125,6 +154,9 @@ func (w *refusing) end() {
 		} `json:"error"`
 	}
 	refusal.Version, refusal.Error.Code, refusal.Error.Message = "2.0", invalidRequest, strings.TrimSpace(w.text.String())
+	if said, _, decoding := strings.Cut(refusal.Error.Message, ": unmarshaling"); decoding {
+		refusal.Error.Message = said + ": it is not a message of JSON-RPC"
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.ResponseWriter.WriteHeader(w.status)
 	_ = json.NewEncoder(w.ResponseWriter).Encode(refusal)

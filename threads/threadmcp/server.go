@@ -1,8 +1,10 @@
 package threadmcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -56,6 +58,11 @@ func (s *Server) bounded(next mcp.MethodHandler) mcp.MethodHandler {
 		if c == nil {
 			return nil, events.Errorf(events.Unauthorized, "the request has no caller")
 		}
+		if call, ok := req.(*mcp.CallToolRequest); ok && len(call.Params.Arguments) > 0 && !bytes.HasPrefix(bytes.TrimSpace(call.Params.Arguments), []byte("{")) {
+			refused := says("invalid_request: the arguments of a tool are an object")
+			refused.IsError = true
+			return refused, nil
+		}
 		if c.during != nil {
 			ending, end := context.WithCancelCause(ctx)
 			defer context.AfterFunc(c.during, func() { end(context.Cause(c.during)) })()
@@ -76,6 +83,11 @@ func ended(ctx context.Context, err error) error {
 
 // told returns an error as a model is told of it: with what to do next.
 func told(err error) error {
+	argument := ""
+	err = events.AtField(err, func(inData string) string {
+		argument = argumentOf(inData)
+		return ""
+	})
 	var refusal *events.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -94,5 +106,27 @@ func told(err error) error {
 	case events.PayloadTooLarge:
 		hint = "; send less in one call"
 	}
-	return events.Errorf(refusal.Code, "%s%s", refusal.Message, hint)
+	if argument != "" {
+		argument += ": "
+	}
+	return events.Errorf(refusal.Code, "%s%s%s", argument, refusal.Message, hint)
+}
+
+// argumentOf returns the argument of which a tool makes a field of its command, "" if there is none.
+func argumentOf(inData string) string {
+	name := strings.TrimPrefix(inData, "/")
+	switch name {
+	case "agentId":
+		return "agent"
+	case "messageIndex":
+		return "message"
+	case "callId":
+		return "call"
+	case "arguments", "result":
+		return "value"
+	case "content":
+		return "text"
+	}
+	name, _, _ = strings.Cut(name, "/")
+	return name
 }

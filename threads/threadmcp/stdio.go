@@ -61,7 +61,8 @@ type answers struct {
 
 func (a *answers) Write(p []byte) (int, error) {
 	a.writing.Lock()
-	n, err := a.out.Write(p)
+	n := len(p)
+	_, err := a.out.Write(withoutTypes(p))
 	a.writing.Unlock()
 	if m, bad := jsonrpc.DecodeMessage(bytes.TrimSpace(p)); bad == nil {
 		if r, ok := m.(*jsonrpc.Response); ok {
