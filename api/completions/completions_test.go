@@ -503,6 +503,8 @@ func TestCreate_Refusals(t *testing.T) {
 		"not JSON":        {`{`, "400 invalid_request "},
 		"unknown role":    {`{"model":"triage","messages":[{"role":"king","content":"x"}]}`, "400 invalid_request messages/0/role"},
 		"no content":      {`{"model":"triage","messages":[{"role":"user"}]}`, "400 invalid_request messages/0/content"},
+		"no text":         {`{"model":"triage","messages":[{"role":"system","content":"x"},{"role":"user","content":""}]}`, "400 invalid_request messages/1/content"},
+		"no part":         {`{"model":"triage","messages":[{"role":"user","content":[]}]}`, "400 invalid_request messages/0/content"},
 		"audio":           {`{"model":"triage","messages":[{"role":"user","content":[{"type":"input_audio"}]}]}`, "400 invalid_request messages/0/content/0"},
 		"no image":        {`{"model":"triage","messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]}`, "400 invalid_request messages/0/content/0/image_url"},
 		"prefill":         {`{"model":"triage","messages":[` + user + `,{"role":"assistant","content":"x"}]}`, "400 invalid_request messages/1/role"},

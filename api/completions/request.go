@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -133,7 +134,21 @@ func (d *request) convert() error {
 	if last := d.Messages[len(d.Messages)-1].Role; last == string(events.Assistant) {
 		return events.Invalid("/messages/"+strconv.Itoa(len(d.Messages)-1)+"/role", "the last message is a user's, or the result of a tool, and not the assistant's")
 	}
+	if !slices.ContainsFunc(d.input, says) {
+		return events.Invalid("/messages/"+strconv.Itoa(len(d.Messages)-1)+"/content", "there is nothing to answer: no message has a text, an image or a file")
+	}
 	return nil
+}
+
+// says reports whether there is something in an item to show to a model.
+func says(o transform.Item) bool {
+	type part struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	var parts []part
+	_ = json.Unmarshal(o.Content, &parts) // it was written here
+	return o.Type != messageItem || slices.ContainsFunc(parts, func(p part) bool { return p.Type != events.InputText || p.Text != "" })
 }
 
 // items converts a message to items. calls are those of the messages before it.
