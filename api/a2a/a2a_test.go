@@ -274,6 +274,7 @@ func TestRefused(t *testing.T) {
 		"no message":            {"SendMessage", object{}, "", -32602},
 		"no parts":              {"SendMessage", w.message(nil), "1.0", -32602},
 		"an empty part":         {"SendMessage", w.message([]object{{}}), "1.0", -32602},
+		"an empty text":         {"SendMessage", w.message(text("")), "1.0", -32602},
 		"no messageId":          {"SendMessage", object{"message": object{"role": "ROLE_USER", "parts": text("x")}}, "1.0", -32602},
 		"the agent's role":      {"SendMessage", object{"message": object{"messageId": "r", "role": "ROLE_AGENT", "parts": text("x")}}, "1.0", -32602},
 		"an unknown task":       {"SendMessage", w.message(text("x"), "taskId", "exe_0190a3c500007000800000000000000a"), "1.0", -32001},

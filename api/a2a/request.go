@@ -3,6 +3,7 @@ package a2a
 import (
 	"cmp"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,6 +53,8 @@ func (o *operation) readSend() (*sendRequest, error) {
 		return nil, events.Invalid("/message/role", "the role of a message to an agent is the user's, and not %.32q", m.Role)
 	case len(m.Parts) == 0:
 		return nil, events.Invalid("/message/parts", "a message has at least one part")
+	case m.TaskID == "" && !slices.ContainsFunc(m.Parts, func(p part) bool { return p.Text == nil || *p.Text != "" }):
+		return nil, events.Invalid("/message/parts", "a message that begins a task has a text, data or a file")
 	case m.ContextID != "" && (!events.ValidKey(keyPrefix+m.ContextID) || len(m.ContextID) > 200):
 		return nil, events.Invalid("/message/contextId", "a contextId has at most 200 bytes, none of them a control character")
 	case hasValue(conf.Push) || hasValue(conf.OldPush):
