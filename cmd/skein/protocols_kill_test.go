@@ -25,7 +25,7 @@ func TestServe_ProtocolsAfterKill(t *testing.T) {
 		<-running
 		first[p.Name] = run
 	}
-	untilWritten(t, store, `"Hel"`)
+	untilWritten(t, store, `"Hel"`, len(first))
 	s.kill()
 	close(released)
 	again := start(t, store, "--tenant", "acme")

@@ -55,7 +55,7 @@ func TestServe_StreamedResponseAfterKill(t *testing.T) {
 	}
 	<-running
 	read(s, "response.output_text.delta")
-	untilWritten(t, store, `"Hel"`)
+	untilWritten(t, store, `"Hel"`, 1)
 	s.kill()
 	close(released)
 	again := start(t, store, "--tenant", "acme")
@@ -68,19 +68,23 @@ func TestServe_StreamedResponseAfterKill(t *testing.T) {
 	again.stop()
 }
 
-// untilWritten returns when the files of the chunks contain the text. The server writes them some
+// untilWritten returns when the files of the chunks contain the text so many times. The server writes them some
 // milliseconds after it has sent them on, and a process that is killed before then loses them.
-func untilWritten(t *testing.T, store, text string) {
+func untilWritten(t *testing.T, store, text string, times int) {
 	t.Helper()
 	for ; ; time.Sleep(time.Millisecond) {
 		paths, err := filepath.Glob(filepath.Join(store, "jetstream", "*", "streams", "SKEIN_CHUNKS", "msgs", "*.blk"))
 		if err != nil {
 			t.Fatal(err)
 		}
+		found := 0
 		for _, path := range paths {
-			if data, err := os.ReadFile(path); err == nil && bytes.Contains(data, []byte(text)) {
-				return
+			if data, err := os.ReadFile(path); err == nil {
+				found += bytes.Count(data, []byte(text))
 			}
+		}
+		if found >= times {
+			return
 		}
 	}
 }
