@@ -144,9 +144,10 @@ func TestApproval_ResolvedWithAResult(t *testing.T) {
 	if len(list.Items) != 1 || !strings.Contains(string(list.Items[0].Content), "by hand") {
 		t.Errorf("%+v", list)
 	}
-	if err := second(d.c.Send(d.ctx, reply.ThreadID, events.ResolveApproval{CallID: "c1", Grant: true})); !errors.Is(err, &events.Error{Code: events.NotFound}) {
-		t.Errorf("a call that has been answered: %v", err)
+	if err := second(d.c.Send(d.ctx, reply.ThreadID, events.ResolveApproval{CallID: "c1", Grant: true})); !events.HasCode(err, events.IllegalTransition) {
+		t.Errorf("another answer: %v", err)
 	}
+	must(d.c.Send(d.ctx, reply.ThreadID, events.ResolveApproval{CallID: "c1", Result: events.JSON(`{"done": "by hand"}`)}))(t) // the same again
 }
 
 // A client that starts to watch a waiting run is told immediately of every approval
