@@ -278,3 +278,23 @@ func TestRepair_WhatLosesNothing(t *testing.T) {
 	}
 	repaired(cut, true)
 }
+
+// A stream that was made since the start, such as the bucket of a tenant's pairs, is missed when it is
+// gone from a killed store.
+func TestCheck_StreamMadeSinceTheStartIsGone(t *testing.T) {
+	u := newUsed(t, jetstream.StreamConfig{Name: "LOG", Subjects: []string{"log.*"}}, jetstream.StreamConfig{Name: "KV_kv-acme", Subjects: []string{"$KV.kv-acme.>"}})
+	u.publish("log.a", 1)
+	u.publish("$KV.kv-acme.a", 1)
+	unmarked := u.killed()
+	u.mark()
+	cfg := u.killed()
+	for _, c := range []store.Config{unmarked, cfg} {
+		remove(t, filepath.Dir(messages(c, "KV_kv-acme")))
+	}
+	if got := found(t, unmarked); got != nil {
+		t.Errorf("before it was recorded: %q", got)
+	}
+	if got := found(t, cfg); len(got) != 1 || !strings.Contains(got[0], "KV_kv-acme") {
+		t.Errorf("%q", got)
+	}
+}
