@@ -80,8 +80,8 @@ RACEJOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 # Packages whose tests run without the race detector alone: those that read the source tree have no
 # goroutines to watch, cmd/skein and dev/examples run programs that are built without it, and nobody
-# runs dev/bench and dev/clients but to measure and to drive clients.
-UNRACED = (cmd/skein|dev/(bench|clients|examples|generate|gotest|house|mutate)|$(ALONE))$$
+# runs dev/bench, dev/clients and dev/console but to measure, and to drive clients and browsers.
+UNRACED = (cmd/skein|dev/(bench|clients|console|examples|generate|gotest|house|mutate)|$(ALONE))$$
 RACEDPACKAGES = $$($(GO) list -f '{{.Dir}}' $(ALL) | grep -vE '/$(UNRACED)')
 UNRACEDPACKAGES = $$($(GO) list -f '{{.Dir}}' $(ALL) | grep -E '/$(UNRACED)')
 RACE = $(TESTFLAGS) -race -p $(RACEJOBS) -timeout 30m $(RACEDPACKAGES)
