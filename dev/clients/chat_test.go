@@ -34,16 +34,22 @@ func installFrom(t *testing.T, manifest string, files ...string) (dir, node stri
 	node, npm := findNode(t)
 	dir = t.TempDir()
 	for _, name := range append(files, manifest) {
-		raw, err := os.ReadFile(filepath.FromSlash(name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), raw, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		copyFile(t, filepath.FromSlash(name), filepath.Join(dir, filepath.Base(name)))
 	}
 	npmInstall(t, npm, dir)
 	return dir, node
+}
+
+// copyFile copies a file.
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	raw, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, raw, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // findNode returns the paths of node and npm, or skips the test where one is missing.

@@ -31,14 +31,8 @@ func TestNext_ReloadKeepsTheChat(t *testing.T) {
 		t.Skip("chromium is not installed")
 	}
 	dir, example := t.TempDir(), filepath.Join(repository.Root(), "examples", "next") // where it was tried there is a build, too
-	raw, err := os.ReadFile(filepath.Join(example, "package.json"))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "package.json"), raw, 0o600)
-	}
-	if err == nil {
-		err = os.CopyFS(filepath.Join(dir, "app"), os.DirFS(filepath.Join(example, "app")))
-	}
-	if err != nil {
+	copyFile(t, filepath.Join(example, "package.json"), filepath.Join(dir, "package.json"))
+	if err := os.CopyFS(filepath.Join(dir, "app"), os.DirFS(filepath.Join(example, "app"))); err != nil {
 		t.Fatal(err)
 	}
 	npmInstall(t, npm, dir)

@@ -1,9 +1,9 @@
 package clients_test
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/dev/repository"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/skeintest"
 )
@@ -22,9 +23,14 @@ const mostGzipped = 15_000
 // package into a fresh folder, compiled against with its README's example, and run.
 func TestTypeScript_Client(t *testing.T) {
 	node, npm := findNode(t)
-	tree := t.TempDir()
-	if err := copySources(tree, filepath.Join("..", "..", "clients", "typescript")); err != nil {
-		t.Fatal(err)
+	tree, sources := t.TempDir(), filepath.Join(repository.Root(), "clients", "typescript") // where it was built there is more
+	for _, folder := range []string{"src", "test"} {
+		if err := os.CopyFS(filepath.Join(tree, "client", folder), os.DirFS(filepath.Join(sources, "client", folder))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"package.json", "client/package.json", "client/tsconfig.json", "client/README.md"} {
+		copyFile(t, filepath.Join(sources, name), filepath.Join(tree, name))
 	}
 	npmInstall(t, npm, tree)
 	run := func(dir, program string, args ...string) string {
@@ -55,13 +61,7 @@ func TestTypeScript_Client(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"client.test.mjs", "types.ts"} {
-		raw, err := os.ReadFile(filepath.Join(client, "test", name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(fresh, name), raw, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		copyFile(t, filepath.Join(client, "test", name), filepath.Join(fresh, name))
 	}
 	readme, err := os.ReadFile(filepath.Join(client, "README.md"))
 	if err != nil {
@@ -95,30 +95,11 @@ func TestTypeScript_Client(t *testing.T) {
 	}
 }
 
-// copySources copies a folder without what is installed or built there.
-func copySources(to, from string) error {
-	return fs.WalkDir(os.DirFS(from), ".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == "dist"):
-			return fs.SkipDir
-		case d.IsDir():
-			return os.MkdirAll(filepath.Join(to, path), 0o700)
-		}
-		raw, err := os.ReadFile(filepath.Join(from, path))
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(to, path), raw, 0o600)
-	})
-}
-
 // gzipped returns how many bytes the scripts of a folder have together, compressed.
-func gzipped(t *testing.T, dir string) int64 {
+func gzipped(t *testing.T, dir string) int {
 	t.Helper()
-	var size counter
-	out, err := gzip.NewWriterLevel(&size, gzip.BestCompression)
+	var packed bytes.Buffer
+	out, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,13 +119,5 @@ func gzipped(t *testing.T, dir string) int64 {
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return int64(size)
-}
-
-// counter counts what is written to it.
-type counter int64
-
-func (c *counter) Write(b []byte) (int, error) {
-	*c += counter(len(b))
-	return len(b), nil
+	return packed.Len()
 }

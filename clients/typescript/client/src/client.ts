@@ -1,4 +1,4 @@
-import { Connection, type CallOptions, type Frame, type Options } from "./connection.js";
+import { Connection, type CallOptions, type Frame, type Options, type Request } from "./connection.js";
 import type { ChunkEmittedData, Commands, EventData, EventEnvelope, Execution, Queries, Reply } from "./contract.js";
 import { ThreadSocket, type SocketOptions } from "./socket.js";
 
@@ -178,15 +178,17 @@ export class Thread {
 
   /** Writes a file of the thread. A body that is a stream is sent once: nothing repeats it. */
   async writeFile(path: string, body: BodyInit, options: CallOptions & { contentType?: string } = {}): Promise<void> {
-    const headers: Record<string, string> = { "Content-Type": options.contentType ?? "application/octet-stream" };
-    const answer = await this.#connection.request(this.#file(path), { method: "PUT", headers, body, signal: options.signal, once: body instanceof ReadableStream });
-    this.#connection.noteSeq(Number(answer.headers.get("Skein-Seq") ?? 0));
-    await answer.body?.cancel();
+    const headers = { "Content-Type": options.contentType ?? "application/octet-stream" };
+    await this.#changeFile(path, { method: "PUT", headers, body, signal: options.signal, once: body instanceof ReadableStream });
   }
 
   /** Removes a file of the thread. */
   async removeFile(path: string, options: CallOptions = {}): Promise<void> {
-    const answer = await this.#connection.request(this.#file(path), { method: "DELETE", signal: options.signal });
+    await this.#changeFile(path, { method: "DELETE", signal: options.signal });
+  }
+
+  async #changeFile(path: string, request: Request): Promise<void> {
+    const answer = await this.#connection.request(this.#file(path), request);
     this.#connection.noteSeq(Number(answer.headers.get("Skein-Seq") ?? 0));
     await answer.body?.cancel();
   }

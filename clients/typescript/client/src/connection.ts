@@ -29,7 +29,8 @@ export interface Frame {
   data: string;
 }
 
-interface Request {
+/** A request of HTTP. */
+export interface Request {
   method?: string;
   headers?: Record<string, string>;
   body?: BodyInit;
@@ -93,7 +94,7 @@ export class Connection {
         if (answer.ok || answer.status === 304) return answer;
         const refusal = await refusalOf(answer);
         if (!refusal.retry || r.once) throw refusal;
-        after = Number(answer.headers.get("Retry-After") ?? 0) * 1000;
+        after = retryAfter(answer);
         last = refusal;
       } catch (error) {
         if (r.signal?.aborted) throw r.signal.reason;
@@ -136,7 +137,7 @@ export class Connection {
         if (log) headers["Skein-Log"] = log;
         const answer = await this.#once(path, { ...r, headers, signal });
         if (!answer.ok || !answer.body) {
-          after = Number(answer.headers.get("Retry-After") ?? 0) * 1000;
+          after = retryAfter(answer);
           throw await refusalOf(answer);
         }
         log = answer.headers.get("Skein-Log") ?? log;
@@ -164,8 +165,13 @@ function unanswered(path: string, cause: unknown): SkeinError {
   return new SkeinError("unavailable", `no answer to ${path}: is Skein running there?`, 0, "", { outcome: "unknown" }, { cause });
 }
 
+/** How many milliseconds an answer asks to wait before the next attempt. */
+function retryAfter(answer: Response): number {
+  return Number(answer.headers.get("Retry-After") ?? 0) * 1000;
+}
+
 /** Waits between two attempts, spread so that many who failed together do not return together. */
-function pause(failures: number, least: number, signal: AbortSignal | undefined): Promise<void> {
+export function pause(failures: number, least: number, signal: AbortSignal | undefined): Promise<void> {
   const usual = Math.min(longestPause, firstPause * 2 ** failures) * (0.5 + Math.random());
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);

@@ -35,18 +35,17 @@ export class SkeinError extends Error {
   }
 }
 
-/** Returns the refusal that a frame of a stream tells. */
-export function refusalIn(data: string): SkeinError {
-  const { error } = JSON.parse(data) as { error: Problem };
-  return new SkeinError(error.code, error.message, 0, error.param, error.details);
+/** Returns the refusal that a frame of a stream, or the body of an answer with that status, tells. */
+export function refusalIn(text: string, status: number = 0): SkeinError {
+  const { error } = JSON.parse(text) as { error: Problem };
+  return new SkeinError(error.code, error.message, status, error.param, error.details);
 }
 
 /** Returns the refusal that an answer holds. */
 export async function refusalOf(answer: Response): Promise<SkeinError> {
   const text = await answer.text().catch(() => "");
   try {
-    const { error } = JSON.parse(text) as { error: Problem };
-    return new SkeinError(error.code, error.message, answer.status, error.param, error.details);
+    return refusalIn(text, answer.status);
   } catch {
     return new SkeinError("unavailable", text.slice(0, 300) || answer.statusText, answer.status);
   }

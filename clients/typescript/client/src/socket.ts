@@ -1,4 +1,4 @@
-import type { CallOptions, Connection } from "./connection.js";
+import { pause, type CallOptions, type Connection } from "./connection.js";
 import { SkeinError } from "./error.js";
 import type { ChunkEmittedData, ThreadDocument } from "./contract.js";
 import type { SkeinEvent } from "./client.js";
@@ -73,7 +73,7 @@ export class ThreadSocket implements AsyncIterable<SocketFrame> {
         this.#open = undefined;
         socket.close();
       }
-      await new Promise((resolve) => setTimeout(resolve, Math.min(5000, 50 * 2 ** failures) * (0.5 + Math.random())));
+      await pause(failures, 0, signal);
     }
   }
 
