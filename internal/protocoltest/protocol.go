@@ -43,6 +43,16 @@ func deltas(in func(fields) string) func([]Frame) string {
 	}
 }
 
+// typedDeltas returns a function that joins the deltas in frames of a type.
+func typedDeltas(kind string) func([]Frame) string {
+	return deltas(func(m fields) string {
+		if m.text("type") != kind {
+			return ""
+		}
+		return m.text("delta")
+	})
+}
+
 // last returns the value of a field of the last frame that has it.
 func last(s *Stream, field string) string {
 	for i := len(s.Frames) - 1; i >= 0; i-- {
@@ -74,12 +84,7 @@ func responses() Protocol {
 			request := idOf(s.String(), `"id":"(mcpr_[^"]+)"`)
 			return Request{Path: "/v1/responses", Body: fmt.Sprintf(`{"model":%q,"previous_response_id":%q,"stream":true,"input":[{"type":"mcp_approval_response","approval_request_id":%q,"approve":true}]}`, agent, response(s), request)}
 		},
-		Text: deltas(func(m fields) string {
-			if m.text("type") != "response.output_text.delta" {
-				return ""
-			}
-			return m.text("delta")
-		}),
+		Text:      typedDeltas("response.output_text.delta"),
 		Completed: `"type":"response.completed"`, Cancelled: `"reason":"cancelled"`, Waits: "mcp_approval_request",
 	}
 }
@@ -122,12 +127,7 @@ func chat() Protocol {
 			message, call := idOf(s.String(), `"messageId":"([^"]+)"`), callOf(s)
 			return Request{Path: "/chat", Body: fmt.Sprintf(`{"id":%q,"agent":%q,"message":{"id":%q,"role":"assistant","parts":[{"type":"tool-refund","toolCallId":%q,"state":"approval-responded","input":{"eur":5},"approval":{"id":%q,"approved":true}}]}}`, id, agent, message, call, call)}
 		},
-		Text: deltas(func(m fields) string {
-			if m.text("type") != "text-delta" {
-				return ""
-			}
-			return m.text("delta")
-		}),
+		Text:      typedDeltas("text-delta"),
 		Completed: `"finishReason":"stop"`, Cancelled: `"type":"abort"`, Waits: "tool-approval-request",
 	}
 }
@@ -150,12 +150,7 @@ func agui() Protocol {
 		Grant: func(id, agent string, s *Stream) Request {
 			return Request{Path: "/agui/" + agent, Body: input(id, "resume-"+id, fmt.Sprintf(`"messages":[],"resume":[{"interruptId":%q,"status":"resolved","payload":{"approved":true}}]`, callOf(s)))}
 		},
-		Text: deltas(func(m fields) string {
-			if m.text("type") != "TEXT_MESSAGE_CONTENT" {
-				return ""
-			}
-			return m.text("delta")
-		}),
+		Text:      typedDeltas("TEXT_MESSAGE_CONTENT"),
 		Completed: `"type":"RUN_FINISHED"`, Cancelled: `"outcome":{"type":"cancelled"}`, Waits: `"type":"interrupt"`,
 	}
 }
