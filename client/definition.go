@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"reflect"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -52,6 +53,26 @@ func (c *Client) GetPromptNames(ctx context.Context) ([]string, error) {
 // GetAgentNames returns the names of the agents, in order.
 func (c *Client) GetAgentNames(ctx context.Context) ([]string, error) {
 	return c.DefinitionNames(ctx, events.AgentKind)
+}
+
+// Apply adds and changes definitions of the tenant, in one commit: values such as an
+// [events.AgentDefinition] and an [events.ModelDefinition], which may refer to each other in any
+// order. Definitions that are there already as they are stay as they are, so that a program may
+// apply its definitions whenever it starts; if that is all of them, nothing is written. Others of
+// the tenant stay: to remove some, send an [events.ApplyDefinitions].
+//
+// The events of the reply tell what was changed. The error is an invalid_request, of which Details.Path begins
+// with the place of the definition at fault, such as /data/definitions/0/definition/model.
+func (c *Client) Apply(ctx context.Context, definitions ...any) (*events.Reply, error) {
+	var apply events.ApplyDefinitions
+	for i, d := range definitions {
+		one, err := events.DefinitionOf(d)
+		if err != nil {
+			return nil, events.Invalid("/data/definitions/"+strconv.Itoa(i), "%w", err)
+		}
+		apply.Definitions = append(apply.Definitions, one)
+	}
+	return c.Send(ctx, "", apply)
 }
 
 // Definer returns definitions of a tenant. *Client and *ThreadState implement it, and

@@ -26,6 +26,8 @@
 //     commands and queries. Each handle reads its own writes.
 //   - A [Live] returns what is emitted while it is subscribed, in the order of each
 //     emitter. Live events are not stored.
+//   - [Project] applies each event exactly once to what a [Projector] stores, such as the tables of
+//     a database ([SQL]).
 //   - A handler of [Client.Consume] receives each event at least once, in order, and
 //     the next one only after it returned without an error.
 //

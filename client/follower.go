@@ -29,6 +29,7 @@ type follower struct {
 	log      string           // that the sequences are of; empty: the server does not name it
 	seq      int64            // of the last commit that was delivered, whole or in part
 	version  int64            // of the last delivered event in that commit
+	place    int64            // of that event
 	versions map[string]int64 // the last versions seen, by aggregate; others are unknown
 }
 
@@ -218,12 +219,16 @@ func (f *follower) isNew(seq int64, version int64) bool {
 
 // deliverEvent delivers an event, if it is selected, and notes its position.
 func (f *follower) deliverEvent(e Event) error {
-	f.seq, f.version = e.Seq, e.Version
+	if f.place++; e.Seq != f.seq {
+		f.place = 0
+	}
+	f.seq, f.version, e.Place = e.Seq, e.Version, f.place
 	if _, known := f.versions[e.ThreadID]; !known && len(f.versions) >= knownThreads {
 		clear(f.versions) // forgetting only delays the detection of gaps
 	}
 	f.versions[e.ThreadID] = e.Version
-	if !f.o.Aggregates && !events.IsThread(e.ThreadID) || !f.types.matches(e.Type) {
+	at := events.Position{Seq: e.Seq, Place: e.Place}
+	if !f.o.Aggregates && !events.IsThread(e.ThreadID) || !f.types.matches(e.Type) || !f.o.From.after.Before(at) {
 		return nil
 	}
 	if !f.deliver(result{event: e}) {

@@ -15,14 +15,16 @@ import (
 // Event is an event, with the sequence of its commit in the log.
 type Event struct {
 	events.Event
-	Seq int64
+	Seq   int64
+	Place int64 // of the event in its commit, from 0; of a Timeline
 }
 
 // Position is where a subscription starts.
 type Position struct {
-	now bool
-	seq int64
-	log string // that seq is of; empty: any
+	now   bool
+	seq   int64
+	log   string          // that seq is of; empty: any
+	after events.Position // events up to there are left out
 }
 
 // Start starts with the first event of the log. It is the zero Position.
@@ -37,6 +39,15 @@ func Seq(seq int64) Position { return Position{seq: max(seq, 1)} }
 // At starts with the commit of a position, and only in the log that it names: in another one, such
 // as one that was restored, Timeline returns a position_ahead.
 func At(p events.Position) Position { return Position{seq: max(p.Seq, 1), log: p.Log} }
+
+// After starts with the event after a position, such as that of the last event that was handled (see
+// [Timeline.Position]), and only in the log that it names, like At. The zero Position starts with the
+// first event of the log.
+func After(p events.Position) Position {
+	from := At(p)
+	from.after = p
+	return from
+}
 
 // SubscribeOptions selects the events of a timeline.
 type SubscribeOptions struct {
@@ -141,6 +152,11 @@ func (t *Timeline) All(ctx context.Context) iter.Seq2[Event, error] {
 			}
 		}
 	}
+}
+
+// Position returns the position of an event of the timeline, for After.
+func (t *Timeline) Position(e Event) events.Position {
+	return events.Position{Seq: e.Seq, Place: e.Place, Log: t.log}
 }
 
 // Log returns the name of the log that the sequences of the events are of. It is empty if the

@@ -233,3 +233,14 @@ func schemaVersion(t Type, schema string) (int, bool) {
 	n, _ := strconv.Atoi(rest) // of no number another one is written
 	return n, ok && n >= 1 && strconv.Itoa(n) == rest
 }
+
+// RowOf returns the row of the event whose data has the Go type of data, such as an ItemCreated, and
+// reports whether there is one.
+func RowOf(data any) (Row, bool) {
+	for _, r := range rows {
+		if data != nil && reflect.TypeOf(r.Example) == reflect.TypeOf(data) {
+			return *r, true
+		}
+	}
+	return Row{}, false
+}

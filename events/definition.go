@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -120,6 +121,25 @@ func DecodeDefinition(kind DefinitionKind, raw JSON) (any, error) {
 		}
 	}
 	return nil, fmt.Errorf("decode definition: unknown kind %.64q", kind)
+}
+
+// DefinitionOf returns a definition as an apply takes it: a value of one of the Go types of
+// definitions, such as an AgentDefinition, or a NewDefinition as it is.
+func DefinitionOf(definition any) (NewDefinition, error) {
+	if whole, is := definition.(NewDefinition); is {
+		return whole, nil
+	}
+	for _, r := range DefinitionRows() {
+		if reflect.TypeOf(r.New()) != reflect.TypeOf(definition) {
+			continue
+		}
+		raw, err := EncodeDefinition(definition)
+		if err != nil {
+			return NewDefinition{}, fmt.Errorf("encode the definition as JSON: %w", err)
+		}
+		return NewDefinition{Kind: r.Kind, Definition: raw}, nil
+	}
+	return NewDefinition{}, fmt.Errorf("no definition has the type %T; see events.DefinitionRows", definition)
 }
 
 // EncodeDefinition encodes a definition in its canonical form: no spaces, names in order,

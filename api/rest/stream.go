@@ -335,7 +335,7 @@ func (s *service) tenantEvents(w http.ResponseWriter, req *http.Request, c *edge
 	}
 	o := client.SubscribeOptions{From: client.Now(), Aggregates: true}
 	if given {
-		o.From = client.At(seen)
+		o.From = client.After(seen)
 	}
 	return stream.Serve(w, req, stream.Protocol{}, func(ctx context.Context, out *stream.Writer) error {
 		timeline, err := c.Client.Timeline(ctx, o)
@@ -347,13 +347,13 @@ func (s *service) tenantEvents(w http.ResponseWriter, req *http.Request, c *edge
 		if err := out.Begin(); err != nil {
 			return err
 		}
-		return sendTenant(ctx, out, c, timeline, seen, types)
+		return sendTenant(ctx, out, c, timeline, types)
 	})
 }
 
-// sendTenant sends the events of a timeline after a position.
-func sendTenant(ctx context.Context, out *stream.Writer, c *edge.Caller, timeline *client.Timeline, seen events.Position, types []string) error {
-	wanted, at := reader{types: types}, events.Position{Log: timeline.Log()}
+// sendTenant sends the events of a timeline.
+func sendTenant(ctx context.Context, out *stream.Writer, c *edge.Caller, timeline *client.Timeline, types []string) error {
+	wanted := reader{types: types}
 	for e, err := range timeline.All(ctx) {
 		if err != nil {
 			if errors.As(err, new(*events.BrokenError)) {
@@ -361,15 +361,10 @@ func sendTenant(ctx context.Context, out *stream.Writer, c *edge.Caller, timelin
 			}
 			return err
 		}
-		if at.Seq == e.Seq {
-			at.Place++
+		if wanted.wants(string(e.Type)) {
+			err = out.Send(stream.Frame{ID: timeline.Position(e).String(), Name: string(e.Type), Data: e.Raw()})
 		} else {
-			at.Seq, at.Place = e.Seq, 0
-		}
-		if !seen.Before(at) || !wanted.wants(string(e.Type)) {
 			err = c.Weigh(ctx, len(e.Raw()))
-		} else {
-			err = out.Send(stream.Frame{ID: at.String(), Name: string(e.Type), Data: e.Raw()})
 		}
 		if err != nil {
 			return err

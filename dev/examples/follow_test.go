@@ -30,13 +30,13 @@ import (
 // away, and when it begins again.
 func TestDocs_FollowAndProject(t *testing.T) {
 	blocks := fencedBlocks(read(t, "../docs/follow.md"))
-	if strings.Join(blocks["go"], "\n") != read(t, "follow/main.go") {
-		t.Error("docs/follow.md does not show follow/main.go as it is")
+	if len(blocks["go"]) == 0 || blocks["go"][0] != read(t, "titles/main.go") || strings.Join(blocks["go"][1:], "\n") != read(t, "follow/main.go") {
+		t.Fatal("docs/follow.md does not show titles/main.go and follow/main.go as they are")
 	}
-	const tables, followGo, rebuildGo, followNode = `psql "$DATABASE_URL" -f examples/follow/schema.sql`, `go run ./examples/follow`,
+	const titles, tables, followGo, rebuildGo, followNode = `go run ./examples/titles`, `psql "$DATABASE_URL" -f examples/follow/schema.sql`, `go run ./examples/follow`,
 		`go run ./examples/follow --rebuild`, `cd examples/follow && npm install && node follow.mjs`
 	shell := strings.Split(strings.TrimSpace(strings.Join(blocks["sh"], "")), "\n")
-	if !slices.Equal(shell, []string{tables, followGo, rebuildGo, followNode}) {
+	if !slices.Equal(shell, []string{titles, tables, followGo, rebuildGo, followNode}) {
 		t.Errorf("docs/follow.md shows the commands %q", shell)
 	}
 	if len(blocks["sql"]) != 2 || blocks["sql"][0] != read(t, "follow/schema.sql") || len(blocks) != 3 {
@@ -47,7 +47,7 @@ func TestDocs_FollowAndProject(t *testing.T) {
 		t.Skipf("no Postgres: %v", err)
 	}
 	t.Cleanup(func() { _ = db.Stop() })
-	for language, start := range map[string]func(*testing.T) (dir string, program []string){"go": buildFollower, "node": installFollower} {
+	for language, start := range map[string]func(*testing.T) (dir string, program []string){"go": buildFollower, "node": installFollower, "titles": buildTitles} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			s := skeintest.Start(t, func(o *skein.Options) {
@@ -57,6 +57,10 @@ func TestDocs_FollowAndProject(t *testing.T) {
 			f.dir, f.program = start(t)
 			f.open(db.DSN(), "follow_"+language)
 			f.env = append(os.Environ(), "SKEIN_SERVER="+f.server, "SKEIN_URL="+s.Addresses().HTTP, "DATABASE_URL="+f.url)
+			if language == "titles" {
+				f.titles()
+				return
+			}
 			shell := exec.CommandContext(t.Context(), "sh", "-c", tables)
 			shell.Dir, shell.Env = "..", f.env
 			if out, err := shell.CombinedOutput(); err != nil {
@@ -78,10 +82,15 @@ func fencedBlocks(page string) map[string][]string {
 	return blocks
 }
 
-func buildFollower(t *testing.T) (dir string, program []string) {
+func buildFollower(t *testing.T) (dir string, program []string) { return build(t, "./follow") }
+
+func buildTitles(t *testing.T) (dir string, program []string) { return build(t, "./titles") }
+
+// build builds an example.
+func build(t *testing.T, example string) (dir string, program []string) {
 	dir = t.TempDir()
-	binary := filepath.Join(dir, "follow")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", binary, "./follow").CombinedOutput(); err != nil {
+	binary := filepath.Join(dir, "program")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", binary, example).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return dir, []string{binary}
