@@ -1,6 +1,6 @@
 // Command gotest runs go test, prints what it prints, and before its last line lists
-// the tests that were skipped, with their reasons: what nobody sees is not shown to
-// work.
+// the tests that took longest, and those that were skipped, with their reasons: what nobody sees is
+// not shown to work.
 //
 //	go run ./dev/gotest [-target NAME] [-only FILES | -without FILES] [-programs FOLDER] -- [ARGUMENTS of go test]
 //
@@ -18,6 +18,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -137,6 +138,7 @@ func (r *reader) goTest(errs io.Writer, dir string, arguments []string) result {
 // event is a line of go test -json.
 type event struct {
 	Action, Package, Test, Output string
+	Elapsed                       float64 // in seconds
 }
 
 // reader turns the events of go test into what it prints without them.
@@ -146,6 +148,7 @@ type reader struct {
 
 	mu        sync.Mutex // guards what follows
 	packages  map[string]*report
+	slow      []event // tests that took long
 	skipped   []string
 	elsewhere int      // how many of the skipped tests another target runs
 	lost      []string // those that this target should run
@@ -205,6 +208,9 @@ func (r *reader) take(raw []byte) {
 		delete(p.output, e.Test)
 	case e.Test != "" && e.Action == "pass":
 		delete(p.output, e.Test)
+		if e.Elapsed >= slowFrom && !strings.Contains(e.Test, "/") {
+			r.slow = append(r.slow, e)
+		}
 	case e.Test == "" && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip"):
 		r.packageOver(p, e.Action == "fail")
 		delete(r.packages, e.Package)
@@ -270,7 +276,21 @@ func (r *reader) print(text string) {
 	r.held = ""
 }
 
-// end lists what was skipped, and prints what was held.
+// slowFrom is from how many seconds on a test takes long, and slowMost how many of them are listed.
+const (
+	slowFrom = 15
+	slowMost = 40
+)
+
+// listSlow lists the tests that took longest: what to look at when the whole takes too long.
+func (r *reader) listSlow() {
+	slices.SortFunc(r.slow, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	for _, e := range r.slow[:min(len(r.slow), slowMost)] {
+		fmt.Fprintf(r.out, "slow\t%.0f s\t%s %s\n", e.Elapsed, e.Package, e.Test)
+	}
+}
+
+// end lists what took long and what was skipped, and prints what was held.
 func (r *reader) end(failed bool) {
 	held := r.held
 	r.held = ""
@@ -278,6 +298,7 @@ func (r *reader) end(failed bool) {
 		r.packageOver(p, true)
 	}
 	r.print("")
+	r.listSlow()
 	slices.Sort(r.skipped)
 	for _, s := range r.skipped {
 		fmt.Fprint(r.out, s)

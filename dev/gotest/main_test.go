@@ -129,3 +129,18 @@ func TestRun_ShowsWhatFails(t *testing.T) {
 		})
 	}
 }
+
+// The tests that took longest are listed, longest first; parts of tests are not.
+func TestReader_ListsSlowTests(t *testing.T) {
+	var out bytes.Buffer
+	r := &reader{out: &out, packages: map[string]*report{}}
+	err := r.read(strings.NewReader(`{"Action":"pass","Package":"own/a","Test":"TestQuick","Elapsed":0.4}
+{"Action":"pass","Package":"own/a","Test":"TestSlow/part","Elapsed":40}
+{"Action":"pass","Package":"own/a","Test":"TestSlow","Elapsed":41.2}
+{"Action":"pass","Package":"own/b","Test":"TestSlower","Elapsed":77}
+`))
+	r.end(false)
+	if want := "slow\t77 s\town/b TestSlower\nslow\t41 s\town/a TestSlow\n"; err != nil || out.String() != want {
+		t.Errorf("%v: %q, want %q", err, out.String(), want)
+	}
+}
