@@ -91,7 +91,7 @@ func (v *verifier) timelineEnd(ctx context.Context) (uint64, error) {
 	var forged *streams.AssetError
 	if errors.As(err, &forged) {
 		end, err = 0, nil
-		for m, readErr := range timeline.Of(v.log).Messages(ctx, "*", "*") {
+		for m, readErr := range timeline.Of(v.log).Readable(ctx, "*", "*") {
 			if readErr != nil {
 				return 0, fmt.Errorf("read timeline: %w", readErr)
 			}
@@ -109,7 +109,7 @@ func (v *verifier) timelineEnd(ctx context.Context) (uint64, error) {
 
 // keptSince returns the commit with which the timeline starts, 0 if it is empty.
 func (v *verifier) keptSince(ctx context.Context) (uint64, error) {
-	for m, err := range timeline.Of(v.log).Messages(ctx, "*", "*") {
+	for m, err := range timeline.Of(v.log).Readable(ctx, "*", "*") {
 		if err != nil {
 			return 0, fmt.Errorf("read timeline: %w", err)
 		}
@@ -131,7 +131,7 @@ func (v *verifier) timeline(ctx context.Context, a aggregate, s timelineSpan) er
 	}
 	v.progress(StageTimeline, 0, int64(to-from), 0)
 	var open []shown // of one commit
-	for m, err := range timeline.Of(v.log).Messages(ctx, a.tenant, a.id) {
+	for m, err := range timeline.Of(v.log).Readable(ctx, a.tenant, a.id) {
 		if err != nil {
 			return fmt.Errorf("read timeline: %w", err)
 		}

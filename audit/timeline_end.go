@@ -99,7 +99,7 @@ func (r retention) endsWithin(ctx context.Context) (bool, error) {
 // is shown.
 func (v *verifier) cutOff(ctx context.Context, r retention) (shownTo uint64, err error) {
 	last := uint64(0)
-	for m, err := range timeline.Of(v.log).Messages(ctx, "*", "*") {
+	for m, err := range timeline.Of(v.log).Readable(ctx, "*", "*") {
 		if err != nil {
 			return 0, fmt.Errorf("read timeline: %w", err)
 		}

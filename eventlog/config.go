@@ -16,6 +16,7 @@ type Config struct {
 	Names       events.Names     // default: prefix skein
 	API         string           // prefix of JetStream's API; default $JS.API; another one where an account sees it under a domain
 	Replicas    int              // copies of every stream; default 1
+	Embedded    bool             // the server is in this process, which checks its files before it starts (operator/store)
 	TimelineAge time.Duration    // how long the timeline keeps an event; default 7 days
 	ChunkAge    time.Duration    // how long a chunk of an execution's stream is kept; default 1 hour
 	CommandAge  time.Duration    // how long a submitted command may wait; default 7 days
@@ -81,7 +82,7 @@ func (c Config) WithDefaults() Config {
 // streams returns what the connection to the streams is told.
 func (c Config) streams() streams.Config {
 	return streams.Config{
-		Names: c.Names, API: c.API, Replicas: c.Replicas, Sample: c.Names.Stream(assets.LogStream), AckTimeout: c.AckTimeout,
+		Names: c.Names, API: c.API, Replicas: c.Replicas, Embedded: c.Embedded, Sample: c.Names.Stream(assets.LogStream), AckTimeout: c.AckTimeout,
 		Patience: c.Patience, Floors: c.Floors, Writing: c.Writing, Damage: c.Damage,
 	}
 }

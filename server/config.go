@@ -292,7 +292,9 @@ func (c Config) connection() connect.Options {
 	return connect.Options{Creds: c.Creds, CA: c.CA}
 }
 
-func (c Config) log() eventlog.Config { return eventlog.Config{Names: c.Names, Replicas: c.Replicas} }
+func (c Config) log() eventlog.Config {
+	return eventlog.Config{Names: c.Names, Replicas: c.Replicas, Embedded: c.NATS == ""}
+}
 
 func (c Config) telemetry() telemetry.Config {
 	return telemetry.Config{Endpoint: c.OTLPEndpoint, Content: c.OTelContent, Version: c.Version}

@@ -1,7 +1,9 @@
 package main_test
 
 import (
+	"bytes"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -9,9 +11,9 @@ import (
 	"testing"
 )
 
-// A server skips what it cannot read of a sealed block of the timeline, in silence. The audit
-// names every commit that is not shown, and nothing else, and replaying the timeline restores
-// them.
+// A bit is flipped in a sealed block of the timeline, which is compressed: the server serves nothing of
+// it, and after a crash Skein keeps what can be read of it. The audit names every commit that is not
+// shown, and nothing else, and replaying the timeline restores them.
 func TestAudit_FlippedBitInTheTimeline(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*server){"stopped": (*server).stop, "killed": (*server).kill} {
@@ -26,7 +28,14 @@ func TestAudit_FlippedBitInTheTimeline(t *testing.T) {
 			if err != nil || len(blocks) < 2 {
 				t.Fatalf("the timeline has the blocks %v, %v", blocks, err)
 			}
-			flip(t, filepath.Join(filepath.Dir(blocks[0]), "1.blk"), 0.5)
+			first := filepath.Join(filepath.Dir(blocks[0]), "1.blk")
+			if raw, err := os.ReadFile(first); err != nil || !bytes.HasPrefix(raw, []byte("cmp")) {
+				t.Fatalf("the block is not compressed, %v", err)
+			}
+			flip(t, first, 0.5)
+			if o := run(t, s.env, "", "store", "check", "--store", store); o.code != 3 || !strings.Contains(o.out+o.err, filepath.Join("SKEIN_TIMELINE", "msgs", "1.blk")) {
+				t.Errorf("store check: exit %d: %s%s", o.code, o.out, o.err)
+			}
 			s = startLogged(t, io.Discard, store)
 			o := run(t, s.env, "", "audit", "verify", "--all-tenants")
 			shown := regexp.MustCompile(`330 events, (\d+) events of the timeline`).FindStringSubmatch(o.out)
@@ -36,6 +45,16 @@ func TestAudit_FlippedBitInTheTimeline(t *testing.T) {
 			left := regexp.MustCompile(`(?m)^timeline: acme/T-\S+, commit \d+: `).FindAllString(o.out, -1)
 			if n, err := strconv.Atoi(shown[1]); err != nil || n >= 330 || len(left) < (330-n)/3 || len(left) > 330-n {
 				t.Errorf("%s of 330 events are shown, and %d commits are named: %s", shown[1], len(left), o.out)
+			}
+			for _, args := range [][]string{{"--tenant", "acme"}, {"--tenant", "acme", regexp.MustCompile(`T-[^,]+`).FindString(left[0])}} {
+				want := left
+				if len(args) > 2 {
+					want = left[:1]
+				}
+				o := run(t, s.env, "", append([]string{"audit", "verify"}, args...)...)
+				if got := regexp.MustCompile(`(?m)^timeline: acme/T-\S+, commit \d+: `).FindAllString(o.out, -1); o.code != 3 || len(got) < len(want) || got[0] != want[0] || len(args) == 2 && len(got) != len(want) {
+					t.Errorf("audit verify %v: exit %d, %d commits are named, want %d: %s", args, o.code, len(got), len(want), o.err)
+				}
 			}
 			if o := run(t, s.env, "", "replay", "timeline", "--verify"); o.code != 3 || strings.Count(o.out, "timeline: ") != len(left) {
 				t.Errorf("replay timeline --verify: exit %d: %s%s", o.code, o.out, o.err)

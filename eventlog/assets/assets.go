@@ -53,10 +53,11 @@ func EnsureBucket(ctx context.Context, conn *streams.Conn, name string) error {
 type settings struct {
 	names    events.Names
 	replicas int
+	embedded bool
 }
 
 func settingsFor(conn *streams.Conn) settings {
-	return settings{names: conn.Config().Names, replicas: conn.Config().Replicas}
+	return settings{names: conn.Config().Names, replicas: conn.Config().Replicas, embedded: conn.Embedded()}
 }
 
 // streams lists the streams that are no buckets.
@@ -75,7 +76,7 @@ func (s settings) streams(ages Ages) []streams.Asset {
 		{Derived: true, Owns: s.ownsOnTimeline, Widen: s.widened, Config: jetstream.StreamConfig{
 			Name: n.Stream(TimelineStream), Description: "Skein: events of threads, one a message; derived from the log.",
 			Subjects: timelineSubjects(n), Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
-			Discard: jetstream.DiscardOld, Replicas: s.replicas, MaxAge: ages.Timeline,
+			Discard: jetstream.DiscardOld, Replicas: s.replicas, MaxAge: ages.Timeline, Compression: s.derivedCompression(),
 			AllowDirect: true, PersistMode: s.persistMode(), Duplicates: time.Second, AllowAtomicPublish: s.replicas > 1,
 		}},
 		{Derived: true, Config: jetstream.StreamConfig{
@@ -135,12 +136,23 @@ func (s settings) persistMode() jetstream.PersistModeType {
 
 // compression returns how the log is compressed. On a cluster it is not: nats-server 2.15.2 can
 // append to a block that it has compressed, after it was killed and restarted, and the next start
-// finds a replica that it cannot read (dev/faults reproduced it; filestore.go, Truncate). Nor is the
-// timeline: it would take half, but one damaged bit takes a compressed block whole, and the audit
-// cannot name then what is not shown.
+// finds a replica that it cannot read (dev/faults reproduced it; filestore.go, Truncate).
 func (s settings) compression() jetstream.StoreCompression {
 	if s.replicas == 1 {
 		return jetstream.S2Compression
+	}
+	return jetstream.NoCompression
+}
+
+// derivedCompression returns how the timeline is compressed, which takes most of the disk. It does
+// not wait for the disk, so that a power cut may take a whole block and leave the compressed one
+// before it as the last, to which nats-server 2.15.2 then appends (filestore.go, checkLastBlock).
+// Only where operator/store unpacks it before the server starts is that safe. It also keeps what can
+// be read of a damaged block, which a server alone would remove with the stream; while it serves, the
+// audit names what such a block held ([streams.Conn.Readable]).
+func (s settings) derivedCompression() jetstream.StoreCompression {
+	if s.embedded {
+		return s.compression()
 	}
 	return jetstream.NoCompression
 }

@@ -17,11 +17,12 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Config configures a [Conn]. Every field but Patience and Writing is required.
+// Config configures a [Conn]. Every field but Embedded, Patience and Writing is required.
 type Config struct {
 	Names      events.Names
 	API        string        // prefix of JetStream's API
 	Replicas   int           // copies of every stream that is made
+	Embedded   bool          // this process checks the server's files before the server starts
 	Sample     string        // the stream whose number of copies all streams have
 	AckTimeout time.Duration // how long a publish, or a request to a leader, may take
 	Patience   time.Duration // for how long an unanswered read is retried; 0: it is not
@@ -79,6 +80,9 @@ func OpenOn(wire Wire, js jetstream.JetStream, cfg Config) (*Conn, error) {
 
 // Close ends the subscription through which answers come.
 func (c *Conn) Close() { c.inbox.close() }
+
+// Embedded reports whether the server runs in this process, which checks its files before it starts.
+func (c *Conn) Embedded() bool { return c.cfg.Embedded }
 
 // Config returns the configuration.
 func (c *Conn) Config() Config { return c.cfg }

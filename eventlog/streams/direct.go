@@ -227,29 +227,32 @@ const (
 // Messages reads the messages of a stream that match a subject, from a sequence on, in
 // order, up to its present end.
 func (c *Conn) Messages(ctx context.Context, name, subject string, from uint64) iter.Seq2[Message, error] {
-	return func(yield func(Message, error) bool) {
-		for s := c.Scan(name, subject); ; {
-			got, err := s.Batch(ctx, from)
-			if err != nil {
-				yield(Message{}, err)
+	return func(yield func(Message, error) bool) { c.messages(ctx, c.Scan(name, subject), from, yield) }
+}
+
+// messages yields what a scan reads from a sequence on.
+func (c *Conn) messages(ctx context.Context, s *Scan, from uint64, yield func(Message, error) bool) {
+	for {
+		got, err := s.Batch(ctx, from)
+		if err != nil {
+			yield(Message{}, err)
+			return
+		}
+		for _, m := range got {
+			if !yield(m, nil) {
 				return
 			}
-			for _, m := range got {
-				if !yield(m, nil) {
-					return
-				}
-				from = m.Seq + 1
-			}
-			if len(got) > 0 && got[len(got)-1].Pending > 0 {
-				continue
-			}
-			more, err := c.More(ctx, name, subject, from)
-			if err != nil {
-				yield(Message{}, err)
-			}
-			if err != nil || !more {
-				return
-			}
+			from = m.Seq + 1
+		}
+		if len(got) > 0 && got[len(got)-1].Pending > 0 {
+			continue
+		}
+		more, err := c.More(ctx, s.stream, s.subject, from)
+		if err != nil {
+			yield(Message{}, err)
+		}
+		if err != nil || !more {
+			return
 		}
 	}
 }

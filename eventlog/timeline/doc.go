@@ -34,7 +34,8 @@
 //	Nats-Expected-Last-Sequence
 //	                           the server: the condition of a fence's first message, or of a batch
 //
-// The last three are the fence's, and nobody reads them once the message is stored.
+// The last three are the fence's, and nobody reads them once the message is stored. On the disk of
+// the embedded server they are compressed with the rest.
 //
 // # What may enter
 //

@@ -66,6 +66,11 @@ func (t *Timeline) Messages(ctx context.Context, tenant, aggregate string) iter.
 	return t.conn.Messages(ctx, t.stream(), t.names.Timeline(tenant, aggregate, ">"), 1)
 }
 
+// Readable reads what Messages reads, without what the server cannot read; see [streams.Conn.Readable].
+func (t *Timeline) Readable(ctx context.Context, tenant, aggregate string) iter.Seq2[streams.Message, error] {
+	return t.conn.Readable(ctx, t.stream(), t.names.Timeline(tenant, aggregate, ">"))
+}
+
 // Delivered reads what Messages reads, faster; see [streams.Conn.Delivered] for what it does not
 // notice.
 func (t *Timeline) Delivered(ctx context.Context, tenant, aggregate string) iter.Seq2[streams.Message, error] {

@@ -31,7 +31,7 @@ func unpack(raw []byte) (pieces []piece, compressed bool, cause string) {
 	switch {
 	case head == 0:
 		// A stream of S2 begins here, and only the letters before it are damaged?
-		at := bytes.Index(raw[:min(len(raw), 32)], []byte("\xff\x06\x00\x00S2sTwO"))
+		at := bytes.Index(raw[:min(len(raw), HeadSize)], []byte(streamHead))
 		if at < 0 || len(raw)-at < hashSize {
 			return []piece{{data: raw}}, false, ""
 		}
@@ -56,6 +56,18 @@ func Unpack(raw []byte) ([]byte, bool) {
 		return nil, false
 	}
 	return pieces[0].data, true
+}
+
+// HeadSize is how much of a block [Compressed] looks at.
+const HeadSize = 32
+
+// streamHead begins a stream of S2.
+const streamHead = "\xff\x06\x00\x00S2sTwO"
+
+// Compressed reports whether a block is compressed, by how it begins.
+func Compressed(raw []byte) bool {
+	head, _ := packed(raw)
+	return head != 0 || bytes.Contains(raw[:min(len(raw), HeadSize)], []byte(streamHead))
 }
 
 // maxContent bounds what is believed of the size that a block claims.

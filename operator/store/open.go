@@ -69,6 +69,11 @@ func Open(ctx context.Context, cfg Config) (*Opened, error) {
 		if err := cfg.dropIndexes(); err != nil {
 			return nil, err
 		}
+		kept, err := cfg.keepReadable()
+		if err != nil {
+			return nil, fmt.Errorf("keeping what can be read of damaged blocks: %w", err)
+		}
+		r.DerivedGone = append(r.DerivedGone, kept...)
 	}
 	if err := cfg.unpackEnds(); err != nil {
 		return nil, fmt.Errorf("preparing the last blocks of the store for writing: %w", err)
@@ -157,7 +162,8 @@ func (o *Opened) Recovery() (Recovery, bool) {
 	return r, !o.report.Quick && r.Messages > 0
 }
 
-// DerivedGone names what is gone of derived streams since the store was closed cleanly.
+// DerivedGone names what is gone of derived streams since the store was closed cleanly, and blocks
+// that were damaged and of which the rest was kept.
 func (o *Opened) DerivedGone() []Damage { return o.report.DerivedGone }
 
 // RemovedError says that the server has less than was found before it started. The

@@ -289,3 +289,59 @@ func TestRepair_CompressedBlockIsDamaged(t *testing.T) {
 	}
 	p.crash(len(p.size), func(string) {})
 }
+
+// A compressed block of a derived stream that is damaged costs what cannot be read of it. At a start
+// after a crash nats-server would remove the stream for it, with the consumers on it.
+func TestOpen_DamagedBlockOfADerivedStream(t *testing.T) {
+	p := newPackedStore(t)
+	p.serve(p.dir, func(js jetstream.JetStream) {
+		p.create(js)
+		_, err := js.CreateConsumer(t.Context(), packedName, jetstream.ConsumerConfig{Durable: "reader"})
+		p.must(err)
+		for range 30 {
+			p.publish(js, 4000)
+		}
+		natstest.Eventually(t, "a block in the middle to be compressed", func() bool { return len(p.blocks(p.dir)) > 2 && isPacked(p.blocks(p.dir)[1]) })
+	})
+	for name, at := range map[string]float64{"its middle": 0.5, "its beginning": 0} {
+		t.Run(name, func(t *testing.T) {
+			at := int(at * float64(len(must(os.ReadFile(p.blocks(p.dir)[1])))))
+			one := *p
+			one.T, one.dir = t, t.TempDir()
+			one.must(os.CopyFS(one.dir, os.DirFS(p.dir)))
+			damaged := one.blocks(one.dir)[1]
+			raw := must(os.ReadFile(damaged))
+			raw[at] ^= 0x40
+			one.must(os.WriteFile(damaged, raw, 0o600))
+			report := must(store.Check(t.Context(), one.config(one.dir)))
+			if len(report.Damages) != 1 || report.Damages[0].To == 0 {
+				t.Fatalf("the check says %v", report.Damages)
+			}
+			opened := must(store.Open(t.Context(), one.config(one.dir)))
+			if gone := opened.DerivedGone(); len(gone) != 1 || gone[0].File != report.Damages[0].File {
+				t.Errorf("the start says %v", gone)
+			}
+			one.serve(one.dir, func(js jetstream.JetStream) {
+				stream := must(js.Stream(t.Context(), packedName))
+				must(stream.Consumer(t.Context(), "reader"))
+				if state := stream.CachedInfo().State; state.LastSeq != uint64(len(p.size)) {
+					t.Fatalf("it ends at %d of %d", state.LastSeq, len(p.size))
+				}
+				lost := report.Damages[0]
+				for seq := uint64(1); seq <= uint64(len(p.size)); seq++ {
+					if _, err := stream.GetMsg(t.Context(), seq); err != nil && (seq < lost.From || seq > lost.To) {
+						t.Errorf("message %d, which is not among those that are lost (%s): %v", seq, lost.Range(), err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// must returns a value that comes without an error.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
