@@ -92,8 +92,13 @@ func start(t testing.TB, store string, flags ...string) *server {
 // startLogged starts a server that writes its log to a writer.
 func startLogged(t testing.TB, log io.Writer, store string, flags ...string) *server {
 	t.Helper()
-	s := &server{t: t}
-	s.cmd = exec.Command(binary, append([]string{"serve", "--json", "--store", store, "--log-level", "warn"}, flags...)...)
+	return startCommand(t, log, exec.Command(binary, append([]string{"serve", "--json", "--store", store, "--log-level", "warn"}, flags...)...))
+}
+
+// startCommand runs a command that becomes skein serve, with --json.
+func startCommand(t testing.TB, log io.Writer, cmd *exec.Cmd) *server {
+	t.Helper()
+	s := &server{t: t, cmd: cmd}
 	s.cmd.Env = environment("SKEIN_NATS_LISTEN=127.0.0.1:0", "SKEIN_HTTP_LISTEN=127.0.0.1:0") // flags from variables
 	s.cmd.Stderr = log
 	out, err := s.cmd.StdoutPipe()

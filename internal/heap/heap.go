@@ -90,6 +90,10 @@ const (
 	idleAllocs = 16 << 20
 	// idleWorth is how much must have been allocated since memory was returned, to return it again.
 	idleWorth = 128 << 20
+	// idleAgain is after how many looks in idleness it is returned again, idleTimes times: caches are
+	// given up only when nothing was read from them for a while.
+	idleAgain = 3
+	idleTimes = 3
 )
 
 // ReturnIdle returns memory that the process does not use to the system whenever the process becomes
@@ -109,7 +113,10 @@ func ReturnIdle(ctx context.Context) {
 }
 
 // idleMemory decides when to return memory.
-type idleMemory struct{ seen, returned uint64 } // bytes allocated since the process began: at the last look, and when memory was returned
+type idleMemory struct {
+	seen, returned uint64 // bytes allocated since the process began: at the last look, and when memory was returned
+	looks, again   int    // in idleness since it was returned, and how often it is yet to be returned again
+}
 
 // look returns memory if the process was idle since the last look, and reports whether it did.
 func (i *idleMemory) look() bool {
@@ -118,10 +125,21 @@ func (i *idleMemory) look() bool {
 	now := allocs[0].Value.Uint64()
 	idle := now-i.seen <= idleAllocs
 	i.seen = now
-	if !idle || now-i.returned < idleWorth {
+	switch {
+	case !idle:
 		return false
+	case now-i.returned >= idleWorth:
+		i.again = idleTimes
+	case i.again == 0:
+		return false
+	default:
+		if i.looks++; i.looks < idleAgain {
+			return false
+		}
+		i.again--
 	}
-	i.returned = now
+	i.returned, i.looks = now, 0
+	runtime.GC() // so that the next collection also frees what pools keep for one more
 	debug.FreeOSMemory()
 	return true
 }
