@@ -41,6 +41,8 @@ type Config struct {
 	Secret []byte
 	// Pairs stores tenants' key-value pairs; default: commands on pairs are refused.
 	Pairs Pairs
+	// Pushes stores where the updates of runs are sent; default: commands on pushes are refused.
+	Pushes Pushes
 	// Definitions provides the tenants' definitions; default: none.
 	Definitions Definitions
 	Agents      Agents  // knows the agents that can be asked; default: every name is an agent's
@@ -335,7 +337,7 @@ func (d *Dispatcher) run(ctx context.Context, name string, c *thread.Command) (*
 	if d.log.Config().Outage.Err() != nil {
 		return nil, events.Errorf(events.Unavailable, "the store takes no writes until the operator has started Skein again; nothing was written")
 	}
-	if reply, err, done := d.onPairs(ctx, c); done {
+	if reply, err, done := d.unlogged(ctx, c); done {
 		return reply, err
 	}
 	if err := d.keepContents(ctx, c); err != nil {

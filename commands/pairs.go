@@ -15,22 +15,53 @@ type Pairs interface {
 	Delete(ctx context.Context, tenant, commandID string, d events.DeleteKV) (*events.Reply, error)
 }
 
-// onPairs executes a command on key-value pairs. done is false for any other command.
-func (d *Dispatcher) onPairs(ctx context.Context, c *thread.Command) (reply *events.Reply, err error, done bool) {
-	if row, ok := events.LookupCommand(c.Parts[0].Name); !ok || !row.Unlogged {
+// Pushes stores where the updates of runs are sent. The same command again does the same. Package
+// runtime/webhooks implements it.
+type Pushes interface {
+	Set(ctx context.Context, tenant, thread string, d events.SetPush) (*events.Reply, error)
+	Delete(ctx context.Context, tenant, thread string, d events.DeletePush) (*events.Reply, error)
+}
+
+// unlogged executes a command that changes nothing in the log. done is false for any other command.
+func (d *Dispatcher) unlogged(ctx context.Context, c *thread.Command) (reply *events.Reply, err error, done bool) {
+	row, ok := events.LookupCommand(c.Parts[0].Name)
+	if !ok || !row.Unlogged {
 		return nil, nil, false
 	}
-	switch {
-	case d.cfg.Pairs == nil:
-		return nil, events.Errorf(events.Unavailable, "this process stores no key-value pairs"), true
-	case c.Expected != nil:
-		return nil, events.Invalid("/expectedVersion", "%s is about no thread, whose version this would be", c.Parts[0].Name), true
+	if c.Expected != nil {
+		return nil, events.Invalid("/expectedVersion", "%s changes no thread, whose version this would be", c.Parts[0].Name), true
 	}
-	switch data := c.Parts[0].Data.(type) {
-	case events.SetKV:
-		reply, err = d.cfg.Pairs.Set(ctx, c.Tenant, c.ID, data)
-	case events.DeleteKV:
-		reply, err = d.cfg.Pairs.Delete(ctx, c.Tenant, c.ID, data)
+	if row.Tenant {
+		reply, err = d.onPairs(ctx, c)
+	} else {
+		reply, err = d.onPushes(ctx, c)
 	}
 	return reply, schema.Under("/data", err), true
+}
+
+// onPairs executes a command on key-value pairs.
+func (d *Dispatcher) onPairs(ctx context.Context, c *thread.Command) (*events.Reply, error) {
+	if d.cfg.Pairs == nil {
+		return nil, events.Errorf(events.Unavailable, "this process stores no key-value pairs")
+	}
+	if data, is := c.Parts[0].Data.(events.DeleteKV); is {
+		return d.cfg.Pairs.Delete(ctx, c.Tenant, c.ID, data)
+	}
+	data, _ := c.Parts[0].Data.(events.SetKV)
+	return d.cfg.Pairs.Set(ctx, c.Tenant, c.ID, data)
+}
+
+// onPushes executes a command on pushes.
+func (d *Dispatcher) onPushes(ctx context.Context, c *thread.Command) (*events.Reply, error) {
+	switch {
+	case d.cfg.Pushes == nil:
+		return nil, events.Errorf(events.Unavailable, "this process stores no pushes")
+	case !events.ValidThreadID(c.ThreadID):
+		return nil, events.Invalid("/threadId", "%s names its thread by its id, and not by a key", c.Parts[0].Name)
+	}
+	if data, is := c.Parts[0].Data.(events.DeletePush); is {
+		return d.cfg.Pushes.Delete(ctx, c.Tenant, c.ThreadID, data)
+	}
+	data, _ := c.Parts[0].Data.(events.SetPush)
+	return d.cfg.Pushes.Set(ctx, c.Tenant, c.ThreadID, data)
 }

@@ -138,7 +138,7 @@ func Catalog() []Row {
 // Commands lists every command, family by family, in a fixed order.
 func Commands() []Command {
 	return slices.Concat(
-		threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(), queueCommands(), writerCommands(), kvCommands(),
+		threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(), queueCommands(), writerCommands(), kvCommands(), pushCommands(),
 		traceCommands(), effectCommands(), fileCommands(), definitionCommands(),
 		relationshipCommands(), stateCommands(), sessionCommands(), skillCommands(),
 	)
@@ -146,12 +146,12 @@ func Commands() []Command {
 
 // Queries lists every query, in a fixed order.
 func Queries() []Query {
-	return slices.Concat(threadQueries(), runQueries(), kvQueries(), queueQueries(), fileQueries(), relationshipQueries(), stateQueries(), workerQueries())
+	return slices.Concat(threadQueries(), runQueries(), kvQueries(), pushQueries(), queueQueries(), fileQueries(), relationshipQueries(), stateQueries(), workerQueries())
 }
 
 // Documents lists what queries answer and read models hold, in a fixed order.
 func Documents() []Document {
-	return slices.Concat(kvDocuments(), threadDocuments(), relationshipDocuments(), stateDocuments(), workerDocuments(), operationDocuments())
+	return slices.Concat(kvDocuments(), pushDocuments(), threadDocuments(), relationshipDocuments(), stateDocuments(), workerDocuments(), operationDocuments())
 }
 
 // registry finds rows by name. It is built once and never changes.

@@ -118,6 +118,9 @@ func (a *assembly) openStores() (err error) {
 	if err := a.openPairs(a.ctx); err != nil {
 		return err
 	}
+	if err := a.openPushes(); err != nil {
+		return err
+	}
 	return a.openOperations(a.ctx)
 }
 
@@ -130,6 +133,7 @@ func (a *assembly) startCommands() error {
 	a.dispatcher = commands.NewDispatcher(a.log, a.validator, commands.Config{
 		Secret:      secret,
 		Pairs:       a.pairs,
+		Pushes:      a.pushes,
 		Fair:        a.fair(1),
 		CacheBytes:  a.cfg.ThreadCache,
 		Now:         a.cfg.Now,

@@ -41,7 +41,7 @@ func (s *Server) startReading(background context.Context, validator *schema.Vali
 	}
 	progress.Start(end)
 	s.running.Go(func() { s.reportCatchingUp(background, progress) })
-	queries := query.New(readLog, validator, query.Config{Now: s.cfg.Now, Progress: progress, Contents: files.NewViewer(store, s.places(placesImages, 0), s.places(placesSearches, 0)), Roster: &s.work, States: dispatcher, Pairs: s.pairs, Cold: s.places(placesCold, 0), Past: s.places(placesPast, 0)}, s.logger, s.metrics.ReadModels())
+	queries := query.New(readLog, validator, query.Config{Now: s.cfg.Now, Progress: progress, Contents: files.NewViewer(store, s.places(placesImages, 0), s.places(placesSearches, 0)), Roster: &s.work, States: dispatcher, Pairs: s.pairs, Pushes: s.pushes, Cold: s.places(placesCold, 0), Past: s.places(placesPast, 0)}, s.logger, s.metrics.ReadModels())
 	s.running.Go(func() {
 		if err := queries.Run(background); err != nil && background.Err() == nil {
 			s.logger.Error().Err(err).Msg("the queries no longer receive the progress of the read models")

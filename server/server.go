@@ -25,6 +25,7 @@ import (
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/operator/store"
 	"github.com/skein-threads/skein/quota"
+	"github.com/skein-threads/skein/runtime/webhooks"
 	"github.com/skein-threads/skein/server/metrics"
 	"github.com/skein-threads/skein/service"
 )
@@ -57,6 +58,7 @@ type Server struct {
 
 	dispatcher        *commands.Dispatcher
 	pairs             *pairs.Store
+	pushes            *webhooks.Pushes
 	operations        *operations.Store
 	commands, queries *service.Service
 	embeddings        *service.Service    // nil: this process runs no agents

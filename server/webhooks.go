@@ -5,10 +5,15 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/api/a2a"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/runtime/agents"
+	"github.com/skein-threads/skein/runtime/egress"
+	"github.com/skein-threads/skein/runtime/remote"
 	"github.com/skein-threads/skein/runtime/webhooks"
 	"github.com/skein-threads/skein/service"
 )
@@ -19,9 +24,40 @@ func (s *Server) startWebhooks(background context.Context, directory *agents.Dir
 	if err != nil {
 		return err
 	}
-	hub := webhooks.New(log, webhooks.Config{Endpoint: directory.Endpoint, Thread: threadOf(queries), Metrics: s.metrics, Places: s.places(placesWebhooks, 0)}, s.logger)
+	hub := webhooks.New(log, webhooks.Config{
+		Endpoint: directory.Endpoint, Thread: threadOf(queries), Metrics: s.metrics, Places: s.places(placesWebhooks, 0),
+		Push: func(to *events.SetPush) (remote.Endpoint, error) {
+			return directory.Address("the url of a push", to.URL)
+		},
+		Update: s.updates(log.Conn()),
+	}, s.logger)
 	s.hold(background, log, webhooks.Lease, hub.Run)
 	return nil
+}
+
+// openPushes opens the store of where the updates of runs are sent.
+func (a *assembly) openPushes() error {
+	allowed, err := egress.Parse(a.cfg.EgressAllow)
+	if err != nil {
+		return err
+	}
+	a.pushes = webhooks.NewPushes(a.log, allowed)
+	return nil
+}
+
+// updates returns how the updates of runs are written.
+func (s *Server) updates(nc *nats.Conn) func(context.Context, *events.SetPush, *events.Event, uint64) (*webhooks.Update, error) {
+	return func(ctx context.Context, to *events.SetPush, e *events.Event, seq uint64) (*webhooks.Update, error) {
+		c, err := client.New(nc, client.Options{Tenant: e.Tenant, Names: s.cfg.Names, Service: localService{s}})
+		if err != nil {
+			return nil, err
+		}
+		n, err := a2a.Notify(ctx, c.WithMinSeq(int64(seq)), to, e)
+		if err != nil {
+			return nil, err
+		}
+		return &webhooks.Update{Type: n.Type, Body: n.Body, Last: n.Last}, nil
+	}
 }
 
 // threadOf returns how threads are read for webhooks.

@@ -281,7 +281,8 @@ func TestRefused(t *testing.T) {
 		"get an unknown task":   {"GetTask", object{"id": "nothing"}, "1.0", -32001},
 		"get a negative length": {"GetTask", object{"id": "nothing", "historyLength": -1}, "1.0", -32602},
 		"a page of nothing":     {"ListTasks", object{"pageSize": 0}, "1.0", -32602},
-		"push":                  {"CreateTaskPushNotificationConfig", object{"taskId": "x", "url": "https://example.com"}, "1.0", -32003},
+		"push of no task":       {"CreateTaskPushNotificationConfig", object{"taskId": "x", "url": "https://example.com"}, "1.0", -32001},
+		"push without a url":    {"CreateTaskPushNotificationConfig", object{"taskId": "x"}, "1.0", -32602},
 	} {
 		headers := []string{}
 		if c.header != "" {
@@ -350,7 +351,7 @@ func TestHTTPJSON(t *testing.T) {
 		"no message":      {"POST", "/a2a/triage/message:send", "{}", 400, "invalid_request"},
 		"not JSON":        {"POST", "/a2a/triage/message:send", "{", 400, "invalid_request"},
 		"no such verb":    {"POST", "/a2a/triage/tasks/" + id(one) + ":explain", "", 404, "not_found"},
-		"push":            {"POST", "/a2a/triage/tasks/" + id(one) + "/pushNotificationConfigs", "{}", 400, "PUSH_NOTIFICATION_NOT_SUPPORTED"},
+		"push":            {"POST", "/a2a/triage/tasks/" + id(one) + "/pushNotificationConfigs", "{}", 400, "invalid_request"},
 	} {
 		status, out := w.do(c.method, c.path, c.body)
 		e, _ := out["error"].(object)

@@ -84,7 +84,7 @@ func cardOf(url string, a *agent) card {
 		Interfaces: []agentInterface{
 			{url, "JSONRPC", string(v1)}, {url, "HTTP+JSON", string(v1)}, {url, "JSONRPC", string(v0)},
 		},
-		Capabilities: capabilities{Streaming: true, Extended: true},
+		Capabilities: capabilities{Streaming: true, PushNotifications: true, Extended: true},
 		Schemes:      map[string]scheme{bearer: s},
 		Requirements: []requirement{needs},
 		InputModes:   []string{"text/plain", "application/json", "image/png", "image/jpeg", "application/pdf"},

@@ -116,7 +116,7 @@ func (o *operation) listedTask(ctx context.Context, now *client.Client, x *event
 		}
 		x = whole
 	}
-	return o.taskOf(ctx, now, x, contexts[x.ThreadID], in.History, in.Artifacts)
+	return o.site().taskOf(ctx, now, x, contexts[x.ThreadID], in.History, in.Artifacts)
 }
 
 // candidates returns the executions that a list is of, that changed last first. Only what is listed of

@@ -93,7 +93,7 @@ func (o *operation) getTask() error {
 	if err != nil {
 		return err
 	}
-	out, err := o.taskOf(o.r.Context(), now, x, contextOf(t), in.HistoryLength, true)
+	out, err := o.site().taskOf(o.r.Context(), now, x, contextOf(t), in.HistoryLength, true)
 	if err != nil {
 		return err
 	}
@@ -185,6 +185,3 @@ func (o *operation) extendedCard() error {
 	o.result(o.w, out)
 	return nil
 }
-
-// push refuses push notifications.
-func (o *operation) push() error { return noPush() }

@@ -35,8 +35,8 @@ func notCancelable(id, state string) error {
 	return &refusal{-32002, "TASK_NOT_CANCELABLE", http.StatusBadRequest, "task " + id + " cannot be cancelled: it has ended with " + state}
 }
 
-func noPush() error {
-	return &refusal{-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED", http.StatusBadRequest, "push notifications are not sent for tasks; use a webhook of the tenant, or SubscribeToTask"}
+func noPush(task, id string) error {
+	return &refusal{-32001, "TASK_NOT_FOUND", http.StatusNotFound, "task " + task + " has no configuration of push notifications " + excerpt.Of(id, 200) + ", or has ended"}
 }
 
 func unsupported(text string) error {

@@ -26,8 +26,8 @@ type sendRequest struct {
 		HistoryLength *int        `json:"historyLength"`
 		Immediately   bool        `json:"returnImmediately"`
 		Blocking      *bool       `json:"blocking"` // of 0.3
-		Push          events.JSON `json:"taskPushNotificationConfig"`
-		OldPush       events.JSON `json:"pushNotificationConfig"` // of 0.3
+		Push          *pushFields `json:"taskPushNotificationConfig"`
+		OldPush       *pushFields `json:"pushNotificationConfig"` // of 0.3
 	} `json:"configuration"`
 	Metadata events.JSON `json:"metadata"`
 }
@@ -57,10 +57,11 @@ func (o *operation) readSend() (*sendRequest, error) {
 		return nil, events.Invalid("/message/parts", "a message that begins a task has a text, data or a file")
 	case m.ContextID != "" && (!events.ValidKey(keyPrefix+m.ContextID) || len(m.ContextID) > 200):
 		return nil, events.Invalid("/message/contextId", "a contextId has at most 200 bytes, none of them a control character")
-	case hasValue(conf.Push) || hasValue(conf.OldPush):
-		return nil, noPush()
 	case conf.Blocking != nil && !*conf.Blocking:
 		conf.Immediately = true
+	}
+	if err := in.checkPush(); err != nil {
+		return nil, err
 	}
 	return &in, checkHistory(in.Configuration.HistoryLength)
 }

@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -94,7 +95,7 @@ func (s *server) call(w http.ResponseWriter, r *http.Request, c *edge.Caller) er
 }
 
 // rest answers a request of HTTP+JSON.
-func (s *server) rest(w http.ResponseWriter, r *http.Request, c *edge.Caller, name string) error {
+func (s *server) rest(w http.ResponseWriter, r *http.Request, c *edge.Caller, name string) (err error) {
 	if v := versionOf(r); v != "" && v != string(v1) {
 		return wrongVersion(v)
 	}
@@ -121,9 +122,24 @@ func (s *server) rest(w http.ResponseWriter, r *http.Request, c *edge.Caller, na
 		case verbed || name == "":
 			return events.Errorf(events.NotFound, "a task has no operation %.64q with %s: POST to tasks/ID:cancel or tasks/ID:subscribe", verb, r.Method)
 		}
-		o.params = marshal(map[string]any{"id": id, "taskId": id, "historyLength": number(r.URL.Query().Get("historyLength"))})
+		if name != "CreateTaskPushNotificationConfig" {
+			config := cmp.Or(r.PathValue("id"), id)
+			o.params = marshal(map[string]any{"id": config, "taskId": id, "historyLength": number(r.URL.Query().Get("historyLength"))})
+		} else if o.params, err = withTask(o.params, id); err != nil {
+			return err
+		}
 	}
 	return methods()[name](&o)
+}
+
+// withTask returns the parameters of an operation with the task that its path names.
+func withTask(params events.JSON, id string) (events.JSON, error) {
+	var fields map[string]events.JSON
+	if err := json.Unmarshal(params, &fields, jsontext.AllowDuplicateNames(true)); err != nil || fields == nil {
+		return nil, events.Invalid("", "the body is not a JSON object")
+	}
+	fields["taskId"] = marshal(id)
+	return marshal(fields), nil
 }
 
 // number returns a number of a query, nil if it is none.
@@ -159,8 +175,8 @@ func methods() map[string]func(*operation) error {
 		"SendMessage": (*operation).sendMessage, "SendStreamingMessage": (*operation).streamMessage,
 		"GetTask": (*operation).getTask, "ListTasks": (*operation).listTasks, "CancelTask": (*operation).cancelTask,
 		"SubscribeToTask": (*operation).subscribe, "GetExtendedAgentCard": (*operation).extendedCard,
-		"CreateTaskPushNotificationConfig": (*operation).push, "GetTaskPushNotificationConfig": (*operation).push,
-		"ListTaskPushNotificationConfigs": (*operation).push, "DeleteTaskPushNotificationConfig": (*operation).push,
+		"CreateTaskPushNotificationConfig": (*operation).setPush, "GetTaskPushNotificationConfig": (*operation).getPush,
+		"ListTaskPushNotificationConfigs": (*operation).listPushes, "DeleteTaskPushNotificationConfig": (*operation).deletePush,
 	}
 }
 

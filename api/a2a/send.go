@@ -25,6 +25,7 @@ type run struct {
 	execution string
 	context   string
 	from      int64 // the version of the thread from which its events are read
+	seq       int64 // the sequence in the log at which it began; 0: it had begun before
 }
 
 // begin does what a message asks for, and returns the run that answers.
@@ -32,6 +33,9 @@ func (o *operation) begin(in *sendRequest) (*run, error) {
 	f, err := o.beginOrAnswer(in)
 	if err == nil && in.Message.ContextID != "" { // a thread has two names: the client's is kept
 		f.context = in.Message.ContextID
+	}
+	if err == nil {
+		err = f.pushTo(o.r.Context(), in.Configuration.Push)
 	}
 	return f, err
 }
@@ -182,7 +186,7 @@ func (o *operation) commit(ctx context.Context, now *client.Client, in *sendRequ
 	if err != nil {
 		return nil, ofParts(err)
 	}
-	f.now, f.thread, f.context = now.WithMinSeq(reply.Seq), reply.ThreadID, reply.ThreadID
+	f.now, f.thread, f.context, f.seq = now.WithMinSeq(reply.Seq), reply.ThreadID, reply.ThreadID, reply.Seq
 	return f, nil
 }
 

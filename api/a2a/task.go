@@ -113,11 +113,16 @@ func (f *run) task(ctx context.Context, history *int, artifacts bool) (task, err
 	if err != nil {
 		return task{}, err
 	}
-	return f.o.taskOf(ctx, now, x, f.context, history, artifacts)
+	return f.o.site().taskOf(ctx, now, x, f.context, history, artifacts)
 }
 
+// site is what the URLs of files begin with.
+type site string
+
+func (o *operation) site() site { return site(o.server.edge.BaseURL(o.r)) }
+
 // taskOf returns an execution as a task.
-func (o *operation) taskOf(ctx context.Context, now *client.Client, x *events.Execution, context string, history *int, artifacts bool) (task, error) {
+func (b site) taskOf(ctx context.Context, now *client.Client, x *events.Execution, context string, history *int, artifacts bool) (task, error) {
 	t := task{ID: x.ID, ContextID: context, Status: statusOf(x, context), Metadata: marshal(map[string]any{"skein": map[string]string{"threadId": x.ThreadID}})}
 	if runstream.IsQueued(x) {
 		return t, nil
@@ -131,7 +136,7 @@ func (o *operation) taskOf(ctx context.Context, now *client.Client, x *events.Ex
 			if err != nil {
 				return t, err
 			}
-			if parts := o.partsOf(item.Content, item.ThreadID, nil); len(parts) > 0 {
+			if parts := b.partsOf(item.Content, item.ThreadID, nil); len(parts) > 0 {
 				t.Artifacts = append(t.Artifacts, artifact{id, parts})
 			}
 		}
@@ -140,7 +145,7 @@ func (o *operation) taskOf(ctx context.Context, now *client.Client, x *events.Ex
 		return t, nil
 	}
 	var err error
-	if t.History, err = o.historyOf(ctx, now, x, context); err != nil {
+	if t.History, err = b.historyOf(ctx, now, x, context); err != nil {
 		return t, err
 	}
 	if history != nil && len(t.History) > *history {
@@ -150,14 +155,14 @@ func (o *operation) taskOf(ctx context.Context, now *client.Client, x *events.Ex
 }
 
 // historyOf returns the message that began a task, and what people were asked since and have decided.
-func (o *operation) historyOf(ctx context.Context, now *client.Client, x *events.Execution, context string) (list []message, err error) {
+func (b site) historyOf(ctx context.Context, now *client.Client, x *events.Execution, context string) (list []message, err error) {
 	item, err := client.Read(ctx, now, events.GetItem{ThreadID: x.ThreadID, ItemID: x.TriggerItemID})
 	switch {
 	case events.IsNotFound(err): // it was deleted
 	case err != nil:
 		return nil, err
 	default:
-		list = append(list, o.messageOf(item, x.ID, context))
+		list = append(list, b.messageOf(item, x.ID, context))
 	}
 	for _, a := range x.Approvals {
 		if a.Status == events.ApprovalWaiting || a.Status == events.ApprovalWithdrawn {
@@ -172,21 +177,21 @@ func (o *operation) historyOf(ctx context.Context, now *client.Client, x *events
 }
 
 // messageOf returns an item as a message.
-func (o *operation) messageOf(item *events.Item, id, context string) message {
+func (b site) messageOf(item *events.Item, id, context string) message {
 	var own ofMessage
 	_ = json.Unmarshal(item.Metadata, &own) // another program's is none
 	m := message{ID: cmp.Or(own.A2A.ID, item.ID), ContextID: context, TaskID: id, Role: roleUser, Metadata: own.A2A.Metadata}
 	if item.Role == events.Assistant {
 		m.Role = roleAgent
 	}
-	if m.Parts = o.partsOf(item.Content, item.ThreadID, own.A2A.Data); m.Parts == nil {
+	if m.Parts = b.partsOf(item.Content, item.ThreadID, own.A2A.Data); m.Parts == nil {
 		m.Parts = []part{}
 	}
 	return m
 }
 
 // partsOf returns the content of an item as parts. data are the places of texts that are data.
-func (o *operation) partsOf(content events.JSON, thread string, data []int) (list []part) {
+func (b site) partsOf(content events.JSON, thread string, data []int) (list []part) {
 	var stored []events.JSON
 	_ = json.Unmarshal(attachment.Served(content, thread), &stored) // content that is not a list has no parts
 	for i, raw := range stored {
@@ -199,7 +204,7 @@ func (o *operation) partsOf(content events.JSON, thread string, data []int) (lis
 			list = append(list, textPart(text))
 		case plain:
 		default:
-			if one, is := partOf(raw, o.server.edge.BaseURL(o.r)); is {
+			if one, is := partOf(raw, string(b)); is {
 				list = append(list, one)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime/egress"
 	"github.com/skein-threads/skein/skeintest"
 )
 
@@ -33,7 +34,9 @@ type world struct {
 
 func start(t *testing.T) *world {
 	t.Helper()
-	s := skeintest.Start(t, func(o *skein.Options) { o.HTTPListen, o.Tenant, o.A2AAgent = "127.0.0.1:0", "acme", "triage" })
+	s := skeintest.Start(t, func(o *skein.Options) {
+		o.HTTPListen, o.Tenant, o.A2AAgent, o.EgressAllow = "127.0.0.1:0", "acme", "triage", egress.Loopback()
+	})
 	w := &world{T: t, url: s.Addresses().HTTP, c: s.Client("acme"), s: s, goOn: make(chan struct{}), waits: make(chan struct{}, 10), out: make(chan string, 10)}
 	s.Must(s.Reactor("test", w.react))
 	s.Must(s.Tool(skein.NewTool("refund", func(_ context.Context, in struct {

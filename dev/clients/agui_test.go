@@ -9,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime/egress"
 	"github.com/skein-threads/skein/skeintest"
 )
 
@@ -23,7 +24,9 @@ func TestAGUI(t *testing.T) {
 // agui is a server with the agent triage, whose reactor does what the last message says.
 func agui(t *testing.T) *skeintest.Server {
 	t.Helper()
-	s := skeintest.Start(t, func(o *skein.Options) { o.HTTPListen, o.NATSListen, o.Tenant = "127.0.0.1:0", "127.0.0.1:0", "acme" })
+	s := skeintest.Start(t, func(o *skein.Options) {
+		o.HTTPListen, o.NATSListen, o.Tenant, o.EgressAllow = "127.0.0.1:0", "127.0.0.1:0", "acme", egress.Loopback()
+	})
 	steps := make(script)
 	front := httptest.NewServer(steps)
 	t.Cleanup(front.Close)

@@ -119,8 +119,9 @@ func permissions(n events.Names, u User) (jwt.Permissions, error) {
 				p.Pub.Allow.Add(AuditAPI + "." + subject)
 			}
 			p.Pub.Deny.Add(AuditAPI + ".STREAM.MSG.GET." + assets.SecretsStream(n)) // direct gets are not served
-			sessions := assets.SessionsStream(n)
-			p.Pub.Deny.Add(AuditAPI+".STREAM.MSG.GET."+sessions, AuditAPI+".DIRECT.GET."+sessions, AuditAPI+".DIRECT.GET."+sessions+".>")
+			for _, stream := range []string{assets.SessionsStream(n), assets.PushStream(n)} {
+				p.Pub.Deny.Add(AuditAPI+".STREAM.MSG.GET."+stream, AuditAPI+".DIRECT.GET."+stream, AuditAPI+".DIRECT.GET."+stream+".>")
+			}
 			p.Pub.Allow.Add(n.OperationReport(), n.OperationList())
 			p.Sub.Allow.Add(inbox)
 		case Administrator:

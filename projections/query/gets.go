@@ -149,6 +149,18 @@ func listKV(a *asking, d events.ListKV) (*events.KVList, error) {
 	return a.cfg.Pairs.List(a.ctx, a.tenant, d)
 }
 
+// Pushes reads where the updates of runs are sent. Package runtime/webhooks implements it.
+type Pushes interface {
+	List(ctx context.Context, tenant string, d events.ListPushes) (*events.PushList, error)
+}
+
+func listPushes(a *asking, d events.ListPushes) (*events.PushList, error) {
+	if a.cfg.Pushes == nil {
+		return nil, events.Errorf(events.Unavailable, "this process reads no pushes")
+	}
+	return a.cfg.Pushes.List(a.ctx, a.tenant, d)
+}
+
 func noPairs() error {
 	return events.Errorf(events.Unavailable, "this process reads no key-value pairs")
 }

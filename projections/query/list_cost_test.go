@@ -78,6 +78,7 @@ func elsewhere() map[string]string {
 		"queue.list":      "from the thread's state, which is bounded",
 		"definition.list": "of the tenant, from memory",
 		"kv.list":         "pages of package pairs",
+		"push.list":       "of the thread, at most events.MaxPushesOfRun of each run that has not ended",
 		"event.list":      "the thread's log, a batch of commits at a time",
 		"history.list":    "the log in its order",
 		"chunk.list":      "the stream in its order",

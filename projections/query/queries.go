@@ -33,6 +33,7 @@ type Config struct {
 	Contents Contents          // reads contents of files; default: it is unavailable
 	States   States            // reads states that no read model has; default: not_found
 	Pairs    Pairs             // reads key-value pairs; default: it is unavailable
+	Pushes   Pushes            // reads pushes; default: they are unavailable
 	// Cold bounds how many cold threads are folded at once; default cold.DefaultPlaces.
 	Cold *quota.Pool
 	// Past bounds how many queries of a thread's past run at once, since each folds it in memory;
@@ -325,6 +326,7 @@ func answers() map[reflect.Type]answer {
 		answersWith(getState),
 		answersWith(getKV),
 		answersWith(listKV),
+		answersWith(listPushes),
 		answersWith(statFile),
 		answersWith(listFiles),
 		answersWith(countFiles),

@@ -60,6 +60,15 @@ func (d *Directory) Endpoint(tenant, what string, to *events.HTTPEndpoint) (remo
 	return remote.Endpoint{URL: to.URL, Keys: keys, Client: d.http}, nil
 }
 
+// Address returns a URL that a client names, which has other means than a signature to know who sends
+// to it. The URL is what, for errors.
+func (d *Directory) Address(what, to string) (remote.Endpoint, error) {
+	if u, err := url.Parse(to); err != nil || d.cfg.Egress.CheckURL(u) != nil {
+		return remote.Endpoint{}, events.Errorf(events.Forbidden, "%s is an address that this server does not connect to (--egress-allow)", what)
+	}
+	return remote.Endpoint{URL: to, Unsigned: true, Client: d.http}, nil
+}
+
 // signs reports whether a variable's secret may sign a tenant's requests to a URL.
 func (d *Directory) signs(tenant, name, to string) bool {
 	return slices.ContainsFunc(d.cfg.Secrets, func(v Variable) bool { return v.Signs(tenant, name, to) })

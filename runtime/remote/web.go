@@ -27,11 +27,13 @@ import (
 // it.
 type Key = signature.Key
 
-// Endpoint is a URL behind which a reactor or a tool answers. Its fields are required.
+// Endpoint is a URL behind which a reactor or a tool answers. URL and Client are required, and Keys
+// unless it is unsigned.
 type Endpoint struct {
-	URL    string
-	Keys   []Key        // every request is signed with each
-	Client *http.Client // see NewClient
+	URL      string
+	Keys     []Key        // every request is signed with each
+	Unsigned bool         // it has other means to know the sender
+	Client   *http.Client // see NewClient
 }
 
 // NewClient returns what requests are sent with, by way of a transport, which it
@@ -63,7 +65,7 @@ func newWeb(e Endpoint, opts []Option) (web, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return web{}, errors.New("the URL of an endpoint is not an http or https address")
 	}
-	if len(e.Keys) == 0 || e.Client == nil {
+	if len(e.Keys) == 0 && !e.Unsigned || e.Client == nil {
 		return web{}, errors.New("an endpoint needs a key to sign its requests with, and a client to send them")
 	}
 	return web{e, callee{u.Scheme + "://" + u.Host + u.EscapedPath(), s}}, nil
@@ -180,14 +182,16 @@ func (w *web) send(ctx context.Context, kind string, headers http.Header, body [
 	request.Header = headers
 	request.Header.Set("Content-Type", kind)
 	request.Header.Set("User-Agent", "Skein")
-	signature.Sign(request.Header, time.Now(), body, w.Keys)
+	if len(w.Keys) > 0 {
+		signature.Sign(request.Header, time.Now(), body, w.Keys)
+	}
 	response, err = w.Client.Do(request)
 	return response, wrote.Load(), err
 }
 
-// Notify sends a signed body to the endpoint, with headers of its own, of which Webhook-Id is signed
-// as Standard Webhooks has it, and returns when the
-// endpoint has accepted it with a status of success. It waits as long as the option Timing
+// Notify sends a body to the endpoint, signed unless the endpoint is unsigned, with headers of its
+// own, of which Webhook-Id is signed as Standard Webhooks has it, and returns when the endpoint has
+// accepted it with a status of success. It waits as long as the option Timing
 // says that a process may be silent. The error is a *runtime.RetryError if another attempt
 // may succeed.
 func (e Endpoint) Notify(ctx context.Context, kind string, headers http.Header, body []byte, opts ...Option) error {

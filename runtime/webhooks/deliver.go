@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -41,12 +42,10 @@ const lagPause = 50 * time.Millisecond
 // returns early after a number of commits, and when the webhook was changed.
 func (h *hook) deliver(ctx context.Context, l *lane) error {
 	h.mu.Lock()
-	def, version, next, head, done := h.def, h.version, l.next, l.head, l.done
+	version, next, head, done := h.version, l.next, l.head, l.done
+	from := source{h.def, h.push}
 	h.mu.Unlock()
-	if def.HTTP == nil {
-		return errUnreadable
-	}
-	to, err := h.run.hub.cfg.Endpoint(h.name.tenant, "the webhook "+h.name.hook, def.HTTP)
+	to, err := h.endpoint(from)
 	if err != nil {
 		return err
 	}
@@ -68,7 +67,7 @@ func (h *hook) deliver(ctx context.Context, l *lane) error {
 		case c.Seq != next:
 			done = 0
 		}
-		if err := h.deliverCommit(ctx, l, def, to, c, done); err != nil {
+		if err := h.deliverCommit(ctx, l, from, to, c, done); err != nil {
 			return err
 		}
 		next, done = c.Seq+1, 0
@@ -89,35 +88,79 @@ func (h *hook) deliver(ctx context.Context, l *lane) error {
 	return nil
 }
 
+// source is what a hook sends: the events of a webhook, or the updates of a push.
+type source struct {
+	def  events.WebhookDefinition
+	push *push
+}
+
+// endpoint returns where it is sent, if the operator allows it.
+func (h *hook) endpoint(from source) (remote.Endpoint, error) {
+	if from.push != nil {
+		return h.run.hub.cfg.Push(&from.push.SetPush)
+	}
+	if from.def.HTTP == nil {
+		return remote.Endpoint{}, errUnreadable
+	}
+	return h.run.hub.cfg.Endpoint(h.name.tenant, "the webhook "+h.name.hook, from.def.HTTP)
+}
+
+// takes reports whether something is sent of a commit.
+func (s source) takes(c *events.Commit) bool {
+	if s.push != nil {
+		return s.push.takes(c)
+	}
+	return takes(s.def, c)
+}
+
 // deliverCommit sends the events of a commit, except the first ones, which were accepted.
-func (h *hook) deliverCommit(ctx context.Context, l *lane, def events.WebhookDefinition, to remote.Endpoint, c *events.Commit, done int) error {
-	if !takes(def, c) {
+func (h *hook) deliverCommit(ctx context.Context, l *lane, from source, to remote.Endpoint, c *events.Commit, done int) error {
+	if !from.takes(c) {
 		return nil
 	}
-	of, err := h.ofThread(ctx, def, c)
+	of, err := h.ofThread(ctx, from.def, c)
 	if err != nil || !of {
 		return err
 	}
 	for i := range c.Events {
 		e := &c.Events[i]
-		if i < done || !def.Takes(e.Type) {
+		if i < done {
 			continue
 		}
-		body, err := h.body(ctx, def, e)
+		u, head, err := h.update(ctx, from, e, c.Seq)
 		if err != nil {
 			return err
 		}
-		err = to.Notify(ctx, eventType, headers(h.name, e.ID), body, remote.Timing(h.run.hub.cfg.Timeout/2, h.run.hub.cfg.Timeout), remote.Logger(h.logger))
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		if u.Body != nil {
+			err := to.Notify(ctx, u.Type, head, u.Body, remote.Timing(h.run.hub.cfg.Timeout/2, h.run.hub.cfg.Timeout), remote.Logger(h.logger))
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			h.run.hub.cfg.Metrics.Delivery(err != nil)
+			if err != nil {
+				return err
+			}
+			h.succeeded(l, c.Seq, i+1)
 		}
-		h.run.hub.cfg.Metrics.Delivery(err != nil)
-		if err != nil {
-			return err
+		if u.Last {
+			h.endPush()
+			return nil
 		}
-		h.succeeded(l, c.Seq, i+1)
 	}
 	return nil
+}
+
+// update returns what is sent of an event, and its headers.
+func (h *hook) update(ctx context.Context, from source, e *events.Event, seq uint64) (*Update, http.Header, error) {
+	switch {
+	case from.push != nil && pushed(e.Type):
+		u, err := h.run.hub.cfg.Update(ctx, &from.push.SetPush, e, seq)
+		return u, from.push.headers(e.ID), err
+	case from.push != nil || !from.def.Takes(e.Type):
+		return &Update{}, nil, nil
+	}
+	body, err := h.body(ctx, from.def, e)
+	return &Update{Type: eventType, Body: body}, headers(h.name, e.ID), err
 }
 
 // ofThread reports whether the webhook is of the commit's thread, as the thread is now.

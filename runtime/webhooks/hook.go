@@ -20,9 +20,10 @@ type hook struct {
 	logger zerolog.Logger
 	stop   context.CancelFunc
 	wake   chan struct{} // of capacity 1: holds something when there may be something to do
-	stored uint64        // the revision of its stored state; only the saving goroutine uses it
+	stored uint64        // the revision of its stored state; only the saving goroutine uses it; of a push, mu guards it
 
 	mu      sync.Mutex // guards the fields below
+	push    *push      // what is sent instead of events; nil: it is a webhook
 	def     events.WebhookDefinition
 	raw     events.JSON // def as it is stored
 	version int64       // of def
@@ -75,16 +76,21 @@ func (h *hook) define(d events.DefinitionChanged) bool {
 	defer h.mu.Unlock()
 	if d.Version > h.version {
 		h.def, h.raw, h.version, h.changed = def, d.Definition, d.Version, true
-		h.probe = time.Time{}
-		for _, l := range h.lanes { // what failed with the old one is tried at once
-			if l.place >= 0 {
-				l.at = time.Time{}
-				heap.Fix(&h.due, l.place)
-			}
-		}
-		h.rouse()
+		h.retryAtOnce()
 	}
 	return true
+}
+
+// retryAtOnce makes what failed with an earlier definition due now. h.mu is locked.
+func (h *hook) retryAtOnce() {
+	h.probe = time.Time{}
+	for _, l := range h.lanes {
+		if l.place >= 0 {
+			l.at = time.Time{}
+			heap.Fix(&h.due, l.place)
+		}
+	}
+	h.rouse()
 }
 
 func (h *hook) definedAt() int64 {
@@ -99,6 +105,14 @@ func (h *hook) rouse() {
 	case h.wake <- struct{}{}:
 	default:
 	}
+}
+
+// takes reports whether something is sent of a commit, as far as the commit says. h.mu is locked.
+func (h *hook) takes(c *events.Commit) bool {
+	if h.push != nil {
+		return h.push.takes(c)
+	}
+	return takes(h.def, c)
 }
 
 // takes reports whether the webhook is of an event of a commit, as far as the commit says.
@@ -135,7 +149,7 @@ func (h *hook) dispatch(seq uint64, c *events.Commit) {
 // enqueue notes a commit, nil for one that cannot be read. It returns false if too many
 // threads are behind.
 func (h *hook) enqueue(seq uint64, c *events.Commit) bool {
-	if c != nil && takes(h.def, c) {
+	if c != nil && h.takes(c) {
 		l := h.lanes[c.Thread]
 		if l == nil {
 			if len(h.lanes) >= h.run.hub.cfg.MaxBehind {
@@ -225,6 +239,10 @@ func (h *hook) runLane(ctx context.Context, l *lane) {
 		after := max(h.run.hub.cfg.Backoff.Delay(l.failures), askedPause(err))
 		l.at = now.Add(after)
 		h.failed(err, now)
+		if h.push != nil && l.failures >= h.run.hub.cfg.PushAttempts {
+			h.logger.Warn().Msg("the updates of a run are sent no more: its endpoint has not accepted any for too long")
+			h.run.work.Go(h.endPush)
+		}
 	case l.head < l.next:
 		delete(h.lanes, l.thread)
 		return

@@ -32,6 +32,13 @@ type Config struct {
 	// not_found if it was deleted.
 	Thread func(ctx context.Context, tenant, thread string, seq uint64) (*events.Thread, error)
 
+	// Push returns the endpoint of a push, if the operator allows it, and Update what it is told of an
+	// event, which is in the log at a sequence. Without them no pushes are sent.
+	Push   func(to *events.SetPush) (remote.Endpoint, error)
+	Update func(ctx context.Context, to *events.SetPush, e *events.Event, seq uint64) (*Update, error)
+
+	PushAttempts int // at one update; default 50, which takes 39 hours
+
 	Metrics    Metrics
 	Timeout    time.Duration // of one request; default 15 s
 	Backoff    retry.Policy  // between attempts at a thread's events; default 1 s to 1 h
@@ -73,6 +80,7 @@ func (c Config) withDefaults() Config {
 	}
 	orElse(&c.MaxBehind, 10_000)
 	orElse(&c.ManyFailed, 5)
+	orElse(&c.PushAttempts, 50)
 	if c.Metrics == nil {
 		c.Metrics = NoMetrics{}
 	}
@@ -113,6 +121,9 @@ type running struct {
 	seq   uint64     // up to which the log was dispatched
 	hooks map[name]*hook
 	gone  []*hook // webhooks that were removed, whose state is still stored
+
+	pushes map[place]map[string]*hook // by id
+	ended  []string                   // keys of pushes that are still stored
 }
 
 // name is the name of a webhook.
@@ -125,7 +136,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &running{hub: h, store: s, hooks: map[name]*hook{}}
+	r := &running{hub: h, store: s, hooks: map[name]*hook{}, pushes: map[place]map[string]*hook{}}
 	if err := r.load(ctx); err != nil {
 		return err
 	}
@@ -134,6 +145,11 @@ func (h *Hub) Run(ctx context.Context) error {
 	defer stop(nil)
 	for _, one := range r.hooks {
 		r.start(ctx, one)
+	}
+	if h.cfg.Push != nil {
+		if err := r.followPushes(ctx); err != nil {
+			return err
+		}
 	}
 	after := r.seq
 	r.work.Go(func() {
@@ -160,6 +176,11 @@ func (r *running) dispatch(ctx context.Context, e eventlog.Entry) {
 	defer r.mu.Unlock()
 	for n, one := range r.hooks {
 		if e.Commit == nil || n.tenant == e.Commit.Tenant {
+			one.dispatch(e.Seq, e.Commit)
+		}
+	}
+	if e.Commit != nil {
+		for _, one := range r.pushes[place{e.Commit.Tenant, e.Commit.Thread}] {
 			one.dispatch(e.Seq, e.Commit)
 		}
 	}
@@ -260,6 +281,9 @@ func (r *running) save(ctx context.Context) error {
 		if err := within(ctx, func(ctx context.Context) error { return r.store.put(ctx, one, state) }); err != nil {
 			return err
 		}
+	}
+	if err := r.savePushes(ctx); err != nil {
+		return err
 	}
 	r.hub.cfg.Metrics.Webhooks(behind, failing)
 	return within(ctx, func(ctx context.Context) error { return r.store.at.Save(ctx, seq) })

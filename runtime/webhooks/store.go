@@ -41,16 +41,19 @@ type storedLane struct {
 
 // store is the bucket. A writer that was replaced is refused.
 type store struct {
-	kv  jetstream.KeyValue
-	log *eventlog.Log
-	at  *follow.Position // up to which every webhook's state is stored
+	kv     jetstream.KeyValue
+	pushes jetstream.KeyValue
+	log    *eventlog.Log
+	at     *follow.Position // up to which every webhook's state is stored
 }
 
 // Ensure creates what webhooks are stored in. Without a position of this log, as on the
 // first start and after a restore, every webhook that is defined begins at the log's end.
 func Ensure(ctx context.Context, log *eventlog.Log, logger zerolog.Logger) error {
-	if err := assets.EnsureBucket(ctx, log.Streams(), Bucket); err != nil {
-		return err
+	for _, bucket := range []string{Bucket, PushBucket} {
+		if err := assets.EnsureBucket(ctx, log.Streams(), bucket); err != nil {
+			return err
+		}
 	}
 	// Another process may have created the bucket at this moment, and not every server of a
 	// cluster knows it.
@@ -84,18 +87,22 @@ func ensurePosition(ctx context.Context, log *eventlog.Log, logger zerolog.Logge
 	return err
 }
 
-// clear removes what is stored of webhooks.
+// clear removes what is stored of webhooks and pushes: it is about another log.
 func (s *store) clear(ctx context.Context) error {
-	keys, err := s.kv.ListKeys(ctx)
+	return errors.Join(clearBucket(ctx, s.kv), clearBucket(ctx, s.pushes))
+}
+
+func clearBucket(ctx context.Context, kv jetstream.KeyValue) error {
+	keys, err := kv.ListKeys(ctx)
 	if err != nil {
-		return fmt.Errorf("the bucket of webhooks: %w", err)
+		return fmt.Errorf("the bucket %s: %w", kv.Bucket(), err)
 	}
 	for key := range keys.Keys() {
 		if key == follow.PositionKey {
 			continue
 		}
-		if err := s.kv.Purge(ctx, key); err != nil {
-			return fmt.Errorf("the bucket of webhooks: %w", err)
+		if err := kv.Purge(ctx, key); err != nil {
+			return fmt.Errorf("the bucket %s: %w", kv.Bucket(), err)
 		}
 	}
 	return nil
@@ -106,8 +113,12 @@ func openStore(ctx context.Context, log *eventlog.Log) (*store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the bucket of webhooks: %w", err)
 	}
+	pushes, err := openPushes(ctx, log)
+	if err != nil {
+		return nil, err
+	}
 	at, err := openPosition(ctx, log)
-	return &store{kv: kv, log: log, at: at}, err
+	return &store{kv: kv, pushes: pushes, log: log, at: at}, err
 }
 
 func openPosition(ctx context.Context, log *eventlog.Log) (*follow.Position, error) {

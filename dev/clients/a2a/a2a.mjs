@@ -1,5 +1,6 @@
 // The released client of A2A, over each binding and version that a card names, against a running server.
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
 import { test } from "node:test";
 import { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory } from "@a2a-js/sdk/client";
 import { TaskState } from "@a2a-js/sdk";
@@ -120,6 +121,41 @@ for (const [name, connect] of Object.entries(clients)) {
     });
     assert.equal((await cancelled).status.state, TaskState.TASK_STATE_CANCELED);
     assert.equal(seen.state, TaskState.TASK_STATE_CANCELED);
+  });
+
+  test(`${name}: push notifications`, async () => {
+    const client = await connect();
+    const told = [];
+    let end;
+    const ended = new Promise((resolve) => { end = resolve; });
+    const receiver = createServer((request, response) => {
+      let body = "";
+      request.on("data", (piece) => { body += piece; });
+      request.on("end", () => {
+        const of = JSON.parse(body);
+        const { id, status } = of.task ?? (of.kind === "task" ? of : { id: of.statusUpdate.taskId, status: of.statusUpdate.status });
+        told.push([id, status.state.replace("TASK_STATE_", "").replace("-", "_").toUpperCase(), request.headers["x-a2a-notification-token"], request.headers.authorization]);
+        response.end();
+        if (told.at(-1)[1] === "COMPLETED") end();
+      });
+    });
+    await new Promise((resolve) => { receiver.listen(0, "127.0.0.1", resolve); });
+    const config = { tenant: "", taskId: "", id: "here", url: `http://127.0.0.1:${receiver.address().port}/`, token: "t-1", authentication: { scheme: "Bearer", credentials: "c-1" } };
+    const configuration = { acceptedOutputModes: [], historyLength: undefined, returnImmediately: false, taskPushNotificationConfig: config };
+    const asks = await client.sendMessage({ ...message([text("refund")]), configuration });
+    assert.equal(asks.status.state, TaskState.TASK_STATE_INPUT_REQUIRED);
+    const second = await client.createTaskPushNotificationConfig({ ...config, taskId: asks.id, id: "there", url: `${config.url}there` });
+    assert.equal(second.id, "there");
+    assert.equal((await client.getTaskPushNotificationConfig({ tenant: "", taskId: asks.id, id: "there" })).url, second.url);
+    const all = await client.listTaskPushNotificationConfig({ tenant: "", taskId: asks.id, pageSize: 0, pageToken: "" });
+    assert.deepEqual(all.configs.map((c) => c.id).sort(), ["here", "there"]);
+    await client.deleteTaskPushNotificationConfig({ tenant: "", taskId: asks.id, id: "there" });
+    await client.sendMessage(message([data({ grant: true })], { taskId: asks.id }));
+    await ended;
+    receiver.closeAllConnections();
+    receiver.close();
+    for (const one of told) assert.deepEqual([one[0], one[2], one[3]], [asks.id, "t-1", "Bearer c-1"]);
+    assert.deepEqual(new Set(told.map((one) => one[1])), new Set(["WORKING", "INPUT_REQUIRED", "COMPLETED"]));
   });
 
   if (name.endsWith("1.0")) {

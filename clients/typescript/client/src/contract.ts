@@ -557,6 +557,38 @@ export interface KvDelete {
   erase?: boolean;
 }
 
+/** Has the updates of a run sent to a URL. Its secrets are not part of the log. */
+export interface PushSet {
+  /** The push's id. A push of the thread with the same id is replaced. */
+  id: string;
+  /** The run. */
+  executionId: string;
+  /** How the updates are written. */
+  form: "a2a/1.0" | "a2a/0.3";
+  /** What its owner calls it. */
+  name?: string;
+  /** Who set it. */
+  owner?: string;
+  /** Where they are sent, http or https. */
+  url: string;
+  /** Sent with each update, as X-A2A-Notification-Token. */
+  token?: string;
+  /** The scheme of the header Authorization, such as Bearer. */
+  scheme?: string;
+  /** What follows the scheme. */
+  credentials?: string;
+  /** What URLs of files begin with. */
+  base?: string;
+  /** The sequence in the log from which updates are sent; from now on if absent. */
+  fromSeq?: number;
+}
+
+/** Ends a push. */
+export interface PushDelete {
+  /** The push's id. */
+  id: string;
+}
+
 /** Records a log line, a model's usage or a span. */
 export interface TraceRecord {
   /** What is recorded. */
@@ -1308,6 +1340,14 @@ export interface KvListQuery {
   limit?: number;
   /** nextCursor of the page before. */
   cursor?: string;
+}
+
+/** The pushes of a thread's runs. */
+export interface PushListQuery {
+  /** The thread. */
+  threadId: string;
+  /** Only those of this run. */
+  executionId?: string;
 }
 
 /** What waits for a thread's agent. */
@@ -2770,6 +2810,31 @@ export interface KvList {
   keys: string[];
   /** For the next page; absent on the last. */
   nextCursor?: string;
+}
+
+export interface Push {
+  /** The id. */
+  id: string;
+  /** The run. */
+  executionId: string;
+  /** How the updates are written. */
+  form: "a2a/1.0" | "a2a/0.3";
+  /** What its owner calls it. */
+  name?: string;
+  /** Who set it. */
+  owner?: string;
+  /** Where the updates are sent. */
+  url: string;
+  /** The scheme of the header Authorization. */
+  scheme?: string;
+  /** How many attempts in a row have failed. */
+  failures?: number;
+}
+
+/** The pushes of a thread's runs. */
+export interface PushList {
+  /** The pushes, in the order of their ids. */
+  pushes: Push[];
 }
 
 export interface ThreadRun {
@@ -4447,6 +4512,10 @@ export interface Commands {
   "kv.set": KvSet;
   /** Deletes a key of the tenant, or the keys that begin with a prefix. */
   "kv.delete": KvDelete;
+  /** Has the updates of a run sent to a URL. Its secrets are not part of the log. */
+  "push.set": PushSet;
+  /** Ends a push. */
+  "push.delete": PushDelete;
   /** Records a log line, a model's usage or a span. */
   "trace.record": TraceRecord;
   /** Schedules work for later, outside the conversation. */
@@ -4557,6 +4626,8 @@ export interface Queries {
   "kv.get": { ask: KvGetQuery; answer: KvEntry };
   /** The keys of a bucket of the tenant. */
   "kv.list": { ask: KvListQuery; answer: KvList };
+  /** The pushes of a thread's runs. */
+  "push.list": { ask: PushListQuery; answer: PushList };
   /** What waits for a thread's agent. */
   "queue.list": { ask: QueueListQuery; answer: QueueList };
   /** The record of a file or directory. */
