@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/client"
@@ -413,6 +414,41 @@ func TestCreate_ChatHeaders(t *testing.T) {
 	}
 }
 
+// The sequences of stop, one or several, are params of the model.
+func TestCreate_Stop(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	for stop, want := range map[string]string{`"x"`: `{"stop":["x"]}`, `["x","y"]`: `{"stop":["x","y"]}`, `null`: "", `[]`: ""} {
+		w.must(`{"model":"triage","stop":` + stop + `,"messages":[{"role":"user","content":"hello"}]}`)
+		w.mu.Lock()
+		got := string(w.seen[len(w.seen)-1].Model.Params)
+		w.mu.Unlock()
+		if got != want {
+			t.Errorf("stop %s: the model has the params %s", stop, got)
+		}
+	}
+}
+
+// A completion that was not kept says so when its request is repeated, without the id of a response.
+func TestCreate_RepeatedAfterItsEnd(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	res, raw := w.post(body("one"), "Idempotency-Key", "k")
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s", res.StatusCode, raw)
+	}
+	thread := res.Header.Get("Skein-Thread-Id")
+	for { // its thread is purged once it was answered
+		if _, err := client.Read(t.Context(), w.c, events.GetThread{ThreadID: thread}); events.IsNotFound(err) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if res, raw := w.post(body("one"), "Idempotency-Key", "k"); res.StatusCode != http.StatusNotFound || strings.Contains(string(raw), "resp_") || !strings.Contains(string(raw), "was not kept") {
+		t.Errorf("%d %s", res.StatusCode, raw)
+	}
+}
+
 // A repeat with the same Idempotency-Key is answered as the first was, and another body is refused.
 func TestCreate_IdempotencyKey(t *testing.T) {
 	t.Parallel()
@@ -511,7 +547,9 @@ func TestCreate_Refusals(t *testing.T) {
 		"result, no call": {`{"model":"triage","messages":[` + user + `,{"role":"tool","tool_call_id":"c","content":"x"}]}`, "400 invalid_request messages/1/tool_call_id"},
 		"huge history":    {`{"model":"triage","messages":[` + long + `]}`, "400 invalid_request messages"},
 		"two choices":     {`{"model":"triage","n":2,"messages":[` + user + `]}`, "400 invalid_request n"},
-		"stop":            {`{"model":"triage","stop":["x"],"messages":[` + user + `]}`, "400 invalid_request stop"},
+		"an empty stop":   {`{"model":"triage","stop":["x",""],"messages":[` + user + `]}`, "400 invalid_request stop"},
+		"many stops":      {`{"model":"triage","stop":["a","b","c","d","e"],"messages":[` + user + `]}`, "400 invalid_request stop"},
+		"stop, no text":   {`{"model":"triage","stop":7,"messages":[` + user + `]}`, "400 invalid_request stop"},
 		"temperature":     {`{"model":"triage","temperature":7,"messages":[` + user + `]}`, "400 invalid_request temperature"},
 		"limit":           {`{"model":"triage","max_tokens":0,"messages":[` + user + `]}`, "400 invalid_request max_tokens"},
 		"new limit":       {`{"model":"triage","max_completion_tokens":0,"messages":[` + user + `]}`, "400 invalid_request max_completion_tokens"},

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/openresponses"
 	"github.com/skein-threads/skein/events"
 	transform "github.com/skein-threads/skein/events/openresponses"
 )
@@ -50,6 +51,7 @@ type request struct {
 	input  []transform.Item // the messages after those at the front that are instructions
 	from   []int            // the message of each item of the input
 	system []string         // the instructions
+	stops  []string         // the sequences that end the answer
 }
 
 // message is a message of a request.
@@ -92,8 +94,8 @@ func readRequest(body []byte) (*request, error) {
 		return nil, events.Invalid("/messages", "a completion needs messages")
 	case d.N != nil && *d.N != 1:
 		return nil, events.Invalid("/n", "a completion has one choice; leave n out")
-	case given(d.Stop):
-		return nil, events.Invalid("/stop", "stop has no effect here; leave it out")
+	case given(d.Stop) && !d.readStop():
+		return nil, events.Invalid("/stop", "stop is a text, or a list of at most %d, none of them empty", maxStops)
 	case d.Logprobs:
 		return nil, events.Invalid("/logprobs", "there are no logprobs here; leave them out")
 	case given(d.Functions):
@@ -105,6 +107,17 @@ func readRequest(body []byte) (*request, error) {
 		}
 	}
 	return &d, d.convert()
+}
+
+// maxStops is how many sequences may end an answer.
+const maxStops = 4
+
+// readStop decodes the sequences that end an answer, and reports whether they can be ones.
+func (d *request) readStop() bool {
+	if jsontext.Value(d.Stop).Kind() == '"' {
+		d.Stop = slices.Concat(events.JSON("["), d.Stop, events.JSON("]"))
+	}
+	return json.Unmarshal(d.Stop, &d.stops) == nil && len(d.stops) <= maxStops && !slices.Contains(d.stops, "")
 }
 
 // convert divides the messages into instructions and the input of a response.
@@ -134,21 +147,10 @@ func (d *request) convert() error {
 	if last := d.Messages[len(d.Messages)-1].Role; last == string(events.Assistant) {
 		return events.Invalid("/messages/"+strconv.Itoa(len(d.Messages)-1)+"/role", "the last message is a user's, or the result of a tool, and not the assistant's")
 	}
-	if !slices.ContainsFunc(d.input, says) {
+	if !slices.ContainsFunc(d.input, openresponses.Says) {
 		return events.Invalid("/messages/"+strconv.Itoa(len(d.Messages)-1)+"/content", "there is nothing to answer: no message has a text, an image or a file")
 	}
 	return nil
-}
-
-// says reports whether there is something in an item to show to a model.
-func says(o transform.Item) bool {
-	type part struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	var parts []part
-	_ = json.Unmarshal(o.Content, &parts) // it was written here
-	return o.Type != messageItem || slices.ContainsFunc(parts, func(p part) bool { return p.Type != events.InputText || p.Text != "" })
 }
 
 // items converts a message to items. calls are those of the messages before it.

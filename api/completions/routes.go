@@ -77,7 +77,7 @@ func (d *request) begin(r *http.Request, c *edge.Caller, body []byte) (*openresp
 	if err != nil {
 		return nil, err
 	}
-	asked := openresponses.Asked{Sent: body, Scope: route + "\x00" + chat, Body: d.response(map[string]any{"store": false}), Input: d.input}
+	asked := openresponses.Asked{Sent: body, Scope: route + "\x00" + chat, Body: d.response(map[string]any{"store": false}), Input: d.input, Stop: d.stops}
 	var history []said
 	if chat != "" { // before anything is asked: the body is decoded then
 		history = d.history()

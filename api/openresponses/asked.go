@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -16,6 +18,7 @@ import (
 type Asked struct {
 	Body  events.JSON      // of POST /v1/responses, without input; with store: false the thread is temporary
 	Input []transform.Item // its items, which are valid
+	Stop  []string         // sequences that end the answer
 	Sent  []byte           // the body that the client sent, by which its repeats are known
 	Scope string           // of its Idempotency-Keys
 	Key   string           // of the thread that is created; empty: it has none, or the body names a conversation
@@ -52,12 +55,28 @@ const (
 // Refusals returns a handler whose refusals are told as OpenAI's clients expect them.
 func Refusals(h edge.Handler) edge.Handler { return told(h) }
 
+// Says reports whether there is something in an item to show to a model.
+func Says(o transform.Item) bool {
+	type part struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	var parts []part
+	switch {
+	case o.Type != messageItem && o.Type != "":
+		return true
+	case json.Unmarshal(o.Content, &parts) != nil:
+		return textOf(o.Content) != ""
+	}
+	return slices.ContainsFunc(parts, func(p part) bool { return p.Type != events.InputText || p.Text != "" })
+}
+
 // request returns a as a request for a response, with its Idempotency-Key.
 func (a *Asked) request(r *http.Request) (d *createRequest, key string, err error) {
 	if d, err = decodeCreate(a.Body); err != nil {
 		return nil, "", err
 	}
-	d.foreign, d.threadKey, d.input, d.size = true, a.Key, a.Input, len(a.Sent)
+	d.foreign, d.threadKey, d.input, d.stop, d.size = true, a.Key, a.Input, a.Stop, len(a.Sent)
 	if key = r.Header.Get(edge.HeaderKey); key != "" {
 		key = a.Scope + "\x00" + key
 	}

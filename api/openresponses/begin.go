@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,6 +50,9 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 	if len(d.input) == 0 && d.PreviousResponseID == "" && d.Conversation == nil {
 		return nil, events.Invalid("/input", "a response needs an input, a previous_response_id or a conversation")
 	}
+	if len(d.input) > 0 && !slices.ContainsFunc(d.input, Says) {
+		return nil, events.Invalid("/input", "the input is empty: there is no text, image or file to answer")
+	}
 	on, err := basisOf(ctx, c, d)
 	if err != nil {
 		return nil, err
@@ -84,6 +88,9 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 		}
 		b, err := beginOnce(ctx, c, d, on, id, own)
 		if key != "" && events.IsTakenByDeleted(err) { // an earlier request made it, and it was purged since
+			if d.foreign {
+				return nil, events.Errorf(events.NotFound, "the answer to this request has ended, and was not kept; send it with another %s", edge.HeaderKey)
+			}
 			return nil, noResponse("resp_" + d.number(id, ""))
 		}
 		if key != "" && d.threadKey == "" && events.HasCode(err, events.AlreadyExists) { // its ids are taken: by another body

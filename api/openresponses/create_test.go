@@ -213,6 +213,8 @@ func TestCreate_Refusals(t *testing.T) {
 		`[]`:                             "400 invalid_request ",
 		`{"model":"triage","input":"x","stream":"yes"}`:                                                          "400 invalid_request stream",
 		`{"model":"triage","input":"x","tools":[{"type":7}]}`:                                                    "400 invalid_request tools/0/type",
+		`{"model":"triage","input":""}`:                                                                          "400 invalid_request input",
+		`{"model":"triage","input":[{"role":"user","content":""}]}`:                                              "400 invalid_request input",
 		`{"model":"triage","input":7}`:                                                                           "400 invalid_request input",
 		`{"model":"triage","input":[7]}`:                                                                         "400 invalid_request input",
 		`{"model":"triage","input":["x",{"role":"king","content":"x"}]}`:                                         "400 invalid_request input/0",

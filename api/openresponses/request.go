@@ -3,6 +3,7 @@ package openresponses
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -48,8 +49,9 @@ type createRequest struct {
 	retry  retry  // of a client that repeats requests without an Idempotency-Key
 	warmed string // the thread that an earlier request on the same socket has warmed up
 
-	foreign   bool   // it is a request of another protocol, and answers nothing that waits
-	threadKey string // of the thread that it creates
+	foreign   bool     // it is a request of another protocol, and answers nothing that waits
+	threadKey string   // of the thread that it creates
+	stop      []string // sequences that end the answer
 }
 
 // modelParameters are what the reactor hands to the model unchanged.
@@ -233,12 +235,17 @@ func (d *createRequest) settings(e *echo) (*events.RunSettings, error) {
 	if err != nil {
 		return nil, events.Invalid("", "%w", err)
 	}
-	if include := slices.DeleteFunc(slices.Clone(d.Include), func(name string) bool { return name == serverTools }); len(include) > 0 {
+	more := map[string][]string{
+		"include": slices.DeleteFunc(slices.Clone(d.Include), func(name string) bool { return name == serverTools }), "stop": d.stop,
+	}
+	if maps.DeleteFunc(more, func(_ string, list []string) bool { return len(list) == 0 }); len(more) > 0 {
 		var all map[string]any
 		if err := json.Unmarshal(params, &all); err != nil {
 			return nil, events.Invalid("", "%w", err)
 		}
-		all["include"] = include
+		for name, list := range more {
+			all[name] = list
+		}
 		if params, err = json.Marshal(all, json.Deterministic(true)); err != nil {
 			return nil, events.Invalid("", "%w", err)
 		}

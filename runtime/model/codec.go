@@ -32,6 +32,7 @@ type Protocol struct {
 	LastName       string // the name of the event that ends an answer, for errors
 	TooLong        string // what the error of a conversation that is too long for its model contains
 	Steps          bool   // the calls of a step are one message of it
+	Stops          bool   // the endpoint takes a param stop, or what the codec makes of it
 	Params         Rules  // which params of a model's definition may be sent
 
 	BaseURL  string // the default of Config.BaseURL

@@ -2,6 +2,8 @@ package model
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +29,7 @@ type Output struct {
 	phase map[int64]string      // of messages whose text has not begun
 
 	texts, refusals, thoughts streamed
+	stops                     *stops // nil: the text ends where the endpoint ends it
 
 	ended  bool
 	finish string // why it ended early
@@ -70,7 +73,27 @@ func (o *Output) Phase(at int64, phase string) {
 }
 
 // Text streams a piece of a message's text.
-func (o *Output) Text(at int64, id, delta string) { o.text(o.texts, at, id, delta) }
+func (o *Output) Text(at int64, id, delta string) {
+	if o.stops != nil {
+		if delta = o.stops.show(at, id, delta); delta == "" {
+			return
+		}
+		ended := o.stops.ended // after this, nothing is shown
+		o.stops.ended = false
+		defer func() { o.stops.ended = ended }()
+	}
+	o.text(o.texts, at, id, delta)
+}
+
+// endText shows what was held back of a text that has ended.
+func (o *Output) endText(at int64) {
+	if o.stops == nil {
+		return
+	}
+	if held := o.stops.rest(at); held.text != "" {
+		o.text(o.texts, at, held.id, held.text)
+	}
+}
 
 // Refusal streams a piece of a message's refusal.
 func (o *Output) Refusal(at int64, id, delta string) { o.text(o.refusals, at, id, delta) }
@@ -125,7 +148,10 @@ func (o *Output) EndCall(at int64, id, name, arguments string) {
 
 // Item notes a complete item of the answer, as Open Responses has it: a message, a reasoning, a
 // function_call, or an item of the endpoint's own kind. A later one at the same place replaces it.
-func (o *Output) Item(at int64, item events.JSON) { o.items[at] = item }
+func (o *Output) Item(at int64, item events.JSON) {
+	o.endText(at)
+	o.items[at] = item
+}
 
 // Items replaces all items by those of the whole answer, unless there are none: some endpoints end
 // without it.
@@ -164,7 +190,14 @@ func (o *Output) Usage(u runtime.Usage, said events.JSON) {
 
 // End says that the answer is whole. finish is why it ended early, one of the reasons of
 // events.Finish; empty: it is complete.
-func (o *Output) End(finish string) { o.ended, o.finish = true, finish }
+func (o *Output) End(finish string) {
+	if o.stops != nil {
+		for _, at := range slices.Sorted(maps.Keys(o.stops.held)) {
+			o.endText(at)
+		}
+	}
+	o.ended, o.finish = true, finish
+}
 
 // The data of chunks.
 type (
@@ -197,7 +230,7 @@ type (
 )
 
 func (o *Output) chunk(kind string, data any) {
-	if o.out == nil {
+	if o.out == nil || o.stops != nil && o.stops.ended {
 		return
 	}
 	if raw, err := json.Marshal(data, jsontext.AllowInvalidUTF8(true)); err == nil {

@@ -21,8 +21,16 @@ func (o *Output) reaction() (*runtime.Reaction, error) {
 	}
 	out := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{}}, FinishReason: o.finish}
 	for _, at := range slices.Sorted(maps.Keys(o.items)) {
-		if !o.addItem(out, at, o.items[at]) {
+		item, stopped := o.items[at], false
+		if o.stops != nil {
+			item, stopped = o.stops.cut(item)
+		}
+		if !o.addItem(out, at, item) {
 			return nil, Unreadable("item " + strconv.FormatInt(at, 10) + " is not of its type")
+		}
+		if stopped {
+			out.FinishReason = ""
+			break
 		}
 	}
 	content, err := json.Marshal(out.AssistantEvent.Content)

@@ -78,6 +78,12 @@ func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.St
 	if err != nil {
 		return nil, err
 	}
+	var sequences []string
+	if !r.protocol.Stops {
+		if err := turn.Take(Field{"stop", &sequences}); err != nil {
+			return nil, err
+		}
+	}
 	request, err := r.codec.Encode(turn)
 	if err != nil {
 		return nil, err
@@ -86,7 +92,7 @@ func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.St
 	defer c.end()
 	start := time.Now()
 	o := newOutput(in, out, r.config.endpoint())
-	o.steps = r.protocol.Steps
+	o.steps, o.stops = r.protocol.Steps, newStops(sequences)
 	if err := c.ask(request.Body, o, r.codec.Decode(o)); err != nil {
 		return nil, r.unanswered(in, err)
 	}

@@ -19,7 +19,7 @@ type Codec struct{}
 // Protocol implements model.Codec.
 func (Codec) Protocol() model.Protocol {
 	return model.Protocol{
-		Name: "Chat Completions", Path: "/chat/completions", EmbeddingsPath: "/embeddings", LastName: "a finish_reason", TooLong: "context_length_exceeded", Steps: true,
+		Name: "Chat Completions", Path: "/chat/completions", EmbeddingsPath: "/embeddings", LastName: "a finish_reason", TooLong: "context_length_exceeded", Steps: true, Stops: true,
 		Params: model.Rules{
 			Usual: []string{
 				"frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_output_tokens", "max_tokens", "parallel_tool_calls", "presence_penalty", "reasoning",

@@ -32,10 +32,10 @@ type Codec struct{}
 // Protocol implements model.Codec.
 func (Codec) Protocol() model.Protocol {
 	return model.Protocol{
-		Name: "Messages", Path: "/v1/messages", LastName: "message_stop", TooLong: "prompt is too long", Steps: true,
+		Name: "Messages", Path: "/v1/messages", LastName: "message_stop", TooLong: "prompt is too long", Steps: true, Stops: true,
 		Params: model.Rules{
 			Usual: []string{
-				"max_output_tokens", "max_tokens", "output_config", "parallel_tool_calls", "reasoning", "stop_sequences", "temperature", "text", "thinking", "tool_choice", "top_k", "top_p",
+				"max_output_tokens", "max_tokens", "output_config", "parallel_tool_calls", "reasoning", "stop", "stop_sequences", "temperature", "text", "thinking", "tool_choice", "top_k", "top_p",
 			},
 			Own: []string{"messages", "model", "stream", "system"},
 		},
@@ -89,6 +89,10 @@ func (Codec) Encode(t *model.Turn) (*model.Request, error) {
 		return nil, err
 	}
 	f.Tools = append(f.Tools, hosted...)
+	if stop := t.Params["stop"]; stop != nil {
+		delete(t.Params, "stop")
+		t.Params["stop_sequences"] = stop
+	}
 	if err := f.settle(t, &s); err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func rules() model.Rules {
 	return model.Rules{
 		Usual: []string{
 			"frequency_penalty", "include", "max_output_tokens", "max_tool_calls", "parallel_tool_calls", "presence_penalty", "reasoning", "safety_identifier",
-			"seed", "temperature", "text", "tool_choice", "top_k", "top_logprobs", "top_p", "truncation",
+			"seed", "stop", "temperature", "text", "tool_choice", "top_k", "top_logprobs", "top_p", "truncation",
 		},
 		Own: []string{"background", "conversation", "input", "instructions", "model", "previous_response_id", "prompt", "stream"},
 		Value: func(name string, value events.JSON) error {
