@@ -10,6 +10,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/internal/protocoltest"
 )
 
 // What the agent says it can do is what it does.
@@ -399,5 +400,30 @@ func TestACP_BadInput(t *testing.T) {
 	made := e.ask("session/new", object{"cwd": "/work", "mcpServers": []object{{"name": "fs", "command": "/bin/fs", "args": []string{}, "env": []string{}}}})
 	if raw, _ := json.Marshal(made); !strings.Contains(string(raw), `"field":"mcpServers"`) {
 		t.Errorf("a server that is not connected to is not named in %s", raw)
+	}
+}
+
+// A refusal speaks of what the editor has sent.
+func TestACP_RefusalsSpeakOfTheRequest(t *testing.T) {
+	w := start(t)
+	e := w.ready(object{})
+	session, internal := e.session(), protocoltest.InternalWords(`\bmax_output_tokens`)
+	for _, c := range []struct{ method, params string }{
+		{"none", `{}`}, {"session/new", `7`}, {"session/new", `{"cwd":7}`}, {"session/new", `{"cwd":"relative","mcpServers":[]}`},
+		{"session/load", `{"sessionId":7}`}, {"session/load", `{"sessionId":"nothing","cwd":"/","mcpServers":[]}`}, {"session/load", `{"sessionId":"a\u0000b","cwd":"/","mcpServers":[]}`},
+		{"session/prompt", `7`}, {"session/prompt", `{}`}, {"session/prompt", `{"sessionId":"nothing","prompt":[{"type":"text","text":"x"}]}`},
+		{"session/prompt", `{"sessionId":"` + session + `"}`}, {"session/prompt", `{"sessionId":"` + session + `","prompt":[7]}`}, {"session/prompt", `{"sessionId":"` + session + `","prompt":[{"type":"none"}]}`},
+		{"session/prompt", `{"sessionId":"` + session + `","prompt":[{"type":"text","text":7}]}`}, {"session/prompt", `{"sessionId":"` + session + `","prompt":[{"type":"image","data":"???","mimeType":"x"}]}`},
+		{"session/prompt", `{"sessionId":"` + session + `","prompt":[{"type":"text","text":"` + strings.Repeat("x", 2<<20) + `"}]}`},
+		{"session/set_mode", `{"sessionId":"` + session + `","modeId":"x"}`}, {"session/resume", `{"sessionId":7}`}, {"session/list", `{"cursor":7}`}, {"session/list", `{"cursor":"x"}`},
+	} {
+		answer, _ := e.answer(e.send(c.method, json.RawMessage(c.params)))
+		out, _ := json.Marshal(answer["error"])
+		if bad := internal.FindString(string(out)); bad != "" {
+			t.Errorf("%s %.100s: %q in %.400s", c.method, c.params, bad, out)
+		}
+		if answer["error"] == nil {
+			t.Errorf("%s %.100s: it is not refused", c.method, c.params)
+		}
 	}
 }

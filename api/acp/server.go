@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -246,8 +247,13 @@ func decode[P any](raw json.RawMessage) (p P, err error) {
 	if len(raw) == 0 {
 		return p, nil
 	}
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return p, events.Invalid("", "the parameters have another form: %w", err)
+	err = json.Unmarshal(raw, &p)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
+		path := "/" + strings.ReplaceAll(wrong.Field, ".", "/")
+		return p, events.Invalid(path, "%.80q has the wrong type", path)
+	}
+	if err != nil {
+		return p, events.Invalid("", "the parameters are not a JSON object")
 	}
 	return p, nil
 }
