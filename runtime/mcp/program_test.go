@@ -109,6 +109,10 @@ func newServer(dir string, over <-chan struct{}) *mcp.Server {
 	add("html", nil, give(text("<b>&\u2028é")))
 	add("nothing", nil, give())
 	add("image", nil, give(text("a dot"), &mcp.ImageContent{Data: []byte("dot"), MIMEType: "image/png"}))
+	add("picture", nil, give(&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///dot.png", MIMEType: "image/png", Blob: []byte("dot")}}))
+	add("document", nil, give(text("the order"), &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///orders/7.pdf", MIMEType: "application/pdf", Blob: []byte("dot")}}))
+	add("resource", nil, give(&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///a.txt", MIMEType: "text/plain", Text: "a note"}}))
+	add("link", nil, give(&mcp.ResourceLink{URI: "file:///a.txt", Name: "a"}))
 	const long = `{"n":9007199254740993}` // not a float
 	add("structured", nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{StructuredContent: json.RawMessage(long), Content: []mcp.Content{text(long)}}, nil

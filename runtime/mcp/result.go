@@ -2,6 +2,7 @@ package mcp
 
 import (
 	stdjson "encoding/json"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,8 +24,8 @@ const maxErrorText = 4 << 10 // bytes
 //   - structured content alone, or with texts with the same content: that content;
 //   - one text: a JSON string;
 //   - no content: null;
-//   - with an image: a list of parts that models see, input_text and input_image; of other
-//     blocks, and of structured content, the JSON is a text;
+//   - with an image or a PDF: a list of parts that models see, input_text, input_image and
+//     input_file; of other blocks, and of structured content, the JSON is a text;
 //   - anything else: a list of the blocks as in MCP, sound in base64; with structured content,
 //     {"content": that list, "structuredContent": ...}.
 func (t *tool) result(a *mcp.CallToolResult) runtime.ToolResult {
@@ -47,7 +48,7 @@ func (t *tool) result(a *mcp.CallToolResult) runtime.ToolResult {
 	}
 	var out any
 	switch onlyTexts := len(texts) == len(a.Content); {
-	case slices.ContainsFunc(a.Content, isImage):
+	case slices.ContainsFunc(a.Content, func(c mcp.Content) bool { return isImage(c) || isDocument(c) }):
 		out = shown(a, texts)
 	case a.StructuredContent != nil && onlyTexts:
 		out = exact(a.StructuredContent, texts)
@@ -81,11 +82,19 @@ func isImage(c mcp.Content) bool {
 	return false
 }
 
+// isDocument reports whether a block is a file that models read.
+func isDocument(c mcp.Content) bool {
+	r, is := c.(*mcp.EmbeddedResource)
+	return is && r.Resource != nil && len(r.Resource.Blob) > 0 && r.Resource.MIMEType == "application/pdf"
+}
+
 // shownPart is a part of a result that a model sees.
 type shownPart struct {
 	Type     string  `json:"type"`
 	Text     *string `json:"text,omitempty"`
 	ImageURL string  `json:"image_url,omitempty"`
+	FileData string  `json:"file_data,omitempty"`
+	Filename string  `json:"filename,omitempty"`
 }
 
 // shown returns an answer with images as parts that models see.
@@ -99,11 +108,14 @@ func shown(a *mcp.CallToolResult, texts []string) []shownPart {
 		case *mcp.ImageContent:
 			out = append(out, shownPart{Type: events.InputImage, ImageURL: attachment.DataURL(c.MIMEType, c.Data)})
 		case *mcp.EmbeddedResource:
-			if isImage(c) {
+			switch {
+			case isImage(c):
 				out = append(out, shownPart{Type: events.InputImage, ImageURL: attachment.DataURL(c.Resource.MIMEType, c.Resource.Blob)})
-				continue
+			case isDocument(c):
+				out = append(out, shownPart{Type: events.InputFile, FileData: attachment.DataURL(c.Resource.MIMEType, c.Resource.Blob), Filename: path.Base(c.Resource.URI)})
+			default:
+				out = append(out, text(asText(c)))
 			}
-			out = append(out, text(asText(c)))
 		default:
 			out = append(out, text(asText(c)))
 		}
