@@ -29,10 +29,12 @@ type GetKV struct {
 	Key    string `json:"key" schema:"required,minLength=1,maxLength=512" doc:"The key."`
 }
 
-// ListKV asks for the keys of a bucket, in the order of their bytes.
+// ListKV asks for the keys of a bucket, in the order of their bytes, and for their values.
 type ListKV struct {
 	Bucket string `json:"bucket" schema:"required,minLength=1,maxLength=128" doc:"The bucket."`
 	Prefix string `json:"prefix,omitzero" schema:"maxLength=512" doc:"Only the keys that begin with it."`
+	Order  Order  `json:"order,omitzero" doc:"asc: in the order of their bytes, the default."`
+	Values bool   `json:"values,omitzero" doc:"Also the values. A page ends earlier where they do not fit into one answer."`
 	Limit  *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 100 if absent."`
 	Cursor string `json:"cursor,omitzero" schema:"maxLength=1024" doc:"nextCursor of the page before."`
 }
@@ -45,7 +47,8 @@ type KVEntry struct {
 
 // KVList is a page of keys.
 type KVList struct {
-	Keys       []string `json:"keys" schema:"required" doc:"The keys, in the order of their bytes."`
+	Keys       []string `json:"keys" schema:"required" doc:"The keys, in the order that was asked for."`
+	Values     []JSON   `json:"values,omitempty" doc:"If asked for, the value of each key, in the same order."`
 	NextCursor string   `json:"nextCursor,omitzero" doc:"For the next page; absent on the last."`
 }
 

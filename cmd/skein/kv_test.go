@@ -46,6 +46,12 @@ func TestKV_KilledBackedUpAndRestored(t *testing.T) {
 		if out := s.ok("kv", "list", "conversations"); out != want {
 			t.Errorf("the keys are %q, want %q", out, want)
 		}
+		if out := s.ok("kv", "list", "conversations", "--order", "desc", "--values"); out != "chat_T-1\t[{\"role\":\"user\"}]\na b.*>\tnull\n" {
+			t.Errorf("the pairs are %q", out)
+		}
+		if out := s.ok("kv", "list", "conversations", "--limit", "1", "--values", "--json"); out != `{"key":"a b.*>","value":null}`+"\n" {
+			t.Errorf("as JSON: %q", out)
+		}
 		if out := s.ok("kv", "get", "conversations", "chat_T-1"); out != `[{"role":"user"}]`+"\n" {
 			t.Errorf("the value is %q", out)
 		}

@@ -27,22 +27,32 @@ func (s *Store) List(ctx context.Context, tenant string, d events.ListKV) (*even
 	if err := checkName("bucket", d.Bucket, events.MaxKVBucket); err != nil {
 		return nil, err
 	}
-	after, err := afterCursor(d)
+	cursor, err := cursorKey(d)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.places(ctx, tenant, d.Bucket, func(key string) bool { return key > after && hasPrefix(key, d.Prefix) }, false)
+	backwards := d.Order == "desc"
+	found, err := s.places(ctx, tenant, d.Bucket, func(key string) bool {
+		return hasPrefix(key, d.Prefix) && (d.Cursor == "" || key != cursor && (key < cursor) == backwards)
+	}, false)
 	if err != nil {
 		return nil, err
+	}
+	if backwards {
+		slices.Reverse(found)
 	}
 	limit := usualKeys
 	if d.Limit != nil {
 		limit = int(*d.Limit)
 	}
 	page := found[:min(len(found), limit)]
-	out := &events.KVList{Keys: make([]string, len(page))}
-	for i, p := range page {
-		out.Keys[i] = p.key
+	out := &events.KVList{Keys: make([]string, 0, len(page))}
+	if !d.Values {
+		for _, p := range page {
+			out.Keys = append(out.Keys, p.key)
+		}
+	} else if page, err = s.addValues(ctx, tenant, page, out); err != nil {
+		return nil, err
 	}
 	if len(page) < len(found) {
 		out.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(page[len(page)-1].key))
@@ -50,8 +60,8 @@ func (s *Store) List(ctx context.Context, tenant string, d events.ListKV) (*even
 	return out, nil
 }
 
-// afterCursor returns the key after which the page begins.
-func afterCursor(d events.ListKV) (string, error) {
+// cursorKey returns the key after which the page begins, in the order of the page.
+func cursorKey(d events.ListKV) (string, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(d.Cursor)
 	if err != nil || d.Cursor != "" && !hasPrefix(string(raw), d.Prefix) {
 		return "", events.Invalid("/cursor", "this is not a cursor of this query; use nextCursor as it came")

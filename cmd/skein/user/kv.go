@@ -100,9 +100,13 @@ func (a *app) printKV(r *cli.Remote, reply *events.Reply, err error) error {
 func (a *app) kvList() *cobra.Command {
 	var q events.ListKV
 	var limit int64
+	var order string
 	cmd := remoteCommand("list BUCKET", "List the keys of a bucket, in the order of their bytes", cobra.ExactArgs(1),
 		func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-			q.Bucket = args[0]
+			q.Bucket, q.Order = args[0], events.Order(order)
+			if err := cli.Choice("--order", order, q.Order.Enum()); err != nil {
+				return err
+			}
 			for left := cmp.Or(limit, -1); left != 0; {
 				q.Limit = new(int64(1000))
 				if left > 0 {
@@ -112,15 +116,8 @@ func (a *app) kvList() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				for _, key := range page.Keys {
-					if r.JSON {
-						err = a.PrintJSON(key)
-					} else {
-						_, err = fmt.Fprintln(a.Out, key)
-					}
-					if err != nil {
-						return err
-					}
+				if err := a.printPairs(r.JSON, page); err != nil {
+					return err
 				}
 				if q.Cursor = page.NextCursor; q.Cursor == "" {
 					return nil
@@ -131,7 +128,37 @@ func (a *app) kvList() *cobra.Command {
 			}
 			return nil
 		})
-	cmd.Flags().StringVar(&q.Prefix, "prefix", "", "only the keys that begin with it")
-	cmd.Flags().Int64Var(&limit, "limit", 0, "at most so many; 0: all")
+	f := cmd.Flags()
+	f.StringVar(&q.Prefix, "prefix", "", "only the keys that begin with it")
+	f.StringVar(&order, "order", "asc", "asc or desc")
+	f.BoolVar(&q.Values, "values", false, "also print the value of each key, after a tab")
+	f.Int64Var(&limit, "limit", 0, "at most so many; 0: all")
 	return cmd
+}
+
+// pair is a line of kv list --values --json.
+type pair struct {
+	Key   string      `json:"key"`
+	Value events.JSON `json:"value"`
+}
+
+// printPairs prints a page, a line for each key.
+func (a *app) printPairs(asJSON bool, page *events.KVList) error {
+	for i, key := range page.Keys {
+		var err error
+		switch values := page.Values != nil; {
+		case asJSON && values:
+			err = a.PrintJSON(pair{key, page.Values[i]})
+		case asJSON:
+			err = a.PrintJSON(key)
+		case values:
+			_, err = fmt.Fprintf(a.Out, "%s\t%s\n", key, page.Values[i])
+		default:
+			_, err = fmt.Fprintln(a.Out, key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

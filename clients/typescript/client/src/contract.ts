@@ -1336,6 +1336,10 @@ export interface KvListQuery {
   bucket: string;
   /** Only the keys that begin with it. */
   prefix?: string;
+  /** asc: in the order of their bytes, the default. */
+  order?: "asc" | "desc";
+  /** Also the values. A page ends earlier where they do not fit into one answer. */
+  values?: boolean;
   /** The largest number to return; 100 if absent. */
   limit?: number;
   /** nextCursor of the page before. */
@@ -2806,8 +2810,10 @@ export interface KvEntry {
 
 /** Keys of a bucket. */
 export interface KvList {
-  /** The keys, in the order of their bytes. */
+  /** The keys, in the order that was asked for. */
   keys: string[];
+  /** If asked for, the value of each key, in the same order. */
+  values?: unknown[];
   /** For the next page; absent on the last. */
   nextCursor?: string;
 }
