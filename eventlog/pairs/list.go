@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -82,6 +83,8 @@ func (s *Store) places(ctx context.Context, tenant, bucket string, wanted func(k
 	if err != nil {
 		return nil, unreadable(err)
 	}
+	last := consumer.CachedInfo().Name
+	defer func() { s.forget(ctx, tenant, last) }()
 	if consumer.CachedInfo().NumPending == 0 {
 		return nil, nil
 	}
@@ -100,6 +103,7 @@ func (s *Store) places(ctx context.Context, tenant, bucket string, wanted func(k
 		if err != nil {
 			return nil, unreadable(err)
 		}
+		last = meta.Consumer
 		if b, key, ok := keyOf(prefix, m.Subject()); ok && wanted(key) {
 			// A key that was written again meanwhile comes again.
 			if found[place{b, key}] = true; !withDeleted && m.Headers().Get(headerOperation) == deleted {
@@ -118,6 +122,17 @@ func (s *Store) places(ctx context.Context, tenant, bucket string, wanted func(k
 		return cmp.Or(strings.Compare(a.bucket, b.bucket), strings.Compare(a.key, b.key))
 	})
 	return out, nil
+}
+
+// forget deletes the consumer of a list. The server drops one by itself after five minutes, and has
+// at most a thousand of a stream.
+func (s *Store) forget(ctx context.Context, tenant, consumer string) {
+	if !s.conn.Wire().IsConnected() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = s.conn.JetStream().DeleteConsumer(ctx, assets.PairsStream(s.conn.Config().Names, tenant), consumer) // else the server drops it in its own time
 }
 
 func unreadable(err error) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -91,5 +92,24 @@ func TestPairs_ListLargeValues(t *testing.T) {
 		if v != large {
 			t.Errorf("the value of %s has %d bytes", got.keys[i], len(v))
 		}
+	}
+}
+
+// However often a bucket is listed, no consumer stays: the server has at most a thousand of a stream.
+func TestPairs_ListLeavesNoConsumer(t *testing.T) {
+	a, b := two(t)
+	set(t, a, "c", "b", "k", "1")
+	for _, bucket := range []string{"b", "none"} {
+		listAll(t, b, events.ListKV{Bucket: bucket})
+	}
+	if _, err := a.Delete(t.Context(), acme, "d", events.DeleteKV{Bucket: "b", Prefix: new("")}); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := a.conn.JetStream().Stream(t.Context(), assets.PairsStream(a.conn.Config().Names, acme))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := stream.CachedInfo().State.Consumers; n != 0 {
+		t.Errorf("%d consumers are left", n)
 	}
 }
