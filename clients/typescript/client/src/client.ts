@@ -38,6 +38,8 @@ export interface FollowOptions extends CallOptions {
   types?: string[];
   /** The name of the log that the position is of; a position of another log is refused. */
   log?: string;
+  /** Is called whenever the stream has begun, also again: what is read from then on misses no event. */
+  opened?: () => void;
 }
 
 type Ask<Q extends keyof Queries> = Queries[Q]["ask"];
@@ -140,8 +142,8 @@ export class Thread {
 
   /**
    * Has the thread's agent react, and follows the run: its ids, what it streams, and its execution when
-   * it ends, or waits for a person. A run whose stream breaks off is resumed; a reader that leaves does
-   * not end it.
+   * it ends, after every person that it waits for has answered. A run whose stream breaks off is
+   * resumed; a reader that leaves does not end it.
    */
   async *run(data: Commands["thread.react"], options: CallOptions & { commandId?: string } = {}): AsyncGenerator<RunEvent> {
     const request = {
@@ -199,7 +201,7 @@ export class Thread {
 }
 
 function following(o: FollowOptions, after: string | undefined) {
-  return { signal: o.signal, ...(after !== undefined && { lastId: after }), ...(o.log !== undefined && { log: o.log }) };
+  return { signal: o.signal, ...(after !== undefined && { lastId: after }), ...(o.log !== undefined && { log: o.log }), ...(o.opened && { opened: o.opened }) };
 }
 
 function search(parameters: Record<string, string | undefined>): string {

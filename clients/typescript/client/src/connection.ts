@@ -123,7 +123,7 @@ export class Connection {
    * ends when the server ends it and `over` says that this is the end. A frame that tells of an error
    * is thrown, or resumed after, where that may help.
    */
-  async *stream(path: string, r: Request & { lastId?: string; log?: string }, over: (last: Frame | undefined) => boolean): AsyncGenerator<Frame> {
+  async *stream(path: string, r: Request & { lastId?: string; log?: string; opened?: () => void }, over: (last: Frame | undefined) => boolean): AsyncGenerator<Frame> {
     let id = r.lastId ?? "";
     let log = r.log ?? "";
     let last: Frame | undefined;
@@ -141,6 +141,7 @@ export class Connection {
           throw await refusalOf(answer);
         }
         log = answer.headers.get("Skein-Log") ?? log;
+        r.opened?.();
         for await (const frame of frames(answer.body)) {
           if (frame.event === "error") throw refusalIn(frame.data);
           failures = 0;
