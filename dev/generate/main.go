@@ -96,6 +96,8 @@ func outputs(root string) ([]output, error) {
 		{"docs/asyncapi.yaml", asyncAPI},
 		{"docs/clients.md", clients.Page},
 		{"clients/typescript/client/src/contract.ts", typescript},
+		{"clients/python/src/skein/contract.py", pythonTypes},
+		{"clients/python/src/skein/_calls.pyi", pythonCalls},
 	} {
 		body, err := page.write()
 		if err != nil {

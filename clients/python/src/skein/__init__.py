@@ -1,0 +1,9 @@
+"""The client of Skein: typed commands, queries, events and streams over HTTP.
+
+``Skein`` is for threads, ``skein.aio.Skein`` the same for asyncio. Neither needs a package.
+"""
+
+from ._wire import Chunk, Event, Gap, Options, SkeinError, TenantEvent
+from .client import Skein, Thread
+
+__all__ = ["Chunk", "Event", "Gap", "Options", "Skein", "SkeinError", "TenantEvent", "Thread"]

@@ -1,0 +1,160 @@
+"""The installed client, against a Skein with the agent "echo", which answers in ten pieces."""
+
+import asyncio
+import os
+import socket
+import threading
+import unittest
+from typing import Any
+
+import skein
+from skein import aio
+
+URL = os.environ["SKEIN_URL"]
+
+
+def item(text: str) -> Any:
+    return {"item": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}}
+
+
+def text_of(event: skein.Event) -> Any:
+    return event.data["content"][0]["text"]
+
+
+class Cutting:
+    """A proxy that breaks off each of its first connections after some bytes of the answer."""
+
+    def __init__(self, cuts: int, bytes: int) -> None:
+        self.cuts, self.bytes, self.made = cuts, bytes, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        host, port = URL.removeprefix("http://").split(":")
+        while True:
+            client, _ = self.listener.accept()
+            server = socket.create_connection((host, int(port)))
+            self.made += 1
+            left = self.bytes if self.made <= self.cuts else None
+            threading.Thread(target=self.copy, args=(client, server, None), daemon=True).start()
+            threading.Thread(target=self.copy, args=(server, client, left), daemon=True).start()
+
+    def copy(self, source: socket.socket, target: socket.socket, left: int | None) -> None:
+        try:
+            while some := source.recv(65536):
+                some = some.replace(self.url[7:].encode(), URL[7:].encode())  # the host of a request
+                if left is not None:
+                    some, left = some[:left], left - len(some)
+                target.sendall(some)
+                if left is not None and left <= 0:
+                    break
+        except OSError:
+            pass
+        for end in (source, target):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class Sync(unittest.TestCase):
+    def setUp(self) -> None:
+        self.skein = skein.Skein(URL)
+        self.thread = self.skein.thread(self.skein.send("thread.create", {"agentId": "echo"})["threadId"])
+
+    def test_queries_show_what_was_written(self) -> None:
+        self.thread.send("item.create", item("one"))
+        self.assertEqual(self.thread.query("item.list", {"order": "asc"})["items"][0]["content"][0]["text"], "one")
+
+    def test_an_unanswered_command_is_repeated_and_executed_once(self) -> None:
+        proxy = Cutting(1, 20)
+        skein.Skein(proxy.url).thread(self.thread.ref).send("item.create", item("once"))
+        self.assertEqual(proxy.made, 2)
+        self.assertEqual(len(self.thread.query("item.list", {})["items"]), 1)
+
+    def test_events_resume_where_a_stream_broke_off(self) -> None:
+        for n in range(10):
+            self.thread.send("item.create", item(str(n)))
+        proxy, seen = Cutting(4, 2500), []
+        for event in skein.Skein(proxy.url).thread(self.thread.ref).events(types=["item.*"]):
+            seen.append(text_of(event))
+            if len(seen) == 10:
+                break
+        self.assertEqual("".join(seen), "0123456789")
+        self.assertGreater(proxy.made, 1)
+
+    def test_a_run_is_followed(self) -> None:
+        self.thread.send("thread.react", {"text": "hello"})
+        run = self.thread.query("execution.list", {})["executions"][0]["id"]
+        chunks = list(self.thread.chunks(execution=run))
+        self.assertEqual("".join(c.data["delta"] for c in chunks if isinstance(c, skein.Chunk) and c.type == "text-delta"), "0123456789")
+
+    def test_the_tenants_events_and_the_end_of_a_thread(self) -> None:
+        types: list[str] = []
+        for event in self.thread.events():
+            types.append(event.type)
+            if len(types) == 1:
+                self.thread.send("thread.delete", {})
+        self.assertEqual(types[-1], "lifecycle.deleted")
+        for found in self.skein.events(after="0", types=["lifecycle.deleted"]):
+            if found.event.thread_id == self.thread.ref:
+                break
+
+    def test_refusals_are_typed(self) -> None:
+        with self.assertRaises(skein.SkeinError) as refused:
+            self.skein.thread("key:nothing").query("thread.get", {})
+        self.assertEqual((refused.exception.code, refused.exception.status, refused.exception.retry), ("not_found", 404, False))
+        with self.assertRaises(skein.SkeinError) as refused:
+            self.thread.send("thread.update", {"title": "x"}, expected_version=9)
+        self.assertEqual((refused.exception.code, refused.exception.details["currentVersion"]), ("version_conflict", 2))
+        with self.assertRaises(skein.SkeinError) as refused:
+            skein.Skein("http://127.0.0.1:1", timeout=0.3).query("thread.list", {})
+        self.assertEqual((refused.exception.code, refused.exception.details), ("unavailable", {"outcome": "unknown"}))
+
+
+class Async(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self) -> None:
+        self.skein = aio.Skein(URL)
+        self.thread = self.skein.thread((await self.skein.send("thread.create", {"agentId": "echo"}))["threadId"])
+
+    async def test_commands_are_repeated_and_events_resume(self) -> None:
+        once = Cutting(1, 20)
+        await aio.Skein(once.url).thread(self.thread.ref).send("item.create", item("0"))
+        for n in range(1, 10):
+            await self.thread.send("item.create", item(str(n)))
+        self.assertEqual(len((await self.thread.query("item.list", {}))["items"]), 10)
+        proxy, seen = Cutting(4, 2500), []
+        async for event in aio.Skein(proxy.url).thread(self.thread.ref).events(types=["item.*"]):
+            seen.append(text_of(event))
+            if len(seen) == 10:
+                break
+        self.assertEqual("".join(seen), "0123456789")
+        self.assertGreater(proxy.made, 1)
+
+    async def test_many_at_once_and_cancelled(self) -> None:
+        await asyncio.gather(*(self.thread.send("item.create", item(str(n))) for n in range(20)))
+        self.assertEqual(len((await self.thread.query("item.list", {}))["items"]), 20)
+
+        async def follow() -> None:
+            async for _ in self.skein.events():
+                pass
+
+        task = asyncio.create_task(follow())
+        await asyncio.sleep(0)
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+
+    async def test_runs_and_refusals(self) -> None:
+        await self.thread.send("thread.react", {"text": "hello"})
+        run = (await self.thread.query("execution.list", {}))["executions"][0]["id"]
+        said = [c.data["delta"] async for c in self.thread.chunks(execution=run) if isinstance(c, skein.Chunk) and c.type == "text-delta"]
+        self.assertEqual("".join(said), "0123456789")
+        with self.assertRaises(skein.SkeinError) as refused:
+            await self.skein.thread("key:nothing").query("thread.get", {})
+        self.assertEqual(refused.exception.code, "not_found")
+
+
+if __name__ == "__main__":
+    unittest.main()
