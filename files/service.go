@@ -24,12 +24,13 @@ import (
 
 // ServiceConfig bounds a service. The zero value of a field means its default.
 type ServiceConfig struct {
-	Version           string        // of the NATS service; default 0.0.0
-	Uploads           *quota.Pool   // places for uploads in progress; default DefaultUploads
-	Idle              time.Duration // after which an upload that receives nothing is dropped; default 30 s
-	Longest           time.Duration // maximum duration of an upload; default DefaultUploadTime
-	Answers, Refusals *nats.Conn    // see service.Endpoint
-	Conn              *nats.Conn    // receives requests; default: the log's
+	Version           string            // of the NATS service; default 0.0.0
+	Build             map[string]string // see service.Endpoint
+	Uploads           *quota.Pool       // places for uploads in progress; default DefaultUploads
+	Idle              time.Duration     // after which an upload that receives nothing is dropped; default 30 s
+	Longest           time.Duration     // maximum duration of an upload; default DefaultUploadTime
+	Answers, Refusals *nats.Conn        // see service.Endpoint
+	Conn              *nats.Conn        // receives requests; default: the log's
 	Tenants           quota.Limits
 	Fair              quota.Fair      // of each tenant, while others are active
 	Metrics           service.Limited // counts what a tenant's limits refused; may be nil
@@ -84,7 +85,7 @@ func Serve(log *eventlog.Log, store *Store, writes *commands.Dispatcher, queries
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	var err error
 	s.service, err = service.Serve(cmp.Or(s.cfg.Conn, log.Conn()), log.Config().Names, service.Endpoint{
-		Name: "skein-files", Description: "Contents of files", Kind: events.KindFile, Pattern: "*.content.*", Version: s.cfg.Version,
+		Name: "skein-files", Description: "Contents of files", Kind: events.KindFile, Pattern: "*.content.*", Version: s.cfg.Version, Build: s.cfg.Build,
 		Requests: []string{"content.get", "content.put"}, InFlight: 256, Time: service.RequestTime,
 		Tenants: s.cfg.Tenants, Metrics: s.cfg.Metrics, Fair: s.cfg.Fair, Answers: s.cfg.Answers, Refusals: s.cfg.Refusals,
 	}, s.handle, logger)

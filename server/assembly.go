@@ -11,6 +11,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
+	"github.com/skein-threads/skein/internal/build"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/quota"
@@ -159,7 +160,7 @@ func (a *assembly) serveFiles() error {
 		return err
 	}
 	a.files, err = files.Serve(a.contents, a.objects, a.dispatcher, a.reads, files.ServiceConfig{
-		Version: a.cfg.Version, Uploads: a.places(placesUploads, 0), Longest: a.cfg.MaxUploadTime, Tenants: a.cfg.limits(), Metrics: a.metrics,
+		Version: a.cfg.Version, Build: build.This().Metadata(), Uploads: a.places(placesUploads, 0), Longest: a.cfg.MaxUploadTime, Tenants: a.cfg.limits(), Metrics: a.metrics,
 		Conn: uploads, Answers: a.answers, Refusals: a.refusals, Fair: a.fair(1),
 	}, a.logger)
 	return err
@@ -205,7 +206,7 @@ func (a *assembly) serveCommands() error {
 		return err
 	}
 	a.commands, err = service.Serve(requests, a.cfg.Names, service.Endpoint{
-		Name: "skein-commands", Description: "Commands on threads", Kind: events.KindCommand, Version: a.cfg.Version,
+		Name: "skein-commands", Description: "Commands on threads", Kind: events.KindCommand, Version: a.cfg.Version, Build: build.This().Metadata(),
 		Requests: namesOf(events.Commands(), func(c events.Command) string { return c.Name }), InFlight: 8192,
 		Tenants: a.cfg.limits(), Metrics: a.metrics, Fair: a.fair(1), Answers: a.answers, Refusals: a.refusals,
 		Forwarding: &service.Forwarding{Conn: peers, Key: commands.Aggregate, Metrics: a.metrics},

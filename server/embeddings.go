@@ -10,6 +10,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/build"
 	"github.com/skein-threads/skein/projections/definitions"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/model"
@@ -34,7 +35,7 @@ type embeddings struct {
 func (s *Server) serveEmbeddings(log *eventlog.Log, definitions *definitions.Definitions) (err error) {
 	e := &embeddings{s, log, definitions}
 	s.embeddings, err = service.Serve(s.clients, s.cfg.Names, service.Endpoint{
-		Name: "skein-embeddings", Description: "Embeddings by the endpoints of models", Kind: events.KindFile, Pattern: "*.model.*", Version: s.cfg.Version,
+		Name: "skein-embeddings", Description: "Embeddings by the endpoints of models", Kind: events.KindFile, Pattern: "*.model.*", Version: s.cfg.Version, Build: build.This().Metadata(),
 		Requests: []string{client.EmbedRequest}, InFlight: embeddingsInFlight, Time: client.EmbedTime,
 		Tenants: s.cfg.limits(), Metrics: s.metrics, Fair: s.fair(1), Answers: s.answers, Refusals: s.refusals,
 	}, e.handle, s.logger)

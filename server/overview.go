@@ -13,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/console/chart"
 	"github.com/skein-threads/skein/eventlog/operations"
 	"github.com/skein-threads/skein/eventlog/timeline"
+	"github.com/skein-threads/skein/internal/build"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/server/metrics"
 )
@@ -42,7 +43,7 @@ func (o *overview) Overview(ctx context.Context) (*console.Overview, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &console.Overview{Version: s.cfg.Version, Started: o.started, Stores: stores, Terms: o.terms()}
+	out := &console.Overview{Version: build.This().String(), Started: o.started, Stores: stores, Terms: o.terms()}
 	for _, c := range s.Checks(ctx) {
 		note := c.Note
 		if !c.OK {

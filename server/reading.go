@@ -9,6 +9,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
+	"github.com/skein-threads/skein/internal/build"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/query"
@@ -55,7 +56,7 @@ func (s *Server) startReading(background context.Context, validator *schema.Vali
 		return nil, err
 	}
 	s.queries, err = service.Serve(requests, s.cfg.Names, service.Endpoint{
-		Name: "skein-queries", Description: "Queries of threads", Kind: events.KindQuery, Version: s.cfg.Version,
+		Name: "skein-queries", Description: "Queries of threads", Kind: events.KindQuery, Version: s.cfg.Version, Build: build.This().Metadata(),
 		Requests: queries.Names(), InFlight: queriesInFlight, Time: service.RequestTime, Long: s.reads(),
 		Tenants: s.cfg.limits(), Metrics: s.metrics, Fair: s.fair(queriesToCommands), Answers: s.answers, Refusals: s.refusals,
 	}, queries.Handle, s.logger)

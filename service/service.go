@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -41,12 +42,13 @@ type Endpoint struct {
 	Kind        string // the second token of the subjects: cmd, query or file
 	Pattern     string // the tokens after it; default all
 	Version     string
-	Requests    []string      // the names that it knows, for the service's information
-	InFlight    int           // requests in flight at once; more are refused as unavailable
-	Time        time.Duration // that a request may take; 0: no bound
-	Tenants     quota.Limits  // of each tenant; the zero value limits none
-	Fair        quota.Fair    // of each tenant, while others are active; a request that does much counts as many
-	Long        *quota.Pool   // places for requests that read much; nil: they need none
+	Build       map[string]string // more of what the program was built from, by its name in the service's metadata
+	Requests    []string          // the names that it knows, for the service's information
+	InFlight    int               // requests in flight at once; more are refused as unavailable
+	Time        time.Duration     // that a request may take; 0: no bound
+	Tenants     quota.Limits      // of each tenant; the zero value limits none
+	Fair        quota.Fair        // of each tenant, while others are active; a request that does much counts as many
+	Long        *quota.Pool       // places for requests that read much; nil: they need none
 	// Answers and Refusals are the connections for answers, and for refusals of what is
 	// over a limit; default that on which requests come. Each request and each refusal of
 	// a flood takes the lock of its connection, which then is slow for others.
@@ -110,6 +112,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 		s.refused = func(limit string) { e.Metrics.Limited(e.Kind, limit) }
 	}
 	metadata := map[string]string{"subjects": names.Prefix + "." + e.Kind + ".{tenant}.{noun}.{verb}"}
+	maps.Copy(metadata, e.Build)
 	for i, name := range e.Requests {
 		metadata["request-"+strconv.Itoa(i+1)] = name
 	}

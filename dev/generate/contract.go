@@ -83,6 +83,21 @@ func recorded(root string) (contract, version, error) {
 	return c, v, nil
 }
 
+// contractVersion is the file with the version alone, which programs are built with. There is none
+// before a contract was recorded.
+func contractVersion(root string) ([]output, error) {
+	_, v, err := recorded(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return []output{{versionPath, v.line()}}, err
+}
+
+// versionPath is where the version lies that programs are built with.
+const versionPath = "internal/build/contract"
+
+func (v version) line() []byte { return []byte(v.String() + "\n") }
+
 // current reads the contract as schema/files say it now.
 func current(root string) (contract, error) {
 	c := contract{Schemas: map[string]events.JSON{}}
@@ -196,7 +211,10 @@ func recordContract(out io.Writer, root, text string) error {
 	}
 	after.Version = to.String()
 	fmt.Fprintf(out, "%s: %s\n", contractPath, to)
-	return write(filepath.Join(root, filepath.FromSlash(contractPath)), after.lines())
+	if err := write(filepath.Join(root, filepath.FromSlash(contractPath)), after.lines()); err != nil {
+		return err
+	}
+	return write(filepath.Join(root, filepath.FromSlash(versionPath)), to.line())
 }
 
 // lines writes one schema a line, so that a diff shows which changed.

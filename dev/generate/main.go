@@ -105,7 +105,8 @@ func outputs(root string) ([]output, error) {
 		}
 		all = append(all, output{page.path, body})
 	}
-	return all, nil
+	version, err := contractVersion(root)
+	return append(all, version...), err
 }
 
 // run writes the files, or checks them, and removes schemas of what is no more.
