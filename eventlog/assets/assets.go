@@ -9,6 +9,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/format"
 )
 
 // Ages says how long streams keep their messages. All are required.
@@ -19,7 +20,8 @@ type Ages struct {
 }
 
 // Ensure creates the streams, or brings them up to date. It returns a
-// *[streams.AssetError] if one exists that would lose data.
+// *[streams.AssetError] if one exists that would lose data, and a *[format.NewerError] if a newer
+// Skein has stored the log.
 func Ensure(ctx context.Context, conn *streams.Conn, ages Ages) error {
 	for _, a := range append(settingsFor(conn).streams(ages), derived.LeaseStream(conn.Config()), Sessions(conn)) {
 		if err := conn.Ensure(ctx, a); err != nil {
@@ -71,6 +73,7 @@ func (s settings) streams(ages Ages) []streams.Asset {
 			// Deletes are not denied: a purged thread is overwritten on the disk, message by
 			// message; see streams.Conn.Erase.
 			AllowDirect: true, AllowAtomicPublish: true, Duplicates: time.Second,
+			Metadata: format.Metadata(),
 		}},
 		// Before the chunks: a stream that takes all of the timeline would store them.
 		{Derived: true, Owns: s.ownsOnTimeline, Widen: s.widened, Config: jetstream.StreamConfig{

@@ -19,6 +19,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
+	newest "github.com/skein-threads/skein/internal/format"
 )
 
 // Manifest describes a backup: a folder with copies of what is not derived (the log,
@@ -219,6 +220,15 @@ func Read(dir string) (*Manifest, error) {
 		return nil, fmt.Errorf("%s: this is no backup of format %d: %w", manifestFile, format, err)
 	}
 	for _, s := range b.Streams {
+		var stored struct {
+			Metadata map[string]string `json:"metadata"`
+		}
+		if err := json.Unmarshal(s.Config, &stored); err != nil {
+			return nil, fmt.Errorf("%s: the configuration of stream %s: %w", manifestFile, s.Name, err)
+		}
+		if err := newest.Check("the backup "+dir, stored.Metadata); err != nil {
+			return nil, err
+		}
 		if filepath.Base(s.File) != s.File {
 			return nil, fmt.Errorf("%s names the file %q, which is elsewhere", manifestFile, s.File)
 		}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/internal/format"
 	"github.com/skein-threads/skein/internal/retry"
 )
 
@@ -51,6 +53,9 @@ func (c *Conn) ensureOnce(ctx context.Context, a Asset) error {
 		return AssetFailed(want.Name, err)
 	}
 	have := stream.CachedInfo().Config
+	if err := format.Check("stream "+want.Name, have.Metadata); err != nil {
+		return err
+	}
 	if a.Owns != nil {
 		want.Subjects = a.Widen(have.Subjects, want.Subjects)
 	}
@@ -139,7 +144,18 @@ func same(have, want jetstream.StreamConfig) bool {
 		(have.DenyDelete || !want.DenyDelete) && have.AllowRollup == want.AllowRollup && have.Duplicates == want.Duplicates &&
 		have.Compression == want.Compression && have.AllowMsgSchedules == want.AllowMsgSchedules &&
 		(!want.DiscardNewPerSubject || have.DiscardNewPerSubject && have.MaxMsgsPerSubject == want.MaxMsgsPerSubject) &&
-		slices.Equal(have.Subjects, want.Subjects) && sameRePublish(have.RePublish, want.RePublish) && sameSources(have.Sources, want.Sources)
+		slices.Equal(have.Subjects, want.Subjects) && sameRePublish(have.RePublish, want.RePublish) && sameSources(have.Sources, want.Sources) &&
+		hasAll(have.Metadata, want.Metadata)
+}
+
+// hasAll reports whether metadata has all that is wanted: the server and a restore write there too.
+func hasAll(have, want map[string]string) bool {
+	for key, value := range want {
+		if have[key] != value {
+			return false
+		}
+	}
+	return true
 }
 
 func sameSources(have, want []*jetstream.StreamSource) bool {
@@ -160,6 +176,13 @@ func merged(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	out.AllowRollup, out.Duplicates, out.Compression = want.AllowRollup, want.Duplicates, want.Compression
 	out.AllowMsgSchedules = want.AllowMsgSchedules
 	out.Subjects, out.RePublish, out.Sources = want.Subjects, want.RePublish, want.Sources
+	if len(want.Metadata) > 0 {
+		out.Metadata = maps.Clone(have.Metadata)
+		if out.Metadata == nil {
+			out.Metadata = map[string]string{}
+		}
+		maps.Copy(out.Metadata, want.Metadata)
+	}
 	if want.DiscardNewPerSubject { // else it is as losesData wants it
 		out.DiscardNewPerSubject, out.MaxMsgsPerSubject = true, want.MaxMsgsPerSubject
 	}

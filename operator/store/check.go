@@ -30,9 +30,10 @@ type Config struct {
 
 // Check reads every block of a store, those of derived streams too, and compares
 // what it finds with the mark. No server may use the store meanwhile. The error is an
-// *[UnfinishedError] if a restore into the store did not end.
+// *[UnfinishedError] if a restore into the store did not end, and a *[format.NewerError] if a newer
+// Skein has used it.
 func Check(ctx context.Context, cfg Config) (*Report, error) {
-	if err := Restored(cfg.Dir); err != nil {
+	if err := cfg.usable(); err != nil {
 		return nil, err
 	}
 	m, err := readMark(cfg.Dir)

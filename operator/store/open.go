@@ -30,9 +30,9 @@ type Opened struct {
 // Open makes sure that a server can read all of a store that is not derived, before
 // it starts. The caller holds the store's lock. The error is a *DamagedError if
 // something cannot be read or is missing, and an *[UnfinishedError] if a restore into the
-// store did not end; then nothing was changed.
+// store did not end, and a *[format.NewerError] if a newer Skein has used it; then nothing was changed.
 func Open(ctx context.Context, cfg Config) (*Opened, error) {
-	if err := Restored(cfg.Dir); err != nil {
+	if err := cfg.usable(); err != nil {
 		return nil, err
 	}
 	begin := time.Now()

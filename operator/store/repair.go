@@ -77,7 +77,7 @@ func (e *LossError) Error() string {
 // used again, and what is derived is moved aside too, to be made again. No server
 // may use the store meanwhile. The error is a *LossError if something is lost.
 func Repair(ctx context.Context, cfg RepairConfig) (*Repaired, error) {
-	if err := Restored(cfg.Dir); err != nil {
+	if err := cfg.usable(); err != nil {
 		return nil, err
 	}
 	m, err := readMark(cfg.Dir)

@@ -10,6 +10,7 @@ import (
 	"github.com/skein-threads/skein/audit/trail"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -63,10 +64,17 @@ func (r *remote) openLog() (log *eventlog.Log, closeLog func(), err error) {
 		nc.Close()
 		return nil, nil, err
 	}
-	return log, func() {
+	closeLog = func() {
 		log.Close()
 		nc.Close()
-	}, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), r.Timeout)
+	defer cancel()
+	if err := assets.CheckFormat(ctx, log.Streams()); err != nil {
+		closeLog()
+		return nil, nil, err
+	}
+	return log, closeLog, nil
 }
 
 // oneOrAll requires a tenant, or --all-tenants and no threads.
