@@ -65,6 +65,10 @@ test-console: ## Drive the console in a real Chromium (installs Debian's, where 
 	command -v chromium >/dev/null || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends chromium; }
 	SKEIN_CONSOLE=1 $(GO) run ./dev/gotest -target test-console -- $(TESTFLAGS) -timeout 30m ./dev/console
 
+.PHONY: test-release
+test-release: ## Build a release for this machine, and install and run it: go install, Debian package, image, stores of earlier releases (needs root and Debian's dpkg)
+	SKEIN_RELEASE=1 $(GO) run ./dev/gotest -target test-release -- $(TESTFLAGS) -timeout 30m ./dev/release
+
 .PHONY: pictures
 pictures: ## Make the README's pictures of the console again (needs Chromium)
 	mkdir -p docs/images
@@ -201,6 +205,14 @@ VULNDB ?= https://vuln.go.dev
 vuln: ## Check the code and its modules against the vulnerabilities that VULNDB knows
 	$(GOVULNCHECK) -db $(VULNDB) $(ALL)
 
+GORELEASER ?= github.com/goreleaser/goreleaser/v2@v2.15.1
+
+# Without keys nothing is signed.
+.PHONY: release-snapshot
+release-snapshot: ## Build all that a release has into dist, and publish nothing (RELEASING.md)
+	GOWORK=off $(GO) run $(GORELEASER) release --snapshot --clean --skip=sign
+	$(GO) run ./dev/release image "$$(sed -n 's/.*"version":"\([^"]*\)".*/\1/p' dist/metadata.json)" dist/skein-image.tar amd64=$$(ls -d dist/skein_linux_amd64*)/skein arm64=$$(ls -d dist/skein_linux_arm64*)/skein
+
 .PHONY: clean
 clean: ## Remove what the build made (never data)
-	rm -rf bin coverage.*
+	rm -rf bin dist coverage.*

@@ -18,7 +18,7 @@ func TestSkipsSayWhy(t *testing.T) {
 // runsIt is how a reason names the target that runs the test: one of those that CI
 // calls, or test-faults, which takes too long for it. dev/gotest fails where that
 // target skips it too.
-var runsIt = regexp.MustCompile(`make (test|test-long|test-race|test-faults|test-clients|test-console) runs it`)
+var runsIt = regexp.MustCompile(`make (test|test-long|test-race|test-faults|test-clients|test-console|test-release) runs it`)
 
 func checkSkips(f sourceFile) []finding {
 	if !f.inTest {

@@ -35,6 +35,7 @@ const stopWithin = 9 * time.Second
 type serveOptions struct {
 	skein.Options
 	file, level, format string
+	firstTenant         string // for whom the folder of --access is created
 	dev, json           bool
 	cacheMiB            int
 }
@@ -81,6 +82,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.StringVar(&o.Creds, "creds", "", "file of NATS credentials, or of an NKey, for --nats")
 	f.StringVar(&o.CA, "tls-ca", "", "file of the certificate authority of --nats")
 	f.StringVar(&o.Access, "access", "", "folder of accounts and TLS for the embedded nats-server, as created by skein access init")
+	f.StringVar(&o.firstTenant, "access-create", "", "tenant for which the folder of --access is created where there is none, with one API key, which is printed once")
 	f.Float64Var(&o.TenantRate, "tenant-rate", server.DefaultTenantRate, "requests per second of one tenant; negative: no limit")
 	f.IntVar(&o.TenantInFlight, "tenant-inflight", server.DefaultTenantInFlight, "requests in flight of one tenant; negative: no limit")
 	f.IntVar(&o.TenantKVMiB, "tenant-kv-mib", 0, "MiB of key-value pairs that one tenant may store (default 1024); negative: no limit")
@@ -180,7 +182,7 @@ type readyLine struct {
 // variables that other commands read too.
 func (o *serveOptions) leaveOut() {
 	if o.NATS != "" {
-		o.Store, o.NATSListen = "", ""
+		o.Store, o.NATSListen, o.firstTenant = "", "", ""
 	} else {
 		o.Creds, o.CA = "", ""
 	}
@@ -198,6 +200,9 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 	o.ThreadCache = heap.Cache(o.cacheMiB, heap.Fit(), commands.DefaultCacheBytes)
 	go heap.ReturnIdle(ctx)
 	o.leaveOut()
+	if err := a.firstAccess(o); err != nil {
+		return err
+	}
 	if err := o.Validate(); err != nil {
 		return cli.WrongUsage("%v", err)
 	}
