@@ -750,6 +750,50 @@ class KvDelete(TypedDict):
     erase: NotRequired[bool]
 
 
+class PushSet(TypedDict):
+    """Has the updates of a run sent to a URL. Its secrets are not part of the log."""
+
+    # The push's id. A push of the thread with the same id is replaced.
+    id: str
+
+    # The run.
+    executionId: str
+
+    # How the updates are written.
+    form: Literal["a2a/1.0", "a2a/0.3"]
+
+    # What its owner calls it.
+    name: NotRequired[str]
+
+    # Who set it.
+    owner: NotRequired[str]
+
+    # Where they are sent, http or https.
+    url: str
+
+    # Sent with each update, as X-A2A-Notification-Token.
+    token: NotRequired[str]
+
+    # The scheme of the header Authorization, such as Bearer.
+    scheme: NotRequired[str]
+
+    # What follows the scheme.
+    credentials: NotRequired[str]
+
+    # What URLs of files begin with.
+    base: NotRequired[str]
+
+    # The sequence in the log from which updates are sent; from now on if absent.
+    fromSeq: NotRequired[int]
+
+
+class PushDelete(TypedDict):
+    """Ends a push."""
+
+    # The push's id.
+    id: str
+
+
 class TraceRecord(TypedDict):
     """Records a log line, a model's usage or a span."""
 
@@ -1846,6 +1890,20 @@ class KvListQuery(TypedDict):
 
     # nextCursor of the page before.
     cursor: NotRequired[str]
+
+
+class PushListQueryOfThread(TypedDict):
+    """The pushes of a thread's runs."""
+
+    # Only those of this run.
+    executionId: NotRequired[str]
+
+
+class PushListQuery(PushListQueryOfThread):
+    """The pushes of a thread's runs."""
+
+    # The thread.
+    threadId: str
 
 
 class QueueListQueryOfThread(TypedDict):
@@ -3837,6 +3895,41 @@ class KvList(TypedDict):
 
     # For the next page; absent on the last.
     nextCursor: NotRequired[str]
+
+
+class Push(TypedDict):
+    """Push of the contract."""
+
+    # The id.
+    id: str
+
+    # The run.
+    executionId: str
+
+    # How the updates are written.
+    form: Literal["a2a/1.0", "a2a/0.3"]
+
+    # What its owner calls it.
+    name: NotRequired[str]
+
+    # Who set it.
+    owner: NotRequired[str]
+
+    # Where the updates are sent.
+    url: str
+
+    # The scheme of the header Authorization.
+    scheme: NotRequired[str]
+
+    # How many attempts in a row have failed.
+    failures: NotRequired[int]
+
+
+class PushList(TypedDict):
+    """The pushes of a thread's runs."""
+
+    # The pushes, in the order of their ids.
+    pushes: list[Push]
 
 
 class ThreadRun(TypedDict):
