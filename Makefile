@@ -57,7 +57,8 @@ test-alone: ## Run the tests that .ci/alone lists, which compare times or flood:
 	$(GO) run ./dev/gotest -target test-alone -only .ci/alone -- $(TESTFLAGS) -p 1 -timeout 30m
 
 .PHONY: test-clients
-test-clients: ## Run released clients of the protocols over HTTP against a server, and examples/next in a Chromium (needs Node and npm)
+test-clients: ## Run released clients of the protocols over HTTP against a server, and examples/next in a Chromium (needs Node and npm; installs Debian's tools to package Python, where they are missing)
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! /usr/bin/python3 -c 'import build, mypy, setuptools, wheel' 2>/dev/null; then apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends python3 python3-build python3-setuptools python3-wheel python3-venv mypy; fi
 	SKEIN_CLIENTS=1 $(GO) run ./dev/gotest -target test-clients -- $(TESTFLAGS) -timeout 30m ./dev/clients
 
 .PHONY: test-console
