@@ -2,6 +2,7 @@ package natsagents
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"strings"
 	"sync"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/api/runstream"
 	"github.com/skein-threads/skein/client"
@@ -286,7 +286,7 @@ func (p *prompt) decide(ctx, asking context.Context, r events.ApprovalRequested)
 
 // askOnce asks once, and returns the text of the reply.
 func (p *prompt) askOnce(ctx context.Context, text string) (string, error) {
-	id := nuid.Next()
+	id := rand.Text()
 	subject := events.AgentsReply(p.s.id, p.agent.Tenant, id)
 	reply := make(chan []byte, 1)
 	p.s.mu.Lock()

@@ -2,6 +2,7 @@ package natsagents
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
-	"github.com/nats-io/nuid"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
@@ -78,7 +78,7 @@ func Serve(o Options) (*Service, error) {
 	if o.Interval == 0 {
 		o.Interval = 20 * time.Second
 	}
-	s := &Service{o: o, id: nuid.Next(), started: time.Now().UTC(), gate: quota.NewGate(o.Limits), asked: map[string]chan<- []byte{}}
+	s := &Service{o: o, id: rand.Text(), started: time.Now().UTC(), gate: quota.NewGate(o.Limits), asked: map[string]chan<- []byte{}}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	err := errors.Join(
 		s.subscribe(events.AgentsPrompt("*", "*", "*"), queueGroup, s.prompted),
