@@ -28,18 +28,31 @@ const roomiest = 400
 
 // Fit sets the garbage collector's limits to the memory of the process: the heap
 // may grow well beyond its live data, within bounds, and the total stays below nine
-// tenths of the control group's limit or, without one, of the machine's memory. GOGC
-// and GOMEMLIMIT take precedence if they are set. It returns the limit, math.MaxInt64
-// if there is none.
+// tenths of the control group's limit or, without one, of the machine's memory, and so far below it
+// that the program itself and pages of files have room. GOGC and GOMEMLIMIT take precedence if they
+// are set. It returns the limit, math.MaxInt64 if there is none.
 func Fit() (limit int64) {
 	if os.Getenv("GOGC") == "" {
 		keepRoom(heapRoom)
 	}
-	limit, err := memlimit.Set(memlimit.WithProvider(memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)))
+	there := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)
+	limit, err := memlimit.Set(memlimit.WithRatio(1), memlimit.WithProvider(func() (uint64, error) {
+		n, err := there()
+		return within(n), err
+	}))
 	if err != nil { // neither is known
 		return debug.SetMemoryLimit(-1)
 	}
 	return limit
+}
+
+// besides is what a control group holds besides what Go's limit counts: the program's code, and the
+// pages of files that it reads and writes, without which both are read from the disk again and again.
+const besides = 160 << 20
+
+// within returns the limit for a process that has so much memory: at least half of it.
+func within(there uint64) uint64 {
+	return min(there/10*9, max(there/2, there-min(there, besides)))
 }
 
 // Cache returns the size of the cache of thread states in bytes: mib MiB or, if that is 0, a

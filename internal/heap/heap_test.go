@@ -60,6 +60,15 @@ func TestFitMemory_LimitWithoutControlGroup(t *testing.T) {
 	}
 }
 
+// A small control group has room for the program's code and for pages of files.
+func TestWithin_LeavesRoomForFiles(t *testing.T) {
+	for there, want := range map[uint64]uint64{0: 0, 256: 128, 512: 352, 1000: 840, 4000: 3600} {
+		if got := within(there << 20); got != want<<20 {
+			t.Errorf("of %d MiB: %d MiB, want %d", there, got>>20, want)
+		}
+	}
+}
+
 // GOGC follows the live data, from collection to collection, up and down.
 func TestKeepRoom_FollowsLiveData(t *testing.T) {
 	old := debug.SetGCPercent(100)
