@@ -41,6 +41,8 @@ func (s served) Says() string {
 		return "a URL"
 	case s.Place == events.MCPPlace:
 		return "an MCP server"
+	case s.Place == events.A2APlace:
+		return "an agent elsewhere"
 	case s.State == events.WorkerUnchecked:
 		return "not known here"
 	case s.Place == events.ServerPlace:

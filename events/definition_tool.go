@@ -16,19 +16,20 @@ const (
 	AgentTool  ToolType = "agent"  // another agent
 	PersonTool ToolType = "person" // a person, who is asked
 	HTTPTool   ToolType = "http"   // an endpoint that Skein calls
+	A2ATool    ToolType = "a2a"    // an agent elsewhere, which speaks Agent2Agent
 )
 
 // Enum lists the types.
 func (ToolType) Enum() []string {
-	return []string{string(GoTool), string(NATSTool), string(MCPTool), string(AgentTool), string(PersonTool), string(HTTPTool)}
+	return []string{string(GoTool), string(NATSTool), string(MCPTool), string(AgentTool), string(PersonTool), string(HTTPTool), string(A2ATool)}
 }
 
 // ToolDefinition says what a model may call, and who executes it.
 type ToolDefinition struct {
 	Name         string        `json:"name" schema:"required,pattern=tool" doc:"The name, as the model calls it; of a whole server, what the names of its tools begin with, before __."`
 	Description  string        `json:"description" schema:"required,minLength=1,maxLength=16384" doc:"What it does and when to use it."`
-	Type         ToolType      `json:"type" schema:"required" doc:"Who does it: a function of the process, a process on NATS, an MCP server, another agent, a person who answers with approval.resolve, or an HTTP endpoint."`
-	Parameters   JSON          `json:"parameters,omitzero" schema:"object" doc:"The JSON Schema (2020-12) of its arguments, an object; none if absent, or what the MCP server says."`
+	Type         ToolType      `json:"type" schema:"required" doc:"Who does it: a function of the process, a process on NATS, an MCP server, another agent, a person who answers with approval.resolve, an HTTP endpoint, or an agent elsewhere that speaks A2A."`
+	Parameters   JSON          `json:"parameters,omitzero" schema:"object" doc:"The JSON Schema (2020-12) of its arguments, an object; none if absent, or what the MCP server says. Not of type a2a: a message, and the task that it goes on with."`
 	Auto         *bool         `json:"auto,omitzero" doc:"A call is made at once; true if absent. If false, it waits for an approval."`
 	Idempotent   *bool         `json:"idempotent,omitzero" doc:"A call that may have been made may be made again; false if absent."`
 	ReadOnly     *bool         `json:"readOnly,omitzero" doc:"It changes nothing; false if absent."`
@@ -36,7 +37,7 @@ type ToolDefinition struct {
 	TimeoutMs    *int64        `json:"timeoutMs,omitzero" schema:"minimum=1" doc:"Milliseconds that one call may take. Not of type agent: the limits of that agent hold."`
 	WorkerWaitMs *int64        `json:"workerWaitMs,omitzero" schema:"minimum=0,maximum=86400000" doc:"Milliseconds that a call waits for a process that serves the tool, when none does; what the agent's limits say if absent, 0: not at all."`
 	Retries      *Retries      `json:"retries,omitzero" doc:"How often a call is tried after a temporary failure, if the tool is idempotent or readOnly or the call was not made; absent: as the agent says."`
-	Server       *ToolServer   `json:"server,omitzero" doc:"The MCP server; of type mcp."`
+	Server       *ToolServer   `json:"server,omitzero" doc:"The MCP server, of type mcp; or of type a2a where the agent's card is, by its url and tokenEnv alone."`
 	HTTP         *HTTPEndpoint `json:"http,omitzero" doc:"The endpoint; of type http."`
 	Agent        string        `json:"agent,omitzero" schema:"pattern=name" doc:"The agent; of type agent."`
 	OwnThread    *bool         `json:"ownThread,omitzero" doc:"Of type agent: it answers in a thread of its own, and the call's result is its answer; false if absent: it takes the thread over. One of type dual_ai always has a thread of its own."`
@@ -67,11 +68,30 @@ func (d ToolDefinition) Check() error {
 	switch {
 	case d.Type == MCPTool && d.Server == nil:
 		return Invalid("/server", "a tool of type mcp needs a server, with a command or a url")
+	case d.Type == A2ATool:
+		return d.checkA2A()
 	case d.Type != MCPTool && d.Server != nil:
-		return Invalid("/server", "only a tool of type mcp has a server")
+		return Invalid("/server", "only a tool of type mcp or a2a has a server")
 	case d.Type == AgentTool && d.Agent == "":
 		return Invalid("/agent", "a tool of type agent needs an agent")
 	case d.Type != AgentTool && d.Agent != "":
+		return Invalid("/agent", "only a tool of type agent has an agent")
+	}
+	return nil
+}
+
+// checkA2A validates a tool that is an agent elsewhere.
+func (d ToolDefinition) checkA2A() error {
+	switch s := d.Server; {
+	case s == nil || s.URL == "":
+		return Invalid("/server", "a tool of type a2a needs a server with the url of the agent's card, or of its host")
+	case s.Tool != "" || len(s.Include)+len(s.Exclude) > 0:
+		return Invalid("/server", "the server of a tool of type a2a has a url and tokenEnv alone")
+	case d.Parameters != nil:
+		return Invalid("/parameters", "a tool of type a2a has no parameters: it takes a message, and the task that it goes on with")
+	case d.WorkerWaitMs != nil:
+		return Invalid("/workerWaitMs", "a tool of type a2a has no workerWaitMs: an agent that cannot be reached is tried again as retries says")
+	case d.Agent != "":
 		return Invalid("/agent", "only a tool of type agent has an agent")
 	}
 	return nil
@@ -101,13 +121,16 @@ func (ToolDefinition) Constraint() string {
 	const (
 		noServer = `"server":{"type":"null"}`
 		noAgent  = `"agent":{"enum":["",null]}`
+		none     = `{"type":["array","null"],"maxItems":0}`
 	)
 	return `{"anyOf":[` +
 		`{"properties":{"type":{"enum":["go","nats"]},` + noServer + `,` + noAgent + `}},` +
 		`{"required":["server"],"properties":{"type":{"const":"mcp"},"server":{"type":"object"},` + noAgent + `}},` +
 		`{"required":["agent"],"properties":{"type":{"const":"agent"},"agent":{"type":"string","minLength":1},` + noServer + `}},` +
 		`{"properties":{"type":{"const":"person"},` + noServer + `,` + noAgent + `}},` +
-		`{"properties":{"type":{"const":"http"},` + noServer + `,` + noAgent + `}}]}`
+		`{"properties":{"type":{"const":"http"},` + noServer + `,` + noAgent + `}},` +
+		`{"required":["server"],"properties":{"type":{"const":"a2a"},"parameters":{"type":"null"},"workerWaitMs":{"type":"null"},` + noAgent + `,` +
+		`"server":{"type":"object","required":["url"],"properties":{"tool":{"enum":["",null]},"include":` + none + `,"exclude":` + none + `}}}}]}`
 }
 
 // MaxToolPrefix bounds the name of a definition that covers a whole server, which is the

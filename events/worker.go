@@ -25,11 +25,12 @@ const (
 	NATSPlace   WorkerPlace = "nats"
 	HTTPPlace   WorkerPlace = "http"
 	MCPPlace    WorkerPlace = "mcp"
+	A2APlace    WorkerPlace = "a2a"
 )
 
 // Enum lists the places.
 func (WorkerPlace) Enum() []string {
-	return []string{string(ServerPlace), string(NATSPlace), string(HTTPPlace), string(MCPPlace)}
+	return []string{string(ServerPlace), string(NATSPlace), string(HTTPPlace), string(MCPPlace), string(A2APlace)}
 }
 
 // WorkerState says whether a process serves a reactor or a tool.

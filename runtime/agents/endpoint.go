@@ -9,6 +9,7 @@ import (
 	"github.com/skein-threads/skein/internal/signature"
 	"github.com/skein-threads/skein/projections/definitions"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/a2a"
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
@@ -40,6 +41,29 @@ func (d *Directory) httpTool(tenant string, def events.ToolDefinition) (runtime.
 		return nil, err
 	}
 	return remote.HTTPTool(e, specOf(def), remote.Logger(d.cfg.Logger))
+}
+
+// a2aTool returns a tool that is an agent elsewhere.
+func (d *Directory) a2aTool(tenant string, def events.ToolDefinition) (runtime.Tool, error) {
+	what := "the tool " + def.Name
+	reach := func(address string) (remote.Endpoint, string, error) {
+		to, err := d.Address("the address of "+what, address)
+		if err != nil || def.Server.TokenEnv == "" {
+			return to, "", err
+		}
+		if !d.allowed(tenant, def.Server.TokenEnv, &events.ToolServer{URL: address}) {
+			return to, "", events.Errorf(events.Forbidden, "%s names the variable %s, which this server does not send to that address for this tenant (--mcp-variable)", what, def.Server.TokenEnv)
+		}
+		token, set := d.cfg.Lookup(def.Server.TokenEnv)
+		if !set {
+			return to, "", events.Errorf(events.Forbidden, "%s cannot be called: the variable %s is not set where this server runs", what, def.Server.TokenEnv)
+		}
+		return to, token, nil
+	}
+	if _, _, err := reach(def.Server.URL); err != nil {
+		return nil, err
+	}
+	return a2a.Tool(a2a.Options{URL: def.Server.URL, Reach: reach, Logger: d.cfg.Logger.With().Str("tenant", tenant).Logger()}, specOf(def)), nil
 }
 
 // Endpoint returns an endpoint that a tenant's definition names, if the operator allows it.

@@ -149,6 +149,8 @@ func (r *Roster) ofTool(ctx context.Context, tenant, name string) ([]events.Work
 		w.Place = events.HTTPPlace
 	case events.MCPTool:
 		w.Place = events.MCPPlace
+	case events.A2ATool:
+		w.Place = events.A2APlace
 	case events.NATSTool:
 		w, err = r.onNATS(ctx, w)
 	default:

@@ -36,6 +36,8 @@ func (d *Directory) toolOf(ctx context.Context, tenant string, def events.ToolDe
 		return remote.Tool(d.cfg.Conn, d.cfg.Names, spec)
 	case events.HTTPTool:
 		return d.httpTool(tenant, def)
+	case events.A2ATool:
+		return d.a2aTool(tenant, def)
 	case events.MCPTool:
 		if def.Server.Whole() {
 			return nil, events.Errorf(events.NotFound, "%s is a whole MCP server and not a tool; its tools are named %[1]s__ and their own name", def.Name)

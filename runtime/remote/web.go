@@ -169,18 +169,24 @@ func (w *web) post(ctx context.Context, id string, body []byte, chunk func(runti
 	return result, err
 }
 
-// send sends a signed request. It reports whether a server may have received it.
+// send sends a signed request, a GET if there is no body. It reports whether a server may have received it.
 func (w *web) send(ctx context.Context, kind string, headers http.Header, body []byte) (response *http.Response, sent bool, err error) {
 	var wrote atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(body))
+	method := http.MethodPost
+	if body == nil {
+		method = http.MethodGet
+	}
+	request, err := http.NewRequestWithContext(ctx, method, w.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, false, w.wrong("cannot be requested: %w", err)
 	}
 	// No Idempotency-Key: with one, the transport itself would repeat a request that may
 	// have been received.
 	request.Header = headers
-	request.Header.Set("Content-Type", kind)
+	if body != nil {
+		request.Header.Set("Content-Type", kind)
+	}
 	request.Header.Set("User-Agent", "Skein")
 	if len(w.Keys) > 0 {
 		signature.Sign(request.Header, time.Now(), body, w.Keys)
@@ -199,6 +205,33 @@ func (e Endpoint) Notify(ctx context.Context, kind string, headers http.Header, 
 	if err != nil {
 		return err
 	}
+	return w.exchange(ctx, kind, headers, body, func(answer io.Reader) error {
+		_, _ = io.Copy(io.Discard, io.LimitReader(answer, maxRefusal)) // so that the connection can be used again
+		return nil
+	})
+}
+
+// Exchange sends what Notify sends, or a GET if body is nil, and returns the body of the answer, of at
+// most as many bytes as the option MaxBytes says.
+func (e Endpoint) Exchange(ctx context.Context, kind string, headers http.Header, body []byte, opts ...Option) (answer []byte, err error) {
+	w, err := newWeb(e, opts)
+	if err != nil {
+		return nil, err
+	}
+	err = w.exchange(ctx, kind, headers, body, func(from io.Reader) error {
+		if answer, err = io.ReadAll(io.LimitReader(from, int64(w.maxBytes)+1)); err != nil {
+			return w.brokeOff()
+		}
+		if len(answer) > w.maxBytes {
+			return w.wrong("is too large: more than %d bytes", w.maxBytes)
+		}
+		return nil
+	})
+	return answer, err
+}
+
+// exchange sends a request, and has the body of a successful answer read.
+func (w *web) exchange(ctx context.Context, kind string, headers http.Header, body []byte, read func(io.Reader) error) error {
 	waiting, cancel := context.WithTimeoutCause(ctx, w.dead, errSilent)
 	defer cancel()
 	response, sent, err := w.send(waiting, kind, headers.Clone(), body)
@@ -209,8 +242,7 @@ func (e Endpoint) Notify(ctx context.Context, kind string, headers http.Header, 
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return w.refused(response)
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxRefusal)) // so that the connection can be used again
-	return nil
+	return read(response.Body)
 }
 
 // unanswered returns the error of a request without an answer.

@@ -3619,10 +3619,10 @@ class ToolDefinition(TypedDict):
     # What it does and when to use it.
     description: str
 
-    # Who does it: a function of the process, a process on NATS, an MCP server, another agent, a person who answers with approval.resolve, or an HTTP endpoint.
-    type: Literal["go", "nats", "mcp", "agent", "person", "http"]
+    # Who does it: a function of the process, a process on NATS, an MCP server, another agent, a person who answers with approval.resolve, an HTTP endpoint, or an agent elsewhere that speaks A2A.
+    type: Literal["go", "nats", "mcp", "agent", "person", "http", "a2a"]
 
-    # The JSON Schema (2020-12) of its arguments, an object; none if absent, or what the MCP server says.
+    # The JSON Schema (2020-12) of its arguments, an object; none if absent, or what the MCP server says. Not of type a2a: a message, and the task that it goes on with.
     parameters: NotRequired[dict[str, Any]]
 
     # A call is made at once; true if absent. If false, it waits for an approval.
@@ -3646,7 +3646,7 @@ class ToolDefinition(TypedDict):
     # How often a call is tried after a temporary failure, if the tool is idempotent or readOnly or the call was not made; absent: as the agent says.
     retries: NotRequired[Retries]
 
-    # The MCP server; of type mcp.
+    # The MCP server, of type mcp; or of type a2a where the agent's card is, by its url and tokenEnv alone.
     server: NotRequired[ToolServer]
 
     # The endpoint; of type http.
@@ -5823,7 +5823,7 @@ class Worker(TypedDict):
     name: str
 
     # server: the process that answers; nats: any process on NATS; http and mcp: what its definition names.
-    place: Literal["server", "nats", "http", "mcp"]
+    place: Literal["server", "nats", "http", "mcp", "a2a"]
 
     # absent: runs wait for a process; unchecked: only a call would tell.
     state: Literal["served", "absent", "unchecked"]

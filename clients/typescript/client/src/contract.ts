@@ -2618,9 +2618,9 @@ export interface ToolDefinition {
   name: string;
   /** What it does and when to use it. */
   description: string;
-  /** Who does it: a function of the process, a process on NATS, an MCP server, another agent, a person who answers with approval.resolve, or an HTTP endpoint. */
-  type: "go" | "nats" | "mcp" | "agent" | "person" | "http";
-  /** The JSON Schema (2020-12) of its arguments, an object; none if absent, or what the MCP server says. */
+  /** Who does it: a function of the process, a process on NATS, an MCP server, another agent, a person who answers with approval.resolve, an HTTP endpoint, or an agent elsewhere that speaks A2A. */
+  type: "go" | "nats" | "mcp" | "agent" | "person" | "http" | "a2a";
+  /** The JSON Schema (2020-12) of its arguments, an object; none if absent, or what the MCP server says. Not of type a2a: a message, and the task that it goes on with. */
   parameters?: Record<string, unknown>;
   /** A call is made at once; true if absent. If false, it waits for an approval. */
   auto?: boolean;
@@ -2636,7 +2636,7 @@ export interface ToolDefinition {
   workerWaitMs?: number;
   /** How often a call is tried after a temporary failure, if the tool is idempotent or readOnly or the call was not made; absent: as the agent says. */
   retries?: Retries;
-  /** The MCP server; of type mcp. */
+  /** The MCP server, of type mcp; or of type a2a where the agent's card is, by its url and tokenEnv alone. */
   server?: ToolServer;
   /** The endpoint; of type http. */
   http?: HTTPEndpoint;
@@ -4177,7 +4177,7 @@ export interface Worker {
   /** The reactor, or the tool. */
   name: string;
   /** server: the process that answers; nats: any process on NATS; http and mcp: what its definition names. */
-  place: "server" | "nats" | "http" | "mcp";
+  place: "server" | "nats" | "http" | "mcp" | "a2a";
   /** absent: runs wait for a process; unchecked: only a call would tell. */
   state: "served" | "absent" | "unchecked";
   /** A Go tool that depends on its process, and cannot be packed. */
