@@ -51,13 +51,20 @@ func (d *Dispatcher) onPairs(ctx context.Context, c *thread.Command) (*events.Re
 	return d.cfg.Pairs.Set(ctx, c.Tenant, c.ID, data)
 }
 
-// onPushes executes a command on pushes.
+// onPushes executes a command on pushes. The error is a not_found if the tenant has no such thread.
 func (d *Dispatcher) onPushes(ctx context.Context, c *thread.Command) (*events.Reply, error) {
 	switch {
 	case d.cfg.Pushes == nil:
 		return nil, events.Errorf(events.Unavailable, "this process stores no pushes")
 	case !events.ValidThreadID(c.ThreadID):
 		return nil, events.Invalid("/threadId", "%s names its thread by its id, and not by a key", c.Parts[0].Name)
+	}
+	there := false
+	if err := d.Look(ctx, c.Tenant, c.ThreadID, func(s *thread.State) { there = s.Exists() }); err != nil {
+		return nil, err
+	}
+	if !there {
+		return nil, events.Missing("thread", c.ThreadID)
 	}
 	if data, is := c.Parts[0].Data.(events.DeletePush); is {
 		return d.cfg.Pushes.Delete(ctx, c.Tenant, c.ThreadID, data)

@@ -1,9 +1,11 @@
 package agents_test
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -201,5 +203,73 @@ func TestEndpoint_CallsAreRepeatedAsTheToolAllows(t *testing.T) {
 				t.Errorf("%d calls with keys %v: %s", len(keys), keys, answer)
 			}
 		})
+	}
+}
+
+// An agent elsewhere is reached only where the operator permits it, and its token goes nowhere else,
+// whatever the agent's card says.
+func TestDefinitions_AgentElsewhereIsRestricted(t *testing.T) {
+	t.Setenv("TRIPS_TOKEN", "topsecret")
+	asked := make(chan string, 10)
+	var address string
+	trips := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Method + " " + r.URL.Path + " " + r.Header.Get("Authorization")
+		at := strings.TrimSuffix(r.URL.Path, "/.well-known/agent-card.json")
+		if at == "/wide" {
+			at = "/elsewhere"
+		}
+		if r.Method == http.MethodGet {
+			_, _ = io.WriteString(w, `{"supportedInterfaces":[{"url":"`+address+at+`","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"message":{"parts":[{"text":"a trip"}]}}}`)
+	}))
+	defer trips.Close()
+	address = trips.URL
+	begin := func(allow ...string) *house {
+		return start(t, func(c *server.Config) {
+			register := c.Register
+			c.EgressAllow, c.MCPVariables = allow, []string{"acme:TRIPS_TOKEN=" + address + "/trips", "acme:TRIPS_TOKEN=" + address + "/wide"}
+			c.Register = func(r *runtime.Registry) error {
+				err := r.AddReactor("relay", runtime.ReactorFunc(func(_ context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
+					if in.Iteration > 0 {
+						raw, err := json.Marshal(in.Items)
+						return runtime.Answer(string(raw)), err
+					}
+					out := runtime.Answer("")
+					out.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: "trips", Arguments: events.JSON(`{"message":"to Rome"}`)}}
+					return out, nil
+				}))
+				return errors.Join(err, register(r))
+			}
+		})
+	}
+	define := func(h *house, url string) {
+		h.apply("tool", `{"name":"trips","description":"Trips.","type":"a2a","server":{"url":"`+url+`","tokenEnv":"TRIPS_TOKEN"}}`,
+			"agent", `{"name":"a","type":"ai_human","reactor":"relay","tools":["trips"]}`)
+	}
+	h := begin()
+	define(h, address+"/trips")
+	if x, _ := h.ask("a"); x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "--egress-allow") {
+		t.Errorf("an address that is not allowed: %s: %s", x.Status, x.ErrorText)
+	}
+	h = begin(strings.TrimPrefix(address, "http://"))
+	define(h, address+"/other")
+	if x, _ := h.ask("a"); x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "--mcp-variable") {
+		t.Errorf("an address for which the variable is not allowed: %s: %s", x.Status, x.ErrorText)
+	}
+	if len(asked) > 0 {
+		t.Errorf("the agent was asked: %s", <-asked)
+	}
+	define(h, address+"/wide")
+	if x, answer := h.ask("a"); x.Status != events.ExecutionCompleted || !strings.Contains(answer, "--mcp-variable") || strings.Contains(answer, "topsecret") {
+		t.Errorf("a card with another address: %s: %s", x.Status, answer)
+	}
+	if one := <-asked; one != "GET /wide/.well-known/agent-card.json Bearer topsecret" || len(asked) > 0 {
+		t.Errorf("the agent was asked: %s, and %d times more", one, len(asked))
+	}
+	define(h, address+"/trips")
+	if x, answer := h.ask("a"); x.Status != events.ExecutionCompleted || !strings.Contains(answer, "a trip") {
+		t.Errorf("%s %s: %s", x.Status, x.ErrorText, answer)
 	}
 }
