@@ -84,6 +84,15 @@ func denied(err error) *events.Error {
 	return events.Errorf(events.Forbidden, "these credentials may not %s %s: docs/access.md says which role may", may, found[2])
 }
 
+// Context returns the context of the command, which ends when the server does not permit what the
+// command does.
+func (r *Remote) Context() context.Context {
+	if r.cmd == nil {
+		return context.Background()
+	}
+	return r.cmd.Context()
+}
+
 // denials returns the option that ends the command when the server does not permit what its
 // connection does. The server says so apart from the request, which has no answer then and would
 // be waited for.

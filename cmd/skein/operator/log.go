@@ -68,7 +68,7 @@ func (r *remote) openLog() (log *eventlog.Log, closeLog func(), err error) {
 		log.Close()
 		nc.Close()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), r.Timeout)
+	ctx, cancel := context.WithTimeout(r.Context(), r.Timeout)
 	defer cancel()
 	if err := assets.CheckFormat(ctx, log.Streams()); err != nil {
 		closeLog()
