@@ -41,21 +41,12 @@ func Subscribe[T any](ctx context.Context, c *Client, o SubscribeOptions) (iter.
 	context.AfterFunc(ctx, t.cancel) // also if nobody ranges over it
 	return func(yield func(EventOf[T], error) bool) {
 		defer t.Close()
-		for {
-			e, err := t.Next(ctx)
-			switch {
-			case ctx.Err() != nil:
-				yield(EventOf[T]{}, context.Cause(ctx))
-				return
-			case errors.Is(err, ErrEnd):
-				return
-			}
+		for e, err := range t.All(ctx) {
 			of := EventOf[T]{Event: e}
 			if err == nil {
 				of.Data, err = dataOf[T](c, &e)
 			}
-			var broken *events.BrokenError
-			if !yield(of, err) || err != nil && !errors.As(err, &broken) {
+			if !yield(of, err) {
 				return
 			}
 		}

@@ -127,10 +127,13 @@ func (c *Client) Timeline(ctx context.Context, o SubscribeOptions) (*Timeline, e
 func (t *Timeline) Next(ctx context.Context) (Event, error) {
 	select {
 	case r, ok := <-t.out:
-		if !ok {
-			return Event{}, t.err
+		switch {
+		case ok:
+			return r.event, r.err
+		case ctx.Err() != nil: // as below, whichever is seen first
+			return Event{}, context.Cause(ctx)
 		}
-		return r.event, r.err
+		return Event{}, t.err
 	case <-ctx.Done():
 		return Event{}, context.Cause(ctx)
 	}

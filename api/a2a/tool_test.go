@@ -24,8 +24,8 @@ import (
 // elsewhere returns a tool that is the agent at an address, with a token.
 func elsewhere(address, token string) runtime.Tool {
 	client := remote.NewClient(http.DefaultTransport.(*http.Transport).Clone())
-	return a2a.Tool(a2a.Options{URL: address, Reach: func(address string) (remote.Endpoint, string, error) {
-		return remote.Endpoint{URL: address, Unsigned: true, Client: client}, token, nil
+	return a2a.Tool(a2a.Options{URL: address, Token: token, Reach: func(address string) (remote.Endpoint, error) {
+		return remote.Endpoint{URL: address, Unsigned: true, Client: client}, nil
 	}}, runtime.ToolSpec{Name: "elsewhere"})
 }
 

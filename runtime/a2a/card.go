@@ -80,26 +80,23 @@ func (c *card) jsonRPC() (address string, v version) {
 // agent is an agent that is spoken to.
 type agent struct {
 	endpoint remote.Endpoint
-	token    string
 	version  version
 }
 
 // find reads the agent's card, unless it is known.
 func (t *tool) find(ctx context.Context) (*agent, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.agent != nil {
-		return t.agent, nil
+	if known := t.agent.Load(); known != nil {
+		return known, nil
 	}
 	at, err := cardURL(t.options.URL)
 	if err != nil {
 		return nil, t.wrong("has no card: its URL cannot be parsed")
 	}
-	endpoint, token, err := t.options.Reach(at)
+	endpoint, err := t.options.Reach(at)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := t.exchange(ctx, &agent{endpoint, token, v1}, nil)
+	raw, err := t.exchange(ctx, &agent{endpoint, v1}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -119,18 +116,18 @@ func (t *tool) find(ctx context.Context) (*agent, error) {
 		return nil, t.wrong("has a card with the address " + excerpt.Of(address, 200) + ", which is none")
 	}
 	a := &agent{version: v}
-	if a.endpoint, a.token, err = t.options.Reach(base.String()); err != nil {
+	if a.endpoint, err = t.options.Reach(base.String()); err != nil {
 		return nil, err
 	}
-	t.agent = a
+	t.agent.Store(a)
 	return a, nil
 }
 
 // exchange sends a request, a GET if there is no body, and returns the body of its answer.
 func (t *tool) exchange(ctx context.Context, to *agent, body []byte, opts ...remote.Option) ([]byte, error) {
 	headers := http.Header{"Accept": {"application/json"}, "A2a-Version": {string(to.version)}}
-	if to.token != "" {
-		headers.Set("Authorization", "Bearer "+to.token)
+	if t.options.Token != "" {
+		headers.Set("Authorization", "Bearer "+t.options.Token)
 	}
 	raw, err := to.endpoint.Exchange(ctx, "application/json", headers, body, append(opts, remote.Logger(t.options.Logger))...)
 	return raw, t.masked(err)

@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -25,14 +25,16 @@ const Parameters = `{"type":"object","properties":{` +
 	`"task":{"type":"string","description":"The task of an earlier result whose state is input_required: the message answers it."}},` +
 	`"required":["message"],"additionalProperties":false}`
 
-// Options say which agent a tool is. All are required, but Logger.
+// Options say which agent a tool is. URL and Reach are required.
 type Options struct {
 	// URL is the address of the agent's card, ending in .json, or what /.well-known/agent-card.json
 	// follows.
 	URL string
-	// Reach returns an endpoint for an address, and the token to send there, empty if there is none. It
-	// refuses an address that is not allowed.
-	Reach func(address string) (to remote.Endpoint, token string, err error)
+	// Token is the bearer token that goes with each request; default: none.
+	Token string
+	// Reach returns an endpoint for an address. It refuses one to which nothing, or not the token, may
+	// be sent.
+	Reach func(address string) (remote.Endpoint, error)
 	// Logger receives why an agent could not be reached; default: none.
 	Logger zerolog.Logger
 }
@@ -62,8 +64,7 @@ type tool struct {
 	options Options
 	spec    runtime.ToolSpec
 
-	mu    sync.Mutex // guards agent, until it is found
-	agent *agent
+	agent atomic.Pointer[agent] // nil: its card was not read
 }
 
 // Spec implements runtime.Tool.
@@ -176,25 +177,17 @@ func (t *tool) wrong(what string) error {
 	return errors.New("the agent of the tool " + t.spec.Name + " " + what)
 }
 
-// secret returns the token, to be masked.
-func (t *tool) secret() string {
-	if _, token, err := t.options.Reach(t.options.URL); err == nil {
-		return token
-	}
-	return ""
-}
-
 // text returns what an agent says, for a model or in an error.
 func (t *tool) text(said string) string {
-	if secret := t.secret(); secret != "" {
-		said = strings.ReplaceAll(said, secret, "***")
+	if t.options.Token != "" {
+		said = strings.ReplaceAll(said, t.options.Token, "***")
 	}
 	return excerpt.Of(said, 4<<10)
 }
 
 // masked returns an error without the token, which an agent may repeat.
 func (t *tool) masked(err error) error {
-	if err == nil || t.secret() == "" || !strings.Contains(err.Error(), t.secret()) {
+	if err == nil || t.options.Token == "" || !strings.Contains(err.Error(), t.options.Token) {
 		return err
 	}
 	var again *runtime.RetryError

@@ -46,24 +46,23 @@ func (d *Directory) httpTool(tenant string, def events.ToolDefinition) (runtime.
 // a2aTool returns a tool that is an agent elsewhere.
 func (d *Directory) a2aTool(tenant string, def events.ToolDefinition) (runtime.Tool, error) {
 	what := "the tool " + def.Name
-	reach := func(address string) (remote.Endpoint, string, error) {
-		to, err := d.Address("the address of "+what, address)
-		if err != nil || def.Server.TokenEnv == "" {
-			return to, "", err
+	reach := func(address string) (remote.Endpoint, error) {
+		if name := def.Server.TokenEnv; name != "" && !d.allowed(tenant, name, &events.ToolServer{URL: address}) {
+			return remote.Endpoint{}, events.Errorf(events.Forbidden, "%s names the variable %s, which this server does not send to that address for this tenant (--mcp-variable)", what, name)
 		}
-		if !d.allowed(tenant, def.Server.TokenEnv, &events.ToolServer{URL: address}) {
-			return to, "", events.Errorf(events.Forbidden, "%s names the variable %s, which this server does not send to that address for this tenant (--mcp-variable)", what, def.Server.TokenEnv)
-		}
-		token, set := d.cfg.Lookup(def.Server.TokenEnv)
-		if !set {
-			return to, "", events.Errorf(events.Forbidden, "%s cannot be called: the variable %s is not set where this server runs", what, def.Server.TokenEnv)
-		}
-		return to, token, nil
+		return d.Address("the address of "+what, address)
 	}
-	if _, _, err := reach(def.Server.URL); err != nil {
+	if _, err := reach(def.Server.URL); err != nil {
 		return nil, err
 	}
-	return a2a.Tool(a2a.Options{URL: def.Server.URL, Reach: reach, Logger: d.cfg.Logger.With().Str("tenant", tenant).Logger()}, specOf(def)), nil
+	token := ""
+	if name := def.Server.TokenEnv; name != "" {
+		var set bool
+		if token, set = d.cfg.Lookup(name); !set {
+			return nil, events.Errorf(events.Forbidden, "%s cannot be called: the variable %s is not set where this server runs", what, name)
+		}
+	}
+	return a2a.Tool(a2a.Options{URL: def.Server.URL, Token: token, Reach: reach, Logger: d.cfg.Logger.With().Str("tenant", tenant).Logger()}, specOf(def)), nil
 }
 
 // Endpoint returns an endpoint that a tenant's definition names, if the operator allows it.

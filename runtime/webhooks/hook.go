@@ -107,14 +107,6 @@ func (h *hook) rouse() {
 	}
 }
 
-// takes reports whether something is sent of a commit, as far as the commit says. h.mu is locked.
-func (h *hook) takes(c *events.Commit) bool {
-	if h.push != nil {
-		return h.push.takes(c)
-	}
-	return takes(h.def, c)
-}
-
 // takes reports whether the webhook is of an event of a commit, as far as the commit says.
 func takes(def events.WebhookDefinition, c *events.Commit) bool {
 	if !events.IsThread(c.Thread) && c.Thread != events.TenantAggregate {
@@ -149,7 +141,7 @@ func (h *hook) dispatch(seq uint64, c *events.Commit) {
 // enqueue notes a commit, nil for one that cannot be read. It returns false if too many
 // threads are behind.
 func (h *hook) enqueue(seq uint64, c *events.Commit) bool {
-	if c != nil && h.takes(c) {
+	if c != nil && (source{h.def, h.push}).takes(c) {
 		l := h.lanes[c.Thread]
 		if l == nil {
 			if len(h.lanes) >= h.run.hub.cfg.MaxBehind {
