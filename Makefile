@@ -70,8 +70,16 @@ test-console: ## Drive the console in a real Chromium (installs Debian's, where 
 test-release: ## Build a release for this machine, and install and run it: go install, Debian package, image, stores of earlier releases (needs root and Debian's dpkg)
 	SKEIN_RELEASE=1 $(GO) run ./dev/gotest -target test-release -- $(TESTFLAGS) -timeout 30m ./dev/release
 
+# SITE is where the site is made; what there is to publish is in its folder dist.
+SITE ?= bin/site
+
+.PHONY: site
+site: ## Build the documentation's site into bin/site/dist, with VitePress (needs Node and npm)
+	$(GO) run ./dev/site $(SITE)
+	cd $(SITE) && npm ci --ignore-scripts --no-audit --no-fund --prefer-offline && npm run build
+
 .PHONY: pictures
-pictures: ## Make the README's pictures of the console again (needs Chromium)
+pictures: ## Make the pictures of the console again (needs Chromium)
 	mkdir -p docs/images
 	SKEIN_CONSOLE=1 SKEIN_PICTURES=$(CURDIR)/docs/images $(GO) test -count 1 -run TestBrowser_Pictures ./dev/console
 

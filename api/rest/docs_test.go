@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"strings"
@@ -9,34 +10,44 @@ import (
 	"github.com/skein-threads/skein"
 )
 
-// The session of docs/http.md runs as it stands there.
+// The sessions of docs/http.md and docs/start/curl.md run as they stand there.
 func TestDocs_HTTPSession(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not installed")
 	}
-	page, err := os.ReadFile("../../docs/http.md")
+	for page, least := range map[string]int{"../../docs/http.md": 9, "../../docs/start/curl.md": 6} {
+		s := start(t, func(o *skein.Options) { o.Tenant = "acme" })
+		s.Must(s.Reactor("support", func(context.Context, *skein.StepInput, skein.Stream) (*skein.Reaction, error) {
+			return skein.Answer("It is on its way."), nil
+		}))
+		if lines := runSession(t, page, s.url); lines < least {
+			t.Errorf("only %d lines were found in %s", lines, page)
+		}
+	}
+}
+
+// runSession runs the lines of a page's session against a server, and counts them.
+func runSession(t *testing.T, page, url string) (lines int) {
+	t.Helper()
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, func(o *skein.Options) { o.Tenant = "acme" })
-	lines := 0
-	for i, block := range strings.Split(string(page), "```sh session\n") {
+	for i, block := range strings.Split(string(text), "```sh session\n") {
 		if i == 0 {
 			continue
 		}
 		block, _, _ = strings.Cut(block, "```")
 		for line := range strings.Lines(block) {
 			lines++
-			command := exec.Command("sh", "-c", strings.ReplaceAll(strings.TrimSpace(line), "http://127.0.0.1:8420", s.url))
+			command := exec.Command("sh", "-c", strings.ReplaceAll(strings.TrimSpace(line), "http://127.0.0.1:8420", url))
 			command.Dir = "../.."
 			out, err := command.CombinedOutput()
-			if err != nil || strings.Contains(string(out), `"error":`) || len(out) == 0 {
+			if err != nil || strings.Contains(string(out), `"error":{`) || len(out) == 0 {
 				t.Errorf("%s: %v\n%.600s", line, err, out)
 			}
 		}
 	}
-	if lines < 9 {
-		t.Errorf("only %d lines were found", lines)
-	}
+	return lines
 }

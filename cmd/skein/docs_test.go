@@ -13,7 +13,7 @@ import (
 func TestDocs_CommandsParse(t *testing.T) {
 	t.Parallel()
 	var pages []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "deploy/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "docs/start/*.md", "deploy/*.md"} {
 		list, err := filepath.Glob(filepath.Join("..", "..", pattern))
 		if err != nil {
 			t.Fatal(err)

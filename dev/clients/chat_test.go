@@ -121,6 +121,10 @@ func (s script) react(ctx context.Context, in *skein.StepInput, out skein.Stream
 		r := skein.Answer("you said think")
 		r.AssistantEvent.Content = append([]events.JSON{events.JSON(`{"type":"reasoning","summary":[{"type":"summary_text","text":"let me think"}]}`)}, r.AssistantEvent.Content...)
 		return r, nil
+	case said == "Where is order 42?":
+		emit("text", "It is ")
+		emit("text", "on its way.")
+		return skein.Answer("It is on its way."), nil
 	case said != "slow":
 		return skein.Answer("you said " + said), nil
 	}

@@ -43,7 +43,7 @@ func TestPython(t *testing.T) {
 	run(env, nil, "-m", "zipfile", "-e", wheels[0], installed) // a wheel without scripts is what it unpacks to
 	s := refunds(t, make(script))
 	echo(t, s)
-	for name, page := range map[string]string{"readme.py": filepath.Join(tree, "README.md"), "page.py": filepath.Join(repository.Root(), "docs", "python.md")} {
+	for name, page := range map[string]string{"readme.py": filepath.Join(tree, "README.md"), "page.py": filepath.Join(repository.Root(), "docs", "python.md"), "start.py": filepath.Join(repository.Root(), "docs", "start", "python.md")} {
 		text, err := os.ReadFile(page)
 		s.Must(err)
 		_, example, _ := strings.Cut(string(text), "```py\n")
@@ -53,13 +53,16 @@ func TestPython(t *testing.T) {
 	}
 	with := []string{"PYTHONPATH=" + installed, "MYPYPATH=" + installed, "SKEIN_URL=" + s.Addresses().HTTP}
 	run(filepath.Join(tree, "tests"), with, "-m", "mypy", "--strict", "-p", "skein")
-	run(filepath.Join(tree, "tests"), with, "-m", "mypy", "--strict", "known.py", "readme.py", "page.py", "test_client.py")
+	run(filepath.Join(tree, "tests"), with, "-m", "mypy", "--strict", "known.py", "readme.py", "page.py", "start.py", "test_client.py")
 	t.Logf("%s", run(filepath.Join(tree, "tests"), with, "test_client.py"))
 	if out := run(filepath.Join(tree, "tests"), with, "readme.py"); !strings.HasPrefix(out, "0123456789item.created") {
 		t.Errorf("the README's program prints %q", out)
 	}
 	if out := run(filepath.Join(tree, "tests"), with, "page.py"); out != "user\n" {
 		t.Errorf("the program of docs/python.md prints %q", out)
+	}
+	if out := run(filepath.Join(tree, "tests"), with, "start.py"); out != "It is on its way.\n2 items\n" {
+		t.Errorf("the program of docs/start/python.md prints %q", out)
 	}
 }
 

@@ -50,6 +50,7 @@ func TestTypeScript(t *testing.T) {
 	control := httptest.NewServer(say)
 	t.Cleanup(control.Close)
 	env := []string{"SKEIN_URL=" + s.Addresses().HTTP, "CONTROL_URL=" + control.URL}
+	t.Run("start", func(t *testing.T) { w.start(t, s.Addresses().HTTP) })
 	t.Run("client", func(t *testing.T) { runScript(t, node, w.fresh, "client.test.mjs", env...) })
 	t.Run("react 19", func(t *testing.T) { runScript(t, node, w.fresh, "react.test.mjs", append(env, "REACT=19")...) })
 	t.Run("react 18", func(t *testing.T) { runScript(t, node, w.older, "react.test.mjs", append(env, "REACT=18")...) })
@@ -165,6 +166,24 @@ func (w typescript) compile(t *testing.T) {
 	}
 	args := []string{filepath.Join("node_modules", "typescript", "bin", "tsc"), "--noEmit", "--strict", "--skipLibCheck", "--jsx", "react-jsx", "--target", "es2022", "--module", "nodenext"}
 	w.run(t, w.fresh, w.node, append(args, files...)...)
+}
+
+// start compiles and runs the program of docs/start/typescript.md.
+func (w typescript) start(t *testing.T, url string) {
+	page, err := os.ReadFile(filepath.Join(repository.Root(), "docs", "start", "typescript.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, _ := strings.Cut(string(page), "```ts\n")
+	program, _, _ = strings.Cut(program, "```")
+	program = strings.ReplaceAll(program, "http://127.0.0.1:8420", url)
+	if err := os.WriteFile(filepath.Join(w.fresh, "start.ts"), []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.run(t, w.fresh, w.node, filepath.Join("node_modules", "typescript", "bin", "tsc"), "--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext", "start.ts")
+	if out := w.run(t, w.fresh, w.node, "start.js"); out != "It is on its way.\ncompleted\n2 items\n" {
+		t.Errorf("the program of docs/start/typescript.md prints %q", out)
+	}
 }
 
 // echo adds the agent echo, which answers in ten pieces.

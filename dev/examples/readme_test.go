@@ -8,27 +8,32 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
-// The agents of the README are the files of examples/readme, unchanged, and the command
-// that follows them prints their answer.
+// The agents of the README and of docs/start/nats.md are the files of examples/readme, unchanged, and
+// the command that follows them prints their answer. The requests of docs/start/nats.md are answered.
 func TestREADME_AgentsAnswer(t *testing.T) {
-	text := read(t, "../README.md")
 	blocks := map[string]string{}
 	for language, name := range map[string]string{"js": "readme/shout.mjs", "py": "readme/shout.py"} {
+		page := map[string]string{"js": "../README.md", "py": "../docs/start/nats.md"}[language]
+		text := read(t, page)
 		_, rest, found := strings.Cut(text, "\n```"+language+"\n")
 		block, _, closed := strings.Cut(rest, "```\n")
 		if blocks[name] = block; !found || !closed || block != read(t, name) || strings.Contains(rest, "\n```"+language+"\n") {
-			t.Errorf("README.md does not show %s as it is, or has another block of %s", name, language)
+			t.Errorf("%s does not show %s as it is, or has another block of %s", page, name, language)
 		}
-	}
-	const command = `bin/skein thread react key:hello "hello there" --agent shout --follow`
-	if !strings.Contains(text, "\n"+command+"\n") {
-		t.Fatalf("README.md does not show %s", command)
+		const command = `skein thread react key:hello "hello there" --agent shout --follow`
+		if !strings.Contains(text, command+"\n") {
+			t.Fatalf("%s does not show %s", page, command)
+		}
 	}
 	binary := buildSkein(t)
 	for name, block := range blocks {
@@ -56,9 +61,54 @@ func TestREADME_AgentsAnswer(t *testing.T) {
 				if err != nil || out != "HELLO THERE\n" {
 					t.Errorf("it printed %q and %q: %v", out, said, err)
 				}
-				return
+				break
+			}
+			if strings.HasSuffix(name, ".py") {
+				sendRequests(t, env)
 			}
 		})
+	}
+}
+
+// sendRequests sends the requests of docs/start/nats.md, to the server that the environment names.
+func sendRequests(t *testing.T, env []string) {
+	t.Helper()
+	url, _ := strings.CutPrefix(env[slices.IndexFunc(env, func(v string) bool { return strings.HasPrefix(v, "SKEIN_SERVER=") })], "SKEIN_SERVER=")
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	requests := regexp.MustCompile(`(?m)^nats req (\S+) '(.+)'$`).FindAllStringSubmatch(read(t, "../docs/start/nats.md"), -1)
+	if len(requests) != 2 {
+		t.Errorf("docs/start/nats.md has the requests %q", requests)
+	}
+	for _, r := range requests {
+		reply, err := nc.RequestWithContext(t.Context(), r[1], []byte(r[2]))
+		if err != nil || bytes.Contains(reply.Data, []byte(`"error":`)) || !bytes.Contains(reply.Data, []byte("T-")) {
+			t.Errorf("%s: %v", r[0], err)
+		}
+	}
+}
+
+// The program of docs/start/go.md runs as it stands there, and finds what it said before.
+func TestDocs_StartGo(t *testing.T) {
+	_, program, _ := strings.Cut(read(t, "../docs/start/go.md"), "```go\n")
+	program, _, _ = strings.Cut(program, "```")
+	dir := t.TempDir()
+	source, binary := filepath.Join(dir, "main.go"), filepath.Join(dir, "hello")
+	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", binary, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, want := range []string{"GOOD MORNING 2\n", "GOOD MORNING 4\n"} {
+		cmd := exec.CommandContext(t.Context(), binary)
+		cmd.Dir = dir
+		if out, err := cmd.Output(); err != nil || string(out) != want {
+			t.Errorf("it prints %q and not %q: %v", out, want, err)
+		}
 	}
 }
 

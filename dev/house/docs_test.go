@@ -53,7 +53,7 @@ func TestPagesNameWhatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pattern := range []string{"docs/*.md", "docs/adr/*.md", "examples/*/*.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/adr/*.md", "docs/start/*.md", "examples/*/*.md"} {
 		more, err := filepath.Glob(filepath.Join(top, filepath.FromSlash(pattern)))
 		if err != nil {
 			t.Fatal(err)

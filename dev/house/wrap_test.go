@@ -13,7 +13,7 @@ const columns = 100
 
 func TestPages_ProseIsWrapped(t *testing.T) {
 	root := top(t)
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "examples/*/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "docs/start/*.md", "examples/*/*.md"} {
 		pages, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
 		if err != nil {
 			t.Fatal(err)

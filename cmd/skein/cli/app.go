@@ -128,19 +128,19 @@ func strict(root *cobra.Command) {
 	}
 }
 
-// variable returns the name of a flag's environment variable.
-func variable(flag string) string {
+// Variable returns the name of a flag's environment variable.
+func Variable(flag string) string {
 	return "SKEIN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // Required returns what the help of a required flag ends with.
-func Required(flag string) string { return " (required, here or as " + variable(flag) + ")" }
+func Required(flag string) string { return " (required, here or as " + Variable(flag) + ")" }
 
 // fromEnvironment sets flags that are not on the command line from their variables.
 func (a *App) fromEnvironment(cmd *cobra.Command) error {
 	var errs []error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		value, ok := a.Env(variable(f.Name))
+		value, ok := a.Env(Variable(f.Name))
 		if f.Changed || !ok || f.Name == "help" {
 			return
 		}
@@ -149,7 +149,7 @@ func (a *App) fromEnvironment(cmd *cobra.Command) error {
 			err = cmd.Flags().SetAnnotation(f.Name, fromVariable, nil)
 		}
 		if err != nil {
-			errs = append(errs, WrongUsage("%s: %v", variable(f.Name), err))
+			errs = append(errs, WrongUsage("%s: %v", Variable(f.Name), err))
 		}
 	})
 	return errors.Join(errs...)

@@ -80,7 +80,7 @@ func checkNumbers(cmd *cobra.Command) error {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		name := "--" + f.Name
 		if _, fromEnvironment := f.Annotations[fromVariable]; fromEnvironment {
-			name = variable(f.Name)
+			name = Variable(f.Name)
 		}
 		if err := CheckNumber(f); err != nil {
 			errs = append(errs, WrongUsage("%s: %v", name, err))
