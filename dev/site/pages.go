@@ -244,9 +244,6 @@ func (s *site) target(p page, link string) string {
 	if picture, is := strings.CutPrefix(source, "docs/"); is && strings.HasPrefix(picture, "images/") {
 		return "](/" + picture + ")"
 	}
-	if source == "README.md" {
-		return "](/)"
-	}
 	info, err := os.Stat(filepath.Join(s.root, filepath.FromSlash(source)))
 	kind := "blob"
 	if err == nil && info.IsDir() {
