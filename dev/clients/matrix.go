@@ -36,6 +36,8 @@ const (
 	a2aPage         = "[A2A](a2a.md)"
 	acpPage         = "[ACP](acp.md)"
 	restPage        = "[HTTP](http.md)"
+	typescriptPage  = "[TypeScript](typescript.md)"
+	pythonPage      = "[Python](python.md)"
 )
 
 // Rows returns the table.
@@ -43,6 +45,7 @@ func Rows() []Row {
 	const (
 		root, completions, files, agui, mcp, a2a, acp, generators = "package.json", "completions/package.json", "files/package.json", "agui/package.json", "mcp/package.json", "a2a/package.json", "acp/package.json", "generators/package.json"
 		node                                                      = "TestOpenResponses_Node"
+		own                                                       = "0.1.0" // of the packages in clients
 		openaiGo, openaiGoVersion                                 = "github.com/openai/openai-go/v3", "v3.95.0"
 	)
 	return []Row{
@@ -77,6 +80,12 @@ func Rows() []Row {
 		{"orval", "orval", generators, restPage, "a client from `/api/openapi.json`", "", "TestGenerators"},
 		{"swagger-typescript-api", "swagger-typescript-api", generators, restPage, "a client from `/api/openapi.json`", "", "TestGenerators"},
 		{"typed-openapi", "typed-openapi", generators, restPage, "a client from `/api/openapi.json`", "", "TestGenerators"},
+		{"Skein for TypeScript", "@skein-threads/client", own, typescriptPage, "commands, queries, events, chunks, runs, WebSocket; repeats and resumes", "", "TestTypeScript"},
+		{"React 18 and 19", "@skein-threads/react", own, typescriptPage, "`useThread`, `useRun`, `useApprovals`", "", "TestTypeScript"},
+		{"AI SDK 6 and 7, useChat", "@skein-threads/ai-sdk", own, typescriptPage, "a transport: send, resume, stop, approvals", "", "TestTypeScript"},
+		{"LangGraph", "@skein-threads/langgraph", own, typescriptPage, "all tests of `@langchain/langgraph-checkpoint-validation`", "history and audit of checkpoints", "TestTypeScript"},
+		{"the command skein", "skein", own, typescriptPage, "`npx skein serve`", "", "TestTypeScript_Command"},
+		{"Skein for Python", "skein-threads", own, pythonPage, "commands, queries, events, chunks; threads and asyncio; `mypy --strict`", "", "TestPython"},
 		{"Standard Webhooks", "standardwebhooks", root, "[webhooks](http-workers.md)", "signatures", "", "TestWebhook_StandardWebhooks"},
 	}
 }
@@ -112,8 +121,8 @@ func Page() ([]byte, error) {
 make test-clients        # needs Node and npm
 ` + "```" + `
 
-runs the tests below: each installs the released client, and uses it unchanged against a running
-server, with another base URL. [Models](models.md#endpoints) lists the endpoints of models.
+runs the tests below: each installs the released client, or Skein's own as it is packed, and uses it
+unchanged against a running server, with another base URL. [Models](models.md#endpoints) lists the endpoints of models.
 `)
 	protocol := ""
 	for _, r := range Rows() {

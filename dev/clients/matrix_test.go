@@ -3,10 +3,12 @@ package clients_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/skein-threads/skein/dev/clients"
+	"github.com/skein-threads/skein/dev/repository"
 )
 
 // Every row of the table has a test of this package, and the version that the test uses. dev/generate
@@ -37,10 +39,25 @@ func TestRows_AreTested(t *testing.T) {
 		if strings.HasPrefix(r.Module, "github.com/") && !strings.Contains(module.String(), "\t"+r.Module+" "+version+"\n") {
 			t.Errorf("dev/go.mod does not require %s %s", r.Module, version)
 		}
+		if manifest := ownManifest(r.Module); manifest != "" {
+			raw, err := os.ReadFile(filepath.Join(repository.Root(), "clients", filepath.FromSlash(manifest)))
+			if !regexp.MustCompile(`(?m)^ *"?version"?( =|:) "` + regexp.QuoteMeta(version) + `"`).Match(raw) {
+				t.Errorf("clients/%s is not of version %s: %v", manifest, version, err)
+			}
+		}
 		for name := range strings.FieldsSeq(r.Test) {
 			if !strings.Contains(tests.String(), "\nfunc "+name+"(t *testing.T)") {
 				t.Errorf("%s: there is no test %s", r.Client, name)
 			}
 		}
 	}
+}
+
+// ownManifest returns where a package of Skein's own has its version, or nothing: that of the command
+// is the release's.
+func ownManifest(module string) string {
+	if name, own := strings.CutPrefix(module, "@skein-threads/"); own {
+		return "typescript/" + name + "/package.json"
+	}
+	return map[string]string{"skein-threads": "python/pyproject.toml"}[module]
 }
