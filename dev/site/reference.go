@@ -14,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/cmd/skein/operator"
 	"github.com/skein-threads/skein/cmd/skein/user"
+	"github.com/skein-threads/skein/server/metrics"
 )
 
 // generatedPages returns the pages of what the program publishes of itself.
@@ -28,7 +29,7 @@ func generatedPages() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{"cli.md": commandLinePage(root), "configuration.md": configurationPage(serve), "routes.md": routes}, nil
+	return map[string]string{"cli.md": commandLinePage(root), "configuration.md": configurationPage(serve), "routes.md": routes, "metric-list.md": metricsPage()}, nil
 }
 
 // commandLinePage describes all commands of skein, as their --help does.
@@ -93,6 +94,16 @@ A flag takes precedence over its variable, and a variable over the file.
 		}
 		fmt.Fprintf(&b, "| `--%s` | `%s` | `%s` | %s |\n", f.Name, cli.Variable(f.Name), fallback, cell(f.Usage))
 	})
+	return b.String()
+}
+
+// metricsPage lists all metrics of Skein's own.
+func metricsPage() string {
+	var b strings.Builder
+	b.WriteString("# All metrics\n\n```sh\ncurl http://127.0.0.1:8420/metrics\n```\n\n[Metrics and health](docs/metrics.md) says who may read them.\n\n| metric | type | what |\n|---|---|---|\n")
+	for _, m := range metrics.List() {
+		fmt.Fprintf(&b, "| `%s`%s | %s | %s |\n", m.Name, m.Labels(), m.Type, cell(m.Help))
+	}
 	return b.String()
 }
 

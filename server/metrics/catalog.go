@@ -17,7 +17,7 @@ type Metric struct {
 	LabelNames []string
 }
 
-// Labels returns the labels as docs/metrics.md writes them.
+// Labels returns the labels as the site of the documentation writes them.
 func (m Metric) Labels() string {
 	if len(m.LabelNames) == 0 {
 		return ""
