@@ -122,7 +122,8 @@ make test-clients        # needs Node and npm
 ` + "```" + `
 
 runs the tests below: each installs the released client, or Skein's own as it is packed, and uses it
-unchanged against a running server, with another base URL. [Models](models.md#endpoints) lists the endpoints of models.
+unchanged against a running server, with another base URL. [Models](models.md#endpoints) lists the
+endpoints of models.
 `)
 	protocol := ""
 	for _, r := range Rows() {

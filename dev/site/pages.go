@@ -72,7 +72,7 @@ func readSite(root string) (*site, error) {
 		return nil, err
 	}
 	for i := range s.pages {
-		s.pages[i].text = s.relink(s.pages[i])
+		s.pages[i].text = fenced(s.relink(s.pages[i]))
 	}
 	return s, nil
 }
