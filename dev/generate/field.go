@@ -10,13 +10,12 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// legend says how to read the fields of a page; its argument is the page of the forms, or "" for the
-// same one.
-func legend(forms string) string {
-	return strings.ReplaceAll(fmt.Sprintf(legendText, forms), "~", "`")
-}
+// legend says how to read the fields of all pages; the page of commands has it.
+func legend() string { return strings.ReplaceAll(legendText, "~", "`") }
 
-const legendText = `**Bold** fields are required. A type such as id or time is a text of that [form](%s#forms-of-texts).
+const legendText = `## How to read the fields
+
+**Bold** fields are required. A type such as id or time is a text of that [form](#forms-of-texts).
 T[] is a list of T, a|b is one of these values, and a field without a type is a text. An integer is at least 0. A limit counts the
 characters of a text and the elements of a list.
 

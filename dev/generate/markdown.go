@@ -138,23 +138,6 @@ func (p *page) together(fields []string) {
 	}
 }
 
-// index writes links to the headings of names, grouped by what is before the first dot.
-func (p *page) index(names []string) {
-	var groups []string
-	links := map[string][]string{}
-	for _, name := range names {
-		group, _, _ := strings.Cut(name, ".")
-		if links[group] == nil {
-			groups = append(groups, group)
-		}
-		links[group] = append(links[group], fmt.Sprintf("[`%s`](#%s)", name, anchor(name)))
-	}
-	for _, group := range groups {
-		p.item("- ", strings.Join(links[group], ", "))
-	}
-	p.WriteByte('\n')
-}
-
 // patterns explains the names of forms that the tables use.
 func (p *page) patterns() {
 	p.line("## Forms of texts")

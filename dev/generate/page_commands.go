@@ -26,13 +26,8 @@ func commandsPage() ([]byte, error) {
 	p.line(`A reply means that the events are durable, and visible to a query with the reply's %s. Publish the
 same command on %s, and it is stored and executed exactly once; a
 refusal then appears on the timeline as %s.`, "`seq`", "`skein.submit.{tenant}.{noun}.{verb}`", "[`command.rejected`](events.md#commandrejected)")
-	p.line("JSON Schemas: [commands](../schema/files/commands).\n%s", legend(""))
-	p.line("## All of them")
-	var names []string
-	for _, c := range events.Commands() {
-		names = append(names, c.Name)
-	}
-	p.index(names)
+	p.line("JSON Schemas: [commands](../schema/files/commands).")
+	p.line("%s", legend())
 	if err := requestSections(p); err != nil {
 		return nil, err
 	}

@@ -20,17 +20,11 @@ is a message of its own. %s is the content of the event, and %s names the schema
 version. The part of the type before the first dot is the entity, as in subjects.`, "`data`", "`dataschema`")
 	p.line(`Fields may be added: a reader skips unknown ones. Absent fields are left out, never null. An event of
 an older version is upcast when it is read, and never rewritten.`)
-	p.line("JSON Schemas: [events](../schema/files/events), [envelope](../schema/files/event-envelope.json).\n%s", legend("commands.md"))
+	p.line("JSON Schemas: [events](../schema/files/events), [envelope](../schema/files/event-envelope.json).\n[How to read the fields](commands.md#how-to-read-the-fields).")
 	if err := wholeEvent(p); err != nil {
 		return nil, err
 	}
-	p.line("## All of them")
 	p.line("The fields and the example are those of `data`. Events have version 1, and are in the log and on the\ntimeline, unless their section says otherwise.")
-	var names []string
-	for _, r := range events.Catalog() {
-		names = append(names, string(r.Type))
-	}
-	p.index(names)
 	for _, r := range events.Catalog() {
 		if err := eventSection(p, r); err != nil {
 			return nil, err

@@ -22,13 +22,7 @@ func queriesPage() ([]byte, error) {
 	p.line(`A query has 30 s, and then fails as %s. A caller that waits for less says so in the header
 %s, in milliseconds; the Go client and the CLI send it. [What a request may
 contain](commands.md#the-request) and the [errors](commands.md#errors) are those of commands.`, "`unavailable`", "`"+events.HeaderWait+"`")
-	p.line("JSON Schemas: [queries](../schema/files/queries), [documents](../schema/files/resources).\n%s", legend("commands.md"))
-	p.line("## All of them")
-	var names []string
-	for _, q := range events.Queries() {
-		names = append(names, q.Name)
-	}
-	p.index(names)
+	p.line("JSON Schemas: [queries](../schema/files/queries), [documents](../schema/files/resources).\n[How to read the fields](commands.md#how-to-read-the-fields).")
 	p.line("## Fields that queries share")
 	p.shared()
 	p.line(`A query waits for its read model, at most 5 s in all, and a little less than its
