@@ -79,7 +79,8 @@ SKEIN_STORE=/var/lib/skein SKEIN_TENANT=acme skein serve        # the same
 skein serve --config skein.json                                 # {"store": "/var/lib/skein", "tenant": "acme"}
 ` + "```" + `
 
-A flag takes precedence over its variable, and a variable over the file.
+A flag takes precedence over its variable, and a variable over the file. A number or duration that means
+nothing, such as --workers 0, is refused with exit code 2.
 
 | flag | variable | default | what |
 |---|---|---|---|
