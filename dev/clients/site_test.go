@@ -51,6 +51,9 @@ func TestSite(t *testing.T) {
 	if len(pages) < 60 || pages["404.html"] == "" || pages["cli.html"] == "" || pages["routes.html"] == "" || pages["configuration.html"] == "" {
 		t.Errorf("the site has only the pages %q", slices.Sorted(maps.Keys(pages)))
 	}
+	if found, err := fs.Glob(built, "assets/chunks/@localSearchIndex*"); err != nil || len(found) == 0 {
+		t.Errorf("the site has no index to search: %v", err)
+	}
 	here := func(name string) bool {
 		info, err := fs.Stat(built, name)
 		return err == nil && !info.IsDir()
