@@ -18,6 +18,7 @@ import (
 type chunkReader struct {
 	client            *Client
 	thread, execution string
+	running           bool // see OfRunning
 	yield             func(Chunk, error) bool
 
 	subs    []*nats.Subscription
@@ -160,7 +161,10 @@ func (r *chunkReader) hasDropped() bool {
 // resync queries the execution and reads the stream: after subscribing, and whenever
 // messages may have been missed.
 func (r *chunkReader) resync(ctx context.Context) error {
-	r.queryExecution(ctx)
+	if !r.running || r.execution == "" {
+		r.queryExecution(ctx)
+	}
+	r.running = false
 	if r.execution == "" {
 		return nil
 	}

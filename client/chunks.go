@@ -39,6 +39,13 @@ func FromChunk(n int64) ChunkOption {
 	return func(r *chunkReader) { r.next = n }
 }
 
+// OfRunning says that the run was seen to be active, or to have yet to begin: its execution is not
+// queried before its chunks are read. If it has ended meanwhile without a last chunk, because its
+// worker died, the end is noticed within 15 seconds.
+func OfRunning() ChunkOption {
+	return func(r *chunkReader) { r.running = true }
+}
+
 // Chunks returns the chunks of a run, from the first or as FromChunk says, and follows
 // it live until its end: each chunk once, in order, the last of type finish. If
 // executionID is empty, the run is the thread's active one, or else its next one.

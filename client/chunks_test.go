@@ -360,7 +360,7 @@ func TestChunks_EndIfWorkerDied(t *testing.T) {
 				if c.Index == 4 {
 					close(there)
 				}
-			})
+			}, client.OfRunning())
 		}()
 		w := r.writer(1)
 		r.say(w, 0, 5)

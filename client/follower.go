@@ -26,11 +26,12 @@ type follower struct {
 	status  chan nats.Status
 	dropped int // messages that this client dropped because its reader was slow
 
-	log      string           // that the sequences are of; empty: the server does not name it
-	seq      int64            // of the last commit that was delivered, whole or in part
-	version  int64            // of the last delivered event in that commit
-	place    int64            // of that event
-	versions map[string]int64 // the last versions seen, by aggregate; others are unknown
+	first    *events.HistoryList // the first page of the log, until it is delivered
+	log      string              // that the sequences are of; empty: the server does not name it
+	seq      int64               // of the last commit that was delivered, whole or in part
+	version  int64               // of the last delivered event in that commit
+	place    int64               // of that event
+	versions map[string]int64    // the last versions seen, by aggregate; others are unknown
 }
 
 const (
@@ -57,7 +58,7 @@ func (f *follower) aggregate() string {
 	return f.o.Thread
 }
 
-// subscribe subscribes, and determines the current end of the log.
+// subscribe subscribes, and finds its place in the log.
 func (f *follower) subscribe(ctx context.Context) error {
 	ctx, cancel := f.client.limited(ctx)
 	defer cancel()
@@ -79,19 +80,28 @@ func (f *follower) subscribe(ctx context.Context) error {
 			return err
 		}
 	}
-	end, err := Read(ctx, f.client, events.GetHistory{})
-	if err == nil {
-		err = end.CheckPosition(f.o.From.log, f.seq)
-	}
+	err := f.locate(ctx)
 	if err != nil {
 		f.unsubscribe()
+	}
+	return err
+}
+
+// locate finds out which log it is. One that is followed from now on has its end looked up, and any
+// other its first page read.
+func (f *follower) locate(ctx context.Context) (err error) {
+	if f.o.From.now { // later commits are published on the timeline after it
+		end, err := Read(ctx, f.client, events.GetHistory{})
+		if err == nil {
+			f.log, f.seq, f.version = end.Log, end.LastSeq, whole
+		}
 		return err
 	}
-	f.log = end.Log
-	if f.o.From.now { // later commits are published on the timeline after it
-		f.seq, f.version = end.LastSeq, whole
+	f.log = f.o.From.log
+	if f.first, err = f.requestPage(ctx); err == nil {
+		f.log = f.first.Log
 	}
-	return nil
+	return err
 }
 
 func (f *follower) unsubscribe() {

@@ -32,10 +32,22 @@ func (c *Client) WaitRun(ctx context.Context, q events.GetExecution) (*events.Ex
 // found, and after each change. The zero Waiting means that it waits for nothing. Calls
 // of tell do not overlap.
 func (c *Client) WatchRun(ctx context.Context, q events.GetExecution, tell func(Waiting)) (*events.Execution, error) {
-	w := &runWatch{client: c, query: q, tell: tell}
+	return (&runWatch{client: c, query: q, tell: tell}).watch(ctx)
+}
+
+// WatchExecution is WatchRun of an execution that was read, from there on.
+func (c *Client) WatchExecution(ctx context.Context, x *events.Execution, tell func(Waiting)) (*events.Execution, error) {
+	w := &runWatch{client: c, query: events.GetExecution{ThreadID: x.ThreadID, ExecutionID: x.ID}, tell: tell}
+	if x.Seq > 0 {
+		w.read = x
+	}
+	return w.watch(ctx)
+}
+
+func (w *runWatch) watch(ctx context.Context) (*events.Execution, error) {
 	for attempts := requests().Start(); ; {
 		x, err := w.wait(ctx)
-		if err == nil || !events.HasCode(err, events.Unavailable, events.ProjectionBehind) || !events.AsError(err).Retry() || c.nc.IsClosed() || attempts.Wait(ctx) != nil {
+		if err == nil || !events.HasCode(err, events.Unavailable, events.ProjectionBehind) || !events.AsError(err).Retry() || w.client.nc.IsClosed() || attempts.Wait(ctx) != nil {
 			return x, err
 		}
 	}
@@ -45,6 +57,7 @@ func (c *Client) WatchRun(ctx context.Context, q events.GetExecution, tell func(
 type runWatch struct {
 	client *Client
 	query  events.GetExecution
+	read   *events.Execution // nil: it is yet to be read
 	tell   func(Waiting)
 	told   Waiting
 	spoke  bool
@@ -110,6 +123,10 @@ func approvalsOf(x *events.Execution) []events.ApprovalRequested {
 
 // lookUp returns the execution, or else the queue with its message.
 func (w *runWatch) lookUp(ctx context.Context) (*events.Execution, *events.QueueList, error) {
+	if x := w.read; x != nil {
+		w.read = nil // what is tried again reads it again
+		return x, nil, nil
+	}
 	x, err := Read(ctx, w.client, w.query)
 	if w.query.ThreadID == "" || w.query.At != nil || !events.IsNotFound(err) {
 		return x, nil, err

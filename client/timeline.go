@@ -71,6 +71,7 @@ type Timeline struct {
 	out    chan result
 	cancel context.CancelFunc
 	log    string // see Log
+	start  int64  // see Start
 	done   sync.WaitGroup
 	err    error // why it ended; set before out is closed
 }
@@ -104,7 +105,7 @@ func (c *Client) Timeline(ctx context.Context, o SubscribeOptions) (*Timeline, e
 		return nil, events.Errorf(events.Unavailable, "subscribe to the timeline: %w", err)
 	}
 	running, cancel := context.WithCancel(context.Background())
-	t := &Timeline{log: f.log, out: make(chan result, timelineAhead), cancel: cancel}
+	t := &Timeline{log: f.log, start: f.seq, out: make(chan result, timelineAhead), cancel: cancel}
 	f.deliver = func(r result) bool {
 		select {
 		case t.out <- r:
@@ -166,6 +167,11 @@ func (t *Timeline) Position(e Event) events.Position {
 // server is of a version that names none.
 func (t *Timeline) Log() string { return t.log }
 
+// Start returns where the timeline starts: the sequence of the last commit before its first event. Of
+// one that begins [Now] it is the end of the log when the timeline was subscribed to: a read model that
+// shows that commit, and the timeline, together miss nothing.
+func (t *Timeline) Start() int64 { return t.start }
+
 // Close ends the timeline. It may be called more than once.
 func (t *Timeline) Close() {
 	t.cancel()
@@ -216,22 +222,30 @@ func (c *Client) HistoryEnd(ctx context.Context) (int64, error) {
 	return end.LastSeq, nil
 }
 
+// requestPage requests the log's events after the follower's position.
+func (f *follower) requestPage(ctx context.Context) (*events.HistoryList, error) {
+	from, limit := f.seq+1, int64(logPage)
+	q := events.ListHistory{ThreadID: f.o.Thread, FromSeq: &from, Limit: &limit}
+	if f.version != whole && f.seq > 0 { // the commit was not delivered whole
+		from--
+		q.AfterVersion = new(f.version)
+	}
+	page, err := Read(ctx, f.client, q)
+	if err == nil {
+		err = events.CheckLog(f.log, page.Log)
+	}
+	return page, err
+}
+
 // readLog reads the log's events from the follower's position to the current end of the
 // log.
-func (f *follower) readLog(ctx context.Context) error {
+func (f *follower) readLog(ctx context.Context) (err error) {
 	for {
-		from, limit := f.seq+1, int64(logPage)
-		q := events.ListHistory{ThreadID: f.o.Thread, FromSeq: &from, Limit: &limit}
-		if f.version != whole && f.seq > 0 { // the commit was not delivered whole
-			from--
-			q.AfterVersion = new(f.version)
-		}
-		page, err := Read(ctx, f.client, q)
-		if err == nil {
-			err = events.CheckLog(f.log, page.Log)
-		}
-		if err != nil {
-			return err
+		page := f.first
+		if f.first = nil; page == nil {
+			if page, err = f.requestPage(ctx); err != nil {
+				return err
+			}
 		}
 		for _, e := range page.Entries {
 			if err := f.deliverStored(e); err != nil {

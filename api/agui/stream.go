@@ -58,7 +58,7 @@ func (f *follow) stream(ctx context.Context, in *input, send func(...event) erro
 	if encode.off != "" {
 		return send(encode.ending(in, nil))
 	}
-	x, err := executionNow(ctx, c, f.thread, f.execution)
+	x, err := client.Read(ctx, c, events.GetExecution{ThreadID: f.thread, ExecutionID: f.execution, Fresh: source.Fresh()})
 	switch {
 	case events.IsNotFound(err) && encode.end != nil: // it was removed from its queue
 		return send(encode.ending(in, nil))
@@ -68,15 +68,6 @@ func (f *follow) stream(ctx context.Context, in *input, send func(...event) erro
 		return send(paused(in, x))
 	}
 	return send(encode.ending(in, usageOf(x.Usage)))
-}
-
-// executionNow returns an execution as it is now.
-func executionNow(ctx context.Context, c *client.Client, thread, id string) (*events.Execution, error) {
-	now, err := c.UpToDate(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return client.Read(ctx, now, events.GetExecution{ThreadID: thread, ExecutionID: id})
 }
 
 // paused returns how the stream of a run that waits for people ends. If they have answered meanwhile,

@@ -85,17 +85,17 @@ func (d *request) begin(r *http.Request, c *edge.Caller, body []byte) (*openresp
 	if err := asked.Check(r, c); err != nil {
 		return nil, d.refused(err, 0)
 	}
-	if run, err := asked.Earlier(r, c); run != nil || err != nil {
-		return run, err
-	}
-	if chat == "" {
-		run, err := asked.Begin(r, c)
-		if err != nil {
-			err = d.refused(err, 0)
-		}
-		return run, err
-	}
 	for try := 1; ; try++ {
+		if run, err := asked.Earlier(r, c); run != nil || err != nil {
+			return run, err
+		}
+		if chat == "" {
+			run, err := asked.Begin(r, c)
+			if err != nil {
+				err = d.refused(err, 0)
+			}
+			return run, err
+		}
 		run, err := d.beginIn(r, c, asked, chat, history)
 		switch {
 		case !events.HasCode(err, events.AlreadyExists, events.VersionConflict): // otherwise two requests began the chat together

@@ -8,7 +8,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/api/edge"
-	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	transform "github.com/skein-threads/skein/events/openresponses"
 )
@@ -121,7 +120,8 @@ func (a *Asked) Earlier(r *http.Request, c *edge.Caller) (*Run, error) {
 	return newRun(r, b), nil
 }
 
-// Begin starts the run of the request. Close it.
+// Begin starts the run of the request, which Check has let pass and of which Earlier has found no run.
+// Close it.
 func (a *Asked) Begin(r *http.Request, c *edge.Caller) (*Run, error) {
 	d, key, err := a.request(r)
 	if err != nil {
@@ -167,7 +167,7 @@ func (run *Run) Wait(ctx context.Context) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return run.answer(ctx, res)
+	return run.answer(l.x, res), nil
 }
 
 // Follow calls show with every new text of the answer, in order, until the run has ended or waits for
@@ -179,7 +179,7 @@ func (run *Run) Follow(ctx context.Context, show func(Shown) error) (*Answer, er
 		return nil, err
 	}
 	var last *resource
-	err = follow(ctx, run.b.client, leg{x, run.b.leg}, onlyNews, func(v streamEvent) error {
+	end, err := follow(ctx, run.b.client, leg{x, run.b.leg}, onlyNews, func(v streamEvent) error {
 		switch v.Type {
 		case "response.output_text.delta":
 			return show(Shown{Text: *v.Delta})
@@ -196,7 +196,7 @@ func (run *Run) Follow(ctx context.Context, show func(Shown) error) (*Answer, er
 	if err != nil {
 		return nil, err
 	}
-	return run.answer(ctx, last)
+	return run.answer(end.x, last), nil
 }
 
 // calls reports whether an item is a call of a tool of the caller. A question to a person is told as
@@ -206,7 +206,8 @@ func (run *Run) calls(o *transform.Item) bool {
 		slices.ContainsFunc(run.b.settings.Tools, func(t events.CallerTool) bool { return t.Name == o.Name })
 }
 
-func (run *Run) answer(ctx context.Context, res *resource) (*Answer, error) {
+// answer returns what a run came to: its execution then, nil if it has none, and its response.
+func (run *Run) answer(x *events.Execution, res *resource) *Answer {
 	a := &Answer{Status: res.Status, Created: res.CreatedAt}
 	if res.IncompleteDetails != nil {
 		a.Reason = res.IncompleteDetails.Reason
@@ -222,22 +223,13 @@ func (run *Run) answer(ctx context.Context, res *resource) (*Answer, error) {
 			a.Output = append(a.Output, *o)
 		}
 	}
-	upToDate, err := run.b.client.UpToDate(ctx)
-	if err != nil {
-		return nil, err
+	if x != nil {
+		a.Usage = x.Usage
+		if !x.Finished {
+			a.Waiting = x.WaitingApprovals()
+		}
 	}
-	x, err := client.Read(ctx, upToDate, run.b.query())
-	if events.IsNotFound(err) { // it was removed from its queue
-		return a, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	a.Usage = x.Usage
-	if !x.Finished {
-		a.Waiting = x.WaitingApprovals()
-	}
-	return a, nil
+	return a
 }
 
 // Pieces returns a stored item as items of Open Responses, without what the server called. Files are

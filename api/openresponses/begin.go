@@ -41,8 +41,10 @@ const beginTries = 8
 // begin starts the run of a request. own reports whether a temporary response may be
 // continued.
 func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, own func(thread string) bool) (*begun, error) {
-	if err := known(ctx, c, d.Model); err != nil {
-		return nil, err
+	if !d.foreign { // Asked.Check has looked
+		if err := known(ctx, c, d.Model); err != nil {
+			return nil, err
+		}
 	}
 	if err := checkLength(d.input); err != nil {
 		return nil, err
@@ -58,18 +60,20 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 		return nil, err
 	}
 	id := newID(c, d.digest)
-	switch {
-	case key != "":
+	if key != "" {
 		id = c.Keyed(key)
-		if b, err := repeated(ctx, c, d, on, id); b != nil || err != nil {
-			return b, err
-		}
-	case d.retry.within > 0:
-		if b, err := d.retry.first(ctx, c, d, on); b != nil || err != nil {
-			return b, err
-		}
 	}
-	if !d.foreign {
+	if !d.foreign { // of another protocol, Asked.Earlier has looked
+		switch {
+		case key != "":
+			if b, err := repeated(ctx, c, d, on, id); b != nil || err != nil {
+				return b, err
+			}
+		case d.retry.within > 0:
+			if b, err := d.retry.first(ctx, c, d, on); b != nil || err != nil {
+				return b, err
+			}
+		}
 		if b, err := goOn(ctx, c, d, &on, d.input, id, own); b != nil || err != nil {
 			return b, err
 		}
@@ -239,19 +243,16 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 // known refuses a model that is neither an agent nor a model that is defined. On a desk, a
 // reactor that is served will do.
 func known(ctx context.Context, c *edge.Caller, name string) error {
-	if _, err := defined(ctx, c, name); err == nil || !events.IsNotFound(err) {
-		return err
+	if c.Desk {
+		if _, err := client.Read(ctx, c.Client, events.GetAgent{Name: name}); err == nil || !events.IsNotFound(err) {
+			return err
+		}
 	}
-	if !c.Desk {
+	_, err := defined(ctx, c, name)
+	if events.IsNotFound(err) {
 		return noModel(name)
 	}
-	if _, err := client.Read(ctx, c.Client, events.GetAgent{Name: name}); err != nil {
-		if events.IsNotFound(err) {
-			return noModel(name)
-		}
-		return err
-	}
-	return nil
+	return err
 }
 
 // defined returns the definition of an agent, or else of a model, with that name. It shows at

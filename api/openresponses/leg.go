@@ -75,12 +75,18 @@ func legOf(ctx context.Context, c *client.Client, id string) (leg, error) {
 
 // awaitLeg blocks until a leg of a run has ended. The run may wait in a queue before.
 func awaitLeg(ctx context.Context, c *client.Client, q events.GetExecution, n int) (leg, error) {
+	return leg{&events.Execution{ThreadID: q.ThreadID, ID: q.ExecutionID}, n}.ended(ctx, c)
+}
+
+// ended blocks until the leg has ended, and returns it then. Its run may wait in a queue before.
+func (l leg) ended(ctx context.Context, c *client.Client) (leg, error) {
+	q, n := events.GetExecution{ThreadID: l.x.ThreadID, ExecutionID: l.x.ID}, l.n
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	var at leg
 	var wrong error
 	asked := n > 0
-	x, err := c.WatchRun(watching, q, func(w client.Waiting) {
+	x, err := c.WatchExecution(watching, l.x, func(w client.Waiting) {
 		asked = asked || len(w.Approvals) > 0
 		if watching.Err() != nil || w.Queued || !asked {
 			return
@@ -129,8 +135,8 @@ func (l leg) spans(ctx context.Context, c *client.Client) ([][]string, error) {
 }
 
 // output returns the items of a leg that has ended, and how those of the run are numbered
-// before it.
-func (l leg) output(ctx context.Context, c *client.Client, showServer bool) (list []transform.Item, before numbering, err error) {
+// before it. read has the parts of steps that have been read since.
+func (l leg) output(ctx context.Context, c *client.Client, showServer bool, read map[string][]events.JSON) (list []transform.Item, before numbering, err error) {
 	c = c.WithMinSeq(l.x.Seq) // every read model shows its end
 	spans, err := l.spans(ctx, c)
 	if err != nil {
@@ -148,9 +154,11 @@ func (l leg) output(ctx context.Context, c *client.Client, showServer bool) (lis
 			list = number.pieces(l.x, parts, at.shows(showServer))
 		}
 		for _, step := range steps {
-			parts, err := partsOf(ctx, c, l.x.ThreadID, step)
-			if err != nil {
-				return nil, before, err
+			parts, known := read[step]
+			if !known {
+				if parts, err = partsOf(ctx, c, l.x.ThreadID, step); err != nil {
+					return nil, before, err
+				}
 			}
 			list = append(list, number.pieces(l.x, parts, at.shows(showServer))...)
 		}

@@ -211,6 +211,11 @@ func withMode(choice events.JSON) events.JSON {
 
 // resourceOf returns the response of a leg as it is now. Its output is there when the leg has ended.
 func resourceOf(ctx context.Context, c *client.Client, l leg, showServer bool) (*resource, error) {
+	return resourceFrom(ctx, c, l, showServer, nil)
+}
+
+// resourceFrom is resourceOf of a leg of which parts of steps have been read since it has ended.
+func resourceFrom(ctx context.Context, c *client.Client, l leg, showServer bool, read map[string][]events.JSON) (*resource, error) {
 	r := resourceAt(l)
 	if runstream.IsQueued(l.x) {
 		blocked, err := blockedBy(ctx, c, l.x)
@@ -223,7 +228,7 @@ func resourceOf(ctx context.Context, c *client.Client, l leg, showServer bool) (
 		return r, nil
 	}
 	var err error
-	if r.Output, _, err = l.output(ctx, c, showServer || showsServer(l.x)); err != nil {
+	if r.Output, _, err = l.output(ctx, c, showServer || showsServer(l.x), read); err != nil {
 		return nil, err
 	}
 	if last := len(r.Output) - 1; last >= 0 && r.Output[last].Type == messageItem && (r.Status == incompleteStatus || r.Status == cancelledStatus) {

@@ -144,7 +144,7 @@ func sendAll(w http.ResponseWriter, r *http.Request, c *client.Client, l leg, af
 		if err := out.Begin(); err != nil {
 			return err
 		}
-		return follow(ctx, c, l, wholeAttempts, func(v streamEvent) error {
+		_, err := follow(ctx, c, l, wholeAttempts, func(v streamEvent) error {
 			next = v.SequenceNumber + 1
 			if v.SequenceNumber <= after && !ends(v.Type) {
 				return nil
@@ -155,6 +155,7 @@ func sendAll(w http.ResponseWriter, r *http.Request, c *client.Client, l leg, af
 			}
 			return out.Send(f)
 		})
+		return err
 	})
 }
 

@@ -129,10 +129,11 @@ func (s *socket) create(d *createRequest) error {
 	if err != nil {
 		return err
 	}
-	return follow(s.ctx, b.client, leg{x, b.leg}, wholeAttempts, func(v streamEvent) error {
+	_, err = follow(s.ctx, b.client, leg{x, b.leg}, wholeAttempts, func(v streamEvent) error {
 		v.StreamID = d.StreamID
 		return s.send(v)
 	})
+	return err
 }
 
 // evict forgets the temporary response that a request which failed has named.

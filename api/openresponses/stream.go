@@ -73,6 +73,8 @@ type emitter struct {
 	others int             // items of the provider's own kind
 	held   bool            // the rest comes from its parts
 	unsent []events.JSON   // parts that were not streamed
+
+	read map[string][]events.JSON // the parts of the last step, if they were read when the leg had ended
 }
 
 // Ways to show the attempts of a model that is asked again in the middle of a step.
@@ -106,7 +108,7 @@ func newEmitter(ctx context.Context, c *client.Client, l leg, whole bool, send f
 	for _, step := range slices.Concat(spans[:l.n]...) {
 		e.past[step] = true
 	}
-	if _, e.number, err = l.output(ctx, c, e.showServer); err != nil {
+	if _, e.number, err = l.output(ctx, c, e.showServer, nil); err != nil {
 		return nil, err
 	}
 	e.beginStep(before.StepID) // what has come of its calls comes first
@@ -123,11 +125,12 @@ func (e *emitter) emit(v streamEvent) {
 }
 
 // follow sends the events of a response from the first to the last. Those of one that waits in a
-// queue begin at once, go on when it has begun, and end if it is cancelled before.
-func follow(ctx context.Context, c *client.Client, l leg, whole bool, send func(streamEvent) error) error {
+// queue begin at once, go on when it has begun, and end if it is cancelled before. It returns the leg
+// as it has ended; its execution is nil if there will be none.
+func follow(ctx context.Context, c *client.Client, l leg, whole bool, send func(streamEvent) error) (end leg, err error) {
 	e, err := newEmitter(ctx, c, l, whole, send)
 	if err != nil {
-		return err
+		return end, err
 	}
 	first := resourceAt(l)
 	first.Status, first.CompletedAt, first.IncompleteDetails, first.Error, first.Usage = inProgressStatus, nil, nil, nil, nil
@@ -140,41 +143,36 @@ func follow(ctx context.Context, c *client.Client, l leg, whole bool, send func(
 		e.emit(streamEvent{Type: "response.queued", Response: &created})
 		first.Status = inProgressStatus
 	}
-	query := events.GetExecution{ThreadID: l.x.ThreadID, ExecutionID: l.x.ID}
 	if runstream.IsQueued(l.x) {
-		begun, blocked, err := begins(ctx, c, query)
+		begun, blocked, err := begins(ctx, c, events.GetExecution{ThreadID: l.x.ThreadID, ExecutionID: l.x.ID})
 		if blocked != nil {
 			begun := *first
 			e.emit(streamEvent{Type: "response.in_progress", Response: &begun})
 			if err := first.blocked(ctx, c, blocked); err != nil {
-				return err
+				return end, err
 			}
 			e.items(first.Output)
 			e.finish(first)
-			return e.err
+			return end, e.err
 		}
 		if events.IsNotFound(err) {
 			first.Status, first.IncompleteDetails = cancelledStatus, &incomplete{cancelledReason}
 			e.finish(first)
-			return e.err
+			return end, e.err
 		}
 		if err != nil {
-			return err
+			return end, err
 		}
 		e.leg.x = begun
 	}
 	e.emit(streamEvent{Type: "response.in_progress", Response: first})
-	gone, err := e.chunks(query)
+	end, gone, err := e.chunks()
 	if err != nil {
-		return err
+		return end, err
 	}
-	end, err := awaitLeg(ctx, c, query, l.n)
+	last, err := resourceFrom(ctx, c, end, false, e.read)
 	if err != nil {
-		return err
-	}
-	last, err := resourceOf(ctx, c, end, false)
-	if err != nil {
-		return err
+		return end, err
 	}
 	if gone {
 		e.items(last.Output)
@@ -187,12 +185,12 @@ func follow(ctx context.Context, c *client.Client, l leg, whole bool, send func(
 	if end.waits() && !gone {
 		asked, err := end.requests(ctx, c)
 		if err != nil {
-			return err
+			return end, err
 		}
 		e.items(asked)
 	}
 	e.finish(last)
-	return e.err
+	return end, e.err
 }
 
 // finish sends the last events.
@@ -217,41 +215,66 @@ func (e *emitter) finish(r *resource) {
 // pauseGrace is how long a chunk may be missing that was written before the run came to wait.
 const pauseGrace = 5 * time.Second
 
-// chunks sends the events of a leg's chunks until it has ended. It reports whether there are
-// no chunks any more, and nothing was sent.
-func (e *emitter) chunks(query events.GetExecution) (gone bool, err error) {
+// legRead is a leg that has ended, or why that is not known.
+type legRead struct {
+	leg leg
+	err error
+}
+
+// chunks sends the events of a leg's chunks until it has ended, and returns it then. It reports whether
+// there are no chunks any more, and nothing was sent.
+func (e *emitter) chunks() (end leg, gone bool, err error) {
 	ctx, stop := context.WithCancel(e.ctx)
 	defer stop()
-	chunks, paused := make(chan chunkRead), make(chan leg)
-	go readChunks(ctx, e.client, query, chunks)
+	chunks, ended := make(chan chunkRead), make(chan legRead, 1)
+	begun := e.leg
+	go readChunks(ctx, e.client, begun.x, chunks)
 	go func() {
-		if at, err := awaitLeg(ctx, e.client, query, e.leg.n); err == nil && at.waits() {
-			select {
-			case paused <- at:
-			case <-ctx.Done():
-			}
-		}
+		at, err := begun.ended(ctx, e.client)
+		ended <- legRead{at, err}
 	}()
+	gone, err = e.sendChunks(ctx, chunks, ended)
+	if err != nil {
+		return end, false, err
+	}
+	last := <-ended
+	if last.err == nil && !gone {
+		var parts []events.JSON
+		if parts, last.err = e.endStep(e.client.WithMinSeq(last.leg.x.Seq)); parts != nil {
+			e.read = map[string][]events.JSON{e.step: parts}
+		}
+	}
+	return last.leg, gone, last.err
+}
+
+// sendChunks sends the events of chunks until a leg has ended, but for what the last step did not
+// stream. The value of ended stays there.
+func (e *emitter) sendChunks(ctx context.Context, chunks <-chan chunkRead, ended chan legRead) (gone bool, err error) {
 	var grace <-chan time.Time
+	paused := ended              // nil: it was looked at
 	sent, marked := false, false // marked: the leg ends with the last chunk, if the run waits
 	asked := map[string]bool{}   // calls that a chunk has announced
 	for {
 		select {
-		case e.leg = <-paused:
-			if marked {
-				return false, e.endStep()
+		case at := <-paused:
+			paused = nil
+			ended <- at
+			if at.err != nil || !at.leg.waits() {
+				continue
+			}
+			if e.leg = at.leg; marked {
+				return false, nil
 			}
 			grace = time.After(pauseGrace)
-			continue
 		case <-grace:
-			return !sent, e.endStep()
+			return !sent, nil
 		case <-ctx.Done():
 			return false, context.Cause(ctx)
 		case read, more := <-chunks:
 			var gap *client.ChunkGapError
 			switch chunk := &read.chunk; {
 			case !more:
-				return false, e.endStep()
+				return false, nil
 			case errors.As(read.err, &gap) && !sent:
 				return true, nil
 			case errors.As(read.err, &gap): // the parts have the rest
@@ -264,7 +287,7 @@ func (e *emitter) chunks(query events.GetExecution) (gone bool, err error) {
 				continue
 			default:
 				if marked = e.marks(chunk, asked); marked && grace != nil {
-					return false, e.endStep()
+					return false, nil
 				}
 				if grace != nil {
 					grace = time.After(pauseGrace)
@@ -285,9 +308,13 @@ type chunkRead struct {
 }
 
 // readChunks passes on the chunks of a run, and closes the channel after the last.
-func readChunks(ctx context.Context, c *client.Client, query events.GetExecution, to chan<- chunkRead) {
+func readChunks(ctx context.Context, c *client.Client, x *events.Execution, to chan<- chunkRead) {
 	defer close(to)
-	for chunk, err := range c.Chunks(ctx, query.ThreadID, query.ExecutionID) {
+	var options []client.ChunkOption
+	if !x.Finished {
+		options = append(options, client.OfRunning())
+	}
+	for chunk, err := range c.Chunks(ctx, x.ThreadID, x.ID, options...) {
 		select {
 		case to <- chunkRead{chunk, err}:
 		case <-ctx.Done():
@@ -328,7 +355,7 @@ func (e *emitter) chunk(c *client.Chunk) error {
 	case c.StepID == "":
 		return nil
 	case c.StepID != e.step:
-		if err := e.endStep(); err != nil {
+		if err := e.endEarlierStep(); err != nil {
 			return err
 		}
 		e.beginStep(c.StepID)
@@ -351,8 +378,8 @@ func (e *emitter) beginStep(id string) {
 // forget forgets what was sent of a step.
 func (e *emitter) forget() { e.calls, e.others, e.held, e.unsent = map[string]bool{}, 0, false, nil }
 
-// endStep sends what a step's reactor recorded and did not stream.
-func (e *emitter) endStep() error {
+// endEarlierStep ends a step after which another one has begun.
+func (e *emitter) endEarlierStep() error {
 	if e.step == "" {
 		return nil
 	}
@@ -360,12 +387,22 @@ func (e *emitter) endStep() error {
 	if err != nil {
 		return err
 	}
+	_, err = e.endStep(upToDate)
+	return err
+}
+
+// endStep sends what a step's reactor recorded and did not stream, and returns the step's parts. The
+// client's queries show the end of the step.
+func (e *emitter) endStep(upToDate *client.Client) ([]events.JSON, error) {
+	if e.step == "" {
+		return nil, nil
+	}
 	parts, err := partsOf(e.ctx, upToDate, e.leg.x.ThreadID, e.step)
 	if events.IsNotFound(err) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for n, raw := range parts {
 		if e.past[e.step] && !e.leg.before().Asks(callOfPart(raw)) { // its calls alone go on in this leg
@@ -379,7 +416,7 @@ func (e *emitter) endStep() error {
 		e.leg.link(&list[i])
 	}
 	e.items(list)
-	return nil
+	return parts, nil
 }
 
 // items sends items that are complete.

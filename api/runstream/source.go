@@ -3,6 +3,7 @@ package runstream
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -39,6 +40,9 @@ type Source struct {
 	timeline *client.Timeline
 	stop     context.CancelFunc
 	began    chan struct{} // closed when the run has begun: its message may wait in the agent's queue
+	begun    bool          // the event that says so was passed on
+	over     bool          // that it has ended was in the history
+	version  atomic.Int64  // see Fresh
 	events   chan told[*events.Event]
 	chunks   chan told[*events.ChunkEmitted]
 }
@@ -61,6 +65,9 @@ func Subscribe(ctx context.Context, c *client.Client, o Options) (*Source, error
 		events: make(chan told[*events.Event]), chunks: make(chan told[*events.ChunkEmitted]),
 	}, nil
 }
+
+// Fresh asks a query for what the view was told, or later.
+func (s *Source) Fresh() events.Fresh { return events.Fresh{MinVersion: new(s.version.Load())} }
 
 // Close ends the reading.
 func (s *Source) Close() {
@@ -142,11 +149,7 @@ func tell[T any](ctx context.Context, to chan told[T], v told[T]) bool {
 // each once.
 func (s *Source) readEvents(ctx context.Context) {
 	fail := func(err error) { tell(ctx, s.events, told[*events.Event]{err: err}) }
-	now, err := s.client.UpToDate(ctx) // later events are live
-	if err != nil {
-		fail(err)
-		return
-	}
+	now := s.client.WithMinSeq(s.timeline.Start()) // later events are live
 	limit := int64(1000)
 	last := s.o.From - 1
 	for from := s.o.From; from > 0; {
@@ -162,16 +165,22 @@ func (s *Source) readEvents(ctx context.Context) {
 				return
 			}
 			last = e.Version
+			if d, ok := e.Data.(events.ThreadFinished); ok && d.ExecutionID == s.o.Execution {
+				s.over = true
+			}
 			if !s.pass(ctx, &e) {
 				return
 			}
 		}
 		from = page.NextVersion
 	}
+	if s.begun {
+		close(s.began)
+	}
 	if !tell(ctx, s.events, told[*events.Event]{}) {
 		return
 	}
-	for {
+	for live := s.begun; ; {
 		e, err := s.timeline.Next(ctx)
 		if err != nil {
 			fail(err)
@@ -179,6 +188,10 @@ func (s *Source) readEvents(ctx context.Context) {
 		}
 		if e.Version > last && !s.pass(ctx, &e.Event) {
 			return
+		}
+		if s.begun && !live {
+			live = true
+			close(s.began)
 		}
 	}
 }
@@ -190,7 +203,11 @@ func (s *Source) readChunks(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	for c, err := range s.client.Chunks(ctx, s.o.Thread, s.o.Execution) {
+	var options []client.ChunkOption
+	if !s.over {
+		options = append(options, client.OfRunning())
+	}
+	for c, err := range s.client.Chunks(ctx, s.o.Thread, s.o.Execution, options...) {
 		var gap *client.ChunkGapError
 		switch {
 		case errors.As(err, &gap): // the parts have what is missing
@@ -206,8 +223,9 @@ func (s *Source) readChunks(ctx context.Context) {
 // pass passes an event on, and notes the beginning of the run.
 func (s *Source) pass(ctx context.Context, e *events.Event) bool {
 	if d, ok := e.Data.(events.ExecutionCreated); ok && d.ID == s.o.Execution {
-		close(s.began)
+		s.begun = true
 	}
+	s.version.Store(e.Version)
 	return tell(ctx, s.events, told[*events.Event]{value: e})
 }
 

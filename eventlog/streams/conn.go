@@ -42,6 +42,7 @@ type Conn struct {
 	cfg   Config
 	inbox *inbox
 
+	ends        sharedEnds
 	readTimeout time.Duration // of a direct get
 	scanWorth   uint64        // see Scan.widen
 	copies      atomic.Int32  // of every stream; 0: not known yet
@@ -112,8 +113,14 @@ type End struct {
 	Incarnation string // another one if the stream was created again, or restored
 }
 
-// End returns where a stream ends, from its leader.
+// End returns where a stream ends, from its leader. Calls that come while the leader is asked share
+// the next question.
 func (c *Conn) End(ctx context.Context, stream string) (End, error) {
+	return c.ends.get(ctx, stream, c.askEnd)
+}
+
+// askEnd asks the leader where a stream ends.
+func (c *Conn) askEnd(ctx context.Context, stream string) (End, error) {
 	s, err := c.js.Stream(ctx, stream)
 	if err != nil {
 		return End{}, fmt.Errorf("stream %s: %w", stream, err)
