@@ -101,8 +101,8 @@ RACE = $(TESTFLAGS) -race -p $(RACEJOBS) -timeout 30m $(RACEDPACKAGES)
 
 .PHONY: test-race
 test-race: PARALLEL = $(RACEJOBS)
-test-race: ## Run what make test runs under the race detector, but for tests that measure memory, time or repeatability, read the source tree, run a program, or are of a package that begins no goroutine (needs a C compiler)
-	GORACE=atexit_sleep_ms=0 $(GO) run ./dev/gotest -target test-race -without $(ELSEWHERE) -- $(RACE)
+test-race: ## Run what make test runs under the race detector, but for tests that measure memory, time or repeatability, move much one after the other, read the source tree, run a program, or are of a package that begins no goroutine (needs a C compiler)
+	GORACE=atexit_sleep_ms=0 $(GO) run ./dev/gotest -target test-race -without $(ELSEWHERE),.ci/unraced -- $(RACE)
 
 .PHONY: test-unraced
 test-unraced: ## Run the tests that .ci/unraced lists: those that make test-race leaves out of the packages that it tests
