@@ -133,6 +133,15 @@ func (c *cache) shrink() bool {
 	return true
 }
 
+// forget evicts all entries that are not in use.
+func (c *cache) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.shrink() {
+	}
+	c.metrics.Cached(len(c.entries), c.bytes)
+}
+
 // unused returns the least recently used entry of a list that is not in use, nil if there is none.
 func unused(l *list.List) *entry {
 	for at := l.Back(); at != nil; at = at.Prev() {

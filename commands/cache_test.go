@@ -65,6 +65,13 @@ func TestCacheIsBounded(t *testing.T) {
 		t.Error("a thread larger than the cache is held")
 	}
 	w.sameAsLog(w.d, ids[0])
+	used := c.acquire(tenant, ids[1])
+	w.d.Forget()
+	if len(c.entries) != 1 || c.entries[tenant+"."+ids[1]] != used || c.bytes != used.bytes {
+		t.Errorf("%d threads of %d bytes are held, want the one in use", len(c.entries), c.bytes)
+	}
+	c.release(used)
+	w.sameAsLog(w.d, ids[0])
 }
 
 // Where the threads in use take more than the cache has, it still has a good part of them, in

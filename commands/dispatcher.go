@@ -191,6 +191,10 @@ func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, l
 	return d
 }
 
+// Forget forgets the states of threads that no command is using: the next command of each reads it from
+// the log.
+func (d *Dispatcher) Forget() { d.cache.forget() }
+
 // Meta holds what accompanies the body of a command.
 type Meta struct {
 	TraceParent string

@@ -77,6 +77,23 @@ func (r *Recent) drop() {
 	r.old = (r.old + 1) % recentCommits
 }
 
+// Newest returns the largest sequence that was acknowledged.
+func (r *Recent) Newest() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.newest
+}
+
+// Forget forgets all commits: those who need one read it from the log.
+func (r *Recent) Forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.order[r.old] != "" {
+		r.drop()
+	}
+	r.kept, r.stored = nil, nil // a map keeps the room that it once had
+}
+
 // get returns the commit with that chain and body, as it is stored at a sequence;
 // nil if it is not kept.
 func (r *Recent) get(seq uint64, chain string, body []byte) *events.Commit {

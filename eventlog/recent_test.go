@@ -84,6 +84,15 @@ func TestRecentIsBounded(t *testing.T) {
 	if chain, body := keep(r, 1, recentBytes/32+1); r.get(1, chain, body) != nil {
 		t.Error("a very large one was kept")
 	}
+	for n := range 3 { // after it has forgotten, it keeps again
+		chain, body := keep(r, n, 10)
+		if r.Forget(); r.get(1, chain, body) != nil || r.bytes != 0 || len(r.kept) != 0 {
+			t.Errorf("%d bytes in %d commits were not forgotten", r.bytes, len(r.kept))
+		}
+		if keep(r, n, 10); r.get(1, chain, body) == nil {
+			t.Error("it keeps nothing any more")
+		}
+	}
 }
 
 // After a large write a small one waits to fill a batch, no longer than its pause; enough

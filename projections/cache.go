@@ -97,8 +97,17 @@ func (c *cache) forget(p documents.Place) {
 
 // trim evicts documents until the cache is within its limit, except those that have to be
 // written.
-func (c *cache) trim() {
-	for n := c.ring.prev; n != &c.ring && c.bytes > c.limit; {
+func (c *cache) trim() { c.trimTo(c.limit) }
+
+// empty evicts all documents, except those that have to be written.
+func (c *cache) empty() {
+	if c.trimTo(0); len(c.nodes) == 0 {
+		c.nodes = map[documents.Place]*node{} // a map keeps the room that it once had
+	}
+}
+
+func (c *cache) trimTo(limit int64) {
+	for n := c.ring.prev; n != &c.ring && c.bytes > limit; {
 		before := n.prev
 		if !n.dirty {
 			c.drop(n)

@@ -29,7 +29,11 @@ func TestCache_DroppedDocumentsAreFreed(t *testing.T) {
 			later = append(later, weak.Make(n))
 		}
 	}
-	c.trim()
+	n := c.node(documents.Place{Kind: documents.Items, ID: "unwritten"})
+	n.dirty = true
+	if c.empty(); len(c.nodes) != 1 || c.bytes != n.bytes {
+		t.Errorf("%d documents of %d bytes are held, want the one that has to be written", len(c.nodes), c.bytes)
+	}
 	c.last = [documents.Kinds]*node{}
 	runtime.GC()
 	for i, w := range later {

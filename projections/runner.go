@@ -124,6 +124,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
+// forgetAfter is for how long no commit must come before the documents in memory are given up.
+const forgetAfter = time.Minute
+
 // runSession runs from the checkpoints until something interrupts it.
 func (r *Runner) runSession(ctx, background context.Context) error {
 	s, err := r.newSession(ctx, background)
@@ -144,7 +147,7 @@ func (r *Runner) runSession(ctx, background context.Context) error {
 		return err
 	}
 	defer tail.Stop()
-	for {
+	for used := s.cfg.Now(); ; {
 		batch, err := s.gather(ctx, tail)
 		if err != nil {
 			if cause := context.Cause(ctx); cause != nil {
@@ -157,6 +160,9 @@ func (r *Runner) runSession(ctx, background context.Context) error {
 				return err
 			}
 			s.rest(batch)
+			used = s.cfg.Now()
+		} else if s.cfg.Now().Sub(used) > forgetAfter {
+			s.cache.empty()
 		}
 		if err := s.tick(ctx); err != nil {
 			return err

@@ -145,6 +145,7 @@ func (a *assembly) startCommands() error {
 		Answers:     &a.work,
 		Intake:      &a.work,
 	}, a.logger, a.metrics)
+	a.running.Go(func() { a.forgetWhenIdle(a.background, a.dispatcher) })
 	return nil
 }
 
