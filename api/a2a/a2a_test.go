@@ -274,6 +274,7 @@ func TestRefused(t *testing.T) {
 		"no message":            {"SendMessage", object{}, "", -32602},
 		"no parts":              {"SendMessage", w.message(nil), "1.0", -32602},
 		"an empty part":         {"SendMessage", w.message([]object{{}}), "1.0", -32602},
+		"a part with two":       {"SendMessage", w.message([]object{{"text": "x", "data": object{"a": 1}}}), "1.0", -32602},
 		"an empty text":         {"SendMessage", w.message(text("")), "1.0", -32602},
 		"no messageId":          {"SendMessage", object{"message": object{"role": "ROLE_USER", "parts": text("x")}}, "1.0", -32602},
 		"the agent's role":      {"SendMessage", object{"message": object{"messageId": "r", "role": "ROLE_AGENT", "parts": text("x")}}, "1.0", -32602},
@@ -281,6 +282,7 @@ func TestRefused(t *testing.T) {
 		"get an unknown task":   {"GetTask", object{"id": "nothing"}, "1.0", -32001},
 		"get a negative length": {"GetTask", object{"id": "nothing", "historyLength": -1}, "1.0", -32602},
 		"a page of nothing":     {"ListTasks", object{"pageSize": 0}, "1.0", -32602},
+		"a page after nothing":  {"ListTasks", object{"pageToken": "nothing"}, "1.0", -32602},
 		"push of no task":       {"CreateTaskPushNotificationConfig", object{"taskId": "x", "url": "https://example.com"}, "1.0", -32001},
 		"push without a url":    {"CreateTaskPushNotificationConfig", object{"taskId": "x"}, "1.0", -32602},
 	} {

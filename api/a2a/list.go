@@ -40,6 +40,8 @@ func (in *listed) check() error {
 		return events.Invalid("/pageSize", "pageSize is 1 to %d, and not %d", mostOfPage, *in.PageSize)
 	case !slices.Contains(states, in.Status):
 		return events.Invalid("/status", "there is no state %.64q", in.Status)
+	case in.PageToken != "" && !isOrder(in.PageToken):
+		return events.Invalid("/pageToken", "%.64q is not the nextPageToken of a list", in.PageToken)
 	case in.After != "":
 		if _, err := events.ParseTime(in.After); err != nil {
 			return events.Invalid("/statusTimestampAfter", "%s", err)
@@ -205,3 +207,10 @@ func changedAt(x *events.Execution) string { return cmp.Or(x.UpdatedAt, x.Create
 
 // orderOf returns what a list is sorted by.
 func orderOf(x *events.Execution) string { return changedAt(x) + " " + x.ID }
+
+// isOrder reports whether a text may be what orderOf returns.
+func isOrder(token string) bool {
+	at, id, _ := strings.Cut(token, " ")
+	_, err := events.ParseTime(at)
+	return err == nil && strings.HasPrefix(id, events.ExecutionPrefix)
+}

@@ -55,6 +55,8 @@ func (o *operation) readSend() (*sendRequest, error) {
 		return nil, events.Invalid("/message/parts", "a message has at least one part")
 	case m.TaskID == "" && !slices.ContainsFunc(m.Parts, func(p part) bool { return p.Text == nil || *p.Text != "" }):
 		return nil, events.Invalid("/message/parts", "a message that begins a task has a text, data or a file")
+	case ambiguous(m.Parts) >= 0:
+		return nil, events.Invalid("/message/parts/"+strconv.Itoa(ambiguous(m.Parts)), "a part has one of text, raw, url and data; send each as a part of its own")
 	case m.ContextID != "" && (!events.ValidKey(keyPrefix+m.ContextID) || len(m.ContextID) > 200):
 		return nil, events.Invalid("/message/contextId", "a contextId has at most 200 bytes, none of them a control character")
 	case conf.Blocking != nil && !*conf.Blocking:
@@ -64,6 +66,19 @@ func (o *operation) readSend() (*sendRequest, error) {
 		return nil, err
 	}
 	return &in, checkHistory(in.Configuration.HistoryLength)
+}
+
+// ambiguous returns the index of the first part that is several things at once, -1 if there is none.
+func ambiguous(parts []part) int {
+	return slices.IndexFunc(parts, func(p part) bool {
+		n := 0
+		for _, is := range []bool{p.Text != nil, p.Raw != "", p.URL != "", hasValue(p.Data)} {
+			if is {
+				n++
+			}
+		}
+		return n > 1
+	})
 }
 
 // checkHistory refuses a length of the history that is none.

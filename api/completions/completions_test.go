@@ -482,6 +482,10 @@ func TestCreate_WaitsForPeople(t *testing.T) {
 		r := skein.Answer("Let me see. ")
 		r.ToolCalls = []skein.ToolCall{{CallID: "c1", Name: "refund", Arguments: []byte(`{"eur":5}`)}}
 		r.AssistantEvent.Content = append(r.AssistantEvent.Content, events.JSON(`{"type":"tool-refund","toolCallId":"c1","input":{"eur":5}}`))
+		if len(in.Tools) > 1 {
+			r.ToolCalls = append(r.ToolCalls, skein.ToolCall{CallID: "c2", Name: "weather", Arguments: []byte(`{}`)})
+			r.AssistantEvent.Content = append(r.AssistantEvent.Content, events.JSON(`{"type":"tool-weather","toolCallId":"c2","input":{}}`))
+		}
 		return r, nil
 	})
 	w.s.Must(w.s.Tool(skein.NewTool("refund", func(context.Context, struct {
@@ -505,6 +509,19 @@ func TestCreate_WaitsForPeople(t *testing.T) {
 	res, raw := w.post(body("refund", "Let me see. ", "hurry"), "Skein-Thread", "r")
 	if res.StatusCode != http.StatusBadRequest || !strings.Contains(string(raw), "/approvals/") {
 		t.Errorf("%d %s", res.StatusCode, raw)
+	}
+	// A call of the caller's own that was made with it comes when the people have answered.
+	const own = `{"model":"careful","messages":[{"role":"user","content":"refund and weather"}],"tools":[{"type":"function","function":{"name":"weather"}}]}`
+	first, both := w.must(own, "Idempotency-Key", "k")
+	if m := first["message"].(object); first["finish_reason"] != "stop" || m["tool_calls"] != nil || first["skein"] == nil {
+		t.Errorf("%v", first)
+	}
+	if _, err := w.c.Send(t.Context(), both, events.ResolveApproval{CallID: "c1", Grant: true}); err != nil {
+		t.Error(err)
+	}
+	w.s.WaitIdle()
+	if again, _ := w.must(own, "Idempotency-Key", "k"); again["finish_reason"] != "tool_calls" || again["skein"] != nil {
+		t.Errorf("%v", again)
 	}
 	if _, err := w.c.Send(t.Context(), thread, events.ResolveApproval{CallID: "c1", Grant: true}); err != nil {
 		t.Error(err)

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"strings"
@@ -34,7 +35,11 @@ func start(t *testing.T) *world {
 			<-w.proceed
 		}
 		if in.Iteration == 0 && len(in.Tools) > 0 {
-			return &skein.Reaction{ToolCalls: []skein.ToolCall{{CallID: "c1", Name: in.Tools[0].Name, Arguments: events.JSON(`{"eur":5}`)}}}, nil
+			r := &skein.Reaction{}
+			for n, tool := range in.Tools {
+				r.ToolCalls = append(r.ToolCalls, skein.ToolCall{CallID: fmt.Sprint("c", n+1), Name: tool.Name, Arguments: events.JSON(`{"eur":5}`)})
+			}
+			return r, nil
 		}
 		if last := in.Items[len(in.Items)-1]; in.Iteration > 0 {
 			return skein.Answer("got " + string(last.Content)), nil
@@ -53,6 +58,7 @@ func start(t *testing.T) *world {
 		{"agent", `{"name":"triage","type":"ai_human","reactor":"test"}`},
 		{"agent", `{"name":"careful","type":"ai_human","reactor":"test","tools":["refund"]}`},
 		{"agent", `{"name":"asking","type":"ai_human","reactor":"test","tools":["how_much"]}`},
+		{"agent", `{"name":"both","type":"ai_human","reactor":"test","tools":["how_much","refund"]}`},
 	} {
 		d.Definitions = append(d.Definitions, events.NewDefinition{Kind: events.DefinitionKind(one[0]), Definition: events.JSON(one[1])})
 	}
@@ -199,6 +205,13 @@ func TestAskAgent_AsksTheUser(t *testing.T) {
 	if _, out := call[asked](t, w.connect(nil), "ask_agent", map[string]any{"agent": "asking", "text": "x"}); out.Status != "waiting" || out.Waiting[0].Kind != "question" || out.Waiting[0].Question != "How much?" {
 		t.Errorf("without forms: %+v", out)
 	}
+	form := w.connect(func(p *sdk.ElicitParams) *sdk.ElicitResult {
+		t.Errorf("%q is asked, though an approval waits with it", p.Message)
+		return &sdk.ElicitResult{Action: "cancel"}
+	})
+	if _, out := call[asked](t, form, "ask_agent", map[string]any{"agent": "both", "text": "x"}); out.Status != "waiting" || len(out.Waiting) != 2 {
+		t.Errorf("a question and an approval: %+v", out)
+	}
 }
 
 // Answers that were sent twice are told once; what comes with them is not trusted.
@@ -316,6 +329,9 @@ func TestAskAgent_Refusals(t *testing.T) {
 		"no thread":        {"ask_agent", map[string]any{"thread": "T-0190a3c5-0000-7000-8000-000000000000", "text": "x"}, "not_found"},
 		"a run alone":      {"ask_agent", map[string]any{"execution": "exe_1"}, "belongs to a thread"},
 		"no value":         {"approve", map[string]any{"thread": "key:x", "call": "c", "decision": "result"}, "value is needed"},
+		"no id":            {"fetch", map[string]any{"id": "nothing"}, "invalid_request: id: must be a thread"},
+		"no thread's id":   {"read_thread", map[string]any{"thread": "nothing"}, "invalid_request: thread: must be a thread"},
+		"no id to ask in":  {"ask_agent", map[string]any{"thread": "nothing", "text": "x"}, "invalid_request: thread: must be a thread"},
 		"no page":          {"fetch", map[string]any{"id": "skein://threads/x?from=y"}, "number"},
 	} {
 		res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: c.tool, Arguments: c.args})

@@ -265,6 +265,7 @@ func TestAgents_Errors(t *testing.T) {
 		{"no base64", "agents.prompt.triage.acme.main", `{"prompt":"x","attachments":[{"filename":"a","content":"-_"}]}`, "error 400"},
 		{"unknown agent", "agents.prompt.nobody.acme.main", "x", "error 404"},
 		{"another tenant's agent", "agents.prompt.triage.other.main", "x", "error 404"},
+		{"long session", "agents.prompt.triage.acme." + strings.Repeat("x", 250), "x", "error 400 the last token"},
 		{"failed run", "agents.prompt.triage.acme.main", "fail", `status "ack"|error 500 the model is gone`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

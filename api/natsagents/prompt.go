@@ -77,6 +77,9 @@ func (p *prompt) send(c chunk) {
 
 // answer answers the prompt. The error is sent to the caller.
 func (p *prompt) answer(body []byte) (err error) {
+	if !events.ValidKey(keyPrefix + p.session) {
+		return events.Errorf(events.InvalidRequest, "the last token of the subject names the session: at most 249 characters, none of them a control character")
+	}
 	e, err := decodeEnvelope(body)
 	if err != nil {
 		return err

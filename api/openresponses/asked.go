@@ -39,7 +39,7 @@ type Answer struct {
 	Status  string // completed, incomplete, failed, cancelled
 	Reason  string // of incomplete
 	Failure *edge.Problem
-	Output  []transform.Item
+	Output  []transform.Item // without calls, if the run waits for people
 	Usage   *events.Usage
 	Created int64
 	Waiting []events.CallApproval // what people are asked, if the run waits for them
@@ -228,6 +228,9 @@ func (run *Run) answer(x *events.Execution, res *resource) *Answer {
 		if !x.Finished {
 			a.Waiting = x.WaitingApprovals()
 		}
+	}
+	if len(a.Waiting) > 0 { // results that came now would be refused
+		a.Output = slices.DeleteFunc(a.Output, func(o transform.Item) bool { return o.Type == callItem })
 	}
 	return a
 }

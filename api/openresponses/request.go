@@ -300,7 +300,7 @@ func inputOf(raw events.JSON) ([]transform.Item, error) {
 // checkLength refuses an input with too many items.
 func checkLength(list []transform.Item) error {
 	if len(list) > maxInput {
-		return events.Invalid("/input", "an input has at most %d items; it has %d", maxInput, len(list))
+		return events.Invalid("/input", "there are at most %d items in input, and not %d", maxInput, len(list))
 	}
 	return nil
 }

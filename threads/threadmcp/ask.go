@@ -210,7 +210,7 @@ func (c *Caller) await(ctx context.Context, r run, told *progress) (_ *events.Ex
 		if queued = now.Queued; queued {
 			calls = c.before(within, r.Thread)
 		}
-		if len(calls) > 0 {
+		if len(calls) > 0 && (queued || now.Parked) { // not before all of a step are known
 			cancel()
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/threads/threadtools"
 )
 
@@ -71,7 +72,7 @@ func (c *Caller) fetch(ctx context.Context, a fetchArgs) (*fetched, error) {
 	for {
 		page, err := c.threads.Read(ctx, threadtools.ReadArgs{Thread: p.id, From: p.from, Skip: p.skip})
 		if err != nil {
-			return nil, err
+			return nil, atID(err)
 		}
 		if out == nil {
 			out = &fetched{ID: page.ThreadID, Title: cmp.Or(oneLine(page.Title), page.Key, page.ThreadID), URL: c.page(page.ThreadID)}
@@ -85,4 +86,17 @@ func (c *Caller) fetch(ctx context.Context, a fetchArgs) (*fetched, error) {
 		}
 		p.from, p.skip = page.Next.From, int64(page.Next.Skip)
 	}
+}
+
+// atID returns an error of the query for a thread as one of the argument id.
+func atID(err error) error {
+	e := *events.AsError(err)
+	const path = "/threadId"
+	if e.Details == nil || e.Details.Path != path {
+		return err
+	}
+	details := *e.Details
+	details.Path = "/id"
+	e.Message, e.Details = strings.Replace(e.Message, path, details.Path, 1), &details
+	return &e
 }

@@ -95,6 +95,12 @@ func told(err error) error {
 	case !errors.As(err, &refusal):
 		return err
 	}
+	message := refusal.Message
+	if d := refusal.Details; d != nil && d.Path != "" { // of a query
+		if rest, is := strings.CutPrefix(message, d.Path+": "); is {
+			argument, message = argumentOf(d.Path), rest
+		}
+	}
 	hint := ""
 	switch refusal.Code {
 	case events.Forbidden:
@@ -109,15 +115,18 @@ func told(err error) error {
 	if argument != "" {
 		argument += ": "
 	}
-	return events.Errorf(refusal.Code, "%s%s%s", argument, refusal.Message, hint)
+	return events.Errorf(refusal.Code, "%s%s%s", argument, message, hint)
 }
 
-// argumentOf returns the argument of which a tool makes a field of its command, "" if there is none.
+// argumentOf returns the argument of which a tool makes a field of its command or query, "" if there is
+// none.
 func argumentOf(inData string) string {
 	name := strings.TrimPrefix(inData, "/")
 	switch name {
 	case "agentId":
 		return "agent"
+	case "threadId":
+		return "thread"
 	case "messageIndex":
 		return "message"
 	case "callId":
