@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/skein-threads/skein"
@@ -21,9 +22,11 @@ import (
 //	wait     says "Hel", waits until it is released, and says "lo."
 //	flood    says more than any connection buffers
 //	refund   calls a tool that needs an approval, and says "done"
+//	ask      asks a person, and says what they have answered
 type scene struct {
 	*stage
-	release chan struct{}
+	release  chan struct{}
+	refunded atomic.Int64
 
 	mu   sync.Mutex
 	runs map[string]int // how often each execution was begun
@@ -41,14 +44,16 @@ func newScene(t *testing.T) *scene {
 	s.skein.Must(s.skein.Tool(skein.NewTool("refund", func(_ context.Context, in struct {
 		EUR int `json:"eur"`
 	}) (map[string]int, error) {
+		s.refunded.Add(1)
 		return map[string]int{"refunded": in.EUR}, nil
 	}, skein.Description("Refunds."))))
-	for path, body := range map[string]string{
-		"tool/refund":  `{"name":"refund","description":"Refunds.","type":"go","auto":false}`,
-		"agent/talker": `{"name":"talker","type":"ai_human","reactor":"talker","tools":["refund"]}`,
+	for _, d := range [][2]string{
+		{"tool/refund", `{"name":"refund","description":"Refunds.","type":"go","auto":false}`},
+		{"tool/ask", `{"name":"ask","description":"Asks.","type":"person","question":"Why?"}`},
+		{"agent/talker", `{"name":"talker","type":"ai_human","reactor":"talker","tools":["refund","ask"]}`},
 	} {
-		if status, text := s.ask("", "PUT", "/api/definitions/"+path, body); status >= 300 {
-			t.Fatalf("%s: %d %s", path, status, text)
+		if status, text := s.ask("", "PUT", "/api/definitions/"+d[0], d[1]); status >= 300 {
+			t.Fatalf("%s: %d %s", d[0], status, text)
 		}
 	}
 	return s
@@ -60,7 +65,14 @@ func (s *scene) react(ctx context.Context, in *skein.StepInput, out skein.Stream
 		out.Chunk(skein.Chunk{Type: events.ChunkTextDelta, Data: data})
 	}
 	said := in.LastText(events.User)
+	calls := func(tool, args string) (*skein.Reaction, error) {
+		r := skein.Answer("let me see")
+		r.ToolCalls = []skein.ToolCall{{CallID: "call-" + in.ExecutionID[len(in.ExecutionID)-12:], Name: tool, Arguments: []byte(args)}}
+		return r, nil
+	}
 	switch {
+	case in.Iteration > 0 && said == "ask":
+		return skein.Answer("heard " + string(in.Items[len(in.Items)-1].Content)), nil
 	case in.Iteration > 0:
 		say("done")
 		return skein.Answer("done"), nil
@@ -82,9 +94,9 @@ func (s *scene) react(ctx context.Context, in *skein.StepInput, out skein.Stream
 		}
 		return skein.Answer(strings.Repeat(piece, pieces)), nil
 	case said == "refund":
-		r := skein.Answer("let me see")
-		r.ToolCalls = []skein.ToolCall{{CallID: "call-" + in.ExecutionID[len(in.ExecutionID)-12:], Name: "refund", Arguments: []byte(`{"eur":5}`)}}
-		return r, nil
+		return calls("refund", `{"eur":5}`)
+	case said == "ask":
+		return calls("ask", `{}`)
 	}
 	return skein.Answer("answer to " + said), nil
 }
@@ -187,18 +199,25 @@ func TestProtocols_Cancel(t *testing.T) {
 	})
 }
 
+// asks begins a run that waits for a person, and reads what its stream says.
+func (s *scene) asks(t *testing.T, p protocoltest.Protocol, id, text string) *protocoltest.Stream {
+	t.Helper()
+	run := s.begin(t, p, id, text)
+	if p.Name == "REST" { // which follows the run until somebody has answered
+		s.skein.WaitIdle()
+		_, list := s.ask("", "GET", "/api/threads/key:"+id+"/executions", "")
+		run.Frames = append(run.Frames, protocoltest.Frame{Data: list})
+	} else {
+		run.ReadAll()
+	}
+	return run
+}
+
 // A run that waits for an approval ends its stream, or tells of it there, and goes on when the approval
 // is granted over the same protocol.
 func TestProtocols_Approval(t *testing.T) {
 	forEach(t, func(t *testing.T, s *scene, p protocoltest.Protocol, id string) {
-		run := s.begin(t, p, id, "refund")
-		if p.Name == "REST" { // which follows the run until somebody has granted it
-			s.skein.WaitIdle()
-			_, list := s.ask("", "GET", "/api/threads/key:"+id+"/executions", "")
-			run.Frames = append(run.Frames, protocoltest.Frame{Data: list})
-		} else {
-			run.ReadAll()
-		}
+		run := s.asks(t, p, id, "refund")
 		if !run.Contains(p.Waits) {
 			t.Fatalf("%d %s", run.Status, run)
 		}
@@ -208,6 +227,107 @@ func TestProtocols_Approval(t *testing.T) {
 		}
 		s.skein.WaitIdle()
 		if x := s.ended(t, run.Execution()); !x.Finished || x.Status != events.ExecutionCompleted {
+			t.Errorf("%+v", x)
+		}
+	})
+}
+
+// So does one that waits for the answer of a person, which it hears.
+func TestProtocols_Question(t *testing.T) {
+	forEach(t, func(t *testing.T, s *scene, p protocoltest.Protocol, id string) {
+		run := s.asks(t, p, id, "ask")
+		if answer := protocoltest.Open(t, s.url, p.Answer(id, "talker", "it was late", run)).ReadAll(); answer.Status != http.StatusOK {
+			t.Fatalf("%d %s, after\n%s", answer.Status, answer, run)
+		}
+		s.skein.WaitIdle()
+		x := s.ended(t, run.Execution())
+		if _, said := s.ask("", "GET", "/api/threads/"+x.ThreadID+"/messages", ""); x.Status != events.ExecutionCompleted || !strings.Contains(said, "heard ") || !strings.Contains(said, "it was late") {
+			t.Errorf("%+v\n%s", x, said)
+		}
+	})
+}
+
+// A run that waits for a person is cancelled, too: its call is never made, also if somebody grants it
+// afterwards. One that has ended stays as it ended.
+func TestProtocols_CancelBesidesStreams(t *testing.T) {
+	forEach(t, func(t *testing.T, s *scene, p protocoltest.Protocol, id string) {
+		refunded := s.refunded.Load()
+		run := s.asks(t, p, id, "refund")
+		if answer := protocoltest.Open(t, s.url, p.Cancel(id, "talker", run)).ReadAll(); answer.Status >= 300 {
+			t.Errorf("%d %s", answer.Status, answer)
+		}
+		s.skein.WaitIdle()
+		if late := protocoltest.Open(t, s.url, p.Grant(id, "talker", run)).ReadAll(); late.Status >= 500 {
+			t.Errorf("granted afterwards: %d %s", late.Status, late)
+		}
+		s.skein.WaitIdle()
+		if x := s.ended(t, run.Execution()); !x.Finished || !x.Stopped || s.refunded.Load() != refunded {
+			t.Errorf("%d refunds of %+v", s.refunded.Load()-refunded, x)
+		}
+
+		done := s.begin(t, p, id+"-done", "hello").ReadAll()
+		if answer := protocoltest.Open(t, s.url, p.Cancel(id+"-done", "talker", done)).ReadAll(); answer.Status >= 500 {
+			t.Errorf("after its end: %d %s", answer.Status, answer)
+		}
+		if x := s.ended(t, done.Execution()); x.Status != events.ExecutionCompleted || x.Stopped {
+			t.Errorf("%+v", x)
+		}
+	})
+}
+
+// A credential that is revoked in mid-stream ends the stream, not as one that has completed, and not
+// the run: another credential reads it to its end.
+func TestProtocols_RevokedInMidStream(t *testing.T) {
+	forEach(t, func(t *testing.T, s *scene, p protocoltest.Protocol, id string) {
+		before := s.people[""]
+		valid, revoke := context.WithCancel(t.Context())
+		defer revoke()
+		revoked := before
+		revoked.Valid = valid
+		s.people[""] = revoked
+		run := s.begin(t, p, id, "wait")
+		run.ReadTo(p, "Hel")
+		revoke()
+		if run.ReadAll(); run.Contains(p.Completed) {
+			t.Errorf("%s", run)
+		}
+		s.people[""] = before
+		s.release <- struct{}{}
+		s.skein.WaitIdle()
+		if x := s.ended(t, run.Execution()); x.Status != events.ExecutionCompleted || x.Stopped {
+			t.Errorf("%+v", x)
+		}
+	})
+}
+
+// Each right alone begins no run: an answer has to be read as well. Without the right to approve, a key
+// grants nothing, over no protocol.
+func TestProtocols_FewRights(t *testing.T) {
+	forEach(t, func(t *testing.T, s *scene, p protocoltest.Protocol, id string) {
+		all := s.people[""]
+		defer func() { s.people[""] = all }()
+		with := func(can ...edge.Capability) {
+			s.people[""] = edge.Principal{Tenant: "acme", Subject: "key:a", Can: can}
+		}
+		refused := func(what string, r protocoltest.Request) {
+			t.Helper()
+			if answer := protocoltest.Open(t, s.url, r).ReadAll(); answer.Execution() != "" || answer.Status != http.StatusForbidden && !answer.Contains(`"forbidden"`) {
+				t.Errorf("%s: %d %s", what, answer.Status, answer)
+			}
+		}
+		if p.Name == "REST" {
+			s.ask("", "POST", "/api/threads", fmt.Sprintf(`{"key":"%s-0"}`, id))
+		}
+		for _, can := range edge.Capabilities() {
+			with(can)
+			refused(string(can), p.Begin(id+"-0", "talker", "refund"))
+		}
+		with(edge.Read, edge.Write)
+		run := s.asks(t, p, id, "refund")
+		refunded := s.refunded.Load()
+		refused("a grant", p.Grant(id, "talker", run))
+		s.skein.WaitIdle()
+		if x := s.ended(t, run.Execution()); x.Finished || s.refunded.Load() != refunded {
 			t.Errorf("%+v", x)
 		}
 	})

@@ -18,6 +18,8 @@ type Protocol struct {
 	Cancel func(id, agent string, read *Stream) Request
 	// Grant grants the approval for which the run of a stream waits.
 	Grant func(id, agent string, read *Stream) Request
+	// Answer answers the question of the tool ask for which the run of a stream waits.
+	Answer func(id, agent, text string, read *Stream) Request
 	// Text returns the text of the agent in what was read.
 	Text func([]Frame) string
 
@@ -84,6 +86,9 @@ func responses() Protocol {
 			request := idOf(s.String(), `"id":"(mcpr_[^"]+)"`)
 			return Request{Path: "/v1/responses", Body: fmt.Sprintf(`{"model":%q,"previous_response_id":%q,"stream":true,"input":[{"type":"mcp_approval_response","approval_request_id":%q,"approve":true}]}`, agent, response(s), request)}
 		},
+		Answer: func(_, agent, text string, s *Stream) Request {
+			return Request{Path: "/v1/responses", Body: fmt.Sprintf(`{"model":%q,"previous_response_id":%q,"stream":true,"input":[{"type":"function_call_output","call_id":%q,"output":%q}]}`, agent, response(s), callOf(s), text)}
+		},
 		Text:      typedDeltas("response.output_text.delta"),
 		Completed: `"type":"response.completed"`, Cancelled: `"reason":"cancelled"`, Waits: "mcp_approval_request",
 	}
@@ -103,6 +108,7 @@ func completions() Protocol {
 			return Request{Path: "/api/threads/" + s.Thread() + "/cancel", Body: "{}"}
 		},
 		Grant:     grant,
+		Answer:    answer,
 		Text:      deltas(func(m fields) string { return m.first("choices").of("delta").text("content") }),
 		Completed: `"finish_reason":"stop"`, Cancelled: `"error":`, Waits: `"waiting":[`,
 	}
@@ -113,7 +119,16 @@ func grant(_, _ string, s *Stream) Request {
 	return Request{Path: "/api/threads/" + s.Thread() + "/approvals/" + callOf(s), Body: `{"grant":true}`}
 }
 
+// answer answers a question as all of Skein does.
+func answer(_, _, text string, s *Stream) Request {
+	return Request{Path: "/api/threads/" + s.Thread() + "/approvals/" + callOf(s), Body: fmt.Sprintf(`{"result":%q}`, text)}
+}
+
 func chat() Protocol {
+	part := func(id, agent, part string, s *Stream) Request {
+		message := idOf(s.String(), `"messageId":"([^"]+)"`)
+		return Request{Path: "/chat", Body: fmt.Sprintf(`{"id":%q,"agent":%q,"message":{"id":%q,"role":"assistant","parts":[{"toolCallId":%q,%s}]}}`, id, agent, message, callOf(s), part)}
+	}
 	return Protocol{
 		Name: "AI SDK",
 		Begin: func(id, agent, text string) Request {
@@ -124,8 +139,10 @@ func chat() Protocol {
 		},
 		Cancel: func(id, _ string, _ *Stream) Request { return Request{Path: "/chat/" + id + "/stop", Body: "{}"} },
 		Grant: func(id, agent string, s *Stream) Request {
-			message, call := idOf(s.String(), `"messageId":"([^"]+)"`), callOf(s)
-			return Request{Path: "/chat", Body: fmt.Sprintf(`{"id":%q,"agent":%q,"message":{"id":%q,"role":"assistant","parts":[{"type":"tool-refund","toolCallId":%q,"state":"approval-responded","input":{"eur":5},"approval":{"id":%q,"approved":true}}]}}`, id, agent, message, call, call)}
+			return part(id, agent, fmt.Sprintf(`"type":"tool-refund","state":"approval-responded","input":{"eur":5},"approval":{"id":%q,"approved":true}`, callOf(s)), s)
+		},
+		Answer: func(id, agent, text string, s *Stream) Request {
+			return part(id, agent, fmt.Sprintf(`"type":"tool-ask","state":"output-available","input":{"question":"Why?"},"output":%q`, text), s)
 		},
 		Text:      typedDeltas("text-delta"),
 		Completed: `"finishReason":"stop"`, Cancelled: `"type":"abort"`, Waits: "tool-approval-request",
@@ -135,6 +152,9 @@ func chat() Protocol {
 func agui() Protocol {
 	input := func(id, run, rest string) string {
 		return fmt.Sprintf(`{"threadId":%q,"runId":%q,"protocolVersion":"1.0","tools":[],"context":[],"state":{},"forwardedProps":{},%s}`, id, run, rest)
+	}
+	resume := func(id, agent, payload string, s *Stream) Request {
+		return Request{Path: "/agui/" + agent, Body: input(id, "resume-"+id, fmt.Sprintf(`"messages":[],"resume":[{"interruptId":%q,"status":"resolved","payload":%s}]`, callOf(s), payload))}
 	}
 	return Protocol{
 		Name: "AG-UI",
@@ -148,7 +168,10 @@ func agui() Protocol {
 			return Request{Path: "/agui/agent/" + agent + "/stop/" + id, Body: fmt.Sprintf(`{"runId":"run-%s"}`, id)}
 		},
 		Grant: func(id, agent string, s *Stream) Request {
-			return Request{Path: "/agui/" + agent, Body: input(id, "resume-"+id, fmt.Sprintf(`"messages":[],"resume":[{"interruptId":%q,"status":"resolved","payload":{"approved":true}}]`, callOf(s)))}
+			return resume(id, agent, `{"approved":true}`, s)
+		},
+		Answer: func(id, agent, text string, s *Stream) Request {
+			return resume(id, agent, fmt.Sprintf("%q", text), s)
 		},
 		Text:      typedDeltas("TEXT_MESSAGE_CONTENT"),
 		Completed: `"type":"RUN_FINISHED"`, Cancelled: `"outcome":{"type":"cancelled"}`, Waits: `"type":"interrupt"`,
@@ -198,6 +221,9 @@ func a2a() Protocol {
 		Grant: func(id, agent string, s *Stream) Request {
 			return call(agent, "SendStreamingMessage", a2aMessage(id, id+"-grant", s.Execution(), `{"data":{"grant":true}}`))
 		},
+		Answer: func(id, agent, text string, s *Stream) Request {
+			return call(agent, "SendStreamingMessage", a2aMessage(id, id+"-answer", s.Execution(), fmt.Sprintf(`{"text":%q}`, text)))
+		},
 		Text:      a2aText(func(m fields) fields { return m.of("result") }),
 		Completed: "TASK_STATE_COMPLETED", Cancelled: "TASK_STATE_CANCELED", Waits: "TASK_STATE_INPUT_REQUIRED",
 	}
@@ -220,6 +246,9 @@ func a2aREST() Protocol {
 		},
 		Grant: func(id, agent string, s *Stream) Request {
 			return call("/a2a/"+agent+"/message:stream", a2aMessage(id, id+"-grant", s.Execution(), `{"data":{"grant":true}}`))
+		},
+		Answer: func(id, agent, text string, s *Stream) Request {
+			return call("/a2a/"+agent+"/message:stream", a2aMessage(id, id+"-answer", s.Execution(), fmt.Sprintf(`{"text":%q}`, text)))
 		},
 		Text:      a2aText(func(m fields) fields { return m }),
 		Completed: "TASK_STATE_COMPLETED", Cancelled: "TASK_STATE_CANCELED", Waits: "TASK_STATE_INPUT_REQUIRED",
@@ -250,7 +279,8 @@ func rest() Protocol {
 		Cancel: func(id, _ string, _ *Stream) Request {
 			return Request{Path: "/api/threads/key:" + id + "/cancel", Body: "{}"}
 		},
-		Grant: grant,
+		Grant:  grant,
+		Answer: answer,
 		Text: deltas(func(m fields) string {
 			if m.text("type") != "text-delta" {
 				return ""
