@@ -1,11 +1,14 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
@@ -87,5 +90,49 @@ func TestA2A_Rights(t *testing.T) {
 	}
 	if status, text := s.ask("bob", "POST", "/a2a/teller", `{"jsonrpc":"2.0","id":7,"method":"GetTask","params":{"id":"`+answer.Task.ID+`"}}`); status != http.StatusOK || !strings.Contains(text, `"code":-32001`) || !strings.Contains(text, `"id":7`) {
 		t.Errorf("another user's task over JSON-RPC: %d %s", status, text)
+	}
+}
+
+// Where a client is told of its task is its own: another credential that may do all with the task
+// neither sees, nor reads, nor replaces, nor removes it.
+func TestA2A_PushOfAnotherCredential(t *testing.T) {
+	t.Parallel()
+	s := strangers(t)
+	s.people["other"] = edge.Principal{Tenant: "acme", Subject: "key:other"}
+	release := make(chan struct{})
+	s.skein.Must(s.skein.Reactor("waits", func(ctx context.Context, _ *skein.StepInput, _ skein.Stream) (*skein.Reaction, error) {
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return skein.Answer("done"), nil
+	}))
+	if status, text := s.ask("acme", "PUT", "/api/definitions/agent/waits", `{"name":"waits","type":"ai_human","reactor":"waits"}`); status >= 300 {
+		t.Fatalf("%d %s", status, text)
+	}
+	defer close(release)
+	const url = "https://client.example.com/secret-of-acme"
+	status, text := s.ask("acme", "POST", "/a2a/waits/message:send", `{"configuration":{"returnImmediately":true,"taskPushNotificationConfig":{"id":"mine","url":"`+url+`"}},
+		"message":{"messageId":"m","contextId":"page","role":"ROLE_USER","parts":[{"text":"x"}]}}`)
+	var answer struct{ Task struct{ ID string } }
+	if err := json.Unmarshal([]byte(text), &answer); err != nil || status != http.StatusOK {
+		t.Fatalf("%d %s", status, text)
+	}
+	const configs = "/pushNotificationConfigs"
+	task := "/a2a/waits/tasks/" + answer.Task.ID
+	rpc := func(method string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"id":%q,"pushNotificationConfigId":"mine"}}`, method, answer.Task.ID)
+	}
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", task, ""}, {"GET", task + configs, ""}, {"GET", task + configs + "/mine", ""}, {"POST", task + configs, `{"id":"mine","url":"https://example.com/theirs"}`},
+		{"DELETE", task + configs + "/mine", ""}, {"POST", "/a2a/waits", rpc("tasks/pushNotificationConfig/list")},
+		{"POST", "/a2a/waits", rpc("tasks/pushNotificationConfig/get")}, {"POST", "/a2a/waits", rpc("tasks/pushNotificationConfig/delete")},
+	} {
+		if status, text := s.ask("other", c.method, c.path, c.body); status >= 500 || strings.Contains(text, url) {
+			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, status, text)
+		}
+	}
+	if status, text := s.ask("acme", "GET", task+configs, ""); status != http.StatusOK || !strings.Contains(text, url) || strings.Contains(text, "theirs") {
+		t.Errorf("its own: %d %s", status, text)
 	}
 }
