@@ -72,7 +72,7 @@ func (s *scene) react(ctx context.Context, in *skein.StepInput, out skein.Stream
 	}
 	switch {
 	case in.Iteration > 0 && said == "ask":
-		return skein.Answer("heard " + string(in.Items[len(in.Items)-1].Content)), nil
+		return skein.Answer("told " + string(in.Items[len(in.Items)-1].Content)), nil
 	case in.Iteration > 0:
 		say("done")
 		return skein.Answer("done"), nil
@@ -232,7 +232,7 @@ func TestProtocols_Approval(t *testing.T) {
 	})
 }
 
-// So does one that waits for the answer of a person, which it hears.
+// So does one that waits for the answer of a person, which it is told.
 func TestProtocols_Question(t *testing.T) {
 	forEach(t, func(t *testing.T, s *scene, p protocoltest.Protocol, id string) {
 		run := s.asks(t, p, id, "ask")
@@ -241,7 +241,7 @@ func TestProtocols_Question(t *testing.T) {
 		}
 		s.skein.WaitIdle()
 		x := s.ended(t, run.Execution())
-		if _, said := s.ask("", "GET", "/api/threads/"+x.ThreadID+"/messages", ""); x.Status != events.ExecutionCompleted || !strings.Contains(said, "heard ") || !strings.Contains(said, "it was late") {
+		if _, said := s.ask("", "GET", "/api/threads/"+x.ThreadID+"/messages", ""); x.Status != events.ExecutionCompleted || !strings.Contains(said, "told ") || !strings.Contains(said, "it was late") {
 			t.Errorf("%+v\n%s", x, said)
 		}
 	})
