@@ -80,7 +80,7 @@ func (c *call) open(request []byte) (io.ReadCloser, error) {
 	if kind != "" {
 		if media, _, err := mime.ParseMediaType(kind); err != nil || media != eventStream {
 			_ = body.Close()
-			return nil, &Failure{Text: fmt.Sprintf("the model's endpoint answered with %s, not with an event stream; is it a %s endpoint?", kind, c.protocol.Name)}
+			return nil, &Failure{Text: fmt.Sprintf("the model's endpoint answered with %s, not with an event stream; is it a %s endpoint?", kind, c.protocol.Name), BrokeOff: true}
 		}
 	}
 	return &boundedBody{ReadCloser: body, call: c, left: c.config.MaxBytes}, nil

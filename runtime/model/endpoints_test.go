@@ -41,7 +41,7 @@ func TestEndpoints_Unanswered(t *testing.T) {
 			"a wrong key":    {status(401), true, false},
 			"no quota":       {status(402), true, false},
 			"a bad request":  {status(400), false, false},
-			"not a stream":   {func(w *modeltest.Stream) { w.Refuse(200, "{}", "Content-Type", "application/json") }, false, false},
+			"not a stream":   {func(w *modeltest.Stream) { w.Refuse(200, "{}", "Content-Type", "application/json") }, true, false},
 			"a policy":       {func(w *modeltest.Stream) { w.Data(p.Fail("content_policy_violation", "no")) }, false, false},
 			"what is no SSE": {func(w *modeltest.Stream) { begin(w, p); w.Raw("data: {\n\n") }, true, false},
 		} {

@@ -29,7 +29,7 @@ type Failure struct {
 	Retry    bool               // another call may succeed
 	After    time.Duration      // how long to wait before
 	TooLong  bool               // the conversation is too long for the model
-	BrokeOff bool               // an answer had begun, and what was streamed of it is kept
+	BrokeOff bool               // the answer is none, or ended too early; what was streamed of it is kept
 }
 
 func (f *Failure) Error() string { return f.Text }
