@@ -30,6 +30,10 @@ func TestCompletions_Go(t *testing.T) {
 		})},
 		StreamOptions: openaigo.ChatCompletionStreamOptionsParam{IncludeUsage: openaigo.Bool(true)},
 	}
+	short := openaigo.ChatCompletionNewParams{Model: "triage", Messages: []openaigo.ChatCompletionMessageParamUnion{openaigo.UserMessage("hello")}, Stop: openaigo.ChatCompletionNewParamsStopUnion{OfString: openaigo.String("you")}}
+	if made, err := c.Chat.Completions.New(t.Context(), short); err != nil || made.Choices[0].Message.Content != "Hello, " {
+		t.Errorf("stop: %v: %+v", err, made)
+	}
 	stream := c.Chat.Completions.NewStreaming(t.Context(), ask)
 	all := openaigo.ChatCompletionAccumulator{}
 	for stream.Next() {
@@ -63,6 +67,11 @@ func TestCompletions_GoOpenAI(t *testing.T) {
 	made, err := c.CreateChatCompletion(t.Context(), ask)
 	if err != nil || len(made.Choices) != 1 || made.Choices[0].Message.Content != "Hello, you." || made.Usage.TotalTokens != 7 {
 		t.Fatalf("%v: %+v", err, made)
+	}
+	short := ask
+	short.Stop = []string{"you"}
+	if made, err := c.CreateChatCompletion(t.Context(), short); err != nil || made.Choices[0].Message.Content != "Hello, " {
+		t.Errorf("stop: %v: %+v", err, made)
 	}
 	ask.StreamOptions = &sashabaranov.StreamOptions{IncludeUsage: true}
 	stream, err := c.CreateChatCompletionStream(t.Context(), ask)

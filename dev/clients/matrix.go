@@ -38,6 +38,7 @@ const (
 	restPage        = "[HTTP](http.md)"
 	typescriptPage  = "[TypeScript](typescript.md)"
 	pythonPage      = "[Python](python.md)"
+	modelsPage      = "[Models](models.md#endpoints)"
 )
 
 // Rows returns the table.
@@ -54,12 +55,14 @@ func Rows() []Row {
 		{"AI SDK, provider openai", "@ai-sdk/openai", root, responsesPage, "generate, stream, tools", "", node},
 		{"AI SDK, provider open-responses", "@ai-sdk/open-responses", root, responsesPage, "generate, stream, tools", "", node},
 		{"OpenAI Agents SDK", "@openai/agents", root, responsesPage, "run, stream, a session of conversations", "", node + " TestSessions_ProgramsOfThePage"},
-		{"OpenAI for Node", "openai", completions, completionsPage, "create, stream, `.stream()`, `runTools`, models, chats that are kept", "`n`, `stop`, `logprobs`, audio", "TestCompletions_Node"},
+		{"OpenAI for Node", "openai", completions, completionsPage, "create, stream, `.stream()`, `runTools`, `stop`, models, chats that are kept", "`n`, `logprobs`, audio", "TestCompletions_Node"},
 		{"OpenAI for Node, 6", "openai6", completions, completionsPage, "the same", "the same", "TestCompletions_Node"},
-		{"LangChain", "@langchain/openai", completions, completionsPage, "invoke, stream, tools, a message history", "`n`, `stop`, `logprobs`", "TestCompletions_Node TestSessions_ProgramsOfThePage"},
-		{"AI SDK, provider openai-compatible", "@ai-sdk/openai-compatible", completions, completionsPage, "generate, stream, tools, errors", "`stopSequences`", "TestCompletions_Node"},
-		{"OpenAI for Go", openaiGo, openaiGoVersion, completionsPage, "create, stream, tools", "`n`, `stop`, `logprobs`", "TestCompletions_Go"},
-		{"go-openai", "github.com/sashabaranov/go-openai", "v1.43.0", completionsPage, "create, stream, tools, models, errors", "`n`, `stop`, `logprobs`", "TestCompletions_GoOpenAI"},
+		{"LangChain", "@langchain/openai", completions, completionsPage, "invoke, stream, tools, `stop`, a message history", "`n`, `logprobs`", "TestCompletions_Node TestSessions_ProgramsOfThePage"},
+		{"AI SDK, provider openai-compatible", "@ai-sdk/openai-compatible", completions, completionsPage, "generate, stream, tools, `stopSequences`, errors", "", "TestCompletions_Node"},
+		{"LlamaIndex", "@llamaindex/openai", completions, completionsPage, "chat, stream, tools, errors", "", "TestCompletions_Node"},
+		{"OpenAI for Go", openaiGo, openaiGoVersion, completionsPage, "create, stream, tools, `stop`", "`n`, `logprobs`", "TestCompletions_Go"},
+		{"go-openai", "github.com/sashabaranov/go-openai", "v1.43.0", completionsPage, "create, stream, tools, `stop`, models, errors", "`n`, `logprobs`", "TestCompletions_GoOpenAI"},
+		{"langchaingo", "github.com/tmc/langchaingo", "v0.1.14", completionsPage, "generate, stream, tools, stop words, errors", "", "TestCompletions_LangChainGo"},
 		{"OpenAI for Node", "openai", files, filesPage, "upload, list, get, content, delete, `file_id` in messages; vectors as float and base64", "batches, uploads in parts", "TestFilesAndEmbeddings_Node"},
 		{"OpenAI for Node, 6", "openai6", files, filesPage, "the same", "the same", "TestFilesAndEmbeddings_Node"},
 		{"OpenAI for Go", openaiGo, openaiGoVersion, filesPage, "the same", "the same", "TestFilesAndEmbeddings_Go"},
@@ -86,6 +89,7 @@ func Rows() []Row {
 		{"LangGraph", "@skein-threads/langgraph", own, typescriptPage, "all tests of `@langchain/langgraph-checkpoint-validation`", "history and audit of checkpoints", "TestTypeScript"},
 		{"the command skein", "skein", own, typescriptPage, "`npx skein serve`", "", "TestTypeScript_Command"},
 		{"Skein for Python", "skein-threads", own, pythonPage, "commands, queries, events, chunks; threads and asyncio; `mypy --strict`", "", "TestPython"},
+		{"aimock, in place of a provider", "@copilotkit/aimock", "upstream/package.json", modelsPage, "endpoints of `responses`, `chat`, also at Gemini's address, and `messages`: answers, calls, 429, hang-ups, streams that break off, fallback", "", "TestUpstream_AIMock"},
 		{"Standard Webhooks", "standardwebhooks", root, "[webhooks](http-workers.md)", "signatures", "", "TestWebhook_StandardWebhooks"},
 	}
 }

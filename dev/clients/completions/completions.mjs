@@ -4,6 +4,8 @@ import { test } from "node:test";
 import OpenAI from "openai";
 import OpenAI6 from "openai6";
 import { ChatOpenAI } from "@langchain/openai";
+import { tool as llamaTool } from "@llamaindex/core/tools";
+import { OpenAI as LlamaOpenAI } from "@llamaindex/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, streamText, tool, jsonSchema, stepCountIs } from "ai";
 
@@ -26,6 +28,8 @@ for (const [name, Client] of [["openai 7", OpenAI], ["openai 6", OpenAI6]]) {
       usage = chunk.usage ?? usage;
     }
     assert.deepEqual([text, finish, usage.total_tokens], ["Hello, you.", "stop", 7]);
+    const short = await client.chat.completions.create({ model, messages: hello, stop: "you" });
+    assert.equal(short.choices[0].message.content, "Hello, ");
     const final = await client.chat.completions.stream({ model, messages: hello }).finalChatCompletion();
     assert.equal(final.choices[0].message.content, "Hello, you.");
   });
@@ -65,6 +69,7 @@ test("LangChain: invoke, stream, tools", async () => {
   const made = await llm.invoke("hello");
   assert.equal(made.content, "Hello, you.");
   assert.equal(made.usage_metadata.total_tokens, 7);
+  assert.equal((await llm.invoke("hello", { stop: ["you"] })).content, "Hello, ");
   let all;
   for await (const chunk of await llm.stream("hello")) all = all ? all.concat(chunk) : chunk;
   assert.equal(all.content, "Hello, you.");
@@ -82,9 +87,25 @@ test("AI SDK, openai-compatible: generate, stream, tools, errors", async () => {
   const made = await generateText({ model: provider(model), prompt: "hello" });
   assert.equal(made.text, "Hello, you.");
   assert.equal(made.usage.totalTokens, 7);
+  assert.equal((await generateText({ model: provider(model), prompt: "hello", stopSequences: ["you"] })).text, "Hello, ");
   const tools = { weather: tool({ description: "Weather.", inputSchema: jsonSchema(parameters), execute: async () => "rain" }) };
   const streamed = streamText({ model: provider(model), prompt: "weather?", tools, stopWhen: stepCountIs(3) });
   assert.equal(await streamed.text, "It rains.");
   assert.equal(await streamed.finishReason, "stop");
   await assert.rejects(generateText({ model: provider("nobody"), prompt: "x", maxRetries: 0 }), (e) => e.message.includes("nobody"));
+});
+
+test("LlamaIndex: chat, stream, tools, errors", async () => {
+  const as = (model) => new LlamaOpenAI({ model, apiKey: "none", baseURL, maxRetries: 0 });
+  const llm = as(model);
+  assert.equal((await llm.chat({ messages: hello })).message.content, "Hello, you.");
+  let text = "";
+  for await (const chunk of await llm.chat({ messages: hello, stream: true })) text += chunk.delta;
+  assert.equal(text, "Hello, you.");
+  const tools = [llamaTool({ name: "weather", description: "Weather.", parameters, execute: ({ city }) => `rain in ${city}` })];
+  const asked = [{ role: "user", content: "weather?" }];
+  const made = await llm.exec({ messages: asked, tools });
+  assert.deepEqual(made.toolCalls.map((c) => [c.name, c.input]), [["weather", { city: "Paris" }]]);
+  assert.equal((await llm.chat({ messages: [...asked, ...made.newMessages], tools })).message.content, "It rains.");
+  await assert.rejects(as("nobody").chat({ messages: hello }), (e) => e.message.includes("nobody"));
 });
