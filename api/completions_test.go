@@ -23,6 +23,7 @@ func TestHandler_CompletionsOfOthers(t *testing.T) {
 		{"a reader's chat", "reader", "r", http.StatusForbidden, "forbidden"},
 		{"a reader's question", "reader", "", http.StatusForbidden, "forbidden"},
 		{"a chat of a credential for one thread", "one", "o", http.StatusNotFound, "not_found"},
+		{"a question of a credential for one thread", "one", "", http.StatusForbidden, "makes no others"},
 	} {
 		status, text := s.ask(c.who, "POST", "/v1/chat/completions", `{"model":"teller","messages":[{"role":"user","content":"x"}]}`, "Skein-Thread", c.chat)
 		if status != c.want || !strings.Contains(text, c.code) {

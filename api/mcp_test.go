@@ -40,7 +40,8 @@ func TestHandler_MCPOfOthers(t *testing.T) {
 		{"a reader asks", "reader", "ask_agent", `{"agent":"teller","text":"x"}`, "forbidden"},
 		{"a reader writes", "reader", "add_message", `{` + theirs + `,"text":"x"}`, "forbidden"},
 		{"a reader decides", "reader", "approve", `{` + theirs + `,"call":"c1","decision":"deny"}`, "forbidden"},
-		{"one of some threads begins another", "one", "ask_agent", `{"agent":"teller","text":"x"}`, "is"},
+		{"one of some threads begins another", "one", "ask_agent", `{"agent":"teller","text":"x"}`, "makes no others"},
+		{"or makes one", "one", "create_thread", `{}`, "makes no others"},
 		{"a user's own thread", "bob", "ask_agent", `{"agent":"teller","text":"x"}`, `"status":"completed"`},
 	} {
 		status, text := call(c.who, c.tool, c.args)

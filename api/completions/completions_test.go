@@ -412,6 +412,13 @@ func TestCreate_ChatHeaders(t *testing.T) {
 	if _, again := w.must(body("one", "answer to one", "two"), "Skein-Thread", thread); again != thread {
 		t.Errorf("by the thread's id: %s, not %s", again, thread)
 	}
+	empty, err := w.c.Send(t.Context(), "", events.CreateThread{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, begun := w.must(body("one"), "Skein-Thread", empty.ThreadID); begun != empty.ThreadID {
+		t.Errorf("by the id of a thread without messages: %s, not %s", begun, empty.ThreadID)
+	}
 }
 
 // The sequences of stop, one or several, are params of the model.

@@ -200,6 +200,9 @@ func locate(ctx context.Context, c *client.Client, chat string, asked []said) (p
 		}
 		if n == 0 {
 			free = other
+			if t.Items == 0 { // it begins with this request
+				return place{thread: t.ID, whole: true}, nil
+			}
 		}
 		found, err := among(ctx, c, t.ID, asked)
 		if err != nil {

@@ -118,6 +118,9 @@ func (d *request) beginIn(r *http.Request, c *edge.Caller, asked openresponses.A
 	if err != nil {
 		return nil, err
 	}
+	if p.thread == "" && len(c.Principal.Threads) > 0 { // it makes none
+		return nil, events.Missing("chat", chat)
+	}
 	if err := p.settle(r.Context(), c, now); err != nil {
 		return nil, err
 	}
@@ -143,14 +146,18 @@ func (d *request) completion(run *openresponses.Run, object string) completion {
 // stream answers with chunks. The first has the role, and the last a finish_reason; after it comes the
 // usage, if the request asks for it.
 func (d *request) stream(w http.ResponseWriter, r *http.Request, run *openresponses.Run) error {
-	protocol := stream.Protocol{Done: &stream.Frame{Data: []byte("[DONE]")}, Failed: func(err error) stream.Frame {
+	failed := func(err error) stream.Frame {
 		p, _ := edge.ProblemOf(err)
 		if failed := (*runError)(nil); errors.As(err, &failed) {
 			p = failed.Problem
 		}
 		f, _ := frame(problem{p}) // it is made of texts
 		return f
-	}}
+	}
+	protocol := stream.Protocol{
+		Done: &stream.Frame{Data: []byte("[DONE]")}, Failed: failed, Closing: failed, // some clients take a stream that just ends for a whole answer
+		Revoked: func(e *events.Error) stream.Frame { return failed(e) },
+	}
 	return stream.Serve(w, r, protocol, func(ctx context.Context, out *stream.Writer) error { return d.write(ctx, out, run) })
 }
 

@@ -62,7 +62,7 @@ func (g *guard) Command(ctx context.Context, subject string, r *events.Request, 
 			return nil, err
 		}
 	}
-	if name == "thread.commit" {
+	if name == commitCommand {
 		if err := g.approves(r); err != nil {
 			return nil, err
 		}

@@ -30,6 +30,9 @@ type sighting struct {
 	until time.Time
 }
 
+// commitCommand has several commands on one thread.
+const commitCommand = "thread.commit"
+
 const (
 	sightingLasts = 5 * time.Second // of what is shown in lists and streams; requests look up each time
 	mostSightings = 4096
@@ -151,6 +154,9 @@ func (r *reach) command(ctx context.Context, name string, request *events.Reques
 	if err != nil {
 		return events.Invalid("/data", "it is not a JSON object: %w", err)
 	}
+	if len(r.who.Threads) > 0 && begins(row, data) && !slices.Contains(r.who.Threads, request.ThreadID) {
+		return noNewThreads() // whether or not there is one
+	}
 	if err := r.own(ctx, row, request); err != nil {
 		return err
 	}
@@ -161,6 +167,19 @@ func (r *reach) command(ctx context.Context, name string, request *events.Reques
 		request.Data = encodeFields(data)
 	}
 	return nil
+}
+
+// begins reports whether a command makes the thread that it is for.
+func begins(row events.Command, data fields) bool {
+	if row.Name != commitCommand {
+		return row.Creates && row.Relates.Finds == ""
+	}
+	var list []events.SubCommand
+	_ = json.Unmarshal(data["commands"], &list) // batch refuses what is no list
+	return slices.ContainsFunc(list, func(c events.SubCommand) bool {
+		one, known := events.LookupCommand(c.Command)
+		return known && one.Creates
+	})
 }
 
 // own checks the thread of a command, which may not exist yet.
@@ -200,7 +219,7 @@ func (r *reach) data(ctx context.Context, row events.Command, data fields) error
 	if row.Relates.Child && len(r.who.Threads) > 0 {
 		return noNewThreads()
 	}
-	if err := r.user(row, data); err != nil || row.Name != "thread.commit" {
+	if err := r.user(row, data); err != nil || row.Name != commitCommand {
 		return err
 	}
 	return r.batch(ctx, data)

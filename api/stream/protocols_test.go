@@ -17,6 +17,7 @@ import (
 	"github.com/skein-threads/skein/api/a2a"
 	"github.com/skein-threads/skein/api/agui"
 	"github.com/skein-threads/skein/api/chat"
+	"github.com/skein-threads/skein/api/completions"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/openresponses"
 	"github.com/skein-threads/skein/api/rest"
@@ -43,6 +44,7 @@ func protocols() map[string]protocol {
 		"chat":             {method: "POST", path: "/chat", body: `{"id":"{thread}","agent":"talk","message":{"id":"m-{thread}","role":"user","parts":[{"type":"text","text":"hi"}]}}`},
 		"agui":             {method: "POST", path: "/agui/talk", body: `{"threadId":"{thread}","runId":"r-{thread}","messages":[{"id":"m","role":"user","content":"hi"}]}`, told: "RUN_ERROR"},
 		"a2a":              {method: "POST", path: "/a2a/talk/message:stream", body: `{"message":{"messageId":"m-{thread}","contextId":"{thread}","role":"ROLE_USER","parts":[{"text":"hi"}]}}`, told: "event: error"},
+		"completions":      {method: "POST", path: "/v1/chat/completions", body: `{"model":"talk","stream":true,"messages":[{"role":"user","content":"hi"}]}`, told: `data: {"error"`},
 		"responses":        {method: "POST", path: "/v1/responses", body: `{"model":"talk","input":"hi","stream":true}`},
 		"socket":           {path: "/api/threads/{thread}/socket", socket: `{"type":"watch","what":["events","chunks","thread"]}`},
 		"responses socket": {path: "/v1/responses", socket: `{"type":"response.create","model":"talk","input":"hi"}`},
@@ -99,6 +101,7 @@ func (s *stage) open(nc *nats.Conn, o edge.Options) {
 	s.server.Must(err)
 	rest.Routes(s.edge, rest.Options{})
 	chat.Routes(s.edge)
+	completions.Routes(s.edge)
 	openresponses.Routes(s.edge)
 	agui.Routes(s.edge)
 	a2a.Routes(s.edge, a2a.Options{})
@@ -166,6 +169,8 @@ func (s *stage) try(p protocol, url, body string) (opened, int) {
 					last = text
 				} else if strings.HasPrefix(text, `data: {"type":"RUN_ERROR"`) {
 					last = "RUN_ERROR"
+				} else if errored := `data: {"error"`; last == "" && strings.HasPrefix(text, errored) {
+					last = errored
 				}
 			}
 			return last
