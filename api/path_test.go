@@ -56,7 +56,7 @@ func TestHandler_PathTricks(t *testing.T) {
 	for _, surface := range []string{
 		"/api/threads/*", "/api/threads/*/items", "/api/threads/OWN/*", "/api/threads/OWN/files/*", "/api/threads/OWN/files/*/files/a.txt", "/api/threads/OWN/items/*", "/api/threads/*/files/a.txt",
 		"/api/definitions/agent/*", "/api/agents/*", "/api/commands/*", "/api/queries/*", "/api/*", "/v1/*", "/v1/responses/*", "/v1/conversations/*", "/v1/conversations/*/items", "/v1/models/*",
-		"/chat/*", "/chat/*/stream", "/threads/*/messages", "/threads/*/files", "/threads/OWN/*", "/console/*", "/console/threads/*", "/console/threads/OWN/*", "/*", "/healthz/*",
+		"/chat/*", "/chat/*/stream", "/agui/*", "/agui/agent/*/stop/own", "/a2a/*/tasks", "/a2a/none/tasks/*", "/v1/files/*", "/threads/*/messages", "/threads/*/files", "/threads/OWN/*", "/console/*", "/console/threads/*", "/console/threads/OWN/*", "/*", "/healthz/*",
 	} {
 		for _, trick := range tricks {
 			for key, other := range map[string]string{"sibling": sibling, "foreign": foreign} {
@@ -64,6 +64,9 @@ func TestHandler_PathTricks(t *testing.T) {
 				for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut} {
 					tried++
 					a := exchange(t, url, method, target, strings.TrimPrefix(url, "http://"), "Skein-Tenant: acme", "Content-Length: 0")
+					if a.status >= 400 && a.text == "" {
+						t.Errorf("%s %s: %d, and not why", method, target, a.status)
+					}
 					if a.status >= 500 || a.status == http.StatusTooManyRequests || a.status >= 300 && a.status < 400 && !strings.HasPrefix(surface, "/console") || strings.Contains(a.text, "secret of "+key) {
 						t.Errorf("%s %s: %d %.300s", method, target, a.status, a.text)
 					}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -128,7 +129,7 @@ func ValidID(s string) bool {
 }
 
 // ValidKey reports whether s is a valid key of a thread or a context.
-func ValidKey(s string) bool { return keyPattern.MatchString(s) }
+func ValidKey(s string) bool { return utf8.ValidString(s) && keyPattern.MatchString(s) }
 
 // Prefixes of the ids that Skein makes.
 const (

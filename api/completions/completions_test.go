@@ -412,6 +412,9 @@ func TestCreate_ChatHeaders(t *testing.T) {
 	if _, again := w.must(body("one", "answer to one", "two"), "Skein-Thread", thread); again != thread {
 		t.Errorf("by the thread's id: %s, not %s", again, thread)
 	}
+	if res, raw := w.post(body("one"), "Skein-Thread", "a\xffb"); res.StatusCode != http.StatusBadRequest || !strings.Contains(string(raw), `"headers/Skein-Thread"`) {
+		t.Errorf("a header that is no UTF-8: %d %s", res.StatusCode, raw)
+	}
 	empty, err := w.c.Send(t.Context(), "", events.CreateThread{})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
@@ -227,6 +228,10 @@ func (e *Edge) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	case preflight:
 		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if !utf8.ValidString(r.URL.Path) { // no id, key or name is like this
+		e.refuse(w, r, noRoute(r))
 		return
 	}
 	for _, t := range e.trees {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -106,5 +107,5 @@ func Refuse(w http.ResponseWriter, err error) (Problem, int) {
 func WriteJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.MarshalWrite(w, v) // the client may have gone
+	_ = json.MarshalWrite(w, v, jsontext.AllowInvalidUTF8(true)) // the client may have gone; what it sent may be told
 }
