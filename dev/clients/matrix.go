@@ -73,7 +73,7 @@ func Rows() []Row {
 		{"AG-UI", "@ag-ui/client", agui, aguiPage, "runs, tools, approvals, questions, reload, stop, errors, repeats, forks", "", "TestAGUI"},
 		{"CopilotKit", "@copilotkit/core", agui, aguiPage, "the same; info, run, connect, stop", "", "TestAGUI"},
 		{"MCP SDK", "@modelcontextprotocol/sdk", mcp, mcpPage, "agents, search and fetch", "", "TestMCP_Node"},
-		{"MCP SDK 2", "@modelcontextprotocol/client", mcp, mcpPage, "agents, search and fetch", "", "TestMCP_Node"},
+		{"MCP SDK 2", "@modelcontextprotocol/client", mcp, mcpPage, "agents, search and fetch, questions to its user", "", "TestMCP_Node"},
 		{"MCP Inspector", "@modelcontextprotocol/inspector", mcp, mcpPage, "tools", "", "TestMCP_Node"},
 		{"A2A for JavaScript", "@a2a-js/sdk", a2a, a2aPage, "1.0 over JSON-RPC and HTTP+JSON, 0.3 over JSON-RPC: cards, send, stream, tasks, cancel, approvals, questions, files, push notifications", "", "TestA2A"},
 		{"A2A for Go", "github.com/a2aproject/a2a-go", "v0.3.3", a2aPage, "0.3: send, stream, tasks, errors", "push notifications", "TestA2A_Go"},

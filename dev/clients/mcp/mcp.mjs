@@ -35,6 +35,25 @@ for (const [name, Client, Transport] of [["sdk", Client1, Transport1], ["client"
   });
 }
 
+test("client: asks its user what an agent asks a person", async () => {
+  const client = new Client2({ name: "node", version: "1.0.0" }, { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: "auto" } });
+  const said = [{ action: "accept", content: { eur: 7 } }, { action: "decline" }, { action: "cancel" }];
+  const asked = [];
+  client.setRequestHandler("elicitation/create", async ({ params }) => {
+    asked.push([params.message, Object.keys(params.requestedSchema.properties)]);
+    return said.shift();
+  });
+  await client.connect(new Transport2(url));
+  const ask = () => client.callTool({ name: "ask_agent", arguments: { agent: "asking", text: "x" } });
+  const answered = await ask();
+  assert.equal(answered.structuredContent.status, "completed");
+  assert.match(answered.content[0].text, /it was .*7/);
+  assert.equal((await ask()).structuredContent.status, "completed");
+  assert.equal((await ask()).structuredContent.status, "waiting");
+  assert.deepEqual(asked, Array(3).fill(["How much?", ["eur"]]));
+  await client.close();
+});
+
 test("inspector: lists and calls tools", () => {
   const inspect = (...args) => JSON.parse(execFileSync("npx", ["inspector", "--cli", url.href, "--transport", "http", ...args], { encoding: "utf8" }));
   assert.ok(inspect("--method", "tools/list").tools.length > 10);
