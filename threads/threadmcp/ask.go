@@ -58,7 +58,7 @@ type waitingCall struct {
 	Tool     string `json:"tool"`
 	Kind     string `json:"kind"` // approval or question
 	Question string `json:"question,omitempty"`
-	Argument any    `json:"arguments,omitempty"`
+	Argument any    `json:"arguments,omitempty" jsonschema:"The arguments of the call, an object."`
 }
 
 func waitingOf(list []events.ApprovalRequested) []waitingCall {
