@@ -19,6 +19,7 @@ import (
 
 // input is the body of a request to run an agent. Unknown fields are ignored.
 type input struct {
+	Actor           events.JSON `json:"actor"` // refused
 	ThreadID        string      `json:"threadId"`
 	RunID           string      `json:"runId"`
 	ParentRunID     string      `json:"parentRunId"`
@@ -63,6 +64,9 @@ func readInput(r *http.Request) (*input, error) {
 			return nil, events.Invalid(string(wrong.JSONPointer), "%.80q has the wrong type", string(wrong.JSONPointer))
 		}
 		return nil, edge.NotObject(err)
+	}
+	if in.Actor != nil {
+		return nil, edge.NamedActor()
 	}
 	if err := checkThread("/threadId", in.ThreadID); err != nil {
 		return nil, err

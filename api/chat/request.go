@@ -31,6 +31,7 @@ const (
 
 // request is the body of POST /chat, as the AI SDK's transport sends it.
 type request struct {
+	Actor     events.JSON   `json:"actor"` // refused
 	ID        string        `json:"id"`
 	Messages  []events.JSON `json:"messages"` // decoded when they are needed: of an old chat only the last one is
 	Message   events.JSON   `json:"message"`
@@ -51,6 +52,9 @@ func readRequest(body []byte) (*request, error) {
 			return nil, events.Invalid(string(misfit.JSONPointer), "the body is not what useChat sends: %q has the wrong type", misfit.JSONPointer)
 		}
 		return nil, events.Errorf(events.InvalidRequest, "the body is not JSON: %s", strings.ReplaceAll(err.Error(), "jsontext: ", ""))
+	}
+	if req.Actor != nil {
+		return nil, edge.NamedActor()
 	}
 	if err := checkChat(req.ID); err != nil {
 		return nil, err

@@ -19,9 +19,10 @@ import (
 
 // request is the body of POST /v1/chat/completions. Unknown fields are ignored.
 type request struct {
-	Model         string    `json:"model"`
-	Messages      []message `json:"messages"`
-	Stream        bool      `json:"stream"`
+	Actor         events.JSON `json:"actor"` // refused
+	Model         string      `json:"model"`
+	Messages      []message   `json:"messages"`
+	Stream        bool        `json:"stream"`
 	StreamOptions struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
@@ -88,6 +89,8 @@ func readRequest(body []byte) (*request, error) {
 		return nil, edge.NotObject(err)
 	}
 	switch {
+	case d.Actor != nil:
+		return nil, edge.NamedActor()
 	case d.Model == "":
 		return nil, events.Invalid("/model", "a completion needs a model: the name of an agent, or of a model that is defined; GET /v1/models lists them")
 	case len(d.Messages) == 0:

@@ -19,7 +19,8 @@ import (
 
 // createRequest is the body of POST /v1/responses. Unknown fields are ignored.
 type createRequest struct {
-	Type               string      `json:"type"` // of a frame on a WebSocket
+	Type               string      `json:"type"`  // of a frame on a WebSocket
+	Actor              events.JSON `json:"actor"` // refused
 	Model              string      `json:"model"`
 	Input              events.JSON `json:"input"`
 	Instructions       string      `json:"instructions"`
@@ -126,6 +127,8 @@ func decodeCreate(body []byte) (*createRequest, error) {
 func (d *createRequest) check() error {
 	d.dropNulls()
 	switch {
+	case d.Actor != nil:
+		return edge.NamedActor()
 	case d.Model == "":
 		return events.Invalid("/model", "a response needs a model: the name of an agent, or of a model that is defined; GET /v1/models lists them")
 	case !events.Pattern(events.PatternName).MatchString(d.Model):

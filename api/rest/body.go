@@ -80,7 +80,7 @@ func jsonError(err error) error {
 // refuseActor refuses a body that names an actor: over HTTP that is the principal.
 func refuseActor(o object) error {
 	if _, named := o["actor"]; named {
-		return events.Invalid("/actor", "the actor of a request over HTTP is its principal; leave the field out")
+		return edge.NamedActor()
 	}
 	return nil
 }
