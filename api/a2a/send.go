@@ -149,7 +149,7 @@ func (o *operation) commit(ctx context.Context, now *client.Client, in *sendRequ
 		if m.ContextID != "" {
 			create.Key = keyPrefix + m.ContextID
 		}
-		large, err := attachment.Large(item.Content, attachment.ItemBytes)
+		large, err := attachment.Large(attachment.Held{JSON: &item.Content})
 		if err != nil {
 			return nil, ofParts(err)
 		}
@@ -168,7 +168,7 @@ func (o *operation) commit(ctx context.Context, now *client.Client, in *sendRequ
 		}
 	}
 	if f.thread != "" {
-		if item.Content, err = attachment.Extract(item.Content, attachment.ItemBytes, attachment.Keep(ctx, now.Files(f.thread))); err != nil {
+		if err := attachment.Store(ctx, now.Files(f.thread), attachment.Held{JSON: &item.Content}); err != nil {
 			return nil, ofParts(err)
 		}
 	}

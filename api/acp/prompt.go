@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/attachment"
 )
 
 // stored is a part of a message as threads store it.
@@ -76,9 +75,4 @@ func textOf(blocks []block) string {
 		}
 	}
 	return strings.Join(said, "\n")
-}
-
-// store moves large contents of a message into files of the thread.
-func (t *turn) store(raw events.JSON) (events.JSON, error) {
-	return attachment.Extract(raw, attachment.ItemBytes, attachment.Keep(t.ctx, t.s.c.Files(t.of.id)))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/skein-threads/skein/api/runstream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/attachment"
 	"github.com/skein-threads/skein/internal/form"
 	"github.com/skein-threads/skein/runview"
 )
@@ -121,7 +122,7 @@ func (t *turn) run(blocks []block) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if item.Content, err = t.store(item.Content); err != nil {
+	if err := attachment.Store(t.ctx, t.s.c.Files(t.of.id), attachment.Held{JSON: &item.Content}); err != nil {
 		return "", err
 	}
 	id := events.ExecutionPrefix + uuid.Must(uuid.NewV7()).String()

@@ -283,10 +283,8 @@ func (t *conversation) commit(ctx context.Context, agent string, in *input, o on
 		}
 	}
 	if id != "" {
-		for i := range list {
-			if list[i].Content, err = attachment.Extract(list[i].Content, attachment.ItemBytes, attachment.Keep(ctx, t.now.Files(id))); err != nil {
-				return nil, refused(err)
-			}
+		if err := attachment.Store(ctx, t.now.Files(id), held(list)...); err != nil {
+			return nil, refused(err)
 		}
 	}
 	for _, item := range list[:len(list)-1] {
@@ -315,13 +313,9 @@ func (t *conversation) commit(ctx context.Context, agent string, in *input, o on
 // createForFiles creates the thread of a conversation that begins with large files, which are stored
 // there. It returns "" if there are none: the thread is created with its messages.
 func (t *conversation) createForFiles(ctx context.Context, create events.CreateThread, o once, list []events.NewItem) (string, error) {
-	large := false
-	for i := range list { // before anything is stored
-		one, err := attachment.Large(list[i].Content, attachment.ItemBytes)
-		if err != nil {
-			return "", refused(err)
-		}
-		large = large || one
+	large, err := attachment.Large(held(list)...)
+	if err != nil {
+		return "", refused(err)
 	}
 	if !large {
 		return "", nil
@@ -331,6 +325,15 @@ func (t *conversation) createForFiles(ctx context.Context, create events.CreateT
 		return "", err
 	}
 	return reply.ThreadID, nil
+}
+
+// held returns what messages hold that may be large.
+func held(list []events.NewItem) []attachment.Held {
+	all := make([]attachment.Held, len(list))
+	for i := range list {
+		all[i].JSON = &list[i].Content
+	}
+	return all
 }
 
 // told reports whether a state says anything.

@@ -165,15 +165,6 @@ func (r *request) userItem(ctx context.Context, h *chat) (*events.NewItem, error
 	return &item, err
 }
 
-// keepFiles stores the large files of an item in those of its thread, and refers to them.
-func keepFiles(ctx context.Context, c *client.Client, thread string, item *events.NewItem, path string) (err error) {
-	item.Content, err = attachment.Extract(item.Content, attachment.ItemBytes, attachment.Keep(ctx, c.Files(thread)))
-	if large := events.AsError(err); err != nil && large.Code == events.PayloadTooLarge {
-		return tooLarge(large, path)
-	}
-	return err
-}
-
 // tooLarge returns a refusal of a message that is too large, without the command in it, which the
 // client has never seen.
 func tooLarge(e *events.Error, path string) error {
@@ -183,16 +174,6 @@ func tooLarge(e *events.Error, path string) error {
 		out.Details.Size, out.Details.Limit = e.Details.Size, e.Details.Limit
 	}
 	return &out
-}
-
-// holdsFiles reports whether an item holds a file that keepFiles would store.
-func holdsFiles(item *events.NewItem) bool {
-	found := false
-	_, err := attachment.Extract(item.Content, attachment.ItemBytes, func(attachment.Content) error {
-		found = true
-		return nil
-	})
-	return found || err != nil
 }
 
 // fileURL is where the edge serves files of threads.

@@ -64,7 +64,7 @@ func (h *chat) ask(ctx context.Context, req *request) (*follow, error) {
 	if h.thread == nil {
 		return h.begin(ctx, req, item)
 	}
-	if err := keepFiles(ctx, h.now, h.thread.ID, item, req.path(len(req.Messages)-1)); err != nil {
+	if err := attachment.Store(ctx, h.now.Files(h.thread.ID), attachment.Held{JSON: &item.Content, Path: req.path(len(req.Messages) - 1)}); err != nil {
 		return nil, err
 	}
 	if req.MessageID != "" {
@@ -161,28 +161,19 @@ func (h *chat) begin(ctx context.Context, req *request, item *events.NewItem) (*
 // beginFiles creates the thread of a chat whose messages hold large files, and stores them. The
 // thread is "" if there are none: it is created with the messages.
 func (h *chat) beginFiles(ctx context.Context, req *request, create events.CreateThread, earlier []events.NewItem, item *events.NewItem) (thread string, err error) {
-	all := []*events.NewItem{item}
+	all := make([]attachment.Held, 0, len(earlier)+1)
 	for i := range earlier {
-		all = append(all, &earlier[i])
+		all = append(all, attachment.Held{JSON: &earlier[i].Content, Path: req.path(i)})
 	}
-	if !slices.ContainsFunc(all, holdsFiles) {
-		return "", nil
-	}
-	for i, one := range all { // before anything is stored
-		if _, err := attachment.Extract(one.Content, attachment.ItemBytes, func(attachment.Content) error { return nil }); err != nil {
-			return "", tooLarge(events.AsError(err), req.path((i+len(earlier))%len(all)))
-		}
+	all = append(all, attachment.Held{JSON: &item.Content, Path: req.path(len(earlier))})
+	if large, err := attachment.Large(all...); !large || err != nil {
+		return "", err
 	}
 	reply, err := h.now.Send(ctx, "", create)
 	if err != nil {
 		return "", err
 	}
-	for i, one := range all {
-		if err := keepFiles(ctx, h.now, reply.ThreadID, one, req.path((i+len(earlier))%len(all))); err != nil {
-			return "", err
-		}
-	}
-	return reply.ThreadID, nil
+	return reply.ThreadID, attachment.Store(ctx, h.now.Files(reply.ThreadID), all...)
 }
 
 // lost handles a request whose chat has come into being in the meantime: two tabs began it

@@ -117,7 +117,7 @@ func (p *prompt) answer(body []byte) (err error) {
 		return err
 	}
 	p.thread = reply.ThreadID
-	if item.Content, err = attachment.Extract(item.Content, attachment.ItemBytes, attachment.Keep(ctx, p.c.Files(p.thread))); err != nil {
+	if err := attachment.Store(ctx, p.c.Files(p.thread), attachment.Held{JSON: &item.Content}); err != nil {
 		return err
 	}
 	now, err := p.c.UpToDate(ctx)

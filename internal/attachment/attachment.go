@@ -89,15 +89,6 @@ func Extract(raw events.JSON, most int, store func(Content) error) (events.JSON,
 	})
 }
 
-// Large reports whether a JSON value has contents that Extract would store.
-func Large(raw events.JSON, most int) (large bool, err error) {
-	_, err = Extract(raw, most, func(Content) error {
-		large = true
-		return nil
-	})
-	return large, err
-}
-
 // Rewrite returns a JSON value with others in place of its references. The function gets the path of
 // each; bare reports whether the field holds base64 alone, and not a URL. It returns "" for a
 // content that cannot be had: its part becomes a text that says so.
