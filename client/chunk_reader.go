@@ -158,17 +158,19 @@ func (r *chunkReader) hasDropped() bool {
 	return n != was
 }
 
-// resync queries the execution and reads the stream: after subscribing, and whenever
-// messages may have been missed.
+// resync reads the stream, and queries the execution unless the stream has its end: after subscribing,
+// and whenever messages may have been missed.
 func (r *chunkReader) resync(ctx context.Context) error {
+	if r.execution != "" {
+		if err := r.fillFromStream(ctx, 0); err != nil {
+			return err
+		}
+	}
 	if !r.running || r.execution == "" {
 		r.queryExecution(ctx)
 	}
 	r.running = false
-	if r.execution == "" {
-		return nil
-	}
-	return r.fillFromStream(ctx, 0)
+	return nil
 }
 
 // handleMessage handles a message of the live timeline.
