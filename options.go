@@ -29,13 +29,14 @@ type Options struct {
 	// everyone who can connect can read them. Default none.
 	HTTPListen, OpsListen string
 	// TLSCert and TLSKey are files of a certificate for HTTP and its key. With Access and
-	// these, or with TrustProxy, HTTPListen may be another address than loopback.
+	// these, or with TrustProxy or HTTPPlain, HTTPListen may be another address than loopback.
 	TLSCert, TLSKey string
 	// AgentsProtocol serves the agents of all tenants over the Synadia Agent Protocol for NATS.
 	AgentsProtocol bool
 	HTTPHosts      []string       // further host names that HTTP requests may have, besides those of the listener
 	CORSOrigins    []string       // whose pages may use HTTP, such as https://shop.example; default its own
 	TrustProxy     []string       // CIDRs of proxies whose X-Forwarded-Host and X-Forwarded-Proto count
+	HTTPPlain      bool           // HTTP needs no TLS: only the network of a container or a pod is between Skein and what ends TLS
 	HTTPKeyLimits  map[string]int // of a credential over HTTP: rate, inflight, streams, uploads; negative: no limit
 	// HTTPTenantLimits are the same of a tenant.
 	HTTPTenantLimits map[string]int
@@ -170,6 +171,7 @@ func (o Options) config() server.Config {
 		HTTPHosts:         o.HTTPHosts,
 		CORSOrigins:       o.CORSOrigins,
 		TrustProxy:        o.TrustProxy,
+		HTTPPlain:         o.HTTPPlain,
 		HTTPKeyLimits:     o.HTTPKeyLimits,
 		HTTPTenantLimits:  o.HTTPTenantLimits,
 		Tenant:            o.Tenant,

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -83,5 +84,27 @@ func TestListener_BoundsConnections(t *testing.T) {
 	defer real.Close()
 	if b, ok := real.(*bounded); !ok || b.most != maxConnections {
 		t.Errorf("the listener %T is without the bound", real)
+	}
+}
+
+// Beyond loopback, HTTP needs keys, and TLS, a proxy that has it, or a network that is trusted.
+func TestListen_BeyondLoopback(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		o    ListenOptions
+		keys bool
+		want bool
+	}{
+		"nothing":           {ListenOptions{}, true, false},
+		"a certificate":     {ListenOptions{Cert: "c", Key: "k"}, true, true},
+		"a proxy":           {ListenOptions{Proxies: []string{"10.0.0.0/8"}}, true, true},
+		"a trusted network": {ListenOptions{Plain: true}, true, true},
+		"no keys":           {ListenOptions{Plain: true}, false, false},
+	} {
+		c.o.Address = "0.0.0.0:8420"
+		var refused *NotLoopbackError
+		if err := c.o.Validate(c.keys); (err == nil) != c.want || err != nil && !errors.As(err, &refused) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -39,6 +39,7 @@ type ListenOptions struct {
 	Hosts     []string
 	Origins   []string
 	Proxies   []string       // CIDRs
+	Plain     bool           // no TLS is needed on addresses other than loopback
 	Tokens    tokens.Options // of an identity provider
 	KeyLimits map[string]int
 	Limits    map[string]int // of a tenant
@@ -46,7 +47,7 @@ type ListenOptions struct {
 }
 
 // Validate reports what is wrong with the options. Without authentication by keys or tokens only loopback
-// addresses are allowed, and elsewhere only TLS, or trusted proxies, which have it.
+// addresses are allowed, and elsewhere only TLS, trusted proxies, which have it, or a trusted network.
 func (o ListenOptions) Validate(keys bool) error {
 	if err := o.Tokens.Validate(); err != nil {
 		return err
@@ -67,18 +68,21 @@ func (o ListenOptions) Validate(keys bool) error {
 	if err != nil {
 		return fmt.Errorf("--http-listen: %q is not a host and a port: %w", o.Address, err)
 	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() || authenticated && (o.Cert != "" || len(o.Proxies) > 0) {
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() || authenticated && o.confidential() {
 		return nil
 	}
 	return &NotLoopbackError{Address: o.Address}
 }
+
+// confidential reports whether nobody reads keys on their way, as far as the options say.
+func (o ListenOptions) confidential() bool { return o.Cert != "" || len(o.Proxies) > 0 || o.Plain }
 
 // NotLoopbackError reports that other machines could use an address without keys, or read
 // keys on their way to it.
 type NotLoopbackError struct{ Address string }
 
 func (e *NotLoopbackError) Error() string {
-	return fmt.Sprintf("--http-listen: will not listen on %q, which is not loopback; --access (for keys) and one of --tls-cert and --trust-proxy allow it, and --ops-listen serves health and metrics on any address", e.Address)
+	return fmt.Sprintf("--http-listen: will not listen on %q, which is not loopback; --access (for keys) and one of --tls-cert, --trust-proxy and --http-plain allow it, and --ops-listen serves health and metrics on any address", e.Address)
 }
 
 // Edge sets what the options say in those of an edge. They are valid.

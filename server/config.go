@@ -56,6 +56,7 @@ type Config struct {
 	HTTPHosts        []string       // --http-host: further host names that HTTP requests may have, besides those of the listener
 	CORSOrigins      []string       // --cors-origin: whose pages may use HTTP, such as https://shop.example; default its own
 	TrustProxy       []string       // --trust-proxy: CIDRs of proxies whose X-Forwarded-Host and -Proto count
+	HTTPPlain        bool           // --http-plain: HTTP needs no TLS on addresses other than loopback
 	AgentsProtocol   bool           // --agents-protocol: agents are served over the Synadia Agent Protocol for NATS
 	HTTPKeyLimits    map[string]int // --http-key-limits: rate, inflight, streams, uploads of a credential over HTTP; negative: no limit
 	HTTPTenantLimits map[string]int // --http-tenant-limits: the same of a tenant
@@ -303,7 +304,7 @@ func (c Config) telemetry() telemetry.Config {
 // listen returns where HTTP is served, and for whom.
 func (c Config) listen() api.ListenOptions {
 	return api.ListenOptions{
-		Address: c.HTTPListen, Cert: c.TLSCert, Key: c.TLSKey, Hosts: c.HTTPHosts, Origins: c.CORSOrigins, Proxies: c.TrustProxy,
+		Address: c.HTTPListen, Cert: c.TLSCert, Key: c.TLSKey, Hosts: c.HTTPHosts, Origins: c.CORSOrigins, Proxies: c.TrustProxy, Plain: c.HTTPPlain,
 		Tokens:    tokens.Options{Issuer: c.JWTIssuer, Audience: c.JWTAudience, TenantClaim: c.JWTTenantClaim, RolesClaim: c.JWTRolesClaim, UserClaim: c.JWTUserClaim},
 		KeyLimits: c.HTTPKeyLimits, Limits: c.HTTPTenantLimits, Fair: c.TenantFairRate,
 	}
@@ -321,8 +322,8 @@ func (c Config) checkHTTP() error {
 	if c.HTTPListen != NoListen {
 		return o.Validate(c.keysFolder() != "")
 	}
-	if o.Cert != "" || o.Key != "" {
-		return errors.New("--tls-cert and --tls-key are for --http-listen, which is none")
+	if o.Cert != "" || o.Key != "" || o.Plain {
+		return errors.New("--tls-cert, --tls-key and --http-plain are for --http-listen, which is none")
 	}
 	o.Address = DefaultHTTPListen
 	return o.Validate(c.keysFolder() != "")

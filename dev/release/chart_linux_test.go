@@ -85,7 +85,7 @@ func TestChart(t *testing.T) {
 		}
 	}
 	for name, values := range map[string]string{
-		"needs nats.url": "gateway.replicaCount=1", "gateway.credsSecret": "gateway.replicaCount=1,nats.url=nats://n:4222", "tlsSecret": "trustProxy=null",
+		"needs nats.url": "gateway.replicaCount=1", "gateway.credsSecret": "gateway.replicaCount=1,nats.url=nats://n:4222", "tlsSecret": "httpPlain=false",
 		"replicas": "nats.replicas=2", "nonsense": "nonsense=1",
 	} {
 		out, err := exec.Command(program, "template", "x", folder, "--kube-version", "1.33.0", "--set", values).CombinedOutput()

@@ -71,12 +71,12 @@ type healthcheck struct {
 
 // imageConfig is the configuration of the image. Without any of one's own, Skein makes a folder of
 // keys in its volume, prints one key once, and listens on all addresses: each request needs a key.
-// That no network but the container's is between it and what ends TLS, --trust-proxy says.
+// That no network but the container's is between it and what ends TLS, --http-plain says.
 func imageConfig(version string) config {
 	return config{
 		User: fmt.Sprintf("%d:%d", userID, userID),
 		Env: []string{
-			"SKEIN_STORE=/data/store", "SKEIN_ACCESS=/data/access", "SKEIN_ACCESS_CREATE=default", "SKEIN_TRUST_PROXY=127.0.0.1/32",
+			"SKEIN_STORE=/data/store", "SKEIN_ACCESS=/data/access", "SKEIN_ACCESS_CREATE=default", "SKEIN_HTTP_PLAIN=true",
 			"SKEIN_NATS_LISTEN=0.0.0.0:4222", "SKEIN_HTTP_LISTEN=0.0.0.0:8420", "SKEIN_OPS_LISTEN=0.0.0.0:8421",
 		},
 		Entrypoint: []string{"/skein"}, Cmd: []string{"serve"}, WorkingDir: "/" + dataDir, StopSignal: "SIGTERM",

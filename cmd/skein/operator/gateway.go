@@ -45,6 +45,7 @@ func (a *app) gatewayCommand() *cobra.Command {
 	f.StringSliceVar(&cfg.Listen.Hosts, "http-host", nil, "another host name that HTTP requests may have, besides those of the listener; repeatable")
 	f.StringSliceVar(&cfg.Listen.Origins, "cors-origin", nil, "an origin whose pages may use HTTP, such as https://shop.example; repeatable")
 	f.StringSliceVar(&cfg.Listen.Proxies, "trust-proxy", nil, "a CIDR of proxies whose X-Forwarded-Host and X-Forwarded-Proto count; repeatable")
+	f.BoolVar(&cfg.Listen.Plain, "http-plain", false, "serve HTTP without TLS on any address, with keys: only a network that you trust, such as that of a container, is between this and what ends TLS")
 	f.StringToIntVar(&cfg.Listen.KeyLimits, "http-key-limits", nil, "what one key may use over HTTP, such as rate=100,inflight=32,streams=64,uploads=4; negative: no limit (default rate=5000,inflight=512,streams=4000,uploads=16)")
 	f.StringToIntVar(&cfg.Listen.Limits, "http-tenant-limits", nil, "what one tenant may use over HTTP, as --http-key-limits (default rate=10000,inflight=1024,streams=6000,uploads=32)")
 	f.StringVar(&cfg.Listen.Tokens.Issuer, "jwt-issuer", "", "URL of an identity provider (OpenID Connect) whose signed tokens HTTP accepts")

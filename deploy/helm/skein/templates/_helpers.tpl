@@ -30,8 +30,8 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- if and .Values.keysSecret (not .Values.nats.url) }}
 {{- fail "keysSecret needs nats.url: with a nats-server inside, the folder of keys is in the volume" }}
 {{- end }}
-{{- if and (not .Values.tlsSecret) (not .Values.trustProxy) }}
-{{- fail "set tlsSecret, or trustProxy: keys must not be readable on their way" }}
+{{- if not (or .Values.tlsSecret .Values.trustProxy .Values.httpPlain) }}
+{{- fail "set tlsSecret, trustProxy or httpPlain: keys must not be readable on their way" }}
 {{- end }}
 {{- end }}
 
@@ -47,6 +47,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 - {name: SKEIN_HTTP_LISTEN, value: "0.0.0.0:8420"}
 - {name: SKEIN_HTTP_HOST, value: {{ include "skein.hosts" . | quote }}}
 - {name: SKEIN_TRUST_PROXY, value: {{ join "," .root.Values.trustProxy | quote }}}
+- {name: SKEIN_HTTP_PLAIN, value: {{ .root.Values.httpPlain | quote }}}
 {{- if .root.Values.tlsSecret }}
 - {name: SKEIN_TLS_CERT, value: /etc/skein/tls/tls.crt}
 - {name: SKEIN_TLS_KEY, value: /etc/skein/tls/tls.key}
