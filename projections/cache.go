@@ -101,6 +101,9 @@ func (c *cache) trim() { c.trimTo(c.limit) }
 
 // empty evicts all documents, except those that have to be written.
 func (c *cache) empty() {
+	if len(c.nodes) == 0 {
+		return
+	}
 	if c.trimTo(0); len(c.nodes) == 0 {
 		c.nodes = map[documents.Place]*node{} // a map keeps the room that it once had
 	}

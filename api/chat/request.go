@@ -165,17 +165,6 @@ func (r *request) userItem(ctx context.Context, h *chat) (*events.NewItem, error
 	return &item, err
 }
 
-// tooLarge returns a refusal of a message that is too large, without the command in it, which the
-// client has never seen.
-func tooLarge(e *events.Error, path string) error {
-	out := *e
-	out.Details = &events.ErrorDetails{Path: path}
-	if e.Details != nil {
-		out.Details.Size, out.Details.Limit = e.Details.Size, e.Details.Limit
-	}
-	return &out
-}
-
 // fileURL is where the edge serves files of threads.
 const fileURL = "/api/threads/"
 

@@ -51,7 +51,8 @@ func refused(err error) error {
 	e := *events.AsError(err)
 	if e.Code == events.PayloadTooLarge && e.Details != nil && e.Details.Path == "" {
 		e.Message = fmt.Sprintf("the message takes %d bytes as it is stored, without its files, and may take %d: divide it, or send its text as a file", e.Details.Size, e.Details.Limit)
-		return tooLarge(&e, "/messages")
+		e.Details = &events.ErrorDetails{Path: "/messages", Size: e.Details.Size, Limit: e.Details.Limit}
+		return &e
 	}
 	if e.Details == nil || !strings.HasPrefix(e.Details.Path, "/data/") {
 		return err

@@ -31,7 +31,7 @@ func TestREADME_AgentsAnswer(t *testing.T) {
 			t.Errorf("%s does not show %s as it is, or has another block of %s", page, name, language)
 		}
 		const command = `skein thread react key:hello "hello there" --agent shout --follow`
-		if !strings.Contains(text, command+"\n") {
+		if !strings.Contains(text, "\n"+command+"\n") {
 			t.Fatalf("%s does not show %s", page, command)
 		}
 	}

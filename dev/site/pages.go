@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/api/rest"
 )
 
 // sources is where the files of the repository are that are no pages.
@@ -139,7 +141,7 @@ func (s *site) write(dir string) error {
 		return err
 	}
 	files[".vitepress/navigation.json"] = string(shown)
-	description, err := openAPI()
+	description, err := rest.OpenAPI()
 	if err != nil {
 		return err
 	}
@@ -214,11 +216,6 @@ func (s *site) whole() string {
 func (s *site) relink(p page) string {
 	parts := strings.Split("\n"+p.text, "\n```")
 	for i := 0; i < len(parts); i += 2 { // the others are code
-		if i > 0 {
-			fence, rest, _ := strings.Cut(parts[i], "\n")
-			parts[i] = fence + "\n" + linkTarget.ReplaceAllStringFunc(rest, func(link string) string { return s.target(p, link) })
-			continue
-		}
 		parts[i] = linkTarget.ReplaceAllStringFunc(parts[i], func(link string) string { return s.target(p, link) })
 	}
 	return strings.TrimPrefix(strings.Join(parts, "\n```"), "\n")

@@ -138,12 +138,9 @@ type content struct {
 	} `json:"schema"`
 }
 
-// openAPI returns the description of all routes that a server publishes.
-func openAPI() ([]byte, error) { return rest.OpenAPI() }
-
 // routesPage lists all routes of HTTP.
 func routesPage() (string, error) {
-	raw, err := openAPI()
+	raw, err := rest.OpenAPI()
 	if err != nil {
 		return "", err
 	}
