@@ -26,7 +26,7 @@ func TestOptions_WhatMeansNothing(t *testing.T) {
 		"replicas without NATS":         {skein.Options{Replicas: 3}, "--replicas"},
 		"negative replicas":             {skein.Options{NATS: nats, Replicas: -1}, "replicas"},
 		"a certificate without its key": {skein.Options{TLSCert: "c"}, "--tls-cert and --tls-key belong together"},
-		"that without a listener":       {skein.Options{HTTPListen: skein.None, TLSKey: "k"}, "--tls-cert and --tls-key"},
+		"that without a listener":       {skein.Options{HTTPListen: skein.None, TLSKey: "k"}, "--http-listen, which is none"},
 		"a certificate and no listener": {skein.Options{HTTPListen: skein.None, TLSCert: "c", TLSKey: "k"}, "--http-listen, which is none"},
 		"an audience without an issuer": {skein.Options{HTTPListen: skein.None, JWTAudience: "a"}, "belong to --jwt-issuer"},
 		"a key's limit of no kind":      {skein.Options{HTTPListen: skein.None, HTTPKeyLimits: map[string]int{"x": 1}}, "--http-key-limits"},
