@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -456,6 +457,9 @@ func TestEffectWorker_Drains(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
 	entered, leave := make(chan *runtime.EffectInput, 8), make(chan struct{})
+	var clock atomic.Pointer[time.Time]
+	tick := func() { now := time.Now(); clock.Store(&now) }
+	tick()
 	one := p.process(runtime.Effects{
 		"ends": runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {
 			entered <- in
@@ -467,11 +471,16 @@ func TestEffectWorker_Drains(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}),
-	}, Config{Drain: 500 * time.Millisecond})
+	}, Config{Drain: 500 * time.Millisecond, Now: func() time.Time { return *clock.Load() }})
 	ends, hangs := p.schedule(one, "ends", ""), p.schedule(one, "hangs", "")
-	held := p.schedule(one, "ends", `,"delayMs":900`) // fetched, and not due
+	tick()
+	held := p.schedule(one, "ends", `,"delayMs":1000`)
 	next(t, entered)
 	next(t, entered)
+	p.until(func() bool { // what is on its way when the worker stops is redelivered only after AckWait
+		depth, err := queues.TimersOf(p.log).Depth(t.Context())
+		return err == nil && depth.Taken == 3
+	}, func() string { return "that which is not due was never fetched" })
 	close(leave)
 	one.stop()
 	p.tells(ends, "scheduled", "started 1.1", "completed")
