@@ -20,7 +20,7 @@ const mostRequests = 18
 // What a turn asks of the service is bounded over every protocol: each request costs as much as the
 // command that begins the turn.
 func TestProtocols_FewRequests(t *testing.T) {
-	forEach(t, func(t *testing.T, s *scene, p protocoltest.Protocol, id string) {
+	forEvery(t, func(t *testing.T, s *scene, p protocoltest.Protocol, id string) {
 		var mu sync.Mutex
 		var names []string // guarded by mu
 		watch := natstest.Dial(t, s.skein.Addresses().NATS)

@@ -47,7 +47,7 @@ func (s *stage) Authenticate(r *http.Request) (edge.Principal, error) {
 
 func newStage(t *testing.T, people map[string]edge.Principal, options ...func(*api.Options)) *stage {
 	t.Helper()
-	s := &stage{t: t, people: people, skein: skeintest.Start(t, func(o *skein.Options) { o.NATSListen = "127.0.0.1:0" })}
+	s := &stage{t: t, people: people, skein: skeintest.Start(t, func(o *skein.Options) { o.NATSListen, o.AgentsProtocol = "127.0.0.1:0", true })}
 	s.conn = natstest.Dial(t, s.skein.Addresses().NATS)
 	o := api.Options{Conn: s.conn, Auth: s, Ops: http.NotFoundHandler()}
 	for _, set := range options {

@@ -9,6 +9,9 @@ import (
 type Protocol struct {
 	Name string
 
+	// Made tells that the conversation is a thread with the key id, which was made before.
+	Made bool
+
 	// Begin begins a run, in the conversation id. It is the same for the same arguments, so that
 	// sending it again is a repeat; another text with the same id is not.
 	Begin func(id, agent, text string) Request
@@ -23,16 +26,22 @@ type Protocol struct {
 	// Text returns the text of the agent in what was read.
 	Text func([]Frame) string
 
+	Follows                     bool   // a stream goes on while the run waits for a person
+	Whole                       bool   // an answer has no text before the run has ended
 	Replays                     bool   // Resume also has a run that has ended
 	Attempts                    bool   // a stream has what each attempt of a model wrote
 	Continues                   bool   // a stream that is resumed has what is new only
 	Completed, Cancelled, Waits string // what the end of a stream contains
 }
 
-// All returns the protocols.
+// All returns the protocols over HTTP.
 func All() []Protocol {
-	return []Protocol{responses(), completions(), chat(), agui(), a2a(), a2aREST(), rest()}
+	return []Protocol{responses(), completions(), chat(), agui(), a2a(), a2aREST(), mcp(), rest()}
 }
+
+// Every returns all protocols: also those whose streams are lines of a program, and messages of NATS.
+// These have no keys with rights, no request that is sent again, and a reader of their own.
+func Every() []Protocol { return append(All(), acp(), agents()) }
 
 // deltas returns a function that joins the texts that a function finds in frames.
 func deltas(in func(fields) string) func([]Frame) string {
@@ -112,6 +121,11 @@ func completions() Protocol {
 		Text:      deltas(func(m fields) string { return m.first("choices").of("delta").text("content") }),
 		Completed: `"finish_reason":"stop"`, Cancelled: `"error":`, Waits: `"waiting":[`,
 	}
+}
+
+// cancel cancels the run of the thread with the key id as all of Skein does.
+func cancel(id, _ string, _ *Stream) Request {
+	return Request{Path: "/api/threads/key:" + id + "/cancel", Body: "{}"}
 }
 
 // grant grants an approval as all of Skein does.
@@ -255,10 +269,40 @@ func a2aREST() Protocol {
 	}
 }
 
+// mcp is the tool ask_agent, whose result is there when the run has ended, or waits. Progress is told
+// before it, so that the answer begins at once.
+func mcp() Protocol {
+	call := func(key, tool, args string) Request {
+		header := map[string]string{"Mcp-Protocol-Version": "2025-06-18"}
+		if key != "" {
+			header["Idempotency-Key"] = key
+		}
+		return Request{Path: "/mcp", Header: header, Body: fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":"p"},"name":%q,"arguments":{%s}}}`, tool, args)}
+	}
+	begin := func(id, agent, text string) Request {
+		r := call(id, "ask_agent", fmt.Sprintf(`"agent":%q,"text":%q,"thread":"key:%s"`, agent, text, id))
+		r.thread = "key:" + id
+		return r
+	}
+	return Protocol{
+		Name: "MCP", Begin: begin, Made: true, Whole: true, Replays: true,
+		Resume: func(id, agent, text string, _ *Stream) Request { return begin(id, agent, text) },
+		Cancel: cancel,
+		Grant: func(id, _ string, s *Stream) Request {
+			return call("", "approve", fmt.Sprintf(`"thread":"key:%s","call":%q,"decision":"grant"`, id, callOf(s)))
+		},
+		Answer: func(id, _, text string, s *Stream) Request {
+			return call("", "approve", fmt.Sprintf(`"thread":"key:%s","call":%q,"decision":"result","value":%q`, id, callOf(s), text))
+		},
+		Text:      deltas(func(m fields) string { return m.of("result").first("content").text("text") }),
+		Completed: `"status":"completed"`, Cancelled: "The run was cancelled.", Waits: `"kind":"approval"`,
+	}
+}
+
 // rest is a run of /api that is followed. Its thread is made before, with the key id.
 func rest() Protocol {
 	return Protocol{
-		Name: "REST",
+		Name: "REST", Made: true, Follows: true,
 		Begin: func(id, agent, text string) Request {
 			return Request{
 				Path:   "/api/threads/key:" + id + "/react",
@@ -276,9 +320,7 @@ func rest() Protocol {
 			return Request{Method: "GET", Path: "/api/threads/key:" + id + "/chunks?execution=" + s.Execution(), Header: map[string]string{"Last-Event-ID": position, "Accept": "text/event-stream"}}
 		},
 		Continues: true, Replays: true, Attempts: true,
-		Cancel: func(id, _ string, _ *Stream) Request {
-			return Request{Path: "/api/threads/key:" + id + "/cancel", Body: "{}"}
-		},
+		Cancel: cancel,
 		Grant:  grant,
 		Answer: answer,
 		Text: deltas(func(m fields) string {

@@ -11,24 +11,35 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
 )
 
-// Request is a request of HTTP. A method that is not set is POST.
+// Server is where a server is reached.
+type Server struct {
+	URL  string                                                                     // of HTTP
+	NATS *nats.Conn                                                                 // of an account that may prompt agents
+	ACP  func(ctx context.Context, agent string, in io.Reader, out io.Writer) error // serves an editor
+}
+
+// Request is a request of HTTP, or does something else. A method that is not set is POST.
 type Request struct {
 	Method, Path, Body string
 	Header             map[string]string
+	thread             string // where the answer may not name it
+	do                 func(testing.TB, Server) *Stream
 }
 
-// Stream is an answer that is read as it arrives: events of server-sent events, or one document.
+// Stream is an answer that is read as it arrives: events of server-sent events, one document, lines, or
+// messages.
 type Stream struct {
 	t      testing.TB
 	Status int
 	Header http.Header
 	Frames []Frame // what was read
-	body   io.ReadCloser
-	lines  *bufio.Reader
-	cut    context.CancelFunc
-	ended  bool
+	read   func() (Frame, bool)
+	cut    func()
+	thread string  // where no frame names it
+	editor *editor // of the Agent Client Protocol
 }
 
 // Frame is an event of a stream.
@@ -37,15 +48,18 @@ type Frame struct {
 }
 
 // Open sends a request, and returns its answer as soon as the headers are there.
-func Open(t testing.TB, url string, r Request) *Stream {
+func Open(t testing.TB, server Server, r Request) *Stream {
 	t.Helper()
+	if r.do != nil {
+		return r.do(t, server)
+	}
 	ctx, cut := context.WithCancel(t.Context())
 	t.Cleanup(cut)
 	method := r.Method
 	if method == "" {
 		method = http.MethodPost
 	}
-	in, err := http.NewRequestWithContext(ctx, method, url+r.Path, strings.NewReader(r.Body))
+	in, err := http.NewRequestWithContext(ctx, method, server.URL+r.Path, strings.NewReader(r.Body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,22 +82,37 @@ func Open(t testing.TB, url string, r Request) *Stream {
 		t.Fatalf("%s %s: %v", method, r.Path, err)
 	}
 	t.Cleanup(func() { _ = out.Body.Close() })
-	return &Stream{t: t, Status: out.StatusCode, Header: out.Header, body: out.Body, lines: bufio.NewReader(out.Body), cut: cut}
+	lines, ended := bufio.NewReader(out.Body), false
+	return &Stream{
+		t: t, Status: out.StatusCode, Header: out.Header, thread: r.thread,
+		read: func() (Frame, bool) { return readEvent(lines, &ended) },
+		cut: func() {
+			cut()
+			_ = out.Body.Close()
+		},
+	}
 }
 
 // next reads an event. It returns false at the end of the answer, also where that is cut off.
 func (s *Stream) next() bool {
-	var f Frame
-	for !s.ended {
-		line, err := s.lines.ReadString('\n')
-		s.ended = err != nil
+	f, more := s.read()
+	if more || f.Data != "" {
+		s.Frames = append(s.Frames, f)
+	}
+	return more
+}
+
+// readEvent reads an event of server-sent events, or a document. It returns false at the end.
+func readEvent(lines *bufio.Reader, ended *bool) (f Frame, more bool) {
+	for !*ended {
+		line, err := lines.ReadString('\n')
+		*ended = err != nil
 		line = strings.TrimRight(line, "\r\n")
 		name, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
 		switch {
 		case line == "" && f.Data != "":
-			s.Frames = append(s.Frames, f)
-			return true
+			return f, true
 		case name == "id":
 			f.ID = value
 		case name == "event":
@@ -94,10 +123,7 @@ func (s *Stream) next() bool {
 			f.Data += line
 		}
 	}
-	if f.Data != "" {
-		s.Frames = append(s.Frames, f)
-	}
-	return false
+	return f, false
 }
 
 // ReadTo reads until the text of the stream contains a piece.
@@ -117,11 +143,15 @@ func (s *Stream) ReadAll() *Stream {
 	return s
 }
 
-// Cut closes the connection.
-func (s *Stream) Cut() {
-	s.cut()
-	_ = s.body.Close()
+// ReadToWait reads until the run waits for a person, or to the end.
+func (s *Stream) ReadToWait(p Protocol) *Stream {
+	for !(p.Follows && s.Contains(p.Waits)) && s.next() {
+	}
+	return s
 }
+
+// Cut closes the connection.
+func (s *Stream) Cut() { s.cut() }
 
 // Contains reports whether something that was read contains a piece.
 func (s *Stream) Contains(piece string) bool { return strings.Contains(s.String(), piece) }
@@ -155,6 +185,9 @@ func (s *Stream) Execution() string {
 
 // Thread returns the id of the thread that the answer is of, "" if it names none.
 func (s *Stream) Thread() string {
+	if s.thread != "" {
+		return s.thread
+	}
 	return idOf(s.Header.Get("Skein-Thread-Id")+"\n"+s.String(), `(T-[0-9a-f-]{36})`)
 }
 

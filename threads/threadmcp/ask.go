@@ -125,6 +125,9 @@ func (c *Caller) askAgent(ctx context.Context, req *mcp.CallToolRequest, a askAr
 	out.Status = string(x.Status)
 	if x.Status == events.ExecutionFailed {
 		res := says(fmt.Sprintf("The run failed: %s", x.ErrorText))
+		if x.Stopped {
+			res = says("The run was cancelled.")
+		}
 		res.IsError = true
 		return res, out, nil
 	}

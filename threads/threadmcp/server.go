@@ -94,6 +94,8 @@ func told(err error) error {
 		return events.Errorf(events.Unavailable, "the request took too long; ask for less, or try again")
 	case !errors.As(err, &refusal):
 		return err
+	case events.IsReusedID(refusal): // that of a caller with one, which its request has named
+		return events.Errorf(events.AlreadyExists, "another request was made with this Idempotency-Key; send each request with one of its own")
 	}
 	message := refusal.Message
 	if d := refusal.Details; d != nil && d.Path != "" { // of a query
