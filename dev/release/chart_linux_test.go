@@ -63,15 +63,21 @@ func chart() map[string]struct{ values, kinds []string } {
 }
 
 // The chart is one that Helm accepts, and what it renders fits together: each variable is a flag
-// of the program, each port and volume is there, and services find the pods.
+// of the program, each port and volume is there, services find the pods, and Kubernetes and the
+// Prometheus operator have each field, of that type.
 func TestChart(t *testing.T) {
 	released(t)
 	program := filepath.Join(t.TempDir(), "helm")
 	output(t, "", []string{"GOWORK=off", "GOBIN=" + filepath.Dir(program)}, "go", "install", helm)
 	folder := filepath.Join(repository.Root(), "deploy", "helm", "skein")
+	types := filepath.Join(t.TempDir(), "manifests")
+	output(t, filepath.Join("testdata", "manifests"), []string{"GOWORK=off"}, "go", "build", "-o", types, ".")
 	output(t, "", nil, program, "lint", "--strict", folder)
 	for name, c := range chart() {
 		text := output(t, "", nil, program, "template", "x", folder, "--kube-version", "1.33.0", "--namespace", "here", "--set", strings.Join(c.values, ","))
+		if refused := typed(t, types, text); refused != "" {
+			t.Errorf("%s: %s", name, refused)
+		}
 		var kinds []string
 		objects := objectsOf(t, text)
 		for _, o := range objects {
@@ -93,6 +99,17 @@ func TestChart(t *testing.T) {
 			t.Errorf("%s: %v; it does not say %q: %.400s", values, err, name, out)
 		}
 	}
+}
+
+// typed returns what Kubernetes' own types refuse in rendered objects.
+func typed(t *testing.T, program, text string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Sprintf("%v: %s", err, out)
+	}
+	return ""
 }
 
 func objectsOf(t *testing.T, text string) (out []object) {
