@@ -90,6 +90,22 @@ class Sync(unittest.TestCase):
         chunks = list(self.thread.chunks(execution=run))
         self.assertEqual("".join(c.data["delta"] for c in chunks if isinstance(c, skein.Chunk) and c.type == "text-delta"), "0123456789")
 
+    def test_one_call_runs_the_agent_and_ends_with_what_it_wrote(self) -> None:
+        proxy = Cutting(2, 2500)
+        thread = skein.Skein(proxy.url).thread(self.thread.ref)
+        told = list(thread.run({"text": "hello"}))
+        self.assertEqual("".join(e.data["delta"] for e in told if isinstance(e, skein.Chunk) and e.type == "text-delta"), "0123456789")
+        first, last = told[0], told[-1]
+        assert isinstance(first, skein.Started) and isinstance(last, skein.Done)
+        self.assertEqual((first.thread_id, last.execution["id"], last.execution["status"]), (self.thread.ref, first.execution_id, "completed"))
+        self.assertEqual(sum(isinstance(e, skein.Started) for e in told), 1)
+        self.assertEqual(len(thread.query("item.list", {})["items"]), 2)
+        self.assertEqual(len(self.thread.query("execution.list", {})["executions"]), 1)
+        self.assertGreater(proxy.made, 2)
+        with self.assertRaises(skein.SkeinError) as refused:
+            list(self.skein.thread("key:nothing").run({"text": "hello"}))
+        self.assertEqual(refused.exception.code, "not_found")
+
     def test_the_tenants_events_and_the_end_of_a_thread(self) -> None:
         types: list[str] = []
         for event in self.thread.events():
@@ -145,6 +161,15 @@ class Async(unittest.IsolatedAsyncioTestCase):
         task.cancel()
         with self.assertRaises(asyncio.CancelledError):
             await task
+
+    async def test_one_call_runs_the_agent_and_ends_with_what_it_wrote(self) -> None:
+        proxy = Cutting(2, 2500)
+        thread = aio.Skein(proxy.url).thread(self.thread.ref)
+        told = [e async for e in thread.run({"text": "hello"})]
+        self.assertEqual("".join(e.data["delta"] for e in told if isinstance(e, skein.Chunk) and e.type == "text-delta"), "0123456789")
+        self.assertEqual([type(e) for e in told if not isinstance(e, skein.Chunk)], [skein.Started, skein.Done])
+        self.assertEqual(len((await thread.query("item.list", {}))["items"]), 2)
+        self.assertEqual(len((await self.thread.query("execution.list", {}))["executions"]), 1)
 
     async def test_runs_and_refusals(self) -> None:
         await self.thread.send("thread.react", {"text": "hello"})

@@ -3,7 +3,7 @@
 ``Skein`` is for threads, ``skein.aio.Skein`` the same for asyncio. Neither needs a package.
 """
 
-from ._wire import Chunk, Event, Gap, Options, SkeinError, TenantEvent
+from ._wire import Chunk, Done, Event, Gap, Options, SkeinError, Started, TenantEvent
 from .client import Skein, Thread
 
-__all__ = ["Chunk", "Event", "Gap", "Options", "Skein", "SkeinError", "TenantEvent", "Thread"]
+__all__ = ["Chunk", "Done", "Event", "Gap", "Options", "Skein", "SkeinError", "Started", "TenantEvent", "Thread"]

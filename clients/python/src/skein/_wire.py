@@ -8,7 +8,10 @@ import urllib.parse
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .contract import Execution
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
 QUIET = 60.0  # seconds without a byte after which a stream is taken to be broken: the server sends one every 15
@@ -82,6 +85,21 @@ class Gap:
     execution_id: str
     start: int
     end: int
+
+
+@dataclass(frozen=True)
+class Started:
+    """A run that has begun."""
+
+    thread_id: str
+    execution_id: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """A run that has ended, with its execution."""
+
+    execution: Execution
 
 
 @dataclass
@@ -221,3 +239,27 @@ class Position:
 def is_last(frame: Frame) -> bool:
     """Reports whether a frame has the last chunk of a run."""
     return frame.event != "gap" and json.loads(frame.data).get("type") == "finish"
+
+
+def reaction(data: Any, command_id: str | None) -> tuple[bytes, dict[str, str]]:
+    """Returns the body and the headers of a request that has an agent react. Its id makes a repeat safe."""
+    return json.dumps(data).encode(), {"Content-Type": "application/json", "Idempotency-Key": command_id or str(uuid.uuid4())}
+
+
+def is_done(frame: Frame) -> bool:
+    """Reports whether a frame has the end of a run that was asked for."""
+    return frame.event == "done"
+
+
+def told(frame: Frame) -> Started | Chunk | Gap | Done:
+    """Returns what a frame of a run that was asked for tells."""
+    if frame.event == "started":
+        d = json.loads(frame.data)
+        return Started(d.get("threadId", ""), d.get("executionId", ""))
+    return Done(json.loads(frame.data)) if frame.event == "done" else streamed(frame)
+
+
+def seq_of(done: Done) -> int:
+    """Returns the position of a run's end, after which queries show what it wrote."""
+    said: Mapping[str, Any] = {**done.execution}
+    return int(said.get("seq", 0))

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _wire as wire
-from ._wire import Chunk, Event, Frame, Gap, Options, SkeinError, TenantEvent
+from ._wire import Chunk, Done, Event, Frame, Gap, Options, SkeinError, Started, TenantEvent
 
 if TYPE_CHECKING:
+    from . import contract as c
     from ._calls import AsyncCalls, AsyncThreadCalls
 else:
     AsyncCalls = AsyncThreadCalls = object
@@ -122,11 +123,11 @@ class Skein(AsyncCalls):
             await asyncio.sleep(wire.pause(failures, after))
             failures += 1
 
-    async def _stream(self, path: str, at: wire.Position, over: Callable[[Frame], bool] = lambda last: False) -> AsyncIterator[Frame]:
+    async def _stream(self, path: str, at: wire.Position, over: Callable[[Frame], bool] = lambda last: False, body: bytes = b"", headers: dict[str, str] | None = None) -> AsyncIterator[Frame]:
         while True:
             after = 0.0
             try:
-                async with self._ask("GET", path, b"", at.headers()) as answer:
+                async with self._ask("POST" if body else "GET", path, body, {**(headers or {}), **at.headers()}) as answer:
                     if answer.status != 200:
                         after = wire.retry_after(answer.headers)
                         raise wire.refusal(await answer.read(), answer.status)
@@ -177,3 +178,15 @@ class Thread(AsyncThreadCalls):
         at = wire.Position(None if after is None else str(after), None)
         async for frame in self._skein._stream(f"{wire.thread_path(self.ref)}/chunks{query}", at, wire.is_last):
             yield wire.streamed(frame)
+
+    async def run(self, data: c.ThreadReact, *, command_id: str | None = None) -> AsyncIterator[Started | Chunk | Gap | Done]:
+        """Has the thread's agent react, and follows the run until it ends: see ``skein.Thread.run``."""
+        body, headers = wire.reaction(data, command_id)
+        started = False  # a resumed stream says so again
+        async for frame in self._skein._stream(f"{wire.thread_path(self.ref)}/react", wire.Position(None, None), wire.is_done, body, headers):
+            told = wire.told(frame)
+            if isinstance(told, Done):
+                self._skein._seq = max(self._skein._seq, wire.seq_of(told))
+            if not (isinstance(told, Started) and started):
+                yield told
+            started = started or isinstance(told, Started)

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _wire as wire
-from ._wire import Chunk, Event, Frame, Gap, Options, SkeinError, TenantEvent
+from ._wire import Chunk, Done, Event, Frame, Gap, Options, SkeinError, Started, TenantEvent
 
 if TYPE_CHECKING:
+    from . import contract as c
     from ._calls import Calls, ThreadCalls
 else:
     Calls = ThreadCalls = object
@@ -144,3 +145,17 @@ class Thread(ThreadCalls):
         at = wire.Position(None if after is None else str(after), None)
         for frame in self._skein._stream(f"{wire.thread_path(self.ref)}/chunks{query}", at, over=wire.is_last):
             yield wire.streamed(frame)
+
+    def run(self, data: c.ThreadReact, *, command_id: str | None = None) -> Iterator[Started | Chunk | Gap | Done]:
+        """Has the thread's agent react, and follows the run: its ids, what it streams, and its execution
+        when it ends, after every person that it waits for has answered. A run whose stream breaks off is
+        resumed; a reader that leaves does not end it. Nothing is sent before the loop begins."""
+        body, headers = wire.reaction(data, command_id)
+        started = False  # a resumed stream says so again
+        for frame in self._skein._stream(f"{wire.thread_path(self.ref)}/react", wire.Position(None, None), body, headers, wire.is_done):
+            told = wire.told(frame)
+            if isinstance(told, Done):
+                self._skein._seq = max(self._skein._seq, wire.seq_of(told))
+            if not (isinstance(told, Started) and started):
+                yield told
+            started = started or isinstance(told, Started)
