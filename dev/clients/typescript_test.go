@@ -138,7 +138,7 @@ func (w typescript) install(t *testing.T, npm string, packed map[string]string) 
 	}
 	write(w.fresh, map[string]string{
 		"@langchain/core": "1.4.0", "@langchain/langgraph": "1.7.3", "@langchain/langgraph-checkpoint": "1.2.2", "@langchain/langgraph-checkpoint-validation": "1.1.1",
-		"@types/node": "22.20.5", "@types/react": "19.3.3", "ai": "7.0.173", "jsdom": "26.1.0", "react": "19.3.1", "react-dom": "19.3.1", "typescript": "5.9.3", "ws": "8.18.3",
+		"@types/node": "22.20.5", "@types/react": "19.3.3", "ai": "7.0.173", "bun": "1.4.5", "deno": "2.9.6", "jsdom": "26.1.0", "react": "19.3.1", "react-dom": "19.3.1", "typescript": "5.9.3", "ws": "8.18.3",
 	}, "client/test/client.test.mjs", "client/test/types.ts", "react/test/react.test.mjs", "ai-sdk/test/ai-sdk.test.mjs", "langgraph/test/saver.spec.mjs")
 	write(w.older, map[string]string{
 		"@langchain/core": "1.4.0", "@langchain/langgraph-checkpoint": "1.2.2", "ai": "6.0.326", "jsdom": "26.1.0", "react": "18.3.1", "react-dom": "18.3.1",
@@ -183,6 +183,16 @@ func (w typescript) start(t *testing.T, url string) {
 	w.run(t, w.fresh, w.node, filepath.Join("node_modules", "typescript", "bin", "tsc"), "--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext", "start.ts")
 	if out := w.run(t, w.fresh, w.node, "start.js"); out != "It is on its way.\ncompleted\n2 items\n" {
 		t.Errorf("the program of docs/start/typescript.md prints %q", out)
+	}
+	for name, args := range map[string][]string{"@deno/*/deno": {"run", "--allow-net", "--no-prompt", "start.ts"}, "@oven/*/bin/bun": {"start.ts"}} {
+		found, _ := filepath.Glob(filepath.Join(w.fresh, "node_modules", filepath.FromSlash(name))) // the pattern is right
+		if len(found) == 0 {
+			t.Errorf("npm installed no %s for this machine", name)
+			continue
+		}
+		if out := w.run(t, w.fresh, found[0], args...); out != "It is on its way.\ncompleted\n2 items\n" {
+			t.Errorf("the program of docs/start/typescript.md prints %q with %s", out, found[0])
+		}
 	}
 }
 
