@@ -67,7 +67,8 @@ test-console: ## Drive the console in a real Chromium (installs Debian's, where 
 	SKEIN_CONSOLE=1 $(GO) run ./dev/gotest -target test-console -- $(TESTFLAGS) -timeout 30m ./dev/console
 
 .PHONY: test-release
-test-release: ## Build a release for this machine, and install and run it: go install, Debian package, image, stores of earlier releases (needs root and Debian's dpkg)
+test-release: ## Build a release for this machine, and install and run it: go install, packages, signature, image, stores of earlier releases (needs root and Debian's dpkg; installs its rpm and gpg, where they are missing)
+	if ! command -v rpm >/dev/null || ! command -v gpg >/dev/null; then apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends rpm gnupg; fi
 	SKEIN_RELEASE=1 $(GO) run ./dev/gotest -target test-release -- $(TESTFLAGS) -timeout 30m ./dev/release
 
 # SITE is where the site is made; what there is to publish is in its folder dist.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -30,7 +31,8 @@ func TestRelease(t *testing.T) {
 		name string
 		test func(*testing.T, *builder)
 	}{
-		{"go install", testGoInstall}, {"version", testVersionOfRelease}, {"Debian package", testDebianPackage}, {"image", testImage},
+		{"go install", testGoInstall}, {"version", testVersionOfRelease}, {"Debian package", testDebianPackage}, {"RPM package", testRPMPackage},
+		{"signature", testSignature}, {"image", testImage},
 		{"store of a release", testStoreOfRelease},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, b) })
@@ -64,8 +66,8 @@ func testVersionOfRelease(t *testing.T, b *builder) {
 	}
 }
 
-// packed is the Debian package of the release, made by nfpm from the section of .goreleaser.yaml.
-func packed(t *testing.T, b *builder) string {
+// packed is a package of the release, deb or rpm, made by nfpm from the section of .goreleaser.yaml.
+func packed(t *testing.T, b *builder, kind string) string {
 	t.Helper()
 	section := maps.Clone(goreleaser(t).NFPMs[0])
 	section["name"], section["arch"], section["version"] = section["package_name"], "amd64", testVersion
@@ -83,8 +85,8 @@ func packed(t *testing.T, b *builder) string {
 	if err := os.WriteFile(filepath.Join(dir, "nfpm.yaml"), body, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, "skein.deb")
-	output(t, repository.Root(), []string{"GOWORK=off"}, "go", "run", nfpm, "package", "--config", filepath.Join(dir, "nfpm.yaml"), "--packager", "deb", "--target", file)
+	file := filepath.Join(dir, "skein."+kind)
+	output(t, repository.Root(), []string{"GOWORK=off"}, "go", "run", nfpm, "package", "--config", filepath.Join(dir, "nfpm.yaml"), "--packager", kind, "--target", file)
 	return file
 }
 
@@ -94,25 +96,70 @@ const patience = time.Minute
 // nfpm packs, also inside of goreleaser.
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2"
 
-// The package is installed by dpkg in a copy of this machine's files, which is thrown away: its
-// user, its unit, its pages and completions are there, and it serves as that user.
-func testDebianPackage(t *testing.T, b *builder) {
-	deb := packed(t, b)
-	s := serve(t, apart(t, `
-mkdir -p $root/var/lib/skein
-cp "$1" $root/tmp/skein.deb
-chroot $root dpkg --no-triggers -i /tmp/skein.deb >&2
-chroot $root dpkg -s skein | grep -q '^Status: install ok'
-test "$(stat -c '%U %a' $root/etc/skein/skein.env)" = 'root 640'
-chroot $root /usr/bin/skein version | grep -qx 'skein `+testVersion+`'
+// installed is what a package has put into $root: its user, its unit, its pages and completions. It
+// serves as that user.
+const installed = `
+test "$(chroot $root stat -c '%U %G %a' /etc/skein/skein.env)" = 'root skein 640'
+chroot $root /usr/bin/skein version | grep -qx 'skein ` + testVersion + `'
 chroot $root bash -c '. /usr/share/bash-completion/completions/skein && complete -p skein' | grep -q __start_skein
 gzip -dc $root/usr/share/man/man1/skein-serve.1.gz | grep -q 'TH "SKEIN-SERVE"'
 if chroot $root sh -c 'command -v systemd-analyze' >/dev/null; then chroot $root systemd-analyze verify --man=no /usr/lib/systemd/system/skein.service >&2; fi
 chroot $root chown skein:skein /var/lib/skein
 exec chroot --userspec=skein:skein $root /usr/bin/skein serve --store /var/lib/skein/store --nats-listen 127.0.0.1:0 --http-listen 127.0.0.1:0
-`, deb))
-	if s.NATS == "" || s.HTTP == "" {
-		t.Errorf("the installed program says %+v", s)
+`
+
+// The package is installed by dpkg in a copy of this machine's files, which is thrown away.
+func testDebianPackage(t *testing.T, b *builder) {
+	serve(t, apart(t, `
+mkdir -p $root/var/lib/skein
+cp "$1" $root/tmp/skein.deb
+chroot $root dpkg --no-triggers -i /tmp/skein.deb >&2
+chroot $root dpkg -s skein | grep -q '^Status: install ok'
+`+installed, packed(t, b, "deb")))
+}
+
+// So is the other one, by rpm, which knows of nothing else that is installed: only what is a part of
+// rpm itself is needed.
+func testRPMPackage(t *testing.T, b *builder) {
+	serve(t, apart(t, `
+mkdir -p $root/var/lib/skein
+cp "$1" $root/tmp/skein.rpm
+test -z "$(chroot $root rpm -qp --requires /tmp/skein.rpm | grep -vE '^(rpmlib\(.*|/bin/sh|config\(.*)' )"
+chroot $root rpm --nodeps -i /tmp/skein.rpm >&2
+chroot $root rpm -q skein >&2
+chroot $root rpm -q --configfiles skein | grep -qx /etc/skein/skein.env
+`+installed, packed(t, b, "rpm")))
+}
+
+// A release with a key signs its checksums, and a user verifies them as the page says; what was changed
+// since is refused.
+func testSignature(t *testing.T, _ *builder) {
+	home, dir := t.TempDir(), t.TempDir()
+	gpg := []string{"GNUPGHOME=" + home, "SKEIN_SIGNING_KEY=someone@example.com"}
+	output(t, dir, gpg, "gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "someone@example.com", "ed25519", "sign")
+	sums := filepath.Join(dir, "checksums.txt")
+	if err := os.WriteFile(sums, []byte("0  skein.tar.gz\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sign := goreleaser(t).Signs[0]
+	names := strings.NewReplacer("{{.Env.SKEIN_SIGNING_KEY}}", "someone@example.com", "$signature", sums+".sig", "$artifact", sums)
+	for i := range sign.Args {
+		sign.Args[i] = names.Replace(sign.Args[i])
+	}
+	output(t, dir, gpg, sign.Cmd, sign.Args...)
+	page, err := os.ReadFile(filepath.Join(repository.Root(), "docs", "install.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify := regexp.MustCompile(`(?m)^gpg --verify .*$`).FindString(string(page))
+	output(t, dir, gpg, "sh", "-c", verify)
+	if err := os.WriteFile(sums, []byte("1  skein.tar.gz\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	changed := exec.CommandContext(t.Context(), "sh", "-c", verify)
+	changed.Dir, changed.Env = dir, append(clean(), gpg...)
+	if out, err := changed.CombinedOutput(); err == nil || !strings.Contains(string(out), "BAD signature") {
+		t.Errorf("%q accepts checksums that were changed: %v %s", verify, err, out)
 	}
 }
 

@@ -41,6 +41,10 @@ type settings struct {
 	Env    []string
 	Builds []struct{ Flags, LDFlags []string }
 	NFPMs  []map[string]any
+	Signs  []struct {
+		Cmd  string
+		Args []string
+	}
 }
 
 func goreleaser(t *testing.T) settings {
@@ -53,8 +57,8 @@ func goreleaser(t *testing.T) settings {
 	if err := yaml.Unmarshal(body, &s); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Builds) != 1 || len(s.NFPMs) != 1 {
-		t.Fatalf("%d builds and %d packages; the tests know one of each", len(s.Builds), len(s.NFPMs))
+	if len(s.Builds) != 1 || len(s.NFPMs) != 1 || len(s.Signs) != 1 {
+		t.Fatalf("%d builds, %d packages and %d signatures; the tests know one of each", len(s.Builds), len(s.NFPMs), len(s.Signs))
 	}
 	return s
 }
