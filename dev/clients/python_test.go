@@ -53,8 +53,8 @@ func TestPython(t *testing.T) {
 	}
 	with := []string{"PYTHONPATH=" + installed, "MYPYPATH=" + installed, "SKEIN_URL=" + s.Addresses().HTTP}
 	run(filepath.Join(tree, "tests"), with, "-m", "mypy", "--strict", "-p", "skein")
-	run(filepath.Join(tree, "tests"), with, "-m", "mypy", "--strict", "known.py", "readme.py", "page.py", "start.py", "test_client.py", "test_langgraph.py")
-	for _, tests := range []string{"test_client.py", "test_langgraph.py"} {
+	run(filepath.Join(tree, "tests"), with, "-m", "mypy", "--strict", "known.py", "readme.py", "page.py", "start.py", "test_client.py", "test_langgraph.py", "test_adk.py")
+	for _, tests := range []string{"test_client.py", "test_langgraph.py", "test_adk.py"} {
 		t.Logf("%s", run(filepath.Join(tree, "tests"), with, tests))
 	}
 	if out := run(filepath.Join(tree, "tests"), with, "readme.py"); !strings.HasPrefix(out, "0123456789item.created") {

@@ -53,14 +53,15 @@ class Pairs:
                 return
             ask["cursor"] = page["nextCursor"]
 
-    def dump(self, kind: str, value: bytes) -> dict[str, Any]:
-        """Makes a value ready to be stored. One that is too large for a pair is stored in parts before."""
-        if kind == "json" and len(value) <= LONGEST:
+    def dump(self, kind: str, value: bytes, room: int = LONGEST) -> dict[str, Any]:
+        """Makes a value ready to be stored where there is so much room. A larger one is stored in parts
+        before."""
+        if kind == "json" and len(value) <= room:
             text = value.decode()
-            if len(json.dumps(text, ensure_ascii=False).encode()) <= LONGEST:
+            if len(json.dumps(text, ensure_ascii=False).encode()) <= room:
                 return {"type": kind, "text": text}
         coded = base64.b64encode(value).decode()
-        if len(coded) <= LONGEST:
+        if len(coded) <= room:
             return {"type": kind, "base64": coded}
         name, parts = str(uuid.uuid4()), -(-len(coded) // LONGEST)
         each(range(parts), lambda n: self.set(f"part/{name}/{n}", coded[n * LONGEST : (n + 1) * LONGEST], self.values))
