@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +31,7 @@ func TestRelease(t *testing.T) {
 		test func(*testing.T, *builder)
 	}{
 		{"go install", testGoInstall}, {"version", testVersionOfRelease}, {"Debian package", testDebianPackage}, {"RPM package", testRPMPackage},
-		{"signature", testSignature}, {"image", testImage},
+		{"archive", testArchive}, {"signature", testSignature}, {"image", testImage},
 		{"store of a release", testStoreOfRelease},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, b) })
@@ -129,38 +128,6 @@ chroot $root rpm --nodeps -i /tmp/skein.rpm >&2
 chroot $root rpm -q skein >&2
 chroot $root rpm -q --configfiles skein | grep -qx /etc/skein/skein.env
 `+installed, packed(t, b, "rpm")))
-}
-
-// A release with a key signs its checksums, and a user verifies them as the page says; what was changed
-// since is refused.
-func testSignature(t *testing.T, _ *builder) {
-	home, dir := t.TempDir(), t.TempDir()
-	gpg := []string{"GNUPGHOME=" + home, "SKEIN_SIGNING_KEY=someone@example.com"}
-	output(t, dir, gpg, "gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "someone@example.com", "ed25519", "sign")
-	sums := filepath.Join(dir, "checksums.txt")
-	if err := os.WriteFile(sums, []byte("0  skein.tar.gz\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	sign := goreleaser(t).Signs[0]
-	names := strings.NewReplacer("{{.Env.SKEIN_SIGNING_KEY}}", "someone@example.com", "$signature", sums+".sig", "$artifact", sums)
-	for i := range sign.Args {
-		sign.Args[i] = names.Replace(sign.Args[i])
-	}
-	output(t, dir, gpg, sign.Cmd, sign.Args...)
-	page, err := os.ReadFile(filepath.Join(repository.Root(), "docs", "install.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	verify := regexp.MustCompile(`(?m)^gpg --verify .*$`).FindString(string(page))
-	output(t, dir, gpg, "sh", "-c", verify)
-	if err := os.WriteFile(sums, []byte("1  skein.tar.gz\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	changed := exec.CommandContext(t.Context(), "sh", "-c", verify)
-	changed.Dir, changed.Env = dir, append(clean(), gpg...)
-	if out, err := changed.CombinedOutput(); err == nil || !strings.Contains(string(out), "BAD signature") {
-		t.Errorf("%q accepts checksums that were changed: %v %s", verify, err, out)
-	}
 }
 
 // apart runs a script in a mount namespace of its own, where $root is a copy of this machine's

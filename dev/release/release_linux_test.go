@@ -38,10 +38,14 @@ func released(t *testing.T) {
 
 // settings is the part of .goreleaser.yaml that the tests use themselves.
 type settings struct {
-	Env    []string
-	Builds []struct{ Flags, LDFlags []string }
-	NFPMs  []map[string]any
-	Signs  []struct {
+	Env      []string
+	Builds   []struct{ Flags, LDFlags []string }
+	Archives []struct {
+		Name  string `yaml:"name_template"`
+		Files []struct{ Src, Dst string }
+	}
+	NFPMs []map[string]any
+	Signs []struct {
 		Cmd  string
 		Args []string
 	}
@@ -57,8 +61,8 @@ func goreleaser(t *testing.T) settings {
 	if err := yaml.Unmarshal(body, &s); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Builds) != 1 || len(s.NFPMs) != 1 || len(s.Signs) != 1 {
-		t.Fatalf("%d builds, %d packages and %d signatures; the tests know one of each", len(s.Builds), len(s.NFPMs), len(s.Signs))
+	if len(s.Builds) != 1 || len(s.Archives) != 1 || len(s.NFPMs) != 1 || len(s.Signs) != 1 {
+		t.Fatalf("%d builds, %d archives, %d packages and %d signatures; the tests know one of each", len(s.Builds), len(s.Archives), len(s.NFPMs), len(s.Signs))
 	}
 	return s
 }
