@@ -11,12 +11,13 @@ import (
 )
 
 // A server that answers and does not store is known as such, from a commit that it did not store
-// until one that it did.
+// until one that it did. One that is slow is not, so the log is patient.
 func TestAppend_ServerDoesNotStore(t *testing.T) {
+	t.Parallel()
 	dir, address := t.TempDir(), natstest.FreeAddress(t)
 	server := natstest.Start(t, natstest.StoreDir(dir), natstest.Listen(address))
 	writing := &streams.Writing{}
-	l := openLog(t, natstest.Connect(t, server), Config{Writing: writing, AckTimeout: impatient}, nil)
+	l := openLog(t, natstest.Connect(t, server), Config{Writing: writing, AckTimeout: 10 * impatient}, nil)
 	if err := l.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
