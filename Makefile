@@ -220,7 +220,7 @@ GORELEASER ?= github.com/goreleaser/goreleaser/v2@v2.15.1
 # Without keys nothing is signed.
 .PHONY: release-snapshot
 release-snapshot: ## Build all that a release has into dist, and publish nothing (RELEASING.md)
-	GOWORK=off $(GO) run $(GORELEASER) release --snapshot --clean --skip=sign
+	GOWORK=off $(GO) run $(GORELEASER) release --snapshot --clean $(if $(SKEIN_SIGNING_KEY),,--skip=sign)
 	$(GO) run ./dev/release image "$$(sed -n 's/.*"version":"\([^"]*\)".*/\1/p' dist/metadata.json)" dist/skein-image.tar amd64=$$(ls -d dist/skein_linux_amd64*)/skein arm64=$$(ls -d dist/skein_linux_arm64*)/skein
 
 .PHONY: clean

@@ -27,10 +27,6 @@ type object struct {
 	Kind     string
 	Metadata struct{ Name string }
 	Spec     struct {
-		Selector yaml.Node
-		Ports    []struct {
-			TargetPort string `yaml:"targetPort"`
-		}
 		Template struct {
 			Metadata struct{ Labels map[string]string }
 			Spec     struct {
@@ -45,7 +41,6 @@ type object struct {
 type container struct {
 	Args         []string
 	Env          []struct{ Name, Value string }
-	Ports        []struct{ Name string }
 	VolumeMounts []struct{ Name string } `yaml:"volumeMounts"`
 }
 
@@ -63,8 +58,8 @@ func chart() map[string]struct{ values, kinds []string } {
 }
 
 // The chart is one that Helm accepts, and what it renders fits together: each variable is a flag
-// of the program, each port and volume is there, services find the pods, and Kubernetes and the
-// Prometheus operator have each field, of that type.
+// of the program, each volume is there, selectors and names of ports find something, and Kubernetes
+// and the Prometheus operator have each field, of that type.
 func TestChart(t *testing.T) {
 	released(t)
 	program := filepath.Join(t.TempDir(), "helm")
@@ -82,7 +77,7 @@ func TestChart(t *testing.T) {
 		objects := objectsOf(t, text)
 		for _, o := range objects {
 			kinds = append(kinds, o.Kind+"/"+o.Metadata.Name)
-			for _, problem := range fits(o, objects) {
+			for _, problem := range fits(o) {
 				t.Errorf("%s: %s %s: %s", name, o.Kind, o.Metadata.Name, problem)
 			}
 		}
@@ -127,8 +122,8 @@ func objectsOf(t *testing.T, text string) (out []object) {
 	}
 }
 
-// fits says what of an object does not fit to the others, or to the program.
-func fits(o object, all []object) (problems []string) {
+// fits says what of an object does not fit together, or to the program.
+func fits(o object) (problems []string) {
 	pod := o.Spec.Template.Spec
 	volumes := map[string]bool{}
 	for _, v := range pod.Volumes {
@@ -147,30 +142,6 @@ func fits(o object, all []object) (problems []string) {
 		}
 		for name := range volumes {
 			problems = append(problems, "nothing mounts the volume "+name)
-		}
-	}
-	if o.Kind != "Service" {
-		return problems
-	}
-	var selector map[string]string
-	if err := o.Spec.Selector.Decode(&selector); err != nil {
-		return append(problems, err.Error())
-	}
-	ports := map[string]bool{}
-	for _, other := range all {
-		labels, matches := other.Spec.Template.Metadata.Labels, len(other.Spec.Template.Spec.Containers) > 0
-		for key, value := range selector {
-			matches = matches && labels[key] == value
-		}
-		for _, c := range other.Spec.Template.Spec.Containers {
-			for _, p := range c.Ports {
-				ports[p.Name] = ports[p.Name] || matches
-			}
-		}
-	}
-	for _, p := range o.Spec.Ports {
-		if !ports[p.TargetPort] {
-			problems = append(problems, "no pod of it has the port "+p.TargetPort)
 		}
 	}
 	return problems

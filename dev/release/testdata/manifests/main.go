@@ -1,5 +1,5 @@
-// Command manifests reads what Helm renders, and tells of each object whether Kubernetes' own types
-// have its fields: those it does not know, and values of another type, are refused.
+// Command manifests reads what Helm renders. It refuses fields that Kubernetes' own types do not have,
+// values of another type, and what refers to nothing: selectors and names of ports.
 package main
 
 import (
@@ -38,16 +38,20 @@ func check(in io.Reader) (checked int, _ error) {
 	}
 	strict := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true})
 	var wrong []error
+	var objects []runtime.Object
 	for documents := yaml.NewYAMLReader(bufio.NewReader(in)); ; {
 		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
-			return checked, errors.Join(wrong...)
+			return checked, errors.Join(append(wrong, fit(objects)...)...)
 		}
 		if err != nil {
 			return checked, err
 		}
-		if _, kind, err := strict.Decode(document, nil, nil); err != nil {
+		object, kind, err := strict.Decode(document, nil, nil)
+		if err != nil {
 			wrong = append(wrong, fmt.Errorf("object %d, %v: %w", checked+1, kind, err))
+		} else {
+			objects = append(objects, object)
 		}
 		checked++
 	}
