@@ -28,8 +28,7 @@ type object struct {
 	Metadata struct{ Name string }
 	Spec     struct {
 		Template struct {
-			Metadata struct{ Labels map[string]string }
-			Spec     struct {
+			Spec struct {
 				Containers []container
 				Volumes    []struct{ Name string }
 			}

@@ -107,27 +107,34 @@ chroot $root chown skein:skein /var/lib/skein
 exec chroot --userspec=skein:skein $root /usr/bin/skein serve --store /var/lib/skein/store --nats-listen 127.0.0.1:0 --http-listen 127.0.0.1:0
 `
 
-// The package is installed by dpkg in a copy of this machine's files, which is thrown away.
+// install installs a package in a copy of this machine's files, which is thrown away.
+func install(t *testing.T, script, file string) {
+	t.Helper()
+	s := serve(t, apart(t, script+installed, file))
+	if s.NATS == "" || s.HTTP == "" {
+		t.Errorf("the installed program says %+v", s)
+	}
+}
+
 func testDebianPackage(t *testing.T, b *builder) {
-	serve(t, apart(t, `
+	install(t, `
 mkdir -p $root/var/lib/skein
 cp "$1" $root/tmp/skein.deb
 chroot $root dpkg --no-triggers -i /tmp/skein.deb >&2
 chroot $root dpkg -s skein | grep -q '^Status: install ok'
-`+installed, packed(t, b, "deb")))
+`, packed(t, b, "deb"))
 }
 
-// So is the other one, by rpm, which knows of nothing else that is installed: only what is a part of
-// rpm itself is needed.
+// Here rpm knows of nothing else that is installed: only what is a part of rpm itself is needed.
 func testRPMPackage(t *testing.T, b *builder) {
-	serve(t, apart(t, `
+	install(t, `
 mkdir -p $root/var/lib/skein
 cp "$1" $root/tmp/skein.rpm
 test -z "$(chroot $root rpm -qp --requires /tmp/skein.rpm | grep -vE '^(rpmlib\(.*|/bin/sh|config\(.*)' )"
 chroot $root rpm --nodeps -i /tmp/skein.rpm >&2
 chroot $root rpm -q skein >&2
 chroot $root rpm -q --configfiles skein | grep -qx /etc/skein/skein.env
-`+installed, packed(t, b, "rpm")))
+`, packed(t, b, "rpm"))
 }
 
 // apart runs a script in a mount namespace of its own, where $root is a copy of this machine's

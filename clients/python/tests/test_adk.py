@@ -41,6 +41,9 @@ class Sessions(unittest.IsolatedAsyncioTestCase):
             await self.service.create_session(**at)
         await self.service.delete_session(**at)
         await self.service.delete_session(**at)
+        for service in (self.service, self.open()):
+            with self.assertRaisesRegex(ValueError, "there is no session"):
+                await service.append_event(made, said("late"))
         self.assertIsNone(await self.service.get_session(**at))
         self.assertTrue((await self.service.create_session(**self.at)).id)
 

@@ -1,4 +1,4 @@
-"""The key-value pairs in which the checkpointer keeps what it saves."""
+"""The key-value pairs in which adapters of frameworks keep what does not fit into a thread."""
 
 from __future__ import annotations
 

@@ -251,15 +251,20 @@ def is_done(frame: Frame) -> bool:
     return frame.event == "done"
 
 
-def told(frame: Frame) -> Started | Chunk | Gap | Done:
-    """Returns what a frame of a run that was asked for tells."""
-    if frame.event == "started":
+class Run:
+    """The stream of a run that was asked for."""
+
+    started = False
+    seq = 0  # of the run's end, after which queries show what it wrote
+
+    def told(self, frame: Frame) -> Started | Chunk | Gap | Done | None:
+        """Returns what a frame tells; None if that was told before: a resumed stream begins anew."""
+        if frame.event == "started":
+            again, self.started = self.started, True
+            d = json.loads(frame.data)
+            return None if again else Started(d.get("threadId", ""), d.get("executionId", ""))
+        if not is_done(frame):
+            return streamed(frame)
         d = json.loads(frame.data)
-        return Started(d.get("threadId", ""), d.get("executionId", ""))
-    return Done(json.loads(frame.data)) if frame.event == "done" else streamed(frame)
-
-
-def seq_of(done: Done) -> int:
-    """Returns the position of a run's end, after which queries show what it wrote."""
-    said: Mapping[str, Any] = {**done.execution}
-    return int(said.get("seq", 0))
+        self.seq = int(d.get("seq", 0))
+        return Done(d)

@@ -38,7 +38,6 @@ else:
     from google.adk.events.event import Event
     from google.adk.sessions.base_session_service import BaseSessionService as Base
     from google.adk.sessions.base_session_service import ListSessionsResponse
-    from google.adk.sessions.session import Session
     from google.adk.sessions.session import Session as new_session
 
 APP, USER, TEMP = "app:", "user:", "temp:"
@@ -56,7 +55,8 @@ class SkeinSessionService(Base):  # type: ignore[misc]
         super().__init__()
         self._skein, self._name = skein, name
         self._shared = Pairs(skein, name, name)
-        self._versions: OrderedDict[tuple[str, float], int] = OrderedDict()
+        # The thread and the version of each session as it was read, so that an event needs no read before it.
+        self._known: OrderedDict[tuple[str, float], tuple[str, int]] = OrderedDict()
 
     async def create_session(self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None) -> Session:
         """Creates a session. Its id is made up if none is named; one that exists is refused with
@@ -113,7 +113,7 @@ class SkeinSessionService(Base):  # type: ignore[misc]
 
     def _events(self, thread: Mapping[str, Any]) -> Iterator[str]:
         """Yields the events of a session as JSON."""
-        large = self._large(thread)
+        large = self._large(thread["id"])
         ask: Any = {"threadId": thread["id"], "limit": 500}
         while True:
             page = self._skein.query("item.list", ask)
@@ -125,7 +125,7 @@ class SkeinSessionService(Base):  # type: ignore[misc]
             ask["cursor"] = page["nextCursor"]
 
     def _list(self, app: str, user: str | None) -> list[Session]:
-        ask: Any = {"keyPrefix": key_of(self._name, app, "" if user is None else user) + ("" if user is None else "/"), "limit": 500}
+        ask: Any = {"keyPrefix": key_of(self._name, app, *([] if user is None else [user]), ""), "limit": 500}
         found: list[tuple[str, Session]] = []
         while True:
             page = self._skein.query("thread.list", ask)
@@ -139,17 +139,11 @@ class SkeinSessionService(Base):  # type: ignore[misc]
     def _delete(self, app: str, user: str, id: str) -> None:
         if thread := self._thread(app, user, id):
             self._skein.thread(thread["id"]).send("thread.delete", {})
-            self._large(thread).clear()
+            self._large(thread["id"]).clear()
 
     def _append(self, session: Session, event: Any) -> None:
-        thread = self._thread(session.app_name, session.user_id, session.id)
-        if thread is None:
-            raise ValueError(f"there is no session {session.id}")
-        version = self._versions.get((thread["id"], session.last_update_time))
-        if version is None:
-            version = thread["version"]
-            if _time(thread) > session.last_update_time:
-                raise _stale(session)
+        key = self._key(session.app_name, session.user_id, session.id)
+        thread, version = self._known.get((key, session.last_update_time)) or self._find(session)
         stored = json.loads(event.model_dump_json(exclude_none=True))
         delta = {name: value for name, value in _delta(stored).items() if not name.startswith(TEMP)}
         if "actions" in stored:
@@ -163,14 +157,25 @@ class SkeinSessionService(Base):  # type: ignore[misc]
             "metadata": {"adk": self._large(thread).dump("json", text.encode(), ROOM)},
         }
         try:
-            self._skein.thread(thread["id"]).send("item.create", {"item": item}, expected_version=version)
+            self._skein.thread(thread).send("item.create", {"item": item}, expected_version=version)
         except SkeinError as err:
             if err.code == "version_conflict":
                 raise _stale(session) from err
+            if err.code == "not_found":
+                raise _gone(session) from err
             raise
         self._share(session.app_name, session.user_id, delta)
         if after := self._thread(session.app_name, session.user_id, session.id):
             session.last_update_time = self._remember(after)
+
+    def _find(self, session: Session) -> tuple[str, int]:
+        """Returns the thread and the version of a session that another service has read."""
+        thread = self._thread(session.app_name, session.user_id, session.id)
+        if thread is None:
+            raise _gone(session)
+        if _time(thread) > session.last_update_time:
+            raise _stale(session)
+        return thread["id"], thread["version"]
 
     def _share(self, app: str, user: str, delta: Mapping[str, Any]) -> None:
         """Stores what is known of an app and a user."""
@@ -191,17 +196,17 @@ class SkeinSessionService(Base):  # type: ignore[misc]
     def _key(self, app: str, user: str, id: str) -> str:
         return key_of(self._name, app, user, id)
 
-    def _large(self, thread: Mapping[str, Any]) -> Pairs:
+    def _large(self, thread: str) -> Pairs:
         """The pairs of a session's large events."""
-        bucket = f"{self._name}/{thread['id']}"
+        bucket = f"{self._name}/{thread}"
         return Pairs(self._skein, bucket, bucket)
 
     def _remember(self, thread: Mapping[str, Any]) -> float:
         """Notes the version that a session has, and returns the time of its last update."""
         at = _time(thread)
-        self._versions[(thread["id"], at)] = thread["version"]
-        while len(self._versions) > REMEMBERED:
-            self._versions.popitem(last=False)
+        self._known[(thread["key"], at)] = (thread["id"], thread["version"])
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
         return at
 
 
@@ -213,6 +218,9 @@ def _time(thread: Mapping[str, Any]) -> float:
     return datetime.fromisoformat(thread.get("updatedAt") or thread["createdAt"]).timestamp()
 
 
+def _gone(session: Session) -> ValueError:
+    return ValueError(f"there is no session {session.id}")
+
+
 def _stale(session: Session) -> ValueError:
     return ValueError(f"the session {session.id} is stale: another event was appended since it was read; get it again")
-

@@ -182,11 +182,9 @@ class Thread(AsyncThreadCalls):
     async def run(self, data: c.ThreadReact, *, command_id: str | None = None) -> AsyncIterator[Started | Chunk | Gap | Done]:
         """Has the thread's agent react, and follows the run until it ends: see ``skein.Thread.run``."""
         body, headers = wire.reaction(data, command_id)
-        started = False  # a resumed stream says so again
+        run = wire.Run()
         async for frame in self._skein._stream(f"{wire.thread_path(self.ref)}/react", wire.Position(None, None), wire.is_done, body, headers):
-            told = wire.told(frame)
-            if isinstance(told, Done):
-                self._skein._seq = max(self._skein._seq, wire.seq_of(told))
-            if not (isinstance(told, Started) and started):
+            told = run.told(frame)
+            self._skein._seq = max(self._skein._seq, run.seq)
+            if told is not None:
                 yield told
-            started = started or isinstance(told, Started)

@@ -151,11 +151,9 @@ class Thread(ThreadCalls):
         when it ends, after every person that it waits for has answered. A run whose stream breaks off is
         resumed; a reader that leaves does not end it. Nothing is sent before the loop begins."""
         body, headers = wire.reaction(data, command_id)
-        started = False  # a resumed stream says so again
+        run = wire.Run()
         for frame in self._skein._stream(f"{wire.thread_path(self.ref)}/react", wire.Position(None, None), body, headers, wire.is_done):
-            told = wire.told(frame)
-            if isinstance(told, Done):
-                self._skein._seq = max(self._skein._seq, wire.seq_of(told))
-            if not (isinstance(told, Started) and started):
+            told = run.told(frame)
+            self._skein._seq = max(self._skein._seq, run.seq)
+            if told is not None:
                 yield told
-            started = started or isinstance(told, Started)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 
@@ -75,7 +76,7 @@ func fit(objects []runtime.Object) (wrong []error) {
 			}
 		default:
 			name = fmt.Sprintf("%T", o)
-			tell(fmt.Errorf("nothing checks whether it fits the others"))
+			tell(errors.New("nothing checks whether it fits the others"))
 		}
 	}
 	return wrong
@@ -120,7 +121,7 @@ func finds(selector *meta.LabelSelector, all []target, ports ...intstr.IntOrStri
 		return err
 	}
 	if s.Empty() {
-		return fmt.Errorf("its selector finds everything")
+		return errors.New("its selector finds everything")
 	}
 	found := map[string]bool{}
 	matches := false
