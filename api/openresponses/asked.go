@@ -229,6 +229,9 @@ func (run *Run) answer(x *events.Execution, res *resource) *Answer {
 			a.Waiting = x.WaitingApprovals()
 		}
 	}
+	if t := run.b.temporary; t != nil {
+		t.waited = len(a.Waiting) > 0
+	}
 	if len(a.Waiting) > 0 { // results that came now would be refused
 		a.Output = slices.DeleteFunc(a.Output, func(o transform.Item) bool { return o.Type == callItem })
 	}

@@ -27,6 +27,7 @@ type temporary struct {
 	client *client.Client
 	args   events.JSON // of the effects
 	holds  bool        // a run that waits for people is not cancelled; see hold
+	waited bool        // the client was told that it waits for people, and may have answered since
 
 	mu     sync.Mutex // guards the fields below
 	query  events.GetExecution
@@ -144,7 +145,7 @@ func (t *temporary) discard(ctx context.Context) {
 	}
 	t.mu.Unlock()
 	if query.ExecutionID != "" {
-		if t.holds && awaitPeople(ctx, t.client, query) != nil {
+		if t.holds && (t.waited || awaitPeople(ctx, t.client, query) != nil) {
 			t.hold(ctx)
 			return
 		}
