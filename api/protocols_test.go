@@ -110,15 +110,24 @@ func (s *scene) react(ctx context.Context, in *skein.StepInput, out skein.Stream
 	return skein.Answer("answer to " + said), nil
 }
 
-// begin begins a run over a protocol.
-func (s *scene) begin(t *testing.T, p protocoltest.Protocol, id, text string) *protocoltest.Stream {
+// begin begins a run over a protocol, with more headers that are not empty.
+func (s *scene) begin(t *testing.T, p protocoltest.Protocol, id, text string, headers ...string) *protocoltest.Stream {
 	t.Helper()
 	if p.Made {
 		if status, body := s.ask("", "POST", "/api/threads", fmt.Sprintf(`{"key":%q}`, id), "Idempotency-Key", "thread-"+id); status >= 300 {
 			t.Fatalf("%d %s", status, body)
 		}
 	}
-	return protocoltest.Open(t, s.at, p.Begin(id, "talker", text))
+	r := p.Begin(id, "talker", text)
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i+1] != "" {
+			if r.Header == nil {
+				r.Header = map[string]string{}
+			}
+			r.Header[headers[i]] = headers[i+1]
+		}
+	}
+	return protocoltest.Open(t, s.at, r)
 }
 
 // started reads until the run of a stream, which waits, has begun.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/skein-threads/skein/api/runstream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
@@ -69,7 +70,7 @@ func (f *run) pushTo(ctx context.Context, p *pushFields) error {
 	}
 	from := f.seq
 	if from == 0 { // the message was sent before
-		x, err := executionNamed(ctx, f.now, f.execution)
+		x, err := runstream.FindIn(ctx, f.now, f.execution, f.thread)
 		if err != nil {
 			return err
 		}

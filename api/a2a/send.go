@@ -49,6 +49,8 @@ func (o *operation) beginOrAnswer(in *sendRequest) (*run, error) {
 	for try := 1; ; try++ {
 		f, err := o.ask(ctx, in, one, try == 1)
 		switch {
+		case events.IsTakenByDeleted(err):
+			return nil, events.Errorf(events.NotFound, "the context that an earlier message with this %s began was deleted; send another %[1]s", one.name)
 		case !events.HasCode(err, events.AlreadyExists, events.VersionConflict): // otherwise two requests began together
 			return f, err
 		case try == tries && events.IsReusedID(err):
@@ -99,12 +101,12 @@ func (o *operation) ask(ctx context.Context, in *sendRequest, one once, first bo
 	if err != nil {
 		return nil, err
 	}
-	ids := []string{one.number}
+	ids, thread := []string{one.number}, runstream.BegunBy(one.number)
 	if t != nil {
-		ids = append(ids, runstream.NumberIn(t.ID, one.number))
+		ids, thread = append(ids, runstream.NumberIn(t.ID, one.number)), t.ID
 	}
 	for _, number := range ids {
-		x, err := executionNamed(ctx, now, events.ExecutionPrefix+number)
+		x, err := runstream.FindIn(ctx, now, events.ExecutionPrefix+number, thread)
 		if events.IsNotFound(err) {
 			continue
 		}
@@ -142,7 +144,8 @@ func (o *operation) commit(ctx context.Context, now *client.Client, in *sendRequ
 	}
 	f := &run{o: o, now: now, execution: events.ExecutionPrefix + number, from: 1}
 	var commands []events.SubCommand
-	if t != nil {
+	made := t != nil
+	if made {
 		f.thread, f.from = t.ID, t.Version+1
 	} else {
 		create := events.CreateThread{AgentID: o.agent, UserID: o.c.User}
@@ -153,12 +156,11 @@ func (o *operation) commit(ctx context.Context, now *client.Client, in *sendRequ
 		if err != nil {
 			return nil, ofParts(err)
 		}
-		if large { // its files are stored in the thread
-			reply, err := now.Send(ctx, "", create, client.CommandID(one.command()+"-create"))
-			if err != nil {
+		f.thread = runstream.BegunBy(number)
+		if made = large; made { // its files are stored in the thread
+			if _, err := now.Send(ctx, f.thread, create, client.CommandID(one.command()+"-create")); err != nil {
 				return nil, err
 			}
-			f.thread = reply.ThreadID
 		} else {
 			first, err := client.Sub("thread.create", create)
 			if err != nil {
@@ -167,7 +169,7 @@ func (o *operation) commit(ctx context.Context, now *client.Client, in *sendRequ
 			commands = append(commands, first)
 		}
 	}
-	if f.thread != "" {
+	if made {
 		if err := attachment.Store(ctx, now.Files(f.thread), attachment.Held{JSON: &item.Content}); err != nil {
 			return nil, ofParts(err)
 		}

@@ -15,15 +15,6 @@ import (
 	"github.com/skein-threads/skein/runview"
 )
 
-// executionNamed returns an execution, also if it waits in a queue.
-func executionNamed(ctx context.Context, now *client.Client, id string) (*events.Execution, error) {
-	x, err := client.Read(ctx, now, events.GetExecution{ExecutionID: id})
-	if events.IsNotFound(err) {
-		return runstream.Queued(ctx, now, id)
-	}
-	return x, err
-}
-
 // find returns the execution of a task of the agent, and its thread.
 func (o *operation) find(ctx context.Context, id string) (*client.Client, *events.Execution, *events.Thread, error) {
 	now, err := o.c.Client.UpToDate(ctx)
@@ -33,7 +24,7 @@ func (o *operation) find(ctx context.Context, id string) (*client.Client, *event
 	if !strings.HasPrefix(id, events.ExecutionPrefix) || !events.ValidID(id) {
 		return nil, nil, nil, noTask(id)
 	}
-	x, err := executionNamed(ctx, now, id)
+	x, err := runstream.Find(ctx, now, id)
 	if events.IsNotFound(err) || err == nil && x.AgentID != o.agent {
 		return nil, nil, nil, noTask(id)
 	}
@@ -106,7 +97,7 @@ func (f *run) task(ctx context.Context, history *int, artifacts bool) (task, err
 	if err != nil {
 		return task{}, err
 	}
-	x, err := executionNamed(ctx, now, f.execution)
+	x, err := runstream.FindIn(ctx, now, f.execution, f.thread)
 	if events.IsNotFound(err) { // it was removed from its queue, or the thread was deleted
 		return task{ID: f.execution, ContextID: f.context, Status: status{State: canceled}}, nil
 	}

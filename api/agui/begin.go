@@ -89,17 +89,17 @@ func check(r *http.Request, c *edge.Caller, agent string, in *input) error {
 
 // earlier returns the run of an earlier request with the same runId, nil if there is none.
 func (t *conversation) earlier(ctx context.Context, in *input, o once) (*follow, error) {
-	x, err := client.Read(ctx, t.now, events.GetExecution{ExecutionID: o.execution()})
-	if err == nil {
-		if err := t.checkSame(ctx, in, o, x.ThreadID, settingsOf(x.Settings).asked); err != nil {
+	for _, b := range t.branches {
+		x, err := client.Read(ctx, t.now, events.GetExecution{ThreadID: b.ID, ExecutionID: o.execution()})
+		if err == nil {
+			if err := t.checkSame(ctx, in, o, x.ThreadID, settingsOf(x.Settings).asked); err != nil {
+				return nil, err
+			}
+			return t.follow(ctx, x)
+		}
+		if !events.IsNotFound(err) {
 			return nil, err
 		}
-		return t.follow(ctx, x)
-	}
-	if !events.IsNotFound(err) {
-		return nil, err
-	}
-	for _, b := range t.branches {
 		list, err := t.now.ListQueue(ctx, events.ListQueue{ThreadID: b.ID})
 		if err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/runstream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
@@ -91,7 +92,7 @@ func (h *chat) reopened(ctx context.Context) (*chat, error) {
 // earlier returns the message that answers an earlier request with the same key; nil if there is
 // none. The error is that of a reused key if its body was another.
 func (h *chat) earlier(ctx context.Context) (*follow, error) {
-	x, err := client.Read(ctx, h.now, events.GetExecution{ExecutionID: h.once.execution})
+	x, err := h.runNamed(ctx, h.once.execution)
 	switch {
 	case events.IsNotFound(err):
 		return nil, nil
@@ -111,6 +112,16 @@ func (h *chat) earlier(ctx context.Context) (*follow, error) {
 	}
 	from, err := at.beginning(ctx, x)
 	return &follow{Run: at.runOf(x, x.ReactionItemID), from: from}, err
+}
+
+// runNamed returns an execution of the chat's thread, or else of another one in use.
+func (h *chat) runNamed(ctx context.Context, id string) (*events.Execution, error) {
+	if h.thread != nil {
+		if x, err := runstream.FindIn(ctx, h.now, id, h.thread.ID); !events.IsNotFound(err) {
+			return x, err
+		}
+	}
+	return runstream.Find(ctx, h.now, id)
 }
 
 // has reports whether an execution is one of the chat's thread.

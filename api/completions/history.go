@@ -179,14 +179,58 @@ func compare(thread string, asked, has []said) (p place, same int) {
 	return p, j
 }
 
+// rootsOf returns the names of the threads with which a chat begins that begins as a request does, and
+// the key of the one to create if there is none.
+func rootsOf(chat string, asked []said) (refs []string, key, other string) {
+	root := keyPrefix + chat
+	other = root + ":" + edge.DigestOf([]byte(asked[0].what))
+	if events.ValidThreadID(chat) {
+		return []string{chat, "key:" + other}, other, other
+	}
+	return []string{"key:" + root, "key:" + other}, root, other
+}
+
+// threadsOf returns the threads of a chat that a request may have gone on in.
+func threadsOf(ctx context.Context, c *client.Client, chat string, asked []said) (threads []string, err error) {
+	refs, _, _ := rootsOf(chat, asked)
+	for _, ref := range refs {
+		t, err := client.Read(ctx, c, events.GetThread{ThreadID: ref})
+		if err == nil {
+			threads = append(threads, t.ID)
+		} else if !events.IsNotFound(err) {
+			return nil, err
+		}
+	}
+	for n := 0; n < len(threads) && n < mostThreads; n++ {
+		more, err := withForks(ctx, c, threads, threads[n])
+		if events.IsNotFound(err) { // deleted, or not for this caller
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		threads = more
+	}
+	return threads, nil
+}
+
+// withForks returns threads with the forks of one of them.
+func withForks(ctx context.Context, c *client.Client, threads []string, of string) ([]string, error) {
+	forks, err := client.Read(ctx, c, events.ListRelationships{ThreadID: of, Type: events.ForkRelation, Role: events.ParentRole, Limit: new(int64(mostThreads))})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range forks.Relationships {
+		if !slices.Contains(threads, f.ThreadID) {
+			threads = append(threads, f.ThreadID)
+		}
+	}
+	return threads, nil
+}
+
 // locate returns where in a chat a request goes on. A thread that differs is not forked yet.
 func locate(ctx context.Context, c *client.Client, chat string, asked []said) (place, error) {
-	root := keyPrefix + chat
-	other := root + ":" + edge.DigestOf([]byte(asked[0].what))
-	refs, free := []string{"key:" + root, "key:" + other}, root
-	if events.ValidThreadID(chat) {
-		refs, free = []string{chat, "key:" + other}, other
-	}
+	refs, free, other := rootsOf(chat, asked)
 	best := place{}
 	for n, ref := range refs {
 		t, err := client.Read(ctx, c, events.GetThread{ThreadID: ref})
@@ -238,14 +282,8 @@ func among(ctx context.Context, c *client.Client, thread string, asked []said) (
 		if p.whole && p.known == len(asked) {
 			return p, nil
 		}
-		forks, err := client.Read(ctx, c, events.ListRelationships{ThreadID: threads[n], Type: events.ForkRelation, Role: events.ParentRole, Limit: new(int64(mostThreads))})
-		if err != nil {
+		if threads, err = withForks(ctx, c, threads, threads[n]); err != nil {
 			return place{}, err
-		}
-		for _, f := range forks.Relationships {
-			if !slices.Contains(threads, f.ThreadID) {
-				threads = append(threads, f.ThreadID)
-			}
 		}
 	}
 	return best, nil

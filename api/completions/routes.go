@@ -14,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/openresponses"
 	"github.com/skein-threads/skein/api/stream"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -81,6 +82,9 @@ func (d *request) begin(r *http.Request, c *edge.Caller, body []byte) (*openresp
 	var history []said
 	if chat != "" { // before anything is asked: the body is decoded then
 		history = d.history()
+		asked.Threads = func(ctx context.Context, now *client.Client) ([]string, error) {
+			return threadsOf(ctx, now, chat, history)
+		}
 	}
 	if err := asked.Check(r, c); err != nil {
 		return nil, d.refused(err, 0)

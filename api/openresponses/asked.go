@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	transform "github.com/skein-threads/skein/events/openresponses"
 )
@@ -20,7 +21,10 @@ type Asked struct {
 	Stop  []string         // sequences that end the answer
 	Sent  []byte           // the body that the client sent, by which its repeats are known
 	Scope string           // of its Idempotency-Keys
-	Key   string           // of the thread that is created; empty: it has none, or the body names a conversation
+	// Threads returns those that may have the run of an earlier request with the same Idempotency-Key, if
+	// not only the one that it has begun.
+	Threads func(context.Context, *client.Client) ([]string, error)
+	Key     string // of the thread that is created; empty: it has none, or the body names a conversation
 }
 
 // Run is the run of a request of another protocol.
@@ -110,7 +114,7 @@ func (a *Asked) Earlier(r *http.Request, c *edge.Caller) (*Run, error) {
 	var b *begun
 	switch {
 	case key != "":
-		b, err = repeated(r.Context(), c, d, basis{}, c.Keyed(key))
+		b, err = repeated(r.Context(), c, d, basis{}, c.Keyed(key), a.Threads)
 	case d.retry.within > 0:
 		b, err = d.retry.first(r.Context(), c, d, basis{})
 	}

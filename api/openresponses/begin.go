@@ -60,13 +60,13 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 		return nil, err
 	}
 	id := newID(c, d.digest)
-	if key != "" {
+	if d.keyed = key != ""; d.keyed {
 		id = c.Keyed(key)
 	}
 	if !d.foreign { // of another protocol, Asked.Earlier has looked
 		switch {
 		case key != "":
-			if b, err := repeated(ctx, c, d, on, id); b != nil || err != nil {
+			if b, err := repeated(ctx, c, d, on, id, nil); b != nil || err != nil {
 				return b, err
 			}
 		case d.retry.within > 0:
@@ -116,7 +116,11 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, 
 		return nil, err
 	}
 	if to.forks != nil {
-		if to, err = forked(ctx, c, to.forks, to.title, id); err != nil {
+		key := ""
+		if d.keyed {
+			key = forkKey(id)
+		}
+		if to, err = forked(ctx, c, to.forks, to.title, key, id); err != nil {
 			return nil, err
 		}
 		if items, err = d.items(ctx, c, to); err != nil {
@@ -157,11 +161,14 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, 
 	return b, nil
 }
 
-// number returns the number of the response to a request. In a conversation it tells the thread, but
-// not that of another protocol, whose repeats are found before their thread is.
+// newThread returns the id of the thread that a request begins.
+func newThread(id uuid.UUID) string { return "T-" + id.String() }
+
+// number returns the number of the response to a request. In a thread that there was before it tells
+// that thread, but not that of another protocol, whose clients read nothing by it.
 func (d *createRequest) number(id uuid.UUID, thread string) string {
 	number := hex.EncodeToString(id[:])
-	if d.Conversation != nil && !d.foreign {
+	if thread != "" && thread != newThread(id) && !d.foreign {
 		number = runstream.NumberIn(thread, number)
 	}
 	return number
@@ -194,7 +201,7 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 	}
 	thread := to.thread
 	if thread == "" {
-		thread = "T-" + id.String()
+		thread = newThread(id)
 		add("thread.create", events.CreateThread{UserID: c.User, Key: b.request.threadKey})
 	}
 	if b.echo.Temporary && !to.kept {
@@ -294,13 +301,13 @@ func noModel(name string) error {
 	}, http.StatusNotFound}
 }
 
-// execution returns the execution of a response.
+// execution returns the execution of a response, also if it waits in a queue.
 func execution(ctx context.Context, c *client.Client, id string) (*events.Execution, error) {
 	number, ok := strings.CutPrefix(id, "resp_")
 	if !ok || !events.ValidID(events.ExecutionPrefix+number) {
 		return nil, noResponse(id)
 	}
-	x, err := client.Read(ctx, c, events.GetExecution{ExecutionID: events.ExecutionPrefix + number})
+	x, err := runstream.Find(ctx, c, id)
 	if events.IsNotFound(err) {
 		return nil, noResponse(id)
 	}

@@ -129,7 +129,7 @@ func toCompact(ctx context.Context, c *edge.Caller, d *createRequest, id uuid.UU
 		to.forks = on.leg.x
 	}
 	if to.forks != nil {
-		if to, err = forked(ctx, c, to.forks, to.title, id); err != nil {
+		if to, err = forked(ctx, c, to.forks, to.title, "", id); err != nil {
 			return "", 0, err
 		}
 	}

@@ -47,7 +47,7 @@ func newItems(ctx context.Context, c *edge.Caller, input []transform.Item, size 
 			list = append(list, o)
 			continue
 		}
-		of, pieces, err := referred(ctx, c.Client, o.ID)
+		of, pieces, err := referred(ctx, c.Client, o.ID, thread)
 		if events.IsNotFound(err) {
 			return nil, events.Invalid("/input/"+strconv.Itoa(i)+"/id", "there is no item %s to refer to", clipped(o.ID))
 		}
@@ -94,13 +94,19 @@ func asksApproval(o transform.Item) bool {
 	return false
 }
 
-// referred returns the items that an id refers to, and their thread.
-func referred(ctx context.Context, c *client.Client, id string) (thread string, list []transform.Item, err error) {
+// referred returns the items that an id refers to, and their thread: the one at hand, or another in use.
+func referred(ctx context.Context, c *client.Client, id, at string) (thread string, list []transform.Item, err error) {
 	base, part := baseOf(id)
 	if !events.ValidID(base) {
 		return "", nil, events.Missing("item", clipped(id))
 	}
-	item, err := client.Read(ctx, c, events.GetItem{ItemID: base})
+	item, err := client.Read(ctx, c, events.GetItem{ThreadID: at, ItemID: base})
+	if at != "" && events.IsNotFound(err) {
+		item, err = client.Read(ctx, c, events.GetItem{ItemID: base})
+	}
+	if events.HasCode(err, events.InvalidRequest) { // a cold thread may have it, of too many to search
+		return "", nil, events.Missing("item", clipped(id))
+	}
 	if err != nil {
 		return "", nil, err
 	}

@@ -91,10 +91,10 @@ func placeOf(ctx context.Context, d *createRequest, on basis, own func(string) b
 }
 
 // forked forks the thread of a response at that response.
-func forked(ctx context.Context, c *edge.Caller, x *events.Execution, title string, id uuid.UUID) (place, error) {
+func forked(ctx context.Context, c *edge.Caller, x *events.Execution, title, key string, id uuid.UUID) (place, error) {
 	// The thread may get another title before a repeat: that fork is another command.
 	command := "openresponses-fork-" + uuid.NewSHA1(id, []byte(title)).String()
-	reply, err := c.Client.Send(ctx, x.ThreadID, events.ForkThread{ItemID: x.LastItem(), Title: title}, client.CommandID(command))
+	reply, err := c.Client.Send(ctx, x.ThreadID, events.ForkThread{ItemID: x.LastItem(), Key: key, Title: title}, client.CommandID(command))
 	if err != nil {
 		if events.HasCode(err, events.NotFound, events.InvalidRequest) { // it is deleted: its items are not shown
 			return place{}, noPrevious("resp_" + strings.TrimPrefix(x.ID, events.ExecutionPrefix))

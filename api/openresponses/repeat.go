@@ -2,6 +2,7 @@ package openresponses
 
 import (
 	"context"
+	"encoding/hex"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -14,31 +15,58 @@ import (
 
 // repeated returns the run that an earlier request with the same Idempotency-Key has started,
 // also if it waits in the queue of its conversation; nil if there is none. The request must be the
-// same.
-func repeated(ctx context.Context, c *edge.Caller, d *createRequest, on basis, id uuid.UUID) (*begun, error) {
+// same. It is looked for where the request would be answered, and in some more threads.
+func repeated(ctx context.Context, c *edge.Caller, d *createRequest, on basis, id uuid.UUID, more func(context.Context, *client.Client) ([]string, error)) (*begun, error) {
 	upToDate, err := on.upToDate(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	thread := ""
-	if on.thread != nil {
-		thread = on.thread.ID
+	threads := []string{newThread(id)}
+	switch {
+	case on.thread != nil:
+		threads = []string{on.thread.ID}
+	case on.leg != nil:
+		threads = []string{on.leg.x.ThreadID}
+		fork, err := client.Read(ctx, upToDate, events.GetThread{ThreadID: "key:" + forkKey(id)})
+		if err == nil {
+			threads = append(threads, fork.ID)
+		} else if !events.IsNotFound(err) {
+			return nil, err
+		}
+	case more != nil:
+		list, err := more(ctx, upToDate)
+		if err != nil {
+			return nil, err
+		}
+		threads = append(threads, list...)
 	}
+	for _, thread := range threads {
+		if b, err := joined(ctx, upToDate, d, id, thread); b != nil || err != nil {
+			return b, err
+		}
+	}
+	item, err := client.Read(ctx, upToDate, events.GetItem{ItemID: inputItem(id, 0)})
+	switch {
+	case events.IsNotFound(err) || events.HasCode(err, events.InvalidRequest): // a cold thread may have it, of too many to search
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	// The item may be newer than what was read of executions, whose commit it shares.
+	b, err := joined(ctx, upToDate.WithMinSeq(item.Seq), d, id, item.ThreadID)
+	if b == nil && err == nil {
+		err = edge.ReusedKey(edge.HeaderKey)
+	}
+	return b, err
+}
+
+// joined returns the run of an earlier request with the same Idempotency-Key in a thread, nil if it has
+// none.
+func joined(ctx context.Context, c *client.Client, d *createRequest, id uuid.UUID, thread string) (*begun, error) {
 	b := newBegun(d, d.number(id, thread))
-	x, err := executionOrQueued(ctx, upToDate, b.id)
+	x, err := runstream.FindIn(ctx, c, b.exec, thread)
 	if events.IsNotFound(err) {
-		item, missing := client.Read(ctx, upToDate, events.GetItem{ItemID: inputItem(id, 0)})
-		if events.IsNotFound(missing) {
-			return nil, nil
-		}
-		if missing != nil {
-			return nil, missing
-		}
-		// The item may be newer than what was read of executions, whose commit it shares.
-		upToDate = upToDate.WithMinSeq(item.Seq)
-		if x, err = executionOrQueued(ctx, upToDate, b.id); events.IsNotFound(err) {
-			return nil, edge.ReusedKey(edge.HeaderKey) // in another thread
-		}
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
@@ -46,9 +74,12 @@ func repeated(ctx context.Context, c *edge.Caller, d *createRequest, on basis, i
 	if e := echoOf(x); e == nil || e.Request != d.digest {
 		return nil, edge.ReusedKey(edge.HeaderKey)
 	}
-	b.joins(upToDate, x, purgeOf(id))
+	b.joins(c, x, purgeOf(id))
 	return b, nil
 }
+
+// forkKey returns the key of the thread that a request forks, so that its repeat finds it.
+func forkKey(id uuid.UUID) string { return "resp:" + hex.EncodeToString(id[:]) }
 
 // joins makes the run of an earlier request that of this one.
 func (b *begun) joins(c *client.Client, x *events.Execution, purge string) {
@@ -59,15 +90,6 @@ func (b *begun) joins(c *client.Client, x *events.Execution, purge string) {
 	if b.echo.Temporary {
 		b.temporary = &temporary{client: b.client, query: b.query(), purges: []string{purge}}
 	}
-}
-
-// executionOrQueued returns the execution of a response, also if it waits in a queue.
-func executionOrQueued(ctx context.Context, c *client.Client, id string) (*events.Execution, error) {
-	x, err := execution(ctx, c, id)
-	if events.IsNotFound(err) {
-		return queuedIn(ctx, c, id)
-	}
-	return x, err
 }
 
 // writing is a request that writes, with what names that: a repeat with the same Idempotency-Key

@@ -47,6 +47,7 @@ type createRequest struct {
 	size  int              // of its JSON, in bytes
 
 	digest string // of the body, if the request may be repeated
+	keyed  bool   // by an Idempotency-Key
 	retry  retry  // of a client that repeats requests without an Idempotency-Key
 	warmed string // the thread that an earlier request on the same socket has warmed up
 

@@ -171,9 +171,6 @@ func found(ctx context.Context, c *edge.Caller, id string) (*client.Client, leg,
 		return nil, leg{}, err
 	}
 	l, err := legOf(ctx, upToDate, id)
-	if events.IsNotFound(err) {
-		l.x, err = queuedIn(ctx, upToDate, id)
-	}
 	if err != nil {
 		return nil, leg{}, err
 	}

@@ -77,16 +77,16 @@ func (t retry) first(ctx context.Context, c *edge.Caller, d *createRequest, on b
 		return nil, err
 	}
 	since, mark := time.Now().Add(-t.within), hex.EncodeToString(markOf(c, d.digest))
-	join := func(execution string) (*begun, error) {
-		number := strings.TrimPrefix(execution, events.ExecutionPrefix)
+	join := func(id string) (*begun, error) {
+		number := strings.TrimPrefix(id, events.ExecutionPrefix)
 		if runstream.ThreadIn("resp_"+number) != "" {
 			number = number[:runstream.RandomDigits]
 		}
 		if !strings.HasSuffix(number, mark) {
 			return nil, nil
 		}
-		b := newBegun(d, strings.TrimPrefix(execution, events.ExecutionPrefix))
-		x, err := executionOrQueued(ctx, upToDate, b.id)
+		b := newBegun(d, strings.TrimPrefix(id, events.ExecutionPrefix))
+		x, err := execution(ctx, upToDate, b.id)
 		if events.IsNotFound(err) {
 			return nil, nil
 		}
@@ -97,8 +97,8 @@ func (t retry) first(ctx context.Context, c *edge.Caller, d *createRequest, on b
 		if e := echoOf(x); wrong != nil || at.Before(since) || e == nil || e.Request != d.digest {
 			return nil, nil
 		}
-		id, _ := hex.DecodeString(strings.TrimPrefix(b.id, "resp_"))
-		of, _ := uuid.FromBytes(id) // a stored response of a conversation has no effect that purges it
+		digits, _ := hex.DecodeString(strings.TrimPrefix(b.id, "resp_"))
+		of, _ := uuid.FromBytes(digits) // a stored response of a conversation has no effect that purges it
 		b.joins(upToDate, x, purgeOf(of))
 		return b, nil
 	}

@@ -42,6 +42,45 @@ func ThreadIn(id string) string {
 	return "T-" + u.String()
 }
 
+// BegunBy returns the id of the thread that a run with a number has begun, if it is one of ours.
+func BegunBy(number string) string {
+	u, err := uuid.Parse(number)
+	if err != nil || len(number) != 32 {
+		return ""
+	}
+	return "T-" + u.String()
+}
+
+// Find returns the execution with an id, also if it waits in a queue, from the thread that the id names,
+// or the one that its run has begun. Only if it is in neither, all threads in use are searched for it: what
+// that costs grows with their number. The error is a not_found if nobody knows where it is.
+func Find(ctx context.Context, c *client.Client, id string) (*events.Execution, error) {
+	_, number, _ := strings.Cut(id, "_")
+	if thread := ThreadIn(id); thread != "" {
+		return FindIn(ctx, c, id, thread)
+	}
+	if thread := BegunBy(number); thread != "" {
+		if x, err := FindIn(ctx, c, id, thread); !events.IsNotFound(err) {
+			return x, err
+		}
+	}
+	x, err := client.Read(ctx, c, events.GetExecution{ExecutionID: events.ExecutionPrefix + number})
+	if events.HasCode(err, events.InvalidRequest) { // it may be in a cold thread, of too many to search
+		return nil, events.Missing("run", id)
+	}
+	return x, err
+}
+
+// FindIn returns the execution with an id of a thread, also if it waits in its queue and the id tells so.
+func FindIn(ctx context.Context, c *client.Client, id, thread string) (*events.Execution, error) {
+	_, number, _ := strings.Cut(id, "_")
+	x, err := client.Read(ctx, c, events.GetExecution{ThreadID: thread, ExecutionID: events.ExecutionPrefix + number})
+	if events.IsNotFound(err) && ThreadIn(id) == thread {
+		return Queued(ctx, c, id)
+	}
+	return x, err
+}
+
 // Queued returns the execution that a run in a queue will have, or has by now. The error is a not_found
 // if it waits in none.
 func Queued(ctx context.Context, c *client.Client, id string) (*events.Execution, error) {
@@ -56,7 +95,7 @@ func Queued(ctx context.Context, c *client.Client, id string) (*events.Execution
 	}
 	at := slices.IndexFunc(list.Queued, func(q events.Queued) bool { return q.ExecutionID == x.ID })
 	if at < 0 { // it may have begun between the two queries
-		return client.Read(ctx, c.WithMinSeq(list.Seq), events.GetExecution{ExecutionID: x.ID})
+		return client.Read(ctx, c.WithMinSeq(list.Seq), events.GetExecution{ThreadID: x.ThreadID, ExecutionID: x.ID})
 	}
 	from := int64(1)
 	for q := (events.ListEvents{ThreadID: x.ThreadID, FromVersion: &from, Types: []string{string(events.QueuePushedType)}}); ; {
