@@ -31,7 +31,7 @@ func onPage(t *testing.T, command string) string {
 // page says. One that was changed is not accepted.
 func testArchive(t *testing.T, b *builder) {
 	c, tree, dir := goreleaser(t).Archives[0], t.TempDir(), t.TempDir()
-	name := strings.NewReplacer("{{.Version}}", testVersion, "{{.Os}}", "linux", "{{.Arch}}", "amd64").Replace(c.Name) + ".tar.gz"
+	name := system{"linux", "amd64"}.archive(t)
 	output(t, "", nil, "cp", b.release(t), filepath.Join(tree, "skein"))
 	for _, f := range c.Files {
 		found, err := filepath.Glob(filepath.Join(repository.Root(), f.Src))

@@ -31,7 +31,7 @@ func TestRelease(t *testing.T) {
 		test func(*testing.T, *builder)
 	}{
 		{"go install", testGoInstall}, {"version", testVersionOfRelease}, {"Debian package", testDebianPackage}, {"RPM package", testRPMPackage},
-		{"archive", testArchive}, {"signature", testSignature}, {"image", testImage},
+		{"archive", testArchive}, {"other systems", testSystems}, {"signature", testSignature}, {"image", testImage},
 		{"store of a release", testStoreOfRelease},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, b) })

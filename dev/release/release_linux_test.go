@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -39,9 +40,13 @@ func released(t *testing.T) {
 // settings is the part of .goreleaser.yaml that the tests use themselves.
 type settings struct {
 	Env      []string
-	Builds   []struct{ Flags, LDFlags []string }
+	Builds   []struct{ GOOS, GOARCH, Flags, LDFlags []string }
 	Archives []struct {
-		Name  string `yaml:"name_template"`
+		Name      string `yaml:"name_template"`
+		Overrides []struct {
+			GOOS    string
+			Formats []string
+		} `yaml:"format_overrides"`
 		Files []struct{ Src, Dst string }
 	}
 	NFPMs []map[string]any
@@ -99,10 +104,30 @@ func (b *builder) build(t *testing.T, ldflags string) string {
 // release returns the program with the flags of a release.
 func (b *builder) release(t *testing.T) string {
 	t.Helper()
+	return b.build(t, releaseFlags(t))
+}
+
+// releaseFor returns the program of a release for a system. Those for others than this machine's are
+// built from the tree.
+func (b *builder) releaseFor(t *testing.T, s system) string {
+	t.Helper()
+	if (s == system{runtime.GOOS, runtime.GOARCH}) {
+		return b.release(t)
+	}
+	program := filepath.Join(t.TempDir(), "skein")
+	c := goreleaser(t)
+	env := append(c.Env, "GOFLAGS="+strings.Join(c.Builds[0].Flags, " "), "GOOS="+s.os, "GOARCH="+s.arch)
+	output(t, repository.Root(), env, "go", "build", "-ldflags="+releaseFlags(t), "-o", program, "./cmd/skein")
+	return program
+}
+
+// releaseFlags returns the linker's flags of a release.
+func releaseFlags(t *testing.T) string {
+	t.Helper()
 	known := map[string]string{"Version": testVersion, "FullCommit": testCommit, "CommitDate": testDate}
-	return b.build(t, regexp.MustCompile(`\{\{\.(\w+)\}\}`).ReplaceAllStringFunc(goreleaser(t).Builds[0].LDFlags[0], func(s string) string {
+	return regexp.MustCompile(`\{\{\.(\w+)\}\}`).ReplaceAllStringFunc(goreleaser(t).Builds[0].LDFlags[0], func(s string) string {
 		return known[strings.Trim(s, "{.}")]
-	}))
+	})
 }
 
 // told is what skein version says, as JSON.
