@@ -117,24 +117,30 @@ func install(t *testing.T, script, file string) {
 }
 
 func testDebianPackage(t *testing.T, b *builder) {
-	install(t, `
+	const script = `
 mkdir -p $root/var/lib/skein
 cp "$1" $root/tmp/skein.deb
 chroot $root dpkg --no-triggers -i /tmp/skein.deb >&2
-chroot $root dpkg -s skein | grep -q '^Status: install ok'
-`, packed(t, b, "deb"))
+chroot $root dpkg -s skein | grep '^Status: install ok' >&2
+`
+	file := packed(t, b, "deb")
+	install(t, script, file)
+	testRemoved(t, script, removesDebian, file)
 }
 
 // Here rpm knows of nothing else that is installed: only what is a part of rpm itself is needed.
 func testRPMPackage(t *testing.T, b *builder) {
-	install(t, `
+	const script = `
 mkdir -p $root/var/lib/skein
 cp "$1" $root/tmp/skein.rpm
 test -z "$(chroot $root rpm -qp --requires /tmp/skein.rpm | grep -vE '^(rpmlib\(.*|/bin/sh|config\(.*)' )"
 chroot $root rpm --nodeps -i /tmp/skein.rpm >&2
 chroot $root rpm -q skein >&2
 chroot $root rpm -q --configfiles skein | grep -qx /etc/skein/skein.env
-`, packed(t, b, "rpm"))
+`
+	file := packed(t, b, "rpm")
+	install(t, script, file)
+	testRemoved(t, script, removesRPM, file)
 }
 
 // apart runs a script in a mount namespace of its own, where $root is a copy of this machine's
