@@ -82,6 +82,24 @@ class Saver(unittest.IsolatedAsyncioTestCase):
         self.assertIsNone(self.saver.get_tuple(at()))
         self.assertEqual([self.keys(name) for name in (self.bucket, f"{self.bucket}/t", f"{self.bucket}/t/values")], [[], [], []])
 
+    def test_threads_whose_ids_begin_alike_are_apart(self) -> None:
+        ids = ["a", "a/values", "a%2Fvalues"]
+        for id in ids:
+            self.saver.put(at(id), checkpoint("1", {"x": id}), {}, {"x": 1})
+        for deleted, id in enumerate(ids):
+            for n, other in enumerate(ids):
+                found = self.open().get_tuple(at(other))
+                self.assertEqual(found and found.checkpoint["channel_values"], {"x": other} if n >= deleted else None)
+            self.saver.delete_thread(id)
+        with self.assertRaisesRegex(ValueError, "thread_id is [0-9]+ bytes too long"):
+            self.saver.put(at("x" * 200), checkpoint("1", {}), {}, {})
+
+    def test_a_checkpoint_and_its_metadata_fit_into_a_pair(self) -> None:
+        large = "x" * 370_000
+        config = self.saver.put(at(), {**checkpoint("1", {}), "versions_seen": {"n": large}}, {"m": large}, {})
+        found = self.open().get_tuple(config)
+        self.assertEqual(found and (found.checkpoint["versions_seen"]["n"], found.metadata["m"]), (large, large))
+
     def test_a_checkpoint_of_the_typescript_package_is_read(self) -> None:
         def text(value: Any) -> Any:
             return {"type": "json", "text": json.dumps(value)}

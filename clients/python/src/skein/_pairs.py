@@ -13,7 +13,9 @@ from typing import Any, Literal, TypeVar
 from . import contract as c
 from .client import Skein
 
-LONGEST = 380 * 1024  # of a text in a pair, which has at most 512 KiB
+LARGEST = 512 * 1024  # of a value, as JSON
+LONGEST = 380 * 1024  # of a text in a pair
+LONGEST_BUCKET = 128  # bytes of a bucket's name
 TOGETHER = 16  # requests at once
 
 T = TypeVar("T")
@@ -96,6 +98,12 @@ def each(some: Iterable[T], work: Callable[[T], R]) -> list[R]:
 def key_of(*names: str | int) -> str:
     """Joins texts to a key in which each can be told from the others."""
     return "/".join(urllib.parse.quote(str(name), safe="!*'()") for name in names)
+
+
+def bucket_of(thread: str) -> str:
+    """Returns a thread's part of the names of its buckets. It has no /: a thread named a/values would have
+    the bucket of the values of another named a."""
+    return thread.replace("%", "%25").replace("/", "%2F")
 
 
 def names_of(key: str) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ._pairs import Pairs, each, key_of, names_of
+from ._pairs import LONGEST, LONGEST_BUCKET, Pairs, bucket_of, each, key_of, names_of
 from .client import Skein
 
 if TYPE_CHECKING:
@@ -133,7 +133,8 @@ class SkeinSaver(Base):  # type: ignore[misc]
                 owners[channel], changed[channel] = id, value
         each(changed.items(), lambda one: pairs.set(key_of(place.namespace, id, one[0]), self._dump(pairs, one[1]), pairs.values))
         rest = {name: value for name, value in checkpoint.items() if name != "channel_values"}
-        saved = {"checkpoint": self._dump(pairs, rest), "metadata": self._dump(pairs, get_checkpoint_metadata(config, metadata)), "owners": owners}
+        half = LONGEST // 2  # both are in one pair
+        saved = {"checkpoint": self._dump(pairs, rest, half), "metadata": self._dump(pairs, get_checkpoint_metadata(config, metadata), half), "owners": owners}
         pairs.set(key_of("c", place.namespace, id), {**saved, "parent": place.id} if place.id else saved)
         self._remember(key_of(place.thread, place.namespace), id, owners)
         return place.at(id).config()
@@ -184,10 +185,14 @@ class SkeinSaver(Base):  # type: ignore[misc]
         await asyncio.to_thread(self.delete_thread, thread_id)
 
     def _of(self, thread: str) -> Pairs:
-        return Pairs(self._skein, f"{self._bucket}/{thread}", f"{self._bucket}/{thread}/values")
+        bucket = f"{self._bucket}/{bucket_of(thread)}"
+        values = f"{bucket}/values"
+        if (over := len(values.encode()) - LONGEST_BUCKET) > 0:
+            raise ValueError(f"configurable.thread_id is {over} bytes too long, where / and % count thrice: {thread:.40}...")
+        return Pairs(self._skein, bucket, values)
 
-    def _dump(self, pairs: Pairs, value: Any) -> dict[str, Any]:
-        return pairs.dump(*self.serde.dumps_typed(value))
+    def _dump(self, pairs: Pairs, value: Any, room: int = LONGEST) -> dict[str, Any]:
+        return pairs.dump(*self.serde.dumps_typed(value), room)
 
     def _load(self, pairs: Pairs, stored: dict[str, Any]) -> Any:
         return self.serde.loads_typed(pairs.load(stored))

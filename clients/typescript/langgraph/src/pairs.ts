@@ -4,7 +4,8 @@ import type { Skein } from "@skein-threads/client";
 /** A value as it is stored: its type for the serializer, and its bytes as text, as base64, or in parts. */
 export type Stored = { type: string } & ({ text: string } | { base64: string } | { in: string; parts: number });
 
-const longest = 380 * 1024; // of a text in a pair, which has at most 512 KiB
+export const longest = 380 * 1024; // of a text in a pair, which has at most 512 KiB
+const longestBucket = 128; // bytes of a bucket's name
 const together = 16; // requests at once
 
 /** The key-value pairs of a thread: its checkpoints and writes in one bucket, values in another. */
@@ -17,8 +18,11 @@ export class Pairs {
   constructor(skein: Skein, serde: SerializerProtocol, bucket: string, thread: string) {
     this.#skein = skein;
     this.#serde = serde;
-    this.bucket = `${bucket}/${thread}`;
+    // Without a / in it: a thread named a/values would have the bucket of the values of another named a.
+    this.bucket = `${bucket}/${thread.replace(/[%/]/g, encodeURIComponent)}`;
     this.values = `${this.bucket}/values`;
+    const over = new TextEncoder().encode(this.values).length - longestBucket;
+    if (over > 0) throw new Error(`configurable.thread_id is ${over} bytes too long, where / and % count thrice: ${thread.slice(0, 40)}...`);
   }
 
   async get<T>(key: string, bucket = this.bucket): Promise<T | undefined> {
@@ -45,15 +49,15 @@ export class Pairs {
     }
   }
 
-  /** Makes a value ready to be stored. One that is too large for a pair is stored in parts before. */
-  async dump(value: unknown): Promise<Stored> {
+  /** Makes a value ready to be stored where there is so much room. A larger one is stored in parts before. */
+  async dump(value: unknown, room: number = longest): Promise<Stored> {
     const [type, bytes] = await this.#serde.dumpsTyped(value);
-    if (type === "json" && bytes.length <= longest) {
+    if (type === "json" && bytes.length <= room) {
       const text = new TextDecoder().decode(bytes);
-      if (new TextEncoder().encode(JSON.stringify(text)).length <= longest) return { type, text };
+      if (new TextEncoder().encode(JSON.stringify(text)).length <= room) return { type, text };
     }
     const base64 = toBase64(bytes);
-    if (base64.length <= longest) return { type, base64 };
+    if (base64.length <= room) return { type, base64 };
     const id = crypto.randomUUID();
     const parts = Math.ceil(base64.length / longest);
     await each([...Array(parts).keys()], (n) => this.set(`part/${id}/${n}`, base64.slice(n * longest, (n + 1) * longest), { bucket: this.values }));

@@ -18,7 +18,7 @@ import {
   type SerializerProtocol,
 } from "@langchain/langgraph-checkpoint";
 import { Skein, type Options } from "@skein-threads/client";
-import { each, keyOf, namesOf, Pairs, type Stored } from "./pairs.js";
+import { each, keyOf, longest, namesOf, Pairs, type Stored } from "./pairs.js";
 
 /** How a {@link SkeinSaver} reaches Skein, and where it keeps what it saves. */
 export interface SaverOptions extends Options {
@@ -125,7 +125,8 @@ export class SkeinSaver extends BaseCheckpointSaver {
         owners[channel] = checkpoint.id;
       }
     });
-    const saved: Saved = { checkpoint: await pairs.dump(rest), metadata: await pairs.dump(metadata), owners, ...(parent && { parent }) };
+    const half = longest / 2; // both are in one pair
+    const saved: Saved = { checkpoint: await pairs.dump(rest, half), metadata: await pairs.dump(metadata, half), owners, ...(parent && { parent }) };
     await pairs.set(keyOf("c", namespace, checkpoint.id), saved);
     this.#remember(keyOf(thread!, namespace), { id: checkpoint.id, owners });
     return configOf({ thread: thread!, namespace, id: checkpoint.id });

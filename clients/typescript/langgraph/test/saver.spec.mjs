@@ -61,6 +61,27 @@ it("a save that is broken off at any request leaves the thread as it was", async
   }
 });
 
+it("threads whose ids begin alike are apart, and an id that is too long is refused", async () => {
+  const bucket = `apart-${crypto.randomUUID()}`;
+  const saver = new SkeinSaver({ url, bucket });
+  const ids = ["a", "a/values", "a%2Fvalues"];
+  for (const id of ids) await saver.put(at(id), checkpoint({ x: id }, { x: 1 }), metadata, { x: 1 });
+  for (const [deleted, id] of ids.entries()) {
+    const read = await Promise.all(ids.map((other) => new SkeinSaver({ url, bucket }).getTuple(at(other))));
+    expect(read.map((t) => t?.checkpoint.channel_values.x)).toEqual(ids.map((other, n) => (n >= deleted ? other : undefined)));
+    await saver.deleteThread(id);
+  }
+  await expect(saver.put(at("x".repeat(200)), checkpoint(), metadata, {})).rejects.toThrow(/thread_id is \d+ bytes too long/);
+});
+
+it("a checkpoint and its metadata fit into a pair", async () => {
+  const saver = open();
+  const large = "x".repeat(370_000);
+  const config = await saver.put(at("t"), { ...checkpoint(), versions_seen: { n: { large } } }, { ...metadata, large }, {});
+  const tuple = await saver.getTuple(config);
+  expect([tuple.checkpoint.versions_seen.n.large, tuple.metadata.large]).toEqual([large, large]);
+});
+
 it("values of megabytes and of bytes come back, and nothing of a deleted thread stays", async () => {
   const bucket = `large-${crypto.randomUUID()}`;
   const saver = new SkeinSaver({ url, bucket });
