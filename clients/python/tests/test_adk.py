@@ -3,13 +3,14 @@
 import os
 import unittest
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from google.adk.events.event import Event, thing
 from google.adk.sessions.base_session_service import GetSessionConfig
 
 import skein
-from skein.adk import SkeinSessionService
+from skein.adk import SkeinSessionService, _time
 
 URL = os.environ["SKEIN_URL"]
 
@@ -20,6 +21,18 @@ def said(text: str, author: str = "user", **more: Any) -> Any:
 
 def sets(**state: Any) -> Any:
     return thing({"state_delta": {name.replace("__", ":"): value for name, value in state.items()}})
+
+
+class Meddled(skein.Skein):
+    """A client that does something after each of its commands."""
+
+    meddle: Callable[[], Any] | None = None
+
+    def _send(self, name: str, data: Any, **more: Any) -> Any:
+        reply = super()._send(name, data, **more)
+        if self.meddle:
+            self.meddle()
+        return reply
 
 
 class Sessions(unittest.IsolatedAsyncioTestCase):
@@ -85,11 +98,51 @@ class Sessions(unittest.IsolatedAsyncioTestCase):
         assert found
         self.assertEqual([event.content.parts[0].text for event in found.events], ["first", "second"])
 
+    async def test_one_who_appends_between_an_event_and_its_answer_makes_the_session_stale(self) -> None:
+        client = Meddled(URL)
+        service = SkeinSessionService(client, name=self.name)
+        session = await service.create_session(**self.at, session_id="s")
+        ref = f"key:{self.name}/my%20app/ann%2F1/s"
+        item: Any = {"item": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "other"}]}}
+        client.meddle = lambda: self.skein.thread(ref).send("item.create", item)
+        await service.append_event(session, said("first"))
+        for one in (service, self.service):
+            with self.assertRaisesRegex(ValueError, "stale"):
+                await one.append_event(session, said("second"))
+
+    async def test_two_updates_in_one_millisecond_are_told_apart(self) -> None:
+        at = "2026-01-01T00:00:00.123Z"
+        self.assertEqual(len({_time({"createdAt": at, "updatedAt": at, "version": n}) for n in range(1, 501)}), 500)
+
+    async def test_state_that_is_too_large_for_a_user_stores_nothing(self) -> None:
+        session = await self.service.create_session(**self.at, session_id="s")
+        with self.assertRaisesRegex(ValueError, "the state user:x has 600002 bytes"):
+            await self.service.append_event(session, said("x", actions=sets(user__x="x" * 600_000)))
+        await self.service.append_event(session, said("y", actions=sets(own="x" * 600_000)))
+        self.assertEqual(await self.open().get_session(**self.at, session_id="s"), session)
+        with self.assertRaisesRegex(ValueError, "the state app:x has"):
+            await self.service.create_session(**self.at, session_id="t", state={"app:x": "x" * 600_000})
+        self.assertIsNone(await self.service.get_session(**self.at, session_id="t"))
+
+    async def test_a_list_has_pages_and_only_sessions(self) -> None:
+        for n in range(5):
+            await self.service.create_session(**self.at, session_id=str(n))
+        self.skein.send("thread.create", {"key": f"{self.name}/my%20app/other"})
+        found, token = [], None
+        for size in (2, 2, 1):
+            page = await self.service.list_sessions(app_name="my app", page_size=2, page_token=token)
+            token = page.next_page_token
+            self.assertEqual(len(page.sessions), size)
+            found += [one.id for one in page.sessions]
+        self.assertEqual((found, token), (["0", "1", "2", "3", "4"], None))
+        with self.assertRaisesRegex(ValueError, "page_token"):
+            await self.service.list_sessions(app_name="my app", page_token="x")
+
     async def test_a_configuration_chooses_events_and_a_list_has_the_oldest_first(self) -> None:
         session = await self.service.create_session(**self.at, session_id="s")
         for n in range(1, 6):
             await self.service.append_event(session, Event(author="user", timestamp=float(n), actions=sets(n=n)))
-        for config, want in (((None, None), [1, 2, 3, 4, 5]), ((3, None), [3, 4, 5]), ((None, 4.0), [4, 5]), ((3, 4.0), [4, 5]), ((None, 50.0), [])):
+        for config, want in (((None, None), [1, 2, 3, 4, 5]), ((3, None), [3, 4, 5]), ((None, 4.0), [4, 5]), ((3, 4.0), [4, 5]), ((None, 50.0), []), ((0, None), [])):
             found = await self.service.get_session(**self.at, session_id="s", config=GetSessionConfig(*config))
             assert found
             self.assertEqual(([event.timestamp for event in found.events], found.state), (want, {"n": 5}))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ._pairs import Pairs, key_of, names_of
+from ._pairs import LARGEST, Pairs, key_of, names_of
 from ._wire import SkeinError
 from .client import Skein
 
@@ -42,6 +42,7 @@ else:
 
 APP, USER, TEMP = "app:", "user:", "temp:"
 ROOM = 32 * 1024  # of an event in its item; a larger one is in a pair
+PAGE = 20  # sessions, where a page is asked for by its token alone
 REMEMBERED = 1000  # sessions
 
 
@@ -68,9 +69,17 @@ class SkeinSessionService(Base):  # type: ignore[misc]
         ask for the most recent events, and for those since a time."""
         return await asyncio.to_thread(self._get, app_name, user_id, session_id, config)
 
-    async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> Any:
-        """Returns the sessions of a user, or of all users, the oldest first, without events and states."""
-        return ListSessionsResponse(sessions=await asyncio.to_thread(self._list, app_name, user_id))
+    async def list_sessions(self, *, app_name: str, user_id: str | None = None, page_size: int | None = None, page_token: str | None = None) -> Any:
+        """Returns the sessions of a user, or of all users, the oldest first, without events and states:
+        all of them, or as many as a page has, after those of the page that the token is of."""
+        found = await asyncio.to_thread(self._list, app_name, user_id)
+        if page_size is None and page_token is None:
+            return ListSessionsResponse(sessions=found)
+        if page_token and not page_token.isdecimal():
+            raise ValueError(f"{page_token!r} is not a page_token that list_sessions has returned")
+        begin = int(page_token or 0)
+        end = begin + max(1, page_size or PAGE)
+        return ListSessionsResponse(sessions=found[begin:end], **({"next_page_token": str(end)} if end < len(found) else {}))
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Deletes a session, if there is one. What is known of its user and its app stays."""
@@ -86,6 +95,7 @@ class SkeinSessionService(Base):  # type: ignore[misc]
     def _create(self, app: str, user: str, state: dict[str, Any], id: str | None) -> Session:
         id = (id or "").strip() or str(uuid.uuid4())
         own = {name: value for name, value in state.items() if not name.startswith((APP, USER, TEMP))}
+        _check(state)
         self._skein.send("thread.create", {"key": self._key(app, user, id), "metadata": {"adk": {"state": own}}})
         self._share(app, user, state)
         session = self._get(app, user, id, None)
@@ -107,8 +117,8 @@ class SkeinSessionService(Base):  # type: ignore[misc]
             state.update({prefix + names_of(name)[-1]: value for name, value in self._shared.list(key)})
         if since := getattr(config, "after_timestamp", None):
             events = [event for event in events if event.timestamp >= since]
-        if recent := getattr(config, "num_recent_events", None):
-            events = events[-recent:]
+        if (recent := getattr(config, "num_recent_events", None)) is not None:
+            events = events[max(0, len(events) - recent) :]
         return new_session(id=id, app_name=app, user_id=user, state=state, events=events, last_update_time=self._remember(thread))
 
     def _events(self, thread: Mapping[str, Any]) -> Iterator[str]:
@@ -130,8 +140,10 @@ class SkeinSessionService(Base):  # type: ignore[misc]
         while True:
             page = self._skein.query("thread.list", ask)
             for thread in page["threads"]:
-                _, _, owner, id = names_of(thread["key"] or "")
-                found.append((thread["createdAt"], new_session(id=id, app_name=app, user_id=owner, last_update_time=_time(thread))))
+                _, _, *names = names_of(thread["key"] or "")
+                if len(names) != 2:
+                    continue  # another's key that begins like those of sessions
+                found.append((thread["createdAt"], new_session(id=names[1], app_name=app, user_id=names[0], last_update_time=_time(thread))))
             if "nextCursor" not in page:
                 return [session for _, session in sorted(found, key=lambda one: one[0])]
             ask["cursor"] = page["nextCursor"]
@@ -146,6 +158,7 @@ class SkeinSessionService(Base):  # type: ignore[misc]
         thread, version = self._known.get((key, session.last_update_time)) or self._find(session)
         stored = json.loads(event.model_dump_json(exclude_none=True))
         delta = {name: value for name, value in _delta(stored).items() if not name.startswith(TEMP)}
+        _check(delta)
         if "actions" in stored:
             stored["actions"]["state_delta"] = delta
         text = json.dumps(stored, ensure_ascii=False)
@@ -157,7 +170,7 @@ class SkeinSessionService(Base):  # type: ignore[misc]
             "metadata": {"adk": self._large(thread).dump("json", text.encode(), ROOM)},
         }
         try:
-            self._skein.thread(thread).send("item.create", {"item": item}, expected_version=version)
+            version = self._skein.thread(thread).send("item.create", {"item": item}, expected_version=version)["version"]
         except SkeinError as err:
             if err.code == "version_conflict":
                 raise _stale(session) from err
@@ -165,7 +178,10 @@ class SkeinSessionService(Base):  # type: ignore[misc]
                 raise _gone(session) from err
             raise
         self._share(session.app_name, session.user_id, delta)
-        if after := self._thread(session.app_name, session.user_id, session.id):
+        after = self._thread(session.app_name, session.user_id, session.id)
+        if after and after["version"] > version:  # another has appended since, and this session lacks that event
+            after = self._skein.query("thread.get", {"threadId": thread, "at": {"version": version}})
+        if after:
             session.last_update_time = self._remember(after)
 
     def _find(self, session: Session) -> tuple[str, int]:
@@ -173,7 +189,7 @@ class SkeinSessionService(Base):  # type: ignore[misc]
         thread = self._thread(session.app_name, session.user_id, session.id)
         if thread is None:
             raise _gone(session)
-        if _time(thread) > session.last_update_time:
+        if _time(thread) != session.last_update_time:
             raise _stale(session)
         return thread["id"], thread["version"]
 
@@ -214,8 +230,18 @@ def _delta(event: Mapping[str, Any]) -> dict[str, Any]:
     return dict((event.get("actions") or {}).get("state_delta") or {})
 
 
+def _check(state: Mapping[str, Any]) -> None:
+    """Refuses what would be refused once the event that sets it is stored."""
+    for name, value in state.items():
+        if name.startswith((APP, USER)) and (size := len(json.dumps(value))) > LARGEST:
+            raise ValueError(f"the state {name} has {size} bytes; at most {LARGEST} are allowed for what belongs to a user or an app")
+
+
 def _time(thread: Mapping[str, Any]) -> float:
-    return datetime.fromisoformat(thread.get("updatedAt") or thread["createdAt"]).timestamp()
+    """Returns the time of the last update. Below its milliseconds is the version, so that of two updates
+    in one of them each has its own time."""
+    at = datetime.fromisoformat(thread.get("updatedAt") or thread["createdAt"]).timestamp()
+    return round(at, 3) + int(thread["version"]) % 1000 / 1e6
 
 
 def _gone(session: Session) -> ValueError:

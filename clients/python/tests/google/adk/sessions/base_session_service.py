@@ -15,6 +15,7 @@ class GetSessionConfig:
 @dataclass
 class ListSessionsResponse:
     sessions: list[Session]
+    next_page_token: str | None = None
 
 
 class BaseSessionService:
