@@ -57,7 +57,7 @@ func TestPython(t *testing.T) {
 	for _, tests := range []string{"test_client.py", "test_langgraph.py", "test_adk.py"} {
 		t.Logf("%s", run(filepath.Join(tree, "tests"), with, tests))
 	}
-	if out := run(filepath.Join(tree, "tests"), with, "readme.py"); !strings.HasPrefix(out, "0123456789item.created") {
+	if out := run(filepath.Join(tree, "tests"), with, "readme.py"); !strings.HasPrefix(out, "It is on its way.item.created") {
 		t.Errorf("the README's program prints %q", out)
 	}
 	if out := run(filepath.Join(tree, "tests"), with, "page.py"); out != "user\n" {

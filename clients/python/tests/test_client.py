@@ -58,6 +58,31 @@ class Cutting:
                 pass
 
 
+class Saying:
+    """A server that is not Skein: it says the same to each connection, and closes it."""
+
+    def __init__(self, said: bytes) -> None:
+        self.said = said
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        while True:
+            client, _ = self.listener.accept()
+            client.recv(65536)
+            client.sendall(self.said)
+            client.close()
+
+
+LOST = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\n\r\n<h1>lost</h1>"
+BARE = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{"threads": []}'
+
+
+def broken_key() -> str:
+    raise ValueError("no key today")
+
+
 class Sync(unittest.TestCase):
     def setUp(self) -> None:
         self.skein = skein.Skein(URL)
@@ -128,6 +153,35 @@ class Sync(unittest.TestCase):
             skein.Skein("http://127.0.0.1:1", timeout=0.3).query("thread.list", {})
         self.assertEqual((refused.exception.code, refused.exception.details), ("unavailable", {"outcome": "unknown"}))
 
+    def test_what_can_never_be_answered_fails_at_once(self) -> None:
+        for url in ("127.0.0.1:8420", "localhost:8420", "", "ftp://example.com", "http://127.0.0.1:port"):
+            with self.assertRaises(ValueError):
+                skein.Skein(url)
+            with self.assertRaises(ValueError):
+                aio.Skein(url)
+        given: list[tuple[str, Any, str]] = [
+            ("invalid_request", {"key": "a\nb"}, "Authorization"), ("invalid_request", {"key": "ключ"}, "Authorization"),
+            ("invalid_request", {"tenant": "a\nb"}, "Skein-Tenant"), ("unauthorized", {"key": broken_key}, "no key today"),
+        ]
+        for code, options, why in given:
+            client = skein.Skein(URL, timeout=60, **options)
+            with self.assertRaisesRegex(skein.SkeinError, why) as refused:
+                client.query("thread.list", {})
+            self.assertEqual(refused.exception.code, code)
+            with self.assertRaisesRegex(skein.SkeinError, why) as refused:
+                next(client.events())
+            self.assertEqual(refused.exception.code, code)
+        with self.assertRaisesRegex(skein.SkeinError, "not_found: not an answer of Skein.*lost"):
+            skein.Skein(Saying(LOST).url, timeout=60).query("thread.list", {})
+        skein.Skein(URL, key="anything\n").query("thread.list", {})
+
+    def test_a_stream_that_never_opens_ends_with_the_timeout(self) -> None:
+        client = skein.Skein("http://127.0.0.1:1", timeout=0.3)
+        for stream in (client.events(), client.thread("key:x").run({"text": "hello"})):
+            with self.assertRaisesRegex(skein.SkeinError, "Connection refused; is Skein running there") as refused:
+                next(stream)
+            self.assertEqual(refused.exception.details, {"outcome": "unknown"})
+
 
 class Async(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self) -> None:
@@ -170,6 +224,20 @@ class Async(unittest.IsolatedAsyncioTestCase):
         self.assertEqual([type(e) for e in told if not isinstance(e, skein.Chunk)], [skein.Started, skein.Done])
         self.assertEqual(len((await thread.query("item.list", {}))["items"]), 2)
         self.assertEqual(len((await self.thread.query("execution.list", {}))["executions"]), 1)
+
+    async def test_what_can_never_be_answered_fails_at_once(self) -> None:
+        with self.assertRaisesRegex(skein.SkeinError, "Authorization"):
+            await aio.Skein(URL, timeout=60, key="a\nb").query("thread.list", {})
+        with self.assertRaisesRegex(skein.SkeinError, "no key today"):
+            await aio.Skein(URL, timeout=60, key=broken_key).query("thread.list", {})
+        with self.assertRaisesRegex(skein.SkeinError, "not_found: not an answer of Skein"):
+            await aio.Skein(Saying(LOST).url, timeout=60).query("thread.list", {})
+        for stream in (aio.Skein("http://127.0.0.1:1", timeout=0.3).events(), aio.Skein("http://127.0.0.1:1", timeout=0.3).thread("key:x").run({"text": "hello"})):
+            with self.assertRaisesRegex(skein.SkeinError, "is Skein running there"):
+                await anext(stream)
+
+    async def test_an_answer_may_end_with_its_connection(self) -> None:
+        self.assertEqual(await aio.Skein(Saying(BARE).url, timeout=5).query("thread.list", {}), {"threads": []})
 
     async def test_runs_and_refusals(self) -> None:
         await self.thread.send("thread.react", {"text": "hello"})

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .contract import Execution
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
+REFUSED = {401: "unauthorized", 403: "forbidden", 404: "not_found"}  # by what stands before Skein
 QUIET = 60.0  # seconds without a byte after which a stream is taken to be broken: the server sends one every 15
 
 
@@ -144,14 +145,17 @@ def refusal(body: bytes, status: int) -> SkeinError:
         error = json.loads(body)["error"]
         return SkeinError(error["code"], error["message"], status, error.get("param", ""), error.get("details"))
     except (ValueError, KeyError, TypeError):
-        return SkeinError("unavailable", body[:300].decode(errors="replace") or "an answer without a reason", status)
+        code = REFUSED.get(status, "invalid_request") if 300 <= status < 500 and status not in (408, 429) else "unavailable"
+        said = body[:300].decode(errors="replace") or "an answer without a reason"
+        return SkeinError(code, f"not an answer of Skein, with status {status}: {said}" if code != "unavailable" else said, status)
 
 
 def unanswered(path: str, cause: Exception | None) -> SkeinError:
     """Returns the error of a request that nobody answered."""
     if isinstance(cause, SkeinError):
         return cause
-    error = SkeinError("unavailable", f"no answer to {path}: is Skein running there?", details={"outcome": "unknown"})
+    why = f": {cause!s:.200}" if str(cause or "") else ""
+    error = SkeinError("unavailable", f"no answer to {path}{why}; is Skein running there?", details={"outcome": "unknown"})
     error.__cause__ = cause
     return error
 
@@ -169,16 +173,43 @@ def retry_after(headers: Mapping[str, str]) -> float:
         return 0.0
 
 
+def options(url: str, key: str | Callable[[], str] | None, tenant: str | None, timeout: float) -> Options:
+    """Returns how a client reaches Skein. An address that is none raises a ValueError."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"the url {url!r} is not one of HTTP; write it like {Options.url}")
+    _ = parts.port  # raises a ValueError if it is none
+    return Options(url.rstrip("/"), key, tenant, timeout)
+
+
 def headers_of(o: Options, seq: int, more: Mapping[str, str]) -> dict[str, str]:
-    """Returns the headers of a request."""
+    """Returns the headers of a request. White space around a key, such as the end of the line that it was
+    read from, is not a part of it."""
     headers = dict(more)
     if o.key is not None:
-        headers["Authorization"] = "Bearer " + (o.key if isinstance(o.key, str) else o.key())
+        headers["Authorization"] = "Bearer " + _key_of(o).strip()
     if o.tenant is not None:
         headers["Skein-Tenant"] = o.tenant
     if seq > 0:
         headers["Skein-Min-Seq"] = str(seq)
+    for name, value in headers.items():
+        if any(not " " <= c <= "~" for c in value):
+            raise SkeinError("invalid_request", f"the header {name} has a character that is not allowed in it: is its value what you meant?")
     return headers
+
+
+def _key_of(o: Options) -> str:
+    if o.key is None or isinstance(o.key, str):
+        return o.key or ""
+    try:
+        return o.key()
+    except ValueError as e:
+        raise SkeinError("unauthorized", f"what returns the key failed: {e}") from e
+
+
+def call_path(kind: str, name: str) -> str:
+    """Returns the path of a command or a query."""
+    return f"/api/{kind}/" + urllib.parse.quote(name, safe="")
 
 
 def command(data: Any, command_id: str | None, version: int | None, token: str | None, thread: str | None) -> dict[str, Any]:
@@ -219,7 +250,7 @@ class Position:
     """Where a stream is, so that it resumes after the last frame."""
 
     def __init__(self, after: str | None, log: str | None) -> None:
-        self.id, self.log, self.failures = after or "", log or "", 0
+        self.id, self.log, self.failures, self.opened = after or "", log or "", 0, False
 
     def headers(self) -> dict[str, str]:
         more = {"Accept": "text/event-stream"}
@@ -228,6 +259,12 @@ class Position:
         if self.log:
             more["Skein-Log"] = self.log
         return more
+
+    def pause(self, least: float, left: float) -> float:
+        """Returns how long to wait before the next attempt; of a stream that has not opened yet, no longer
+        than is left."""
+        wait = pause(self.failures, least)
+        return wait if self.opened else max(0.0, min(wait, left))
 
     def note(self, frame: Frame) -> None:
         if frame.event == "error":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import time
 import urllib.parse
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -38,7 +39,11 @@ class _Answer:
                 yield await asyncio.wait_for(self.reader.readexactly(size), wire.QUIET)
                 await self._line()
             return
-        left = int(self.headers.get("content-length", "0"))
+        if "content-length" not in self.headers:  # it ends with the connection
+            while some := await asyncio.wait_for(self.reader.read(1 << 16), wire.QUIET):
+                yield some
+            return
+        left = int(self.headers["content-length"])
         if left > 0:
             yield await asyncio.wait_for(self.reader.readexactly(left), wire.QUIET)
 
@@ -53,7 +58,7 @@ class Skein(AsyncCalls):
     """A client of Skein for asyncio: see ``skein.Skein``."""
 
     def __init__(self, url: str = Options.url, *, key: str | Callable[[], str] | None = None, tenant: str | None = None, timeout: float = Options.timeout) -> None:
-        self._options = Options(url.rstrip("/"), key, tenant, timeout)
+        self._options = wire.options(url, key, tenant, timeout)
         self._seq = 0
 
     def thread(self, ref: str) -> Thread:
@@ -62,13 +67,13 @@ class Skein(AsyncCalls):
 
     async def _send(self, name: str, data: Any, *, command_id: str | None = None, expected_version: int | None = None, writer_token: str | None = None, thread_id: str | None = None) -> Any:
         """Executes a command."""
-        reply = await self._json(f"/api/commands/{name}", wire.command(data, command_id, expected_version, writer_token, thread_id))
+        reply = await self._json(wire.call_path("commands", name), wire.command(data, command_id, expected_version, writer_token, thread_id))
         self._seq = max(self._seq, reply.get("seq", 0))
         return reply
 
     async def _query(self, name: str, ask: Any) -> Any:
         """Executes a query."""
-        return await self._json(f"/api/queries/{name}", ask)
+        return await self._json(wire.call_path("queries", name), ask)
 
     if not TYPE_CHECKING:  # there they have the signatures of _calls.pyi
         send, query = _send, _query
@@ -87,8 +92,6 @@ class Skein(AsyncCalls):
         try:
             headers = wire.headers_of(self._options, self._seq, {"Host": url.netloc, "Connection": "close", "Content-Length": str(len(body)), **more})
             lines = [f"{method} {url.path}{path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
-            if any("\r" in line or "\n" in line for line in lines):
-                raise SkeinError("invalid_request", "a header or an id has a line break")
             writer.write("\r\n".join([*lines, "", ""]).encode() + body)
             await writer.drain()
             head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), wire.QUIET)).decode("latin-1").split("\r\n")
@@ -124,14 +127,16 @@ class Skein(AsyncCalls):
             failures += 1
 
     async def _stream(self, path: str, at: wire.Position, over: Callable[[Frame], bool] = lambda last: False, body: bytes = b"", headers: dict[str, str] | None = None) -> AsyncIterator[Frame]:
+        deadline = time.monotonic() + self._options.timeout
         while True:
             after = 0.0
+            last: Exception | None = None
             try:
                 async with self._ask("POST" if body else "GET", path, body, {**(headers or {}), **at.headers()}) as answer:
                     if answer.status != 200:
                         after = wire.retry_after(answer.headers)
                         raise wire.refusal(await answer.read(), answer.status)
-                    at.log = answer.headers.get("skein-log", at.log)
+                    at.log, at.opened = answer.headers.get("skein-log", at.log), True
                     decoder = wire.Frames()
                     async for some in answer.body():
                         for frame in decoder.feed(some):
@@ -142,9 +147,12 @@ class Skein(AsyncCalls):
             except SkeinError as e:
                 if not e.retry:
                     raise
-            except _BROKEN:
-                pass
-            await asyncio.sleep(wire.pause(at.failures, after))
+                last = e
+            except _BROKEN as e:
+                last = e
+            if not at.opened and time.monotonic() >= deadline:
+                raise wire.unanswered(path, last)
+            await asyncio.sleep(at.pause(after, deadline - time.monotonic()))
             at.failures += 1
 
 

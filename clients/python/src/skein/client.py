@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import threading
 import time
 import urllib.parse
 from collections.abc import Iterator, Sequence
@@ -25,8 +26,8 @@ class Skein(Calls):
     commands have changed. It may be used by several threads at once."""
 
     def __init__(self, url: str = Options.url, *, key: Any = None, tenant: str | None = None, timeout: float = Options.timeout) -> None:
-        self._options = Options(url.rstrip("/"), key, tenant, timeout)
-        self._seq = 0
+        self._options = wire.options(url, key, tenant, timeout)
+        self._seq, self._lock = 0, threading.Lock()
 
     def thread(self, ref: str) -> Thread:
         """Returns a thread, by its id, or by ``key:`` and its key. Nothing is sent."""
@@ -34,13 +35,18 @@ class Skein(Calls):
 
     def _send(self, name: str, data: Any, *, command_id: str | None = None, expected_version: int | None = None, writer_token: str | None = None, thread_id: str | None = None) -> Any:
         """Executes a command."""
-        reply = self._json(f"/api/commands/{name}", wire.command(data, command_id, expected_version, writer_token, thread_id))
-        self._seq = max(self._seq, reply.get("seq", 0))
+        reply = self._json(wire.call_path("commands", name), wire.command(data, command_id, expected_version, writer_token, thread_id))
+        self._wrote(reply.get("seq", 0))
         return reply
+
+    def _wrote(self, seq: int) -> None:
+        """Notes that a commit was acknowledged: later queries show it."""
+        with self._lock:
+            self._seq = max(self._seq, seq)
 
     def _query(self, name: str, ask: Any) -> Any:
         """Executes a query."""
-        return self._json(f"/api/queries/{name}", ask)
+        return self._json(wire.call_path("queries", name), ask)
 
     if not TYPE_CHECKING:  # there they have the signatures of _calls.pyi
         send, query = _send, _query
@@ -87,14 +93,16 @@ class Skein(Calls):
         raise wire.unanswered(path, last)
 
     def _stream(self, path: str, at: wire.Position, body: bytes | None = None, headers: dict[str, str] | None = None, over: Any = lambda last: False) -> Iterator[Frame]:
+        deadline = time.monotonic() + self._options.timeout
         while True:
+            last: Exception | None = None
             after, connection = 0.0, self._connect(wire.QUIET)
             try:
                 answer = self._begin(connection, "POST" if body else "GET", path, body, {**(headers or {}), **at.headers()})
                 if answer.status != 200:
                     after = wire.retry_after({k.lower(): v for k, v in answer.getheaders()})
                     raise wire.refusal(answer.read(), answer.status)
-                at.log = answer.getheader("Skein-Log") or at.log
+                at.log, at.opened = answer.getheader("Skein-Log") or at.log, True
                 decoder = wire.Frames()
                 while some := answer.read1(1 << 16):
                     for frame in decoder.feed(some):
@@ -105,11 +113,14 @@ class Skein(Calls):
             except SkeinError as e:
                 if not e.retry:
                     raise
-            except (OSError, http.client.HTTPException):
-                pass
+                last = e
+            except (OSError, http.client.HTTPException) as e:
+                last = e
             finally:
                 connection.close()
-            time.sleep(wire.pause(at.failures, after))
+            if not at.opened and time.monotonic() >= deadline:
+                raise wire.unanswered(path, last)
+            time.sleep(at.pause(after, deadline - time.monotonic()))
             at.failures += 1
 
 
@@ -154,6 +165,6 @@ class Thread(ThreadCalls):
         run = wire.Run()
         for frame in self._skein._stream(f"{wire.thread_path(self.ref)}/react", wire.Position(None, None), body, headers, wire.is_done):
             told = run.told(frame)
-            self._skein._seq = max(self._skein._seq, run.seq)
+            self._skein._wrote(run.seq)
             if told is not None:
                 yield told
