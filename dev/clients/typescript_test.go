@@ -52,6 +52,12 @@ func TestTypeScript(t *testing.T) {
 	env := []string{"SKEIN_URL=" + s.Addresses().HTTP, "CONTROL_URL=" + control.URL}
 	t.Run("start", func(t *testing.T) { w.start(t, s.Addresses().HTTP) })
 	t.Run("client", func(t *testing.T) { runScript(t, node, w.fresh, "client.test.mjs", env...) })
+	t.Run("client on Deno", func(t *testing.T) {
+		w.elsewhere(t, env, "deno", "test", "--allow-all", "--no-check", "client.test.mjs")
+	})
+	t.Run("client on Bun", func(t *testing.T) {
+		w.elsewhere(t, env, "bun", "test", "--timeout=300000", "./client.test.mjs")
+	})
 	t.Run("react 19", func(t *testing.T) { runScript(t, node, w.fresh, "react.test.mjs", append(env, "REACT=19")...) })
 	t.Run("react 18", func(t *testing.T) { runScript(t, node, w.older, "react.test.mjs", append(env, "REACT=18")...) })
 	t.Run("ai 7", func(t *testing.T) { runScript(t, node, w.fresh, "ai-sdk.test.mjs", env...) })
@@ -184,15 +190,31 @@ func (w typescript) start(t *testing.T, url string) {
 	if out := w.run(t, w.fresh, w.node, "start.js"); out != "It is on its way.\ncompleted\n2 items\n" {
 		t.Errorf("the program of docs/start/typescript.md prints %q", out)
 	}
-	for name, args := range map[string][]string{"@deno/*/deno": {"run", "--allow-net", "--no-prompt", "start.ts"}, "@oven/*/bin/bun": {"start.ts"}} {
-		found, _ := filepath.Glob(filepath.Join(w.fresh, "node_modules", filepath.FromSlash(name))) // the pattern is right
-		if len(found) == 0 {
-			t.Errorf("npm installed no %s for this machine", name)
-			continue
+	for name, args := range map[string][]string{"deno": {"run", "--allow-net", "--no-prompt", "start.ts"}, "bun": {"start.ts"}} {
+		if out := w.run(t, w.fresh, w.runtime(t, name), args...); out != "It is on its way.\ncompleted\n2 items\n" {
+			t.Errorf("the program of docs/start/typescript.md prints %q with %s", out, name)
 		}
-		if out := w.run(t, w.fresh, found[0], args...); out != "It is on its way.\ncompleted\n2 items\n" {
-			t.Errorf("the program of docs/start/typescript.md prints %q with %s", out, found[0])
-		}
+	}
+}
+
+// runtime returns a program that runs JavaScript, which npm has installed for this machine.
+func (w typescript) runtime(t *testing.T, name string) string {
+	t.Helper()
+	pattern := map[string]string{"deno": "@deno/*/deno", "bun": "@oven/*/bin/bun"}[name]
+	found, err := filepath.Glob(filepath.Join(w.fresh, "node_modules", filepath.FromSlash(pattern)))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("npm installed no %s for this machine (%v)", name, err)
+	}
+	return found[0]
+}
+
+// elsewhere runs the client's tests with another runtime than Node.
+func (w typescript) elsewhere(t *testing.T, env []string, name string, args ...string) {
+	cmd := exec.CommandContext(t.Context(), w.runtime(t, name), args...)
+	cmd.Dir, cmd.Env = w.fresh, append(append(os.Environ(), "NO_COLOR=1"), env...)
+	out, err := cmd.CombinedOutput()
+	if t.Logf("%s", out); err != nil {
+		t.Errorf("the client's tests with %s: %v", name, err)
 	}
 }
 

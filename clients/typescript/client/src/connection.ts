@@ -38,6 +38,7 @@ export interface Request {
   once?: boolean; // a body that can be sent once only
 }
 
+const defaultURL = "http://127.0.0.1:8420";
 const firstPause = 50;
 const longestPause = 5000;
 
@@ -49,7 +50,9 @@ export class Connection {
 
   constructor(options: Options) {
     this.#options = options;
-    this.url = (options.url ?? "http://127.0.0.1:8420").replace(/\/+$/, "");
+    this.url = (options.url ?? defaultURL).replace(/\/+$/, "");
+    // A browser takes a path of its page's server too.
+    if (!/^(https?:\/\/[^/]|\/|$)/.test(this.url)) throw new TypeError(`the url ${JSON.stringify(this.url)} is not one of HTTP; write it like ${defaultURL}`);
   }
 
   /** Notes that a commit was acknowledged: later queries show it. */
@@ -68,9 +71,13 @@ export class Connection {
   async #headers(more: Record<string, string>): Promise<Headers> {
     const headers = new Headers(more);
     const { key, tenant } = this.#options;
-    if (key !== undefined) headers.set("Authorization", `Bearer ${typeof key === "function" ? await key() : key}`);
-    if (tenant !== undefined) headers.set("Skein-Tenant", tenant);
-    if (this.#seq > 0) headers.set("Skein-Min-Seq", String(this.#seq));
+    const set = (name: string, value: string) => {
+      if (!/^[ -~]*$/.test(value)) throw new SkeinError("invalid_request", `the header ${name} has a character that is not allowed in it: is its value what you meant?`);
+      headers.set(name, value);
+    };
+    if (key !== undefined) set("Authorization", `Bearer ${(typeof key === "function" ? await key() : key).trim()}`);
+    if (tenant !== undefined) set("Skein-Tenant", tenant);
+    if (this.#seq > 0) set("Skein-Min-Seq", String(this.#seq));
     return headers;
   }
 
@@ -83,15 +90,15 @@ export class Connection {
     return send(this.url + path, init);
   }
 
-  /** Sends a request until it is answered for good, and returns the answer. */
-  async request(path: string, r: Request = {}): Promise<Response> {
+  /** Sends a request until it is answered for good, and returns what is read of the answer. */
+  async request<T = Response>(path: string, r: Request = {}, read: (answer: Response) => T | Promise<T> = (answer) => answer as T): Promise<T> {
     const timeout = AbortSignal.timeout(this.#options.timeout ?? 30_000);
     const signal = r.signal ? AbortSignal.any([r.signal, timeout]) : timeout;
     for (let failures = 0, last: unknown; ; failures++) {
       let after = 0;
       try {
         const answer = await this.#once(path, { ...r, signal });
-        if (answer.ok || answer.status === 304) return answer;
+        if (answer.ok || answer.status === 304) return await read(answer);
         const refusal = await refusalOf(answer);
         if (!refusal.retry || r.once) throw refusal;
         after = retryAfter(answer);
@@ -115,7 +122,7 @@ export class Connection {
       r.body = JSON.stringify(body);
       r.headers!["Content-Type"] = "application/json";
     }
-    return (await (await this.request(path, r)).json()) as T;
+    return this.request(path, r, (answer) => answer.json() as Promise<T>);
   }
 
   /**

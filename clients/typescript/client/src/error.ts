@@ -47,6 +47,10 @@ export async function refusalOf(answer: Response): Promise<SkeinError> {
   try {
     return refusalIn(text, answer.status);
   } catch {
-    return new SkeinError("unavailable", text.slice(0, 300) || answer.statusText, answer.status);
+    const { status } = answer;
+    const said = text.slice(0, 300) || answer.statusText;
+    if (status < 400 || status >= 500 || status === 408 || status === 429) return new SkeinError("unavailable", said, status);
+    const code = { 401: "unauthorized", 403: "forbidden", 404: "not_found" }[status] ?? "invalid_request"; // of what stands before Skein
+    return new SkeinError(code, `not an answer of Skein, with status ${status}: ${said}`, status);
   }
 }

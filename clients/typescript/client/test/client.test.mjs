@@ -1,5 +1,6 @@
 // The packed client, against a Skein with the agent "echo", which answers in ten pieces.
 import assert from "node:assert/strict";
+import { connect, createServer } from "node:net";
 import { test } from "node:test";
 import { Skein, SkeinError } from "@skein-threads/client";
 import WebSocket from "ws";
@@ -14,20 +15,26 @@ async function thread(client = skein) {
   return client.thread(threadId);
 }
 
-/** A fetch whose first streams break off after some bytes. */
-const breaking = (bytes, times) => async (input, init) => {
-  const answer = await fetch(input, init);
-  if (!answer.headers.get("Content-Type")?.startsWith("text/event-stream") || times-- <= 0) return answer;
-  let left = bytes;
-  const cut = new TransformStream({
-    transform(chunk, out) {
-      out.enqueue(chunk.subarray(0, left));
-      left -= chunk.length;
-      if (left <= 0) out.error(new TypeError("cut"));
-    },
+/** A proxy that breaks off each of its first connections after some bytes of the answers. */
+async function cutting(cuts, bytes) {
+  const { host, hostname, port } = new URL(url);
+  const proxy = { made: 0 };
+  const server = createServer((client) => {
+    const upstream = connect(Number(port), hostname);
+    let left = proxy.made++ < cuts ? bytes : Infinity;
+    const end = () => (client.destroy(), upstream.destroy());
+    client.on("data", (some) => upstream.write(some.toString("latin1").replaceAll(new URL(proxy.url).host, host), "latin1"));
+    upstream.on("data", (some) => {
+      if (left <= 0) return;
+      client.write(some.subarray(0, left), (left -= some.length) <= 0 ? end : undefined);
+    });
+    for (const one of [client, upstream]) one.on("error", end).on("close", end);
   });
-  return new Response(answer.body.pipeThrough(cut), { status: answer.status, headers: answer.headers });
-};
+  await new Promise((listens) => server.listen(0, "127.0.0.1", listens));
+  server.unref();
+  proxy.url = `http://127.0.0.1:${server.address().port}`;
+  return proxy;
+}
 
 test("queries show what the client wrote", async () => {
   const t = await thread();
@@ -38,24 +45,41 @@ test("queries show what the client wrote", async () => {
   assert.equal(reply.result.itemId, items[0].id);
 });
 
-test("a command that was not answered is repeated, and executed once", async () => {
-  let lost = 0;
-  const t = await thread(new Skein({
-    url,
-    fetch: async (input, init) => {
-      const answer = await fetch(input, init);
-      if (String(input).endsWith("item.create") && lost++ === 0) throw new TypeError("the answer is lost");
-      return answer;
-    },
-  }));
-  await t.send("item.create", { item: item("once") });
-  assert.equal((await t.query("item.list")).items.length, 1);
-  assert.equal(lost, 2);
+test("a command that was not answered, or not wholly, is repeated, and executed once", async () => {
+  const lost = new TypeError("the answer is lost");
+  const cut = () => new ReadableStream({ start: (out) => out.enqueue(new TextEncoder().encode('{"threadId": "T-')), pull: (out) => out.error(lost) });
+  for (const lose of [() => Promise.reject(lost), () => new Response(cut(), { headers: { "Content-Type": "application/json" } })]) {
+    let sent = 0;
+    const t = await thread(new Skein({
+      url,
+      fetch: async (input, init) => {
+        const answer = await fetch(input, init);
+        return String(input).endsWith("item.create") && sent++ === 0 ? lose() : answer;
+      },
+    }));
+    await t.send("item.create", { item: item("once") });
+    assert.equal((await t.query("item.list")).items.length, 1);
+    assert.equal(sent, 2);
+  }
+});
+
+test("what can never be answered fails at once", async () => {
+  for (const wrong of ["127.0.0.1:8420", "localhost:8420", "ftp://example.com"]) assert.throws(() => new Skein({ url: wrong }), /is not one of HTTP/);
+  for (const given of [{ key: "a\nb" }, { key: () => "ключ" }, { tenant: "a\nb" }]) {
+    const client = new Skein({ url, ...given });
+    await assert.rejects(client.query("thread.list", {}), (e) => e.code === "invalid_request");
+    await assert.rejects(client.events().next(), (e) => e.code === "invalid_request");
+  }
+  const lost = new Skein({ url, fetch: async () => new Response("<h1>lost</h1>", { status: 404 }) });
+  await assert.rejects(lost.query("thread.list", {}), (e) => e.code === "not_found" && /not an answer of Skein.*lost/.test(e.message));
+  await new Skein({ url, key: "anything\n" }).query("thread.list", {});
 });
 
 test("events resume where a stream broke off", async () => {
-  const t = await thread(new Skein({ url, fetch: breaking(1500, 5) }));
-  for (let n = 0; n < 10; n++) await t.send("item.create", { item: item(String(n)) });
+  const { ref } = await thread();
+  for (let n = 0; n < 10; n++) await skein.thread(ref).send("item.create", { item: item(String(n)) });
+  const proxy = await cutting(5, 2500);
+  const t = new Skein({ url: proxy.url }).thread(ref);
   const seen = [];
   for await (const e of t.events({ types: ["item.*"] })) {
     seen.push(e.data.content[0].text);
@@ -68,6 +92,7 @@ test("events resume where a stream broke off", async () => {
     if (from.length === 3) break;
   }
   assert.deepEqual(from, [6, 7, 8]);
+  assert.ok(proxy.made > 2, `${proxy.made} connections`);
 });
 
 test("events of a deleted thread end, those of a tenant go on", async () => {
@@ -90,8 +115,9 @@ test("events of a deleted thread end, those of a tenant go on", async () => {
 });
 
 test("a run is followed to its end, also where its stream breaks off", async () => {
-  for (const client of [skein, new Skein({ url, fetch: breaking(900, 5) })]) {
-    const t = await thread(client);
+  const proxy = await cutting(3, 2000);
+  for (const client of [skein, new Skein({ url: proxy.url })]) {
+    const t = client.thread((await thread()).ref);
     const kinds = [];
     let text = "";
     const indexes = [];
@@ -113,6 +139,7 @@ test("a run is followed to its end, also where its stream breaks off", async () 
     assert.deepEqual(again, indexes);
     assert.equal((await t.query("item.list")).items.filter((i) => i.role === "assistant").length, 1);
   }
+  assert.ok(proxy.made > 2, `${proxy.made} connections`);
 });
 
 test("refusals are typed", async () => {
