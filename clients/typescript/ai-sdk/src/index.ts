@@ -50,9 +50,13 @@ export class SkeinChatTransport<M extends UIMessage = UIMessage> extends Default
 
 /** The messages of a chat, to begin with; none of a chat that does not exist yet. */
 export async function loadMessages<M extends UIMessage = UIMessage>(id: string, options: ChatOptions & { signal?: AbortSignal } = {}): Promise<M[]> {
-  const answer = await send(id, "", "GET", options);
-  if (answer.status === 404) return [];
-  return (await checked(answer).then((a) => a.json())) as M[];
+  try {
+    return (await (await checked(await send(id, "", "GET", options))).json()) as M[];
+  } catch (error) {
+    // Another not_found is of a route: the url is wrong.
+    if (error instanceof SkeinError && error.code === "not_found" && error.details["entity"] === "chat") return [];
+    throw error;
+  }
 }
 
 /** Cancels what a chat's agent does, and keeps its text. It says whether something was cancelled. */
@@ -62,6 +66,8 @@ export async function stopChat(id: string, options: ChatOptions & { signal?: Abo
 }
 
 async function send(id: string, rest: string, method: string, options: ChatOptions & { signal?: AbortSignal }): Promise<Response> {
+  // A URL has no place for such an id.
+  if (/^\.{0,2}$/.test(id)) throw new SkeinError("invalid_request", `a chat cannot have the id ${JSON.stringify(id)}`);
   const headers = { ...(await headersOf(options)), ...(method === "POST" && { "Content-Type": "application/json" }) };
   const init: RequestInit = { method, headers, ...(method === "POST" && { body: "{}" }), ...(options.signal && { signal: options.signal }) };
   return (options.fetch ?? globalThis.fetch)(`${urlOf(options)}/chat/${encodeURIComponent(id)}${rest}`, init);
@@ -70,13 +76,13 @@ async function send(id: string, rest: string, method: string, options: ChatOptio
 async function checked(answer: Response): Promise<Response> {
   if (answer.ok) return answer;
   const text = await answer.text().catch(() => "");
-  let said: { code?: string; message?: string; param?: string } = {};
+  let said: { code?: string; message?: string; param?: string; details?: Record<string, unknown> } = {};
   try {
     said = (JSON.parse(text) as { error: typeof said }).error ?? {};
   } catch {
     said = { message: text.slice(0, 300) };
   }
-  throw new SkeinError(said.code ?? "unavailable", said.message || answer.statusText, answer.status, said.param);
+  throw new SkeinError(said.code ?? "unavailable", said.message || answer.statusText, answer.status, said.param, said.details);
 }
 
 function urlOf({ url = "http://127.0.0.1:8420" }: ChatOptions): string {

@@ -60,5 +60,7 @@ test("history begins a new chat, and refusals are typed", async () => {
   const chat = new Chat({ id, messages: before, transport: transport({ history: true }) });
   await chat.sendMessage({ text: "now" });
   assert.deepEqual((await loadMessages(id, { url })).map(text), ["before", "noted", "now", "you said now"]);
-  await assert.rejects(stopChat(`none-${id}`, { url }), (e) => e.name === "SkeinError" && e.code === "not_found");
+  await assert.rejects(stopChat(`none-${id}`, { url }), (e) => e.name === "SkeinError" && e.code === "not_found" && e.details.entity === "chat");
+  await assert.rejects(loadMessages(id, { url: `${url}/elsewhere` }), (e) => e.code === "not_found" && /there is no route/.test(e.message));
+  for (const none of ["", ".", ".."]) await assert.rejects(loadMessages(none, { url }), (e) => e.code === "invalid_request");
 });
