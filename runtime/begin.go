@@ -152,9 +152,11 @@ func (w *Worker) forward(m *queues.Run, inbox string) bool {
 	if m.Keeper == "" || m.Keeper == inbox || m.Again {
 		return false
 	}
-	if err := m.HandOver(); err != nil {
-		w.logger.Warn().Err(err).Str("execution", m.Execution).Msg("cannot forward a run to the worker that has begun it; it is redelivered")
-	}
+	w.running.Go(func() {
+		if err := m.HandOver(); err != nil {
+			w.logger.Warn().Err(err).Str("execution", m.Execution).Msg("cannot forward a run to the worker that has begun it; it is redelivered")
+		}
+	})
 	return true
 }
 

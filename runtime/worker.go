@@ -160,7 +160,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(w.cfg.Drain, cancel) })()
-	inbox, unsubscribe, err := queues.RunsOf(w.log).Handed(func(m *queues.Run) { w.consumeHeld(m) })
+	inbox, unsubscribe, err := queues.RunsOf(w.log).Handed(w.consumeHeld)
 	if err != nil {
 		return err
 	}

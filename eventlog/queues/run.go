@@ -3,11 +3,10 @@ package queues
 import (
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // Run is one execution in the queue. It stays there until it is acknowledged, and is
@@ -21,43 +20,7 @@ type Run struct {
 	Keeper                    string // the inbox of the worker that has begun it; "" if none had
 	Version                   int64  // of the thread, that asked for it; 0 of one that was handed over
 
-	wire streams.Wire
-
-	mu   sync.Mutex // guards what follows
-	acks []string   // where each delivery is acknowledged; none before the queue has delivered it
-	told string     // how it was settled; "" while it is in progress
-}
-
-// The acknowledgements of a queue's messages.
-const (
-	ackDone    = "+ACK"
-	ackWorking = "+WPI"
-	ackRelease = "-NAK"
-)
-
-// Working tells the queue that the run is still in progress.
-func (r *Run) Working() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.tell(ackWorking, r.acks...)
-}
-
-// Done removes the run from the queue.
-func (r *Run) Done() error { return r.settle(ackDone) }
-
-// Release returns the run to the queue, to be delivered again after a while.
-func (r *Run) Release(after time.Duration) error {
-	if after <= 0 {
-		return r.settle(ackRelease)
-	}
-	return r.settle(fmt.Sprintf(`%s {"delay": %d}`, ackRelease, after.Nanoseconds()))
-}
-
-func (r *Run) settle(told string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.told = told
-	return r.tell(told, r.acks...)
+	delivery
 }
 
 // Delivered reports whether the queue has delivered it.
@@ -86,18 +49,25 @@ func (r *Run) Adopt(m *Run) error {
 	return r.tell(r.told, m.acks...)
 }
 
-func (r *Run) tell(what string, acks ...string) error {
-	var errs []error
-	for _, ack := range acks {
-		errs = append(errs, r.wire.PublishMsg(&nats.Msg{Subject: ack, Data: []byte(what)}))
-	}
-	return errors.Join(errs...)
-}
+// handOverWait is how long the worker that has begun a run may take to answer.
+const handOverWait = 2 * time.Second
 
-// HandOver sends a message to the worker that has begun its run. If that worker has
-// ended, the message is redelivered after RunWait.
+// HandOver sends a message to the worker that has begun its run, and returns the message to the
+// queue if that worker has ended or does not execute the run. If it does not answer, the message
+// is redelivered after RunWait.
 func (r *Run) HandOver() error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.wire.PublishMsg(&nats.Msg{Subject: r.Keeper, Header: nats.Header{headerAck: r.acks}, Data: []byte(r.Tenant + "." + r.Execution)})
+	m := &nats.Msg{Subject: r.Keeper, Header: nats.Header{headerAck: slices.Clone(r.acks)}, Data: []byte(r.Tenant + "." + r.Execution)}
+	r.mu.Unlock()
+	answer, err := r.wire.RequestMsg(m, handOverWait)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders), err == nil && string(answer.Data) == notHeld:
+		return r.Release(0)
+	case err != nil:
+		return fmt.Errorf("handing a run to the worker that has begun it: %w", err)
+	}
+	return nil
 }
+
+// notHeld is the answer of a worker that does not execute the run which it was handed.
+const notHeld = "-NAK"

@@ -53,7 +53,7 @@ func (q Runs) Put(tenant, thread string, version int64, execution, agent string)
 // Begin returns the message of a run that this process begins by itself, before the
 // queue has it. Add it with PutBegun.
 func (q Runs) Begin(tenant, thread string, version int64, execution, agent, keeper string) *Run {
-	return &Run{Tenant: tenant, Thread: thread, Version: version, Execution: execution, Agent: agent, Keeper: keeper, wire: q.conn.Wire()}
+	return &Run{Tenant: tenant, Thread: thread, Version: version, Execution: execution, Agent: agent, Keeper: keeper, delivery: delivery{wire: q.conn.Wire()}}
 }
 
 // PutBegun adds the execution to the queue, as Put does, with the worker that has begun
@@ -67,12 +67,20 @@ func (q Runs) PutBegun(r *Run) error {
 }
 
 // Handed returns an inbox for runs that this process has begun and the queue delivered to
-// another worker, and calls receive with each until stop.
-func (q Runs) Handed(receive func(*Run)) (inbox string, stop func(), err error) {
-	inbox = q.conn.Wire().NewInbox()
-	sub, err := q.conn.Wire().Subscribe(inbox, func(m *nats.Msg) {
+// another worker, and calls receive with each until stop. receive reports whether this process
+// executes the run.
+func (q Runs) Handed(receive func(*Run) bool) (inbox string, stop func(), err error) {
+	wire := q.conn.Wire()
+	inbox = wire.NewInbox()
+	sub, err := wire.Subscribe(inbox, func(m *nats.Msg) {
 		tenant, execution, _ := strings.Cut(string(m.Data), ".")
-		receive(&Run{Tenant: tenant, Execution: execution, Keeper: inbox, wire: q.conn.Wire(), acks: m.Header[headerAck]})
+		answer := &nats.Msg{Subject: m.Reply}
+		if !receive(&Run{Tenant: tenant, Execution: execution, Keeper: inbox, delivery: delivery{wire: wire, acks: m.Header[headerAck]}}) {
+			answer.Data = []byte(notHeld)
+		}
+		if m.Reply != "" { // "": of a release that waits for no answer
+			_ = wire.PublishMsg(answer) // if it is lost, the message is redelivered
+		}
 	})
 	if err != nil {
 		return "", nil, fmt.Errorf("subscribing to the inbox of runs: %w", err)
@@ -105,8 +113,8 @@ func (q Runs) Receive(ctx context.Context) (*Receiver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the queue of runs, stream %s: %w", name, err)
 	}
-	r := &Receiver{conn: q.conn, consumer: consumer}
-	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r := &Receiver{conn: q.conn, pull: newPull(q.conn, consumer)}
+	r.pull.back = r.back
 	return r, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -33,8 +32,6 @@ import (
 const TimerLead = time.Second
 
 const (
-	dueConsumer     = "skein-due"
-	dueInHand       = 10000 // at all receivers together
 	headerSchedule  = "Nats-Schedule"
 	headerSchTarget = "Nats-Schedule-Target"
 )
@@ -117,27 +114,6 @@ func (q Timers) Waits(ctx context.Context, seq uint64, tenant, thread, id string
 		return false, fmt.Errorf("what is due: %w", err)
 	}
 	return m.Subject == q.conn.Config().Names.Due(tenant, thread, id), nil
-}
-
-// Due returns the consumer of due messages, one for all receivers. A message that is
-// neither acknowledged nor reported to be in progress within wait is redelivered.
-func (q Timers) Due(ctx context.Context, wait time.Duration) (jetstream.Consumer, error) {
-	c, err := q.conn.JetStream().CreateOrUpdateConsumer(ctx, q.stream(), jetstream.ConsumerConfig{
-		Durable: dueConsumer, Description: "Skein: what is due.", FilterSubject: q.conn.Config().Names.Due("*", "*", "*"),
-		AckPolicy: jetstream.AckExplicitPolicy, AckWait: wait, MaxDeliver: -1, MaxAckPending: dueInHand,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("the consumer of what is due: %w", err)
-	}
-	return c, nil
-}
-
-// NameOfDue parses the name of a due message.
-func (q Timers) NameOfDue(m jetstream.Msg) (tenant, thread, id string, ok bool) {
-	if !strings.HasPrefix(m.Subject(), q.conn.Config().Names.Prefix+".due.") {
-		return "", "", "", false
-	}
-	return q.conn.Config().Names.ParseTimer(m.Subject())
 }
 
 // Depth returns the number of due messages.

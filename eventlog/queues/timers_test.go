@@ -7,31 +7,40 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/internal/logtest"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // due receives the next due message.
-func due(t *testing.T, c jetstream.Consumer) jetstream.Msg {
+func due(t *testing.T, q *queues.DueReceiver) *queues.Due {
 	t.Helper()
-	m, err := c.Next(jetstream.FetchMaxWait(time.Minute))
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
+	defer cancel()
+	m, err := q.Next(ctx, func() int { return 10 })
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
+// receiver returns a receiver of due messages, which is closed when the test ends.
+func receiver(t *testing.T, l *eventlog.Log, wait time.Duration) *queues.DueReceiver {
+	t.Helper()
+	q, err := queues.TimersOf(l).Receive(t.Context(), wait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(q.Close)
+	return q
+}
+
 // A timer fires its lead before its time, once, with its data; what is due within the
 // lead is delivered at once. A message that is not acknowledged is redelivered.
 func TestTimersFire(t *testing.T) {
 	l := logtest.Start(t)
-	c, err := queues.TimersOf(l).Due(t.Context(), 300*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := receiver(t, l, 300*time.Millisecond)
 	began := time.Now()
 	for id, in := range map[string]time.Duration{"soon": queues.TimerLead / 2, "later": 2 * queues.TimerLead, "past": -time.Hour} {
 		if err := queues.TimersOf(l).Put(t.Context(), queues.Timer{Tenant: "acme", Thread: "T-1", ID: id, At: began.Add(in), Data: []byte("of " + id)}); err != nil {
@@ -44,34 +53,31 @@ func TestTimersFire(t *testing.T) {
 	}
 	for _, want := range []map[string]bool{{"soon": true, "past": true}, {"soon": true, "past": true}, {"later": true}} {
 		m := due(t, c)
-		tenant, thread, id, ok := queues.TimersOf(l).NameOfDue(m)
-		if !ok || tenant != "acme" || thread != "T-1" || !want[id] || string(m.Data()) != "of "+id {
-			t.Errorf("due is %s: %s", m.Subject(), m.Data())
+		tenant, thread, id := m.Tenant, m.Thread, m.ID
+		if tenant != "acme" || thread != "T-1" || !want[id] || string(m.Data) != "of "+id {
+			t.Errorf("due is %s.%s.%s: %s", tenant, thread, id, m.Data)
 		}
 		if took := time.Since(began); id == "later" && (took < queues.TimerLead || took > 2*queues.TimerLead+30*time.Second) {
 			t.Errorf("it fired after %v", took)
 		}
-		meta, err := m.Metadata()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if waits, err := queues.TimersOf(l).Waits(t.Context(), meta.Sequence.Stream, tenant, thread, id); !waits || err != nil {
+		if waits, err := queues.TimersOf(l).Waits(t.Context(), m.Seq, tenant, thread, id); !waits || err != nil {
 			t.Errorf("before it is acknowledged: %v, %v", waits, err)
 		}
-		if waits, err := queues.TimersOf(l).Waits(t.Context(), meta.Sequence.Stream, tenant, thread, "another"); waits || err != nil {
+		if waits, err := queues.TimersOf(l).Waits(t.Context(), m.Seq, tenant, thread, "another"); waits || err != nil {
 			t.Errorf("under another name: %v, %v", waits, err)
 		}
 		if id == "later" { // it is not acknowledged, and redelivered
-			if m = due(t, c); string(m.Data()) != "of later" {
-				t.Errorf("then came %s", m.Data())
+			if m = due(t, c); string(m.Data) != "of later" {
+				t.Errorf("then came %s", m.Data)
 			}
 		}
-		if err := m.DoubleAck(t.Context()); err != nil {
+		if err := m.Done(); err != nil {
 			t.Fatal(err)
 		}
-		if waits, err := queues.TimersOf(l).Waits(t.Context(), meta.Sequence.Stream, tenant, thread, id); waits || err != nil {
-			t.Errorf("after it was acknowledged: %v, %v", waits, err)
-		}
+		natstest.Eventually(t, "it waits no more", func() bool {
+			waits, err := queues.TimersOf(l).Waits(t.Context(), m.Seq, tenant, thread, id)
+			return !waits && err == nil
+		})
 	}
 	if names, err := queues.TimersOf(l).Names(t.Context()); len(names) != 0 || err != nil {
 		t.Errorf("left are %v, %v", names, err)
@@ -95,12 +101,8 @@ func TestTimersAreReplacedAndDropped(t *testing.T) {
 	if err := errors.Join(queues.TimersOf(l).Drop(t.Context(), "acme", "T-1", "b"), queues.TimersOf(l).Drop(t.Context(), "acme", "T-2", "*")); err != nil {
 		t.Fatal(err)
 	}
-	c, err := queues.TimersOf(l).Due(t.Context(), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m := due(t, c); string(m.Data()) != "second" {
-		t.Errorf("due is %s", m.Data())
+	if m := due(t, receiver(t, l, time.Minute)); string(m.Data) != "second" {
+		t.Errorf("due is %s", m.Data)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
 	defer cancel()

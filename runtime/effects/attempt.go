@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/queues"
@@ -25,7 +24,7 @@ const mostErrorText = 2048
 // attempt is one due effect, in a worker.
 type attempt struct {
 	*Worker
-	m                  jetstream.Msg
+	m                  *queues.Due
 	seq                uint64 // of the message: the worker's claim
 	tenant, thread, id string
 	due                dueEffect
@@ -46,9 +45,9 @@ func (r *attempt) runAttempt(ctx context.Context) {
 		r.acknowledge() // it is over, or its thread is deleted
 	case !errors.As(err, &stands):
 		r.logger.Warn().Err(err).Str("tenant", r.tenant).Str("effect", r.id).Msg("cannot start an effect now; it waits")
-		_ = r.m.NakWithDelay(time.Second)
+		_ = r.m.Release(time.Second)
 	case stands.Standing == thread.EffectEarly:
-		_ = r.m.NakWithDelay(max(time.Until(stands.At.Go()), time.Millisecond))
+		_ = r.m.Release(max(time.Until(stands.At.Go()), time.Millisecond))
 	default: // deleted, or in a worker with another message
 		r.acknowledge()
 	}
@@ -107,7 +106,7 @@ func (r *attempt) makeAttempt(ctx context.Context, s events.EffectStarted) {
 	err := r.callEffect(ctx, in)
 	r.cfg.Metrics.Effect(err != nil, late)
 	if err != nil && ctx.Err() != nil {
-		_ = r.m.Nak() // the worker stops: another one takes over
+		_ = r.m.Release(0) // the worker stops: another one takes over
 		return
 	}
 	name, data := "effect.complete", any(thread.CompleteEffect{ID: r.id, Firing: s.Firing, Attempt: s.Attempt})
@@ -228,7 +227,7 @@ func (r *attempt) keepAlive() (stop func()) {
 		for {
 			select {
 			case <-tick.C:
-				_ = r.m.InProgress()
+				_ = r.m.Working()
 			case <-done:
 				return
 			}
@@ -238,4 +237,4 @@ func (r *attempt) keepAlive() (stop func()) {
 }
 
 // acknowledge acknowledges the message. If that is lost, it is redelivered, and refused.
-func (r *attempt) acknowledge() { _ = r.m.Ack() }
+func (r *attempt) acknowledge() { _ = r.m.Done() }

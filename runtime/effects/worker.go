@@ -2,12 +2,10 @@ package effects
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/commands"
@@ -82,7 +80,7 @@ type Worker struct {
 	cfg        Config
 	logger     zerolog.Logger
 
-	hands chan struct{} // one for each fetched effect
+	hands chan struct{} // one for each effect in hand
 	slots chan struct{} // one for each running effect
 	rates *quota.Rates  // of starts, by tenant
 	late  *quota.Pauses // effects that were postponed because their tenant has its share
@@ -103,13 +101,12 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, find func(string) (
 	}
 }
 
-// How effects are fetched. Together with the lead of a timer it is less than any
+// How effects are received. Together with the lead of a timer the times are less than any
 // AckWait, so a message that only waits need not be kept alive.
 const (
 	effectsInHand = 1024
-	fetchWait     = 5 * time.Second
-	fetchPulse    = 500 * time.Millisecond // an unavailable server is noticed after two
-	longestTie    = 2 * time.Second        // until a fetched effect is due
+	receiveAgain  = 500 * time.Millisecond // after the server was unavailable
+	longestTie    = 2 * time.Second        // until a received effect is due
 	patience      = time.Second            // how long a due effect waits for a slot
 )
 
@@ -121,14 +118,13 @@ func (w *Worker) Run(ctx context.Context) {
 	defer end()
 	var working sync.WaitGroup
 	for ctx.Err() == nil {
-		if err := w.fetchDue(ctx, func(m jetstream.Msg) {
-			working.Go(func() {
-				defer func() { <-w.hands }()
-				w.handleDue(ctx, running, m)
-			})
-		}); err != nil && ctx.Err() == nil {
-			w.logger.Warn().Err(err).Msg("fetching due effects was interrupted; it continues")
-			retry.Sleep(ctx, fetchPulse)
+		err := w.receiveDue(ctx, &working, func(due *queues.Due) {
+			defer func() { <-w.hands }()
+			w.handleDue(ctx, running, due)
+		})
+		if err != nil && ctx.Err() == nil {
+			w.logger.Warn().Err(err).Msg("receiving due effects was interrupted; it continues")
+			retry.Sleep(ctx, receiveAgain)
 		}
 	}
 	done := make(chan struct{})
@@ -144,74 +140,63 @@ func (w *Worker) Run(ctx context.Context) {
 	}
 }
 
-// fetchDue passes due effects to handle, until ctx ends or the server is unavailable.
-func (w *Worker) fetchDue(ctx context.Context, handle func(jetstream.Msg)) error {
-	consumer, err := queues.TimersOf(w.log).Due(ctx, w.cfg.AckWait)
+// receiveDue passes due effects to handle, until ctx ends or the server is unavailable.
+func (w *Worker) receiveDue(ctx context.Context, working *sync.WaitGroup, handle func(*queues.Due)) error {
+	queue, err := queues.TimersOf(w.log).Receive(ctx, w.cfg.AckWait)
 	if err != nil {
 		return err
 	}
+	defer working.Go(queue.Close)
 	for {
-		// A busy worker leaves further effects to others.
-		for _, places := range []chan struct{}{w.slots, w.hands} {
-			select {
-			case places <- struct{}{}:
-				<-places
-			case <-ctx.Done():
-				return nil
-			}
-		}
-		fetching, cancel := context.WithTimeout(ctx, fetchWait)
-		batch, err := consumer.Fetch(cap(w.hands)-len(w.hands), jetstream.FetchContext(fetching), jetstream.FetchHeartbeat(fetchPulse))
+		due, err := queue.Next(ctx, func() int { return w.room(ctx) })
 		if err != nil {
-			cancel()
 			return err
 		}
-		for m := range batch.Messages() {
-			w.hands <- struct{}{} // never blocks: only this goroutine sends
-			handle(m)
-		}
-		cancel()
-		switch err := batch.Error(); {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil && !errors.Is(err, context.DeadlineExceeded):
-			return err
-		}
+		w.hands <- struct{}{} // never blocks: only this goroutine sends
+		working.Go(func() { handle(due) })
 	}
 }
 
-// handleDue waits until an effect is due and a slot is free, and runs it.
-func (w *Worker) handleDue(ctx, running context.Context, m jetstream.Msg) {
-	tenant, thread, id, ok := queues.TimersOf(w.log).NameOfDue(m)
-	var due dueEffect
-	if !ok || json.Unmarshal(m.Data(), &due) != nil || !events.ValidTenant(tenant) {
-		w.logger.Error().Msg("a due message is not an effect and was dropped")
-		_ = m.Term()
-		return
+// room waits until an effect may be started, and returns how many the worker may take in hand; 0
+// if ctx ends. A busy worker leaves further effects to others.
+func (w *Worker) room(ctx context.Context) int {
+	for _, places := range []chan struct{}{w.slots, w.hands} {
+		select {
+		case places <- struct{}{}:
+			<-places
+		case <-ctx.Done():
+			return 0
+		}
 	}
-	meta, err := m.Metadata()
-	if err != nil {
-		w.logger.Error().Err(err).Msg("a due message has no metadata")
+	return cap(w.hands) - len(w.hands)
+}
+
+// handleDue waits until an effect is due and a slot is free, and runs it.
+func (w *Worker) handleDue(ctx, running context.Context, m *queues.Due) {
+	var due dueEffect
+	if json.Unmarshal(m.Data, &due) != nil || !events.ValidTenant(m.Tenant) {
+		w.logger.Error().Msg("a due message is not an effect and was dropped")
+		_ = m.Drop()
 		return
 	}
 	if tie := due.At.Go().Sub(w.cfg.Now()); tie > longestTie {
-		_ = m.NakWithDelay(tie - queues.TimerLead) // the server's clock is ahead of this one
+		_ = m.Release(tie - queues.TimerLead) // the server's clock is ahead of this one
 		return
 	} else if tie > 0 && !retry.Sleep(ctx, tie) {
-		_ = m.Nak()
+		_ = m.Release(0)
 		return
 	}
 	waiting, enough := context.WithTimeout(ctx, patience)
-	leave, err := w.cfg.Shares.Wait(waiting, tenant)
+	leave, err := w.cfg.Shares.Wait(waiting, m.Tenant)
 	enough()
 	if err != nil {
-		w.putOff(m, tenant, thread, id)
+		w.putOff(m)
 		return
 	}
 	defer leave()
-	if !w.rates.Take(tenant, time.Now()) {
+	if !w.rates.Take(m.Tenant, time.Now()) {
 		w.cfg.Shares.Refused(quota.WhyRate)
-		w.putOff(m, tenant, thread, id)
+		w.putOff(m)
 		return
 	}
 	select {
@@ -220,54 +205,55 @@ func (w *Worker) handleDue(ctx, running context.Context, m jetstream.Msg) {
 		select {
 		case w.slots <- struct{}{}:
 		case <-time.After(patience):
-			_ = m.Nak() // other workers may have a slot
+			_ = m.Release(0) // other workers may have a slot
 			return
 		case <-ctx.Done():
-			_ = m.Nak()
+			_ = m.Release(0)
 			return
 		}
 	}
 	defer func() { <-w.slots }()
 	if ctx.Err() != nil {
-		_ = m.Nak()
+		_ = m.Release(0)
 		return
 	}
-	if !w.markHandled(meta.Sequence.Stream, m.Subject()) {
-		_ = m.InProgress() // redelivered because the server was unavailable; it still runs here
+	if !w.markHandled(m) {
+		_ = m.Working() // redelivered because the server was unavailable; it still runs here
 		return
 	}
-	defer w.unmarkHandled(meta.Sequence.Stream)
-	r := &attempt{Worker: w, m: m, seq: meta.Sequence.Stream, tenant: tenant, thread: thread, id: id, due: due}
+	defer w.unmarkHandled(m)
+	r := &attempt{Worker: w, m: m, seq: m.Seq, tenant: m.Tenant, thread: m.Thread, id: m.ID, due: due}
 	r.runAttempt(running)
 }
 
 // putOff sets the timer of a due effect again, because its tenant has its share. The
 // effect keeps its time, and is late.
-func (w *Worker) putOff(m jetstream.Msg, tenant, thread, id string) {
+func (w *Worker) putOff(m *queues.Due) {
 	ctx, cancel := context.WithTimeout(context.Background(), timerTimeout)
 	defer cancel()
-	at := time.Now().Add(queues.TimerLead + w.late.Next(tenant))
-	err := queues.TimersOf(w.log).Put(ctx, queues.Timer{Tenant: tenant, Thread: thread, ID: id, At: at, Data: m.Data()})
+	at := time.Now().Add(queues.TimerLead + w.late.Next(m.Tenant))
+	err := queues.TimersOf(w.log).Put(ctx, queues.Timer{Tenant: m.Tenant, Thread: m.Thread, ID: m.ID, At: at, Data: m.Data})
 	if err != nil { // the message is redelivered
-		_ = m.NakWithDelay(time.Second)
+		_ = m.Release(time.Second)
 		return
 	}
-	_ = m.Ack() // if that is lost, it is delivered twice, and started once
+	_ = m.Done() // if that is lost, it is delivered twice, and started once
 }
 
 // markHandled notes that a message is being handled, and reports whether it was not before.
-func (w *Worker) markHandled(seq uint64, subject string) bool {
+func (w *Worker) markHandled(m *queues.Due) bool {
+	name := m.Tenant + "." + m.Thread + "." + m.ID
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.runs[seq] == subject {
+	if w.runs[m.Seq] == name {
 		return false
 	}
-	w.runs[seq] = subject
+	w.runs[m.Seq] = name
 	return true
 }
 
-func (w *Worker) unmarkHandled(seq uint64) {
+func (w *Worker) unmarkHandled(m *queues.Due) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.runs, seq)
+	delete(w.runs, m.Seq)
 }
