@@ -103,14 +103,16 @@ func TestReplay_WhileItRuns(t *testing.T) {
 	}
 }
 
-// A stream ends cleanly when the server stops in the middle of an answer. The run goes on at the
-// next start, and the rest of the stream has the numbers that follow.
+// A stream ends cleanly when the server stops in the middle of an answer, with an error that has the
+// number of the event before. The run goes on at the next start, and the rest of the stream has the
+// numbers that follow.
 func TestReplay_AcrossRestart(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()
 	at := func(o *skein.Options) { o.Store, o.Volatile = store, false }
 	var id any
 	var seen []object
+	var last any // the number that a client resumes after
 	t.Run("before", func(t *testing.T) {
 		w := start(t, at)
 		w.model.answers(func(a *answer, _ map[string]any) {
@@ -120,7 +122,7 @@ func TestReplay_AcrossRestart(t *testing.T) {
 		id = w.must("POST", "/v1/responses", `{"model":"triage","input":"hello","background":true}`)["id"]
 		res, end := w.send("GET", fmt.Sprintf("/v1/responses/%v?stream=true", id), "")
 		defer end()
-		stopped := make(chan error, 1)
+		stopped, told := make(chan error, 1), false
 		lines := bufio.NewScanner(res.Body)
 		for lines.Scan() {
 			data, ok := strings.CutPrefix(lines.Text(), "data: ")
@@ -132,6 +134,13 @@ func TestReplay_AcrossRestart(t *testing.T) {
 				continue
 			}
 			e := decoded(t, []byte(data))
+			if last = e["sequence_number"]; e["type"] == "error" {
+				if before := seen[len(seen)-1]["sequence_number"]; last != before || !strings.Contains(data, "resume the stream") {
+					t.Errorf("after the event %v: %s", before, data)
+				}
+				told = true
+				continue
+			}
 			if seen = append(seen, e); e["delta"] == "One, " {
 				go func() { stopped <- w.s.Stop(context.Background()) }()
 			}
@@ -140,6 +149,9 @@ func TestReplay_AcrossRestart(t *testing.T) {
 			t.Errorf("the stream does not end cleanly: %v", err)
 		}
 		w.s.Must(<-stopped)
+		if !told {
+			t.Error("the stream does not say that it is cut off")
+		}
 	})
 	t.Run("after", func(t *testing.T) {
 		w := start(t, at)
@@ -147,7 +159,6 @@ func TestReplay_AcrossRestart(t *testing.T) {
 			a.says("One, ", "two.")
 			a.ends("response.completed", "")
 		})
-		last := seen[len(seen)-1]["sequence_number"].(float64)
 		rest := w.stream("GET", fmt.Sprintf("/v1/responses/%v?stream=true&starting_after=%v", id, last), "")
 		all := append(seen, rest...)
 		end := streams(t, all)

@@ -128,24 +128,30 @@ func (b *begun) stream(w http.ResponseWriter, r *http.Request) error {
 	return sendAll(w, r, b.client, leg{x, b.leg}, -1)
 }
 
-// sendAll answers with the events of a response after one. The last event is always sent.
+// sendAll answers with the events of a response after one. The last event is always sent. A stream
+// that is cut off says so, in an event with the number of the one before: it goes on after that.
 func sendAll(w http.ResponseWriter, r *http.Request, c *client.Client, l leg, after int64) error {
-	next := int64(0)
+	sent := after
 	frame := func(v streamEvent) (stream.Frame, error) {
 		raw, err := encode(v)
 		return stream.Frame{Name: v.Type, Data: raw}, err
 	}
-	protocol := stream.Protocol{Done: &stream.Frame{Data: []byte("[DONE]")}, Failed: func(err error) stream.Frame {
+	failure := func(err error, number int64) stream.Frame {
 		p, _ := problemOf(err)
-		f, _ := frame(streamEvent{Type: "error", SequenceNumber: max(next, after+1), Error: p}) // it is made of texts
+		f, _ := frame(streamEvent{Type: "error", SequenceNumber: number, Error: p}) // it is made of texts
 		return f
-	}}
+	}
+	cut := func(err error) stream.Frame { return failure(err, max(sent, 0)) }
+	protocol := stream.Protocol{
+		Done:    &stream.Frame{Data: []byte("[DONE]")},
+		Failed:  func(err error) stream.Frame { return failure(err, sent+1) },
+		Closing: cut, Revoked: func(e *events.Error) stream.Frame { return cut(e) },
+	}
 	return stream.Serve(w, r, protocol, func(ctx context.Context, out *stream.Writer) error {
 		if err := out.Begin(); err != nil {
 			return err
 		}
 		_, err := follow(ctx, c, l, wholeAttempts, func(v streamEvent) error {
-			next = v.SequenceNumber + 1
 			if v.SequenceNumber <= after && !ends(v.Type) {
 				return nil
 			}
@@ -153,7 +159,11 @@ func sendAll(w http.ResponseWriter, r *http.Request, c *client.Client, l leg, af
 			if err != nil {
 				return err
 			}
-			return out.Send(f)
+			if err := out.Send(f); err != nil {
+				return err
+			}
+			sent = v.SequenceNumber
+			return nil
 		})
 		return err
 	})

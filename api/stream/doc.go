@@ -40,7 +40,7 @@
 //	/chat                  nothing: the message is sent whole        [DONE]                no: the reader resumes
 //	/agui                  nothing: connect sends the run whole      RUN_FINISHED          RUN_ERROR, also when it is cut off
 //	/a2a                   nothing: SubscribeToTask begins with the task  a terminal state     an error, also when it is cut off
-//	/v1/responses          starting_after: sequence_number           [DONE]                event: error
+//	/v1/responses          starting_after: sequence_number           [DONE]                event: error, also when it is cut off
 //	/console/live          Last-Event-ID, seq: position in the log   event: ended          no: the browser resumes
 //	/api .../socket        from of a watch: a version                the client            a frame
 //	/v1/responses, socket  nothing: previous_response_id             an hour               a frame

@@ -45,7 +45,7 @@ func protocols() map[string]protocol {
 		"agui":             {method: "POST", path: "/agui/talk", body: `{"threadId":"{thread}","runId":"r-{thread}","messages":[{"id":"m","role":"user","content":"hi"}]}`, told: "RUN_ERROR"},
 		"a2a":              {method: "POST", path: "/a2a/talk/message:stream", body: `{"message":{"messageId":"m-{thread}","contextId":"{thread}","role":"ROLE_USER","parts":[{"text":"hi"}]}}`, told: "event: error"},
 		"completions":      {method: "POST", path: "/v1/chat/completions", body: `{"model":"talk","stream":true,"messages":[{"role":"user","content":"hi"}]}`, told: `data: {"error"`},
-		"responses":        {method: "POST", path: "/v1/responses", body: `{"model":"talk","input":"hi","stream":true}`},
+		"responses":        {method: "POST", path: "/v1/responses", body: `{"model":"talk","input":"hi","stream":true}`, told: "event: error"},
 		"socket":           {path: "/api/threads/{thread}/socket", socket: `{"type":"watch","what":["events","chunks","thread"]}`},
 		"responses socket": {path: "/v1/responses", socket: `{"type":"response.create","model":"talk","input":"hi"}`},
 	}
