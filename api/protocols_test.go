@@ -229,6 +229,21 @@ func TestProtocols_Repeat(t *testing.T) {
 	})
 }
 
+// A conversation that is read again, by a client that has none of it, has what was said, once.
+func TestProtocols_Reload(t *testing.T) {
+	forEvery(t, func(t *testing.T, s *scene, p protocoltest.Protocol, id string) {
+		if p.Reload == nil {
+			t.Skip("the protocol reads nothing again")
+		}
+		run := s.begin(t, p, id, "hello").ReadAll()
+		s.skein.WaitIdle()
+		again := protocoltest.Open(t, s.at, p.Reload(id, "talker", run)).ReadAll()
+		if n := strings.Count(again.String(), "answer to hello"); again.Status != http.StatusOK || n != 1 {
+			t.Errorf("%d, with the answer %d times:\n%s", again.Status, n, again)
+		}
+	})
+}
+
 // A run that is cancelled ends its stream as such, and keeps the text that was streamed.
 func TestProtocols_Cancel(t *testing.T) {
 	forEvery(t, func(t *testing.T, s *scene, p protocoltest.Protocol, id string) {

@@ -50,6 +50,15 @@ func acp() Protocol {
 				return s.editor.stream(t, s.Thread(), 4)
 			}}
 		},
+		Reload: func(_, agent string, s *Stream) Request {
+			return Request{do: func(t testing.TB, server Server) *Stream {
+				t.Helper()
+				e := edit(t, server, agent)
+				e.write(t, opened)
+				e.write(t, fmt.Sprintf(`{"id":2,"method":"session/load","params":{"sessionId":%q,"cwd":"/","mcpServers":[]}}`, s.Thread()))
+				return e.stream(t, s.Thread(), 2)
+			}}
+		},
 		Text: deltas(func(m fields) string {
 			if u := m.of("params").of("update"); u.text("sessionUpdate") == "agent_message_chunk" {
 				return u.of("content").text("text")

@@ -23,6 +23,9 @@ type Protocol struct {
 	Grant func(id, agent string, read *Stream) Request
 	// Answer answers the question of the tool ask for which the run of a stream waits.
 	Answer func(id, agent, text string, read *Stream) Request
+	// Reload reads the conversation of a run again, as a client does that was started again; nil: the
+	// protocol has no such request.
+	Reload func(id, agent string, read *Stream) Request
 	// Text returns the text of the agent in what was read.
 	Text func([]Frame) string
 
@@ -98,6 +101,9 @@ func responses() Protocol {
 		Answer: func(_, agent, text string, s *Stream) Request {
 			return Request{Path: "/v1/responses", Body: fmt.Sprintf(`{"model":%q,"previous_response_id":%q,"stream":true,"input":[{"type":"function_call_output","call_id":%q,"output":%q}]}`, agent, response(s), callOf(s), text)}
 		},
+		Reload: func(_, _ string, s *Stream) Request {
+			return Request{Method: "GET", Path: "/v1/responses/" + response(s)}
+		},
 		Text:      typedDeltas("response.output_text.delta"),
 		Completed: `"type":"response.completed"`, Cancelled: `"reason":"cancelled"`, Waits: "mcp_approval_request",
 	}
@@ -158,6 +164,7 @@ func chat() Protocol {
 		Answer: func(id, agent, text string, s *Stream) Request {
 			return part(id, agent, fmt.Sprintf(`"type":"tool-ask","state":"output-available","input":{"question":"Why?"},"output":%q`, text), s)
 		},
+		Reload:    func(id, _ string, _ *Stream) Request { return Request{Method: "GET", Path: "/chat/" + id} },
 		Text:      typedDeltas("text-delta"),
 		Completed: `"finishReason":"stop"`, Cancelled: `"type":"abort"`, Waits: "tool-approval-request",
 	}
@@ -186,6 +193,9 @@ func agui() Protocol {
 		},
 		Answer: func(id, agent, text string, s *Stream) Request {
 			return resume(id, agent, fmt.Sprintf("%q", text), s)
+		},
+		Reload: func(id, agent string, _ *Stream) Request {
+			return Request{Path: "/agui/agent/" + agent + "/connect", Body: input(id, "reload", `"messages":[]`)}
 		},
 		Text:      typedDeltas("TEXT_MESSAGE_CONTENT"),
 		Completed: `"type":"RUN_FINISHED"`, Cancelled: `"outcome":{"type":"cancelled"}`, Waits: `"type":"interrupt"`,
@@ -238,6 +248,7 @@ func a2a() Protocol {
 		Answer: func(id, agent, text string, s *Stream) Request {
 			return call(agent, "SendStreamingMessage", a2aMessage(id, id+"-answer", s.Execution(), fmt.Sprintf(`{"text":%q}`, text)))
 		},
+		Reload:    func(_, agent string, s *Stream) Request { return call(agent, "GetTask", byID(s)) },
 		Text:      a2aText(func(m fields) fields { return m.of("result") }),
 		Completed: "TASK_STATE_COMPLETED", Cancelled: "TASK_STATE_CANCELED", Waits: "TASK_STATE_INPUT_REQUIRED",
 	}
@@ -263,6 +274,11 @@ func a2aREST() Protocol {
 		},
 		Answer: func(id, agent, text string, s *Stream) Request {
 			return call("/a2a/"+agent+"/message:stream", a2aMessage(id, id+"-answer", s.Execution(), fmt.Sprintf(`{"text":%q}`, text)))
+		},
+		Reload: func(_, agent string, s *Stream) Request {
+			r := call("/a2a/"+agent+"/tasks/"+s.Execution(), "")
+			r.Method = "GET"
+			return r
 		},
 		Text:      a2aText(func(m fields) fields { return m }),
 		Completed: "TASK_STATE_COMPLETED", Cancelled: "TASK_STATE_CANCELED", Waits: "TASK_STATE_INPUT_REQUIRED",
@@ -323,6 +339,9 @@ func rest() Protocol {
 		Cancel: cancel,
 		Grant:  grant,
 		Answer: answer,
+		Reload: func(id, _ string, _ *Stream) Request {
+			return Request{Method: "GET", Path: "/api/threads/key:" + id + "/messages"}
+		},
 		Text: deltas(func(m fields) string {
 			if m.text("type") != "text-delta" {
 				return ""

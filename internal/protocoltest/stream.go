@@ -119,7 +119,7 @@ func readEvent(lines *bufio.Reader, ended *bool) (f Frame, more bool) {
 			f.Event = value
 		case name == "data":
 			f.Data += value
-		case strings.HasPrefix(line, "{"): // a document
+		case strings.HasPrefix(line, "{"), strings.HasPrefix(line, "["): // a document
 			f.Data += line
 		}
 	}
