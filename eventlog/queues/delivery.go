@@ -59,7 +59,12 @@ func (d *delivery) settle(told string) error {
 func (d *delivery) tell(what string, acks ...string) error {
 	var errs []error
 	for _, ack := range acks {
-		errs = append(errs, d.wire.PublishMsg(&nats.Msg{Subject: ack, Data: []byte(what)}))
+		errs = append(errs, acknowledge(d.wire, what, ack))
 	}
 	return errors.Join(errs...)
+}
+
+// acknowledge tells a queue what becomes of a message.
+func acknowledge(wire streams.Wire, what, ack string) error {
+	return wire.PublishMsg(&nats.Msg{Subject: ack, Data: []byte(what)})
 }

@@ -47,7 +47,7 @@ func newPull(conn *streams.Conn, consumer jetstream.Consumer) *pull {
 	of := consumer.CachedInfo()
 	return &pull{
 		conn: conn, consumer: consumer, subject: conn.Config().API + ".CONSUMER.MSG.NEXT." + of.Stream + "." + of.Name,
-		back: func(m *nats.Msg) { _ = release(conn.Wire(), m) },
+		back: func(m *nats.Msg) { _ = acknowledge(conn.Wire(), ackRelease, m.Reply) },
 	}
 }
 
@@ -181,11 +181,6 @@ func (p *pull) handBack(r *request) {
 			_ = r.sub.Unsubscribe()
 		}
 	}
-}
-
-// release returns a message to its queue.
-func release(wire streams.Wire, m *nats.Msg) error {
-	return wire.PublishMsg(&nats.Msg{Subject: m.Reply, Data: []byte(ackRelease)})
 }
 
 // drain ends a request's subscription when all that the server has sent to it has arrived. Nothing

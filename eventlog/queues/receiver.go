@@ -36,7 +36,7 @@ func (q *Receiver) Next(ctx context.Context, free int) (*Run, error) {
 		if r := q.run(m); r != nil {
 			return r, nil
 		}
-		if err := q.conn.Wire().PublishMsg(&nats.Msg{Subject: m.Reply, Data: []byte(ackDrop)}); err != nil {
+		if err := acknowledge(q.conn.Wire(), ackDrop, m.Reply); err != nil {
 			return nil, err
 		}
 	}
@@ -66,7 +66,7 @@ func (q *Receiver) back(m *nats.Msg) {
 	r := q.run(m)
 	switch {
 	case r == nil, r.Keeper == "", r.Again:
-		_ = release(q.conn.Wire(), m)
+		_ = acknowledge(q.conn.Wire(), ackRelease, m.Reply)
 	default:
 		_ = r.HandOver()
 	}

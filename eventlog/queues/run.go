@@ -70,4 +70,4 @@ func (r *Run) HandOver() error {
 }
 
 // notHeld is the answer of a worker that does not execute the run which it was handed.
-const notHeld = "-NAK"
+const notHeld = ackRelease

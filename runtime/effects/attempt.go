@@ -24,10 +24,8 @@ const mostErrorText = 2048
 // attempt is one due effect, in a worker.
 type attempt struct {
 	*Worker
-	m                  *queues.Due
-	seq                uint64 // of the message: the worker's claim
-	tenant, thread, id string
-	due                dueEffect
+	m   *queues.Due // the sequence of the message is the worker's claim
+	due dueEffect
 }
 
 // runAttempt makes one attempt, unless it is not due or another worker makes it. The message
@@ -44,7 +42,7 @@ func (r *attempt) runAttempt(ctx context.Context) {
 	case err == nil, events.IsNotFound(err):
 		r.acknowledge() // it is over, or its thread is deleted
 	case !errors.As(err, &stands):
-		r.logger.Warn().Err(err).Str("tenant", r.tenant).Str("effect", r.id).Msg("cannot start an effect now; it waits")
+		r.logger.Warn().Err(err).Str("tenant", r.m.Tenant).Str("effect", r.m.ID).Msg("cannot start an effect now; it waits")
 		_ = r.m.Release(time.Second)
 	case stands.Standing == thread.EffectEarly:
 		_ = r.m.Release(max(time.Until(stands.At.Go()), time.Millisecond))
@@ -57,7 +55,7 @@ func (r *attempt) runAttempt(ctx context.Context) {
 // another worker has it and is gone, its attempt has failed and the next one is
 // started.
 func (r *attempt) startAttempt(ctx context.Context) (*events.EffectStarted, error) {
-	ask := thread.StartEffect{ID: r.id, Firing: r.due.Firing, Attempt: r.due.Attempt, Claim: r.seq}
+	ask := thread.StartEffect{ID: r.m.ID, Firing: r.due.Firing, Attempt: r.due.Attempt, Claim: r.m.Seq}
 	for {
 		// A new command id: the answer to a worker that is gone must not be repeated.
 		made, err := r.executeCommand(ctx, uuid.Must(uuid.NewV7()).String(), "effect.start", ask)
@@ -89,18 +87,18 @@ func (r *attempt) startAttempt(ctx context.Context) (*events.EffectStarted, erro
 // redelivered only if it was not kept alive; another worker that still waits does the
 // same check, if necessary.
 func (r *attempt) claimLost(ctx context.Context, claim uint64) (bool, error) {
-	if claim == r.seq {
+	if claim == r.m.Seq {
 		return true, nil
 	}
-	waits, err := queues.TimersOf(r.log).Waits(ctx, claim, r.tenant, r.thread, r.id)
+	waits, err := queues.TimersOf(r.log).Waits(ctx, claim, r.m.Tenant, r.m.Thread, r.m.ID)
 	return !waits, err
 }
 
 // makeAttempt runs the effect and records the outcome.
 func (r *attempt) makeAttempt(ctx context.Context, s events.EffectStarted) {
 	in := &runtime.EffectInput{
-		Tenant: r.tenant, ThreadID: r.thread, EffectID: r.id, FlowID: r.id, Name: r.due.Name, Args: r.due.Args,
-		Key: r.id + "." + strconv.FormatInt(s.Firing, 10), Firing: s.Firing, Attempt: s.Attempt, ScheduledAt: r.due.At.Go(),
+		Tenant: r.m.Tenant, ThreadID: r.m.Thread, EffectID: r.m.ID, FlowID: r.m.ID, Name: r.due.Name, Args: r.due.Args,
+		Key: r.m.ID + "." + strconv.FormatInt(s.Firing, 10), Firing: s.Firing, Attempt: s.Attempt, ScheduledAt: r.due.At.Go(),
 	}
 	late := time.Since(in.ScheduledAt)
 	err := r.callEffect(ctx, in)
@@ -109,9 +107,9 @@ func (r *attempt) makeAttempt(ctx context.Context, s events.EffectStarted) {
 		_ = r.m.Release(0) // the worker stops: another one takes over
 		return
 	}
-	name, data := "effect.complete", any(thread.CompleteEffect{ID: r.id, Firing: s.Firing, Attempt: s.Attempt})
+	name, data := "effect.complete", any(thread.CompleteEffect{ID: r.m.ID, Firing: s.Firing, Attempt: s.Attempt})
 	if err != nil {
-		fail := thread.FailEffect{ID: r.id, Firing: s.Firing, Attempt: s.Attempt, ErrorText: excerpt.Of(err.Error(), mostErrorText)}
+		fail := thread.FailEffect{ID: r.m.ID, Firing: s.Firing, Attempt: s.Attempt, ErrorText: excerpt.Of(err.Error(), mostErrorText)}
 		if later := (*runtime.RetryError)(nil); errors.As(err, &later) {
 			fail.AfterMs, fail.NotMade = min(later.After, 24*time.Hour).Milliseconds(), later.NotMade
 		}
@@ -126,13 +124,13 @@ func (r *attempt) makeAttempt(ctx context.Context, s events.EffectStarted) {
 			return
 		case errors.As(err, &stands):
 			// Another worker has taken over, and has the message now.
-			r.logger.Warn().Str("tenant", r.tenant).Str("effect", r.id).Msg("an attempt ended after another worker took it over")
+			r.logger.Warn().Str("tenant", r.m.Tenant).Str("effect", r.m.ID).Msg("an attempt ended after another worker took it over")
 			return
 		case events.IsNotFound(err):
 			r.acknowledge()
 			return
 		}
-		r.logger.Warn().Err(err).Str("tenant", r.tenant).Str("effect", r.id).Msg("cannot record the end of an effect now; it is retried")
+		r.logger.Warn().Err(err).Str("tenant", r.m.Tenant).Str("effect", r.m.ID).Msg("cannot record the end of an effect now; it is retried")
 		if attempts.Wait(ctx) != nil {
 			return
 		}
@@ -169,8 +167,8 @@ func (r *attempt) setNextTimer(ctx context.Context, next string, over bool, atte
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timerTimeout)
 	defer cancel()
-	if err := putEffect(ctx, r.log, r.cfg.Now, r.tenant, r.thread, r.id, due); err != nil {
-		r.logger.Warn().Err(err).Str("tenant", r.tenant).Str("effect", r.id).Msg("cannot set the timer of an effect; the sweep sets it")
+	if err := putEffect(ctx, r.log, r.cfg.Now, r.m.Tenant, r.m.Thread, r.m.ID, due); err != nil {
+		r.logger.Warn().Err(err).Str("tenant", r.m.Tenant).Str("effect", r.m.ID).Msg("cannot set the timer of an effect; the sweep sets it")
 	}
 }
 
@@ -196,26 +194,26 @@ func (r *attempt) callEffect(ctx context.Context, in *runtime.EffectInput) (err 
 	}()
 	if r.cfg.State != nil {
 		var x *runtime.Execution
-		if err := r.dispatcher.Look(ctx, r.tenant, r.thread, func(s *thread.State) {
+		if err := r.dispatcher.Look(ctx, r.m.Tenant, r.m.Thread, func(s *thread.State) {
 			in.Rights = s.EffectRights(in.EffectID)
 			x = runtime.EffectExecution(ctx, in, s)
 		}); err != nil {
 			return err
 		}
-		in.State = r.cfg.State(r.tenant, r.thread, x)
+		in.State = r.cfg.State(r.m.Tenant, r.m.Thread, x)
 	}
 	return runtime.Returned(effect.Run(ctx, in))
 }
 
 // executeCommand executes a command of the worker on the effect's thread.
 func (r *attempt) executeCommand(ctx context.Context, commandID, name string, data any) ([]events.Event, error) {
-	return r.dispatcher.Inside(context.WithoutCancel(ctx), r.tenant, r.thread, commandID, name, data)
+	return r.dispatcher.Inside(context.WithoutCancel(ctx), r.m.Tenant, r.m.Thread, commandID, name, data)
 }
 
 // endID returns the id of the command that ends an attempt, so that it can be repeated
 // if its reply is lost.
 func (r *attempt) endID(s events.EffectStarted) string {
-	return fmt.Sprintf("effect.%s.%d.%d.%d", r.id, s.Firing, s.Attempt, s.Claim)
+	return fmt.Sprintf("effect.%s.%d.%d.%d", r.m.ID, s.Firing, s.Attempt, s.Claim)
 }
 
 // keepAlive extends the message's redelivery time, until stop is called.

@@ -222,7 +222,7 @@ func (w *Worker) handleDue(ctx, running context.Context, m *queues.Due) {
 		return
 	}
 	defer w.unmarkHandled(m)
-	r := &attempt{Worker: w, m: m, seq: m.Seq, tenant: m.Tenant, thread: m.Thread, id: m.ID, due: due}
+	r := &attempt{Worker: w, m: m, due: due}
 	r.runAttempt(running)
 }
 
