@@ -181,18 +181,18 @@ func compare(thread string, asked, has []said) (p place, same int) {
 
 // rootsOf returns the names of the threads with which a chat begins that begins as a request does, and
 // the key of the one to create if there is none.
-func rootsOf(chat string, asked []said) (refs []string, key, other string) {
+func rootsOf(chat string, asked []said) (refs [2]string, free string) {
 	root := keyPrefix + chat
-	other = root + ":" + edge.DigestOf([]byte(asked[0].what))
+	other := root + ":" + edge.DigestOf([]byte(asked[0].what))
 	if events.ValidThreadID(chat) {
-		return []string{chat, "key:" + other}, other, other
+		return [...]string{chat, "key:" + other}, other
 	}
-	return []string{"key:" + root, "key:" + other}, root, other
+	return [...]string{"key:" + root, "key:" + other}, root
 }
 
 // threadsOf returns the threads of a chat that a request may have gone on in.
 func threadsOf(ctx context.Context, c *client.Client, chat string, asked []said) (threads []string, err error) {
-	refs, _, _ := rootsOf(chat, asked)
+	refs, _ := rootsOf(chat, asked)
 	for _, ref := range refs {
 		t, err := client.Read(ctx, c, events.GetThread{ThreadID: ref})
 		if err == nil {
@@ -230,7 +230,7 @@ func withForks(ctx context.Context, c *client.Client, threads []string, of strin
 
 // locate returns where in a chat a request goes on. A thread that differs is not forked yet.
 func locate(ctx context.Context, c *client.Client, chat string, asked []said) (place, error) {
-	refs, free, other := rootsOf(chat, asked)
+	refs, free := rootsOf(chat, asked)
 	best := place{}
 	for n, ref := range refs {
 		t, err := client.Read(ctx, c, events.GetThread{ThreadID: ref})
@@ -243,7 +243,7 @@ func locate(ctx context.Context, c *client.Client, chat string, asked []said) (p
 			return place{}, err
 		}
 		if n == 0 {
-			free = other
+			free = strings.TrimPrefix(refs[1], "key:")
 			if t.Items == 0 { // it begins with this request
 				return place{thread: t.ID, whole: true}, nil
 			}
