@@ -13,14 +13,20 @@ import (
 	"github.com/skein-threads/skein/dev/repository"
 )
 
-// onPage returns the line of docs/install.md that begins with a command, for the version of the tests.
-func onPage(t *testing.T, command string) string {
+// installPage returns docs/install.md.
+func installPage(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(repository.Root(), "docs", "install.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(command) + `.*$`).FindString(string(page))
+	return string(page)
+}
+
+// onPage returns the line of docs/install.md that begins with a command, for the version of the tests.
+func onPage(t *testing.T, command string) string {
+	t.Helper()
+	line := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(command) + `.*$`).FindString(installPage(t))
 	if line == "" {
 		t.Fatalf("docs/install.md does not say %s", command)
 	}

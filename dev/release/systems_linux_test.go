@@ -7,7 +7,6 @@ import (
 	"debug/macho"
 	"debug/pe"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -104,13 +103,10 @@ func testSystems(t *testing.T, b *builder) {
 		"darwin":  {"/usr/lib/libSystem.B.dylib", "/usr/lib/libresolv.9.dylib", "/System/Library/Frameworks/CoreFoundation.framework/Versions/A/CoreFoundation", "/System/Library/Frameworks/Security.framework/Versions/A/Security"},
 		"windows": {"kernel32.dll"}, // Go's packages load others of the system's when they need them
 	}
-	page, err := os.ReadFile(filepath.Join(repository.Root(), "docs", "install.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := installPage(t)
 	for _, s := range systems(t) {
 		t.Run(s.os+"/"+s.arch, func(t *testing.T) {
-			if name := s.archive(t); !strings.Contains(string(page), "`"+strings.ReplaceAll(name, testVersion, "0.1.0")+"`") {
+			if name := s.archive(t); !strings.Contains(page, "`"+strings.ReplaceAll(name, testVersion, "0.1.0")+"`") {
 				t.Errorf("docs/install.md does not name the archive %s", name)
 			}
 			if !slices.Contains([]system{{"linux", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}}, s) {
