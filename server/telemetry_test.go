@@ -12,8 +12,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -155,14 +153,13 @@ func TestTraceBucketsOfARun(t *testing.T) {
 // With an OTLP endpoint, which a flag or a variable names, runs are exported and
 // counted; without one there is nothing of it.
 func TestTelemetry(t *testing.T) {
-	got := make(chan *collector.ExportTraceServiceRequest, 100)
+	got := make(chan string, 100)
 	c := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, err := io.ReadAll(r.Body)
-		var req collector.ExportTraceServiceRequest
-		if err != nil || proto.Unmarshal(raw, &req) != nil {
+		if err != nil {
 			t.Errorf("a request that cannot be read: %v", err)
 		}
-		got <- &req
+		got <- string(raw) // dev/telemetry decodes it
 	}))
 	t.Cleanup(c.Close)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
@@ -174,7 +171,7 @@ func TestTelemetry(t *testing.T) {
 	for found := false; !found; {
 		select {
 		case req := <-got:
-			found = strings.Contains(req.String(), execution)
+			found = strings.Contains(req, execution)
 		case <-deadline:
 			t.Fatal("the run was not exported")
 		}

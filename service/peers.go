@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/go-json-experiment/json"
+	"github.com/minio/highwayhash"
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/events"
@@ -67,13 +67,16 @@ func (p *peers) alone() bool {
 	return len(owners) == 1 && owners[0] == p.self
 }
 
+// unkeyed is the key of a hash that is the same in every process.
+var unkeyed [highwayhash.Size]byte
+
 // owner returns the process that a key belongs to: that with the highest hash of itself and
 // the key, so that when one comes or goes only its own keys change hands.
 func (p *peers) owner(key string) string {
 	owner, most := "", uint64(0)
 	var buf [128]byte
 	for i, id := range *p.owners.Load() {
-		if h := xxhash.Sum64(append(append(buf[:0], id...), key...)); i == 0 || h > most {
+		if h := highwayhash.Sum64(append(append(buf[:0], id...), key...), unkeyed[:]); i == 0 || h > most {
 			owner, most = id, h
 		}
 	}

@@ -2,10 +2,11 @@ package tokens_test
 
 import (
 	"context"
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -18,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-jose/go-jose/v4"
-
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/skeintest"
@@ -30,7 +29,7 @@ type issuer struct {
 	t       testing.TB
 	server  *httptest.Server
 	url     string
-	keys    atomic.Pointer[jose.JSONWebKeySet]
+	keys    atomic.Value // what it publishes, a jwks
 	key     *ecdsa.PrivateKey
 	kid     string
 	fetched atomic.Int64 // requests for its keys
@@ -91,9 +90,31 @@ func (i *issuer) rotate(kid string) {
 	if err != nil {
 		i.t.Fatal(err)
 	}
+	public, err := key.PublicKey.Bytes() // 4, x and y
+	if err != nil {
+		i.t.Fatal(err)
+	}
 	i.key, i.kid = key, kid
-	i.keys.Store(&jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: kid, Algorithm: "ES256", Use: "sig"}}})
+	i.keys.Store(jwks{[]map[string]string{{
+		"kty": "EC", "crv": "P-256", "x": encoded(public[1:33]), "y": encoded(public[33:]), "kid": kid, "alg": "ES256", "use": "sig",
+	}}})
 }
+
+// jwks is a JSON Web Key Set.
+type jwks struct {
+	Keys []map[string]string `json:"keys"`
+}
+
+// part is a part of a token.
+func part(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return encoded(raw)
+}
+
+func encoded(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
 // claims are those of a valid token, changed in pairs of a name and a value; nil removes one.
 func (i *issuer) claims(change ...any) map[string]any {
@@ -113,28 +134,27 @@ func (i *issuer) claims(change ...any) map[string]any {
 
 // sign returns a token with the issuer's key.
 func (i *issuer) sign(claims map[string]any) string {
-	return i.signWith(jose.ES256, jose.JSONWebKey{Key: i.key, KeyID: i.kid}, claims)
+	return i.signWith(i.key, i.kid, claims)
 }
 
-func (i *issuer) signWith(alg jose.SignatureAlgorithm, key any, claims map[string]any) string {
+// signWith returns a token that says it was signed with the key of that name.
+func (i *issuer) signWith(key *ecdsa.PrivateKey, kid string, claims map[string]any) string {
 	i.t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key}, nil)
+	signed := part(map[string]string{"alg": "ES256", "kid": kid}) + "." + part(claims)
+	digest := sha256.Sum256([]byte(signed))
+	r, s, err := ecdsa.Sign(rand.Reader, key, digest[:])
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	raw, err := json.Marshal(claims)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	signed, err := signer.Sign(raw)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	text, err := signed.CompactSerialize()
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	return text
+	return signed + "." + encoded(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
+}
+
+// mac returns a token with a MAC instead of a signature.
+func (i *issuer) mac(key []byte, claims map[string]any) string {
+	signed := part(map[string]string{"alg": "HS256", "kid": i.kid}) + "." + part(claims)
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(signed))
+	return signed + "." + encoded(h.Sum(nil))
 }
 
 // site is a server that takes the issuer's tokens.
@@ -213,26 +233,19 @@ func TestTokens_WhatCounts(t *testing.T) {
 	} {
 		s.want(what, 401, i.sign(claims))
 	}
-	part := func(v any) string {
-		raw, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return base64.RawURLEncoding.EncodeToString(raw)
-	}
 	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, err := i.key.PublicKey.ECDH()
+	public, err := i.key.PublicKey.Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}
 	valid := strings.Split(i.sign(i.claims()), ".")
 	for what, token := range map[string]string{
 		"alg none": part(map[string]string{"alg": "none"}) + "." + part(i.claims()) + ".", "alg None": part(map[string]string{"alg": "None"}) + "." + part(i.claims()) + ".x",
-		"HS256 with the public key": i.signWith(jose.HS256, jose.JSONWebKey{Key: public.Bytes(), KeyID: i.kid}, i.claims()),
-		"another key of that name":  i.signWith(jose.ES256, jose.JSONWebKey{Key: crypto.PrivateKey(other), KeyID: i.kid}, i.claims()),
+		"HS256 with the public key": i.mac(public, i.claims()),
+		"another key of that name":  i.signWith(other, i.kid, i.claims()),
 		"changed claims":            valid[0] + "." + part(i.claims("https://skein/tenant", "globex")) + "." + valid[2],
 		"no signature":              valid[0] + "." + valid[1] + ".", "two parts": valid[0] + "." + valid[1], "no token": "x", "a key": "skein_x_y", "nothing": "",
 	} {
@@ -287,7 +300,7 @@ func TestTokens_KeyRotation(t *testing.T) {
 	}
 	begin, before := time.Now(), i.fetched.Load()
 	for n := range 200 {
-		unknown := i.signWith(jose.ES256, jose.JSONWebKey{Key: i.key, KeyID: fmt.Sprint("x", n)}, i.claims())
+		unknown := i.signWith(i.key, fmt.Sprint("x", n), i.claims())
 		if got, _ := s.ask("GET", "/api/threads", unknown); got != 401 && got != 503 {
 			t.Errorf("an unknown key: %d", got)
 		}

@@ -23,6 +23,7 @@ type Config struct {
 	Version  string        // of this program; default none
 	Linger   time.Duration // how long a span may wait for others, to fill a batch; default 1 s
 	GiveUp   time.Duration // how long a batch is retried before it is dropped; default 30 s
+	Kept     int64         // spans and notes of active runs in memory, each about half a KB; default 100,000
 }
 
 // WithDefaults returns the configuration with every default filled in.
@@ -32,6 +33,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.GiveUp == 0 {
 		c.GiveUp = 30 * time.Second
+	}
+	if c.Kept == 0 {
+		c.Kept = 100_000
 	}
 	return c
 }
@@ -86,8 +90,8 @@ func (c Config) Validate() error {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		errs = append(errs, fmt.Errorf("%s: it is not a URL of http or https, such as http://127.0.0.1:4318", from))
 	}
-	if c.Linger < 0 || c.GiveUp < 0 {
-		errs = append(errs, errors.New("linger and give up must not be negative"))
+	if c.Linger < 0 || c.GiveUp < 0 || c.Kept < 0 {
+		errs = append(errs, errors.New("linger, give up and what is kept must not be negative"))
 	}
 	return errors.Join(errs...)
 }

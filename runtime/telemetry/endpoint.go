@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"time"
 
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -26,7 +25,7 @@ const (
 
 // dial returns OpenTelemetry's exporter, which takes what the configuration does not
 // set from its variables. It does not wait for the collector.
-func (c Config) dial(ctx context.Context) (*otlptrace.Exporter, error) {
+func (c Config) dial(ctx context.Context) (sdktrace.SpanExporter, error) {
 	protocol, _ := c.protocol()
 	if protocol == overGRPC {
 		opts := []otlptracegrpc.Option{otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{

@@ -37,7 +37,6 @@ type Exporter struct {
 	cfg     Config
 	logger  zerolog.Logger
 	metrics Metrics
-	kept    int64 // how much of active runs is kept in memory; tests lower it
 }
 
 // New returns an exporter of the runs in a log. The error says what is wrong with the
@@ -49,7 +48,7 @@ func New(log *eventlog.Log, cfg Config, logger zerolog.Logger, metrics Metrics) 
 	if metrics == nil {
 		metrics = NoMetrics{}
 	}
-	return &Exporter{log: log, cfg: cfg.WithDefaults(), logger: logger, metrics: metrics, kept: maxKept}, nil
+	return &Exporter{log: log, cfg: cfg.WithDefaults(), logger: logger, metrics: metrics}, nil
 }
 
 // Ensure creates what the exporter needs in JetStream. On the first call, the export
@@ -61,10 +60,6 @@ func (x *Exporter) Ensure(ctx context.Context) error {
 	}
 	return err
 }
-
-// maxKept limits the spans and notes of the runs that are kept in memory, each about half a
-// kilobyte.
-const maxKept = 100_000
 
 // Limits of a batch. Spans with content are large, and collectors accept 4 MiB by
 // default.
@@ -100,7 +95,7 @@ func (x *Exporter) Run(ctx context.Context) error {
 		return err
 	}
 	f := &follower{
-		x: x, to: to, at: at, maker: newMaker(of, x.cfg.Version), runs: lru.New[name, *run](x.kept), batch: maxBatch, seq: at.Seq(),
+		x: x, to: to, at: at, maker: newMaker(of, x.cfg.Version), runs: lru.New[name, *run](x.cfg.Kept), batch: maxBatch, seq: at.Seq(),
 	}
 	if x.cfg.Content {
 		f.batch = maxSaidBatch

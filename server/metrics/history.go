@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	dto "github.com/prometheus/client_model/go"
 )
 
 // A History keeps an hour.
@@ -35,7 +33,49 @@ type History struct {
 // reading is what was gathered at a time.
 type reading struct {
 	at       time.Time
-	families map[string]*dto.MetricFamily
+	families map[string]*family
+}
+
+// family is what was measured under one name.
+type family struct {
+	values  map[string]float64 // counters and gauges by their first label; empty: none
+	largest float64            // of them
+	buckets []bucket           // of a histogram, of all its labels together
+}
+
+// bucket is how many values are not above a limit.
+type bucket struct {
+	limit float64
+	count float64
+}
+
+// gather returns the families by their names; none if nothing could be measured.
+func (m *Metrics) gather() map[string]*family {
+	gathered, err := m.catalog.registry.Gather()
+	if err != nil && len(gathered) == 0 {
+		return nil
+	}
+	out := make(map[string]*family, len(gathered))
+	for _, g := range gathered {
+		f := &family{values: map[string]float64{}, largest: math.Inf(-1)}
+		out[g.GetName()] = f
+		for _, one := range g.GetMetric() {
+			label := ""
+			if len(one.GetLabel()) > 0 {
+				label = one.GetLabel()[0].GetValue()
+			}
+			v := one.GetCounter().GetValue() + one.GetGauge().GetValue()
+			f.values[label] += v
+			f.largest = max(f.largest, v)
+			for i, b := range one.GetHistogram().GetBucket() {
+				if i == len(f.buckets) {
+					f.buckets = append(f.buckets, bucket{limit: b.GetUpperBound()})
+				}
+				f.buckets[i].count += float64(b.GetCumulativeCount())
+			}
+		}
+	}
+	return out
 }
 
 // History returns a history of the metrics, which is empty until it runs.
@@ -88,13 +128,9 @@ func measured(before, now reading) []Series {
 }
 
 func (h *History) measure(at time.Time) {
-	families, err := h.metrics.catalog.registry.Gather()
-	if err != nil && len(families) == 0 {
+	now := reading{at, h.metrics.gather()}
+	if now.families == nil {
 		return
-	}
-	now := reading{at, map[string]*dto.MetricFamily{}}
-	for _, f := range families {
-		now.families[f.GetName()] = f
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,40 +158,26 @@ func (r reading) sum(name string) float64 {
 		return math.NaN()
 	}
 	total := 0.0
-	for _, m := range f.GetMetric() {
-		total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+	for _, v := range f.values {
+		total += v
 	}
 	return total
 }
 
+// largest returns the largest value of a family; NaN if it was not measured.
 func (r reading) largest(name string) float64 {
-	out := math.NaN()
-	for _, m := range r.families[name].GetMetric() {
-		if v := m.GetGauge().GetValue(); math.IsNaN(out) || v > out {
-			out = v
-		}
+	if f := r.families[name]; f != nil && len(f.values) > 0 {
+		return f.largest
 	}
-	return out
+	return math.NaN()
 }
 
-// bucket is how many values are not above a limit.
-type bucket struct {
-	limit float64
-	count float64
-}
-
-// buckets returns the buckets of a histogram, of all its labels together.
+// buckets returns the buckets of a histogram; none if it was not measured.
 func (r reading) buckets(name string) []bucket {
-	var out []bucket
-	for _, m := range r.families[name].GetMetric() {
-		for i, b := range m.GetHistogram().GetBucket() {
-			if i == len(out) {
-				out = append(out, bucket{limit: b.GetUpperBound()})
-			}
-			out[i].count += float64(b.GetCumulativeCount())
-		}
+	if f := r.families[name]; f != nil {
+		return f.buckets
 	}
-	return out
+	return nil
 }
 
 // quantile returns the limit of the bucket in which a share of the values between two readings
@@ -184,22 +206,8 @@ func quantile(before, now []bucket, share float64) float64 {
 
 // Values returns the values of a family, by its one label; those of no label under an empty name.
 func (m *Metrics) Values(name string) map[string]float64 {
-	families, err := m.catalog.registry.Gather()
-	if err != nil && len(families) == 0 {
-		return nil
+	if f := m.gather()[name]; f != nil {
+		return f.values
 	}
-	out := map[string]float64{}
-	for _, f := range families {
-		if f.GetName() != name {
-			continue
-		}
-		for _, one := range f.GetMetric() {
-			label := ""
-			if len(one.GetLabel()) > 0 {
-				label = one.GetLabel()[0].GetValue()
-			}
-			out[label] += one.GetCounter().GetValue() + one.GetGauge().GetValue()
-		}
-	}
-	return out
+	return nil
 }

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/telemetry"
 	"github.com/skein-threads/skein/runtime/transcript"
 )
 
@@ -90,7 +92,7 @@ func TestTurn(t *testing.T) {
 	url, _ := c.overHTTP("127.0.0.1:0")
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=k1")
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment=test")
-	w.export(Config{Endpoint: url, Version: "1.2.3"})
+	w.export(telemetry.Config{Endpoint: url, Version: "1.2.3"})
 	id, execution := w.ask("orders", caller)
 	spans := c.run(execution)
 	if got := drawing(spans); got != ordersTree {
@@ -125,7 +127,7 @@ func TestContentOverGRPC(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.overGRPC())
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
 	t.Setenv("OTEL_SERVICE_NAME", "my-agents")
-	w.export(Config{Content: true})
+	w.export(telemetry.Config{Content: true})
 	_, execution := w.ask("orders", "")
 	want := map[string]string{
 		"invoke_agent orders gen_ai.input.messages":    `[{"role":"user","parts":[{"type":"text","content":"Where is my secret order?"}]}]`,
@@ -155,22 +157,19 @@ func TestExporter_RepeatedExportIsSame(t *testing.T) {
 	w.orders()
 	c := newCollector(t)
 	url, _ := c.overHTTP("127.0.0.1:0")
-	stop := w.export(Config{Endpoint: url})
+	stop := w.export(telemetry.Config{Endpoint: url})
 	_, execution := w.ask("orders", "")
 	first := c.run(execution)
 	stop()
-	for _, kept := range []int64{maxKept, 1} { // from memory, and read again at the end
-		p, err := resume(t.Context(), w.log)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, kept := range []int64{0, 1} { // from memory, and read again at the end
+		p := w.position()
 		if err := p.Save(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
 		c.mu.Lock()
 		c.spans = nil
 		c.mu.Unlock()
-		stop := w.export(Config{Endpoint: url}, func(x *Exporter) { x.kept = kept })
+		stop := w.export(telemetry.Config{Endpoint: url, Kept: kept})
 		again := c.run(execution)
 		stop()
 		if ids(again) != ids(first) || drawing(again) != drawing(first) {
@@ -188,13 +187,13 @@ func TestExporter_RestartDuringRun(t *testing.T) {
 	w.agent("bank", transcript.Fixed(transcript.Text("pay?", call("c1", "pay")), transcript.Text("paid")), asks)
 	c := newCollector(t)
 	url, _ := c.overHTTP("127.0.0.1:0")
-	stop := w.export(Config{Endpoint: url})
+	stop := w.export(telemetry.Config{Endpoint: url})
 	id, execution := w.ask("bank", "")
 	w.until("the approval's request", func(e *events.Event) bool { return e.Type == events.RunParkedType })
 	stop()
 	w.must("approval.grant", id, "", events.GrantApproval{CallID: "c1"})
 	w.finished(execution)
-	w.export(Config{Endpoint: url})
+	w.export(telemetry.Config{Endpoint: url})
 	const want = `invoke_agent bank [internal]
   . gen_ai.agent.id = bank
   . gen_ai.agent.name = bank
@@ -228,9 +227,9 @@ func TestExporter_RestartDuringRun(t *testing.T) {
 	if got := drawing(spans); got != want {
 		t.Errorf("the trace is\n%s", got)
 	}
-	n := name{tenant, id, execution}
+	derived := sha256.Sum256([]byte(tenant + "\x00" + id + "\x00" + execution + "\x00trace\x00"))
 	for _, s := range spans {
-		if trace := n.traceID(); string(s.TraceId) != string(trace[:]) {
+		if string(s.TraceId) != string(derived[:16]) {
 			t.Errorf("%s is in the trace %x, not the derived one", s.Name, s.TraceId)
 		}
 	}
@@ -251,7 +250,7 @@ func TestRunsOfRuns(t *testing.T) {
 	w.agent("billing", transcript.Fixed(transcript.Step{}, transcript.Step{}, transcript.Step{Err: errors.New("no such account")}))
 	c := newCollector(t)
 	url, _ := c.overHTTP("127.0.0.1:0")
-	w.export(Config{Endpoint: url})
+	w.export(telemetry.Config{Endpoint: url})
 	_, execution := w.ask("main", caller)
 	main := c.run(execution)
 	var root, child *pb.Span
@@ -287,7 +286,7 @@ func TestUnsampled(t *testing.T) {
 	w.orders()
 	c := newCollector(t)
 	url, _ := c.overHTTP("127.0.0.1:0")
-	w.export(Config{Endpoint: url})
+	w.export(telemetry.Config{Endpoint: url})
 	_, quiet := w.ask("orders", strings.TrimSuffix(caller, "01")+"00")
 	w.finished(quiet)
 	_, loud := w.ask("orders", "")

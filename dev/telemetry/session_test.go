@@ -7,6 +7,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/telemetry"
 	"github.com/skein-threads/skein/runtime/transcript"
 )
 
@@ -24,7 +25,7 @@ func TestSpans_NameTheSession(t *testing.T) {
 		agentTool{tool{spec: runtime.ToolSpec{Name: "debate"}, agent: "debate"}}, returning("find", `{}`))
 	c := newCollector(t)
 	url, _ := c.overHTTP("127.0.0.1:0")
-	w.export(Config{Endpoint: url})
+	w.export(telemetry.Config{Endpoint: url})
 	_, plain := w.ask("plain", "")
 	for _, s := range c.run(plain) {
 		if id, ok := values(s.Attributes)["session.id"]; ok {

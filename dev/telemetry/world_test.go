@@ -11,10 +11,12 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/follow"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/telemetry"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/schema/arguments"
 )
@@ -127,19 +129,26 @@ func (w *world) open() *eventlog.Log {
 	return log
 }
 
+// position reads how far the export is.
+func (w *world) position() *follow.Position {
+	w.t.Helper()
+	p, err := follow.Open(w.t.Context(), w.log, telemetry.Bucket, "telemetry")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return p
+}
+
 // export runs an exporter until stop is called.
-func (w *world) export(cfg Config, change ...func(*Exporter)) (stop func()) {
+func (w *world) export(cfg telemetry.Config) (stop func()) {
 	w.t.Helper()
 	if cfg.Linger == 0 {
 		cfg.Linger = 10 * time.Millisecond
 	}
 	log := w.open()
-	x, err := New(log, cfg, zerolog.New(zerolog.NewTestWriter(w.t)), &w.spans)
+	x, err := telemetry.New(log, cfg, zerolog.New(zerolog.NewTestWriter(w.t)), &w.spans)
 	if err != nil {
 		w.t.Fatal(err)
-	}
-	for _, c := range change {
-		c(x)
 	}
 	if err := x.Ensure(w.t.Context()); err != nil {
 		w.t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/runtime/telemetry"
 )
 
 // An unavailable or refusing collector loses its spans, after a while, and nothing
@@ -18,7 +19,7 @@ func TestExporter_UnavailableCollector(t *testing.T) {
 	w := newWorld(t)
 	w.orders()
 	address := natstest.FreeAddress(t)
-	w.export(Config{Endpoint: "http://" + address, GiveUp: 700 * time.Millisecond})
+	w.export(telemetry.Config{Endpoint: "http://" + address, GiveUp: 700 * time.Millisecond})
 	_, execution := w.ask("orders", "")
 	w.finished(execution)
 	w.told("dropped", 7)
@@ -62,7 +63,7 @@ func TestExporter_CollectorRecovers(t *testing.T) {
 		return http.StatusOK
 	}
 	url, _ := c.overHTTP("127.0.0.1:0")
-	w.export(Config{Endpoint: url})
+	w.export(telemetry.Config{Endpoint: url})
 	_, execution := w.ask("orders", "")
 	if got := drawing(c.run(execution)); got != ordersTree {
 		t.Errorf("the trace is\n%s", got)
@@ -85,13 +86,13 @@ func TestExporter_HangingCollector(t *testing.T) {
 	}
 	url, _ := c.overHTTP("127.0.0.1:0")
 	t.Cleanup(func() { close(release) }) // before the server is closed, which waits for it
-	stop := w.export(Config{Endpoint: url, GiveUp: 500 * time.Millisecond})
+	stop := w.export(telemetry.Config{Endpoint: url, GiveUp: 500 * time.Millisecond})
 	_, execution := w.ask("orders", "")
 	w.finished(execution)
 	w.told("dropped", 7)
 	<-hanging
 	stop()
-	stop = w.export(Config{Endpoint: url, GiveUp: time.Hour})
+	stop = w.export(telemetry.Config{Endpoint: url, GiveUp: time.Hour})
 	_, execution = w.ask("orders", "")
 	w.finished(execution)
 	<-hanging
@@ -101,35 +102,10 @@ func TestExporter_HangingCollector(t *testing.T) {
 		t.Errorf("the stop took %v", took)
 	}
 	w.told("dropped", 7) // the first run is not sent again, the second is not lost
-	p, err := resume(t.Context(), w.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := w.position()
 	last, err := w.log.LastSeq(t.Context())
 	if err != nil || p.Seq() == 0 || p.Seq() >= last {
 		t.Errorf("the position is %d, the log's end %d (%v)", p.Seq(), last, err)
-	}
-}
-
-// A position of another log is ignored: the export starts at the end of this one. A
-// replaced writer cannot move the position.
-func TestPosition(t *testing.T) {
-	w := newWorld(t)
-	w.must("thread.create", "", "", struct{}{})
-	p, err := resume(t.Context(), w.log)
-	if err != nil || p.Seq() == 0 {
-		t.Fatalf("%d, %v", p.Seq(), err)
-	}
-	end := p.Seq()
-	if err := p.Save(t.Context(), end+100); err != nil {
-		t.Fatal(err)
-	}
-	next, err := resume(t.Context(), w.log)
-	if err != nil || next.Seq() != end {
-		t.Fatalf("%d, not %d, %v", next.Seq(), end, err)
-	}
-	if err := p.Save(t.Context(), 1); err == nil {
-		t.Error("a writer that was replaced moved the position")
 	}
 }
 
@@ -147,7 +123,7 @@ func TestExporter_StopAfterSending(t *testing.T) {
 	url, _ := c.overHTTP("127.0.0.1:0")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	x, err := New(w.open(), Config{Endpoint: url, Linger: 10 * time.Millisecond}, zerolog.Nop(), ends(cancel))
+	x, err := telemetry.New(w.open(), telemetry.Config{Endpoint: url, Linger: 10 * time.Millisecond}, zerolog.Nop(), ends(cancel))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,8 +136,7 @@ func TestExporter_StopAfterSending(t *testing.T) {
 	if err := <-over; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	p, err := resume(t.Context(), w.log)
-	if err != nil || p.Seq() == 0 {
-		t.Errorf("the position is %d: %v", p.Seq(), err)
+	if w.position().Seq() == 0 {
+		t.Error("there is no position")
 	}
 }
