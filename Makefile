@@ -62,8 +62,8 @@ test-clients: ## Run released clients of the protocols over HTTP against a serve
 	SKEIN_CLIENTS=1 $(GO) run ./dev/gotest -target test-clients -- $(TESTFLAGS) -timeout 30m ./dev/clients
 
 .PHONY: test-console
-test-console: ## Drive the console in a real Chromium (installs Debian's, where it is missing; SKEIN_CONSOLE_SHOTS=FOLDER keeps pictures)
-	command -v chromium >/dev/null || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends chromium; }
+test-console: ## Drive the console in a real Chromium (installs Debian's chromium-headless-shell, where it is missing; SKEIN_CONSOLE_SHOTS=FOLDER keeps pictures)
+	command -v chromium-headless-shell >/dev/null || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends chromium-headless-shell; } || command -v chromium
 	SKEIN_CONSOLE=1 $(GO) run ./dev/gotest -target test-console -- $(TESTFLAGS) -timeout 30m ./dev/console
 
 .PHONY: test-release

@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/dev/browser"
 	"github.com/skein-threads/skein/dev/repository"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/skeintest"
@@ -26,10 +27,7 @@ const patience = 2 * time.Minute
 // the middle of a sentence, nor an approval that waits.
 func TestNext_ReloadKeepsTheChat(t *testing.T) {
 	node, npm := findNode(t)
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed")
-	}
+	browser.Path(t)
 	dir, example := t.TempDir(), filepath.Join(repository.Root(), "examples", "next") // where it was tried there is a build, too
 	copyFile(t, filepath.Join(example, "package.json"), filepath.Join(dir, "package.json"))
 	if err := os.CopyFS(filepath.Join(dir, "app"), os.DirFS(filepath.Join(example, "app"))); err != nil {
@@ -38,7 +36,7 @@ func TestNext_ReloadKeepsTheChat(t *testing.T) {
 	npmInstall(t, npm, dir)
 	say := make(script)
 	s := refunds(t, say)
-	b := nextPage{t, openChromium(t, chromium)}
+	b := nextPage{t, browser.Open(t)}
 	b.do(chromedp.Navigate(startNext(t, node, dir, "SKEIN_URL="+s.Addresses().HTTP)))
 
 	b.until(`location.search.startsWith("?id=")`)
@@ -146,17 +144,6 @@ func startNext(t *testing.T, node, dir string, env ...string) string {
 		t.Fatal("next start ended without an address")
 	}
 	return found
-}
-
-// openChromium opens a window of Chromium.
-func openChromium(t *testing.T, path string) context.Context {
-	t.Helper()
-	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WSURLReadTimeout(patience), chromedp.UserDataDir(t.TempDir()))
-	ctx, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), flags...)
-	t.Cleanup(stop)
-	ctx, stop = chromedp.NewContext(ctx)
-	t.Cleanup(stop)
-	return ctx
 }
 
 // nextPage is the app in a browser.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/demo"
+	drive "github.com/skein-threads/skein/dev/browser"
 	"github.com/skein-threads/skein/server"
 )
 
@@ -87,34 +87,21 @@ type browser struct {
 	ctx context.Context
 }
 
-// chromium returns the path of Chromium, or skips the test, so it is called before a server is
-// started. The variable SKEIN_CONSOLE says that there is a Chromium.
-func chromium(t *testing.T) string {
+// chromium skips the test if there is none, so it is called before a server is started. The variable
+// SKEIN_CONSOLE says that there is one.
+func chromium(t *testing.T) {
 	t.Helper()
 	if os.Getenv("SKEIN_CONSOLE") == "" {
 		t.Skip("it drives a browser; make test-console runs it")
 	}
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed")
-	}
-	return path
+	drive.Path(t)
 }
 
 // open opens a browser's window.
 func (w *world) open(actions ...chromedp.Action) *browser {
 	w.t.Helper()
-	path := chromium(w.t)
-	flags := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.NoFirstRun, chromedp.Headless, chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true), chromedp.UserDataDir(w.t.TempDir()), chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(patience),
-	}
-	ctx, stop := chromedp.NewExecAllocator(context.WithoutCancel(w.t.Context()), flags...)
-	w.t.Cleanup(stop)
-	ctx, stop = chromedp.NewContext(ctx)
-	w.t.Cleanup(stop)
-	b := &browser{w, ctx}
+	chromium(w.t)
+	b := &browser{w, drive.Open(w.t)}
 	b.watch()
 	b.do(append([]chromedp.Action{log.Enable()}, actions...)...)
 	return b
