@@ -91,6 +91,9 @@ type browser struct {
 // SKEIN_CONSOLE says that there is one.
 func chromium(t *testing.T) {
 	t.Helper()
+	if !strings.HasPrefix(t.Name(), "TestBrowser") {
+		t.Fatal("make test-console runs the tests whose names begin with TestBrowser; make test runs the others")
+	}
 	if os.Getenv("SKEIN_CONSOLE") == "" {
 		t.Skip("it drives a browser; make test-console runs it")
 	}
