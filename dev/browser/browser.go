@@ -14,10 +14,13 @@ import (
 // startTime is how long a Chromium may take to start.
 const startTime = 2 * time.Minute
 
+// shell is what Debian's command of that name starts as a child, which would outlive a kill.
+const shell = "/usr/lib/chromium/chromium-headless-shell"
+
 // Path returns where a Chromium is, or skips the test.
 func Path(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"chromium-headless-shell", "chromium"} {
+	for _, name := range []string{shell, "chromium"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
