@@ -290,13 +290,18 @@ func among(ctx context.Context, c *client.Client, thread string, asked []said) (
 }
 
 // settle makes the place one where the request can be answered: it refuses a thread that waits for
-// people, and forks one that goes on otherwise.
-func (p *place) settle(ctx context.Context, c *edge.Caller, now *client.Client) error {
+// people, and forks one that goes on otherwise: once for all requests with the same name, if they have
+// one.
+func (p *place) settle(ctx context.Context, c *edge.Caller, now *client.Client, once string) error {
 	if p.thread == "" {
 		return nil
 	}
 	if !p.whole {
-		reply, err := now.Send(ctx, p.thread, events.ForkThread{ItemID: p.at})
+		var o []client.Option
+		if once != "" {
+			o = append(o, client.CommandID("completions-fork-"+once+"-"+p.at))
+		}
+		reply, err := now.Send(ctx, p.thread, events.ForkThread{ItemID: p.at}, o...)
 		if err != nil {
 			return err
 		}

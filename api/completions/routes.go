@@ -90,20 +90,12 @@ func (d *request) begin(r *http.Request, c *edge.Caller, body []byte) (*openresp
 		return nil, d.refused(err, 0)
 	}
 	for try := 1; ; try++ {
-		if run, err := asked.Earlier(r, c); run != nil || err != nil {
-			return run, err
-		}
-		if chat == "" {
-			run, err := asked.Begin(r, c)
-			if err != nil {
-				err = d.refused(err, 0)
-			}
-			return run, err
-		}
-		run, err := d.beginIn(r, c, asked, chat, history)
+		run, err := d.beginOnce(r, c, asked, chat, history)
 		switch {
-		case !events.HasCode(err, events.AlreadyExists, events.VersionConflict): // otherwise two requests began the chat together
+		case !events.HasCode(err, events.AlreadyExists, events.VersionConflict): // otherwise two requests began together
 			return run, err
+		case try == tries && (chat == "" || events.IsReusedID(err)):
+			return nil, edge.ReusedKey(edge.HeaderKey)
 		case try == tries && events.HasCode(err, events.AlreadyExists): // its thread is not for this caller
 			return nil, events.Missing("chat", chat)
 		case try == tries:
@@ -112,27 +104,36 @@ func (d *request) begin(r *http.Request, c *edge.Caller, body []byte) (*openresp
 	}
 }
 
-// beginIn starts the run of a request in the thread of its chat.
-func (d *request) beginIn(r *http.Request, c *edge.Caller, asked openresponses.Asked, chat string, history []said) (*openresponses.Run, error) {
-	now, err := c.Client.UpToDate(r.Context())
-	if err != nil {
-		return nil, err
+// beginOnce starts the run of a request in the thread of its chat, or joins that of an earlier one.
+func (d *request) beginOnce(r *http.Request, c *edge.Caller, asked openresponses.Asked, chat string, history []said) (*openresponses.Run, error) {
+	var p place
+	var now *client.Client
+	if chat != "" {
+		var err error
+		if now, err = c.Client.UpToDate(r.Context()); err != nil {
+			return nil, err
+		}
+		if p, err = locate(r.Context(), now, chat, history); err != nil {
+			return nil, err
+		}
 	}
-	p, err := locate(r.Context(), now, chat, history)
-	if err != nil {
-		return nil, err
+	// Now: a run that begins later was not seen in the chat, and this request does as that one does.
+	if run, err := asked.Earlier(r, c); run != nil || err != nil {
+		return run, err
 	}
-	if p.thread == "" && len(c.Principal.Threads) > 0 { // it makes none
-		return nil, events.Missing("chat", chat)
+	if chat != "" {
+		if p.thread == "" && len(c.Principal.Threads) > 0 { // it makes none
+			return nil, events.Missing("chat", chat)
+		}
+		if err := p.settle(r.Context(), c, now, asked.Once(r, c)); err != nil {
+			return nil, err
+		}
+		goesOn := map[string]any{}
+		if p.thread != "" {
+			goesOn["conversation"] = p.thread
+		}
+		asked.Key, asked.Body, asked.Input = p.key, d.response(goesOn), d.input[p.next:]
 	}
-	if err := p.settle(r.Context(), c, now); err != nil {
-		return nil, err
-	}
-	goesOn := map[string]any{}
-	if p.thread != "" {
-		goesOn["conversation"] = p.thread
-	}
-	asked.Key, asked.Body, asked.Input = p.key, d.response(goesOn), d.input[p.next:]
 	run, err := asked.Begin(r, c)
 	if err != nil {
 		err = d.refused(err, p.next)

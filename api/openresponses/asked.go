@@ -80,13 +80,29 @@ func (a *Asked) request(r *http.Request) (d *createRequest, key string, err erro
 		return nil, "", err
 	}
 	d.foreign, d.threadKey, d.input, d.stop, d.size = true, a.Key, a.Input, a.Stop, len(a.Sent)
-	if key = r.Header.Get(edge.HeaderKey); key != "" {
-		key = a.Scope + "\x00" + key
-	}
+	key = a.key(r)
 	if d.retry = retryOf(r); key != "" || d.retry.told {
 		d.digest = edge.DigestOf(a.Sent)
 	}
 	return d, key, nil
+}
+
+// key returns the request's Idempotency-Key in its scope, "" if it has none.
+func (a *Asked) key(r *http.Request) string {
+	key := r.Header.Get(edge.HeaderKey)
+	if key != "" {
+		key = a.Scope + "\x00" + key
+	}
+	return key
+}
+
+// Once returns what the request's Idempotency-Key stands for, "" if it has none.
+func (a *Asked) Once(r *http.Request, c *edge.Caller) string {
+	key := a.key(r)
+	if key == "" {
+		return ""
+	}
+	return c.Keyed(key).String()
 }
 
 // Check refuses a request that no run would answer, before anything is written.
@@ -125,7 +141,8 @@ func (a *Asked) Earlier(r *http.Request, c *edge.Caller) (*Run, error) {
 }
 
 // Begin starts the run of the request, which Check has let pass and of which Earlier has found no run.
-// Close it.
+// Close it. If another request with the same Idempotency-Key has begun one since, the error may be an
+// already_exists.
 func (a *Asked) Begin(r *http.Request, c *edge.Caller) (*Run, error) {
 	d, key, err := a.request(r)
 	if err != nil {

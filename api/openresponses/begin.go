@@ -97,7 +97,7 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 			}
 			return nil, noResponse("resp_" + d.number(id, ""))
 		}
-		if key != "" && d.threadKey == "" && events.HasCode(err, events.AlreadyExists) { // its ids are taken: by another body
+		if key != "" && !d.foreign && events.HasCode(err, events.AlreadyExists) { // its ids are taken: by another body
 			return nil, edge.ReusedKey(edge.HeaderKey)
 		}
 		if !events.HasCode(err, events.VersionConflict) || try == beginTries {
@@ -117,7 +117,10 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, 
 	}
 	if to.forks != nil {
 		key := ""
-		if d.keyed {
+		if d.keyed { // another request with the key may have gone on there, since its run was looked for
+			if b, err := joined(ctx, on.client.WithMinSeq(to.seen), d, id, to.thread); b != nil || err != nil {
+				return b, err
+			}
 			key = forkKey(id)
 		}
 		if to, err = forked(ctx, c, to.forks, to.title, key, id); err != nil {

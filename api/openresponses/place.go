@@ -17,6 +17,7 @@ type place struct {
 	version *int64            // that the thread must have
 	kept    bool              // it is a temporary thread already
 	title   string            // of a thread that is to be forked
+	seen    int64             // the sequence of what is known of that
 	forks   *events.Execution // the thread is forked at this response first
 }
 
@@ -87,7 +88,7 @@ func placeOf(ctx context.Context, d *createRequest, on basis, own func(string) b
 	if last && t.Run == nil && temporary == !d.stored() {
 		return place{thread: x.ThreadID, version: &t.Version, kept: temporary}, nil
 	}
-	return place{thread: x.ThreadID, title: t.Title, forks: x}, nil
+	return place{thread: x.ThreadID, title: t.Title, seen: t.Seq, forks: x}, nil
 }
 
 // forked forks the thread of a response at that response.
