@@ -164,6 +164,14 @@ func (t *conversation) ask(ctx context.Context, agent string, in *input, o once)
 	if err != nil {
 		return nil, err
 	}
+	if p.forks || len(p.fresh) == 0 { // what the thread has more may be the run of this very request
+		if t.now, err = t.caller.Client.UpToDate(ctx); err != nil {
+			return nil, err
+		}
+		if f, err := t.earlier(ctx, in, o); f != nil || err != nil {
+			return f, err
+		}
+	}
 	x, err := t.active(ctx, p.thread)
 	if err != nil {
 		return nil, err
@@ -186,11 +194,11 @@ func (t *conversation) ask(ctx context.Context, agent string, in *input, o once)
 	if n := len(list); n == 0 || list[n-1].Role == events.Assistant {
 		return nil, events.Invalid("/messages", "the last message is a user's, or the result of a tool")
 	}
-	thread, from, err := t.settle(ctx, &p, o)
+	thread, err := t.settle(ctx, &p, o)
 	if err != nil {
 		return nil, err
 	}
-	return t.commit(ctx, agent, in, o, thread, from, list)
+	return t.commit(ctx, agent, in, o, thread, list)
 }
 
 // checkResults refuses results of calls that nobody has made, and leaves out those that are part of a
@@ -217,14 +225,11 @@ func waiting(x *events.Execution) (ids []string) {
 	return ids
 }
 
-// settle returns the thread in which a request goes on, nil if it is to be created, and the version from
-// which its events are read. It forks one that differs.
-func (t *conversation) settle(ctx context.Context, p *place, o once) (*events.Thread, int64, error) {
+// settle returns the thread in which a request goes on, nil if it is to be created. It forks one that
+// differs.
+func (t *conversation) settle(ctx context.Context, p *place, o once) (*events.Thread, error) {
 	if p.thread == nil || !p.forks {
-		if p.thread == nil {
-			return nil, 1, nil
-		}
-		return p.thread, p.thread.Version + 1, nil
+		return p.thread, nil
 	}
 	fork := events.ForkThread{ItemID: p.at, Key: t.forkPrefix() + o.number[:16]}
 	if p.at == "" {
@@ -232,21 +237,17 @@ func (t *conversation) settle(ctx context.Context, p *place, o once) (*events.Th
 	}
 	reply, err := t.now.Send(ctx, p.thread.ID, fork, client.CommandID(o.command()+"-fork-"+p.at))
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if reply.Result == nil || reply.Result.ChildID == "" {
-		return nil, 0, events.Errorf(events.Unavailable, "the fork of thread %s has no id; send the request again", p.thread.ID)
+		return nil, events.Errorf(events.Unavailable, "the fork of thread %s has no id; send the request again", p.thread.ID)
 	}
 	t.now = t.now.WithMinSeq(reply.Seq)
-	child, err := client.Read(ctx, t.now, events.GetThread{ThreadID: reply.Result.ChildID})
-	if err != nil {
-		return nil, 0, err
-	}
-	return child, child.Version + 1, nil
+	return client.Read(ctx, t.now, events.GetThread{ThreadID: reply.Result.ChildID})
 }
 
 // commit writes the items, and asks the agent about the last of them, in one commit.
-func (t *conversation) commit(ctx context.Context, agent string, in *input, o once, thread *events.Thread, from int64, list []events.NewItem) (*follow, error) {
+func (t *conversation) commit(ctx context.Context, agent string, in *input, o once, thread *events.Thread, list []events.NewItem) (*follow, error) {
 	settings, err := in.settings(o)
 	if err != nil {
 		return nil, err
@@ -307,7 +308,11 @@ func (t *conversation) commit(ctx context.Context, agent string, in *input, o on
 		}
 	}
 	t.now = t.now.WithMinSeq(reply.Seq)
-	return &follow{of: t, thread: reply.ThreadID, execution: o.execution(), from: from, tools: settings.Tools}, nil
+	f := &follow{of: t, thread: reply.ThreadID, execution: o.execution(), from: reply.Version, tools: settings.Tools}
+	for _, e := range reply.Events { // of a repeat, those of the first request
+		f.from = min(f.from, e.Version)
+	}
+	return f, nil
 }
 
 // createForFiles creates the thread of a conversation that begins with large files, which are stored
