@@ -26,6 +26,7 @@ import (
 //	flood    says more than any connection buffers
 //	refund   calls a tool that needs an approval, and says "done"
 //	ask      asks a person, and says what they have answered
+//	weather  calls a tool of the caller's, and says in the next run what that has told
 type scene struct {
 	*stage
 	at       protocoltest.Server
@@ -78,7 +79,12 @@ func (s *scene) react(ctx context.Context, in *skein.StepInput, out skein.Stream
 		r.ToolCalls = []skein.ToolCall{{CallID: "call-" + in.ExecutionID[len(in.ExecutionID)-12:], Name: tool, Arguments: []byte(args)}}
 		return r, nil
 	}
-	switch {
+	switch last := in.Items[len(in.Items)-1]; {
+	case in.Iteration == 0 && last.Type == events.ActionResult:
+		say("told " + string(last.Content))
+		return skein.Answer("told " + string(last.Content)), nil
+	case said == "weather":
+		return calls("weather", `{"city":"Paris"}`)
 	case in.Iteration > 0 && said == "ask":
 		return skein.Answer("told " + string(in.Items[len(in.Items)-1].Content)), nil
 	case in.Iteration > 0:

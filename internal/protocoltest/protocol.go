@@ -26,6 +26,12 @@ type Protocol struct {
 	// Reload reads the conversation of a run again, as a client does that was started again; nil: the
 	// protocol has no such request.
 	Reload func(id, agent string, read *Stream) Request
+	// Offer begins a run, as Begin does, with a tool of the caller's own, weather; nil: the protocol has
+	// none.
+	Offer func(id, agent, text string) Request
+	// Result goes on in the conversation of a run that Offer began, and that has called the tool, with
+	// the result of a call of it.
+	Result func(id, agent, text, call, result string, read *Stream) Request
 	// Text returns the text of the agent in what was read.
 	Text func([]Frame) string
 
@@ -34,7 +40,9 @@ type Protocol struct {
 	Replays                     bool   // Resume also has a run that has ended
 	Attempts                    bool   // a stream has what each attempt of a model wrote
 	Continues                   bool   // a stream that is resumed has what is new only
+	Imports                     bool   // a conversation takes calls, and results, that none of its runs has made
 	Completed, Cancelled, Waits string // what the end of a stream contains
+	Calls                       string // what that of a run contains which calls a tool of the caller
 }
 
 // All returns the protocols over HTTP.
@@ -104,28 +112,51 @@ func responses() Protocol {
 		Reload: func(_, _ string, s *Stream) Request {
 			return Request{Method: "GET", Path: "/v1/responses/" + response(s)}
 		},
+		Offer: func(id, agent, text string) Request {
+			return Request{Path: "/v1/responses", Body: fmt.Sprintf(`{"model":%q,"input":%q,"stream":true,"tools":[%s]}`, agent, text, weather(`"type":"function",`, "parameters")), Header: map[string]string{"Idempotency-Key": id}}
+		},
+		Result: func(id, agent, _, call, result string, s *Stream) Request {
+			return Request{
+				Path: "/v1/responses", Header: map[string]string{"Idempotency-Key": id + "-result"},
+				Body: fmt.Sprintf(`{"model":%q,"previous_response_id":%q,"stream":true,"input":[{"type":"function_call_output","call_id":%q,"output":%q}]}`, agent, response(s), call, result),
+			}
+		},
 		Text:      typedDeltas("response.output_text.delta"),
-		Completed: `"type":"response.completed"`, Cancelled: `"reason":"cancelled"`, Waits: "mcp_approval_request",
+		Completed: `"type":"response.completed"`, Cancelled: `"reason":"cancelled"`, Waits: "mcp_approval_request", Calls: `"type":"function_call"`,
 	}
 }
 
+// weather returns the tool of the caller as a protocol has it, which calls its schema so.
+func weather(first, schema string) string {
+	return fmt.Sprintf(`{%s"name":"weather","description":"Weather.","%s":{"type":"object"}}`, first, schema)
+}
+
 func completions() Protocol {
-	begin := func(id, agent, text string) Request {
+	ask := func(id, key, agent, messages, more string) Request {
 		return Request{
-			Path: "/v1/chat/completions", Body: fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":%q}],"stream":true}`, agent, text),
-			Header: map[string]string{"Skein-Thread": id, "Idempotency-Key": id},
+			Path: "/v1/chat/completions", Body: fmt.Sprintf(`{"model":%q,"messages":[%s],"stream":true%s}`, agent, messages, more),
+			Header: map[string]string{"Skein-Thread": id, "Idempotency-Key": key},
 		}
 	}
+	user := func(text string) string { return fmt.Sprintf(`{"role":"user","content":%q}`, text) }
+	begin := func(id, agent, text string) Request { return ask(id, id, agent, user(text), "") }
+	tools := `,"tools":[{"type":"function","function":` + weather("", "parameters") + `}]`
 	return Protocol{
-		Name: "Chat Completions", Begin: begin, Replays: true,
+		Name: "Chat Completions", Begin: begin, Replays: true, Imports: true,
 		Resume: func(id, agent, text string, _ *Stream) Request { return begin(id, agent, text) },
 		Cancel: func(_, _ string, s *Stream) Request {
 			return Request{Path: "/api/threads/" + s.Thread() + "/cancel", Body: "{}"}
 		},
-		Grant:     grant,
-		Answer:    answer,
+		Grant:  grant,
+		Answer: answer,
+		Offer:  func(id, agent, text string) Request { return ask(id, id, agent, user(text), tools) },
+		Result: func(id, agent, text, call, result string, s *Stream) Request {
+			said := deltas(func(m fields) string { return m.first("choices").of("delta").text("content") })(s.Frames)
+			return ask(id, id+"-result", agent, user(text)+fmt.Sprintf(
+				`,{"role":"assistant","content":%q,"tool_calls":[{"id":%q,"type":"function","function":{"name":"weather","arguments":"{}"}}]},{"role":"tool","tool_call_id":%[2]q,"content":%[3]q}`, said, call, result), tools)
+		},
 		Text:      deltas(func(m fields) string { return m.first("choices").of("delta").text("content") }),
-		Completed: `"finish_reason":"stop"`, Cancelled: `"error":`, Waits: `"waiting":[`,
+		Completed: `"finish_reason":"stop"`, Cancelled: `"error":`, Waits: `"waiting":[`, Calls: `"finish_reason":"tool_calls"`,
 	}
 }
 
@@ -171,9 +202,11 @@ func chat() Protocol {
 }
 
 func agui() Protocol {
-	input := func(id, run, rest string) string {
-		return fmt.Sprintf(`{"threadId":%q,"runId":%q,"protocolVersion":"1.0","tools":[],"context":[],"state":{},"forwardedProps":{},%s}`, id, run, rest)
+	with := func(tools, id, run, rest string) string {
+		return fmt.Sprintf(`{"threadId":%q,"runId":%q,"protocolVersion":"1.0","tools":[%s],"context":[],"state":{},"forwardedProps":{},%s}`, id, run, tools, rest)
 	}
+	input := func(id, run, rest string) string { return with("", id, run, rest) }
+	tools := weather("", "parameters")
 	resume := func(id, agent, payload string, s *Stream) Request {
 		return Request{Path: "/agui/" + agent, Body: input(id, "resume-"+id, fmt.Sprintf(`"messages":[],"resume":[{"interruptId":%q,"status":"resolved","payload":%s}]`, callOf(s), payload))}
 	}
@@ -197,8 +230,16 @@ func agui() Protocol {
 		Reload: func(id, agent string, _ *Stream) Request {
 			return Request{Path: "/agui/agent/" + agent + "/connect", Body: input(id, "reload", `"messages":[]`)}
 		},
+		Offer: func(id, agent, text string) Request {
+			return Request{Path: "/agui/" + agent, Body: with(tools, id, "run-"+id, fmt.Sprintf(`"messages":[{"id":"u-%s","role":"user","content":%q}]`, id, text))}
+		},
+		Result: func(id, agent, text, call, result string, s *Stream) Request {
+			return Request{Path: "/agui/" + agent, Body: with(tools, id, "result-"+id, fmt.Sprintf(
+				`"messages":[{"id":"u-%s","role":"user","content":%q},{"id":%q,"role":"assistant","content":%q,"toolCalls":[{"id":%q,"type":"function","function":{"name":"weather","arguments":"{}"}}]},{"id":"t-%[1]s","role":"tool","toolCallId":%[5]q,"content":%[6]q}]`,
+				id, text, idOf(s.String(), `"messageId":"([^"]+)"`), typedDeltas("TEXT_MESSAGE_CONTENT")(s.Frames), call, result))}
+		},
 		Text:      typedDeltas("TEXT_MESSAGE_CONTENT"),
-		Completed: `"type":"RUN_FINISHED"`, Cancelled: `"outcome":{"type":"cancelled"}`, Waits: `"type":"interrupt"`,
+		Completed: `"type":"RUN_FINISHED"`, Cancelled: `"outcome":{"type":"cancelled"}`, Waits: `"type":"interrupt"`, Calls: `"pendingToolCallIds":["call-`,
 	}
 }
 
@@ -317,14 +358,22 @@ func mcp() Protocol {
 
 // rest is a run of /api that is followed. Its thread is made before, with the key id.
 func rest() Protocol {
+	react := func(id, key, agent, item, more string) Request {
+		return Request{
+			Path: "/api/threads/key:" + id + "/react", Body: fmt.Sprintf(`{"agentId":%q,"item":{%s}%s}`, agent, item, more),
+			Header: map[string]string{"Idempotency-Key": key, "Accept": "text/event-stream"},
+		}
+	}
+	says := func(text string) string {
+		return fmt.Sprintf(`"type":"message","role":"user","content":[{"type":"input_text","text":%q}]`, text)
+	}
+	tools := `,"settings":{"tools":[` + weather("", "parameters") + `]}`
 	return Protocol{
-		Name: "REST", Made: true, Follows: true,
-		Begin: func(id, agent, text string) Request {
-			return Request{
-				Path:   "/api/threads/key:" + id + "/react",
-				Body:   fmt.Sprintf(`{"agentId":%q,"item":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, agent, text),
-				Header: map[string]string{"Idempotency-Key": id, "Accept": "text/event-stream"},
-			}
+		Name: "REST", Made: true, Follows: true, Imports: true,
+		Begin: func(id, agent, text string) Request { return react(id, id, agent, says(text), "") },
+		Offer: func(id, agent, text string) Request { return react(id, id, agent, says(text), tools) },
+		Result: func(id, agent, _, call, result string, _ *Stream) Request {
+			return react(id, id+"-result", agent, fmt.Sprintf(`"type":"action_result","content":{"callId":%q,"output":%q}`, call, result), tools)
 		},
 		Resume: func(id, _, _ string, s *Stream) Request {
 			position := ""
@@ -348,6 +397,6 @@ func rest() Protocol {
 			}
 			return m.of("data").text("delta")
 		}),
-		Completed: `"type":"finish"`, Cancelled: `"type":"finish"`, Waits: "approval",
+		Completed: `"type":"finish"`, Cancelled: `"type":"finish"`, Waits: "approval", Calls: `"type":"finish"`,
 	}
 }
