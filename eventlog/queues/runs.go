@@ -67,8 +67,9 @@ func (q Runs) PutBegun(r *Run) error {
 }
 
 // Handed returns an inbox for runs that this process has begun and the queue delivered to
-// another worker, and calls receive with each until stop. receive reports whether this process
-// executes the run.
+// another worker, and calls receive with each until stop, which returns when those that have arrived
+// are answered: the other worker would wait for an answer in vain. receive reports whether this
+// process executes the run.
 func (q Runs) Handed(receive func(*Run) bool) (inbox string, stop func(), err error) {
 	wire := q.conn.Wire()
 	inbox = wire.NewInbox()
@@ -85,7 +86,19 @@ func (q Runs) Handed(receive func(*Run) bool) (inbox string, stop func(), err er
 	if err != nil {
 		return "", nil, fmt.Errorf("subscribing to the inbox of runs: %w", err)
 	}
-	return inbox, func() { _ = sub.Unsubscribe() }, nil
+	ended := make(chan struct{})
+	sub.SetClosedHandler(func(string) { close(ended) })
+	return inbox, func() {
+		if !wire.IsConnected() || sub.Drain() != nil {
+			_ = sub.Unsubscribe()
+			return
+		}
+		select {
+		case <-ended:
+		case <-time.After(handOverWait): // nobody waits any more
+			_ = sub.Unsubscribe()
+		}
+	}, nil
 }
 
 // Has reports whether an execution is in the queue, waiting or in progress, as requested

@@ -2,7 +2,11 @@ package queues_test
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/internal/logtest"
@@ -46,4 +50,41 @@ func TestHasRun(t *testing.T) {
 	}
 	logtest.Must(t, run.Done())
 	natstest.Eventually(t, "it is gone", func() bool { return !has(0) })
+}
+
+// Runs that were handed to a process which stops are answered: a worker that gets no answer leaves the
+// run in the queue until it is redelivered.
+func TestHanded_StopAnswersWhatHasArrived(t *testing.T) {
+	t.Parallel()
+	l := logtest.Start(t)
+	nc := l.Conn()
+	begun, release := make(chan string, 1000), make(chan struct{})
+	inbox, stop, err := queues.RunsOf(l).Handed(func(r *queues.Run) bool {
+		begun <- r.Execution
+		<-release
+		return false
+	})
+	logtest.Must(t, err)
+	answers, err := nc.SubscribeSync(nc.NewInbox())
+	logtest.Must(t, err)
+	for range 2 {
+		logtest.Must(t, nc.PublishRequest(inbox, answers.Subject, []byte(logtest.Tenant+".exe_1")))
+	}
+	logtest.Must(t, nc.Flush()) // both have arrived
+	<-begun                     // and the second waits for the first
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		stop()
+	}()
+	natstest.Eventually(t, "no more are accepted", func() bool {
+		_, err := nc.Request(inbox, []byte(logtest.Tenant+".exe_2"), 50*time.Millisecond)
+		return errors.Is(err, nats.ErrNoResponders)
+	})
+	close(release)
+	natstest.Within(t, "the inbox to end", stopped)
+	logtest.Must(t, nc.Flush())
+	if n, _, err := answers.Pending(); n != 2 || err != nil {
+		t.Errorf("%d of 2 are answered: %v", n, err)
+	}
 }
