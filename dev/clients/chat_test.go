@@ -198,7 +198,9 @@ func chats(t *testing.T, node, dir, sdk string) {
 // serve starts a server that listens for HTTP, with the reactor assistant.
 func serve(t *testing.T, say script) *skeintest.Server {
 	t.Helper()
-	s := skeintest.Start(t, func(o *skein.Options) { o.HTTPListen, o.Tenant = "127.0.0.1:0", "acme" })
+	s := skeintest.Start(t, func(o *skein.Options) {
+		o.NATSListen, o.HTTPListen, o.Tenant = "127.0.0.1:0", "127.0.0.1:0", "acme"
+	})
 	s.Must(s.Reactor("assistant", say.react))
 	return s
 }

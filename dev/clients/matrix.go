@@ -85,6 +85,7 @@ func Rows() []Row {
 		{"swagger-typescript-api", "swagger-typescript-api", generators, restPage, "a client from `/api/openapi.json`", "", "TestGenerators"},
 		{"typed-openapi", "typed-openapi", generators, restPage, "a client from `/api/openapi.json`", "", "TestGenerators"},
 		{"Skein for TypeScript", "@skein-threads/client", own, typescriptPage, "commands, queries, events, chunks, runs, WebSocket; repeats and resumes; also on Deno 2.9.6 and Bun 1.4.5", "", "TestTypeScript"},
+		{"the same over NATS, with `@nats-io/transport-node` 3.4.0", "@skein-threads/client", own, typescriptPage, "commands, queries, events, chunks, runs; repeats and resumes; rights of users; on Node", "files, WebSocket", "TestTypeScript"},
 		{"React 18 and 19", "@skein-threads/react", own, typescriptPage, "`useThread`, `useRun`, `useApprovals`", "", "TestTypeScript"},
 		{"AI SDK 6 and 7, useChat", "@skein-threads/ai-sdk", own, typescriptPage, "a transport: send, resume, stop, approvals", "", "TestTypeScript"},
 		{"LangGraph", "@skein-threads/langgraph", own, typescriptPage, "all tests of `@langchain/langgraph-checkpoint-validation`", "history and audit of checkpoints", "TestTypeScript"},

@@ -22,7 +22,7 @@ import (
 	"github.com/skein-threads/skein/skeintest"
 )
 
-// mostGzipped is how many bytes the code of a TypeScript package has at most, compressed.
+// mostGzipped is how many bytes the code of an entry of a TypeScript package has at most, compressed.
 const mostGzipped = 15_000
 
 // typescriptPackages returns the packages of clients/typescript, each after those that it needs.
@@ -52,6 +52,8 @@ func TestTypeScript(t *testing.T) {
 	env := []string{"SKEIN_URL=" + s.Addresses().HTTP, "CONTROL_URL=" + control.URL}
 	t.Run("start", func(t *testing.T) { w.start(t, s.Addresses().HTTP) })
 	t.Run("client", func(t *testing.T) { runScript(t, node, w.fresh, "client.test.mjs", env...) })
+	t.Run("README over NATS", func(t *testing.T) { w.overNATS(t, s.Addresses().NATS) })
+	t.Run("client over NATS", func(t *testing.T) { runScript(t, node, w.fresh, "nats.test.mjs", startNATS(t)...) })
 	t.Run("client on Deno", func(t *testing.T) {
 		w.elsewhere(t, env, "deno", "test", "--allow-all", "--no-check", "client.test.mjs")
 	})
@@ -116,9 +118,10 @@ func (w typescript) pack(t *testing.T, npm, name string) (path string) {
 	path = filepath.Join(w.fresh, out[len(out)-1])
 	w.run(t, dir, w.node, filepath.Join(tools, "publint", "src", "cli.js"), "--strict")
 	w.run(t, dir, w.node, filepath.Join(tools, "@arethetypeswrong", "cli", "dist", "index.js"), path, "--profile", "esm-only")
-	size := gzipped(t, filepath.Join(dir, "dist"))
-	if t.Logf("%s: %d bytes compressed", name, size); size > mostGzipped {
-		t.Errorf("%s has %d bytes compressed, want at most %d", name, size, mostGzipped)
+	for entry, size := range gzipped(t, filepath.Join(dir, "dist")) {
+		if t.Logf("%s%s: %d bytes compressed", name, entry, size); size > mostGzipped {
+			t.Errorf("%s%s has %d bytes compressed, want at most %d", name, entry, size, mostGzipped)
+		}
 	}
 	return path
 }
@@ -143,9 +146,10 @@ func (w typescript) install(t *testing.T, npm string, packed map[string]string) 
 		}
 	}
 	write(w.fresh, map[string]string{
-		"@langchain/core": "1.4.0", "@langchain/langgraph": "1.7.3", "@langchain/langgraph-checkpoint": "1.2.2", "@langchain/langgraph-checkpoint-validation": "1.1.1",
+		"@nats-io/transport-node": "3.4.0",
+		"@langchain/core":         "1.4.0", "@langchain/langgraph": "1.7.3", "@langchain/langgraph-checkpoint": "1.2.2", "@langchain/langgraph-checkpoint-validation": "1.1.1",
 		"@types/node": "22.20.5", "@types/react": "19.3.3", "ai": "7.0.173", "bun": "1.4.5", "deno": "2.9.6", "jsdom": "26.1.0", "react": "19.3.1", "react-dom": "19.3.1", "typescript": "5.9.3", "ws": "8.18.3",
-	}, "client/test/client.test.mjs", "client/test/types.ts", "react/test/react.test.mjs", "ai-sdk/test/ai-sdk.test.mjs", "langgraph/test/saver.spec.mjs")
+	}, "client/test/client.test.mjs", "client/test/nats.test.mjs", "client/test/types.ts", "react/test/react.test.mjs", "ai-sdk/test/ai-sdk.test.mjs", "langgraph/test/saver.spec.mjs")
 	write(w.older, map[string]string{
 		"@langchain/core": "1.4.0", "@langchain/langgraph-checkpoint": "1.2.2", "ai": "6.0.326", "jsdom": "26.1.0", "react": "18.3.1", "react-dom": "18.3.1",
 	}, "react/test/react.test.mjs", "ai-sdk/test/ai-sdk.test.mjs")
@@ -161,14 +165,15 @@ func (w typescript) compile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, example, _ := strings.Cut(string(readme), "```ts")
-		kind, example, _ := strings.Cut(example, "\n")
-		example, _, _ = strings.Cut(example, "```")
-		file := fmt.Sprintf("readme-%s.ts%s", name, kind)
-		if err := os.WriteFile(filepath.Join(w.fresh, file), []byte(example), 0o600); err != nil || example == "" {
-			t.Fatalf("the README of %s has %q: %v", name, example, err)
+		for n, example := range strings.Split(string(readme), "```ts")[1:] {
+			kind, example, _ := strings.Cut(example, "\n")
+			example, _, _ = strings.Cut(example, "```")
+			file := fmt.Sprintf("readme-%s-%d.ts%s", name, n, kind)
+			if err := os.WriteFile(filepath.Join(w.fresh, file), []byte(example), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, file)
 		}
-		files = append(files, file)
 	}
 	args := []string{filepath.Join("node_modules", "typescript", "bin", "tsc"), "--noEmit", "--strict", "--skipLibCheck", "--jsx", "react-jsx", "--target", "es2022", "--module", "nodenext"}
 	w.run(t, w.fresh, w.node, append(args, files...)...)
@@ -183,10 +188,7 @@ func (w typescript) start(t *testing.T, url string) {
 	_, program, _ := strings.Cut(string(page), "```ts\n")
 	program, _, _ = strings.Cut(program, "```")
 	program = strings.ReplaceAll(program, "http://127.0.0.1:8420", url)
-	if err := os.WriteFile(filepath.Join(w.fresh, "start.ts"), []byte(program), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w.run(t, w.fresh, w.node, filepath.Join("node_modules", "typescript", "bin", "tsc"), "--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext", "start.ts")
+	w.program(t, "start", program)
 	if out := w.run(t, w.fresh, w.node, "start.js"); out != "It is on its way.\ncompleted\n2 items\n" {
 		t.Errorf("the program of docs/start/typescript.md prints %q", out)
 	}
@@ -194,6 +196,30 @@ func (w typescript) start(t *testing.T, url string) {
 		if out := w.run(t, w.fresh, w.runtime(t, name), args...); out != "It is on its way.\ncompleted\n2 items\n" {
 			t.Errorf("the program of docs/start/typescript.md prints %q with %s", out, name)
 		}
+	}
+}
+
+// program compiles a program as its readers do.
+func (w typescript) program(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(w.fresh, name+".ts"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.run(t, w.fresh, w.node, filepath.Join("node_modules", "typescript", "bin", "tsc"), "--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext", name+".ts")
+}
+
+// overNATS compiles and runs the program for NATS of the client's README.
+func (w typescript) overNATS(t *testing.T, url string) {
+	readme, err := os.ReadFile(filepath.Join(w.tree, "client", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, _ := strings.Cut(string(readme), "## Over NATS")
+	_, program, _ = strings.Cut(program, "```ts\n")
+	program, _, _ = strings.Cut(program, "```")
+	w.program(t, "over-nats", strings.ReplaceAll(program, "nats://127.0.0.1:4222", url))
+	if out := w.run(t, w.fresh, w.node, "over-nats.js"); out != "thread.created\ncontext.created\n" {
+		t.Errorf("the program for NATS of the client's README prints %q", out)
 	}
 }
 
@@ -221,16 +247,19 @@ func (w typescript) elsewhere(t *testing.T, env []string, name string, args ...s
 // echo adds the agent echo, which answers in ten pieces.
 func echo(t *testing.T, s *skeintest.Server) {
 	t.Helper()
-	s.Must(s.Reactor("echo", func(_ context.Context, _ *skein.StepInput, out skein.Stream) (*skein.Reaction, error) {
-		for _, digit := range "0123456789" {
-			out.Chunk(skein.Chunk{Type: "text-delta", Data: []byte(`{"id":"t","delta":"` + string(digit) + `"}`)})
-		}
-		return skein.Answer("0123456789"), nil
-	}))
+	s.Must(s.Reactor("echo", echoes))
 	_, err := s.Client("acme").Send(t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
 		{Kind: events.AgentKind, Definition: []byte(`{"name":"echo","type":"ai_human","reactor":"echo"}`)},
 	}})
 	s.Must(err)
+}
+
+// echoes is a reactor that answers in ten pieces.
+func echoes(_ context.Context, _ *skein.StepInput, out skein.Stream) (*skein.Reaction, error) {
+	for _, digit := range "0123456789" {
+		out.Chunk(skein.Chunk{Type: "text-delta", Data: []byte(`{"id":"t","delta":"` + string(digit) + `"}`)})
+	}
+	return skein.Answer("0123456789"), nil
 }
 
 // The command is packed for this machine, installed from what was packed, and serves until it is told
@@ -289,29 +318,37 @@ func TestTypeScript_Command(t *testing.T) {
 	}
 }
 
-// gzipped returns how many bytes the scripts of a folder have together, compressed.
-func gzipped(t *testing.T, dir string) int {
+// gzipped returns how many bytes the scripts of a folder have together, compressed: those of the package,
+// and those that only its entry for NATS needs.
+func gzipped(t *testing.T, dir string) map[string]int {
 	t.Helper()
-	var packed bytes.Buffer
-	out, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
 	scripts, err := filepath.Glob(filepath.Join(dir, "*.js"))
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts in %s: %v", dir, err)
 	}
+	entries := map[string][]byte{}
 	for _, path := range scripts {
 		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry := map[bool]string{true: "/nats"}[strings.HasPrefix(filepath.Base(path), "nats")]
+		entries[entry] = append(entries[entry], raw...)
+	}
+	sizes := map[string]int{}
+	for entry, raw := range entries {
+		var packed bytes.Buffer
+		out, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 		if err == nil {
 			_, err = out.Write(raw)
+		}
+		if err == nil {
+			err = out.Close()
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		sizes[entry] = packed.Len()
 	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return packed.Len()
+	return sizes
 }

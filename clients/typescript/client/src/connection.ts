@@ -1,4 +1,5 @@
 import { refusalIn, refusalOf, SkeinError } from "./error.js";
+import { pause } from "./pause.js";
 
 /** How a client reaches Skein. */
 export interface Options {
@@ -39,8 +40,6 @@ export interface Request {
 }
 
 const defaultURL = "http://127.0.0.1:8420";
-const firstPause = 50;
-const longestPause = 5000;
 
 /** Sends requests, and repeats those that nobody answered: commands have an id, which makes that safe. */
 export class Connection {
@@ -176,17 +175,6 @@ function unanswered(path: string, cause: unknown): SkeinError {
 /** How many milliseconds an answer asks to wait before the next attempt. */
 function retryAfter(answer: Response): number {
   return Number(answer.headers.get("Retry-After") ?? 0) * 1000;
-}
-
-/** Waits between two attempts, spread so that many who failed together do not return together. */
-export function pause(failures: number, least: number, signal: AbortSignal | undefined): Promise<void> {
-  const usual = Math.min(longestPause, firstPause * 2 ** failures) * (0.5 + Math.random());
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
-    const end = () => (clearTimeout(timer), reject(signal!.reason));
-    const timer = setTimeout(() => (signal?.removeEventListener("abort", end), resolve()), Math.max(usual, least));
-    signal?.addEventListener("abort", end, { once: true });
-  });
 }
 
 /** Decodes server-sent events. A frame that the end of the body cuts off is dropped. */

@@ -38,7 +38,7 @@ export class SkeinError extends Error {
 /** Returns the refusal that a frame of a stream, or the body of an answer with that status, tells. */
 export function refusalIn(text: string, status: number = 0): SkeinError {
   const { error } = JSON.parse(text) as { error: Problem };
-  return new SkeinError(error.code, error.message, status, error.param, error.details);
+  return new SkeinError(error.code, error.message, status, error.param ?? String(error.details?.path ?? ""), error.details);
 }
 
 /** Returns the refusal that an answer holds. */

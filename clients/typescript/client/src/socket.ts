@@ -1,7 +1,8 @@
-import { pause, type CallOptions, type Connection } from "./connection.js";
-import { SkeinError } from "./error.js";
+import type { CallOptions, Connection } from "./connection.js";
 import type { ChunkEmittedData, ThreadDocument } from "./contract.js";
-import type { SkeinEvent } from "./client.js";
+import { SkeinError } from "./error.js";
+import { pause } from "./pause.js";
+import type { SkeinEvent } from "./transport.js";
 
 /** What a socket sends. */
 export type SocketFrame =

@@ -1,5 +1,7 @@
 // What the types of the packed client know: compiled, not run.
 import { Skein, type Item, type SkeinEvent } from "@skein-threads/client";
+import { natsTransport } from "@skein-threads/client/nats";
+import type { NatsConnection } from "@nats-io/transport-node";
 
 const skein = new Skein({ url: "http://127.0.0.1:8420" });
 const thread = skein.thread("key:support/42");
@@ -19,6 +21,8 @@ export async function known(): Promise<string[]> {
   return [String(version), first?.id ?? "", nextCursor ?? "", String(status)];
 }
 
+export const overNATS = (nc: NatsConnection): Skein => new Skein(natsTransport(nc, { tenant: "acme" }));
+
 // @ts-expect-error: no such command
 void (() => thread.send("item.make", {}));
 // @ts-expect-error: an item needs a type
@@ -27,3 +31,5 @@ void (() => thread.send("item.create", { item: { role: "user" } }));
 void (() => thread.query("item.list", { limit: "ten" }));
 // @ts-expect-error: no such state
 void (() => thread.send("item.status", { itemId: "a", to: "done" }));
+// @ts-expect-error: a tenant is required
+void ((nc: NatsConnection) => natsTransport(nc, {}));
