@@ -91,6 +91,7 @@ func Rows() []Row {
 		{"LangGraph", "@skein-threads/langgraph", own, typescriptPage, "all tests of `@langchain/langgraph-checkpoint-validation`", "history and audit of checkpoints", "TestTypeScript"},
 		{"the command skein", "skein", own, typescriptPage, "`npx skein serve`", "", "TestTypeScript_Command"},
 		{"Skein for Python", "skein-threads", own, pythonPage, "commands, queries, events, chunks; threads and asyncio; `mypy --strict`", "", "TestPython"},
+		{"the same over NATS, with nats-py 2.15", "skein-threads", own, pythonPage, "commands, queries, events, chunks, runs; rights of users; asyncio", "the tests have a stand-in for nats-py", "TestPython"},
 		{"LangGraph for Python, its checkpointer", "skein-threads", own, pythonPage, "get, list, put, put writes, delete, and their asynchronous ones", "run within LangGraph: the tests have a stand-in; copy, prune", "TestPython"},
 		{"ADK for Python, its sessions", "skein-threads", own, pythonPage, "create, get, list, delete, append; state of sessions, users and apps", "run within ADK: the tests have a stand-in", "TestPython"},
 		{"aimock, in place of a provider", "@copilotkit/aimock", "upstream/package.json", modelsPage, "endpoints of `responses`, `chat`, also at Gemini's address, and `messages`: answers, calls, 429, hang-ups, streams that break off, fallback", "", "TestUpstream_AIMock"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/operator/access"
 )
@@ -47,6 +49,24 @@ func startNATS(t *testing.T) []string {
 	}
 	address := natstest.FreeAddress(t)
 	return append(env, serveNATS(t, address, skein.Options{Store: t.TempDir(), NATSListen: address, Access: dir})...)
+}
+
+// startNATSWithPasswords is startNATS with a nats-server of its own, whose users have passwords: their
+// names.
+func startNATSWithPasswords(t *testing.T) []string {
+	t.Helper()
+	conf := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(conf, []byte(`authorization { users = [
+		{user: skein, password: skein}
+		{user: app, password: app}
+		{user: reader, password: reader, permissions: {publish: ["skein.query.acme.>"], subscribe: ["skein.timeline.acme.>", "_INBOX.reader.>"]}}
+		{user: writer, password: writer, permissions: {publish: ["skein.cmd.acme.>", "skein.query.acme.>"], subscribe: ["_INBOX.writer.>"]}}
+	] }`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := natstest.FreeAddress(t)
+	natstest.Start(t, natstest.Listen(address), func(o *embedded.Options) { o.Conf = conf })
+	return serveNATS(t, address, skein.Options{NATS: "nats://skein:skein@" + address, NATSListen: skein.None})
 }
 
 // serveNATS starts a Skein, a proxy in front of its nats-server, and what tells it what to do.

@@ -11,7 +11,8 @@ import (
 )
 
 // The Python package is built as a source distribution and a wheel, installed from the wheel, checked
-// by mypy with the programs of its pages, and run against one Skein, with what Debian has.
+// by mypy with the programs of its pages, and run against one Skein, with what Debian has. nats-py is not
+// in Debian: a stand-in is used for it.
 func TestPython(t *testing.T) {
 	python := findPython(t)
 	sources, tree, env := filepath.Join(repository.Root(), "clients", "python"), t.TempDir(), t.TempDir()
@@ -43,6 +44,13 @@ func TestPython(t *testing.T) {
 	run(env, nil, "-m", "zipfile", "-e", wheels[0], installed) // a wheel without scripts is what it unpacks to
 	s := refunds(t, make(script))
 	echo(t, s)
+	readme, err := os.ReadFile(filepath.Join(tree, "README.md"))
+	s.Must(err)
+	_, overNATS, _ := strings.Cut(string(readme), "## Over NATS")
+	_, overNATS, _ = strings.Cut(overNATS, "```py\n")
+	overNATS, _, _ = strings.Cut(overNATS, "```")
+	overNATS = strings.ReplaceAll(overNATS, "nats://127.0.0.1:4222", s.Addresses().NATS)
+	s.Must(os.WriteFile(filepath.Join(tree, "tests", "nats_readme.py"), []byte(overNATS), 0o600))
 	for name, page := range map[string]string{"readme.py": filepath.Join(tree, "README.md"), "page.py": filepath.Join(repository.Root(), "docs", "python.md"), "start.py": filepath.Join(repository.Root(), "docs", "start", "python.md")} {
 		text, err := os.ReadFile(page)
 		s.Must(err)
@@ -53,9 +61,16 @@ func TestPython(t *testing.T) {
 	}
 	with := []string{"PYTHONPATH=" + installed, "MYPYPATH=" + installed, "SKEIN_URL=" + s.Addresses().HTTP}
 	run(filepath.Join(tree, "tests"), with, "-m", "mypy", "--strict", "-p", "skein")
-	run(filepath.Join(tree, "tests"), with, "-m", "mypy", "--strict", "known.py", "readme.py", "page.py", "start.py", "test_client.py", "test_langgraph.py", "test_adk.py")
+	run(filepath.Join(tree, "tests"), with, "-m", "mypy", "--strict", "known.py", "readme.py", "page.py", "start.py", "test_client.py", "test_nats.py", "test_langgraph.py", "test_adk.py")
 	for _, tests := range []string{"test_client.py", "test_langgraph.py", "test_adk.py"} {
 		t.Logf("%s", run(filepath.Join(tree, "tests"), with, tests))
+	}
+	testdata, err := filepath.Abs(filepath.Join(repository.Root(), "dev", "examples", "testdata")) // has what stands in for nats-py
+	s.Must(err)
+	standIn := "PYTHONPATH=" + installed + string(filepath.ListSeparator) + testdata
+	t.Logf("%s", run(filepath.Join(tree, "tests"), append(startNATSWithPasswords(t), standIn, "PYTHONDONTWRITEBYTECODE=1"), "test_nats.py"))
+	if out := run(filepath.Join(tree, "tests"), []string{standIn, "PYTHONDONTWRITEBYTECODE=1"}, "nats_readme.py"); out != "thread.created\ncontext.created\n" {
+		t.Errorf("the README's program for NATS prints %q", out)
 	}
 	if out := run(filepath.Join(tree, "tests"), with, "readme.py"); !strings.HasPrefix(out, "It is on its way.item.created") {
 		t.Errorf("the README's program prints %q", out)

@@ -143,7 +143,8 @@ def refusal(body: bytes, status: int) -> SkeinError:
     """Returns the refusal that an answer or a frame tells."""
     try:
         error = json.loads(body)["error"]
-        return SkeinError(error["code"], error["message"], status, error.get("param", ""), error.get("details"))
+        details = error.get("details") or {}
+        return SkeinError(error["code"], error["message"], status, error.get("param", details.get("path", "")), details)
     except (ValueError, KeyError, TypeError):
         code = REFUSED.get(status, "invalid_request") if 300 <= status < 500 and status not in (408, 429) else "unavailable"
         said = body[:300].decode(errors="replace") or "an answer without a reason"
@@ -234,15 +235,22 @@ def search(**parameters: str | None) -> str:
 
 def event_of(frame: Frame) -> Event:
     """Returns the event of a frame."""
-    e = json.loads(frame.data)
+    return event_in(json.loads(frame.data))
+
+
+def event_in(e: Mapping[str, Any]) -> Event:
+    """Returns the event of a CloudEvent."""
     return Event(e["type"], e["id"], e["time"], e["threadid"], e["threadversion"], e.get("data"), e)
 
 
 def streamed(frame: Frame) -> Chunk | Gap:
     """Returns the chunk of a frame, or what is missing."""
     d = json.loads(frame.data)
-    if frame.event == "gap":
-        return Gap(d["executionId"], d["from"], d["to"])
+    return Gap(d["executionId"], d["from"], d["to"]) if frame.event == "gap" else chunk_in(d)
+
+
+def chunk_in(d: Mapping[str, Any]) -> Chunk:
+    """Returns the chunk of the data of a chunk.emitted."""
     return Chunk(d["type"], d.get("data"), d["index"], d["executionId"])
 
 
