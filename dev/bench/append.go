@@ -25,6 +25,7 @@ type Options struct {
 	Threads     int           // that the clients write; default 1,000
 	Clients     []int         // of the case "skein"; default 1, 64, 256
 	Every       time.Duration // from one commit of a client to its next in the case "skein", of the peers and of a plain publish; default 0: as fast as they are acknowledged
+	Alongside   time.Duration // another client commits to other threads meanwhile, this long from one commit to its next; default 0: none does
 	Commits     int           // of each thread in a case "skein", instead of a time, so that runs compare; default 0: the time
 	Skein       bool          // measure the case "skein" without the other ways to write to the server
 	Peers       []string      // databases to measure, too, of Peers
@@ -152,6 +153,12 @@ func (b *bench) skein(ctx context.Context, p *peers) error {
 	if err != nil {
 		return err
 	}
+	var alongside []string // the threads of the other client
+	if b.o.Alongside > 0 {
+		if alongside, err = b.create(ctx, len(threads)); err != nil {
+			return err
+		}
+	}
 	if err := b.caughtUp(ctx); err != nil {
 		return err
 	}
@@ -168,7 +175,7 @@ func (b *bench) skein(ctx context.Context, p *peers) error {
 			return errors.Join(err, stop())
 		}
 		before, begun := b.sizes(), processor()
-		got, err := Load{URL: b.url, Clients: clients, Threads: threads, Millis: b.duration().Milliseconds(), Every: b.every(), Commits: b.o.Commits}.start(ctx, b.o.LoadArgs)
+		got, err := b.load(ctx, clients, threads, alongside)
 		parts, unseen := watched()
 		if err = errors.Join(err, unseen); err != nil {
 			return fmt.Errorf("skein, %d clients: %w", clients, errors.Join(err, stop()))
@@ -183,16 +190,36 @@ func (b *bench) skein(ctx context.Context, p *peers) error {
 		if err := errors.Join(b.behind(ctx, &c), stop()); err != nil {
 			return err
 		}
-		c.spent(acked-begun, processor()-begun)
-		after := b.sizes()
-		written := float64(max(c.Commits, 1) * eventsPerCommit)
-		c.LogBytesEvent, c.DerivedBytesEvent = float64(after.log-before.log)/written, float64(after.derived-before.derived)/written
+		if len(alongside) == 0 { // otherwise the other client has a part in them
+			c.spent(acked-begun, processor()-begun)
+			after := b.sizes()
+			written := float64(max(c.Commits, 1) * eventsPerCommit)
+			c.LogBytesEvent, c.DerivedBytesEvent = float64(after.log-before.log)/written, float64(after.derived-before.derived)/written
+		}
 		b.result.Cases = append(b.result.Cases, c)
 		if err := b.measurePeers(ctx, p, clients, threads); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// load runs the clients, and the one alongside them, if there are threads for it.
+func (b *bench) load(ctx context.Context, clients int, threads, alongside []string) (*Loaded, error) {
+	work := Load{URL: b.url, Clients: clients, Threads: threads, Millis: b.duration().Milliseconds(), Every: b.every(), Commits: b.o.Commits}
+	other := make(chan error, 1)
+	if len(alongside) == 0 {
+		other <- nil
+	} else {
+		go func() {
+			w := work
+			w.Clients, w.Threads, w.Every, w.Commits = 1, alongside, peer.Every(b.o.Alongside.Milliseconds()), 0
+			_, err := w.start(ctx, b.o.LoadArgs)
+			other <- err
+		}()
+	}
+	got, err := work.start(ctx, b.o.LoadArgs)
+	return got, errors.Join(err, <-other)
 }
 
 // create makes threads, many at once.

@@ -131,6 +131,7 @@ func (a *app) appends() *cobra.Command {
 	f.IntVar(&o.Threads, "threads", 1000, "how many threads are written")
 	f.IntSliceVar(&o.Clients, "clients", []int{1, 64, 256}, "how many clients, for each case")
 	f.DurationVar(&o.Every, "every", 0, "time from one commit of a client to its next, such as 150ms, as people type; default 0: as fast as they are acknowledged")
+	f.DurationVar(&o.Alongside, "alongside", 0, "another client commits to other threads meanwhile, this long from one commit to its next, such as 5ms; default 0: none does")
 	f.IntVar(&o.Commits, "commits", 0, "commits per thread of a case, instead of a duration")
 	f.BoolVar(&o.Skein, "skein-only", false, "measure Skein only, without the other ways to write to the server")
 	f.StringSliceVar(&o.Peers, "peer", nil, "databases to measure, too, each if it is installed: "+strings.Join(bench.Peers(), ", "))
