@@ -278,7 +278,22 @@ func cancel(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 // remove answers DELETE /v1/responses/{id}: its items are no longer shown anywhere. A thread
 // that has no others is deleted, with its contents.
 func remove(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
-	ctx, id := r.Context(), r.PathValue("id")
+	id := r.PathValue("id")
+	for try := 1; ; try++ {
+		err := removeOnce(r.Context(), c, id)
+		switch {
+		case err == nil:
+			edge.WriteJSON(w, http.StatusOK, deleted{id, "response", true})
+			return nil
+		case try == beginTries || !events.HasCode(err, events.VersionConflict): // otherwise the thread has changed meanwhile
+			return err
+		}
+	}
+}
+
+// removeOnce removes a response. It fails with a version_conflict if what was its own thread has gone on
+// since that was read.
+func removeOnce(ctx context.Context, c *edge.Caller, id string) error {
 	cl, l, err := found(ctx, c, id)
 	if err != nil {
 		return err
@@ -287,29 +302,28 @@ func remove(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if !x.Finished {
 		return events.Invalid("/id", "response %s has not ended; cancel it first", clipped(id))
 	}
-	input, own := inputIDs(x), x.Items()
+	thread, err := client.Read(ctx, cl, events.GetThread{ThreadID: x.ThreadID})
+	if err != nil {
+		return err
+	}
 	rest, err := client.Read(ctx, cl, events.ListItems{ThreadID: x.ThreadID})
 	if err != nil {
 		return err
 	}
-	alone := rest.NextCursor == ""
+	input, own := inputIDs(x), x.Items()
+	alone := rest.NextCursor == "" && thread.Run == nil && thread.Queued == 0
 	for _, i := range rest.Items {
 		alone = alone && (slices.Contains(own, i.ID) || slices.Contains(own, i.ParentItemID) || slices.Contains(input, i.ID))
 	}
 	if e := echoOf(x); alone && e != nil && e.Conversation == "" {
-		_, err = cl.Send(ctx, x.ThreadID, events.DeleteThread{Purge: true})
-	} else {
-		for _, item := range append(input, own...) {
-			if _, wrong := cl.Send(ctx, x.ThreadID, events.DeleteMessage{ItemID: item}); wrong != nil && !events.IsNotFound(wrong) {
-				err = wrong
-				break
-			}
-		}
-	}
-	if err != nil {
+		_, err = cl.Send(ctx, x.ThreadID, events.DeleteThread{Purge: true}, client.ExpectVersion(thread.Version))
 		return err
 	}
-	edge.WriteJSON(w, http.StatusOK, deleted{id, "response", true})
+	for _, item := range append(input, own...) {
+		if _, err := cl.Send(ctx, x.ThreadID, events.DeleteMessage{ItemID: item}); err != nil && !events.IsNotFound(err) {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -2,8 +2,10 @@ package openresponses_test
 
 import (
 	"fmt"
+	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/skein-threads/skein/client"
@@ -305,6 +307,37 @@ func TestPrevious_Deleted(t *testing.T) {
 		t.Errorf("%d %v", status, got)
 	}
 	w.must("POST", "/v1/responses", `{"model":"triage","input":"x","previous_response_id":"`+first+`"}`)
+}
+
+// A response that continues another while that one is deleted is refused, or stays.
+func TestPrevious_DeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	for range 12 {
+		first := w.must("POST", "/v1/responses", `{"model":"triage","input":"one"}`)["id"].(string)
+		begin, next := make(chan struct{}), make(chan string, 8)
+		var asking sync.WaitGroup
+		for range cap(next) {
+			asking.Go(func() {
+				<-begin
+				if status, got := w.do("POST", "/v1/responses", `{"model":"triage","input":"two","background":true,"previous_response_id":"`+first+`"}`); status == http.StatusOK {
+					next <- got["id"].(string)
+				} else if status != http.StatusNotFound {
+					t.Errorf("%d %v", status, got)
+				}
+			})
+		}
+		asking.Go(func() {
+			<-begin
+			w.do("DELETE", "/v1/responses/"+first, "")
+		})
+		close(begin)
+		asking.Wait()
+		close(next)
+		for id := range next {
+			w.must("GET", "/v1/responses/"+id, "")
+		}
+	}
 }
 
 // A refusal of the items of a conversation names them as the request does.
