@@ -1,9 +1,10 @@
 import type { CallOptions } from "./connection.js";
 import type { ChunkEmittedData, ChunkList, ChunkListQuery, Commands, Execution } from "./contract.js";
 import { SkeinError } from "./error.js";
-import { placed, readThread } from "./nats-events.js";
+import { placed, readThread, refills } from "./nats-events.js";
 import type { Feed } from "./nats-feed.js";
 import type { NATS } from "./nats.js";
+import { pause } from "./pause.js";
 import type { ChunkOptions, RunEvent, SkeinEvent, Streamed } from "./transport.js";
 
 const page = 256;
@@ -51,6 +52,7 @@ class ChunkReader {
 
   async *read(): AsyncGenerator<Streamed> {
     while (!this.#done) {
+      this.o.signal?.throwIfAborted();
       if (this.feed.missed()) {
         yield* this.#stored();
         if (!this.#done) await this.#ask();
@@ -74,7 +76,10 @@ class ChunkReader {
       const chunk = e.data;
       if (this.#execution === undefined && chunk.type !== "finish") this.#execution = chunk.executionId; // a finish is that of an earlier run
       if (chunk.executionId !== this.#execution || !this.#isNew(chunk)) return;
-      if (chunk.index > this.#next) yield* this.#stored();
+      for (let failures = 0; failures < refills && this.#lacks(chunk) && (failures === 0 || this.#seq < seq); failures++) {
+        if (failures > 0) await pause(Math.min(failures, 4), 0, this.o.signal); // a replica may lag behind
+        yield* this.#stored();
+      }
       if (!this.#done && this.#isNew(chunk)) yield* this.#pass(chunk, seq);
     } else if ((e.type === "thread.finished" ? e.data.executionId : e.subject) === this.#execution && this.#execution !== undefined) {
       await this.#ask();
@@ -84,6 +89,11 @@ class ChunkReader {
   /** Whether a chunk comes after the last one, or is of a newer claim. What an older claim still sends does not count. */
   #isNew(c: ChunkEmittedData): boolean {
     return (c.attempt >= this.#attempt && c.index >= this.#next) || (this.#attempt > 0 && c.attempt > this.#attempt);
+  }
+
+  /** Whether chunks are missing before a new one. */
+  #lacks(c: ChunkEmittedData): boolean {
+    return !this.#done && this.#isNew(c) && c.index > this.#next;
   }
 
   *#pass(chunk: ChunkEmittedData, seq: number): Generator<Streamed> {
@@ -130,8 +140,9 @@ class ChunkReader {
     const x = await this.nats.patiently("execution.get", { threadId: this.thread, executionId: this.#execution, minSeq }, o);
     if (x.status === "executing" || this.#end) return;
     this.#end = x;
-    // Nothing more comes of a run that ended long ago.
-    this.#until = Date.now() - Date.parse(x.updatedAt ?? x.createdAt) > 5 * endGrace ? 0 : Date.now() + endGrace;
+    // Nothing comes of a run that ended long ago. Of one that is read, more may: this clock may be ahead.
+    const old = this.#attempt === 0 && Date.now() - Date.parse(x.updatedAt ?? x.createdAt) > 5 * endGrace;
+    this.#until = old ? 0 : Date.now() + endGrace;
   }
 
   /** Ends a run whose last chunk was never written, or has expired: its execution says how. */

@@ -7,7 +7,7 @@ import { pause } from "./pause.js";
 import type { FollowOptions, SkeinEvent, TenantEvent } from "./transport.js";
 
 const page = 1000;
-const refills = 8; // how often what was announced is looked for in the log: a replica may lag behind
+export const refills = 8; // how often what was announced is looked for in the log: a replica may lag behind
 const knownThreads = 16_384;
 
 /** An event, with the sequence in the log of its commit. */
@@ -43,11 +43,13 @@ interface Place<T> {
 
 /** Merges live events with those of the log, each once and in its order. */
 async function* follow<T>(feed: Feed, place: Place<T>, o: FollowOptions): AsyncGenerator<T> {
+  const goesOn = () => (feed.check(), o.signal?.throwIfAborted());
   try {
     while (!place.over) {
+      goesOn();
       if (feed.missed()) {
         for await (const one of place.stored()) {
-          feed.check(); // nothing is shown of a stream that does not go on
+          goesOn(); // nothing is shown of a stream that does not
           yield one;
         }
         o.opened?.();
@@ -130,9 +132,18 @@ class ThreadPlace implements Place<SkeinEvent> {
         yield* this.pass({ event, seq: NaN });
         if (this.over) return;
       }
+      if (list.events.length === 0 && from === this.o.after! + 1) await this.#last(); // nothing came after what was seen before
       from = list.nextVersion;
       this.#version = Math.max(this.#version, (from ?? 1) - 1);
     }
+  }
+
+  /** Ends where the event that was seen last is that the thread was deleted. */
+  async #last(): Promise<void> {
+    if (this.#version === 0) return;
+    const ask: EventListQuery = { threadId: this.thread, fromVersion: this.#version, limit: 1, ...(this.#log !== undefined && { log: this.#log }) };
+    const { events }: EventList = await this.nats.patiently("event.list", ask, { signal: this.o.signal, begun: true });
+    this.over = (events as SkeinEvent[])[0]?.type === "lifecycle.deleted";
   }
 }
 
@@ -142,8 +153,9 @@ export async function* readTenant(nats: NATS, o: FollowOptions & { after?: strin
   const feed = nats.feed("*", isStored);
   try {
     if (o.after === undefined) {
+      feed.missed(); // nothing: what is committed after the end of the log comes live, or is missed from here on
       await place.begin();
-      feed.missed(); // nothing: what is committed from now on comes live
+      feed.check();
       o.opened?.();
     }
   } catch (error) {

@@ -5,6 +5,7 @@ import { pause } from "./pause.js";
 
 const firstPatience = 8_000; // after this an unanswered request is given up, and sent anew
 const longestPatience = 30_000; // a service gives up after it
+const afterWait = 3_000; // how long an answer may take in addition to what a request waits for
 const copiesAhead = 16;
 
 /** Sends requests, and repeats those that nobody answered: commands have an id, which makes that safe. */
@@ -20,8 +21,11 @@ export class Requests {
     this.#timeout = timeout;
   }
 
-  /** Sends a request until it is answered for good. One that is sent singly has no copies that wait together. */
-  async send<T>(subject: string, body: object, options: CallOptions & { singly?: boolean }): Promise<T> {
+  /**
+   * Sends a request until it is answered for good. One that is sent singly, and may wait for so many
+   * milliseconds, is not sent again before that.
+   */
+  async send<T>(subject: string, body: object, options: CallOptions & { singly?: number }): Promise<T> {
     options.signal?.throwIfAborted();
     const payload = new TextEncoder().encode(JSON.stringify(body));
     const most = this.#nc.info?.max_payload ?? Infinity;
@@ -31,10 +35,10 @@ export class Requests {
     const timeout = AbortSignal.timeout(this.#timeout);
     const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
     let lost = false; // a request may have arrived while its answer was lost
-    for (let failures = 0, patience = firstPatience, last: SkeinError | undefined; ; failures++) {
+    for (let failures = 0, patience = Math.max(firstPatience, (options.singly || 0) + afterWait), last: SkeinError | undefined; ; failures++) {
       const begun = Date.now();
       try {
-        return await this.#attempt<T>(subject, payload, Math.min(patience, this.#timeout), signal, !options.singly);
+        return await this.#attempt<T>(subject, payload, Math.min(patience, this.#timeout), signal, options.singly === undefined);
       } catch (error) {
         if (options.signal?.aborted) throw options.signal.reason;
         const refusal = timeout.aborted ? (last ?? failure(error, subject)) : failure(error, subject);

@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 import type { CallOptions } from "./connection.js";
-import type { Commands, Queries, Reply } from "./contract.js";
+import type { Commands, ConsumerNextQuery, Queries, Reply } from "./contract.js";
 import { SkeinError } from "./error.js";
 import { readChunks, readRun } from "./nats-chunks.js";
 import { Changes, closed, type NatsConnection } from "./nats-connection.js";
@@ -72,8 +72,9 @@ export class NATS implements Transport {
 
   async query(name: string, ask: object, options: CallOptions): Promise<unknown> {
     const fresh = this.#seq > 0 && !(name in unordered) && !("minSeq" in ask) ? { ...ask, minSeq: this.#seq } : ask;
-    // Asking for the next event of a consumer takes it: a second copy would take another one.
-    return this.#requests.send(this.#subject("query", name), fresh, { ...options, singly: name === "consumer.next" });
+    // Asking for the next event of a consumer takes it: a second request would take another one.
+    const singly = name === "consumer.next" ? { singly: Number((ask as ConsumerNextQuery).waitMs ?? 5000) } : {};
+    return this.#requests.send(this.#subject("query", name), fresh, { ...options, ...singly });
   }
 
   events(options: FollowOptions & { after?: string }): AsyncGenerator<TenantEvent> {

@@ -45,6 +45,28 @@ async function take(n, stream, each = () => {}) {
   return seen;
 }
 
+/** A client of which some methods of its connection do more, or less. */
+const between = (methods) => new Skein(natsTransport(new Proxy(nc, { get: (on, name) => methods[name] ?? (typeof on[name] === "function" ? on[name].bind(on) : on[name]) }), { tenant: "acme" }));
+
+/** A promise that is resolved later. */
+function later() {
+  let resolve;
+  const promise = new Promise((r) => (resolve = r));
+  return { promise, resolve };
+}
+
+/** Adds items to a thread, hundreds of them, whose texts are numbers from 1. */
+async function fill(t, hundreds) {
+  for (let i = 0; i < hundreds; i++) {
+    await t.send("thread.commit", { commands: Array.from({ length: 100 }, (_, j) => ({ command: "item.create", data: { item: item(String(1 + i * 100 + j)) } })) });
+  }
+}
+
+/** Is resolved when a thread's n-th next item has come. */
+function come(t, n) {
+  return new Promise((resolve) => nc.subscribe(`skein.timeline.acme.${t.ref}.item.created`, { max: n, callback: () => --n === 0 && resolve() }));
+}
+
 test("commands are executed once, and queries show what the client wrote", async () => {
   const t = await thread();
   const first = await t.send("item.create", { item: item("one") }, { commandId: `once-${t.ref}` });
@@ -135,21 +157,48 @@ test("a reader that is slow misses nothing", async () => {
   await t.send("item.create", { item: item("0") });
   assert.equal(said((await stream.next()).value), "0");
   const n = 1500;
-  let arrived;
-  const all = new Promise((resolve) => (arrived = resolve));
-  const counting = nc.subscribe(`skein.timeline.acme.${t.ref}.item.created`, { max: n });
-  void (async () => {
-    for await (const _ of counting);
-    arrived();
-  })();
-  const many = Array.from({ length: 15 }, (_, i) => ({ commands: Array.from({ length: 100 }, (_, j) => ({ command: "item.create", data: { item: item(String(1 + i * 100 + j)) } })) }));
-  for (const data of many) await t.send("thread.commit", data);
+  const all = come(t, n);
+  await fill(t, n / 100);
   await all; // and so as much has come to the reader
   for (let i = 1; i <= n; i++) assert.equal(said((await stream.next()).value), String(i));
   const next = stream.next(); // nothing comes again
   await t.send("item.create", { item: item("last") });
   assert.equal(said((await next).value), "last");
   await stream.return();
+});
+
+test("of the events from now on none is missed, though more come than wait before the end of the log is told", async () => {
+  const t = await thread();
+  const told = later();
+  const late = later();
+  const request = async (subject, ...more) => {
+    const m = await nc.request(subject, ...more);
+    if (!subject.endsWith("history.get")) return m;
+    told.resolve();
+    await late.promise;
+    return m;
+  };
+  const stream = between({ request }).events({ types: ["item.created"] });
+  const first = stream.next();
+  await told.promise;
+  const all = come(t, 1100);
+  await fill(t, 11);
+  await all;
+  late.resolve();
+  assert.equal(said((await first).value.event), "1");
+  for (let n = 2; n <= 1100; n++) assert.equal(said((await stream.next()).value.event), String(n));
+  await stream.return();
+});
+
+test("a request that takes an event is not sent again while it waits for one", async () => {
+  const patience = [];
+  const s = between({ request: (subject, body, o) => (patience.push(o.timeout), nc.request(subject, body, o)) });
+  const t = await thread();
+  await s.query("consumer.create", { name: "patient", threadId: t.ref });
+  const { event } = await s.query("consumer.next", { name: "patient", waitMs: 10_000 });
+  assert.equal(event.type, "thread.created");
+  assert.ok(patience.at(-1) > 10_000, String(patience));
+  await s.query("consumer.delete", { name: "patient" });
 });
 
 test("events of a deleted thread end, those of the tenant go on, also after a restart", async () => {
@@ -177,6 +226,7 @@ test("events of a deleted thread end, those of the tenant go on, also after a re
     if (types.length === 1) await t.send("thread.delete", {});
   }
   assert.equal(types.at(-1), "lifecycle.deleted");
+  for await (const e of t.events({ after: types.length })) assert.fail(e.type); // what was seen last is the end
   await tenant;
   assert.deepEqual(positions.map(([, type]) => type), [...Array(5).fill("item.created"), "lifecycle.deleted"]);
   const [third] = positions[2];
@@ -222,6 +272,39 @@ test("a run is followed to its end, also where the connection is lost", async ()
     await assert.rejects(t.chunks({ execution: "exe_none" }).next(), (e) => e.code === "not_found");
   }
   assert.deepEqual(kept(nc), [0, 0]);
+});
+
+test("a chunk that is lost is read from what stores it, which may lag behind", async () => {
+  const t = await thread(skein, "assistant");
+  let lag = 0; // how many more pages of chunks are empty
+  let lost = false;
+  const losing = between({
+    subscribe: (subject, { callback }) =>
+      nc.subscribe(subject, {
+        callback: (error, m) => {
+          if (error || !m.subject.endsWith(".chunk.emitted") || !m.json().data.data?.delta?.includes("b")) return callback(error, m);
+          [lag, lost] = [2, true];
+        },
+      }),
+    request: async (subject, ...more) => {
+      const m = await nc.request(subject, ...more);
+      if (!subject.endsWith("chunk.list") || lag-- <= 0) return m;
+      return { subject: m.subject, data: new TextEncoder().encode(JSON.stringify({ ...m.json(), chunks: [] })) };
+    },
+  });
+  const indexes = [];
+  let text = "";
+  for await (const e of losing.thread(t.ref).run({ text: "slow" })) {
+    if (e.type === "started") await control("say?piece=a");
+    assert.notEqual(e.type, "gap");
+    if (e.type !== "chunk") continue;
+    indexes.push(e.chunk.index);
+    if (e.chunk.type !== "text-delta") continue;
+    text += e.chunk.data.delta;
+    if (text === "a") for (const piece of ["b", "c", ""]) await control(`say?piece=${piece}`);
+  }
+  assert.deepEqual([text, lost, lag < 0], ["abc", true, true]);
+  assert.deepEqual(indexes, indexes.map((_, n) => n));
 });
 
 test("a run that waits in the queue is followed, and one that is removed from it fails", async () => {
@@ -283,6 +366,9 @@ test("what is ended leaves nothing behind", async () => {
   stop.abort(new Error("enough"));
   await Promise.all(waiting);
   assert.deepEqual(kept(nc), [0, 0]);
+  for (const text of ["one", "two"]) await t.send("item.create", { item: item(text) });
+  const leave = new AbortController(); // while events are left to be shown
+  await assert.rejects(take(3, t.events({ signal: leave.signal }), (n) => n === 2 && leave.abort(new Error("enough"))), /enough/);
 });
 
 test("a server that does not answer is named, and a closed connection ends what waits", async () => {
