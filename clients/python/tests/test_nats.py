@@ -49,6 +49,17 @@ def subscriptions(nc: Any) -> int:
     return sum(not (s._subject.startswith("_INBOX")) for s in nc._subs.values())
 
 
+class Between:
+    """A connection, some of whose methods do more, or less."""
+
+    def __init__(self, nc: Any, **methods: Any) -> None:
+        self.__dict__.update(methods)
+        self._between = nc
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._between, name)
+
+
 class OverNATS(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self) -> None:
         self.nc = await self.connect("app")
@@ -61,6 +72,24 @@ class OverNATS(unittest.IsolatedAsyncioTestCase):
 
     async def thread(self, agent: str = "echo") -> Thread:
         return self.skein.thread((await self.skein.send("thread.create", {"agentId": agent}))["threadId"])
+
+    def between(self, **methods: Any) -> Skein:
+        """Returns a client of which some methods of its connection do more, or less."""
+        nc: Any = Between(self.nc, **methods)
+        return Skein(nc, tenant="acme")
+
+    async def come(self, t: Thread, n: int) -> asyncio.Event:
+        """Returns what is set when a thread's n-th next item has come."""
+        come: list[Any] = []
+        all_came = asyncio.Event()
+
+        async def count(m: Any) -> None:
+            come.append(m)
+            if len(come) == n:
+                all_came.set()
+
+        await self.nc.subscribe(f"skein.timeline.acme.{t.ref}.item.created", cb=count)
+        return all_came
 
     async def refused(self, code: str, said: str, stream: AsyncIterator[Any]) -> skein.SkeinError:
         with self.assertRaisesRegex(skein.SkeinError, said) as caught:
@@ -148,14 +177,7 @@ class OverNATS(unittest.IsolatedAsyncioTestCase):
         async with aclosing(t.events(types=["item.*"])) as events:
             await t.send("item.create", item("0"))
             self.assertEqual(text_of(await anext(events)), "0")
-            come, all_came = [], asyncio.Event()
-
-            async def count(m: Any) -> None:
-                come.append(m)
-                if len(come) == 1500:
-                    all_came.set()
-
-            await self.nc.subscribe(f"skein.timeline.acme.{t.ref}.item.created", cb=count)
+            all_came = await self.come(t, 1500)
             for i in range(15):
                 await t.send("thread.commit", {"commands": [{"command": "item.create", "data": item(str(1 + i * 100 + j))} for j in range(100)]})
             await asyncio.wait_for(all_came.wait(), 120)  # and so as much has come to the reader
@@ -163,6 +185,41 @@ class OverNATS(unittest.IsolatedAsyncioTestCase):
             following = asyncio.ensure_future(anext(events))  # nothing comes again
             await t.send("item.create", item("last"))
             self.assertEqual(text_of(await following), "last")
+
+    async def test_events_while_the_end_is_asked_for(self) -> None:
+        t, told, late = await self.thread(), asyncio.Event(), asyncio.Event()
+
+        async def request(subject: str, *args: Any, **more: Any) -> Any:
+            m = await self.nc.request(subject, *args, **more)
+            if subject.endswith("history.get"):
+                told.set()
+                await late.wait()
+            return m
+
+        async with aclosing(self.between(request=request).events(types=["item.created"])) as events:
+            first = asyncio.ensure_future(anext(events))
+            await told.wait()
+            all_came = await self.come(t, 1100)
+            for i in range(11):
+                await t.send("thread.commit", {"commands": [{"command": "item.create", "data": item(str(i * 100 + j))} for j in range(100)]})
+            await asyncio.wait_for(all_came.wait(), 120)
+            late.set()
+            seen = [text_of((await first).event)] + [text_of((await anext(events)).event) for _ in range(1099)]
+        self.assertEqual(seen, [str(i) for i in range(1100)])
+
+    async def test_request_that_takes_an_event(self) -> None:
+        patience: list[float] = []
+
+        async def request(subject: str, payload: bytes, timeout: float) -> Any:
+            patience.append(timeout)
+            return await self.nc.request(subject, payload, timeout=timeout)
+
+        s, t = self.between(request=request), await self.thread()
+        await s.query("consumer.create", {"name": "patient", "threadId": t.ref})
+        taken = await s._query("consumer.next", {"name": "patient", "waitMs": 10_000})
+        self.assertEqual(taken["event"]["type"], "thread.created")
+        self.assertGreater(patience[-1], 10)
+        await s.query("consumer.delete", {"name": "patient"})
 
     async def test_events_of_the_tenant(self) -> None:
         t = await self.thread()
@@ -183,7 +240,9 @@ class OverNATS(unittest.IsolatedAsyncioTestCase):
         await control("cut")
         await t.send("item.create", item("five"))
         await t.send("thread.delete", {})
-        self.assertEqual([e.type for e in await take(9, t.events())][-1], "lifecycle.deleted")
+        types = [e.type for e in await take(9, t.events())]
+        self.assertEqual(types[-1], "lifecycle.deleted")
+        self.assertEqual([e async for e in t.events(after=len(types))], [])  # what was seen last is the end
         await asyncio.wait_for(following, 120)
         self.assertEqual([kind for _, kind in positions], ["item.created"] * 5 + ["lifecycle.deleted"])
         self.assertRegex(positions[2][0], r"^\d+\.1\.[a-z]\w+$")
@@ -255,6 +314,9 @@ class OverNATS(unittest.IsolatedAsyncioTestCase):
         self.assertEqual([e.type for e in await take(1, reader.thread(t.ref).events())], ["thread.created"])
         await self.refused("forbidden", f"subscribe to skein.timeline.acme.{t.ref}.>", writer.thread(t.ref).events())
         await self.refused("forbidden", "subscribe to skein.timeline.acme.*.>", writer.events())
+        refs = [t.ref, *[(await self.thread()).ref for _ in range(2)]]  # of what is denied at once, the connection tells the last
+        at_once = (self.refused("forbidden", f"subscribe to skein.timeline.acme.{ref}.>", writer.thread(ref).events(after=2)) for ref in refs)
+        await asyncio.gather(*at_once)
         with self.assertRaisesRegex(skein.SkeinError, "inbox_prefix"):
             await Skein(await self.connect("reader", inbox="_INBOX"), tenant="acme").query("thread.list", {})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 import math
 import time
 from collections.abc import AsyncGenerator, Iterator
@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from . import _wire as wire
-from ._nats_feed import Feed, Queries, placed
+from ._nats_feed import REFILLS, Feed, Queries, placed
 from ._wire import Chunk, Event, Gap
 
 TYPES = ("chunk.emitted", "execution.created", "execution.status.changed", "thread.finished")
@@ -62,7 +62,11 @@ class ChunkReader:
                 self._execution = e.data["executionId"]
             if e.data["executionId"] != self._execution or not self._is_new(e.data):
                 return
-            if e.data["index"] > self._next:
+            for failures in range(REFILLS):
+                if not self._lacks(e.data) or (failures and self._seq >= seq):
+                    break
+                if failures:  # a replica may lag behind
+                    await asyncio.sleep(wire.pause(min(failures, 4), 0.0))
                 async for one in self._stored():
                     yield one
             if not self._done and self._is_new(e.data):
@@ -75,6 +79,10 @@ class ChunkReader:
         """Reports whether a chunk comes after the last one, or is of a newer claim. What an older claim
         still sends does not count."""
         return bool(d["attempt"] >= self._attempt and d["index"] >= self._next) or 0 < self._attempt < int(d["attempt"])
+
+    def _lacks(self, d: Any) -> bool:
+        """Reports whether chunks are missing before a new one."""
+        return not self._done and self._is_new(d) and bool(d["index"] > self._next)
 
     def _move(self, d: Any, seq: int) -> Iterator[Chunk | Gap]:
         if d["index"] > self._next:
@@ -128,7 +136,8 @@ class ChunkReader:
             return
         self._end = x
         ended = datetime.fromisoformat(x.get("updatedAt") or x["createdAt"]).timestamp()
-        old = time.time() - ended > 5 * _END_GRACE  # nothing more comes of a run that ended long ago
+        # Nothing comes of a run that ended long ago. Of one that is read, more may: this clock may be ahead.
+        old = self._attempt == 0 and time.time() - ended > 5 * _END_GRACE
         self._until = time.monotonic() + (0.0 if old else _END_GRACE)
 
     async def _finish(self) -> AsyncGenerator[Chunk | Gap, None]:

@@ -19,7 +19,7 @@ from ._wire import Event, SkeinError, TenantEvent
 _MOST_MESSAGES, _MOST_BYTES = 1024, 8 << 20
 _PAGE = 1000
 _POLL = 0.5  # seconds between looks at what the connection does not tell by itself
-_REFILLS = 8  # how often what was announced is looked for in the log: a replica may lag behind
+REFILLS = 8  # how often what was announced is looked for in the log: a replica may lag behind
 _KNOWN_THREADS = 16384
 T = TypeVar("T", covariant=True)
 
@@ -40,9 +40,30 @@ class Feed:
         self._waiting: deque[Message] = deque()
         self._bytes, self._missed, self._news = 0, True, asyncio.Event()
         self._denials, self._connects = Denials(nc), nc.stats["reconnects"]
+        self._subscription: Any = None
+        self._heard = False  # a message has come, so that the subscription is permitted
+
+    async def subscribe(self) -> None:
+        """Subscribes, also again: what came meanwhile was missed."""
+        await self.close()
+        self._missed = True
+        try:
+            self._subscription = await self._nc.subscribe(self._subject, cb=self.add)
+        except Exception as e:
+            raise failure(e, self._subject) from e
+
+    async def close(self) -> None:
+        """Unsubscribes."""
+        subscription, self._subscription = self._subscription, None
+        try:
+            if subscription is not None and not self._nc.is_closed:
+                await subscription.unsubscribe()
+        except Exception:  # the connection is being closed, and the subscription with it
+            pass
 
     async def add(self, m: Message) -> None:
         """Takes a message that has come."""
+        self._heard = True
         if not self._wanted(".".join(m.subject.split(".")[4:])):
             return
         if len(self._waiting) >= _MOST_MESSAGES or self._bytes + len(m.data) > _MOST_BYTES:
@@ -66,7 +87,7 @@ class Feed:
         """Reports whether messages were missed since the last call."""
         self.check()
         if self._nc.stats["reconnects"] != self._connects:
-            self._connects, self._missed = self._nc.stats["reconnects"], True
+            self._connects, self._missed, self._heard = self._nc.stats["reconnects"], True, False
         missed, self._missed = self._missed, False
         return missed
 
@@ -80,6 +101,9 @@ class Feed:
 
     async def wait(self, seconds: float) -> None:
         """Waits until there may be something to do."""
+        if self._denials.others() and not self._heard:
+            await self.subscribe()  # if this was denied too, it is told now
+            return
         self._news.clear()
         if not self._waiting:
             try:
@@ -91,20 +115,12 @@ class Feed:
 @asynccontextmanager
 async def feed(nc: Connection, timeline: str, wanted: Callable[[str], bool]) -> AsyncGenerator[Feed, None]:
     """Subscribes to a timeline, to messages of types that are wanted."""
-    subject = timeline + ">"
-    one = Feed(nc, subject, wanted)
+    one = Feed(nc, timeline + ">", wanted)
     try:
-        subscription = await nc.subscribe(subject, cb=one.add)
-    except Exception as e:
-        raise failure(e, subject) from e
-    try:
+        await one.subscribe()
         yield one
     finally:
-        try:
-            if not nc.is_closed:
-                await subscription.unsubscribe()
-        except Exception:  # the connection is being closed, and the subscription with it
-            pass
+        await one.close()
 
 
 @dataclass(frozen=True)
@@ -151,7 +167,7 @@ async def follow(live: Feed, place: Place[T]) -> AsyncGenerator[T, None]:
             await live.wait(math.inf)
             continue
         e = placed(m)
-        for failures in range(_REFILLS):
+        for failures in range(REFILLS):
             if e is None or not (place.follows(e) and place.lacks(e)):
                 break
             if failures:
@@ -181,7 +197,8 @@ class ThreadPlace:
 
     def __init__(self, queries: Queries, thread: str, after: int | None, types: Sequence[str] | None, log: str | None) -> None:
         self.over = False
-        self._queries, self._thread, self._version, self._log = queries, thread, after or 0, log
+        self._queries, self._thread, self._log = queries, thread, log
+        self._version = self._after = after or 0
         self._wants, self._begun = wanted(types), False
 
     def follows(self, e: Placed) -> bool:
@@ -206,8 +223,16 @@ class ThreadPlace:
                     yield event
                 if self.over:
                     return
+            if not page["events"] and start == self._after + 1:
+                await self._last()  # nothing came after what was seen before
             start = page.get("nextVersion")
             self._version = max(self._version, (start or 1) - 1)
+
+    async def _last(self) -> None:
+        """Ends where the event that was seen last is that the thread was deleted."""
+        if self._version > 0:
+            page = await self._queries.ask("event.list", {"threadId": self._thread, "fromVersion": self._version, "limit": 1, **({"log": self._log} if self._log else {})}, True)
+            self.over = [e["type"] for e in page["events"]] == ["lifecycle.deleted"]
 
 
 class TenantPlace:

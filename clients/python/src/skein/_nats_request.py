@@ -13,6 +13,7 @@ from . import _wire as wire
 from ._wire import SkeinError
 
 _FIRST_PATIENCE, _LONGEST_PATIENCE = 8.0, 30.0  # of an attempt; a service gives up after the longest
+_AFTER_WAIT = 3.0  # seconds that an answer may take in addition to what a request waits for
 _COPIES_AHEAD = 16
 _POLL = 0.1  # seconds between looks at what the connection does not tell by itself
 _DENIED = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"', re.IGNORECASE)
@@ -70,7 +71,13 @@ class Denials:
     """Notices what the server denies from now on: it tells so as the last error of the connection."""
 
     def __init__(self, nc: Connection) -> None:
-        self._nc, self._before = nc, nc.last_error
+        self._nc, self._before, self._last = nc, nc.last_error, nc.last_error
+
+    def others(self) -> bool:
+        """Reports whether anything was denied since the last call: of what is denied at once only the last is told."""
+        error, before = self._nc.last_error, self._last
+        self._last = error
+        return error is not None and error is not before and _DENIED.search(str(error)) is not None
 
     def check(self, subject: str) -> None:
         """Raises a SkeinError if an operation on a subject was denied, or the inbox of requests."""
@@ -79,7 +86,7 @@ class Denials:
         if not found:
             return
         kind, denied = found[1].lower(), found[2]
-        inbox = denied.lower().startswith("_inbox.")
+        inbox = kind == "subscription" and denied.lower().startswith("_inbox.")
         if not inbox and denied.lower() != subject.lower():
             return
         hint = ": connect with the inbox_prefix that skein access user prints" if inbox else ""
@@ -94,16 +101,17 @@ class Requests:
         self._nc, self._timeout = nc, timeout
         self._spent = 0  # copies that no answer stands for
 
-    async def send(self, subject: str, body: Any, singly: bool = False) -> Any:
-        """Sends a request until it is answered for good. One that is sent singly has no copies that wait together."""
+    async def send(self, subject: str, body: Any, singly: float | None = None) -> Any:
+        """Sends a request until it is answered for good. One that is sent singly, and may wait for so many
+        seconds, is not sent again before that."""
         payload, most = json.dumps(body).encode(), self._nc.max_payload
         if len(payload) > most:
             raise SkeinError("payload_too_large", f"the request has {len(payload)} bytes; at most {most} are allowed", 413, details={"size": len(payload), "limit": most})
-        deadline, patience, failures, lost = time.monotonic() + self._timeout, _FIRST_PATIENCE, 0, False
+        deadline, patience, failures, lost = time.monotonic() + self._timeout, max(_FIRST_PATIENCE, (singly or 0.0) + _AFTER_WAIT), 0, False
         while True:
             begun = time.monotonic()
             try:
-                return await self._attempt(subject, payload, min(patience, deadline - begun), singly)
+                return await self._attempt(subject, payload, max(min(patience, deadline - begun), _POLL), singly is None)
             except Exception as e:
                 refusal = failure(e, subject)
                 lost = lost or refusal.details.get("outcome") == "unknown"
@@ -118,11 +126,12 @@ class Requests:
             await asyncio.sleep(wait)
             failures += 1
 
-    async def _attempt(self, subject: str, payload: bytes, patience: float, singly: bool) -> Any:
+    async def _attempt(self, subject: str, payload: bytes, patience: float, copies: bool) -> Any:
         """Sends a request, and copies of it while nobody answers: one Skein of several may hang."""
         denials, until = Denials(self._nc), time.monotonic() + patience
         waiting: set[asyncio.Task[Any]] = set()
-        sent, again, copies = 0, 0.0, not singly
+        failed: BaseException = closed()
+        sent, again = 0, 0.0
         try:
             while True:
                 now = time.monotonic()
@@ -131,18 +140,23 @@ class Requests:
                     sent += 1
                     again = now + _repeat_after(sent)
                 done, waiting = await asyncio.wait(waiting, timeout=_POLL, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    error = closed() if task.cancelled() else task.exception()  # cancelled: the connection was closed
-                    if error is None:
-                        try:
-                            answer = _answer_in(task.result())
-                        except SkeinError as e:
-                            error, copies = e, False  # somebody is there, and has too much to do
-                        else:
-                            self._spent = max(self._spent - 1, 0)
-                            return answer
-                    if not waiting or (isinstance(error, SkeinError) and (not error.retry or error.code == "projection_behind")):
-                        raise error
+                ends = [closed() if task.cancelled() else task.exception() for task in done]  # cancelled: the connection was closed
+                for task, error in zip(done, ends):
+                    if error is not None:
+                        failed = error
+                        continue
+                    try:
+                        answer = _answer_in(task.result())
+                    except SkeinError as e:
+                        failed, copies = e, False  # somebody is there, and has too much to do
+                        if e.retry and e.code != "projection_behind":
+                            continue
+                        self._spent = max(self._spent - 1, 0)
+                        raise
+                    self._spent = max(self._spent - 1, 0)
+                    return answer
+                if not waiting:
+                    raise failed
                 denials.check(subject)
                 if self._nc.is_closed:
                     raise closed()

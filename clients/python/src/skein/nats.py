@@ -50,8 +50,9 @@ class Skein(aio.Skein):
     async def _query(self, name: str, ask: Any) -> Any:
         """Executes a query."""
         fresh = {**ask, "minSeq": self._seq} if self._seq and name not in UNORDERED and "minSeq" not in ask else ask
-        # Asking for the next event of a consumer takes it: a second copy would take another one.
-        return await self._requests.send(self._subject("query", name), fresh, singly=name == "consumer.next")
+        # Asking for the next event of a consumer takes it: a second request would take another one.
+        wait = ask.get("waitMs", 5000) if name == "consumer.next" else None
+        return await self._requests.send(self._subject("query", name), fresh, wait / 1000 if isinstance(wait, (int, float)) else None)
 
     if not TYPE_CHECKING:  # there they have the signatures of _calls.pyi
         send, query = _send, _query
@@ -75,8 +76,8 @@ class Skein(aio.Skein):
         place = feeds.TenantPlace(self, after, types)
         async with feeds.feed(self._nc, self._timeline("*"), feeds.is_stored) as live:
             if after is None:
+                live.missed()  # nothing: what is committed after the end of the log comes live, or is missed from here on
                 await place.begin()
-                live.missed()  # nothing: what is committed from now on comes live
             async with aclosing(feeds.follow(live, place)) as events:
                 async for one in events:
                     yield one
