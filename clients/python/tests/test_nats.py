@@ -310,6 +310,10 @@ class OverNATS(unittest.IsolatedAsyncioTestCase):
         refused = await asyncio.wait_for(asyncio.gather(*(reader.thread(t.ref).send("thread.update", {"title": "x"}) for _ in range(3)), return_exceptions=True), 60)
         for error in refused:
             self.assertRegex(str(error), "forbidden: .* publish on skein.cmd.acme.thread.update")
+        names = [f"thread.not-{n}" for n in range(6)]  # of what is denied at once, the connection tells the last
+        refused = await asyncio.wait_for(asyncio.gather(*(reader._send(name, {}) for name in names), return_exceptions=True), 60)
+        for name, error in zip(names, refused):
+            self.assertRegex(str(error), f"forbidden: .* publish on skein.cmd.acme.{name}")
         self.assertEqual((await reader.thread(t.ref).query("thread.get", {}))["id"], t.ref)
         self.assertEqual([e.type for e in await take(1, reader.thread(t.ref).events())], ["thread.created"])
         await self.refused("forbidden", f"subscribe to skein.timeline.acme.{t.ref}.>", writer.thread(t.ref).events())

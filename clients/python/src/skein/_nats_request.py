@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,7 +16,8 @@ from ._wire import SkeinError
 _FIRST_PATIENCE, _LONGEST_PATIENCE = 8.0, 30.0  # of an attempt; a service gives up after the longest
 _AFTER_WAIT = 3.0  # seconds that an answer may take in addition to what a request waits for
 _COPIES_AHEAD = 16
-_POLL = 0.1  # seconds between looks at what the connection does not tell by itself
+_POLL, _FIRST_POLL = 0.1, 0.01  # seconds between looks at what the connection does not tell by itself
+_FIRST = 0.5  # seconds after a request in which it is denied, if it is
 _DENIED = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"', re.IGNORECASE)
 
 
@@ -131,15 +133,16 @@ class Requests:
         denials, until = Denials(self._nc), time.monotonic() + patience
         waiting: set[asyncio.Task[Any]] = set()
         failed: BaseException = closed()
-        sent, again = 0, 0.0
+        sent, last, again, hidden = 0, 0.0, 0.0, False
         try:
             while True:
                 now = time.monotonic()
-                if now < until and (sent == 0 or (copies and now >= again and self._spend())):
+                if now < until and (sent == 0 or (copies and now >= again and (hidden or self._spend()))):
                     waiting.add(asyncio.create_task(self._nc.request(subject, payload, timeout=until - now)))
-                    sent += 1
+                    sent, last, hidden = sent + 1, now, False
                     again = now + _repeat_after(sent)
-                done, waiting = await asyncio.wait(waiting, timeout=_POLL, return_when=asyncio.FIRST_COMPLETED)
+                poll = _FIRST_POLL if now - last < _FIRST else _POLL
+                done, waiting = await asyncio.wait(waiting, timeout=poll, return_when=asyncio.FIRST_COMPLETED)
                 ends = [closed() if task.cancelled() else task.exception() for task in done]  # cancelled: the connection was closed
                 for task, error in zip(done, ends):
                     if error is not None:
@@ -158,6 +161,8 @@ class Requests:
                 if not waiting:
                     raise failed
                 denials.check(subject)
+                if denials.others() and now - last < _FIRST:  # if this was denied too, it is told when it is denied alone
+                    again, hidden = min(again, now + random.uniform(0.0, _FIRST)), True
                 if self._nc.is_closed:
                     raise closed()
         finally:
