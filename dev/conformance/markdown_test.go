@@ -19,8 +19,7 @@ const mostRendered = 4<<20 + 1024
 // The pages whose renderings are known are safe, too.
 func TestMarkdown_GoldenPagesAreSafe(t *testing.T) {
 	t.Parallel()
-	pages := markdownPages(t)
-	for _, text := range pages {
+	for _, text := range markdownPages(t) {
 		checkSafe(t, string(markdown.New().Render(text)))
 	}
 }

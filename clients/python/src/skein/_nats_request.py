@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from . import _wire as wire
 from ._wire import SkeinError
 
-_FIRST_PATIENCE, _LONGEST_PATIENCE = 8.0, 30.0  # of an attempt; a service gives up after the longest
+_FIRST_PATIENCE, _LONGEST_PATIENCE = 8.0, 30.0  # of an attempt; a service answers no later than the longest
 _AFTER_WAIT = 3.0  # seconds that an answer may take in addition to what a request waits for
 _COPIES_AHEAD = 16
 _POLL, _FIRST_POLL = 0.1, 0.01  # seconds between looks at what the connection does not tell by itself
