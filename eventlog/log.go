@@ -164,6 +164,16 @@ func (l *Log) Incarnation(ctx context.Context) (string, error) {
 	return end.Incarnation, err
 }
 
+// Reaches reports whether the log has come to a sequence. The server is asked only about one that is
+// newer than all that this process has appended.
+func (l *Log) Reaches(ctx context.Context, seq uint64) (bool, error) {
+	if r := l.cfg.Recent; r != nil && seq <= r.Newest() {
+		return true, nil
+	}
+	end, err := l.LastSeq(ctx)
+	return seq <= end, err
+}
+
 // LastSeq returns the sequence of the log's last commit, 0 if it is empty.
 func (l *Log) LastSeq(ctx context.Context) (uint64, error) {
 	return l.conn.LastSeq(ctx, l.cfg.Names.Stream(assets.LogStream))

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -50,18 +51,42 @@ func (l *Log) Get(ctx context.Context, seq uint64) (*events.Commit, error) {
 // Last reads the last commit of an aggregate, on a cluster from the leader. Nil
 // if it has none.
 func (l *Log) Last(ctx context.Context, tenant, aggregate string) (*events.Commit, error) {
-	several, err := l.conn.Replicated(ctx)
-	switch {
-	case err != nil:
+	m, err := l.last(ctx, tenant, aggregate)
+	if err != nil || m == nil {
 		return nil, err
-	case several:
-		return l.Newest(ctx, tenant, aggregate)
 	}
-	got, err := l.conn.Direct(ctx, l.cfg.Names.Stream(assets.LogStream), streams.GetRequest{Multi: []string{l.cfg.Names.Log(tenant, aggregate)}})
+	return l.Decode(*m)
+}
+
+// LastSeqOf returns the sequence of the last commit of an aggregate, on a cluster from the leader,
+// whether the commit can be read or not; 0 if the aggregate has none.
+func (l *Log) LastSeqOf(ctx context.Context, tenant, aggregate string) (uint64, error) {
+	m, err := l.last(ctx, tenant, aggregate)
+	if err != nil || m == nil {
+		return 0, err
+	}
+	return m.Seq, nil
+}
+
+// last reads the message of the last commit of an aggregate, nil if it has none.
+func (l *Log) last(ctx context.Context, tenant, aggregate string) (*streams.Message, error) {
+	stream, subject := l.cfg.Names.Stream(assets.LogStream), l.cfg.Names.Log(tenant, aggregate)
+	several, err := l.conn.Replicated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if several {
+		m, err := l.conn.Leader(ctx, stream, streams.GetRequest{Last: subject})
+		if errors.Is(err, streams.ErrNoMessage) {
+			return nil, nil
+		}
+		return &m, err
+	}
+	got, err := l.conn.Direct(ctx, stream, streams.GetRequest{Multi: []string{subject}})
 	if err != nil || len(got) == 0 {
 		return nil, err
 	}
-	return l.decode(got[0].Subject, got[0].Seq, got[0].Header, got[0].Data)
+	return &got[0], nil
 }
 
 // Thread reads the commits of an aggregate from a sequence on, in order, those

@@ -75,7 +75,10 @@ func awaitDefinitions(a *asking, fresh events.Fresh, fromLog bool) error {
 	if fresh.MinVersion != nil {
 		return events.Invalid("/minVersion", "definitions belong to no thread, whose version this would be; use minSeq")
 	}
-	if err := a.awaitSeq(fresh.MinSeq, fromLog); err != nil || fromLog {
+	if err := a.awaitSeq(fresh.MinSeq, true); err != nil || fromLog {
+		return err
+	}
+	if err := a.awaitLast(events.TenantAggregate, fresh.MinSeq); err != nil {
 		return err
 	}
 	return a.awaitStart(math.MaxUint64)

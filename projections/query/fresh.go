@@ -52,7 +52,7 @@ func (a *asking) awaitSeq(least *int64, fromLog bool) error {
 		return nil
 	}
 	if fromLog {
-		if end, err := a.log.LastSeq(a.ctx); err == nil && end >= uint64(*least) {
+		if reached, err := a.log.Reaches(a.ctx, uint64(*least)); err == nil && reached {
 			return nil
 		}
 	}
@@ -62,6 +62,20 @@ func (a *asking) awaitSeq(least *int64, fromLog bool) error {
 		return a.behind("the read models show the log up to %d, not yet %d", a.cfg.Progress.Seq(), *least)
 	}
 	return nil
+}
+
+// awaitLast waits until the read models show a sequence that the log has reached, as far as an
+// aggregate is concerned: its documents follow from its own commits, and nothing of others is waited
+// for.
+func (a *asking) awaitLast(aggregate string, least *int64) error {
+	if least == nil || a.cfg.Progress.Seq() >= uint64(*least) {
+		return nil
+	}
+	last, err := a.log.LastSeqOf(a.ctx, a.tenant, aggregate)
+	if err != nil {
+		return err
+	}
+	return a.awaitSeq(new(min(*least, int64(last))), false)
 }
 
 // awaitStart waits until the read models show the log up to a sequence, at most up to where the
@@ -78,6 +92,18 @@ func (a *asking) awaitStart(upTo uint64) error {
 		return a.behind("%s", NotShown(a.cfg.Progress))
 	}
 	return nil
+}
+
+// awaitThread is awaitStart for one thread, which the read models may show before all others.
+func (a *asking) awaitThread(at *events.At) error {
+	if at != nil || a.cfg.Progress.Seq() >= a.cfg.Progress.Started() {
+		return nil
+	}
+	last, err := a.log.Newest(a.ctx, a.tenant, a.thread)
+	if err != nil || last == nil {
+		return err
+	}
+	return a.awaitStart(last.Seq)
 }
 
 // NotShown reports how far the read models are if they do not show the log yet up to where it

@@ -62,6 +62,52 @@ func TestMinSeq_OlderDocument(t *testing.T) {
 	}
 }
 
+// A query about one thread, or about definitions, waits for their own commits up to the sequence that it
+// names, not for those of others: nothing that another thread does can delay it.
+func TestMinSeq_OfAnother(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	r, stop := h.Run(projections.Config{})
+	a := h.asker(Config{Wait: time.Millisecond})
+	own := h.Do("thread.create", "", `{"key":"visitor/own"}`).ThreadID
+	h.React(own, 0)
+	h.Do("definition.apply", "", `{"definitions":[{"kind":"policy","definition":{"name":"handoff","agent":"a"}}]}`)
+	h.AwaitRunner(r)
+	stop()
+	other := h.Do("thread.create", "", `{"key":"visitor/other"}`)
+	rows := []struct{ name, body string }{
+		{"thread.get", `"threadId":"` + own + `"`}, {"thread.get", `"threadId":"key:visitor/own"`}, {"item.list", `"threadId":"` + own + `"`},
+		{"message.list", `"threadId":"` + own + `"`}, {"context.get", `"threadId":"` + own + `"`}, {"execution.list", `"threadId":"` + own + `"`},
+		{"definition.get", `"kind":"policy","name":"handoff"`}, {"definition.list", `"kind":"policy"`},
+	}
+	for _, c := range rows {
+		if _, err := a.q.Handle(t.Context(), acme, c.name, []byte(`{`+c.body+`,`+seqOf(other)+`}`), service.Meta{}); err != nil {
+			t.Errorf("%s %s waits for another thread: %v", c.name, c.body, err)
+		}
+	}
+	a.refused(events.NotFound, "thread.get", `{"threadId":"key:visitor/nobody",`+seqOf(other)+`}`)
+	end, err := h.NewLog().LastSeq(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range append(rows[:6:6], []struct{ name, body string }{
+		{"thread.get", `"threadId":"key:visitor/other"`}, {"thread.get", `"threadId":"` + other.ThreadID + `"`},
+		{"thread.list", ``}, {"run.list", ``}, {"item.get", `"itemId":"itm_nobody"`},
+	}...) {
+		body := `{` + c.body + `,"minSeq":` + fmt.Sprint(end+1) + `}` // the log itself has not come so far
+		a.refused(events.ProjectionBehind, c.name, strings.Replace(body, "{,", "{", 1))
+	}
+	changed := h.Do("thread.update", own, `{"title":"new"}`)
+	applied := h.Do("definition.apply", "", `{"definitions":[{"kind":"policy","definition":{"name":"handoff","agent":"b"}}]}`)
+	for i, c := range rows {
+		of := changed
+		if i >= 6 {
+			of = applied
+		}
+		a.refused(events.ProjectionBehind, c.name, `{`+c.body+`,`+seqOf(of)+`}`)
+	}
+}
+
 // Until the read models show the log as it was when a process began to follow them, no query of
 // that process is answered from less: it waits, and then says how far they are. A thread that they
 // show whole is answered. Later they may lag behind what nobody named.

@@ -383,7 +383,7 @@ func (a *asking) about(ref string, at *events.At, fresh events.Fresh) error {
 			return events.Invalid("/threadId", "minVersion is a thread's, and needs a threadId; minSeq does not")
 		}
 	}
-	if err := a.awaitSeq(fresh.MinSeq, at != nil); err != nil {
+	if err := a.awaitSeq(fresh.MinSeq, ref != ""); err != nil {
 		return err
 	}
 	a.source, a.fresh = a.inheriting(&live{q: a.Queries}), at == nil && (fresh.MinSeq != nil || fresh.MinVersion != nil)
@@ -396,6 +396,11 @@ func (a *asking) about(ref string, at *events.At, fresh events.Fresh) error {
 	if err := a.awaitThread(at); err != nil {
 		return err
 	}
+	if at == nil {
+		if err := a.awaitLast(a.thread, fresh.MinSeq); err != nil {
+			return err
+		}
+	}
 	if err := a.awaitVersion(fresh.MinVersion); err != nil {
 		return err
 	}
@@ -405,18 +410,6 @@ func (a *asking) about(ref string, at *events.At, fresh events.Fresh) error {
 	past, err := a.lookBack(ref, *at)
 	a.source, a.past = a.inheriting(past), true
 	return err
-}
-
-// awaitThread is awaitStart for one thread, which the read models may show before all others.
-func (a *asking) awaitThread(at *events.At) error {
-	if at != nil || a.cfg.Progress.Seq() >= a.cfg.Progress.Started() {
-		return nil
-	}
-	last, err := a.log.Newest(a.ctx, a.tenant, a.thread)
-	if err != nil || last == nil {
-		return err
-	}
-	return a.awaitStart(last.Seq)
 }
 
 // resolve sets the thread that a reference names.
