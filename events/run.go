@@ -1,5 +1,7 @@
 package events
 
+import "cmp"
+
 // The events of runs, effects, approvals and traces.
 const (
 	EffectScheduledType   Type = "effect.scheduled"
@@ -251,6 +253,14 @@ func (u Usage) Add(v Usage) Usage {
 	v.TotalTokens += u.TotalTokens
 	v.LatencyMs += u.LatencyMs
 	return v
+}
+
+// AddUsage returns what was used so far, nil if nothing was, and u together.
+func AddUsage(so *Usage, u *Usage) *Usage {
+	if so == nil || u == nil {
+		return cmp.Or(so, u)
+	}
+	return new(so.Add(*u))
 }
 
 type effectRules interface {

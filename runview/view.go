@@ -26,6 +26,7 @@ type View struct {
 
 	reason   string // why the model's last answer ended early, "" if it did not
 	failure  string // why the execution failed
+	usage    *events.Usage
 	aborted  *events.RunStopped
 	finished *events.ThreadFinished
 	waiting  bool
@@ -79,6 +80,9 @@ func (v *View) Ended() bool { return v.ended }
 
 // Waiting reports whether the run waits for people only, as far as its events are known.
 func (v *View) Waiting() bool { return v.waiting }
+
+// Usage returns the sum of what the run's calls of models used, nil if they used nothing.
+func (v *View) Usage() *events.Usage { return v.usage }
 
 // Pause ends what is open of a run that is Waiting, for a reader that leaves now.
 func (v *View) Pause() []Frame {
@@ -167,6 +171,7 @@ func (v *View) ending(e *events.Event) []Frame {
 	case events.TraceRecorded:
 		if d.ExecutionID == v.execution && (d.Usage != nil || d.Shown != nil) {
 			v.reason = EarlyFinish(d.Data)
+			v.usage = events.AddUsage(v.usage, d.Usage)
 		}
 	case events.ExecutionStatusChanged:
 		if e.Subject == v.execution {

@@ -1,13 +1,20 @@
 package agui_test
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/projections"
 )
 
 func TestRun_Text(t *testing.T) {
@@ -35,6 +42,36 @@ func TestRun_Text(t *testing.T) {
 	b.messages = a.messages
 	b.say("by id")
 	b.want("user: hello", "assistant: answer to hello", "user: and again", "assistant: answer to and again", "user: by id", "assistant: answer to by id")
+}
+
+// A first turn needs no read model: the log alone says what is asked and what came of it, so nothing is
+// written on its behalf before it goes on.
+func TestRun_NeedsNoReadModel(t *testing.T) {
+	w := start(t)
+	js, err := jetstream.New(natstest.Dial(t, w.s.Addresses().NATS))
+	w.s.Must(err)
+	leases, err := js.KeyValue(t.Context(), derived.LeaseBucket)
+	w.s.Must(err)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	hold := func() { _, _ = leases.PutString(ctx, projections.RunnerLease, "a process that does nothing") }
+	hold()
+	go func() {
+		for tick := time.Tick(time.Second); ctx.Err() == nil; <-tick {
+			hold()
+		}
+	}()
+	natstest.Eventually(t, "the read models to stand still", func() bool {
+		reply, err := w.c.Send(t.Context(), "", events.CreateThread{})
+		w.s.Must(err)
+		_, err = client.Read(t.Context(), w.c, events.GetThread{ThreadID: reply.ThreadID, Fresh: events.Fresh{MinSeq: &reply.Seq}})
+		return events.HasCode(err, events.ProjectionBehind)
+	})
+	a := w.agent("order 7")
+	end := w.lastOf(a.say("hello"), "RUN_FINISHED")
+	if got := dump(end["usage"]); got != `[{"inputTokens":3,"model":"m","outputTokens":4,"totalTokens":7}]` {
+		t.Errorf("usage %s", got)
+	}
 }
 
 func TestRun_ServerTool(t *testing.T) {

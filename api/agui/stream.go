@@ -55,19 +55,15 @@ func (f *follow) stream(ctx context.Context, in *input, send func(...event) erro
 	if err := send(encode.finish()...); err != nil {
 		return err
 	}
-	if encode.off != "" {
-		return send(encode.ending(in, nil))
+	if encode.off != "" || encode.end != nil {
+		return send(encode.ending(in, usageOf(view.Usage())))
 	}
+	// It waits for people.
 	x, err := client.Read(ctx, c, events.GetExecution{ThreadID: f.thread, ExecutionID: f.execution, Fresh: source.Fresh()})
-	switch {
-	case events.IsNotFound(err) && encode.end != nil: // it was removed from its queue
-		return send(encode.ending(in, nil))
-	case err != nil:
+	if err != nil {
 		return err
-	case encode.end == nil: // it waits for people
-		return send(paused(in, x))
 	}
-	return send(encode.ending(in, usageOf(x.Usage)))
+	return send(paused(in, x))
 }
 
 // paused returns how the stream of a run that waits for people ends. If they have answered meanwhile,

@@ -27,13 +27,22 @@ func DigestOf(body []byte) string {
 }
 
 // CheckMade refuses the reply to a request that creates a thread if the thread was deleted since: the
-// request repeats an earlier one. The error is one of events.TakenByDeleted.
+// request repeats an earlier one. The error is one of events.TakenByDeleted. It reads the log: the read
+// models need not show the thread yet.
 func (c *Caller) CheckMade(ctx context.Context, reply *events.Reply) error {
-	_, err := client.Read(ctx, c.Client.WithMinSeq(reply.Seq), events.GetThread{ThreadID: reply.ThreadID})
-	if events.IsNotFound(err) {
-		return events.TakenByDeleted(reply.ThreadID)
+	q := events.ListEvents{ThreadID: reply.ThreadID, Types: []string{string(events.LifecycleDeletedType)}}
+	for from := reply.Version + 1; from > 0; {
+		q.FromVersion = &from
+		since, err := client.Read(ctx, c.Client, q)
+		if events.IsNotFound(err) || err == nil && len(since.Events) > 0 {
+			return events.TakenByDeleted(reply.ThreadID)
+		}
+		if err != nil {
+			return err
+		}
+		from = since.NextVersion
 	}
-	return err
+	return nil
 }
 
 // ReusedKey returns the refusal of what makes a request repeatable, by its name, such as HeaderKey, that

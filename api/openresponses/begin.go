@@ -30,6 +30,7 @@ type begun struct {
 	echo     *echo
 	settings *events.RunSettings
 
+	reply     *events.Reply     // to the commit that asked for it; nil: another request did
 	repeated  bool              // an earlier request has started it
 	waiting   *events.Execution // of an earlier request, while it is queued
 	temporary *temporary        // nil: the response is stored
@@ -161,6 +162,7 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, 
 	for _, r := range results(reply) {
 		b.queued = b.queued || r.QueuedID != ""
 	}
+	b.reply = reply
 	return b, nil
 }
 

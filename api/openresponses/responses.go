@@ -74,19 +74,34 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 // background, otherwise when it has ended.
 func (b *begun) shown(ctx context.Context) (leg, error) {
 	switch {
-	case !b.request.Background && b.queued:
+	case b.request.Background && b.waiting != nil:
+		return leg{x: b.waiting}, nil
+	case b.request.Background:
+		x, err := b.read(ctx)
+		return leg{x, b.leg}, err
+	case b.queued:
 		_, blocked, err := begins(ctx, b.client, b.query())
 		if err != nil || blocked != nil {
 			return leg{x: &events.Execution{ID: b.exec, ThreadID: b.thread, AgentID: b.request.Model, Settings: b.settings, ReactionItemID: b.reaction}}, err
 		}
-		return awaitLeg(ctx, b.client, b.query(), b.leg)
-	case !b.request.Background:
-		return awaitLeg(ctx, b.client, b.query(), b.leg)
-	case b.waiting != nil:
-		return leg{x: b.waiting}, nil
+	case b.reply != nil:
+		x, err := b.read(ctx)
+		if err != nil {
+			return leg{}, err
+		}
+		return leg{x, b.leg}.ended(ctx, b.client)
 	}
-	x, err := client.Read(ctx, b.client, b.query())
-	return leg{x, b.leg}, err
+	return awaitLeg(ctx, b.client, b.query(), b.leg)
+}
+
+// read returns the execution of a response that waits in no queue.
+func (b *begun) read(ctx context.Context) (*events.Execution, error) {
+	if b.reply != nil {
+		if x, err := runstream.Begun(ctx, b.client, b.reply, b.exec); x != nil || err != nil {
+			return x, err
+		}
+	}
+	return client.Read(ctx, b.client, b.query())
 }
 
 // query asks for the execution of a response.
@@ -96,7 +111,7 @@ func (b *begun) query() events.GetExecution {
 
 // created returns when a request was accepted.
 func created(b *begun) int64 {
-	if x, err := client.Read(context.Background(), b.client, b.query()); err == nil && !b.queued {
+	if x, err := b.read(context.Background()); err == nil && !b.queued {
 		return unix(x.CreatedAt)
 	}
 	return time.Now().Unix()
@@ -116,7 +131,7 @@ func (b *begun) execution(ctx context.Context) (*events.Execution, error) {
 		}
 		return x, err
 	}
-	return client.Read(ctx, b.client, b.query())
+	return b.read(ctx)
 }
 
 // stream answers with the events of a response that has been asked for.

@@ -1,0 +1,49 @@
+package runstream_test
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/api/runstream"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/skeintest"
+)
+
+// An execution as it began is what the log folds to at that version: with its settings, and also for the
+// repeat of a command whose run has ended since. A commit that began none has none.
+func TestBegun(t *testing.T) {
+	s := skeintest.Start(t)
+	s.Must(s.Reactor("echo", func(context.Context, *skein.StepInput, skein.Stream) (*skein.Reaction, error) {
+		return skein.Answer("done"), nil
+	}))
+	c := s.Client("acme")
+	settings := &events.RunSettings{Metadata: events.JSON(`{"of":"a client"}`)}
+	create, err := client.Sub("thread.create", events.CreateThread{})
+	s.Must(err)
+	item := events.NewItem{Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"hello"}]`)}
+	react, err := client.Sub("thread.react", events.ReactThread{Item: &item, AgentID: "echo", Policy: events.Enqueue, ExecutionID: "exe_first", Settings: settings})
+	s.Must(err)
+	first, err := c.Commit(t.Context(), "", []events.SubCommand{create, react})
+	s.Must(err)
+	at, err := client.Read(t.Context(), c, events.GetExecution{ThreadID: first.ThreadID, ExecutionID: "exe_first", At: &events.At{Version: &first.Version}})
+	s.Must(err)
+	for _, when := range []string{"at once", "when it has ended"} {
+		x, err := runstream.Begun(t.Context(), c, first, "exe_first")
+		s.Must(err)
+		if !reflect.DeepEqual(x, at) || x.Settings == nil {
+			t.Errorf("%s: %+v, not %+v", when, x, at)
+		}
+		s.WaitIdle()
+	}
+	if x, err := runstream.Begun(t.Context(), c, first, "exe_other"); x != nil || err != nil {
+		t.Errorf("%+v, %v", x, err)
+	}
+	renamed, err := c.Send(t.Context(), first.ThreadID, events.UpdateThread{Title: new("new")})
+	s.Must(err)
+	if x, err := runstream.Begun(t.Context(), c, renamed, "exe_first"); x != nil || err != nil {
+		t.Errorf("%+v, %v", x, err)
+	}
+}
