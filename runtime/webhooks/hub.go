@@ -147,8 +147,12 @@ func (h *Hub) Run(ctx context.Context) error {
 		r.start(ctx, one)
 	}
 	if h.cfg.Push != nil {
-		if err := r.followPushes(ctx); err != nil {
-			return err
+		loaded := make(chan struct{})
+		r.work.Go(func() { stop(r.followPushes(ctx, func() { close(loaded) })) })
+		select {
+		case <-loaded:
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
 	after := r.seq

@@ -56,41 +56,25 @@ func (p *push) headers(event string) http.Header {
 // place is the thread of pushes.
 type place struct{ tenant, thread string }
 
-// followPushes adds the pushes that are stored, and then adds, changes and removes them as they are
-// stored and deleted, until ctx ends.
-func (r *running) followPushes(ctx context.Context) error {
+// followPushes adds the pushes that are stored, calls loaded, and then adds, changes and removes pushes
+// as they are stored and deleted, until ctx ends.
+func (r *running) followPushes(ctx context.Context, loaded func()) error {
 	changes, err := r.store.pushes.WatchAll(ctx)
 	if err != nil {
 		return fmt.Errorf("the pushes: %w", err)
 	}
-	for {
-		select {
-		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), changes.Stop())
-		case one, open := <-changes.Updates():
-			if !open {
-				return errors.New("the pushes are not followed any more")
-			}
-			if one == nil { // all that were stored are known
-				r.work.Go(func() { r.changePushes(ctx, changes) })
-				return nil
-			}
-			r.changePush(ctx, one)
-		}
-	}
-}
-
-func (r *running) changePushes(ctx context.Context, changes jetstream.KeyWatcher) {
 	defer func() { _ = changes.Stop() }() // fails only if the connection is closed
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return context.Cause(ctx)
 		case one, open := <-changes.Updates():
-			if !open {
-				return
-			}
-			if one != nil {
+			switch {
+			case !open:
+				return errors.New("the pushes are not followed any more")
+			case one == nil: // all that were stored are known
+				loaded()
+			default:
 				r.changePush(ctx, one)
 			}
 		}
