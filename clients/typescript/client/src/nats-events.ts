@@ -31,8 +31,8 @@ export function placed(m: NatsMessage): Placed | undefined {
 interface Place<T> {
   /** No event follows. */
   over: boolean;
-  /** Reads what the log has after the place. */
-  stored(): AsyncGenerator<T>;
+  /** Reads what the log has after the place, and tells when it has begun to answer. */
+  stored(opened?: () => void): AsyncGenerator<T>;
   /** Whether an event comes after the place. */
   follows(e: Placed): boolean;
   /** Whether events are missing between the place and one that follows. */
@@ -48,11 +48,10 @@ async function* follow<T>(feed: Feed, place: Place<T>, o: FollowOptions): AsyncG
     while (!place.over) {
       goesOn();
       if (feed.missed()) {
-        for await (const one of place.stored()) {
+        for await (const one of place.stored(feed.begins() ? () => (goesOn(), o.opened?.()) : undefined)) {
           goesOn(); // nothing is shown of a stream that does not
           yield one;
         }
-        o.opened?.();
         continue;
       }
       const m = feed.take();
@@ -122,12 +121,14 @@ class ThreadPlace implements Place<SkeinEvent> {
     return this.wants(event.type) ? [event] : [];
   }
 
-  async *stored(): AsyncGenerator<SkeinEvent> {
+  async *stored(opened?: () => void): AsyncGenerator<SkeinEvent> {
     for (let from: number | undefined = this.#version + 1; from !== undefined; ) {
       const ask: EventListQuery = { threadId: this.thread, fromVersion: from, limit: page, ...(this.#log !== undefined && { log: this.#log }) };
       const list: EventList = await this.nats.patiently("event.list", ask, { signal: this.o.signal, begun: this.#begun });
       this.#begun = true;
       this.#log ??= list.log;
+      opened?.();
+      opened = undefined;
       for (const event of list.events as SkeinEvent[]) {
         yield* this.pass({ event, seq: NaN });
         if (this.over) return;
@@ -153,6 +154,7 @@ export async function* readTenant(nats: NATS, o: FollowOptions & { after?: strin
   const feed = nats.feed("*", isStored);
   try {
     if (o.after === undefined) {
+      feed.begins();
       feed.missed(); // nothing: what is committed after the end of the log comes live, or is missed from here on
       await place.begin();
       feed.check();
@@ -222,13 +224,15 @@ class TenantPlace implements Place<TenantEvent> {
     if (seq >= this.#seq) [this.#seq, this.#version] = [seq, Infinity];
   }
 
-  async *stored(): AsyncGenerator<TenantEvent> {
+  async *stored(opened?: () => void): AsyncGenerator<TenantEvent> {
     for (let more = true; more; ) {
       const whole = this.#version === Infinity;
       const ask = { ...(whole ? { fromSeq: this.#seq + 1 } : { fromSeq: this.#seq, afterVersion: this.#version }), limit: page, ...(this.#log !== undefined && { log: this.#log }) };
       const { entries, nextSeq, log } = await this.nats.patiently("history.list", ask, { signal: this.o.signal, begun: this.#begun });
       this.#begun = true;
       this.#log ??= log;
+      opened?.();
+      opened = undefined;
       for (const { seq, event, threadId } of entries) {
         const e = { event: event as SkeinEvent, seq };
         if (event === undefined) this.#passed(seq), this.#versions.delete(threadId ?? ""); // it cannot be read

@@ -12,6 +12,7 @@ export class Feed {
   readonly #end: () => void;
   #bytes = 0;
   #missed = true; // whatever came before
+  #begins = true; // and so does the stream, as it does where the connection was lost
   #failed: unknown;
   #wake = () => {};
 
@@ -30,7 +31,7 @@ export class Feed {
       throw failure(error, subject);
     }
     const unlisten = changes.listen(({ type }) => {
-      if (type === "reconnect") this.miss();
+      if (type === "reconnect") (this.#begins = true), this.miss();
       if (type === "close") fail(closed());
     });
     this.#end = () => {
@@ -63,6 +64,13 @@ export class Feed {
     const missed = this.#missed;
     this.#missed = false;
     return missed;
+  }
+
+  /** Whether the stream has begun, or begun again, since the last call. */
+  begins(): boolean {
+    const begins = this.#begins;
+    this.#begins = false;
+    return begins;
   }
 
   /** The next message, if there is one. */

@@ -27,7 +27,10 @@ export interface FollowOptions extends CallOptions {
   types?: string[];
   /** The name of the log that the position is of; a position of another log is refused. */
   log?: string;
-  /** Is called whenever the stream has begun, also again: what is read from then on misses no event. */
+  /**
+   * Is called when the stream has begun, before its first event, and again when it goes on after the
+   * connection was lost: what is read from then on misses no event.
+   */
   opened?: () => void;
 }
 

@@ -81,11 +81,15 @@ test("events resume where a stream broke off", async () => {
   const proxy = await cutting(5, 2500);
   const t = new Skein({ url: proxy.url }).thread(ref);
   const seen = [];
-  for await (const e of t.events({ types: ["item.*"] })) {
-    seen.push(e.data.content[0].text);
+  const order = [];
+  for await (const e of t.events({ types: ["item.*"], opened: () => order.push("opened") })) {
+    order.push(seen.push(e.data.content[0].text));
     if (seen.length === 10) break;
   }
   assert.deepEqual(seen, [..."0123456789"]);
+  assert.deepEqual(order.slice(0, 2), ["opened", 1]);
+  assert.ok(order.lastIndexOf("opened") > 0);
+  await assert.rejects(t.events({ after: 99, opened: () => assert.fail("opened") }).next(), (e) => e.code === "position_ahead");
   const from = [];
   for await (const e of t.events({ after: 5 })) {
     from.push(e.threadversion);

@@ -46,7 +46,7 @@ async function take(n, stream, each = () => {}) {
 }
 
 /** A client of which some methods of its connection do more, or less. */
-const between = (methods) => new Skein(natsTransport(new Proxy(nc, { get: (on, name) => methods[name] ?? (typeof on[name] === "function" ? on[name].bind(on) : on[name]) }), { tenant: "acme" }));
+const between = (methods, options = {}) => new Skein(natsTransport(new Proxy(nc, { get: (on, name) => methods[name] ?? (typeof on[name] === "function" ? on[name].bind(on) : on[name]) }), { tenant: "acme", ...options }));
 
 /** A promise that is resolved later. */
 function later() {
@@ -97,7 +97,9 @@ test("refusals are typed", async () => {
   await assert.rejects(t.send("thread.update", { title: "x" }, { expectedVersion: 9 }), (e) => e.code === "version_conflict" && e.details.currentVersion === 2);
   await assert.rejects(t.send("thread.update", { nothing: 1 }), (e) => e.code === "invalid_request" && e.param !== "");
   const large = "x".repeat(nc.info.max_payload);
-  await assert.rejects(t.send("thread.update", { title: large }), (e) => e.code === "payload_too_large" && e.details.limit === nc.info.max_payload);
+  await assert.rejects(t.send("thread.update", { title: large }), (e) => e.code === "payload_too_large" && e.details.limit === nc.info.max_payload - 64);
+  const room = nc.info.max_payload - 64 - JSON.stringify({ commandId: "largest", threadId: t.ref, data: { title: "" } }).length;
+  await assert.rejects(t.send("thread.update", { title: "x".repeat(room) }, { commandId: "largest" }), /the command's data has/); // the largest that arrives
   for (let n = 0; n < 12; n++) await t.send("item.create", { item: item("x".repeat(400_000)) });
   await assert.rejects(t.query("thread.document"), (e) => e.code === "payload_too_large" && /fromMessage/.test(e.message));
   assert.equal((await take(12, t.events({ types: ["item.created"] }))).length, 12); // of which the log has pages
@@ -128,8 +130,9 @@ test("events of a thread are live, and go on where the connection was lost", asy
   await skein.thread(key).send("item.create", { item: item("by its key") });
   assert.equal(said((await take(1, skein.thread(`key:a.b/${t.ref}`).events({ types: ["item.*"] })))[0]), "by its key");
   for (let n = 0; n < 3; n++) await t.send("item.create", { item: item(String(n)) });
-  const opened = [];
-  const seen = await take(9, t.events({ types: ["item.*"], opened: () => opened.push(1) }), async (n) => {
+  const order = [];
+  const seen = await take(9, t.events({ types: ["item.*"], opened: () => order.push("opened") }), async (n) => {
+    order.push(n);
     if (n === 3) for (const text of "34") await t.send("item.create", { item: item(text) });
     if (n === 4) {
       const { skein: other } = await client();
@@ -143,10 +146,11 @@ test("events of a thread are live, and go on where the connection was lost", asy
     }
   });
   assert.deepEqual(seen.map(said), [..."012345678"]);
-  assert.ok(opened.length > 1);
+  assert.deepEqual(order.slice(0, 4), ["opened", 1, 2, 3]);
+  assert.ok(order.lastIndexOf("opened") > 0);
   const from = await take(3, t.events({ after: 5 }));
   assert.deepEqual(from.map((e) => e.threadversion), [6, 7, 8]);
-  await assert.rejects(t.events({ after: 99 }).next(), (e) => e.code === "position_ahead");
+  await assert.rejects(t.events({ after: 99, opened: () => assert.fail("opened") }).next(), (e) => e.code === "position_ahead");
   await assert.rejects(t.events({ log: "another" }).next(), (e) => e.code === "position_ahead");
   assert.deepEqual(kept(nc), [0, 0]);
 });
@@ -188,6 +192,72 @@ test("of the events from now on none is missed, though more come than wait befor
   assert.equal(said((await first).value.event), "1");
   for (let n = 2; n <= 1100; n++) assert.equal(said((await stream.next()).value.event), String(n));
   await stream.return();
+});
+
+test("each event and chunk is shown once, though each of their messages comes twice", async () => {
+  const subscribe = (subject, { callback }) => nc.subscribe(subject, { callback: (error, m) => (callback(error, m), callback(error, m)) });
+  const twice = between({ subscribe });
+  const t = await thread();
+  const stop = new AbortController();
+  const { promise: opened, resolve } = later();
+  const ofTenant = take(3, (async function* () {
+    for await (const { event } of twice.events({ types: ["item.*"], opened: resolve })) if (event.threadid === t.ref) yield event;
+  })());
+  const ofThread = twice.thread(t.ref).events({ types: ["item.*"], signal: stop.signal });
+  await opened;
+  await t.send("item.create", { item: item("0") });
+  const seen = [(await ofThread.next()).value];
+  for (const text of "12") await t.send("item.create", { item: item(text) }), seen.push((await ofThread.next()).value);
+  assert.deepEqual(seen.map(said), [..."012"]);
+  assert.deepEqual((await ofTenant).map(said), [..."012"]);
+  await ofThread.return();
+  const indexes = [];
+  let text = "";
+  for await (const e of twice.thread(t.ref).run({ text: "hello" })) {
+    if (e.type === "chunk") indexes.push(e.chunk.index);
+    if (e.type === "chunk" && e.chunk.type === "text-delta") text += e.chunk.data.delta;
+  }
+  assert.equal(text, "0123456789");
+  assert.deepEqual(indexes, indexes.map((_, n) => n));
+});
+
+test("a request that nobody answers is sent again before it is given up", async () => {
+  let sent = 0;
+  const request = (...args) => (sent++ === 0 ? new Promise(() => {}) : nc.request(...args));
+  const { ref } = await thread();
+  const t = between({ request }).thread(ref);
+  await t.send("item.create", { item: item("once") });
+  assert.equal(sent, 2);
+  assert.equal((await t.query("item.list")).items.length, 1);
+});
+
+test("events go on after queries that took longer than the client's timeout", async () => {
+  const t = await thread();
+  let lose = false; // the next message
+  let hang = 0; // how many requests are not answered
+  const subscribe = (subject, { callback }) => nc.subscribe(subject, { callback: (error, m) => (lose ? (lose = false) : callback(error, m)) });
+  const request = (subject, ...more) => (subject.endsWith("event.list") && hang-- > 0 ? new Promise(() => {}) : nc.request(subject, ...more));
+  const stream = between({ subscribe, request }, { timeout: 200 }).thread(t.ref).events({ types: ["item.*"] });
+  await t.send("item.create", { item: item("0") });
+  assert.equal(said((await stream.next()).value), "0");
+  [lose, hang] = [true, 2];
+  const next = stream.next();
+  for (const text of "12") await t.send("item.create", { item: item(text) });
+  assert.deepEqual([said((await next).value), said((await stream.next()).value)], ["1", "2"]);
+  assert.deepEqual([lose, hang < 0], [false, true]);
+  await stream.return();
+});
+
+test("Skein waits no longer than the sender of a request does", async () => {
+  const t = await thread();
+  await skein.query("consumer.create", { name: "brief", threadId: t.ref, types: ["item.*"] });
+  let answer;
+  const request = (subject, body, o) => (answer = nc.request(subject, body, { ...o, timeout: 60_000 })); // to see what is answered too late
+  await assert.rejects(between({ request }, { timeout: 400 }).query("consumer.next", { name: "brief", waitMs: 10_000 }), (e) => e.code === "unavailable");
+  assert.match((await answer).string(), /not answered within/);
+  await t.send("item.create", { item: item("one") }); // which nobody has taken
+  assert.equal(said((await skein.query("consumer.next", { name: "brief", waitMs: 5000 })).event), "one");
+  await skein.query("consumer.delete", { name: "brief" });
 });
 
 test("a request that takes an event is not sent again while it waits for one", async () => {
@@ -305,6 +375,44 @@ test("a chunk that is lost is read from what stores it, which may lag behind", a
   }
   assert.deepEqual([text, lost, lag < 0], ["abc", true, true]);
   assert.deepEqual(indexes, indexes.map((_, n) => n));
+});
+
+test("a run is read to its last chunk, also where this clock is wrong", async () => {
+  const now = Date.now;
+  for (const hours of [1, -1]) {
+    const t = await thread(skein, "assistant");
+    const late = [];
+    let held = false; // chunks from "b" on
+    const behind = between({
+      subscribe: (subject, { callback }) =>
+        nc.subscribe(subject, {
+          callback: (error, m) => {
+            held ||= m.subject.endsWith(".chunk.emitted") && m.json().data.data?.delta === "b";
+            if (held && m.subject.endsWith(".chunk.emitted")) late.push(() => callback(error, m));
+            else callback(error, m);
+          },
+        }),
+      request: async (subject, ...more) => {
+        const m = await nc.request(subject, ...more);
+        if (held && subject.endsWith("execution.get")) setTimeout(() => late.splice(0).forEach((come) => come()), 50); // the run has ended
+        if (!held || !subject.endsWith("chunk.list")) return m;
+        return { subject: m.subject, data: new TextEncoder().encode(JSON.stringify({ ...m.json(), chunks: [] })) }; // a replica lags behind
+      },
+    });
+    let text = "";
+    Date.now = () => now() + hours * 3_600_000;
+    try {
+      for await (const e of behind.thread(t.ref).run({ text: "slow" })) {
+        if (e.type === "started") await control("say?piece=a");
+        if (e.type !== "chunk" || e.chunk.type !== "text-delta") continue;
+        text += e.chunk.data.delta;
+        if (text === "a") for (const piece of ["b", ""]) await control(`say?piece=${piece}`);
+      }
+    } finally {
+      Date.now = now;
+    }
+    assert.equal(text, "ab");
+  }
 });
 
 test("a run that waits in the queue is followed, and one that is removed from it fails", async () => {
