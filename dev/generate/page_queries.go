@@ -20,7 +20,7 @@ func queriesPage() ([]byte, error) {
 %s, and its body holds its fields:`, "`skein.query.{tenant}.{noun}.{verb}`")
 	p.code("sh", "bin/skein query thread.get '{\"threadId\":\"key:hello\"}'")
 	p.line(`A query has 30 s, and then fails as %s. A caller that waits for less says so in the header
-%s, in milliseconds; the Go client and the CLI send it. [What a request may
+%s, in milliseconds; the clients of this repository send it. [What a request may
 contain](commands.md#the-request) and the [errors](commands.md#errors) are those of commands.`, "`unavailable`", "`"+events.HeaderWait+"`")
 	p.line("JSON Schemas: [queries](../schema/files/queries), [documents](../schema/files/resources).\n[How to read the fields](commands.md#how-to-read-the-fields).")
 	p.line("## Fields that queries share")

@@ -3,12 +3,15 @@
 
 import asyncio
 import importlib
+import json
 import os
+import time
 import unittest
 import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
+from unittest import mock
 
 import skein
 from skein import contract
@@ -73,10 +76,10 @@ class OverNATS(unittest.IsolatedAsyncioTestCase):
     async def thread(self, agent: str = "echo") -> Thread:
         return self.skein.thread((await self.skein.send("thread.create", {"agentId": agent}))["threadId"])
 
-    def between(self, **methods: Any) -> Skein:
+    def between(self, timeout: float = 30.0, **methods: Any) -> Skein:
         """Returns a client of which some methods of its connection do more, or less."""
         nc: Any = Between(self.nc, **methods)
-        return Skein(nc, tenant="acme")
+        return Skein(nc, tenant="acme", timeout=timeout)
 
     async def come(self, t: Thread, n: int) -> asyncio.Event:
         """Returns what is set when a thread's n-th next item has come."""
@@ -128,6 +131,9 @@ class OverNATS(unittest.IsolatedAsyncioTestCase):
         with self.assertRaises(skein.SkeinError) as caught:
             await t.send("thread.update", {"title": "x" * self.nc.max_payload})
         self.assertEqual(caught.exception.code, "payload_too_large")
+        room = caught.exception.details["limit"] - len(json.dumps({"commandId": "largest", "data": {"title": ""}, "threadId": t.ref}))
+        with self.assertRaisesRegex(skein.SkeinError, "the command's data has"):  # the largest that arrives
+            await t.send("thread.update", {"title": "x" * room}, command_id="largest")
 
     async def test_no_token_of_a_subject(self) -> None:
         for tenant in ("", "a.b", "*", ">", "a b", "a\r\nPUB x 0"):
@@ -207,12 +213,94 @@ class OverNATS(unittest.IsolatedAsyncioTestCase):
             seen = [text_of((await first).event)] + [text_of((await anext(events)).event) for _ in range(1099)]
         self.assertEqual(seen, [str(i) for i in range(1100)])
 
+    async def test_messages_come_twice(self) -> None:
+        async def subscribe(subject: str, cb: Any) -> Any:
+            async def twice(m: Any) -> None:
+                await cb(m)
+                await cb(m)
+
+            return await self.nc.subscribe(subject, cb=twice)
+
+        s, t = self.between(subscribe=subscribe), await self.thread()
+        end = (await self.skein.query("history.get", {}))["lastSeq"]
+        async with aclosing(s.thread(t.ref).events(types=["item.*"])) as events, aclosing(s.events(after=str(end), types=["item.*"])) as tenant:
+            seen, of_tenant = [], asyncio.ensure_future(anext(tenant))
+            for text in "012":
+                await t.send("item.create", item(text))
+                seen.append(text_of(await anext(events)))
+            self.assertEqual(seen, [*"012"])
+            self.assertEqual([text_of(e.event) for e in (await of_tenant, await anext(tenant), await anext(tenant))], [*"012"])
+        chunks = [e async for e in s.thread(t.ref).run({"text": "hello"}) if isinstance(e, skein.Chunk)]
+        self.assertEqual("".join(e.data["delta"] for e in chunks if e.type == "text-delta"), "0123456789")
+        self.assertEqual([e.index for e in chunks], [*range(len(chunks))])
+
+    async def test_request_is_sent_again(self) -> None:
+        sent = 0
+
+        async def request(*args: Any, **more: Any) -> Any:
+            nonlocal sent
+            sent += 1
+            return await (asyncio.Event().wait() if sent == 1 else self.nc.request(*args, **more))
+
+        t = self.between(request=request).thread((await self.thread()).ref)
+        await t.send("item.create", item("once"))
+        self.assertEqual(sent, 2)
+        self.assertEqual(len((await t.query("item.list", {}))["items"]), 1)
+
+    async def test_queries_that_take_longer_than_the_timeout(self) -> None:
+        t, lose, hang = await self.thread(), False, 0
+
+        async def subscribe(subject: str, cb: Any) -> Any:
+            async def some(m: Any) -> None:
+                nonlocal lose
+                if lose:
+                    lose = False
+                else:
+                    await cb(m)
+
+            return await self.nc.subscribe(subject, cb=some)
+
+        async def request(subject: str, *args: Any, timeout: float, **more: Any) -> Any:
+            nonlocal hang
+            if subject.endswith("event.list") and hang > 0:
+                hang -= 1
+                await asyncio.sleep(timeout)
+                raise TimeoutError
+            return await self.nc.request(subject, *args, timeout=timeout, **more)
+
+        async with aclosing(self.between(0.2, subscribe=subscribe, request=request).thread(t.ref).events(types=["item.*"])) as events:
+            await t.send("item.create", item("0"))
+            self.assertEqual(text_of(await anext(events)), "0")
+            lose, hang = True, 2
+            following = asyncio.ensure_future(anext(events))
+            for text in "12":
+                await t.send("item.create", item(text))
+            self.assertEqual([text_of(await following), text_of(await anext(events))], ["1", "2"])
+        self.assertEqual((lose, hang), (False, 0))
+
+    async def test_skein_waits_no_longer_than_the_sender(self) -> None:
+        answers: list[Any] = []
+
+        async def request(subject: str, payload: bytes, timeout: float, **more: Any) -> Any:
+            answers.append(asyncio.ensure_future(self.nc.request(subject, payload, timeout=60, **more)))
+            return await asyncio.wait_for(asyncio.shield(answers[-1]), timeout)
+
+        t = await self.thread()
+        await self.skein.query("consumer.create", {"name": "brief", "threadId": t.ref, "types": ["item.*"]})
+        with self.assertRaisesRegex(skein.SkeinError, "unavailable"):
+            await self.between(0.4, request=request)._query("consumer.next", {"name": "brief", "waitMs": 10_000})
+        self.assertIn(b"not answered within", (await answers[-1]).data)
+        await t.send("item.create", item("one"))  # which nobody has taken
+        taken = await self.skein._query("consumer.next", {"name": "brief", "waitMs": 5000})
+        self.assertEqual(taken["event"]["data"]["content"][0]["text"], "one")
+        await self.skein.query("consumer.delete", {"name": "brief"})
+
     async def test_request_that_takes_an_event(self) -> None:
         patience: list[float] = []
 
-        async def request(subject: str, payload: bytes, timeout: float) -> Any:
+        async def request(subject: str, payload: bytes, timeout: float, **more: Any) -> Any:
             patience.append(timeout)
-            return await self.nc.request(subject, payload, timeout=timeout)
+            return await self.nc.request(subject, payload, timeout=timeout, **more)
 
         s, t = self.between(request=request), await self.thread()
         await s.query("consumer.create", {"name": "patient", "threadId": t.ref})
@@ -289,6 +377,48 @@ class OverNATS(unittest.IsolatedAsyncioTestCase):
             self.assertEqual([c async for c in t.chunks(execution=execution, after=indexes[-1])], [])
             await self.refused("not_found", "", t.chunks(execution="exe_none"))
         self.assertEqual(subscriptions(self.nc), 0)
+
+    async def test_clock_is_wrong(self) -> None:
+        for hours in (1, -1):
+            t, late, held = await self.thread("assistant"), [], False
+
+            async def subscribe(subject: str, cb: Any) -> Any:
+                async def some(m: Any) -> None:
+                    nonlocal held
+                    of_run = m.subject.endswith(".chunk.emitted")
+                    held = held or (of_run and (json.loads(m.data)["data"].get("data") or {}).get("delta") == "b")
+                    if held and of_run:
+                        late.append((cb, m))
+                    else:
+                        await cb(m)
+
+                return await self.nc.subscribe(subject, cb=some)
+
+            async def come() -> None:
+                await asyncio.sleep(0.05)
+                while late:
+                    cb, m = late.pop(0)
+                    await cb(m)
+
+            async def request(subject: str, *args: Any, **more: Any) -> Any:
+                m = await self.nc.request(subject, *args, **more)
+                if held and subject.endswith("execution.get"):  # the run has ended
+                    tasks.append(asyncio.create_task(come()))
+                if held and subject.endswith("chunk.list"):  # a replica lags behind
+                    m.data = json.dumps({**json.loads(m.data), "chunks": []}).encode()
+                return m
+
+            tasks: list[Any] = []
+            text, now = "", time.time
+            with mock.patch("time.time", lambda: now() + hours * 3600):
+                async for e in self.between(subscribe=subscribe, request=request).thread(t.ref).run({"text": "slow"}):
+                    if isinstance(e, skein.Started):
+                        await control("say?piece=a")
+                    if isinstance(e, skein.Chunk) and e.type == "text-delta":
+                        text += e.data["delta"]
+                        for piece in ("b", "") if text == "a" else ():
+                            await control(f"say?piece={piece}")
+            self.assertEqual(text, "ab")
 
     async def test_queued_run(self) -> None:
         t = await self.thread("assistant")

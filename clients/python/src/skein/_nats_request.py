@@ -16,6 +16,7 @@ from ._wire import SkeinError
 _FIRST_PATIENCE, _LONGEST_PATIENCE = 8.0, 30.0  # of an attempt; a service answers no later than the longest
 _AFTER_WAIT = 3.0  # seconds that an answer may take in addition to what a request waits for
 _COPIES_AHEAD = 16
+_HEADERS_ROOM = 64  # bytes that headers may take of what a request may have
 _POLL, _FIRST_POLL = 0.1, 0.01  # seconds between looks at what the connection does not tell by itself
 _FIRST = 0.5  # seconds after a request in which it is denied, if it is
 _DENIED = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"', re.IGNORECASE)
@@ -48,7 +49,7 @@ class Connection(Protocol):
     def last_error(self) -> Exception | None: ...
     @property
     def max_payload(self) -> int: ...
-    async def request(self, subject: str, payload: bytes = ..., timeout: float = ...) -> Any: ...
+    async def request(self, subject: str, payload: bytes = ..., timeout: float = ..., *, headers: dict[str, str] | None = ...) -> Any: ...
     async def subscribe(self, subject: str, queue: str = ..., cb: Callable[[Any], Awaitable[None]] | None = ...) -> Any: ...
 
 
@@ -106,7 +107,7 @@ class Requests:
     async def send(self, subject: str, body: Any, singly: float | None = None) -> Any:
         """Sends a request until it is answered for good. One that is sent singly, and may wait for so many
         seconds, is not sent again before that."""
-        payload, most = json.dumps(body).encode(), self._nc.max_payload
+        payload, most = json.dumps(body).encode(), self._nc.max_payload - _HEADERS_ROOM
         if len(payload) > most:
             raise SkeinError("payload_too_large", f"the request has {len(payload)} bytes; at most {most} are allowed", 413, details={"size": len(payload), "limit": most})
         deadline, patience, failures, lost = time.monotonic() + self._timeout, max(_FIRST_PATIENCE, (singly or 0.0) + _AFTER_WAIT), 0, False
@@ -138,7 +139,8 @@ class Requests:
             while True:
                 now = time.monotonic()
                 if now < until and (sent == 0 or (copies and now >= again and (hidden or self._spend()))):
-                    waiting.add(asyncio.create_task(self._nc.request(subject, payload, timeout=until - now)))
+                    headers = {"Skein-Wait-Ms": str(max(1, int(1000 * (until - now))))}  # so that Skein waits no longer
+                    waiting.add(asyncio.create_task(self._nc.request(subject, payload, timeout=until - now, headers=headers)))
                     sent, last, hidden = sent + 1, now, False
                     again = now + _repeat_after(sent)
                 poll = _FIRST_POLL if now - last < _FIRST else _POLL

@@ -10,10 +10,20 @@ export interface NatsMessage {
 /** What is used of a connection of `@nats-io/nats-core` 3, which the caller makes and closes. */
 export interface NatsConnection {
   readonly info?: { readonly max_payload: number } | undefined;
-  request(subject: string, payload: Uint8Array, options: { timeout: number }): Promise<NatsMessage>;
+  request(subject: string, payload: Uint8Array, options: { timeout: number; headers?: never }): Promise<NatsMessage>;
   subscribe(subject: string, options: { callback: (error: Error | null, message: NatsMessage) => void }): { unsubscribe(): void };
   status(): AsyncIterable<{ readonly type: string; readonly error?: Error }>;
   isClosed(): boolean;
+}
+
+/**
+ * The headers of a request: how many milliseconds its sender waits, so that Skein waits no longer. A
+ * connection uses their encoding alone, and only functions of `@nats-io/nats-core` make its MsgHdrs: so
+ * they have no type that is declared.
+ */
+export function waitHeaders(ms: number): never {
+  const encoded = new TextEncoder().encode(`NATS/1.0\r\nSkein-Wait-Ms: ${Math.max(1, Math.floor(ms))}\r\n\r\n`);
+  return { encode: () => encoded } as never;
 }
 
 /** What happened to a connection: it is there again, it is closed, or the server denied something. */

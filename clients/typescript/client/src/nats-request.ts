@@ -1,12 +1,13 @@
 import type { CallOptions } from "./connection.js";
 import { refusalIn, SkeinError } from "./error.js";
-import { closed, denial, failure, type Changes, type NatsConnection, type NatsMessage } from "./nats-connection.js";
+import { closed, denial, failure, waitHeaders, type Changes, type NatsConnection, type NatsMessage } from "./nats-connection.js";
 import { pause } from "./pause.js";
 
 const firstPatience = 8_000; // after this an unanswered request is given up, and sent anew
 const longestPatience = 30_000; // a service gives up after it
 const afterWait = 3_000; // how long an answer may take in addition to what a request waits for
 const copiesAhead = 16;
+const headersRoom = 64; // bytes that headers may take of what a request may have
 
 /** Sends requests, and repeats those that nobody answered: commands have an id, which makes that safe. */
 export class Requests {
@@ -28,17 +29,18 @@ export class Requests {
   async send<T>(subject: string, body: object, options: CallOptions & { singly?: number }): Promise<T> {
     options.signal?.throwIfAborted();
     const payload = new TextEncoder().encode(JSON.stringify(body));
-    const most = this.#nc.info?.max_payload ?? Infinity;
+    const most = (this.#nc.info?.max_payload ?? Infinity) - headersRoom;
     if (payload.length > most) {
       throw new SkeinError("payload_too_large", `the request has ${payload.length} bytes; at most ${most} are allowed`, 413, "", { size: payload.length, limit: most });
     }
+    const deadline = performance.now() + this.#timeout;
     const timeout = AbortSignal.timeout(this.#timeout);
     const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
     let lost = false; // a request may have arrived while its answer was lost
     for (let failures = 0, patience = Math.max(firstPatience, (options.singly || 0) + afterWait), last: SkeinError | undefined; ; failures++) {
-      const begun = Date.now();
+      const begun = performance.now();
       try {
-        return await this.#attempt<T>(subject, payload, Math.min(patience, this.#timeout), signal, options.singly === undefined);
+        return await this.#attempt<T>(subject, payload, Math.min(patience, deadline - begun), signal, options.singly === undefined);
       } catch (error) {
         if (options.signal?.aborted) throw options.signal.reason;
         const refusal = timeout.aborted ? (last ?? failure(error, subject)) : failure(error, subject);
@@ -47,7 +49,7 @@ export class Requests {
         if (!refusal.retry) throw refusal;
         if (timeout.aborted || this.#nc.isClosed()) throw unclear(refusal, lost);
       }
-      patience = Math.max(patience, Math.min(2 * (Date.now() - begun), longestPatience)); // an answer that takes longer would never come
+      patience = Math.max(patience, Math.min(2 * (performance.now() - begun), longestPatience)); // an answer that takes longer would never come
       await pause(failures, 0, signal).catch(() => undefined);
       if (options.signal?.aborted) throw options.signal.reason;
       if (timeout.aborted) throw unclear(last, lost);
@@ -58,7 +60,7 @@ export class Requests {
   #attempt<T>(subject: string, payload: Uint8Array, patience: number, signal: AbortSignal, copies: boolean): Promise<T> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
-      const until = Date.now() + patience;
+      const until = performance.now() + patience;
       let [sent, waiting] = [0, 0];
       let timer: ReturnType<typeof setTimeout> | undefined;
       const end = () => (clearTimeout(timer), (copies = false), unlisten(), signal.removeEventListener("abort", abort));
@@ -79,11 +81,11 @@ export class Requests {
         else resolve(value as T);
       };
       const send = () => {
-        const left = until - Date.now();
+        const left = until - performance.now();
         if (left <= 0) return;
         sent++;
         waiting++;
-        this.#nc.request(subject, payload, { timeout: left }).then((m) => answered(undefined, answerIn<T>(m))).catch((error) => answered(error));
+        this.#nc.request(subject, payload, { timeout: left, headers: waitHeaders(left) }).then((m) => answered(undefined, answerIn<T>(m))).catch((error) => answered(error));
         timer = setTimeout(again, repeatAfter(sent));
       };
       const again = () => {

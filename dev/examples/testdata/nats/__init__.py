@@ -66,19 +66,21 @@ class Client:
         else:
             self._writer.write(data)
 
-    async def publish(self, subject, payload=b"", reply=""):
+    async def publish(self, subject, payload=b"", reply="", headers=None):
         if self.is_closed:
             raise ConnectionClosedError
-        self._write(b"PUB %s %s %d\r\n%s\r\n" % (subject.encode(), reply.encode(), len(payload), payload))
+        head = "NATS/1.0\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n" if headers else ""
+        sizes = f"{len(head)} {len(head) + len(payload)}" if head else f"{len(payload)}"
+        self._write(f"{'H' if head else ''}PUB {subject} {reply} {sizes}\r\n{head}".encode() + payload + b"\r\n")
 
-    async def request(self, subject, payload=b"", timeout=0.5):
+    async def request(self, subject, payload=b"", timeout=0.5, headers=None):
         if self._inbox is None:
             self._inbox = f"{self._prefix}.{secrets.token_hex(11)}."
             await self.subscribe(self._inbox + "*", cb=self._answered)
         token, answer = secrets.token_hex(11), asyncio.get_running_loop().create_future()
         self._answers[token] = answer
         try:
-            await self.publish(subject, payload, self._inbox + token)
+            await self.publish(subject, payload, self._inbox + token, headers)
             m = await asyncio.wait_for(answer, timeout)
         except asyncio.TimeoutError:
             raise TimeoutError("nats: timeout") from None
