@@ -62,7 +62,7 @@ class ChunkReader {
       if (m) {
         const e = placed(m);
         if (e) yield* this.#live(e.event, Number(m.headers?.get("Nats-Sequence") || 0));
-      } else if (!(await this.feed.wait(this.o.signal, this.#end ? Math.max(this.#until - Date.now(), 0) : askEvery))) {
+      } else if (!(await this.feed.wait(this.o.signal, this.#end ? Math.max(this.#until - performance.now(), 0) : askEvery))) {
         if (!this.#end) await this.#ask();
         else yield* this.#finish();
       }
@@ -100,7 +100,7 @@ class ChunkReader {
     const executionId = chunk.executionId;
     if (chunk.index > this.#next) yield { type: "gap", gap: { executionId, from: this.#next, to: chunk.index - 1 } };
     [this.#next, this.#attempt, this.#seq] = [chunk.index + 1, chunk.attempt, Math.max(this.#seq, seq)];
-    this.#until = Date.now() + endGrace; // more may follow
+    this.#until = performance.now() + endGrace; // more may follow
     this.#done = chunk.type === "finish";
     yield { type: "chunk", chunk };
   }
@@ -142,7 +142,7 @@ class ChunkReader {
     this.#end = x;
     // Nothing comes of a run that ended long ago. Of one that is read, more may: this clock may be ahead.
     const old = this.#attempt === 0 && Date.now() - Date.parse(x.updatedAt ?? x.createdAt) > 5 * endGrace;
-    this.#until = old ? 0 : Date.now() + endGrace;
+    this.#until = old ? 0 : performance.now() + endGrace;
   }
 
   /** Ends a run whose last chunk was never written, or has expired: its execution says how. */
