@@ -87,8 +87,8 @@ func (f *follower) subscribe(ctx context.Context) error {
 	return err
 }
 
-// locate finds out which log it is. One that is followed from now on has its end looked up, and any
-// other its first page read.
+// locate finds out which log is followed: it queries the end of the log if events are followed from
+// now on, and otherwise the first page.
 func (f *follower) locate(ctx context.Context) (err error) {
 	if f.o.From.now { // later commits are published on the timeline after it
 		end, err := Read(ctx, f.client, events.GetHistory{})

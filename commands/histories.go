@@ -33,7 +33,7 @@ func newHistories() *histories {
 func (d *Dispatcher) openHistory(ctx context.Context, of historyOf) (*history, error) {
 	h, err := d.histories.Take(ctx, of)
 	if err != nil {
-		return nil, events.Errorf(events.Unavailable, "the history of the thread was read for another fork all the time; nothing was written; try again")
+		return nil, events.Errorf(events.Unavailable, "fork the thread: its history was in use by other forks for too long; nothing was written; try again")
 	}
 	if h == nil {
 		h = newHistory(of)

@@ -67,8 +67,8 @@ func (s *session) purgeFew(ctx context.Context) error {
 	return nil
 }
 
-// purgeRest purges documents of threads that earlier batches have left over: of at least one
-// thread, and of more while waiting returns false. It ends at the next tick.
+// purgeRest purges documents that earlier batches have left over, thread after thread. It returns
+// after a thread if waiting reports true, or the next tick is due.
 func (s *session) purgeRest(ctx context.Context, waiting func() bool) error {
 	for s.purges.count > 0 {
 		if err := s.purgeNext(ctx); err != nil {

@@ -19,7 +19,7 @@ func NewPauses(each, longest time.Duration) *Pauses {
 	return &Pauses{each: each, longest: longest, count: map[string]int{}}
 }
 
-// shortestPause is the pause of the first one.
+// shortestPause is the least pause. Each recent release of the tenant adds to it.
 const shortestPause = 500 * time.Millisecond
 
 // Next counts one more of a tenant, and returns for how long to release it.

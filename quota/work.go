@@ -121,8 +121,8 @@ func (w *Work) In(ctx context.Context) context.Context {
 	return context.WithValue(ctx, workKey{}, inWork{work: w})
 }
 
-// Continue returns to as a context whose reads and writes are work of the same tenant as those of
-// from, which go on after the request of from was answered. They need no place for long reads.
+// Continue returns the context to with the tenant's work that from has. Reads and writes with it
+// count as that tenant's after the request of from was answered. They need no place for long reads.
 func Continue(from, to context.Context) context.Context {
 	in, _ := from.Value(workKey{}).(inWork)
 	if in.work == nil {

@@ -81,9 +81,9 @@ func (w *writes) add(o events.StateOperation) {
 	w.keys[o.Key] = share{w.keys[o.Key].ops + 1, w.keys[o.Key].size + size}
 }
 
-// Set sets the value of a key. The error is an invalid_request if it is not JSON, and a
-// payload_too_large if the state would become larger than 1 MiB (1,048,576 bytes of JSON), or the
-// writes of the request than one save can store, which is as much. Then nothing changes.
+// Set sets the value of a key. It returns an invalid_request error if the value is not JSON, and a
+// payload_too_large error if the state, or the writes of the request, would exceed 1 MiB
+// (1,048,576 bytes of JSON). An error leaves the state unchanged.
 func (t *ThreadScope) Set(ctx context.Context, key string, value any) error {
 	raw, err := encodeValue(key, value)
 	if err != nil {

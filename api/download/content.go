@@ -86,7 +86,7 @@ func (w *refusing) WriteHeader(status int) {
 	case http.StatusRequestedRangeNotSatisfiable:
 		err = edge.Problem{Code: string(events.InvalidRequest), Param: "Range", Message: "Range names no part of the content, whose size Content-Range has"}
 	case http.StatusPreconditionFailed:
-		err = edge.Problem{Code: string(events.VersionConflict), Message: "the content of the file is another one, as its ETag says"}
+		err = edge.Problem{Code: string(events.VersionConflict), Message: "the file has changed: its ETag is not the one that the request names; get the file again"}
 	default:
 		w.status = status
 		return

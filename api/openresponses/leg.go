@@ -186,8 +186,8 @@ func (l leg) link(o *transform.Item) {
 	}
 }
 
-// requests returns the items with which a leg ends that waits for people: requests to approve
-// calls, and questions, as calls whose outputs the caller has.
+// requests returns the items at the end of a leg that waits for people: requests to approve calls,
+// and questions. A question is a call, and the caller sends its output.
 func (l leg) requests(ctx context.Context, c *client.Client) ([]transform.Item, error) {
 	p := l.pause()
 	parts, err := callParts(ctx, c.WithMinSeq(l.x.Seq), l.x.ThreadID, p)

@@ -117,8 +117,8 @@ func (e *emitter) seal(f runview.Sealed) {
 	e.close(completedStatus)
 }
 
-// data sends annotations, and items of its own kind that the model's provider has made. After one
-// that no chunk has, the rest of the step is sent with its parts.
+// data sends annotations, and items of the provider's own kinds. After an item that is in no chunk,
+// the rest of the step is sent when its parts are.
 func (e *emitter) data(f runview.Data) {
 	var d struct {
 		Annotations []events.JSON `json:"annotations"`

@@ -42,7 +42,8 @@ func position(req *http.Request, parameters map[string]string) (next int64, give
 	return seen + 1, true, nil
 }
 
-// tenantPosition returns what a reader of the tenant's events has seen last, and whether it says so.
+// tenantPosition returns the position of the last event that a reader of the tenant's events has
+// seen, and reports whether the request names one.
 func tenantPosition(req *http.Request, parameters map[string]string) (events.Position, bool, error) {
 	log, err := namedLog(req, parameters)
 	if err != nil {

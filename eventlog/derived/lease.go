@@ -78,9 +78,9 @@ func (l *Leases) holdOnce(ctx context.Context, name, owner string, work func(con
 	return <-done
 }
 
-// renewUntil renews a lease until its work is done, also whenever the connection is
-// re-established: a server that was restarted has lost it. It returns why the lease is lost,
-// or nil when a value waits in done.
+// renewUntil renews a lease until its work is done. It also renews it when the connection is
+// re-established, because a server that was restarted has lost the lease. It returns why the
+// lease is lost, or nil when a value waits in done.
 func (l *Leases) renewUntil(ctx context.Context, held *lease, done chan error) error {
 	connected, stop := l.conn.Connects()
 	defer stop()

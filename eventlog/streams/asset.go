@@ -31,9 +31,8 @@ func (e *AssetError) Error() string {
 type Asset struct {
 	Config  jetstream.StreamConfig
 	Derived bool // it can be deleted and made again
-	// Owns reports whether the stream may take a subject that it already takes, and
-	// Widen returns the subjects that it is to take then. Both are nil where the
-	// configured subjects are all that it may take.
+	// Owns reports whether the stream may have a subject. Widen merges the subjects that it
+	// has with those of Config. Both are nil for a stream that has the subjects of Config alone.
 	Owns  func(subject string) bool
 	Widen func(have, want []string) []string
 }

@@ -98,8 +98,8 @@ const ChunkAnnotations = "text-annotations"
 // step's parts.
 const ChunkItem = "provider-item"
 
-// Provider is the field of an item, and of a part that is one, that says which endpoint made it.
-// Others cannot read it.
+// Provider is the field that names the endpoint that made an item. Other endpoints cannot read the
+// item. A part that holds such an item has the field too.
 const Provider = "skein:provider"
 
 // some returns v, or nil if it is null.

@@ -191,7 +191,7 @@ func exactPart(id string, raw events.JSON, made []Item) []Item {
 	return made
 }
 
-// withOrigin adds to the items that one of a thread was written as what they lack.
+// withOrigin adds to list, the items that were written for i, what is in i and not in them.
 func withOrigin(i *events.Item, list []Item) []Item {
 	whole := events.NewItem{
 		ID: i.ID, Type: i.Type, Role: i.Role, Status: i.Status, Channel: i.Channel, Content: i.Content, ParentItemID: i.ParentItemID,

@@ -57,7 +57,8 @@ func agentsAsked(tenant string) []string {
 	return []string{events.AgentsPrompt("*", tenant, "*"), events.AgentsStatus("*", tenant, "*"), events.AgentsReply("*", tenant, "*")}
 }
 
-// agentsSubjects returns what a user of a tenant may publish on, and subscribe to, for that protocol.
+// agentsSubjects returns the subjects of the agents protocol that a user of a tenant may publish on
+// and subscribe to.
 func agentsSubjects(r Role, tenant string) (publish, subscribe []string) {
 	for _, verb := range events.AgentsVerbs() {
 		publish = append(publish, events.AgentsFindLocal(verb), events.AgentsFindLocal(verb)+".*")

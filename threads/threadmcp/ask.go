@@ -287,7 +287,7 @@ func (c *Caller) approve(ctx context.Context, a approveArgs) (*decided, error) {
 		d.Grant, d.Arguments = true, value
 	case "deny":
 		if d.Deny = true; value != nil {
-			return nil, events.Invalid("/value", "a refusal has a reason, and no value")
+			return nil, events.Invalid("/value", "a refusal takes no value; write why into reason")
 		}
 	default:
 		if d.Result = value; value == nil {
