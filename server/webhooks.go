@@ -35,7 +35,7 @@ func (s *Server) startWebhooks(background context.Context, directory *agents.Dir
 	return nil
 }
 
-// openPushes opens the store of where the updates of runs are sent.
+// openPushes opens the store of pushes: the URLs to which updates of runs are sent.
 func (a *assembly) openPushes() error {
 	allowed, err := egress.Parse(a.cfg.EgressAllow)
 	if err != nil {

@@ -190,7 +190,7 @@ func (w *response) endWithEdge() {
 // awaits is [Caller.Awaits].
 func (w *response) awaits(p Principal, stream bool) error {
 	if !p.May(Read) || !p.Follows() {
-		return events.Errorf(events.Forbidden, "the credential does not permit to follow a run, as this request does: it needs the role subscriber, and to read")
+		return events.Errorf(events.Forbidden, "this request follows a run, which the credential does not permit: use one with the role subscriber that may read")
 	}
 	if stream {
 		return w.reserve()

@@ -27,10 +27,10 @@ type Page struct {
 	// others the page does not exist.
 	For func(*edge.Caller) bool
 
-	// JSON and CLI are the path and the command that show the same. {name} stands for a value
-	// of the path, and {at} for the version that is looked at, as the path's or the command's
-	// option, or nothing; {query} for the parameters that Query names, and that version. Data
-	// that Load returns may be Params. Empty: there is none.
+	// JSON and CLI are the path and the command that show the same, empty if there is none.
+	// In them {name} stands for a value of the page's path. {at} stands for the option that
+	// selects a version, and for nothing if the page shows the present. {query} stands for
+	// {at} and the parameters that Query names. Data that Load returns may be Params.
 	JSON, CLI string
 	Query     []string
 

@@ -179,9 +179,9 @@ func (c *Conn) isUnreadable(stream string) bool {
 	return unreadable && time.Since(at) < c.rottenFor
 }
 
-// findsNone reports whether a read of many messages, which was not answered, is answered as one of a
-// single message, with none. A server that cannot read a block answers so: it cannot count what
-// matches.
+// findsNone repeats an unanswered read of many messages as a read of one, and reports whether the
+// server answers that there is none. A server with an unreadable block does: it answers the read of
+// one, but cannot count what matches for the read of many.
 func (c *Conn) findsNone(ctx context.Context, stream string, q GetRequest) bool {
 	if !c.counts(ctx, q) {
 		return false

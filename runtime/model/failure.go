@@ -40,7 +40,7 @@ func Unreadable(what string) *Failure {
 	return &Failure{Text: "the model's answer cannot be read: " + what, BrokeOff: true}
 }
 
-// Failure returns the failure in an event of the stream, of which raw is the error.
+// Failure returns the failure that an event of the stream reports; raw is the event's error.
 func (p Protocol) Failure(raw events.JSON) *Failure {
 	code, message := readProblem(raw)
 	if code == "error" { // the type of the event

@@ -243,7 +243,7 @@ class OverNATS(unittest.IsolatedAsyncioTestCase):
             return await (asyncio.Event().wait() if sent == 1 else self.nc.request(*args, **more))
 
         t = self.between(request=request).thread((await self.thread()).ref)
-        await t.send("item.create", item("once"))
+        await asyncio.wait_for(t.send("item.create", item("once")), 60)
         self.assertEqual(sent, 2)
         self.assertEqual(len((await t.query("item.list", {}))["items"]), 1)
 
