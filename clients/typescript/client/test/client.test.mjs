@@ -87,7 +87,7 @@ test("events resume where a stream broke off", async () => {
     if (seen.length === 10) break;
   }
   assert.deepEqual(seen, [..."0123456789"]);
-  assert.deepEqual(order.slice(0, 2), ["opened", 1]);
+  assert.equal(order[0], "opened");
   assert.ok(order.lastIndexOf("opened") > 0);
   await assert.rejects(t.events({ after: 99, opened: () => assert.fail("opened") }).next(), (e) => e.code === "position_ahead");
   const from = [];
