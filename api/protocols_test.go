@@ -33,6 +33,7 @@ type scene struct {
 	begun    chan struct{} // a run waits to be released
 	release  chan struct{}
 	refunded atomic.Int64
+	answered atomic.Int64 // how often it was told something else
 
 	mu   sync.Mutex
 	runs map[string]int // how often each execution was begun
@@ -113,6 +114,7 @@ func (s *scene) react(ctx context.Context, in *skein.StepInput, out skein.Stream
 	case said == "ask":
 		return calls("ask", `{}`)
 	}
+	s.answered.Add(1)
 	return skein.Answer("answer to " + said), nil
 }
 

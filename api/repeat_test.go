@@ -1,14 +1,20 @@
 package api_test
 
 import (
+	"bytes"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/protocoltest"
 )
 
@@ -60,44 +66,69 @@ func TestRepeat_AfterDelete(t *testing.T) {
 	}
 }
 
-// Requests with one name that go on in a conversation at once start one run, and all have it.
+// Requests with one name at once start one run, wherever that happens, and all have it: also next to a
+// request with another name, which makes the conversation go on otherwise.
 func TestRepeat_AtOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	const (
-		chat = `{"id":"$","agent":"talker","message":{"id":"u1","role":"user","parts":[{"type":"text","text":"one"}]}}`
-		agui = `{"threadId":"$","runId":"r1","messages":[{"id":"u1","role":"user","content":"one"}]}`
-	)
-	for _, c := range []struct{ name, path, first, then string }{
-		{"chat, continued", "/chat", chat, `{"id":"$","agent":"talker","message":{"id":"u2","role":"user","parts":[{"type":"text","text":"two"}]}}`},
-		{"chat, edited", "/chat", chat, `{"id":"$","agent":"talker","messageId":"u1","message":{"id":"u1","role":"user","parts":[{"type":"text","text":"two"}]}}`},
-		{"chat, regenerated", "/chat", chat, `{"id":"$","agent":"talker","trigger":"regenerate-message","messages":[{"id":"u1","role":"user","parts":[{"type":"text","text":"one"}]}]}`},
-		{"agui, continued", "/agui/talker", agui, `{"threadId":"$","runId":"r2","messages":[{"id":"u1","role":"user","content":"one"},{"id":"a1","role":"assistant","content":"answer to one"},{"id":"u2","role":"user","content":"two"}]}`},
-		{"agui, edited", "/agui/talker", agui, `{"threadId":"$","runId":"r2","messages":[{"id":"u9","role":"user","content":"another one"}]}`},
-		{
-			"a2a", "/a2a/talker/message:send", `{"message":{"messageId":"m1","contextId":"$","role":"ROLE_USER","parts":[{"text":"one"}]}}`,
-			`{"message":{"messageId":"m2","contextId":"$","role":"ROLE_USER","parts":[{"text":"two"}]}}`,
-		},
+	chat := func(id, text, more string) string {
+		return fmt.Sprintf(`{"id":"$","agent":"talker","message":{"id":%q,"role":"user","parts":[{"type":"text","text":%q}]}%s}`, id, text, more)
+	}
+	a2a := func(id, text string) string {
+		return fmt.Sprintf(`{"message":{"messageId":%q,"contextId":"$","role":"ROLE_USER","parts":[{"text":%q}]}}`, id, text)
+	}
+	for _, c := range []struct {
+		name, path string
+		before     []string
+		then       string
+		besides    string
+	}{
+		{"chat, begun", "/chat", nil, chat("u1", "one", ""), ""},
+		{"chat, continued", "/chat", []string{chat("u1", "one", "")}, chat("u2", "two", ""), chat("u3", "three", "")},
+		{"chat, edited", "/chat", []string{chat("u1", "one", "")}, chat("u1", "two", `,"messageId":"u1"`), ""},
+		{"chat, regenerated", "/chat", []string{chat("u1", "one", "")}, `{"id":"$","agent":"talker","trigger":"regenerate-message","messages":[{"id":"u1","role":"user","parts":[{"type":"text","text":"one"}]}]}`, ""},
+		{"agui, begun", "/agui/talker", nil, agui("r1", "one"), ""},
+		{"agui, continued", "/agui/talker", []string{agui("r1", "one")}, agui("r2", "one", answered, "two"), agui("r3", "one", answered, "three")},
+		{"agui, edited", "/agui/talker", []string{agui("r1", "one")}, agui("r2", "another one"), agui("r3", "a third one")},
+		{"a2a", "/a2a/talker/message:send", []string{a2a("m1", "one")}, a2a("m2", "two"), a2a("m3", "three")},
+		{"responses, begun", "/v1/responses", nil, response("one", ""), ""},
+		{"responses, continued", "/v1/responses", []string{response("one", "")}, response("two", last), response("three", last)},
+		{"responses, conversation", "/v1/responses", []string{response("one", "")}, response("two", `,"conversation":"conv_@"`), response("three", `,"conversation":"conv_@"`)},
+		{"responses, forked", "/v1/responses", []string{response("one", ""), response("two", last)}, response("three", last), response("four", last)},
+		{"completions, begun", "/v1/chat/completions", nil, completion("one"), ""},
+		{"completions, continued", "/v1/chat/completions", []string{completion("one")}, completion("one", answered, "two"), completion("one", answered, "three")},
+		{"completions, forked", "/v1/chat/completions", []string{completion("one"), completion("one", answered, "two")}, completion("one", answered, "three"), completion("one", answered, "four")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for round := range 4 {
-				id := fmt.Sprintf("%s-%d", c.name, round)
+			for round := range 3 {
+				id, number := fmt.Sprintf("%s-%d", c.name, round), ""
 				ask := func(body, key string) *protocoltest.Stream {
-					return protocoltest.Open(t, s.at, protocoltest.Request{
-						Path: c.path, Body: strings.ReplaceAll(body, "$", id), Header: map[string]string{"Idempotency-Key": id + key, "A2A-Version": "1.0"},
+					got := protocoltest.Open(t, s.at, protocoltest.Request{
+						Path: c.path, Body: strings.NewReplacer("$", id, "@", number).Replace(body),
+						Header: map[string]string{"Idempotency-Key": id + key, "A2A-Version": "1.0", "Skein-Thread": id},
 					}).ReadAll()
+					if got.Status != http.StatusOK || got.Contains(`"error":{`) {
+						t.Errorf("%s%s: %d %s", id, key, got.Status, got)
+					}
+					return got
 				}
-				ask(c.first, "-first")
-				s.skein.WaitIdle()
+				for n, body := range c.before {
+					if got := ask(body, fmt.Sprint(n)); n == 0 {
+						number = strings.TrimPrefix(got.Execution(), "exe_")
+					}
+					s.skein.WaitIdle()
+				}
+				want, before := int64(1), s.answered.Load()
 				var mu sync.Mutex
 				runs := map[string]int{}
 				var asking sync.WaitGroup
-				for range 16 {
+				for n := range 8 {
+					if n == 1 && c.besides != "" {
+						want++
+						asking.Go(func() { ask(c.besides, "-besides") })
+					}
 					asking.Go(func() {
 						got := ask(c.then, "-then")
-						if got.Status != http.StatusOK || got.Contains(`"error"`) {
-							t.Errorf("%d %s", got.Status, got)
-						}
 						mu.Lock()
 						defer mu.Unlock()
 						runs[got.Execution()]++
@@ -105,10 +136,125 @@ func TestRepeat_AtOnce(t *testing.T) {
 				}
 				asking.Wait()
 				s.skein.WaitIdle()
-				if len(runs) != 1 || runs[""] > 0 {
-					t.Errorf("%s: %v", id, runs)
+				if n := s.answered.Load() - before; n != want || len(runs) != 1 || runs[""] > 0 {
+					t.Errorf("%s: %d runs, of which it has %v", id, n, runs)
 				}
 			}
 		})
 	}
+}
+
+// A request whose process is slow to begin its run does not begin a second one after another process has
+// been sent the request, too, whatever the conversation has become meanwhile.
+func TestRepeat_OtherProcessIsSlow(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for _, c := range []struct{ name, path, first, besides, then string }{
+		{"agui", "/agui/talker", agui("r1", "one"), agui("r3", "one", answered, "three"), agui("r2", "one", answered, "two")},
+		{"responses", "/v1/responses", response("one", ""), response("three", last), response("two", last)},
+		{"completions", "/v1/chat/completions", completion("one"), completion("one", answered, "three"), completion("one", answered, "two")},
+	} {
+		for _, meanwhile := range []string{"another request", "another title"} {
+			t.Run(c.name+", "+meanwhile, func(t *testing.T) {
+				g := newGate()
+				slow := s.at
+				_, slow.URL = s.serve(t, natstest.Dial(t, s.skein.Addresses().NATS, nats.SetCustomDialer(g)))
+				id, number := t.Name(), ""
+				ask := func(at protocoltest.Server, key, body string) *protocoltest.Stream {
+					got := protocoltest.Open(t, at, protocoltest.Request{
+						Path: c.path, Body: strings.NewReplacer("$", id, "@", number).Replace(body), Header: map[string]string{"Idempotency-Key": id + key, "Skein-Thread": id},
+					}).ReadAll()
+					if got.Status != http.StatusOK || got.Contains(`"error":{`) {
+						t.Errorf("%s: %d %s", key, got.Status, got)
+					}
+					return got
+				}
+				first := ask(s.at, "first", c.first)
+				number = strings.TrimPrefix(first.Execution(), "exe_")
+				s.skein.WaitIdle()
+				thread := s.ended(t, first).ThreadID
+				if meanwhile == "another title" { // the request forks
+					ask(s.at, "besides", c.besides)
+					s.skein.WaitIdle()
+				}
+				before := s.answered.Load()
+				want := before + 1
+				g.hold("thread.commit")
+				answers := make(chan *protocoltest.Stream, 1)
+				go func() { answers <- ask(slow, "then", c.then) }()
+				natstest.Within(t, "the slow process commits", g.held)
+				if meanwhile == "another request" {
+					ask(s.at, "besides", c.besides)
+					want++
+				} else if _, err := s.skein.Client("acme").Send(t.Context(), thread, events.UpdateThread{Title: new("Another")}); err != nil {
+					t.Fatal(err)
+				}
+				at := ask(s.at, "then", c.then)
+				close(g.release)
+				late := <-answers
+				s.skein.WaitIdle()
+				if n := s.answered.Load(); n != want || at.Execution() != late.Execution() {
+					t.Errorf("%d runs, want %d: %s and %s", n-before, want-before, at.Execution(), late.Execution())
+				}
+			})
+		}
+	}
+}
+
+// gate dials connections whose writes are held from one on that sends a command.
+type gate struct {
+	what    atomic.Pointer[string]
+	held    chan struct{}
+	release chan struct{}
+}
+
+func newGate() *gate { return &gate{held: make(chan struct{}, 1), release: make(chan struct{})} }
+
+// hold holds the next request of a command.
+func (g *gate) hold(command string) { g.what.Store(&command) }
+
+// Dial connects.
+func (g *gate) Dial(network, address string) (net.Conn, error) {
+	c, err := net.Dial(network, address)
+	return gated{c, g}, err
+}
+
+type gated struct {
+	net.Conn
+	g *gate
+}
+
+func (c gated) Write(b []byte) (int, error) {
+	if what := c.g.what.Load(); what != nil && bytes.Contains(b, []byte("."+*what+" ")) && c.g.what.CompareAndSwap(what, nil) {
+		c.g.held <- struct{}{}
+		<-c.g.release
+	}
+	return c.Conn.Write(b)
+}
+
+// What the requests of these tests go on from.
+const (
+	answered = "answer to one"
+	last     = `,"previous_response_id":"resp_@"`
+)
+
+func response(text, more string) string {
+	return fmt.Sprintf(`{"model":"talker","input":%q%s}`, text, more)
+}
+
+func completion(messages ...string) string {
+	return `{"model":"talker","messages":[` + turns(messages) + `]}`
+}
+
+func agui(run string, messages ...string) string {
+	return fmt.Sprintf(`{"threadId":"$","runId":%q,"messages":[%s]}`, run, turns(messages))
+}
+
+// turns returns messages of a user and an agent by turns.
+func turns(messages []string) string {
+	list := make([]string, len(messages))
+	for i, text := range messages {
+		list[i] = fmt.Sprintf(`{"id":"m%d","role":%q,"content":%q}`, i, []string{"user", "assistant"}[i%2], text)
+	}
+	return strings.Join(list, ",")
 }

@@ -49,18 +49,24 @@ func newStage(t *testing.T, people map[string]edge.Principal, options ...func(*a
 	t.Helper()
 	s := &stage{t: t, people: people, skein: skeintest.Start(t, func(o *skein.Options) { o.NATSListen, o.AgentsProtocol = "127.0.0.1:0", true })}
 	s.conn = natstest.Dial(t, s.skein.Addresses().NATS)
-	o := api.Options{Conn: s.conn, Auth: s, Ops: http.NotFoundHandler()}
+	s.handler, s.url = s.serve(t, s.conn, options...)
+	return s
+}
+
+// serve starts an HTTP server on a connection, as a gateway does.
+func (s *stage) serve(t *testing.T, conn *nats.Conn, options ...func(*api.Options)) (*api.Handler, string) {
+	t.Helper()
+	o := api.Options{Conn: conn, Auth: s, Ops: http.NotFoundHandler()}
 	for _, set := range options {
 		set(&o)
 	}
-	var err error
-	if s.handler, err = api.New(o); err != nil {
+	handler, err := api.New(o)
+	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(s.handler)
+	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	s.url = server.URL
-	return s
+	return handler, server.URL
 }
 
 // ask returns the status and the body of an answer.

@@ -32,7 +32,7 @@ type follow struct {
 const mostCommands = 200
 
 // tries is how often a conversation that changes meanwhile is looked at again.
-const tries = 4
+const tries = 8
 
 // begin does what a request asks for, and returns the run that answers.
 func begin(r *http.Request, c *edge.Caller, agent string, in *input) (*follow, error) {
@@ -42,6 +42,13 @@ func begin(r *http.Request, c *edge.Caller, agent string, in *input) (*follow, e
 		if err != nil {
 			return nil, err
 		}
+		var p place
+		if len(in.Resume) == 0 {
+			if p, err = t.locate(r.Context(), in); err != nil {
+				return nil, err
+			}
+		}
+		// Now: a run that begins later was not seen in the thread, and this request does as that one does.
 		if f, err := t.earlier(r.Context(), in, once); f != nil || err != nil {
 			return f, err
 		}
@@ -53,7 +60,8 @@ func begin(r *http.Request, c *edge.Caller, agent string, in *input) (*follow, e
 				return nil, err
 			}
 		}
-		f, err := t.ask(r.Context(), agent, in, once)
+		t.expects = try < tries
+		f, err := t.ask(r.Context(), agent, in, once, p)
 		switch {
 		case events.IsTakenByDeleted(err):
 			return nil, events.Errorf(events.NotFound, "the thread that an earlier request with this %s began was deleted; send another %[1]s", once.name)
@@ -159,19 +167,7 @@ func (t *conversation) active(ctx context.Context, thread *events.Thread) (*even
 }
 
 // ask asks the agent about what is new.
-func (t *conversation) ask(ctx context.Context, agent string, in *input, o once) (*follow, error) {
-	p, err := t.locate(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	if p.forks || len(p.fresh) == 0 { // what the thread has more may be the run of this very request
-		if t.now, err = t.caller.Client.UpToDate(ctx); err != nil {
-			return nil, err
-		}
-		if f, err := t.earlier(ctx, in, o); f != nil || err != nil {
-			return f, err
-		}
-	}
+func (t *conversation) ask(ctx context.Context, agent string, in *input, o once, p place) (*follow, error) {
 	x, err := t.active(ctx, p.thread)
 	if err != nil {
 		return nil, err
@@ -298,7 +294,11 @@ func (t *conversation) commit(ctx context.Context, agent string, in *input, o on
 	case len(commands) > mostCommands:
 		return nil, events.Invalid("/messages", "a request has at most %d new messages; this one has %d", mostCommands-2, len(list))
 	}
-	reply, err := t.now.Commit(ctx, id, commands, client.CommandID(o.command()))
+	opts := []client.Option{client.CommandID(o.command())}
+	if thread != nil && t.expects {
+		opts = append(opts, client.ExpectVersion(thread.Version))
+	}
+	reply, err := t.now.Commit(ctx, id, commands, opts...)
 	if err != nil {
 		return nil, refused(err)
 	}

@@ -22,6 +22,7 @@ type conversation struct {
 	caller   *edge.Caller
 	now      *client.Client // its queries show everything that was committed before the request
 	branches []*events.Thread
+	expects  bool // a thread is to be as it was seen: this request does what another one with its name does, which has seen more
 }
 
 // open looks a conversation up. One that does not exist has no branches.
@@ -271,7 +272,7 @@ func flat(turns []turn) (list []message) {
 }
 
 // locate returns where a request goes on: in the branch that has most of its history, or else in the
-// one that was used last.
+// one that was used last. What is read afterwards is no older.
 func (t *conversation) locate(ctx context.Context, in *input) (place, error) {
 	asked := turnsOf(slices.DeleteFunc(slices.Clone(in.Messages[in.front():]), func(m message) bool { return m.Role == roleActivity }))
 	best := place{fresh: flat(asked)}
@@ -288,5 +289,11 @@ func (t *conversation) locate(ctx context.Context, in *input) (place, error) {
 		}
 	}
 	best.first += in.front()
+	if best.forks || len(best.fresh) == 0 { // what it has more may be newer than what is read next of its runs
+		var err error
+		if t.now, err = t.caller.Client.UpToDate(ctx); err != nil {
+			return place{}, err
+		}
+	}
 	return best, nil
 }

@@ -92,29 +92,6 @@ func TestChat_KeyedRequest(t *testing.T) {
 	}
 }
 
-// Requests with one key at once start one run, of a chat that begins too.
-func TestChat_KeyedAtOnce(t *testing.T) {
-	c := new(counted)
-	w := newWorld(t, c.react)
-	for n, body := range []string{submit("c1", text("u1", "hi")), submit("c1", text("u2", "more")), `{"id":"c1","messageId":"u2","message":` + text("u2", "less") + `}`} {
-		var asking sync.WaitGroup
-		var mu sync.Mutex
-		ids := map[string]int{}
-		for range 8 {
-			asking.Go(func() {
-				_, id := w.keyed("acme", body, body)
-				mu.Lock()
-				defer mu.Unlock()
-				ids[id]++
-			})
-		}
-		asking.Wait()
-		if len(ids) != 1 || c.count() != n+1 {
-			t.Errorf("%s: %v, of %d runs", body, ids, c.count())
-		}
-	}
-}
-
 // A message that waits for a run, or steers one, is the same message when it is sent again, and
 // another with its key is refused.
 func TestChat_KeyedDuringARun(t *testing.T) {

@@ -481,45 +481,6 @@ func TestCreate_IdempotencyKey(t *testing.T) {
 	}
 }
 
-// Requests with one Idempotency-Key at once start one run, wherever in a chat that happens.
-func TestCreate_IdempotencyKeyAtOnce(t *testing.T) {
-	t.Parallel()
-	w := start(t, nil)
-	for name, messages := range map[string][]string{
-		"begun": {"one"}, "continued": {"one", "answer to one", "two"}, "forked": {"one", "answer to one", "another two"},
-	} {
-		for round := range 4 {
-			chat := fmt.Sprintf("%s-%d", name, round)
-			if name != "begun" {
-				w.chat(chat, "one")
-			}
-			if name == "forked" {
-				w.chat(chat, "one", "answer to one", "two")
-			}
-			before := len(w.inputs())
-			var mu sync.Mutex
-			threads := map[string]int{}
-			var all sync.WaitGroup
-			for range 16 {
-				all.Go(func() {
-					res, raw := w.post(body(messages...), "X-OpenWebUI-Chat-Id", chat, "Idempotency-Key", chat)
-					if res.StatusCode != http.StatusOK {
-						t.Errorf("%s: %d %s", chat, res.StatusCode, raw)
-					}
-					mu.Lock()
-					defer mu.Unlock()
-					threads[res.Header.Get("Skein-Thread-Id")]++
-				})
-			}
-			all.Wait()
-			w.s.WaitIdle()
-			if n := len(w.inputs()) - before; n != 1 || len(threads) != 1 {
-				t.Errorf("%s: the agent was asked %d times, in the threads %v", chat, n, threads)
-			}
-		}
-	}
-}
-
 // A run that waits for people ends the completion without tool_calls, and says what it waits for. A
 // stateless thread is kept until they have answered.
 func TestCreate_WaitsForPeople(t *testing.T) {

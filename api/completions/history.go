@@ -117,9 +117,9 @@ func (d *request) history() []said {
 
 // placeIn returns how far a thread has the history of a request. It reads the thread as its client
 // has seen it, and only up to where it differs.
-func placeIn(ctx context.Context, c *client.Client, thread string, asked []said) (place, error) {
+func placeIn(ctx context.Context, c *client.Client, thread *events.Thread, asked []said) (place, error) {
 	var list []said
-	for q := (events.ListItems{ThreadID: thread, Order: "asc", Limit: new(int64(200))}); ; {
+	for q := (events.ListItems{ThreadID: thread.ID, Order: "asc", Limit: new(int64(200))}); ; {
 		page, err := client.Read(ctx, c, q)
 		if err != nil {
 			return place{}, err
@@ -147,17 +147,17 @@ func placeIn(ctx context.Context, c *client.Client, thread string, asked []said)
 
 // place is where in a chat a request goes on.
 type place struct {
-	thread string // empty: the chat has none with this history
-	key    string // of the thread to be created then
-	known  int    // how many things of the request's history the thread has
-	at     string // the item of the last of them
-	whole  bool   // the thread has nothing after it
-	next   int    // the first item of the input that is new
+	thread *events.Thread // at least as old as what follows of it; nil: the chat has none with this history
+	key    string         // of the thread to be created then
+	known  int            // how many things of the request's history the thread has
+	at     string         // the item of the last of them
+	whole  bool           // the thread has nothing after it
+	next   int            // the first item of the input that is new
 }
 
 // compare returns how far a thread has the history of a request, and how much of what it has that
 // is.
-func compare(thread string, asked, has []said) (p place, same int) {
+func compare(thread *events.Thread, asked, has []said) (p place, same int) {
 	p.thread = thread
 	i, j := 0, 0
 	for i < len(asked) && j < len(has) {
@@ -245,10 +245,10 @@ func locate(ctx context.Context, c *client.Client, chat string, asked []said) (p
 		if n == 0 {
 			free = strings.TrimPrefix(refs[1], "key:")
 			if t.Items == 0 { // it begins with this request
-				return place{thread: t.ID, whole: true}, nil
+				return place{thread: t, whole: true}, nil
 			}
 		}
-		found, err := among(ctx, c, t.ID, asked)
+		found, err := among(ctx, c, t, asked)
 		if err != nil {
 			return place{}, err
 		}
@@ -263,10 +263,17 @@ func locate(ctx context.Context, c *client.Client, chat string, asked []said) (p
 }
 
 // among returns the thread that has most of a history: a thread, or one of its forks.
-func among(ctx context.Context, c *client.Client, thread string, asked []said) (best place, err error) {
-	threads := []string{thread}
+func among(ctx context.Context, c *client.Client, root *events.Thread, asked []said) (best place, err error) {
+	threads := []string{root.ID}
 	for n := 0; n < len(threads) && n < mostThreads; n++ {
-		p, err := placeIn(ctx, c, threads[n], asked)
+		t := root
+		if n > 0 {
+			t, err = client.Read(ctx, c, events.GetThread{ThreadID: threads[n]})
+		}
+		var p place
+		if err == nil {
+			p, err = placeIn(ctx, c, t, asked)
+		}
 		if events.IsNotFound(err) { // deleted, or not for this caller
 			continue
 		}
@@ -289,36 +296,33 @@ func among(ctx context.Context, c *client.Client, thread string, asked []said) (
 	return best, nil
 }
 
-// settle makes the place one where the request can be answered: it refuses a thread that waits for
-// people, and forks one that goes on otherwise: once for all requests with the same name, if they have
-// one.
-func (p *place) settle(ctx context.Context, c *edge.Caller, now *client.Client, once string) error {
-	if p.thread == "" {
-		return nil
+// settle returns the thread in which the request can be answered. It refuses one that waits for people,
+// and forks one that goes on otherwise: once for all requests with the same name, if they have one.
+func (p *place) settle(ctx context.Context, c *edge.Caller, now *client.Client, once string) (thread string, err error) {
+	if p.thread == nil {
+		return "", nil
 	}
 	if !p.whole {
 		var o []client.Option
 		if once != "" {
 			o = append(o, client.CommandID("completions-fork-"+once+"-"+p.at))
 		}
-		reply, err := now.Send(ctx, p.thread, events.ForkThread{ItemID: p.at}, o...)
+		reply, err := now.Send(ctx, p.thread.ID, events.ForkThread{ItemID: p.at}, o...)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if reply.Result == nil || reply.Result.ChildID == "" {
-			return events.Errorf(events.Unavailable, "the fork of thread %s has no id; send the request again", p.thread)
+			return "", events.Errorf(events.Unavailable, "the fork of thread %s has no id; send the request again", p.thread.ID)
 		}
-		p.thread = reply.Result.ChildID
 		c.Client = c.Client.WithMinSeq(reply.Seq)
-		return nil
+		return reply.Result.ChildID, nil
 	}
-	t, err := client.Read(ctx, now, events.GetThread{ThreadID: p.thread})
-	if err != nil || t.Run == nil {
-		return err
+	if p.thread.Run == nil {
+		return p.thread.ID, nil
 	}
-	x, err := client.Read(ctx, now, events.GetExecution{ThreadID: p.thread, ExecutionID: t.Run.ExecutionID})
+	x, err := client.Read(ctx, now, events.GetExecution{ThreadID: p.thread.ID, ExecutionID: p.thread.Run.ExecutionID})
 	if err != nil || !runview.AwaitsPeople(x) {
-		return err
+		return p.thread.ID, err
 	}
-	return events.Invalid("/messages", "the chat waits for people, who answer first: POST /api/threads/%s/approvals/{callId} with callId %s", p.thread, strings.Join(x.Waiting, ", "))
+	return "", events.Invalid("/messages", "the chat waits for people, who answer first: POST /api/threads/%s/approvals/{callId} with callId %s", p.thread.ID, strings.Join(x.Waiting, ", "))
 }

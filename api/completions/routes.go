@@ -27,7 +27,7 @@ const (
 const route = "/v1/chat/completions"
 
 // tries is how often a chat that changes meanwhile is looked at again.
-const tries = 4
+const tries = 8
 
 // Routes adds the route of chat completions.
 func Routes(e *edge.Edge) { e.Handle("POST "+route, openresponses.Refusals(create)) }
@@ -90,7 +90,7 @@ func (d *request) begin(r *http.Request, c *edge.Caller, body []byte) (*openresp
 		return nil, d.refused(err, 0)
 	}
 	for try := 1; ; try++ {
-		run, err := d.beginOnce(r, c, asked, chat, history)
+		run, err := d.beginOnce(r, c, asked, chat, history, try < tries)
 		switch {
 		case !events.HasCode(err, events.AlreadyExists, events.VersionConflict): // otherwise two requests began together
 			return run, err
@@ -104,8 +104,10 @@ func (d *request) begin(r *http.Request, c *edge.Caller, body []byte) (*openresp
 	}
 }
 
-// beginOnce starts the run of a request in the thread of its chat, or joins that of an earlier one.
-func (d *request) beginOnce(r *http.Request, c *edge.Caller, asked openresponses.Asked, chat string, history []said) (*openresponses.Run, error) {
+// beginOnce starts the run of a request in the thread of its chat, or joins that of an earlier one. A
+// request with a name expects the thread as it was seen, if there is another try: it does what another
+// one with its name does, which has seen more.
+func (d *request) beginOnce(r *http.Request, c *edge.Caller, asked openresponses.Asked, chat string, history []said, expects bool) (*openresponses.Run, error) {
 	var p place
 	var now *client.Client
 	if chat != "" {
@@ -122,15 +124,20 @@ func (d *request) beginOnce(r *http.Request, c *edge.Caller, asked openresponses
 		return run, err
 	}
 	if chat != "" {
-		if p.thread == "" && len(c.Principal.Threads) > 0 { // it makes none
+		if p.thread == nil && len(c.Principal.Threads) > 0 { // it makes none
 			return nil, events.Missing("chat", chat)
 		}
-		if err := p.settle(r.Context(), c, now, asked.Once(r, c)); err != nil {
+		once := asked.Once(r, c)
+		thread, err := p.settle(r.Context(), c, now, once)
+		if err != nil {
 			return nil, err
 		}
 		goesOn := map[string]any{}
-		if p.thread != "" {
-			goesOn["conversation"] = p.thread
+		if thread != "" {
+			goesOn["conversation"] = thread
+		}
+		if expects && once != "" && p.thread != nil && p.whole {
+			asked.Version = &p.thread.Version
 		}
 		asked.Key, asked.Body, asked.Input = p.key, d.response(goesOn), d.input[p.next:]
 	}

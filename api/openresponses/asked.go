@@ -25,6 +25,7 @@ type Asked struct {
 	// not only the one that it has begun.
 	Threads func(context.Context, *client.Client) ([]string, error)
 	Key     string // of the thread that is created; empty: it has none, or the body names a conversation
+	Version *int64 // that the conversation must have, else Begin returns a version_conflict
 }
 
 // Run is the run of a request of another protocol.
@@ -79,7 +80,7 @@ func (a *Asked) request(r *http.Request) (d *createRequest, key string, err erro
 	if d, err = decodeCreate(a.Body); err != nil {
 		return nil, "", err
 	}
-	d.foreign, d.threadKey, d.input, d.stop, d.size = true, a.Key, a.Input, a.Stop, len(a.Sent)
+	d.foreign, d.threadKey, d.version, d.input, d.stop, d.size = true, a.Key, a.Version, a.Input, a.Stop, len(a.Sent)
 	key = a.key(r)
 	if d.retry = retryOf(r); key != "" || d.retry.told {
 		d.digest = edge.DigestOf(a.Sent)

@@ -101,7 +101,7 @@ func begin(ctx context.Context, c *edge.Caller, d *createRequest, key string, ow
 		if key != "" && !d.foreign && events.HasCode(err, events.AlreadyExists) { // its ids are taken: by another body
 			return nil, edge.ReusedKey(edge.HeaderKey)
 		}
-		if !events.HasCode(err, events.VersionConflict) || try == beginTries {
+		if !events.HasCode(err, events.VersionConflict) || try == beginTries || d.version != nil {
 			return b, err
 		}
 	}
@@ -122,7 +122,7 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, 
 			if b, err := joined(ctx, on.client.WithMinSeq(to.seen), d, id, to.thread); b != nil || err != nil {
 				return b, err
 			}
-			key = forkKey(id)
+			key = d.forkKey(id)
 		}
 		if to, err = forked(ctx, c, to.forks, to.title, key, id); err != nil {
 			return nil, err

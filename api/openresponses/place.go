@@ -61,7 +61,7 @@ func (on *basis) upToDate(ctx context.Context, c *edge.Caller) (*client.Client, 
 func placeOf(ctx context.Context, d *createRequest, on basis, own func(string) bool) (place, error) {
 	switch {
 	case on.thread != nil:
-		return place{thread: on.thread.ID}, nil
+		return place{thread: on.thread.ID, version: d.version}, nil
 	case d.PreviousResponseID == "":
 		return place{}, nil
 	case d.warmed != "":
@@ -93,9 +93,12 @@ func placeOf(ctx context.Context, d *createRequest, on basis, own func(string) b
 
 // forked forks the thread of a response at that response.
 func forked(ctx context.Context, c *edge.Caller, x *events.Execution, title, key string, id uuid.UUID) (place, error) {
-	// The thread may get another title before a repeat: that fork is another command.
+	// The thread may get another title before a repeat: that fork is another command, whose key is taken.
 	command := "openresponses-fork-" + uuid.NewSHA1(id, []byte(title)).String()
 	reply, err := c.Client.Send(ctx, x.ThreadID, events.ForkThread{ItemID: x.LastItem(), Key: key, Title: title}, client.CommandID(command))
+	if key != "" && events.HasCode(err, events.AlreadyExists) && !events.IsTakenByDeleted(err) {
+		return repeatedFork(ctx, c, x.ThreadID, key)
+	}
 	if err != nil {
 		if events.HasCode(err, events.NotFound, events.InvalidRequest) { // it is deleted: its items are not shown
 			return place{}, noPrevious("resp_" + strings.TrimPrefix(x.ID, events.ExecutionPrefix))
@@ -107,4 +110,22 @@ func forked(ctx context.Context, c *edge.Caller, x *events.Execution, title, key
 	}
 	c.Client = c.Client.WithMinSeq(reply.Seq)
 	return place{thread: reply.Result.ChildID}, nil
+}
+
+// repeatedFork returns the fork of a thread that an earlier request with the same body and
+// Idempotency-Key has made.
+func repeatedFork(ctx context.Context, c *edge.Caller, thread, key string) (place, error) {
+	now, err := c.Client.UpToDate(ctx)
+	if err != nil {
+		return place{}, err
+	}
+	fork, err := client.Read(ctx, now, events.GetThread{ThreadID: "key:" + key})
+	switch {
+	case err != nil:
+		return place{}, err
+	case fork.OriginThreadID != thread: // somebody else has taken the key
+		return place{}, edge.ReusedKey(edge.HeaderKey)
+	}
+	c.Client = now
+	return place{thread: fork.ID}, nil
 }

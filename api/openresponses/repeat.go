@@ -27,7 +27,7 @@ func repeated(ctx context.Context, c *edge.Caller, d *createRequest, on basis, i
 		threads = []string{on.thread.ID}
 	case on.leg != nil:
 		threads = []string{on.leg.x.ThreadID}
-		fork, err := client.Read(ctx, upToDate, events.GetThread{ThreadID: "key:" + forkKey(id)})
+		fork, err := client.Read(ctx, upToDate, events.GetThread{ThreadID: "key:" + d.forkKey(id)})
 		if err == nil {
 			threads = append(threads, fork.ID)
 		} else if !events.IsNotFound(err) {
@@ -78,8 +78,12 @@ func joined(ctx context.Context, c *client.Client, d *createRequest, id uuid.UUI
 	return b, nil
 }
 
-// forkKey returns the key of the thread that a request forks, so that its repeat finds it.
-func forkKey(id uuid.UUID) string { return "resp:" + hex.EncodeToString(id[:]) }
+// forkKey returns the key of the thread that a request forks, so that its repeat finds it. Another body
+// has another.
+func (d *createRequest) forkKey(id uuid.UUID) string {
+	id = uuid.NewSHA1(id, []byte(d.digest))
+	return "resp:" + hex.EncodeToString(id[:])
+}
 
 // joins makes the run of an earlier request that of this one.
 func (b *begun) joins(c *client.Client, x *events.Execution, purge string) {

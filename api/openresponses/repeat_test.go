@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/skein-threads/skein/client"
@@ -112,52 +111,6 @@ func (w *world) threads() int {
 	list, err := client.Read(w.t.Context(), fresh, events.ListThreads{Limit: new(int64(200))})
 	w.s.Must(err)
 	return len(list.Threads)
-}
-
-// Requests with one Idempotency-Key at once start one run, wherever that happens.
-func TestRepeat_AtOnce(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	for name, more := range map[string]func(last any) string{
-		"alone": func(any) string { return `` },
-		"conversation": func(any) string {
-			return fmt.Sprintf(`,"conversation":%q`, w.must("POST", "/v1/conversations", `{}`)["id"])
-		},
-		"continued": func(last any) string { return fmt.Sprintf(`,"previous_response_id":%q`, last) },
-		"forked": func(last any) string {
-			w.must("POST", "/v1/responses", fmt.Sprintf(`{"model":"triage","input":"two","previous_response_id":%q}`, last))
-			return fmt.Sprintf(`,"previous_response_id":%q`, last)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			body := `{"model":"triage","input":"x"` + more(w.must("POST", "/v1/responses", `{"model":"triage","input":"one"}`)["id"]) + `}`
-			w.s.WaitIdle()
-			w.model.mu.Lock()
-			before := len(w.model.asked)
-			w.model.mu.Unlock()
-			var mu sync.Mutex
-			ids := map[any]int{}
-			var asking sync.WaitGroup
-			for range 16 {
-				asking.Go(func() {
-					status, got := w.with("k-"+name, body)
-					if status != http.StatusOK {
-						t.Errorf("%d %v", status, got)
-					}
-					mu.Lock()
-					defer mu.Unlock()
-					ids[got["id"]]++
-				})
-			}
-			asking.Wait()
-			w.s.WaitIdle()
-			w.model.mu.Lock()
-			defer w.model.mu.Unlock()
-			if n := len(w.model.asked) - before; len(ids) != 1 || n != 1 {
-				t.Errorf("%v, and the model was asked %d times", ids, n)
-			}
-		})
-	}
 }
 
 // A response that is not stored is gone with its thread: its key starts no other.

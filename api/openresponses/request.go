@@ -53,6 +53,7 @@ type createRequest struct {
 
 	foreign   bool     // it is a request of another protocol, and answers nothing that waits
 	threadKey string   // of the thread that it creates
+	version   *int64   // that its conversation must have
 	stop      []string // sequences that end the answer
 }
 
