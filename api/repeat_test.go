@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -179,7 +180,7 @@ func TestRepeat_OtherProcessIsSlow(t *testing.T) {
 				}
 				before := s.answered.Load()
 				want := before + 1
-				g.hold("thread.commit")
+				g.hold(".thread.commit ")
 				answers := make(chan *protocoltest.Stream, 1)
 				go func() { answers <- ask(slow, "then", c.then) }()
 				natstest.Within(t, "the slow process commits", g.held)
@@ -201,7 +202,61 @@ func TestRepeat_OtherProcessIsSlow(t *testing.T) {
 	}
 }
 
-// gate dials connections whose writes are held from one on that sends a command.
+// An answer that is not kept is there until all have it who have asked for it, over whichever process.
+func TestRepeat_OfATemporaryAnswer(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for _, p := range protocoltest.All() {
+		path := p.Begin("", "", "").Path
+		if !strings.HasPrefix(path, "/v1/") {
+			continue
+		}
+		for _, header := range []string{edge.HeaderKey, "X-Stainless-Retry-Count"} {
+			t.Run(path+" "+header, func(t *testing.T) {
+				g := newGate()
+				slow := s.at
+				_, slow.URL = s.serve(t, natstest.Dial(t, s.skein.Addresses().NATS, nats.SetCustomDialer(g)))
+				ask := func(at protocoltest.Server, attempt string) *protocoltest.Stream {
+					r := protocoltest.Request{Path: path, Body: `{"model":"talker","stream":true,"store":false,"input":"wait"}`, Header: map[string]string{header: attempt, "X-Stainless-Timeout": "600"}}
+					if path != "/v1/responses" {
+						r.Body = `{"model":"talker","stream":true,"messages":[{"role":"user","content":"wait"}]}`
+					}
+					if header == edge.HeaderKey {
+						r.Header[header] = path
+					}
+					return protocoltest.Open(t, at, r)
+				}
+				first := ask(s.at, "0")
+				s.started(p, first)
+				second := ask(slow, "1")
+				second.ReadTo(p, "Hel")
+				x := s.ended(t, first)
+				purges := func(n int) func() bool {
+					return func() bool {
+						list, err := s.skein.Client("acme").ScheduledEffects(t.Context(), x.ThreadID, events.PurgeEffect)
+						return events.IsNotFound(err) || err == nil && len(list) == n
+					}
+				}
+				natstest.Eventually(t, "both readers hold the thread", purges(2))
+				g.hold("skein.query.")
+				s.release <- struct{}{}
+				natstest.Within(t, "the slow process reads the answer", g.held)
+				first.ReadAll()
+				natstest.Eventually(t, "the first reader has left", purges(1))
+				close(g.release)
+				if second.ReadAll(); !strings.Contains(second.String(), "lo.") || second.Contains("not_found") {
+					t.Errorf("%s", second)
+				}
+				natstest.Eventually(t, "the last reader has purged the thread", func() bool {
+					_, err := client.Read(t.Context(), s.skein.Client("acme"), events.GetThread{ThreadID: x.ThreadID})
+					return events.IsNotFound(err)
+				})
+			})
+		}
+	}
+}
+
+// gate dials connections whose writes are held from one on that has a text.
 type gate struct {
 	what    atomic.Pointer[string]
 	held    chan struct{}
@@ -210,8 +265,8 @@ type gate struct {
 
 func newGate() *gate { return &gate{held: make(chan struct{}, 1), release: make(chan struct{})} }
 
-// hold holds the next request of a command.
-func (g *gate) hold(command string) { g.what.Store(&command) }
+// hold holds the next request with a text, from its subject on.
+func (g *gate) hold(text string) { g.what.Store(&text) }
 
 // Dial connects.
 func (g *gate) Dial(network, address string) (net.Conn, error) {
@@ -225,7 +280,7 @@ type gated struct {
 }
 
 func (c gated) Write(b []byte) (int, error) {
-	if what := c.g.what.Load(); what != nil && bytes.Contains(b, []byte("."+*what+" ")) && c.g.what.CompareAndSwap(what, nil) {
+	if what := c.g.what.Load(); what != nil && bytes.Contains(b, []byte(*what)) && c.g.what.CompareAndSwap(what, nil) {
 		c.g.held <- struct{}{}
 		<-c.g.release
 	}

@@ -183,11 +183,11 @@ func (run *Run) Execution() string { return run.b.exec }
 func (run *Run) Wait(ctx context.Context) (*Answer, error) {
 	l, err := run.b.shown(ctx)
 	if err != nil {
-		return nil, err
+		return nil, run.b.kept(err)
 	}
 	res, err := resourceOf(ctx, run.b.client, l, false)
 	if err != nil {
-		return nil, err
+		return nil, run.b.kept(err)
 	}
 	return run.answer(l.x, res), nil
 }
@@ -198,7 +198,7 @@ func (run *Run) Wait(ctx context.Context) (*Answer, error) {
 func (run *Run) Follow(ctx context.Context, show func(Shown) error) (*Answer, error) {
 	x, err := run.b.execution(ctx)
 	if err != nil {
-		return nil, err
+		return nil, run.b.kept(err)
 	}
 	var last *resource
 	end, err := follow(ctx, run.b.client, leg{x, run.b.leg}, onlyNews, func(v streamEvent) error {
@@ -216,7 +216,7 @@ func (run *Run) Follow(ctx context.Context, show func(Shown) error) (*Answer, er
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, run.b.kept(err)
 	}
 	return run.answer(end.x, last), nil
 }

@@ -157,7 +157,12 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, 
 	}
 	b.thread, b.client = reply.ThreadID, c.Client.WithMinSeq(reply.Seq)
 	if b.echo.Temporary {
-		b.temporary = &temporary{client: b.client, query: b.query(), purges: []string{purgeOf(id)}}
+		b.temporary = &temporary{client: b.client, query: b.query(), purges: []string{purgeOf(id)}, shared: d.digest != ""}
+		if d.keyed { // others may have begun it with the same commit
+			if err := b.kept(b.temporary.share(ctx, purgeOf(id))); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for _, r := range results(reply) {
 		b.queued = b.queued || r.QueuedID != ""

@@ -74,7 +74,9 @@ func joined(ctx context.Context, c *client.Client, d *createRequest, id uuid.UUI
 	if e := echoOf(x); e == nil || e.Request != d.digest {
 		return nil, edge.ReusedKey(edge.HeaderKey)
 	}
-	b.joins(c, x, purgeOf(id))
+	if err := b.joins(ctx, c, x); err != nil {
+		return nil, err
+	}
 	return b, nil
 }
 
@@ -86,14 +88,27 @@ func (d *createRequest) forkKey(id uuid.UUID) string {
 }
 
 // joins makes the run of an earlier request that of this one.
-func (b *begun) joins(c *client.Client, x *events.Execution, purge string) {
+func (b *begun) joins(ctx context.Context, c *client.Client, x *events.Execution) error {
 	if runstream.IsQueued(x) {
 		b.queued, b.waiting = true, x
 	}
 	b.client, b.thread, b.reaction, b.settings, b.echo, b.repeated = c, x.ThreadID, x.ReactionItemID, x.Settings, echoOf(x), true
-	if b.echo.Temporary {
-		b.temporary = &temporary{client: b.client, query: b.query(), purges: []string{purge}}
+	if !b.echo.Temporary {
+		return nil
 	}
+	b.temporary = &temporary{client: b.client, query: b.query(), shared: true}
+	return b.kept(b.temporary.share(ctx))
+}
+
+// kept returns the error of a request that reads a response. One that is not stored may be gone meanwhile.
+func (b *begun) kept(err error) error {
+	switch {
+	case b.temporary == nil || !events.IsNotFound(err):
+		return err
+	case b.request.foreign:
+		return events.Errorf(events.NotFound, "the answer to this request has ended, and was not kept; send it with another %s", edge.HeaderKey)
+	}
+	return noResponse(b.id)
 }
 
 // writing is a request that writes, with what names that: a repeat with the same Idempotency-Key

@@ -60,11 +60,11 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	}
 	l, err := b.shown(r.Context())
 	if err != nil {
-		return err
+		return b.kept(err)
 	}
 	res, err := resourceOf(r.Context(), b.client, l, false)
 	if err != nil {
-		return err
+		return b.kept(err)
 	}
 	edge.WriteJSON(w, http.StatusOK, res)
 	return nil

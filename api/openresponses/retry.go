@@ -97,9 +97,9 @@ func (t retry) first(ctx context.Context, c *edge.Caller, d *createRequest, on b
 		if e := echoOf(x); wrong != nil || at.Before(since) || e == nil || e.Request != d.digest {
 			return nil, nil
 		}
-		digits, _ := hex.DecodeString(strings.TrimPrefix(b.id, "resp_"))
-		of, _ := uuid.FromBytes(digits) // a stored response of a conversation has no effect that purges it
-		b.joins(upToDate, x, purgeOf(of))
+		if err := b.joins(ctx, upToDate, x); err != nil {
+			return nil, err
+		}
 		return b, nil
 	}
 	if on.thread != nil {

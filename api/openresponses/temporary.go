@@ -2,6 +2,7 @@ package openresponses
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type temporary struct {
 	client *client.Client
 	args   events.JSON // of the effects
 	holds  bool        // a run that waits for people is not cancelled; see hold
+	shared bool        // other requests may read it, each of which schedules its purge
 	waited bool        // the client was told that it waits for people, and may have answered since
 
 	mu     sync.Mutex // guards the fields below
@@ -46,6 +48,63 @@ func purgeLater(id string, args events.JSON) events.ScheduleEffect {
 // withHandoffs is the argument of the effect that purges the threads as well to which its thread
 // was handed over.
 func withHandoffs() events.JSON { return events.JSON(`{"handoffs":true}`) }
+
+// share schedules a purge for this request alone: another one that is answered by the same run leaves the
+// thread until that is cancelled. The purge of all that began it comes no more.
+func (t *temporary) share(ctx context.Context, began ...string) error {
+	own := uuid.Must(uuid.NewV7()).String()
+	reply, err := t.put(ctx, append(t.cancels(began, "the response has several readers"), purgeLater(own, t.args))...)
+	if err != nil {
+		return err
+	}
+	t.client, t.purges = t.client.WithMinSeq(reply.Seq), []string{own}
+	return nil
+}
+
+// leaves cancels the purge of this request if other requests read the thread, and reports whether they
+// do.
+func (t *temporary) leaves(ctx context.Context, seq int64) (bool, error) {
+	others := func() (bool, error) {
+		list, err := t.client.WithMinSeq(seq).ScheduledEffects(ctx, t.query.ThreadID, events.PurgeEffect)
+		return slices.ContainsFunc(list, func(e events.ScheduledEffect) bool { return !slices.Contains(t.purges, e.ID) }), err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if read, err := others(); !read || err != nil {
+		return false, err
+	}
+	reply, err := t.put(ctx, t.cancels(t.purges, "the response is read by others")...)
+	if err != nil {
+		return false, err
+	}
+	seq = max(seq, reply.Seq) // of two that leave at once, the last sees that it is alone
+	return others()
+}
+
+// cancels returns the commands that cancel purges.
+func (t *temporary) cancels(ids []string, reason string) (list []any) {
+	for _, id := range ids {
+		list = append(list, events.CancelEffect{EffectID: id, Reason: reason})
+	}
+	return list
+}
+
+// put executes commands on the thread, in one commit.
+func (t *temporary) put(ctx context.Context, list ...any) (*events.Reply, error) {
+	var commands []events.SubCommand
+	for _, d := range list {
+		name := "effect.schedule"
+		if _, cancels := d.(events.CancelEffect); cancels {
+			name = "effect.cancel"
+		}
+		one, err := client.Sub(name, d)
+		if err != nil {
+			return nil, err
+		}
+		commands = append(commands, one)
+	}
+	return t.client.Commit(ctx, t.query.ThreadID, commands)
+}
 
 // keep puts the purge off until stop is called, discard is, or ctx ends.
 func (t *temporary) keep(ctx context.Context) (stop func()) {
@@ -73,19 +132,7 @@ func (t *temporary) renew(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next := uuid.Must(uuid.NewV7()).String()
-	var list []events.SubCommand
-	for _, id := range t.purges {
-		one, err := client.Sub("effect.cancel", events.CancelEffect{EffectID: id, Reason: "the response is still read"})
-		if err != nil {
-			return
-		}
-		list = append(list, one)
-	}
-	one, err := client.Sub("effect.schedule", purgeLater(next, t.args))
-	if err != nil {
-		return
-	}
-	_, err = t.client.Commit(ctx, t.query.ThreadID, append(list, one))
+	_, err := t.put(ctx, append(t.cancels(t.purges, "the response is still read"), purgeLater(next, t.args))...)
 	if err == nil {
 		t.purges = nil
 	}
@@ -113,18 +160,7 @@ func (t *temporary) hold(ctx context.Context) {
 	later := purgeLater(uuid.Must(uuid.NewV7()).String(), t.args)
 	later.EveryMs = new(holdEvery.Milliseconds())
 	end := events.ScheduleEffect{Name: events.PurgeEffect, Args: events.JSON(`{"cancel":true}`), DelayMs: new(holdAtMost.Milliseconds())}
-	list := []events.SubCommand{}
-	for _, id := range t.purges {
-		if one, err := client.Sub("effect.cancel", events.CancelEffect{EffectID: id, Reason: "the run waits for a person"}); err == nil {
-			list = append(list, one)
-		}
-	}
-	for _, d := range []events.ScheduleEffect{later, end} {
-		if one, err := client.Sub("effect.schedule", d); err == nil {
-			list = append(list, one)
-		}
-	}
-	_, _ = t.client.Commit(ctx, t.query.ThreadID, list) // otherwise the thread keeps its earlier purge
+	_, _ = t.put(ctx, append(t.cancels(t.purges, "the run waits for a person"), later, end)...) // otherwise the thread keeps its earlier purge
 }
 
 // endsWaiting cancels the run once it waits for people: nobody can answer for a response that is
@@ -150,8 +186,14 @@ func (t *temporary) discard(ctx context.Context) {
 			return
 		}
 		t.endsWaiting(ctx, query)
-		if _, err := t.client.WaitRun(ctx, query); err != nil && !events.IsNotFound(err) { // a thread that was warmed up has no run
+		x, err := t.client.WaitRun(ctx, query)
+		if err != nil && !events.IsNotFound(err) { // a thread that was warmed up has no run
 			return
+		}
+		if err == nil && t.shared {
+			if left, err := t.leaves(ctx, x.Seq); left || err != nil {
+				return
+			}
 		}
 	}
 	if child != "" {
