@@ -167,12 +167,16 @@ func (h *lease) acquire(ctx context.Context) error {
 	return err
 }
 
-// inherit acquires the lease of a holder that has not renewed it for its duration. A
-// server whose clock was set back expires such a lease too late.
+// inherit acquires the lease of a holder that has not renewed it for its duration, as a server
+// whose clock was set back expires it too late, or one that this holder has acquired without
+// learning of it: its request was sent, or answered, after it was given up.
 func (h *lease) inherit(ctx context.Context) (uint64, error) {
 	entry, err := h.kv.Get(ctx, h.name)
 	if err != nil {
 		return 0, err
+	}
+	if string(entry.Value()) == h.owner {
+		return h.kv.Update(ctx, h.name, []byte(h.owner), entry.Revision())
 	}
 	if entry.Revision() != h.seen {
 		h.seen, h.since = entry.Revision(), time.Now()

@@ -304,6 +304,28 @@ func TestLease_RenewalWithLostReply(t *testing.T) {
 	}
 }
 
+// A lease is its holder's at once if only the answer was lost: of a request that waited for a connection
+// until nobody waited for it, or that a server took long to answer after its start.
+func TestLease_AcquiredWithLostReply(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, natstest.Connect(t, natstest.Start(t)))
+	makeLeases(t, conn, time.Minute)
+	kv, err := conn.JetStream().KeyValue(t.Context(), LeaseBucket)
+	must(t, err)
+	_, err = kv.Create(t.Context(), "work", []byte("me"))
+	must(t, err)
+	mine := &lease{conn: conn, kv: kv, name: "work", owner: "me", ttl: time.Minute}
+	yours := &lease{conn: conn, kv: kv, name: "work", owner: "you", ttl: time.Minute}
+	if err := yours.acquire(t.Context()); !errors.Is(err, ErrTaken) {
+		t.Errorf("another one got %v", err)
+	}
+	must(t, mine.acquire(t.Context()))
+	if !mine.safe() {
+		t.Error("it does not last")
+	}
+	must(t, mine.renew(t.Context()))
+}
+
 func TestWorkThatEndsBeginsAgainAfterAPause(t *testing.T) {
 	t.Parallel()
 	inTime(t, func(shortly time.Duration) string {
