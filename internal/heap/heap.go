@@ -102,7 +102,7 @@ const (
 	// idleAllocs is what an idle process allocates at most between two looks.
 	idleAllocs = 16 << 20
 	// idleWorth is how much must have been allocated since memory was returned, to return it again.
-	idleWorth = 128 << 20
+	idleWorth = 32 << 20
 	// idleAgain is after how many looks in idleness it is returned again, idleTimes times: caches are
 	// given up only when nothing was read from them for a while.
 	idleAgain = 3

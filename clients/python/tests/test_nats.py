@@ -204,7 +204,9 @@ class OverNATS(unittest.IsolatedAsyncioTestCase):
 
         async with aclosing(self.between(request=request).events(types=["item.created"])) as events:
             first = asyncio.ensure_future(anext(events))
-            await told.wait()
+            await asyncio.wait({first, asyncio.ensure_future(told.wait())}, return_when=asyncio.FIRST_COMPLETED)
+            if first.done():
+                self.fail(f"nothing was asked: {first.exception()}")
             all_came = await self.come(t, 1100)
             for i in range(11):
                 await t.send("thread.commit", {"commands": [{"command": "item.create", "data": item(str(i * 100 + j))} for j in range(100)]})

@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -61,6 +62,9 @@ func (o overNATS) operations() map[string]operation {
 	post := func(ctx context.Context, client int) (*events.Reply, error) {
 		return o.command(ctx, client, "item.create", fmt.Sprintf(`{"threadId":%q,"data":%s}`, o.threads[client], benchItem))
 	}
+	chat := func(ctx context.Context, client int) (time.Duration, error) {
+		return o.respond(ctx, client, rand.Text())
+	}
 	return map[string]operation{
 		PostItem: func(ctx context.Context, client int) (time.Duration, error) {
 			_, err := post(ctx, client)
@@ -77,10 +81,11 @@ func (o overNATS) operations() map[string]operation {
 			return 0, err
 		},
 		ResponseJSON: func(ctx context.Context, client int) (time.Duration, error) {
-			_, err := o.respond(ctx, client)
+			_, err := o.respond(ctx, client, "")
 			return 0, err
 		},
-		ResponseSSE: o.respond, Completion: o.respond, AGUI: o.respond,
+		ResponseSSE: func(ctx context.Context, client int) (time.Duration, error) { return o.respond(ctx, client, "") },
+		Completion:  chat, AGUI: chat,
 	}
 }
 
@@ -111,19 +116,22 @@ func (o overNATS) query(ctx context.Context, client int, name, body string) erro
 	return err
 }
 
-// respond creates a thread, asks its agent, and waits for the end of the turn, as a response
-// over HTTP does. The first chunk came after first.
-func (o overNATS) respond(ctx context.Context, client int) (first time.Duration, err error) {
+// respond creates a thread, with a key as that of a chat has one if it is not empty, asks its agent, and
+// waits for the end of the turn, as a response over HTTP does. The first chunk came after first.
+func (o overNATS) respond(ctx context.Context, client int, key string) (first time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, httpTimeout)
 	defer cancel()
 	begun := time.Now()
-	thread := "T-" + uuid.Must(uuid.NewV7()).String()
+	thread, create := "T-"+uuid.Must(uuid.NewV7()).String(), ""
+	if key != "" {
+		create = fmt.Sprintf(`"key":%q`, key)
+	}
 	chunks, err := o.conns[client].SubscribeSync(o.names.Timeline(o.tenant, thread, events.ChunkEmittedType))
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = chunks.Unsubscribe() }() // the connection may be closed
-	if _, err := o.command(ctx, client, "thread.create", fmt.Sprintf(`{"threadId":%q,"data":{}}`, thread)); err != nil {
+	if _, err := o.command(ctx, client, "thread.create", fmt.Sprintf(`{"threadId":%q,"data":{%s}}`, thread, create)); err != nil {
 		return 0, err
 	}
 	if _, err := o.command(ctx, client, "thread.react", fmt.Sprintf(`{"threadId":%q,"data":{"text":%q,"agentId":%q}}`, thread, benchInput, o.agent)); err != nil {
