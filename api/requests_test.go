@@ -43,3 +43,17 @@ func TestProtocols_FewRequests(t *testing.T) {
 		}
 	})
 }
+
+// What a client reads next, over whatever protocol, shows the run whose end a stream has told.
+func TestProtocols_ShownAfterTheEnd(t *testing.T) {
+	forEvery(t, func(t *testing.T, s *scene, p protocoltest.Protocol, id string) {
+		run := s.begin(t, p, id, "hello").ReadAll()
+		thread, execution := run.Thread(), run.Execution()
+		if thread == "" || execution == "" {
+			return // the stream does not name them
+		}
+		if status, body := s.ask("", "GET", "/api/threads/"+thread+"/executions/"+execution, ""); status != 200 || !strings.Contains(body, `"finished":true`) {
+			t.Errorf("%d %s", status, body)
+		}
+	})
+}

@@ -22,7 +22,7 @@ func (f *run) waitEnd(ctx context.Context) error {
 }
 
 func (f *run) play(ctx context.Context, view runstream.View[runview.Frame], send func([]runview.Frame) error) error {
-	source, err := runstream.Subscribe(ctx, f.now, runstream.Options{Thread: f.thread, Execution: f.execution, From: f.from})
+	source, err := runstream.Subscribe(ctx, f.now, runstream.Options{Thread: f.thread, Execution: f.execution, From: f.from, AtEnd: f.o.c.Acknowledged})
 	if err != nil {
 		return err
 	}

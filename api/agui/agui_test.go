@@ -2,7 +2,11 @@ package agui_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +75,24 @@ func TestRun_NeedsNoReadModel(t *testing.T) {
 	end := w.lastOf(a.say("hello"), "RUN_FINISHED")
 	if got := dump(end["usage"]); got != `[{"inputTokens":3,"model":"m","outputTokens":4,"totalTokens":7}]` {
 		t.Errorf("usage %s", got)
+	}
+}
+
+// What a client reads after the end of a run shows the run, over another protocol too.
+func TestRun_IsShownAfterItsEnd(t *testing.T) {
+	w := start(t)
+	made, err := w.c.Send(t.Context(), "", events.CreateThread{})
+	w.s.Must(err)
+	a := w.agent(made.ThreadID)
+	for n := range 5 {
+		w.lastOf(a.say(fmt.Sprint("question ", n)), "RUN_FINISHED")
+		answer, err := http.Get(w.url + "/api/threads/" + made.ThreadID + "/items?order=desc&limit=1")
+		w.s.Must(err)
+		raw, err := io.ReadAll(answer.Body)
+		w.s.Must(errors.Join(err, answer.Body.Close()))
+		if !strings.Contains(string(raw), fmt.Sprint("answer to question ", n)) {
+			t.Errorf("after turn %d: %s", n, raw)
+		}
 	}
 }
 

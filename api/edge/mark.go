@@ -85,5 +85,5 @@ func readsOwnWrites(path string) bool {
 }
 
 // Acknowledged notes that a write to a thread was acknowledged which the caller's client did not
-// send as a command: an upload in pieces.
+// send as a command: an upload in pieces, or what a run wrote whose end a stream has told.
 func (c *Caller) Acknowledged(thread string, seq int64) { c.marks.note(c.Tenant, thread, seq) }

@@ -30,6 +30,10 @@ type Options struct {
 
 	// Before is called with each event before the view is told; nil: nothing is.
 	Before func(ctx context.Context, e *events.Event) error
+
+	// AtEnd is called before the last that is shown is sent, with the thread and the sequence in the log up
+	// to which the run was read: what the client reads next is to show that. Nil: nothing is.
+	AtEnd func(thread string, seq int64)
 }
 
 // Source reads a run.
@@ -43,6 +47,7 @@ type Source struct {
 	begun    bool          // the event that says so was passed on
 	over     bool          // that it has ended was in the history
 	version  atomic.Int64  // see Fresh
+	seq      atomic.Int64  // see Options.AtEnd
 	events   chan told[*events.Event]
 	chunks   chan told[*events.ChunkEmitted]
 }
@@ -60,10 +65,12 @@ func Subscribe(ctx context.Context, c *client.Client, o Options) (*Source, error
 	if err != nil {
 		return nil, err
 	}
-	return &Source{
+	s := &Source{
 		client: c, o: o, types: types, timeline: timeline, began: make(chan struct{}),
 		events: make(chan told[*events.Event]), chunks: make(chan told[*events.ChunkEmitted]),
-	}, nil
+	}
+	s.seq.Store(timeline.Start())
+	return s, nil
 }
 
 // Fresh asks a query for what the view was told, or later.
@@ -87,6 +94,7 @@ func Play[T any](ctx context.Context, s *Source, v View[T], send func([]T) error
 	v.History()
 	for !v.Ended() {
 		if live && v.Waiting() {
+			s.atEnd()
 			return send(v.Pause())
 		}
 		chunks := s.chunks
@@ -128,11 +136,20 @@ func Play[T any](ctx context.Context, s *Source, v View[T], send func([]T) error
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+		if v.Ended() {
+			s.atEnd()
+		}
 		if err := send(out); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (s *Source) atEnd() {
+	if s.o.AtEnd != nil {
+		s.o.AtEnd(s.o.Thread, s.seq.Load())
+	}
 }
 
 // tell sends a value to Play, unless ctx ends first.
@@ -186,8 +203,11 @@ func (s *Source) readEvents(ctx context.Context) {
 			fail(err)
 			return
 		}
-		if e.Version > last && !s.pass(ctx, &e.Event) {
-			return
+		if e.Version > last {
+			s.seq.Store(e.Seq)
+			if !s.pass(ctx, &e.Event) {
+				return
+			}
 		}
 		if s.begun && !live {
 			live = true
