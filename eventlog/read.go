@@ -58,10 +58,15 @@ func (l *Log) Last(ctx context.Context, tenant, aggregate string) (*events.Commi
 	return l.Decode(*m)
 }
 
-// LastSeqOf returns the sequence of the last commit of an aggregate, on a cluster from the leader,
-// whether the commit can be read or not; 0 if the aggregate has none.
-func (l *Log) LastSeqOf(ctx context.Context, tenant, aggregate string) (uint64, error) {
-	m, err := l.last(ctx, tenant, aggregate)
+// LastSeqAfter returns the sequence of the last commit of an aggregate if that is after a sequence, on a
+// cluster from the leader, whether the commit can be read or not; 0 if none is. Then no commit is read, of
+// which some are large.
+func (l *Log) LastSeqAfter(ctx context.Context, tenant, aggregate string, seq uint64) (uint64, error) {
+	next := streams.GetRequest{Seq: seq + 1, Next: l.cfg.Names.Log(tenant, aggregate)}
+	m, err := l.one(ctx, next, next)
+	if err == nil && m != nil {
+		m, err = l.last(ctx, tenant, aggregate)
+	}
 	if err != nil || m == nil {
 		return 0, err
 	}
@@ -70,19 +75,25 @@ func (l *Log) LastSeqOf(ctx context.Context, tenant, aggregate string) (uint64, 
 
 // last reads the message of the last commit of an aggregate, nil if it has none.
 func (l *Log) last(ctx context.Context, tenant, aggregate string) (*streams.Message, error) {
-	stream, subject := l.cfg.Names.Stream(assets.LogStream), l.cfg.Names.Log(tenant, aggregate)
+	subject := l.cfg.Names.Log(tenant, aggregate)
+	return l.one(ctx, streams.GetRequest{Multi: []string{subject}}, streams.GetRequest{Last: subject})
+}
+
+// one reads one message, nil if there is none: by a direct get or, on a cluster, from the leader.
+func (l *Log) one(ctx context.Context, direct, leader streams.GetRequest) (*streams.Message, error) {
+	stream := l.cfg.Names.Stream(assets.LogStream)
 	several, err := l.conn.Replicated(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if several {
-		m, err := l.conn.Leader(ctx, stream, streams.GetRequest{Last: subject})
+		m, err := l.conn.Leader(ctx, stream, leader)
 		if errors.Is(err, streams.ErrNoMessage) {
 			return nil, nil
 		}
 		return &m, err
 	}
-	got, err := l.conn.Direct(ctx, stream, streams.GetRequest{Multi: []string{subject}})
+	got, err := l.conn.Direct(ctx, stream, direct)
 	if err != nil || len(got) == 0 {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func TestAppend_RefusedForAWriteInFlight(t *testing.T) {
 	js, err := jetstream.New(nc)
 	must(t, err)
 	h := &hasty{Conn: nc}
-	l, err := OpenOn(h, js, Config{AckTimeout: impatient}, zerolog.Nop(), nil)
+	l, err := OpenOn(h, js, Config{AckTimeout: 3 * impatient}, zerolog.Nop(), nil)
 	must(t, err)
 	t.Cleanup(l.Close)
 

@@ -37,7 +37,7 @@ func TestRun_Text(t *testing.T) {
 	if got := strings.Join(w.texts(), ", "); got != "user: hello, assistant: answer to hello, user: and again" {
 		t.Errorf("the reactor was shown %s", got)
 	}
-	thread, err := client.Read(t.Context(), w.c, events.GetThread{ThreadID: "key:agui:order 7"})
+	thread, err := client.Read(t.Context(), w.now(), events.GetThread{ThreadID: "key:agui:order 7"})
 	w.s.Must(err)
 	if a.messages[0]["id"] != "u0" || thread.AgentID != "triage" {
 		t.Errorf("%+v, %s", thread, dump(a.messages))

@@ -42,7 +42,7 @@ func TestHistory(t *testing.T) {
 	if got := strings.Join(w.texts(), ", "); got != "user: uno, assistant: answer to uno, user: more" {
 		t.Errorf("the reactor was shown %s", got)
 	}
-	list, err := client.Read(t.Context(), w.c, events.ListThreads{})
+	list, err := client.Read(t.Context(), w.now(), events.ListThreads{})
 	w.s.Must(err)
 	for _, one := range list.Threads {
 		if one.Key == nil || *one.Key != "agui:t" && !strings.HasPrefix(*one.Key, "agui:t/") {
@@ -135,7 +135,7 @@ func TestState(t *testing.T) {
 	a.messages = append(a.messages, user("w", "wait"))
 	next := a.events(a.request(t.Context(), "/agui/triage", a.input("waits")))
 	<-w.waits
-	thread, err := client.Read(t.Context(), w.c, events.GetThread{ThreadID: "key:agui:t"})
+	thread, err := client.Read(t.Context(), w.now(), events.GetThread{ThreadID: "key:agui:t"})
 	w.s.Must(err)
 	_, err = w.c.Send(t.Context(), thread.ID, events.SetContext{Content: events.JSON(`{"eur":3}`)})
 	w.s.Must(err)
@@ -173,7 +173,7 @@ func TestRun_BeginsAgain(t *testing.T) {
 	if got := strings.Join(w.texts(), "; "); got != "user: begin again; assistant: second try; user: more" {
 		t.Errorf("the model is shown %s", got)
 	}
-	list, err := client.Read(t.Context(), w.c, events.ListThreads{})
+	list, err := client.Read(t.Context(), w.now(), events.ListThreads{})
 	if err != nil || len(list.Threads) != 1 {
 		t.Errorf("%d threads, %v", len(list.Threads), err)
 	}

@@ -139,7 +139,7 @@ func TestResume_State(t *testing.T) {
 			t.Errorf("repeated with state %d: %d %s", state, status, body)
 		}
 	}
-	now, err := client.Read(t.Context(), w.c, events.GetContext{ThreadID: "key:agui:t"})
+	now, err := client.Read(t.Context(), w.now(), events.GetContext{ThreadID: "key:agui:t"})
 	if err != nil || string(now.Content) != `{"a":2}` {
 		t.Errorf("the state is %s, %v", now.Content, err)
 	}
@@ -206,17 +206,17 @@ func TestHistory_OnlyWhatIsNew(t *testing.T) {
 	} {
 		b := w.agent("t")
 		b.name, b.messages = " "+name, list
-		before, err := client.Read(t.Context(), w.c, events.GetThread{ThreadID: "key:agui:t"})
+		before, err := client.Read(t.Context(), w.now(), events.GetThread{ThreadID: "key:agui:t"})
 		w.s.Must(err)
 		b.run()
-		after, err := client.Read(t.Context(), w.c, events.GetThread{ThreadID: "key:agui:t"})
+		after, err := client.Read(t.Context(), w.now(), events.GetThread{ThreadID: "key:agui:t"})
 		w.s.Must(err)
 		if after.Version == before.Version {
 			t.Errorf("%s: it is not in the thread", name)
 		}
 	}
 	threads := func() int {
-		list, err := client.Read(t.Context(), w.c, events.ListThreads{})
+		list, err := client.Read(t.Context(), w.now(), events.ListThreads{})
 		w.s.Must(err)
 		return len(list.Threads)
 	}

@@ -69,6 +69,14 @@ func start(t *testing.T) *world {
 	return w
 }
 
+// now returns a client whose queries show everything that was written before.
+func (w *world) now() *client.Client {
+	w.Helper()
+	c, err := w.c.UpToDate(w.Context())
+	w.s.Must(err)
+	return c
+}
+
 // calls returns a reaction that says something and makes calls, "NAME ARGUMENTS" each.
 func calls(in *skein.StepInput, list ...string) *skein.Reaction {
 	r := skein.Answer("let me see")

@@ -68,10 +68,11 @@ func (a *asking) awaitSeq(least *int64, fromLog bool) error {
 // aggregate is concerned: its documents follow from its own commits, and nothing of others is waited
 // for.
 func (a *asking) awaitLast(aggregate string, least *int64) error {
-	if least == nil || a.cfg.Progress.Seq() >= uint64(*least) {
+	shown := a.cfg.Progress.Seq()
+	if least == nil || shown >= uint64(*least) {
 		return nil
 	}
-	last, err := a.log.LastSeqOf(a.ctx, a.tenant, aggregate)
+	last, err := a.log.LastSeqAfter(a.ctx, a.tenant, aggregate, shown)
 	if err != nil {
 		return err
 	}
