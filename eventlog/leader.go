@@ -41,6 +41,15 @@ func (l *Log) Newest(ctx context.Context, tenant, aggregate string) (*events.Com
 }
 
 func (l *Log) ofLeader(ctx context.Context, q streams.GetRequest) (*events.Commit, error) {
+	m, err := l.leader(ctx, q)
+	if err != nil || m == nil {
+		return nil, err
+	}
+	return l.Decode(*m)
+}
+
+// leader reads a message of the log from its leader, nil if there is none.
+func (l *Log) leader(ctx context.Context, q streams.GetRequest) (*streams.Message, error) {
 	m, err := l.conn.Leader(ctx, l.cfg.Names.Stream(assets.LogStream), q)
 	switch {
 	case errors.Is(err, streams.ErrNoMessage):
@@ -48,5 +57,5 @@ func (l *Log) ofLeader(ctx context.Context, q streams.GetRequest) (*events.Commi
 	case err != nil:
 		return nil, err
 	}
-	return l.Decode(m)
+	return &m, nil
 }

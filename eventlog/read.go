@@ -2,7 +2,6 @@ package eventlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -81,19 +80,14 @@ func (l *Log) last(ctx context.Context, tenant, aggregate string) (*streams.Mess
 
 // one reads one message, nil if there is none: by a direct get or, on a cluster, from the leader.
 func (l *Log) one(ctx context.Context, direct, leader streams.GetRequest) (*streams.Message, error) {
-	stream := l.cfg.Names.Stream(assets.LogStream)
 	several, err := l.conn.Replicated(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case several:
+		return l.leader(ctx, leader)
 	}
-	if several {
-		m, err := l.conn.Leader(ctx, stream, leader)
-		if errors.Is(err, streams.ErrNoMessage) {
-			return nil, nil
-		}
-		return &m, err
-	}
-	got, err := l.conn.Direct(ctx, stream, direct)
+	got, err := l.conn.Direct(ctx, l.cfg.Names.Stream(assets.LogStream), direct)
 	if err != nil || len(got) == 0 {
 		return nil, err
 	}

@@ -111,8 +111,10 @@ func (b *begun) query() events.GetExecution {
 
 // created returns when a request was accepted.
 func created(b *begun) int64 {
-	if x, err := b.read(context.Background()); err == nil && !b.queued {
-		return unix(x.CreatedAt)
+	if !b.queued { // otherwise it has no execution yet
+		if x, err := b.read(context.Background()); err == nil {
+			return unix(x.CreatedAt)
+		}
 	}
 	return time.Now().Unix()
 }
