@@ -220,6 +220,7 @@ type (
 	EventList struct {
 		Events      []JSON `json:"events" schema:"required" doc:"CloudEvents as they are in the log."`
 		NextVersion int64  `json:"nextVersion,omitzero" schema:"minimum=1" doc:"The fromVersion of what follows, if more does. A page looks at some 10,000 events, and has fewer than the limit, or none, if few are of the types."`
+		Seq         int64  `json:"seq,omitzero" schema:"minimum=0" doc:"The sequence in the log of the last event here; absent if there is none."`
 		Log         string `json:"log,omitzero" schema:"pattern=id" doc:"The log that the versions are of."`
 	}
 )

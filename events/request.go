@@ -41,6 +41,7 @@ type Reply struct {
 	ThreadID string     `json:"threadId,omitzero" schema:"pattern=thread" doc:"The thread; absent if the command belongs to the tenant."`
 	Version  int64      `json:"version" schema:"required,minimum=0" doc:"The version of the thread, or tenant, after the command."`
 	Seq      int64      `json:"seq" schema:"required,minimum=0" doc:"The sequence in the log of its commit or, if it changed nothing, of the one that it found."`
+	Time     string     `json:"time,omitzero" schema:"pattern=time" doc:"The time of its events, as documents have it; absent if there are none."`
 	Events   []EventRef `json:"events" schema:"required" doc:"The events, in order."`
 	Result   *Result    `json:"result,omitzero" doc:"What the command created or found."`
 }
@@ -106,10 +107,10 @@ func threadOf(aggregate string) string {
 // ReplyOf returns the reply to the command with that id, from the commit that holds its
 // events.
 func ReplyOf(c *Commit, commandID string) *Reply {
-	own, count, last := Result{}, 0, 0
+	own, count, last, at := Result{}, 0, 0, Time(0)
 	for i := range c.Events {
 		if e := &c.Events[i]; e.CommandID == commandID {
-			count, last = count+1, max(last, e.CommandIndex)
+			count, last, at = count+1, max(last, e.CommandIndex), e.Time
 		}
 	}
 	r := &Reply{ThreadID: threadOf(c.Thread), Seq: int64(c.Seq), Events: make([]EventRef, 0, count)}
@@ -129,6 +130,9 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 			results = append(results, Result{})
 		}
 		results[e.CommandIndex-1].add(c, e)
+	}
+	if len(r.Events) > 0 {
+		r.Time = at.ISO()
 	}
 	switch {
 	case len(results) > 0:

@@ -23,7 +23,7 @@ func answer(t *testing.T, list []Event, commandID string) *Reply {
 func TestReplyOf_OneCommand(t *testing.T) {
 	list := turn()
 	got := answer(t, list, cmdID)
-	want := &Reply{ThreadID: thread, Version: 12, Seq: 42, Result: &Result{
+	want := &Reply{ThreadID: thread, Version: 12, Seq: 42, Time: list[0].Time.ISO(), Result: &Result{
 		ContextID: ctxID, ItemID: replyID, ExecutionID: execID, ReactionItemID: replyID, StepID: stepID, Key: PartKey(stepID, 0),
 	}}
 	for _, e := range list {

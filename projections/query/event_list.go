@@ -76,7 +76,7 @@ func listEvents(a *asking, d events.ListEvents) (*events.EventList, error) {
 				list.NextVersion = e.Version
 				return list, nil
 			}
-			list.Events = append(list.Events, e.Raw())
+			list.Events, list.Seq = append(list.Events, e.Raw()), int64(m.Seq)
 		}
 	}
 	if last < from-1 || last == 0 {

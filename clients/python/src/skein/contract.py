@@ -4974,6 +4974,9 @@ class EventList(TypedDict):
     # The fromVersion of what follows, if more does. A page looks at some 10,000 events, and has fewer than the limit, or none, if few are of the types.
     nextVersion: NotRequired[int]
 
+    # The sequence in the log of the last event here; absent if there is none.
+    seq: NotRequired[int]
+
     # The log that the versions are of.
     log: NotRequired[str]
 
@@ -6053,6 +6056,9 @@ class Reply(TypedDict):
 
     # The sequence in the log of its commit or, if it changed nothing, of the one that it found.
     seq: int
+
+    # The time of its events, as documents have it; absent if there are none.
+    time: NotRequired[str]
 
     # The events, in order.
     events: list[EventRef]

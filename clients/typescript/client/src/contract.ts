@@ -3571,6 +3571,8 @@ export interface EventList {
   events: unknown[];
   /** The fromVersion of what follows, if more does. A page looks at some 10,000 events, and has fewer than the limit, or none, if few are of the types. */
   nextVersion?: number;
+  /** The sequence in the log of the last event here; absent if there is none. */
+  seq?: number;
   /** The log that the versions are of. */
   log?: string;
 }
@@ -4340,6 +4342,8 @@ export interface Reply {
   version: number;
   /** The sequence in the log of its commit or, if it changed nothing, of the one that it found. */
   seq: number;
+  /** The time of its events, as documents have it; absent if there are none. */
+  time?: string;
   /** The events, in order. */
   events: EventRef[];
   /** What the command created or found. */
