@@ -175,6 +175,7 @@ func (s *Source) readEvents(ctx context.Context) {
 			fail(err)
 			return
 		}
+		s.seq.Store(max(page.Seq, s.seq.Load())) // what came since the timeline's start is here too
 		for _, raw := range page.Events {
 			e, err := events.DecodeEvent(raw)
 			if err != nil {
