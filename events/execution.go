@@ -18,25 +18,6 @@ type ExecutionCreated struct {
 	SessionID      string          `json:"sessionId,omitzero" schema:"pattern=session" doc:"The request's session."`
 }
 
-// Document returns the execution of a thread as the event, recorded at a time, creates it.
-func (d ExecutionCreated) Document(thread string, at Time) *Execution {
-	return &Execution{
-		ID: d.ID, ThreadID: thread, ContextID: d.ContextID, TriggerItemID: d.TriggerItemID, ReactionItemID: d.ReactionItemID,
-		WorkflowRunID: d.WorkflowRunID, SessionID: d.SessionID, Status: d.Status, CreatedAt: at.ISO(),
-	}
-}
-
-// Requested records that a run of the execution was asked for.
-func (x *Execution) Requested(d RunRequested) {
-	x.AgentID, x.Waiting, x.Parent = d.AgentID, nil, d.Parent
-	if d.RetryOf != "" {
-		x.RetryOf = d.RetryOf
-	}
-	if d.Settings != nil { // a run that goes on has those that it began with
-		x.Settings = d.Settings
-	}
-}
-
 // FailureCode says why a run failed, where the endpoint of its model has said so.
 type FailureCode string
 

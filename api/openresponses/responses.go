@@ -82,7 +82,7 @@ func (b *begun) shown(ctx context.Context) (leg, error) {
 	case b.queued:
 		_, blocked, err := begins(ctx, b.client, b.query())
 		if err != nil || blocked != nil {
-			return leg{x: &events.Execution{ID: b.exec, ThreadID: b.thread, AgentID: b.request.Model, Settings: b.settings, ReactionItemID: b.reaction}}, err
+			return leg{x: b.planned()}, err
 		}
 	case b.reply != nil:
 		x, err := b.read(ctx)
@@ -97,11 +97,16 @@ func (b *begun) shown(ctx context.Context) (leg, error) {
 // read returns the execution of a response that waits in no queue.
 func (b *begun) read(ctx context.Context) (*events.Execution, error) {
 	if b.reply != nil {
-		if x, err := runstream.Begun(ctx, b.client, b.reply, b.exec); x != nil || err != nil {
-			return x, err
+		if x := b.planned(); runstream.Begin(x, b.reply) {
+			return x, nil
 		}
 	}
 	return client.Read(ctx, b.client, b.query())
+}
+
+// planned returns the execution that a response will have.
+func (b *begun) planned() *events.Execution {
+	return &events.Execution{ID: b.exec, ThreadID: b.thread, AgentID: b.request.Model, Settings: b.settings, ReactionItemID: b.reaction}
 }
 
 // query asks for the execution of a response.
@@ -129,7 +134,7 @@ func (b *begun) execution(ctx context.Context) (*events.Execution, error) {
 	case b.queued:
 		x, blocked, err := begins(ctx, b.client, b.query())
 		if blocked != nil {
-			return &events.Execution{ID: b.exec, ThreadID: b.thread, AgentID: b.request.Model, Settings: b.settings, ReactionItemID: b.reaction}, nil
+			return b.planned(), nil
 		}
 		return x, err
 	}

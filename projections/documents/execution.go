@@ -16,7 +16,10 @@ func executions() Projection {
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
 			makes(events.ExecutionCreatedType, subject, func(c *change, d events.ExecutionCreated) *T {
-				return d.Document(c.commit.Thread, c.event.Time)
+				return &T{
+					ID: d.ID, ThreadID: c.commit.Thread, ContextID: d.ContextID, TriggerItemID: d.TriggerItemID,
+					ReactionItemID: d.ReactionItemID, WorkflowRunID: d.WorkflowRunID, SessionID: d.SessionID, Status: d.Status, CreatedAt: c.time(),
+				}
 			}),
 			on(events.ExecutionStatusChangedType, subject, func(c *change, doc *T, d events.ExecutionStatusChanged) {
 				doc.Status, doc.ErrorText, doc.ErrorCode, doc.UpdatedAt, doc.WaitingFor = d.To, d.ErrorText, d.ErrorCode, c.time(), nil
@@ -39,7 +42,15 @@ func executions() Projection {
 						doc.SideBSteps++
 					}
 				}),
-			on(events.RunRequestedType, subject, func(_ *change, doc *T, d events.RunRequested) { doc.Requested(d) }),
+			on(events.RunRequestedType, subject, func(_ *change, doc *T, d events.RunRequested) {
+				doc.AgentID, doc.Waiting, doc.Parent = d.AgentID, nil, d.Parent
+				if d.RetryOf != "" {
+					doc.RetryOf = d.RetryOf
+				}
+				if d.Settings != nil { // a run that goes on has those that it began with
+					doc.Settings = d.Settings
+				}
+			}),
 			on(events.RunClaimedType, subject, func(_ *change, doc *T, d events.RunClaimed) {
 				doc.Worker, doc.Token, doc.Definitions, doc.Waiting, doc.WaitingFor = d.Worker, d.Token, d.Definitions, nil, nil
 			}),

@@ -12,9 +12,9 @@ import (
 	"github.com/skein-threads/skein/skeintest"
 )
 
-// An execution as it began is what the log folds to at that version: with its settings, and also for the
-// repeat of a command whose run has ended since. A commit that began none has none.
-func TestBegun(t *testing.T) {
+// An execution as the reply says that it began is what the log folds to at that version, also for the
+// repeat of a command whose run has ended since.
+func TestBegin(t *testing.T) {
 	s := skeintest.Start(t)
 	s.Must(s.Reactor("echo", func(context.Context, *skein.StepInput, skein.Stream) (*skein.Reaction, error) {
 		return skein.Answer("done"), nil
@@ -26,24 +26,25 @@ func TestBegun(t *testing.T) {
 	item := events.NewItem{Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"hello"}]`)}
 	react, err := client.Sub("thread.react", events.ReactThread{Item: &item, AgentID: "echo", Policy: events.Enqueue, ExecutionID: "exe_first", Settings: settings})
 	s.Must(err)
-	first, err := c.Commit(t.Context(), "", []events.SubCommand{create, react})
+	first, err := c.Commit(t.Context(), "", []events.SubCommand{create, react}, client.CommandID("one"))
 	s.Must(err)
 	at, err := client.Read(t.Context(), c, events.GetExecution{ThreadID: first.ThreadID, ExecutionID: "exe_first", At: &events.At{Version: &first.Version}})
 	s.Must(err)
 	for _, when := range []string{"at once", "when it has ended"} {
-		x, err := runstream.Begun(t.Context(), c, first, "exe_first")
+		x := &events.Execution{ID: "exe_first", AgentID: "echo", Settings: settings}
+		repeated, err := c.Commit(t.Context(), "", []events.SubCommand{create, react}, client.CommandID("one"))
 		s.Must(err)
-		if !reflect.DeepEqual(x, at) || x.Settings == nil {
+		if !runstream.Begin(x, repeated) || !reflect.DeepEqual(x, at) {
 			t.Errorf("%s: %+v, not %+v", when, x, at)
 		}
 		s.WaitIdle()
 	}
-	if x, err := runstream.Begun(t.Context(), c, first, "exe_other"); x != nil || err != nil {
-		t.Errorf("%+v, %v", x, err)
+	if runstream.Begin(&events.Execution{ID: "exe_other"}, first) {
+		t.Error("the commit began another run")
 	}
 	renamed, err := c.Send(t.Context(), first.ThreadID, events.UpdateThread{Title: new("new")})
 	s.Must(err)
-	if x, err := runstream.Begun(t.Context(), c, renamed, "exe_first"); x != nil || err != nil {
-		t.Errorf("%+v, %v", x, err)
+	if runstream.Begin(&events.Execution{ID: "exe_first"}, renamed) {
+		t.Error("the commit began no run")
 	}
 }
