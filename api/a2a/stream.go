@@ -65,11 +65,11 @@ func (f *run) stream(history *int) error {
 				if err != nil {
 					return err
 				}
-				if err := out.Send(frame); err != nil {
+				if err := out.Write(frame); err != nil {
 					return err
 				}
 			}
-			return nil
+			return out.Flush()
 		})
 	})
 }

@@ -63,11 +63,11 @@ func serve(w http.ResponseWriter, r *http.Request, source func(ctx context.Conte
 				if err != nil {
 					return err
 				}
-				if err := out.Send(f); err != nil {
+				if err := out.Write(f); err != nil {
 					return err
 				}
 			}
-			return nil
+			return out.Flush()
 		})
 	})
 }

@@ -57,11 +57,11 @@ func (h *chat) stream(w http.ResponseWriter, r *http.Request, f *follow) error {
 				if err != nil {
 					return err
 				}
-				if err := out.Send(stream.Frame{Data: prototype.Without(raw)}); err != nil {
+				if err := out.Write(stream.Frame{Data: prototype.Without(raw)}); err != nil {
 					return err
 				}
 			}
-			return nil
+			return out.Flush()
 		}
 		if err := send(render.Start()); err != nil {
 			return err

@@ -2,6 +2,7 @@ package openresponses
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,9 +139,11 @@ func (l leg) spans(ctx context.Context, c *client.Client) ([][]string, error) {
 // before it. read has the parts of steps that have been read since.
 func (l leg) output(ctx context.Context, c *client.Client, showServer bool, read map[string][]events.JSON) (list []transform.Item, before numbering, err error) {
 	c = c.WithMinSeq(l.x.Seq) // every read model shows its end
-	spans, err := l.spans(ctx, c)
-	if err != nil {
-		return nil, before, err
+	spans := [][]string{slices.Collect(maps.Keys(read))}
+	if l.n > 0 || l.x.StepCount != 1 || len(read) != 1 { // else it is the only step
+		if spans, err = l.spans(ctx, c); err != nil {
+			return nil, before, err
+		}
 	}
 	number := numberingOf(l.x.ReactionItemID)
 	for n, steps := range spans {

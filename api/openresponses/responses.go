@@ -173,7 +173,7 @@ func sendAll(w http.ResponseWriter, r *http.Request, c *client.Client, l leg, af
 		if err := out.Begin(); err != nil {
 			return err
 		}
-		_, err := follow(ctx, c, l, wholeAttempts, func(v streamEvent) error {
+		_, err := follow(ctx, c, l, wholeAttempts, sink{flush: out.Flush, send: func(v streamEvent) error {
 			if v.SequenceNumber <= after && !ends(v.Type) {
 				return nil
 			}
@@ -181,12 +181,12 @@ func sendAll(w http.ResponseWriter, r *http.Request, c *client.Client, l leg, af
 			if err != nil {
 				return err
 			}
-			if err := out.Send(f); err != nil {
+			if err := out.Write(f); err != nil {
 				return err
 			}
 			sent = v.SequenceNumber
 			return nil
-		})
+		}})
 		return err
 	})
 }

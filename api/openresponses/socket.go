@@ -129,10 +129,10 @@ func (s *socket) create(d *createRequest) error {
 	if err != nil {
 		return err
 	}
-	_, err = follow(s.ctx, b.client, leg{x, b.leg}, wholeAttempts, func(v streamEvent) error {
+	_, err = follow(s.ctx, b.client, leg{x, b.leg}, wholeAttempts, sink{send: func(v streamEvent) error {
 		v.StreamID = d.StreamID
 		return s.send(v)
-	})
+	}})
 	return err
 }
 

@@ -46,13 +46,19 @@ type streamPart struct {
 	Logprobs    *[]string   `json:"logprobs,omitzero"`
 }
 
+// sink takes the events of a response.
+type sink struct {
+	send  func(streamEvent) error
+	flush func() error // sends what send was given; nil: send does
+}
+
 // emitter makes the events of a response from the frames of its run. What it makes depends on the
 // execution and its chunks alone, and not on when they are read: a step's chunks come first, and its
 // parts show what is left when it has ended.
 type emitter struct {
 	ctx        context.Context
 	client     *client.Client
-	send       func(streamEvent) error
+	sink       sink
 	leg        leg
 	showServer bool
 	callers    map[string]bool // the tools of the caller
@@ -83,9 +89,9 @@ const (
 	onlyNews      = false // what an earlier attempt has shown is not shown again
 )
 
-func newEmitter(ctx context.Context, c *client.Client, l leg, whole bool, send func(streamEvent) error) (*emitter, error) {
+func newEmitter(ctx context.Context, c *client.Client, l leg, whole bool, to sink) (*emitter, error) {
 	e := &emitter{
-		ctx: ctx, client: c, send: send, leg: l, showServer: showsServer(l.x), callers: map[string]bool{}, number: numberingOf(l.x.ReactionItemID), past: map[string]bool{},
+		ctx: ctx, client: c, sink: to, leg: l, showServer: showsServer(l.x), callers: map[string]bool{}, number: numberingOf(l.x.ReactionItemID), past: map[string]bool{},
 		view: runview.New(l.x.ID),
 	}
 	e.view.AppendOnly()
@@ -121,14 +127,21 @@ func (e *emitter) emit(v streamEvent) {
 	}
 	v.SequenceNumber = e.next
 	e.next++
-	e.err = e.send(v)
+	e.err = e.sink.send(v)
+}
+
+// flush sends what was emitted, before something is waited for.
+func (e *emitter) flush() {
+	if e.err == nil && e.sink.flush != nil {
+		e.err = e.sink.flush()
+	}
 }
 
 // follow sends the events of a response from the first to the last. Those of one that waits in a
 // queue begin at once, go on when it has begun, and end if it is cancelled before. It returns the leg
 // as it has ended; its execution is nil if there will be none.
-func follow(ctx context.Context, c *client.Client, l leg, whole bool, send func(streamEvent) error) (end leg, err error) {
-	e, err := newEmitter(ctx, c, l, whole, send)
+func follow(ctx context.Context, c *client.Client, l leg, whole bool, to sink) (end leg, err error) {
+	e, err := newEmitter(ctx, c, l, whole, to)
 	if err != nil {
 		return end, err
 	}
@@ -144,6 +157,7 @@ func follow(ctx context.Context, c *client.Client, l leg, whole bool, send func(
 		first.Status = inProgressStatus
 	}
 	if runstream.IsQueued(l.x) {
+		e.flush()
 		begun, blocked, err := begins(ctx, c, events.GetExecution{ThreadID: l.x.ThreadID, ExecutionID: l.x.ID})
 		if blocked != nil {
 			begun := *first
@@ -166,6 +180,7 @@ func follow(ctx context.Context, c *client.Client, l leg, whole bool, send func(
 		e.leg.x = begun
 	}
 	e.emit(streamEvent{Type: "response.in_progress", Response: first})
+	e.flush()
 	end, gone, err := e.chunks()
 	if err != nil {
 		return end, err
@@ -293,7 +308,8 @@ func (e *emitter) sendChunks(ctx context.Context, chunks <-chan chunkRead, ended
 					grace = time.After(pauseGrace)
 				}
 				sent = true
-				if err := e.chunk(chunk); err != nil || e.err != nil {
+				err := e.chunk(chunk)
+				if e.flush(); err != nil || e.err != nil {
 					return false, errors.Join(err, e.err)
 				}
 			}

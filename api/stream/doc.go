@@ -15,9 +15,9 @@
 // # The life of a stream
 //
 //	source returns an error before it has begun    the answer of the request, with its status
-//	Begin, or the first Send                       200 and the headers, flushed; or 429
+//	Begin, or the first Write or Send              200 and the headers, flushed; or 429
 //	every 15 s                                     a ping, whatever else is sent
-//	a reader takes nothing for 30 s                Send returns an error, and the connection is cut
+//	a reader takes nothing for 30 s                Write or Send returns an error, and the connection is cut
 //	the reader has gone                            ctx ends
 //	the credential ends                            ctx ends; [Protocol.Revoked]
 //	the edge closes                                ctx ends; [Protocol.Closing], or it is cut off, and resumed

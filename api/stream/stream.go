@@ -126,12 +126,12 @@ func (s *Writer) begin() error {
 	h.Set("X-Accel-Buffering", "no")
 	s.w.WriteHeader(http.StatusOK)
 	s.ping = time.AfterFunc(s.every, s.sendPing)
-	return s.write(nil) // sends the headers
+	return s.flush() // sends the headers
 }
 
-// Send sends a frame at once. An error means that the reader has gone, or takes nothing: every later
-// call returns it too.
-func (s *Writer) Send(f Frame) error {
+// Write writes a frame, which is sent at the latest by the next Send or Flush, or when the source
+// returns. An error means that the reader has gone, or takes nothing: every later call returns it too.
+func (s *Writer) Write(f Frame) error {
 	b := f.Bytes()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,6 +139,21 @@ func (s *Writer) Send(f Frame) error {
 		return err
 	}
 	return s.write(b)
+}
+
+// Flush sends what was written.
+func (s *Writer) Flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flush()
+}
+
+// Send sends a frame at once.
+func (s *Writer) Send(f Frame) error {
+	if err := s.Write(f); err != nil {
+		return err
+	}
+	return s.Flush()
 }
 
 // close ends the pings. The answer ends when its handler returns.
@@ -158,16 +173,23 @@ func (s *Writer) sendPing() {
 	if s.closed || s.err != nil {
 		return
 	}
-	_ = s.write([]byte(": ping\n\n")) // the next Send returns its error
+	if s.write([]byte(": ping\n\n")) == nil { // the next Send returns its error
+		_ = s.flush()
+	}
 	s.ping.Reset(s.every)
 }
 
-// write sends bytes at once. The caller holds mu.
+// write writes bytes. The caller holds mu.
 func (s *Writer) write(b []byte) error {
-	if s.err != nil {
-		return s.err
+	if s.err == nil {
+		_, s.err = s.w.Write(b) // the edge limits how long it takes
 	}
-	if _, s.err = s.w.Write(b); s.err == nil { // the edge limits how long it takes
+	return s.err
+}
+
+// flush sends what was written. The caller holds mu.
+func (s *Writer) flush() error {
+	if s.err == nil {
 		s.err = http.NewResponseController(s.w).Flush()
 	}
 	return s.err

@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +12,33 @@ import (
 
 	"github.com/skein-threads/skein/api/stream"
 )
+
+// counter counts the flushes of an answer.
+type counter struct {
+	*httptest.ResponseRecorder
+	flushes int
+}
+
+func (c *counter) Flush() { c.flushes++ }
+
+// Frames that are written are sent together: by the flush after them, or with the last frame of the
+// protocol.
+func TestWriter_SendsTogether(t *testing.T) {
+	w := &counter{ResponseRecorder: httptest.NewRecorder()}
+	write := func(out *stream.Writer) error {
+		return errors.Join(out.Write(stream.Frame{Data: []byte("1")}), out.Write(stream.Frame{Data: []byte("2")}))
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	err := stream.Serve(w, r, stream.Protocol{Done: &stream.Frame{Data: []byte("3")}}, func(_ context.Context, out *stream.Writer) error {
+		return errors.Join(out.Begin(), write(out), out.Flush(), write(out))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.ReplaceAll(w.Body.String(), "data: ", ""); got != "1\n\n2\n\n1\n\n2\n\n3\n\n" || w.flushes != 3 {
+		t.Errorf("%d flushes of %q", w.flushes, got)
+	}
+}
 
 // A stream has a comment every 15 s, whether it is silent or sends events all the time.
 func TestStream_PingsWhateverItSends(t *testing.T) {
