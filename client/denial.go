@@ -97,6 +97,9 @@ type Guard interface {
 	// Receive reports whether the client is shown a message of a subscription. An error
 	// ends the subscription.
 	Receive(ctx context.Context, subject string) (bool, error)
+	// Deliver is told the thread and the sequence in the log of an event of a timeline, before the client
+	// is shown it.
+	Deliver(thread string, seq int64)
 }
 
 // guarded sends a request through the guard, if there is one.

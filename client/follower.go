@@ -241,6 +241,9 @@ func (f *follower) deliverEvent(e Event) error {
 	if !f.o.Aggregates && !events.IsThread(e.ThreadID) || !f.types.matches(e.Type) || !f.o.From.after.Before(at) {
 		return nil
 	}
+	if g := f.client.opts.Guard; g != nil {
+		g.Deliver(e.ThreadID, e.Seq)
+	}
 	if !f.deliver(result{event: e}) {
 		return errGone
 	}

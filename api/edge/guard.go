@@ -159,6 +159,9 @@ func (g *guard) Receive(ctx context.Context, subject string) (bool, error) {
 	return g.reach.shows(ctx, g.threadOf(subject))
 }
 
+// Deliver notes what the client is shown: what it reads next shows that too.
+func (g *guard) Deliver(thread string, seq int64) { g.marks.note(g.who.Tenant, thread, seq) }
+
 // permits returns a forbidden unless the roles cover the subject, and the capabilities what
 // is done.
 func (g *guard) permits(subject string, what Capability) error {

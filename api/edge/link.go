@@ -95,6 +95,9 @@ func (g linkGuard) Subscribe(context.Context, string) error { return onlyShared(
 // Receive permits nothing.
 func (g linkGuard) Receive(context.Context, string) (bool, error) { return false, onlyShared() }
 
+// Deliver does nothing: there is nothing to deliver.
+func (g linkGuard) Deliver(string, int64) {}
+
 func onlyShared() error {
 	return events.Errorf(events.Forbidden, "a link opens the messages of its thread, and nothing else")
 }
