@@ -91,7 +91,7 @@ func (s *service) start(w http.ResponseWriter, req *http.Request, c *edge.Caller
 		return nil
 	}
 	w.Header().Set(headerSeq, strconv.FormatInt(reply.Seq, 10))
-	return followRun(w, req, c.Client, reply, from)
+	return followRun(w, req, c, reply, from)
 }
 
 // acceptsStream reports whether a request accepts server-sent events.
@@ -118,11 +118,11 @@ func protocol() stream.Protocol {
 }
 
 // followRun answers with a run's chunks from an index, and in the end its execution.
-func followRun(w http.ResponseWriter, req *http.Request, c *client.Client, reply *events.Reply, from int64) error {
+func followRun(w http.ResponseWriter, req *http.Request, c *edge.Caller, reply *events.Reply, from int64) error {
 	return stream.Serve(w, req, protocol(), func(ctx context.Context, out *stream.Writer) error {
 		ctx, cancel := context.WithCancel(ctx)
 		answer := begunOf(reply)
-		run := waitForRun(ctx, c, reply)
+		run := waitForRun(ctx, c.Client, reply)
 		defer func() {
 			cancel()
 			<-run.ended

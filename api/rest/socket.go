@@ -23,10 +23,8 @@ const mostWaiting = 64
 type socket struct {
 	*stream.Socket
 	service *service
-	client  *client.Client
-	scope   string
+	caller  *edge.Caller
 	thread  string
-	decode  func(ctx context.Context, size int, work func() error) error // see edge.Caller
 
 	state   *client.ThreadState // for emit; of the read loop's worker alone
 	work    chan func()         // commands and emits, done in order
@@ -59,7 +57,7 @@ func (s *service) socket(w http.ResponseWriter, req *http.Request, c *edge.Calle
 		return err
 	}
 	defer conn.Close()
-	k := &socket{Socket: conn, service: s, client: c.Client, decode: c.Decode, scope: scopeOf(c.Principal), thread: thread, work: make(chan func(), mostWaiting), watched: map[string]bool{}}
+	k := &socket{Socket: conn, service: s, caller: c, thread: thread, work: make(chan func(), mostWaiting), watched: map[string]bool{}}
 	ctx := conn.Context()
 	k.Go(func() { k.doWork(ctx) })
 	for raw := range conn.Messages(0) {
@@ -103,7 +101,7 @@ type errorFrame struct {
 // receive handles a frame, and reports whether the socket stays open.
 func (k *socket) receive(ctx context.Context, raw []byte) bool {
 	var f frame
-	err := k.decode(ctx, len(raw), func() error { return decodeFrame(raw, &f) })
+	err := k.caller.Decode(ctx, len(raw), func() error { return decodeFrame(raw, &f) })
 	if err == nil {
 		err = k.handle(ctx, f)
 	}
@@ -221,7 +219,7 @@ func (k *socket) command(ctx context.Context, f frame) {
 		call.ThreadID = k.thread
 	}
 	var err error
-	if answer.Reply, err = k.client.Do(ctx, f.Command, call); err != nil {
+	if answer.Reply, err = k.caller.Client.Do(ctx, f.Command, call); err != nil {
 		p, _ := edge.ProblemOf(err)
 		answer.Error, answer.Reply = &p, nil
 	}
@@ -232,7 +230,7 @@ func (k *socket) command(ctx context.Context, f frame) {
 func (k *socket) emit(ctx context.Context, f frame) {
 	var err error
 	if k.state == nil {
-		k.state, err = k.client.Thread(ctx, k.thread)
+		k.state, err = k.caller.Client.Thread(ctx, k.thread)
 	}
 	if err == nil {
 		data := f.Data

@@ -74,7 +74,7 @@ func (k *socket) watch(ctx context.Context, f frame) error {
 		case "chunks":
 			k.Go(func() { k.watchChunks(ctx) })
 		case "live":
-			live, err := k.client.LiveEvents(ctx, k.thread)
+			live, err := k.caller.Client.LiveEvents(ctx, k.thread)
 			if err != nil {
 				return err
 			}
@@ -99,14 +99,14 @@ func (k *socket) checkPosition(ctx context.Context, f frame) error {
 	if f.From != nil {
 		q.FromVersion = new(*f.From + 1)
 	}
-	_, err := client.Read(ctx, k.client, q)
+	_, err := client.Read(ctx, k.caller.Client, q)
 	return err
 }
 
 // reader returns a reader of the thread's events after a version.
 func (k *socket) reader(after int64, types []string, send func(version int64, data []byte) error) *reader {
 	return &reader{
-		feeds: k.service.feeds, client: k.client, scope: k.scope, thread: k.thread, types: types, seen: after, ready: func() {},
+		feeds: k.service.feeds, client: k.caller.Client, scope: scopeOf(k.caller.Principal), thread: k.thread, types: types, seen: after, ready: func() {}, shows: k.caller.Acknowledged,
 		send: func(e entry) error { return send(e.version, e.data) },
 	}
 }
@@ -145,7 +145,7 @@ func (k *socket) watchChunks(ctx context.Context) {
 			runs.Go(func() { k.sendRun(ctx, execution) })
 		}
 	}
-	after, active, err := activeRuns(ctx, k.client, k.thread)
+	after, active, err := activeRuns(ctx, k.caller.Client, k.thread)
 	if err != nil {
 		k.ended(ctx, err)
 		return
@@ -162,7 +162,7 @@ func (k *socket) watchChunks(ctx context.Context) {
 
 // sendRun sends the chunks of a run.
 func (k *socket) sendRun(ctx context.Context, execution string) {
-	for chunk, err := range k.client.Chunks(ctx, k.thread, execution) {
+	for chunk, err := range k.caller.Client.Chunks(ctx, k.thread, execution) {
 		var gap *client.ChunkGapError
 		switch {
 		case errors.As(err, &gap):
@@ -170,6 +170,9 @@ func (k *socket) sendRun(ctx context.Context, execution string) {
 		case err != nil:
 			k.ended(ctx, err)
 		default:
+			if chunk.Type == events.ChunkFinish {
+				showEnd(ctx, k.caller, k.thread)
+			}
 			err = k.send(chunkFrame{"chunk", chunk.ChunkEmitted})
 		}
 		if err != nil {
@@ -194,7 +197,7 @@ func (l latest) note(version int64) {
 // and always the last one.
 func (k *socket) watchThread(ctx context.Context) {
 	changed := make(latest, 1)
-	doc, err := client.Read(ctx, k.client, events.GetThread{ThreadID: k.thread})
+	doc, err := client.Read(ctx, k.caller.Client, events.GetThread{ThreadID: k.thread})
 	if err != nil {
 		k.ended(ctx, err)
 		return
@@ -217,7 +220,7 @@ func (k *socket) sendStates(ctx context.Context, changed latest) {
 	for {
 		select {
 		case version := <-changed:
-			answer, err := k.client.Query(ctx, "thread.document", events.GetThreadDocument{ThreadID: k.thread, Fresh: events.Fresh{MinVersion: &version}})
+			answer, err := k.caller.Client.Query(ctx, "thread.document", events.GetThreadDocument{ThreadID: k.thread, Fresh: events.Fresh{MinVersion: &version}})
 			if err != nil {
 				k.ended(ctx, err)
 				return

@@ -136,7 +136,7 @@ func (s *service) threadEvents(w http.ResponseWriter, req *http.Request, c *edge
 		return err
 	}
 	return stream.Serve(w, req, stream.Protocol{}, func(ctx context.Context, out *stream.Writer) error {
-		r := reader{feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: types, seen: next - 1, log: log}
+		r := reader{feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: types, seen: next - 1, log: log, shows: c.Acknowledged}
 		r.ready = func() {
 			w.Header().Set(headerLog, r.log)
 			_ = out.Begin() // send returns its error
@@ -230,7 +230,7 @@ func (s *service) threadChunks(w http.ResponseWriter, req *http.Request, c *edge
 				return nil
 			}
 		}
-		return sendChunks(out, chunksFrom(ctx, c.Client, thread, execution, next))
+		return sendChunks(out, chunksFrom(ctx, c, thread, execution, next))
 	})
 }
 
@@ -258,7 +258,7 @@ var errFound = errors.New("found")
 // there will be none.
 func (s *service) nextRun(ctx context.Context, c *edge.Caller, thread string, after int64) (execution string) {
 	r := reader{
-		feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: []string{string(events.ExecutionCreatedType)}, seen: after, ready: func() {},
+		feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: []string{string(events.ExecutionCreatedType)}, seen: after, ready: func() {}, shows: c.Acknowledged,
 		send: func(e entry) error {
 			execution = subjectOf(e.data)
 			return errFound
@@ -279,16 +279,27 @@ func subjectOf(data []byte) string {
 
 // chunksFrom returns the chunks of a run from an index on. A client's own end with the last chunk
 // even if its reader has seen it: the reader of a stream counts on none twice.
-func chunksFrom(ctx context.Context, c *client.Client, thread, execution string, from int64) iter.Seq2[client.Chunk, error] {
+func chunksFrom(ctx context.Context, c *edge.Caller, thread, execution string, from int64) iter.Seq2[client.Chunk, error] {
 	return func(yield func(client.Chunk, error) bool) {
-		for chunk, err := range c.Chunks(ctx, thread, execution, client.FromChunk(from)) {
+		for chunk, err := range c.Client.Chunks(ctx, thread, execution, client.FromChunk(from)) {
 			if err == nil && chunk.Index < from {
 				continue
+			}
+			if chunk.Type == events.ChunkFinish {
+				showEnd(ctx, c, thread)
 			}
 			if !yield(chunk, err) {
 				return
 			}
 		}
+	}
+}
+
+// showEnd is called before the finish of a run is sent, which is written after its last commit: what the
+// client reads next is to show that.
+func showEnd(ctx context.Context, c *edge.Caller, thread string) {
+	if end, err := c.Client.HistoryEnd(ctx); err == nil {
+		c.Acknowledged(thread, end)
 	}
 }
 
