@@ -46,6 +46,17 @@ type Reply struct {
 	Result   *Result    `json:"result,omitzero" doc:"What the command created or found."`
 }
 
+// Results returns what each command made, in order: several of a thread.commit, and one otherwise.
+func (r *Reply) Results() []Result {
+	switch {
+	case r.Result == nil:
+		return nil
+	case len(r.Result.Results) > 0:
+		return r.Result.Results
+	}
+	return []Result{*r.Result}
+}
+
 // EventRef names an event of a reply.
 type EventRef struct {
 	ID      string `json:"id" schema:"required" doc:"The event's id."`

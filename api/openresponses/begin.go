@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -164,7 +165,7 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, 
 			}
 		}
 	}
-	for _, r := range results(reply) {
+	for _, r := range reply.Results() {
 		b.queued = b.queued || r.QueuedID != ""
 	}
 	b.reply = reply
@@ -194,11 +195,51 @@ func newBegun(d *createRequest, number string) *begun {
 	return &begun{id: "resp_" + number, exec: events.ExecutionPrefix + number, reaction: events.ItemPrefix + number, request: d}
 }
 
-func results(reply *events.Reply) []events.Result {
-	if reply.Result == nil {
-		return nil
+// read returns the execution of a response that waits in no queue.
+func (b *begun) read(ctx context.Context) (*events.Execution, error) {
+	if b.reply != nil {
+		if x := b.planned(); runstream.Begin(x, b.reply) {
+			return x, nil
+		}
 	}
-	return append(reply.Result.Results, *reply.Result)
+	return client.Read(ctx, b.client, b.query())
+}
+
+// planned returns the execution that a response will have.
+func (b *begun) planned() *events.Execution {
+	return &events.Execution{ID: b.exec, ThreadID: b.thread, AgentID: b.request.Model, Settings: b.settings, ReactionItemID: b.reaction}
+}
+
+// query asks for the execution of a response.
+func (b *begun) query() events.GetExecution {
+	return events.GetExecution{ThreadID: b.thread, ExecutionID: b.exec}
+}
+
+// created returns when a request was accepted.
+func created(b *begun) int64 {
+	if !b.queued { // otherwise it has no execution yet
+		if x, err := b.read(context.Background()); err == nil {
+			return unix(x.CreatedAt)
+		}
+	}
+	return time.Now().Unix()
+}
+
+// execution returns the execution of a response, or what one that waits will have.
+func (b *begun) execution(ctx context.Context) (*events.Execution, error) {
+	switch {
+	case b.waiting != nil:
+		return b.waiting, nil
+	case b.queued && runstream.ThreadIn(b.id) != "":
+		return queuedIn(ctx, b.client, b.id)
+	case b.queued:
+		x, blocked, err := begins(ctx, b.client, b.query())
+		if blocked != nil {
+			return b.planned(), nil
+		}
+		return x, err
+	}
+	return b.read(ctx)
 }
 
 // commit writes the items, and asks the agent, in one commit.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/runstream"
@@ -92,53 +91,6 @@ func (b *begun) shown(ctx context.Context) (leg, error) {
 		return leg{x, b.leg}.ended(ctx, b.client)
 	}
 	return awaitLeg(ctx, b.client, b.query(), b.leg)
-}
-
-// read returns the execution of a response that waits in no queue.
-func (b *begun) read(ctx context.Context) (*events.Execution, error) {
-	if b.reply != nil {
-		if x := b.planned(); runstream.Begin(x, b.reply) {
-			return x, nil
-		}
-	}
-	return client.Read(ctx, b.client, b.query())
-}
-
-// planned returns the execution that a response will have.
-func (b *begun) planned() *events.Execution {
-	return &events.Execution{ID: b.exec, ThreadID: b.thread, AgentID: b.request.Model, Settings: b.settings, ReactionItemID: b.reaction}
-}
-
-// query asks for the execution of a response.
-func (b *begun) query() events.GetExecution {
-	return events.GetExecution{ThreadID: b.thread, ExecutionID: b.exec}
-}
-
-// created returns when a request was accepted.
-func created(b *begun) int64 {
-	if !b.queued { // otherwise it has no execution yet
-		if x, err := b.read(context.Background()); err == nil {
-			return unix(x.CreatedAt)
-		}
-	}
-	return time.Now().Unix()
-}
-
-// execution returns the execution of a response, or what one that waits will have.
-func (b *begun) execution(ctx context.Context) (*events.Execution, error) {
-	switch {
-	case b.waiting != nil:
-		return b.waiting, nil
-	case b.queued && runstream.ThreadIn(b.id) != "":
-		return queuedIn(ctx, b.client, b.id)
-	case b.queued:
-		x, blocked, err := begins(ctx, b.client, b.query())
-		if blocked != nil {
-			return b.planned(), nil
-		}
-		return x, err
-	}
-	return b.read(ctx)
 }
 
 // stream answers with the events of a response that has been asked for.

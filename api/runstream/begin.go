@@ -10,15 +10,10 @@ import (
 // commit of a reply created it: nothing needs to be read. It reports false if that commit did not, or if
 // the service that answered is of a build that does not say when.
 func Begin(x *events.Execution, reply *events.Reply) bool {
-	if reply.Time == "" || reply.Result == nil ||
-		!slices.ContainsFunc(reply.Events, func(e events.EventRef) bool { return e.Type == events.ExecutionCreatedType }) {
+	if reply.Time == "" || !slices.ContainsFunc(reply.Events, func(e events.EventRef) bool { return e.Type == events.ExecutionCreatedType }) {
 		return false
 	}
-	results := reply.Result.Results
-	if len(results) == 0 {
-		results = []events.Result{*reply.Result}
-	}
-	for _, r := range results {
+	for _, r := range reply.Results() {
 		if r.ExecutionID == x.ID {
 			x.ThreadID, x.ContextID, x.TriggerItemID, x.ReactionItemID = reply.ThreadID, r.ContextID, r.ItemID, r.ReactionItemID
 			x.Status, x.CreatedAt = events.ExecutionMachine().Initial(), reply.Time

@@ -147,10 +147,10 @@ func (a *Author) Step(thread string) {
 	if err != nil && !errors.As(err, &refused) {
 		a.Fatal(err)
 	}
-	if r == nil || r.Result == nil {
+	if r == nil {
 		return
 	}
-	for _, made := range append(r.Result.Results, *r.Result) {
+	for _, made := range r.Results() {
 		a.items[thread] = addTo(a.items[thread], made.ItemID)
 		a.execs[thread] = addTo(a.execs[thread], made.ExecutionID)
 		a.steps[thread] = addTo(a.steps[thread], made.StepID)
