@@ -57,11 +57,15 @@ func (l *Log) Last(ctx context.Context, tenant, aggregate string) (*events.Commi
 	return l.Decode(*m)
 }
 
-// LastSeqAfter returns the sequence of the last commit of an aggregate if that is after a sequence, on a
-// cluster from the leader, whether the commit can be read or not; 0 if none is. Then no commit is read, of
-// which some are large.
-func (l *Log) LastSeqAfter(ctx context.Context, tenant, aggregate string, seq uint64) (uint64, error) {
-	next := streams.GetRequest{Seq: seq + 1, Next: l.cfg.Names.Log(tenant, aggregate)}
+// LastSeqBetween returns the sequence of the last commit of an aggregate that is after one sequence and at
+// most another, whether the commit can be read or not; 0 if none is. The server is asked, on a cluster the
+// leader, only if others than this process have written there; a commit is read only if one is after the
+// first, as some are large.
+func (l *Log) LastSeqBetween(ctx context.Context, tenant, aggregate string, after, upTo uint64) (uint64, error) {
+	if seq, known := l.cfg.Recent.last(tenant, aggregate, after, upTo); known {
+		return seq, nil
+	}
+	next := streams.GetRequest{Seq: after + 1, Next: l.cfg.Names.Log(tenant, aggregate)}
 	m, err := l.one(ctx, next, next)
 	if err == nil && m != nil {
 		m, err = l.last(ctx, tenant, aggregate)
@@ -69,7 +73,7 @@ func (l *Log) LastSeqAfter(ctx context.Context, tenant, aggregate string, seq ui
 	if err != nil || m == nil {
 		return 0, err
 	}
-	return m.Seq, nil
+	return min(m.Seq, upTo), nil
 }
 
 // last reads the message of the last commit of an aggregate, nil if it has none.

@@ -38,6 +38,8 @@ type recentCommit struct {
 const (
 	recentCommits = 8192
 	recentBytes   = 32 << 20
+
+	recentSearched = 512 // commits in which last searches, at most
 )
 
 // put keeps a commit that is about to be stored. It is not to be changed any
@@ -161,6 +163,26 @@ func (r *Recent) at(seq uint64, since time.Time) (e Entry, next <-chan struct{},
 		r.next = make(chan struct{})
 	}
 	return Entry{}, r.next, r.newest >= seq
+}
+
+// last returns the sequence of the last commit of an aggregate that was acknowledged after one sequence and
+// at most at another, 0 if none was. It does not know if it does not have all commits between the two.
+func (r *Recent) last(tenant, aggregate string, after, upTo uint64) (seq uint64, known bool) {
+	if r == nil || upTo > after+recentSearched {
+		return 0, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for at := upTo; at > after; at-- {
+		k := r.stored[at]
+		if k == nil {
+			return 0, false
+		}
+		if seq == 0 && k.stored.Thread == aggregate && k.stored.Tenant == tenant {
+			seq = at
+		}
+	}
+	return seq, true
 }
 
 // follows reports whether at returns the commit with a sequence, or will if this process stores

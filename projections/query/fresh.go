@@ -72,11 +72,11 @@ func (a *asking) awaitLast(aggregate string, least *int64) error {
 	if least == nil || shown >= uint64(*least) {
 		return nil
 	}
-	last, err := a.log.LastSeqAfter(a.ctx, a.tenant, aggregate, shown)
+	last, err := a.log.LastSeqBetween(a.ctx, a.tenant, aggregate, shown, uint64(*least))
 	if err != nil {
 		return err
 	}
-	return a.awaitSeq(new(min(*least, int64(last))), false)
+	return a.awaitSeq(new(int64(last)), false)
 }
 
 // awaitStart waits until the read models show the log up to a sequence, at most up to where the
