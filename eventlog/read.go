@@ -59,8 +59,8 @@ func (l *Log) Last(ctx context.Context, tenant, aggregate string) (*events.Commi
 
 // LastSeqBetween returns the sequence of the last commit of an aggregate that is after one sequence and at
 // most another, whether the commit can be read or not; 0 if none is. The server is asked, on a cluster the
-// leader, only if others than this process have written there; a commit is read only if one is after the
-// first, as some are large.
+// leader, only if others than this process have written there. It tells the last of all commits: if that is
+// after upTo, the answer is upTo. A commit is read only if one is after the first, as some are large.
 func (l *Log) LastSeqBetween(ctx context.Context, tenant, aggregate string, after, upTo uint64) (uint64, error) {
 	if seq, known := l.cfg.Recent.last(tenant, aggregate, after, upTo); known {
 		return seq, nil
