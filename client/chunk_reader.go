@@ -21,6 +21,7 @@ type chunkReader struct {
 	running           bool // see OfRunning
 	yield             func(Chunk, error) bool
 
+	feed    *feed // of a follower that has subscribed before the run; nil: subs are the reader's own
 	subs    []*nats.Subscription
 	live    chan *nats.Msg
 	status  chan nats.Status
@@ -77,8 +78,12 @@ func (r *chunkReader) subscribe(ctx context.Context) error {
 	ctx, cancel := r.client.limited(ctx)
 	defer cancel()
 	nc := r.client.nc
-	r.live = make(chan *nats.Msg, chunksAhead)
 	r.status = nc.StatusChanged(nats.CONNECTED)
+	if r.feed != nil {
+		r.live = r.feed.messages
+		return nil
+	}
+	r.live = make(chan *nats.Msg, chunksAhead)
 	for _, t := range []events.Type{
 		events.ChunkEmittedType, events.ExecutionCreatedType, events.ExecutionStatusChangedType, events.ThreadFinishedType,
 	} {
@@ -111,8 +116,10 @@ func (r *chunkReader) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // for the queries in flight
 	r.answers = make(chan answer, 1)
-	if err := r.resync(ctx); err != nil {
-		return err
+	if r.feed == nil { // else nothing can have been missed
+		if err := r.resync(ctx); err != nil {
+			return err
+		}
 	}
 	drops, ask := time.NewTicker(dropCheck), time.NewTicker(askEvery)
 	defer drops.Stop()
@@ -149,6 +156,9 @@ func (r *chunkReader) follow(ctx context.Context) error {
 // hasDropped reports whether messages were dropped since the last call.
 func (r *chunkReader) hasDropped() bool {
 	n := 0
+	if r.feed != nil {
+		n = int(r.feed.dropped.Load())
+	}
 	for _, sub := range r.subs {
 		d, _ := sub.Dropped() // fails only for a closed subscription
 		n += d

@@ -23,6 +23,7 @@ type follower struct {
 
 	sub     *nats.Subscription
 	live    chan *nats.Msg
+	feed    *feed // of a reader of chunks; nil: there is none
 	status  chan nats.Status
 	dropped int // messages that this client dropped because its reader was slow
 
@@ -32,10 +33,14 @@ type follower struct {
 	version  int64               // of the last delivered event in that commit
 	place    int64               // of that event
 	versions map[string]int64    // the last versions seen, by aggregate; others are unknown
+
+	owed int64     // the commit whose events are to come live; 0: none
+	late time.Time // when they are read from the log instead
 }
 
 const (
 	liveAhead     = 4096                   // messages that may wait to be handled; further ones are dropped, and read from the log
+	threadAhead   = 512                    // the same of one thread
 	knownThreads  = 16384                  // aggregates whose version is remembered
 	dropCheck     = 500 * time.Millisecond // how often drops are checked for while no message arrives
 	whole         = int64(1) << 62         // the version of a commit that was delivered whole
@@ -43,7 +48,11 @@ const (
 )
 
 func newFollower(c *Client, o SubscribeOptions) *follower {
-	f := &follower{client: c, o: o, types: o.Types, live: make(chan *nats.Msg, liveAhead), versions: map[string]int64{}}
+	ahead := liveAhead
+	if o.Thread != "" {
+		ahead = threadAhead
+	}
+	f := &follower{client: c, o: o, types: o.Types, live: make(chan *nats.Msg, ahead), versions: map[string]int64{}}
 	if !o.From.now {
 		f.seq, f.version = max(o.From.seq, 1)-1, whole
 	}
@@ -62,25 +71,30 @@ func (f *follower) aggregate() string {
 func (f *follower) subscribe(ctx context.Context) error {
 	ctx, cancel := f.client.limited(ctx)
 	defer cancel()
-	n, nc := f.client.opts.Names, f.client.nc
 	if !f.o.History {
-		var err error
-		// All types: only a subscriber that sees every version can detect a gap.
-		f.sub, err = f.client.subscribe(ctx, n.Timeline(f.client.opts.Tenant, f.aggregate(), ">"), f.live)
-		if err != nil {
-			return err
-		}
-		f.status = nc.StatusChanged(nats.CONNECTED)
-		err = f.client.repeatUntilDone(ctx, nc.FlushWithContext)
-		if err == nil {
-			err = subscriptionError(nc, f.sub.Subject)
-		}
-		if err != nil {
-			f.unsubscribe()
+		if err := f.listen(ctx); err != nil {
 			return err
 		}
 	}
 	err := f.locate(ctx)
+	if err != nil {
+		f.unsubscribe()
+	}
+	return err
+}
+
+// listen subscribes to all types: only a subscriber that sees every version can detect a gap.
+func (f *follower) listen(ctx context.Context) (err error) {
+	n, nc := f.client.opts.Names, f.client.nc
+	f.sub, err = f.client.subscribe(ctx, n.Timeline(f.client.opts.Tenant, f.aggregate(), ">"), f.live)
+	if err != nil {
+		return err
+	}
+	f.status = nc.StatusChanged(nats.CONNECTED)
+	err = f.client.repeatUntilDone(ctx, nc.FlushWithContext)
+	if err == nil {
+		err = subscriptionError(nc, f.sub.Subject)
+	}
 	if err != nil {
 		f.unsubscribe()
 	}
@@ -137,7 +151,9 @@ func (f *follower) deliverEvents(ctx context.Context) error {
 			}
 			err = f.readUpTo(ctx, 0) // messages may have been missed while disconnected
 		case <-tick.C:
-			err = f.recoverDropped(ctx)
+			if err = f.recoverDropped(ctx); err == nil {
+				err = f.collect(ctx)
+			}
 		case <-ctx.Done():
 			return ErrClosed
 		}
@@ -176,7 +192,21 @@ func (f *follower) recoverDropped(ctx context.Context) error {
 		return nil // a closed subscription: the connection reports it
 	}
 	f.dropped = n
+	f.feed.miss()
 	return f.readUpTo(ctx, 0)
+}
+
+// collect reads the events that are owed from the log, if they are late.
+func (f *follower) collect(ctx context.Context) error {
+	if f.owed == 0 || f.seq < f.owed && time.Now().Before(f.late) {
+		return nil
+	}
+	owed := f.owed
+	if f.owed = 0; f.seq >= owed {
+		return nil
+	}
+	f.feed.miss()
+	return f.readUpTo(ctx, owed)
 }
 
 // handleMessage handles a message of the live timeline.
@@ -185,6 +215,7 @@ func (f *follower) handleMessage(ctx context.Context, m *nats.Msg) error {
 		return err
 	}
 	_, _, t, ok := f.client.opts.Names.ParseTimeline(m.Subject)
+	f.feed.pass(t, m)
 	if row, known := events.Lookup(t); !ok || known && row.Transient {
 		return f.deliverTransient(m, t)
 	}

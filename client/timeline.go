@@ -81,7 +81,7 @@ type result struct {
 	err   error
 }
 
-// timelineAhead is how many events are read ahead of the reader.
+// timelineAhead is how many events are read ahead of the reader; of one thread a quarter.
 const timelineAhead = 256
 
 // Timeline subscribes to events of the tenant. When it returns, no later event will be
@@ -99,13 +99,27 @@ func (c *Client) Timeline(ctx context.Context, o SubscribeOptions) (*Timeline, e
 	}
 	f := newFollower(c, o)
 	if err := f.subscribe(ctx); err != nil {
-		if known := (*events.Error)(nil); errors.As(err, &known) {
-			return nil, known
-		}
-		return nil, events.Errorf(events.Unavailable, "subscribe to the timeline: %w", err)
+		return nil, subscribeError(err)
 	}
+	return newTimeline(f), nil
+}
+
+// subscribeError returns the error of a subscription that was not made.
+func subscribeError(err error) error {
+	if known := (*events.Error)(nil); errors.As(err, &known) {
+		return known
+	}
+	return events.Errorf(events.Unavailable, "subscribe to the timeline: %w", err)
+}
+
+// newTimeline returns what a follower that has subscribed delivers.
+func newTimeline(f *follower) *Timeline {
 	running, cancel := context.WithCancel(context.Background())
-	t := &Timeline{log: f.log, start: f.seq, out: make(chan result, timelineAhead), cancel: cancel}
+	ahead := timelineAhead
+	if f.o.Thread != "" {
+		ahead = timelineAhead / 4
+	}
+	t := &Timeline{log: f.log, start: f.seq, out: make(chan result, ahead), cancel: cancel}
 	f.deliver = func(r result) bool {
 		select {
 		case t.out <- r:
@@ -119,7 +133,7 @@ func (c *Client) Timeline(ctx context.Context, o SubscribeOptions) (*Timeline, e
 		defer f.unsubscribe()
 		t.err = f.deliverEvents(running)
 	})
-	return t, nil
+	return t
 }
 
 // Next waits for the next event. An *events.BrokenError reports that a commit of the
