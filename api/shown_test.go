@@ -31,6 +31,14 @@ func TestReads_ShowWhatWasTold(t *testing.T) {
 		told              func(thread, text string)
 	}{
 		{"events", "hello", "answer to hello", follow("/events", `"type":"thread.finished"`)},
+		{"a page of events", "hello", "answer to hello", func(thread, text string) {
+			if status, begun := s.ask("", "POST", "/api/threads/"+thread+"/react", fmt.Sprintf(`{"agentId":"talker","text":%q}`, text)); status != http.StatusAccepted {
+				t.Fatalf("%d %s", status, begun)
+			}
+			for page := ""; !strings.Contains(page, `"type":"thread.finished"`); {
+				_, page = s.ask("", "GET", "/api/threads/"+thread+"/events?limit=1000", "")
+			}
+		}},
 		{"chunks", "hello", "answer to hello", follow("/chunks?execution=EXE", `"type":"finish"`)},
 		{"ask_agent", "refund", "let me see", func(thread, text string) {
 			answer := protocoltest.Open(t, s.at, protocoltest.Request{

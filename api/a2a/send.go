@@ -26,6 +26,8 @@ type run struct {
 	context   string
 	from      int64 // the version of the thread from which its events are read
 	seq       int64 // the sequence in the log at which it began; 0: it had begun before
+
+	live *runstream.Live // until it was played; nil: the run may have begun before the request
 }
 
 // begin does what a message asks for, and returns the run that answers.
@@ -184,10 +186,13 @@ func (o *operation) commit(ctx context.Context, now *client.Client, in *sendRequ
 	if err != nil {
 		return nil, err
 	}
+	f.live = runstream.Ahead(ctx, now, f.thread)
 	reply, err := now.Commit(ctx, f.thread, append(commands, react), client.CommandID(one.command()))
 	if err != nil {
+		f.live.Close()
 		return nil, ofParts(err)
 	}
+	f.live = f.live.Begun(reply)
 	f.now, f.thread, f.context, f.seq = now.WithMinSeq(reply.Seq), reply.ThreadID, reply.ThreadID, reply.Seq
 	return f, nil
 }

@@ -22,8 +22,8 @@ func (f *run) waitEnd(ctx context.Context) error {
 }
 
 func (f *run) play(ctx context.Context, view runstream.View[runview.Frame], send func([]runview.Frame) error) error {
-	source, err := runstream.Subscribe(ctx, f.now, runstream.Options{Thread: f.thread, Execution: f.execution, From: f.from, AtEnd: f.o.c.Acknowledged})
-	if err != nil {
+	source, err := runstream.Subscribe(ctx, f.now, runstream.Options{Thread: f.thread, Execution: f.execution, From: f.from, Live: f.live})
+	if f.live = nil; err != nil { // another reading begins later
 		return err
 	}
 	defer source.Close()

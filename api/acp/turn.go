@@ -114,23 +114,16 @@ func (t *turn) run(blocks []block) (string, error) {
 	if reason, answered, err := t.answerQuestion(blocks); answered || err != nil {
 		return reason, err
 	}
-	now, err := t.s.c.UpToDate(t.ctx)
-	if err != nil {
-		return "", err
-	}
-	thread, err := client.Read(t.ctx, now, events.GetThread{ThreadID: t.of.id})
-	if err != nil {
-		return "", err
-	}
 	if err := attachment.Store(t.ctx, t.s.c.Files(t.of.id), attachment.Held{JSON: &item.Content}); err != nil {
 		return "", err
 	}
 	id := events.ExecutionPrefix + uuid.Must(uuid.NewV7()).String()
-	_, err = t.s.c.Send(t.ctx, thread.ID, events.ReactThread{Item: item, AgentID: t.s.o.Agent, Policy: events.Enqueue, ExecutionID: id})
+	live := runstream.Ahead(t.ctx, t.s.c, t.of.id)
+	reply, err := t.s.c.Send(t.ctx, t.of.id, events.ReactThread{Item: item, AgentID: t.s.o.Agent, Policy: events.Enqueue, ExecutionID: id})
 	if err != nil {
 		return "", err
 	}
-	return t.show(id, thread.Version+1, nil)
+	return t.show(runstream.Options{Execution: id, From: runstream.From(reply), Live: live.Begun(reply)}, nil)
 }
 
 // answerQuestion answers the first question that was asked as a text, and reports whether the prompt was
@@ -190,7 +183,7 @@ func (t *turn) resume(x *events.Execution, calls []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return t.show(x.ID, from, calls)
+	return t.show(runstream.Options{Execution: x.ID, From: from}, calls)
 }
 
 // showLeft shows a run that was active when the session was opened.
@@ -205,7 +198,8 @@ func (t *turn) showLeft() {
 
 // show shows a run, and returns why it stopped. If a person has answered calls, only what follows is
 // shown.
-func (t *turn) show(execution string, from int64, answered []string) (string, error) {
+func (t *turn) show(o runstream.Options, answered []string) (string, error) {
+	execution := o.Execution
 	t.mu.Lock()
 	t.execution = execution
 	halted := t.halted
@@ -218,15 +212,13 @@ func (t *turn) show(execution string, from int64, answered []string) (string, er
 	defer cancel(nil)
 	t.asks.start(ctx, cancel, execution)
 	defer t.asks.stop()
-	source, err := runstream.Subscribe(ctx, t.s.c, runstream.Options{
-		Thread: t.of.id, Execution: execution, From: from,
-		Before: func(_ context.Context, e *events.Event) error {
-			if call, granted := t.asks.note(e); granted && encode.knows(call) {
-				return t.update(update{Kind: toolUpdate, ToolCallID: call, Status: inProgress})
-			}
-			return nil
-		},
-	})
+	o.Thread, o.Before = t.of.id, func(_ context.Context, e *events.Event) error {
+		if call, granted := t.asks.note(e); granted && encode.knows(call) {
+			return t.update(update{Kind: toolUpdate, ToolCallID: call, Status: inProgress})
+		}
+		return nil
+	}
+	source, err := runstream.Subscribe(ctx, t.s.c, o)
 	if err != nil {
 		return "", err
 	}

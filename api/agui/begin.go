@@ -26,6 +26,7 @@ type follow struct {
 	from              int64    // the version of the thread from which its events are read
 	after             []string // the client has the run up to where people have answered these calls
 	tools             []events.CallerTool
+	live              *runstream.Live // nil: the run may have begun before the request
 }
 
 // mostCommands is how many commands one commit may have.
@@ -294,12 +295,18 @@ func (t *conversation) commit(ctx context.Context, agent string, in *input, o on
 	case len(commands) > mostCommands:
 		return nil, events.Invalid("/messages", "a request has at most %d new messages; this one has %d", mostCommands-2, len(list))
 	}
+	at := id
+	if at == "" { // it will be created
+		at = events.DeriveThreadID(t.caller.Tenant, o.command())
+	}
+	live := runstream.Ahead(ctx, t.now, at)
 	opts := []client.Option{client.CommandID(o.command())}
 	if thread != nil && t.expects {
 		opts = append(opts, client.ExpectVersion(thread.Version))
 	}
 	reply, err := t.now.Commit(ctx, id, commands, opts...)
 	if err != nil {
+		live.Close()
 		return nil, refused(err)
 	}
 	if thread == nil {
@@ -308,11 +315,7 @@ func (t *conversation) commit(ctx context.Context, agent string, in *input, o on
 		}
 	}
 	t.now = t.now.WithMinSeq(reply.Seq)
-	f := &follow{of: t, thread: reply.ThreadID, execution: o.execution(), from: reply.Version, tools: settings.Tools}
-	for _, e := range reply.Events { // of a repeat, those of the first request
-		f.from = min(f.from, e.Version)
-	}
-	return f, nil
+	return &follow{of: t, thread: reply.ThreadID, execution: o.execution(), from: runstream.From(reply), tools: settings.Tools, live: live.Begun(reply)}, nil
 }
 
 // createForFiles creates the thread of a conversation that begins with large files, which are stored

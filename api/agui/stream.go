@@ -17,7 +17,7 @@ func (f *follow) stream(ctx context.Context, in *input, send func(...event) erro
 	encode.muted = len(f.after) > 0
 	changed := ""
 	source, err := runstream.Subscribe(ctx, c, runstream.Options{
-		Thread: f.thread, Execution: f.execution, From: f.from, Types: []string{string(events.StateChangedType)}, AtEnd: f.of.caller.Acknowledged,
+		Thread: f.thread, Execution: f.execution, From: f.from, Types: []string{string(events.StateChangedType)}, Live: f.live,
 		Before: func(_ context.Context, e *events.Event) error {
 			if d, ok := events.AnswerIn(e); ok && slices.Contains(f.after, d.CallID) {
 				encode.muted = false

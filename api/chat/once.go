@@ -43,12 +43,17 @@ func (o *once) mark(d *events.ReactThread) error {
 	return m.put(d.Item)
 }
 
+// id returns that of the command of a request, which has another one if the request has no key.
+func (o *once) id(other string) string {
+	if o == nil {
+		return other
+	}
+	return o.command
+}
+
 // options returns those of the command of a request: the id that it has if the request has no key.
 func (o *once) options(command string) []client.Option {
-	switch {
-	case o != nil:
-		command = o.command
-	case command == "":
+	if command = o.id(command); command == "" {
 		return nil
 	}
 	return []client.Option{client.CommandID(command)}

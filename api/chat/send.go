@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/skein-threads/skein/api/edge"
+	"github.com/skein-threads/skein/api/runstream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/attachment"
@@ -19,6 +20,7 @@ type chat struct {
 	now    *client.Client // its queries show everything that was committed before the request
 	thread *events.Thread // nil if there is none
 	once   *once          // nil if the request has no Idempotency-Key
+	live   *runstream.Live
 }
 
 // open looks a chat up.
@@ -46,6 +48,7 @@ type follow struct {
 	Run
 	from  int64    // the version of the thread from which its events are read
 	after []string // the client has the message up to where these calls wait
+	live  *runstream.Live
 }
 
 // ask does what a request asks for, and returns the message that answers.
@@ -144,6 +147,7 @@ func (h *chat) begin(ctx context.Context, req *request, item *events.NewItem) (*
 	if thread != "" {
 		commands = commands[1:]
 	}
+	h.live = runstream.Ahead(ctx, h.now, cmp.Or(thread, events.DeriveThreadID(h.caller.Tenant, h.once.id(id))))
 	reply, err := h.now.Commit(ctx, thread, commands, h.once.options(id)...)
 	if err == nil {
 		err = h.caller.CheckMade(ctx, reply)
@@ -222,6 +226,7 @@ func (h *chat) react(ctx context.Context, req *request, item *events.NewItem, o 
 	if err := h.once.mark(&ask); err != nil {
 		return nil, err
 	}
+	h.live = runstream.Ahead(ctx, h.now, h.thread.ID)
 	reply, err := h.now.Send(ctx, h.thread.ID, ask, o...)
 	if err != nil {
 		return nil, err
@@ -248,6 +253,7 @@ func (h *chat) followReacted(ctx context.Context, req *request, reply *events.Re
 	if err != nil {
 		return nil, err
 	}
+	f.live = nil
 	f.Later = f.MessageID != x.ReactionItemID // the message steers a run that has begun
 	f.from, err = h.beginning(ctx, x)
 	return f, err
@@ -257,12 +263,9 @@ func (h *chat) followReacted(ctx context.Context, req *request, reply *events.Re
 func (h *chat) followReply(reply *events.Reply, result events.Result, agent string) *follow {
 	f := &follow{Run: Run{
 		ThreadID: reply.ThreadID, Key: h.key(), AgentID: agent, ExecutionID: result.ExecutionID, MessageID: result.ReactionItemID,
-	}, from: max(reply.Version, 1)}
+	}, from: runstream.From(reply), live: h.live.Begun(reply)}
 	if h.thread != nil && agent == "" {
 		f.AgentID = h.thread.AgentID
-	}
-	for _, e := range reply.Events {
-		f.from = min(f.from, e.Version)
 	}
 	return f
 }
@@ -379,6 +382,7 @@ func (h *chat) replace(ctx context.Context, req *request, at *found, item *event
 	if err != nil {
 		return nil, err
 	}
+	h.live = runstream.Ahead(ctx, h.now, h.thread.ID)
 	reply, err := h.now.Commit(ctx, h.thread.ID, append(list, ask), h.once.options("")...)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func (h *chat) stream(w http.ResponseWriter, r *http.Request, f *follow) error {
 	}
 	return stream.Serve(w, r, protocol(), func(ctx context.Context, out *stream.Writer) error {
 		persons := personFinder{h.caller.Client, persons}
-		source, err := runstream.Subscribe(ctx, h.now, runstream.Options{Thread: f.ThreadID, Execution: f.ExecutionID, From: f.from, Before: persons.find, AtEnd: h.caller.Acknowledged})
+		source, err := runstream.Subscribe(ctx, h.now, runstream.Options{Thread: f.ThreadID, Execution: f.ExecutionID, From: f.from, Live: f.live, Before: persons.find})
 		if err != nil {
 			return err
 		}

@@ -264,9 +264,34 @@ func (g *guard) approves(r *events.Request) error {
 	return nil
 }
 
-// query decides on a query.
+// query decides on a query. What a page of events has shown, the client's next queries show too.
 func (g *guard) query(ctx context.Context, name string, body []byte, send func([]byte) ([]byte, error)) ([]byte, error) {
 	g.decoded()
+	answer, err := g.ask(ctx, name, body, send)
+	if err == nil && name == eventList {
+		g.notePage(body, answer)
+	}
+	return answer, err
+}
+
+// eventList is the query for the events of a thread.
+const eventList = "event.list"
+
+// notePage notes how far a page of events goes.
+func (g *guard) notePage(body, page []byte) {
+	var of struct {
+		ThreadID string `json:"threadId"`
+	}
+	var to struct {
+		Seq int64 `json:"seq"`
+	}
+	if json.Unmarshal(body, &of) == nil && json.Unmarshal(page, &to) == nil {
+		g.Deliver(of.ThreadID, to.Seq)
+	}
+}
+
+// ask sends a query that may be sent.
+func (g *guard) ask(ctx context.Context, name string, body []byte, send func([]byte) ([]byte, error)) ([]byte, error) {
 	row, known := events.LookupQuery(name)
 	marked := known && row.Waits() && g.marks.of(g.who.Tenant) > 0
 	if g.reach == nil && !marked || !known {

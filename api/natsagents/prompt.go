@@ -120,19 +120,13 @@ func (p *prompt) answer(body []byte) (err error) {
 	if err := attachment.Store(ctx, p.c.Files(p.thread), attachment.Held{JSON: &item.Content}); err != nil {
 		return err
 	}
-	now, err := p.c.UpToDate(ctx)
-	if err != nil {
-		return err
-	}
-	thread, err := client.Read(ctx, now, events.GetThread{ThreadID: p.thread})
-	if err != nil {
-		return err
-	}
 	id := events.ExecutionPrefix + uuid.Must(uuid.NewV7()).String()
-	if _, err := p.c.Send(ctx, p.thread, events.ReactThread{Item: item, AgentID: p.agent.Name, Policy: events.Enqueue, ExecutionID: id}); err != nil {
+	live := runstream.Ahead(ctx, p.c, p.thread)
+	reply, err = p.c.Send(ctx, p.thread, events.ReactThread{Item: item, AgentID: p.agent.Name, Policy: events.Enqueue, ExecutionID: id})
+	if err != nil {
 		return err
 	}
-	return p.follow(ctx, id, thread.Version+1)
+	return p.follow(ctx, runstream.Options{Thread: p.thread, Execution: id, From: runstream.From(reply), Live: live.Begun(reply)})
 }
 
 // keepAlive sends acks while nothing else is sent.
@@ -154,20 +148,18 @@ func (p *prompt) keepAlive(ctx context.Context) {
 }
 
 // follow sends what a run says, until it has ended.
-func (p *prompt) follow(ctx context.Context, execution string, from int64) error {
-	source, err := runstream.Subscribe(ctx, p.c, runstream.Options{
-		Thread: p.thread, Execution: execution, From: from,
-		Before: func(_ context.Context, e *events.Event) error {
-			p.note(e)
-			return nil
-		},
-	})
+func (p *prompt) follow(ctx context.Context, o runstream.Options) error {
+	o.Before = func(_ context.Context, e *events.Event) error {
+		p.note(e)
+		return nil
+	}
+	source, err := runstream.Subscribe(ctx, p.c, o)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
 	var end runview.Frame
-	v := &view{View: runview.New(execution)}
+	v := &view{View: runview.New(o.Execution)}
 	v.AppendOnly()
 	err = runstream.Play(ctx, source, v, func(frames []runview.Frame) error {
 		for _, f := range frames {

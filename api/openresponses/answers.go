@@ -62,7 +62,7 @@ func waitingLeg(ctx context.Context, c *edge.Caller, d *createRequest, on *basis
 			if err != nil {
 				return nil, err
 			}
-			if l := (leg{x, len(runview.Pauses(x)) - 1}); runview.AwaitsPeople(x) && l.pause() != nil {
+			if l := (leg{x: x, n: len(runview.Pauses(x)) - 1}); runview.AwaitsPeople(x) && l.pause() != nil {
 				return &l, nil
 			}
 		}
@@ -81,7 +81,7 @@ func waitingLeg(ctx context.Context, c *edge.Caller, d *createRequest, on *basis
 		return nil, nil
 	}
 	for n := len(runview.Pauses(x)) - 1; n >= 0; n-- {
-		if l := (leg{x, n}); l.asked(asked) != "" {
+		if l := (leg{x: x, n: n}); l.asked(asked) != "" {
 			return &l, nil
 		}
 	}
@@ -152,7 +152,7 @@ func (l leg) answer(ctx context.Context, c *edge.Caller, d *createRequest, input
 		return nil, events.Invalid("/input", "response %s waits for more answers, and needs all in one request: %s", l.id(), missing)
 	}
 	b := &begun{
-		id: leg{l.x, l.n + 1}.id(), leg: l.n + 1, exec: l.x.ID, thread: l.x.ThreadID, reaction: l.x.ReactionItemID, request: d, client: c.Client,
+		id: leg{x: l.x, n: l.n + 1}.id(), leg: l.n + 1, exec: l.x.ID, thread: l.x.ThreadID, reaction: l.x.ReactionItemID, request: d, client: c.Client,
 		echo: echoOf(l.x), settings: l.x.Settings, repeated: len(list) == 0,
 	}
 	if b.client = on; len(list) == 0 {

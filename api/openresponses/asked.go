@@ -201,7 +201,7 @@ func (run *Run) Follow(ctx context.Context, show func(Shown) error) (*Answer, er
 		return nil, run.b.kept(err)
 	}
 	var last *resource
-	end, err := follow(ctx, run.b.client, leg{x, run.b.leg}, onlyNews, sink{send: func(v streamEvent) error {
+	end, err := follow(ctx, run.b.client, leg{x: x, n: run.b.leg, live: run.b.live}, onlyNews, sink{send: func(v streamEvent) error {
 		switch v.Type {
 		case "response.output_text.delta":
 			return show(Shown{Text: *v.Delta})

@@ -35,6 +35,7 @@ type begun struct {
 	repeated  bool              // an earlier request has started it
 	waiting   *events.Execution // of an earlier request, while it is queued
 	temporary *temporary        // nil: the response is stored
+	live      *runstream.Live   // nil: the run is read by queries
 }
 
 // beginTries is how often a thread that changes meanwhile is looked at again.
@@ -154,6 +155,7 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, 
 	}
 	reply, err := b.commit(ctx, c, items, to, id)
 	if err != nil {
+		b.live.Close()
 		return nil, err
 	}
 	b.thread, b.client = reply.ThreadID, c.Client.WithMinSeq(reply.Seq)
@@ -161,6 +163,7 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, 
 		b.temporary = &temporary{client: b.client, query: b.query(), purges: []string{purgeOf(id)}, shared: d.digest != ""}
 		if d.keyed { // others may have begun it with the same commit
 			if err := b.kept(b.temporary.share(ctx, purgeOf(id))); err != nil {
+				b.live.Close()
 				return nil, err
 			}
 		}
@@ -168,7 +171,7 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, 
 	for _, r := range reply.Results() {
 		b.queued = b.queued || r.QueuedID != ""
 	}
-	b.reply = reply
+	b.reply, b.live = reply, b.live.Begun(reply)
 	return b, nil
 }
 
@@ -283,6 +286,9 @@ func (b *begun) commit(ctx context.Context, c *edge.Caller, items []events.NewIt
 	}
 	if err != nil {
 		return nil, err
+	}
+	if b.request.generates() && !b.request.Background { // the request waits for the run
+		b.live = runstream.Ahead(ctx, c.Client, thread)
 	}
 	opts := []client.Option{client.CommandID(command)}
 	if to.version != nil {

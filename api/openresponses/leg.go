@@ -2,11 +2,11 @@ package openresponses
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/skein-threads/skein/api/runstream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	transform "github.com/skein-threads/skein/events/openresponses"
@@ -18,6 +18,9 @@ import (
 type leg struct {
 	x *events.Execution
 	n int // its place among the legs of the run, from 0
+
+	live   *runstream.Live   // follows its run from the beginning on; nil: queries tell of it
+	record *runstream.Record // of the run, when the leg has ended; nil: queries tell
 }
 
 // pause returns where the leg ends, nil if it goes on to the end of the run.
@@ -67,7 +70,7 @@ func legOf(ctx context.Context, c *client.Client, id string) (leg, error) {
 	} else if err != nil {
 		return leg{}, err
 	}
-	l := leg{x, n}
+	l := leg{x: x, n: n}
 	if before := l.before(); before == nil || !before.Answered() {
 		return leg{}, noResponse(id)
 	}
@@ -76,11 +79,21 @@ func legOf(ctx context.Context, c *client.Client, id string) (leg, error) {
 
 // awaitLeg blocks until a leg of a run has ended. The run may wait in a queue before.
 func awaitLeg(ctx context.Context, c *client.Client, q events.GetExecution, n int) (leg, error) {
-	return leg{&events.Execution{ThreadID: q.ThreadID, ID: q.ExecutionID}, n}.ended(ctx, c)
+	return leg{x: &events.Execution{ThreadID: q.ThreadID, ID: q.ExecutionID}, n: n}.ended(ctx, c)
 }
 
 // ended blocks until the leg has ended, and returns it then. Its run may wait in a queue before.
 func (l leg) ended(ctx context.Context, c *client.Client) (leg, error) {
+	if l.live != nil {
+		at := l
+		record, err := l.live.Record(ctx, l.x, func(r *runstream.Record) bool {
+			at.x = r.Execution
+			return at.over()
+		})
+		if at.record = record; err == nil || ctx.Err() != nil {
+			return at, err
+		}
+	}
 	q, n := events.GetExecution{ThreadID: l.x.ThreadID, ExecutionID: l.x.ID}, l.n
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
@@ -97,7 +110,7 @@ func (l leg) ended(ctx context.Context, c *client.Client) (leg, error) {
 		}
 	})
 	if err == nil {
-		return leg{x, n}, nil
+		return leg{x: x, n: n}, nil
 	}
 	if watching.Err() != nil && ctx.Err() == nil {
 		return at, wrong
@@ -112,56 +125,84 @@ func legNow(ctx context.Context, c *client.Client, q events.GetExecution, n int)
 		return leg{}, err
 	}
 	x, err := client.Read(ctx, upToDate, q)
-	return leg{x, n}, err
+	return leg{x: x, n: n}, err
 }
 
 // spans returns the steps of each leg of a run up to one, in order. A step belongs to the leg that
 // ends after it.
 func (l leg) spans(ctx context.Context, c *client.Client) ([][]string, error) {
-	steps, err := client.Read(ctx, c.WithMinSeq(l.x.Seq), events.ListSteps{ThreadID: l.x.ThreadID, ExecutionID: l.x.ID})
+	steps, err := l.steps(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	spans, from := make([][]string, l.n+1), 0
 	for n := range spans {
-		to := len(steps.Steps)
+		to := len(steps)
 		if p := l.pauseAt(n); p != nil {
-			to = slices.IndexFunc(steps.Steps, func(s events.Step) bool { return s.ID == p.StepID }) + 1
+			to = slices.Index(steps, p.StepID) + 1
 		}
-		for ; from < to; from++ {
-			spans[n] = append(spans[n], steps.Steps[from].ID)
-		}
+		spans[n], from = steps[from:max(from, to)], max(from, to)
 	}
 	return spans, nil
 }
 
-// output returns the items of a leg that has ended, and how those of the run are numbered
-// before it. read has the parts of steps that have been read since.
-func (l leg) output(ctx context.Context, c *client.Client, showServer bool, read map[string][]events.JSON) (list []transform.Item, before numbering, err error) {
-	c = c.WithMinSeq(l.x.Seq) // every read model shows its end
-	spans := [][]string{slices.Collect(maps.Keys(read))}
-	if l.n > 0 || l.x.StepCount != 1 || len(read) != 1 { // else it is the only step
-		if spans, err = l.spans(ctx, c); err != nil {
-			return nil, before, err
+// steps returns the ids of the run's steps, in order.
+func (l leg) steps(ctx context.Context, c *client.Client) ([]string, error) {
+	if l.record != nil {
+		return l.record.Steps, nil
+	}
+	list, err := client.Read(ctx, c.WithMinSeq(l.x.Seq), events.ListSteps{ThreadID: l.x.ThreadID, ExecutionID: l.x.ID})
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, s := range list.Steps {
+		ids = append(ids, s.ID)
+	}
+	return ids, nil
+}
+
+// parts returns the parts of a step of the run.
+func (l leg) parts(ctx context.Context, c *client.Client, step string) ([]events.JSON, error) {
+	if l.record != nil {
+		return l.record.Parts(step), nil
+	}
+	list, err := client.Read(ctx, c, events.ListParts{ThreadID: l.x.ThreadID, StepID: step})
+	if err != nil {
+		return nil, err
+	}
+	var parts []events.JSON
+	for _, p := range list.Parts {
+		if p.Part != nil {
+			parts = append(parts, p.Part)
 		}
+	}
+	return parts, nil
+}
+
+// output returns the items of a leg that has ended, and how those of the run are numbered
+// before it.
+func (l leg) output(ctx context.Context, c *client.Client, showServer bool) (list []transform.Item, before numbering, err error) {
+	c = c.WithMinSeq(l.x.Seq) // every read model shows its end
+	spans, err := l.spans(ctx, c)
+	if err != nil {
+		return nil, before, err
 	}
 	number := numberingOf(l.x.ReactionItemID)
 	for n, steps := range spans {
 		before, list = number, []transform.Item{}
-		at := leg{l.x, n}
+		at := leg{x: l.x, n: n, record: l.record}
 		if p := at.before(); p != nil { // what has come of the calls that it asked about
-			parts, err := callParts(ctx, c, l.x.ThreadID, p)
+			parts, err := l.callParts(ctx, c, p)
 			if err != nil {
 				return nil, before, err
 			}
 			list = number.pieces(l.x, parts, at.shows(showServer))
 		}
 		for _, step := range steps {
-			parts, known := read[step]
-			if !known {
-				if parts, err = partsOf(ctx, c, l.x.ThreadID, step); err != nil {
-					return nil, before, err
-				}
+			parts, err := l.parts(ctx, c, step)
+			if err != nil {
+				return nil, before, err
 			}
 			list = append(list, number.pieces(l.x, parts, at.shows(showServer))...)
 		}
@@ -193,7 +234,7 @@ func (l leg) link(o *transform.Item) {
 // and questions. A question is a call, and the caller sends its output.
 func (l leg) requests(ctx context.Context, c *client.Client) ([]transform.Item, error) {
 	p := l.pause()
-	parts, err := callParts(ctx, c.WithMinSeq(l.x.Seq), l.x.ThreadID, p)
+	parts, err := l.callParts(ctx, c.WithMinSeq(l.x.Seq), p)
 	if err != nil {
 		return nil, err
 	}
@@ -238,8 +279,8 @@ func (l leg) shows(all bool) func(call string) bool {
 }
 
 // callParts returns the parts of the calls that a pause asks about.
-func callParts(ctx context.Context, c *client.Client, thread string, p *runview.Pause) ([]events.JSON, error) {
-	all, err := partsOf(ctx, c, thread, p.StepID)
+func (l leg) callParts(ctx context.Context, c *client.Client, p *runview.Pause) ([]events.JSON, error) {
+	all, err := l.parts(ctx, c, p.StepID)
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func blockedBy(ctx context.Context, c *client.Client, x *events.Execution) (*leg
 	if err != nil || !runview.AwaitsPeople(active) {
 		return nil, err
 	}
-	if l := (leg{active, len(runview.Pauses(active)) - 1}); l.pause() != nil {
+	if l := (leg{x: active, n: len(runview.Pauses(active)) - 1}); l.pause() != nil {
 		return &l, nil
 	}
 	return nil, nil

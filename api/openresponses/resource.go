@@ -211,11 +211,6 @@ func withMode(choice events.JSON) events.JSON {
 
 // resourceOf returns the response of a leg as it is now. Its output is there when the leg has ended.
 func resourceOf(ctx context.Context, c *client.Client, l leg, showServer bool) (*resource, error) {
-	return resourceFrom(ctx, c, l, showServer, nil)
-}
-
-// resourceFrom is resourceOf of a leg of which parts of steps have been read since it has ended.
-func resourceFrom(ctx context.Context, c *client.Client, l leg, showServer bool, read map[string][]events.JSON) (*resource, error) {
 	r := resourceAt(l)
 	if runstream.IsQueued(l.x) {
 		blocked, err := blockedBy(ctx, c, l.x)
@@ -228,7 +223,7 @@ func resourceFrom(ctx context.Context, c *client.Client, l leg, showServer bool,
 		return r, nil
 	}
 	var err error
-	if r.Output, _, err = l.output(ctx, c, showServer || showsServer(l.x), read); err != nil {
+	if r.Output, _, err = l.output(ctx, c, showServer || showsServer(l.x)); err != nil {
 		return nil, err
 	}
 	if last := len(r.Output) - 1; last >= 0 && r.Output[last].Type == messageItem && (r.Status == incompleteStatus || r.Status == cancelledStatus) {
@@ -251,7 +246,7 @@ func resourceAt(l leg) *resource {
 	r := newResource(l.id(), echoOf(x), x.Settings, x.AgentID)
 	r.CreatedAt = unix(x.CreatedAt)
 	if before := l.before(); before != nil {
-		r.CreatedAt, r.PreviousResponseID = unix(before.AnsweredAt()), new(leg{x, l.n - 1}.id())
+		r.CreatedAt, r.PreviousResponseID = unix(before.AnsweredAt()), new(leg{x: x, n: l.n - 1}.id())
 	}
 	if u := x.Usage; u != nil && (u.InputTokens != 0 || u.OutputTokens != 0 || u.TotalTokens != 0) { // else the model said nothing of it
 		r.Usage = &usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, TotalTokens: max(u.TotalTokens, u.InputTokens+u.OutputTokens)}
@@ -299,21 +294,6 @@ func incompleteReason(finish string) string {
 		return "content_filter"
 	}
 	return finish
-}
-
-// partsOf returns the parts of a step.
-func partsOf(ctx context.Context, c *client.Client, thread, step string) ([]events.JSON, error) {
-	list, err := client.Read(ctx, c, events.ListParts{ThreadID: thread, StepID: step})
-	if err != nil {
-		return nil, err
-	}
-	var parts []events.JSON
-	for _, p := range list.Parts {
-		if p.Part != nil {
-			parts = append(parts, p.Part)
-		}
-	}
-	return parts, nil
 }
 
 // showsServer reports whether the request of an execution asked for the tools of the server.

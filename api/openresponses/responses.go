@@ -77,7 +77,7 @@ func (b *begun) shown(ctx context.Context) (leg, error) {
 		return leg{x: b.waiting}, nil
 	case b.request.Background:
 		x, err := b.read(ctx)
-		return leg{x, b.leg}, err
+		return leg{x: x, n: b.leg}, err
 	case b.queued:
 		_, blocked, err := begins(ctx, b.client, b.query())
 		if err != nil || blocked != nil {
@@ -88,7 +88,7 @@ func (b *begun) shown(ctx context.Context) (leg, error) {
 		if err != nil {
 			return leg{}, err
 		}
-		return leg{x, b.leg}.ended(ctx, b.client)
+		return leg{x: x, n: b.leg, live: b.live}.ended(ctx, b.client)
 	}
 	return awaitLeg(ctx, b.client, b.query(), b.leg)
 }
@@ -99,7 +99,7 @@ func (b *begun) stream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return sendAll(w, r, b.client, leg{x, b.leg}, -1)
+	return sendAll(w, r, b.client, leg{x: x, n: b.leg, live: b.live}, -1)
 }
 
 // sendAll answers with the events of a response after one. The last event is always sent. A stream

@@ -113,6 +113,7 @@ func (s *socket) create(d *createRequest) error {
 	if err != nil {
 		return err
 	}
+	defer b.live.Close()
 	if t := b.temporary; t != nil {
 		if before, own := s.kept[b.thread]; own {
 			before.follow(t)
@@ -129,7 +130,7 @@ func (s *socket) create(d *createRequest) error {
 	if err != nil {
 		return err
 	}
-	_, err = follow(s.ctx, b.client, leg{x, b.leg}, wholeAttempts, sink{send: func(v streamEvent) error {
+	_, err = follow(s.ctx, b.client, leg{x: x, n: b.leg, live: b.live}, wholeAttempts, sink{send: func(v streamEvent) error {
 		v.StreamID = d.StreamID
 		return s.send(v)
 	}})

@@ -79,8 +79,6 @@ type emitter struct {
 	others int             // items of the provider's own kind
 	held   bool            // the rest comes from its parts
 	unsent []events.JSON   // parts that were not streamed
-
-	read map[string][]events.JSON // the parts of the last step, if they were read when the leg had ended
 }
 
 // Ways to show the attempts of a model that is asked again in the middle of a step.
@@ -114,7 +112,7 @@ func newEmitter(ctx context.Context, c *client.Client, l leg, whole bool, to sin
 	for _, step := range slices.Concat(spans[:l.n]...) {
 		e.past[step] = true
 	}
-	if _, e.number, err = l.output(ctx, c, e.showServer, nil); err != nil {
+	if _, e.number, err = l.output(ctx, c, e.showServer); err != nil {
 		return nil, err
 	}
 	e.beginStep(before.StepID) // what has come of its calls comes first
@@ -185,7 +183,7 @@ func follow(ctx context.Context, c *client.Client, l leg, whole bool, to sink) (
 	if err != nil {
 		return end, err
 	}
-	last, err := resourceFrom(ctx, c, end, false, e.read)
+	last, err := resourceOf(ctx, c, end, false)
 	if err != nil {
 		return end, err
 	}
@@ -243,7 +241,7 @@ func (e *emitter) chunks() (end leg, gone bool, err error) {
 	defer stop()
 	chunks, ended := make(chan chunkRead), make(chan legRead, 1)
 	begun := e.leg
-	go readChunks(ctx, e.client, begun.x, chunks)
+	go begun.readChunks(ctx, e.client, chunks)
 	go func() {
 		at, err := begun.ended(ctx, e.client)
 		ended <- legRead{at, err}
@@ -254,10 +252,7 @@ func (e *emitter) chunks() (end leg, gone bool, err error) {
 	}
 	last := <-ended
 	if last.err == nil && !gone {
-		var parts []events.JSON
-		if parts, last.err = e.endStep(e.client.WithMinSeq(last.leg.x.Seq)); parts != nil {
-			e.read = map[string][]events.JSON{e.step: parts}
-		}
+		last.err = e.endStep(last.leg, e.client.WithMinSeq(last.leg.x.Seq))
 	}
 	return last.leg, gone, last.err
 }
@@ -324,13 +319,16 @@ type chunkRead struct {
 }
 
 // readChunks passes on the chunks of a run, and closes the channel after the last.
-func readChunks(ctx context.Context, c *client.Client, x *events.Execution, to chan<- chunkRead) {
+func (l leg) readChunks(ctx context.Context, c *client.Client, to chan<- chunkRead) {
 	defer close(to)
 	var options []client.ChunkOption
-	if !x.Finished {
+	switch {
+	case l.live != nil:
+		options = append(options, l.live.Chunks())
+	case !l.x.Finished:
 		options = append(options, client.OfRunning())
 	}
-	for chunk, err := range c.Chunks(ctx, x.ThreadID, x.ID, options...) {
+	for chunk, err := range c.Chunks(ctx, l.x.ThreadID, l.x.ID, options...) {
 		select {
 		case to <- chunkRead{chunk, err}:
 		case <-ctx.Done():
@@ -403,22 +401,21 @@ func (e *emitter) endEarlierStep() error {
 	if err != nil {
 		return err
 	}
-	_, err = e.endStep(upToDate)
-	return err
+	return e.endStep(e.leg, upToDate)
 }
 
-// endStep sends what a step's reactor recorded and did not stream, and returns the step's parts. The
-// client's queries show the end of the step.
-func (e *emitter) endStep(upToDate *client.Client) ([]events.JSON, error) {
+// endStep sends what a step's reactor recorded and did not stream. The leg's record, or the client's
+// queries, show the end of the step.
+func (e *emitter) endStep(at leg, upToDate *client.Client) error {
 	if e.step == "" {
-		return nil, nil
+		return nil
 	}
-	parts, err := partsOf(e.ctx, upToDate, e.leg.x.ThreadID, e.step)
+	parts, err := at.parts(e.ctx, upToDate, e.step)
 	if events.IsNotFound(err) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for n, raw := range parts {
 		if e.past[e.step] && !e.leg.before().Asks(callOfPart(raw)) { // its calls alone go on in this leg
@@ -432,7 +429,7 @@ func (e *emitter) endStep(upToDate *client.Client) ([]events.JSON, error) {
 		e.leg.link(&list[i])
 	}
 	e.items(list)
-	return parts, nil
+	return nil
 }
 
 // items sends items that are complete.

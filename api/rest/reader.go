@@ -24,8 +24,6 @@ type reader struct {
 	seen   int64  // the version up to which everything was sent
 	log    string // that seen is of; empty: any, until the log has named itself
 
-	// shows is called with the thread and a sequence before what the log has up to there is sent.
-	shows func(thread string, seq int64)
 	// send sends an event. An error ends the reader.
 	send func(e entry) error
 	// ready is called once the thread is known to exist, before the first event.
@@ -109,7 +107,6 @@ func (r *reader) readLog(ctx context.Context, started *bool, fresh events.Fresh,
 			*started, r.log = true, page.Log
 			r.ready()
 		}
-		r.shows(r.thread, page.Seq)
 		for _, raw := range page.Events {
 			var e struct {
 				Type    events.Type `json:"type"`

@@ -106,7 +106,7 @@ func (k *socket) checkPosition(ctx context.Context, f frame) error {
 // reader returns a reader of the thread's events after a version.
 func (k *socket) reader(after int64, types []string, send func(version int64, data []byte) error) *reader {
 	return &reader{
-		feeds: k.service.feeds, client: k.caller.Client, scope: scopeOf(k.caller.Principal), thread: k.thread, types: types, seen: after, ready: func() {}, shows: k.caller.Acknowledged,
+		feeds: k.service.feeds, client: k.caller.Client, scope: scopeOf(k.caller.Principal), thread: k.thread, types: types, seen: after, ready: func() {},
 		send: func(e entry) error { return send(e.version, e.data) },
 	}
 }

@@ -136,7 +136,7 @@ func (s *service) threadEvents(w http.ResponseWriter, req *http.Request, c *edge
 		return err
 	}
 	return stream.Serve(w, req, stream.Protocol{}, func(ctx context.Context, out *stream.Writer) error {
-		r := reader{feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: types, seen: next - 1, log: log, shows: c.Acknowledged}
+		r := reader{feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: types, seen: next - 1, log: log}
 		r.ready = func() {
 			w.Header().Set(headerLog, r.log)
 			_ = out.Begin() // send returns its error
@@ -258,7 +258,7 @@ var errFound = errors.New("found")
 // there will be none.
 func (s *service) nextRun(ctx context.Context, c *edge.Caller, thread string, after int64) (execution string) {
 	r := reader{
-		feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: []string{string(events.ExecutionCreatedType)}, seen: after, ready: func() {}, shows: c.Acknowledged,
+		feeds: s.feeds, client: c.Client, scope: scopeOf(c.Principal), thread: thread, types: []string{string(events.ExecutionCreatedType)}, seen: after, ready: func() {},
 		send: func(e entry) error {
 			execution = subjectOf(e.data)
 			return errFound

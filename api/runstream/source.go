@@ -28,12 +28,12 @@ type Options struct {
 	From              int64    // the version of the thread from which its events are read
 	Types             []string // of events that are read besides those of a view
 
+	// Live has followed the run since before its beginning; nil: the run may have begun at any time. It is
+	// closed after the source.
+	Live *Live
+
 	// Before is called with each event before the view is told; nil: nothing is.
 	Before func(ctx context.Context, e *events.Event) error
-
-	// AtEnd is called before the last that is shown is sent, with the thread and the sequence in the log up
-	// to which the run was read: what the client reads next is to show that. Nil: nothing is.
-	AtEnd func(thread string, seq int64)
 }
 
 // Source reads a run.
@@ -47,7 +47,6 @@ type Source struct {
 	begun    bool          // the event that says so was passed on
 	over     bool          // that it has ended was in the history
 	version  atomic.Int64  // see Fresh
-	seq      atomic.Int64  // see Options.AtEnd
 	events   chan told[*events.Event]
 	chunks   chan told[*events.ChunkEmitted]
 }
@@ -60,16 +59,19 @@ type told[T any] struct {
 
 // Subscribe begins to follow a run. Close the source.
 func Subscribe(ctx context.Context, c *client.Client, o Options) (*Source, error) {
-	types := append(runview.EventTypes(), o.Types...)
-	timeline, err := c.Timeline(ctx, client.SubscribeOptions{Thread: o.Thread, Types: types, From: client.Now()})
-	if err != nil {
-		return nil, err
-	}
 	s := &Source{
-		client: c, o: o, types: types, timeline: timeline, began: make(chan struct{}),
+		client: c, o: o, types: append(runview.EventTypes(), o.Types...), began: make(chan struct{}),
 		events: make(chan told[*events.Event]), chunks: make(chan told[*events.ChunkEmitted]),
 	}
-	s.seq.Store(timeline.Start())
+	if o.Live != nil {
+		s.timeline = o.Live.ahead.Timeline(o.Live.reply, s.types)
+	} else {
+		timeline, err := c.Timeline(ctx, client.SubscribeOptions{Thread: o.Thread, Types: s.types, From: client.Now()})
+		if err != nil {
+			return nil, err
+		}
+		s.timeline = timeline
+	}
 	return s, nil
 }
 
@@ -94,7 +96,6 @@ func Play[T any](ctx context.Context, s *Source, v View[T], send func([]T) error
 	v.History()
 	for !v.Ended() {
 		if live && v.Waiting() {
-			s.atEnd()
 			return send(v.Pause())
 		}
 		chunks := s.chunks
@@ -136,20 +137,11 @@ func Play[T any](ctx context.Context, s *Source, v View[T], send func([]T) error
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if v.Ended() {
-			s.atEnd()
-		}
 		if err := send(out); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (s *Source) atEnd() {
-	if s.o.AtEnd != nil {
-		s.o.AtEnd(s.o.Thread, s.seq.Load())
-	}
 }
 
 // tell sends a value to Play, unless ctx ends first.
@@ -168,14 +160,16 @@ func (s *Source) readEvents(ctx context.Context) {
 	fail := func(err error) { tell(ctx, s.events, told[*events.Event]{err: err}) }
 	now := s.client.WithMinSeq(s.timeline.Start()) // later events are live
 	limit := int64(1000)
-	last := s.o.From - 1
-	for from := s.o.From; from > 0; {
+	from, last := s.o.From, s.o.From-1
+	if s.o.Live != nil {
+		from = 0 // all are live
+	}
+	for from > 0 {
 		page, err := client.Read(ctx, now, events.ListEvents{ThreadID: s.o.Thread, FromVersion: &from, Types: s.types, Limit: &limit})
 		if err != nil {
 			fail(err)
 			return
 		}
-		s.seq.Store(max(page.Seq, s.seq.Load())) // what came since the timeline's start is here too
 		for _, raw := range page.Events {
 			e, err := events.DecodeEvent(raw)
 			if err != nil {
@@ -205,7 +199,6 @@ func (s *Source) readEvents(ctx context.Context) {
 			return
 		}
 		if e.Version > last {
-			s.seq.Store(e.Seq)
 			if !s.pass(ctx, &e.Event) {
 				return
 			}
@@ -225,7 +218,10 @@ func (s *Source) readChunks(ctx context.Context) {
 		return
 	}
 	var options []client.ChunkOption
-	if !s.over {
+	switch {
+	case s.o.Live != nil:
+		options = append(options, s.o.Live.Chunks())
+	case !s.over:
 		options = append(options, client.OfRunning())
 	}
 	for c, err := range s.client.Chunks(ctx, s.o.Thread, s.o.Execution, options...) {
