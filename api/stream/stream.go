@@ -59,13 +59,20 @@ type Protocol struct {
 type Source func(ctx context.Context, out *Writer) error
 
 // Serve answers a request with the stream of a source. An error that source returns before the stream
-// has begun is the answer, so Serve returns it for the handler to return.
+// has begun is the answer, so Serve returns it for the handler to return. The answer to HEAD is complete
+// when it has begun.
 func Serve(w http.ResponseWriter, r *http.Request, p Protocol, source Source) error {
 	ctx, out := r.Context(), &Writer{w: w}
 	defer out.close()
+	if r.Method == http.MethodHead {
+		ctx, out.complete = context.WithCancel(ctx)
+		defer out.complete()
+	}
 	err := source(ctx, out)
 	var last *Frame
 	switch {
+	case out.complete != nil && out.began:
+		return nil
 	case ctx.Err() != nil:
 		if revoked := edge.CredentialEnded(ctx); revoked != nil && p.Revoked != nil {
 			f := p.Revoked(revoked)
@@ -93,7 +100,8 @@ func Serve(w http.ResponseWriter, r *http.Request, p Protocol, source Source) er
 
 // Writer writes the frames of a stream. It is safe for concurrent use.
 type Writer struct {
-	w http.ResponseWriter
+	w        http.ResponseWriter
+	complete func() // is called when the answer has begun, if that is all of it
 
 	mu     sync.Mutex // guards what follows
 	began  bool
@@ -126,7 +134,11 @@ func (s *Writer) begin() error {
 	h.Set("X-Accel-Buffering", "no")
 	s.w.WriteHeader(http.StatusOK)
 	s.ping = time.AfterFunc(s.every, s.sendPing)
-	return s.flush() // sends the headers
+	_ = s.flush() // sends the headers
+	if s.complete != nil {
+		s.complete()
+	}
+	return s.err
 }
 
 // Write writes a frame, which is sent at the latest by the next Send or Flush, or when the source

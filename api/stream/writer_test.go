@@ -71,3 +71,35 @@ func TestStream_PingsWhateverItSends(t *testing.T) {
 		})
 	}
 }
+
+// The headers are the whole answer to HEAD: it waits for no frame, and sends none. A refusal has its own
+// status.
+func TestServe_Head(t *testing.T) {
+	refused := errors.New("refused")
+	for name, c := range map[string]struct {
+		begin func(out *stream.Writer) error
+		want  error
+	}{
+		"begun":   {(*stream.Writer).Begin, nil},
+		"a frame": {func(out *stream.Writer) error { return out.Send(stream.Frame{Data: []byte("x")}) }, nil},
+		"refused": {func(*stream.Writer) error { return refused }, refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				r, begun := httptest.NewRequestWithContext(ctx, http.MethodHead, "/", nil), time.Now()
+				err := stream.Serve(httptest.NewRecorder(), r, stream.Protocol{}, func(ctx context.Context, out *stream.Writer) error {
+					if err := c.begin(out); err != nil {
+						return err
+					}
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				if took := time.Since(begun); took > 0 || !errors.Is(err, c.want) {
+					t.Errorf("%v after %v", err, took)
+				}
+			})
+		})
+	}
+}
