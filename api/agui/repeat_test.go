@@ -9,8 +9,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// An answer to an interrupt that was answered before is a repeat if it says the same, and is refused by
-// name if it says anything else.
+// An answer to an interrupt that was answered before is a repeat if it says the same, however much of the
+// history comes with it, and is refused by name if it says anything else.
 func TestResume_AnsweredBefore(t *testing.T) {
 	w := start(t)
 	for name, c := range map[string]struct {
@@ -42,9 +42,11 @@ func TestResume_AnsweredBefore(t *testing.T) {
 				t.Errorf("%s, then %s: %d %s", name, what, status, body)
 			}
 		}
-		a.messages, a.more = history, object{"resume": []object{resolved(i, c.repeat)}}
-		if list := a.runAs("again"); !strings.Contains(strings.Join(a.shown(), "; "), "done with "+c.say) {
-			t.Errorf("%s, and repeated: %s", name, dump(list))
+		for what, messages := range map[string][]object{"all": history, "only the user's": history[:1]} {
+			a.messages, a.more = messages, object{"resume": []object{resolved(i, c.repeat)}}
+			if list := a.runAs("again with " + what); !strings.Contains(strings.Join(a.shown(), "; "), "done with "+c.say) {
+				t.Errorf("%s, and repeated with %s of the messages: %s", name, what, dump(list))
+			}
 		}
 	}
 }

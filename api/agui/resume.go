@@ -147,13 +147,16 @@ func (t *conversation) nothingElse(ctx context.Context, in *input, thread *event
 	if err != nil {
 		return err
 	}
-	fresh := compare(thread, turnsOf(in.Messages[in.front():]), list).fresh
-	at := slices.IndexFunc(fresh, func(m message) bool { return m.Role == roleTool || m.Role == string(events.User) })
+	asked := turnsOf(in.Messages[in.front():])
+	p := compare(thread, asked, list)
+	at := slices.IndexFunc(p.fresh, func(m message) bool {
+		return m.Role == roleTool || m.Role == string(events.User) && p.known < len(asked)
+	})
 	switch {
 	case at < 0:
 		return nil
-	case fresh[at].Role == roleTool:
-		return events.Invalid("/messages", "a request that resumes a run has no new result of a tool; send that of call %.80q when the run has gone on", fresh[at].ToolCallID)
+	case p.fresh[at].Role == roleTool:
+		return events.Invalid("/messages", "a request that resumes a run has no new result of a tool; send that of call %.80q when the run has gone on", p.fresh[at].ToolCallID)
 	}
 	return events.Invalid("/messages", "a request that resumes a run has no new message; send it when the run has gone on")
 }
