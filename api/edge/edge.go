@@ -203,8 +203,12 @@ func (e *Edge) FoldSlashes(prefix string) { e.files = append(e.files, prefix) }
 // ServeHTTP serves the routes.
 func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := &measured{ResponseWriter: w, metrics: e.opts.Metrics, surface: surfaceOf(r.URL.Path), arrived: time.Now()}
+	readRest := afterRefusal(w, r)
 	e.serve(m, r)
 	m.begin(http.StatusOK) // what net/http sends for a handler that wrote nothing
+	if readRest != nil && m.status >= http.StatusBadRequest && m.status != http.StatusRequestTimeout {
+		readRest()
+	}
 }
 
 // serve serves the routes to a writer that is measured.

@@ -32,7 +32,7 @@ type measured struct {
 	metrics Metrics
 	surface string
 	arrived time.Time
-	began   bool
+	status  int // that it began with; 0: it has not begun
 }
 
 // surfaceOf returns the surface that a path is of, one of a few.
@@ -51,10 +51,10 @@ func surfaceOf(path string) string {
 func (w *measured) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *measured) begin(status int) {
-	if w.began || status < http.StatusOK && status != http.StatusSwitchingProtocols {
+	if w.status != 0 || status < http.StatusOK && status != http.StatusSwitchingProtocols {
 		return
 	}
-	w.began = true
+	w.status = status
 	w.metrics.Answered(w.surface, status, time.Since(w.arrived).Seconds())
 }
 
