@@ -10,7 +10,7 @@ type (
 		ThreadID string   `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"Only events of this thread."`
 		Types    []string `json:"types,omitzero" schema:"maxItems=64" doc:"Only events of these types; item.* takes all of an entity."`
 		New      bool     `json:"new,omitzero" doc:"Begin with events after the creation, instead of all of the timeline."`
-		FromSeq  *int64   `json:"fromSeq,omitzero" schema:"minimum=1" doc:"Begin with this commit of the log. One that has left the timeline is refused, with the first that is there in details.seq; one after the next commit is refused with position_ahead."`
+		FromSeq  *int64   `json:"fromSeq,omitzero" schema:"minimum=1" doc:"Begin with this commit of the log. A commit that has left the timeline is refused, with the first one still there in details.seq. A sequence beyond the next commit is refused with position_ahead."`
 		Log      string   `json:"log,omitzero" schema:"pattern=id" doc:"The log of fromSeq, from history.get; another is refused with position_ahead."`
 	}
 	// NextOfConsumer returns the next event, or the next events if Limit is set. It waits for one
@@ -63,7 +63,7 @@ type (
 		Full         bool   `json:"full,omitzero" doc:"So many threads are behind that further events wait in the log."`
 		Failures     int64  `json:"failures,omitzero" schema:"minimum=0" doc:"How many attempts have failed since one succeeded."`
 		FailingSince string `json:"failingSince,omitzero" schema:"pattern=time" doc:"When the first of them failed."`
-		LastError    string `json:"lastError,omitzero" doc:"Why the last attempt that failed did."`
+		LastError    string `json:"lastError,omitzero" doc:"Why the last failed attempt failed."`
 	}
 )
 

@@ -122,7 +122,7 @@ type (
 	// ListHistory returns the tenant's events in the order of the log.
 	ListHistory struct {
 		ThreadID     string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"Only those of this thread."`
-		FromSeq      *int64 `json:"fromSeq,omitzero" schema:"minimum=1" doc:"The first commit to show, by its sequence; 1 if absent. One after the next commit is refused with position_ahead."`
+		FromSeq      *int64 `json:"fromSeq,omitzero" schema:"minimum=1" doc:"The first commit to show, by its sequence; 1 if absent. A sequence beyond the next commit is refused with position_ahead."`
 		Log          string `json:"log,omitzero" schema:"pattern=id" doc:"The log of fromSeq, from history.get; another is refused with position_ahead."`
 		AfterVersion *int64 `json:"afterVersion,omitzero" schema:"minimum=0" doc:"Of the commit fromSeq, only events after this version of their thread."`
 		Limit        *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 500 if absent."`
@@ -148,7 +148,7 @@ type (
 	ListChunks struct {
 		ThreadID    string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
-		FromIndex   *int64 `json:"fromIndex,omitzero" schema:"minimum=0" doc:"The first number that is wanted; some before it may be shown."`
+		FromIndex   *int64 `json:"fromIndex,omitzero" schema:"minimum=0" doc:"The first chunk to return; some before it may come, too."`
 		AfterIndex  *int64 `json:"afterIndex,omitzero" schema:"minimum=0" doc:"Instead of fromIndex: the last chunk that was seen. One that an active run has not written is refused with position_ahead."`
 		Log         string `json:"log,omitzero" schema:"pattern=id" doc:"The log of the execution, from history.get; another is refused with position_ahead."`
 		FromSeq     *int64 `json:"fromSeq,omitzero" schema:"minimum=1" doc:"Only chunks from this sequence of the stream on."`

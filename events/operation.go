@@ -154,7 +154,7 @@ func (o *Operation) Whole() bool { return !o.Failed && o.Tenant == "" && !o.Part
 
 func operationDocuments() []Document {
 	return []Document{
-		document[Operation]("operation", "What an operator's program did with what Skein stores."),
+		document[Operation]("operation", "An audit or a backup that an operator's program made."),
 		document[OperationList]("operation_list", "The latest operations of each kind."),
 	}
 }

@@ -157,7 +157,7 @@ type (
 	// ListEvents returns a thread's events from the log.
 	ListEvents struct {
 		ThreadID    string   `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
-		FromVersion *int64   `json:"fromVersion,omitzero" schema:"minimum=1" doc:"The first version that is shown; 1 if absent. One that is more than one beyond the thread's last is refused with position_ahead."`
+		FromVersion *int64   `json:"fromVersion,omitzero" schema:"minimum=1" doc:"The first version that is shown; 1 if absent. A version beyond the thread's next is refused with position_ahead."`
 		Log         string   `json:"log,omitzero" schema:"pattern=id" doc:"The log of fromVersion, from history.get; another is refused with position_ahead."`
 		ToVersion   *int64   `json:"toVersion,omitzero" schema:"minimum=1" doc:"The last version that is shown; the thread's if absent."`
 		Types       []string `json:"types,omitzero" schema:"maxItems=64" doc:"Only events of these types; item.* takes all of an entity."`
@@ -251,7 +251,7 @@ func threadQueries() []Query {
 			GetDefinition{Kind: AgentKind, Name: "triage"}).of(OfDefinitions),
 		query("definition.list", "The tenant's definitions, by kind and name.",
 			ListDefinitions{Kind: AgentKind, Limit: new(int64(20))}).of(OfDefinitions),
-		query("agent.get", "Whether there is an agent of that name: defined, a reactor of the server's own, or one that a process serves or has served.",
+		query("agent.get", "Whether an agent of that name exists: a defined one, a reactor of the server, or one that a process serves or has served.",
 			GetAgent{Name: "triage"}).of(Unscoped),
 		query("log.list", "A thread's log lines, newest first.",
 			ListLogs{ThreadID: exampleThread, GetLogsOptions: GetLogsOptions{Level: LogError, FlowID: exampleExecution}}),
@@ -264,9 +264,9 @@ func threadQueries() []Query {
 			ListHistory{FromSeq: new(int64(1204)), Limit: new(int64(100))}).listing("entries", ""),
 		query("chunk.list", "The stored chunks of an execution.",
 			ListChunks{ThreadID: exampleThread, ExecutionID: exampleExecution, FromIndex: new(int64(7))}),
-		query("consumer.create", "Creates a durable consumer of the timeline, or changes its filter. It changes no thread. A consumer of that name which began elsewhere is refused with already_exists: delete it first.",
+		query("consumer.create", "Creates a durable consumer of the timeline, or changes its filter. It changes no thread. A consumer of that name with another start is refused with already_exists: delete it first.",
 			CreateConsumer{Name: "mailer", Types: []string{"item.created"}}).of(WholeTenant),
-		query("consumer.next", "The next event of a consumer, or with a limit the next events, in the order of the log. What was delivered is settled before more is delivered.",
+		query("consumer.next", "The next event of a consumer, or with a limit the next events, in the order of the log. A delivery must be settled before the next one.",
 			NextOfConsumer{Name: "mailer", Limit: new(int64(100)), WaitMs: new(int64(5000))}).of(WholeTenant),
 		query("consumer.settle", "Settles a delivery: acknowledges it, extends it, or asks for another.",
 			SettleConsumer{Name: "mailer", Token: "$JS.ACK.SKEIN_TIMELINE.acme=mailer.1.1204.1.1771588800000000000.0", As: SettledDone}).of(WholeTenant),

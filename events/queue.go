@@ -95,7 +95,7 @@ type (
 	// and its execution stay the same.
 	EditQueued struct {
 		QueuedID string  `json:"queuedId" schema:"required,maxLength=128" doc:"The id under which it waits."`
-		Item     NewItem `json:"item" schema:"required" doc:"What it becomes: a message with the same id, or none."`
+		Item     NewItem `json:"item" schema:"required" doc:"The new message, with the same id or without one."`
 	}
 	// MoveQueued moves a waiting entry to another place in the queue.
 	MoveQueued struct {

@@ -106,7 +106,7 @@ type RunRequested struct {
 	Parent  *Parent    `json:"parent,omitzero" doc:"The call, on another thread, that waits for it."`
 	Once    bool       `json:"once,omitzero" doc:"It ends with those calls."`
 	RetryOf string     `json:"retryOf,omitzero" schema:"pattern=id" doc:"The failed execution that it takes up again."`
-	Handoff *Handoff   `json:"handoff,omitzero" doc:"It writes the summary for a new thread, and no message of this one."`
+	Handoff *Handoff   `json:"handoff,omitzero" doc:"The run writes the summary for a new thread, and no message of its own thread."`
 
 	Settings *RunSettings `json:"settings,omitzero" doc:"The settings of the run."`
 	Rights   *Rights      `json:"rights,omitzero" doc:"The rights of the credential that started it; absent: the whole tenant."`

@@ -16,7 +16,7 @@ type ReactThread struct {
 	Policy         Policy   `json:"policy,omitzero" doc:"What happens to it during a run; absent: the thread's policy, or else the running agent's."`
 	ExecutionID    string   `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution's id, if the caller chooses it."`
 	ReactionItemID string   `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The id of the item that answers; allotted if absent."`
-	SessionID      string   `json:"sessionId,omitzero" schema:"pattern=session" doc:"The request's session; a message that steers a run leaves the run's."`
+	SessionID      string   `json:"sessionId,omitzero" schema:"pattern=session" doc:"The request's session; a message that steers keeps the run's."`
 
 	Settings *RunSettings `json:"settings,omitzero" doc:"The settings of the run; with them a message waits instead of steering."`
 }
@@ -80,7 +80,7 @@ type QueueTool struct {
 	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"The arguments."`
 	CallID    string `json:"callId,omitzero" schema:"pattern=id" doc:"A new id for the call, if the caller chooses it."`
 	AgentID   string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that continues from there; the thread's own if absent."`
-	Once      bool   `json:"once,omitzero" doc:"The call has a run of its own, after the current one, which ends with it."`
+	Once      bool   `json:"once,omitzero" doc:"The call gets its own run after the current one; that run ends with the call."`
 }
 
 // AssignAgent hands the thread over to another agent.

@@ -201,7 +201,7 @@ func stateEvents() []Row {
 	return []Row{
 		row(StateRenewedType, 1, "A life of the thread's key-value state was opened, or lasts longer.",
 			StateRenewed{Life: 1, Until: "2026-02-20T13:00:00.123456Z", IdleSeconds: 3600, Listeners: []string{"shop"}}, Rules.StateRenewed),
-		row(StateReleasedType, 1, "An application has done what it does at the end of a life of the thread's key-value state.",
+		row(StateReleasedType, 1, "An application has finished its work at the end of a life of the thread's key-value state.",
 			StateReleased{Life: 1, Listener: "shop"}, Rules.StateReleased),
 	}
 }
@@ -225,7 +225,7 @@ func stateCommands() []Command {
 type GetState struct {
 	ThreadID string   `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 	Keys     []string `json:"keys,omitempty" schema:"maxItems=10000" doc:"Only these keys; all if absent."`
-	Life     int64    `json:"life,omitzero" schema:"minimum=1,maximum=9007199254740991" doc:"Of this life, which may have ended and is not cleared yet; the current one if absent."`
+	Life     int64    `json:"life,omitzero" schema:"minimum=1,maximum=9007199254740991" doc:"The life to read, which may have ended but is not cleared yet; the current one if absent."`
 	At       *At      `json:"at,omitzero" doc:"As it was then."`
 	Fresh
 }

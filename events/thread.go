@@ -156,7 +156,7 @@ func threadCommands() []Command {
 	create := command("thread.create", "Creates a thread with its default context.",
 		CreateThread{Key: "support/42", AgentID: "triage", UserID: "ada", Context: JSON(`{"turns":0}`)}, ThreadCreatedType, ContextCreatedType, KeyClaimedType, SubthreadAddedType).relating(Relates{Threads: []string{"mainThreadId"}, User: "userId"})
 	create.Creates = true
-	resolve := command("thread.resolve", "Finds the thread of a key, or creates it with what else is given.",
+	resolve := command("thread.resolve", "Finds the thread of a key, or creates it with the other fields.",
 		ResolveThread{Key: "support/42"}, ThreadResolvedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType, SubthreadAddedType).relating(Relates{Threads: []string{"mainThreadId"}, Finds: "key", User: "userId"})
 	resolve.Creates, resolve.Single = true, true
 	remove := command("thread.delete", "Deletes a thread for good, and the threads that work for it. What runs is aborted first.",

@@ -87,7 +87,7 @@ func workerQueries() []Query {
 }
 
 func workerDocuments() []Document {
-	return []Document{document[Serving]("serving", "What an agent, a model, a reactor or a tool needs of processes."), document[WorkerList]("worker_list", "A page of who serves what.")}
+	return []Document{document[Serving]("serving", "Which processes serve an agent, a model, a reactor or a tool."), document[WorkerList]("worker_list", "A page of who serves what.")}
 }
 
 // The document that answers each query, for [QueryFor].

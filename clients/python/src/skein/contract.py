@@ -38,7 +38,7 @@ class ThreadCreate(TypedDict):
 
 
 class ThreadResolve(TypedDict):
-    """Finds the thread of a key, or creates it with what else is given."""
+    """Finds the thread of a key, or creates it with the other fields."""
 
     # The public name, unique in the tenant.
     key: str
@@ -537,7 +537,7 @@ class ThreadReact(TypedDict):
     # The id of the item that answers; allotted if absent.
     reactionItemId: NotRequired[str]
 
-    # The request's session; a message that steers a run leaves the run's.
+    # The request's session; a message that steers keeps the run's.
     sessionId: NotRequired[str]
 
     # The settings of the run; with them a message waits instead of steering.
@@ -653,7 +653,7 @@ class ToolQueue(TypedDict):
     # The agent that continues from there; the thread's own if absent.
     agentId: NotRequired[str]
 
-    # The call has a run of its own, after the current one, which ends with it.
+    # The call gets its own run after the current one; that run ends with the call.
     once: NotRequired[bool]
 
 
@@ -680,7 +680,7 @@ class QueueEdit(TypedDict):
     # The id under which it waits.
     queuedId: str
 
-    # What it becomes: a message with the same id, or none.
+    # The new message, with the same id or without one.
     item: NewItem
 
 
@@ -1547,7 +1547,7 @@ class DefinitionListQuery(TypedDict):
 
 
 class AgentGetQuery(TypedDict):
-    """Whether there is an agent of that name: defined, a reactor of the server's own, or one that a process serves or has served."""
+    """Whether an agent of that name exists: a defined one, a reactor of the server, or one that a process serves or has served."""
 
     # Its name.
     name: str
@@ -1594,7 +1594,7 @@ class LogListQuery(LogListQueryOfThread):
 class EventListQueryOfThread(TypedDict):
     """A thread's events."""
 
-    # The first version that is shown; 1 if absent. One that is more than one beyond the thread's last is refused with position_ahead.
+    # The first version that is shown; 1 if absent. A version beyond the thread's next is refused with position_ahead.
     fromVersion: NotRequired[int]
 
     # The log of fromVersion, from history.get; another is refused with position_ahead.
@@ -1665,7 +1665,7 @@ class HistoryGetQuery(TypedDict):
 class HistoryListQueryOfThread(TypedDict):
     """The tenant's events, of all threads or of one, in the order of the log. It waits for no read model."""
 
-    # The first commit to show, by its sequence; 1 if absent. One after the next commit is refused with position_ahead.
+    # The first commit to show, by its sequence; 1 if absent. A sequence beyond the next commit is refused with position_ahead.
     fromSeq: NotRequired[int]
 
     # The log of fromSeq, from history.get; another is refused with position_ahead.
@@ -1694,7 +1694,7 @@ class ChunkListQueryOfThread(TypedDict):
     # The execution.
     executionId: str
 
-    # The first number that is wanted; some before it may be shown.
+    # The first chunk to return; some before it may come, too.
     fromIndex: NotRequired[int]
 
     # Instead of fromIndex: the last chunk that was seen. One that an active run has not written is refused with position_ahead.
@@ -1721,7 +1721,7 @@ class ChunkListQuery(ChunkListQueryOfThread):
 
 
 class ConsumerCreateQueryOfThread(TypedDict):
-    """Creates a durable consumer of the timeline, or changes its filter. It changes no thread. A consumer of that name which began elsewhere is refused with already_exists: delete it first."""
+    """Creates a durable consumer of the timeline, or changes its filter. It changes no thread. A consumer of that name with another start is refused with already_exists: delete it first."""
 
     # The consumer's name, the tenant's own.
     name: str
@@ -1732,7 +1732,7 @@ class ConsumerCreateQueryOfThread(TypedDict):
     # Begin with events after the creation, instead of all of the timeline.
     new: NotRequired[bool]
 
-    # Begin with this commit of the log. One that has left the timeline is refused, with the first that is there in details.seq; one after the next commit is refused with position_ahead.
+    # Begin with this commit of the log. A commit that has left the timeline is refused, with the first one still there in details.seq. A sequence beyond the next commit is refused with position_ahead.
     fromSeq: NotRequired[int]
 
     # The log of fromSeq, from history.get; another is refused with position_ahead.
@@ -1740,14 +1740,14 @@ class ConsumerCreateQueryOfThread(TypedDict):
 
 
 class ConsumerCreateQuery(ConsumerCreateQueryOfThread):
-    """Creates a durable consumer of the timeline, or changes its filter. It changes no thread. A consumer of that name which began elsewhere is refused with already_exists: delete it first."""
+    """Creates a durable consumer of the timeline, or changes its filter. It changes no thread. A consumer of that name with another start is refused with already_exists: delete it first."""
 
     # Only events of this thread.
     threadId: NotRequired[str]
 
 
 class ConsumerNextQuery(TypedDict):
-    """The next event of a consumer, or with a limit the next events, in the order of the log. What was delivered is settled before more is delivered."""
+    """The next event of a consumer, or with a limit the next events, in the order of the log. A delivery must be settled before the next one."""
 
     # The consumer's name.
     name: str
@@ -2120,7 +2120,7 @@ class StateGetQueryOfThread(TypedDict):
     # Only these keys; all if absent.
     keys: NotRequired[list[str]]
 
-    # Of this life, which may have ended and is not cleared yet; the current one if absent.
+    # The life to read, which may have ended but is not cleared yet; the current one if absent.
     life: NotRequired[int]
 
     # As it was then.
@@ -3138,7 +3138,7 @@ class RunRequestedData(TypedDict):
     # The failed execution that it takes up again.
     retryOf: NotRequired[str]
 
-    # It writes the summary for a new thread, and no message of this one.
+    # The run writes the summary for a new thread, and no message of its own thread.
     handoff: NotRequired[Handoff]
 
     # The settings of the run.
@@ -3471,7 +3471,7 @@ class StateRenewedData(TypedDict):
 
 
 class StateReleasedData(TypedDict):
-    """An application has done what it does at the end of a life of the thread's key-value state."""
+    """An application has finished its work at the end of a life of the thread's key-value state."""
 
     # The life.
     life: int
@@ -4465,7 +4465,7 @@ class Part(TypedDict):
 
 
 class TraceRun(TypedDict):
-    """A run: what is traced of one execution."""
+    """The trace of one execution."""
 
     # The execution's id.
     id: str
@@ -4505,7 +4505,7 @@ class TraceRun(TypedDict):
 
 
 class TraceSpan(TypedDict):
-    """A span: what is traced of one step or call."""
+    """The trace of one step or call."""
 
     # The step's id, or the recorded span's.
     id: str
@@ -4941,7 +4941,7 @@ class Webhook(TypedDict):
     # When the first of them failed.
     failingSince: NotRequired[str]
 
-    # Why the last attempt that failed did.
+    # Why the last failed attempt failed.
     lastError: NotRequired[str]
 
 
@@ -5836,7 +5836,7 @@ class Worker(TypedDict):
 
 
 class Serving(TypedDict):
-    """What an agent, a model, a reactor or a tool needs of processes."""
+    """Which processes serve an agent, a model, a reactor or a tool."""
 
     # What it is.
     kind: Literal["agent", "model", "reactor", "tool"]
@@ -5872,7 +5872,7 @@ class OperationFault(TypedDict):
 
 
 class Operation(TypedDict):
-    """What an operator's program did with what Skein stores."""
+    """An audit or a backup that an operator's program made."""
 
     # An audit verifies what is stored; a backup copies what is not derived.
     kind: Literal["audit", "backup"]

@@ -24,7 +24,7 @@ export interface ThreadCreate {
   mainThreadId?: string;
 }
 
-/** Finds the thread of a key, or creates it with what else is given. */
+/** Finds the thread of a key, or creates it with the other fields. */
 export interface ThreadResolve {
   /** The public name, unique in the tenant. */
   key: string;
@@ -391,7 +391,7 @@ export interface ThreadReact {
   executionId?: string;
   /** The id of the item that answers; allotted if absent. */
   reactionItemId?: string;
-  /** The request's session; a message that steers a run leaves the run's. */
+  /** The request's session; a message that steers keeps the run's. */
   sessionId?: string;
   /** The settings of the run; with them a message waits instead of steering. */
   settings?: RunSettings;
@@ -479,7 +479,7 @@ export interface ToolQueue {
   callId?: string;
   /** The agent that continues from there; the thread's own if absent. */
   agentId?: string;
-  /** The call has a run of its own, after the current one, which ends with it. */
+  /** The call gets its own run after the current one; that run ends with the call. */
   once?: boolean;
 }
 
@@ -501,7 +501,7 @@ export interface QueueRemove {
 export interface QueueEdit {
   /** The id under which it waits. */
   queuedId: string;
-  /** What it becomes: a message with the same id, or none. */
+  /** The new message, with the same id or without one. */
   item: NewItem;
 }
 
@@ -1107,7 +1107,7 @@ export interface DefinitionListQuery {
   minVersion?: number;
 }
 
-/** Whether there is an agent of that name: defined, a reactor of the server's own, or one that a process serves or has served. */
+/** Whether an agent of that name exists: a defined one, a reactor of the server, or one that a process serves or has served. */
 export interface AgentGetQuery {
   /** Its name. */
   name: string;
@@ -1141,7 +1141,7 @@ export interface LogListQuery {
 export interface EventListQuery {
   /** The thread. */
   threadId: string;
-  /** The first version that is shown; 1 if absent. One that is more than one beyond the thread's last is refused with position_ahead. */
+  /** The first version that is shown; 1 if absent. A version beyond the thread's next is refused with position_ahead. */
   fromVersion?: number;
   /** The log of fromVersion, from history.get; another is refused with position_ahead. */
   log?: string;
@@ -1187,7 +1187,7 @@ export interface HistoryGetQuery {
 export interface HistoryListQuery {
   /** Only those of this thread. */
   threadId?: string;
-  /** The first commit to show, by its sequence; 1 if absent. One after the next commit is refused with position_ahead. */
+  /** The first commit to show, by its sequence; 1 if absent. A sequence beyond the next commit is refused with position_ahead. */
   fromSeq?: number;
   /** The log of fromSeq, from history.get; another is refused with position_ahead. */
   log?: string;
@@ -1205,7 +1205,7 @@ export interface ChunkListQuery {
   threadId: string;
   /** The execution. */
   executionId: string;
-  /** The first number that is wanted; some before it may be shown. */
+  /** The first chunk to return; some before it may come, too. */
   fromIndex?: number;
   /** Instead of fromIndex: the last chunk that was seen. One that an active run has not written is refused with position_ahead. */
   afterIndex?: number;
@@ -1219,7 +1219,7 @@ export interface ChunkListQuery {
   minSeq?: number;
 }
 
-/** Creates a durable consumer of the timeline, or changes its filter. It changes no thread. A consumer of that name which began elsewhere is refused with already_exists: delete it first. */
+/** Creates a durable consumer of the timeline, or changes its filter. It changes no thread. A consumer of that name with another start is refused with already_exists: delete it first. */
 export interface ConsumerCreateQuery {
   /** The consumer's name, the tenant's own. */
   name: string;
@@ -1229,13 +1229,13 @@ export interface ConsumerCreateQuery {
   types?: string[];
   /** Begin with events after the creation, instead of all of the timeline. */
   new?: boolean;
-  /** Begin with this commit of the log. One that has left the timeline is refused, with the first that is there in details.seq; one after the next commit is refused with position_ahead. */
+  /** Begin with this commit of the log. A commit that has left the timeline is refused, with the first one still there in details.seq. A sequence beyond the next commit is refused with position_ahead. */
   fromSeq?: number;
   /** The log of fromSeq, from history.get; another is refused with position_ahead. */
   log?: string;
 }
 
-/** The next event of a consumer, or with a limit the next events, in the order of the log. What was delivered is settled before more is delivered. */
+/** The next event of a consumer, or with a limit the next events, in the order of the log. A delivery must be settled before the next one. */
 export interface ConsumerNextQuery {
   /** The consumer's name. */
   name: string;
@@ -1488,7 +1488,7 @@ export interface StateGetQuery {
   threadId: string;
   /** Only these keys; all if absent. */
   keys?: string[];
-  /** Of this life, which may have ended and is not cleared yet; the current one if absent. */
+  /** The life to read, which may have ended but is not cleared yet; the current one if absent. */
   life?: number;
   /** As it was then. */
   at?: At;
@@ -2263,7 +2263,7 @@ export interface RunRequestedData {
   once?: boolean;
   /** The failed execution that it takes up again. */
   retryOf?: string;
-  /** It writes the summary for a new thread, and no message of this one. */
+  /** The run writes the summary for a new thread, and no message of its own thread. */
   handoff?: Handoff;
   /** The settings of the run. */
   settings?: RunSettings;
@@ -2511,7 +2511,7 @@ export interface StateRenewedData {
   listeners?: string[];
 }
 
-/** An application has done what it does at the end of a life of the thread's key-value state. */
+/** An application has finished its work at the end of a life of the thread's key-value state. */
 export interface StateReleasedData {
   /** The life. */
   life: number;
@@ -3208,7 +3208,7 @@ export interface Part {
   seq: number;
 }
 
-/** A run: what is traced of one execution. */
+/** The trace of one execution. */
 export interface TraceRun {
   /** The execution's id. */
   id: string;
@@ -3236,7 +3236,7 @@ export interface TraceRun {
   seq: number;
 }
 
-/** A span: what is traced of one step or call. */
+/** The trace of one step or call. */
 export interface TraceSpan {
   /** The step's id, or the recorded span's. */
   id: string;
@@ -3545,7 +3545,7 @@ export interface Webhook {
   failures?: number;
   /** When the first of them failed. */
   failingSince?: string;
-  /** Why the last attempt that failed did. */
+  /** Why the last failed attempt failed. */
   lastError?: string;
 }
 
@@ -4186,7 +4186,7 @@ export interface Worker {
   notPortable?: boolean;
 }
 
-/** What an agent, a model, a reactor or a tool needs of processes. */
+/** Which processes serve an agent, a model, a reactor or a tool. */
 export interface Serving {
   /** What it is. */
   kind: "agent" | "model" | "reactor" | "tool";
@@ -4213,7 +4213,7 @@ export interface OperationFault {
   count: number;
 }
 
-/** What an operator's program did with what Skein stores. */
+/** An audit or a backup that an operator's program made. */
 export interface Operation {
   /** An audit verifies what is stored; a backup copies what is not derived. */
   kind: "audit" | "backup";
@@ -4438,7 +4438,7 @@ export type Commit = Array<{
 export interface Commands {
   /** Creates a thread with its default context. */
   "thread.create": ThreadCreate;
-  /** Finds the thread of a key, or creates it with what else is given. */
+  /** Finds the thread of a key, or creates it with the other fields. */
   "thread.resolve": ThreadResolve;
   /** Changes the state of a thread on which Skein executes no run. Closing it removes what waits for the agent. */
   "thread.status": ThreadStatus;
@@ -4600,7 +4600,7 @@ export interface Queries {
   "definition.get": { ask: DefinitionGetQuery; answer: Definition };
   /** The tenant's definitions, by kind and name. */
   "definition.list": { ask: DefinitionListQuery; answer: DefinitionList };
-  /** Whether there is an agent of that name: defined, a reactor of the server's own, or one that a process serves or has served. */
+  /** Whether an agent of that name exists: a defined one, a reactor of the server, or one that a process serves or has served. */
   "agent.get": { ask: AgentGetQuery; answer: Agent };
   /** A thread's log lines, newest first. */
   "log.list": { ask: LogListQuery; answer: LogList };
@@ -4614,9 +4614,9 @@ export interface Queries {
   "history.list": { ask: HistoryListQuery; answer: HistoryList };
   /** The stored chunks of an execution. */
   "chunk.list": { ask: ChunkListQuery; answer: ChunkList };
-  /** Creates a durable consumer of the timeline, or changes its filter. It changes no thread. A consumer of that name which began elsewhere is refused with already_exists: delete it first. */
+  /** Creates a durable consumer of the timeline, or changes its filter. It changes no thread. A consumer of that name with another start is refused with already_exists: delete it first. */
   "consumer.create": { ask: ConsumerCreateQuery; answer: Consumer };
-  /** The next event of a consumer, or with a limit the next events, in the order of the log. What was delivered is settled before more is delivered. */
+  /** The next event of a consumer, or with a limit the next events, in the order of the log. A delivery must be settled before the next one. */
   "consumer.next": { ask: ConsumerNextQuery; answer: Delivery };
   /** Settles a delivery: acknowledges it, extends it, or asks for another. */
   "consumer.settle": { ask: ConsumerSettleQuery; answer: Consumer };
@@ -4800,7 +4800,7 @@ export interface EventData {
   "share.revoked": ShareRevokedData;
   /** A life of the thread's key-value state was opened, or lasts longer. */
   "state.renewed": StateRenewedData;
-  /** An application has done what it does at the end of a life of the thread's key-value state. */
+  /** An application has finished its work at the end of a life of the thread's key-value state. */
   "state.released": StateReleasedData;
   /** A request of the conversation started. */
   "session.started": SessionStartedData;
