@@ -21,7 +21,7 @@ type QueuePushed struct {
 	AgentID   string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to answer it."`
 	MessageID int64  `json:"messageId,omitzero" schema:"minimum=0" doc:"The message's number in the thread."`
 	First     bool   `json:"first,omitzero" doc:"It precedes those that wait."`
-	Once      bool   `json:"once,omitzero" doc:"Of a call of a tool: it gets a run of its own that ends with it."`
+	Once      bool   `json:"once,omitzero" doc:"Of a call of a tool: the call gets its own run, which ends with it."`
 
 	ExecutionID    string `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the id of the execution that will answer it."`
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message: the id of the item that will answer it."`

@@ -63,7 +63,7 @@ type Serving struct {
 	Kind    ServedKind `json:"kind" schema:"required" doc:"What it is."`
 	Name    string     `json:"name" schema:"required,pattern=name" doc:"Its name."`
 	Defined bool       `json:"defined" schema:"required" doc:"The tenant defines it. An agent that threads name needs no definition."`
-	Workers []Worker   `json:"workers" schema:"required" doc:"Who serves it; nobody if it is a tool that is an agent or asks a person."`
+	Workers []Worker   `json:"workers" schema:"required" doc:"Who serves it; empty for tools of the types agent and person."`
 }
 
 // ListWorkers returns who serves the agents, models, reactors and tools of the tenant now, by

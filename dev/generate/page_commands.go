@@ -56,7 +56,7 @@ func requestSections(p *page) error {
 	if err := p.example(r); err != nil {
 		return err
 	}
-	p.line(`The fields and the example of a command are those of %s. It needs a %s and may be part of a
+	p.line(`The fields and the example of a command are those of %s. A command needs a %s and may be part of a
 %s, unless one of these words follows its description:`, "`data`", "`threadId`", "`thread.commit`")
 	p.item("- ", "*Tenant*: it belongs to the tenant, and takes no `threadId`.")
 	p.item("- ", "*New*: it needs no `threadId`.")

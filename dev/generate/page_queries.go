@@ -25,12 +25,12 @@ contain](commands.md#the-request) and the [errors](commands.md#errors) are those
 	p.line("JSON Schemas: [queries](../schema/files/queries), [documents](../schema/files/resources).\n[How to read the fields](commands.md#how-to-read-the-fields).")
 	p.line("## Fields that queries share")
 	p.shared()
-	p.line(`A query waits until its read model has what was asked for, and what the log had when the
-answering process started. After 5 s, or a little before its sender stops waiting (header %s), it
-answers %s, with how far the read model is: it never returns older data. Ask again to wait longer. A
-query that names a thread waits for that thread only, and one of definitions for definitions. Every
-query takes %s and %s, unless its section says otherwise. A field
-without a text selects what has its value.`, "`"+events.HeaderWait+"`", "`projection_behind`", "`minSeq`", "`minVersion`")
+	p.line(`A query waits until its read model shows %s and %s, and all that the log had when the
+answering process started. If it names a thread, it waits for that thread only; a query of
+definitions waits for definitions only. After 5 s, or a little before its sender stops waiting
+(header %s), it answers %s, with the position of the read model: it never returns older data. Ask
+again to wait longer. Every query takes %[1]s and %[2]s, unless its section says otherwise. A field
+without a text selects the entries with that value.`, "`minSeq`", "`minVersion`", "`"+events.HeaderWait+"`", "`projection_behind`")
 	for _, q := range events.Queries() {
 		if err := querySection(p, q); err != nil {
 			return nil, err

@@ -2797,7 +2797,7 @@ class QueuePushedData(TypedDict):
     # It precedes those that wait.
     first: NotRequired[bool]
 
-    # Of a call of a tool: it gets a run of its own that ends with it.
+    # Of a call of a tool: the call gets its own run, which ends with it.
     once: NotRequired[bool]
 
     # Of a message: the id of the execution that will answer it.
@@ -5847,7 +5847,7 @@ class Serving(TypedDict):
     # The tenant defines it. An agent that threads name needs no definition.
     defined: bool
 
-    # Who serves it; nobody if it is a tool that is an agent or asks a person.
+    # Who serves it; empty for tools of the types agent and person.
     workers: list[Worker]
 
 

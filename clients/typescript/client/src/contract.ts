@@ -2008,7 +2008,7 @@ export interface QueuePushedData {
   messageId?: number;
   /** It precedes those that wait. */
   first?: boolean;
-  /** Of a call of a tool: it gets a run of its own that ends with it. */
+  /** Of a call of a tool: the call gets its own run, which ends with it. */
   once?: boolean;
   /** Of a message: the id of the execution that will answer it. */
   executionId?: string;
@@ -4194,7 +4194,7 @@ export interface Serving {
   name: string;
   /** The tenant defines it. An agent that threads name needs no definition. */
   defined: boolean;
-  /** Who serves it; nobody if it is a tool that is an agent or asks a person. */
+  /** Who serves it; empty for tools of the types agent and person. */
   workers: Worker[];
 }
 
