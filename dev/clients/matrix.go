@@ -76,8 +76,8 @@ func Rows() []Row {
 		{"MCP SDK 2", "@modelcontextprotocol/client", mcp, mcpPage, "agents, search and fetch, questions to its user", "", "TestMCP_Node"},
 		{"MCP Inspector", "@modelcontextprotocol/inspector", mcp, mcpPage, "tools", "", "TestMCP_Node"},
 		{"A2A for JavaScript", "@a2a-js/sdk", a2a, a2aPage, "1.0 over JSON-RPC and HTTP+JSON, 0.3 over JSON-RPC: cards, send, stream, tasks, cancel, approvals, questions, files, push notifications", "", "TestA2A"},
-		{"A2A for JavaScript, a server", "@a2a-js/sdk", a2a, "[Agents elsewhere](tools.md#agents-elsewhere)", "1.0 and 0.3 over JSON-RPC: cards, contexts, questions, failures, cancel", "files", "TestA2A"},
 		{"A2A for Go", "github.com/a2aproject/a2a-go", "v0.3.3", a2aPage, "0.3: send, stream, tasks, errors", "push notifications", "TestA2A_Go"},
+		{"A2A for JavaScript, a server", "@a2a-js/sdk", a2a, "[Agents elsewhere](tools.md#agents-elsewhere)", "1.0 and 0.3 over JSON-RPC: cards, contexts, questions, failures, cancel", "files", "TestA2A"},
 		{"ACP for TypeScript", "@agentclientprotocol/sdk", acp, acpPage, "prompts, permissions, cancel, load, resume, errors", "MCP servers of the client, modes", "TestACP_Node"},
 		{"ACP for Go", "github.com/coder/acp-go-sdk", "v0.13.0", acpPage, "prompts, permissions, cancel, load", "the same", "TestACP_Go"},
 		{"openapi-fetch", "openapi-fetch", root, restPage, "types from `/api/openapi.json`", "", "TestREST_GeneratedClient"},
@@ -138,7 +138,7 @@ endpoints of models.
 	for _, r := range Rows() {
 		if r.Protocol != protocol {
 			protocol = r.Protocol
-			fmt.Fprintf(&b, "\n## %s\n\nDescribed in %s.\n\n| client | version | works | does not | test |\n|---|---|---|---|---|\n", plain(protocol), protocol)
+			fmt.Fprintf(&b, "\n## %s\n\nSee %s.\n\n| client | version | works | does not | test |\n|---|---|---|---|---|\n", plain(protocol), protocol)
 		}
 		version, err := r.Version()
 		if err != nil {
