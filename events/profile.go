@@ -27,7 +27,7 @@ type ProfileChanged struct {
 	Env             JSON    `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
 	Policy          *Policy `json:"policy,omitzero" doc:"What happens to a message during a run."`
 
-	Rights    *Rights     `json:"rights,omitzero" doc:"Of a draft: the rights with which it is sent by itself; absent: the whole tenant."`
+	Rights    *Rights     `json:"rights,omitzero" doc:"Of a draft: the rights with which it sends itself; absent: the whole tenant."`
 	TitleFrom TitleSource `json:"titleFrom,omitzero" doc:"Of a title that Skein set by itself: what it was made from. Absent: a caller set it."`
 }
 

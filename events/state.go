@@ -216,7 +216,7 @@ func stateCommands() []Command {
 		command("state.touch", "Renews the idle time of a thread's key-value state.", TouchState{}, StateRenewedType),
 		command("state.destroy", "Ends the current life of a thread's key-value state, so that it starts afresh.",
 			DestroyState{}, LifecycleDestroyedType, ContextStatusChangedType, StateClosedType),
-		command("state.release", "Says that an application has done what it does at the end of a life of a state.",
+		command("state.release", "Says that an application has finished its work at the end of a life of a state.",
 			ReleaseState{Life: 1, Listener: "shop"}, StateReleasedType, StateClosedType),
 	}
 }

@@ -1082,7 +1082,7 @@ class StateDestroy(TypedDict):
 
 
 class StateRelease(TypedDict):
-    """Says that an application has done what it does at the end of a life of a state."""
+    """Says that an application has finished its work at the end of a life of a state."""
 
     # The life that has ended.
     life: int
@@ -2685,7 +2685,7 @@ class ProfileChangedData(TypedDict):
     # What happens to a message during a run.
     policy: NotRequired[Literal["reject", "enqueue", "interrupt", "steer"]]
 
-    # Of a draft: the rights with which it is sent by itself; absent: the whole tenant.
+    # Of a draft: the rights with which it sends itself; absent: the whole tenant.
     rights: NotRequired[Rights]
 
     # Of a title that Skein set by itself: what it was made from. Absent: a caller set it.

@@ -802,7 +802,7 @@ export interface StateDestroy {
   reason?: string;
 }
 
-/** Says that an application has done what it does at the end of a life of a state. */
+/** Says that an application has finished its work at the end of a life of a state. */
 export interface StateRelease {
   /** The life that has ended. */
   life: number;
@@ -1920,7 +1920,7 @@ export interface ProfileChangedData {
   env?: Record<string, unknown>;
   /** What happens to a message during a run. */
   policy?: "reject" | "enqueue" | "interrupt" | "steer";
-  /** Of a draft: the rights with which it is sent by itself; absent: the whole tenant. */
+  /** Of a draft: the rights with which it sends itself; absent: the whole tenant. */
   rights?: Rights;
   /** Of a title that Skein set by itself: what it was made from. Absent: a caller set it. */
   titleFrom?: "message" | "model";
@@ -4556,7 +4556,7 @@ export interface Commands {
   "state.touch": StateTouch;
   /** Ends the current life of a thread's key-value state, so that it starts afresh. */
   "state.destroy": StateDestroy;
-  /** Says that an application has done what it does at the end of a life of a state. */
+  /** Says that an application has finished its work at the end of a life of a state. */
   "state.release": StateRelease;
   /** Records that a request of the conversation started. */
   "session.start": SessionStart;
