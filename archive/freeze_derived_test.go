@@ -88,7 +88,7 @@ func TestFreeze_Rebuilt(t *testing.T) {
 	if keys := w.keys(threadID(1)); len(keys) != 1 {
 		t.Errorf("a rebuild brought back %v", keys)
 	}
-	if r, err := rebuild.Rewrite(w.ctx, w.log); err != nil || r.Found != 0 || !w.isCold(threadID(1)) {
+	if r, err := rebuild.Progress(nil).Rewrite(w.ctx, w.log); err != nil || r.Found != 0 || !w.isCold(threadID(1)) {
 		t.Errorf("rewritten: %+v, %v", r, err)
 	}
 	w.empty(documents.Threads)

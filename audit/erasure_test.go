@@ -230,7 +230,7 @@ func TestPurgedContentIsNowhereOnDisk(t *testing.T) {
 			t.Errorf("after the purge the text is in %s", name)
 		}
 	}
-	if _, err := rebuild.Rewrite(h.ctx, h.log); err != nil {
+	if _, err := rebuild.Progress(nil).Rewrite(h.ctx, h.log); err != nil {
 		t.Fatal(err)
 	}
 	h.until("after the rewriting the text is there", func() bool {

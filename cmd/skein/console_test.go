@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/cmd/skein/demo"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -30,9 +29,15 @@ func TestConsole_PagesNameTheirJSONAndCommand(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	id, err := demo.Long(t.Context(), c, "links", 4)
+	reply, err := c.Send(t.Context(), "", events.ResolveThread{Key: "links", AgentID: "support", Title: "Links", UserID: "ada"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	id := reply.ThreadID
+	for range 4 {
+		if _, err := c.Send(t.Context(), id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.MessageText(false, new("Where?"))}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := c.Files(id).WriteFile(t.Context(), "/notes/a.txt", []byte("a"), "text/plain", events.WriteFileOptions{}); err != nil {
 		t.Fatal(err)

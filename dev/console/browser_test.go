@@ -43,7 +43,7 @@ func (w *world) fill() (long string) {
 	if err := demo.Fill(w.t.Context(), w.client); err != nil {
 		w.t.Fatal(err)
 	}
-	long, err := demo.Long(w.t.Context(), w.client, "long", 1000)
+	long, err := fillThread(w.t.Context(), w.client, "long", 1000)
 	if err != nil {
 		w.t.Fatal(err)
 	}

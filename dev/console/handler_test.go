@@ -13,7 +13,6 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/cmd/skein/demo"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/operator/access"
 )
@@ -281,7 +280,7 @@ func TestHandler_SessionsEnd(t *testing.T) {
 func TestHandler_PagesAreSmall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
-	id, err := demo.Long(t.Context(), w.client, "long", 1000)
+	id, err := fillThread(t.Context(), w.client, "long", 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func TestBrowser_TabsAreLive(t *testing.T) {
 func TestBrowser_LiveRowsAreInOrder(t *testing.T) {
 	chromium(t)
 	w := newWorld(t, "")
-	id, err := demo.Long(t.Context(), w.client, "long", 200) // in one commit, of which the page shows the end
+	id, err := fillThread(t.Context(), w.client, "long", 200) // in one commit, of which the page shows the end
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestBrowser_LiveRowsAreInOrder(t *testing.T) {
 func TestBrowser_LiveConversationIsBounded(t *testing.T) {
 	chromium(t)
 	w := newWorld(t, "")
-	id, err := demo.Long(t.Context(), w.client, "long", 70)
+	id, err := fillThread(t.Context(), w.client, "long", 70)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestBrowser_LiveConversationIsBounded(t *testing.T) {
 func TestBrowser_LiveTimelineIsBounded(t *testing.T) {
 	chromium(t)
 	w := newWorld(t, "")
-	id, err := demo.Long(t.Context(), w.client, "long", 70)
+	id, err := fillThread(t.Context(), w.client, "long", 70)
 	if err != nil {
 		t.Fatal(err)
 	}

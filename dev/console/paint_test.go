@@ -26,11 +26,11 @@ func onEachPage(script string) chromedp.Action {
 func TestBrowser_FirstFrameIsTheEnd(t *testing.T) {
 	chromium(t)
 	w := newWorld(t, "")
-	long, err := demo.Long(t.Context(), w.client, "long", 1000)
+	long, err := fillThread(t.Context(), w.client, "long", 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := demo.Long(t.Context(), w.client, "page", 60)
+	page, err := fillThread(t.Context(), w.client, "page", 60)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func TestScale_LongThread(t *testing.T) {
 	for tenant, n := range map[string]int{"little": 300, "much": many(t, 5000)} {
 		p.begin(tenant)
 		began := time.Now()
-		id, err := demo.Long(t.Context(), p.Client(tenant), "long", n)
+		id, err := fillThread(t.Context(), p.Client(tenant), "long", n)
 		p.Must(err)
 		t.Logf("%d messages were added, and shown, in %v", n, time.Since(began).Round(time.Millisecond))
 		ids[tenant] = id

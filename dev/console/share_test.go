@@ -13,7 +13,6 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/cmd/skein/demo"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -146,7 +145,7 @@ func TestShare_LinkOpensTheConversation(t *testing.T) { // AM-109
 func TestShare_PageAtATime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
-	id, err := demo.Long(t.Context(), w.client, "long", 230)
+	id, err := fillThread(t.Context(), w.client, "long", 230)
 	if err != nil {
 		t.Fatal(err)
 	}

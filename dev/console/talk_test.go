@@ -208,7 +208,7 @@ func TestBrowser_LongConversation(t *testing.T) {
 	chromium(t)
 	w := newWorld(t, "")
 	n := many(t, 1000)
-	id, err := demo.Long(t.Context(), w.client, "long", n)
+	id, err := fillThread(t.Context(), w.client, "long", n)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package blocks
 
 import (
 	"encoding/binary"
-	"fmt"
 )
 
 // Damage is a place of a block that cannot be read.
@@ -201,9 +200,4 @@ func allZero(b []byte) bool {
 		}
 	}
 	return true
-}
-
-// String says what is wrong, and which sequences may be lost.
-func (d Damage) String() string {
-	return fmt.Sprintf("%s at offset %d, after sequence %d", d.Cause, d.Offset, d.After)
 }

@@ -184,7 +184,7 @@ func TestLargeDocument_RewriteRemovesOldPieces(t *testing.T) {
 	other, kept, _ := h.LargeItem()
 	h.Do("message.edit", in, fmt.Sprintf(`{"itemId":%q,"content":[{"type":"output_text","text":"short"}]}`, id))
 	h.AwaitRunner(r)
-	if report, err := rebuild.Rewrite(t.Context(), h.EventLog); err != nil || report.Found != 0 {
+	if report, err := rebuild.Progress(nil).Rewrite(t.Context(), h.EventLog); err != nil || report.Found != 0 {
 		t.Fatalf("%+v, %v", report.Differences, err)
 	}
 	for key := range h.Live(h.Models.Of(documents.Items)) {

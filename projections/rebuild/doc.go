@@ -1,5 +1,5 @@
 // Package rebuild folds the log again, next to the live documents, and compares:
-// [Verify] reports every difference, [Repair] also repairs it, and [Rewrite] also
+// [Verify] reports every difference, [Repair] also repairs it, and [Progress.Rewrite] also
 // writes again what does not differ.
 //
 // # What it promises

@@ -204,7 +204,7 @@ func TestRewrite_WasKilled(t *testing.T) {
 	if report := h.Verify(); report.Found != 0 {
 		t.Errorf("what a killed rewrite left: %+v", report)
 	}
-	if report, err := rebuild.Rewrite(t.Context(), h.EventLog); err != nil || report.Found != 0 {
+	if report, err := rebuild.Progress(nil).Rewrite(t.Context(), h.EventLog); err != nil || report.Found != 0 {
 		t.Fatalf("the next one: %+v, %v", report, err)
 	}
 	for _, p := range h.Models.List() {

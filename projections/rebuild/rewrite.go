@@ -14,18 +14,13 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Rewrite is Repair, and also rewrites every correct document. The server keeps replaced
+// Rewrite is [Repair], and also rewrites every correct document. The server keeps replaced
 // and removed messages in a file until more than half of it is such, and in the newest
 // file. After Rewrite no file holds anything that was replaced or removed before it,
 // except for files that hold little but markers, which the server cleans within two
 // minutes.
 //
 // It writes as many bytes as the buckets hold, and some 10 MB more for each.
-func Rewrite(ctx context.Context, log *eventlog.Log, names ...string) (Report, error) {
-	return Progress(nil).Rewrite(ctx, log, names...)
-}
-
-// Rewrite is the function [Rewrite], with a progress.
 func (p Progress) Rewrite(ctx context.Context, log *eventlog.Log, names ...string) (Report, error) {
 	b, err := newRebuilding(log, names)
 	if err != nil {
