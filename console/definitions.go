@@ -10,7 +10,6 @@ import (
 
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/console/diff"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
 )
@@ -147,7 +146,7 @@ func loadDefinition(a *page.Ask) (any, error) {
 		before, err := get(p.Before)
 		switch {
 		case err == nil:
-			p.Difference = diff.JSON(before.Definition, p.Shown.Definition)
+			p.Difference = page.JSONDiff(before.Definition, p.Shown.Definition)
 		case !events.IsNotFound(err): // the definition was removed at that version
 			return nil, err
 		}

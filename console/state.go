@@ -9,7 +9,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/console/diff"
 	"github.com/skein-threads/skein/console/markdown"
 	"github.com/skein-threads/skein/console/page"
 	"github.com/skein-threads/skein/events"
@@ -77,12 +76,12 @@ func compared(was, now []namedDocument) (out []stateDocument) {
 		before[doc.name] = doc.json
 	}
 	for _, doc := range now {
-		out = append(out, stateDocument{doc.name, doc.note, diff.JSON(before[doc.name], doc.json)})
+		out = append(out, stateDocument{doc.name, doc.note, page.JSONDiff(before[doc.name], doc.json)})
 		delete(before, doc.name)
 	}
 	for _, doc := range was {
 		if raw, gone := before[doc.name]; gone {
-			out = append(out, stateDocument{doc.name, "no longer there", diff.JSON(raw, nil)})
+			out = append(out, stateDocument{doc.name, "no longer there", page.JSONDiff(raw, nil)})
 		}
 	}
 	return out
@@ -90,7 +89,7 @@ func compared(was, now []namedDocument) (out []stateDocument) {
 
 // whole returns a document as it is.
 func whole(raw []byte) template.HTML {
-	return `<pre class="code" tabindex="0">` + template.HTML(template.HTMLEscapeString(markdown.Visible(shorten(diff.Indented(raw))))) + `</pre>`
+	return `<pre class="code" tabindex="0">` + template.HTML(template.HTMLEscapeString(markdown.Visible(shorten(page.Indented(raw))))) + `</pre>`
 }
 
 // maxDocument is how many bytes of a document the page shows.

@@ -11,7 +11,6 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/console/chart"
 	"github.com/skein-threads/skein/console/page"
-	"github.com/skein-threads/skein/console/standing"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -102,7 +101,7 @@ type systemData struct {
 	*Overview
 	Running   string
 	Lines     []template.HTML
-	Standings []*standing.Standing
+	Standings []*standing
 }
 
 func loadSystem(ctx context.Context, s System) (any, error) {
@@ -110,7 +109,7 @@ func loadSystem(ctx context.Context, s System) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &systemData{Overview: o, Running: chart.Duration(time.Since(o.Started).Microseconds()), Standings: standing.Of(o.Operations, time.Now())}
+	d := &systemData{Overview: o, Running: chart.Duration(time.Since(o.Started).Microseconds()), Standings: standingsOf(o.Operations, time.Now())}
 	for i, line := range o.Series {
 		d.Lines = append(d.Lines, chart.Sparkline{
 			ID: "line-" + strconv.Itoa(i), Title: line.Name, Points: line.Points,

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/skein-threads/skein/console/diff"
 	"github.com/skein-threads/skein/console/markdown"
 	"github.com/skein-threads/skein/events"
 )
@@ -146,7 +145,7 @@ func numberText(n any) string {
 
 // IndentJSON returns JSON with line ends and indents, in its order; anything that is no JSON, or
 // is nested too deeply, is returned unchanged.
-func IndentJSON(raw events.JSON) string { return diff.Written(raw) }
+func IndentJSON(raw events.JSON) string { return written(raw) }
 
 // maxJSON is how many bytes of a document a page shows.
 const maxJSON = 128 << 10

@@ -1,4 +1,4 @@
-package diff
+package page
 
 import (
 	"flag"
@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func TestJSON_GoldenFile(t *testing.T) {
 	before := `{"status":"open","title":"Order 42","list":[1,2,3],"deep":{"a":{"b":1,"c":"<script>"}},"gone":true,"k1":1,"k2":2,"k3":3,"k4":4,"k5":5,"k6":6,"k7":7,"k8":8,"k9":9,"z":0}`
 	after := ` {"title": "Order 42, shipped", "status":"open","list":[1,3,4],"deep":{"a":{"c":"<script>\u202e\"","b":1}},"k9":9,"k8":8,"k7":7,"k6":6,"k5":5,"k4":4,"k3":3,"k2":2,"k1":1,"z":1}`
-	got := string(JSON([]byte(before), []byte(after)))
+	got := string(JSONDiff([]byte(before), []byte(after)))
 	const file = "testdata/golden/document.html"
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
@@ -35,23 +35,23 @@ func TestJSON_GoldenFile(t *testing.T) {
 
 // The order of fields and the space between them are no difference.
 func TestJSON_ComparesMeaning(t *testing.T) {
-	if got := string(JSON([]byte(`{"a":1,"b":[true,null]}`), []byte("{\n\"b\": [true, null], \"a\": 1}"))); !strings.Contains(got, "Nothing differs") {
+	if got := string(JSONDiff([]byte(`{"a":1,"b":[true,null]}`), []byte("{\n\"b\": [true, null], \"a\": 1}"))); !strings.Contains(got, "Nothing differs") {
 		t.Error(got)
 	}
-	if got := string(JSON([]byte(`{"n":9007199254740993}`), []byte(`{"n":9007199254740992}`))); !strings.Contains(got, "9007199254740993") {
+	if got := string(JSONDiff([]byte(`{"n":9007199254740993}`), []byte(`{"n":9007199254740992}`))); !strings.Contains(got, "9007199254740993") {
 		t.Errorf("numbers are rounded: %s", got)
 	}
-	if got := string(JSON(nil, []byte(`{"a":1}`))); !strings.Contains(got, `class="ins"`) || strings.Contains(got, `class="del"`) {
+	if got := string(JSONDiff(nil, []byte(`{"a":1}`))); !strings.Contains(got, `class="ins"`) || strings.Contains(got, `class="del"`) {
 		t.Error(got)
 	}
-	if got := string(JSON([]byte(`no JSON`), []byte(`{"a":1}`))); !strings.Contains(got, `class="del"`) {
+	if got := string(JSONDiff([]byte(`no JSON`), []byte(`{"a":1}`))); !strings.Contains(got, `class="del"`) {
 		t.Error(got)
 	}
 }
 
 // The rows of a difference lead from one text to the other.
 func TestText_RowsAreTheDifference(t *testing.T) {
-	got := string(Text("a\nb\nc\n", "a\nx\nc\nd\n"))
+	got := string(textDiff("a\nb\nc\n", "a\nx\nc\nd\n"))
 	for _, want := range []string{
 		`<tr class="del"><td class="num">2</td><td class="num"></td><td class="sign">−</td><td><code>b</code>`,
 		`<tr class="ins"><td class="num"></td><td class="num">2</td><td class="sign">+</td><td><code>x</code>`,
@@ -81,7 +81,7 @@ func TestText_IsBounded(t *testing.T) {
 		"half of a character": {strings.Repeat("é", 1<<20), "x"},
 	} {
 		began := time.Now()
-		got := string(JSON([]byte(sides[0]), []byte(sides[1])))
+		got := string(JSONDiff([]byte(sides[0]), []byte(sides[1])))
 		if took := time.Since(began); took > 3*time.Minute { // what is not bounded takes hours
 			t.Errorf("%s took %s", name, took)
 		} else if took > 500*time.Millisecond {
@@ -98,13 +98,13 @@ func TestIndented_DeepDocument(t *testing.T) {
 	deep := []byte(strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999))
 	wide := []byte(strings.Repeat("[", 100) + strings.Repeat("1,", 400_000) + "1" + strings.Repeat("]", 100))
 	for name, document := range map[string][]byte{"deep": deep, "wide": wide} {
-		for _, text := range []string{Indented(document), Written(document)} {
+		for _, text := range []string{Indented(document), written(document)} {
 			if text != string(document) {
 				t.Errorf("%s: %d bytes have become %d", name, len(document), len(text))
 			}
 		}
 	}
-	if got, want := Written([]byte(`{"b":"[\\\"[",  "a":[]}`)), "{\n  \"b\": \"[\\\\\\\"[\",\n  \"a\": []\n}"; got != want {
+	if got, want := written([]byte(`{"b":"[\\\"[",  "a":[]}`)), "{\n  \"b\": \"[\\\\\\\"[\",\n  \"a\": []\n}"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
@@ -112,11 +112,11 @@ func TestIndented_DeepDocument(t *testing.T) {
 // What would turn a document's text around is escaped, and the document means the same.
 func TestWritten_EscapesWhatIsHidden(t *testing.T) {
 	const document = "{\"to\":\"a\u202eb\U000e0041\"}"
-	got := Written([]byte(document))
+	got := written([]byte(document))
 	if want := "{\n  \"to\": \"a\\u202eb\\udb40\\udc41\"\n}"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	if JSON([]byte(document), []byte(got)) != JSON(nil, nil) {
+	if JSONDiff([]byte(document), []byte(got)) != JSONDiff(nil, nil) {
 		t.Error("it means something else")
 	}
 }

@@ -1,4 +1,4 @@
-package standing
+package console
 
 import (
 	"fmt"
@@ -10,39 +10,39 @@ import (
 )
 
 const (
-	// Shown is how many operations of a kind a standing has.
-	Shown = 5
+	// shownOperations is how many operations of a kind a standing has.
+	shownOperations = 5
 
-	// StaleAfter is the age from which an audit or a backup is called old.
-	StaleAfter = 7 * 24 * time.Hour
+	// staleAfter is the age from which an audit or a backup is called old.
+	staleAfter = 7 * 24 * time.Hour
 )
 
-// Standing is how things are with a kind of operation.
-type Standing struct {
+// standing is how things are with a kind of operation.
+type standing struct {
 	ID, Title string
 	Good      bool
 	Verdict   string // the age of the last one of everything, or what is wrong
 	Next      string // what to do; empty: nothing
 	Command   string // that does it
 	Empty     string // what an empty list says
-	List      []Row
+	List      []operationRow
 }
 
-// Row is an operation in a Standing.
-type Row struct{ events.Operation }
+// operationRow is an operation in a standing.
+type operationRow struct{ events.Operation }
 
-// Of returns how things are with audits and backups. list has the latest recorded first.
-func Of(list []events.Operation, now time.Time) []*Standing {
-	audits := &Standing{ID: "audits", Title: "Audits", Command: "skein audit verify --all-tenants", Empty: "skein audit verify reports here what it found."}
-	backups := &Standing{ID: "backups", Title: "Backups", Command: "skein backup DIR", Empty: "skein backup reports here when it has ended."}
+// standingsOf returns how things are with audits and backups. list has the latest recorded first.
+func standingsOf(list []events.Operation, now time.Time) []*standing {
+	audits := &standing{ID: "audits", Title: "Audits", Command: "skein audit verify --all-tenants", Empty: "skein audit verify reports here what it found."}
+	backups := &standing{ID: "backups", Title: "Backups", Command: "skein backup DIR", Empty: "skein backup reports here when it has ended."}
 	audits.judge(events.AuditOperation, "audit of all tenants", list, now)
 	backups.judge(events.BackupOperation, "backup", list, now)
-	return []*Standing{audits, backups}
+	return []*standing{audits, backups}
 }
 
 // judge fills a standing from the operations of its kind. Only one that was finished, and covered
 // everything, counts for the age.
-func (s *Standing) judge(kind events.OperationKind, name string, list []events.Operation, now time.Time) {
+func (s *standing) judge(kind events.OperationKind, name string, list []events.Operation, now time.Time) {
 	var whole *events.Operation
 	for i := range list {
 		o := &list[i]
@@ -52,8 +52,8 @@ func (s *Standing) judge(kind events.OperationKind, name string, list []events.O
 		if whole == nil && o.Whole() {
 			whole = o
 		}
-		if len(s.List) < Shown {
-			s.List = append(s.List, Row{*o})
+		if len(s.List) < shownOperations {
+			s.List = append(s.List, operationRow{*o})
 		}
 	}
 	s.Verdict, s.Next = "No "+name+" was reported yet", "Run one, and again every few days:"
@@ -66,7 +66,7 @@ func (s *Standing) judge(kind events.OperationKind, name string, list []events.O
 	}
 	age := max(now.Sub(recorded.Go()), 0)
 	switch {
-	case age >= StaleAfter:
+	case age >= staleAfter:
 		s.Verdict, s.Next = fmt.Sprintf("No %s for %d days", name, int(age/(24*time.Hour))), "Run one, best on a schedule:"
 	case whole.Found() > 0 || s.List[0].Found() > 0:
 		s.Verdict, s.Next = "The last one found faults", "Run it again to see which threads they are in:"
@@ -81,7 +81,7 @@ func (s *Standing) judge(kind events.OperationKind, name string, list []events.O
 }
 
 // Result returns what came of an operation.
-func (o Row) Result() string {
+func (o operationRow) Result() string {
 	switch {
 	case o.Failed:
 		return "failed"
@@ -95,10 +95,10 @@ func (o Row) Result() string {
 }
 
 // Good reports whether nothing is wrong.
-func (o Row) Good() bool { return !o.Failed && o.Found() == 0 }
+func (o operationRow) Good() bool { return !o.Failed && o.Found() == 0 }
 
 // Faults returns the findings by kind.
-func (o Row) Faults() string {
+func (o operationRow) Faults() string {
 	var texts []string
 	for _, f := range o.Findings {
 		texts = append(texts, fmt.Sprintf("%s %d", f.Kind, f.Count))
@@ -107,7 +107,7 @@ func (o Row) Faults() string {
 }
 
 // Covered returns what an operation was done to.
-func (o Row) Covered() string {
+func (o operationRow) Covered() string {
 	text := "everything"
 	switch {
 	case o.Partial && o.Tenant != "":
@@ -124,7 +124,7 @@ func (o Row) Covered() string {
 }
 
 // Amount returns how much it was.
-func (o Row) Amount() string {
+func (o operationRow) Amount() string {
 	if o.Kind == events.BackupOperation {
 		return fmt.Sprintf("%d %s", o.Streams, plural(o.Streams, "stream"))
 	}
@@ -139,4 +139,4 @@ func plural(n int64, noun string) string {
 }
 
 // Took returns how long it took.
-func (o Row) Took() string { return chart.Duration(o.TookMs * 1000) }
+func (o operationRow) Took() string { return chart.Duration(o.TookMs * 1000) }

@@ -1,4 +1,4 @@
-package diff
+package page
 
 import (
 	"bytes"
@@ -26,9 +26,9 @@ func Indented(document []byte) string {
 	return string(v)
 }
 
-// Written is Indented with the fields in the order of the document, which may be of any length. What
+// written is Indented with the fields in the order of the document, which may be of any length. What
 // a reader would not see in its strings is escaped, which means the same.
-func Written(document []byte) string {
+func written(document []byte) string {
 	v := jsontext.Value(bytes.Clone(document))
 	if !v.IsValid() {
 		return markdown.Visible(string(document))

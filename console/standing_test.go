@@ -1,11 +1,10 @@
-package standing_test
+package console
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/skein-threads/skein/console/standing"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -47,7 +46,7 @@ func TestOf_TheLastWholeOneCounts(t *testing.T) {
 			ago(4*time.Hour, events.Operation{}), ago(5*time.Hour, events.Operation{}), ago(6*time.Hour, events.Operation{}),
 		}, good: true, said: "The last audit of all tenants is 1 h old", shown: 5},
 	} {
-		audits := standing.Of(c.list, now)[0]
+		audits := standingsOf(c.list, now)[0]
 		if audits.Good != c.good || audits.Verdict != c.said || (audits.Next != "") != c.next || len(audits.List) != c.shown {
 			t.Errorf("%s: %+v", name, audits)
 		}
@@ -63,7 +62,7 @@ func TestRow_SaysWhatItCameTo(t *testing.T) {
 		"true|done||everything|4 streams":                                     {Kind: events.BackupOperation, Streams: 4},
 		"false|1 finding|chain 1|a part, the log only|1 thread, 2 commits":    {Kind: events.AuditOperation, Partial: true, LogOnly: true, Threads: 1, Commits: 2, Findings: []events.OperationFault{{Kind: "chain", Count: 1}}},
 	} {
-		row := standing.Row{Operation: o}
+		row := operationRow{Operation: o}
 		good := map[bool]string{true: "true", false: "false"}[row.Good()]
 		if got := strings.Join([]string{good, row.Result(), row.Faults(), row.Covered(), row.Amount()}, "|"); got != want {
 			t.Errorf("%s, want %s", got, want)

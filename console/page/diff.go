@@ -1,4 +1,4 @@
-package diff
+package page
 
 import (
 	"fmt"
@@ -12,20 +12,21 @@ import (
 
 // Limits of what is compared and shown.
 const (
-	maxText = 1 << 20 // bytes of each side
-	maxRows = 1000
-	maxLine = 400 // characters of a line that are shown
-	context = 3   // lines around a difference
+	maxText      = 1 << 20 // bytes of each side
+	maxRows      = 1000
+	maxLine      = 400 // characters of a line that are shown
+	contextLines = 3   // lines around a difference
 )
 
-// JSON returns what differs between two documents, line by line of their indented form. What is
-// no JSON is compared as text.
-func JSON(before, after []byte) template.HTML {
-	return Text(Indented(before), Indented(after))
+// JSONDiff returns as HTML what differs between two documents, line by line of their indented form: the order
+// of an object's fields and the space between them make no difference. What is no JSON is compared as
+// text. Time and size are bounded: the lines that differ are a smallest set only if few do.
+func JSONDiff(before, after []byte) template.HTML {
+	return textDiff(Indented(before), Indented(after))
 }
 
-// Text returns what differs between two texts, line by line.
-func Text(before, after string) template.HTML {
+// textDiff returns what differs between two texts, line by line.
+func textDiff(before, after string) template.HTML {
 	before, restBefore := markdown.Cut(before, maxText)
 	after, restAfter := markdown.Cut(after, maxText)
 	note := ""
@@ -35,7 +36,7 @@ func Text(before, after string) template.HTML {
 	if before == after {
 		return template.HTML(`<p class="empty">Nothing differs.</p>` + "\n" + note)
 	}
-	u, err := udiff.ToUnifiedDiff("", "", before, udiff.Lines(before, after), context)
+	u, err := udiff.ToUnifiedDiff("", "", before, udiff.Lines(before, after), contextLines)
 	if err != nil { // the edits are of these texts
 		return template.HTML(`<p class="empty">The difference cannot be shown.</p>` + "\n" + note)
 	}
