@@ -10,9 +10,7 @@ import (
 	"github.com/skein-threads/skein/api/chat"
 	"github.com/skein-threads/skein/api/completions"
 	"github.com/skein-threads/skein/api/edge"
-	"github.com/skein-threads/skein/api/embeddings"
 	"github.com/skein-threads/skein/api/endpoints"
-	"github.com/skein-threads/skein/api/mcp"
 	"github.com/skein-threads/skein/api/openaifiles"
 	"github.com/skein-threads/skein/api/openresponses"
 	"github.com/skein-threads/skein/api/rest"
@@ -83,8 +81,8 @@ func New(o Options) (*Handler, error) {
 	openresponses.Routes(e)
 	completions.Routes(e)
 	openaifiles.Routes(e)
-	embeddings.Routes(e)
-	if err := mcp.Routes(e, mcp.Options{Issuer: o.Listen.Tokens.Issuer}); err != nil {
+	embeddingsRoutes(e)
+	if err := mcpRoutes(e, o.Listen.Tokens.Issuer); err != nil {
 		return nil, err
 	}
 	agui.Routes(e)

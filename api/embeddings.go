@@ -1,9 +1,4 @@
-// Package embeddings serves OpenAI's Embeddings at /v1/embeddings.
-//
-// The edge has no endpoints of models and no keys of theirs: it asks the service that has them, over
-// NATS, as it asks for everything. A request with many texts is divided, so that each answer fits into
-// a message; the first part is small, and shows how large a vector is.
-package embeddings
+package api
 
 import (
 	"errors"
@@ -27,11 +22,15 @@ const (
 	partBytes   = 2 << 20 // of the texts, and about of the vectors, of a part
 )
 
-// Routes adds the route of embeddings.
-func Routes(e *edge.Edge) { e.Handle("POST /v1/embeddings", openresponses.Refusals(create)) }
+// embeddingsRoutes adds OpenAI's Embeddings at /v1/embeddings.
+//
+// The edge has no endpoints of models and no keys of theirs: it asks the service that has them, over
+// NATS, as it asks for everything. A request with many texts is divided, so that each answer fits into
+// a message; the first part is small, and shows how large a vector is.
+func embeddingsRoutes(e *edge.Edge) { e.Handle("POST /v1/embeddings", openresponses.Refusals(createEmbeddings)) }
 
-// request is the body of POST /v1/embeddings. Unknown fields are ignored.
-type request struct {
+// embeddingsRequest is the body of POST /v1/embeddings. Unknown fields are ignored.
+type embeddingsRequest struct {
 	Model          string      `json:"model"`
 	Input          events.JSON `json:"input"`
 	EncodingFormat *string     `json:"encoding_format"`
@@ -48,8 +47,8 @@ type embedding struct {
 	Embedding events.JSON `json:"embedding"`
 }
 
-// answer is the answer to a request.
-type answer struct {
+// embeddingsAnswer is the answer to a request.
+type embeddingsAnswer struct {
 	Object string      `json:"object"`
 	Data   []embedding `json:"data"`
 	Model  string      `json:"model"`
@@ -59,8 +58,8 @@ type answer struct {
 	} `json:"usage"`
 }
 
-// create answers POST /v1/embeddings.
-func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
+// createEmbeddings answers POST /v1/embeddings.
+func createEmbeddings(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	body, err := edge.Body(r, edge.MaxBody)
 	if err != nil {
 		return err
@@ -68,14 +67,14 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if len(body) > edge.MaxBody {
 		return events.TooLarge("the body", int64(len(body)), edge.MaxBody)
 	}
-	d, err := readRequest(body)
+	d, err := readEmbeddingsRequest(body)
 	if err != nil {
 		return err
 	}
 	if err := c.Awaits(false); err != nil { // as a run of the model
 		return err
 	}
-	out := answer{Object: "list", Data: make([]embedding, 0, len(d.inputs)), Model: d.Model}
+	out := embeddingsAnswer{Object: "list", Data: make([]embedding, 0, len(d.inputs)), Model: d.Model}
 	for size := firstInputs; len(out.Data) < len(d.inputs); {
 		part := partOf(d.inputs[len(out.Data):], size)
 		got, err := c.Client.Embed(r.Context(), d.embed(part))
@@ -98,9 +97,9 @@ func create(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	return nil
 }
 
-// readRequest decodes a request.
-func readRequest(body []byte) (*request, error) {
-	var d request
+// readEmbeddingsRequest decodes a request.
+func readEmbeddingsRequest(body []byte) (*embeddingsRequest, error) {
+	var d embeddingsRequest
 	if err := json.Unmarshal(body, &d, jsontext.AllowDuplicateNames(true)); err != nil {
 		wrong := (*json.SemanticError)(nil)
 		if errors.As(err, &wrong) && wrong.JSONPointer != "" {
@@ -120,7 +119,7 @@ func readRequest(body []byte) (*request, error) {
 }
 
 // divide reads the inputs: a text, a list of texts, a list of tokens, or a list of such lists.
-func (d *request) divide() error {
+func (d *embeddingsRequest) divide() error {
 	var list []events.JSON
 	switch jsontext.Value(d.Input).Kind() {
 	case '"':
@@ -178,7 +177,7 @@ func partOf(inputs []events.JSON, most int) []events.JSON {
 }
 
 // embed returns the request for some of the inputs.
-func (d *request) embed(inputs []events.JSON) client.Embed {
+func (d *embeddingsRequest) embed(inputs []events.JSON) client.Embed {
 	q := client.Embed{Model: d.Model, Inputs: inputs, Dimensions: d.Dimensions}
 	if d.EncodingFormat != nil {
 		q.EncodingFormat = *d.EncodingFormat
@@ -190,7 +189,7 @@ func (d *request) embed(inputs []events.JSON) client.Embed {
 }
 
 // refused returns a refusal in the words of the protocol.
-func (d *request) refused(err error) error {
+func (d *embeddingsRequest) refused(err error) error {
 	if e := events.AsError(err); e.Code == events.NotFound && e.Details != nil && e.Details.Entity == "model" {
 		return openresponses.NoModel(d.Model)
 	}

@@ -1,4 +1,4 @@
-package mcp_test
+package api_test
 
 import (
 	"io"

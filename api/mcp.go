@@ -1,4 +1,4 @@
-package mcp
+package api
 
 import (
 	"bytes"
@@ -13,20 +13,22 @@ import (
 	"github.com/skein-threads/skein/threads/threadmcp"
 )
 
-// Path is where threads are served. The metadata of the resource (RFC 9728) are at the second path,
+// mcpPath is where threads are served. The metadata of the resource (RFC 9728) are at the second path,
 // and at the same one followed by the first.
 const (
-	Path         = "/mcp"
-	metadataPath = "/.well-known/oauth-protected-resource"
+	mcpPath         = "/mcp"
+	mcpMetadataPath = "/.well-known/oauth-protected-resource"
 )
 
-// Options configures Routes.
-type Options struct {
-	Issuer string // whose tokens are taken; default none
-}
-
-// Routes adds the routes of MCP, which one server of the protocol serves.
-func Routes(e *edge.Edge, o Options) error {
+// mcpRoutes adds the routes of the Model Context Protocol, which one server of it serves: at /mcp, what
+// `skein mcp` serves to one user, with the keys and tokens of the edge.
+//
+//   - A request acts with its credential alone, as every other of the edge: keys, rights, quotas
+//     and idempotency are those of commands and queries.
+//   - A request without a credential is refused with the address of the protocol's metadata,
+//     which name the issuer of accepted tokens; none if it is empty.
+//   - It keeps no sessions: each request is answered by itself, and the server sends nothing else.
+func mcpRoutes(e *edge.Edge, issuer string) error {
 	s, err := threadmcp.New(threadmcp.Options{Version: build.This().Version})
 	if err != nil {
 		return err
@@ -48,7 +50,7 @@ func Routes(e *edge.Edge, o Options) error {
 			Awaits: func() error { return c.Awaits(false) },
 		}
 		if key := r.Header.Get(edge.HeaderKey); key != "" {
-			o.ID = c.Keyed(Path + "\x00" + key)
+			o.ID = c.Keyed(mcpPath + "\x00" + key)
 		}
 		// The server ends the request with its caller. The transport would end it without an answer.
 		ctx := threadmcp.WithCaller(context.WithoutCancel(r.Context()), threadmcp.NewCaller(c.Client, o))
@@ -57,16 +59,16 @@ func Routes(e *edge.Edge, o Options) error {
 	}
 	refuse := func(w http.ResponseWriter, r *http.Request, err error) {
 		if events.HasCode(err, events.Unauthorized) {
-			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+e.BaseURL(r)+metadataPath+Path+`"`)
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+e.BaseURL(r)+mcpMetadataPath+mcpPath+`"`)
 		}
 		edge.WriteError(w, err)
 	}
-	e.HandlePages("POST "+Path, serve, refuse)
-	for _, at := range []string{metadataPath, metadataPath + Path} {
+	e.HandlePages("POST "+mcpPath, serve, refuse)
+	for _, at := range []string{mcpMetadataPath, mcpMetadataPath + mcpPath} {
 		e.HandlePublic("GET "+at, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			m := metadata{Resource: e.BaseURL(r) + Path, Name: "Skein threads", Bearer: []string{"header"}}
-			if o.Issuer != "" {
-				m.Issuers = []string{o.Issuer}
+			m := mcpMetadata{Resource: e.BaseURL(r) + mcpPath, Name: "Skein threads", Bearer: []string{"header"}}
+			if issuer != "" {
+				m.Issuers = []string{issuer}
 			}
 			edge.WriteJSON(w, http.StatusOK, m)
 		}))
@@ -74,8 +76,8 @@ func Routes(e *edge.Edge, o Options) error {
 	return nil
 }
 
-// metadata are those of a protected resource.
-type metadata struct {
+// mcpMetadata are those of a protected resource.
+type mcpMetadata struct {
 	Resource string   `json:"resource"`
 	Name     string   `json:"resource_name"`
 	Issuers  []string `json:"authorization_servers,omitempty"`

@@ -1,4 +1,4 @@
-package mcp_test
+package api_test
 
 import (
 	"context"
@@ -19,17 +19,17 @@ import (
 
 // world is a server with agents: triage answers, careful refunds, which a person approves, and asking
 // asks a person how much.
-type world struct {
+type mcpWorld struct {
 	t       *testing.T
 	url     string
 	c       *client.Client
 	proceed chan struct{} // closed: who is asked to wait answers
 }
 
-func start(t *testing.T) *world {
+func startMCP(t *testing.T) *mcpWorld {
 	t.Helper()
 	s := skeintest.Start(t, func(o *skein.Options) { o.HTTPListen, o.Tenant = "127.0.0.1:0", "acme" })
-	w := &world{t: t, url: s.Addresses().HTTP, c: s.Client("acme"), proceed: make(chan struct{})}
+	w := &mcpWorld{t: t, url: s.Addresses().HTTP, c: s.Client("acme"), proceed: make(chan struct{})}
 	s.Must(s.Reactor("test", func(_ context.Context, in *skein.StepInput, _ skein.Stream) (*skein.Reaction, error) {
 		if in.LastText(events.User) == "wait" {
 			<-w.proceed
@@ -68,7 +68,7 @@ func start(t *testing.T) *world {
 }
 
 // connect connects a client, which answers forms if it has an answer.
-func (w *world) connect(answer func(*sdk.ElicitParams) *sdk.ElicitResult) *sdk.ClientSession {
+func (w *mcpWorld) connect(answer func(*sdk.ElicitParams) *sdk.ElicitResult) *sdk.ClientSession {
 	w.t.Helper()
 	var o sdk.ClientOptions
 	if answer != nil {
@@ -109,7 +109,7 @@ func call[R any](t *testing.T, s *sdk.ClientSession, tool string, args map[strin
 // the page of the thread.
 func TestAskAgent_AnswersAndIsFound(t *testing.T) {
 	t.Parallel()
-	w := start(t)
+	w := startMCP(t)
 	s := w.connect(nil)
 	text, first := call[asked](t, s, "ask_agent", map[string]any{"agent": "triage", "text": "hello"})
 	if text != "answer to hello" || first.Status != "completed" {
@@ -158,7 +158,7 @@ func TestAskAgent_AnswersAndIsFound(t *testing.T) {
 // A call that waits for approval is reported at once, and the decision leads to the answer.
 func TestAskAgent_WaitsForApproval(t *testing.T) {
 	t.Parallel()
-	w := start(t)
+	w := startMCP(t)
 	s := w.connect(func(*sdk.ElicitParams) *sdk.ElicitResult {
 		t.Error("an approval is no question")
 		return &sdk.ElicitResult{Action: "cancel"}
@@ -188,7 +188,7 @@ func TestAskAgent_WaitsForApproval(t *testing.T) {
 // A question is asked of the user of a client that has forms, and reported to others.
 func TestAskAgent_AsksTheUser(t *testing.T) {
 	t.Parallel()
-	w := start(t)
+	w := startMCP(t)
 	for _, c := range []struct {
 		action, want, status string
 	}{{"accept", `{"eur":7}`, "completed"}, {"decline", "declined", "completed"}, {"cancel", "approve", "waiting"}} {
@@ -217,7 +217,7 @@ func TestAskAgent_AsksTheUser(t *testing.T) {
 // Answers that were sent twice are told once; what comes with them is not trusted.
 func TestAskAgent_AnswersAreRepeatable(t *testing.T) {
 	t.Parallel()
-	w := start(t)
+	w := startMCP(t)
 	rounds := 0
 	s := w.connect(func(*sdk.ElicitParams) *sdk.ElicitResult {
 		rounds++
@@ -264,7 +264,7 @@ func TestAskAgent_AnswersAreRepeatable(t *testing.T) {
 // others are answered whole.
 func TestAskAgent_TellsProgress(t *testing.T) {
 	t.Parallel()
-	w := start(t)
+	w := startMCP(t)
 	told := make(chan *sdk.ProgressNotificationParams, 100)
 	s, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { told <- r.Params },
@@ -304,7 +304,7 @@ func TestAskAgent_TellsProgress(t *testing.T) {
 // Who asks in a thread whose run waits for a person is told so at once.
 func TestAskAgent_BehindAWaitingRun(t *testing.T) {
 	t.Parallel()
-	w := start(t)
+	w := startMCP(t)
 	s := w.connect(nil)
 	_, first := call[asked](t, s, "ask_agent", map[string]any{"agent": "careful", "text": "refund"})
 	_, second := call[asked](t, s, "ask_agent", map[string]any{"thread": first.ThreadID, "text": "and?"})
@@ -316,7 +316,7 @@ func TestAskAgent_BehindAWaitingRun(t *testing.T) {
 // A refusal is the tool's, and says what to do; nothing is made by it.
 func TestAskAgent_Refusals(t *testing.T) {
 	t.Parallel()
-	w := start(t)
+	w := startMCP(t)
 	s := w.connect(nil)
 	for name, c := range map[string]struct {
 		tool string
