@@ -10,17 +10,16 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
-	"github.com/skein-threads/skein/runtime/budget"
 	"github.com/skein-threads/skein/service"
 )
 
 // budget returns the token budgets of tenants, nil if there are none.
 func (s *Server) budget(ctx context.Context, log *eventlog.Log) (runtime.Budget, error) {
-	limits, err := budget.Parse(s.cfg.TokensPerDay)
+	limits, err := parseTokenLimits(s.cfg.TokensPerDay)
 	if err != nil || limits.None() {
 		return nil, err
 	}
-	b, err := budget.Open(ctx, log, limits, time.Now)
+	b, err := openBudget(ctx, log, limits, time.Now)
 	if err != nil {
 		return nil, err
 	}

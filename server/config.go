@@ -24,7 +24,6 @@ import (
 	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
-	"github.com/skein-threads/skein/runtime/budget"
 	"github.com/skein-threads/skein/runtime/egress"
 	"github.com/skein-threads/skein/runtime/telemetry"
 )
@@ -224,7 +223,7 @@ func (c Config) Validate() error {
 	errs = append(errs, c.checkPlaces()...)
 	errs = append(errs, c.checkBounds()...)
 	errs = append(errs, c.checkModels())
-	if _, err := budget.Parse(c.TokensPerDay); err != nil {
+	if _, err := parseTokenLimits(c.TokensPerDay); err != nil {
 		errs = append(errs, fmt.Errorf("--tokens-per-day: %w", err))
 	}
 	if _, err := chart.ParsePrices(c.Prices); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/skein-threads/skein/commands"
-	"github.com/skein-threads/skein/runtime/lives"
 )
 
 // startLives ends the lives of threads' key-value states whose time is over, in one process at
@@ -15,10 +14,10 @@ func (s *Server) startLives(background context.Context, dispatcher *commands.Dis
 		return err
 	}
 	s.endLives = func(ctx context.Context) (int, error) {
-		return lives.New(log, dispatcher, s.cfg.Now, s.logger).End(ctx)
+		return newLifeEnder(log, dispatcher, s.cfg.Now, s.logger).End(ctx)
 	}
-	s.hold(background, log, lives.Lease, func(ctx context.Context) error {
-		return lives.New(log, dispatcher, s.cfg.Now, s.logger).Run(ctx)
+	s.hold(background, log, livesLease, func(ctx context.Context) error {
+		return newLifeEnder(log, dispatcher, s.cfg.Now, s.logger).Run(ctx)
 	})
 	return nil
 }

@@ -8,11 +8,10 @@ import (
 
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/server"
-	"github.com/skein-threads/skein/server/gateway"
 )
 
 func (a *app) gatewayCommand() *cobra.Command {
-	var cfg gateway.Config
+	var cfg server.GatewayConfig
 	o := &serveOptions{}
 	cmd := &cobra.Command{
 		Use: "gateway", Short: "Serve HTTP in a process of its own, for a skein serve elsewhere", Args: cobra.NoArgs,
@@ -67,7 +66,7 @@ type gatewayReady struct {
 	Ops   string `json:"ops,omitzero"`
 }
 
-func (a *app) gateway(ctx context.Context, cfg gateway.Config, o *serveOptions) error {
+func (a *app) gateway(ctx context.Context, cfg server.GatewayConfig, o *serveOptions) error {
 	logger, err := a.logger(o)
 	if err != nil {
 		return err
@@ -75,7 +74,7 @@ func (a *app) gateway(ctx context.Context, cfg gateway.Config, o *serveOptions) 
 	if err := cfg.Validate(); err != nil {
 		return cli.WrongUsage("%v", err)
 	}
-	g, err := gateway.Start(cfg, logger)
+	g, err := server.StartGateway(cfg, logger)
 	if err != nil {
 		return err
 	}

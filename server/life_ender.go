@@ -1,9 +1,4 @@
-// Package lives ends the lives of threads' key-value states whose time is over, and clears
-// those whose listeners do not come. The log is the truth: a life that is due is over for
-// readers and writers even if nobody has ended it, and ending it twice changes nothing. So
-// there are no timers that could be lost: one process reads the read model of lives, and after
-// that what changes in it.
-package lives
+package server
 
 import (
 	"context"
@@ -23,17 +18,21 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Lease is the lease under which one process ends lives.
-const Lease = "lives"
+// livesLease is the lease under which one process ends lives.
+const livesLease = "lives"
 
 const (
-	every  = 5 * time.Second
-	afresh = 10 * time.Minute // all of the read model is read again: it may have been created again meanwhile
-	page   = 500
+	livesEvery  = 5 * time.Second
+	livesAfresh = 10 * time.Minute // all of the read model is read again: it may have been created again meanwhile
+	livesPage   = 500
 )
 
-// Ender ends lives. It is for one goroutine.
-type Ender struct {
+// lifeEnder ends the lives of threads' key-value states whose time is over, and clears those whose
+// listeners do not come. The log is the truth: a life that is due is over for readers and writers
+// even if it was not ended, and ending it twice changes nothing. So there are no timers that could
+// be lost: one process reads the read model of lives, and after that what changes in it. A lifeEnder
+// is for one goroutine.
+type lifeEnder struct {
 	log        *eventlog.Log
 	dispatcher *commands.Dispatcher
 	now        func() time.Time
@@ -49,35 +48,35 @@ type life struct {
 	n              int64
 }
 
-// New returns an ender. now is the clock by which lives are due; nil: time.Now.
-func New(log *eventlog.Log, dispatcher *commands.Dispatcher, now func() time.Time, logger zerolog.Logger) *Ender {
+// newLifeEnder returns an ender. now is the clock by which lives are due; nil: time.Now.
+func newLifeEnder(log *eventlog.Log, dispatcher *commands.Dispatcher, now func() time.Time, logger zerolog.Logger) *lifeEnder {
 	if now == nil {
 		now = time.Now
 	}
-	return &Ender{log: log, dispatcher: dispatcher, now: now, logger: logger, due: map[life]events.Time{}}
+	return &lifeEnder{log: log, dispatcher: dispatcher, now: now, logger: logger, due: map[life]events.Time{}}
 }
 
-// Run ends what is due until ctx ends. Run it under Lease.
-func (e *Ender) Run(ctx context.Context) error {
+// Run ends what is due until ctx ends. Run it under livesLease.
+func (e *lifeEnder) Run(ctx context.Context) error {
 	begun := time.Now()
 	for ctx.Err() == nil {
-		if time.Since(begun) > afresh {
+		if time.Since(begun) > livesAfresh {
 			begun, e.from, e.due = time.Now(), 0, map[life]events.Time{}
 		}
 		if _, err := e.End(ctx); err != nil && ctx.Err() == nil {
 			e.logger.Warn().Err(err).Msg("cannot end the lives of states now; it is retried")
 		}
-		retry.Sleep(ctx, every)
+		retry.Sleep(ctx, livesEvery)
 	}
 	return nil
 }
 
-// maxFailures is after how many lives that could not be ended the others wait.
-const maxFailures = 10
+// maxFailedLives is after how many lives that could not be ended the others wait.
+const maxFailedLives = 10
 
 // End ends the lives that are due, and returns their number. One that cannot be ended now delays
 // no other.
-func (e *Ender) End(ctx context.Context) (int, error) {
+func (e *lifeEnder) End(ctx context.Context) (int, error) {
 	if err := e.read(ctx); err != nil {
 		return 0, err
 	}
@@ -87,7 +86,7 @@ func (e *Ender) End(ctx context.Context) (int, error) {
 		if due > now {
 			continue
 		}
-		if len(failed) == maxFailures {
+		if len(failed) == maxFailedLives {
 			break
 		}
 		next, more := events.Time(0), false
@@ -109,10 +108,10 @@ func (e *Ender) End(ctx context.Context) (int, error) {
 }
 
 // read reads what changed in the read model.
-func (e *Ender) read(ctx context.Context) error {
+func (e *lifeEnder) read(ctx context.Context) error {
 	model := documents.NewModels().Of(documents.Lives)
 	for {
-		got, err := e.log.Bucket(model.Bucket).Range(ctx, ">", e.from, page)
+		got, err := e.log.Bucket(model.Bucket).Range(ctx, ">", e.from, livesPage)
 		if err != nil {
 			return fmt.Errorf("read the lives of states: %w", err)
 		}
@@ -130,7 +129,7 @@ func (e *Ender) read(ctx context.Context) error {
 			tenant, _, _ := strings.Cut(place.Thread, ".")
 			e.due[life{tenant, d.ThreadID, d.Life}] = events.Time(d.Until)
 		}
-		if len(got) < page {
+		if len(got) < livesPage {
 			return nil
 		}
 	}

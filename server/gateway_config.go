@@ -1,4 +1,4 @@
-package gateway
+package server
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"github.com/skein-threads/skein/operator/access"
 )
 
-// Config configures a Gateway. The zero value of a field means its default.
-type Config struct {
+// GatewayConfig configures a Gateway. The zero value of a field means its default.
+type GatewayConfig struct {
 	NATS      string // --nats: URL of the server; required
 	Creds, CA string // --creds, --tls-ca: credentials of the role gateway, unless the URL has them, and the authorities to trust
 	// Tenant is --tenant: whose requests are, without keys; default, without credentials, that of
@@ -28,14 +28,14 @@ type Config struct {
 }
 
 // keys reports whether requests have API keys.
-func (c Config) keys() bool { return c.credentials() && c.Tenant == "" }
+func (c GatewayConfig) keys() bool { return c.credentials() && c.Tenant == "" }
 
 // credentials reports whether the gateway has credentials of the role gateway, in a file or in
 // the URL.
-func (c Config) credentials() bool { return c.Creds != "" || c.user() != "" }
+func (c GatewayConfig) credentials() bool { return c.Creds != "" || c.user() != "" }
 
 // user returns the user that the URL names; empty if it names none.
-func (c Config) user() string {
+func (c GatewayConfig) user() string {
 	at, err := url.Parse(c.NATS)
 	if err != nil {
 		return ""
@@ -43,7 +43,7 @@ func (c Config) user() string {
 	return at.User.Username()
 }
 
-func (c Config) connection() connect.Options {
+func (c GatewayConfig) connection() connect.Options {
 	o := connect.Options{Creds: c.Creds, CA: c.CA}
 	if user := c.user(); c.Creds == "" && events.ValidTenant(user) { // a token of a subject, not a secret in its place
 		o.Inbox = access.InboxOf(user)
@@ -52,7 +52,7 @@ func (c Config) connection() connect.Options {
 }
 
 // withDefaults returns the configuration with every default filled in.
-func (c Config) withDefaults() Config {
+func (c GatewayConfig) withDefaults() GatewayConfig {
 	if c.Names.Prefix == "" {
 		c.Names = events.DefaultNames()
 	}
@@ -60,7 +60,7 @@ func (c Config) withDefaults() Config {
 }
 
 // Validate reports everything that is wrong with the configuration, as one error.
-func (c Config) Validate() error {
+func (c GatewayConfig) Validate() error {
 	var errs []error
 	if c.NATS == "" {
 		errs = append(errs, errors.New("--nats: the URL of the NATS server is required"))

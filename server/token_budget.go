@@ -1,15 +1,4 @@
-// Package budget counts the tokens that tenants' models use, by day, and refuses
-// further use beyond a limit.
-//
-// The counts are in a stream of their own, SKEIN_USAGE, with a subject for each tenant
-// and day (UTC), which the server adds up. They outlive every process, and all
-// processes see the same values. A count with an id is applied once within two minutes,
-// so a worker may retry an unanswered one.
-//
-// Runs that are active when the last token is used continue: a tenant may exceed its
-// limit by the calls in flight at that moment. Usage is what reactors report; a reactor
-// that reports none counts none.
-package budget
+package server
 
 import (
 	"context"
@@ -28,16 +17,16 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Limits are how many tokens a tenant may use per day.
-type Limits struct {
+// tokenLimits are how many tokens a tenant may use per day.
+type tokenLimits struct {
 	All     int64            // for every tenant that is not named; 0: unlimited
 	Tenants map[string]int64 // 0: unlimited
 }
 
-// Parse parses limits: a number for every tenant, and TENANT=NUMBER for one. The error
+// parseTokenLimits parses limits: a number for every tenant, and TENANT=NUMBER for one. The error
 // names every invalid entry.
-func Parse(list []string) (Limits, error) {
-	l := Limits{Tenants: map[string]int64{}}
+func parseTokenLimits(list []string) (tokenLimits, error) {
+	l := tokenLimits{Tenants: map[string]int64{}}
 	var errs []error
 	for _, entry := range list {
 		tenant, text, named := strings.Cut(entry, "=")
@@ -60,7 +49,7 @@ func Parse(list []string) (Limits, error) {
 }
 
 // None reports whether there are no limits, so that counting is unnecessary.
-func (l Limits) None() bool {
+func (l tokenLimits) None() bool {
 	for _, n := range l.Tenants {
 		if n > 0 {
 			return false
@@ -70,37 +59,46 @@ func (l Limits) None() bool {
 }
 
 // of returns a tenant's limit, 0 if it has none.
-func (l Limits) of(tenant string) int64 {
+func (l tokenLimits) of(tenant string) int64 {
 	if n, ok := l.Tenants[tenant]; ok {
 		return n
 	}
 	return l.All
 }
 
-// Budget counts tokens and compares them with the limits. It is safe for concurrent
-// use.
-type Budget struct {
+// tokenBudget counts the tokens that tenants' models use, by day, and refuses further use beyond a
+// limit. It is safe for concurrent use.
+//
+// The counts are in a stream of their own, SKEIN_USAGE, with a subject for each tenant
+// and day (UTC), which the server adds up. They outlive every process, and all
+// processes see the same values. A count with an id is applied once within two minutes,
+// so a worker may retry an unanswered one.
+//
+// Runs that are active when the last token is used continue: a tenant may exceed its
+// limit by the calls in flight at that moment. Usage is what reactors report; a reactor
+// that reports none counts none.
+type tokenBudget struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
 	names  events.Names
-	limits Limits
+	limits tokenLimits
 	now    func() time.Time
 }
 
-// Stream is the name of the stream of counts, without its prefix.
-const Stream = "USAGE"
+// usageStream is the name of the stream of counts, without its prefix.
+const usageStream = "USAGE"
 
-// kept is how long counts are stored, for operators.
-const kept = 40 * 24 * time.Hour
+// usageKept is how long counts are stored, for operators.
+const usageKept = 40 * 24 * time.Hour
 
-// Open returns a Budget, and creates the stream of the counts unless it exists. now is
+// openBudget returns a tokenBudget, and creates the stream of the counts unless it exists. now is
 // the clock, usually time.Now.
-func Open(ctx context.Context, log *eventlog.Log, limits Limits, now func() time.Time) (*Budget, error) {
+func openBudget(ctx context.Context, log *eventlog.Log, limits tokenLimits, now func() time.Time) (*tokenBudget, error) {
 	names := log.Config().Names
 	config := jetstream.StreamConfig{
-		Name: names.Stream(Stream), Description: "Skein: tokens that tenants have used, by day (UTC); the server adds them up.",
+		Name: names.Stream(usageStream), Description: "Skein: tokens that tenants have used, by day (UTC); the server adds them up.",
 		Subjects: []string{names.Usage("*", "*")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld,
-		Replicas: log.Config().Replicas, MaxAge: kept, MaxMsgsPerSubject: 1, AllowDirect: true, AllowMsgCounter: true, Duplicates: 2 * time.Minute,
+		Replicas: log.Config().Replicas, MaxAge: usageKept, MaxMsgsPerSubject: 1, AllowDirect: true, AllowMsgCounter: true, Duplicates: 2 * time.Minute,
 	}
 	var stream jetstream.Stream
 	err := log.Streams().Patiently(ctx, func(ctx context.Context) (err error) {
@@ -108,22 +106,22 @@ func Open(ctx context.Context, log *eventlog.Log, limits Limits, now func() time
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the stream %s of token budgets: %w", names.Stream(Stream), err)
+		return nil, fmt.Errorf("the stream %s of token budgets: %w", names.Stream(usageStream), err)
 	}
-	return &Budget{js: log.JetStream(), stream: stream, names: names, limits: limits, now: now}, nil
+	return &tokenBudget{js: log.JetStream(), stream: stream, names: names, limits: limits, now: now}, nil
 }
 
-func (b *Budget) subject(tenant string) string {
+func (b *tokenBudget) subject(tenant string) string {
 	return b.names.Usage(tenant, b.now().UTC().Format(time.DateOnly))
 }
 
-// count is the body of a count, as the server writes it.
-type count struct {
+// usageCount is the body of a count, as the server writes it.
+type usageCount struct {
 	Val string `json:"val"`
 }
 
 // Used returns how many tokens a tenant has used today.
-func (b *Budget) Used(ctx context.Context, tenant string) (int64, error) {
+func (b *tokenBudget) Used(ctx context.Context, tenant string) (int64, error) {
 	// The leader is asked: another replica may not have what was just added.
 	m, err := b.stream.GetLastMsgForSubject(ctx, b.subject(tenant))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -132,7 +130,7 @@ func (b *Budget) Used(ctx context.Context, tenant string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read the token budget of the tenant %s: %w", tenant, err)
 	}
-	var c count
+	var c usageCount
 	if err := json.Unmarshal(m.Data, &c); err != nil {
 		return 0, fmt.Errorf("the token budget of the tenant %s: a count that cannot be read: %w", tenant, err)
 	}
@@ -144,7 +142,7 @@ func (b *Budget) Used(ctx context.Context, tenant string) (int64, error) {
 }
 
 // Check returns a queue_full if a tenant has used its tokens of today.
-func (b *Budget) Check(ctx context.Context, tenant string) error {
+func (b *tokenBudget) Check(ctx context.Context, tenant string) error {
 	limit := b.limits.of(tenant)
 	if limit == 0 {
 		return nil
@@ -160,7 +158,7 @@ func (b *Budget) Check(ctx context.Context, tenant string) error {
 }
 
 // Spend counts tokens. A count with an id is applied once.
-func (b *Budget) Spend(ctx context.Context, tenant, id string, tokens int64) error {
+func (b *tokenBudget) Spend(ctx context.Context, tenant, id string, tokens int64) error {
 	if tokens <= 0 {
 		return nil
 	}

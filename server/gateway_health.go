@@ -1,4 +1,4 @@
-package gateway
+package server
 
 import (
 	"net/http"
@@ -9,7 +9,7 @@ import (
 )
 
 // health is the answer of /healthz and /readyz.
-type health struct {
+type gatewayHealth struct {
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitzero"`
 }
@@ -17,24 +17,24 @@ type health struct {
 // ops serves health and metrics.
 func (g *Gateway) ops() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, health{OK: true}) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, g.ready()) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answerGateway(w, gatewayHealth{OK: true}) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answerGateway(w, g.ready()) })
 	mux.Handle("GET /metrics", g.metrics.Handler())
 	return mux
 }
 
 // ready reports whether the gateway can serve requests now.
-func (g *Gateway) ready() health {
+func (g *Gateway) ready() gatewayHealth {
 	switch {
 	case g.nc.Status() != nats.CONNECTED:
-		return health{Reason: "there is no connection to the NATS server"}
+		return gatewayHealth{Reason: "there is no connection to the NATS server"}
 	case g.keys != nil && !g.keys.Ready(time.Now()):
-		return health{Reason: "nobody answers for API keys; is skein serve running, with --access or --http-keys?"}
+		return gatewayHealth{Reason: "nobody answers for API keys; is skein serve running, with --access or --http-keys?"}
 	}
-	return health{OK: true}
+	return gatewayHealth{OK: true}
 }
 
-func answer(w http.ResponseWriter, h health) {
+func answerGateway(w http.ResponseWriter, h gatewayHealth) {
 	w.Header().Set("Content-Type", "application/json")
 	if !h.OK {
 		w.WriteHeader(http.StatusServiceUnavailable)

@@ -1,4 +1,4 @@
-package gateway
+package server
 
 import (
 	"context"
@@ -17,9 +17,18 @@ import (
 	"github.com/skein-threads/skein/server/metrics"
 )
 
-// Gateway is a running gateway. It is safe for concurrent use.
+// Gateway is `skein gateway`: Skein's HTTP in a process of its own, next to as many others as one
+// likes, for a Skein that runs elsewhere. It is safe for concurrent use.
+//
+//   - It serves what `skein serve` serves at --http-listen, with the same code. It stores
+//     nothing: a stream that began at one gateway continues at another.
+//   - API keys are those of the Skein that it serves: it asks for each that it is shown, and
+//     what a revoked key does here ends within a second.
+//   - A ticket or a session of one gateway is taken by the others as long as that one runs.
+//   - It runs nothing and decides nothing: its NATS credentials, of the role gateway, decide what it
+//     may do, and for each request package edge does.
 type Gateway struct {
-	cfg     Config
+	cfg     GatewayConfig
 	logger  zerolog.Logger
 	nc      *nats.Conn
 	keys    *keys.Remote // nil at a desk
@@ -30,8 +39,8 @@ type Gateway struct {
 	stopErr error
 }
 
-// Start starts a gateway, and returns when it accepts requests.
-func Start(cfg Config, logger zerolog.Logger) (*Gateway, error) {
+// StartGateway starts a gateway, and returns when it accepts requests.
+func StartGateway(cfg GatewayConfig, logger zerolog.Logger) (*Gateway, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}

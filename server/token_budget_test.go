@@ -1,4 +1,4 @@
-package budget
+package server
 
 import (
 	"errors"
@@ -14,15 +14,15 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	l, err := Parse([]string{"1000", "acme=5", "globex=0"})
+	l, err := parseTokenLimits([]string{"1000", "acme=5", "globex=0"})
 	if err != nil || l.of("acme") != 5 || l.of("globex") != 0 || l.of("initech") != 1000 || l.None() {
 		t.Errorf("%+v %v", l, err)
 	}
-	if l, err := Parse([]string{"0", "acme=0"}); err != nil || !l.None() {
+	if l, err := parseTokenLimits([]string{"0", "acme=0"}); err != nil || !l.None() {
 		t.Errorf("%+v %v", l, err)
 	}
 	for _, entry := range []string{"", "x", "-1", "acme=", "acme=-1", "a.b=1", "=1", "1e6"} {
-		if _, err := Parse([]string{entry}); err == nil {
+		if _, err := parseTokenLimits([]string{entry}); err == nil {
 			t.Errorf("%q was accepted", entry)
 		}
 	}
@@ -31,25 +31,25 @@ func TestParse(t *testing.T) {
 func TestBudget_IsCountedOverRestartsAndByDay(t *testing.T) {
 	server := natstest.Start(t)
 	day := time.Date(2026, 2, 20, 23, 59, 59, 0, time.UTC)
-	open := func() *Budget {
+	open := func() *tokenBudget {
 		log, err := eventlog.Open(natstest.Connect(t, server), eventlog.Config{Patience: 5 * time.Minute}, zerolog.Nop(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(log.Close)
-		b, err := Open(t.Context(), log, Limits{All: 1000, Tenants: map[string]int64{"free": 0}}, func() time.Time { return day })
+		b, err := openBudget(t.Context(), log, tokenLimits{All: 1000, Tenants: map[string]int64{"free": 0}}, func() time.Time { return day })
 		if err != nil {
 			t.Fatal(err)
 		}
 		return b
 	}
-	spend := func(b *Budget, tenant, id string, tokens int64) {
+	spend := func(b *tokenBudget, tenant, id string, tokens int64) {
 		t.Helper()
 		if err := b.Spend(t.Context(), tenant, id, tokens); err != nil {
 			t.Fatal(err)
 		}
 	}
-	full := func(b *Budget, tenant string) bool {
+	full := func(b *tokenBudget, tenant string) bool {
 		t.Helper()
 		err := b.Check(t.Context(), tenant)
 		if err != nil && !errors.Is(err, &events.Error{Code: events.QueueFull}) {
