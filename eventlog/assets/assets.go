@@ -9,7 +9,6 @@ import (
 	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/format"
 )
 
 // Ages says how long streams keep their messages. All are required.
@@ -73,7 +72,7 @@ func (s settings) streams(ages Ages) []streams.Asset {
 			// Deletes are not denied: a purged thread is overwritten on the disk, message by
 			// message; see streams.Conn.Erase.
 			AllowDirect: true, AllowAtomicPublish: true, Duplicates: time.Second,
-			Metadata: format.Metadata(),
+			Metadata: streams.FormatMetadata(),
 		}},
 		// Before the chunks: a stream that takes all of the timeline would store them.
 		{Derived: true, Owns: s.ownsOnTimeline, Widen: s.widened, Config: jetstream.StreamConfig{

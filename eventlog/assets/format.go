@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/skein-threads/skein/eventlog/streams"
-	"github.com/skein-threads/skein/internal/format"
 )
 
 // CheckFormat returns a *[format.NewerError] if a newer Skein has stored the log. What else may be
@@ -14,5 +13,5 @@ func CheckFormat(ctx context.Context, conn *streams.Conn) error {
 	if err != nil {
 		return nil
 	}
-	return format.Check("the log", stream.CachedInfo().Config.Metadata)
+	return streams.CheckFormat("the log", stream.CachedInfo().Config.Metadata)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
-	"github.com/skein-threads/skein/internal/format"
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // A log without a format gets the present one, and one of a newer Skein is left as it is.
@@ -21,7 +21,7 @@ func TestEnsure_Format(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := streamsOf(t, l)[old.Name].Config
-	if now.Metadata["skein.format"] != "1" || now.Metadata["skein.format.first"] != format.First || now.Metadata["of"] != "an operator" {
+	if now.Metadata["skein.format"] != "1" || now.Metadata["skein.format.first"] != streams.FirstWithFormat || now.Metadata["of"] != "an operator" {
 		t.Errorf("metadata of an older log: %v", now.Metadata)
 	}
 	now.Metadata["skein.format"], now.Metadata["skein.format.first"], now.Description = "2", "0.9.0", "Of a newer one."
@@ -29,7 +29,7 @@ func TestEnsure_Format(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{"ensure": l.Ensure(t.Context()), "check": assets.CheckFormat(t.Context(), l.Streams())} {
-		var newer *format.NewerError
+		var newer *streams.NewerFormatError
 		if !errors.As(err, &newer) || newer.Format != "2" || newer.First != "0.9.0" {
 			t.Errorf("%s: %v", name, err)
 		}

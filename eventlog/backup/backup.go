@@ -19,7 +19,6 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
-	newest "github.com/skein-threads/skein/internal/format"
 )
 
 // Manifest describes a backup: a folder with copies of what is not derived (the log,
@@ -226,7 +225,7 @@ func Read(dir string) (*Manifest, error) {
 		if err := json.Unmarshal(s.Config, &stored); err != nil {
 			return nil, fmt.Errorf("%s: the configuration of stream %s: %w", manifestFile, s.Name, err)
 		}
-		if err := newest.Check("the backup "+dir, stored.Metadata); err != nil {
+		if err := streams.CheckFormat("the backup "+dir, stored.Metadata); err != nil {
 			return nil, err
 		}
 		if filepath.Base(s.File) != s.File {

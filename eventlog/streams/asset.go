@@ -11,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/skein-threads/skein/internal/format"
 	"github.com/skein-threads/skein/internal/retry"
 )
 
@@ -52,7 +51,7 @@ func (c *Conn) ensureOnce(ctx context.Context, a Asset) error {
 		return AssetFailed(want.Name, err)
 	}
 	have := stream.CachedInfo().Config
-	if err := format.Check("stream "+want.Name, have.Metadata); err != nil {
+	if err := CheckFormat("stream "+want.Name, have.Metadata); err != nil {
 		return err
 	}
 	if a.Owns != nil {

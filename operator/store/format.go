@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/skein-threads/skein/internal/format"
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // usable returns an *[UnfinishedError] if a restore into the store did not end, and a
@@ -55,5 +55,5 @@ func (p place) format(dir string) error {
 	if json.Unmarshal(raw, &meta) != nil {
 		return nil
 	}
-	return format.Check(fmt.Sprintf("the store %s", dir), meta.Metadata)
+	return streams.CheckFormat(fmt.Sprintf("the store %s", dir), meta.Metadata)
 }
