@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/signature"
 	"github.com/skein-threads/skein/projections/definitions"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/a2a"
@@ -76,7 +75,7 @@ func (d *Directory) Endpoint(tenant, what string, to *events.HTTPEndpoint) (remo
 	if u, err := url.Parse(to.URL); err != nil || d.cfg.Egress.CheckURL(u) != nil {
 		return remote.Endpoint{}, events.Errorf(events.Forbidden, "%s names an address that this server does not connect to (--egress-allow)", what)
 	}
-	keys, err := signature.Keys(to.SecretEnv, d.cfg.Lookup)
+	keys, err := remote.SigningKeys(to.SecretEnv, d.cfg.Lookup)
 	if err != nil {
 		return remote.Endpoint{}, events.Errorf(events.Forbidden, "%s cannot be called: %w; set it where this server runs", what, err)
 	}

@@ -18,14 +18,9 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/internal/signature"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/egress"
 )
-
-// Key is a secret that signs requests over HTTP, and the name by which receivers know
-// it.
-type Key = signature.Key
 
 // Endpoint is a URL behind which a reactor or a tool answers. URL and Client are required, and Keys
 // unless it is unsigned.
@@ -151,7 +146,7 @@ func (w *web) post(ctx context.Context, id string, body []byte, chunk func(runti
 	silence := time.AfterFunc(w.dead, func() { end(errSilent) })
 	defer silence.Stop()
 	response, sent, err := w.send(waiting, "application/json", http.Header{
-		"Accept": {"application/json, application/x-ndjson, text/event-stream"}, signature.IDHeader: {id},
+		"Accept": {"application/json, application/x-ndjson, text/event-stream"}, IDHeader: {id},
 	}, body)
 	if err != nil {
 		return nil, w.unanswered(ctx, context.Cause(waiting), err, sent)
@@ -189,7 +184,7 @@ func (w *web) send(ctx context.Context, kind string, headers http.Header, body [
 	}
 	request.Header.Set("User-Agent", "Skein")
 	if len(w.Keys) > 0 {
-		signature.Sign(request.Header, time.Now(), body, w.Keys)
+		Sign(request.Header, time.Now(), body, w.Keys)
 	}
 	response, err = w.Client.Do(request)
 	return response, wrote.Load(), err

@@ -12,7 +12,6 @@ import (
 	"github.com/skein-threads/skein/eventlog/follow"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/internal/signature"
 	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/runtime/remote"
 )
@@ -295,5 +294,5 @@ func (r *running) save(ctx context.Context) error {
 
 // headers are the headers of a delivery, besides those of every signed request.
 func headers(n name, event string) http.Header {
-	return http.Header{"Skein-Webhook": {n.hook}, signature.IDHeader: {event}}
+	return http.Header{"Skein-Webhook": {n.hook}, remote.IDHeader: {event}}
 }

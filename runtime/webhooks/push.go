@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/signature"
+	"github.com/skein-threads/skein/runtime/remote"
 )
 
 // Update is what an endpoint is told of a run.
@@ -43,7 +43,7 @@ func (p *push) takes(c *events.Commit) bool {
 
 // headers are the headers of an update, as A2A names them.
 func (p *push) headers(event string) http.Header {
-	h := http.Header{signature.IDHeader: {event}, "A2a-Version": {strings.TrimPrefix(string(p.Form), "a2a/")}}
+	h := http.Header{remote.IDHeader: {event}, "A2a-Version": {strings.TrimPrefix(string(p.Form), "a2a/")}}
 	if p.Token != "" {
 		h.Set("X-A2A-Notification-Token", p.Token)
 	}

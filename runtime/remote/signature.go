@@ -1,15 +1,4 @@
-// Package signature signs the HTTP requests that Skein sends, so that their receivers
-// know who sent them, and when.
-//
-// The signed text is the time in the header Skein-Timestamp, a full stop, and the body.
-// Skein-Signature lists the HMAC-SHA256 of this text, in hex, under each of one or two
-// secrets, as NAME=HEX separated by commas. So a secret can be replaced without a
-// moment in which a receiver that knows only the old or only the new one refuses
-// requests. The page docs/http-workers.md shows how to verify it.
-//
-// A request with an id also has the signatures of Standard Webhooks
-// (https://www.standardwebhooks.com), for which there are libraries in many languages.
-package signature
+package remote
 
 import (
 	"crypto/hmac"
@@ -25,22 +14,22 @@ import (
 
 // The headers of a signed request.
 const (
-	TimestampHeader = "Skein-Timestamp" // seconds since the Unix epoch
-	SignatureHeader = "Skein-Signature"
+	timestampHeader = "Skein-Timestamp" // seconds since the Unix epoch
+	signatureHeader = "Skein-Signature"
 )
 
 // The headers of Standard Webhooks.
 const (
 	IDHeader                = "Webhook-Id" // the same whenever a request is repeated
-	StandardTimestampHeader = "Webhook-Timestamp"
-	StandardSignatureHeader = "Webhook-Signature"
+	standardTimestampHeader = "Webhook-Timestamp"
+	standardSignatureHeader = "Webhook-Signature"
 )
 
 // standardPrefix begins a secret that Standard Webhooks writes in base64.
 const standardPrefix = "whsec_"
 
-// MinSecret is the length of the shortest secret, in bytes.
-const MinSecret = 16
+// minSecret is the length of the shortest secret, in bytes.
+const minSecret = 16
 
 // Key is a secret and the name by which receivers know it. The name is in the clear.
 type Key struct {
@@ -48,20 +37,20 @@ type Key struct {
 	Secret []byte
 }
 
-// Keys returns the keys with these names, whose secrets are the values that lookup
+// SigningKeys returns the keys with these names, whose secrets are the values that lookup
 // returns. The error names the one that is missing or too short, and no value.
-func Keys(names []string, lookup func(name string) (string, bool)) ([]Key, error) {
+func SigningKeys(names []string, lookup func(name string) (string, bool)) ([]Key, error) {
 	keys := make([]Key, len(names))
 	for i, name := range names {
 		value, ok := lookup(name)
 		switch {
 		case !ok || value == "":
 			return nil, fmt.Errorf("the variable %s is not set", name)
-		case len(value) < MinSecret:
-			return nil, fmt.Errorf("the secret in the variable %s is shorter than %d bytes", name, MinSecret)
+		case len(value) < minSecret:
+			return nil, fmt.Errorf("the secret in the variable %s is shorter than %d bytes", name, minSecret)
 		}
-		if standard, ok := standardSecret([]byte(value)); !ok || len(standard) < MinSecret {
-			return nil, fmt.Errorf("the secret in the variable %s begins with %s, and is not base64 of at least %d bytes after that", name, standardPrefix, MinSecret)
+		if standard, ok := standardSecret([]byte(value)); !ok || len(standard) < minSecret {
+			return nil, fmt.Errorf("the secret in the variable %s begins with %s, and is not base64 of at least %d bytes after that", name, standardPrefix, minSecret)
 		}
 		keys[i] = Key{name, []byte(value)}
 	}
@@ -79,8 +68,18 @@ func standardSecret(secret []byte) (_ []byte, ok bool) {
 	return decoded, err == nil
 }
 
-// Sign adds the headers of a request that is sent at a time; those of Standard Webhooks if the
-// request has an id, in [IDHeader].
+// Sign adds the headers of a request that is sent at a time, so that its receivers know who sent it,
+// and when.
+//
+// The signed text is the time in the header Skein-Timestamp, a full stop, and the body.
+// Skein-Signature lists the HMAC-SHA256 of this text, in hex, under each of one or two
+// secrets, as NAME=HEX separated by commas. So a secret can be replaced without a
+// moment in which a receiver that knows only the old or only the new one refuses
+// requests. The page docs/http-workers.md shows how to verify it.
+//
+// A request with an id also has the signatures of Standard Webhooks
+// (https://www.standardwebhooks.com), for which there are libraries in many languages. The id is in
+// [IDHeader].
 func Sign(h http.Header, at time.Time, body []byte, keys []Key) {
 	stamp := strconv.FormatInt(at.Unix(), 10)
 	id := h.Get(IDHeader)
@@ -91,11 +90,11 @@ func Sign(h http.Header, at time.Time, body []byte, keys []Key) {
 			standard = append(standard, "v1,"+base64.StdEncoding.EncodeToString(sum(secret, body, id, stamp)))
 		}
 	}
-	h.Set(TimestampHeader, stamp)
-	h.Set(SignatureHeader, strings.Join(own, ","))
+	h.Set(timestampHeader, stamp)
+	h.Set(signatureHeader, strings.Join(own, ","))
 	if id != "" && len(standard) > 0 {
-		h.Set(StandardTimestampHeader, stamp)
-		h.Set(StandardSignatureHeader, strings.Join(standard, " "))
+		h.Set(standardTimestampHeader, stamp)
+		h.Set(standardSignatureHeader, strings.Join(standard, " "))
 	}
 }
 

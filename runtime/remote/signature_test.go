@@ -1,4 +1,4 @@
-package signature_test
+package remote_test
 
 import (
 	"net/http"
@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skein-threads/skein/internal/signature"
+	"github.com/skein-threads/skein/runtime/remote"
 )
 
 // What the released library of Standard Webhooks (npm standardwebhooks 1.1.1) signs.
 func TestSign_StandardWebhooks(t *testing.T) {
 	const encoded, plain = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", "v1,Cp5CLGAYIRmGyYSCbElss61fKV0OhuGmh/hjDdtNSgw="
-	h := http.Header{signature.IDHeader: {"msg_p5jXN8AQM9LWM0D4loKWxJek"}}
-	keys := []signature.Key{{ID: "NEW", Secret: []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")}, {ID: "OLD", Secret: []byte("a secret of 16 bytes or more")}}
-	signature.Sign(h, time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`), keys)
+	h := http.Header{remote.IDHeader: {"msg_p5jXN8AQM9LWM0D4loKWxJek"}}
+	keys := []remote.Key{{ID: "NEW", Secret: []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")}, {ID: "OLD", Secret: []byte("a secret of 16 bytes or more")}}
+	remote.Sign(h, time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`), keys)
 	if got := h.Get("webhook-signature"); got != encoded+" "+plain || h.Get("webhook-timestamp") != "1614265330" {
 		t.Errorf("%v", h)
 	}
@@ -22,7 +22,7 @@ func TestSign_StandardWebhooks(t *testing.T) {
 		t.Errorf("%v", h)
 	}
 	without := http.Header{}
-	signature.Sign(without, time.Now(), nil, keys)
+	remote.Sign(without, time.Now(), nil, keys)
 	if without.Get("webhook-signature") != "" || without.Get("Skein-Signature") == "" {
 		t.Errorf("of a request without an id: %v", without)
 	}
@@ -34,7 +34,7 @@ func TestKeys_EncodedSecret(t *testing.T) {
 		"whsec_????????????????????????????????": false, // no base64
 		"whsec_MfKQ9r8GKYqrTwjU":                 false, // 12 bytes
 	} {
-		keys, err := signature.Keys([]string{"HOOK"}, func(string) (string, bool) { return value, true })
+		keys, err := remote.SigningKeys([]string{"HOOK"}, func(string) (string, bool) { return value, true })
 		if good != (err == nil) || err != nil && (!strings.Contains(err.Error(), "HOOK") || strings.Contains(err.Error(), value[6:])) {
 			t.Errorf("%s: %v, %v", value, keys, err)
 		}
