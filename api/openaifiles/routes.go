@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/skein-threads/skein/api/download"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -139,7 +138,7 @@ func content(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 	if err != nil {
 		return err
 	}
-	download.Describe(w.Header(), record)
+	edge.DescribeFile(w.Header(), record)
 	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Filename}))
-	return download.Serve(w, r, c.Client, record)
+	return edge.ServeFile(w, r, c.Client, record)
 }

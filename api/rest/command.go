@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/skein-threads/skein/api/download"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -16,8 +15,8 @@ import (
 
 // Headers of commands and queries.
 const (
-	headerSeq    = download.HeaderSeq // of the commit
-	headerMinSeq = "Skein-Min-Seq"    // minSeq
+	headerSeq    = edge.HeaderSeq  // of the commit
+	headerMinSeq = "Skein-Min-Seq" // minSeq
 )
 
 // command serves a row that is a command: the body is its data.

@@ -7,7 +7,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/skein-threads/skein/api/download"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -105,7 +104,7 @@ func definitionCondition(req *http.Request) (condition, error) {
 		switch {
 		case digest == "":
 			return events.Errorf(events.VersionConflict, "there is no definition %s", ref)
-		case match[0] != "*" && match[0] != download.Tag(digest):
+		case match[0] != "*" && match[0] != edge.ETag(digest):
 			return otherTag(match[0], "the definition "+ref.ID())
 		}
 		return nil

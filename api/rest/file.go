@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/skein-threads/skein/api/download"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -45,8 +44,8 @@ func (s *service) getFile(w http.ResponseWriter, req *http.Request, c *edge.Call
 	case record.External:
 		return events.Errorf(events.IllegalTransition, "the content of %s is not stored here but at %s", record.Path, record.Storage)
 	}
-	download.Describe(w.Header(), record)
-	return download.Serve(w, req, c.Client, record)
+	edge.DescribeFile(w.Header(), record)
+	return edge.ServeFile(w, req, c.Client, record)
 }
 
 // statFile returns the record of a file. The error is a not_found if there is none.
@@ -86,7 +85,7 @@ func (s *service) putFile(w http.ResponseWriter, req *http.Request, c *edge.Call
 		return events.Errorf(events.Unavailable, "the reply to the command names no file")
 	}
 	c.Acknowledged(record.ThreadID, record.Seq)
-	w.Header().Set("ETag", download.Tag(record.Digest))
+	w.Header().Set("ETag", edge.ETag(record.Digest))
 	w.Header().Set(headerSeq, strconv.FormatInt(record.Seq, 10))
 	status := http.StatusOK
 	if record.CreatedAt == record.UpdatedAt {

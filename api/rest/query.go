@@ -10,7 +10,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/skein-threads/skein/api/download"
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/events"
 )
@@ -126,7 +125,7 @@ func writeAnswer(w http.ResponseWriter, req *http.Request, query string, data ob
 	}
 	tag, what := versionTag(stamp.Version), "this thread"
 	if query == "definition.get" {
-		tag, what = download.Tag(stamp.Digest), "this definition"
+		tag, what = edge.ETag(stamp.Digest), "this definition"
 	}
 	w.Header().Set("ETag", tag)
 	w.Header().Set(headerSeq, strconv.FormatInt(stamp.Seq, 10))

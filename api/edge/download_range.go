@@ -1,4 +1,4 @@
-package download
+package edge
 
 import (
 	"net/http"

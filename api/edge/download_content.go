@@ -1,4 +1,4 @@
-package download
+package edge
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
@@ -34,7 +33,7 @@ func (c *content) Read(p []byte) (int, error) {
 		if c.next == nil {
 			c.next, c.stop = iter.Pull2(c.files.ContentFrom(c.ctx, c.record, c.at))
 		}
-		_ = c.alive.SetWriteDeadline(time.Now().Add(stall)) // a recorder in a test has none
+		_ = c.alive.SetWriteDeadline(time.Now().Add(downloadStall)) // a recorder in a test has none
 		piece, err, more := c.next()
 		if err == nil && !more {
 			err = io.ErrUnexpectedEOF
@@ -81,12 +80,12 @@ type refusing struct {
 }
 
 func (w *refusing) WriteHeader(status int) {
-	var err edge.Problem
+	var err Problem
 	switch status {
 	case http.StatusRequestedRangeNotSatisfiable:
-		err = edge.Problem{Code: string(events.InvalidRequest), Param: "Range", Message: "Range names no part of the content, whose size Content-Range has"}
+		err = Problem{Code: string(events.InvalidRequest), Param: "Range", Message: "Range names no part of the content, whose size Content-Range has"}
 	case http.StatusPreconditionFailed:
-		err = edge.Problem{Code: string(events.VersionConflict), Message: "the file has changed: its ETag is not the one that the request names; get the file again"}
+		err = Problem{Code: string(events.VersionConflict), Message: "the file has changed: its ETag is not the one that the request names; get the file again"}
 	default:
 		w.status = status
 		return
@@ -95,8 +94,8 @@ func (w *refusing) WriteHeader(status int) {
 	for _, name := range []string{"Content-Disposition", "Content-Length"} {
 		w.Header().Del(name)
 	}
-	edge.WriteJSON(w.ResponseWriter, status, struct {
-		Error edge.Problem `json:"error"`
+	WriteJSON(w.ResponseWriter, status, struct {
+		Error Problem `json:"error"`
 	}{err})
 }
 

@@ -1,6 +1,4 @@
-// Package download answers requests with the contents of files, for all protocols that have some:
-// streamed, in parts with Range, unless the client has them already, and so that a browser runs none.
-package download
+package edge
 
 import (
 	"mime"
@@ -14,16 +12,16 @@ import (
 )
 
 const (
-	stall      = 30 * time.Second // a client that takes nothing of a file for so long is ended
-	mostRanges = 16               // of one request; each reads pieces of its own
+	downloadStall = 30 * time.Second // a client that takes nothing of a file for so long is ended
+	mostRanges    = 16               // of one request; each reads pieces of its own
 )
 
 // HeaderSeq is the header with the sequence of the commit that an answer shows.
 const HeaderSeq = "Skein-Seq"
 
-// Describe sets the headers of a file's content. Browsers show only what cannot run, and
+// DescribeFile sets the headers of a file's content. Browsers show only what cannot run, and
 // in a sandbox; the rest they store.
-func Describe(h http.Header, record *events.FileRecord) {
+func DescribeFile(h http.Header, record *events.FileRecord) {
 	kind, _, err := mime.ParseMediaType(record.MimeType)
 	if err != nil {
 		kind = "application/octet-stream"
@@ -39,16 +37,17 @@ func Describe(h http.Header, record *events.FileRecord) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.Set("Cache-Control", "private, no-cache")
-	h.Set("ETag", Tag(record.Digest))
+	h.Set("ETag", ETag(record.Digest))
 	h.Set(HeaderSeq, strconv.FormatInt(record.Seq, 10))
 }
 
-// Tag returns a digest as an entity tag.
-func Tag(digest string) string { return `"` + digest + `"` }
+// ETag returns a digest as an entity tag.
+func ETag(digest string) string { return `"` + digest + `"` }
 
-// Serve answers with the content of a file whose headers were set. It is refused with an error while
+// ServeFile answers with the content of a file whose headers were set, for all protocols: streamed, in
+// parts with Range, unless the client has it already. It is refused with an error while
 // nothing of it was sent; afterwards the connection ends.
-func Serve(w http.ResponseWriter, r *http.Request, c *client.Client, record *events.FileRecord) error {
+func ServeFile(w http.ResponseWriter, r *http.Request, c *client.Client, record *events.FileRecord) error {
 	fitRange(r.Header, record.Size)
 	content := &content{ctx: r.Context(), files: c.Files(record.ThreadID), record: record, alive: http.NewResponseController(w)}
 	defer content.close()
