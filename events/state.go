@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-
-	"github.com/skein-threads/skein/events/keyed"
 )
 
 // The events of a thread's key-value state, besides state.changed and state.closed, which are
@@ -110,7 +108,7 @@ func (StateOperation) Constraint() string {
 // the new object and the number of its keys. An empty document counts as {}. The error names
 // the operation at fault, and its key.
 func ApplyOperations(doc JSON, operations []StateOperation) (JSON, int64, error) {
-	values, err := keyed.Parse(doc)
+	values, err := ParseKeyedValues(doc)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -136,7 +134,7 @@ func ApplyOperations(doc JSON, operations []StateOperation) (JSON, int64, error)
 
 // PickKeys returns the object of a key-value state with only these keys, in its own order.
 func PickKeys(doc JSON, keys []string) (JSON, error) {
-	values, err := keyed.Parse(doc)
+	values, err := ParseKeyedValues(doc)
 	if err != nil {
 		return nil, err
 	}

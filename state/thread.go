@@ -10,7 +10,6 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/events/keyed"
 	"github.com/skein-threads/skein/internal/excerpt"
 )
 
@@ -29,13 +28,13 @@ type ThreadScope struct {
 
 	loaded, dirty atomic.Bool
 
-	lock    chan struct{} // held by the goroutine that uses the fields below
-	values  *keyed.Values // the state as reads show it; nil: not fetched
-	size    int64         // at least the bytes of values
-	pending writes        // not saved
-	sent    *batch        // a batch with unknown outcome
-	expires time.Time     // of the state that was fetched; zero if there was none
-	ended   bool          // the request has ended
+	lock    chan struct{}       // held by the goroutine that uses the fields below
+	values  *events.KeyedValues // the state as reads show it; nil: not fetched
+	size    int64               // at least the bytes of values
+	pending writes              // not saved
+	sent    *batch              // a batch with unknown outcome
+	expires time.Time           // of the state that was fetched; zero if there was none
+	ended   bool                // the request has ended
 
 	began        time.Time   // the session
 	last         func() bool // reports whether this is the last work of the session
@@ -80,7 +79,7 @@ func (t *ThreadScope) Loaded() bool { return t.loaded.Load() }
 func (t *ThreadScope) Dirty() bool { return t.dirty.Load() }
 
 // read calls f with the values. The first call fetches them.
-func (t *ThreadScope) read(ctx context.Context, f func(*keyed.Values) error) error {
+func (t *ThreadScope) read(ctx context.Context, f func(*events.KeyedValues) error) error {
 	if err := t.acquire(ctx); err != nil {
 		return err
 	}
@@ -115,7 +114,7 @@ func (t *ThreadScope) load(ctx context.Context) error {
 		}
 		expires = until.Go()
 	}
-	values, err := keyed.Parse(v.Values)
+	values, err := events.ParseKeyedValues(v.Values)
 	if err != nil {
 		return events.Errorf(events.Unavailable, "read the state of thread %s: %w", t.ID, err)
 	}
@@ -156,7 +155,7 @@ func (t *ThreadScope) Files(ctx context.Context) (*client.Files, error) {
 // Get returns the value of a key, and reports whether it has one. The error is an
 // invalid_request if the value is not a T.
 func Get[T any](ctx context.Context, t *ThreadScope, key string) (value T, ok bool, err error) {
-	err = t.read(ctx, func(v *keyed.Values) error {
+	err = t.read(ctx, func(v *events.KeyedValues) error {
 		var raw []byte
 		if raw, ok = v.Value(key); ok {
 			value, err = decodeValue[T](key, raw)
@@ -175,7 +174,7 @@ func decodeValue[T any](key string, raw []byte) (value T, err error) {
 
 // Has reports whether a key has a value.
 func (t *ThreadScope) Has(ctx context.Context, key string) (has bool, err error) {
-	err = t.read(ctx, func(v *keyed.Values) error {
+	err = t.read(ctx, func(v *events.KeyedValues) error {
 		_, has = v.Value(key)
 		return nil
 	})
@@ -184,7 +183,7 @@ func (t *ThreadScope) Has(ctx context.Context, key string) (has bool, err error)
 
 // Keys returns the keys, in the order in which they were set first.
 func (t *ThreadScope) Keys(ctx context.Context) (keys []string, err error) {
-	err = t.read(ctx, func(v *keyed.Values) error {
+	err = t.read(ctx, func(v *events.KeyedValues) error {
 		keys = v.Keys()
 		return nil
 	})
@@ -193,7 +192,7 @@ func (t *ThreadScope) Keys(ctx context.Context) (keys []string, err error) {
 
 // Size returns the number of keys.
 func (t *ThreadScope) Size(ctx context.Context) (n int, err error) {
-	err = t.read(ctx, func(v *keyed.Values) error {
+	err = t.read(ctx, func(v *events.KeyedValues) error {
 		n = v.Len()
 		return nil
 	})
@@ -209,7 +208,7 @@ type Entry[T any] struct {
 // Entries returns the keys and their values, in the order of Keys. The error is an
 // invalid_request if a value is not a T.
 func Entries[T any](ctx context.Context, t *ThreadScope) (entries []Entry[T], err error) {
-	err = t.read(ctx, func(v *keyed.Values) error {
+	err = t.read(ctx, func(v *events.KeyedValues) error {
 		entries = make([]Entry[T], 0, v.Len())
 		for _, key := range v.Keys() {
 			raw, _ := v.Value(key)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/events/keyed"
 )
 
 // Limits of one save.
@@ -182,7 +181,7 @@ func (t *ThreadScope) show(o events.StateOperation) error {
 		t.size = size
 		return nil
 	}
-	values, err := keyed.Parse(before)
+	values, err := events.ParseKeyedValues(before)
 	if err != nil {
 		return events.Errorf(events.Unavailable, "read the state of thread %s: %w", t.ID, err)
 	}
@@ -190,7 +189,7 @@ func (t *ThreadScope) show(o events.StateOperation) error {
 	return events.TooLarge("the thread's state", size, events.MaxStateBytes)
 }
 
-func apply(values *keyed.Values, o events.StateOperation) error {
+func apply(values *events.KeyedValues, o events.StateOperation) error {
 	var err error
 	switch o.Op {
 	case events.SetOp:

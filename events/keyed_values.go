@@ -1,7 +1,4 @@
-// Package keyed changes the object of a key-value state: keys with values, some of which are
-// lists to which values are pushed. It parses the object once and the lists that are pushed
-// to, and encodes it once, whatever the number of changes. It is pure.
-package keyed
+package events
 
 import (
 	"bytes"
@@ -11,16 +8,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Values is the object of a key-value state, ready to be changed. Keys stay in the order in
+// KeyedValues is the object of a key-value state, ready to be changed: keys with values, some of which
+// are lists to which values are pushed. The object is parsed once, and so are the lists that are pushed
+// to, and it is encoded once, whatever the number of changes. Keys stay in the order in
 // which they came, and untouched values keep their bytes, so that the same changes of the same
 // object always yield the same bytes.
-type Values struct {
-	order []*entry          // some may be gone
-	index map[string]*entry // by unquoted name
+type KeyedValues struct {
+	order []*keyedEntry          // some may be gone
+	index map[string]*keyedEntry // by unquoted name
 }
 
-// entry is the value of a key: raw, or as a list once something was pushed to it.
-type entry struct {
+// keyedEntry is the value of a key: raw, or as a list once something was pushed to it.
+type keyedEntry struct {
 	name   []byte // quoted
 	value  []byte
 	list   [][]byte
@@ -30,9 +29,9 @@ type entry struct {
 
 var errNotList = errors.New("not a list")
 
-// Parse reads an object. An empty document and null count as {}.
-func Parse(doc []byte) (*Values, error) {
-	v := &Values{index: map[string]*entry{}}
+// ParseKeyedValues reads an object. An empty document and null count as {}.
+func ParseKeyedValues(doc []byte) (*KeyedValues, error) {
+	v := &KeyedValues{index: map[string]*keyedEntry{}}
 	switch jsontext.Value(doc).Kind() {
 	case '{':
 	case 'n', 0:
@@ -64,10 +63,10 @@ func Parse(doc []byte) (*Values, error) {
 }
 
 // Len returns the number of keys.
-func (v *Values) Len() int { return len(v.index) }
+func (v *KeyedValues) Len() int { return len(v.index) }
 
 // Keys returns the keys, in their order.
-func (v *Values) Keys() []string {
+func (v *KeyedValues) Keys() []string {
 	keys := make([]string, 0, len(v.index))
 	for _, e := range v.order {
 		if !e.gone {
@@ -79,7 +78,7 @@ func (v *Values) Keys() []string {
 }
 
 // Value returns the value of a key, and reports whether it has one.
-func (v *Values) Value(key string) ([]byte, bool) {
+func (v *KeyedValues) Value(key string) ([]byte, bool) {
 	e, ok := v.index[key]
 	if !ok {
 		return nil, false
@@ -88,10 +87,10 @@ func (v *Values) Value(key string) ([]byte, bool) {
 }
 
 // Clear removes all keys.
-func (v *Values) Clear() { v.order, v.index = nil, map[string]*entry{} }
+func (v *KeyedValues) Clear() { v.order, v.index = nil, map[string]*keyedEntry{} }
 
 // Delete removes a key, if it is there.
-func (v *Values) Delete(key string) {
+func (v *KeyedValues) Delete(key string) {
 	if e, ok := v.index[key]; ok {
 		e.gone = true
 		delete(v.index, key)
@@ -99,7 +98,7 @@ func (v *Values) Delete(key string) {
 }
 
 // Set sets the value of a key.
-func (v *Values) Set(key string, value []byte) error {
+func (v *KeyedValues) Set(key string, value []byte) error {
 	name, err := jsontext.AppendQuote(nil, key)
 	if err != nil {
 		return fmt.Errorf("key %.80q: %w", key, err)
@@ -108,10 +107,10 @@ func (v *Values) Set(key string, value []byte) error {
 	return nil
 }
 
-func (v *Values) put(key string, name, value []byte) {
+func (v *KeyedValues) put(key string, name, value []byte) {
 	e, ok := v.index[key]
 	if !ok {
-		e = &entry{name: name}
+		e = &keyedEntry{name: name}
 		v.index[key], v.order = e, append(v.order, e)
 	}
 	e.value, e.list, e.isList = value, nil, false
@@ -119,7 +118,7 @@ func (v *Values) put(key string, name, value []byte) {
 
 // Push appends a value to the list of a key, which it creates, and keeps the last most values;
 // all if it is 0.
-func (v *Values) Push(key string, value []byte, most int64) error {
+func (v *KeyedValues) Push(key string, value []byte, most int64) error {
 	e, ok := v.index[key]
 	if !ok {
 		if err := v.Set(key, []byte("[]")); err != nil {
@@ -164,7 +163,7 @@ func elements(list []byte) ([][]byte, error) {
 }
 
 // Keep removes all keys but these.
-func (v *Values) Keep(keys []string) {
+func (v *KeyedValues) Keep(keys []string) {
 	wanted := make(map[string]bool, len(keys))
 	for _, key := range keys {
 		wanted[key] = true
@@ -177,7 +176,7 @@ func (v *Values) Keep(keys []string) {
 }
 
 // Encode returns the object.
-func (v *Values) Encode() []byte {
+func (v *KeyedValues) Encode() []byte {
 	n := 2
 	for _, e := range v.order {
 		n += len(e.name) + len(e.value) + 4
@@ -200,7 +199,7 @@ func (v *Values) Encode() []byte {
 }
 
 // encode appends the value.
-func (e *entry) encode(b []byte) []byte {
+func (e *keyedEntry) encode(b []byte) []byte {
 	if !e.isList {
 		return append(b, e.value...)
 	}
