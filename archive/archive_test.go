@@ -17,7 +17,6 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/objects"
-	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -156,7 +155,7 @@ func TestCommandOnArchivedThread(t *testing.T) {
 	// A process that starts again, with the snapshot and without.
 	for n, drop := range []bool{false, true} {
 		if drop {
-			if err := snapshots.On(w.log.Streams()).Drop(w.ctx, "acme", id); err != nil {
+			if err := eventlog.SnapshotsOn(w.log.Streams()).Drop(w.ctx, "acme", id); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/skein-threads/skein/audit"
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/projections"
@@ -90,7 +89,7 @@ func firstTouch(b *testing.B, size int) {
 		})
 		timed("read-after", func() { read(id) })
 		timed("touch-after", func() { do(process(), "thread.update", id, `{"title":"z"}`) })
-		if err := snapshots.On(log.Streams()).Drop(b.Context(), "acme", id); err != nil {
+		if err := eventlog.SnapshotsOn(log.Streams()).Drop(b.Context(), "acme", id); err != nil {
 			b.Fatal(err)
 		}
 		timed("touch-without-snapshot", func() { do(process(), "thread.update", id, `{"title":"w"}`) })

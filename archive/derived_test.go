@@ -19,7 +19,6 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/backup"
-	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
@@ -205,7 +204,7 @@ func TestAuditOfArchives(t *testing.T) {
 	t.Cleanup(impatient.Close)
 	// Every command and query that needs a damaged archive is refused.
 	for n := range 4 {
-		if err := snapshots.On(w.log.Streams()).Drop(w.ctx, "acme", threadID(n)); err != nil {
+		if err := eventlog.SnapshotsOn(w.log.Streams()).Drop(w.ctx, "acme", threadID(n)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.dispatcher().Do(w.ctx, "acme", "thread.update", []byte(`{"threadId":"`+threadID(n)+`","data":{"title":"x"}}`), commands.Meta{}); err == nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 )
@@ -25,7 +24,7 @@ func (a *Archiver) keep(ctx context.Context, state *thread.State, record *events
 	thread.Apply(state, record)
 	raw, err := state.Encode()
 	if err == nil {
-		err = snapshots.On(a.log.Streams()).Save(ctx, record.Tenant, record.Thread, raw)
+		err = eventlog.SnapshotsOn(a.log.Streams()).Save(ctx, record.Tenant, record.Thread, raw)
 	}
 	if err != nil {
 		a.logger.Warn().Err(err).Str("tenant", record.Tenant).Str("thread", record.Thread).Msg("write snapshot: the first command on the thread will read its whole history")

@@ -13,8 +13,8 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/backup"
-	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -39,7 +39,7 @@ func TestPurged_IsNotCreatedAgain(t *testing.T) {
 			var raw bytes.Buffer
 			state := &thread.State{}
 			state.Version, state.Seq, state.Chain = 3, 1, strings.Repeat("0", 64)
-			if err := errors.Join(state.EncodeTo(&raw), snapshots.On(w.log.Streams()).Save(w.ctx, "acme", id, raw.Bytes())); err != nil {
+			if err := errors.Join(state.EncodeTo(&raw), eventlog.SnapshotsOn(w.log.Streams()).Save(w.ctx, "acme", id, raw.Bytes())); err != nil {
 				t.Fatal(err)
 			}
 			return commands.NewDispatcher(w.open(), w.validator(), commands.Config{SnapshotEvery: 1}, zerolog.Nop(), nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/archive"
-	"github.com/skein-threads/skein/eventlog/snapshots"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -151,7 +151,7 @@ func TestTampering_Objects(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := snapshots.On(p.log.Streams()).Save(p.ctx, "acme", id, raw); err != nil {
+				if err := eventlog.SnapshotsOn(p.log.Streams()).Save(p.ctx, "acme", id, raw); err != nil {
 					t.Fatal(err)
 				}
 				one.bucket, one.name = "thread_snapshots", "acme/"+id

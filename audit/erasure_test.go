@@ -24,7 +24,6 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/eventlog/queues"
-	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
@@ -209,7 +208,7 @@ func TestPurgedContentIsNowhereOnDisk(t *testing.T) {
 	}
 	h.until("the thread has no snapshot", func() bool {
 		h.do("thread.update", fmt.Sprintf(`{"threadId":%q,"data":{"title":%q}}`, one, gone)) // it is tried with every command
-		raw, err := snapshots.On(h.log.Streams()).Load(h.ctx, "acme", one)
+		raw, err := eventlog.SnapshotsOn(h.log.Streams()).Load(h.ctx, "acme", one)
 		return err == nil && raw != nil
 	})
 	for _, stream := range []string{

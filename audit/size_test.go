@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/skein-threads/skein/eventlog/snapshots"
+	"github.com/skein-threads/skein/eventlog"
 )
 
 // What is measured is what the streams and stores hold: counted here by hand, of
@@ -22,7 +22,7 @@ func TestMeasure(t *testing.T) {
 	}
 	last := h.do("item.create", fmt.Sprintf(`{"threadId":%q,"data":{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"more"}]}}}`, other))
 	h.settle(last.Seq)
-	if err := snapshots.On(h.log.Streams()).Save(h.ctx, "acme", other, []byte("a state")); err != nil {
+	if err := eventlog.SnapshotsOn(h.log.Streams()).Save(h.ctx, "acme", other, []byte("a state")); err != nil {
 		t.Fatal(err)
 	}
 	var log, timeline Count

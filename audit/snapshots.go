@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/objects"
-	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -35,7 +35,7 @@ func (v *verifier) listSnapshots(ctx context.Context) error {
 	if there, err := v.hasStream(ctx, objects.Stream(v.bucket(assets.SnapshotBucket))); err != nil || !there {
 		return err // it is derived, and created when Skein starts
 	}
-	for of, err := range snapshots.On(v.log.Streams()).List(ctx) {
+	for of, err := range eventlog.SnapshotsOn(v.log.Streams()).List(ctx) {
 		if err != nil {
 			return v.damaged(ctx, err, Finding{Kind: KindSnapshot, Bucket: v.bucket(assets.SnapshotBucket)})
 		}
@@ -88,7 +88,7 @@ func (v *verifier) beginSnapshot(ctx context.Context, a aggregate) error {
 
 // readSnapshot reads a snapshot. It returns nil if there is none, or none that is used.
 func (v *verifier) readSnapshot(ctx context.Context, a aggregate) ([]byte, *thread.State, error) {
-	raw, err := snapshots.On(v.log.Streams()).Load(ctx, a.tenant, a.id)
+	raw, err := eventlog.SnapshotsOn(v.log.Streams()).Load(ctx, a.tenant, a.id)
 	if err != nil || raw == nil {
 		return nil, nil, err
 	}

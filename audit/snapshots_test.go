@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
-	"github.com/skein-threads/skein/eventlog/snapshots"
 )
 
 // stateOf folds a thread, as the snapshot of it would be.
@@ -60,7 +60,7 @@ func TestVerify_Snapshots(t *testing.T) {
 			h.fill(id)
 		}
 		ids[id] = name
-		if err := snapshots.On(h.log.Streams()).Save(h.ctx, "acme", id, make(id)); err != nil {
+		if err := eventlog.SnapshotsOn(h.log.Streams()).Save(h.ctx, "acme", id, make(id)); err != nil {
 			t.Fatal(err)
 		}
 	}

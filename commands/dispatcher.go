@@ -14,7 +14,6 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/jsonplan"
 	"github.com/skein-threads/skein/internal/stack"
@@ -166,7 +165,7 @@ type Dispatcher struct {
 	snaps   chan *bytes.Buffer // one snapshot is written at a time, from the buffer in it
 
 	histories *histories // of threads that were forked
-	pages     *pages.Reader
+	pages     *eventlog.Pages
 	replies   *jsonplan.Plan // encodes replies
 	closed    sync.Once
 	shares    []byte            // the key of the tokens of shares; random, and never leaves this process
@@ -181,7 +180,7 @@ func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, l
 	}
 	d := &Dispatcher{
 		log: log, schema: validator, cfg: cfg, logger: logger, metrics: metrics,
-		cache: newCache(cfg.CacheBytes, metrics), places: make(chan struct{}, cfg.InFlight), snaps: make(chan *bytes.Buffer, 1), pages: pages.On(log.Streams()),
+		cache: newCache(cfg.CacheBytes, metrics), places: make(chan struct{}, cfg.InFlight), snaps: make(chan *bytes.Buffer, 1), pages: eventlog.PagesOn(log.Streams()),
 		histories: newHistories(), shares: newKey(), replies: jsonplan.Of(reflect.TypeFor[events.Reply]()),
 	}
 	d.snaps <- new(bytes.Buffer)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -84,7 +83,7 @@ const snapshotTimeout = 2 * time.Second
 func (d *Dispatcher) fromSnapshot(ctx context.Context, e *entry) *thread.State {
 	reading, cancel := context.WithTimeout(ctx, snapshotTimeout)
 	defer cancel()
-	raw, err := snapshots.On(d.log.Streams()).Load(reading, e.tenant, e.id)
+	raw, err := eventlog.SnapshotsOn(d.log.Streams()).Load(reading, e.tenant, e.id)
 	if err == nil && raw != nil {
 		var state *thread.State
 		if state, err = thread.DecodeState(raw); err == nil {
@@ -194,13 +193,13 @@ func (d *Dispatcher) snapshot(e *entry) {
 		switch {
 		case err != nil:
 		case deleted:
-			err = snapshots.On(d.log.Streams()).Drop(context.Background(), tenant, id)
+			err = eventlog.SnapshotsOn(d.log.Streams()).Drop(context.Background(), tenant, id)
 		default:
-			err = snapshots.On(d.log.Streams()).Save(context.Background(), tenant, id, raw.Bytes())
+			err = eventlog.SnapshotsOn(d.log.Streams()).Save(context.Background(), tenant, id, raw.Bytes())
 			// It may have been deleted meanwhile, and its snapshot removed before this one was
 			// written.
 			if last, lookErr := d.log.Last(context.Background(), tenant, id); err == nil && lookErr == nil && ended(last) {
-				err = snapshots.On(d.log.Streams()).Drop(context.Background(), tenant, id)
+				err = eventlog.SnapshotsOn(d.log.Streams()).Drop(context.Background(), tenant, id)
 			}
 		}
 		if err != nil {

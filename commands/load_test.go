@@ -17,7 +17,6 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
-	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -99,7 +98,7 @@ func TestBadSnapshots(t *testing.T) {
 		"an item left out": strings.Replace(string(mine), `"items":{"`, `"items":{"x`, 1),
 		"beyond the log":   strings.Replace(string(mine), `"seq":`+strconv.FormatUint(e.state.Seq, 10), `"seq":4711`, 1),
 	} {
-		if err := snapshots.On(w.log.Streams()).Save(t.Context(), tenant, id, []byte(raw)); err != nil {
+		if err := eventlog.SnapshotsOn(w.log.Streams()).Save(t.Context(), tenant, id, []byte(raw)); err != nil {
 			t.Fatal(err)
 		}
 		fresh := &entry{tenant: tenant, id: id}
@@ -108,7 +107,7 @@ func TestBadSnapshots(t *testing.T) {
 		}
 		w.sameAsLog(w.d, id)
 	}
-	if err := snapshots.On(w.log.Streams()).Save(t.Context(), tenant, id, mine); err != nil {
+	if err := eventlog.SnapshotsOn(w.log.Streams()).Save(t.Context(), tenant, id, mine); err != nil {
 		t.Fatal(err)
 	}
 	fresh := &entry{tenant: tenant, id: id}
@@ -132,7 +131,7 @@ func TestLoad_SnapshotOfAnOlderForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := snapshots.On(w.log.Streams()).Save(t.Context(), tenant, id, olderForm(t, want)); err != nil {
+	if err := eventlog.SnapshotsOn(w.log.Streams()).Save(t.Context(), tenant, id, olderForm(t, want)); err != nil {
 		t.Fatal(err)
 	}
 	fresh := &entry{tenant: tenant, id: id}
@@ -144,7 +143,7 @@ func TestLoad_SnapshotOfAnOlderForm(t *testing.T) {
 	}
 	must(t, reader, "item.create", on(id, hello))
 	w.until("a snapshot of this form", func() bool {
-		raw, err := snapshots.On(w.log.Streams()).Load(t.Context(), tenant, id)
+		raw, err := eventlog.SnapshotsOn(w.log.Streams()).Load(t.Context(), tenant, id)
 		if err != nil { // it is being replaced
 			return false
 		}
@@ -248,7 +247,7 @@ func TestLongThread_LoadsFromASnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := snapshots.On(w.log.Streams()).Save(t.Context(), tenant, id, raw); err != nil {
+	if err := eventlog.SnapshotsOn(w.log.Streams()).Save(t.Context(), tenant, id, raw); err != nil {
 		t.Fatal(err)
 	}
 	state, fromSnapshot := load(w.another(Config{}))
@@ -256,7 +255,7 @@ func TestLongThread_LoadsFromASnapshot(t *testing.T) {
 		_, took := load(w.another(Config{}))
 		fromSnapshot = min(fromSnapshot, took)
 	}
-	if err := snapshots.On(w.log.Streams()).Drop(t.Context(), tenant, id); err != nil {
+	if err := eventlog.SnapshotsOn(w.log.Streams()).Drop(t.Context(), tenant, id); err != nil {
 		t.Fatal(err)
 	}
 	whole, fromLog := load(w.another(Config{}))

@@ -15,7 +15,6 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -215,7 +214,7 @@ func (w *world) until(what string, so func() bool) {
 // kept returns a thread's snapshot, nil if there is none or it is being replaced.
 func (w *world) kept(id string) *thread.State {
 	w.t.Helper()
-	raw, err := snapshots.On(w.log.Streams()).Load(w.t.Context(), tenant, id)
+	raw, err := eventlog.SnapshotsOn(w.log.Streams()).Load(w.t.Context(), tenant, id)
 	if err != nil || raw == nil {
 		return nil
 	}

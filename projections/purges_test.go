@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/commands"
-	"github.com/skein-threads/skein/eventlog/snapshots"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
@@ -163,7 +163,7 @@ func TestPurges_TenantsTakeTurns(t *testing.T) {
 func TestRunner_RemovesTheSnapshotOfADeletedThread(t *testing.T) {
 	h := newHouse(t)
 	id := h.Do("thread.create", "", `{}`).ThreadID
-	store := snapshots.On(h.EventLog.Streams())
+	store := eventlog.SnapshotsOn(h.EventLog.Streams())
 	if err := store.Save(t.Context(), acme, id, []byte("a state")); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
-	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/buckets"
@@ -28,7 +27,7 @@ const RunnerLease = "projections"
 type Runner struct {
 	log     *eventlog.Log
 	models  *documents.Models
-	pages   *pages.Reader
+	pages   *eventlog.Pages
 	cfg     Config
 	logger  zerolog.Logger
 	metrics Metrics
@@ -49,7 +48,7 @@ func New(log *eventlog.Log, cfg Config, logger zerolog.Logger, metrics Metrics) 
 	if metrics == nil {
 		metrics = NoMetrics{}
 	}
-	r := &Runner{log: log, models: documents.NewModels(), pages: pages.On(log.Streams()), cfg: cfg.withDefaults(), logger: logger, metrics: metrics}
+	r := &Runner{log: log, models: documents.NewModels(), pages: eventlog.PagesOn(log.Streams()), cfg: cfg.withDefaults(), logger: logger, metrics: metrics}
 	r.cleaner = cleanup.New(log, r.models, cleanup.Config{EraseTurn: r.cfg.EraseTurn, Contents: r.cfg.Contents}, logger, metrics)
 	return r
 }

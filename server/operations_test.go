@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skein-threads/skein/eventlog/operations"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/operator/access"
 )
@@ -21,10 +21,10 @@ func TestAccess_Operations(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, append(everybody(), access.User{Name: "edge", Roles: []access.Role{access.Gateway}})...)
 	for i, name := range []string{"eye", "root"} {
 		nc, _ := g.plain("", name)
-		if err := operations.Report(t.Context(), nc, events.DefaultNames(), anAudit(int64(i+1))); err != nil {
+		if err := eventlog.ReportOperation(t.Context(), nc, events.DefaultNames(), anAudit(int64(i+1))); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		list, err := operations.List(t.Context(), nc, events.DefaultNames())
+		list, err := eventlog.ListOperations(t.Context(), nc, events.DefaultNames())
 		if err != nil || len(list.Operations) != i+1 || list.Operations[0].Commits != int64(i+1) {
 			t.Errorf("%s: %+v, %v", name, list, err)
 		}
@@ -47,7 +47,7 @@ func TestAccess_Operations(t *testing.T) {
 		t.Fatal(err)
 	}
 	root, _ := g.plain("", "root")
-	if list, err := operations.List(t.Context(), root, events.DefaultNames()); err != nil || len(list.Operations) != 2 {
+	if list, err := eventlog.ListOperations(t.Context(), root, events.DefaultNames()); err != nil || len(list.Operations) != 2 {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/skein-threads/skein/console"
 	"github.com/skein-threads/skein/console/chart"
-	"github.com/skein-threads/skein/eventlog/operations"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/internal/build"
 	"github.com/skein-threads/skein/projections/buckets"
@@ -78,7 +78,7 @@ func (s *Server) openOperations(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.operations, err = operations.Open(ctx, log.Streams(), time.Now); err != nil {
+	if s.operations, err = eventlog.OpenOperations(ctx, log.Streams(), time.Now); err != nil {
 		return err
 	}
 	return s.operations.Answer(log.Conn())

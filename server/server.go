@@ -17,7 +17,6 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/derived"
-	"github.com/skein-threads/skein/eventlog/operations"
 	"github.com/skein-threads/skein/eventlog/pairs"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
@@ -59,7 +58,7 @@ type Server struct {
 	dispatcher        *commands.Dispatcher
 	pairs             *pairs.Store
 	pushes            *webhooks.Pushes
-	operations        *operations.Store
+	operations        *eventlog.Operations
 	commands, queries *service.Service
 	embeddings        *service.Service    // nil: this process runs no agents
 	agents            *natsagents.Service // nil: agents are not served

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -66,7 +65,7 @@ func foldTo(ctx context.Context, log *eventlog.Log, models *documents.Models, te
 	if p.Start {
 		return models.NewMemory(nil), nil
 	}
-	m, err := models.Fold(log.Thread(ctx, tenant, thread, 1), documents.Until{Version: p.Version, Time: p.Time}, pages.On(log.Streams()).In(ctx))
+	m, err := models.Fold(log.Thread(ctx, tenant, thread, 1), documents.Until{Version: p.Version, Time: p.Time}, eventlog.PagesOn(log.Streams()).In(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -75,7 +74,7 @@ func Of(ctx context.Context, log *eventlog.Log, tenant, thread string, o Options
 		return err
 	}
 	t := &reading{options: o, tell: tell, models: documents.NewModels(), shown: map[documents.Place]events.JSON{}, known: map[string]Cause{}}
-	t.memory = t.models.NewMemory(pages.On(log.Streams()).In(ctx))
+	t.memory = t.models.NewMemory(eventlog.PagesOn(log.Streams()).In(ctx))
 	there := false
 	for c, err := range log.Thread(ctx, tenant, thread, 1) {
 		there = true

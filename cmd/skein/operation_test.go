@@ -12,7 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/skein-threads/skein/eventlog/operations"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
@@ -61,7 +61,7 @@ func TestOperation_ReportsOfAuditAndBackup(t *testing.T) {
 	if list := s.operations(); len(list) != 3 || list[0].Failed {
 		t.Errorf("a backup that was refused counts as one that failed: %+v", list)
 	}
-	if err := operations.Report(t.Context(), nc, events.DefaultNames(), events.Operation{Kind: events.BackupOperation, StartedAt: events.TimeOf(time.Now()).ISO(), Failed: true}); err != nil {
+	if err := eventlog.ReportOperation(t.Context(), nc, events.DefaultNames(), events.Operation{Kind: events.BackupOperation, StartedAt: events.TimeOf(time.Now()).ISO(), Failed: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := nc.Request("skein.log.acme."+made.ThreadID, []byte("[]"), natstest.Patience); err != nil { // no commit

@@ -7,7 +7,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/skein-threads/skein/eventlog/operations"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/server"
@@ -47,7 +47,7 @@ func TestBrowser_OperationsOnSystem(t *testing.T) {
 		{Kind: events.BackupOperation, Streams: 4, Bytes: 1_500_000, TookMs: 1200},
 	} {
 		o.StartedAt = events.TimeOf(time.Now()).ISO()
-		if err := operations.Report(t.Context(), nc, events.DefaultNames(), o); err != nil {
+		if err := eventlog.ReportOperation(t.Context(), nc, events.DefaultNames(), o); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api/keys"
 	"github.com/skein-threads/skein/connect"
-	"github.com/skein-threads/skein/eventlog/operations"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/operator/access"
@@ -95,7 +95,7 @@ func TestSystem_Operations(t *testing.T) {
 		{Kind: events.BackupOperation, Failed: true},
 	} {
 		o.StartedAt = events.TimeOf(time.Now()).ISO()
-		if err := operations.Report(t.Context(), nc, events.DefaultNames(), o); err != nil {
+		if err := eventlog.ReportOperation(t.Context(), nc, events.DefaultNames(), o); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,7 +13,7 @@ const (
 
 // Object stores, without their prefix.
 const (
-	SnapshotBucket = "thread_snapshots" // states of threads, see package snapshots
+	SnapshotBucket = "thread_snapshots" // states of threads, see eventlog.Snapshots
 	FileBucket     = "thread_files"     // contents of files, see package files
 	ArchiveBucket  = "thread_archive"   // commits of cold threads, see package archives
 )

@@ -14,7 +14,6 @@ import (
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
-	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -170,7 +169,7 @@ func (h *House) Live(p documents.Projection) map[string]string {
 // Folded returns what the log says of a thread.
 func (h *House) Folded(thread string, until documents.Until) *documents.Memory {
 	h.Helper()
-	m, err := h.Models.Fold(h.EventLog.Thread(h.Context(), Acme, thread, 1), until, pages.On(h.EventLog.Streams()).In(h.Context()))
+	m, err := h.Models.Fold(h.EventLog.Thread(h.Context(), Acme, thread, 1), until, eventlog.PagesOn(h.EventLog.Streams()).In(h.Context()))
 	if err != nil {
 		h.Fatal(err)
 	}

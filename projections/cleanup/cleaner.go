@@ -10,7 +10,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
@@ -272,7 +271,7 @@ func (c *Cleaner) dropSnapshot(ctx context.Context, o *openDeletion) error {
 	if o.dropped {
 		return nil
 	}
-	err := snapshots.On(c.log.Streams()).Drop(ctx, o.Tenant, o.Thread)
+	err := eventlog.SnapshotsOn(c.log.Streams()).Drop(ctx, o.Tenant, o.Thread)
 	o.dropped = err == nil
 	return err
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/eventlog/queues"
-	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
@@ -102,7 +101,7 @@ const pagedBytes = 256 << 10
 func (c *Cleaner) eraseCommits(ctx context.Context, d buckets.Deletion, commits []uint64) error {
 	err := c.log.EraseArchives(ctx, d.Tenant, d.Thread, commits)
 	if err == nil {
-		err = errors.Join(snapshots.On(c.log.Streams()).Drop(ctx, d.Tenant, d.Thread), c.log.EraseCommits(ctx, d.Tenant, d.Thread, d.Seq))
+		err = errors.Join(eventlog.SnapshotsOn(c.log.Streams()).Drop(ctx, d.Tenant, d.Thread), c.log.EraseCommits(ctx, d.Tenant, d.Thread, d.Seq))
 	}
 	if err == nil {
 		c.logger.Info().Str("tenant", d.Tenant).Str("thread", d.Thread).Msg("what a deleted thread held was erased")

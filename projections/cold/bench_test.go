@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/skein-threads/skein/eventlog/pages"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/internal/readtest"
 	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/projections/documents"
@@ -33,7 +33,7 @@ func BenchmarkRead(b *testing.B) {
 			}
 			b.ResetTimer()
 			for range b.N {
-				r := cold.NewReader(h.EventLog, h.Models, pages.On(h.EventLog.Streams()), nil, 0)
+				r := cold.NewReader(h.EventLog, h.Models, eventlog.PagesOn(h.EventLog.Streams()), nil, 0)
 				t, err := r.Read(b.Context(), documents.ThreadName(readtest.Acme, id), last)
 				if err != nil || len(t.All(documents.Items)) != items {
 					b.Fatal(err)

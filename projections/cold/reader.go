@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/lru"
 	"github.com/skein-threads/skein/projections/documents"
@@ -29,7 +28,7 @@ const (
 type Reader struct {
 	log    *eventlog.Log
 	models *documents.Models
-	pages  *pages.Reader
+	pages  *eventlog.Pages
 	places *quota.Pool
 	limit  int
 
@@ -53,7 +52,7 @@ type fold struct {
 
 // NewReader returns a reader. places bounds how many threads are folded at once, bytes how many
 // bytes of documents are cached; nil and 0: the defaults.
-func NewReader(log *eventlog.Log, models *documents.Models, reader *pages.Reader, places *quota.Pool, bytes int) *Reader {
+func NewReader(log *eventlog.Log, models *documents.Models, reader *eventlog.Pages, places *quota.Pool, bytes int) *Reader {
 	if places == nil {
 		places = quota.NewPool("cold", quota.Places{Total: DefaultPlaces}, nil)
 	}

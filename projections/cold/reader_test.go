@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/skein-threads/skein/eventlog/pages"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/readtest"
 	"github.com/skein-threads/skein/projections/cold"
@@ -31,7 +31,7 @@ func TestReader_WaitsForAPlace(t *testing.T) {
 	seq := uint64(h.React(id, 1).Seq)
 	waiting := make(waits, 8)
 	places := quota.NewPool("cold", quota.Places{Total: 1}, waiting)
-	r := cold.NewReader(h.EventLog, h.Models, pages.On(h.EventLog.Streams()), places, 0)
+	r := cold.NewReader(h.EventLog, h.Models, eventlog.PagesOn(h.EventLog.Streams()), places, 0)
 	leave, err := places.Try("noisy")
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestReader_BoundToSequence(t *testing.T) {
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	one := uint64(h.React(id, 1).Seq)
 	two := uint64(h.React(id, 2).Seq)
-	r := cold.NewReader(h.EventLog, h.Models, pages.On(h.EventLog.Streams()), nil, 1)
+	r := cold.NewReader(h.EventLog, h.Models, eventlog.PagesOn(h.EventLog.Streams()), nil, 1)
 	for seq, items := range map[uint64]int{one: 2, two: 4} {
 		if got, err := r.Read(t.Context(), documents.ThreadName(readtest.Acme, id), seq); err != nil || len(got.All(documents.Items)) != items {
 			t.Errorf("at %d: %+v, %v", seq, got, err)

@@ -131,7 +131,7 @@ func index() Projection {
 // document is derived from the page of the history when it is needed. A document of the index says
 // which pages those are. Its id is events.InheritedPrefix, so that an item's id leads to it.
 
-// Pages returns a page of a history, which the caller must not change. Package eventlog/pages
+// Pages returns a page of a history, which the caller must not change. Package eventlog
 // reads them.
 type Pages func(tenant, digest string) (*events.HistoryPage, error)
 

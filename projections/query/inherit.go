@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/skein-threads/skein/eventlog/pages"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -14,7 +14,7 @@ import (
 type inheriting struct {
 	source
 
-	pages *pages.Reader
+	pages *eventlog.Pages
 	index map[documents.Place]any // the documents of the index that derived documents depend on; nil if one does not exist
 }
 

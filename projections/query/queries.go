@@ -12,7 +12,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
@@ -112,7 +111,7 @@ func (noStates) Values(_ context.Context, _, thread string, _ events.GetState) (
 type Queries struct {
 	log        *eventlog.Log
 	models     *documents.Models
-	pages      *pages.Reader
+	pages      *eventlog.Pages
 	schema     *schema.Validator
 	cfg        Config
 	logger     zerolog.Logger
@@ -142,7 +141,7 @@ func New(log *eventlog.Log, validator *schema.Validator, cfg Config, logger zero
 		metrics = noMetrics{}
 	}
 	q := &Queries{
-		log: log, models: documents.NewModels(), pages: pages.On(log.Streams()), schema: validator, cfg: cfg.withDefaults(), logger: logger, metrics: metrics,
+		log: log, models: documents.NewModels(), pages: eventlog.PagesOn(log.Streams()), schema: validator, cfg: cfg.withDefaults(), logger: logger, metrics: metrics,
 		directory: directory.New(), pasts: newPasts(), answers: answers(),
 	}
 	q.cold = cold.NewReader(log, q.models, q.pages, q.cfg.Cold, 0)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
@@ -61,7 +60,7 @@ func (e *UnknownProjectionError) Error() string {
 type rebuilding struct {
 	log     *eventlog.Log
 	models  *documents.Models
-	pages   *pages.Reader
+	pages   *eventlog.Pages
 	kinds   documents.Mask
 	scope   Scope
 	tell    Progress
@@ -80,7 +79,7 @@ const rebuildWorkers = 4
 
 // newRebuilding returns one of the read models with these names, of all if none is named.
 func newRebuilding(log *eventlog.Log, names []string) (*rebuilding, error) {
-	b := &rebuilding{log: log, models: documents.NewModels(), pages: pages.On(log.Streams())}
+	b := &rebuilding{log: log, models: documents.NewModels(), pages: eventlog.PagesOn(log.Streams())}
 	return b, b.choose(names)
 }
 

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/pages"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/lru"
 )
@@ -15,7 +14,7 @@ import (
 // was taken has one user.
 type Cache struct {
 	log   *eventlog.Log
-	pages *pages.Reader
+	pages *eventlog.Pages
 	most  int // in bytes
 
 	mu    sync.Mutex // guards known
@@ -29,7 +28,7 @@ type kept struct {
 
 // NewCache returns a cache of at most that many bytes, of threads of the log.
 func NewCache(log *eventlog.Log, most int) *Cache {
-	return &Cache{log: log, pages: pages.On(log.Streams()), most: most, known: lru.New[string, *kept](int64(most))}
+	return &Cache{log: log, pages: eventlog.PagesOn(log.Streams()), most: most, known: lru.New[string, *kept](int64(most))}
 }
 
 // maxRecent is how many commits of a thread are cached for a later turn.

@@ -16,7 +16,6 @@ import (
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/backup"
-	"github.com/skein-threads/skein/eventlog/operations"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/eventtext"
 )
@@ -49,7 +48,7 @@ func (a *app) listOperations(ctx context.Context, r *remote) error {
 	defer nc.Close()
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	list, err := operations.List(ctx, nc, events.DefaultNames())
+	list, err := eventlog.ListOperations(ctx, nc, events.DefaultNames())
 	if err != nil {
 		return err
 	}
@@ -107,7 +106,7 @@ func (a *app) report(log *eventlog.Log, o events.Operation, begun time.Time, err
 	o.StartedAt, o.TookMs, o.Failed = events.TimeOf(begun).ISO(), time.Since(begun).Milliseconds(), err != nil
 	ctx, cancel := context.WithTimeout(context.Background(), reportWithin) // also after an interrupt
 	defer cancel()
-	sent := operations.Report(ctx, log.Conn(), log.Config().Names, o)
+	sent := eventlog.ReportOperation(ctx, log.Conn(), log.Config().Names, o)
 	switch {
 	case sent == nil || err != nil || errors.Is(sent, nats.ErrNoResponders): // no Skein runs, or an older one
 	case errors.Is(sent, context.DeadlineExceeded):

@@ -1,4 +1,4 @@
-package operations
+package eventlog
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Report reports an operation to Skein. It returns when that is stored, or when ctx ends, which
+// ReportOperation reports an operation to Skein. It returns when that is stored, or when ctx ends, which
 // the caller sets: without permission nothing answers. [nats.ErrNoResponders] says that no Skein
 // runs, or an older one.
-func Report(ctx context.Context, nc *nats.Conn, n events.Names, o events.Operation) error {
+func ReportOperation(ctx context.Context, nc *nats.Conn, n events.Names, o events.Operation) error {
 	body, err := json.Marshal(o, json.Deterministic(true))
 	if err != nil {
 		return err
@@ -21,8 +21,8 @@ func Report(ctx context.Context, nc *nats.Conn, n events.Names, o events.Operati
 	return ask(ctx, nc, n.OperationReport(), body, &struct{}{})
 }
 
-// List asks Skein for the operations that it keeps, the latest recorded first.
-func List(ctx context.Context, nc *nats.Conn, n events.Names) (*events.OperationList, error) {
+// ListOperations asks Skein for the operations that it keeps, the latest recorded first.
+func ListOperations(ctx context.Context, nc *nats.Conn, n events.Names) (*events.OperationList, error) {
 	var list events.OperationList
 	err := ask(ctx, nc, n.OperationList(), []byte("{}"), &list)
 	if errors.Is(err, nats.ErrNoResponders) {

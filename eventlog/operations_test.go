@@ -1,4 +1,4 @@
-package operations_test
+package eventlog_test
 
 import (
 	"context"
@@ -12,20 +12,19 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/operations"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // open returns a store on a connection of its own, which answers.
-func open(t *testing.T, nc *nats.Conn) *operations.Store {
+func openOperations(t *testing.T, nc *nats.Conn) *eventlog.Operations {
 	t.Helper()
 	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(log.Close)
-	store, err := operations.Open(t.Context(), log.Streams(), time.Now)
+	store, err := eventlog.OpenOperations(t.Context(), log.Streams(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +34,13 @@ func open(t *testing.T, nc *nats.Conn) *operations.Store {
 	return store
 }
 
-func audit(threads int64) events.Operation {
+func auditOf(threads int64) events.Operation {
 	return events.Operation{Kind: events.AuditOperation, StartedAt: events.TimeOf(time.Now()).ISO(), Threads: threads}
 }
 
 func report(t *testing.T, nc *nats.Conn, o events.Operation) {
 	t.Helper()
-	if err := operations.Report(t.Context(), nc, events.DefaultNames(), o); err != nil {
+	if err := eventlog.ReportOperation(t.Context(), nc, events.DefaultNames(), o); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -49,7 +48,7 @@ func report(t *testing.T, nc *nats.Conn, o events.Operation) {
 // threads returns the number of threads of each operation that is listed.
 func threads(t *testing.T, nc *nats.Conn) (out []int64) {
 	t.Helper()
-	list, err := operations.List(t.Context(), nc, events.DefaultNames())
+	list, err := eventlog.ListOperations(t.Context(), nc, events.DefaultNames())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,19 +65,19 @@ func threads(t *testing.T, nc *nats.Conn) (out []int64) {
 // no backup.
 func TestStore_KeepsTheLatestOfEachKind(t *testing.T) {
 	server := natstest.Start(t)
-	open(t, natstest.Connect(t, server))
+	openOperations(t, natstest.Connect(t, server))
 	nc := natstest.Connect(t, server)
 	if list := threads(t, nc); len(list) != 0 {
 		t.Errorf("an empty store lists %v", list)
 	}
 	report(t, nc, events.Operation{Kind: events.BackupOperation, StartedAt: events.TimeOf(time.Now()).ISO(), Streams: 4})
-	for i := range int64(operations.Kept) {
-		report(t, nc, audit(i+1))
+	for i := range int64(eventlog.KeptOperations) {
+		report(t, nc, auditOf(i+1))
 	}
 	if list := threads(t, nc); fmt.Sprint(list) != "[20 19 18 17 16 15 14 13 12 11 10 9 8 7 6 5 4 3 2 1 0]" {
 		t.Errorf("%v", list)
 	}
-	report(t, nc, audit(21))
+	report(t, nc, auditOf(21))
 	if list := threads(t, nc); fmt.Sprint(list) != "[21 20 19 18 17 16 15 14 13 12 11 10 9 8 7 6 5 4 3 2 0]" {
 		t.Errorf("after the 21st: %v", list)
 	}
@@ -89,12 +88,12 @@ func TestStore_OutlivesTheServer(t *testing.T) {
 	dir := t.TempDir()
 	server := natstest.Start(t, natstest.StoreDir(dir))
 	nc := natstest.Connect(t, server)
-	open(t, nc)
-	report(t, nc, audit(7))
+	openOperations(t, nc)
+	report(t, nc, auditOf(7))
 	nc.Close()
 	server.Shutdown()
 	nc = natstest.Connect(t, natstest.Start(t, natstest.StoreDir(dir)))
-	open(t, nc)
+	openOperations(t, nc)
 	if list := threads(t, nc); fmt.Sprint(list) != "[7]" {
 		t.Errorf("after a restart: %v", list)
 	}
@@ -104,7 +103,7 @@ func TestStore_OutlivesTheServer(t *testing.T) {
 // reply subject on which an answer would do harm, is not stored either.
 func TestAnswer_RefusesWhatIsNoReport(t *testing.T) {
 	server := natstest.Start(t)
-	open(t, natstest.Connect(t, server))
+	openOperations(t, natstest.Connect(t, server))
 	nc := natstest.Connect(t, server)
 	good := `{"kind":"audit","startedAt":"` + events.TimeOf(time.Now()).ISO() + `","tookMs":1}`
 	for body, code := range map[string]string{
@@ -125,7 +124,7 @@ func TestAnswer_RefusesWhatIsNoReport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	report(t, nc, audit(5)) // after those above
+	report(t, nc, auditOf(5)) // after those above
 	if list := threads(t, nc); fmt.Sprint(list) != "[5]" {
 		t.Errorf("stored: %v", list)
 	}
@@ -135,10 +134,10 @@ func TestAnswer_RefusesWhatIsNoReport(t *testing.T) {
 // waits as long as its context.
 func TestReport_WithoutAnAnswer(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Start(t))
-	if err := operations.Report(t.Context(), nc, events.DefaultNames(), audit(1)); !errors.Is(err, nats.ErrNoResponders) {
+	if err := eventlog.ReportOperation(t.Context(), nc, events.DefaultNames(), auditOf(1)); !errors.Is(err, nats.ErrNoResponders) {
 		t.Errorf("nobody is there: %v", err)
 	}
-	if _, err := operations.List(t.Context(), nc, events.DefaultNames()); events.AsError(err).Code != events.Unavailable || !strings.Contains(err.Error(), "skein serve") {
+	if _, err := eventlog.ListOperations(t.Context(), nc, events.DefaultNames()); events.AsError(err).Code != events.Unavailable || !strings.Contains(err.Error(), "skein serve") {
 		t.Errorf("nobody is asked: %v", err)
 	}
 	silent, err := nc.SubscribeSync("skein.operation.report")
@@ -147,7 +146,7 @@ func TestReport_WithoutAnAnswer(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := operations.Report(ctx, nc, events.DefaultNames(), audit(1)); !errors.Is(err, context.DeadlineExceeded) {
+	if err := eventlog.ReportOperation(ctx, nc, events.DefaultNames(), auditOf(1)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("nothing answers: %v", err)
 	}
 	if m, err := silent.NextMsg(natstest.Patience); err != nil || strings.Contains(string(m.Data), "recordedAt") {

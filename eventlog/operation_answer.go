@@ -1,4 +1,4 @@
-package operations
+package eventlog
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const (
 const answerWithin = 5 * time.Second
 
 // Answer answers who reports operations, and who asks for them. It ends with the connection.
-func (s *Store) Answer(nc *nats.Conn) error {
+func (s *Operations) Answer(nc *nats.Conn) error {
 	names := s.conn.Config().Names
 	for subject, do := range map[string]func(context.Context, []byte) (any, error){
 		names.OperationReport(): s.report, names.OperationList(): s.list,
@@ -44,11 +44,11 @@ func (s *Store) Answer(nc *nats.Conn) error {
 	return nc.Flush()
 }
 
-func (s *Store) report(_ context.Context, body []byte) (any, error) {
+func (s *Operations) report(_ context.Context, body []byte) (any, error) {
 	return struct{}{}, s.Record(body)
 }
 
-func (s *Store) list(ctx context.Context, body []byte) (any, error) {
+func (s *Operations) list(ctx context.Context, body []byte) (any, error) {
 	var asked struct{}
 	if len(body) > 0 && json.Unmarshal(body, &asked, json.RejectUnknownMembers(true)) != nil {
 		return nil, events.Invalid("", "a request for operations is {}")

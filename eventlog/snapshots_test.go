@@ -1,4 +1,4 @@
-package snapshots
+package eventlog_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/internal/logtest"
 )
@@ -15,12 +16,12 @@ import (
 func TestStore_SavesLoadsAndDrops(t *testing.T) {
 	t.Parallel()
 	l := logtest.Start(t)
-	s := On(l.Streams())
+	s := eventlog.SnapshotsOn(l.Streams())
 	ctx := t.Context()
 	if got, err := s.Load(ctx, logtest.Tenant, "T-1"); got != nil || err != nil {
 		t.Errorf("a snapshot that is not there: %d bytes, %v", len(got), err)
 	}
-	large := make([]byte, 3*pieceBytes)
+	large := make([]byte, 3*(1<<20))
 	_, _ = rand.Read(large)
 	for _, state := range [][]byte{[]byte(`{"version":1}`), large, []byte(`{"version":2}`)} {
 		logtest.Must(t, s.Save(ctx, logtest.Tenant, "T-1", state))
@@ -49,7 +50,7 @@ func TestStore_SavesLoadsAndDrops(t *testing.T) {
 // Small snapshots are written often: each takes the memory of what it holds, not of the largest
 // piece. (It does not run in parallel with others, whose memory would count.)
 func TestSave_TakesTheMemoryOfItsState(t *testing.T) {
-	s := On(logtest.Start(t).Streams())
+	s := eventlog.SnapshotsOn(logtest.Start(t).Streams())
 	const times = 20
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -57,7 +58,7 @@ func TestSave_TakesTheMemoryOfItsState(t *testing.T) {
 		logtest.Must(t, s.Save(t.Context(), logtest.Tenant, "T-1", []byte(`{"version":1}`)))
 	}
 	runtime.ReadMemStats(&after)
-	if each := (after.TotalAlloc - before.TotalAlloc) / times; each > pieceBytes/2 {
+	if each := (after.TotalAlloc - before.TotalAlloc) / times; each > (1<<20)/2 {
 		t.Errorf("each took %d bytes", each)
 	}
 }
@@ -65,10 +66,10 @@ func TestSave_TakesTheMemoryOfItsState(t *testing.T) {
 func TestLoad_Corrupt(t *testing.T) {
 	t.Parallel()
 	l := logtest.Start(t)
-	s := On(l.Streams())
+	s := eventlog.SnapshotsOn(l.Streams())
 	store, err := l.JetStream().ObjectStore(t.Context(), assets.SnapshotBucket)
 	logtest.Must(t, err)
-	_, err = store.PutBytes(t.Context(), objectName(logtest.Tenant, "T-1"), []byte("this is not compressed"))
+	_, err = store.PutBytes(t.Context(), logtest.Tenant+"/T-1", []byte("this is not compressed"))
 	logtest.Must(t, err)
 	if got, err := s.Load(t.Context(), logtest.Tenant, "T-1"); err == nil {
 		t.Errorf("got %q", got)
@@ -76,7 +77,7 @@ func TestLoad_Corrupt(t *testing.T) {
 
 	// Its pieces are gone, or are others.
 	logtest.Must(t, s.Save(t.Context(), logtest.Tenant, "T-2", []byte("state")))
-	info, err := store.GetInfo(t.Context(), objectName(logtest.Tenant, "T-2"))
+	info, err := store.GetInfo(t.Context(), logtest.Tenant+"/T-2")
 	logtest.Must(t, err)
 	stream, err := l.JetStream().Stream(t.Context(), "OBJ_"+assets.SnapshotBucket)
 	logtest.Must(t, err)

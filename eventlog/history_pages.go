@@ -1,4 +1,4 @@
-package pages
+package eventlog
 
 import (
 	"context"
@@ -11,24 +11,33 @@ import (
 	"github.com/skein-threads/skein/internal/lru"
 )
 
-// CacheBytes bounds the pages that a reader keeps in memory.
-const CacheBytes = 16 << 20
+// pageCacheBytes bounds the pages that a reader keeps in memory.
+const pageCacheBytes = 16 << 20
 
-// Reader reads pages. It is safe for concurrent use.
-type Reader struct {
+// Pages reads the pages of histories: items of a thread, as many as fit into a page, which any number
+// of threads inherit. It is safe for concurrent use.
+//
+//   - A page is the bytes that its digest names, or an error: events.Unavailable, with the digest
+//     and the cause.
+//   - A page that was stored before it was named is found, on every process: where a copy of the
+//     store lags, its leader is asked.
+//   - Pages read last are kept in memory, 16 MiB of them at most.
+//   - It stores no pages: package files does, as it stores all contents. It does not know which
+//     thread names a page, and so returns it to any caller.
+type Pages struct {
 	store objects.Store
 
 	mu    sync.Mutex // guards known
 	known *lru.Cache[string, *events.HistoryPage]
 }
 
-// On returns a reader of the pages that a connection leads to.
-func On(conn *streams.Conn) *Reader {
-	return &Reader{store: objects.On(conn, conn.Config().Names.Bucket(assets.FileBucket)), known: lru.New[string, *events.HistoryPage](CacheBytes)}
+// PagesOn returns a reader of the pages that a connection leads to.
+func PagesOn(conn *streams.Conn) *Pages {
+	return &Pages{store: objects.On(conn, conn.Config().Names.Bucket(assets.FileBucket)), known: lru.New[string, *events.HistoryPage](pageCacheBytes)}
 }
 
 // Page returns a page of a tenant, which the caller must not change.
-func (r *Reader) Page(ctx context.Context, tenant, digest string) (*events.HistoryPage, error) {
+func (r *Pages) Page(ctx context.Context, tenant, digest string) (*events.HistoryPage, error) {
 	name := tenant + "/" + digest
 	if page := r.cached(name); page != nil {
 		return page, nil
@@ -46,7 +55,7 @@ func (r *Reader) Page(ctx context.Context, tenant, digest string) (*events.Histo
 }
 
 // In returns Page with a context.
-func (r *Reader) In(ctx context.Context) func(tenant, digest string) (*events.HistoryPage, error) {
+func (r *Pages) In(ctx context.Context) func(tenant, digest string) (*events.HistoryPage, error) {
 	return func(tenant, digest string) (*events.HistoryPage, error) { return r.Page(ctx, tenant, digest) }
 }
 
@@ -55,7 +64,7 @@ func unreadable(digest string, err error) error {
 }
 
 // content reads an object of the store.
-func (r *Reader) content(ctx context.Context, name string) ([]byte, error) {
+func (r *Pages) content(ctx context.Context, name string) ([]byte, error) {
 	o, err := r.store.FindNear(ctx, name)
 	if err == nil && !o.Exists() { // a copy that lags may have answered
 		o, err = r.store.Find(ctx, name)
@@ -69,15 +78,15 @@ func (r *Reader) content(ctx context.Context, name string) ([]byte, error) {
 	return r.store.Read(ctx, &o.Object).Whole()
 }
 
-func (r *Reader) cached(name string) *events.HistoryPage {
+func (r *Pages) cached(name string) *events.HistoryPage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	page, _ := r.known.Get(name)
 	return page
 }
 
-func (r *Reader) keep(name string, page *events.HistoryPage, bytes int) {
-	if bytes > CacheBytes/4 {
+func (r *Pages) keep(name string, page *events.HistoryPage, bytes int) {
+	if bytes > pageCacheBytes/4 {
 		return
 	}
 	r.mu.Lock()
