@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -27,7 +26,9 @@ const (
 // The edge has no endpoints of models and no keys of theirs: it asks the service that has them, over
 // NATS, as it asks for everything. A request with many texts is divided, so that each answer fits into
 // a message; the first part is small, and shows how large a vector is.
-func embeddingsRoutes(e *edge.Edge) { e.Handle("POST /v1/embeddings", openresponses.Refusals(createEmbeddings)) }
+func embeddingsRoutes(e *edge.Edge) {
+	e.Handle("POST /v1/embeddings", openresponses.Refusals(createEmbeddings))
+}
 
 // embeddingsRequest is the body of POST /v1/embeddings. Unknown fields are ignored.
 type embeddingsRequest struct {
@@ -101,10 +102,6 @@ func createEmbeddings(w http.ResponseWriter, r *http.Request, c *edge.Caller) er
 func readEmbeddingsRequest(body []byte) (*embeddingsRequest, error) {
 	var d embeddingsRequest
 	if err := json.Unmarshal(body, &d, jsontext.AllowDuplicateNames(true)); err != nil {
-		wrong := (*json.SemanticError)(nil)
-		if errors.As(err, &wrong) && wrong.JSONPointer != "" {
-			return nil, events.Invalid(string(wrong.JSONPointer), "%.80q has the wrong type", string(wrong.JSONPointer))
-		}
 		return nil, edge.NotObject(err)
 	}
 	switch {

@@ -181,11 +181,7 @@ func decode(raw events.JSON, into any) error {
 	if len(raw) == 0 {
 		raw = events.JSON("{}")
 	}
-	err := json.Unmarshal(raw, into, jsontext.AllowDuplicateNames(true))
-	if wrong := (*json.SemanticError)(nil); errors.As(err, &wrong) && wrong.JSONPointer != "" {
-		return events.Invalid(string(wrong.JSONPointer), "%.80q has the wrong type", string(wrong.JSONPointer))
-	}
-	if err != nil {
+	if err := json.Unmarshal(raw, into, jsontext.AllowDuplicateNames(true)); err != nil {
 		return edge.NotObject(err)
 	}
 	return nil

@@ -3,7 +3,6 @@ package agui
 import (
 	"cmp"
 	"encoding/hex"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -60,9 +59,6 @@ func readInput(r *http.Request) (*input, error) {
 	}
 	var in input
 	if err := json.Unmarshal(body, &in, jsontext.AllowDuplicateNames(true)); err != nil {
-		if wrong := (*json.SemanticError)(nil); errors.As(err, &wrong) && wrong.JSONPointer != "" {
-			return nil, events.Invalid(string(wrong.JSONPointer), "%.80q has the wrong type", string(wrong.JSONPointer))
-		}
 		return nil, edge.NotObject(err)
 	}
 	if in.Actor != nil {

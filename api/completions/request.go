@@ -2,7 +2,6 @@ package completions
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -82,10 +81,6 @@ type toolParam struct {
 func readRequest(body []byte) (*request, error) {
 	var d request
 	if err := json.Unmarshal(body, &d, jsontext.AllowDuplicateNames(true)); err != nil {
-		wrong := (*json.SemanticError)(nil)
-		if errors.As(err, &wrong) && wrong.JSONPointer != "" {
-			return nil, events.Invalid(string(wrong.JSONPointer), "%.80q has the wrong type", string(wrong.JSONPointer))
-		}
 		return nil, edge.NotObject(err)
 	}
 	switch {

@@ -69,10 +69,13 @@ func param(pointer string) string {
 	return pointer[1:]
 }
 
-// NotObject returns the refusal of a body that could not be decoded as an object, without the name of
-// the type that it was decoded into.
+// NotObject returns the refusal of a body that could not be decoded as an object: that the field which
+// the error names has the wrong type, without the name of the type that it was decoded into.
 func NotObject(err error) error {
 	if wrong := (*json.SemanticError)(nil); errors.As(err, &wrong) {
+		if wrong.JSONPointer != "" {
+			return events.Invalid(string(wrong.JSONPointer), "%.80q has the wrong type", string(wrong.JSONPointer))
+		}
 		return events.Invalid("", "the body is not a JSON object")
 	}
 	return events.Invalid("", "the body is not a JSON object: %s", strings.ReplaceAll(err.Error(), "jsontext: ", ""))
