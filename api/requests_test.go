@@ -14,8 +14,8 @@ import (
 )
 
 // mostRequests is what a turn that streams may ask of the service: commands and queries. On a slow
-// machine a turn asks once or twice more than the 5 to 16 that it needs.
-const mostRequests = 18
+// machine a turn asks once or twice more than the 2 to 11 that it needs.
+const mostRequests = 13
 
 // What a turn asks of the service is bounded over every protocol: each request costs as much as the
 // command that begins the turn.

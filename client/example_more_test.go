@@ -84,6 +84,33 @@ func ExampleClient_Chunks() {
 	// Output: {"delta":"GOOD MORNING","id":"1"}
 }
 
+// A run, from before the command that begins it: its chunks, and how it ended.
+func ExampleClient_Ahead() {
+	c, end := shouting()
+	defer end()
+	ctx := context.Background()
+	thread, err := c.Send(ctx, "", events.CreateThread{AgentID: "shout"})
+	check(err)
+	ahead, err := c.Ahead(ctx, thread.ThreadID)
+	check(err)
+	defer ahead.Close()
+	begun, err := c.Send(ctx, thread.ThreadID, events.ReactThread{Text: new("hello")})
+	check(err)
+	timeline := ahead.Timeline(begun, []string{"thread.finished"})
+	for chunk, err := range c.Chunks(ctx, thread.ThreadID, begun.Result.ExecutionID, ahead.Chunks()) {
+		check(err)
+		if chunk.Type == events.ChunkTextDelta {
+			fmt.Println(string(chunk.Data))
+		}
+	}
+	ended, err := timeline.Next(ctx)
+	check(err)
+	fmt.Println(ended.Type)
+	// Output:
+	// {"delta":"HELLO","id":"1"}
+	// thread.finished
+}
+
 // A program applies its definitions whenever it starts: what is as it is to be is not written again.
 func ExampleClient_Apply() {
 	c, end := example()

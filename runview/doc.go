@@ -56,6 +56,11 @@
 // models and of tools, and waits, with their times, usage and failures. It takes the events alone,
 // from execution.created on; what has no length, such as a retry, its user takes from the event.
 //
+// # The document
+//
+// [Execute] folds the same events into the document of an execution: the read model, and a stream of the
+// run that needs no read model, call it.
+//
 // # Pauses
 //
 // [Pauses] and [AwaitsPeople] say the same of the document of a run: where it waits for people, and

@@ -44,7 +44,7 @@
 // # What it does not
 //
 // It has no mapping of items of its own: package events/openresponses converts them. It folds no
-// events: where a run waits for people is said by [runview.Pauses].
+// events: a [runstream.Record] does, and where a run waits for people is said by [runview.Pauses].
 //
 // # What may enter
 //
