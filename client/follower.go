@@ -192,7 +192,6 @@ func (f *follower) recoverDropped(ctx context.Context) error {
 		return nil // a closed subscription: the connection reports it
 	}
 	f.dropped = n
-	f.feed.miss()
 	return f.readUpTo(ctx, 0)
 }
 
@@ -205,7 +204,6 @@ func (f *follower) collect(ctx context.Context) error {
 	if f.owed = 0; f.seq >= owed {
 		return nil
 	}
-	f.feed.miss()
 	return f.readUpTo(ctx, owed)
 }
 
@@ -289,8 +287,10 @@ func (f *follower) notePassed(seq int64) {
 }
 
 // readUpTo reads the log from the follower's position to its end, which is at least the
-// commit with the sequence upTo: a replica may lag behind the timeline for a moment.
+// commit with the sequence upTo: a replica may lag behind the timeline for a moment. What live events
+// were missed, chunks may have been as well.
 func (f *follower) readUpTo(ctx context.Context, upTo int64) error {
+	f.feed.miss()
 	for attempts := requests().Start(); ; {
 		err := f.readLog(ctx)
 		if ctx.Err() != nil || errors.Is(err, errGone) || events.HasCode(err, events.PositionAhead) || events.IsUnreadable(err) {

@@ -205,6 +205,8 @@ func (b *begun) read(ctx context.Context) (*events.Execution, error) {
 			return x, nil
 		}
 	}
+	b.live.Close() // its events alone do not tell the rest
+	b.live = nil
 	return client.Read(ctx, b.client, b.query())
 }
 

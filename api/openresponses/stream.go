@@ -154,6 +154,11 @@ func follow(ctx context.Context, c *client.Client, l leg, whole bool, to sink) (
 		e.emit(streamEvent{Type: "response.queued", Response: &created})
 		first.Status = inProgressStatus
 	}
+	if l.withdrawn {
+		first.Status, first.IncompleteDetails = cancelledStatus, &incomplete{cancelledReason}
+		e.finish(first)
+		return end, e.err
+	}
 	if runstream.IsQueued(l.x) {
 		e.flush()
 		begun, blocked, err := begins(ctx, c, events.GetExecution{ThreadID: l.x.ThreadID, ExecutionID: l.x.ID})
@@ -175,7 +180,7 @@ func follow(ctx context.Context, c *client.Client, l leg, whole bool, to sink) (
 		if err != nil {
 			return end, err
 		}
-		e.leg.x = begun
+		e.leg.x, e.leg.live = begun, nil // it is what queries tell, of a moment that the events do not name
 	}
 	e.emit(streamEvent{Type: "response.in_progress", Response: first})
 	e.flush()

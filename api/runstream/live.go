@@ -75,8 +75,8 @@ type part struct {
 	raw events.JSON
 }
 
-// Record blocks until enough is true of the record of a run, and returns it then. x is its execution, as
-// it is at any time since the command. An error that is not ctx's says that the events cannot be followed
+// Record blocks until enough is true of the record of a run, and returns it then. x is its execution as
+// the command has made it: see [Begin]. An error that is not ctx's says that the events cannot be followed
 // on, or that the thread was deleted: queries tell more.
 func (l *Live) Record(ctx context.Context, x *events.Execution, enough func(*Record) bool) (*Record, error) {
 	timeline := l.ahead.Timeline(l.reply, recordTypes())
