@@ -169,6 +169,7 @@ func TestSubscribe_Cancel(t *testing.T) {
 	w.want("listed", fmt.Sprint(list["totalSize"]), "3")
 	result, _ := w.call("CancelTask", object{"id": id(removed)})
 	w.want("removed", shown(result), "TASK_STATE_CANCELED:")
+	w.want("removed, got", shown(w.get(id(removed))), "TASK_STATE_CANCELED:")
 	if _, failure := w.call("SendMessage", w.message(text("x"), "taskId", id(task))); failure["code"] != float64(-32004) {
 		t.Errorf("a message to a task that is worked on: %s", dump(failure))
 	}
@@ -188,8 +189,10 @@ func TestSubscribe_Cancel(t *testing.T) {
 	}
 	w.want("the stream ends", s.state, "TASK_STATE_CANCELED")
 	for method, code := range map[string]int{"CancelTask": -32002, "SubscribeToTask": -32004} {
-		_, failure := w.call(method, object{"id": id(task)})
-		w.want(method, fmt.Sprint(failure["code"]), fmt.Sprint(code))
+		for _, one := range []object{task, removed} {
+			_, failure := w.call(method, object{"id": id(one)})
+			w.want(method, fmt.Sprint(failure["code"]), fmt.Sprint(code))
+		}
 	}
 	s = w.read(w.stream(t.Context(), "SendStreamingMessage", w.message(text("and more"), "contextId", "c")))
 	w.want("afterwards", s.answer(), "answer to and more")

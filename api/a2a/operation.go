@@ -120,12 +120,16 @@ func (o *operation) cancelTask() error {
 		if err != nil {
 			return err
 		}
-		if removed {
-			o.result(o.w, o.version.task(task{ID: x.ID, ContextID: contextOf(t), Status: status{State: canceled}}))
-			return nil
-		}
 		if now, x, _, err = o.find(ctx, in.ID); err != nil {
 			return err
+		}
+		if removed {
+			out, err := o.site().taskOf(ctx, now, x, contextOf(t), nil, false)
+			if err != nil {
+				return err
+			}
+			o.result(o.w, o.version.task(out))
+			return nil
 		}
 	}
 	if x.Finished {

@@ -25,6 +25,9 @@ func (o *operation) find(ctx context.Context, id string) (*client.Client, *event
 		return nil, nil, nil, noTask(id)
 	}
 	x, err := runstream.Find(ctx, now, id)
+	if events.IsNotFound(err) { // it may have been cancelled before it began
+		x, err = runstream.Withdrawn(ctx, now, id)
+	}
 	if events.IsNotFound(err) || err == nil && x.AgentID != o.agent {
 		return nil, nil, nil, noTask(id)
 	}
@@ -147,6 +150,9 @@ func (b site) taskOf(ctx context.Context, now *client.Client, x *events.Executio
 
 // historyOf returns the message that began a task, and what people were asked since and have decided.
 func (b site) historyOf(ctx context.Context, now *client.Client, x *events.Execution, context string) (list []message, err error) {
+	if x.TriggerItemID == "" { // it never began
+		return nil, nil
+	}
 	item, err := client.Read(ctx, now, events.GetItem{ThreadID: x.ThreadID, ItemID: x.TriggerItemID})
 	switch {
 	case events.IsNotFound(err): // it was deleted

@@ -45,10 +45,17 @@ func TestConversation_Busy(t *testing.T) {
 		t.Errorf("%v", waiting)
 	}
 	dropped := ask("dropped")
-	if got := w.must("POST", fmt.Sprintf("/v1/responses/%v/cancel", dropped["id"]), ""); got["status"] != "cancelled" {
-		t.Errorf("%v", got)
+	path := fmt.Sprintf("/v1/responses/%v", dropped["id"])
+	for _, r := range [][2]string{{"POST", path + "/cancel"}, {"GET", path}, {"POST", path + "/cancel"}} {
+		got := w.must(r[0], r[1], "")
+		if got["status"] != "cancelled" || got["id"] != dropped["id"] || got["created_at"] != dropped["created_at"] || len(got["output"].([]any)) != 0 {
+			t.Errorf("%v: %v", r, got)
+		}
 	}
-	if status, _ := w.do("GET", fmt.Sprintf("/v1/responses/%v", dropped["id"]), ""); status != http.StatusNotFound {
+	if got := kinds(w.stream("GET", path+"?stream=true", "")); got != "created queued incomplete" {
+		t.Errorf("its stream: %s", got)
+	}
+	if status, _ := w.do("DELETE", path, ""); status != http.StatusNotFound {
 		t.Errorf("%d", status)
 	}
 	followed := make(chan []object)

@@ -21,6 +21,8 @@ type leg struct {
 
 	live   *runstream.Live   // follows its run from the beginning on; nil: queries tell of it
 	record *runstream.Record // of the run, when the leg has ended; nil: queries tell
+
+	withdrawn bool // the run was removed from its queue before it began
 }
 
 // pause returns where the leg ends, nil if it goes on to the end of the run.

@@ -155,11 +155,19 @@ func found(ctx context.Context, c *edge.Caller, id string) (*client.Client, leg,
 		return nil, leg{}, err
 	}
 	l, err := legOf(ctx, upToDate, id)
+	if events.IsNotFound(err) {
+		if x, wrong := runstream.Withdrawn(ctx, upToDate, id); wrong == nil {
+			l, err = leg{x: x, record: &runstream.Record{Execution: x}, withdrawn: true}, nil
+		}
+	}
 	if err != nil {
 		return nil, leg{}, err
 	}
 	if e := echoOf(l.x); e != nil && e.Temporary {
 		return nil, leg{}, noResponse(id)
+	}
+	if l.withdrawn {
+		return upToDate, l, nil
 	}
 	if l.x.Finished {
 		if _, err := client.Read(ctx, upToDate, events.GetItem{ThreadID: l.x.ThreadID, ItemID: l.x.ReactionItemID}); err != nil {
@@ -226,10 +234,9 @@ func cancel(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 			return err
 		}
 		if removed {
-			res := resourceAt(l)
-			res.Status, res.IncompleteDetails = cancelledStatus, &incomplete{cancelledReason}
-			edge.WriteJSON(w, http.StatusOK, res)
-			return nil
+			if cl, l, err = found(ctx, c, r.PathValue("id")); err != nil {
+				return err
+			}
 		}
 	}
 	if p := l.pause(); !l.x.Finished && (p == nil || !p.Answered()) {
@@ -273,6 +280,9 @@ func removeOnce(ctx context.Context, c *edge.Caller, id string) error {
 		return err
 	}
 	x := l.x
+	if l.withdrawn { // nothing of it is shown
+		return noResponse(id)
+	}
 	if !x.Finished {
 		return events.Invalid("/id", "response %s has not ended; cancel it first", clipped(id))
 	}

@@ -97,26 +97,56 @@ func Queued(ctx context.Context, c *client.Client, id string) (*events.Execution
 	if at < 0 { // it may have begun between the two queries
 		return client.Read(ctx, c.WithMinSeq(list.Seq), events.GetExecution{ThreadID: x.ThreadID, ExecutionID: x.ID})
 	}
-	from := int64(1)
-	for q := (events.ListEvents{ThreadID: x.ThreadID, FromVersion: &from, Types: []string{string(events.QueuePushedType)}}); ; {
+	return x, readQueued(ctx, c, x, false)
+}
+
+// Withdrawn returns the execution that a run would have had which was removed from its queue before it
+// began: it has failed, since it was stopped. The error is a not_found if there was none.
+func Withdrawn(ctx context.Context, c *client.Client, id string) (*events.Execution, error) {
+	_, number, _ := strings.Cut(id, "_")
+	x := &events.Execution{ID: events.ExecutionPrefix + number, ThreadID: ThreadIn(id)}
+	if x.ThreadID == "" {
+		return nil, events.Missing("run", id)
+	}
+	return x, readQueued(ctx, c, x, true)
+}
+
+// readQueued completes the execution of a run that was put in a queue, from the events of its thread,
+// also with its removal from there. The error is a not_found if they do not have it.
+func readQueued(ctx context.Context, c *client.Client, x *events.Execution, removal bool) error {
+	q := events.ListEvents{ThreadID: x.ThreadID, FromVersion: new(int64(1)), Types: []string{string(events.QueuePushedType)}}
+	if removal {
+		q.Types = append(q.Types, string(events.QueueRemovedType))
+	}
+	for *q.FromVersion > 0 {
 		page, err := client.Read(ctx, c, q)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, raw := range page.Events {
 			e, err := events.DecodeEvent(raw)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			if d, ok := e.Data.(events.QueuePushed); ok && d.ExecutionID == x.ID {
+			switch d := e.Data.(type) {
+			case events.QueuePushed:
+				if d.ExecutionID != x.ID {
+					continue
+				}
 				x.AgentID, x.Settings, x.ReactionItemID, x.CreatedAt = d.AgentID, d.Settings, d.ReactionItemID, e.Time.String()
-				return x, nil
+				if !removal {
+					return nil
+				}
+			case events.QueueRemoved:
+				if d.ExecutionID == x.ID {
+					x.Status, x.Stopped, x.Finished, x.UpdatedAt = events.ExecutionFailed, true, true, e.Time.String()
+					return nil
+				}
 			}
 		}
-		if from = page.NextVersion; from == 0 {
-			return nil, events.Missing("run", id)
-		}
+		q.FromVersion = &page.NextVersion
 	}
+	return events.Missing("run", x.ID)
 }
 
 // IsQueued reports whether an execution is one that [Queued] returned of a run that has not begun.
