@@ -21,6 +21,7 @@ type Live struct {
 	thread string
 	since  events.Time
 	ahead  *client.Ahead
+	unbind func() bool // from the context
 	reply  *events.Reply
 }
 
@@ -32,8 +33,7 @@ func Ahead(ctx context.Context, c *client.Client, thread string) *Live {
 	if err != nil {
 		return nil
 	}
-	context.AfterFunc(ctx, ahead.Close)
-	return &Live{thread: thread, since: since, ahead: ahead}
+	return &Live{thread: thread, since: since, ahead: ahead, unbind: context.AfterFunc(ctx, ahead.Close)}
 }
 
 // Begun notes the reply to the command. It returns nil, and closes l, if that was executed on another
@@ -54,6 +54,7 @@ func (l *Live) Begun(reply *events.Reply) *Live {
 // Close ends the following.
 func (l *Live) Close() {
 	if l != nil {
+		l.unbind()
 		l.ahead.Close()
 	}
 }
