@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/skein-threads/skein/client"
@@ -56,11 +57,13 @@ func TestAhead(t *testing.T) {
 				r.say(w, 0, n)
 				r.stored(n)
 			}
-			go func() {
+			var writing sync.WaitGroup
+			writing.Go(func() {
 				r.say(w, n, n+9)
 				r.end(events.ExecutionCompleted, "")
 				r.finish(w)
-			}()
+			})
+			defer writing.Wait() // the reader may have the last chunk before the writer's acknowledgement
 			read(ctx, r.c, r.thread, r.execution, nil, ahead.Chunks()).exact(t, 0, 0, n+9)
 			if e, err := timeline.Next(ctx); err != nil || e.Type != events.ExecutionStatusChangedType {
 				t.Errorf("%+v, %v", e, err)
