@@ -172,6 +172,10 @@ func beginOnce(ctx context.Context, c *edge.Caller, d *createRequest, on basis, 
 		b.queued = b.queued || r.QueuedID != ""
 	}
 	b.reply, b.live = reply, b.live.Begun(reply)
+	if b.queued { // what queries tell of it is of a moment that the events do not name
+		b.live.Close()
+		b.live = nil
+	}
 	return b, nil
 }
 

@@ -180,7 +180,7 @@ func follow(ctx context.Context, c *client.Client, l leg, whole bool, to sink) (
 		if err != nil {
 			return end, err
 		}
-		e.leg.x, e.leg.live = begun, nil // it is what queries tell, of a moment that the events do not name
+		e.leg.x = begun
 	}
 	e.emit(streamEvent{Type: "response.in_progress", Response: first})
 	e.flush()
