@@ -197,13 +197,11 @@ func (f *follower) recoverDropped(ctx context.Context) error {
 
 // collect reads the events that are owed from the log, if they are late.
 func (f *follower) collect(ctx context.Context) error {
-	if f.owed == 0 || f.seq < f.owed && time.Now().Before(f.late) {
+	if f.seq >= f.owed || time.Now().Before(f.late) {
 		return nil
 	}
 	owed := f.owed
-	if f.owed = 0; f.seq >= owed {
-		return nil
-	}
+	f.owed = 0 // once: it may have been erased
 	return f.readUpTo(ctx, owed)
 }
 
