@@ -146,6 +146,7 @@ func (s *Server) embed(ctx context.Context) error {
 	}
 	o.Logger = s.logger
 	o.WriteFailed = func(err error) { s.unwritable(o.StoreDir, err) }
+	o.OtherFailed = s.otherUnwritable
 	o.Streams = assets.Kept(s.cfg.Names)
 	o.Prepare, o.Ended = func() error { return s.openStore(ctx, o.StoreDir) }, s.closeStore
 	if err := store.Room(o.StoreDir); err != nil {

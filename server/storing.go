@@ -11,6 +11,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/operator/store"
 	"github.com/skein-threads/skein/server/metrics"
 )
@@ -55,6 +56,17 @@ func (s *Server) unwritable(dir string, cause error) {
 		s.logger.Error().Err(cause).Str("store", dir).
 			Msg("the store cannot be written: commands are refused, queries go on; " + next + " and start Skein again")
 	}
+}
+
+// otherUnwritable notes that the embedded server takes no writes to a stream of which commands do not
+// depend, most often one that is derived.
+func (s *Server) otherUnwritable(err *embedded.UnwrittenError) {
+	s.store.Suspect()
+	next := "the start reads all of the store, and says what is damaged"
+	if assets.Derived(s.cfg.Names, err.Stream) {
+		next = "it is derived, so what can be read of it is kept, and skein replay and skein replay timeline make the rest again"
+	}
+	s.logger.Error().Err(err).Str("stream", err.Stream).Msg("a stream cannot be written until Skein is started again: " + next)
 }
 
 // roomOf returns what tells whether a commit fits on the disk of the store. It logs when that changes.

@@ -146,12 +146,14 @@ func (s settings) compression() jetstream.StoreCompression {
 	return jetstream.NoCompression
 }
 
-// derivedCompression returns how the timeline is compressed, which takes most of the disk. It does
-// not wait for the disk, so that a power cut may take a whole block and leave the compressed one
-// before it as the last, to which nats-server 2.15.2 then appends (filestore.go, checkLastBlock).
-// Only where operator/store unpacks it before the server starts is that safe. It also keeps what can
-// be read of a damaged block, which a server alone would remove with the stream; while it serves, the
-// audit names what such a block held ([streams.Conn.Readable]).
+// derivedCompression returns how the timeline and the buckets of the read models are compressed,
+// which take most of the disk. They do not wait for the disk, so that a power cut may take a whole
+// block and leave the compressed one before it as the last, to which nats-server 2.15.2 then appends
+// (filestore.go, checkLastBlock). Only where operator/store unpacks it before the server starts is
+// that safe. It also keeps what can be read of a damaged block, which a server alone would remove
+// with the stream; while it serves, the audit names what such a block of the timeline held
+// ([streams.Conn.Readable]), and a bucket of which one is damaged takes no document that replaces
+// one in it, until the next start.
 func (s settings) derivedCompression() jetstream.StoreCompression {
 	if s.embedded {
 		return s.compression()
@@ -166,7 +168,7 @@ func (s settings) bucket(name string) streams.Asset {
 	return streams.Asset{Derived: true, Config: jetstream.StreamConfig{
 		Name: "KV_" + name, Description: "Skein: a read model; derived from the log.",
 		Subjects: []string{"$KV." + name + ".>"}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
-		Discard: jetstream.DiscardNew, Replicas: s.replicas, MaxMsgsPerSubject: 1, MaxMsgSize: -1,
+		Discard: jetstream.DiscardNew, Replicas: s.replicas, MaxMsgsPerSubject: 1, MaxMsgSize: -1, Compression: s.derivedCompression(),
 		AllowDirect: true, AllowRollup: true, DenyDelete: true, PersistMode: s.persistMode(), Duplicates: time.Second,
 		AllowAtomicPublish: s.replicas > 1, // see derived.Fence
 	}}

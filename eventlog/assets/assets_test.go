@@ -145,8 +145,8 @@ func TestEnsure_CreatesEachStreamOnce(t *testing.T) {
 	}
 }
 
-// The embedded server's timeline is compressed like the log. Another server's is not: nobody checks
-// its files after a power cut.
+// The embedded server's timeline and read models are compressed like the log. Another server's are
+// not: nobody checks its files after a power cut.
 func TestEnsure_UpdatesAndKeepsTheOperatorsLimits(t *testing.T) {
 	for _, embedded := range []bool{false, true} {
 		t.Run(fmt.Sprint("embedded ", embedded), func(t *testing.T) { ensureUpdates(t, embedded) })
@@ -185,6 +185,22 @@ func ensureUpdates(t *testing.T, embedded bool) {
 		if got.MaxBytes != 64<<20 {
 			t.Errorf("%s: the operator's limit is now %d", a.Config.Name, got.MaxBytes)
 		}
+	}
+	bucket := func() jetstream.StreamConfig {
+		if err := assets.EnsureBucket(t.Context(), l.Streams(), "thread_items"); err != nil {
+			t.Fatal(err)
+		}
+		return streamsOf(t, l)["KV_thread_items"].Config
+	}
+	cfg := bucket()
+	if cfg.Compression = jetstream.S2Compression; embedded { // as an earlier build created it
+		cfg.Compression = jetstream.NoCompression
+	}
+	if _, err := l.JetStream().UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	if got := bucket().Compression; (got == jetstream.S2Compression) != embedded {
+		t.Errorf("a read model's compression is now %v", got)
 	}
 }
 

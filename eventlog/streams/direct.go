@@ -125,6 +125,8 @@ func (c *Conn) directOnce(ctx context.Context, stream string, q GetRequest, body
 			return true, ErrTooMany
 		case "503":
 			return true, fmt.Errorf("stream %s: %w", stream, nats.ErrNoResponders)
+		case "500": // of a damaged compressed block
+			return true, &UnreadableError{Stream: stream, Seq: q.Seq, Cause: errors.New(m.Header.Get("Description"))}
 		default:
 			return true, fmt.Errorf("stream %s refused a read: %s %s", stream, status, m.Header.Get("Description"))
 		}

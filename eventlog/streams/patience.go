@@ -127,6 +127,13 @@ func (c *Conn) untilAnswered(ctx context.Context, stream string, q GetRequest, r
 		err := read(within)
 		var silent *SilentError
 		var incomplete *IncompleteError
+		var unreadable *UnreadableError
+		if errors.As(err, &unreadable) {
+			if cause := c.cfg.Damage(stream, q.Seq, math.MaxUint64); cause != nil {
+				unreadable.Cause = cause
+			}
+			return err
+		}
 		unanswered := errors.Is(err, nats.ErrNoResponders)
 		if ctx.Err() != nil || !unanswered && !errors.As(err, &silent) && !errors.As(err, &incomplete) {
 			return err

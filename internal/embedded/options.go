@@ -89,6 +89,10 @@ type Options struct {
 	// the error was. They are made before they are written, and never deleted. Default none.
 	Streams []string
 
+	// OtherFailed is told, once for each stream of the account that is not in Streams, that the
+	// server takes no writes to it until it is restarted. Default none.
+	OtherFailed func(*UnwrittenError)
+
 	// Logger takes the server's log; the zero Logger drops it. The server's
 	// notices are logged at debug, its debug lines at trace.
 	Logger zerolog.Logger

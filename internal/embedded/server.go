@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -79,7 +80,7 @@ func Start(o Options) (*Server, error) {
 	if !options.DontListen {
 		s.url = ns.ClientURL()
 	}
-	if o.WriteFailed != nil {
+	if o.WriteFailed != nil || o.OtherFailed != nil {
 		go s.investigate()
 	}
 	return s, nil
@@ -149,11 +150,18 @@ func (s *Server) investigate() {
 		defer close(ended)
 		s.nats.WaitForShutdown()
 	}()
+	told := map[string]bool{}
 	for {
 		select {
 		case cause := <-s.suspects:
-			if err := s.Unwritten(); err != nil {
+			if err := s.Unwritten(); err != nil && s.options.WriteFailed != nil {
 				s.options.WriteFailed(fmt.Errorf("%w: %w", err, cause))
+			}
+			for _, err := range s.othersUnwritten() {
+				if s.options.OtherFailed != nil && !told[err.Stream] {
+					told[err.Stream] = true
+					s.options.OtherFailed(err)
+				}
 			}
 		case <-ended:
 			return
@@ -195,6 +203,22 @@ func (s *Server) Unwritten() error {
 		}
 	}
 	return nil
+}
+
+// othersUnwritten returns which streams of the account, besides Options.Streams, the server could not
+// write to.
+func (s *Server) othersUnwritten() (out []*UnwrittenError) {
+	if !s.nats.Running() || !s.nats.JetStreamEnabled() {
+		return nil
+	}
+	h := s.nats.Healthz(&server.HealthzOptions{Account: s.options.Account, Details: true})
+	for _, e := range h.Errors {
+		// One that is being made or deleted cannot be recovered, and that is no failure.
+		if e.Type == server.HealthzErrorStream && strings.Contains(e.Error, " write error: ") && !slices.Contains(s.options.Streams, e.Stream) {
+			out = append(out, &UnwrittenError{Stream: e.Stream, Reason: e.Error})
+		}
+	}
+	return out
 }
 
 // Shutdown closes the connections, flushes the store, waits until the server has ended, and

@@ -25,6 +25,7 @@ type Opened struct {
 	sealed    sealedList
 	turn      int  // of Others
 	confirmed bool // the server has everything
+	suspect   bool // a derived stream may be damaged
 }
 
 // Open makes sure that a server can read all of a store that is not derived, before
@@ -69,7 +70,7 @@ func Open(ctx context.Context, cfg Config) (*Opened, error) {
 		if err := cfg.dropIndexes(); err != nil {
 			return nil, err
 		}
-		kept, err := cfg.keepReadable()
+		kept, err := cfg.keepReadable(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("keeping what can be read of damaged blocks: %w", err)
 		}
@@ -260,13 +261,21 @@ func (o *Opened) Others(account string, n int) ([]string, error) {
 	return out[:min(n, len(out))], nil
 }
 
+// Suspect notes that the server could not read or write a derived stream: the next start reads all
+// of the store, and keeps what can be read.
+func (o *Opened) Suspect() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.suspect = true
+}
+
 // Closed notes that the server has ended, and has written everything: the next
 // start need not read all of it. The caller still holds the store's lock. Without a
-// [Opened.Confirm] before, it does nothing.
+// [Opened.Confirm] before, or after [Opened.Suspect], it does nothing.
 func (o *Opened) Closed() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.confirmed {
+	if !o.confirmed || o.suspect {
 		return nil
 	}
 	return o.cfg.markClosed(&o.mark)

@@ -1,8 +1,8 @@
 package store
 
 import (
+	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -54,72 +54,55 @@ func unpackEnd(p place) error {
 	return nil
 }
 
-// keepReadable rewrites each compressed block of a derived stream that the server could not unpack,
-// uncompressed and with the records that can be read: at a start after a crash the server removes a
-// stream with such a block, and the consumers on it. It returns what was damaged.
-func (c Config) keepReadable() ([]Damage, error) {
+// keepReadable rewrites each block of a derived stream that is damaged, uncompressed and with the
+// records that can be read. At a start after a crash the server would remove all of a stream that
+// has a compressed block it cannot unpack, with the consumers on it, and of another block what
+// follows the damage. It returns what was damaged.
+func (c Config) keepReadable(ctx context.Context) ([]Damage, error) {
 	list, err := c.streams(true)
 	if err != nil {
 		return nil, err
 	}
-	var out []Damage
+	w := &work{Config: c, ctx: ctx}
+	var found []*stream
 	for _, p := range list {
-		files, err := blockFiles(p)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range files {
-			cause, err := keepRecords(p, f)
-			if err != nil {
+		s := &stream{place: p, derived: true}
+		s.begin(c.Dir, false, nil, w)
+		found = append(found, s)
+	}
+	if err := w.run(); err != nil {
+		return nil, err
+	}
+	var out []Damage
+	for _, s := range found {
+		for i, read := range s.read {
+			if read == nil || len(read.Damages) == 0 || read.Damages[0].Torn && i == len(s.read)-1 {
+				continue // what a crash has left of a last record, the server removes itself
+			}
+			if err := keepRecords(s.place, s.files[i]); err != nil {
 				return nil, err
 			}
-			if cause != "" {
-				out = append(out, Damage{
-					Account: p.account, Stream: p.stream, File: under(c.Dir, f.path), Derived: true,
-					Cause: cause + "; what can be read of it was kept",
-				})
-			}
+			out = append(out, Damage{
+				Account: s.account, Stream: s.stream, File: under(c.Dir, s.files[i].path), Derived: true,
+				Cause: read.Damages[0].Cause + "; what can be read of it was kept",
+			})
 		}
 	}
 	return out, nil
 }
 
-// keepRecords does so with one block, and returns what was wrong with it.
-func keepRecords(p place, f blockFile) (cause string, err error) {
-	if compressed, err := isCompressed(f.path); err != nil || !compressed {
-		return "", err
-	}
+// keepRecords rewrites a block with the records of it that can be read.
+func keepRecords(p place, f blockFile) error {
 	raw, err := os.ReadFile(f.path)
 	if err != nil {
-		return "", err
-	}
-	if _, whole := blocks.Unpack(raw); whole {
-		return "", nil
+		return err
 	}
 	var kept []byte
-	got := blocks.NewReader(p.stream, f.index).Scan(raw, func(r blocks.Record) { kept = append(kept, r.Raw...) })
-	switch {
-	case len(got.Damages) == 0:
-		return "", nil
-	case len(kept) == 0:
-		return got.Damages[0].Cause, os.Remove(f.path)
+	blocks.NewReader(p.stream, f.index).Scan(raw, func(r blocks.Record) { kept = append(kept, r.Raw...) })
+	if len(kept) == 0 {
+		return os.Remove(f.path)
 	}
-	return got.Damages[0].Cause, replaceFile(f.path, kept)
-}
-
-// isCompressed reads how a block begins.
-func isCompressed(name string) (bool, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	head := make([]byte, blocks.HeadSize)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return false, err
-	}
-	return blocks.Compressed(head[:n]), nil
+	return replaceFile(f.path, kept)
 }
 
 // replaceFile replaces a file in one step. The server ignores what a crash leaves of the attempt.
