@@ -16,12 +16,14 @@ func legend() string { return strings.ReplaceAll(legendText, "~", "`") }
 const legendText = `## How to read the fields
 
 **Bold** fields are required. A type such as id or time is a text of that [form](#forms-of-texts).
-T[] is a list of T, a|b is one of these values, and a field without a type is a text. An integer is at least 0. A limit counts the
-characters of a text and the elements of a list.
+T[] is a list of T, a|b is one of these values, JSON is any, and a field without a type is a text. A
+limit alone counts the characters of a text, that of a list its elements. An integer is at least 0;
+microseconds and milliseconds are integers that count from the Unix epoch.
 
 Some fields mean the same everywhere: an ~id~ in a command is one that the caller chooses, an absent
 ~contextId~ the thread's default context, ~metadata~ the caller's own fields, a ~path~ begins at the
-thread's root, and ~errorText~ says why something failed.`
+thread's root, ~silent~ hides from people but not from the model, absent ~rights~ are the whole
+tenant's, and ~errorText~ says why something failed.`
 
 // nameOf is the name of a field as the pages show it.
 func nameOf(f schema.Description) string {
@@ -46,11 +48,12 @@ var bounds = regexp.MustCompile(` (?:[≤≥] [0-9]+|[0-9]+-[0-9]+)`)
 // kindOf is the type of a field as the pages show it: a|b for one of some values, T[] for a list.
 // Limits bind callers, so that those of what Skein sends are omitted.
 func (p *page) kindOf(f schema.Description) string {
-	kind := strings.ReplaceAll(f.Type, "one of "+strings.Join(events.DefinitionKind("").Enum(), ", "), "kind of [definition](definitions.md)")
+	kind := strings.ReplaceAll(f.Type, "one of "+strings.Join(events.DefinitionKind("").Enum(), ", "), "[kind](definitions.md)")
+	kind = strings.ReplaceAll(kind, "any JSON", "JSON")
 	if p.output {
 		kind = bounds.ReplaceAllString(kind, "")
 	} else {
-		kind = strings.ReplaceAll(kind, "integer ≥ 0", "integer")
+		kind = strings.TrimPrefix(strings.ReplaceAll(kind, "integer ≥ 0", "integer"), "text ")
 	}
 	if name := p.shapes.named(f.Holds); name != "" {
 		kind = strings.Replace(kind, "object", fmt.Sprintf("[%s](%s#%s)", name, p.sections(), anchor(name)), 1)
@@ -59,6 +62,22 @@ func (p *page) kindOf(f schema.Description) string {
 		return oneOf(of) + "[]" + strings.TrimPrefix(element, "list")
 	}
 	return oneOf(kind)
+}
+
+// sinceEpoch moves the unit of a time from the text of a field to its kind.
+func sinceEpoch(f schema.Description, kind string) (schema.Description, string) {
+	if m := unit.FindStringSubmatch(f.Doc); m != nil && kind == "integer" {
+		f.Doc, kind = strings.Replace(f.Doc, m[0], "", 1), m[1]
+	}
+	return f, kind
+}
+
+// unit matches what the text of a field says of the unit of a time.
+var unit = regexp.MustCompile(`,? in (microseconds|milliseconds) since (?:the epoch|1970)`)
+
+// isObsolete reports whether a field is only in what earlier builds wrote or read.
+func isObsolete(f schema.Description) bool {
+	return strings.HasPrefix(f.Doc, "In older logs: ") || strings.HasPrefix(f.Doc, "The old name of ")
 }
 
 // oneOf joins the values of a type that lists them.
@@ -102,4 +121,4 @@ func restates(f schema.Description) bool {
 }
 
 // filler are the words of a text that add nothing to a name and a type.
-var filler = regexp.MustCompile(`^(the|an?|it|its|that|which|is|was|were|are|has|of|in|when|how|many|there|this|what)$`)
+var filler = regexp.MustCompile(`^(the|an?|it|its|they|these|those|that|which|who|each|all|any|one|is|be|was|were|are|has|had|of|in|to|from|for|by|on|at|as|with|when|how|many|there|this|what|if|own|begins?|began|ends?|ended|called|caller|number|order|list|text|kind|names?|ids?|time)$`)

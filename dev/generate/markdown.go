@@ -109,8 +109,12 @@ func (p *page) fields(value any) error {
 func (p *page) described(fields []schema.Description, as []reference) {
 	var plain []string // fields in a row without a text
 	for _, f := range fields {
-		text := nameOf(f)
-		if kind := p.kindOf(f); kind != "text" {
+		if isObsolete(f) {
+			continue
+		}
+		text, kind := nameOf(f), p.kindOf(f)
+		f, kind = sinceEpoch(f, kind)
+		if kind != "text" {
 			text += " (" + kind + ")"
 		}
 		if restates(f) {
@@ -143,7 +147,11 @@ func (p *page) patterns() {
 	p.line("## Forms of texts")
 	p.line("The regular expressions are in the JSON Schemas.")
 	for _, form := range schema.Patterns() {
-		p.item("- ", fmt.Sprintf("`%s`: %s", form.Name, form.Doc))
+		doc := form.Doc
+		if _, after, ok := strings.Cut(doc, ": "); ok {
+			doc = after // the name says what is before
+		}
+		p.item("- ", fmt.Sprintf("`%s`: %s", form.Name, doc))
 	}
 }
 

@@ -24,7 +24,7 @@ an older version is upcast when it is read, and never rewritten.`)
 	if err := wholeEvent(p); err != nil {
 		return nil, err
 	}
-	p.line("The fields and the example are those of `data`. Events have version 1, and are in the log and on the\ntimeline, unless their section says otherwise.")
+	p.line("The fields are those of `data`. Events have version 1, and are in the log and on the\ntimeline, unless their section says otherwise.")
 	for _, r := range events.Catalog() {
 		if err := eventSection(p, r); err != nil {
 			return nil, err
@@ -58,8 +58,5 @@ func eventSection(p *page, r events.Row) error {
 	for _, up := range r.Upcasts() {
 		p.line("Read from version %d: %s", up.From, up.Doc)
 	}
-	if err := p.fields(r.New()); err != nil {
-		return err
-	}
-	return p.instructive(r.Example, 6)
+	return p.fields(r.New())
 }

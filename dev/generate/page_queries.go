@@ -25,12 +25,17 @@ contain](commands.md#the-request) and the [errors](commands.md#errors) are those
 	p.line("JSON Schemas: [queries](../schema/files/queries), [documents](../schema/files/resources).\n[How to read the fields](commands.md#how-to-read-the-fields).")
 	p.line("## Fields that queries share")
 	p.shared()
+	neither, noVersion, err := withoutPosition()
+	if err != nil {
+		return nil, err
+	}
 	p.line(`A query waits until its read model shows %s and %s, and all that the log had when the
 answering process started. If it names a thread, it waits for that thread only; a query of
 definitions waits for definitions only. After 5 s, or a little before its sender stops waiting
 (header %s), it answers %s, with the position of the read model: it never returns older data. Ask
-again to wait longer. Every query takes %[1]s and %[2]s, unless its section says otherwise. A field
-without a text selects the entries with that value.`, "`minSeq`", "`minVersion`", "`"+events.HeaderWait+"`", "`projection_behind`")
+again to wait longer. Every query takes %[1]s and %[2]s, except that
+%[5]s take neither, and %[6]s no %[2]s. A field
+without a text selects the entries with that value.`, "`minSeq`", "`minVersion`", "`"+events.HeaderWait+"`", "`projection_behind`", neither, noVersion)
 	for _, q := range events.Queries() {
 		if err := querySection(p, q); err != nil {
 			return nil, err
@@ -52,9 +57,8 @@ func querySection(p *page, q events.Query) error {
 	if err != nil {
 		return err
 	}
-	without := withoutPosition(fields)
 	rest, shared := splitShared(fields)
-	text := fmt.Sprintf("%s Answer: %s.%s", q.Doc, p.shapes.answer(answer.Name), without)
+	text := fmt.Sprintf("%s Answer: %s.", q.Doc, p.shapes.answer(answer.Name))
 	if len(shared) > 0 {
 		text += " Shared: " + strings.Join(shared, ", ") + "."
 	}
@@ -88,19 +92,27 @@ func (s *shapes) lists(each section) string {
 	return s.named(each.lines[0].Holds)
 }
 
-// withoutPosition says which of the fields that name a position the query does not take.
-func withoutPosition(fields []schema.Description) string {
-	takes := func(name string) bool {
-		return slices.ContainsFunc(fields, func(f schema.Description) bool { return f.Name == name })
+// withoutPosition lists the queries that take neither minSeq nor minVersion, and those that take
+// no minVersion.
+func withoutPosition() (neither, noVersion string, err error) {
+	var none, some []string
+	for _, q := range events.Queries() {
+		fields, err := schema.Describe(q.New())
+		if err != nil {
+			return "", "", err
+		}
+		takes := func(name string) bool {
+			return slices.ContainsFunc(fields, func(f schema.Description) bool { return f.Name == name })
+		}
+		switch {
+		case takes("minVersion"):
+		case takes("minSeq"):
+			some = append(some, "`"+q.Name+"`")
+		default:
+			none = append(none, "`"+q.Name+"`")
+		}
 	}
-	switch {
-	case takes("minVersion"):
-		return ""
-	case takes("minSeq"):
-		return " Without `minVersion`."
-	default:
-		return " Without `minSeq` and `minVersion`."
-	}
+	return strings.Join(none, ", "), strings.Join(some, ", "), nil
 }
 
 // answerOf returns the document that answers a query.

@@ -60,11 +60,11 @@ func TestShapes_ListLinksToDocument(t *testing.T) {
 		"## thread_list\n":                 false,
 		"Answer: [item_list](#item_list).": true,
 		"A page of items.\n\n- **`items`** ([item](#item)[])\n- **`total`**": true,
-		"## operation_list\n":                         true, // no query answers with it
-		"- `title` (text ≤ 1024): A title for lists.": true, // thread.update refers to it
-		"- `type`: What kind of part it is.":          true, // no caller sends it
-		"A page of a tenant's runs.\n":                true,
-		"items[]":                                     false,
+		"## operation_list\n":                    true, // no query answers with it
+		"- `title` (≤ 1024): A title for lists.": true, // thread.update refers to it
+		"- `type`: What kind of part it is.":     true, // no caller sends it
+		"A page of a tenant's runs.\n":           true,
+		"items[]":                                false,
 	} {
 		if strings.Contains(string(page), text) != want {
 			t.Errorf("the page has %q: %t, want %t", text, !want, want)
