@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -134,20 +135,40 @@ runs the tests below: each installs the released client, or Skein's own as it is
 unchanged against a running server, with another base URL. [Models](models.md#endpoints) lists the
 endpoints of models.
 `)
-	protocol := ""
-	for _, r := range Rows() {
-		if r.Protocol != protocol {
-			protocol = r.Protocol
-			fmt.Fprintf(&b, "\n## %s\n\nSee %s.\n\n| client | version | works | does not | test |\n|---|---|---|---|---|\n", plain(protocol), protocol)
+	for rows := Rows(); len(rows) > 0; {
+		n := 1
+		for n < len(rows) && rows[n].Protocol == rows[0].Protocol {
+			n++
 		}
-		version, err := r.Version()
-		if err != nil {
+		if err := writeTable(&b, rows[:n]); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(&b, "| %s, `%s` | %s | %s | %s | `%s` |\n", r.Client, r.Module, version, r.Works, r.Not, strings.ReplaceAll(r.Test, " ", "`, `"))
+		rows = rows[n:]
 	}
 	b.WriteString("\n<!-- written by go run ./dev/generate from dev/clients/matrix.go -->\n")
 	return b.Bytes(), nil
+}
+
+// writeTable writes the clients of one protocol, and the tests that run them.
+func writeTable(b *bytes.Buffer, rows []Row) error {
+	var tests []string
+	for _, r := range rows {
+		for test := range strings.FieldsSeq(r.Test) {
+			if test = "`" + test + "`"; !slices.Contains(tests, test) {
+				tests = append(tests, test)
+			}
+		}
+	}
+	protocol := rows[0].Protocol
+	fmt.Fprintf(b, "\n## %s\n\nSee %s. Tests:\n%s.\n\n| client | works | does not |\n|---|---|---|\n", plain(protocol), protocol, strings.Join(tests, ",\n"))
+	for _, r := range rows {
+		version, err := r.Version()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "| %s, `%s` %s | %s | %s |\n", r.Client, r.Module, version, r.Works, r.Not)
+	}
+	return nil
 }
 
 // plain returns a link's text, and of several those of all.
