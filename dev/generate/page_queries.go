@@ -131,7 +131,8 @@ func documentSections(p *page) error {
 	p.line(`Times are UTC with three fraction digits. Absent fields are left out, never null. Fields may be added:
 a reader skips unknown ones. A status is a state of [a machine](state-machines.md). Messages and log lines follow Standard Agents: times in microseconds,
 every field present, null where nothing is known ([messages](messages.md)). A page that is not the
-last one has %s, the %s of the query for the next page. A document with the mark *Stamped* has:`, "`nextCursor`", "`cursor`")
+last one has %s, the %s of the query for the next page. Documents that are only in
+buckets or reports are in the JSON Schemas. A document with the mark *Stamped* has:`, "`nextCursor`", "`cursor`")
 	stamp, err := schema.Describe(events.Stamp{})
 	if err != nil {
 		return err

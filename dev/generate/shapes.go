@@ -39,10 +39,14 @@ const leastShared = 3
 func newShapes() (*shapes, error) {
 	s := &shapes{}
 	var roots []reflect.Type
+	answers, err := answered()
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range schema.Resources() {
 		if t := reflect.TypeOf(r.New()); isPart(r) {
 			roots = append(roots, t)
-		} else {
+		} else if answers[t] {
 			s.documents = append(s.documents, section{name: r.Name, of: t})
 		}
 	}
@@ -67,6 +71,25 @@ func newShapes() (*shapes, error) {
 	}
 	slices.SortFunc(s.objects, func(a, b section) int { return cmp.Compare(a.name, b.name) })
 	return s, s.fill()
+}
+
+// answered returns the types that queries answer with, and those that they hold.
+func answered() (map[reflect.Type]bool, error) {
+	types := map[reflect.Type]bool{}
+	for _, q := range events.Queries() {
+		answer := reflect.TypeOf(q.Answer)
+		fields, err := schema.Describe(q.Answer)
+		if err != nil {
+			return nil, err
+		}
+		types[answer] = true
+		for _, f := range fields {
+			if f.Holds != nil {
+				types[f.Holds] = true
+			}
+		}
+	}
+	return types, nil
 }
 
 // isPart reports whether a resource is on the page of commands.

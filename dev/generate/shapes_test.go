@@ -48,7 +48,8 @@ func TestShapes_RepeatedObjectIsPrintedOnce(t *testing.T) {
 }
 
 // A query that is answered with a plain list of documents links to the document, and the list
-// has no section; one that says more has a section. Limits are those of what callers send.
+// has no section; one that says more has a section. A document that no query shows has none. Limits
+// are those of what callers send.
 func TestShapes_ListLinksToDocument(t *testing.T) {
 	page, err := queriesPage()
 	if err != nil {
@@ -60,9 +61,9 @@ func TestShapes_ListLinksToDocument(t *testing.T) {
 		"## thread_list\n":                 false,
 		"Answer: [item_list](#item_list).": true,
 		"A page of items.\n\n- **`items`** ([item](#item)[])\n- **`total`**": true,
-		"## operation_list\n":                    true, // no query answers with it
-		"- `title` (≤ 1024): A title for lists.": true, // thread.update refers to it
-		"- `type`: What kind of part it is.":     true, // no caller sends it
+		"## operation_list\n":                    false, // no query answers with it
+		"- `title` (≤ 1024): A title for lists.": true,  // thread.update refers to it
+		"- `type`: What kind of part it is.":     true,  // no caller sends it
 		"A page of a tenant's runs.\n":           true,
 		"items[]":                                false,
 	} {
