@@ -20,7 +20,7 @@ T[] is a list of T, a|b is one of these values, JSON is any, and a field without
 limit alone counts the characters of a text, that of a list its elements. An integer is at least 0;
 microseconds and milliseconds are integers that count from the Unix epoch.
 
-Some fields mean the same everywhere: an ~id~ in a command is one that the caller chooses, an absent
+Some fields mean the same everywhere: an id of what a command makes is one that the caller chooses, an absent
 ~contextId~ the thread's default context, ~metadata~ the caller's own fields, a ~path~ begins at the
 thread's root, ~silent~ hides from people but not from the model, absent ~rights~ are the whole
 tenant's, and ~errorText~ says why something failed.`
@@ -78,6 +78,11 @@ var unit = regexp.MustCompile(`,? in (microseconds|milliseconds) since (?:the ep
 // isObsolete reports whether a field is only in what earlier builds wrote or read.
 func isObsolete(f schema.Description) bool {
 	return strings.HasPrefix(f.Doc, "In older logs: ") || strings.HasPrefix(f.Doc, "The old name of ")
+}
+
+// terse omits from the text of a field what the top of the page says of all such fields.
+func terse(doc string) string {
+	return strings.NewReplacer("; absent: the whole tenant", "", ", if the caller chooses it", "").Replace(doc)
 }
 
 // oneOf joins the values of a type that lists them.

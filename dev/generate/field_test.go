@@ -10,7 +10,7 @@ import (
 
 // A required field is bold, a text that restates the name is omitted, fields in a row without a
 // text are one item, what Skein sends has no limits, a time since the epoch has its unit as type,
-// and what only earlier builds wrote is omitted.
+// and what only earlier builds wrote, or the top of the page says, is omitted.
 func TestPage_Fields(t *testing.T) {
 	s, err := newShapes()
 	if err != nil {
@@ -34,14 +34,15 @@ func TestPage_Fields(t *testing.T) {
 		{Name: "used", Type: "list of object", Holds: reflect.TypeFor[events.Usage](), Doc: "By model."},
 		{Name: "kind", Type: "one of model, prompt, agent, tool, policy, context, skill, reactor, webhook", Doc: "What it is."},
 		{Name: "writtenAt", Type: "integer ≥ 0", Doc: "When somebody wrote, in microseconds since the epoch."},
+		{Name: "rights", Type: "object", Doc: "The rights of its sender; absent: the whole tenant."},
 		{Name: "oldKey", Type: "text", Doc: "In older logs: the key."},
 		{Name: "value", Type: "any JSON", Doc: "What is stored."},
 	}
 	for output, want := range map[bool]string{
 		false: "- **`itemId`** (id), `findings[].kind` (≤ 32), `place` (integer), `userId`, `to`, `threadId` (id),\n  `result.itemId` (id)\n- `result.key`: The part that was put.\n- `runId` (id): The run that it is part of.\n- `size` (integer 1-1024): Its longer side.\n" +
-			"- `endedAt` (time), `inputTokens` (integer)\n- `keys` (text[] ≤ 9): Only these keys.\n- `side` (a|b|null): The first one.\n- `used` ([Usage](queries.md#usage)[]): By model.\n- `kind` ([kind](definitions.md))\n- `writtenAt` (microseconds): When somebody wrote.\n- `value` (JSON): What is stored.\n\n",
+			"- `endedAt` (time), `inputTokens` (integer)\n- `keys` (text[] ≤ 9): Only these keys.\n- `side` (a|b|null): The first one.\n- `used` ([Usage](queries.md#usage)[]): By model.\n- `kind` ([kind](definitions.md))\n- `writtenAt` (microseconds): When somebody wrote.\n- `rights` (object): The rights of its sender.\n- `value` (JSON): What is stored.\n\n",
 		true: "- **`itemId`** (id), `findings[].kind`, `place` (integer), `userId`, `to`, `threadId` (id),\n  `result.itemId` (id)\n- `result.key`: The part that was put.\n- `runId` (id): The run that it is part of.\n- `size` (integer): Its longer side.\n" +
-			"- `endedAt` (time), `inputTokens` (integer)\n- `keys` (text[]): Only these keys.\n- `side` (a|b|null): The first one.\n- `used` ([Usage](queries.md#usage)[]): By model.\n- `kind` ([kind](definitions.md))\n- `writtenAt` (microseconds): When somebody wrote.\n- `value` (JSON): What is stored.\n\n",
+			"- `endedAt` (time), `inputTokens` (integer)\n- `keys` (text[]): Only these keys.\n- `side` (a|b|null): The first one.\n- `used` ([Usage](queries.md#usage)[]): By model.\n- `kind` ([kind](definitions.md))\n- `writtenAt` (microseconds): When somebody wrote.\n- `rights` (object): The rights of its sender.\n- `value` (JSON): What is stored.\n\n",
 	} {
 		p := &page{shapes: s, output: output}
 		p.described(fields, nil)

@@ -123,7 +123,7 @@ func (p *page) described(fields []schema.Description, as []reference) {
 		}
 		p.together(plain)
 		plain = nil
-		p.item("- ", text+": "+f.Doc)
+		p.item("- ", text+": "+terse(f.Doc))
 	}
 	p.together(plain)
 	for _, r := range as {

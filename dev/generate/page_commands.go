@@ -98,17 +98,41 @@ func retried(codes []events.Code) (all []string) {
 	return all
 }
 
-// likeBefore returns the first command before c with the same events, or "".
-func likeBefore(c events.Command) string {
+// eventsOf lists the events of a command: those of another command, if that has nearly as many, and
+// the rest.
+func eventsOf(c events.Command) string {
+	var like events.Command
 	for _, each := range events.Commands() {
 		if each.Name == c.Name {
-			return ""
+			break // a command with the same events refers to the first
 		}
-		if slices.Equal(each.Events, c.Events) {
-			return each.Name
+		if len(each.Events) > len(like.Events) && slices.Equal(each.Events, c.Events) {
+			like = each
 		}
 	}
-	return ""
+	for _, each := range events.Commands() {
+		if len(each.Events) < len(c.Events) && len(each.Events) > len(like.Events) && without(each.Events, c.Events) == nil {
+			like = each
+		}
+	}
+	if len(like.Events) <= 4 {
+		return names(c.Events)
+	}
+	text := fmt.Sprintf("those of [`%s`](#%s)", like.Name, anchor(like.Name))
+	if rest := without(c.Events, like.Events); rest != nil {
+		text += ", and " + names(rest)
+	}
+	return text
+}
+
+// without returns the types that are not in the other list.
+func without(types, other []events.Type) (rest []events.Type) {
+	for _, each := range types {
+		if !slices.Contains(other, each) {
+			rest = append(rest, each)
+		}
+	}
+	return rest
 }
 
 func commandSection(p *page, c events.Command) error {
@@ -129,10 +153,8 @@ func commandSection(p *page, c events.Command) error {
 	switch {
 	case c.Unlogged:
 		facts = append(facts, "No event.")
-	case len(c.Events) > 4 && likeBefore(c) != "":
-		facts = append(facts, fmt.Sprintf("Events: those of [`%s`](#%s).", likeBefore(c), anchor(likeBefore(c))))
 	case len(c.Events) > 0:
-		facts = append(facts, "Events: "+names(c.Events)+".")
+		facts = append(facts, "Events: "+eventsOf(c)+".")
 	default:
 		facts = append(facts, "Events: those of its commands.")
 	}
