@@ -108,7 +108,7 @@ func (w *Worker) holdMessages(job *queues.Run) {
 	if len(w.held) >= maxKept {
 		clear(w.held)
 	}
-	w.held[job.Execution] = job
+	w.held[queuedRef{job.Tenant, job.Execution}] = job
 }
 
 // queueBegun waits for the message of a run that this process has begun, and puts it into the
@@ -125,9 +125,9 @@ func (w *Worker) queueBegun(job *queues.Run) {
 // that was requested again meanwhile is a new job.
 func (w *Worker) consumeHeld(m *queues.Run) bool {
 	w.mu.Lock()
-	job := w.held[m.Execution]
+	job := w.held[queuedRef{m.Tenant, m.Execution}]
 	w.mu.Unlock()
-	if job == nil || m.Version > job.Version {
+	if job == nil || m.Version > job.Version || m.Thread != "" && m.Thread != job.Thread {
 		return false
 	}
 	if err := job.Adopt(m); err != nil {
@@ -141,8 +141,9 @@ func (w *Worker) consumeHeld(m *queues.Run) bool {
 func (w *Worker) stopHolding(job *queues.Run, so func() bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.held[job.Execution] == job && so() {
-		delete(w.held, job.Execution)
+	ref := queuedRef{job.Tenant, job.Execution}
+	if w.held[ref] == job && so() {
+		delete(w.held, ref)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
@@ -127,7 +128,7 @@ func TestCancel_RightAfterClaim(t *testing.T) {
 	}
 	for told := false; !told; time.Sleep(time.Millisecond) {
 		worker.mu.Lock()
-		_, told = worker.stops[execution]
+		_, told = worker.stops[runRef{tenant, id, execution}]
 		worker.mu.Unlock()
 	}
 	close(agents.release)
@@ -189,5 +190,57 @@ func TestWorker_RunWithoutShareTakesNoPlace(t *testing.T) {
 	close(release)
 	for id, execution := range ids {
 		w.finished(id, execution)
+	}
+}
+
+// The id of an execution may be its client's choice. A run that is cancelled ends no other one with the
+// same id, in another thread or of another tenant, not even if it began last.
+func TestCancel_SparesRunsWithTheSameID(t *testing.T) {
+	t.Parallel()
+	for name, other := range map[string]string{"another tenant's": "rival", "another thread's": tenant} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			begun, cut, release := make(chan string, 10), make(chan string, 10), make(chan struct{})
+			w.agent("a", ReactorFunc(func(ctx context.Context, in *StepInput, _ Stream) (*Reaction, error) {
+				begun <- in.ThreadID
+				select {
+				case <-release:
+					return says("fine"), nil
+				case <-ctx.Done():
+					cut <- in.ThreadID
+					return nil, ctx.Err()
+				}
+			}))
+			w.work(Config{})
+			w.relay()
+			const execution = "exe_same"
+			react := func(tenant string) (id string) {
+				for _, command := range []string{"thread.create", "thread.react"} {
+					data := `"agentId":"a"`
+					if id != "" {
+						data += `,"text":"hello","executionId":"` + execution + `"`
+					}
+					reply, err := w.d.Do(t.Context(), tenant, command, []byte(`{"threadId":"`+id+`","data":{`+data+`}}`), commands.Meta{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					id = reply.ThreadID
+				}
+				next(t, begun)
+				return id
+			}
+			cancelled, spared := react(other), react(tenant)
+			if _, err := w.d.Do(t.Context(), other, "run.cancel", []byte(`{"threadId":"`+cancelled+`","data":{}}`), commands.Meta{}); err != nil {
+				t.Fatal(err)
+			}
+			if got := next(t, cut); got != cancelled {
+				t.Errorf("%s was cancelled, not %s", got, cancelled)
+			}
+			close(release)
+			if status, text, _ := endOf(t, w.finished(spared, execution)); status != events.ExecutionCompleted {
+				t.Errorf("it ended %s (%s)", status, text)
+			}
+		})
 	}
 }

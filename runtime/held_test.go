@@ -47,12 +47,22 @@ func TestWorker_KeepsRunThatIsRedelivered(t *testing.T) {
 	}
 	w.unqueued(execution)
 
-	// A run that was requested again since is a new job.
-	held := &queues.Run{Execution: "exe_1", Version: 7}
+	held := &queues.Run{Tenant: tenant, Thread: "T-1", Execution: "exe_1", Version: 7}
 	worker.holdMessages(held)
-	for version, kept := range map[int64]bool{6: true, 7: true, 8: false} {
-		if got := worker.consumeHeld(&queues.Run{Execution: "exe_1", Version: version}); got != kept {
-			t.Errorf("a message of version %d is treated as the one in hand, of version 7: %t", version, got)
+	for name, c := range map[string]struct {
+		of   *queues.Run
+		kept bool
+	}{
+		"of the run":                        {&queues.Run{Tenant: tenant, Thread: "T-1", Version: 7}, true},
+		"of the run, requested before":      {&queues.Run{Tenant: tenant, Thread: "T-1", Version: 6}, true},
+		"of the run, handed over":           {&queues.Run{Tenant: tenant}, true},
+		"of a run that was requested since": {&queues.Run{Tenant: tenant, Thread: "T-1", Version: 8}, false},
+		"of another thread's run":           {&queues.Run{Tenant: tenant, Thread: "T-2", Version: 6}, false},
+		"of another tenant's run":           {&queues.Run{Tenant: "rival", Thread: "T-1", Version: 6}, false},
+	} {
+		c.of.Execution = held.Execution
+		if got := worker.consumeHeld(c.of); got != c.kept {
+			t.Errorf("a message %s is treated as the one in hand: %t", name, got)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (w *Worker) subscribeStops() (stop func(), err error) {
 			return // the log has it, and the run's next commit finds it
 		}
 		if d, ok := e.Data.(events.RunStopped); ok {
-			w.handleStop(e.Subject, e.Version, d)
+			w.handleStop(runRef{e.Tenant, e.ThreadID, e.Subject}, e.Version, d)
 		}
 	})
 	if err != nil {
@@ -42,14 +42,14 @@ const maxStops = 1024
 // handleStop ends the work of a cancelled run. A run that must only stop after its current
 // operation notices that at its next commit. A run that this worker has just claimed may not be
 // watched yet: its stop is kept until it is.
-func (w *Worker) handleStop(execution string, version int64, d events.RunStopped) {
+func (w *Worker) handleStop(run runRef, version int64, d events.RunStopped) {
 	w.mu.Lock()
-	t := w.turns[execution]
+	t := w.turns[run]
 	if t == nil && (d.Abort || d.Now) {
 		if len(w.stops) >= maxStops {
 			clear(w.stops)
 		}
-		w.stops[execution] = stop{version, d}
+		w.stops[run] = stop{version, d}
 	}
 	w.mu.Unlock()
 	if t != nil {
@@ -73,7 +73,7 @@ func (t *turn) stop(d events.RunStopped) {
 // was suspended for too long, ends: its writes would be refused.
 func (w *Worker) stillHolds(ctx context.Context, t *turn) bool {
 	w.mu.Lock()
-	watched, token := w.turns[t.job.Execution] == t, t.token
+	watched, token := w.turns[t.ref()] == t, t.token
 	w.mu.Unlock()
 	if !watched { // the turn has not begun, or is about to end
 		return true
@@ -92,11 +92,12 @@ func (w *Worker) stillHolds(ctx context.Context, t *turn) bool {
 
 // watch notifies a turn when its run is cancelled.
 func (w *Worker) watch(t *turn) (done func()) {
+	ref := t.ref()
 	w.mu.Lock()
-	w.turns[t.job.Execution] = t
+	w.turns[ref] = t
 	t.token = t.run.Token
-	before, told := w.stops[t.job.Execution]
-	delete(w.stops, t.job.Execution)
+	before, told := w.stops[ref]
+	delete(w.stops, ref)
 	w.mu.Unlock()
 	if told && before.version > t.since {
 		t.stop(before.RunStopped)
@@ -104,11 +105,14 @@ func (w *Worker) watch(t *turn) (done func()) {
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.turns[t.job.Execution] == t {
-			delete(w.turns, t.job.Execution)
+		if w.turns[ref] == t {
+			delete(w.turns, ref)
 		}
 	}
 }
+
+// ref names the turn's run.
+func (t *turn) ref() runRef { return runRef{t.job.Tenant, t.job.Thread, t.job.Execution} }
 
 // interrupt ends the call of a reactor. It does not end calls of tools, which may be half done.
 func (t *turn) interrupt() {

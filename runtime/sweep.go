@@ -31,9 +31,9 @@ type ThreadRef struct{ Tenant, Thread string }
 // queue message, and resumes calls that missed the end of their run. It cancels runs that work for
 // a call that no longer waits for them. Only one process may run it at a time.
 func (w *Worker) Sweep(ctx context.Context, busy Busy, every time.Duration) error {
-	suspects := map[string]int64{} // executions that had no message, with their last claims
+	suspects := map[runRef]int64{} // executions that had no message, with their last claims
 	for {
-		found := map[string]int64{}
+		found := map[runRef]int64{}
 		for ref, err := range busy(ctx) {
 			if err != nil {
 				w.logger.Warn().Err(err).Msg("cannot list the busy threads")
@@ -70,7 +70,7 @@ func (w *Worker) Unfinished(ctx context.Context, busy Busy) (is bool, err error)
 
 // sweep checks the run of one thread. A run is queued only if it had no message twice,
 // with no claim in between: its message may be on its way.
-func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[string]int64) error {
+func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[runRef]int64) error {
 	var run thread.Run
 	active := false
 	if err := w.commands.Look(ctx, ref.Tenant, ref.Thread, func(s *thread.State) {
@@ -95,7 +95,7 @@ func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[s
 	if err != nil || there {
 		return err
 	}
-	key := ref.Tenant + "." + run.ExecutionID
+	key := runRef{ref.Tenant, ref.Thread, run.ExecutionID}
 	if before, seen := suspects[key]; !seen || before != run.Token {
 		found[key] = run.Token
 		return nil

@@ -92,13 +92,19 @@ type Worker struct {
 	parked    *quota.Pauses // runs that were released because their tenant's share is used up
 	logger    zerolog.Logger
 
-	mu      sync.Mutex             // guards the fields below
-	turns   map[string]*turn       // by execution
-	stops   map[string]stop        // by execution: stops of runs that have no turn here
-	intake  *intake                // nil: the worker does not run
-	held    map[string]*queues.Run // by execution: active runs, and runs begun by this process until the queue has delivered them
+	mu      sync.Mutex // guards the fields below
+	turns   map[runRef]*turn
+	stops   map[runRef]stop           // of runs that have no turn here
+	intake  *intake                   // nil: the worker does not run
+	held    map[queuedRef]*queues.Run // active runs, and runs begun by this process until the queue has delivered them
 	running sync.WaitGroup
 }
+
+// runRef names a run. The id of its execution may be its client's choice: it is unique in its thread only.
+type runRef struct{ tenant, thread, execution string }
+
+// queuedRef names a run as the queue does, and a worker that hands a message of it over.
+type queuedRef struct{ tenant, execution string }
 
 // intake holds what a running worker needs to accept runs.
 type intake struct {
@@ -116,7 +122,7 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 		arguments: cfg.Arguments, history: conversation.NewCache(log, cfg.HistoryBytes),
 		places: make(chan struct{}, cfg.Places), shares: cfg.Shares,
 		parked: quota.NewPauses(5*time.Millisecond, 10*time.Second),
-		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{}, stops: map[string]stop{}, held: map[string]*queues.Run{},
+		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[runRef]*turn{}, stops: map[runRef]stop{}, held: map[queuedRef]*queues.Run{},
 	}
 }
 
