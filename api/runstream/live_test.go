@@ -33,6 +33,8 @@ func worker(t *testing.T) (*skeintest.Server, *client.Client) {
 		switch said := in.LastText(events.User); {
 		case said == "refund" && in.Iteration == 0:
 			return call(in, "refund"), nil
+		case said == "check" && in.Iteration == 0:
+			return call(in, "check"), nil
 		case said == "look up" && in.Iteration < 2:
 			return call(in, "lookup"), nil
 		case said == "fail":
@@ -51,17 +53,13 @@ func worker(t *testing.T) (*skeintest.Server, *client.Client) {
 		r.Usage = &events.Usage{InputTokens: 3, OutputTokens: 2}
 		return r, nil
 	}))
-	type args struct {
-		N int `json:"n"`
-	}
-	tool := func(context.Context, args) (string, error) { return "found", nil }
-	s.Must(s.Tool(skein.NewTool("refund", tool, skein.Description("Refunds."), skein.Manual())))
-	s.Must(s.Tool(skein.NewTool("lookup", tool, skein.Description("Looks up."))))
+	s.Must(s.Tool(skein.NewTool("refund", found, skein.Description("Refunds."), skein.Manual())))
+	s.Must(s.Tool(skein.NewTool("lookup", found, skein.Description("Looks up."))))
 	c := s.Client("acme")
 	d := events.ApplyDefinitions{}
 	for kind, list := range map[events.DefinitionKind][]string{
-		events.ToolKind:  {`{"name":"refund","description":"Refunds.","type":"go","auto":false}`, `{"name":"lookup","description":"Looks up.","type":"go"}`},
-		events.AgentKind: {`{"name":"worker","description":"Works.","type":"ai_human","reactor":"worker","tools":["refund","lookup"]}`},
+		events.ToolKind:  {`{"name":"refund","description":"Refunds.","type":"go","auto":false}`, `{"name":"lookup","description":"Looks up.","type":"go"}`, `{"name":"check","description":"Checks.","type":"go"}`},
+		events.AgentKind: {`{"name":"worker","description":"Works.","type":"ai_human","reactor":"worker","tools":["refund","lookup","check"]}`},
 	} {
 		for _, text := range list {
 			d.Definitions = append(d.Definitions, events.NewDefinition{Kind: kind, Definition: events.JSON(text)})
@@ -70,6 +68,13 @@ func worker(t *testing.T) (*skeintest.Server, *client.Client) {
 	_, err := c.Send(t.Context(), "", d)
 	s.Must(err)
 	return s, c
+}
+
+// found is a tool.
+func found(context.Context, struct {
+	N int `json:"n"`
+}) (string, error) {
+	return "found", nil
 }
 
 // begin begins a run on a new thread, with a command of an id, and returns how it is followed.
@@ -91,34 +96,96 @@ func begin(t *testing.T, s *skeintest.Server, c *client.Client, id, text string)
 	return x, reply, live.Begun(reply)
 }
 
-// What is folded of a run as it happens is what queries tell of it: when it waits for people, and when it
-// has ended.
+// What is folded of a run as it happens is what queries tell of it: when it waits, when it has ended, and
+// when another run of the thread has ended after it.
 func TestRecord(t *testing.T) {
 	s, c := worker(t)
-	for _, text := range []string{"answer", "refund", "look up", "fail", "again"} {
-		t.Run(text, func(t *testing.T) {
-			x, _, live := begin(t, s, c, "record-"+strings.ReplaceAll(text, " ", "-"), text)
+	send := func(command any) func(*events.Execution) {
+		return func(x *events.Execution) { s.Must(sendTo(t, c, x.ThreadID, command)) }
+	}
+	call := func(command func(call string) any) func(*events.Execution) {
+		return func(x *events.Execution) { send(command(x.Waiting[0]))(x) }
+	}
+	for _, one := range []struct {
+		name, text string
+		waiting    func(x *events.Execution) // what is done when it waits; nil: it does not
+	}{
+		{"answer", "answer", nil},
+		{"look up", "look up", nil},
+		{"fail", "fail", nil},
+		{"again", "again", nil},
+		{"grant", "refund", call(func(id string) any { return events.GrantApproval{CallID: id} })},
+		{"deny", "refund", call(func(id string) any { return events.DenyApproval{CallID: id} })},
+		{"resolve", "refund", call(func(id string) any { return events.ResolveApproval{CallID: id, Result: events.JSON(`"refunded"`)} })},
+		{"stop", "refund", send(events.StopRun{Reason: "enough"})},
+		{"cancel", "refund", send(events.CancelRun{})},
+		{"not served", "check", func(*events.Execution) { s.Must(s.Tool(skein.NewTool("check", found))) }},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			x, _, live := begin(t, s, c, "record-"+strings.ReplaceAll(one.name, " ", "-"), one.text)
 			if live == nil {
 				t.Fatal("the run is not followed")
 			}
-			waited := false
+			waited, end := false, int64(0)
 			record, err := live.Record(t.Context(), x, func(r *runstream.Record) bool {
-				if !waited && runview.AwaitsPeople(r.Execution) {
+				switch x := r.Execution; {
+				case !waited && (runview.AwaitsPeople(x) || len(x.WaitingFor) > 0):
 					waited = true
 					checkRecord(t, c, r)
-					if _, err := c.Send(t.Context(), x.ThreadID, events.GrantApproval{CallID: r.Execution.Waiting[0]}); err != nil {
-						t.Error(err)
-					}
+					one.waiting(x)
+				case x.Finished && end == 0:
+					checkRecord(t, c, r)
+					end = runAnother(t, s, c, x.ThreadID)
 				}
-				return r.Execution.Finished
+				return end > 0 && r.Execution.Version >= end
 			})
 			s.Must(err)
 			checkRecord(t, c, record)
-			if waited != (text == "refund") {
-				t.Error("it was not asked about the refund")
+			if waited != (one.waiting != nil) {
+				t.Errorf("it waited: %v", waited)
 			}
 		})
 	}
+}
+
+// The run of a thread that is deleted ends as one that is cancelled, also if its events are erased.
+func TestRecord_ThreadIsDeleted(t *testing.T) {
+	s, c := worker(t)
+	x, _, live := begin(t, s, c, "deleted", "refund")
+	deleted := false
+	record, err := live.Record(t.Context(), x, func(r *runstream.Record) bool {
+		if !deleted && runview.AwaitsPeople(r.Execution) {
+			deleted = true
+			s.Must(sendTo(t, c, x.ThreadID, events.DeleteThread{Purge: true}))
+		}
+		return r.Execution.Finished
+	})
+	s.Must(err)
+	if x := record.Execution; x.Status != events.ExecutionFailed || !x.Stopped {
+		t.Errorf("it ended as %s", encoded(t, x))
+	}
+}
+
+func sendTo(t *testing.T, c *client.Client, thread string, command any) error {
+	t.Helper()
+	_, err := c.Send(t.Context(), thread, command)
+	return err
+}
+
+// runAnother runs the worker again on a thread, and returns the version with which the run has ended.
+func runAnother(t *testing.T, s *skeintest.Server, c *client.Client, thread string) int64 {
+	t.Helper()
+	item := events.NewItem{Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"look up"}]`)}
+	s.Must(sendTo(t, c, thread, events.ReactThread{Item: &item, AgentID: "worker", Policy: events.Enqueue}))
+	s.WaitIdle()
+	page, err := client.Read(t.Context(), c, events.ListEvents{ThreadID: thread, FromVersion: new(int64(1)), Types: []string{string(events.ThreadFinishedType)}})
+	s.Must(err)
+	if len(page.Events) != 2 {
+		t.Fatalf("the ends of runs are %s", page.Events)
+	}
+	e, err := events.DecodeEvent(page.Events[1])
+	s.Must(err)
+	return e.Version
 }
 
 // checkRecord fails the test unless queries show what a record does.
