@@ -188,11 +188,10 @@ func (o *operation) commit(ctx context.Context, now *client.Client, in *sendRequ
 	}
 	f.live = runstream.Ahead(ctx, now, f.thread)
 	reply, err := now.Commit(ctx, f.thread, append(commands, react), client.CommandID(one.command()))
+	f.live = f.live.Begun(reply)
 	if err != nil {
-		f.live.Close()
 		return nil, ofParts(err)
 	}
-	f.live = f.live.Begun(reply)
 	f.now, f.thread, f.context, f.seq = now.WithMinSeq(reply.Seq), reply.ThreadID, reply.ThreadID, reply.Seq
 	return f, nil
 }

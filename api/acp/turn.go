@@ -120,10 +120,11 @@ func (t *turn) run(blocks []block) (string, error) {
 	id := events.ExecutionPrefix + uuid.Must(uuid.NewV7()).String()
 	live := runstream.Ahead(t.ctx, t.s.c, t.of.id)
 	reply, err := t.s.c.Send(t.ctx, t.of.id, events.ReactThread{Item: item, AgentID: t.s.o.Agent, Policy: events.Enqueue, ExecutionID: id})
+	live = live.Begun(reply)
 	if err != nil {
 		return "", err
 	}
-	return t.show(runstream.Options{Execution: id, From: runstream.From(reply), Live: live.Begun(reply)}, nil)
+	return t.show(runstream.Options{Execution: id, From: runstream.From(reply), Live: live}, nil)
 }
 
 // answerQuestion answers the first question that was asked as a text, and reports whether the prompt was

@@ -305,8 +305,8 @@ func (t *conversation) commit(ctx context.Context, agent string, in *input, o on
 		opts = append(opts, client.ExpectVersion(thread.Version))
 	}
 	reply, err := t.now.Commit(ctx, id, commands, opts...)
+	live = live.Begun(reply)
 	if err != nil {
-		live.Close()
 		return nil, refused(err)
 	}
 	if thread == nil {
@@ -315,7 +315,7 @@ func (t *conversation) commit(ctx context.Context, agent string, in *input, o on
 		}
 	}
 	t.now = t.now.WithMinSeq(reply.Seq)
-	return &follow{of: t, thread: reply.ThreadID, execution: o.execution(), from: runstream.From(reply), tools: settings.Tools, live: live.Begun(reply)}, nil
+	return &follow{of: t, thread: reply.ThreadID, execution: o.execution(), from: runstream.From(reply), tools: settings.Tools, live: live}, nil
 }
 
 // createForFiles creates the thread of a conversation that begins with large files, which are stored

@@ -149,6 +149,7 @@ func (h *chat) begin(ctx context.Context, req *request, item *events.NewItem) (*
 	}
 	h.live = runstream.Ahead(ctx, h.now, cmp.Or(thread, events.DeriveThreadID(h.caller.Tenant, h.once.id(id))))
 	reply, err := h.now.Commit(ctx, thread, commands, h.once.options(id)...)
+	h.live = h.live.Begun(reply)
 	if err == nil {
 		err = h.caller.CheckMade(ctx, reply)
 	}
@@ -228,6 +229,7 @@ func (h *chat) react(ctx context.Context, req *request, item *events.NewItem, o 
 	}
 	h.live = runstream.Ahead(ctx, h.now, h.thread.ID)
 	reply, err := h.now.Send(ctx, h.thread.ID, ask, o...)
+	h.live = h.live.Begun(reply)
 	if err != nil {
 		return nil, err
 	}
@@ -253,6 +255,7 @@ func (h *chat) followReacted(ctx context.Context, req *request, reply *events.Re
 	if err != nil {
 		return nil, err
 	}
+	f.live.Close()
 	f.live = nil
 	f.Later = f.MessageID != x.ReactionItemID // the message steers a run that has begun
 	f.from, err = h.beginning(ctx, x)
@@ -263,7 +266,7 @@ func (h *chat) followReacted(ctx context.Context, req *request, reply *events.Re
 func (h *chat) followReply(reply *events.Reply, result events.Result, agent string) *follow {
 	f := &follow{Run: Run{
 		ThreadID: reply.ThreadID, Key: h.key(), AgentID: agent, ExecutionID: result.ExecutionID, MessageID: result.ReactionItemID,
-	}, from: runstream.From(reply), live: h.live.Begun(reply)}
+	}, from: runstream.From(reply), live: h.live}
 	if h.thread != nil && agent == "" {
 		f.AgentID = h.thread.AgentID
 	}
@@ -384,6 +387,7 @@ func (h *chat) replace(ctx context.Context, req *request, at *found, item *event
 	}
 	h.live = runstream.Ahead(ctx, h.now, h.thread.ID)
 	reply, err := h.now.Commit(ctx, h.thread.ID, append(list, ask), h.once.options("")...)
+	h.live = h.live.Begun(reply)
 	if err != nil {
 		return nil, err
 	}

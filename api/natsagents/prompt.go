@@ -123,10 +123,11 @@ func (p *prompt) answer(body []byte) (err error) {
 	id := events.ExecutionPrefix + uuid.Must(uuid.NewV7()).String()
 	live := runstream.Ahead(ctx, p.c, p.thread)
 	reply, err = p.c.Send(ctx, p.thread, events.ReactThread{Item: item, AgentID: p.agent.Name, Policy: events.Enqueue, ExecutionID: id})
+	live = live.Begun(reply)
 	if err != nil {
 		return err
 	}
-	return p.follow(ctx, runstream.Options{Thread: p.thread, Execution: id, From: runstream.From(reply), Live: live.Begun(reply)})
+	return p.follow(ctx, runstream.Options{Thread: p.thread, Execution: id, From: runstream.From(reply), Live: live})
 }
 
 // keepAlive sends acks while nothing else is sent.

@@ -15,8 +15,8 @@ import (
 //
 //	live := runstream.Ahead(ctx, client, thread)
 //	reply, err := client.Commit(ctx, thread, commands)
-//	...
 //	live = live.Begun(reply)
+//	...
 type Live struct {
 	thread string
 	since  events.Time
@@ -36,19 +36,25 @@ func Ahead(ctx context.Context, c *client.Client, thread string) *Live {
 	return &Live{thread: thread, since: since, ahead: ahead, unbind: context.AfterFunc(ctx, ahead.Close)}
 }
 
-// Begun notes the reply to the command. It returns nil, and closes l, if that was executed on another
-// thread, or before: it was a repeat. (A repeat that the clocks hide is only followed a second later.)
+// Begun notes the reply to the command. It returns nil, and closes l, if the command has failed and the
+// reply is nil, and if it was executed on another thread, or before: it was a repeat. (A repeat that the
+// clocks hide is only followed a second later.)
 func (l *Live) Begun(reply *events.Reply) *Live {
 	if l == nil {
 		return nil
 	}
-	at, err := events.ParseTime(reply.Time)
-	if l.thread != reply.ThreadID || err == nil && at < l.since {
+	if reply == nil || reply.ThreadID != l.thread || l.precededBy(reply) {
 		l.Close()
 		return nil
 	}
 	l.reply = reply
 	return l
+}
+
+// precededBy reports whether a command was executed before its thread was followed.
+func (l *Live) precededBy(reply *events.Reply) bool {
+	at, err := events.ParseTime(reply.Time)
+	return err == nil && at < l.since
 }
 
 // Close ends the following.

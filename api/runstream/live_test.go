@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api/runstream"
 	"github.com/skein-threads/skein/client"
@@ -266,5 +268,31 @@ func TestLive(t *testing.T) {
 		if again != nil {
 			t.Errorf("%q: a repeat is followed as if it began the run", text)
 		}
+	}
+}
+
+// A command that has failed ends the following at once, and not only with the request.
+func TestLive_CommandFailed(t *testing.T) {
+	s := skeintest.Start(t)
+	c := s.Client("acme")
+	reply, err := c.Send(t.Context(), "", events.CreateThread{})
+	s.Must(err)
+	state, err := c.Thread(t.Context(), reply.ThreadID)
+	s.Must(err)
+	nc, ok := state.RuntimeContext()["nats"].(*nats.Conn)
+	if !ok {
+		t.Fatal("the client shows no connection")
+	}
+	before := nc.NumSubscriptions()
+	live := runstream.Ahead(t.Context(), c, reply.ThreadID)
+	if live == nil || nc.NumSubscriptions() != before+1 {
+		t.Fatalf("%d subscriptions, and %d before", nc.NumSubscriptions(), before)
+	}
+	reply, err = c.Send(t.Context(), reply.ThreadID, events.ReactThread{Text: new("hello"), AgentID: "nobody"})
+	if err == nil {
+		t.Fatal("an agent that is not there was asked")
+	}
+	if live.Begun(reply) != nil || nc.NumSubscriptions() != before {
+		t.Errorf("%d subscriptions, and %d before", nc.NumSubscriptions(), before)
 	}
 }
