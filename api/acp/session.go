@@ -192,9 +192,13 @@ func (of *session) busy() bool {
 // list returns a page of the agent's sessions, which were created here.
 func (s *Server) list(ctx context.Context, p listing) (any, error) {
 	q := events.ListThreads{AgentID: s.o.Agent, UserID: s.o.User, KeyPrefix: keyPrefix, Cursor: p.Cursor, Limit: new(int64(listPage))}
+	now, err := s.c.UpToDate(ctx)
+	if err != nil {
+		return nil, err
+	}
 	out := &list{Sessions: []listed{}}
 	for len(out.Sessions) == 0 {
-		page, err := client.Read(ctx, s.c, q)
+		page, err := client.Read(ctx, now, q)
 		if err != nil {
 			return nil, err
 		}
