@@ -17,6 +17,7 @@ func TestUsage_SuggestsNearest(t *testing.T) {
 		"thread lits":                           "did you mean skein thread list?",
 		"thread list --limt 3":                  "did you mean --limit?",
 		"cmd thread.creat":                      "did you mean thread.create?",
+		`cmd thread.update {"threadId":"T-1"}`:  "name the thread with --thread",
 		"query item.gett":                       "did you mean item.get?",
 		"cmd nonsense":                          "unknown command",
 		"cmd thread.create [1]":                 "not a JSON object",

@@ -102,7 +102,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.StringSliceVar(&o.HTTPSecrets, "http-secret", nil, "TENANT:NAME=URL: an environment variable whose secret signs requests to the tenant's HTTP reactors, tools and webhooks below that URL; repeatable")
 	f.StringSliceVar(&o.Operators, "console-operator", nil, "the id of an API key whose holder sees the page System of the console: this process and what it stores, of all tenants together; repeatable")
 	f.StringSliceVar(&o.MCPVariables, "mcp-variable", nil, "TENANT:NAME=TARGET: an environment variable that the tenant's definitions may pass to the MCP server with that URL prefix or command; repeatable")
-	f.StringSliceVar(&o.EgressAllow, "egress-allow", nil, "an address, a CIDR or a host (mcp.internal, *.internal, each with :PORT or any) that tenants' definitions may connect to, besides public ones; repeatable")
+	f.StringSliceVar(&o.EgressAllow, "egress-allow", nil, "an address, a CIDR or a host (mcp.internal, *.internal) that tenants' definitions may connect to, besides public ones; an address or a host with :PORT allows only that port; repeatable")
 	f.StringSliceVar(&o.TokensPerDay, "tokens-per-day", nil, "tokens that the models of a tenant may use per day (UTC): NUMBER for every tenant, TENANT=NUMBER for one; 0 is unlimited; repeatable")
 	f.StringSliceVar(&o.Prices, "console-price", nil, "what a million tokens of a model cost, as MODEL=INPUT/OUTPUT or MODEL=INPUT/OUTPUT/CACHED; MODEL* matches every name that begins so. The console shows what runs cost; repeatable")
 	f.StringVar(&o.A2AAgent, "a2a-agent", "", "the agent whose A2A card is at /.well-known/agent-card.json, of the tenant that asks; each agent has its own at /a2a/AGENT/.well-known/agent-card.json")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
@@ -38,6 +39,9 @@ func (a *app) rawCommand() *cobra.Command {
 		r.ExpectedVersion = ifGiven(f.Changed("expected-version"), version)
 		if err = knownName("command", args[0], known); err == nil {
 			data, err = a.rawData(args[1:])
+		}
+		if err == nil && namesThread(data) {
+			err = cli.WrongUsage("JSON: the body of a command has no threadId; name the thread with --thread")
 		}
 		return err
 	}
@@ -93,6 +97,14 @@ func (a *app) rawData(args []string) (events.JSON, error) {
 		return nil, cli.WrongUsage("JSON: %.40q is not a JSON object", strings.TrimSpace(text))
 	}
 	return data, nil
+}
+
+// namesThread reports whether the body of a command names a thread, which no command takes there.
+func namesThread(body events.JSON) bool {
+	var fields map[string]events.JSON
+	_ = json.Unmarshal(body, &fields) // the service says what is wrong with it
+	_, there := fields["threadId"]
+	return there
 }
 
 func names[T any](rows []T, name func(T) string) []string {
