@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 
@@ -36,9 +37,9 @@ func ProblemOf(err error) (Problem, int) {
 		}
 	}
 	e := events.AsError(err)
-	p := Problem{Type: kind(e.Code), Code: string(e.Code), Message: e.Message, Details: e.Details}
-	if e.Details != nil {
-		p.Param = param(e.Details.Path)
+	p := Problem{Type: kind(e.Code), Code: string(e.Code), Message: e.Message}
+	if d := e.Details; d != nil && !reflect.ValueOf(*d).IsZero() {
+		p.Details, p.Param = d, param(d.Path)
 	}
 	return p, e.Code.Status()
 }
