@@ -39,7 +39,7 @@
 // # How a thread becomes cold
 //
 // Before that, or without it, the documents of an idle thread leave the read models; package
-// projections/cold says what a cold thread is.
+// projections/query says what a cold thread is.
 //
 //	it has no in-flight or scheduled work, and its documents are what its log says
 //	its own document is written again with a mark (buckets.Mark), if it has not changed

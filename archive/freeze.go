@@ -27,7 +27,7 @@ const (
 const frozenTogether = 128
 
 // Freeze marks threads of a tenant as cold if they are idle, and reports each; see package
-// projections/cold. [Archiver.Strip] removes the documents of marked threads.
+// projections/query. [Archiver.Strip] removes the documents of marked threads.
 //
 // A thread is frozen only if its documents equal a fold of its log. If it is written to at the
 // same time, it is not frozen.

@@ -13,7 +13,6 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/files"
-	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/runtime"
@@ -52,7 +51,7 @@ const (
 // DefaultPlaces is how many places of each kind a process has, unless --places sets it.
 // Those for runs are --workers.
 func DefaultPlaces() map[string]int {
-	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: effects.DefaultConcurrency, placesForks: commands.DefaultForks, placesCold: cold.DefaultPlaces, placesPast: query.DefaultPast, placesReads: readsEach * goruntime.GOMAXPROCS(0), placesWebhooks: webhooks.DefaultPlaces, placesBodies: edge.DefaultBodies()}
+	return map[string]int{placesUploads: files.DefaultUploads, placesSearches: files.DefaultSearches, placesImages: files.DefaultImages, placesEffects: effects.DefaultConcurrency, placesForks: commands.DefaultForks, placesCold: query.DefaultColdPlaces, placesPast: query.DefaultPast, placesReads: readsEach * goruntime.GOMAXPROCS(0), placesWebhooks: webhooks.DefaultPlaces, placesBodies: edge.DefaultBodies()}
 }
 
 // places returns the places of a kind.

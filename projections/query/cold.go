@@ -15,13 +15,12 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
-	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
 // coldThread returns the documents of a cold thread, nil if the thread is not cold. Unless sure is
 // set, it relies on the list of threads if that says so.
-func (l *live) coldThread(ctx context.Context, name string, sure bool) (*cold.Thread, error) {
+func (l *live) coldThread(ctx context.Context, name string, sure bool) (*coldThread, error) {
 	if l.name == name && (l.sure || !sure) {
 		return l.frozen, nil
 	}
@@ -71,7 +70,7 @@ func (l *live) fromLog(ctx context.Context, out []found, sure bool) error {
 }
 
 // decoded decodes a document of a cold thread.
-func (l *live) decoded(d cold.Document) (f found, err error) {
+func (l *live) decoded(d coldDocument) (f found, err error) {
 	f.place, f.bytes = d.Place, len(d.Raw)
 	f.doc, f.seq, err = l.q.models.Of(d.Place.Kind).Decode(d.Raw)
 	return f, err
@@ -98,7 +97,7 @@ func threadOfPattern(pattern string) (name string, one bool) {
 }
 
 // foundIn returns the documents of a cold thread that match a pattern.
-func (l *live) foundIn(t *cold.Thread, k documents.Kind, pattern string) ([]found, error) {
+func (l *live) foundIn(t *coldThread, k documents.Kind, pattern string) ([]found, error) {
 	var out []found
 	for _, d := range t.All(k) {
 		if !matches(d.Place.Key(), pattern) {
@@ -230,5 +229,5 @@ func (q *Queries) Marked(tenant string, after uint64, most int) (ids []string, n
 }
 
 // Claimed returns, by tenant, the threads for which the removal of documents began after since:
-// the latest, at most [directory.ClaimsKept].
+// the latest, at most [claimsKept].
 func (q *Queries) Claimed(since time.Time) map[string][]string { return q.directory.Claimed(since) }

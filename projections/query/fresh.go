@@ -13,7 +13,6 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/buckets"
-	"github.com/skein-threads/skein/projections/directory"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -283,10 +282,10 @@ func (q *Queries) shows(ctx context.Context, c *buckets.Checkpoint) error {
 // so that they take the lock once.
 func (q *Queries) followThreads(ctx context.Context, stream jetstream.Stream) error {
 	const together = 512
-	var waiting []directory.Update
+	var waiting []directoryUpdate
 	see := func(m jetstream.Msg, last bool) {
 		key := q.threads().Key(m.Subject())
-		u, ok, err := directory.UpdateOf(key, m)
+		u, ok, err := directoryUpdateOf(key, m)
 		if ok || err != nil {
 			q.noteDocument(q.models.Of(documents.Threads).Bucket, key, err)
 		}

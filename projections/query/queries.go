@@ -15,8 +15,6 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
-	"github.com/skein-threads/skein/projections/cold"
-	"github.com/skein-threads/skein/projections/directory"
 	"github.com/skein-threads/skein/projections/documents"
 	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/schema"
@@ -33,7 +31,7 @@ type Config struct {
 	States   States            // reads states that no read model has; default: not_found
 	Pairs    Pairs             // reads key-value pairs; default: it is unavailable
 	Pushes   Pushes            // reads pushes; default: they are unavailable
-	// Cold bounds how many cold threads are folded at once; default cold.DefaultPlaces.
+	// Cold bounds how many cold threads are folded at once; default DefaultColdPlaces.
 	Cold *quota.Pool
 	// Past bounds how many queries of a thread's past run at once, since each folds it in memory;
 	// default DefaultPast.
@@ -116,9 +114,9 @@ type Queries struct {
 	cfg        Config
 	logger     zerolog.Logger
 	metrics    Metrics
-	directory  *directory.Directory
+	directory  *directory
 	unreadable unreadable
-	cold       *cold.Reader
+	cold       *coldReader
 	pasts      *pasts
 	answers    map[reflect.Type]answer
 }
@@ -142,9 +140,9 @@ func New(log *eventlog.Log, validator *schema.Validator, cfg Config, logger zero
 	}
 	q := &Queries{
 		log: log, models: documents.NewModels(), pages: eventlog.PagesOn(log.Streams()), schema: validator, cfg: cfg.withDefaults(), logger: logger, metrics: metrics,
-		directory: directory.New(), pasts: newPasts(), answers: answers(),
+		directory: newDirectory(), pasts: newPasts(), answers: answers(),
 	}
-	q.cold = cold.NewReader(log, q.models, q.pages, q.cfg.Cold, 0)
+	q.cold = newColdReader(log, q.models, q.pages, q.cfg.Cold, 0)
 	return q
 }
 

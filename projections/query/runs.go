@@ -9,7 +9,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/projections/directory"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -24,7 +23,7 @@ type runWalk struct {
 	fresh  events.Fresh
 	cursor string
 	query  uint64 // the mark of the list
-	wish   directory.Wish
+	wish   directoryWish
 	agent  string
 	most   int
 }
@@ -32,7 +31,7 @@ type runWalk struct {
 func listRuns(a *asking, d events.ListRuns) (*events.RunList, error) {
 	w := runWalk{
 		fresh: d.Fresh, cursor: d.Cursor, query: mark("run.list", a.tenant, string(d.Status), d.AgentID),
-		wish: directory.Wish{Runs: activeRuns(d.Status == events.Executing, func(*events.ThreadRun) bool { return true })}, agent: d.AgentID, most: limit(d.Limit, runsUsual),
+		wish: directoryWish{Runs: activeRuns(d.Status == events.Executing, func(*events.ThreadRun) bool { return true })}, agent: d.AgentID, most: limit(d.Limit, runsUsual),
 	}
 	list, next, err := walkRuns(a, w, func(x *events.Execution) []events.Run {
 		if d.Status != "" && x.Status != d.Status {
@@ -47,7 +46,7 @@ func listApprovals(a *asking, d events.ListApprovals) (*events.ApprovalList, err
 	status := cmp.Or(d.Status, events.ApprovalWaiting)
 	w := runWalk{
 		fresh: d.Fresh, cursor: d.Cursor, query: mark("approval.list", a.tenant, string(status), d.AgentID),
-		wish: directory.Wish{Runs: activeRuns(status == events.ApprovalWaiting, waitsFor(events.RunWaitsApproval))}, agent: d.AgentID, most: limit(d.Limit, runsUsual),
+		wish: directoryWish{Runs: activeRuns(status == events.ApprovalWaiting, waitsFor(events.RunWaitsApproval))}, agent: d.AgentID, most: limit(d.Limit, runsUsual),
 	}
 	list, next, err := walkRuns(a, w, func(x *events.Execution) []events.Approval {
 		var of []events.Approval
@@ -156,7 +155,7 @@ func walkRuns[T any](a *asking, w runWalk, of func(*events.Execution) []T) (list
 
 // eachRunOf calls see with the runs of a thread, the newest first, from a version on (0: all), each
 // with its own version. active says that only the active one is wanted.
-func (a *asking) eachRunOf(p directory.Picked, active bool, from int64, usual int, see func(x *events.Execution, version int64) (bool, error)) error {
+func (a *asking) eachRunOf(p pickedThread, active bool, from int64, usual int, see func(x *events.Execution, version int64) (bool, error)) error {
 	if active {
 		got, err := a.source.get(a.ctx, a.place(documents.Executions, p.Run))
 		if err == nil && got[0].doc != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/buckets"
-	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -34,10 +33,10 @@ type source interface {
 type live struct {
 	q *Queries
 
-	name   string       // the thread that was read last
-	frozen *cold.Thread // nil: it is not cold
-	sure   bool         // frozen follows the thread's own document, not the list of threads
-	list   bool         // for a list over several threads: unreadable documents are left out
+	name   string      // the thread that was read last
+	frozen *coldThread // nil: it is not cold
+	sure   bool        // frozen follows the thread's own document, not the list of threads
+	list   bool        // for a list over several threads: unreadable documents are left out
 }
 
 func (l *live) get(ctx context.Context, places ...documents.Place) ([]found, error) {

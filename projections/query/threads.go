@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/projections/directory"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -91,8 +90,8 @@ func (a *asking) eachThread(list string, d events.ListThreads, add func(*events.
 	return encodeCursor(query, more), nil
 }
 
-func wishOf(d events.ListThreads) (directory.Wish, error) {
-	w := directory.Wish{Status: d.Status, Archived: d.Archived, Agent: d.AgentID, User: d.UserID, KeyPrefix: d.KeyPrefix}
+func wishOf(d events.ListThreads) (directoryWish, error) {
+	w := directoryWish{Status: d.Status, Archived: d.Archived, Agent: d.AgentID, User: d.UserID, KeyPrefix: d.KeyPrefix}
 	if d.UpdatedAfter != "" {
 		t, err := events.ParseTime(d.UpdatedAfter)
 		if err != nil {
@@ -133,7 +132,7 @@ func (a *asking) awaitDirectory(least *int64) error {
 // readThreads passes the documents to add. If they do not fit into one answer, it returns the
 // sequence of the last that does. A document that is newer than the directory may no longer match
 // the query.
-func (a *asking) readThreads(picked []directory.Picked, d events.ListThreads, add func(*events.Thread)) (cut uint64, err error) {
+func (a *asking) readThreads(picked []pickedThread, d events.ListThreads, add func(*events.Thread)) (cut uint64, err error) {
 	if len(picked) == 0 {
 		return 0, nil
 	}

@@ -1,4 +1,4 @@
-package cold
+package query
 
 import (
 	"cmp"
@@ -19,13 +19,13 @@ import (
 
 // Defaults of a reader.
 const (
-	DefaultPlaces = 4        // the number of threads that are folded at once
-	DefaultBytes  = 64 << 20 // of cached documents
-	foldTime      = time.Minute
+	DefaultColdPlaces = 4        // the number of threads that are folded at once
+	DefaultColdBytes  = 64 << 20 // of cached documents
+	foldTime          = time.Minute
 )
 
-// Reader reads cold threads. It is safe for concurrent use.
-type Reader struct {
+// coldReader reads cold threads. It is safe for concurrent use.
+type coldReader struct {
 	log    *eventlog.Log
 	models *documents.Models
 	pages  *eventlog.Pages
@@ -33,7 +33,7 @@ type Reader struct {
 	limit  int
 
 	mu      sync.Mutex // guards what follows
-	kept    *lru.Cache[key, *Thread]
+	kept    *lru.Cache[key, *coldThread]
 	folding map[key]*fold
 }
 
@@ -46,51 +46,51 @@ type key struct {
 // fold is a fold in progress. Several readers may wait for it.
 type fold struct {
 	done   chan struct{} // closed when the fields below are set
-	thread *Thread
+	thread *coldThread
 	err    error
 }
 
-// NewReader returns a reader. places bounds how many threads are folded at once, bytes how many
+// newColdReader returns a reader. places bounds how many threads are folded at once, bytes how many
 // bytes of documents are cached; nil and 0: the defaults.
-func NewReader(log *eventlog.Log, models *documents.Models, reader *eventlog.Pages, places *quota.Pool, bytes int) *Reader {
+func newColdReader(log *eventlog.Log, models *documents.Models, reader *eventlog.Pages, places *quota.Pool, bytes int) *coldReader {
 	if places == nil {
-		places = quota.NewPool("cold", quota.Places{Total: DefaultPlaces}, nil)
+		places = quota.NewPool("cold", quota.Places{Total: DefaultColdPlaces}, nil)
 	}
-	limit := cmp.Or(bytes, DefaultBytes)
-	return &Reader{
+	limit := cmp.Or(bytes, DefaultColdBytes)
+	return &coldReader{
 		log: log, models: models, pages: reader, places: places, limit: limit,
-		kept: lru.New[key, *Thread](int64(limit)), folding: map[key]*fold{},
+		kept: lru.New[key, *coldThread](int64(limit)), folding: map[key]*fold{},
 	}
 }
 
-// Document is a document as its bucket would hold it.
-type Document struct {
+// coldDocument is a document as its bucket would hold it.
+type coldDocument struct {
 	Place documents.Place
 	Raw   []byte
 	Seq   uint64
 }
 
-// Thread holds the documents of a cold thread. It is immutable.
-type Thread struct {
+// coldThread holds the documents of a cold thread. It is immutable.
+type coldThread struct {
 	key    key
 	bytes  int
-	byID   [documents.Kinds]map[string]Document
-	sorted [documents.Kinds][]Document // in the order in which they were changed last
+	byID   [documents.Kinds]map[string]coldDocument
+	sorted [documents.Kinds][]coldDocument // in the order in which they were changed last
 }
 
 // Get returns a document of the thread, and reports whether there is one.
-func (t *Thread) Get(p documents.Place) (Document, bool) {
+func (t *coldThread) Get(p documents.Place) (coldDocument, bool) {
 	d, ok := t.byID[p.Kind][p.ID]
 	return d, ok
 }
 
 // All returns the documents of a read model, ordered by their last change. The caller must not
 // change the list.
-func (t *Thread) All(k documents.Kind) []Document { return t.sorted[k] }
+func (t *coldThread) All(k documents.Kind) []coldDocument { return t.sorted[k] }
 
 // Read returns the documents of a thread, named {tenant}.{thread}, as of the sequence that the
 // thread's own document shows.
-func (r *Reader) Read(ctx context.Context, thread string, seq uint64) (*Thread, error) {
+func (r *coldReader) Read(ctx context.Context, thread string, seq uint64) (*coldThread, error) {
 	at := key{thread, seq}
 	r.mu.Lock()
 	if t, ok := r.kept.Get(at); ok {
@@ -118,7 +118,7 @@ func (r *Reader) Read(ctx context.Context, thread string, seq uint64) (*Thread, 
 }
 
 // run folds a thread, and caches the result.
-func (r *Reader) run(ctx context.Context, at key, f *fold) {
+func (r *coldReader) run(ctx context.Context, at key, f *fold) {
 	f.thread, f.err = r.fold(ctx, at)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,7 +130,7 @@ func (r *Reader) run(ctx context.Context, at key, f *fold) {
 }
 
 // fold waits for a place for the tenant, and folds a thread.
-func (r *Reader) fold(ctx context.Context, at key) (*Thread, error) {
+func (r *coldReader) fold(ctx context.Context, at key) (*coldThread, error) {
 	tenant, thread := documents.CutThreadName(at.thread)
 	leave, err := r.places.Wait(ctx, tenant)
 	if full := (*quota.FullError)(nil); errors.As(err, &full) {
@@ -148,7 +148,7 @@ func (r *Reader) fold(ctx context.Context, at key) (*Thread, error) {
 	if memory.Seq != at.seq {
 		return nil, events.Errorf(events.ProjectionBehind, "the log shows the thread up to %d, not yet %d", memory.Seq, at.seq)
 	}
-	t := &Thread{key: at}
+	t := &coldThread{key: at}
 	for _, slot := range memory.All(documents.ColdKinds) {
 		raw, err := documents.Encode(slot.Doc)
 		if err != nil {
@@ -156,15 +156,15 @@ func (r *Reader) fold(ctx context.Context, at key) (*Thread, error) {
 		}
 		k := slot.Place.Kind
 		if t.byID[k] == nil {
-			t.byID[k] = map[string]Document{}
+			t.byID[k] = map[string]coldDocument{}
 		}
-		d := Document{Place: slot.Place, Raw: raw, Seq: slot.Seq}
+		d := coldDocument{Place: slot.Place, Raw: raw, Seq: slot.Seq}
 		t.byID[k][slot.Place.ID] = d
 		t.sorted[k] = append(t.sorted[k], d)
 		t.bytes += len(raw) + documentBytes
 	}
 	for _, list := range t.sorted {
-		slices.SortStableFunc(list, func(a, b Document) int {
+		slices.SortStableFunc(list, func(a, b coldDocument) int {
 			return cmp.Or(cmp.Compare(a.Seq, b.Seq), strings.Compare(a.Place.ID, b.Place.ID))
 		})
 	}

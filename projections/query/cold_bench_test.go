@@ -1,4 +1,4 @@
-package cold_test
+package query
 
 import (
 	"fmt"
@@ -7,14 +7,13 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/internal/readtest"
-	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
 // BenchmarkRead measures the first read of a cold thread: its commits, of one message each, are
 // read and folded.
 //
-//	go test -run '^$' -bench Read -benchtime 20x ./projections/cold
+//	go test -run '^$' -bench Read -benchtime 20x ./projections/query
 func BenchmarkRead(b *testing.B) {
 	for _, items := range []int{10, 1000, 10_000} {
 		b.Run(fmt.Sprintf("items=%d", items), func(b *testing.B) {
@@ -33,7 +32,7 @@ func BenchmarkRead(b *testing.B) {
 			}
 			b.ResetTimer()
 			for range b.N {
-				r := cold.NewReader(h.EventLog, h.Models, eventlog.PagesOn(h.EventLog.Streams()), nil, 0)
+				r := newColdReader(h.EventLog, h.Models, eventlog.PagesOn(h.EventLog.Streams()), nil, 0)
 				t, err := r.Read(b.Context(), documents.ThreadName(readtest.Acme, id), last)
 				if err != nil || len(t.All(documents.Items)) != items {
 					b.Fatal(err)

@@ -1,4 +1,4 @@
-package cold_test
+package query
 
 import (
 	"context"
@@ -8,37 +8,36 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/readtest"
-	"github.com/skein-threads/skein/projections/cold"
 	"github.com/skein-threads/skein/projections/documents"
 	"github.com/skein-threads/skein/quota"
 )
 
-// waits receives whenever somebody begins to wait for a place.
-type waits chan struct{}
+// foldsWait receives whenever somebody begins to wait for a place.
+type foldsWait chan struct{}
 
-func (w waits) Places(_ string, _, waiting int) {
+func (w foldsWait) Places(_ string, _, waiting int) {
 	if waiting > 0 {
 		w <- struct{}{}
 	}
 }
 
-func (waits) PlaceRefused(string, string) {}
+func (foldsWait) PlaceRefused(string, string) {}
 
-// A fold waits for one of the places that tenants share; one that was folded needs none.
+// A fold foldsWait for one of the places that tenants share; one that was folded needs none.
 func TestReader_WaitsForAPlace(t *testing.T) {
 	h := readtest.New(t)
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	seq := uint64(h.React(id, 1).Seq)
-	waiting := make(waits, 8)
+	waiting := make(foldsWait, 8)
 	places := quota.NewPool("cold", quota.Places{Total: 1}, waiting)
-	r := cold.NewReader(h.EventLog, h.Models, eventlog.PagesOn(h.EventLog.Streams()), places, 0)
+	r := newColdReader(h.EventLog, h.Models, eventlog.PagesOn(h.EventLog.Streams()), places, 0)
 	leave, err := places.Try("noisy")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	type read struct {
-		thread *cold.Thread
+		thread *coldThread
 		err    error
 	}
 	first, second := make(chan read), make(chan read)
@@ -80,7 +79,7 @@ func TestReader_BoundToSequence(t *testing.T) {
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	one := uint64(h.React(id, 1).Seq)
 	two := uint64(h.React(id, 2).Seq)
-	r := cold.NewReader(h.EventLog, h.Models, eventlog.PagesOn(h.EventLog.Streams()), nil, 1)
+	r := newColdReader(h.EventLog, h.Models, eventlog.PagesOn(h.EventLog.Streams()), nil, 1)
 	for seq, items := range map[uint64]int{one: 2, two: 4} {
 		if got, err := r.Read(t.Context(), documents.ThreadName(readtest.Acme, id), seq); err != nil || len(got.All(documents.Items)) != items {
 			t.Errorf("at %d: %+v, %v", seq, got, err)

@@ -1,4 +1,4 @@
-package directory
+package query
 
 import (
 	"cmp"
@@ -14,9 +14,9 @@ import (
 	"github.com/skein-threads/skein/projections/buckets"
 )
 
-// Update is a change of the bucket of threads: a document, the removal of a thread if doc is nil,
+// directoryUpdate is a change of the bucket of threads: a document, the removal of a thread if doc is nil,
 // or, if seq is not 0, the progress of the bucket.
-type Update struct {
+type directoryUpdate struct {
 	tenant, id string
 	doc        *brief
 	seq        uint64
@@ -57,19 +57,19 @@ func (b *brief) changed() events.Time {
 	return t
 }
 
-// UpdateOf decodes a message of the bucket of threads. ok is false if the message is no change of
+// directoryUpdateOf decodes a message of the bucket of threads. ok is false if the message is no change of
 // a thread. The error says that a document cannot be read.
-func UpdateOf(key string, m jetstream.Msg) (u Update, ok bool, err error) {
+func directoryUpdateOf(key string, m jetstream.Msg) (u directoryUpdate, ok bool, err error) {
 	if key == buckets.CheckpointKey {
 		var c buckets.Checkpoint
 		err := json.Unmarshal(m.Data(), &c)
-		return Update{seq: c.Seq}, err == nil, nil
+		return directoryUpdate{seq: c.Seq}, err == nil, nil
 	}
 	tenant, id, ok := strings.Cut(key, ".")
 	if !ok || tenant == "_" {
-		return Update{}, false, nil
+		return directoryUpdate{}, false, nil
 	}
-	u = Update{tenant: tenant, id: id}
+	u = directoryUpdate{tenant: tenant, id: id}
 	if m.Headers().Get(buckets.HeaderOperation) != "" {
 		return u, true, nil
 	}
@@ -78,16 +78,16 @@ func UpdateOf(key string, m jetstream.Msg) (u Update, ok bool, err error) {
 		u.at = meta.Timestamp
 	}
 	if err := json.Unmarshal(m.Data(), u.doc); err != nil {
-		return Update{}, false, err
+		return directoryUpdate{}, false, err
 	}
 	if u.doc.ID != id {
-		return Update{}, false, fmt.Errorf("it is that of thread %.80q", u.doc.ID)
+		return directoryUpdate{}, false, fmt.Errorf("it is that of thread %.80q", u.doc.ID)
 	}
 	return u, true, nil
 }
 
 // Apply applies changes in their order.
-func (d *Directory) Apply(list []Update) {
+func (d *directory) Apply(list []directoryUpdate) {
 	seq := uint64(0)
 	d.mu.Lock()
 	for _, u := range list {
@@ -108,10 +108,10 @@ func (d *Directory) Apply(list []Update) {
 }
 
 // put applies a thread's document. The caller holds the lock.
-func (d *Directory) put(tenant string, doc *brief) {
+func (d *directory) put(tenant string, doc *brief) {
 	t := d.tenants[tenant]
 	if t == nil {
-		t = &members{byID: map[string]uint32{}, runs: map[uint32]*events.ThreadRun{}}
+		t = &memberSets{byID: map[string]uint32{}, runs: map[uint32]*events.ThreadRun{}}
 		d.tenants[strings.Clone(tenant)] = t
 	}
 	m := listed{
@@ -128,7 +128,7 @@ func (d *Directory) put(tenant string, doc *brief) {
 	}
 }
 
-func (t *members) put(id string, m listed) {
+func (t *memberSets) put(id string, m listed) {
 	at, known := t.byID[id]
 	switch {
 	case known:
@@ -165,7 +165,7 @@ func (t *members) put(id string, m listed) {
 }
 
 // remove removes a thread. The caller holds the lock.
-func (d *Directory) remove(tenant, id string) {
+func (d *directory) remove(tenant, id string) {
 	t := d.tenants[tenant]
 	if t == nil {
 		return
@@ -182,7 +182,7 @@ func (d *Directory) remove(tenant, id string) {
 }
 
 // compact drops stale changes from the order when they are more than half of it.
-func (t *members) compact() {
+func (t *memberSets) compact() {
 	if t.stale < 1024 || t.stale < len(t.order)/2 {
 		return
 	}

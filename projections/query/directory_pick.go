@@ -1,4 +1,4 @@
-package directory
+package query
 
 import (
 	"cmp"
@@ -8,8 +8,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Wish holds the filters of a list of threads.
-type Wish struct {
+// directoryWish holds the filters of a list of threads.
+type directoryWish struct {
 	Status    events.ThreadStatus // empty: any
 	Archived  *bool
 	Agent     string
@@ -20,8 +20,8 @@ type Wish struct {
 	Before    uint64                       // only threads that changed before this sequence
 }
 
-// Picked is a thread that matches a Wish.
-type Picked struct {
+// pickedThread is a thread that matches a directoryWish.
+type pickedThread struct {
 	ID  string
 	Seq uint64
 	Run string // the active execution; empty if there is none
@@ -31,8 +31,8 @@ type Picked struct {
 const scanned = 8192
 
 // Pick returns the threads of a tenant that match, newest change first, up to most.
-func (d *Directory) Pick(tenant string, w Wish, most int) []Picked {
-	var picked []Picked
+func (d *directory) Pick(tenant string, w directoryWish, most int) []pickedThread {
+	var picked []pickedThread
 	for more := true; more && len(picked) < most; {
 		picked, more = d.pickSome(picked, tenant, &w, most)
 	}
@@ -41,7 +41,7 @@ func (d *Directory) Pick(tenant string, w Wish, most int) []Picked {
 
 // pickSome examines a part of the threads, and moves the wish past them. It returns false if there
 // are no more.
-func (d *Directory) pickSome(picked []Picked, tenant string, w *Wish, most int) ([]Picked, bool) {
+func (d *directory) pickSome(picked []pickedThread, tenant string, w *directoryWish, most int) ([]pickedThread, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	t := d.tenants[tenant]
@@ -69,7 +69,7 @@ func (d *Directory) pickSome(picked []Picked, tenant string, w *Wish, most int) 
 			if w.Runs != nil && (run == nil || !w.Runs(run)) {
 				continue
 			}
-			p := Picked{ID: unpackID(m.id), Seq: m.seq}
+			p := pickedThread{ID: unpackID(m.id), Seq: m.seq}
 			if run != nil {
 				p.Run = run.ExecutionID
 			}
@@ -81,24 +81,24 @@ func (d *Directory) pickSome(picked []Picked, tenant string, w *Wish, most int) 
 
 // Unchanged returns threads of a tenant that have not changed since until and are not cold. It
 // begins after a place in the list, and returns the place to continue after; 0: there are no more.
-func (d *Directory) Unchanged(tenant string, since events.Time, after uint64, most int) (ids []string, next uint64) {
+func (d *directory) Unchanged(tenant string, since events.Time, after uint64, most int) (ids []string, next uint64) {
 	return d.scan(tenant, after, most, func(m *listed) bool { return !m.cold && m.changed <= since })
 }
 
 // Cold is Unchanged for threads that are cold.
-func (d *Directory) Cold(tenant string, after uint64, most int) (ids []string, next uint64) {
+func (d *directory) Cold(tenant string, after uint64, most int) (ids []string, next uint64) {
 	return d.scan(tenant, after, most, func(m *listed) bool { return m.cold })
 }
 
 // Marked is Unchanged for cold threads, without those for which the removal of documents has
 // begun.
-func (d *Directory) Marked(tenant string, after uint64, most int) (ids []string, next uint64) {
+func (d *directory) Marked(tenant string, after uint64, most int) (ids []string, next uint64) {
 	return d.scan(tenant, after, most, func(m *listed) bool { return m.cold && !m.bare })
 }
 
 // scan returns threads of a tenant that satisfy a condition, by their last change. It begins after
 // a place in the list, and returns the place to continue after; 0: there are no more.
-func (d *Directory) scan(tenant string, after uint64, most int, wanted func(*listed) bool) (ids []string, next uint64) {
+func (d *directory) scan(tenant string, after uint64, most int, wanted func(*listed) bool) (ids []string, next uint64) {
 	for more := true; more; {
 		ids, next, more = d.scanSome(ids, tenant, after, most, wanted)
 		after = next
@@ -107,7 +107,7 @@ func (d *Directory) scan(tenant string, after uint64, most int, wanted func(*lis
 }
 
 // scanSome examines a part of the threads, and reports whether there are more.
-func (d *Directory) scanSome(ids []string, tenant string, after uint64, most int, wanted func(*listed) bool) (_ []string, next uint64, more bool) {
+func (d *directory) scanSome(ids []string, tenant string, after uint64, most int, wanted func(*listed) bool) (_ []string, next uint64, more bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	t := d.tenants[tenant]

@@ -1,4 +1,4 @@
-package directory
+package query
 
 import (
 	"fmt"
@@ -33,9 +33,9 @@ func TestDirectory_IsSmall(t *testing.T) {
 // directoryBytes measures what a directory costs a thread, its key included.
 func directoryBytes(threads int) uint64 {
 	before := readtest.HeapInUse()
-	d := New()
+	d := newDirectory()
 	for n := range threads {
-		raw, err := documents.Encode(threadDoc(n))
+		raw, err := documents.Encode(listedThread(n))
 		if err != nil {
 			panic(err)
 		}
@@ -43,14 +43,14 @@ func directoryBytes(threads int) uint64 {
 		if err := json.Unmarshal(raw, &doc); err != nil {
 			panic(err)
 		}
-		d.Apply([]Update{{tenant: "acme", id: doc.ID, doc: &doc}})
+		d.Apply([]directoryUpdate{{tenant: "acme", id: doc.ID, doc: &doc}})
 	}
 	n := uint64(readtest.HeapInUse()-before) / uint64(threads)
 	runtime.KeepAlive(d)
 	return n
 }
 
-func threadDoc(n int) *events.Thread {
+func listedThread(n int) *events.Thread {
 	key := fmt.Sprintf("customer/%06d", n)
 	return &events.Thread{
 		ID: fmt.Sprintf("T-00000000-0000-7000-8000-%012d", n), Key: &key, Status: events.ThreadOpen, CreatedAt: "2026-02-20T10:00:00.000Z",
@@ -62,18 +62,18 @@ func threadDoc(n int) *events.Thread {
 func TestDirectory_KeepsItsOrder(t *testing.T) {
 	t.Parallel()
 	roll := rand.New(rand.NewPCG(5, 1)).IntN
-	d := New()
+	d := newDirectory()
 	want := map[string]uint64{}
 	var both sync.WaitGroup
 	both.Go(func() { // a concurrent reader
 		for range 200 {
-			d.Pick("acme", Wish{}, 10)
+			d.Pick("acme", directoryWish{}, 10)
 		}
 	})
 	for n := range 20_000 {
-		doc := threadDoc(roll(300))
+		doc := listedThread(roll(300))
 		if roll(20) == 0 {
-			d.Apply([]Update{{tenant: "acme", id: doc.ID}})
+			d.Apply([]directoryUpdate{{tenant: "acme", id: doc.ID}})
 			delete(want, doc.ID)
 			continue
 		}
@@ -82,10 +82,10 @@ func TestDirectory_KeepsItsOrder(t *testing.T) {
 			continue
 		}
 		want[doc.ID] = seq
-		d.Apply([]Update{{tenant: "acme", id: doc.ID, doc: &brief{ID: doc.ID, Status: doc.Status, Seq: seq, CreatedAt: doc.CreatedAt}}})
+		d.Apply([]directoryUpdate{{tenant: "acme", id: doc.ID, doc: &brief{ID: doc.ID, Status: doc.Status, Seq: seq, CreatedAt: doc.CreatedAt}}})
 	}
 	both.Wait()
-	got := d.Pick("acme", Wish{}, 1000)
+	got := d.Pick("acme", directoryWish{}, 1000)
 	if len(got) != len(want) {
 		t.Fatalf("%d threads, want %d", len(got), len(want))
 	}
@@ -103,7 +103,7 @@ func TestDirectory_KeepsItsOrder(t *testing.T) {
 // test shows reads without the lock.
 func TestIn_WhileItIsRead(t *testing.T) {
 	t.Parallel()
-	d := New()
+	d := newDirectory()
 	d.Loaded()
 	stop := make(chan struct{})
 	var under sync.WaitGroup
@@ -134,18 +134,18 @@ func TestIn_WhileItIsRead(t *testing.T) {
 // Of the threads whose documents somebody began to remove, those with which that began last are kept.
 func TestDirectory_Claims(t *testing.T) {
 	t.Parallel()
-	d := New()
+	d := newDirectory()
 	begun := time.Now()
-	var list []Update
-	for n := range ClaimsKept + 100 {
-		list = append(list, Update{tenant: "acme", id: fmt.Sprint(n), at: begun.Add(time.Duration(n) * time.Second), doc: &brief{ID: fmt.Sprint(n), mark: buckets.Mark{Cold: true, Bare: n != ClaimsKept+50}}})
+	var list []directoryUpdate
+	for n := range claimsKept + 100 {
+		list = append(list, directoryUpdate{tenant: "acme", id: fmt.Sprint(n), at: begun.Add(time.Duration(n) * time.Second), doc: &brief{ID: fmt.Sprint(n), mark: buckets.Mark{Cold: true, Bare: n != claimsKept+50}}})
 	}
 	d.Apply(list)
 	got := d.Claimed(begun)["acme"]
-	if len(got) != ClaimsKept || slices.Contains(got, "98") || !slices.Contains(got, "99") || slices.Contains(got, fmt.Sprint(ClaimsKept+50)) {
+	if len(got) != claimsKept || slices.Contains(got, "98") || !slices.Contains(got, "99") || slices.Contains(got, fmt.Sprint(claimsKept+50)) {
 		t.Errorf("%d threads: %v", len(got), got)
 	}
-	if got := d.Claimed(begun.Add((ClaimsKept + 98) * time.Second))["acme"]; !slices.Equal(got, []string{fmt.Sprint(ClaimsKept + 99)}) {
+	if got := d.Claimed(begun.Add((claimsKept + 98) * time.Second))["acme"]; !slices.Equal(got, []string{fmt.Sprint(claimsKept + 99)}) {
 		t.Errorf("the last one: %v", got)
 	}
 	d.Reset()

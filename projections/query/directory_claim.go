@@ -1,15 +1,15 @@
-package directory
+package query
 
 import (
 	"time"
 )
 
-// ClaimsKept is how many threads [Directory.Claimed] returns at most.
-const ClaimsKept = 512
+// claimsKept is how many threads [directory.Claimed] returns at most.
+const claimsKept = 512
 
 // Claimed returns, by tenant, the threads for which the removal of documents began after since:
-// the latest, at most [ClaimsKept].
-func (d *Directory) Claimed(since time.Time) map[string][]string {
+// the latest, at most [claimsKept].
+func (d *directory) Claimed(since time.Time) map[string][]string {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	out := map[string][]string{}
@@ -29,11 +29,11 @@ type claim struct {
 
 // claimed records a claim. If there are too many, it replaces the oldest. The caller holds the
 // lock.
-func (d *Directory) claimed(c claim) {
-	if len(d.claims) < ClaimsKept {
+func (d *directory) claimed(c claim) {
+	if len(d.claims) < claimsKept {
 		d.claims = append(d.claims, c)
 		return
 	}
 	d.claims[d.nextClaim] = c
-	d.nextClaim = (d.nextClaim + 1) % ClaimsKept
+	d.nextClaim = (d.nextClaim + 1) % claimsKept
 }

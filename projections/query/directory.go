@@ -1,4 +1,4 @@
-package directory
+package query
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"github.com/skein-threads/skein/projections/buckets"
 )
 
-// Directory lists the threads of each tenant. It is safe for concurrent use.
-type Directory struct {
+// directory lists the threads of each tenant. It is safe for concurrent use.
+type directory struct {
 	progress *buckets.Progress // the sequence up to which the directory shows every thread
 
 	mu      sync.RWMutex // guards what follows
-	tenants map[string]*members
+	tenants map[string]*memberSets
 	ready   chan struct{} // closed when the initial contents have been read
 	names   *compact.Pool // agents and users
 
@@ -24,13 +24,13 @@ type Directory struct {
 	nextClaim int     // the oldest claim then
 }
 
-// New returns an empty directory, which is not loaded.
-func New() *Directory {
-	return &Directory{progress: buckets.NewProgress(), tenants: map[string]*members{}, ready: make(chan struct{}), names: &compact.Pool{}}
+// newDirectory returns an empty directory, which is not loaded.
+func newDirectory() *directory {
+	return &directory{progress: buckets.NewProgress(), tenants: map[string]*memberSets{}, ready: make(chan struct{}), names: &compact.Pool{}}
 }
 
 // members are the threads of one tenant.
-type members struct {
+type memberSets struct {
 	byID  map[string]uint32 // maps a packed id to its index in list
 	list  []listed
 	free  []uint32
@@ -64,7 +64,7 @@ func statusNumber(s events.ThreadStatus) uint8 {
 }
 
 // Has reports whether a thread is listed.
-func (d *Directory) Has(tenant, id string) bool {
+func (d *directory) Has(tenant, id string) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	t := d.tenants[tenant]
@@ -77,7 +77,7 @@ func (d *Directory) Has(tenant, id string) bool {
 
 // Warm reports whether the buckets certainly have all documents of a thread. Documents are removed
 // only some minutes after a thread is listed as cold.
-func (d *Directory) Warm(tenant, id string) bool {
+func (d *directory) Warm(tenant, id string) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	t := d.tenants[tenant]
@@ -89,7 +89,7 @@ func (d *Directory) Warm(tenant, id string) bool {
 }
 
 // In returns the threads of all tenants with a status.
-func (d *Directory) In(status events.ThreadStatus) [][2]string {
+func (d *directory) In(status events.ThreadStatus) [][2]string {
 	want := statusNumber(status)
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -105,10 +105,10 @@ func (d *Directory) In(status events.ThreadStatus) [][2]string {
 }
 
 // Shown returns the sequence up to which the directory shows every thread.
-func (d *Directory) Shown() uint64 { return d.progress.Seq() }
+func (d *directory) Shown() uint64 { return d.progress.Seq() }
 
 // Tenants returns the tenants that have threads, in no order.
-func (d *Directory) Tenants() []string {
+func (d *directory) Tenants() []string {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return slices.Collect(maps.Keys(d.tenants))
@@ -116,7 +116,7 @@ func (d *Directory) Tenants() []string {
 
 // EachRun calls see with each active run of all tenants and its thread, in no order. see must not
 // call the directory, because EachRun holds its lock.
-func (d *Directory) EachRun(see func(tenant, thread string, run *events.ThreadRun)) {
+func (d *directory) EachRun(see func(tenant, thread string, run *events.ThreadRun)) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	for tenant, of := range d.tenants {
@@ -127,7 +127,7 @@ func (d *Directory) EachRun(see func(tenant, thread string, run *events.ThreadRu
 }
 
 // Agents returns the agents of a tenant's threads, in no order.
-func (d *Directory) Agents(tenant string) []string {
+func (d *directory) Agents(tenant string) []string {
 	seen := map[uint32]bool{0: true}
 	var names []string
 	d.scan(tenant, 0, 1, func(m *listed) bool {
@@ -141,10 +141,10 @@ func (d *Directory) Agents(tenant string) []string {
 }
 
 // Reset empties the directory. It is not loaded until Loaded is called again.
-func (d *Directory) Reset() {
+func (d *directory) Reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.tenants, d.names, d.claims, d.nextClaim = map[string]*members{}, &compact.Pool{}, nil, 0
+	d.tenants, d.names, d.claims, d.nextClaim = map[string]*memberSets{}, &compact.Pool{}, nil, 0
 	select {
 	case <-d.ready:
 		d.ready = make(chan struct{})
@@ -154,14 +154,14 @@ func (d *Directory) Reset() {
 }
 
 // Loaded marks the initial contents as read.
-func (d *Directory) Loaded() {
+func (d *directory) Loaded() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	close(d.ready)
 }
 
 // Await blocks until the directory shows a sequence. The error is the cause of ctx.
-func (d *Directory) Await(ctx context.Context, seq uint64) error {
+func (d *directory) Await(ctx context.Context, seq uint64) error {
 	if err := d.AwaitLoaded(ctx); err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (d *Directory) Await(ctx context.Context, seq uint64) error {
 }
 
 // AwaitLoaded blocks until the initial contents are read. The error is the cause of ctx.
-func (d *Directory) AwaitLoaded(ctx context.Context) error {
+func (d *directory) AwaitLoaded(ctx context.Context) error {
 	d.mu.RLock()
 	ready := d.ready
 	d.mu.RUnlock()
