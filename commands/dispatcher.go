@@ -16,7 +16,6 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/jsonplan"
-	"github.com/skein-threads/skein/internal/stack"
 	"github.com/skein-threads/skein/quota"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
@@ -202,7 +201,7 @@ type Meta struct {
 
 // Handle runs a command that arrived as a request. It is a service.Handler.
 func (d *Dispatcher) Handle(ctx context.Context, tenant, name string, body []byte, meta service.Meta) (any, error) {
-	stack.Grow()
+	service.GrowStack()
 	reply, err := d.Do(ctx, tenant, name, body, Meta{TraceParent: meta.TraceParent})
 	if err != nil {
 		return nil, err
@@ -223,7 +222,7 @@ func (d *Dispatcher) Do(ctx context.Context, tenant, name string, body []byte, m
 // so that it is valid JSON without repeated names. The caller must not change r, or anything that it
 // refers to, because the command's events refer to it.
 func (d *Dispatcher) Execute(ctx context.Context, tenant, name string, r *events.Request, meta Meta) (*events.Reply, error) {
-	stack.Grow()
+	service.GrowStack()
 	return d.do(ctx, tenant, name, Size(r), func() (events.Request, error) {
 		own := *r
 		if string(own.Data) == "null" { // as if it were absent

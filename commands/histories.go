@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/resumable"
+	"github.com/skein-threads/skein/service"
 )
 
 // historyOf identifies a history: a thread, and the version that it ends at.
@@ -22,10 +22,10 @@ const (
 )
 
 // histories keeps the histories of long threads that were forked recently.
-type histories = resumable.Values[historyOf, *history]
+type histories = service.Resumable[historyOf, *history]
 
 func newHistories() *histories {
-	return resumable.New[historyOf, *history](resumable.Bounds{Values: maxHistories})
+	return service.NewResumable[historyOf, *history](service.ResumableBounds{Values: maxHistories})
 }
 
 // openHistory returns a history for exclusive use: the kept one, or a new one. The caller must

@@ -9,7 +9,7 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/internal/stack"
+	"github.com/skein-threads/skein/service"
 )
 
 // answer calls the reactor until it answers. Without an answer the turn is over: the run has
@@ -122,7 +122,7 @@ func (t reactorCall) callReactor(r Reactor, in *StepInput) (got *Reaction, err e
 	defer over()
 	done := make(chan answer, 1)
 	go func() {
-		stack.Grow()
+		service.GrowStack()
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {

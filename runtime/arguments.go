@@ -9,7 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/prototype"
+	"github.com/skein-threads/skein/schema/arguments"
 )
 
 // CallArguments returns the arguments of a call as its model wrote them: a JSON object, {} for an
@@ -44,7 +44,7 @@ func unusable(said string) string {
 		return "the arguments have half of a surrogate pair; send whole characters"
 	case err != nil:
 		return noObject
-	case prototype.In([]byte(said)):
+	case arguments.HasPrototype([]byte(said)):
 		return "the arguments have the name __proto__ or constructor.prototype; leave it out"
 	}
 	return ""

@@ -6,7 +6,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/stack"
+	"github.com/skein-threads/skein/service"
 )
 
 // callBatch holds the calls of the open step that this claim begins.
@@ -115,7 +115,7 @@ func (b *callBatch) callTool(c thread.Call, tool Tool) {
 	asked := b.arguments(c)
 	in, at := b.toolInput(c, asked), b.execution(c.CallID, !spec.NotPortable, 0)
 	go func() {
-		stack.Grow()
+		service.GrowStack()
 		e := b.makeCall(c, tool, in, at)
 		if e.asked = asked; !e.unmade {
 			e = b.streamOutcome(in.StepID, e)

@@ -7,7 +7,7 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/stack"
+	"github.com/skein-threads/skein/service"
 )
 
 // Begin joins the commands of the dispatcher of this worker's process, see [commands.Intake]: a
@@ -52,7 +52,7 @@ func (w *Worker) beginRun(e *events.Event, name string) *commands.Joined {
 			}
 			w.queueBegun(job)
 			go func() {
-				stack.Grow()
+				service.GrowStack()
 				t.claimed = c
 				w.runOne(taking, t)
 			}()

@@ -12,7 +12,7 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/internal/stack"
+	"github.com/skein-threads/skein/service"
 )
 
 // callOutcome is a call with its outcome.
@@ -282,7 +282,7 @@ func (t stepCalls) attemptCall(tool Tool, in *ToolInput, limit time.Duration) (T
 	done := make(chan answer, 1)
 	own := *in
 	go func() {
-		stack.Grow()
+		service.GrowStack()
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/flood"
+	"github.com/skein-threads/skein/internal/loopback"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/server"
 )
@@ -37,7 +37,7 @@ func TestFlood_AloneIsNotSuspended(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		flood.Flood{URL: server.Addresses().NATS, Inbox: "_INBOX.flood", Subject: "skein.query.globex.thread.get", Body: strings.Repeat("x", 100), Conns: 4, Unread: true}.Run(flooding)
+		loopback.Flood{URL: server.Addresses().NATS, Inbox: "_INBOX.flood", Subject: "skein.query.globex.thread.get", Body: strings.Repeat("x", 100), Conns: 4, Unread: true}.Run(flooding)
 	}()
 	over := regexp.MustCompile(`(?m)^skein_limited_total\{[^}]*\} ([0-9.e+]+)$`)
 	natstest.Eventually(t, "a flood", func() bool { // of which each second has many more than a suspension takes
@@ -75,7 +75,7 @@ func floodOpenly(t *testing.T, subject string) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		flood.Flood{URL: url, Inbox: "_INBOX.flood", Subject: subject, Body: strings.Repeat("x", 100), Conns: 4, Unread: true}.Run(flooding)
+		loopback.Flood{URL: url, Inbox: "_INBOX.flood", Subject: subject, Body: strings.Repeat("x", 100), Conns: 4, Unread: true}.Run(flooding)
 	}()
 	suspended := func() bool { return metric(t, server, "skein_suspensions_total") > 0 }
 	for deadline, more := time.Now().Add(5*time.Minute), 9; more > 0; {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/flood"
+	"github.com/skein-threads/skein/internal/loopback"
 	"github.com/skein-threads/skein/operator/access"
 )
 
@@ -39,7 +39,7 @@ func TestFlood_LoudestUserIsSuspended(t *testing.T) {
 	defer stop()
 	ended := make(chan int64, 1)
 	go func() {
-		_, n := flood.Flood{
+		_, n := loopback.Flood{
 			URL: g.url(), Creds: g.creds("globex", "app"), Inbox: "_INBOX.app", Subject: "skein.query.globex.thread.get", Body: strings.Repeat("x", 100), Conns: 4,
 		}.Run(flooding)
 		ended <- n

@@ -16,7 +16,7 @@ import (
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
-	"github.com/skein-threads/skein/runtime/a2a"
+	"github.com/skein-threads/skein/runtime/agents"
 	"github.com/skein-threads/skein/runtime/remote"
 	"github.com/skein-threads/skein/threads"
 )
@@ -24,7 +24,7 @@ import (
 // elsewhere returns a tool that is the agent at an address, with a token.
 func elsewhere(address, token string) runtime.Tool {
 	client := remote.NewClient(http.DefaultTransport.(*http.Transport).Clone())
-	return a2a.Tool(a2a.Options{URL: address, Token: token, Reach: func(address string) (remote.Endpoint, error) {
+	return agents.NewA2ATool(agents.A2AOptions{URL: address, Token: token, Reach: func(address string) (remote.Endpoint, error) {
 		return remote.Endpoint{URL: address, Unsigned: true, Client: client}, nil
 	}}, runtime.ToolSpec{Name: "elsewhere"})
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/prototype"
+	"github.com/skein-threads/skein/schema/arguments"
 )
 
 // Routes adds /chat to an edge.
@@ -136,7 +136,7 @@ func get(w http.ResponseWriter, r *http.Request, c *edge.Caller) error {
 		if err != nil {
 			return err
 		}
-		raw = append(before, prototype.Without(raw)...)
+		raw = append(before, arguments.WithoutPrototype(raw)...)
 		before = []byte(",")
 		return write(raw)
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/skein-threads/skein/api/stream"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/prototype"
 	"github.com/skein-threads/skein/runview"
+	"github.com/skein-threads/skein/schema/arguments"
 )
 
 // headerStream tells clients of which protocol a stream is.
@@ -57,7 +57,7 @@ func (h *chat) stream(w http.ResponseWriter, r *http.Request, f *follow) error {
 				if err != nil {
 					return err
 				}
-				if err := out.Write(stream.Frame{Data: prototype.Without(raw)}); err != nil {
+				if err := out.Write(stream.Frame{Data: arguments.WithoutPrototype(raw)}); err != nil {
 					return err
 				}
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/skein-threads/skein/dev/bench/peer"
 	"github.com/skein-threads/skein/dev/bench/traffic"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/flood"
+	"github.com/skein-threads/skein/internal/loopback"
 )
 
 // Load is the work of the client process.
@@ -32,11 +32,11 @@ type Load struct {
 	React   bool       `json:"react,omitzero"`   // turns of an agent, each on the next thread
 	Commits int        `json:"commits,omitzero"` // so many on each thread, instead of a time
 
-	Creds    string       `json:"creds,omitzero"` // file of credentials, if the server wants any
-	Inbox    string       `json:"inbox,omitzero"` // prefix of inboxes, with them
-	Tenant   string       `json:"tenant,omitzero"`
-	Commands bool         `json:"commands,omitzero"` // one thread.create after another, of Tenant
-	Flood    *flood.Flood `json:"flood,omitzero"`    // instead of all that, until it is interrupted
+	Creds    string          `json:"creds,omitzero"` // file of credentials, if the server wants any
+	Inbox    string          `json:"inbox,omitzero"` // prefix of inboxes, with them
+	Tenant   string          `json:"tenant,omitzero"`
+	Commands bool            `json:"commands,omitzero"` // one thread.create after another, of Tenant
+	Flood    *loopback.Flood `json:"flood,omitzero"`    // instead of all that, until it is interrupted
 
 	Traffic *traffic.Work  `json:"traffic,omitzero"` // instead of all that
 	Abuse   *traffic.Abuse `json:"abuse,omitzero"`   // instead of all that, until it is interrupted

@@ -16,7 +16,7 @@ import (
 
 	"github.com/skein-threads/skein/api/keys"
 	"github.com/skein-threads/skein/dev/bench/traffic"
-	"github.com/skein-threads/skein/internal/flood"
+	"github.com/skein-threads/skein/internal/loopback"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/operator/access"
 	"github.com/skein-threads/skein/server"
@@ -185,7 +185,7 @@ func (n *neighbourhood) hostiles(ctx context.Context) ([]hostile, error) {
 		}
 	} else {
 		for _, f := range floods() {
-			all := flood.Flood{URL: n.nats, Creds: n.creds[f.name], Inbox: access.InboxOf(f.name), Subject: "skein." + f.subject, Body: f.body, Conns: n.o.Conns}
+			all := loopback.Flood{URL: n.nats, Creds: n.creds[f.name], Inbox: access.InboxOf(f.name), Subject: "skein." + f.subject, Body: f.body, Conns: n.o.Conns}
 			list = append(list, hostile{f.name, &Load{Flood: &all}})
 		}
 		for _, kind := range traffic.HeavyKinds() {

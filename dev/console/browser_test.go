@@ -21,7 +21,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/cmd/skein/demo"
+	"github.com/skein-threads/skein/cmd/skein/operator"
 	drive "github.com/skein-threads/skein/dev/browser"
 	"github.com/skein-threads/skein/server"
 )
@@ -40,7 +40,7 @@ type world struct {
 // fill makes the demo's conversations, and one of 1,000 messages, whose thread it returns.
 func (w *world) fill() (long string) {
 	w.t.Helper()
-	if err := demo.Fill(w.t.Context(), w.client); err != nil {
+	if err := operator.FillDemo(w.t.Context(), w.client); err != nil {
 		w.t.Fatal(err)
 	}
 	long, err := fillThread(w.t.Context(), w.client, "long", 1000)
@@ -53,7 +53,7 @@ func (w *world) fill() (long string) {
 // newWorld starts a server. Without an access folder, all requests are acme's.
 func newWorld(t *testing.T, access string, change ...func(*server.Config)) *world {
 	t.Helper()
-	cfg := server.Config{Store: t.TempDir(), NATSListen: server.NoListen, HTTPListen: "127.0.0.1:0", Register: demo.Register}
+	cfg := server.Config{Store: t.TempDir(), NATSListen: server.NoListen, HTTPListen: "127.0.0.1:0", Register: operator.RegisterDemo}
 	if access == "" {
 		cfg.Tenant = "acme"
 	} else {
@@ -249,7 +249,7 @@ func (b *browser) shot(name string) {
 func TestBrowser_PagesLookAsTheyShould(t *testing.T) {
 	chromium(t)
 	w := newWorld(t, "")
-	if err := demo.Fill(t.Context(), w.client); err != nil {
+	if err := operator.FillDemo(t.Context(), w.client); err != nil {
 		t.Fatal(err)
 	}
 	b := w.open()

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/cmd/skein/demo"
+	"github.com/skein-threads/skein/cmd/skein/operator"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -57,7 +57,7 @@ func TestHandler_SearchFindsParts(t *testing.T) {
 func TestHandler_RunsBehindThreadsWithout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
-	if err := demo.Fill(t.Context(), w.client); err != nil {
+	if err := operator.FillDemo(t.Context(), w.client); err != nil {
 		t.Fatal(err)
 	}
 	var reply *events.Reply

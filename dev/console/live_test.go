@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/cmd/skein/demo"
+	"github.com/skein-threads/skein/cmd/skein/operator"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestBrowser_TabsAreLive(t *testing.T) {
 	chromium(t)
 	w := newWorld(t, "")
-	if err := demo.Fill(t.Context(), w.client); err != nil {
+	if err := operator.FillDemo(t.Context(), w.client); err != nil {
 		t.Fatal(err)
 	}
 	thread, err := client.Read(t.Context(), w.client, events.GetThread{ThreadID: "key:order:42:refund"})

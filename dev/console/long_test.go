@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/cmd/skein/demo"
+	"github.com/skein-threads/skein/cmd/skein/operator"
 	"github.com/skein-threads/skein/events"
 )
 
 // fillThread adds n messages to a thread, and returns its id when all of them are shown.
 func fillThread(ctx context.Context, c *client.Client, key string, n int) (string, error) {
-	reply, err := c.Send(ctx, "", events.ResolveThread{Key: key, AgentID: demo.Agent, Title: fmt.Sprintf("A conversation of %d messages", n), UserID: "ada"})
+	reply, err := c.Send(ctx, "", events.ResolveThread{Key: key, AgentID: operator.DemoAgent, Title: fmt.Sprintf("A conversation of %d messages", n), UserID: "ada"})
 	if err != nil {
 		return "", err
 	}

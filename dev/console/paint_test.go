@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"github.com/skein-threads/skein/cmd/skein/demo"
+	"github.com/skein-threads/skein/cmd/skein/operator"
 )
 
 // onEachPage is a script that runs before those of every page.
@@ -61,7 +61,7 @@ func TestBrowser_FirstFrameIsTheEnd(t *testing.T) {
 func TestBrowser_NothingJumps(t *testing.T) {
 	chromium(t)
 	w := newWorld(t, "")
-	if err := demo.Fill(t.Context(), w.client); err != nil {
+	if err := operator.FillDemo(t.Context(), w.client); err != nil {
 		t.Fatal(err)
 	}
 	b := w.open(onEachPage(`window.moved = []; new PerformanceObserver((list) => list.getEntries().forEach((e) => moved.push([e.value, ...e.sources.map((s) => s.node?.className ?? s.node?.nodeName)]))).observe({type: "layout-shift", buffered: true})`))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/skein-threads/skein/cmd/skein/demo"
+	"github.com/skein-threads/skein/cmd/skein/operator"
 )
 
 // pictureBytes is the size of the largest picture of the README.
@@ -20,7 +20,7 @@ func TestBrowser_Pictures(t *testing.T) {
 	chromium(t)
 	folder := cmp.Or(os.Getenv("SKEIN_PICTURES"), t.TempDir())
 	w := newWorld(t, "")
-	if err := demo.Fill(t.Context(), w.client); err != nil {
+	if err := operator.FillDemo(t.Context(), w.client); err != nil {
 		t.Fatal(err)
 	}
 	b := w.open(scheme("light"))

@@ -6,7 +6,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/cmd/skein/demo"
+	"github.com/skein-threads/skein/cmd/skein/operator"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestBrowser_RetryAndCancelRuns(t *testing.T) {
 	chromium(t)
 	w := newWorld(t, "")
-	if err := demo.Fill(t.Context(), w.client); err != nil {
+	if err := operator.FillDemo(t.Context(), w.client); err != nil {
 		t.Fatal(err)
 	}
 	b := w.open()

@@ -14,7 +14,7 @@ import (
 
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/cmd/skein/demo"
+	"github.com/skein-threads/skein/cmd/skein/operator"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/skeintest"
 )
@@ -104,9 +104,9 @@ func newPair(t *testing.T) *pair {
 func (p *pair) begin(tenant string) {
 	p.t.Helper()
 	c := p.Client(tenant)
-	_, err := c.Send(p.t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.AgentKind, Name: demo.Agent, Definition: events.JSON(`{"name":"support","type":"ai_human","reactor":"echo"}`)}}})
+	_, err := c.Send(p.t.Context(), "", events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.AgentKind, Name: operator.DemoAgent, Definition: events.JSON(`{"name":"support","type":"ai_human","reactor":"echo"}`)}}})
 	p.Must(err)
-	made, err := c.Send(p.t.Context(), "", events.CreateThread{Key: "long", AgentID: demo.Agent})
+	made, err := c.Send(p.t.Context(), "", events.CreateThread{Key: "long", AgentID: operator.DemoAgent})
 	p.Must(err)
 	_, err = c.Ask(p.t.Context(), made.ThreadID, "hello")
 	p.Must(err)

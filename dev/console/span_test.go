@@ -10,7 +10,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/skein-threads/skein/cmd/skein/demo"
+	"github.com/skein-threads/skein/cmd/skein/operator"
 )
 
 // bars finds the kind, the address and the name of each row of a waterfall.
@@ -20,7 +20,7 @@ var bars = regexp.MustCompile(`<span class="kind">(\w+)</span> <a href="([^"]+)"
 func TestRun_SpanShowsInputAndOutput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
-	if err := demo.Fill(t.Context(), w.client); err != nil {
+	if err := operator.FillDemo(t.Context(), w.client); err != nil {
 		t.Fatal(err)
 	}
 	v := w.visitor()
@@ -67,7 +67,7 @@ func TestRun_SpanShowsInputAndOutput(t *testing.T) {
 func TestBrowser_SpanStaysInTheRun(t *testing.T) {
 	chromium(t)
 	w := newWorld(t, "")
-	if err := demo.Fill(t.Context(), w.client); err != nil {
+	if err := operator.FillDemo(t.Context(), w.client); err != nil {
 		t.Fatal(err)
 	}
 	b := w.open()

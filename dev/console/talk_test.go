@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/cmd/skein/demo"
+	"github.com/skein-threads/skein/cmd/skein/operator"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -32,7 +32,7 @@ func (b *browser) say(text string) {
 func TestBrowser_TalkStreamReloadApprove(t *testing.T) {
 	chromium(t)
 	w := newWorld(t, "")
-	if err := demo.Fill(t.Context(), w.client); err != nil {
+	if err := operator.FillDemo(t.Context(), w.client); err != nil {
 		t.Fatal(err)
 	}
 	b := w.open()
@@ -66,7 +66,7 @@ func TestBrowser_TalkStreamReloadApprove(t *testing.T) {
 func TestBrowser_EditSlideFork(t *testing.T) {
 	chromium(t)
 	w := newWorld(t, "")
-	if err := demo.Fill(t.Context(), w.client); err != nil {
+	if err := operator.FillDemo(t.Context(), w.client); err != nil {
 		t.Fatal(err)
 	}
 	b := w.open()

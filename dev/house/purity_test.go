@@ -14,7 +14,7 @@ import (
 // packages below them. The same input has the same output today, in a replay
 // and in an audit.
 func purePackages() []string {
-	return []string{"events", "events/openresponses", "runview", "schema", "commands/thread", "internal/compact", "internal/lru", "projections/documents", "internal/excerpt", "internal/pattern", "internal/jsonplan", "internal/prototype"}
+	return []string{"events", "events/openresponses", "runview", "schema", "commands/thread", "internal/compact", "internal/lru", "projections/documents", "internal/excerpt", "internal/pattern", "internal/jsonplan"}
 }
 
 // impureImports are refused with all that is below them.

@@ -24,7 +24,7 @@ func closedTo() map[string][]string {
 		"threads": {"client", "events", "schema/arguments", "internal/excerpt", "internal/form", "internal/retry", "internal/rpcline"},
 		"state":   {"client", "events", "schema/arguments", "internal/excerpt", "internal/pattern", "internal/retry"},
 		// The HTTP edge is a client, wherever it runs.
-		"api": {"client", "events", "runview", "schema", "console", "internal/attachment", "internal/build", "internal/excerpt", "internal/form", "internal/prototype", "internal/rpcline", "internal/suggest", "threads/threadmcp", "threads/threadtools", "schema/arguments", "quota"},
+		"api": {"client", "events", "runview", "schema", "console", "internal/attachment", "internal/build", "internal/excerpt", "internal/form", "internal/rpcline", "internal/suggest", "threads/threadmcp", "threads/threadtools", "schema/arguments", "quota"},
 		// Pages on the edge, which serves them.
 		"console": {"client", "events", "runview", "api/edge", "api/stream", "internal/eventtext"},
 		// What serves every kind of request knows none of them.

@@ -1,4 +1,5 @@
-// Package loopback finds addresses for servers that tests and measurements start, stop and start again.
+// Package loopback is for servers that tests and measurements start on this machine: [Reserve] finds
+// their addresses, and a [Flood] sends them messages.
 package loopback
 
 import (

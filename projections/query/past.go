@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/resumable"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 	"github.com/skein-threads/skein/quota"
+	"github.com/skein-threads/skein/service"
 )
 
 // pasts keeps threads at past versions or times for the next query, because readers ask for
 // several pages. It also keeps a fold that a query had no time to finish, for the query's repeat.
-type pasts = resumable.Values[pastOf, *documents.Fold]
+type pasts = service.Resumable[pastOf, *documents.Fold]
 
 // Bounds of pasts.
 const (
@@ -25,7 +25,7 @@ const (
 )
 
 func newPasts() *pasts {
-	return resumable.New[pastOf, *documents.Fold](resumable.Bounds{Values: pastsKept, Weight: pastsBytes, For: pastsFor})
+	return service.NewResumable[pastOf, *documents.Fold](service.ResumableBounds{Values: pastsKept, Weight: pastsBytes, For: pastsFor})
 }
 
 // pastOf identifies a thread at a version or time.

@@ -8,7 +8,6 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/definitions"
 	"github.com/skein-threads/skein/runtime"
-	"github.com/skein-threads/skein/runtime/a2a"
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
@@ -61,7 +60,7 @@ func (d *Directory) a2aTool(tenant string, def events.ToolDefinition) (runtime.T
 			return nil, events.Errorf(events.Forbidden, "%s cannot be called: the variable %s is not set where this server runs", what, name)
 		}
 	}
-	return a2a.Tool(a2a.Options{URL: def.Server.URL, Token: token, Reach: reach, Logger: d.cfg.Logger.With().Str("tenant", tenant).Logger()}, specOf(def)), nil
+	return NewA2ATool(A2AOptions{URL: def.Server.URL, Token: token, Reach: reach, Logger: d.cfg.Logger.With().Str("tenant", tenant).Logger()}, specOf(def)), nil
 }
 
 // Endpoint returns an endpoint that a tenant's definition names, if the operator allows it.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
-	"github.com/skein-threads/skein/cmd/skein/demo"
 	"github.com/skein-threads/skein/cmd/skein/importer"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/server"
@@ -54,7 +53,7 @@ func (a *app) demo(ctx context.Context, o demoOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(store)) }()
-	s, err := server.Start(ctx, server.Config{Store: store, NATSListen: "127.0.0.1:0", HTTPListen: o.listen, Tenant: demoTenant, Register: demo.Register}, zerolog.Nop())
+	s, err := server.Start(ctx, server.Config{Store: store, NATSListen: "127.0.0.1:0", HTTPListen: o.listen, Tenant: demoTenant, Register: RegisterDemo}, zerolog.Nop())
 	if err != nil {
 		return err
 	}
@@ -87,7 +86,7 @@ func (a *app) demo(ctx context.Context, o demoOptions) (err error) {
 
 // stayDemo makes conversations that are worth looking at, and serves them until ctx ends.
 func (a *app) stayDemo(ctx context.Context, c *client.Client, at server.Addresses) error {
-	if err := demo.Fill(ctx, c); err != nil {
+	if err := FillDemo(ctx, c); err != nil {
 		return err
 	}
 	a.say("\nThe console: %s/console/\nThe agent there answers you: ask it for your order, or for a refund. Ctrl-C ends it.", at.HTTP)

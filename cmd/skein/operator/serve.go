@@ -22,7 +22,6 @@ import (
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/cmd/skein/cli"
 	"github.com/skein-threads/skein/commands"
-	"github.com/skein-threads/skein/internal/heap"
 	"github.com/skein-threads/skein/runtime/egress"
 	"github.com/skein-threads/skein/server"
 )
@@ -198,8 +197,8 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 	if o.dev {
 		o.EgressAllow = append(o.EgressAllow, egress.Loopback()...)
 	}
-	o.ThreadCache = heap.Cache(o.cacheMiB, heap.Fit(), commands.DefaultCacheBytes)
-	go heap.ReturnIdle(ctx)
+	o.ThreadCache = server.CacheSize(o.cacheMiB, server.FitHeap(), commands.DefaultCacheBytes)
+	go server.ReturnIdleHeap(ctx)
 	o.leaveOut()
 	if err := a.firstAccess(o); err != nil {
 		return err

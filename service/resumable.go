@@ -1,12 +1,4 @@
-// Package resumable keeps the last few values that are costly to make, for the next caller that needs them.
-//
-// Each value has one user at a time. A request that runs out of time puts back what it has made of
-// its value, and the repeat, which waits for it, goes on from there: what takes longer than a
-// request may is done at last.
-//
-// It promises that no two users have the value of one key, and that it never keeps more than its
-// bounds say, but for the value put back last. It does not promise to keep any value.
-package resumable
+package service
 
 import (
 	"context"
@@ -15,16 +7,24 @@ import (
 	"time"
 )
 
-// Bounds say how much is kept. The zero value of a field sets no bound.
-type Bounds struct {
+// ResumableBounds say how much a Resumable keeps. The zero value of a field sets no bound.
+type ResumableBounds struct {
 	Values int           // at most
 	Weight int64         // of all of them, in the unit of those who put them back; the last one may have more
 	For    time.Duration // after it was put back
 }
 
-// Values keeps values by key. It is safe for concurrent use.
-type Values[K comparable, V any] struct {
-	bounds Bounds
+// Resumable keeps the last few values that are costly to make, for the next caller that needs them. It is
+// safe for concurrent use.
+//
+// Each value has one user at a time. A request that runs out of time puts back what it has made of
+// its value, and the repeat, which waits for it, goes on from there: what takes longer than a
+// request may is done at last.
+//
+// It promises that no two users have the value of one key, and that it never keeps more than its
+// bounds say, but for the value put back last. It does not promise to keep any value.
+type Resumable[K comparable, V any] struct {
+	bounds ResumableBounds
 
 	mu    sync.Mutex          // guards what follows
 	kept  []*value[K, V]      // the one put back last is the last
@@ -37,14 +37,14 @@ type value[K comparable, V any] struct {
 	weight int64
 }
 
-// New returns an empty Values.
-func New[K comparable, V any](bounds Bounds) *Values[K, V] {
-	return &Values[K, V]{bounds: bounds, taken: map[K]chan struct{}{}}
+// NewResumable returns an empty Resumable.
+func NewResumable[K comparable, V any](bounds ResumableBounds) *Resumable[K, V] {
+	return &Resumable[K, V]{bounds: bounds, taken: map[K]chan struct{}{}}
 }
 
 // Take returns the value of a key, for one user: the zero value if none is kept. It waits while
 // another user has it. The error is that of ctx; without one, the caller must call Put or Drop.
-func (k *Values[K, V]) Take(ctx context.Context, key K) (V, error) {
+func (k *Resumable[K, V]) Take(ctx context.Context, key K) (V, error) {
 	for {
 		v, wait := k.takeNow(key)
 		if wait == nil {
@@ -60,7 +60,7 @@ func (k *Values[K, V]) Take(ctx context.Context, key K) (V, error) {
 }
 
 // takeNow returns the value, or what is closed when it is put back.
-func (k *Values[K, V]) takeNow(key K) (v V, wait <-chan struct{}) {
+func (k *Resumable[K, V]) takeNow(key K) (v V, wait <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if wait, taken := k.taken[key]; taken {
@@ -75,7 +75,7 @@ func (k *Values[K, V]) takeNow(key K) (v V, wait <-chan struct{}) {
 }
 
 // Put ends the use of a key, and keeps its value for the next one.
-func (k *Values[K, V]) Put(key K, v V, weight int64) {
+func (k *Resumable[K, V]) Put(key K, v V, weight int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.release(key)
@@ -90,20 +90,20 @@ func (k *Values[K, V]) Put(key K, v V, weight int64) {
 }
 
 // Drop ends the use of a key, and keeps nothing.
-func (k *Values[K, V]) Drop(key K) {
+func (k *Resumable[K, V]) Drop(key K) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.release(key)
 }
 
 // release lets the next one have a key. The caller holds the lock.
-func (k *Values[K, V]) release(key K) {
+func (k *Resumable[K, V]) release(key K) {
 	close(k.taken[key])
 	delete(k.taken, key)
 }
 
 // exceeds reports whether more is kept than may be. The caller holds the lock.
-func (k *Values[K, V]) exceeds() bool {
+func (k *Resumable[K, V]) exceeds() bool {
 	sum := int64(0)
 	for _, e := range k.kept {
 		sum += e.weight
@@ -113,7 +113,7 @@ func (k *Values[K, V]) exceeds() bool {
 }
 
 // forget drops a value whose time is over.
-func (k *Values[K, V]) forget(e *value[K, V]) {
+func (k *Resumable[K, V]) forget(e *value[K, V]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if i := slices.Index(k.kept, e); i >= 0 {

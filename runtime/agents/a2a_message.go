@@ -1,4 +1,4 @@
-package a2a
+package agents
 
 import (
 	"context"
@@ -56,7 +56,7 @@ func (r *refusal) Error() string {
 }
 
 // rpc sends a request of JSON-RPC, and returns its result. The error may be a *refusal.
-func (t *tool) rpc(ctx context.Context, a *agent, method string, params map[string]any, opts ...remote.Option) (events.JSON, error) {
+func (t *a2aTool) rpc(ctx context.Context, a *a2aAgent, method string, params map[string]any, opts ...remote.Option) (events.JSON, error) {
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, json.Deterministic(true))
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (t *tool) rpc(ctx context.Context, a *agent, method string, params map[stri
 }
 
 // send sends a message.
-func (t *tool) send(ctx context.Context, a *agent, m outgoing) (*answer, error) {
+func (t *a2aTool) send(ctx context.Context, a *a2aAgent, m outgoing) (*answer, error) {
 	// An agent that cannot answer at once works first.
 	raw, err := t.rpc(ctx, a, a.version.method("SendMessage"), a.version.params(m), remote.Timing(time.Second, longestWork))
 	if err != nil {
@@ -104,7 +104,7 @@ func (t *tool) send(ctx context.Context, a *agent, m outgoing) (*answer, error) 
 }
 
 // get returns a task as it is now.
-func (t *tool) get(ctx context.Context, a *agent, id string) (*answer, error) {
+func (t *a2aTool) get(ctx context.Context, a *a2aAgent, id string) (*answer, error) {
 	raw, err := t.rpc(ctx, a, a.version.method("GetTask"), map[string]any{"id": id})
 	if err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ type toldFile struct {
 // result returns what an agent has answered as the result of a call: {task, state, text, data, files}.
 // With images and PDFs, whose bytes the agent has sent, it is a list of parts that models see, of
 // which the first has that as a text.
-func (t *tool) result(a *answer) runtime.ToolResult {
+func (t *a2aTool) result(a *answer) runtime.ToolResult {
 	of, texts, shown := told{}, []string{}, []any{}
 	if a.task != nil {
 		of.Task, of.State = a.task.ID, a.task.state()

@@ -1,6 +1,4 @@
-// Package flood sends messages to a nats-server as fast as its connections take them, as a hostile
-// or broken client does. Tests and measurements see what others then get.
-package flood
+package loopback
 
 import (
 	"bufio"
@@ -21,8 +19,8 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// Flood says what a neighbour sends, as fast as its connections take it, and
-// without waiting for answers.
+// Flood says what a neighbour sends, as fast as its connections take it, and without waiting for
+// answers, as a hostile or broken client does.
 type Flood struct {
 	URL     string `json:"url"`
 	Creds   string `json:"creds,omitzero"` // file of credentials; none where the server wants none

@@ -1,8 +1,4 @@
-// Package prototype finds the members of JSON that programs in JavaScript take for the prototype of
-// an object: __proto__, and a constructor that has a prototype. The clients of the AI SDK break off at
-// a stream that has one, wherever it is. So no call of a tool has them in its arguments, and no chat
-// sends them.
-package prototype
+package arguments
 
 import (
 	"bytes"
@@ -11,8 +7,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// In reports whether JSON has such a member. What is not JSON has none.
-func In(raw []byte) bool {
+// HasPrototype reports whether JSON has a member that programs in JavaScript take for the prototype of
+// an object: __proto__, or a constructor that has a prototype. The clients of the AI SDK break off at a
+// stream that has one, wherever it is. So no call of a tool has them in its arguments, and no chat sends
+// them. What is not JSON has none.
+func HasPrototype(raw []byte) bool {
 	if !may(raw) {
 		return false
 	}
@@ -21,9 +20,9 @@ func In(raw []byte) bool {
 	return err == nil && w.found
 }
 
-// Without returns JSON without such members. What has none is returned as it is, and so is what is
-// not JSON.
-func Without(raw []byte) []byte {
+// WithoutPrototype returns JSON without such members. What has none is returned as it is, and so is
+// what is not JSON.
+func WithoutPrototype(raw []byte) []byte {
 	if !may(raw) {
 		return raw
 	}

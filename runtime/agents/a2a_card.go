@@ -1,4 +1,4 @@
-package a2a
+package agents
 
 import (
 	"context"
@@ -77,14 +77,14 @@ func (c *card) jsonRPC() (address string, v version) {
 	return "", v0
 }
 
-// agent is an agent that is spoken to.
-type agent struct {
+// a2aAgent is an agent that is spoken to.
+type a2aAgent struct {
 	endpoint remote.Endpoint
 	version  version
 }
 
 // find reads the agent's card, unless it is known.
-func (t *tool) find(ctx context.Context) (*agent, error) {
+func (t *a2aTool) find(ctx context.Context) (*a2aAgent, error) {
 	if known := t.agent.Load(); known != nil {
 		return known, nil
 	}
@@ -96,7 +96,7 @@ func (t *tool) find(ctx context.Context) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := t.exchange(ctx, &agent{endpoint, v1}, nil)
+	raw, err := t.exchange(ctx, &a2aAgent{endpoint, v1}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (t *tool) find(ctx context.Context) (*agent, error) {
 	if err != nil {
 		return nil, t.wrong("has a card with the address " + excerpt.Of(address, 200) + ", which is none")
 	}
-	a := &agent{version: v}
+	a := &a2aAgent{version: v}
 	if a.endpoint, err = t.options.Reach(base.String()); err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (t *tool) find(ctx context.Context) (*agent, error) {
 }
 
 // exchange sends a request, a GET if there is no body, and returns the body of its answer.
-func (t *tool) exchange(ctx context.Context, to *agent, body []byte, opts ...remote.Option) ([]byte, error) {
+func (t *a2aTool) exchange(ctx context.Context, to *a2aAgent, body []byte, opts ...remote.Option) ([]byte, error) {
 	headers := http.Header{"Accept": {"application/json"}, "A2a-Version": {string(to.version)}}
 	if t.options.Token != "" {
 		headers.Set("Authorization", "Bearer "+t.options.Token)

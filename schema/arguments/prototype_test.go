@@ -1,4 +1,4 @@
-package prototype
+package arguments
 
 import "testing"
 
@@ -16,10 +16,10 @@ func TestWithout(t *testing.T) {
 		`{"\ud83d":{"__proto__":1}}`:                          `{"\ud83d":{}}`,
 		`{"__proto__":`:                                       `{"__proto__":`,
 	} {
-		if got := string(Without([]byte(in))); got != want {
+		if got := string(WithoutPrototype([]byte(in))); got != want {
 			t.Errorf("%s is sent as %s, not %s", in, got, want)
 		}
-		if In([]byte(in)) != (in != want) {
+		if HasPrototype([]byte(in)) != (in != want) {
 			t.Errorf("%s: found %v", in, in == want)
 		}
 	}

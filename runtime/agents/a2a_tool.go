@@ -1,4 +1,4 @@
-package a2a
+package agents
 
 import (
 	"context"
@@ -19,14 +19,14 @@ import (
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
-// Parameters is the JSON Schema of a call's arguments.
-const Parameters = `{"type":"object","properties":{` +
+// a2aParameters is the JSON Schema of a call's arguments.
+const a2aParameters = `{"type":"object","properties":{` +
 	`"message":{"type":"string","minLength":1,"description":"What to say to the agent."},` +
 	`"task":{"type":"string","description":"The task of an earlier result whose state is input_required: the message answers it."}},` +
 	`"required":["message"],"additionalProperties":false}`
 
-// Options say which agent a tool is. URL and Reach are required.
-type Options struct {
+// A2AOptions say which agent a tool is. URL and Reach are required.
+type A2AOptions struct {
 	// URL is the address of the agent's card, ending in .json, or what /.well-known/agent-card.json
 	// follows.
 	URL string
@@ -51,27 +51,39 @@ const (
 	longestWork = time.Hour // the call's own limit ends it before
 )
 
-// Tool returns a tool that sends messages to an agent. A spec without parameters has [Parameters].
-func Tool(o Options, spec runtime.ToolSpec) runtime.Tool {
+// NewA2ATool returns a tool that sends messages to an agent. A spec without parameters has a2aParameters.
+func NewA2ATool(o A2AOptions, spec runtime.ToolSpec) runtime.Tool {
 	if len(spec.Parameters) == 0 {
-		spec.Parameters = events.JSON(Parameters)
+		spec.Parameters = events.JSON(a2aParameters)
 	}
-	return &tool{options: o, spec: spec}
+	return &a2aTool{options: o, spec: spec}
 }
 
-// tool is an agent.
-type tool struct {
-	options Options
+// a2aTool is an agent that speaks the Agent2Agent protocol: a call sends it a message, waits until its
+// task has ended or needs input, and returns what it produced.
+//
+//   - The agent's card decides how it is spoken to: JSON-RPC of version 1.0, or of 0.3.
+//   - The messages of a thread are one context, so the agent knows what was said before. A task that
+//     needs input is a result that names the task, and a call with that task continues it.
+//   - A message has an id that every attempt at the call shares, so that an agent that knows ids of
+//     messages works on it once.
+//   - A call whose context ends cancels the task, if the agent has named it.
+//   - The token goes only where Reach says, whatever a card says, and no error holds it.
+//
+// It does not subscribe: tasks are polled, so that neither a lost connection nor a slow agent breaks a
+// call. It trusts nothing of a card but addresses that Reach allows.
+type a2aTool struct {
+	options A2AOptions
 	spec    runtime.ToolSpec
 
-	agent atomic.Pointer[agent] // nil: its card was not read
+	agent atomic.Pointer[a2aAgent] // nil: its card was not read
 }
 
 // Spec implements runtime.Tool.
-func (t *tool) Spec() runtime.ToolSpec { return t.spec }
+func (t *a2aTool) Spec() runtime.ToolSpec { return t.spec }
 
 // Call sends a message, and waits for what becomes of it.
-func (t *tool) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolResult, error) {
+func (t *a2aTool) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolResult, error) {
 	var arguments struct {
 		Message string `json:"message"`
 		Task    string `json:"task"`
@@ -100,7 +112,7 @@ func (t *tool) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolRes
 
 // begin sends a message. If the call ends before it is answered, the task is canceled when the answer
 // has come.
-func (t *tool) begin(ctx context.Context, a *agent, m outgoing) (*answer, error) {
+func (t *a2aTool) begin(ctx context.Context, a *a2aAgent, m outgoing) (*answer, error) {
 	type outcome struct {
 		got *answer
 		err error
@@ -131,7 +143,7 @@ func (t *tool) begin(ctx context.Context, a *agent, m outgoing) (*answer, error)
 }
 
 // await waits until a task has ended or needs input.
-func (t *tool) await(ctx context.Context, a *agent, got *answer) (*answer, error) {
+func (t *a2aTool) await(ctx context.Context, a *a2aAgent, got *answer) (*answer, error) {
 	for pauses := (retry.Policy{First: firstPoll, Max: longestPoll}).Start(); got.goesOn(); {
 		err := pauses.Wait(ctx)
 		if err == nil {
@@ -154,7 +166,7 @@ func (t *tool) await(ctx context.Context, a *agent, got *answer) (*answer, error
 }
 
 // cancel cancels the task of a call that is no longer wanted, if the agent has named it.
-func (t *tool) cancel(ctx context.Context, a *agent, of *answer) {
+func (t *a2aTool) cancel(ctx context.Context, a *a2aAgent, of *answer) {
 	if of == nil || of.task == nil || of.task.ID == "" {
 		return
 	}
@@ -173,12 +185,12 @@ func notMade(err error) error {
 }
 
 // wrong returns an error about the agent.
-func (t *tool) wrong(what string) error {
+func (t *a2aTool) wrong(what string) error {
 	return errors.New("the agent of the tool " + t.spec.Name + " " + what)
 }
 
 // text returns what an agent says, for a model or in an error.
-func (t *tool) text(said string) string {
+func (t *a2aTool) text(said string) string {
 	if t.options.Token != "" {
 		said = strings.ReplaceAll(said, t.options.Token, "***")
 	}
@@ -186,7 +198,7 @@ func (t *tool) text(said string) string {
 }
 
 // masked returns an error without the token, which an agent may repeat.
-func (t *tool) masked(err error) error {
+func (t *a2aTool) masked(err error) error {
 	if err == nil || t.options.Token == "" || !strings.Contains(err.Error(), t.options.Token) {
 		return err
 	}

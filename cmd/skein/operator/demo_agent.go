@@ -1,4 +1,4 @@
-package demo
+package operator
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// Agent is the agent of the demo.
-const Agent = "support"
+// DemoAgent is the agent of the demo. It needs no model: its reactors are functions.
+const DemoAgent = "support"
 
 // pace is how long the agent thinks about a word.
 const pace = 25 * time.Millisecond
@@ -29,8 +29,8 @@ type refund struct {
 	Amount float64 `json:"amount"`
 }
 
-// Register registers the agent and its tools.
-func Register(r *runtime.Registry) error {
+// RegisterDemo registers the agent and its tools.
+func RegisterDemo(r *runtime.Registry) error {
 	find, err := runtime.DefineTool(runtime.ToolSpec{Name: "find_order", Description: "Finds an order by its number.", ReadOnly: true},
 		func(_ context.Context, _ *runtime.ToolInput, o order) (map[string]any, error) {
 			return map[string]any{"id": o.ID, "status": "shipped", "carrier": "Parcel Express", "expected": "tomorrow", "items": []string{"Kettle", "Two cups"}}, nil
@@ -45,7 +45,7 @@ func Register(r *runtime.Registry) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.AddTool(find), r.AddTool(pay), r.AddReactor(Agent, runtime.ReactorFunc(react)))
+	return errors.Join(r.AddTool(find), r.AddTool(pay), r.AddReactor(DemoAgent, runtime.ReactorFunc(react)))
 }
 
 // react answers as its scripts say.

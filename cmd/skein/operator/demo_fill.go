@@ -1,4 +1,4 @@
-package demo
+package operator
 
 import (
 	"bytes"
@@ -13,10 +13,10 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Fill makes the conversations: one answered, with a tool, files and a fork; one that waits for
-// an approval; one whose run failed. It returns when all of their runs
-// have ended or wait. The program serves Agent.
-func Fill(ctx context.Context, c *client.Client) error {
+// FillDemo fills a tenant with conversations worth looking at: one answered, with a tool, files and a
+// fork; one that waits for an approval; one whose run failed. It returns when all of their runs have
+// ended or wait. The program serves DemoAgent.
+func FillDemo(ctx context.Context, c *client.Client) error {
 	_, err := c.Send(ctx, "", events.ApplyDefinitions{Definitions: []events.NewDefinition{
 		{Kind: events.ToolKind, Definition: events.JSON(`{"name":"find_order","type":"go","description":"Finds an order by its number.","readOnly":true,"parameters":{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}}`)},
 		{Kind: events.ToolKind, Definition: events.JSON(`{"name":"refund","type":"go","description":"Refunds an order.","auto":false,"idempotent":true,"parameters":{"type":"object","properties":{"order":{"type":"integer"},"amount":{"type":"number"}},"required":["order","amount"]}}`)},
@@ -35,7 +35,7 @@ func Fill(ctx context.Context, c *client.Client) error {
 
 // begin makes a thread of the agent.
 func begin(ctx context.Context, c *client.Client, key, title, user string) (string, error) {
-	reply, err := c.Send(ctx, "", events.ResolveThread{Key: key, AgentID: Agent, Title: title, UserID: user})
+	reply, err := c.Send(ctx, "", events.ResolveThread{Key: key, AgentID: DemoAgent, Title: title, UserID: user})
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package stack
+package service
 
 import (
 	"runtime"
@@ -19,16 +19,16 @@ func descend(levels int) byte {
 	return room[levels/2]
 }
 
-// After Grow, calls that need as much stack as it made room for do not move what is on it.
-func TestGrow_StackIsNotCopiedLater(t *testing.T) {
+// After GrowStack, calls that need as much stack as it made room for do not move what is on it.
+func TestGrowStack_StackIsNotCopiedLater(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	runtime.GC() // none runs from here on: it may halve a stack
 	moved := make(chan bool)
 	go func() {
-		Grow()
+		GrowStack()
 		var here byte
 		before := uintptr(unsafe.Pointer(&here))
-		descend(size>>10 - 4)
+		descend(stackRoom>>10 - 4)
 		moved <- before != uintptr(unsafe.Pointer(&here))
 	}()
 	if <-moved {

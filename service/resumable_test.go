@@ -1,4 +1,4 @@
-package resumable
+package service
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// take returns what is kept under a key, 0 if nothing is.
-func take(t *testing.T, k *Values[string, int], key string) int {
+// takeKept returns what is kept under a key, 0 if nothing is.
+func takeKept(t *testing.T, k *Resumable[string, int], key string) int {
 	t.Helper()
 	v, err := k.Take(t.Context(), key)
 	if err != nil {
@@ -19,14 +19,14 @@ func take(t *testing.T, k *Values[string, int], key string) int {
 }
 
 // has reports what is kept under a key, and leaves it there.
-func has(t *testing.T, k *Values[string, int], key string, want int) {
+func has(t *testing.T, k *Resumable[string, int], key string, want int) {
 	t.Helper()
-	v := take(t, k, key)
+	v := takeKept(t, k, key)
 	if v != want {
 		t.Errorf("%s: %d, want %d", key, v, want)
 	}
 	if k.Drop(key); v != 0 {
-		take(t, k, key)
+		takeKept(t, k, key)
 		k.Put(key, v, int64(v))
 	}
 }
@@ -34,12 +34,12 @@ func has(t *testing.T, k *Values[string, int], key string, want int) {
 // A value has one user at a time: the next one waits, and goes on with what the first has made.
 func TestTake_WaitsForTheUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := New[string, int](Bounds{})
-		take(t, k, "a")
+		k := NewResumable[string, int](ResumableBounds{})
+		takeKept(t, k, "a")
 		has(t, k, "b", 0) // another value is free
 		ended, end := context.WithCancel(t.Context())
 		got := make(chan int, 1)
-		go func() { got <- take(t, k, "a") }()
+		go func() { got <- takeKept(t, k, "a") }()
 		gaveUp := make(chan error, 1)
 		go func() {
 			_, err := k.Take(ended, "a")
@@ -65,22 +65,22 @@ func TestTake_WaitsForTheUser(t *testing.T) {
 // What was put back first goes first when there is too much, and the last one always stays.
 func TestPut_KeepsWithinItsBounds(t *testing.T) {
 	for name, test := range map[string]struct {
-		bounds Bounds
+		bounds ResumableBounds
 		want   map[string]int
 	}{
-		"no bounds": {Bounds{}, map[string]int{"a": 3, "b": 4, "c": 5}},
-		"values":    {Bounds{Values: 2}, map[string]int{"a": 0, "b": 4, "c": 5}},
-		"weight":    {Bounds{Weight: 9}, map[string]int{"a": 0, "b": 4, "c": 5}},
-		"less":      {Bounds{Weight: 8}, map[string]int{"a": 0, "b": 0, "c": 5}},
-		"one":       {Bounds{Weight: 4}, map[string]int{"a": 0, "b": 0, "c": 5}},
+		"no bounds": {ResumableBounds{}, map[string]int{"a": 3, "b": 4, "c": 5}},
+		"values":    {ResumableBounds{Values: 2}, map[string]int{"a": 0, "b": 4, "c": 5}},
+		"weight":    {ResumableBounds{Weight: 9}, map[string]int{"a": 0, "b": 4, "c": 5}},
+		"less":      {ResumableBounds{Weight: 8}, map[string]int{"a": 0, "b": 0, "c": 5}},
+		"one":       {ResumableBounds{Weight: 4}, map[string]int{"a": 0, "b": 0, "c": 5}},
 	} {
-		k := New[string, int](test.bounds)
+		k := NewResumable[string, int](test.bounds)
 		for v, key := range []string{"a", "b", "c"} {
-			take(t, k, key)
+			takeKept(t, k, key)
 			k.Put(key, v+3, int64(v+3))
 		}
 		for key, want := range test.want {
-			if got := take(t, k, key); got != want {
+			if got := takeKept(t, k, key); got != want {
 				t.Errorf("%s: %s: %d, want %d", name, key, got, want)
 			}
 		}
@@ -90,8 +90,8 @@ func TestPut_KeepsWithinItsBounds(t *testing.T) {
 // A value is forgotten when its time is over, which begins again when it is put back.
 func TestPut_ForgetsAfterItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := New[string, int](Bounds{For: time.Minute})
-		take(t, k, "a")
+		k := NewResumable[string, int](ResumableBounds{For: time.Minute})
+		takeKept(t, k, "a")
 		k.Put("a", 1, 1)
 		time.Sleep(40 * time.Second)
 		has(t, k, "a", 1)
