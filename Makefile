@@ -86,7 +86,7 @@ pictures: ## Make the pictures of the console again (needs Chromium)
 
 # Packages whose code begins no goroutine and holds no lock (dev/house holds them to it): what runs
 # at once in their tests is the code of others, which the race detector watches in those' tests.
-ALONE = api/(a2a|agui|chat|completions)|commands/thread|connect|console/(chart|markdown)|events(/openresponses)?|internal/(attachment|change|compact|eventtext|excerpt|jsonplan|lru|openaichat|pattern|prototype|sse|stack)|operator/blocks|cmd/skein/manifest|dev/capacity|projections/documents|runtime/(egress|model(/(messages|responses))?|telemetry|transcript)|runview|schema|threads/threadtools
+ALONE = api/(a2a|agui|chat|completions)|commands/thread|connect|console/(chart|markdown)|events(/openresponses)?|internal/(attachment|change|compact|eventtext|excerpt|jsonplan|lru|openaichat|pattern|sse)|operator/blocks|dev/capacity|projections/documents|runtime/(egress|model(/(messages|responses))?|telemetry|transcript)|runview|schema|threads/threadtools
 
 # Packages tested at once under the race detector, and tests of each: they compute more than they
 # wait, and beside more than this they wait for one another until clients give up.

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
-	"github.com/skein-threads/skein/api/endpoints"
+	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
@@ -17,7 +17,7 @@ import (
 // Server is a running Skein. It is safe for concurrent use.
 type Server struct {
 	registry  *runtime.Registry
-	endpoints *endpoints.Registry
+	endpoints *api.Endpoints
 	server    atomic.Pointer[server.Server] // nil until it has started
 }
 
@@ -32,7 +32,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{endpoints: endpoints.NewRegistry()}
+	s := &Server{endpoints: api.NewEndpoints()}
 	cfg := o.config()
 	cfg.Endpoints = s.endpoints
 	var panicked any // what Setup panicked with

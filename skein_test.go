@@ -16,7 +16,7 @@ import (
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/client"
-	"github.com/skein-threads/skein/cmd/skein/manifest"
+	"github.com/skein-threads/skein/cmd/skein/user"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/server"
 	"github.com/skein-threads/skein/skeintest"
@@ -135,7 +135,7 @@ func TestServer_RegistrationsWorkInRuns(t *testing.T) {
 			t.Errorf("%s: the effect got %s", agent, got)
 		}
 	}
-	packed, err := manifest.Pack(t.Context(), c, []string{"patient"})
+	packed, err := user.PackDefinitions(t.Context(), c, []string{"patient"})
 	if err != nil || len(packed) != 1 {
 		t.Errorf("an agent with a Go tool without a definition is packed as %s, %v", packed, err)
 	}
@@ -168,7 +168,7 @@ func TestServer_ToolsNeedNoDefinition(t *testing.T) {
 		if defined {
 			s.Must(apply(events.ToolKind, `{"name":"local","description":"Does nothing.","type":"go"}`))
 		}
-		_, err := manifest.Pack(t.Context(), c, []string{"clerk"})
+		_, err := user.PackDefinitions(t.Context(), c, []string{"clerk"})
 		if e := events.AsError(err); e.Code != events.InvalidRequest || !strings.Contains(e.Message, "not portable") {
 			t.Errorf("defined %v: packing returns %v", defined, err)
 		}

@@ -9,23 +9,22 @@ import (
 
 	"github.com/skein-threads/skein/api/edge"
 	"github.com/skein-threads/skein/api/keys"
-	"github.com/skein-threads/skein/api/tokens"
 	"github.com/skein-threads/skein/events"
 )
 
 // Authenticator authenticates by API keys and by tokens.
 type Authenticator struct {
-	Keys   KeyAuthenticator      // nil: there are none
-	Tokens *tokens.Authenticator // nil: none are taken
+	Keys   KeyAuthenticator    // nil: there are none
+	Tokens *keys.Authenticator // nil: none are taken
 }
 
 // TokenAuthenticator returns what authenticates by the tokens of the options, for some tenants or,
 // without any, for all; nil if no tokens are taken.
-func (o ListenOptions) TokenAuthenticator(serves []string, logger zerolog.Logger) *tokens.Authenticator {
+func (o ListenOptions) TokenAuthenticator(serves []string, logger zerolog.Logger) *keys.Authenticator {
 	if !o.Tokens.Enabled() {
 		return nil
 	}
-	return tokens.New(o.Tokens, serves, logger)
+	return keys.NewAuthenticator(o.Tokens, serves, logger)
 }
 
 // KeyAuthenticator authenticates by API keys.
@@ -50,7 +49,7 @@ func (a Authenticator) Authenticate(r *http.Request) (edge.Principal, error) {
 // Resume returns the principal that another edge authenticated, as it is now.
 func (a Authenticator) Resume(ctx context.Context, p edge.Principal) (edge.Principal, error) {
 	switch {
-	case tokens.Is(p) && a.Tokens != nil:
+	case keys.IsToken(p) && a.Tokens != nil:
 		return a.Tokens.Resume(ctx, p)
 	case a.Keys != nil:
 		return a.Keys.Resume(ctx, p)

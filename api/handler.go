@@ -10,7 +10,6 @@ import (
 	"github.com/skein-threads/skein/api/chat"
 	"github.com/skein-threads/skein/api/completions"
 	"github.com/skein-threads/skein/api/edge"
-	"github.com/skein-threads/skein/api/endpoints"
 	"github.com/skein-threads/skein/api/openaifiles"
 	"github.com/skein-threads/skein/api/openresponses"
 	"github.com/skein-threads/skein/api/rest"
@@ -44,7 +43,7 @@ type Options struct {
 
 	A2AAgent string // whose card is at /.well-known/agent-card.json; default none
 
-	Endpoints *endpoints.Registry // thread endpoints; default those of every server
+	Endpoints *Endpoints // thread endpoints; default those of every server
 }
 
 // Handler serves everything that Skein has over HTTP. It is safe for concurrent use.
@@ -72,9 +71,9 @@ func New(o Options) (*Handler, error) {
 	}
 	edge.RouteSessions(e)
 	if o.Endpoints == nil {
-		o.Endpoints = endpoints.NewRegistry()
+		o.Endpoints = NewEndpoints()
 	}
-	endpoints.Routes(e, o.Endpoints)
+	EndpointRoutes(e, o.Endpoints)
 	operators := edge.OperatorKeys(o.Operators)
 	rest.Routes(e, rest.Options{Operations: o.Operations, Operators: operators})
 	chat.Routes(e)

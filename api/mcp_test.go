@@ -10,14 +10,14 @@ import (
 	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/api/edge"
-	"github.com/skein-threads/skein/api/tokens"
+	"github.com/skein-threads/skein/api/keys"
 )
 
 // Tools of /mcp may do what the credential may: threads of another tenant or user do not exist, a reader
 // writes nothing, and who has no credential is told where one is issued.
 func TestHandler_MCPOfOthers(t *testing.T) {
 	t.Parallel()
-	s := strangers(t, func(o *api.Options) { o.Listen.Tokens = tokens.Options{Issuer: "https://login.example.org"} })
+	s := strangers(t, func(o *api.Options) { o.Listen.Tokens = keys.TokenOptions{Issuer: "https://login.example.org"} })
 	ann := s.made("acme", "ann", "hers")
 	call := func(who, tool, args string) (int, string) {
 		t.Helper()

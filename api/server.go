@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/api/edge"
-	"github.com/skein-threads/skein/api/tokens"
+	"github.com/skein-threads/skein/api/keys"
 )
 
 // Times and sizes of the HTTP server. Answers take as long as they need: each write has
@@ -38,9 +38,9 @@ type ListenOptions struct {
 	Cert, Key string // files of a certificate and its key; default no TLS
 	Hosts     []string
 	Origins   []string
-	Proxies   []string       // CIDRs
-	Plain     bool           // no TLS is needed on addresses other than loopback
-	Tokens    tokens.Options // of an identity provider
+	Proxies   []string          // CIDRs
+	Plain     bool              // no TLS is needed on addresses other than loopback
+	Tokens    keys.TokenOptions // of an identity provider
 	KeyLimits map[string]int
 	Limits    map[string]int // of a tenant
 	Fair      float64        // see edge.Options

@@ -9,7 +9,6 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/runtime/conversation"
 )
 
 // asks returns a tool that is an agent which runs in a thread of its own.
@@ -90,7 +89,7 @@ func TestAgentInItsOwnThread_IsBegunOnce(t *testing.T) {
 	w.unqueued(execution)
 	stop()
 	w.must("approval.grant", id, events.GrantApproval{CallID: "c1"})
-	dying := &turn{w: first, job: &queues.Run{Tenant: tenant, Thread: id, Execution: execution}, talk: conversation.New(), ctx: t.Context()}
+	dying := &turn{w: first, job: &queues.Run{Tenant: tenant, Thread: id, Execution: execution}, talk: NewView(), ctx: t.Context()}
 	w.look(id, func(s *thread.State) { dying.run, _ = s.Run(execution) })
 	granted := dying.run.Calls[0]
 	if !granted.Granted {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/runtime/conversation"
 )
 
 // delegation handles a run's relations to other threads: agents that it calls, and handoffs.
@@ -333,7 +332,7 @@ func (w *Worker) writeTitle(ctx context.Context, ended *turn) error {
 	if agent.Type == DualAgent {
 		return fmt.Errorf("agent %s is of the type dual_ai, and a title has one author", agent.Name)
 	}
-	t := &turn{w: w, job: ended.job, agent: agent, run: ended.run, logger: ended.logger, scratch: ended.scratch, ctx: ctx, talk: conversation.New()}
+	t := &turn{w: w, job: ended.job, agent: agent, run: ended.run, logger: ended.logger, scratch: ended.scratch, ctx: ctx, talk: NewView()}
 	if err := w.history.Follow(ctx, t.talk, t.job.Tenant, t.job.Thread); err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/runtime/conversation"
 )
 
 // live is the part of a turn's state that it shares with the goroutines of tools and hooks, which
@@ -18,8 +17,8 @@ type live struct {
 	discard bool                   // the streamed text is discarded
 	spans   []events.TraceRecorded // recorded by the next commit
 
-	talking sync.Mutex         // guards talk, while it is changed and read
-	talk    *conversation.View // nil when the turn is over
+	talking sync.Mutex // guards talk, while it is changed and read
+	talk    *View      // nil when the turn is over
 }
 
 // noteState records what the state says of the run.
@@ -51,7 +50,7 @@ func (l *live) noteStop(d events.RunStopped) {
 }
 
 // showConversation sets the conversation for tools and hooks; nil removes it.
-func (l *live) showConversation(c *conversation.View) {
+func (l *live) showConversation(c *View) {
 	l.talking.Lock()
 	defer l.talking.Unlock()
 	l.talk = c

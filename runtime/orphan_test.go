@@ -14,7 +14,6 @@ import (
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/runtime/conversation"
 )
 
 // family follows the runs of a world by what is stored.
@@ -226,7 +225,7 @@ func (w *world) orphanage(agent, called string) (id string, child childRun) {
 	w.queued(execution, 0)
 	w.loseQueue()
 	w.claim(id, execution, "dead")
-	t := &turn{w: New(w.log, w.d, Config{}, zerolog.Nop()), job: &queues.Run{Tenant: tenant, Thread: id, Execution: execution}, talk: conversation.New(), ctx: w.t.Context()}
+	t := &turn{w: New(w.log, w.d, Config{}, zerolog.Nop()), job: &queues.Run{Tenant: tenant, Thread: id, Execution: execution}, talk: NewView(), ctx: w.t.Context()}
 	w.look(id, t.noteRun)
 	c := call("c1", called, `{}`)
 	if _, err := w.d.Run(w.t.Context(), t.command("react", "react", thread.ReactStep{

@@ -15,7 +15,6 @@ import (
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/runtime/conversation"
 )
 
 // turn is one claim of one execution.
@@ -28,7 +27,7 @@ type turn struct {
 	logger    zerolog.Logger
 	agent     *Agent
 	run       thread.Run
-	talk      *conversation.View
+	talk      *View
 	chunks    *chunks.Writer
 	scratch   *sync.Map
 	live      live

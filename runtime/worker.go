@@ -15,7 +15,6 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/quota"
-	"github.com/skein-threads/skein/runtime/conversation"
 )
 
 // Config configures a worker. The zero value of a field means its default.
@@ -86,7 +85,7 @@ type Worker struct {
 	reactors  Reactors
 	agents    Agents
 	arguments Arguments
-	history   *conversation.Cache
+	history   *viewCache
 	places    chan struct{} // one for each active execution, and one for the next of the queue
 	shares    *quota.Pool   // of the places
 	parked    *quota.Pauses // runs that were released because their tenant's share is used up
@@ -119,7 +118,7 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 	cfg = cfg.withDefaults()
 	return &Worker{
 		name: cfg.Name, cfg: cfg, log: log, commands: dispatcher, reactors: cfg.Reactors, agents: cfg.Agents,
-		arguments: cfg.Arguments, history: conversation.NewCache(log, cfg.HistoryBytes),
+		arguments: cfg.Arguments, history: newViewCache(log, cfg.HistoryBytes),
 		places: make(chan struct{}, cfg.Places), shares: cfg.Shares,
 		parked: quota.NewPauses(5*time.Millisecond, 10*time.Second),
 		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[runRef]*turn{}, stops: map[runRef]stop{}, held: map[queuedRef]*queues.Run{},

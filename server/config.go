@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/api"
-	"github.com/skein-threads/skein/api/endpoints"
-	"github.com/skein-threads/skein/api/tokens"
+	"github.com/skein-threads/skein/api/keys"
 	"github.com/skein-threads/skein/archive"
 	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/console/chart"
@@ -92,20 +91,20 @@ type Config struct {
 	// Register adds the reactors, tools and so on of this process, before runs begin.
 	// More may be added later; see Server.Registry.
 	Register      func(*runtime.Registry) error
-	Endpoints     *endpoints.Registry // thread endpoints over HTTP; default those of every server
-	Hooks         runtime.Hooks       // of every run
-	Env           map[string]any      // the values of env in the runtime context of hooks, effects and tools that are not portable
-	MCPPrograms   bool                // --mcp-programs: definitions may start programs as MCP servers
-	MCPVariables  []string            // --mcp-variable: TENANT:NAME=TARGET, environment variables that definitions may pass to MCP servers
-	HTTPSecrets   []string            // --http-secret: TENANT:NAME=URL, environment variables whose secrets sign requests to endpoints of definitions
-	Operators     []string            // --console-operator: ids of API keys whose holders see the page System of the console
-	Prices        []string            // --console-price: MODEL=INPUT/OUTPUT, what a million tokens cost, for the console
-	A2AAgent      string              // --a2a-agent: the agent whose card is at /.well-known/agent-card.json
-	EgressAllow   []string            // --egress-allow: addresses, CIDRs and hosts that definitions may connect to, besides public ones
-	ModelParams   []string            // --model-param: params that definitions of models may set, besides those that shape the answer
-	ModelIdle     time.Duration       // --model-idle: the longest silence of the models' endpoint in a call; default 5 min
-	ModelTimeout  time.Duration       // --model-timeout: the longest call of that endpoint; default 10 min
-	ModelAttempts int                 // --model-attempts: the most calls of it for one step; default what an agent's retries permit
+	Endpoints     *api.Endpoints // thread endpoints over HTTP; default those of every server
+	Hooks         runtime.Hooks  // of every run
+	Env           map[string]any // the values of env in the runtime context of hooks, effects and tools that are not portable
+	MCPPrograms   bool           // --mcp-programs: definitions may start programs as MCP servers
+	MCPVariables  []string       // --mcp-variable: TENANT:NAME=TARGET, environment variables that definitions may pass to MCP servers
+	HTTPSecrets   []string       // --http-secret: TENANT:NAME=URL, environment variables whose secrets sign requests to endpoints of definitions
+	Operators     []string       // --console-operator: ids of API keys whose holders see the page System of the console
+	Prices        []string       // --console-price: MODEL=INPUT/OUTPUT, what a million tokens cost, for the console
+	A2AAgent      string         // --a2a-agent: the agent whose card is at /.well-known/agent-card.json
+	EgressAllow   []string       // --egress-allow: addresses, CIDRs and hosts that definitions may connect to, besides public ones
+	ModelParams   []string       // --model-param: params that definitions of models may set, besides those that shape the answer
+	ModelIdle     time.Duration  // --model-idle: the longest silence of the models' endpoint in a call; default 5 min
+	ModelTimeout  time.Duration  // --model-timeout: the longest call of that endpoint; default 10 min
+	ModelAttempts int            // --model-attempts: the most calls of it for one step; default what an agent's retries permit
 	// ModelEndpoints are --model-endpoint, NAME=PROTOCOL,URL[,KEY_VARIABLE]; ModelEndpointOptions
 	// --model-endpoint-option, NAME.KEY=VALUE.
 	ModelEndpoints       []string
@@ -304,7 +303,7 @@ func (c Config) telemetry() telemetry.Config {
 func (c Config) listen() api.ListenOptions {
 	return api.ListenOptions{
 		Address: c.HTTPListen, Cert: c.TLSCert, Key: c.TLSKey, Hosts: c.HTTPHosts, Origins: c.CORSOrigins, Proxies: c.TrustProxy, Plain: c.HTTPPlain,
-		Tokens:    tokens.Options{Issuer: c.JWTIssuer, Audience: c.JWTAudience, TenantClaim: c.JWTTenantClaim, RolesClaim: c.JWTRolesClaim, UserClaim: c.JWTUserClaim},
+		Tokens:    keys.TokenOptions{Issuer: c.JWTIssuer, Audience: c.JWTAudience, TenantClaim: c.JWTTenantClaim, RolesClaim: c.JWTRolesClaim, UserClaim: c.JWTUserClaim},
 		KeyLimits: c.HTTPKeyLimits, Limits: c.HTTPTenantLimits, Fair: c.TenantFairRate,
 	}
 }

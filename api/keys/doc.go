@@ -12,4 +12,17 @@
 // # What it does not
 //
 // It changes no file but that of the last uses. `skein access key` writes the list.
+//
+// # Tokens
+//
+// An [Authenticator] authenticates requests by the signed tokens (JWT) of one issuer of OpenID
+// Connect.
+//
+//   - Only asymmetric signatures by a key that the issuer publishes count; issuer, audience and
+//     times of the token are checked, and what it is used for ends when it expires.
+//   - Tenant, roles and user come from the claims that are configured. Without one of them, a
+//     token is refused.
+//   - An issuer that cannot be reached delays nobody who has a token by a known key.
+//
+// It cannot revoke a token: issue short ones.
 package keys

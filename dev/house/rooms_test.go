@@ -53,7 +53,7 @@ func narrow() map[string][]string {
 		"api/acp":             {"client", "events", "runview", "api/runstream", "internal/attachment", "internal/form", "internal/rpcline"},
 		"cmd/skein/cli":       {"client", "connect", "events", "internal/build", "internal/eventtext", "internal/suggest", "cmd/skein/importer"},
 		"cmd/skein/user": {"cmd/skein/cli", "client", "events", "schema", "threads",
-			"api/acp", "internal/eventtext", "cmd/skein/manifest", "internal/suggest", "threads/threadmcp", "cmd/skein/importer"},
+			"api/acp", "internal/eventtext", "internal/suggest", "threads/threadmcp", "cmd/skein/importer"},
 	}
 }
 

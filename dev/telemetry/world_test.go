@@ -11,7 +11,6 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/follow"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -130,9 +129,9 @@ func (w *world) open() *eventlog.Log {
 }
 
 // position reads how far the export is.
-func (w *world) position() *follow.Position {
+func (w *world) position() *eventlog.Position {
 	w.t.Helper()
-	p, err := follow.Open(w.t.Context(), w.log, telemetry.Bucket, "telemetry")
+	p, err := eventlog.OpenPosition(w.t.Context(), w.log, telemetry.Bucket, "telemetry")
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/modeltest"
 	"github.com/skein-threads/skein/runtime"
-	"github.com/skein-threads/skein/runtime/conversation"
 	"github.com/skein-threads/skein/runtime/model"
 )
 
@@ -49,7 +48,7 @@ func TestInput_OfAnyHistoryIsAccepted(t *testing.T) {
 				}
 			}
 			for seed := worker; seed < histories; seed += workers {
-				h = &history{t: t, random: rand.New(rand.NewPCG(uint64(seed), 7)), view: conversation.New(), all: all}
+				h = &history{t: t, random: rand.New(rand.NewPCG(uint64(seed), 7)), view: runtime.NewView(), all: all}
 				h.user()
 				for range 3 + h.random.IntN(8) {
 					h.change()
@@ -74,7 +73,7 @@ func TestInput_OfAnyHistoryIsAccepted(t *testing.T) {
 type history struct {
 	t      *testing.T
 	random *rand.Rand
-	view   *conversation.View
+	view   *runtime.View
 	items  []string // ids
 	made   int
 	story  []string
@@ -155,7 +154,7 @@ func (h *history) change() {
 		}
 	case 7: // a fork copies what is shown
 		items := h.view.Shown(historyContext, "", math.MaxInt64, 0)
-		h.view, h.items = conversation.New(), nil
+		h.view, h.items = runtime.NewView(), nil
 		for i := range items {
 			h.create(items[i].Type, items[i].Role, string(items[i].Content))
 		}

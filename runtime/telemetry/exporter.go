@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/follow"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/lru"
 )
@@ -100,7 +99,7 @@ func (x *Exporter) Run(ctx context.Context) error {
 	if x.cfg.Content {
 		f.batch = maxSaidBatch
 	}
-	return follow.Run(ctx, x.log, Lease, at.Seq(), follow.Handler{
+	return eventlog.Follow(ctx, x.log, Lease, at.Seq(), eventlog.FollowHandler{
 		Take:    func(e eventlog.Entry) error { return f.take(ctx, e) },
 		FlushBy: f.flushBy,
 		Flush:   func() error { return f.flush(ctx) },
@@ -111,7 +110,7 @@ func (x *Exporter) Run(ctx context.Context) error {
 type follower struct {
 	x     *Exporter
 	to    sdktrace.SpanExporter
-	at    *follow.Position
+	at    *eventlog.Position
 	maker *maker
 	runs  *lru.Cache[name, *run] // the active ones; what is dropped is read from the log when it ends
 	batch int

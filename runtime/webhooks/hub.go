@@ -9,7 +9,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/eventlog/follow"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/quota"
@@ -160,7 +159,7 @@ func (h *Hub) Run(ctx context.Context) error {
 			stop(err)
 		}
 	})
-	err = follow.Run(ctx, h.log, Lease, after, follow.Handler{Take: func(e eventlog.Entry) error {
+	err = eventlog.Follow(ctx, h.log, Lease, after, eventlog.FollowHandler{Take: func(e eventlog.Entry) error {
 		r.dispatch(ctx, e)
 		return nil
 	}})

@@ -14,7 +14,6 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
-	"github.com/skein-threads/skein/eventlog/follow"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
@@ -44,7 +43,7 @@ type store struct {
 	kv     jetstream.KeyValue
 	pushes jetstream.KeyValue
 	log    *eventlog.Log
-	at     *follow.Position // up to which every webhook's state is stored
+	at     *eventlog.Position // up to which every webhook's state is stored
 }
 
 // Ensure creates what webhooks are stored in. Without a position of this log, as on the
@@ -98,7 +97,7 @@ func clearBucket(ctx context.Context, kv jetstream.KeyValue) error {
 		return fmt.Errorf("the bucket %s: %w", kv.Bucket(), err)
 	}
 	for key := range keys.Keys() {
-		if key == follow.PositionKey {
+		if key == eventlog.PositionKey {
 			continue
 		}
 		if err := kv.Purge(ctx, key); err != nil {
@@ -121,8 +120,8 @@ func openStore(ctx context.Context, log *eventlog.Log) (*store, error) {
 	return &store{kv: kv, pushes: pushes, log: log, at: at}, err
 }
 
-func openPosition(ctx context.Context, log *eventlog.Log) (*follow.Position, error) {
-	return follow.Open(ctx, log, Bucket, "webhooks")
+func openPosition(ctx context.Context, log *eventlog.Log) (*eventlog.Position, error) {
+	return eventlog.OpenPosition(ctx, log, Bucket, "webhooks")
 }
 
 func (n name) key() string {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
-	"github.com/skein-threads/skein/cmd/skein/manifest"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/eventtext"
 	"github.com/skein-threads/skein/schema"
@@ -18,7 +17,7 @@ import (
 
 func (a *app) applyCommand() *cobra.Command {
 	var files []string
-	var o manifest.Options
+	var o manifestOptions
 	cmd := remoteCommand("apply -f FILE", "Apply definitions of models, prompts, tools and agents from files", cobra.NoArgs,
 		func(ctx context.Context, r *cli.Remote, c *client.Client, _ []string) error {
 			if len(files) == 0 {
@@ -31,7 +30,7 @@ func (a *app) applyCommand() *cobra.Command {
 			if o.Prune && len(entries) == 0 {
 				return events.Errorf(events.InvalidRequest, "the files have no definitions: --prune would remove all definitions of the tenant")
 			}
-			outcomes, err := manifest.Apply(ctx, c, entries, o)
+			outcomes, err := applyManifest(ctx, c, entries, o)
 			if err != nil {
 				return err
 			}
@@ -50,12 +49,12 @@ func (a *app) applyCommand() *cobra.Command {
 const manifestBytes = 4 * events.MaxPayload
 
 // readManifests reads files of definitions, and validates them as the server does.
-func (a *app) readManifests(files []string) ([]manifest.Entry, error) {
+func (a *app) readManifests(files []string) ([]manifestEntry, error) {
 	validator, err := schema.New()
 	if err != nil {
 		return nil, err
 	}
-	var entries []manifest.Entry
+	var entries []manifestEntry
 	for _, name := range files {
 		raw, err := a.readFile(name)
 		if err != nil {
@@ -64,13 +63,13 @@ func (a *app) readManifests(files []string) ([]manifest.Entry, error) {
 		if name == "-" {
 			name = "stdin"
 		}
-		list, err := manifest.Read(name, raw)
+		list, err := readManifest(name, raw)
 		if err != nil {
 			return nil, err
 		}
 		entries = append(entries, list...)
 	}
-	return entries, manifest.Check(validator, entries)
+	return entries, checkManifest(validator, entries)
 }
 
 func (a *app) readFile(name string) ([]byte, error) {
@@ -95,7 +94,7 @@ const shownChanges = 12
 
 // printOutcomes prints the outcome of each definition: one line of JSON each, or for
 // people the changed ones and totals.
-func (a *app) printOutcomes(r *cli.Remote, outcomes []manifest.Outcome, dry bool) error {
+func (a *app) printOutcomes(r *cli.Remote, outcomes []manifestOutcome, dry bool) error {
 	if r.JSON {
 		for i := range outcomes {
 			if err := a.PrintJSON(&outcomes[i]); err != nil {
@@ -122,7 +121,7 @@ func (a *app) printOutcomes(r *cli.Remote, outcomes []manifest.Outcome, dry bool
 			_, _ = fmt.Fprintf(a.Out, "    %s: %s -> %s\n", eventtext.Brief(c.Path, 80), side(c.From), side(c.To))
 		}
 	}
-	if count[manifest.Unchanged] == len(outcomes) {
+	if count[manifestUnchanged] == len(outcomes) {
 		_, err := fmt.Fprintf(a.Out, "no changes: all %d definitions are up to date\n", len(outcomes))
 		return err
 	}
@@ -131,7 +130,7 @@ func (a *app) printOutcomes(r *cli.Remote, outcomes []manifest.Outcome, dry bool
 		would = "dry run, nothing was written: "
 	}
 	_, err := fmt.Fprintf(a.Out, "%s%d added, %d changed, %d removed, %d unchanged\n", would,
-		count[events.DefinitionAdded], count[events.DefinitionUpdated], count[events.DefinitionRemoved], count[manifest.Unchanged])
+		count[events.DefinitionAdded], count[events.DefinitionUpdated], count[events.DefinitionRemoved], count[manifestUnchanged])
 	return err
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/cmd/skein/cli"
-	"github.com/skein-threads/skein/cmd/skein/manifest"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/eventtext"
 )
@@ -79,7 +78,7 @@ func (a *app) definitionGet() *cobra.Command {
 
 func (a *app) definitionPack() *cobra.Command {
 	cmd := reading("pack AGENT...", "Write agents, with the definitions they use, as a file for apply", cobra.MinimumNArgs(1), func(ctx context.Context, r *cli.Remote, c *client.Client, args []string) error {
-		values, err := manifest.Pack(ctx, c, args)
+		values, err := PackDefinitions(ctx, c, args)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package manifest
+package user
 
 import (
 	"fmt"
@@ -55,7 +55,7 @@ variables: [customer]
 
 // What is written comes back: numbers to the digit, texts as YAML 1.2 has them.
 func TestYAML(t *testing.T) {
-	entries, err := Read("talk.yaml", []byte(talk))
+	entries, err := readManifest("talk.yaml", []byte(talk))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestYAML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(validator, entries); err != nil || entries[3].Name != "other" {
+	if err := checkManifest(validator, entries); err != nil || entries[3].Name != "other" {
 		t.Error(err)
 	}
 }
@@ -97,7 +97,7 @@ func TestYAML(t *testing.T) {
 func TestJSON(t *testing.T) {
 	const text = "\ufeff{\n \"kind\": \"model\",\n \"name\": \"fast\", \"model\": \"x\",\n\t\"params\": {\"a\": [1.50,\n 2]}\n}\n[{\"kind\":\"prompt\",\"name\":\"p\",\n\"definition\":{\"text\":\"x\"}},\n {\"kind\":\"prompt\",\"name\":\"q\",\n\"text\":7}]"
 	for _, name := range []string{"a.json", "a.yaml", "-"} {
-		entries, err := Read(name, []byte(text))
+		entries, err := readManifest(name, []byte(text))
 		if err != nil || len(entries) != 3 {
 			t.Fatalf("%d, %v", len(entries), err)
 		}
@@ -152,9 +152,9 @@ func TestRefusals(t *testing.T) {
 		{"a.json", "[\n{\"kind\":\"model\",\n\"name\":\"m\",\"model\":\"\"}]", "a.json:3: /model: must be a text"},
 		{"a.json", "kind: model", "a.json:1: not JSON"},
 	} {
-		entries, err := Read(c.file, []byte(c.text))
+		entries, err := readManifest(c.file, []byte(c.text))
 		if err == nil {
-			err = Check(validator, entries)
+			err = checkManifest(validator, entries)
 		}
 		if e := events.AsError(err); err == nil || e.Code != events.InvalidRequest || !strings.HasPrefix(e.Message, c.file) || !strings.Contains(e.Message, c.want) {
 			t.Errorf("%.120q:\n is  %v\nwant %s", c.text, err, c.want)
@@ -168,7 +168,7 @@ func TestDiff(t *testing.T) {
 		{`{"a":1,"b":[1,{"c":"x"}]}`, `{"b":[1,{"c":"y"},3],"d":{"e":null}}`, `[{"path":"/a","from":1},{"path":"/b/1/c","from":"x","to":"y"},{"path":"/b/2","to":3},{"path":"/d","to":{"e":null}}]`},
 		{`{"a/b":{}}`, `{"a/b":[]}`, `[{"path":"/a~1b","from":{},"to":[]}]`},
 	} {
-		got := Diff(events.JSON(c.from), events.JSON(c.to))
+		got := diffManifest(events.JSON(c.from), events.JSON(c.to))
 		b, err := json.Marshal(got, json.FormatNilSliceAsNull(false))
 		if err != nil || string(b) != c.want {
 			t.Errorf("%s\nwant %s (%v)", b, c.want, err)
@@ -189,9 +189,9 @@ func TestDocumentation(t *testing.T) {
 	kinds := map[events.DefinitionKind]int{}
 	for i, block := range strings.Split(string(page), "```yaml\n")[1:] {
 		text, _, _ := strings.Cut(block, "```")
-		entries, err := Read(fmt.Sprint("block ", i+1), []byte(text))
+		entries, err := readManifest(fmt.Sprint("block ", i+1), []byte(text))
 		if err == nil {
-			err = Check(validator, entries)
+			err = checkManifest(validator, entries)
 		}
 		if err != nil {
 			t.Error(err)

@@ -1,4 +1,4 @@
-package manifest
+package user
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// Entry is a definition of a file.
-type Entry struct {
+// manifestEntry is a definition of a file.
+type manifestEntry struct {
 	events.NewDefinition
 
 	file  string
@@ -29,15 +29,15 @@ type document struct {
 	lines map[string]int
 }
 
-// Read reads the definitions of one file; name is for errors, and its ending says
+// readManifest reads the definitions of one file; name is for errors, and its ending says
 // what the file holds if it is .json. The error is an invalid_request that begins
 // with file and line.
-func Read(name string, raw []byte) ([]Entry, error) {
+func readManifest(name string, raw []byte) ([]manifestEntry, error) {
 	list, err := documents(name, raw)
 	if err != nil {
 		return nil, err
 	}
-	var entries []Entry
+	var entries []manifestEntry
 	for _, d := range list {
 		e, err := entry(name, d)
 		if err != nil {
@@ -63,8 +63,8 @@ func documents(name string, raw []byte) ([]document, error) {
 }
 
 // entry makes a definition of what stands in a file.
-func entry(file string, d document) (Entry, error) {
-	e := Entry{file: file, lines: d.lines}
+func entry(file string, d document) (manifestEntry, error) {
+	e := manifestEntry{file: file, lines: d.lines}
 	var members map[string]events.JSON
 	if jsontext.Value(d.json).Kind() != '{' || json.Unmarshal(d.json, &members) != nil {
 		return e, wrong(file, d.lines[""], "a definition is an object with a kind")
@@ -103,10 +103,10 @@ func wrong(file string, line int, format string, args ...any) *events.Error {
 
 // At returns the file and line of a path: a JSON pointer in the definition in the form of
 // definition.apply, such as /definition/tools/1.
-func (e *Entry) At(path string) string { return fmt.Sprintf("%s:%d", e.file, e.line(path)) }
+func (e *manifestEntry) At(path string) string { return fmt.Sprintf("%s:%d", e.file, e.line(path)) }
 
 // line returns the line of a path, or of the closest value around it.
-func (e *Entry) line(path string) int {
+func (e *manifestEntry) line(path string) int {
 	if !e.inner {
 		path = strings.TrimPrefix(path, "/definition")
 	}
@@ -123,7 +123,7 @@ func (e *Entry) line(path string) int {
 }
 
 // Blame adds the definition's file and line to a refusal.
-func (e *Entry) Blame(err error) error {
+func (e *manifestEntry) Blame(err error) error {
 	var refusal *events.Error
 	if !errors.As(err, &refusal) {
 		return err
@@ -137,10 +137,10 @@ func (e *Entry) Blame(err error) error {
 	return &told
 }
 
-// Check validates every definition as the server will, and replaces it by its canonical form.
+// checkManifest validates every definition as the server will, and replaces it by its canonical form.
 // The error names file and line.
-func Check(validator *schema.Validator, entries []Entry) error {
-	seen := map[string]*Entry{}
+func checkManifest(validator *schema.Validator, entries []manifestEntry) error {
+	seen := map[string]*manifestEntry{}
 	for i := range entries {
 		e := &entries[i]
 		def, err := validator.Definition(e.NewDefinition)

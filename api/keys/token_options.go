@@ -1,4 +1,4 @@
-package tokens
+package keys
 
 import (
 	"errors"
@@ -7,9 +7,9 @@ import (
 	"net/url"
 )
 
-// Options say whose tokens are taken, and what their claims mean. A claim is the name of a
+// TokenOptions say whose tokens are taken, and what their claims mean. A claim is the name of a
 // member of the token's payload, or a path to one such as realm_access.roles.
-type Options struct {
+type TokenOptions struct {
 	Issuer   string // URL, as in the tokens; empty: no tokens are taken
 	Audience string // required
 
@@ -19,12 +19,12 @@ type Options struct {
 }
 
 // Enabled reports whether tokens are taken.
-func (o Options) Enabled() bool { return o.Issuer != "" }
+func (o TokenOptions) Enabled() bool { return o.Issuer != "" }
 
 // Validate reports everything that is wrong with the options, as one error.
-func (o Options) Validate() error {
+func (o TokenOptions) Validate() error {
 	if !o.Enabled() {
-		if o != (Options{}) {
+		if o != (TokenOptions{}) {
 			return errors.New("--jwt-audience and the claims belong to --jwt-issuer")
 		}
 		return nil

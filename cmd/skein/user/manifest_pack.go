@@ -1,4 +1,4 @@
-package manifest
+package user
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Pack returns agents with everything that they refer to, as values of a file that Read
+// PackDefinitions returns agents with everything that they refer to, as values of a file that readManifest
 // accepts: definitions come before those that refer to them. The error is an invalid_request
 // if a tool among them is not portable, and not_found if a definition does not exist.
-func Pack(ctx context.Context, c *client.Client, agents []string) ([]events.JSON, error) {
+func PackDefinitions(ctx context.Context, c *client.Client, agents []string) ([]events.JSON, error) {
 	p := &packing{ctx: ctx, client: c, packed: map[string]bool{}}
 	for _, name := range agents {
 		if err := p.add(events.DefinitionRef{Kind: events.AgentKind, Name: name}); err != nil {

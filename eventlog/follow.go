@@ -1,18 +1,16 @@
-package follow
+package eventlog
 
 import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/skein-threads/skein/eventlog"
 )
 
-// Handler is what a follower does. Its functions are called one at a time.
-type Handler struct {
+// FollowHandler is what a follower does. Its functions are called one at a time.
+type FollowHandler struct {
 	// Take is called with each entry of the log. One without a commit cannot be read, which was
 	// counted and reported.
-	Take func(eventlog.Entry) error
+	Take func(Entry) error
 
 	// FlushBy returns when Flush must be called if no entry arrives; zero: it need not. Both are nil
 	// for a follower that puts nothing off.
@@ -23,9 +21,9 @@ type Handler struct {
 // errFlush is why a wait for an entry ends.
 var errFlush = errors.New("it is time to flush")
 
-// Run follows the log after a sequence until ctx ends, whose cause it returns, or until the log or a
+// Follow follows the log after a sequence until ctx ends, whose cause it returns, or until the log or a
 // function of the handler fails. name says who reads, in log lines and metrics.
-func Run(ctx context.Context, log *eventlog.Log, name string, after uint64, h Handler) error {
+func Follow(ctx context.Context, log *Log, name string, after uint64, h FollowHandler) error {
 	tail, err := log.Tail(ctx, name, after)
 	if err != nil {
 		return err
@@ -48,7 +46,7 @@ func Run(ctx context.Context, log *eventlog.Log, name string, after uint64, h Ha
 }
 
 // next waits for an entry until it is time to flush.
-func (h Handler) next(ctx context.Context, tail *eventlog.Tail) (eventlog.Entry, error) {
+func (h FollowHandler) next(ctx context.Context, tail *Tail) (Entry, error) {
 	if h.FlushBy == nil {
 		return tail.Next(ctx)
 	}
@@ -57,7 +55,7 @@ func (h Handler) next(ctx context.Context, tail *eventlog.Tail) (eventlog.Entry,
 	case by.IsZero():
 		return tail.Next(ctx)
 	case time.Until(by) <= 0:
-		return eventlog.Entry{}, errFlush
+		return Entry{}, errFlush
 	}
 	limited, cancel := context.WithDeadlineCause(ctx, by, errFlush)
 	defer cancel()

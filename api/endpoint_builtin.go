@@ -1,4 +1,4 @@
-package endpoints
+package api
 
 import (
 	"io"
@@ -26,8 +26,7 @@ func builtIn() map[string]http.Handler {
 }
 
 // reading returns an endpoint that is only read.
-func reading(f Func) http.Handler {
-	h := Define(f)
+func reading(f endpointHandler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
@@ -38,7 +37,7 @@ func reading(f Func) http.Handler {
 			}})
 			return
 		}
-		h.ServeHTTP(w, r)
+		f.ServeHTTP(w, r)
 	})
 }
 

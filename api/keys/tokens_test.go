@@ -1,4 +1,4 @@
-package tokens_test
+package keys_test
 
 import (
 	"context"
@@ -360,7 +360,7 @@ func TestTokens_ExpiryEndsStreams(t *testing.T) {
 	}
 }
 
-// Options without an audience, or with claims that nothing reads, are refused.
+// TokenOptions without an audience, or with claims that nothing reads, are refused.
 func TestTokens_Options(t *testing.T) {
 	valid := skein.Options{JWTIssuer: "https://login.example", JWTAudience: "a", JWTTenantClaim: "t", JWTRolesClaim: "r"}
 	if err := valid.Validate(); err != nil {

@@ -1,4 +1,4 @@
-package manifest
+package user
 
 import (
 	"maps"
@@ -12,26 +12,26 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Change is a member of a definition that differs. What is not there is nil.
-type Change struct {
+// manifestChange is a member of a definition that differs. What is not there is nil.
+type manifestChange struct {
 	Path string      `json:"path"` // a JSON pointer
 	From events.JSON `json:"from,omitzero"`
 	To   events.JSON `json:"to,omitzero"`
 }
 
-// Diff lists what differs between two JSON values, member by member, in order.
+// diffManifest lists what differs between two JSON values, member by member, in order.
 // Lists are compared place by place.
-func Diff(from, to events.JSON) []Change {
-	var list []Change
+func diffManifest(from, to events.JSON) []manifestChange {
+	var list []manifestChange
 	diff("", from, to, &list)
 	return list
 }
 
-func diff(at jsontext.Pointer, from, to events.JSON, list *[]Change) {
+func diff(at jsontext.Pointer, from, to events.JSON, list *[]manifestChange) {
 	a, b := members(from), members(to)
 	if a == nil || b == nil || jsontext.Value(from).Kind() != jsontext.Value(to).Kind() {
 		if string(from) != string(to) {
-			*list = append(*list, Change{string(at), from, to})
+			*list = append(*list, manifestChange{string(at), from, to})
 		}
 		return
 	}

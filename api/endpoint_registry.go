@@ -1,4 +1,4 @@
-package endpoints
+package api
 
 import (
 	"net/http"
@@ -7,24 +7,24 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Registry holds the endpoints of a process by name. It is safe for concurrent use: endpoints
+// Endpoints holds the endpoints of a process by name. It is safe for concurrent use: endpoints
 // may be added while requests are served.
-type Registry struct {
+type Endpoints struct {
 	mu       sync.RWMutex // guards handlers
 	handlers map[string]http.Handler
 }
 
-// NewRegistry returns a registry with the endpoints of every server: summary, messages, export
+// NewEndpoints returns the endpoints of every server: summary, messages, export
 // and files.
-func NewRegistry() *Registry { return &Registry{handlers: builtIn()} }
+func NewEndpoints() *Endpoints { return &Endpoints{handlers: builtIn()} }
 
 // Add registers an endpoint, usually one of Define. The error is an invalid_request for a bad
 // name, and already_exists if the name is in use.
-func (g *Registry) Add(name string, h http.Handler) error {
+func (g *Endpoints) Add(name string, h http.Handler) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if f, defined := h.(handler); h == nil || defined && f == nil {
+	if f, defined := h.(endpointHandler); h == nil || defined && f == nil {
 		return events.Invalid("/handler", "the endpoint %s has no handler", name)
 	}
 	g.mu.Lock()
@@ -37,7 +37,7 @@ func (g *Registry) Add(name string, h http.Handler) error {
 }
 
 // lookUp returns the endpoint with that name, nil if there is none.
-func (g *Registry) lookUp(name string) http.Handler {
+func (g *Endpoints) lookUp(name string) http.Handler {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.handlers[name]

@@ -1,4 +1,4 @@
-package endpoints_test
+package api_test
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/api/edge"
-	"github.com/skein-threads/skein/api/endpoints"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -21,7 +21,7 @@ import (
 type world struct {
 	t         *testing.T
 	server    *skeintest.Server
-	endpoints *endpoints.Registry
+	endpoints *api.Endpoints
 	url       string
 	log       bytes.Buffer // of the front
 }
@@ -34,8 +34,8 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, server: server, endpoints: endpoints.NewRegistry()}
-	endpoints.Routes(e, w.endpoints)
+	w := &world{t: t, server: server, endpoints: api.NewEndpoints()}
+	api.EndpointRoutes(e, w.endpoints)
 	front := httptest.NewUnstartedServer(e)
 	front.Config.ErrorLog = log.New(&w.log, "", 0)
 	front.Start()

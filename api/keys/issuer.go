@@ -1,4 +1,4 @@
-package tokens
+package keys
 
 import (
 	"context"
@@ -30,7 +30,7 @@ var errWaiting = fmt.Errorf("%w: it did not answer a moment ago", errUnreachable
 
 // issuer is an issuer, as it describes itself. It is safe for concurrent use.
 type issuer struct {
-	options Options
+	options TokenOptions
 	client  *http.Client
 
 	mu       sync.Mutex
@@ -39,7 +39,7 @@ type issuer struct {
 	asking   bool                  // and has not answered yet
 }
 
-func newIssuer(o Options) *issuer {
+func newIssuer(o TokenOptions) *issuer {
 	return &issuer{options: o, client: &http.Client{Timeout: fetchWithin, Transport: &fetcher{to: http.DefaultTransport}}}
 }
 

@@ -1,4 +1,4 @@
-package manifest
+package user
 
 import (
 	"context"
@@ -10,28 +10,28 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Unchanged is the outcome of a definition that is as it is to be.
-const Unchanged events.DefinitionOutcome = "unchanged"
+// manifestUnchanged is the outcome of a definition that is as it is to be.
+const manifestUnchanged events.DefinitionOutcome = "unchanged"
 
-// Outcome is what an apply did, or would do, to a definition.
-type Outcome struct {
+// manifestOutcome is what an apply did, or would do, to a definition.
+type manifestOutcome struct {
 	Kind    events.DefinitionKind    `json:"kind"`
 	Name    string                   `json:"name"`
 	Outcome events.DefinitionOutcome `json:"outcome"`
 	Version int64                    `json:"version,omitzero"` // of the definition with it; absent if unchanged
-	Changes []Change                 `json:"changes,omitempty"`
+	Changes []manifestChange         `json:"changes,omitempty"`
 }
 
-// Options says how to apply.
-type Options struct {
+// manifestOptions says how to apply.
+type manifestOptions struct {
 	Prune  bool // remove what the files do not have
 	DryRun bool // only tell
 }
 
-// Apply puts a tenant's definitions into the state of the files, in one commit, and returns
+// applyManifest puts a tenant's definitions into the state of the files, in one commit, and returns
 // the outcome of each, in the order of the files, with the removed ones last. The outcomes are
 // those of the commit: if another change intervenes, Apply starts again.
-func Apply(ctx context.Context, c *client.Client, entries []Entry, o Options) ([]Outcome, error) {
+func applyManifest(ctx context.Context, c *client.Client, entries []manifestEntry, o manifestOptions) ([]manifestOutcome, error) {
 	const tries = 10
 	for try := 1; ; try++ {
 		done, err := apply(ctx, c, entries, o)
@@ -42,7 +42,7 @@ func Apply(ctx context.Context, c *client.Client, entries []Entry, o Options) ([
 	}
 }
 
-func apply(ctx context.Context, c *client.Client, entries []Entry, o Options) ([]Outcome, error) {
+func apply(ctx context.Context, c *client.Client, entries []manifestEntry, o manifestOptions) ([]manifestOutcome, error) {
 	wish := events.ApplyDefinitions{DryRun: true}
 	for i := range entries {
 		wish.Definitions = append(wish.Definitions, entries[i].NewDefinition)
@@ -70,7 +70,7 @@ func apply(ctx context.Context, c *client.Client, entries []Entry, o Options) ([
 }
 
 // others names what is defined and stands in no file.
-func others(ctx context.Context, c *client.Client, entries []Entry) ([]events.DefinitionRef, error) {
+func others(ctx context.Context, c *client.Client, entries []manifestEntry) ([]events.DefinitionRef, error) {
 	if now, err := c.UpToDate(ctx); err == nil { // credentials may not tell; then the newest may be missing
 		c = now
 	}
@@ -98,21 +98,21 @@ func others(ctx context.Context, c *client.Client, entries []Entry) ([]events.De
 
 // outcomesOf tells what a dry run said of each definition, and whether anything
 // changes.
-func outcomesOf(ctx context.Context, c *client.Client, entries []Entry, plan *events.Reply) (list []Outcome, changes bool, err error) {
+func outcomesOf(ctx context.Context, c *client.Client, entries []manifestEntry, plan *events.Reply) (list []manifestOutcome, changes bool, err error) {
 	told := map[string]events.DefinitionChange{}
-	var removed []Outcome
+	var removed []manifestOutcome
 	if plan.Result != nil {
 		for _, d := range plan.Result.Definitions {
 			changes = true
 			told[events.DefinitionRef{Kind: d.Kind, Name: d.Name}.ID()] = d
 			if d.Outcome == events.DefinitionRemoved {
-				removed = append(removed, Outcome{Kind: d.Kind, Name: d.Name, Outcome: d.Outcome, Version: d.Version})
+				removed = append(removed, manifestOutcome{Kind: d.Kind, Name: d.Name, Outcome: d.Outcome, Version: d.Version})
 			}
 		}
 	}
 	for i := range entries {
 		e := &entries[i]
-		one := Outcome{Kind: e.Kind, Name: e.Name, Outcome: Unchanged}
+		one := manifestOutcome{Kind: e.Kind, Name: e.Name, Outcome: manifestUnchanged}
 		if d, ok := told[e.Ref().ID()]; ok {
 			one.Outcome, one.Version = d.Outcome, d.Version
 		}
@@ -120,7 +120,7 @@ func outcomesOf(ctx context.Context, c *client.Client, entries []Entry, plan *ev
 			was, err := client.Read(ctx, c, events.GetDefinition{Kind: e.Kind, Name: e.Name})
 			switch {
 			case err == nil:
-				one.Changes = Diff(was.Definition, e.Definition)
+				one.Changes = diffManifest(was.Definition, e.Definition)
 			case !events.IsNotFound(err): // removed meanwhile: Apply starts again
 				return nil, false, err
 			}
@@ -131,7 +131,7 @@ func outcomesOf(ctx context.Context, c *client.Client, entries []Entry, plan *ev
 }
 
 // blame adds the file and line at fault to a refusal of the server.
-func blame(entries []Entry, err error) error {
+func blame(entries []manifestEntry, err error) error {
 	var refusal *events.Error
 	if !errors.As(err, &refusal) || refusal.Details == nil {
 		return err

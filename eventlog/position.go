@@ -1,4 +1,4 @@
-package follow
+package eventlog
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/skein-threads/skein/eventlog"
 )
 
 // PositionKey is the key of a position in its bucket.
@@ -29,9 +27,9 @@ type stored struct {
 	Seq uint64 `json:"seq"`
 }
 
-// Open reads the position in a bucket, which exists. what names the follower in errors. If there is
+// OpenPosition reads the position in a bucket, which exists. what names the follower in errors. If there is
 // none of this log, the position is the end of the log, and not stored yet.
-func Open(ctx context.Context, log *eventlog.Log, bucket, what string) (*Position, error) {
+func OpenPosition(ctx context.Context, log *Log, bucket, what string) (*Position, error) {
 	p := &Position{what: what}
 	var err error
 	if p.kv, err = log.JetStream().KeyValue(ctx, log.Config().Names.Bucket(bucket)); err != nil {

@@ -1,4 +1,4 @@
-package tokens
+package keys
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 )
 
 // subject begins the subject of a principal with a token.
-const subject = "jwt:"
+const tokenSubject = "jwt:"
 
 // mostText is the length of the longest claim that is taken, in bytes: an actor has at most 256.
-const mostText = 256 - len(subject)
+const mostText = 256 - len(tokenSubject)
 
 // Authenticator authenticates by tokens. It is safe for concurrent use.
 type Authenticator struct {
@@ -27,9 +27,9 @@ type Authenticator struct {
 	logger zerolog.Logger
 }
 
-// New returns an Authenticator for the tokens of some tenants, or, without any, of all. The
+// NewAuthenticator returns an Authenticator for the tokens of some tenants, or, without any, of all. The
 // issuer need not be there yet.
-func New(o Options, serves []string, logger zerolog.Logger) *Authenticator {
+func NewAuthenticator(o TokenOptions, serves []string, logger zerolog.Logger) *Authenticator {
 	return &Authenticator{newIssuer(o), serves, logger}
 }
 
@@ -72,7 +72,7 @@ func (a *Authenticator) principal(claims map[string]any) (edge.Principal, error)
 	if !ok {
 		return refuse("sub", "is missing, or is no text")
 	}
-	p := edge.Principal{Subject: subject + sub, Roles: rolesOf(claims, o.RolesClaim)}
+	p := edge.Principal{Subject: tokenSubject + sub, Roles: rolesOf(claims, o.RolesClaim)}
 	if p.Tenant, ok = textOf(claims, o.TenantClaim); !ok || !events.ValidTenant(p.Tenant) {
 		return refuse(o.TenantClaim, "names no tenant")
 	}
@@ -93,14 +93,14 @@ func (a *Authenticator) principal(claims map[string]any) (edge.Principal, error)
 // Resume returns the principal of a token that another edge authenticated.
 func (a *Authenticator) Resume(_ context.Context, p edge.Principal) (edge.Principal, error) {
 	served := len(a.serves) == 0 || slices.Contains(a.serves, p.Tenant)
-	if !served || !Is(p) || !time.Now().Before(p.Expires) {
+	if !served || !IsToken(p) || !time.Now().Before(p.Expires) {
 		return edge.Principal{}, events.Errorf(events.Unauthorized, "the token has expired")
 	}
 	return p, nil
 }
 
-// Is reports whether a principal has a token.
-func Is(p edge.Principal) bool { return strings.HasPrefix(p.Subject, subject) }
+// IsToken reports whether a principal has a token.
+func IsToken(p edge.Principal) bool { return strings.HasPrefix(p.Subject, tokenSubject) }
 
 // claim returns the value of a claim: the member of that name, or the one at that path.
 func claim(claims map[string]any, name string) any {

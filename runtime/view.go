@@ -1,4 +1,4 @@
-package conversation
+package runtime
 
 import (
 	"slices"
@@ -53,8 +53,8 @@ type segment struct {
 	side events.Side
 }
 
-// New returns the view of a thread that has no commit yet.
-func New() *View {
+// NewView returns the view of a thread that has no commit yet.
+func NewView() *View {
 	return &View{byID: map[string]*said{}, Contexts: map[string]events.JSON{}, sides: map[string][]segment{}, Skills: map[string]bool{}}
 }
 
@@ -243,7 +243,7 @@ func (c *View) evolveRun(e *events.Event) {
 }
 
 // partOf holds what is read of a part.
-type partOf struct {
+type viewPart struct {
 	Type   string      `json:"type"`
 	CallID string      `json:"toolCallId"`
 	State  string      `json:"state"`
@@ -256,7 +256,7 @@ func callsOf(i events.Item) (calls, open []string, n int) {
 	if i.Type != events.Message || i.Role != events.Assistant || len(i.Content) < 3 {
 		return nil, nil, 0
 	}
-	var parts []partOf
+	var parts []viewPart
 	if json.Unmarshal(i.Content, &parts) != nil {
 		return nil, nil, 0
 	}
@@ -393,7 +393,7 @@ func (c *View) Arguments(item, call string) events.JSON {
 		return nil
 	}
 	for _, raw := range parts {
-		var p partOf
+		var p viewPart
 		if json.Unmarshal(raw, &p) == nil && p.CallID == call && strings.HasPrefix(p.Type, events.ToolPart) && p.State == "" {
 			return p.Input
 		}

@@ -1,4 +1,4 @@
-package conversation
+package runtime
 
 import (
 	"reflect"
@@ -17,7 +17,7 @@ func TestConversation_ItemsAreTheDocuments(t *testing.T) {
 		Content: events.JSON(`[]`), CreatedAt: "2026-02-20T10:00:00.123456Z", Index: 3, ParentItemID: "itm_b", Depth: 1, Silent: true,
 		Metadata: events.JSON(`{"a":1}`), CallOf: &call, MessageID: &number, SourceItemID: "itm_c",
 	}
-	c := New()
+	c := NewView()
 	c.evolve(&events.Event{Type: events.ItemCreatedType, ThreadID: "T-1", Subject: d.ID, Version: 4, Time: 5, Data: d})
 	want := d.Item("T-1", 5)
 	want.Version, want.MessageID, want.SourceItemID = 4, nil, ""

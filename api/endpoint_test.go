@@ -1,4 +1,4 @@
-package endpoints_test
+package api_test
 
 import (
 	"encoding/json"
@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skein-threads/skein/api"
 	"github.com/skein-threads/skein/api/edge"
-	"github.com/skein-threads/skein/api/endpoints"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
@@ -176,7 +176,7 @@ func (w *world) commit(thread string, commands []events.SubCommand) {
 func TestDefine_ReceivesRequestAndState(t *testing.T) {
 	w := newWorld(t)
 	thread := w.thread("hello")
-	w.server.Must(w.endpoints.Add("note", endpoints.Define(func(rw http.ResponseWriter, r *http.Request, state *client.ThreadState) error {
+	w.server.Must(w.endpoints.Add("note", api.DefineThreadEndpoint(func(rw http.ResponseWriter, r *http.Request, state *client.ThreadState) error {
 		if state.Execution() != nil {
 			return errors.New("there is an execution")
 		}
@@ -210,7 +210,7 @@ func TestDefine_ReceivesRequestAndState(t *testing.T) {
 func TestDefine_StreamsAFile(t *testing.T) {
 	w := newWorld(t)
 	thread := w.thread()
-	w.server.Must(w.endpoints.Add("download", endpoints.Define(func(rw http.ResponseWriter, r *http.Request, state *client.ThreadState) error {
+	w.server.Must(w.endpoints.Add("download", api.DefineThreadEndpoint(func(rw http.ResponseWriter, r *http.Request, state *client.ThreadState) error {
 		stream, err := state.ReadFileStream(r.Context(), r.URL.Query().Get("path"))
 		if err != nil {
 			return err
@@ -251,7 +251,7 @@ func TestDefine_StreamsAFile(t *testing.T) {
 func TestDefine_AnswersThatFail(t *testing.T) {
 	w := newWorld(t)
 	thread := w.thread()
-	for name, f := range map[string]endpoints.Func{
+	for name, f := range map[string]func(http.ResponseWriter, *http.Request, *client.ThreadState) error{
 		"silent": func(http.ResponseWriter, *http.Request, *client.ThreadState) error { return nil },
 		"refuses": func(http.ResponseWriter, *http.Request, *client.ThreadState) error {
 			return events.Missing("order", "42")
@@ -263,7 +263,7 @@ func TestDefine_AnswersThatFail(t *testing.T) {
 			return errors.New("broken")
 		},
 	} {
-		w.server.Must(w.endpoints.Add(name, endpoints.Define(f)))
+		w.server.Must(w.endpoints.Add(name, api.DefineThreadEndpoint(f)))
 	}
 	if status, body := w.get("/threads/" + thread + "/silent"); status != 500 || body != `{"error":"The endpoint wrote no answer"}` {
 		t.Errorf("silent: %d %s", status, body)
@@ -293,14 +293,14 @@ func TestDefine_AnswersThatFail(t *testing.T) {
 		t.Error("half an answer looks whole")
 	}
 	alone := httptest.NewRecorder()
-	endpoints.Define(nil).ServeHTTP(alone, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/elsewhere", nil))
+	api.DefineThreadEndpoint(nil).ServeHTTP(alone, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/elsewhere", nil))
 	if alone.Code != 500 || !strings.Contains(alone.Body.String(), "/threads/{threadId}/{endpoint}") {
 		t.Errorf("elsewhere: %d %s", alone.Code, alone.Body)
 	}
 }
 
 func TestRegistry_Refusals(t *testing.T) {
-	g := endpoints.NewRegistry()
+	g := api.NewEndpoints()
 	ok := http.NotFoundHandler()
 	for name, c := range map[string]struct {
 		endpoint string

@@ -1,4 +1,4 @@
-package conversation
+package runtime
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"github.com/skein-threads/skein/internal/lru"
 )
 
-// Cache caches the most recently used conversations, and the commits of this process
+// viewCache caches the most recently used conversations, and the commits of this process
 // since, so that a turn reads from the log only what others wrote. A conversation that
 // was taken has one user.
-type Cache struct {
+type viewCache struct {
 	log   *eventlog.Log
 	pages *eventlog.Pages
 	most  int // in bytes
@@ -26,16 +26,16 @@ type kept struct {
 	commits []*events.Commit // of this process, since then
 }
 
-// NewCache returns a cache of at most that many bytes, of threads of the log.
-func NewCache(log *eventlog.Log, most int) *Cache {
-	return &Cache{log: log, pages: eventlog.PagesOn(log.Streams()), most: most, known: lru.New[string, *kept](int64(most))}
+// newViewCache returns a cache of at most that many bytes, of threads of the log.
+func newViewCache(log *eventlog.Log, most int) *viewCache {
+	return &viewCache{log: log, pages: eventlog.PagesOn(log.Streams()), most: most, known: lru.New[string, *kept](int64(most))}
 }
 
 // maxRecent is how many commits of a thread are cached for a later turn.
 const maxRecent = 16
 
 // Note caches a commit of this process.
-func (h *Cache) Note(c *events.Commit) {
+func (h *viewCache) Note(c *events.Commit) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key := c.Tenant + "." + c.Thread
@@ -54,10 +54,10 @@ func held(c *events.Commit) int { return c.Whole()*5/2 + 256 }
 
 // Take returns the cached conversation of a thread, without reading the log; see
 // Follow.
-func (h *Cache) Take(tenant, thread string) *View {
+func (h *viewCache) Take(tenant, thread string) *View {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := New()
+	c := NewView()
 	k, ok := h.known.Get(tenant + "." + thread)
 	if !ok {
 		return c
@@ -75,20 +75,20 @@ func (h *Cache) Take(tenant, thread string) *View {
 }
 
 // Forget drops the cache of a thread.
-func (h *Cache) Forget(tenant, thread string) {
+func (h *viewCache) Forget(tenant, thread string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.known.Drop(tenant + "." + thread)
 }
 
 // Follow reads the commits of the log that the conversation lacks.
-func (h *Cache) Follow(ctx context.Context, c *View, tenant, thread string) error {
+func (h *viewCache) Follow(ctx context.Context, c *View, tenant, thread string) error {
 	for commit, err := range h.log.Thread(ctx, tenant, thread, c.seq+1) {
 		if err != nil {
 			return err
 		}
 		if !c.Apply(commit) { // erased, older than the conversation, or with a history: read from the start
-			*c = *New()
+			*c = *NewView()
 			c.version = commit.Version - int64(len(commit.Events))
 			if c.pages, err = h.readPages(ctx, commit); err != nil {
 				return err
@@ -100,7 +100,7 @@ func (h *Cache) Follow(ctx context.Context, c *View, tenant, thread string) erro
 }
 
 // readPages reads the pages of the history that a commit inherits, in order.
-func (h *Cache) readPages(ctx context.Context, commit *events.Commit) ([]*events.HistoryPage, error) {
+func (h *viewCache) readPages(ctx context.Context, commit *events.Commit) ([]*events.HistoryPage, error) {
 	from := inherits(commit)
 	if from == nil {
 		return nil, nil
@@ -116,7 +116,7 @@ func (h *Cache) readPages(ctx context.Context, commit *events.Commit) ([]*events
 }
 
 // Return returns a conversation to the cache.
-func (h *Cache) Return(tenant, thread string, c *View) {
+func (h *viewCache) Return(tenant, thread string, c *View) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c.bytes > h.most/4 {
@@ -137,7 +137,7 @@ func (h *Cache) Return(tenant, thread string, c *View) {
 const entryBytes = 1024
 
 // entry returns the cache entry of a thread, and marks it as the latest used. Hold h.mu.
-func (h *Cache) entry(key string) *kept {
+func (h *viewCache) entry(key string) *kept {
 	k, ok := h.known.Get(key)
 	if !ok {
 		k = &kept{}

@@ -1,4 +1,4 @@
-package tokens_test
+package keys_test
 
 import "testing"
 

@@ -1,4 +1,4 @@
-package tokens
+package keys
 
 import (
 	"encoding/base64"
@@ -60,7 +60,7 @@ func TestIssuer_KeysInTheClear(t *testing.T) {
 		"http://192.0.2.1/keys":       nil,
 		"https://login.example/moved": {"https://login.example/moved"},
 	} {
-		i := newIssuer(Options{Issuer: "https://login.example", Audience: "skein"})
+		i := newIssuer(TokenOptions{Issuer: "https://login.example", Audience: "skein"})
 		net := &internet{t: t, keys: keys}
 		i.client.Transport = &fetcher{to: net}
 		_, err := i.verify(t.Context(), token)

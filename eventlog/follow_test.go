@@ -1,4 +1,4 @@
-package follow_test
+package eventlog_test
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
-	"github.com/skein-threads/skein/eventlog/follow"
 	"github.com/skein-threads/skein/internal/logtest"
 )
 
@@ -26,9 +25,9 @@ func start(t *testing.T, commits int) (*eventlog.Log, *logtest.Author) {
 	return log, a
 }
 
-func open(t *testing.T, log *eventlog.Log) *follow.Position {
+func open(t *testing.T, log *eventlog.Log) *eventlog.Position {
 	t.Helper()
-	p, err := follow.Open(t.Context(), log, bucket, "a test")
+	p, err := eventlog.OpenPosition(t.Context(), log, bucket, "a test")
 	logtest.Must(t, err)
 	return p
 }
@@ -85,7 +84,7 @@ func TestRun_TakesAndFlushes(t *testing.T) {
 		<-first
 		a.Write(t, log, 1, 1)
 	}()
-	err := follow.Run(ctx, log, "test", 1, follow.Handler{
+	err := eventlog.Follow(ctx, log, "test", 1, eventlog.FollowHandler{
 		Take: func(e eventlog.Entry) error {
 			if e.Commit == nil || e.Commit.Seq != e.Seq {
 				t.Errorf("passed %+v", e)
@@ -109,7 +108,7 @@ func TestRun_TakesAndFlushes(t *testing.T) {
 		t.Errorf("%v: passed %v, flushed at %v", err, taken, flushed)
 	}
 	failed := errors.New("failed")
-	err = follow.Run(t.Context(), log, "test", 0, follow.Handler{Take: func(eventlog.Entry) error { return failed }})
+	err = eventlog.Follow(t.Context(), log, "test", 0, eventlog.FollowHandler{Take: func(eventlog.Entry) error { return failed }})
 	if !errors.Is(err, failed) {
 		t.Errorf("Take failed: %v", err)
 	}
